@@ -1,0 +1,102 @@
+import { index, primaryKey, sqliteTable, text } from 'drizzle-orm/sqlite-core';
+import { envId, kept, readNumber, soft } from './columns.ts';
+
+export const environments = sqliteTable('environments', {
+  id: text('id').primaryKey(),
+  name: text('name').notNull(),
+  cron: text('cron'),
+  last_sync_status: text('last_sync_status'),
+  last_synced_at: text('last_synced_at'),
+  warehouse_type: text('warehouse_type'),
+  /** Server time of the first run that no longer found it listed; NULL while it is listed. */
+  missing_since: text('missing_since'),
+  ...kept(),
+});
+
+export const assets = sqliteTable(
+  'assets',
+  {
+    env_id: envId(),
+    id: text('id').notNull(),
+    name: text('name'),
+    kind: text('kind'),
+    source_type: text('source_type'),
+    data_platform: text('data_platform'),
+    db_name: text('db_name'),
+    schema_name: text('schema_name'),
+    table_name: text('table_name'),
+    materialization: text('materialization'),
+    bi_platform: text('bi_platform'),
+    bi_type: text('bi_type'),
+    url: text('url'),
+    description: text('description'),
+    owners: text('owners'),
+    tags: text('tags'),
+    parent_id: text('parent_id'),
+    path: text('path'),
+    created_at: text('created_at'),
+    updated_at: text('updated_at'),
+    synced_at: text('synced_at'),
+    ...soft(),
+  },
+  (t) => [
+    primaryKey({ columns: [t.env_id, t.id] }),
+    index('assets_by_kind').on(t.env_id, t.kind),
+    index('assets_by_synced_at').on(t.env_id, t.synced_at),
+  ],
+);
+
+export const columns = sqliteTable(
+  'columns',
+  {
+    env_id: envId(),
+    id: text('id').notNull(),
+    asset_id: text('asset_id'),
+    name: text('name'),
+    data_type: text('data_type'),
+    synced_at: text('synced_at'),
+    ...soft(),
+  },
+  (t) => [
+    primaryKey({ columns: [t.env_id, t.id] }),
+    index('columns_by_asset').on(t.env_id, t.asset_id),
+    index('columns_by_synced_at').on(t.env_id, t.synced_at),
+  ],
+);
+
+const assetEdge = () => ({
+  env_id: envId(),
+  upstream_asset_id: text('upstream_asset_id').notNull(),
+  downstream_asset_id: text('downstream_asset_id').notNull(),
+  ...kept(),
+});
+
+export const assetLineage = sqliteTable('asset_lineage', assetEdge(), (t) => [
+  primaryKey({ columns: [t.env_id, t.upstream_asset_id, t.downstream_asset_id] }),
+  index('asset_lineage_by_downstream').on(t.env_id, t.downstream_asset_id),
+]);
+
+export const assetLineageStaged = sqliteTable(
+  'asset_lineage_staged',
+  { ...assetEdge(), read_number: readNumber() },
+  (t) => [primaryKey({ columns: [t.env_id, t.upstream_asset_id, t.downstream_asset_id, t.read_number] })],
+);
+
+const columnEdge = () => ({
+  env_id: envId(),
+  upstream_column_id: text('upstream_column_id').notNull(),
+  downstream_column_id: text('downstream_column_id').notNull(),
+  ...kept(),
+});
+
+/** The downstream column leads the key: its edges are read, replaced and removed together (R18). */
+export const columnLineage = sqliteTable('column_lineage', columnEdge(), (t) => [
+  primaryKey({ columns: [t.env_id, t.downstream_column_id, t.upstream_column_id] }),
+  index('column_lineage_by_upstream').on(t.env_id, t.upstream_column_id),
+]);
+
+export const columnLineageStaged = sqliteTable(
+  'column_lineage_staged',
+  { ...columnEdge(), read_number: readNumber() },
+  (t) => [primaryKey({ columns: [t.env_id, t.downstream_column_id, t.upstream_column_id, t.read_number] })],
+);

@@ -1,0 +1,172 @@
+import { index, integer, primaryKey, sqliteTable, text } from 'drizzle-orm/sqlite-core';
+import { envId } from './columns.ts';
+
+/** One row: what this file is. */
+export const mirror = sqliteTable('mirror', {
+  id: integer('id').primaryKey(),
+  /** The one base URL the mirror belongs to (R26). */
+  base_url: text('base_url').notNull(),
+  /** The mirror's own time: the `mirrored_at` of the last commit; it never runs backwards (R21). */
+  mirrored_at: text('mirrored_at').notNull(),
+  /** The number of the last mark made (R18). */
+  last_mark: integer('last_mark').notNull(),
+});
+
+/** A row per run. Times are the machine's; `server_time` is the run's T (R1). */
+export const syncRuns = sqliteTable('sync_runs', {
+  id: integer('id').primaryKey({ autoIncrement: true }),
+  /** The run that began this pass; another id than `id` only after a stop by `--max-requests`. */
+  pass_id: integer('pass_id').notNull(),
+  /** `running` while it runs, and for ever if its process was killed. */
+  status: text('status', {
+    enum: ['running', 'done', 'problems', 'refused', 'stopped', 'interrupted'],
+  }).notNull(),
+  server_time: text('server_time'),
+  started_at: text('started_at').notNull(),
+  ended_at: text('ended_at'),
+  requests: integer('requests').notNull().default(0),
+  rows_written: integer('rows_written').notNull().default(0),
+  rows_deleted: integer('rows_deleted').notNull().default(0),
+  rows_rejected: integer('rows_rejected').notNull().default(0),
+  error: text('error'),
+});
+
+/** A row per run, environment and stream: what was done, why, and how it ended. */
+export const syncStreamRuns = sqliteTable(
+  'sync_stream_runs',
+  {
+    run_id: integer('run_id').notNull(),
+    env_id: envId(),
+    stream: text('stream').notNull(),
+    /** `scan`, `feed`, `snapshot`, `marked`, `window` or `none`: how the last round of the run was read. */
+    mode: text('mode').notNull(),
+    /** Why that mode: `first`, `clamp`, `clock`, `full`, `increment`, … */
+    reason: text('reason').notNull(),
+    status: text('status', {
+      enum: ['done', 'failed', 'denied', 'unavailable', 'held', 'waiting', 'stopped'],
+    }).notNull(),
+    requests: integer('requests').notNull(),
+    pages: integer('pages').notNull(),
+    rows_written: integer('rows_written').notNull(),
+    rows_deleted: integer('rows_deleted').notNull(),
+    rows_rejected: integer('rows_rejected').notNull(),
+    /** Changed rows a scan found that the feeds should have shown: more than none means the overlap is too small (R2). */
+    rows_late: integer('rows_late').notNull(),
+    started_at: text('started_at').notNull(),
+    ended_at: text('ended_at').notNull(),
+    error: text('error'),
+  },
+  (t) => [
+    primaryKey({ columns: [t.run_id, t.env_id, t.stream] }),
+    index('sync_stream_runs_by_stream').on(t.env_id, t.stream, t.run_id),
+  ],
+);
+
+/** All progress of one stream of one environment; written with the rows it speaks of (R5). */
+export const syncCheckpoints = sqliteTable(
+  'sync_checkpoints',
+  {
+    env_id: envId(),
+    stream: text('stream').notNull(),
+    /** T of the run that committed the first page of the last finished round (R2). */
+    watermark: text('watermark'),
+    /** T of the run that committed the first page of the last finished scan (R2, `late`). */
+    scanned_at: text('scanned_at'),
+    /** T of the run in which the last scan ended (R13). */
+    scan_ended_at: text('scan_ended_at'),
+    /** The pass in which the last scan ended: `--full` asks for no second one (R6). */
+    scan_ended_pass: integer('scan_ended_pass'),
+    /** Why the next round has to be a scan: `permission`, `returned` or `refuted` (R12, R13). */
+    scan_due: text('scan_due'),
+    /** 1 while the service says that the stream is not live (R15). */
+    unavailable: integer('unavailable').notNull(),
+    /** The last pass in which the stream came to its end. */
+    finished_pass: integer('finished_pass'),
+    /** The unfinished round as JSON (see `Round`), NULL when there is none (R6). */
+    round: text('round'),
+  },
+  (t) => [primaryKey({ columns: [t.env_id, t.stream] })],
+);
+
+/** A row, or a row's owner, that still owes `stream` a follow-up read (R13, R18, R22). */
+export const marks = sqliteTable(
+  'marks',
+  {
+    env_id: envId(),
+    stream: text('stream').notNull(),
+    id: text('id').notNull(),
+    /** Drawn from `mirror.last_mark`: a read clears only marks made before it began. */
+    number: integer('number').notNull(),
+  },
+  (t) => [primaryKey({ columns: [t.env_id, t.stream, t.id] })],
+);
+
+/** Keys met by the reads of an unfinished round: what a finished scan did not see is swept (R12). */
+export const seenKeys = sqliteTable(
+  'seen_keys',
+  {
+    env_id: envId(),
+    stream: text('stream').notNull(),
+    key_1: text('key_1').notNull(),
+    /** The second half of an edge's key, else empty. */
+    key_2: text('key_2').notNull(),
+    read_number: integer('read_number').notNull(),
+  },
+  (t) => [primaryKey({ columns: [t.env_id, t.stream, t.key_1, t.key_2, t.read_number] })],
+);
+
+/** Live rows whose removal is held back (R14). */
+export const heldRemovals = sqliteTable(
+  'held_removals',
+  {
+    env_id: envId(),
+    stream: text('stream').notNull(),
+    key_1: text('key_1').notNull(),
+    key_2: text('key_2').notNull(),
+    /** T of the read that did not show the row: its `deleted_at` once it is let go. */
+    absent_at: text('absent_at').notNull(),
+  },
+  (t) => [primaryKey({ columns: [t.env_id, t.stream, t.key_1, t.key_2] })],
+);
+
+/** Rows the mirror could not take (R20); one row for each, however often it came. */
+export const rejectedRows = sqliteTable(
+  'rejected_rows',
+  {
+    run_id: integer('run_id').notNull(),
+    env_id: envId(),
+    stream: text('stream').notNull(),
+    /** The row's key, or the payload itself where it has none. */
+    row_key: text('row_key').notNull(),
+    reason: text('reason').notNull(),
+    payload: text('payload').notNull(),
+    seen_at: text('seen_at').notNull(),
+  },
+  (t) => [primaryKey({ columns: [t.env_id, t.stream, t.row_key] })],
+);
+
+/** Which tests' histories have been read, and when (`--history`, R22). */
+export const testReadings = sqliteTable(
+  'test_readings',
+  {
+    env_id: envId(),
+    test_id: text('test_id').notNull(),
+    /** T of the run in which the test's last finished reading began. */
+    read_at: text('read_at').notNull(),
+    /** The mirror's own time when that reading began: latest executions mirrored later are news. */
+    mirrored_at: text('mirrored_at').notNull(),
+  },
+  (t) => [primaryKey({ columns: [t.env_id, t.test_id] })],
+);
+
+/** Stretches of a test's history that were never read and that the service no longer shows. */
+export const testExecutionGaps = sqliteTable(
+  'test_execution_gaps',
+  {
+    env_id: envId(),
+    test_id: text('test_id').notNull(),
+    gap_from: text('gap_from').notNull(),
+    gap_to: text('gap_to').notNull(),
+  },
+  (t) => [primaryKey({ columns: [t.env_id, t.test_id, t.gap_from] })],
+);

@@ -1,0 +1,23 @@
+import type { Logger } from 'pino';
+import type { Arguments, Options as YargsOption } from 'yargs';
+
+/** Where a command's words go, and who runs it. */
+export interface Io {
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** Results. */
+  out(text: string): void;
+  readonly outIsTerminal: boolean;
+  readonly errIsTerminal: boolean;
+  log(level: string): Logger;
+}
+
+/** One command: what help says of it, its options, and what it does. */
+export interface Command {
+  readonly name: string;
+  readonly describe: string;
+  readonly options: Readonly<Record<string, YargsOption>>;
+  /** The one positional argument, when there is one. */
+  readonly argument?: { readonly name: string; readonly describe: string };
+  /** @returns the exit code. @throws SyncError */
+  run(args: Arguments, io: Io): Promise<number>;
+}

@@ -1,0 +1,148 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { FastifyInstance } from 'fastify';
+import { SyncError } from '../core/errors.ts';
+import { type MirrorFile, mirrorExists, openForReading, openForWriting } from '../destination/sqlite/open.ts';
+import { changeSample, type SampleChanges } from '../server/sample/changes.ts';
+import { makeSample } from '../server/sample/sample.ts';
+import { createServer } from '../server/server.ts';
+import type { RunSummary } from '../sync/summary.ts';
+import type { Command, Io } from './command.ts';
+import { QUESTIONS } from './demo-questions.ts';
+import { OPTIONS, pick } from './options.ts';
+import { watchRun } from './progress-view.ts';
+import { renderTable } from './rows-view.ts';
+import { runOnce, syncSettings } from './session.ts';
+import { type Stop, stopOnSignals } from './signals.ts';
+import { exitCodeOfRun, SYNC_OPTIONS } from './sync.ts';
+
+const SEED = 7;
+
+/** Known to this process alone; the server listens on loopback for as long as the demo runs. */
+const TOKEN = 'demo-token';
+
+export const demo: Command = {
+  name: 'demo',
+  describe: 'make a sample source, sync it twice with changes in between, and ask the mirror',
+  options: { db: { ...OPTIONS.db, default: 'demo.db' }, ...pick('log-level', 'config') },
+  async run(args, io) {
+    const db = args['db'] as string;
+    makeRoom(db);
+    const folder = mkdtempSync(join(tmpdir(), 'obsync-demo-'));
+    const source = openForWriting(join(folder, 'source.db'));
+    const stop = stopOnSignals();
+    const server = createServer({ mirror: source, token: TOKEN });
+    try {
+      io.out(`Making a sample source: two environments of a shop's warehouse ...\n`);
+      makeSample(source, { seed: SEED, nowMs: Date.now() });
+      const baseUrl = await listen(server);
+      const runs = { io, stop, baseUrl, db, logLevel: args['log-level'] as string };
+      return (await syncTwice(runs, source)) ?? answer(db, io);
+    } finally {
+      stop.dispose();
+      await server.close();
+      source.connection.close();
+      rmSync(folder, { recursive: true, force: true });
+    }
+  },
+};
+
+interface Runs {
+  readonly io: Io;
+  readonly stop: Stop;
+  readonly baseUrl: string;
+  readonly db: string;
+  readonly logLevel: string;
+}
+
+/** @returns an exit code when a run went wrong, else null */
+async function syncTwice(runs: Runs, source: MirrorFile): Promise<number | null> {
+  const { io, stop } = runs;
+  io.out(`It answers at ${runs.baseUrl}. Syncing it into ${runs.db} for the first time ...\n`);
+  const first = await syncOnce(runs);
+  io.out(
+    `${renderRun(first)}\n\nNow the source changes: ${renderChanges(changeSample(source, { seed: SEED, nowMs: Date.now() }))}.\n`,
+  );
+  if (first.status !== 'done') return exitCodeOfRun(first, stop.received());
+  io.out('Syncing again: only what changed travels ...\n');
+  const second = await syncOnce(runs);
+  io.out(`${renderRun(second)}\n${renderComparison(first, second)}\n`);
+  return second.status === 'done' ? null : exitCodeOfRun(second, stop.received());
+}
+
+async function syncOnce({ io, stop, baseUrl, db, logLevel }: Runs): Promise<RunSummary> {
+  const defaults = Object.fromEntries(
+    Object.entries(SYNC_OPTIONS).map(([name, option]) => [name, 'default' in option ? option.default : undefined]),
+  );
+  const settings = syncSettings({ ...defaults, 'base-url': baseUrl, db, _: [], $0: 'obsync' }, { OBSYNC_TOKEN: TOKEN });
+  const view = watchRun(io, logLevel);
+  try {
+    return await runOnce(settings, {
+      signal: stop.signal,
+      onProgress: view.onProgress,
+      onSourceEvent: view.onSourceEvent,
+    });
+  } finally {
+    view.end();
+  }
+}
+
+/** The demo replaces the mirror of an earlier demo, and no other file. @throws SyncError `usage` */
+function makeRoom(db: string): void {
+  if (!mirrorExists(db)) return;
+  const mirror = openForReading(db);
+  const baseUrl = String(mirror.connection.prepare('select base_url from mirror').pluck().get());
+  mirror.connection.close();
+  if (!baseUrl.startsWith('http://127.0.0.1:')) {
+    throw new SyncError('usage', `${db} mirrors ${baseUrl} and is no demo: name another file with --db`);
+  }
+  for (const suffix of ['', '-wal', '-shm', '.lock']) rmSync(`${db}${suffix}`, { force: true });
+}
+
+async function listen(server: FastifyInstance): Promise<string> {
+  await server.listen({ host: '127.0.0.1', port: 0 });
+  return `http://127.0.0.1:${(server.server.address() as AddressInfo).port}`;
+}
+
+function answer(db: string, io: Io): number {
+  const mirror = openForReading(db);
+  for (const { words, sql } of QUESTIONS) {
+    const statement = mirror.connection.prepare(sql).raw();
+    const columns = statement.columns().map((column) => column.name);
+    io.out(
+      `\n${words}\n\n${indent(sql)}\n\n${renderTable(columns, statement.all() as unknown[][], process.stdout.columns ?? 120)}\n`,
+    );
+  }
+  mirror.connection.close();
+  io.out(
+    `\nAsk more:  npx obsync query --db ${db} "select * from live_tables limit 5"\nSee what is mirrored:  npx obsync status --db ${db}\n`,
+  );
+  return 0;
+}
+
+function renderRun({ streams, rows_written, rows_deleted, requests, started_at, ended_at }: RunSummary): string {
+  const seconds = ((Date.parse(ended_at) - Date.parse(started_at)) / 1000).toFixed(1);
+  const problems = streams
+    .filter((stream) => stream.error !== null)
+    .map((stream) => `\n  ${stream.environment}, ${stream.stream}: ${stream.error}`);
+  return `  ${rows_written} rows written, ${rows_deleted} deleted, ${requests} requests, ${seconds} s${problems.join('')}`;
+}
+
+function renderChanges(changes: SampleChanges): string {
+  const words = Object.entries(changes).map(
+    ([name, count]) => `${count} ${name.replaceAll(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`)}`,
+  );
+  return words.join(', ');
+}
+
+function renderComparison(first: RunSummary, second: RunSummary): string {
+  const read = (summary: RunSummary, mode: string): number =>
+    summary.streams.filter((stream) => stream.mode === mode).length;
+  return `  The first run scanned ${read(first, 'scan')} streams, the second ${read(second, 'scan')}; it read ${read(second, 'feed')} feeds and ${read(second, 'snapshot')} snapshots instead.`;
+}
+
+function indent(text: string): string {
+  return text.replaceAll(/^/gm, '  ');
+}

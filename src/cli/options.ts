@@ -1,0 +1,56 @@
+import type { Options as YargsOption } from 'yargs';
+import { STREAM_NAMES } from '../core/stream.ts';
+
+/** Every option of every command, by the name of its flag: `--full-every`, `OBSYNC_FULL_EVERY`, `fullEvery` in a config file. */
+export const OPTIONS = {
+  'base-url': { type: 'string', describe: 'address of the service, before /public/beta' },
+  db: { type: 'string', default: 'obsync.db', describe: 'the mirror file' },
+  'token-file': { type: 'string', describe: 'file that holds the access token (or set OBSYNC_TOKEN)' },
+  env: { type: 'string', array: true, describe: 'only this environment, by id or name (repeatable)' },
+  stream: { type: 'string', array: true, choices: STREAM_NAMES, describe: 'only this stream (repeatable)' },
+  full: { type: 'boolean', default: false, describe: 'scan everything anew instead of reading the changes' },
+  'full-every': { type: 'number', default: 7, describe: 'days after which a stream is scanned anew' },
+  overlap: {
+    type: 'number',
+    default: 3600,
+    describe: 'seconds that each read of changes reaches back beyond the last',
+  },
+  history: { type: 'boolean', default: false, describe: 'mirror the history of test executions as well' },
+  'page-size': { type: 'number', default: 2000, describe: 'rows a request asks for, 1 to 2000' },
+  concurrency: { type: 'number', default: 4, describe: 'requests in flight at once' },
+  retries: { type: 'number', default: 5, describe: 'further tries of a request that failed' },
+  timeout: { type: 'number', default: 60, describe: 'seconds a request may take' },
+  'max-wait': { type: 'number', default: 900, describe: 'seconds a run waits for quota before it gives up' },
+  'max-requests': { type: 'number', describe: 'requests after which a run stops (exit 5); the next one goes on' },
+  'allow-shrink': { type: 'boolean', default: false, describe: 'let removals go that were held back' },
+  'allow-http': { type: 'boolean', default: false, describe: 'send the token over plain http to other machines' },
+  'log-level': {
+    type: 'string',
+    default: 'info',
+    choices: ['fatal', 'error', 'warn', 'info', 'debug', 'trace'],
+    describe: 'how much is logged',
+  },
+  json: { type: 'boolean', default: false, describe: 'print one JSON document on stdout' },
+  config: { type: 'string', describe: 'JSON file of options, such as {"baseUrl": "https://…", "fullEvery": 14}' },
+  cron: {
+    type: 'string',
+    describe: 'when to sync, as a cron expression (UTC), for every environment; otherwise on each one’s own',
+  },
+  delay: {
+    type: 'number',
+    default: 600,
+    describe: 'seconds to wait after the environment’s own cron: the service syncs first',
+  },
+  format: {
+    type: 'string',
+    choices: ['table', 'csv', 'json', 'ndjson'],
+    describe: 'how rows are printed (default: table on a terminal, else csv)',
+  },
+} as const satisfies Record<string, YargsOption>;
+
+export type OptionName = keyof typeof OPTIONS;
+
+/** The flags of a command, for yargs. */
+export function pick<Name extends OptionName>(...names: readonly Name[]): Pick<typeof OPTIONS, Name> {
+  return Object.fromEntries(names.map((name) => [name, OPTIONS[name]])) as Pick<typeof OPTIONS, Name>;
+}

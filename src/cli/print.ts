@@ -1,0 +1,17 @@
+import type { Writable } from 'node:stream';
+
+/**
+ * Writes texts as fast as they are read, and stops where they no longer can be written: what that means, whoever listens
+ * to the stream's errors says (see `program.ts`).
+ */
+export async function print(texts: Iterable<string>, out: Writable): Promise<void> {
+  for (const text of texts) {
+    if (!(await write(out, text))) return;
+  }
+}
+
+function write(out: Writable, text: string): Promise<boolean> {
+  return new Promise((resolve) => {
+    out.write(text, (error) => resolve(error == null));
+  });
+}

@@ -1,0 +1,132 @@
+import { readFileSync } from 'node:fs';
+import { findPackageJSON } from 'node:module';
+import yargs, { type Arguments, type Argv } from 'yargs';
+import { SyncError } from '../core/errors.ts';
+import type { Command, Io } from './command.ts';
+import { demo } from './demo.ts';
+import { exitCodeOf } from './exit-code.ts';
+import { createLog } from './log.ts';
+import { query } from './query.ts';
+import { schedule } from './schedule.ts';
+import { settingsOf } from './settings.ts';
+import { status } from './status.ts';
+import { sync } from './sync.ts';
+
+const COMMANDS: readonly Command[] = [sync, schedule, status, query, demo];
+
+const EXIT_CODES = `Exit codes: 0 all well; 1 finished with problems; 2 bad usage or configuration; 3 token refused;
+4 another sync holds the mirror; 5 stopped by --max-requests; 130 and 143 on signals.
+
+Every option can also be given as a variable (--full-every as OBSYNC_FULL_EVERY) or in a JSON file named by --config
+(as fullEvery); a flag stands over a variable, a variable over the file. The token comes from OBSYNC_TOKEN or from the
+file named by --token-file, and from nowhere else.`;
+
+/** Runs one command line; the last place that sees an error. @returns the exit code */
+export async function main(argv: readonly string[]): Promise<number> {
+  const io = processIo();
+  process.stdout.on('error', endOutput);
+  let code = 0;
+  try {
+    const settings = settingsOf(argv, io.env);
+    const parser = COMMANDS.reduce(
+      (parser, command) =>
+        add(parser, command, settings, async (args) => {
+          code = await command.run(args, io);
+        }),
+      base(argv),
+    );
+    await parser.parseAsync();
+    return code;
+  } catch (error) {
+    return report(error, argv, io);
+  }
+}
+
+function base(argv: readonly string[]): Argv {
+  return yargs([...argv])
+    .scriptName('obsync')
+    .usage('$0 <command> [options]\n\nMirrors a data-observability service into a local SQLite file and keeps it true.')
+    .locale('en')
+    .version(version())
+    .parserConfiguration({ 'greedy-arrays': false, 'dot-notation': false })
+    .strict()
+    .demandCommand(1, 'no command: try obsync sync, or obsync --help')
+    .recommendCommands()
+    .epilogue(EXIT_CODES)
+    .wrap(Math.min(120, process.stdout.columns ?? 100))
+    .exitProcess(false)
+    .showHelpOnFail(false)
+    .fail((message: string | null, error: Error | undefined) => {
+      throw error ?? new SyncError('usage', `${lowerFirst(message ?? 'bad usage')} (see obsync --help)`);
+    });
+}
+
+function add(
+  parser: Argv,
+  command: Command,
+  settings: Record<string, unknown>,
+  handler: (args: Arguments) => Promise<void>,
+): Argv {
+  const known = Object.fromEntries(Object.entries(settings).filter(([name]) => name in command.options));
+  const { argument } = command;
+  return parser.command({
+    command: argument === undefined ? command.name : `${command.name} <${argument.name}>`,
+    describe: command.describe,
+    builder: (builder: Argv) => {
+      const described =
+        argument === undefined
+          ? builder
+          : builder.positional(argument.name, { type: 'string', describe: argument.describe });
+      return described.options(command.options).config(known).check(checkValues(command));
+    },
+    handler,
+  });
+}
+
+/** What yargs lets pass: numbers that are none, and options given twice. */
+function checkValues({ options }: Command): (args: Arguments) => true {
+  return (args) => {
+    for (const [name, option] of Object.entries(options)) {
+      const value = args[name];
+      if (option.type === 'number' && value !== undefined && !(Number(value) >= 0))
+        throw new SyncError('usage', `--${name} needs a number, 0 or more`);
+      if (!option.array && Array.isArray(value)) throw new SyncError('usage', `--${name} is given more than once`);
+      if (option.type === 'string' && value === '') throw new SyncError('usage', `--${name} needs a value`);
+    }
+    return true;
+  };
+}
+
+/** One clear line; the stack at `--log-level debug` alone. */
+function report(error: unknown, argv: readonly string[], io: Io): number {
+  const message = error instanceof Error ? error.message : String(error);
+  process.stderr.write(`obsync: ${message}\n`);
+  if (argv.join(' ').includes('debug') || io.env['OBSYNC_LOG_LEVEL'] === 'debug') console.error(error);
+  return error instanceof SyncError ? exitCodeOf(error.recovery) : 1;
+}
+
+/** A reader that has gone, such as `head`, is no trouble. */
+function endOutput(error: NodeJS.ErrnoException): void {
+  if (error.code === 'EPIPE') return;
+  process.stderr.write(`obsync: the output cannot be written: ${error.message}\n`);
+  process.exit(1);
+}
+
+function processIo(): Io {
+  return {
+    env: process.env,
+    out: (text) => void process.stdout.write(text),
+    outIsTerminal: process.stdout.isTTY === true,
+    errIsTerminal: process.stderr.isTTY === true,
+    log: createLog,
+  };
+}
+
+function version(): string {
+  const manifest = findPackageJSON(import.meta.url) ?? 'package.json';
+  return (JSON.parse(readFileSync(manifest, 'utf8')) as { version: string }).version;
+}
+
+function lowerFirst(text: string): string {
+  return text.charAt(0).toLowerCase() + text.slice(1);
+}

@@ -1,0 +1,64 @@
+import type { SourceEvent } from '../core/source.ts';
+import type { Progress } from '../sync/progress.ts';
+import type { Tallied } from '../sync/tally.ts';
+
+/** What a live view shows of a run. Times are milliseconds since 1970. */
+export interface ProgressState {
+  readonly lines: ReadonlyMap<string, Line>;
+  readonly ended: number;
+  readonly wait: { readonly reason: string; readonly untilMs: number } | null;
+}
+
+interface Line {
+  readonly environment: string;
+  readonly stream: string;
+  readonly tallied: Tallied;
+}
+
+export const INITIAL: ProgressState = { lines: new Map(), ended: 0, wait: null };
+
+/** The state after an event. */
+export function tell(state: ProgressState, event: Progress | SourceEvent, nowMs: number): ProgressState {
+  switch (event.type) {
+    case 'stream': {
+      const { environment, stream, tallied } = event;
+      const line = { environment: environment.name, stream, tallied };
+      return { ...state, lines: new Map(state.lines).set(`${environment.id} ${stream}`, line) };
+    }
+    case 'ended': {
+      const lines = new Map(state.lines);
+      lines.delete(`${event.environment.id} ${event.summary.stream}`);
+      return { ...state, lines, ended: state.ended + 1 };
+    }
+    case 'wait':
+      return { ...state, wait: { reason: event.reason, untilMs: nowMs + event.delayMs } };
+    case 'request':
+      return state.wait !== null && nowMs >= state.wait.untilMs ? { ...state, wait: null } : state;
+    case 'environments':
+      return state;
+  }
+}
+
+const WAITS: Readonly<Record<string, string>> = {
+  quota: 'waiting for quota',
+  'rate-limited': 'told to slow down, waiting',
+  retry: 'trying again',
+};
+
+/** The lines to show: the streams under way, then what the run waits for. */
+export function renderProgress(
+  { lines, ended, wait }: ProgressState,
+  nowMs: number,
+  screen: { columns: number; rows: number },
+): string {
+  const shown = [...lines.values()].slice(0, Math.max(1, screen.rows - 3)).map(renderLine);
+  const left = wait === null ? 0 : Math.ceil((wait.untilMs - nowMs) / 1000);
+  const waiting = wait !== null && left > 0 ? `, ${WAITS[wait.reason] ?? wait.reason}: ${left} s` : '';
+  return [...shown, `${ended} streams ended, ${lines.size} under way${waiting}`]
+    .map((line) => line.slice(0, screen.columns - 1))
+    .join('\n');
+}
+
+function renderLine({ environment, stream, tallied: { mode, reason, rows, pages, requests } }: Line): string {
+  return `  ${environment}  ${stream.padEnd(22)}  ${mode} (${reason})  ${rows} rows  ${pages} pages  ${requests} requests`;
+}

@@ -1,0 +1,67 @@
+import { createLogUpdate } from 'log-update';
+import type { SourceEvent } from '../core/source.ts';
+import type { Progress } from '../sync/progress.ts';
+import type { Io } from './command.ts';
+import { INITIAL, type ProgressState, renderProgress, tell } from './progress-state.ts';
+
+/** Shows a run on stderr: live on a terminal, else in plain lines. */
+export interface RunView {
+  onProgress(progress: Progress): void;
+  onSourceEvent(event: SourceEvent): void;
+  end(): void;
+}
+
+const FRAME_MS = 100;
+
+export function watchRun(io: Io, level: string): RunView {
+  return io.errIsTerminal && !['debug', 'trace'].includes(level) ? liveView() : lineView(io, level);
+}
+
+function liveView(): RunView {
+  const draw = createLogUpdate(process.stderr);
+  let state: ProgressState = INITIAL;
+  const paint = (): void =>
+    draw(renderProgress(state, Date.now(), { columns: process.stderr.columns ?? 80, rows: process.stderr.rows ?? 24 }));
+  const timer = setInterval(paint, FRAME_MS);
+  return {
+    onProgress(progress) {
+      state = tell(state, progress, Date.now());
+    },
+    onSourceEvent(event) {
+      state = tell(state, event, Date.now());
+    },
+    end() {
+      clearInterval(timer);
+      draw.clear();
+    },
+  };
+}
+
+function lineView(io: Io, level: string): RunView {
+  const log = io.log(level);
+  return {
+    onProgress(progress) {
+      if (progress.type === 'environments') {
+        log.info(
+          `${progress.environments.length} environments: ${progress.environments.map((environment) => environment.name).join(', ')}`,
+        );
+        for (const { name } of progress.missing) log.warn(`${name} is no longer listed: its rows stay as they were`);
+      } else if (progress.type === 'ended') {
+        const { environment, stream, mode, reason, status, pages, rows_written, rows_deleted, error } =
+          progress.summary;
+        const line = `${environment} ${stream}: ${status}, ${mode} (${reason}), ${pages} pages, ${rows_written} written, ${rows_deleted} deleted`;
+        if (error === null) log.info(line);
+        else
+          log.warn(
+            { ...(progress.error !== null && log.isLevelEnabled('debug') ? { err: progress.error } : {}) },
+            `${line}: ${error}`,
+          );
+      }
+    },
+    onSourceEvent(event) {
+      if (event.type === 'wait') log.info(`waiting ${(event.delayMs / 1000).toFixed(1)} s (${event.reason})`);
+      else log.debug(`${event.status} ${event.path} ${Math.round(event.durationMs)} ms`);
+    },
+    end() {},
+  };
+}

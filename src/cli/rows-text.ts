@@ -1,0 +1,69 @@
+import { stringify } from 'csv-stringify/sync';
+
+type Rows = Iterable<readonly unknown[]>;
+
+/** Rows that go through at once: enough to be quick, few enough to be small. */
+const BATCH = 500;
+
+/** CSV with a header line. NULL is an empty field, an empty text a quoted one. */
+export function* csvText(columns: readonly string[], rows: Rows): Generator<string> {
+  yield stringify([columns]);
+  for (const batch of batches(rows)) {
+    yield stringify(
+      batch.map((row) => row.map((value) => (Buffer.isBuffer(value) ? value.toString('hex') : value))),
+      { cast: { string: (value) => ({ value, quoted_empty: true }) } },
+    );
+  }
+}
+
+/** One JSON array of objects. */
+export function* jsonText(columns: readonly string[], rows: Rows): Generator<string> {
+  const keys = keysOf(columns);
+  let start = '[\n';
+  for (const batch of batches(rows)) {
+    yield start + batch.map((row) => objectText(keys, row)).join(',\n');
+    start = ',\n';
+  }
+  yield start === ',\n' ? '\n]\n' : '[]\n';
+}
+
+/** One JSON object a line. */
+export function* ndjsonText(columns: readonly string[], rows: Rows): Generator<string> {
+  const keys = keysOf(columns);
+  for (const batch of batches(rows)) yield `${batch.map((row) => objectText(keys, row)).join('\n')}\n`;
+}
+
+function* batches(rows: Rows): Generator<(readonly unknown[])[]> {
+  let batch: (readonly unknown[])[] = [];
+  for (const row of rows) {
+    batch.push(row);
+    if (batch.length < BATCH) continue;
+    yield batch;
+    batch = [];
+  }
+  if (batch.length > 0) yield batch;
+}
+
+/** Names that stand more than once get a number: `id`, `id_2`. */
+function keysOf(columns: readonly string[]): string[] {
+  const taken = new Set(columns);
+  const used = new Set<string>();
+  return columns.map((name) => {
+    let key = name;
+    for (let n = 2; used.has(key) || (key !== name && taken.has(key)); n++) key = `${name}_${n}`;
+    used.add(key);
+    return JSON.stringify(key);
+  });
+}
+
+function objectText(keys: readonly string[], row: readonly unknown[]): string {
+  return `{${keys.map((key, i) => `${key}:${valueText(row[i])}`).join(',')}}`;
+}
+
+/** Whole numbers keep all their digits, however large. */
+function valueText(value: unknown): string {
+  if (typeof value === 'bigint') return String(value);
+  if (value === Number.POSITIVE_INFINITY) return '9e999';
+  if (value === Number.NEGATIVE_INFINITY) return '-9e999';
+  return JSON.stringify(Buffer.isBuffer(value) ? value.toString('hex') : value);
+}

@@ -1,0 +1,93 @@
+/** Rows as a table; cells are cut with … where it would be wider than `width`. Null: as wide as it gets. */
+export function renderTable(
+  columns: readonly string[],
+  rows: readonly (readonly unknown[])[],
+  width: number | null,
+): string {
+  const heads = columns.map(printable);
+  const cells = rows.map((row) => row.map(cellText));
+  const natural = heads.map((head, i) => Math.max(widthOf(head), longest(cells, i)));
+  const widths = width === null ? natural : narrow(natural, width);
+  const numeric = heads.map((_, i) => isNumeric(rows, i));
+  const line = (texts: readonly string[]): string =>
+    `│ ${texts.map((text, i) => pad(cut(text, widths[i] as number), widths[i] as number, numeric[i] === true)).join(' │ ')} │`;
+  const rule = ([left, middle, right]: readonly [string, string, string]): string =>
+    left + widths.map((each) => '─'.repeat(each + 2)).join(middle) + right;
+  return [rule(TOP), line(heads), rule(MIDDLE), ...cells.map(line), rule(BOTTOM)].join('\n');
+}
+
+const TOP = ['┌', '┬', '┐'] as const;
+const MIDDLE = ['├', '┼', '┤'] as const;
+const BOTTOM = ['└', '┴', '┘'] as const;
+
+/** A value as a cell shows it: NULL without quotes is no text, a BLOB is hexadecimal. */
+function cellText(value: unknown): string {
+  if (value === null) return 'NULL';
+  if (value === 'NULL') return '"NULL"';
+  return Buffer.isBuffer(value) ? value.toString('hex') : printable(String(value));
+}
+
+/** What would break the line, or steer the terminal, is escaped. */
+function printable(text: string): string {
+  return text.replaceAll(/[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/gu, (character) => {
+    const short = JSON.stringify(character).slice(1, -1);
+    return short.length > 1 ? short : `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
+  });
+}
+
+function isNumeric(rows: readonly (readonly unknown[])[], column: number): boolean {
+  const values = rows.map((row) => row[column]).filter((value) => value !== null);
+  return values.length > 0 && values.every((value) => typeof value === 'number' || typeof value === 'bigint');
+}
+
+function longest(cells: readonly (readonly string[])[], column: number): number {
+  return cells.reduce((most, row) => Math.max(most, widthOf(row[column] as string)), 0);
+}
+
+/** No column is cut to less: a table of very many columns is wider than the screen all the same. */
+const LEAST = 4;
+
+/** Cuts the widest columns, all to the same width, until the table fits. */
+function narrow(widths: readonly number[], width: number): number[] {
+  const room = width - 3 * widths.length - 1;
+  const cutTo = (cap: number): number[] => widths.map((each) => Math.min(each, cap));
+  let cap = Math.max(LEAST, room);
+  while (cap > LEAST && cutTo(cap).reduce((sum, each) => sum + each, 0) > room) cap--;
+  return cutTo(cap);
+}
+
+function pad(text: string, width: number, right: boolean): string {
+  const blank = ' '.repeat(Math.max(0, width - widthOf(text)));
+  return right ? blank + text : text + blank;
+}
+
+function cut(text: string, width: number): string {
+  if (widthOf(text) <= width) return text;
+  let kept = '';
+  let left = width - 1;
+  for (const { segment } of GRAPHEMES.segment(text)) {
+    left -= widthOfGrapheme(segment);
+    if (left < 0) break;
+    kept += segment;
+  }
+  return `${kept}…`;
+}
+
+const GRAPHEMES = new Intl.Segmenter();
+
+/** Columns of the screen that a text takes. */
+function widthOf(text: string): number {
+  if (/^[\x20-\x7e]*$/.test(text)) return text.length;
+  let width = 0;
+  for (const { segment } of GRAPHEMES.segment(text)) width += widthOfGrapheme(segment);
+  return width;
+}
+
+const WIDE =
+  /^[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\p{Emoji_Presentation}\u3000-\u303e\uff01-\uff60\uffe0-\uffe6]|\ufe0f/u;
+const INVISIBLE = /^[\p{Mn}\p{Me}\p{Cf}]+$/u;
+
+function widthOfGrapheme(grapheme: string): number {
+  if (INVISIBLE.test(grapheme)) return 0;
+  return WIDE.test(grapheme) ? 2 : 1;
+}

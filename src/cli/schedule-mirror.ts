@@ -1,0 +1,65 @@
+import { and, eq, inArray, max } from 'drizzle-orm';
+import type { BetterSQLite3Database } from 'drizzle-orm/better-sqlite3';
+import { mirror as mirrorTable, syncRuns, syncStreamRuns } from '../../schema/sync.ts';
+import { loadEnvironments } from '../../state/environment-store.ts';
+import { takeLock } from '../../state/lock.ts';
+import { claimMirror } from '../../state/run-log.ts';
+import type { Environment } from '../core/environments.ts';
+import { SyncError } from '../core/errors.ts';
+import { mirrorExists, openForReading, openForWriting } from '../destination/sqlite/open.ts';
+import type { Mirrored } from '../sync/schedule.ts';
+
+/** What a mirror, if there is one, tells a schedule. @throws SyncError `usage` when it cannot be used */
+export function readMirrored(path: string, baseUrl: string): Mirrored {
+  if (!mirrorExists(path)) return { environments: [], lastStarts: new Map() };
+  migrate(path);
+  const mirror = openForReading(path);
+  try {
+    // With a row to compare it with, this writes nothing (R26).
+    if (mirror.db.select().from(mirrorTable).get() !== undefined) claimMirror(mirror.db, baseUrl);
+    return { environments: listedEnvironments(mirror.db), lastStarts: lastStarts(mirror.db) };
+  } finally {
+    mirror.connection.close();
+  }
+}
+
+/** The environments that the last run found listed. */
+export function readEnvironments(path: string): readonly Environment[] {
+  const mirror = openForReading(path);
+  try {
+    return listedEnvironments(mirror.db);
+  } finally {
+    mirror.connection.close();
+  }
+}
+
+/** A mirror made by an older version is brought up to date, as a run would; where one is under way, it has done so. */
+function migrate(path: string): void {
+  try {
+    const lock = takeLock(path);
+    try {
+      openForWriting(path).connection.close();
+    } finally {
+      lock.release();
+    }
+  } catch (error) {
+    if (!(error instanceof SyncError) || error.recovery !== 'locked') throw error;
+  }
+}
+
+function listedEnvironments(db: BetterSQLite3Database): Environment[] {
+  return loadEnvironments(db)
+    .filter((row) => row['missing_since'] === null)
+    .map((row) => ({ id: String(row['id']), name: String(row['name']), cron: row['cron'] as string | null }));
+}
+
+/** When the last run of each environment began that came to its end, well or with problems. */
+function lastStarts(db: BetterSQLite3Database): Map<string, string> {
+  const rows = db
+    .select({ envId: syncStreamRuns.env_id, startedAt: max(syncRuns.started_at) })
+    .from(syncStreamRuns)
+    .innerJoin(syncRuns, and(eq(syncRuns.id, syncStreamRuns.run_id), inArray(syncRuns.status, ['done', 'problems'])))
+    .groupBy(syncStreamRuns.env_id)
+    .all();
+  return new Map(rows.map(({ envId, startedAt }) => [envId, startedAt as string]));
+}

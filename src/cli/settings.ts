@@ -1,0 +1,83 @@
+import { readFileSync } from 'node:fs';
+import { SyncError } from '../core/errors.ts';
+import { OPTIONS, type OptionName } from './options.ts';
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/**
+ * What `OBSYNC_…` variables and the config file say about a command's options, by flag name; a flag stands over both, a
+ * variable over the file. @throws SyncError `usage`
+ */
+export function settingsOf(argv: readonly string[], env: Environment): Record<string, unknown> {
+  const path = flagValue(argv, '--config') ?? env['OBSYNC_CONFIG'];
+  return { ...(path === undefined ? {} : readConfig(path)), ...readVariables(env) };
+}
+
+/** The access token (R25). @throws SyncError `usage` when there is none */
+export function readToken(tokenFile: string | undefined, env: Environment): string {
+  const token = (env['OBSYNC_TOKEN'] ?? (tokenFile === undefined ? '' : readText(tokenFile))).trim();
+  if (token === '')
+    throw new SyncError('usage', 'no access token: set OBSYNC_TOKEN, or name a file that holds it with --token-file');
+  if (!/^[\x21-\x7e]+$/.test(token))
+    throw new SyncError(
+      'usage',
+      'the access token holds characters that no header can carry: check OBSYNC_TOKEN or the token file',
+    );
+  return token;
+}
+
+function readVariables(env: Environment): Record<string, unknown> {
+  const settings: Record<string, unknown> = {};
+  for (const name of Object.keys(OPTIONS) as OptionName[]) {
+    const value = env[`OBSYNC_${name.replaceAll('-', '_').toUpperCase()}`];
+    if (value !== undefined && value !== '') settings[name] = fromText(name, value);
+  }
+  return settings;
+}
+
+function readConfig(path: string): Record<string, unknown> {
+  const parsed = parse(path);
+  const settings: Record<string, unknown> = {};
+  for (const [key, value] of Object.entries(parsed)) {
+    const name = key.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`).replaceAll('_', '-');
+    if (!Object.hasOwn(OPTIONS, name) || name === 'config')
+      throw new SyncError('usage', `${path}: there is no option ${key}${tokenHint(name)}`);
+    settings[name] = value;
+  }
+  return settings;
+}
+
+function parse(path: string): object {
+  try {
+    const parsed: unknown = JSON.parse(readText(path));
+    if (typeof parsed === 'object' && parsed !== null && !Array.isArray(parsed)) return parsed;
+  } catch (cause) {
+    if (cause instanceof SyncError) throw cause;
+    throw new SyncError('usage', `${path} is no JSON: write the options as one JSON object`, { cause });
+  }
+  throw new SyncError('usage', `${path} is no JSON object: write the options as {"name": value}`);
+}
+
+function readText(path: string): string {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch (cause) {
+    throw new SyncError('usage', `${path} cannot be read: check the path and its permissions`, { cause });
+  }
+}
+
+function tokenHint(name: string): string {
+  return name === 'token' ? ': a token belongs into OBSYNC_TOKEN or a file named by --token-file' : '';
+}
+
+/** Repeatable options are separated by commas in a variable. */
+function fromText(name: OptionName, value: string): unknown {
+  return 'array' in OPTIONS[name] ? value.split(',').map((part) => part.trim()) : value;
+}
+
+/** The one flag that has to be known before the others are read. */
+function flagValue(argv: readonly string[], flag: string): string | undefined {
+  const at = argv.findIndex((argument) => argument === flag || argument.startsWith(`${flag}=`));
+  if (at < 0) return undefined;
+  return argv[at]?.includes('=') ? argv[at]?.slice(flag.length + 1) : argv[at + 1];
+}

@@ -1,0 +1,167 @@
+import { and, count, desc, eq, max } from 'drizzle-orm';
+import { environments as environmentsTable } from '../../schema/assets.ts';
+import { marks, mirror as mirrorTable, rejectedRows, syncRuns, syncStreamRuns } from '../../schema/sync.ts';
+import { loadCheckpoints } from '../../state/checkpoint-store.ts';
+import { type Checkpoint, NO_PROGRESS, type Round } from '../core/checkpoint.ts';
+import { type Instant, secondsBetween } from '../core/instant.ts';
+import type { StreamName } from '../core/stream.ts';
+import { lookups } from '../destination/sqlite/lookups.ts';
+import type { MirrorFile } from '../destination/sqlite/open.ts';
+import { CATALOGUE } from '../streams/catalogue.ts';
+import type { Entry } from '../streams/entry.ts';
+
+/** What a mirror says of itself: what `status --json` prints. Names are those of the run log's tables. */
+export interface StatusReport {
+  readonly db: string;
+  /** Null before the first run has got anywhere. */
+  readonly base_url: string | null;
+  readonly checked_at: Instant;
+  readonly last_run: RunStatusReport | null;
+  /** Environments that the mirror could not take. */
+  readonly environments_rejected: number;
+  readonly environments: readonly EnvironmentStatus[];
+}
+
+/** As in `sync_runs`; `killed` is a run whose process ended before it could say how. */
+export interface RunStatusReport extends Omit<typeof syncRuns.$inferSelect, 'id' | 'pass_id' | 'status'> {
+  readonly run: number;
+  readonly pass: number;
+  readonly status: (typeof syncRuns.$inferSelect)['status'] | 'killed';
+}
+
+export interface EnvironmentStatus {
+  readonly env_id: string;
+  readonly environment: string;
+  readonly cron: string | null;
+  readonly missing_since: Instant | null;
+  readonly streams: readonly StreamStatus[];
+}
+
+export interface StreamStatus {
+  readonly stream: StreamName;
+  /** Live rows. */
+  readonly rows: number;
+  readonly watermark: Instant | null;
+  readonly watermark_age_seconds: number | null;
+  readonly scan_ended_at: Instant | null;
+  /** Why the next round has to be a scan. */
+  readonly scan_due: string | null;
+  readonly unavailable: boolean;
+  /** The round that has not ended yet. */
+  readonly under_way: UnderWay | null;
+  readonly rows_held: number;
+  readonly rows_rejected: number;
+  /** Follow-up reads owed. */
+  readonly marks: number;
+  readonly last_run: Omit<typeof syncStreamRuns.$inferSelect, 'env_id' | 'stream'> | null;
+}
+
+interface UnderWay {
+  readonly mode: string;
+  readonly reason: string;
+  readonly since: Instant | null;
+  readonly pages: number;
+}
+
+/** Reads all of it as of one moment. */
+export function readStatus(mirror: MirrorFile, now: Instant): StatusReport {
+  return mirror.db.transaction(() => ({
+    db: mirror.path,
+    base_url: mirror.db.select().from(mirrorTable).get()?.base_url ?? null,
+    checked_at: now,
+    last_run: readLastRun(mirror),
+    environments_rejected: countRejected(mirror, '', 'environments'),
+    environments: mirror.db
+      .select()
+      .from(environmentsTable)
+      .orderBy(environmentsTable.name, environmentsTable.id)
+      .all()
+      .map(({ id, name, cron, missing_since }) => ({
+        env_id: id,
+        environment: name,
+        cron,
+        missing_since,
+        streams: readStreams(mirror, id, now),
+      })),
+  }));
+}
+
+/** The last run as it is noted; whether one that is `running` still does, the lock says. */
+export function readLastRun({ db }: MirrorFile): RunStatusReport | null {
+  const stored = db.select().from(syncRuns).orderBy(desc(syncRuns.id)).limit(1).get();
+  if (stored === undefined) return null;
+  const { id, pass_id, ...rest } = stored;
+  return { run: id, pass: pass_id, ...rest };
+}
+
+function readStreams(mirror: MirrorFile, envId: string, now: Instant): StreamStatus[] {
+  const checkpoints = loadCheckpoints(mirror.db, envId);
+  return CATALOGUE.map((stream) => {
+    const checkpoint = checkpoints.get(stream.name) ?? NO_PROGRESS;
+    return { stream, status: readStream(mirror, envId, { stream, checkpoint, now }) };
+  })
+    .filter(({ stream, status }) => !stream.optional || status.last_run !== null || status.rows > 0)
+    .map(({ status }) => status);
+}
+
+function readStream(
+  mirror: MirrorFile,
+  envId: string,
+  { stream, checkpoint, now }: { stream: Entry; checkpoint: Checkpoint; now: Instant },
+): StreamStatus {
+  const { watermark, round } = checkpoint;
+  const look = lookups(mirror.connection, envId);
+  return {
+    stream: stream.name,
+    rows: look.rows(stream),
+    watermark,
+    watermark_age_seconds: watermark === null ? null : Math.max(0, Math.round(secondsBetween(watermark, now))),
+    scan_ended_at: checkpoint.scanEndedAt,
+    scan_due: checkpoint.scanDue,
+    unavailable: checkpoint.unavailable,
+    under_way: round === null ? null : underWay(mirror, round),
+    rows_held: look.heldBack(stream),
+    rows_rejected: countRejected(mirror, envId, stream.name),
+    marks: countMarks(mirror, envId, stream),
+    last_run: readLastStreamRun(mirror, envId, stream.name),
+  };
+}
+
+function underWay({ db }: MirrorFile, { mode, reason, pages, pass, firstPageAt, read }: Round): UnderWay {
+  const begun = db.select().from(syncRuns).where(eq(syncRuns.id, pass)).get();
+  return { mode, reason, pages, since: firstPageAt ?? read?.at ?? begun?.started_at ?? null };
+}
+
+function readLastStreamRun({ db }: MirrorFile, envId: string, stream: StreamName): StreamStatus['last_run'] {
+  const of = and(eq(syncStreamRuns.env_id, envId), eq(syncStreamRuns.stream, stream));
+  const last =
+    db
+      .select({ run: max(syncStreamRuns.run_id) })
+      .from(syncStreamRuns)
+      .where(of)
+      .get()?.run ?? null;
+  if (last === null) return null;
+  const stored = db
+    .select()
+    .from(syncStreamRuns)
+    .where(and(of, eq(syncStreamRuns.run_id, last)))
+    .get();
+  if (stored === undefined) return null;
+  const { env_id: _, stream: __, ...rest } = stored;
+  return rest;
+}
+
+function countRejected({ db }: MirrorFile, envId: string, stream: string): number {
+  const of = and(eq(rejectedRows.env_id, envId), eq(rejectedRows.stream, stream));
+  return db.select({ n: count() }).from(rejectedRows).where(of).get()?.n ?? 0;
+}
+
+/** Marks of rows that are gone ask for nothing. */
+function countMarks({ db, connection }: MirrorFile, envId: string, stream: Entry): number {
+  if (stream.leader !== undefined) {
+    const { inside, outside } = lookups(connection, envId).marks(stream, null);
+    return inside + outside;
+  }
+  const of = and(eq(marks.env_id, envId), eq(marks.stream, stream.name));
+  return db.select({ n: count() }).from(marks).where(of).get()?.n ?? 0;
+}

@@ -1,0 +1,48 @@
+import { existsSync } from 'node:fs';
+import { takeLock } from '../../state/lock.ts';
+import { instantOfMs } from '../core/instant.ts';
+import { type MirrorFile, openForReading } from '../destination/sqlite/open.ts';
+import type { Command } from './command.ts';
+import { pick } from './options.ts';
+import { readLastRun, readStatus, type StatusReport } from './status-report.ts';
+import { renderStatus } from './status-view.ts';
+
+export const status: Command = {
+  name: 'status',
+  describe: 'what is mirrored, how fresh it is, and what went wrong last; from the file alone',
+  options: pick('db', 'json', 'config'),
+  async run(args, io) {
+    const mirror = openForReading(args['db'] as string);
+    try {
+      const report = withVerdict(mirror, readStatus(mirror, instantOfMs(Date.now())));
+      const width = io.outIsTerminal ? process.stdout.columns : null;
+      io.out(args['json'] === true ? `${JSON.stringify(report, null, 2)}\n` : renderStatus(report, width));
+      return 0;
+    } finally {
+      mirror.connection.close();
+    }
+  },
+};
+
+/** A run noted as `running` was killed when nobody holds the lock, unless it has ended since the report was read. */
+function withVerdict(mirror: MirrorFile, report: StatusReport): StatusReport {
+  const { last_run: run } = report;
+  if (run?.status !== 'running' || isHeld(mirror.path)) return report;
+  const again = readLastRun(mirror);
+  return {
+    ...report,
+    last_run: again?.run === run.run && again.status === 'running' ? { ...run, status: 'killed' } : again,
+  };
+}
+
+/** Asks for the lock only when its file exists: a report makes no files. */
+function isHeld(path: string): boolean {
+  if (!existsSync(`${path}.lock`)) return false;
+  try {
+    takeLock(path).release();
+    return false;
+  } catch {
+    // Held, or not for this user to take: nobody can say that the run is dead.
+    return true;
+  }
+}

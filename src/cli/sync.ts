@@ -1,0 +1,69 @@
+import type { Arguments } from 'yargs';
+import type { RunSummary } from '../sync/summary.ts';
+import type { Command, Io } from './command.ts';
+import { exitCodeOf, exitCodeOfSignal } from './exit-code.ts';
+import { pick } from './options.ts';
+import { watchRun } from './progress-view.ts';
+import { runOnce, syncSettings } from './session.ts';
+import { stopOnSignals } from './signals.ts';
+import { renderSummary } from './summary-view.ts';
+
+/** Options of the commands that sync. */
+export const SYNC_OPTIONS = pick(
+  'base-url',
+  'db',
+  'token-file',
+  'env',
+  'stream',
+  'full',
+  'full-every',
+  'overlap',
+  'history',
+  'page-size',
+  'concurrency',
+  'retries',
+  'timeout',
+  'max-wait',
+  'max-requests',
+  'allow-shrink',
+  'allow-http',
+  'log-level',
+  'config',
+);
+
+export const sync: Command = {
+  name: 'sync',
+  describe: 'bring the mirror up to date, once',
+  options: { ...SYNC_OPTIONS, ...pick('json') },
+  async run(args, io) {
+    const settings = syncSettings(args, io.env);
+    const stop = stopOnSignals();
+    const view = watchRun(io, args['log-level'] as string);
+    try {
+      const summary = await runOnce(settings, {
+        signal: stop.signal,
+        onProgress: view.onProgress,
+        onSourceEvent: view.onSourceEvent,
+      });
+      view.end();
+      show(summary, args, io);
+      return exitCodeOfRun(summary, stop.received());
+    } finally {
+      view.end();
+      stop.dispose();
+    }
+  },
+};
+
+/** Results go to stdout as one document, or to stderr as a table for whoever watches. */
+function show(summary: RunSummary, args: Arguments, io: Io): void {
+  if (args['json'] === true) io.out(`${JSON.stringify(summary, null, 2)}\n`);
+  else if (summary.run !== null) process.stderr.write(renderSummary(summary));
+  if (summary.error !== null) process.stderr.write(`obsync: ${summary.error}\n`);
+}
+
+export function exitCodeOfRun(summary: RunSummary, signal: NodeJS.Signals | null): number {
+  if (summary.recovery === 'signal' && signal !== null) return exitCodeOfSignal(signal);
+  if (summary.recovery !== null) return exitCodeOf(summary.recovery);
+  return summary.status === 'done' ? 0 : 1;
+}

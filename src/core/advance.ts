@@ -1,0 +1,215 @@
+import type { Ask, Checkpoint, Phase, Read, Round } from './checkpoint.ts';
+import type { Context } from './context.ts';
+import { type DecodedPage, joinKey } from './decode.ts';
+import type { Commit } from './destination.ts';
+import { SyncError } from './errors.ts';
+import { addSeconds } from './instant.ts';
+import { changeMarks } from './marks.ts';
+import { type Change, type Floor, newestWins, sameRow } from './newest-wins.ts';
+import { withRound } from './plan.ts';
+import type { Page } from './source.ts';
+import type { Row, Stream, StreamName } from './stream.ts';
+
+/** A fetched page on its way into the mirror, with what is known when it arrives. */
+export interface Arrival {
+  readonly stream: Stream;
+  /** As `plan` gave it with the request. */
+  readonly checkpoint: Checkpoint;
+  readonly page: Page;
+  readonly decoded: DecodedPage;
+  /** Rows the mirror holds under the page's keys, by joined key. */
+  readonly held: ReadonlyMap<string, Row>;
+  /** Cursors met before in this read and run (R8). */
+  readonly met: ReadonlySet<string>;
+  /** Streams that have marks made for them: their first scan has begun. */
+  readonly marking: ReadonlySet<StreamName>;
+}
+
+/** What a commit is made of, and how many rows came later than the overlap allows for (R2). */
+export interface Advance {
+  readonly commit: Commit;
+  readonly late: number;
+}
+
+/** Page in, changes and the next checkpoint out. @throws SyncError `reread` when the cursor leads nowhere (R8) */
+export function advance(arrival: Arrival, context: Context): Advance {
+  const { stream, checkpoint, decoded } = arrival;
+  const round = checkpoint.round as Round;
+  const read = round.read as Read;
+  refuseBadCursor(arrival, read);
+  const effect = EFFECTS[effectOf(stream)](arrival, read, context);
+  const shown = decoded.rows.map((row) => row.key);
+  const next = nextCheckpoint(arrival, context);
+  const commit = { ...effect, ...readEnd(arrival, read), checkpoint: next, shown, rejected: decoded.rejected };
+  return { commit, late: lateRows(arrival, read, effect.changes ?? [], context) };
+}
+
+type Effect = Omit<Commit, 'checkpoint'>;
+
+/** What the rows of a page do, by the nature of their stream. */
+const EFFECTS = { merge: mergeRows, fill: fillRows, stage: stageRows, archive: archiveRows } as const;
+
+function effectOf(stream: Stream): keyof typeof EFFECTS {
+  if (stream.method === 'feed') return 'merge';
+  if (stream.method === 'window') return 'archive';
+  return stream.within === undefined ? 'stage' : 'fill';
+}
+
+/** Rows of a feed stream: the newest wins (R10). */
+function mergeRows({ stream, checkpoint, decoded, held, marking }: Arrival, read: Read, context: Context): Effect {
+  const floor = floorOf(read, context);
+  const changes = new Map<string, Change>();
+  for (const shown of decoded.rows) {
+    const key = joinKey(shown.key);
+    const before = changes.get(key);
+    const change = newestWins(stream, before?.row ?? held.get(key), shown, floor);
+    if (change !== null)
+      changes.set(key, before === undefined ? change : { ...change, was: combined(before.was, change.was) });
+  }
+  const list = [...changes.values()];
+  const granted = grantedBefore(checkpoint, read, context);
+  const marks = list
+    .flatMap((change) => changeMarks(stream, change, granted))
+    .filter((mark) => marking.has(mark.stream));
+  return { changes: list, marks, ...seen(checkpoint.round as Round, read, decoded) };
+}
+
+/** Two changes of one row on one page, as one. */
+function combined(first: Change['was'], second: Change['was']): Change['was'] {
+  if (second === 'updated') return first;
+  if (first === 'inserted') return second === 'deleted' || second === 'buried' ? 'buried' : 'inserted';
+  if (first === 'deleted' && second === 'revived') return 'updated';
+  return second;
+}
+
+/** Typed fields, into the rows the leading stream holds live; each row shown clears its mark (R22). */
+function fillRows({ stream, decoded, held }: Arrival): Effect {
+  const { field, is } = stream.within as NonNullable<Stream['within']>;
+  const changes: Change[] = [];
+  for (const { key, row } of decoded.rows) {
+    const before = held.get(joinKey(key));
+    if (before === undefined || before['deleted_at'] !== null || before[field] !== is) continue;
+    const written = Object.fromEntries([...(stream.writes ?? []), 'extra'].map((name) => [name, row[name] ?? null]));
+    const merged = { ...before, ...written };
+    if (!sameRow(before, merged)) changes.push({ row: merged, was: 'updated' });
+  }
+  return { changes, paid: { ids: decoded.rows.map((row) => row.key[0] as string), lastMark: null } };
+}
+
+/** Rows of a snapshot or of lineage wait beside the table; those kept for ever are written at once (R16, R17). */
+function stageRows({ stream, checkpoint, decoded }: Arrival, read: Read): Effect {
+  return {
+    staged: { rows: decoded.rows, readNumber: read.number },
+    ...(stream.archives === undefined ? {} : { archived: decoded.rows }),
+    // A rejected row was seen: what the mirror holds of it stays (R12).
+    ...seen(checkpoint.round as Round, read, { rows: [], rejected: decoded.rejected }, true),
+  };
+}
+
+/** Rows of a history are kept for ever in the stream's own table (R17). */
+function archiveRows({ decoded }: Arrival): Effect {
+  return { archived: decoded.rows };
+}
+
+/** What a read shows is believed back to its T less the overlap; a feed shows no more than its rows (R10). */
+function floorOf(read: Read, { options }: Context): Floor {
+  if (read.as === 'upserts' || read.as === 'tombstones') return null;
+  return read.at === null ? ALWAYS : addSeconds(read.at, -options.overlapSeconds);
+}
+
+/** Later than any time of a row: without a server time what a scan shows is believed. */
+const ALWAYS = '9999-12-31T23:59:59.999999Z';
+
+/** Keys to keep for the sweep, rejected ones included (R12). */
+function seen(
+  round: Round,
+  read: Read,
+  { rows, rejected }: Pick<DecodedPage, 'rows' | 'rejected'>,
+  always = false,
+): Effect {
+  const feeds = read.as === 'upserts' || read.as === 'tombstones';
+  if (feeds || !(always || round.sweeps || read.as === 'owned')) return {};
+  const keys = [
+    ...rows.filter((row) => row.deletedAt === null).map((row) => row.key),
+    ...rejected.flatMap((row) => (row.key ? [row.key] : [])),
+  ];
+  return keys.length === 0 ? {} : { seen: { keys, readNumber: read.number } };
+}
+
+/**
+ * A row that a later scan finds for the first time, older than its feed would have shown it, has become visible with a
+ * permission: what it owns has, too, and no feed tells (R13).
+ */
+function grantedBefore({ scannedAt, watermark }: Checkpoint, read: Read, { options }: Context): string | null {
+  if (read.as === 'upserts' || read.as === 'tombstones' || scannedAt === null || watermark === null) return null;
+  return addSeconds(watermark, -options.overlapSeconds);
+}
+
+/** The end of a read may settle more than its last page (R13, R22). */
+function readEnd({ stream, checkpoint, page }: Arrival, read: Read): Effect {
+  const round = checkpoint.round as Round;
+  const phase = round.phases[0];
+  if (page.hasMore) return {};
+  if (read.as === 'tests' && read.reading !== null && read.at !== null)
+    return { reading: { ...read.reading, readAt: read.at } };
+  if (phase?.do !== 'ask' || !isLastVariant(stream, phase)) return {};
+  const paid = { ids: phase.ids, lastMark: round.lastMark };
+  if (phase.about === 'marked') return stream.staged === undefined ? { paid } : {};
+  if (phase.about !== 'owned') return {};
+  const by = stream.owners[0]?.by ?? 'id';
+  const disowned = { by, ids: phase.ids, sinceRead: read.number - phase.variant, at: read.at };
+  return read.at === null ? { paid } : { paid, disowned: { ...disowned, at: read.at } };
+}
+
+function nextCheckpoint({ stream, checkpoint, page, decoded }: Arrival, { now }: Context): Checkpoint {
+  const before = checkpoint.round as Round;
+  const read = before.read as Read;
+  const round: Round = {
+    ...before,
+    pages: before.pages + 1,
+    firstPageAt: before.pages === 0 ? now : before.firstPageAt,
+    refuted: before.refuted || (read.as === 'candidates' && cameBack(decoded)),
+    misses: 0,
+  };
+  if (page.hasMore) return withRound(checkpoint, { ...round, read: { ...read, cursor: page.nextCursor } });
+  return withRound(checkpoint, { ...round, read: null, phases: phasesAfter(stream, round.phases) });
+}
+
+/** Whether an answer shows anything that was thought gone, acceptable or not (R12). */
+function cameBack({ rows, rejected }: DecodedPage): boolean {
+  return rejected.some((row) => row.key !== null) || rows.some((row) => row.deletedAt === null);
+}
+
+/** A walk is over with its read; an ask goes on with the next variant of its chunk, then with the next chunk. */
+export function phasesAfter(stream: Stream, [phase, ...rest]: readonly Phase[]): readonly Phase[] {
+  if (phase === undefined || phase.do === 'walk') return rest;
+  if (!isLastVariant(stream, phase)) return [{ ...phase, variant: phase.variant + 1 }, ...rest];
+  return [{ ...phase, after: phase.ids.at(-1) ?? phase.after, ids: [], variant: 0 }, ...rest];
+}
+
+/** Lineage and typed assets have one list; where there are two, rows asked for by id may be in either (R12). */
+function isLastVariant(stream: Stream, phase: Ask): boolean {
+  return phase.variant + 1 >= stream.variants.length;
+}
+
+/** Live rows a scan found changed that the feeds should have shown: the overlap is too small (R2). */
+function lateRows({ checkpoint }: Arrival, read: Read, changes: readonly Change[], { options }: Context): number {
+  const { scannedAt, watermark } = checkpoint;
+  if (read.as !== 'scan' || scannedAt === null || watermark === null) return 0;
+  const until = addSeconds(watermark, -options.overlapSeconds);
+  return changes.filter(
+    ({ row, was }) => was === 'updated' && String(row['synced_at']) > scannedAt && String(row['synced_at']) < until,
+  ).length;
+}
+
+/** R8: only `has_more` ends a read, so a cursor has to lead on. */
+function refuseBadCursor({ stream, page, met }: Arrival, read: Read): void {
+  if (!page.hasMore) return;
+  const fault =
+    page.nextCursor === null ? 'says that there is more but gives no cursor' : 'gives a cursor that it gave before';
+  if (page.nextCursor !== null && page.nextCursor !== read.cursor && !met.has(page.nextCursor)) return;
+  throw new SyncError(
+    'reread',
+    `${stream.path.join('/')} ${fault}: the service pages wrongly; the read starts anew in the next run, report it if it stays`,
+  );
+}

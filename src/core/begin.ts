@@ -1,0 +1,148 @@
+import type { Ask, Checkpoint, Mode, Phase, Reason, Round, Walk } from './checkpoint.ts';
+import { type Context, isOutOfLookback } from './context.ts';
+import type { Facts } from './destination.ts';
+import { addDays, addSeconds, type Instant, sameHour } from './instant.ts';
+import type { Method, Stream } from './stream.ts';
+
+/** A round to begin, which may have nothing to read, or why none can begin. */
+export type Beginning =
+  | { readonly do: 'round'; readonly round: Round }
+  | { readonly do: 'rest'; readonly why: 'hourly' | 'waiting' };
+
+/** Decides how a stream is read next, and why. */
+export function begin(stream: Stream, checkpoint: Checkpoint, context: Context, facts: Facts): Beginning {
+  return BEGINNINGS[stream.method](stream, checkpoint, context, facts);
+}
+
+/** From where a feed is read (R2); null when no feed can be. */
+export function boundOf({ watermark }: Checkpoint, { options }: Context): Instant | null {
+  return watermark === null ? null : addSeconds(watermark, -options.overlapSeconds);
+}
+
+type Begin = (stream: Stream, checkpoint: Checkpoint, context: Context, facts: Facts) => Beginning;
+
+const BEGINNINGS: Readonly<Record<Method, Begin>> = {
+  feed: beginFeed,
+  marked: beginMarked,
+  snapshot: beginSnapshot,
+  window: beginWindow,
+};
+
+function beginFeed(stream: Stream, checkpoint: Checkpoint, context: Context, facts: Facts): Beginning {
+  const since = boundOf(checkpoint, context);
+  const reason = scanReason(checkpoint, context) ?? dueReason(checkpoint, context);
+  const feeds: Phase[] = since === null ? [] : [feed('upserts', since, context), feed('tombstones', since, context)];
+  if (reason === null)
+    return round(
+      { mode: 'feed', reason: 'increment' },
+      [...feeds, ...(stream.owners[0]?.parameter ? [ask('owned')] : [])],
+      context,
+      facts,
+    );
+  const phases: Phase[] = [
+    ...scans(stream, context),
+    ...feeds.slice(1),
+    ...(facts.rows > 0 ? [ask('candidates')] : []),
+  ];
+  return round({ mode: 'scan', reason }, phases, context, facts);
+}
+
+function beginMarked(stream: Stream, checkpoint: Checkpoint, context: Context, facts: Facts): Beginning {
+  const leader = facts.checkpoints.get(stream.after[0] as Stream['name']);
+  if (leader === undefined || leader.scanEndedPass === null) return { do: 'rest', why: 'waiting' };
+  const { inside, outside } = facts.marks;
+  const reason = scanReason(checkpoint, context);
+  // Without a mark nothing is asked for, whatever the clocks say (R18, R22).
+  if (reason !== null && (reason === 'first' || reason === 'full' || inside + outside > 0)) {
+    return round({ mode: 'scan', reason }, scans(stream, context), context, facts);
+  }
+  return round(
+    { mode: 'marked', reason: 'increment' },
+    markedPhases(stream, checkpoint, context, facts),
+    context,
+    facts,
+  );
+}
+
+/** The rows that the upserts feed cannot show are asked for by id; where it does not clear marks itself, so is the rest. */
+function markedPhases(stream: Stream, checkpoint: Checkpoint, context: Context, { marks, rows }: Facts): Phase[] {
+  const since = boundOf(checkpoint, context);
+  const rest = { ...ask('marked'), scanRequests: Math.max(1, Math.ceil(rows / context.options.pageSize)) };
+  if (since === null) return [];
+  return [
+    ...(marks.outside > 0 ? [{ ...rest, before: since }] : []),
+    ...(marks.inside > 0 ? [feed('upserts', since, context)] : []),
+    ...(marks.inside > 0 && stream.staged === undefined ? [rest] : []),
+  ];
+}
+
+function beginSnapshot(stream: Stream, { watermark }: Checkpoint, context: Context, facts: Facts): Beginning {
+  const { now, options } = context;
+  if (stream.hourly && !options.full && watermark !== null && now !== null && sameHour(watermark, now)) {
+    return { do: 'rest', why: 'hourly' };
+  }
+  const phases = scans(stream, context).map((walk): Walk => ({ ...walk, as: 'snapshot' }));
+  return round({ mode: 'snapshot', reason: 'snapshot' }, phases, context, facts);
+}
+
+function beginWindow(_stream: Stream, _checkpoint: Checkpoint, context: Context, facts: Facts): Beginning {
+  return round({ mode: 'window', reason: 'window' }, [ask('tests')], context, facts);
+}
+
+/** Why a stream that could be read by its feeds has to be scanned all the same; null when the feeds will do. */
+function scanReason({ scanEndedPass, watermark }: Checkpoint, context: Context): Reason | null {
+  if (scanEndedPass === null) return 'first';
+  if (context.options.full && scanEndedPass !== context.pass) return 'full';
+  if (watermark === null || context.now === null || watermark > addSeconds(context.now, CLOCK_TOLERANCE_SECONDS))
+    return 'clock';
+  return isOutOfLookback(addSeconds(watermark, -context.options.overlapSeconds), context.now) ? 'clamp' : null;
+}
+
+/** Why a feed stream is due for a scan though its feeds would do (R12, R13). */
+function dueReason({ scanDue, scanEndedAt }: Checkpoint, { now, options }: Context): Reason | null {
+  if (scanDue !== null) return scanDue;
+  return scanEndedAt !== null && now !== null && addDays(scanEndedAt, options.fullEveryDays) <= now
+    ? 'full-every'
+    : null;
+}
+
+/** A watermark later than T by more is not believed (R1). */
+const CLOCK_TOLERANCE_SECONDS = 3600;
+
+function scans(stream: Stream, { options }: Context): Walk[] {
+  return stream.variants.map((variant) => ({ do: 'walk', as: 'scan', query: { ...variant, limit: options.pageSize } }));
+}
+
+function feed(as: 'upserts' | 'tombstones', since: Instant, { options }: Context): Walk {
+  const parameter = as === 'upserts' ? 'synced_since' : 'deleted_since';
+  return { do: 'walk', as, query: { [parameter]: since, limit: options.pageSize } };
+}
+
+function ask(about: Ask['about']): Ask {
+  return { do: 'ask', about, after: '', asked: 0, ids: [], variant: 0, before: null, scanRequests: 0 };
+}
+
+function round(
+  how: { mode: Mode; reason: Reason },
+  phases: readonly Phase[],
+  { pass }: Context,
+  facts: Facts,
+): Beginning {
+  return {
+    do: 'round',
+    round: {
+      ...how,
+      pass,
+      phases,
+      pages: 0,
+      firstPageAt: null,
+      lastMark: facts.lastMark,
+      sweeps: facts.rows > 0,
+      refuted: false,
+      read: null,
+      reads: 0,
+      askedThrough: null,
+      misses: 0,
+    },
+  };
+}

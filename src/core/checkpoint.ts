@@ -1,0 +1,131 @@
+import type { Instant } from './instant.ts';
+import type { Query } from './source.ts';
+
+/** Why a round is read the way it is; kept in the run log. */
+export type Reason =
+  | 'first' // nothing was mirrored before
+  | 'full' // asked for with --full
+  | 'full-every' // the last scan ended too long ago (R13)
+  | 'permission' // the stream had answered 403 (R13)
+  | 'returned' // its environment had not been listed (R13)
+  | 'refuted' // the last sweep was contradicted (R12)
+  | 'clock' // the watermark lies in the future, or there is no server time (R1)
+  | 'clamp' // the feeds no longer reach back to the watermark (R3)
+  | 'fewer-requests' // asking for the marked rows would take more requests than a scan (R18, R22)
+  | 'increment' // the feeds, or the marked rows
+  | 'snapshot' // it can only be read whole
+  | 'window'; // tests with news
+
+export type ScanDue = Extract<Reason, 'permission' | 'returned' | 'refuted'>;
+
+/** All progress of one stream of one environment. */
+export interface Checkpoint {
+  /** T of the run that committed the first page of the last finished round (R2). */
+  readonly watermark: Instant | null;
+  /** T of the run that committed the first page of the last finished scan. */
+  readonly scannedAt: Instant | null;
+  /** T of the run in which the last scan ended (R13). */
+  readonly scanEndedAt: Instant | null;
+  readonly scanEndedPass: number | null;
+  readonly scanDue: ScanDue | null;
+  readonly unavailable: boolean;
+  readonly finishedPass: number | null;
+  /** The round under way; null between rounds. */
+  readonly round: Round | null;
+}
+
+export type Mode = 'scan' | 'feed' | 'snapshot' | 'marked' | 'window';
+
+/** The reads that together bring a stream up to date, as far as they have come (R2). */
+export interface Round {
+  readonly mode: Mode;
+  readonly reason: Reason;
+  /** The pass that began it: one begun in an earlier pass is followed by another round (R6). */
+  readonly pass: number;
+  /** Pages committed so far. */
+  readonly pages: number;
+  /** T of the run that committed the first page: the next watermark (R2). */
+  readonly firstPageAt: Instant | null;
+  /** Marks up to this number were made before the round began (R18). */
+  readonly lastMark: number;
+  /** Keys seen are kept, for a sweep at the end. A mirror without rows needs none. */
+  readonly sweeps: boolean;
+  /** A candidate of the sweep came back (R12). */
+  readonly refuted: boolean;
+  /** What is left to read; the first is under way. */
+  readonly phases: readonly Phase[];
+  /** The read under way; null between reads. */
+  readonly read: Read | null;
+  /** Reads begun so far: the number of the last. */
+  readonly reads: number;
+  /** The last candidate asked for; null when all of them were (R12). */
+  readonly askedThrough: string | null;
+  /** Tests in a row that answered 404 (R15). */
+  readonly misses: number;
+}
+
+export type Phase = Walk | Ask;
+
+/** One walk over pages under one fixed query. */
+export interface Walk {
+  readonly do: 'walk';
+  readonly as: 'scan' | 'upserts' | 'tombstones' | 'snapshot';
+  readonly query: Query;
+}
+
+/** What a stream still owes, asked for by id, a chunk at a time. */
+export interface Ask {
+  readonly do: 'ask';
+  /** `candidates` of a sweep (R12), rows `owned` by what moved (R13), `marked` rows (R18, R22), `tests` with news (R22). */
+  readonly about: 'candidates' | 'owned' | 'marked' | 'tests';
+  /** The last id asked for; ids are asked for in their order. */
+  readonly after: string;
+  /** Requests begun. */
+  readonly asked: number;
+  /** The chunk under way, read once in each variant. */
+  readonly ids: readonly string[];
+  readonly variant: number;
+  /** Of marked rows only those last synced before this; the upserts feed has shown the others (R18). */
+  readonly before: Instant | null;
+  /** What a scan would take instead, in requests (R18, R22). */
+  readonly scanRequests: number;
+}
+
+/** One cursor-paged read under one fixed query. */
+export interface Read {
+  readonly as: Walk['as'] | Ask['about'];
+  /** Its number in the round: what it alone saw or gathered is kept under it (R7). */
+  readonly number: number;
+  readonly path: readonly string[];
+  readonly query: Query;
+  readonly cursor: string | null;
+  /** T of the run in which it began (R10). */
+  readonly at: Instant | null;
+  /** How often it was started again in `restartRun` (R7). */
+  readonly restarts: number;
+  readonly restartRun: number;
+  /** Already started again at half its limit (R24). */
+  readonly halved: boolean;
+  /** Which test's history this is, and what its end is to record (R22). */
+  readonly reading: Reading | null;
+}
+
+/** The reading of one test's history. */
+export interface Reading {
+  readonly testId: string;
+  /** The mirror's own time when it began. */
+  readonly mirroredAt: Instant;
+  /** A stretch that was never read and is out of reach. */
+  readonly gap: { readonly from: Instant; readonly to: Instant } | null;
+}
+
+export const NO_PROGRESS: Checkpoint = {
+  watermark: null,
+  scannedAt: null,
+  scanEndedAt: null,
+  scanEndedPass: null,
+  scanDue: null,
+  unavailable: false,
+  finishedPass: null,
+  round: null,
+};

@@ -1,0 +1,22 @@
+/** URLs stay below 8 KB (R12); this leaves room for the address, the other parameters and a cursor. */
+const MAX_IDS_BYTES = 6500;
+
+/** The API takes at most 1000 values in one parameter. */
+const MAX_IDS = 1000;
+
+/** As many of the ids, from the first on, as one request holds; at least one. */
+export function firstChunk(parameter: string, ids: readonly string[]): readonly string[] {
+  let bytes = 0;
+  let count = 0;
+  for (const id of ids.slice(0, MAX_IDS)) {
+    bytes += parameter.length + 2 + encodedLength(id);
+    if (count > 0 && bytes > MAX_IDS_BYTES) break;
+    count += 1;
+  }
+  return ids.slice(0, count);
+}
+
+/** A lone surrogate cannot be encoded; it counts as its replacement character. */
+function encodedLength(id: string): number {
+  return encodeURIComponent(id.toWellFormed()).length;
+}

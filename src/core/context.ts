@@ -1,0 +1,27 @@
+import { addDays, type Instant } from './instant.ts';
+
+/** What a run is told to do, as far as decisions depend on it. */
+export interface Options {
+  readonly full: boolean;
+  readonly fullEveryDays: number;
+  readonly overlapSeconds: number;
+  readonly pageSize: number;
+  readonly allowShrink: boolean;
+}
+
+/** The circumstances of a decision. */
+export interface Context {
+  readonly run: number;
+  readonly pass: number;
+  /** T, the run's time; null as long as no answer had a `Date` (R1). */
+  readonly now: Instant | null;
+  readonly options: Options;
+}
+
+/** The lookback of the service's time bounds, in days, less one to be safe: older ones it would cut silently (R3). */
+const LOOKBACK_DAYS = 89;
+
+/** Whether a bound must not be sent (R3); without a server time no bound can be trusted. */
+export function isOutOfLookback(bound: Instant, now: Instant | null): boolean {
+  return now === null || bound < addDays(now, -LOOKBACK_DAYS);
+}

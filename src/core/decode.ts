@@ -1,0 +1,173 @@
+import { type Instant, parseInstant } from './instant.ts';
+import type { Field, Fields, Part, Row, Stream, Value } from './stream.ts';
+
+/** An accepted item: its key, its row, and the rows of its parts in the catalogue's order. */
+export interface Decoded {
+  readonly key: readonly string[];
+  readonly row: Row;
+  /** Set when the item is a tombstone. */
+  readonly deletedAt: Instant | null;
+  readonly parts: readonly (readonly Row[])[];
+}
+
+/** A row the mirror cannot take, with what it holds of a key (R20). */
+export interface Rejected {
+  readonly key: readonly string[] | null;
+  /** The key, or the payload itself: one row in `rejected_rows` for each. */
+  readonly rowKey: string;
+  readonly reason: string;
+  readonly payload: string;
+}
+
+export interface DecodedPage {
+  readonly rows: readonly Decoded[];
+  readonly rejected: readonly Rejected[];
+}
+
+type Item = Readonly<Record<string, unknown>>;
+
+/** Turns the items of a page into rows, item by item: a bad one costs only itself (R20). */
+export function decodePage(stream: Decodable, items: readonly unknown[]): DecodedPage {
+  const rows: Decoded[] = [];
+  const rejected: Rejected[] = [];
+  for (const item of items) {
+    const result = decodeItem(stream, item);
+    if ('reason' in result) rejected.push(result);
+    else rows.push(result);
+  }
+  return { rows, rejected };
+}
+
+/** One key as text: the id, or both halves of an edge's key as JSON. */
+export function joinKey(key: readonly string[]): string {
+  return key.length === 1 ? (key[0] as string) : JSON.stringify(key);
+}
+
+/** What decoding needs to know of a collection. */
+export type Decodable = Pick<Stream, 'key' | 'fields' | 'method' | 'parts'>;
+
+/** An item into a row, or the reason why not. */
+export function decodeItem(stream: Decodable, item: unknown): Decoded | Rejected {
+  if (!isItem(item)) return reject(item, null, 'not an object');
+  const key = stream.key.map((field) => item[field]);
+  if (!key.every(isKey)) return reject(item, null, `no usable ${stream.key.join(', ')}`);
+  const deletedAt = tombstoneOf(stream, item);
+  if (deletedAt === undefined) return reject(item, key, 'deleted_at is no instant');
+  const decoded = decodeFields(stream.fields, item, RESERVED);
+  if (decoded.fault !== null && deletedAt === null) return reject(item, key, decoded.fault);
+  const parts: Row[][] = [];
+  for (const part of stream.parts ?? []) {
+    const rows = decodePart(part, item, decoded.row);
+    if (typeof rows === 'string') return reject(item, key, rows);
+    parts.push(rows);
+    decoded.unknown.delete(part.each);
+  }
+  return { key, row: { ...decoded.row, extra: asJson(decoded.unknown) }, deletedAt, parts };
+}
+
+const RESERVED: ReadonlySet<string> = new Set(['deleted_at']);
+
+interface DecodedFields {
+  readonly row: Record<string, Value>;
+  /** Fields that the catalogue does not know, and values of the wrong type (R19, R20). */
+  readonly unknown: Map<string, unknown>;
+  /** What is wrong with a required field, null when nothing is. */
+  readonly fault: string | null;
+}
+
+function decodeFields(fields: Fields, item: Item, reserved: ReadonlySet<string>): DecodedFields {
+  const row: Record<string, Value> = {};
+  const unknown = new Map<string, unknown>();
+  let fault: string | null = null;
+  for (const name in fields) {
+    const field = fields[name] as Field;
+    const sent = field.from === undefined ? item[name] : dig(item, field.from);
+    const value = sent === undefined || sent === null ? null : toValue(field, sent);
+    row[name] = value ?? null;
+    if (value === undefined) unknown.set(name, sent);
+    if (field.required && (value === null || value === undefined)) fault ??= faultOf(name, field, sent);
+  }
+  for (const name in item) {
+    if (Object.hasOwn(fields, name) || reserved.has(name)) continue;
+    const rest = isSource(fields, [name]) ? restOf(fields, name, item[name]) : item[name];
+    if (rest !== undefined) unknown.set(name, rest);
+  }
+  return { row, unknown, fault };
+}
+
+function decodePart(part: Part<unknown>, item: Item, owner: Row): Row[] | string {
+  const elements = item[part.each] ?? [];
+  if (!Array.isArray(elements)) return `${part.each} is no array`;
+  const rows: Row[] = [];
+  for (const element of elements) {
+    if (!isItem(element)) return `an element of ${part.each} is not an object`;
+    const { row, unknown, fault } = decodeFields(part.fields, element, RESERVED);
+    if (fault !== null) return `${part.each}: ${fault}`;
+    for (const name of part.key) if (!(name in row)) row[name] = owner[name] ?? null;
+    rows.push({ ...row, extra: asJson(unknown) });
+  }
+  return rows;
+}
+
+/** A value as SQLite keeps it; undefined when it has the wrong type. */
+function toValue(field: Field, sent: unknown): Value | undefined {
+  switch (field.type) {
+    case 'text':
+      return typeof sent === 'string' ? sent : undefined;
+    case 'instant':
+      return typeof sent === 'string' ? (parseInstant(sent) ?? undefined) : undefined;
+    case 'integer':
+      return Number.isSafeInteger(sent) ? (sent as number) : undefined;
+    case 'number':
+      return typeof sent === 'number' ? sent : undefined;
+    case 'boolean':
+      return typeof sent === 'boolean' ? Number(sent) : undefined;
+    case 'json':
+      return typeof sent === 'object' ? JSON.stringify(sent) : undefined;
+  }
+}
+
+/** `deleted_at` may stand as an explicit null on live rows: only a value makes a tombstone. Undefined for no instant. */
+function tombstoneOf(stream: Decodable, item: Item): Instant | null | undefined {
+  const sent = item['deleted_at'] ?? null;
+  return stream.method === 'feed' && sent !== null ? (toValue(DELETED_AT, sent) as Instant | undefined) : null;
+}
+
+const DELETED_AT = { type: 'instant' } as const;
+
+function reject(item: unknown, key: readonly string[] | null, reason: string): Rejected {
+  const payload = JSON.stringify(item) ?? 'null';
+  return { key, rowKey: key === null ? payload : joinKey(key), reason, payload };
+}
+
+function faultOf(name: string, field: Field, sent: unknown): string {
+  return sent === undefined || sent === null ? `${name} is missing` : `${name} is no ${field.type}`;
+}
+
+function asJson(unknown: ReadonlyMap<string, unknown>): string | null {
+  return unknown.size === 0 ? null : JSON.stringify(Object.fromEntries(unknown));
+}
+
+function dig(item: Item, from: readonly string[]): unknown {
+  return from.reduce<unknown>((value, name) => (isItem(value) ? value[name] : undefined), item);
+}
+
+/** Whether a field is taken from under these names. */
+function isSource(fields: Fields, names: readonly string[]): boolean {
+  for (const field in fields) if (names.every((name, i) => fields[field]?.from?.[i] === name)) return true;
+  return false;
+}
+
+/** What an object holds beyond the fields taken from it (R19). */
+function restOf(fields: Fields, name: string, value: unknown): unknown {
+  const rest = isItem(value) ? Object.entries(value).filter(([inner]) => !isSource(fields, [name, inner])) : [];
+  return rest.length === 0 ? undefined : Object.fromEntries(rest);
+}
+
+function isItem(value: unknown): value is Item {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function isKey(value: unknown): value is string {
+  return typeof value === 'string' && value !== '';
+}

@@ -1,0 +1,113 @@
+import type { Checkpoint } from './checkpoint.ts';
+import type { Decoded, Rejected } from './decode.ts';
+import type { Instant } from './instant.ts';
+import type { Change } from './newest-wins.ts';
+import type { Row, Stream, StreamName } from './stream.ts';
+
+/** What the mirror holds, as far as the next round depends on it. */
+export interface Facts {
+  /** Live rows of the stream. */
+  readonly rows: number;
+  /** Marks that the stream owes, by whether the marked row was synced at or after the bound asked about. */
+  readonly marks: { readonly inside: number; readonly outside: number };
+  /** The number of the last mark made (R18). */
+  readonly lastMark: number;
+  /** Checkpoints of the stream's own environment, by stream. */
+  readonly checkpoints: ReadonlyMap<StreamName, Checkpoint>;
+}
+
+/** What a stream still owes: the next ids in order, and how many there are in all. */
+export interface Owed {
+  readonly ids: readonly string[];
+  readonly total: number;
+}
+
+export interface DueTest {
+  readonly id: string;
+  /** T of its last reading, null if it was never read. */
+  readonly readAt: Instant | null;
+  /** Start of its earliest execution known. */
+  readonly knownFrom: Instant | null;
+  /** The mirror's own time now. */
+  readonly mirroredAt: Instant;
+}
+
+/** What a finished round does to its table in the end. */
+export interface Settlement {
+  /** Rows of a feed stream that the scan did not see go, up to the key `through` (null: all of them) (R12). */
+  readonly sweep: { readonly through: string | null; readonly at: Instant } | null;
+  /** What was gathered takes the place of the whole table, or of the marked columns' edges (R16, R18). */
+  readonly replace: 'all' | 'marked' | null;
+  /** Marks up to this number are paid. */
+  readonly lastMark: number;
+}
+
+/** Rows a settlement would remove, of how many; those whose owner went by tombstone count in neither (R14). */
+export interface Weight {
+  readonly live: number;
+  readonly going: number;
+}
+
+/** What one page, or the end of a round, does to the mirror. Every part is optional but the checkpoint. */
+export interface Commit {
+  readonly checkpoint: Checkpoint;
+  /** Rows of the stream's own table. */
+  readonly changes?: readonly Change[];
+  /** Rows gathered beside the table, under the number of their read (R16). */
+  readonly staged?: { readonly rows: readonly Decoded[]; readonly readNumber: number };
+  /** Rows that are kept for ever (R17). */
+  readonly archived?: readonly Decoded[];
+  /** Keys met by a read. */
+  readonly seen?: { readonly keys: readonly (readonly string[])[]; readonly readNumber: number };
+  /** Every key the page showed: no longer rejected (R20), no longer held back (R14). */
+  readonly shown?: readonly (readonly string[])[];
+  readonly rejected?: readonly Rejected[];
+  /** New marks: the stream that owes, and the id (R13, R18, R22). */
+  readonly marks?: readonly { readonly stream: StreamName; readonly id: string }[];
+  /** Marks of this stream that are paid, if made no later than `lastMark`; null for whenever they were made. */
+  readonly paid?: { readonly ids: readonly string[]; readonly lastMark: number | null };
+  /** Live rows of these owners that the reads from `sinceRead` on did not see are absent (R13). */
+  readonly disowned?: {
+    readonly by: string;
+    readonly ids: readonly string[];
+    readonly sinceRead: number;
+    readonly at: Instant;
+  };
+  /** A test's history was read to its end. */
+  readonly reading?: {
+    readonly testId: string;
+    readonly readAt: Instant;
+    readonly mirroredAt: Instant;
+    readonly gap: { readonly from: Instant; readonly to: Instant } | null;
+  };
+  /** What a read (its number) or the whole round saw and gathered is dropped (R7). */
+  readonly forget?: number | 'all';
+  readonly settle?: Settlement & { readonly hold: boolean };
+  /** Removals that were held back are let go (R14). */
+  readonly release?: true;
+}
+
+export interface Counts {
+  readonly written: number;
+  readonly deleted: number;
+  readonly rejected: number;
+}
+
+/** One environment's part of a mirror, as the sync of one stream sees it. Every failure is a `SyncError`. */
+export interface Destination {
+  /** `NO_PROGRESS` before the stream's first page. */
+  load(stream: StreamName): Checkpoint;
+  facts(stream: Stream, since: Instant | null): Facts;
+  /** The rows held under these keys, by joined key (see `joinKey`). */
+  held(stream: Stream, keys: readonly (readonly string[])[]): Map<string, Row>;
+  owed(
+    stream: Stream,
+    ask: { about: 'candidates' | 'owned' | 'marked'; after: string; lastMark: number; before: Instant | null },
+  ): Owed;
+  dueTest(stream: Stream, after: string): DueTest | null;
+  weigh(stream: Stream, settlement: Settlement): Weight;
+  /** All of it in one transaction (R5). `marking` says which streams have marks made for them by removals. */
+  commit(stream: Stream, commit: Commit, marking: ReadonlySet<StreamName>): Counts;
+  /** Removals held back at present (R14). */
+  heldBack(stream: Stream): number;
+}

@@ -1,0 +1,66 @@
+import { type Decodable, decodeItem, type Rejected } from './decode.ts';
+import type { Instant } from './instant.ts';
+import { sameRow } from './newest-wins.ts';
+import type { Row } from './stream.ts';
+
+/** An environment as `GET /environments` lists it; not a stream, since everything else lives under one. */
+const ENVIRONMENT: Decodable = {
+  method: 'snapshot',
+  key: ['id'],
+  fields: {
+    id: { type: 'text', required: true },
+    name: { type: 'text', required: true },
+    cron: { type: 'text' },
+    last_sync_status: { type: 'text' },
+    last_synced_at: { type: 'instant' },
+    warehouse_type: { type: 'text' },
+  },
+};
+
+export interface Environment {
+  readonly id: string;
+  readonly name: string;
+  readonly cron: string | null;
+}
+
+export interface Reconciled {
+  /** What the run can read. */
+  readonly listed: readonly Environment[];
+  /** Rows to be written: new, changed, gone missing or back. */
+  readonly changed: readonly Row[];
+  /** Ids of environments that were missing and are back: their feed streams are scanned again (R13). */
+  readonly returned: readonly string[];
+  /** Environments that are held but not listed; their rows stay. */
+  readonly missing: readonly Environment[];
+  readonly rejected: readonly Rejected[];
+}
+
+/** Compares the environments listed with those held. `now` is what `missing_since` becomes. */
+export function reconcile(items: readonly unknown[], held: readonly Row[], now: Instant): Reconciled {
+  const decoded = items.map((item) => decodeItem(ENVIRONMENT, item));
+  const rejected = decoded.filter((result) => 'reason' in result);
+  const accepted = decoded.flatMap((result) => ('reason' in result ? [] : [result.row]));
+  // One that is listed twice is read once.
+  const rows = [...new Map(accepted.map((row) => [row['id'], row])).values()];
+  const before = new Map(held.map((row) => [row['id'], row]));
+  // A row that could not be taken was listed all the same (R12, R20).
+  const seen = new Set([...rows.map((row) => row['id']), ...rejected.map((row) => row.key?.[0])]);
+  const listed = rows.map((row): Row => ({ ...row, missing_since: null }));
+  const unlisted = held.filter((row) => !seen.has(row['id'] as string));
+  const lost = unlisted
+    .filter((row) => row['missing_since'] === null)
+    .map((row): Row => ({ ...row, missing_since: now }));
+  return {
+    listed: listed.map(toEnvironment),
+    changed: [...listed.filter((row) => !sameRow(before.get(row['id'] as string) ?? {}, row)), ...lost],
+    returned: listed
+      .filter((row) => before.get(row['id'] as string)?.['missing_since'])
+      .map((row) => String(row['id'])),
+    missing: unlisted.map(toEnvironment),
+    rejected,
+  };
+}
+
+function toEnvironment(row: Row): Environment {
+  return { id: String(row['id']), name: String(row['name']), cron: row['cron'] as string | null };
+}

@@ -1,0 +1,46 @@
+/**
+ * What the one who meets a failure has to do about it:
+ * - `restart`: start this read again at its first page (R7)
+ * - `shrink`: start this read again at half its limit, once (R24)
+ * - `deny`: give up this part, go on with the rest; scan it when it is back (R13)
+ * - `absent`: the service says that this is not live, or not there (R15)
+ * - `reread`: fail this stream; its read starts at its first page in the next run (R8)
+ * - `stream`: fail this stream, go on with the rest
+ * - `run`: end the run with problems (exit 1)
+ * - `token`: end the run, the token is refused (exit 3)
+ * - `usage`: end the run, what was asked for is wrong (exit 2)
+ * - `locked`: end the run, another sync holds the mirror (exit 4)
+ * - `budget`: stop the run cleanly at its request budget (exit 5)
+ * - `signal`: stop the run cleanly, a signal came (R27)
+ */
+export type Recovery =
+  | 'restart'
+  | 'shrink'
+  | 'deny'
+  | 'absent'
+  | 'reread'
+  | 'stream'
+  | 'run'
+  | 'token'
+  | 'usage'
+  | 'locked'
+  | 'budget'
+  | 'signal';
+
+/** The one error of the sync: its message tells the user what to do, `recovery` tells the program. */
+export class SyncError extends Error {
+  readonly recovery: Recovery;
+
+  constructor(recovery: Recovery, message: string, options?: { cause?: unknown }) {
+    super(message, options);
+    this.name = 'SyncError';
+    this.recovery = recovery;
+  }
+}
+
+/** Recoveries that end the whole run and not only the stream that met them. */
+export function endsRun(error: unknown): error is SyncError {
+  return error instanceof SyncError && RUN_ENDING.has(error.recovery);
+}
+
+const RUN_ENDING = new Set<Recovery>(['run', 'token', 'usage', 'locked', 'budget', 'signal']);

@@ -1,0 +1,82 @@
+/**
+ * A moment as UTC text of fixed width, `2026-11-20T04:10:00.123456Z`: text order is time order, and SQLite's date
+ * functions read it (R4).
+ */
+export type Instant = string;
+
+const SHAPE = /^(\d{4}-\d\d-\d\d)[Tt ](\d\d:\d\d:\d\d)(?:[.,](\d{1,9}))?\s*(Z|z|[+-](?:[01]\d|2[0-3])(?::?[0-5]\d)?)?$/;
+
+/** The forms a service sends, a million times in a first sync: UTC, on a date that every year has. */
+const USUAL =
+  /^\d{4}-(?:(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])|(?:0[13-9]|1[0-2])-(?:29|30)|(?:0[13578]|1[02])-31)T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d{1,9})?Z?$/;
+
+/** Reads an ISO 8601 date-time; one without a zone is UTC. Null for anything else. Digits past microseconds are cut. */
+export function parseInstant(text: string): Instant | null {
+  return USUAL.test(text) ? widened(text) : parsedByDate(text);
+}
+
+/** A usual form at its full width; needs no `Date`, which is some thirty times faster. */
+function widened(text: string): Instant {
+  const end = text.endsWith('Z') ? text.length - 1 : text.length;
+  return end < WIDTH - 1 ? text.slice(0, end) + '.000000Z'.slice(end - 19) : `${text.slice(0, WIDTH - 1)}Z`;
+}
+
+const WIDTH = '2026-11-20T04:10:00.123456Z'.length;
+
+function parsedByDate(text: string): Instant | null {
+  const [, date, time, fraction = '', zone = 'Z'] = SHAPE.exec(text) ?? [];
+  if (date === undefined || time === undefined) return null;
+  const utcMs = Date.parse(`${date}T${time}Z`);
+  if (Number.isNaN(utcMs) || new Date(utcMs).toISOString().slice(0, 10) !== date) return null;
+  const ms = utcMs - zoneMs(zone);
+  if (ms < FIRST_MS || ms > LAST_MS) return null; // a zone may lead out of the years of four digits
+  return withMicros(ms, `${fraction}000000`.slice(0, 6));
+}
+
+const FIRST_MS = Date.parse('0000-01-01T00:00:00Z');
+const LAST_MS = Date.parse('9999-12-31T23:59:59Z');
+
+/** The instant of a number of milliseconds since 1970. */
+export function instantOfMs(ms: number): Instant {
+  return withMicros(Math.floor(ms), '000000', true);
+}
+
+/** Stays within the years of four digits, however many seconds are added. */
+export function addSeconds(instant: Instant, seconds: number): Instant {
+  const wholeMs = Date.parse(`${instant.slice(0, 19)}Z`) + Math.round(seconds) * 1000;
+  return withMicros(Math.max(FIRST_MS, Math.min(LAST_MS, wholeMs)), instant.slice(20, 26));
+}
+
+export function addDays(instant: Instant, days: number): Instant {
+  return addSeconds(instant, days * 86_400);
+}
+
+/** The next microsecond: what comes strictly after. */
+export function after(instant: Instant): Instant {
+  const micros = Number(instant.slice(20, 26)) + 1;
+  return micros < 1_000_000
+    ? `${instant.slice(0, 20)}${String(micros).padStart(6, '0')}Z`
+    : addSeconds(`${instant.slice(0, 20)}000000Z`, 1);
+}
+
+/** Seconds from `a` to `b`, negative when `b` comes first. */
+export function secondsBetween(a: Instant, b: Instant): number {
+  return (Date.parse(`${b.slice(0, 23)}Z`) - Date.parse(`${a.slice(0, 23)}Z`)) / 1000;
+}
+
+export function sameHour(a: Instant, b: Instant): boolean {
+  return a.slice(0, 13) === b.slice(0, 13);
+}
+
+function withMicros(ms: number, micros: string, keepMs = false): Instant {
+  const iso = new Date(ms).toISOString();
+  const fraction = keepMs ? `${iso.slice(20, 23)}000` : micros;
+  return `${iso.slice(0, 19)}.${fraction}Z`;
+}
+
+function zoneMs(zone: string): number {
+  if (zone === 'Z' || zone === 'z') return 0;
+  const digits = zone.replace(':', '').slice(1).padEnd(4, '0');
+  const minutes = Number(digits.slice(0, 2)) * 60 + Number(digits.slice(2));
+  return (zone.startsWith('-') ? -minutes : minutes) * 60_000;
+}

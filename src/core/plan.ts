@@ -1,0 +1,171 @@
+import { boundOf } from './begin.ts';
+import type { Ask, Checkpoint, Phase, Read, Round, Walk } from './checkpoint.ts';
+import { firstChunk } from './chunk.ts';
+import { type Context, isOutOfLookback } from './context.ts';
+import type { DueTest, Owed, Settlement } from './destination.ts';
+import { addDays, addSeconds, type Instant } from './instant.ts';
+import type { PageRequest, Query } from './source.ts';
+import type { Stream } from './stream.ts';
+
+/**
+ * What comes next for a stream:
+ * - `rest`: nothing; `why` says whether it is up to date or has to wait for another stream
+ * - `begin`: a round has to begin: look up the facts and call `begin`
+ * - `ask`: look up what is owed and call `askFor` or `askForTest`
+ * - `go`: plan again from this checkpoint
+ * - `fetch`: one page
+ * - `forget`: drop what the round gathered, its bound is too old (R3)
+ * - `settle`: the round has ended
+ */
+export type Step =
+  | { readonly do: 'rest'; readonly why: 'done' | 'hourly' | 'waiting' }
+  | { readonly do: 'begin'; readonly since: Instant | null }
+  | { readonly do: 'ask'; readonly ask: Ask }
+  | { readonly do: 'go'; readonly checkpoint: Checkpoint }
+  | { readonly do: 'fetch'; readonly request: PageRequest; readonly checkpoint: Checkpoint }
+  | { readonly do: 'forget'; readonly checkpoint: Checkpoint }
+  | { readonly do: 'settle'; readonly settlement: Settlement };
+
+/** The history's window, in days: the service shows nothing older (R22). */
+export const WINDOW_DAYS = 90;
+
+/** How late executions are reported, in days (R22). */
+const LATE_DAYS = 7;
+
+/** A step that needs no lookup. */
+export type Move = Exclude<Step, { do: 'begin' | 'ask' }>;
+
+/** The next step of a stream. It ends: every step either uses up a page, a phase or the round. */
+export function plan(stream: Stream, checkpoint: Checkpoint, context: Context): Step {
+  const { round } = checkpoint;
+  if (round === null) {
+    if (checkpoint.finishedPass === context.pass) return { do: 'rest', why: 'done' };
+    return { do: 'begin', since: boundOf(checkpoint, context) };
+  }
+  if (outOfReach(round, context)) return { do: 'forget', checkpoint: { ...checkpoint, round: null } };
+  if (round.read !== null && !isTooOld(round.read.query, context)) return fetch(checkpoint, round.read);
+  const [phase, ...rest] = round.phases;
+  if (phase === undefined) return { do: 'settle', settlement: settlementOf(stream, round, context) };
+  if (phase.do === 'walk') {
+    if (isTooOld(phase.query, context))
+      return { do: 'go', checkpoint: withRound(checkpoint, { ...round, read: null, phases: rest }) };
+    return beginRead(checkpoint, context, { as: phase.as, path: stream.path, query: phase.query });
+  }
+  if (phase.ids.length === 0) return { do: 'ask', ask: phase };
+  const asking = withRound(checkpoint, { ...round, phases: [{ ...phase, asked: phase.asked + 1 }, ...rest] });
+  return beginRead(asking, context, askedRead(stream, phase, context));
+}
+
+/** Puts the next chunk of what is owed into the phase under way, or ends the phase when nothing is. */
+export function askFor(stream: Stream, checkpoint: Checkpoint, context: Context, owed: Owed): Checkpoint {
+  const round = checkpoint.round as Round;
+  const [phase, ...rest] = round.phases as [Ask, ...Phase[]];
+  const ids = firstChunk(parameterOf(stream, phase.about), owed.ids);
+  if (ids.length === 0) return withRound(checkpoint, { ...round, phases: rest });
+  if (phase.about === 'candidates' && phase.asked + stream.variants.length > MAX_CONFIRMATIONS) {
+    return withRound(checkpoint, { ...round, phases: rest, askedThrough: phase.after });
+  }
+  if (phase.about === 'marked' && phase.asked === 0 && Math.ceil(owed.total / ids.length) > phase.scanRequests) {
+    const scan: Walk = { do: 'walk', as: 'scan', query: { limit: context.options.pageSize } };
+    return withRound(checkpoint, { ...round, mode: 'scan', reason: 'fewer-requests', phases: [scan] });
+  }
+  return withRound(checkpoint, { ...round, phases: [{ ...phase, ids, variant: 0 }, ...rest] });
+}
+
+/** Begins the reading of the next due test, or ends the phase when there is none (R22). */
+export function askForTest(stream: Stream, checkpoint: Checkpoint, context: Context, due: DueTest | null): Move {
+  const round = checkpoint.round as Round;
+  const [phase, ...rest] = round.phases as [Ask, ...Phase[]];
+  if (due === null || context.now === null) {
+    return { do: 'go', checkpoint: withRound(checkpoint, { ...round, phases: rest }) };
+  }
+  const opens = addDays(context.now, -WINDOW_DAYS);
+  const wanted = due.readAt === null ? opens : addDays(due.readAt, -LATE_DAYS);
+  const known = due.readAt ?? due.knownFrom;
+  const gap = known !== null && known < opens ? { from: known, to: opens } : null;
+  const query = {
+    start_time_from: wanted < opens ? opens : wanted,
+    order_by: 'start_time',
+    direction: 'asc',
+    limit: context.options.pageSize,
+  };
+  const path = stream.path.map((segment) => (segment === '{id}' ? due.id : segment));
+  const reading = { testId: due.id, mirroredAt: due.mirroredAt, gap };
+  const asking = withRound(checkpoint, { ...round, phases: [{ ...phase, ids: [due.id] }, ...rest] });
+  return beginRead(asking, context, { as: 'tests', path, query, reading });
+}
+
+export function withRound(checkpoint: Checkpoint, round: Round): Checkpoint {
+  return { ...checkpoint, round };
+}
+
+/** Candidates of a sweep are asked for in at most so many requests (R12). */
+const MAX_CONFIRMATIONS = 20;
+
+interface NewRead {
+  readonly as: Read['as'];
+  readonly path: readonly string[];
+  readonly query: Query;
+  readonly reading?: Read['reading'];
+}
+
+function beginRead(checkpoint: Checkpoint, context: Context, wanted: NewRead): Move {
+  const round = checkpoint.round as Round;
+  const read: Read = {
+    ...wanted,
+    reading: wanted.reading ?? null,
+    number: round.reads + 1,
+    cursor: null,
+    at: context.now,
+    restarts: 0,
+    restartRun: context.run,
+    halved: false,
+  };
+  return fetch(withRound(checkpoint, { ...round, read, reads: read.number }), read);
+}
+
+function fetch(checkpoint: Checkpoint, { path, query, cursor }: Read): Move {
+  return { do: 'fetch', request: { path, query, cursor }, checkpoint };
+}
+
+/** The read of a chunk in its present variant. */
+function askedRead(stream: Stream, phase: Ask, context: Context): NewRead {
+  const query = {
+    ...stream.variants[phase.variant],
+    [parameterOf(stream, phase.about)]: phase.ids,
+    limit: context.options.pageSize,
+  };
+  return { as: phase.about, path: stream.path, query };
+}
+
+function parameterOf(stream: Stream, about: Ask['about']): string {
+  return (about === 'owned' ? stream.owners[0]?.parameter : stream.idsParameter) ?? 'ids';
+}
+
+/**
+ * Whether the round has to be given up because a bound of it reaches too far back to be sent again (R3). A scan only
+ * loses its tombstones feed by that.
+ */
+function outOfReach(round: Round, context: Context): boolean {
+  if (round.mode === 'scan') return false;
+  const next = round.phases[0];
+  return isTooOld(round.read?.query ?? (next?.do === 'walk' ? next.query : {}), context);
+}
+
+function isTooOld(query: Query, { now, options }: Context): boolean {
+  const bound = query['synced_since'] ?? query['deleted_since'];
+  if (bound !== undefined) return isOutOfLookback(String(bound), now);
+  const opens = query['start_time_from'];
+  if (opens === undefined || now === null) return false;
+  return String(opens) < addSeconds(addDays(now, -WINDOW_DAYS), -options.overlapSeconds);
+}
+
+function settlementOf(stream: Stream, round: Round, context: Context): Settlement {
+  const at = round.firstPageAt ?? context.now;
+  const sweeps = stream.method === 'feed' && round.mode === 'scan' && round.sweeps && at !== null;
+  return {
+    sweep: sweeps ? { through: round.refuted ? round.askedThrough : null, at } : null,
+    replace: stream.staged === undefined ? null : round.mode === 'marked' ? 'marked' : 'all',
+    lastMark: round.lastMark,
+  };
+}

@@ -1,0 +1,91 @@
+import { phasesAfter } from './advance.ts';
+import type { Checkpoint, Read, Round } from './checkpoint.ts';
+import type { Context } from './context.ts';
+import type { SyncError } from './errors.ts';
+import type { Stream } from './stream.ts';
+
+/**
+ * What becomes of a stream whose fetch failed:
+ * - `retry`: go on from the checkpoint at once
+ * - `fail`: the stream failed; the checkpoint says where the next run begins
+ * - `unavailable`: the service says that the stream is not live; its rows stay (R15)
+ */
+export interface Recovered {
+  readonly outcome: 'retry' | 'fail' | 'unavailable';
+  readonly checkpoint: Checkpoint;
+  /** What was seen or gathered and no longer counts: a read's number, or all of the round. */
+  readonly forget: number | 'all' | null;
+}
+
+/** Starts of one read in one run after `invalid_cursor` (R7). */
+const MAX_RESTARTS = 3;
+
+/** So many tests in a row without a history, and none with one: the histories are not live (R15). */
+const MAX_MISSES = 20;
+
+/** Decides, on the kind of failure alone, how a stream goes on. */
+export function recover(stream: Stream, checkpoint: Checkpoint, error: SyncError, context: Context): Recovered {
+  const round = checkpoint.round as Round;
+  const read = round.read as Read;
+  switch (error.recovery) {
+    case 'restart':
+      return restarted(checkpoint, read, context);
+    case 'shrink':
+      return shrunk(checkpoint, read, context);
+    case 'reread':
+      return { outcome: 'fail', checkpoint: withRead(checkpoint, fresh(read, context)), forget: read.number };
+    case 'deny':
+      return { outcome: 'fail', checkpoint: denied(stream, checkpoint), forget: 'all' };
+    case 'absent':
+      return missing(stream, checkpoint, context);
+    default:
+      return { outcome: 'fail', checkpoint, forget: null };
+  }
+}
+
+function restarted(checkpoint: Checkpoint, read: Read, context: Context): Recovered {
+  const restarts = read.restartRun === context.run ? read.restarts + 1 : 1;
+  const again = { ...fresh(read, context), restarts, restartRun: context.run };
+  return {
+    outcome: restarts > MAX_RESTARTS ? 'fail' : 'retry',
+    checkpoint: withRead(checkpoint, again),
+    forget: read.number,
+  };
+}
+
+/** A page too heavy for the service may do at half the limit; tried once (R24). */
+function shrunk(checkpoint: Checkpoint, read: Read, context: Context): Recovered {
+  const limit = Number(read.query['limit']);
+  if (read.halved || limit <= 1) return { outcome: 'fail', checkpoint, forget: null };
+  const again = { ...fresh(read, context), halved: true, query: { ...read.query, limit: Math.ceil(limit / 2) } };
+  return { outcome: 'retry', checkpoint: withRead(checkpoint, again), forget: read.number };
+}
+
+/** Lost permission: whatever is shown when it is back has to be scanned, no feed tells of it (R13). */
+function denied(stream: Stream, checkpoint: Checkpoint): Checkpoint {
+  const scanDue = stream.method === 'feed' && checkpoint.scanEndedPass !== null ? 'permission' : checkpoint.scanDue;
+  return { ...checkpoint, scanDue, round: null };
+}
+
+function missing(stream: Stream, checkpoint: Checkpoint, { pass }: Context): Recovered {
+  if (!stream.mayBeUnavailable) return { outcome: 'fail', checkpoint, forget: null };
+  const round = checkpoint.round as Round;
+  const unavailable: Recovered = {
+    outcome: 'unavailable',
+    checkpoint: { ...checkpoint, unavailable: true, finishedPass: pass, round: null },
+    forget: 'all',
+  };
+  const noneLives = round.pages === 0 && round.misses + 1 >= MAX_MISSES;
+  if (stream.method !== 'window' || noneLives) return unavailable;
+  const next = { ...round, read: null, misses: round.misses + 1, phases: phasesAfter(stream, round.phases) };
+  return { outcome: 'retry', checkpoint: { ...checkpoint, round: next }, forget: null };
+}
+
+/** The same read at its first page, begun now. */
+function fresh(read: Read, { now }: Context): Read {
+  return { ...read, cursor: null, at: now };
+}
+
+function withRead(checkpoint: Checkpoint, read: Read): Checkpoint {
+  return { ...checkpoint, round: { ...(checkpoint.round as Round), read } };
+}

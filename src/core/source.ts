@@ -1,0 +1,37 @@
+import type { Instant } from './instant.ts';
+
+/** Query parameters in the order sent; an array is sent as a repeated parameter. */
+export type Query = Readonly<Record<string, string | number | readonly string[]>>;
+
+/** One page to be fetched: a cursor is valid only with the exact path and query it came from. */
+export interface PageRequest {
+  /** Decoded path segments under `/public/beta`. */
+  readonly path: readonly string[];
+  readonly query: Query;
+  readonly cursor: string | null;
+}
+
+/** One decoded response of a list endpoint. */
+export interface Page {
+  readonly items: readonly unknown[];
+  readonly hasMore: boolean;
+  readonly nextCursor: string | null;
+}
+
+/** Progress of the requests themselves, for whoever shows it. */
+export type SourceEvent =
+  | { readonly type: 'wait'; readonly reason: 'quota' | 'rate-limited' | 'retry'; readonly delayMs: number }
+  | { readonly type: 'request'; readonly path: string; readonly status: number; readonly durationMs: number };
+
+/** The read API, as the sync sees it. Every failure is a `SyncError`. */
+export interface Source {
+  /** The environments the token may see, as sent (`GET /environments`). */
+  environments(): Promise<readonly unknown[]>;
+  /** One page. `onRequest` is called once for every request sent for it, retries included. */
+  page(request: PageRequest, onRequest?: () => void): Promise<Page>;
+  /** The `Date` of the first answer of this run that had one (R1). */
+  serverTime(): Instant | null;
+  /** Requests sent so far in this run. */
+  requests(): number;
+  close(): Promise<void>;
+}

@@ -1,0 +1,121 @@
+/** The mirrored collections, in the order in which a run prefers them. */
+export const STREAM_NAMES = [
+  'assets',
+  'table_assets',
+  'bi_assets',
+  'columns',
+  'tests',
+  'asset_lineage',
+  'column_lineage',
+  'latest_test_executions',
+  'asset_health_scores',
+  'test_executions',
+] as const;
+
+export type StreamName = (typeof STREAM_NAMES)[number];
+
+/** How a value travels and how it is kept: `instant` as fixed-width text, `json` as JSON text, `boolean` as 0 or 1. */
+export type FieldType = 'text' | 'integer' | 'number' | 'boolean' | 'instant' | 'json';
+
+export interface Field {
+  readonly type: FieldType;
+  /** A row without it, or with another type, is rejected (R20); else it is stored as NULL. */
+  readonly required?: true;
+  /** Where it stands in the item, when not under its own name: `['total', 'score']`. */
+  readonly from?: readonly string[];
+}
+
+export type Fields = Readonly<Record<string, Field>>;
+
+/** A value as SQLite keeps it. */
+export type Value = string | number | null;
+
+/** One row of a table by column name; without `env_id`, `mirrored_at` and `read_number`, which the destination adds. */
+export type Row = Readonly<Record<string, Value>>;
+
+/**
+ * - `feed`: scanned once, then its upserts and tombstones feeds (R2), with sweeps (R12)
+ * - `marked`: scanned once, then read for marked rows only (R18, R22)
+ * - `snapshot`: read whole each time and put in place at once (R16)
+ * - `window`: one read of a stretch of time for each due test (R22)
+ */
+export type Method = 'feed' | 'marked' | 'snapshot' | 'window';
+
+/** A row whose change or going leaves a mark: `id` is the field whose value is marked for `stream`. */
+export interface MarkRule {
+  readonly stream: StreamName;
+  readonly id: string;
+  /** Which changes mark: `shown` = inserted, changed or brought back; `moved` = gone or brought back (R13, R18, R22). */
+  readonly on: 'shown' | 'moved';
+  /** Only rows whose field has this value. */
+  readonly where?: { readonly field: string; readonly is: string };
+}
+
+/** A table written along with the stream's own, from the same item. */
+export interface Part<Table> {
+  readonly table: Table;
+  readonly staged?: Table;
+  readonly key: readonly string[];
+  readonly fields: Fields;
+  /** The array in the item whose elements are the part's rows. */
+  readonly each: string;
+}
+
+/** Rows kept for ever, written with the page that showed them (R17). */
+export interface Archive<Table> {
+  readonly table: Table;
+  readonly key: readonly string[];
+  /** Values the archive's rows have beyond the row's own. */
+  readonly constants?: Row;
+}
+
+/** One catalogue entry: all that the sync knows of a collection. `Table` is the destination's own notion of a table. */
+export interface Stream<Table = unknown> {
+  readonly name: StreamName;
+  readonly method: Method;
+  /** Path under the environment; `{id}` stands for the test of a window read. */
+  readonly path: readonly string[];
+  /** The field, or the two fields, that tell rows apart. */
+  readonly key: readonly string[];
+  readonly fields: Fields;
+  readonly table: Table;
+  /** Same columns and `read_number`: where a snapshot or lineage is gathered (R16). */
+  readonly staged?: Table;
+  /** Fields this stream writes when it shares its table with another stream; all of them when left out. */
+  readonly writes?: readonly string[];
+  /** Fills rows that another stream made: only those with this value; others are passed over. */
+  readonly within?: { readonly field: string; readonly is: string };
+  /** Of a marked stream: the table whose rows its marks name (R18, R22). */
+  readonly leader?: Table;
+  /** By the value of `kind`, the columns that belong to it alone: a change of kind blanks the others' (R22). */
+  readonly kinds?: Readonly<Record<string, readonly string[]>>;
+  /** One read each makes a full scan; also the variants of an `ids` request (R12). */
+  readonly variants: readonly Readonly<Record<string, string>>[];
+  /** Streams that go first in a run. */
+  readonly after: readonly StreamName[];
+  /** The parameter that asks for rows by key (R12) or, for marked lineage, by downstream column (R18). */
+  readonly idsParameter?: string;
+  /** Its rows belong to rows of another stream: asked for when the owner went or came back (R13), exempt in R14. */
+  readonly owners: readonly Owner<Table>[];
+  readonly marks: readonly MarkRule[];
+  /** Rows of another table that go along with a deleted row (R18). */
+  readonly takes?: { readonly table: Table; readonly by: string };
+  readonly parts?: readonly Part<Table>[];
+  readonly archives?: readonly Archive<Table>[];
+  /** A 404 with the error envelope means not live (R15). */
+  readonly mayBeUnavailable?: true;
+  /** Read at most once per clock hour of server time (R22). */
+  readonly hourly?: true;
+  /** Removals are never held back (R14). */
+  readonly shrinks?: true;
+  /** Only when asked for with `--history`. */
+  readonly optional?: true;
+}
+
+export interface Owner<Table> {
+  /** The field that names the owner. */
+  readonly by: string;
+  readonly table: Table;
+  /** The parameter that asks for an owner's rows. */
+  readonly parameter?: string;
+}

@@ -1,0 +1,28 @@
+import Database from 'better-sqlite3';
+import { SyncError } from '../../core/errors.ts';
+
+const ADVICE: Readonly<Record<string, [SyncError['recovery'], string]>> = {
+  SQLITE_NOTADB: ['usage', 'is not an SQLite file: name another file with --db'],
+  SQLITE_CORRUPT: ['run', 'is damaged: restore it from a backup, or move it away and sync anew'],
+  SQLITE_CANTOPEN: ['usage', 'cannot be opened: check that its folder exists and may be written'],
+  SQLITE_READONLY: ['usage', 'cannot be written: check the permissions of the file and of its folder'],
+  SQLITE_PERM: ['usage', 'cannot be opened: check its permissions'],
+  SQLITE_FULL: ['run', 'cannot grow, the disk is full: make room and run again; nothing is lost'],
+  SQLITE_BUSY: ['run', 'is locked by another program: close it and run again'],
+  SQLITE_IOERR: ['run', 'could not be read or written: check the disk and run again'],
+};
+
+/** What went wrong with the mirror file, as one line that says what to do; other errors come back as they are. */
+export function fileError(path: string, error: unknown): unknown {
+  const said = sqliteErrorOf(error);
+  if (said === null) return error;
+  const [recovery, advice] = ADVICE[said.code] ??
+    ADVICE[said.code.split('_').slice(0, 2).join('_')] ?? ['run', said.message];
+  return new SyncError(recovery, `${path} ${advice}`, { cause: error });
+}
+
+/** What SQLite itself said: drizzle wraps it. */
+function sqliteErrorOf(error: unknown): InstanceType<typeof Database.SqliteError> | null {
+  if (error instanceof Database.SqliteError) return error;
+  return error instanceof Error && !(error instanceof SyncError) ? sqliteErrorOf(error.cause) : null;
+}

@@ -1,0 +1,115 @@
+import { existsSync, readFileSync, statSync } from 'node:fs';
+import { findPackageJSON } from 'node:module';
+import { dirname, join } from 'node:path';
+import Database from 'better-sqlite3';
+import { type BetterSQLite3Database, drizzle } from 'drizzle-orm/better-sqlite3';
+import { migrate } from 'drizzle-orm/better-sqlite3/migrator';
+import { SyncError } from '../../core/errors.ts';
+import { fileError } from './file-error.ts';
+
+/** An open mirror: the connection itself for bulk statements, and drizzle over it for all else. */
+export interface MirrorFile {
+  readonly path: string;
+  readonly connection: Database.Database;
+  readonly db: BetterSQLite3Database;
+}
+
+/** Shipped with the package, wherever this file has been compiled to. */
+const MIGRATIONS = join(dirname(findPackageJSON(import.meta.url) ?? ''), 'schema', 'migrations');
+
+/** Opens the mirror for its one writer, making the file or migrating it as needed. @throws SyncError `usage` */
+export function openForWriting(path: string): MirrorFile {
+  return guarded(path, () => {
+    const mirror = connect(path, {});
+    try {
+      refuseForeign(mirror);
+      mirror.connection.exec('begin immediate; rollback'); // fails on a file that can only be read
+      mirror.connection.pragma('journal_mode = WAL');
+      mirror.connection.pragma('synchronous = NORMAL');
+      migrate(mirror.db, { migrationsFolder: MIGRATIONS });
+      return mirror;
+    } catch (error) {
+      mirror.connection.close();
+      throw error;
+    }
+  });
+}
+
+/** Opens an existing mirror that this version can read, for reading alone. @throws SyncError `usage` */
+export function openForReading(path: string): MirrorFile {
+  if (!existsSync(path))
+    throw new SyncError('usage', `${path} does not exist: make it with \`obsync sync\`, or name another with --db`);
+  return guarded(path, () => {
+    const mirror = connect(path, { readonly: true });
+    try {
+      refuseForeign(mirror);
+      if (version(mirror) < newestVersion()) {
+        throw new SyncError(
+          'usage',
+          `${path} was made by an older obsync: run \`obsync sync\` once to bring it up to date`,
+        );
+      }
+      return mirror;
+    } catch (error) {
+      mirror.connection.close();
+      throw error;
+    }
+  });
+}
+
+export function mirrorExists(path: string): boolean {
+  return existsSync(path) && (!statSync(path).isFile() || statSync(path).size > 0);
+}
+
+function connect(path: string, options: Database.Options): MirrorFile {
+  const connection = new Database(path, { timeout: 10_000, ...options });
+  return { path, connection, db: drizzle(connection) };
+}
+
+/** Refuses a file that is another program's, or a mirror made by a later version. */
+function refuseForeign(mirror: MirrorFile): void {
+  const { tables, ours } = mirror.connection.prepare(TABLES).get() as { tables: number; ours: number };
+  if (tables > 0 && ours === 0) {
+    throw new SyncError(
+      'usage',
+      `${mirror.path} is not a mirror but another SQLite database: name another file with --db`,
+    );
+  }
+  if (version(mirror) > newestVersion()) {
+    throw new SyncError(
+      'usage',
+      `${mirror.path} was made by a newer obsync: update obsync, or name another file with --db`,
+    );
+  }
+}
+
+/** Another program may use drizzle as well; and a crash while the file was made leaves drizzle's own table alone in it. */
+const TABLES = `select count(*) tables, coalesce(sum(name = 'sync_checkpoints'), 0) ours from sqlite_schema
+  where type = 'table' and name <> '__drizzle_migrations'`;
+
+/** The time at which the last migration of this file was written, in milliseconds; 0 for an empty file. */
+function version({ connection }: MirrorFile): number {
+  const journal = connection
+    .prepare("select count(*) from sqlite_schema where name = '__drizzle_migrations'")
+    .pluck()
+    .get();
+  if (journal === 0) return 0;
+  return Number(connection.prepare('select coalesce(max(created_at), 0) from __drizzle_migrations').pluck().get());
+}
+
+function newestVersion(): number {
+  const journal = JSON.parse(readFileSync(join(MIGRATIONS, 'meta', '_journal.json'), 'utf8')) as {
+    entries: { when: number }[];
+  };
+  return Math.max(...journal.entries.map((entry) => entry.when));
+}
+
+function guarded<T>(path: string, open: () => T): T {
+  if (!existsSync(dirname(path)))
+    throw new SyncError('usage', `${dirname(path)} does not exist: make the folder, or name another file with --db`);
+  try {
+    return open();
+  } catch (error) {
+    throw fileError(path, error);
+  }
+}

@@ -1,0 +1,49 @@
+import type { Field, Fields } from '../core/stream.ts';
+import type { Listing } from './listings.ts';
+
+/** A row as SQLite gives it. */
+export type Row = Readonly<Record<string, string | number | null>>;
+
+export type Item = Record<string, unknown>;
+
+/** A row as the API shows it: fields in their place, unknown members back among them. */
+export function itemOf(fields: Fields, row: Row, nulls: Listing['nulls']): Item {
+  const item: Item = {};
+  for (const [name, field] of Object.entries(fields)) {
+    const value = shown(field, row[name] ?? null);
+    if (value !== null || nulls === 'shown') place(item, field.from ?? [name], value);
+  }
+  return withExtra(item, row.extra ?? null);
+}
+
+function shown({ type }: Field, value: string | number | null): unknown {
+  if (type === 'json' && typeof value === 'string') return parsed(value);
+  return type === 'boolean' && value !== null ? value !== 0 : value;
+}
+
+function place(item: Item, path: readonly string[], value: unknown): void {
+  const [name = '', ...rest] = path;
+  if (rest.length === 0) item[name] = value;
+  else {
+    const inner = (item[name] ?? {}) as Item;
+    item[name] = inner;
+    place(inner, rest, value);
+  }
+}
+
+/** A known field gives way only where it has no value: its value of another type was kept in `extra` (R20). */
+function withExtra(item: Item, extra: string | number | null): Item {
+  const members = typeof extra === 'string' ? parsed(extra) : null;
+  if (typeof members !== 'object' || members === null) return item;
+  const missing = Object.entries(members).filter(([name]) => !Object.hasOwn(item, name) || item[name] === null);
+  return { ...item, ...Object.fromEntries(missing) };
+}
+
+/** JSON text, or the text itself should another program have written something else there. */
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}

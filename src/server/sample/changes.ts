@@ -1,0 +1,231 @@
+import { latestTestExecutions, testExecutions, tests } from '../../../schema/tests.ts';
+import { instantOfMs } from '../../core/instant.ts';
+import type { MirrorFile } from '../../destination/sqlite/open.ts';
+import { dbtTest, type TestRow } from './checks.ts';
+import { type AssetRow, addNode, type ColumnRow, type Estate, type Node } from './estate.ts';
+import { insertEstate, insertInto } from './insert.ts';
+import { randomOf } from './random.ts';
+import { rewireColumns } from './rewire.ts';
+import { badStatus, type RunRow, runOf } from './runs.ts';
+import type { SampleOptions } from './sample.ts';
+import type { Scene } from './scene.ts';
+import { rescore } from './scores.ts';
+import { NEWCOMERS, REVISED_NOTES } from './words.ts';
+
+/** How many of each were changed. */
+export interface SampleChanges {
+  readonly assetsEdited: number;
+  readonly assetsAdded: number;
+  readonly columnsAdded: number;
+  readonly testsAdded: number;
+  readonly assetsDeleted: number;
+  readonly columnsDeleted: number;
+  readonly testsDeleted: number;
+  readonly columnsChanged: number;
+  /** Columns that are made from other columns than before. */
+  readonly columnsRewired: number;
+  readonly testRuns: number;
+}
+
+interface Share {
+  readonly env: string;
+  readonly edited: number;
+  readonly added: number;
+  readonly deleted: number;
+  readonly columns: number;
+  readonly rewired: number;
+  readonly runs: number;
+}
+
+const SHARES: readonly Share[] = [
+  { env: 'prod-analytics', edited: 6, added: 2, deleted: 1, columns: 8, rewired: 4, runs: 28 },
+  { env: 'staging-analytics', edited: 2, added: 1, deleted: 1, columns: 4, rewired: 2, runs: 12 },
+];
+
+const NUMBER_TYPES = ['NUMBER(38,2)', 'NUMBER(38,4)'] as const;
+
+/** Makes the small changes of an hour, all now, to a file that holds the sample. */
+export function changeSample({ connection }: MirrorFile, { seed, nowMs }: SampleOptions): SampleChanges {
+  return connection.transaction(() => {
+    const parts = SHARES.map((share, i) => {
+      const random = randomOf((seed * 31 + i) ^ Math.floor(nowMs / 1000));
+      const estate: Estate = {
+        env: share.env,
+        platform: 'snowflake',
+        random,
+        nowMs,
+        latestMs: nowMs,
+        passes: 1,
+        nodes: [],
+      };
+      const scene = { connection, insert: insertInto(connection), estate, env: share.env, now: instantOfMs(nowMs) };
+      return changeEnvironment(scene, share);
+    });
+    return parts.reduce(sum);
+  })();
+}
+
+function changeEnvironment(scene: Scene, share: Share): SampleChanges {
+  const { connection, env, now } = scene;
+  const deleted = deleteAssets(scene, share.deleted);
+  const counts = {
+    assetsEdited: editAssets(scene, share.edited),
+    columnsChanged: changeColumns(scene, share.columns),
+    columnsRewired: rewireColumns(scene, share.rewired),
+    testRuns: runTests(scene, share.runs),
+    ...addTables(scene, share.added),
+    ...deleted,
+  };
+  connection.prepare('update environments set last_synced_at = ?, mirrored_at = ? where id = ?').run(now, now, env);
+  return counts;
+}
+
+function editAssets({ connection, estate: { random }, env, now }: Scene, count: number): number {
+  const ids = connection
+    .prepare("select id from assets where env_id = ? and deleted_at is null and kind in ('table', 'bi') order by id")
+    .pluck()
+    .all(env) as string[];
+  const edit = connection.prepare(
+    'update assets set description = ?, tags = ?, updated_at = ?, synced_at = ?, mirrored_at = ? where env_id = ? and id = ?',
+  );
+  const edited = random.some(ids, count);
+  for (const id of edited) edit.run(random.pick(REVISED_NOTES), '["reviewed","core"]', now, now, now, env, id);
+  return edited.length;
+}
+
+function changeColumns({ connection, estate: { random }, env, now }: Scene, count: number): number {
+  const rows = connection
+    .prepare(
+      'select id, data_type from columns where env_id = ? and deleted_at is null and data_type in (?, ?) order by id',
+    )
+    .all(env, ...NUMBER_TYPES) as { id: string; data_type: string }[];
+  const change = connection.prepare(
+    'update columns set data_type = ?, synced_at = ?, mirrored_at = ? where env_id = ? and id = ?',
+  );
+  const [narrow, wide] = NUMBER_TYPES;
+  const changed = random.some(rows, count);
+  for (const { id, data_type } of changed) change.run(data_type === narrow ? wide : narrow, now, now, env, id);
+  return changed.length;
+}
+
+function addTables(scene: Scene, count: number): Pick<SampleChanges, 'assetsAdded' | 'columnsAdded' | 'testsAdded'> {
+  const { connection, insert, estate, env } = scene;
+  const facts = connection
+    .prepare(
+      "select * from assets where env_id = ? and deleted_at is null and name like 'fct\\_%' escape '\\' order by id",
+    )
+    .all(env) as AssetRow[];
+  for (const fact of estate.random.some(facts, count)) addTable(scene, fact);
+  const added = estate.nodes.map((node) => dbtTest(estate, node, 'unique', node.columns[0]?.row.name as string));
+  insertEstate(insert, estate);
+  insert(
+    tests,
+    added.map((test) => ({ ...test, disabled: 0 })),
+  );
+  return {
+    assetsAdded: estate.nodes.length,
+    columnsAdded: estate.nodes.reduce((total, node) => total + node.columns.length, 0),
+    testsAdded: added.length,
+  };
+}
+
+/** A report over a fact table, with some of its columns. */
+function addTable({ connection, estate, env }: Scene, fact: AssetRow): void {
+  const rows = connection
+    .prepare('select * from columns where env_id = ? and asset_id = ? and deleted_at is null order by rowid')
+    .all(env, fact.id) as ColumnRow[];
+  const source: Node = { asset: fact, columns: rows.map((row) => ({ row, from: [] })), from: [] };
+  const taken = connection.prepare('select 1 from assets where env_id = ? and id = ?');
+  const names = NEWCOMERS.map((word) => `${(fact.name as string).replace('fct_', 'rpt_')}_${word}`);
+  const free = names.filter((name) => taken.get(env, `model.jaffle_shop.${name}`) === undefined);
+  if (free.length === 0) return;
+  const name = estate.random.pick(free);
+  const { kind, source_type, data_platform, db_name, schema_name, path } = fact;
+  const place = {
+    kind,
+    source_type,
+    data_platform,
+    db_name,
+    schema_name,
+    path,
+    table_name: name,
+    materialization: 'table',
+  };
+  const plan = {
+    ...place,
+    id: `model.jaffle_shop.${name}`,
+    name,
+    owners: JSON.parse(fact.owners ?? '[]'),
+    tags: ['mart', 'new'],
+  };
+  const columns = source.columns.slice(0, 6).map((column) => ({
+    name: column.row.name as string,
+    type: column.row.data_type ?? 'VARCHAR',
+    from: [column],
+  }));
+  addNode(estate, plan, columns, [source]);
+}
+
+function deleteAssets(
+  scene: Scene,
+  count: number,
+): Pick<SampleChanges, 'assetsDeleted' | 'columnsDeleted' | 'testsDeleted'> {
+  const { connection, estate, env } = scene;
+  const ends = connection
+    .prepare(`select id from assets a where env_id = ? and deleted_at is null and kind = 'table'
+      and not exists (select 1 from asset_lineage l where l.env_id = a.env_id and l.upstream_asset_id = a.id) order by id`)
+    .pluck()
+    .all(env) as string[];
+  const gone = estate.random.some(ends, count).map((id) => deleteAsset(scene, id));
+  return {
+    assetsDeleted: gone.length,
+    columnsDeleted: gone.reduce((total, { columns }) => total + columns, 0),
+    testsDeleted: gone.reduce((total, of) => total + of.tests, 0),
+  };
+}
+
+/** Deletes an asset nothing is made from: what hangs on it goes along, its edges and results without a trace. */
+function deleteAsset({ connection, env, now }: Scene, id: string): { columns: number; tests: number } {
+  const values = { env, id, now };
+  const run = (sql: string) => connection.prepare(sql).run(values).changes;
+  const bury = (table: string, by: string) =>
+    run(`update ${table} set deleted_at = @now, deletion = 'tombstone', mirrored_at = @now
+      where env_id = @env and ${by} = @id and deleted_at is null`);
+  run(`delete from column_lineage where env_id = @env
+    and downstream_column_id in (select c.id from columns c where c.env_id = @env and c.asset_id = @id)`);
+  run('delete from asset_lineage where env_id = @env and (upstream_asset_id = @id or downstream_asset_id = @id)');
+  run(`delete from latest_test_executions where env_id = @env
+    and test_id in (select t.id from tests t where t.env_id = @env and t.asset_id = @id)`);
+  run('delete from asset_health_scores where env_id = @env and asset_id = @id');
+  run('delete from asset_health_score_dimensions where env_id = @env and asset_id = @id');
+  bury('assets', 'id');
+  return { columns: bury('columns', 'asset_id'), tests: bury('tests', 'asset_id') };
+}
+
+/** New runs of enabled tests: most end as before, some turn. */
+function runTests({ connection, insert, estate, env, now }: Scene, count: number): number {
+  const { random, nowMs } = estate;
+  const candidates = connection
+    .prepare(`select t.*, l.sub_type, l.status, l.sub_test_unique_id from latest_test_executions l
+      join tests t on t.env_id = l.env_id and t.id = l.test_id
+      where l.env_id = ? and t.disabled = 0 and t.deleted_at is null order by l.sub_test_unique_id`)
+    .all(env) as (TestRow & Pick<RunRow, 'sub_type' | 'status' | 'sub_test_unique_id'>)[];
+  const due = random.some(candidates, count);
+  const runs = due.map((test) => {
+    const turned = test.status === 'PASS' ? badStatus(test) : 'PASS';
+    const status = random.chance(0.25) ? turned : test.status;
+    return runOf(test, test.sub_type, status, { random, nowMs, startMs: nowMs - 240_000 + random.whole(60_000) });
+  });
+  const drop = connection.prepare('delete from latest_test_executions where env_id = ? and sub_test_unique_id = ?');
+  for (const run of runs) drop.run(env, run.sub_test_unique_id);
+  const stamped = runs.map((run) => ({ ...run, synced_at: now }));
+  insert(latestTestExecutions, stamped);
+  insert(testExecutions, stamped);
+  rescore({ connection, insert, env }, [...new Set(due.map((test) => test.asset_id as string))], nowMs);
+  return runs.length;
+}
+
+function sum(one: SampleChanges, other: SampleChanges): SampleChanges {
+  const names = Object.keys(one) as (keyof SampleChanges)[];
+  return Object.fromEntries(names.map((name) => [name, one[name] + other[name]])) as unknown as SampleChanges;
+}

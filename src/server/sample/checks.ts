@@ -1,0 +1,100 @@
+import type { tests } from '../../../schema/tests.ts';
+import { instantOfMs } from '../../core/instant.ts';
+import { type Estate, type Node, syncedMs } from './estate.ts';
+import { DOMAINS } from './words.ts';
+
+export type TestRow = typeof tests.$inferInsert;
+
+const DBT = { definition_type: 'generic', source_type: 'dbt', project: 'jaffle_shop' };
+const HOSTED = { definition_type: 'monitor', source_type: 'hosted_cloud', project: null };
+
+/** What a test type speaks of. */
+export const DIMENSION_OF: Readonly<Record<string, string>> = {
+  not_null: 'completeness',
+  unique: 'uniqueness',
+  relationships: 'consistency',
+  accepted_values: 'validity',
+  freshness: 'freshness',
+  volume: 'accuracy',
+};
+
+export function buildTests(estate: Estate): TestRow[] {
+  return estate.nodes.filter(({ asset }) => asset.kind === 'table').flatMap((node) => testsOf(estate, node));
+}
+
+function testsOf(estate: Estate, node: Node): TestRow[] {
+  const { random } = estate;
+  const { schema_name: schema, db_name: database, name } = node.asset;
+  const key = node.columns[0]?.row.name as string;
+  if (database === 'raw')
+    return [monitor(estate, node, 'freshness'), ...(random.chance(0.5) ? [monitor(estate, node, 'volume')] : [])];
+  const notNull = dbtTest(estate, node, 'not_null', key);
+  if (schema === 'intermediate') return [notNull];
+  const unique = dbtTest(estate, node, 'unique', key);
+  if (name?.startsWith('rpt_')) return [unique];
+  return schema === 'staging' ? [notNull, unique] : [notNull, unique, ...martTests(estate, node)];
+}
+
+function martTests(estate: Estate, node: Node): TestRow[] {
+  const foreign = node.columns.find(({ row }) => row.name?.endsWith('_id'))?.row.name;
+  const status = node.columns.find(({ row }) => row.name === 'status')?.row.name;
+  return [
+    ...(foreign ? [dbtTest(estate, node, 'relationships', foreign)] : []),
+    ...(status ? [dbtTest(estate, node, 'accepted_values', status)] : []),
+    monitor(estate, node, 'volume'),
+  ];
+}
+
+export function dbtTest(estate: Estate, { asset }: Node, type: string, column: string): TestRow {
+  const { random } = estate;
+  const name = `${type}_${asset.name}_${column}`;
+  return {
+    ...common(estate, asset.id, type),
+    ...DBT,
+    id: `test.jaffle_shop.${name}.${random.hex(10)}`,
+    name,
+    column_name: column,
+    severity: random.chance(0.8) ? 'ERROR' : 'WARNING',
+    config: JSON.stringify(configOf(type, column, asset.path ?? '')),
+    owners: asset.owners ?? '[]',
+    tags: asset.tags ?? '[]',
+    path: asset.path ?? null,
+  };
+}
+
+function monitor(estate: Estate, { asset }: Node, type: string): TestRow {
+  return {
+    ...common(estate, asset.id, type),
+    ...HOSTED,
+    id: `monitor/${type}/${asset.id}`,
+    name: `${type} of ${asset.schema_name}.${asset.name}`,
+    severity: 'ERROR',
+    config: JSON.stringify({ sensitivity: 'medium', schedule: '0 5 * * *' }),
+    owners: asset.owners ?? '[]',
+    tags: '[]',
+    description: `Watches the ${type} of ${asset.name}`,
+  };
+}
+
+function common(estate: Estate, asset_id: string, test_type: string) {
+  const { env, random, nowMs } = estate;
+  const synced_at = instantOfMs(syncedMs(estate));
+  const disabled = random.chance(0.04) ? 1 : 0;
+  return {
+    env_id: env,
+    asset_id,
+    test_type,
+    disabled,
+    synced_at,
+    updated_at: synced_at,
+    mirrored_at: instantOfMs(nowMs),
+  };
+}
+
+function configOf(type: string, column: string, path: string): object {
+  if (type === 'accepted_values') {
+    return { values: DOMAINS.find(({ name }) => path.endsWith(`/${name}`))?.statuses ?? [] };
+  }
+  if (type === 'relationships') return { to: `ref('dim_${column.replace(/_id$/, 's')}')`, field: column };
+  return { where: null, store_failures: type === 'unique' };
+}

@@ -1,0 +1,90 @@
+import { type AssetPlan, addNode, type Estate, type Node } from './estate.ts';
+import type { Marts } from './warehouse.ts';
+import { type Domain, EXPLORE_NAMES, REGIONS, VIEWS } from './words.ts';
+
+const PER_DOMAIN = 4;
+const TABLEAU_PER_DOMAIN = 3;
+
+/** Looker explores, dashboards and looks over the facts; Tableau reports over the reports. */
+export function buildDashboards(estate: Estate, domain: Domain, { facts, reports }: Marts): void {
+  const explores = EXPLORE_NAMES.map((name, i) => addExplore(estate, domain, name, facts.slice(2 * i, 2 * i + 2)));
+  const dashboards = explores.map((explore, i) => addDashboard(estate, domain, VIEWS[i] as string, explore));
+  for (const dashboard of dashboards) addLook(estate, domain, dashboard);
+  for (const report of reports.slice(0, TABLEAU_PER_DOMAIN)) addReport(estate, domain, report);
+}
+
+function addExplore(estate: Estate, domain: Domain, name: string, facts: readonly Node[]): Node {
+  const fields = facts.flatMap(({ asset, columns }) =>
+    columns.slice(0, 6).map((column) => ({ name: `${asset.name}.${column.row.name}`, type: 'string', from: [column] })),
+  );
+  const id = `looker.explore.${domain.name}::${name.toLowerCase()}`;
+  return addNode(
+    estate,
+    looker(domain, { id, name: `${titled(domain.name)} ${name}`, bi_type: 'explore' }),
+    fields,
+    facts,
+  );
+}
+
+function addDashboard(estate: Estate, domain: Domain, view: string, explore: Node): Node {
+  const id = `looker.dashboard.${looseNumber(estate, 'dashboard')}`;
+  const tiles = explore.columns
+    .slice(0, PER_DOMAIN)
+    .map((column, i) => ({ name: `tile_${i + 1}`, type: 'tile', from: [column] }));
+  return addNode(
+    estate,
+    looker(domain, { id, name: `${titled(domain.name)} – ${view}`, bi_type: 'dashboard' }),
+    tiles,
+    [explore],
+  );
+}
+
+function addLook(estate: Estate, domain: Domain, dashboard: Node): void {
+  const id = `looker.look.${looseNumber(estate, 'look')}`;
+  const name = `${dashboard.asset.name} (scheduled)`;
+  addNode(
+    estate,
+    looker(domain, { id, name, bi_type: 'look', parent_id: dashboard.asset.id }),
+    [],
+    [...dashboard.from],
+  );
+}
+
+/** Tableau names things by folder and title: ids with slashes, spaces and letters of any script. */
+function addReport(estate: Estate, domain: Domain, report: Node): void {
+  const { random } = estate;
+  const title = `${titled((report.asset.name as string).replace('rpt_', ''))} – ${random.pick(REGIONS)}`;
+  const id = `tableau/${domain.team}/${title}`;
+  const platform = { kind: 'bi', source_type: 'tableau', bi_platform: 'tableau', bi_type: 'report' };
+  const url = `https://tableau.example.com/#/views/${encodeURIComponent(title)}`;
+  addNode(
+    estate,
+    { id, name: title, ...platform, url, path: `Tableau/${domain.team}`, owners: [domain.team], tags: ['reporting'] },
+    [],
+    [report],
+  );
+}
+
+type LookerPlan = Pick<AssetPlan, 'id' | 'name' | 'bi_type' | 'parent_id'>;
+
+function looker({ name, team, tags }: Domain, plan: LookerPlan): AssetPlan {
+  const url = `https://looker.example.com/${plan.bi_type}s/${encodeURIComponent(plan.id.split('.').at(-1) as string)}`;
+  const platform = { kind: 'bi', source_type: 'looker', bi_platform: 'looker' };
+  return {
+    ...plan,
+    ...platform,
+    url,
+    path: `Looker/${team}/${titled(name)}`,
+    owners: [team],
+    tags: [...tags, 'dashboard'],
+  };
+}
+
+/** A number no other look or dashboard of the estate has. */
+function looseNumber({ nodes }: Estate, type: string): number {
+  return 100 + 7 * nodes.filter(({ asset }) => asset.bi_type === type).length;
+}
+
+function titled(words: string): string {
+  return words.replaceAll('_', ' ').replace(/\b\p{L}/gu, (letter) => letter.toUpperCase());
+}

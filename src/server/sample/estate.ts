@@ -1,0 +1,113 @@
+import type { assetLineage, assets, columnLineage, columns } from '../../../schema/assets.ts';
+import { instantOfMs } from '../../core/instant.ts';
+import type { Random } from './random.ts';
+
+export type AssetRow = typeof assets.$inferInsert;
+export type ColumnRow = typeof columns.$inferInsert;
+type AssetEdge = typeof assetLineage.$inferInsert;
+type ColumnEdge = typeof columnLineage.$inferInsert;
+
+export const HOUR_MS = 3_600_000;
+export const DAY_MS = 24 * HOUR_MS;
+const PASS_EVERY_MS = 6 * HOUR_MS;
+
+/** One environment in the making. */
+export interface Estate {
+  readonly env: string;
+  readonly platform: string;
+  readonly random: Random;
+  readonly nowMs: number;
+  /** When the newest sync pass was; objects come from so many passes. */
+  readonly latestMs: number;
+  readonly passes: number;
+  readonly nodes: Node[];
+}
+
+/** An asset with its columns and what both are made from. */
+export interface Node {
+  readonly asset: AssetRow;
+  readonly columns: readonly Column[];
+  readonly from: readonly Node[];
+}
+
+export interface Column {
+  readonly row: ColumnRow;
+  readonly from: readonly Column[];
+}
+
+export interface ColumnPlan {
+  readonly name: string;
+  readonly type: string;
+  readonly from: readonly Column[];
+}
+
+/** An asset before the environment and the times are added. */
+export type AssetPlan = Omit<AssetRow, 'env_id' | 'mirrored_at' | 'owners' | 'tags'> & {
+  readonly owners: readonly string[];
+  readonly tags: readonly string[];
+};
+
+/** Adds an asset made from others, with its columns. */
+export function addNode(estate: Estate, plan: AssetPlan, columns: readonly ColumnPlan[], from: readonly Node[]): Node {
+  const times = timesOf(estate);
+  const { env, nowMs } = estate;
+  const mirrored_at = instantOfMs(nowMs);
+  const asset = {
+    ...plan,
+    ...times,
+    env_id: env,
+    mirrored_at,
+    owners: JSON.stringify(plan.owners),
+    tags: JSON.stringify(plan.tags),
+  };
+  const row = ({ name, type }: ColumnPlan): ColumnRow => ({
+    env_id: env,
+    id: `${plan.id}.${name}`,
+    asset_id: plan.id,
+    name,
+    data_type: type,
+    synced_at: times.synced_at,
+    mirrored_at,
+  });
+  const node = { asset, columns: columns.map((column) => ({ row: row(column), from: column.from })), from };
+  estate.nodes.push(node);
+  return node;
+}
+
+/** When an object was last synced: at one of the passes, so that many share one `synced_at`. */
+export function syncedMs({ random, latestMs, passes }: Estate): number {
+  return latestMs - random.whole(passes) * PASS_EVERY_MS;
+}
+
+function timesOf(estate: Estate) {
+  const { random } = estate;
+  const atMs = syncedMs(estate);
+  const updatedMs = atMs - random.whole(PASS_EVERY_MS);
+  return {
+    synced_at: instantOfMs(atMs),
+    updated_at: instantOfMs(updatedMs),
+    created_at: instantOfMs(updatedMs - (30 + random.whole(900)) * DAY_MS),
+  };
+}
+
+export function assetEdges({ env, nowMs, nodes }: Estate): AssetEdge[] {
+  const mirrored_at = instantOfMs(nowMs);
+  const edge = (from: Node, to: Node) => ({
+    env_id: env,
+    upstream_asset_id: from.asset.id,
+    downstream_asset_id: to.asset.id,
+    mirrored_at,
+  });
+  return nodes.flatMap((node) => node.from.map((source) => edge(source, node)));
+}
+
+export function columnEdges({ env, nowMs, nodes }: Estate): ColumnEdge[] {
+  const mirrored_at = instantOfMs(nowMs);
+  const edge = (from: Column, to: Column) => ({
+    env_id: env,
+    upstream_column_id: from.row.id,
+    downstream_column_id: to.row.id,
+    mirrored_at,
+  });
+  return nodes.flatMap(({ columns }) => columns.flatMap((column) => column.from.map((source) => edge(source, column))));
+}

@@ -1,0 +1,43 @@
+import type Database from 'better-sqlite3';
+import { getTableColumns, getTableName } from 'drizzle-orm';
+import type { SQLiteTable } from 'drizzle-orm/sqlite-core';
+import { assetLineage, assets, columnLineage, columns } from '../../../schema/assets.ts';
+import { assetEdges, columnEdges, type Estate } from './estate.ts';
+
+const ROWS_A_STATEMENT = 40;
+
+/** Inserts rows in batches through statements made from the table; fields a row leaves out are NULL. */
+export type Insert = <T extends SQLiteTable>(table: T, rows: readonly T['$inferInsert'][]) => void;
+
+export function insertInto(connection: Database.Database): Insert {
+  return (table, rows) => {
+    const names = Object.keys(getTableColumns(table));
+    const prepare = (count: number) => connection.prepare(insertSql(getTableName(table), names, count));
+    const whole = rows.length - (rows.length % ROWS_A_STATEMENT);
+    const batch = whole > 0 ? prepare(ROWS_A_STATEMENT) : null;
+    for (let i = 0; i < whole; i += ROWS_A_STATEMENT) batch?.run(valuesOf(rows.slice(i, i + ROWS_A_STATEMENT), names));
+    if (whole < rows.length) prepare(rows.length - whole).run(valuesOf(rows.slice(whole), names));
+  };
+}
+
+export function insertEstate(insert: Insert, estate: Estate): void {
+  insert(
+    assets,
+    estate.nodes.map(({ asset }) => asset),
+  );
+  insert(
+    columns,
+    estate.nodes.flatMap((node) => node.columns.map(({ row }) => row)),
+  );
+  insert(assetLineage, assetEdges(estate));
+  insert(columnLineage, columnEdges(estate));
+}
+
+function insertSql(table: string, names: readonly string[], count: number): string {
+  const row = `(${names.map(() => '?').join(', ')})`;
+  return `insert into "${table}" (${names.map((name) => `"${name}"`).join(', ')}) values ${Array(count).fill(row).join(', ')}`;
+}
+
+function valuesOf(rows: readonly Record<string, unknown>[], names: readonly string[]): unknown[] {
+  return rows.flatMap((row) => names.map((name) => row[name] ?? null));
+}

@@ -1,0 +1,54 @@
+import type { Scene } from './scene.ts';
+
+interface Edge {
+  readonly upstream_column_id: string;
+  readonly downstream_column_id: string;
+}
+
+/**
+ * Gives columns other origins: the first loses all of its edges, the others swap one for a sibling column of the same
+ * upstream table. Each counts as changed now, for its edges are read again by the column's own feed.
+ */
+export function rewireColumns(scene: Scene, count: number): number {
+  const { connection, estate, env, now } = scene;
+  const edges = connection
+    .prepare(`select upstream_column_id, min(downstream_column_id) as downstream_column_id from column_lineage l
+      join columns c on c.env_id = l.env_id and c.id = l.downstream_column_id and c.deleted_at is null
+      where l.env_id = ? group by upstream_column_id order by 1`)
+    .all(env) as Edge[];
+  const byDownstream = new Map(edges.map((edge) => [edge.downstream_column_id, edge]));
+  const rewired = estate.random.some([...byDownstream.values()], count);
+  const touch = connection.prepare('update columns set synced_at = ?, mirrored_at = ? where env_id = ? and id = ?');
+  rewired.forEach((edge, i) => {
+    if (i === 0) cutOff(scene, edge);
+    else swap(scene, edge);
+    touch.run(now, now, env, edge.downstream_column_id);
+  });
+  return rewired.length;
+}
+
+function cutOff({ connection, env }: Scene, { downstream_column_id }: Edge): void {
+  connection
+    .prepare('delete from column_lineage where env_id = ? and downstream_column_id = ?')
+    .run(env, downstream_column_id);
+}
+
+function swap({ connection, estate, env, now }: Scene, edge: Edge): void {
+  const values = { env, now, ...edge };
+  const siblings = connection
+    .prepare(`select c.id from columns c join columns old on old.env_id = c.env_id and old.id = @upstream_column_id
+      where c.env_id = @env and c.asset_id = old.asset_id and c.deleted_at is null and c.id not in
+        (select upstream_column_id from column_lineage where env_id = @env and downstream_column_id = @downstream_column_id)
+      order by c.id`)
+    .pluck()
+    .all(values) as string[];
+  connection
+    .prepare(`delete from column_lineage where env_id = @env
+      and downstream_column_id = @downstream_column_id and upstream_column_id = @upstream_column_id`)
+    .run(values);
+  if (siblings.length === 0) return;
+  connection
+    .prepare(`insert into column_lineage (env_id, upstream_column_id, downstream_column_id, mirrored_at)
+      values (@env, @sibling, @downstream_column_id, @now)`)
+    .run({ ...values, sibling: estate.random.pick(siblings) });
+}

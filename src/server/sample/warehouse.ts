@@ -1,0 +1,214 @@
+import { addNode, type Column, type ColumnPlan, type Estate, type Node } from './estate.ts';
+import { type Domain, ENTITY_NOTES, GRAINS } from './words.ts';
+
+/** The tables of a domain that dashboards are built on. */
+export interface Marts {
+  readonly facts: readonly Node[];
+  readonly reports: readonly Node[];
+}
+
+interface Layer {
+  readonly schema: string;
+  readonly folder: string;
+  readonly tags: readonly string[];
+  readonly materializations: readonly string[];
+}
+
+const STAGING: Layer = { schema: 'staging', folder: 'staging', tags: ['staging'], materializations: ['view'] };
+const INTERMEDIATE: Layer = {
+  schema: 'intermediate',
+  folder: 'intermediate',
+  tags: [],
+  materializations: ['view', 'ephemeral', 'table'],
+};
+const MARTS: Layer = { schema: 'marts', folder: 'marts', tags: ['mart'], materializations: ['table', 'incremental'] };
+
+/** A domain from its sources to its marts: raw → staging → intermediate → marts → reports. */
+export function buildDomain(estate: Estate, domain: Domain): Marts {
+  const connectors = domain.systems.map((system) => addConnector(estate, domain, system));
+  const unions = domain.entities.map((entity) => {
+    const shape = rawShape(estate, domain, entity);
+    const staged = connectors.map((connector, i) => {
+      const system = domain.systems[i] as string;
+      return addStaging(estate, domain, system, addRaw(estate, domain, { system, entity, shape, connector }));
+    });
+    return addModel(estate, domain, INTERMEDIATE, {
+      name: `int_${entity}_unioned`,
+      columns: merged(staged),
+      from: staged,
+    });
+  });
+  const joined = unions.slice(1, 5).map((union, i) => addJoined(estate, domain, [union, unions[i] as Node]));
+  const facts = unions.map((union, i) => addFact(estate, domain, joined[i - 1] ?? union, i));
+  const reports = facts.slice(0, 7).map((fact, i) => addReport(estate, domain, fact, GRAINS[i % 3] as string));
+  addSemantic(estate, domain, facts.slice(0, 3));
+  return { facts, reports };
+}
+
+const singular = (entity: string) =>
+  entity
+    .replace(/ies$/, 'y')
+    .replace(/(ss|x|ch)es$/, '$1')
+    .replace(/s$/, '');
+
+function addConnector(estate: Estate, { team, tags }: Domain, system: string): Node {
+  const name = `${system} connector`;
+  return addNode(
+    estate,
+    { id: `fivetran.connector.${system}`, name, kind: 'etl', source_type: 'fivetran', owners: [team], tags },
+    [],
+    [],
+  );
+}
+
+function rawShape({ random }: Estate, { entities, measures, attributes }: Domain, entity: string): ColumnPlan[] {
+  const parents = random.some(
+    entities.filter((other) => other !== entity),
+    1 + random.whole(2),
+  );
+  return [
+    plan('id', 'VARCHAR'),
+    ...parents.map((parent) => plan(`${singular(parent)}_id`, 'VARCHAR')),
+    ...(random.chance(0.6) ? [plan('status', 'VARCHAR')] : []),
+    ...random.some(measures, 2 + random.whole(3)).map((name) => plan(name, 'NUMBER(38,2)')),
+    ...random.some(attributes, 3 + random.whole(3)).map((name) => plan(name, typeOf(name))),
+    plan('created_at', 'TIMESTAMP_NTZ'),
+    plan('updated_at', 'TIMESTAMP_NTZ'),
+  ];
+}
+
+interface RawTable {
+  readonly system: string;
+  readonly entity: string;
+  readonly shape: readonly ColumnPlan[];
+  readonly connector: Node;
+}
+
+function addRaw(estate: Estate, domain: Domain, { system, entity, shape, connector }: RawTable): Node {
+  const columns = [...shape, plan('_fivetran_synced', 'TIMESTAMP_TZ')];
+  const place = {
+    id: `source.jaffle_shop.${system}.${entity}`,
+    name: entity,
+    kind: 'table',
+    source_type: 'fivetran',
+    data_platform: estate.platform,
+    db_name: 'raw',
+    schema_name: system,
+    table_name: entity,
+    materialization: 'table',
+    path: `sources/${system}`,
+    owners: ['Data Platform'],
+    tags: ['raw', ...domain.tags],
+  };
+  return addNode(estate, place, columns, [connector]);
+}
+
+function addStaging(estate: Estate, domain: Domain, system: string, raw: Node): Node {
+  const entity = raw.asset.name as string;
+  const kept = raw.columns.filter(({ row }) => row.name !== '_fivetran_synced');
+  const columns = kept.map((column) => ({ ...copied(column), name: renamed(column.row.name as string, entity) }));
+  return addModel(estate, domain, STAGING, { name: `stg_${system}__${entity}`, columns, from: [raw] });
+}
+
+/** Two tables of one shape put together; a column that says from which. */
+function merged(tables: readonly Node[]): ColumnPlan[] {
+  const [first, second] = tables as [Node, Node];
+  const columns = first.columns.map((column, i) => ({
+    ...copied(column),
+    from: [column, second.columns[i]].filter((c) => c !== undefined),
+  }));
+  return [...columns, plan('source_system', 'VARCHAR')];
+}
+
+function addJoined(estate: Estate, domain: Domain, from: readonly [Node, Node]): Node {
+  const [left, right] = from;
+  const names = new Set(left.columns.map(({ row }) => row.name));
+  const added = right.columns.filter(({ row }) => !names.has(row.name)).slice(0, 4);
+  const name = (left.asset.name as string).replace('_unioned', '_enriched');
+  return addModel(estate, domain, INTERMEDIATE, { name, columns: [...left.columns, ...added].map(copied), from });
+}
+
+function addFact(estate: Estate, domain: Domain, from: Node, index: number): Node {
+  const entity = domain.entities[index] as string;
+  const times = from.columns.filter(({ row }) => row.name?.endsWith('_at')).slice(0, 2);
+  const columns = [
+    ...from.columns.map(copied),
+    made(`is_current_${singular(entity)}`, 'BOOLEAN', times),
+    made('dbt_loaded_at', 'TIMESTAMP_TZ', []),
+  ];
+  return addModel(estate, domain, MARTS, {
+    name: `${index % 3 === 1 ? 'dim' : 'fct'}_${entity}`,
+    columns,
+    from: [from],
+  });
+}
+
+function addReport(estate: Estate, domain: Domain, fact: Node, grain: string): Node {
+  const numbers = fact.columns.filter(({ row }) => row.data_type?.startsWith('NUMBER'));
+  const created = fact.columns.filter(({ row }) => row.name === 'created_at');
+  const columns = [
+    made(grain === 'daily' ? 'day' : grain.replace('ly', ''), 'DATE', created),
+    ...numbers.map((column) => made(`total_${column.row.name}`, 'NUMBER(38,2)', [column])),
+    made('row_count', 'NUMBER(38,0)', fact.columns.slice(0, 1)),
+  ];
+  const name = `rpt_${(fact.asset.name as string).replace(/^(fct|dim)_/, '')}_${grain}`;
+  return addModel(estate, domain, MARTS, { name, columns, from: [fact] });
+}
+
+function addSemantic(estate: Estate, { name, team, tags }: Domain, from: readonly Node[]): void {
+  const place = {
+    id: `semantic_model.jaffle_shop.${name}`,
+    name: `${name} metrics`,
+    kind: 'semantic',
+    source_type: 'dbt',
+  };
+  addNode(estate, { ...place, path: 'models/semantic', owners: [team], tags }, [], from);
+}
+
+interface Model {
+  readonly name: string;
+  readonly columns: readonly ColumnPlan[];
+  readonly from: readonly Node[];
+}
+
+function addModel(estate: Estate, domain: Domain, layer: Layer, { name, columns, from }: Model): Node {
+  const { random, platform } = estate;
+  const entity = name
+    .replace(/^(stg|int|fct|dim|rpt)_(\w+__)?/, '')
+    .replace(/_(unioned|enriched)$/, '')
+    .replaceAll('_', ' ');
+  const place = {
+    id: `model.jaffle_shop.${name}`,
+    name,
+    kind: 'table',
+    source_type: 'dbt',
+    data_platform: platform,
+    db_name: 'analytics',
+    schema_name: layer.schema,
+    table_name: name,
+    materialization: random.pick(layer.materializations),
+    path: `models/${layer.folder}/${domain.name}`,
+    description: random.chance(0.8) ? random.pick(ENTITY_NOTES).replace('{}', entity) : null,
+    owners: random.chance(0.9) ? [domain.team] : [],
+    tags: [...layer.tags, ...domain.tags],
+  };
+  return addNode(estate, place, columns, from);
+}
+
+const plan = (name: string, type: string): ColumnPlan => ({ name, type, from: [] });
+
+const made = (name: string, type: string, from: readonly Column[]): ColumnPlan => ({ name, type, from });
+
+const copied = (column: Column): ColumnPlan => ({
+  name: column.row.name as string,
+  type: column.row.data_type as string,
+  from: [column],
+});
+
+const renamed = (name: string, entity: string) => (name === 'id' ? `${singular(entity)}_key` : name);
+
+function typeOf(name: string): string {
+  if (name.startsWith('is_') || name.startsWith('auto_')) return 'BOOLEAN';
+  if (name.endsWith('_at')) return 'TIMESTAMP_NTZ';
+  return name.endsWith('_date') ? 'DATE' : 'VARCHAR';
+}

@@ -1,0 +1,148 @@
+import { SyncError } from '../core/errors.ts';
+import { retryAfterMs } from '../core/retry-delay.ts';
+import { type Decode, decodeError, parseJson } from './decode.ts';
+import { type Answer, errorCode, type Fault, type Outcome } from './send.ts';
+
+/** What was asked for, for messages: `secret` is the token, which no message may show (R25). */
+export interface Asked {
+  /** The path, without its query. */
+  readonly path: string;
+  readonly secret: string;
+  /** What to do when it fails, instead of the usual advice; null for that. */
+  readonly advice: string | null;
+}
+
+/** A failed try that is worth another (R24). */
+export interface Trouble {
+  /** `slow` (5xx or time-out) may go away with a smaller page, `broken` may not. */
+  readonly kind: 'slow' | 'broken';
+  /** What happened, to follow `GET /path: `. */
+  readonly text: string;
+  readonly cause: unknown;
+  readonly retryAfterMs: number | null;
+}
+
+/** What one outcome means. `refused` is a 429, which is no failed try (R23). */
+export type Verdict<T> =
+  | { readonly kind: 'done'; readonly value: T }
+  | { readonly kind: 'again'; readonly trouble: Trouble }
+  | { readonly kind: 'refused' }
+  | { readonly kind: 'failed'; readonly error: SyncError };
+
+const LONGEST_QUOTE = 200;
+
+/** Decides on status and code alone. A status that says enough counts even when the body got lost. */
+export function classify<T>({ answer, fault }: Outcome, asked: Asked, decode: Decode<T>): Verdict<T> {
+  const status = answer?.status ?? 0;
+  if (status === 429) return { kind: 'refused' };
+  if (answer !== null && status === 401) return failed(tokenRefused(answer, asked));
+  if (answer !== null && status >= 500) return again(serverTrouble(answer, asked));
+  if (fault?.kind === 'too-large' && status < 300) return failed(tooLarge(asked, fault));
+  if (fault !== null && fault.kind !== 'too-large') return again(faultTrouble(fault));
+  if (answer === null) return again(broken('no answer', undefined));
+  if (status < 300) return decoded(answer, asked, decode);
+  return failed(status < 400 ? redirected(answer, asked) : rejected(answer, asked));
+}
+
+/** After the last try: a page that was too much for the service every time may be asked for in halves (R24). */
+export function exhausted(troubles: readonly Trouble[], asked: Asked): SyncError {
+  const last = troubles.at(-1);
+  const recovery = troubles.every((trouble) => trouble.kind === 'slow') ? 'shrink' : 'stream';
+  const tries = troubles.length === 1 ? '1 try' : `${troubles.length} tries`;
+  const advice = asked.advice ?? 'Try again later; if it stays, check the base URL and the network.';
+  const text = `GET ${asked.path}: ${last?.text ?? 'no answer'}, after ${tries}. ${advice}`;
+  return new SyncError(recovery, text, { cause: last?.cause });
+}
+
+/** Without the environments there is no run: what would fail one stream ends it. */
+export function endsRunHere(error: SyncError): SyncError {
+  return new SyncError('run', `Cannot list the environments: ${error.message}`, { cause: error.cause });
+}
+
+function decoded<T>(answer: Answer, asked: Asked, decode: Decode<T>): Verdict<T> {
+  const json = answer.body === null ? undefined : parseJson(answer.body);
+  const value = json === undefined ? null : decode(json);
+  if (value !== null) return { kind: 'done', value };
+  const type = quote(answer.headers['content-type'] ?? 'no content type', asked);
+  const what = json === undefined ? `a body that is no JSON (${type})` : 'a body that is not the expected list';
+  return again(broken(`answered ${answer.status} with ${what}`, undefined));
+}
+
+function serverTrouble(answer: Answer, asked: Asked): Trouble {
+  const waitMs = answer.status === 503 ? retryAfterMs(answer.headers) : null;
+  return { kind: 'slow', text: answered(answer, asked), cause: undefined, retryAfterMs: waitMs };
+}
+
+function faultTrouble({ kind, cause }: Fault): Trouble {
+  if (kind === 'time-out') return { kind: 'slow', text: 'no whole answer in time', cause, retryAfterMs: null };
+  if (kind === 'encoding') return broken('a body that cannot be decompressed', cause);
+  return broken(`the connection failed${errorCode(cause) === '' ? '' : ` (${errorCode(cause)})`}`, cause);
+}
+
+function broken(text: string, cause: unknown): Trouble {
+  return { kind: 'broken', text, cause, retryAfterMs: null };
+}
+
+function tokenRefused(answer: Answer, asked: Asked): SyncError {
+  return sentence(
+    'token',
+    answered(answer, asked),
+    { ...asked, advice: null },
+    'The token is refused: give a valid one.',
+  );
+}
+
+function tooLarge({ path }: Asked, { cause }: Fault): SyncError {
+  return new SyncError('stream', `GET ${path}: the body is longer than 64 MiB. Use a smaller --page-size.`, { cause });
+}
+
+/** Only the path of the new address is shown: the rest may hold secrets. Following it would send the token there. */
+function redirected(answer: Answer, asked: Asked): SyncError {
+  const path = URL.parse(answer.headers.location ?? '', 'http://relative.invalid')?.pathname ?? '/';
+  const what = `${answered(answer, asked)}, a redirect to ${quote(path, asked)}, which is not followed`;
+  return sentence('stream', what, asked, 'Check the base URL.');
+}
+
+function rejected(answer: Answer, asked: Asked): SyncError {
+  const code = errorOf(answer)?.code ?? null;
+  const what = answered(answer, asked);
+  if (answer.status === 400 && code === 'invalid_cursor') {
+    return sentence('restart', what, asked, 'The read has to start again at its first page.');
+  }
+  if (answer.status === 403) {
+    return sentence('deny', what, asked, 'The token may lack access to the environment or the view scope.');
+  }
+  if (answer.status === 404 && code !== null) return sentence('absent', what, asked, 'It is not live, or not there.');
+  if (answer.status === 404) return sentence('stream', what, asked, 'Check the base URL.');
+  return sentence('stream', what, asked, 'Trying again would not help; report it if it stays.');
+}
+
+function sentence(recovery: SyncError['recovery'], what: string, asked: Asked, advice: string): SyncError {
+  return new SyncError(recovery, `GET ${asked.path}: ${what}. ${asked.advice ?? advice}`);
+}
+
+/** `answered 403 permission_denied ("needs the tests view scope")` */
+function answered(answer: Answer, asked: Asked): string {
+  const error = errorOf(answer);
+  if (error === null) return `answered ${answer.status}`;
+  const message = error.message === '' ? '' : ` ("${quote(error.message, asked)}")`;
+  return `answered ${answer.status} ${quote(error.code, asked)}${message}`;
+}
+
+function errorOf({ body }: Answer): ReturnType<typeof decodeError> {
+  return body === null ? null : decodeError(parseJson(body));
+}
+
+/** Foreign text on one line, without control characters, cut, and without the token. */
+function quote(text: string, { secret }: Asked): string {
+  const clean = text.replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]+/gu, ' ').replaceAll(secret, '[token]');
+  return clean.length > LONGEST_QUOTE ? `${clean.slice(0, LONGEST_QUOTE - 1)}…` : clean;
+}
+
+function again(trouble: Trouble): { readonly kind: 'again'; readonly trouble: Trouble } {
+  return { kind: 'again', trouble };
+}
+
+function failed(error: SyncError): { readonly kind: 'failed'; readonly error: SyncError } {
+  return { kind: 'failed', error };
+}

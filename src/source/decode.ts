@@ -1,0 +1,45 @@
+import type { Page } from '../core/source.ts';
+
+/** Reads the parsed body of an answer; null when it is not what it should be. */
+export type Decode<T> = (body: unknown) => T | null;
+
+/**
+ * The envelope of a list: `items` is an array, `has_more` left out means false, `next_cursor` may be null. Anything
+ * else of the wrong type makes it no envelope, since a page taken for the last one would end its read (R8).
+ */
+export function decodePage(body: unknown): Page | null {
+  if (!isObject(body) || !Array.isArray(body.items)) return null;
+  const { items, has_more: hasMore = false, next_cursor: nextCursor = null } = body;
+  if (typeof hasMore !== 'boolean') return null;
+  if (nextCursor !== null && typeof nextCursor !== 'string') return null;
+  return { items, hasMore, nextCursor: nextCursor === '' ? null : nextCursor };
+}
+
+/** The list of environments is a bare array; an envelope is taken as well. */
+export function decodeEnvironments(body: unknown): readonly unknown[] | null {
+  if (Array.isArray(body)) return body;
+  return isObject(body) && Array.isArray(body.items) ? body.items : null;
+}
+
+/** The envelope of an error: its code, which decides, and its message, which is only shown; null when it is none. */
+export function decodeError(body: unknown): { code: string; message: string } | null {
+  if (!isObject(body) || !isObject(body.error)) return null;
+  const { code, message } = body.error;
+  return typeof code === 'string' ? { code, message: typeof message === 'string' ? message : '' } : null;
+}
+
+/** The JSON a body holds; undefined when it holds none. */
+export function parseJson(body: Uint8Array): unknown {
+  try {
+    return JSON.parse(UTF8.decode(body));
+  } catch {
+    return undefined;
+  }
+}
+
+/** Strict, because a key with a replaced character would be another key. */
+const UTF8 = new TextDecoder('utf-8', { fatal: true });
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,62 @@
+import type { Readable, Transform } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
+
+/** The body, decompressed, is longer than it may be. */
+export class BodyTooLarge extends Error {
+  constructor(mostBytes: number) {
+    super(`The body is longer than ${mostBytes} bytes`);
+    this.name = 'BodyTooLarge';
+  }
+}
+
+/** The body is compressed in a way nobody asked for, or not as it says. */
+export class BadEncoding extends Error {
+  constructor(message: string, options?: { cause?: unknown }) {
+    super(message, options);
+    this.name = 'BadEncoding';
+  }
+}
+
+/**
+ * Reads a body whole, decompressing it as `encoding` (the `content-encoding` header) says. Stops and destroys it with
+ * `BodyTooLarge` as soon as it holds more than `mostBytes`, so that neither a runaway nor a bomb fills the memory.
+ * Throws `BadEncoding`, or what the connection failed with.
+ */
+export async function readBody(body: Readable, encoding: string | undefined, mostBytes: number): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  const collect = async (source: AsyncIterable<Buffer>) => {
+    for await (const chunk of source) {
+      bytes += chunk.length;
+      if (bytes > mostBytes) throw new BodyTooLarge(mostBytes);
+      chunks.push(chunk);
+    }
+  };
+  const inflater = inflaterFor(encoding, body);
+  await (inflater === null ? pipeline(body, collect) : pipeline(body, inflater, collect)).catch((error: unknown) => {
+    throw isZlibError(error) ? new BadEncoding('The body is not compressed as it says', { cause: error }) : error;
+  });
+  return Buffer.concat(chunks, bytes);
+}
+
+function inflaterFor(encoding: string | undefined, body: Readable): Transform | null {
+  const name = encoding?.trim().toLowerCase() ?? '';
+  if (name === '' || name === 'identity') return null;
+  const create = INFLATERS.get(name);
+  if (create !== undefined) return create();
+  body.on('error', () => {}).destroy();
+  throw new BadEncoding('The body is compressed in a way that was not asked for');
+}
+
+const INFLATERS = new Map<string, () => Transform>([
+  ['gzip', createGunzip],
+  ['x-gzip', createGunzip],
+  ['br', createBrotliDecompress],
+  ['deflate', createInflate],
+]);
+
+function isZlibError(error: unknown): boolean {
+  const code = error instanceof Error && 'code' in error ? String(error.code) : '';
+  return code.startsWith('Z_') || code.startsWith('ERR_BROTLI') || code.startsWith('ERR__ERROR_');
+}

@@ -1,0 +1,55 @@
+import {
+  assetHealthScoreDimensions,
+  assetHealthScoreDimensionsStaged,
+  assetHealthScoreHistory,
+  assetHealthScoresStaged as staged,
+  assetHealthScores as table,
+} from '../../schema/health.ts';
+import type { Field } from '../core/stream.ts';
+import { type Entry, ONE_READ } from './entry.ts';
+import { required } from './fields.ts';
+
+const ofTotal = (type: Field['type'], name: string): Field => ({ type, required: true, from: ['total', name] });
+
+export const assetHealthScores: Entry = {
+  name: 'asset_health_scores',
+  method: 'snapshot',
+  path: ['asset-health-scores'],
+  key: ['asset_id'],
+  fields: {
+    asset_id: required('text'),
+    score: ofTotal('number', 'score'),
+    test_count: ofTotal('integer', 'test_count'),
+    bucket_at: ofTotal('instant', 'bucket_at'),
+  },
+  table,
+  staged,
+  parts: [
+    {
+      table: assetHealthScoreDimensions,
+      staged: assetHealthScoreDimensionsStaged,
+      each: 'dimensions',
+      key: ['asset_id', 'dimension'],
+      fields: {
+        dimension: required('text'),
+        score: required('number'),
+        test_count: required('integer'),
+        bucket_at: required('instant'),
+      },
+    },
+  ],
+  archives: [
+    {
+      table: assetHealthScoreHistory,
+      key: ['asset_id', 'dimension', 'bucket_at'],
+      constants: { dimension: 'total' },
+    },
+  ],
+  variants: ONE_READ,
+  after: ['assets'],
+  owners: [],
+  marks: [],
+  mayBeUnavailable: true,
+  hourly: true,
+  shrinks: true,
+};

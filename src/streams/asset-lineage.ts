@@ -1,0 +1,20 @@
+import { assets, assetLineageStaged as staged, assetLineage as table } from '../../schema/assets.ts';
+import { type Entry, ONE_READ } from './entry.ts';
+import { required } from './fields.ts';
+
+export const assetLineage: Entry = {
+  name: 'asset_lineage',
+  method: 'snapshot',
+  path: ['asset-lineage'],
+  key: ['upstream_asset_id', 'downstream_asset_id'],
+  fields: { upstream_asset_id: required('text'), downstream_asset_id: required('text') },
+  table,
+  staged,
+  variants: ONE_READ,
+  after: ['assets'],
+  owners: [
+    { by: 'upstream_asset_id', table: assets },
+    { by: 'downstream_asset_id', table: assets },
+  ],
+  marks: [],
+};

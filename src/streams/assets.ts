@@ -1,0 +1,24 @@
+import { assets as table } from '../../schema/assets.ts';
+import { type Entry, ONE_READ } from './entry.ts';
+import { BI_FIELDS, COMMON_ASSET_FIELDS, TABLE_FIELDS } from './fields.ts';
+
+/** Every asset of every kind, with the common fields: this stream alone decides which assets exist. */
+export const assets: Entry = {
+  name: 'assets',
+  method: 'feed',
+  path: ['assets'],
+  key: ['id'],
+  fields: COMMON_ASSET_FIELDS,
+  table,
+  kinds: { table: TABLE_FIELDS, bi: BI_FIELDS },
+  variants: ONE_READ,
+  after: [],
+  idsParameter: 'ids',
+  owners: [],
+  marks: [
+    { stream: 'table_assets', id: 'id', on: 'shown', where: { field: 'kind', is: 'table' } },
+    { stream: 'bi_assets', id: 'id', on: 'shown', where: { field: 'kind', is: 'bi' } },
+    { stream: 'columns', id: 'id', on: 'moved' },
+    { stream: 'tests', id: 'id', on: 'moved' },
+  ],
+};

@@ -1,0 +1,26 @@
+import { assets as table } from '../../schema/assets.ts';
+import { type Entry, ONE_READ } from './entry.ts';
+import { BI_FIELDS, COMMON_ASSET_FIELDS, optional, required } from './fields.ts';
+
+/** What only dashboards and their like have; written into the rows that the assets stream made. */
+export const biAssets: Entry = {
+  name: 'bi_assets',
+  method: 'marked',
+  path: ['assets', 'bi'],
+  key: ['id'],
+  fields: {
+    ...COMMON_ASSET_FIELDS,
+    bi_platform: required('text'),
+    bi_type: required('text'),
+    url: optional('text'),
+  },
+  table,
+  writes: BI_FIELDS,
+  within: { field: 'kind', is: 'bi' },
+  leader: table,
+  variants: ONE_READ,
+  after: ['assets'],
+  idsParameter: 'ids',
+  owners: [],
+  marks: [],
+};

@@ -1,0 +1,24 @@
+import { assets, columnLineage, columns as table } from '../../schema/assets.ts';
+import { type Entry, ONE_READ } from './entry.ts';
+import { optional, required } from './fields.ts';
+
+export const columns: Entry = {
+  name: 'columns',
+  method: 'feed',
+  path: ['columns'],
+  key: ['id'],
+  fields: {
+    id: required('text'),
+    asset_id: required('text'),
+    name: required('text'),
+    data_type: optional('text'),
+    synced_at: optional('instant'),
+  },
+  table,
+  variants: ONE_READ,
+  after: ['assets'],
+  idsParameter: 'ids',
+  owners: [{ by: 'asset_id', table: assets, parameter: 'asset_ids' }],
+  marks: [{ stream: 'column_lineage', id: 'id', on: 'shown' }],
+  takes: { table: columnLineage, by: 'downstream_column_id' },
+};

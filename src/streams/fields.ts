@@ -1,0 +1,45 @@
+import type { Field, Fields, FieldType } from '../core/stream.ts';
+
+/** A field that may be missing or null. */
+export const optional = (type: FieldType): Field => ({ type });
+
+/** A field without which a row is rejected (R20). */
+export const required = (type: FieldType): Field => ({ type, required: true });
+
+/** The fields every kind of asset has; `/assets` shows these alone. */
+export const COMMON_ASSET_FIELDS: Fields = {
+  id: required('text'),
+  name: required('text'),
+  kind: required('text'),
+  source_type: required('text'),
+  description: optional('text'),
+  owners: optional('json'),
+  tags: optional('json'),
+  parent_id: optional('text'),
+  path: optional('text'),
+  created_at: optional('instant'),
+  updated_at: optional('instant'),
+  synced_at: optional('instant'),
+};
+
+export const TABLE_FIELDS = ['data_platform', 'db_name', 'schema_name', 'table_name', 'materialization'] as const;
+
+export const BI_FIELDS = ['bi_platform', 'bi_type', 'url'] as const;
+
+/** One run of a test, as latest executions and histories show it. `failure_count` comes as null from live services. */
+export const EXECUTION_FIELDS: Fields = {
+  id: required('text'),
+  test_id: required('text'),
+  sub_test_unique_id: required('text'),
+  sub_type: required('text'),
+  status: required('text'),
+  failure_count: optional('integer'),
+  start_time: required('instant'),
+  duration_seconds: required('number'),
+  column_name: optional('text'),
+  quality_dimension: optional('text'),
+  result_reason: optional('text'),
+  exception: optional('text'),
+  description: optional('text'),
+  synced_at: optional('instant'),
+};

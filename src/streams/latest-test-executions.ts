@@ -1,0 +1,24 @@
+import {
+  latestTestExecutionsStaged as staged,
+  latestTestExecutions as table,
+  testExecutions,
+  tests,
+} from '../../schema/tests.ts';
+import { ENABLED_AND_DISABLED, type Entry } from './entry.ts';
+import { EXECUTION_FIELDS } from './fields.ts';
+
+export const latestTestExecutions: Entry = {
+  name: 'latest_test_executions',
+  method: 'snapshot',
+  path: ['latest-test-executions'],
+  key: ['sub_test_unique_id'],
+  fields: EXECUTION_FIELDS,
+  table,
+  staged,
+  variants: ENABLED_AND_DISABLED,
+  after: ['tests'],
+  owners: [{ by: 'test_id', table: tests }],
+  marks: [],
+  archives: [{ table: testExecutions, key: ['sub_test_unique_id', 'id'] }],
+  mayBeUnavailable: true,
+};

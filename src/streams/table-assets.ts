@@ -1,0 +1,28 @@
+import { assets as table } from '../../schema/assets.ts';
+import { type Entry, ONE_READ } from './entry.ts';
+import { COMMON_ASSET_FIELDS, required, TABLE_FIELDS } from './fields.ts';
+
+/** What only tables and views have; written into the rows that the assets stream made. */
+export const tableAssets: Entry = {
+  name: 'table_assets',
+  method: 'marked',
+  path: ['assets', 'tables'],
+  key: ['id'],
+  fields: {
+    ...COMMON_ASSET_FIELDS,
+    data_platform: required('text'),
+    db_name: required('text'),
+    schema_name: required('text'),
+    table_name: required('text'),
+    materialization: required('text'),
+  },
+  table,
+  writes: TABLE_FIELDS,
+  within: { field: 'kind', is: 'table' },
+  leader: table,
+  variants: ONE_READ,
+  after: ['assets'],
+  idsParameter: 'ids',
+  owners: [],
+  marks: [],
+};

@@ -1,0 +1,19 @@
+import { testExecutions as table } from '../../schema/tests.ts';
+import { type Entry, ONE_READ } from './entry.ts';
+import { EXECUTION_FIELDS } from './fields.ts';
+
+/** The history of each test, only with `--history`; its rows are kept for ever (R17). */
+export const testExecutions: Entry = {
+  name: 'test_executions',
+  method: 'window',
+  path: ['tests', '{id}', 'executions'],
+  key: ['sub_test_unique_id', 'id'],
+  fields: EXECUTION_FIELDS,
+  table,
+  variants: ONE_READ,
+  after: ['tests', 'latest_test_executions'],
+  owners: [],
+  marks: [],
+  mayBeUnavailable: true,
+  optional: true,
+};

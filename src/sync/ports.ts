@@ -1,0 +1,24 @@
+import type { BetterSQLite3Database } from 'drizzle-orm/better-sqlite3';
+import type { Destination } from '../core/destination.ts';
+import type { Instant } from '../core/instant.ts';
+import type { Source } from '../core/source.ts';
+import type { Progress } from './progress.ts';
+
+/** An open mirror under its lock. */
+export interface OpenMirror {
+  readonly db: BetterSQLite3Database;
+  destination(envId: string, run: number): Destination;
+  close(): void;
+}
+
+export interface RunPorts {
+  readonly source: Source;
+  /** Whether there is a mirror yet: a run that fails before its first answer leaves no new file behind. */
+  readonly mirrorExists: boolean;
+  /** Opens the mirror, making it where there is none, and takes its lock. */
+  openMirror(): OpenMirror;
+  /** The machine's clock; no decision depends on it (R1). */
+  clock(): Instant;
+  readonly signal: AbortSignal;
+  onProgress(progress: Progress): void;
+}

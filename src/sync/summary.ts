@@ -1,0 +1,66 @@
+import type { Run, RunStatus, StreamRun } from '../../state/run-log.ts';
+import type { Environment } from '../core/environments.ts';
+import type { Recovery } from '../core/errors.ts';
+import type { Instant } from '../core/instant.ts';
+
+/** How a run left one stream of one environment. */
+export interface StreamSummary extends Omit<StreamRun, 'run_id' | 'env_id'> {
+  readonly environment: string;
+  /** Removals held back, of this run or earlier ones (R14). */
+  readonly rows_held: number;
+  readonly seconds: number;
+}
+
+/** A run in one document: what `sync --json` prints. Names are those of the run log's tables. */
+export interface RunSummary {
+  readonly run: number | null;
+  readonly pass: number | null;
+  readonly status: RunStatus;
+  readonly server_time: Instant | null;
+  readonly started_at: Instant;
+  readonly ended_at: Instant;
+  readonly requests: number;
+  readonly rows_written: number;
+  readonly rows_deleted: number;
+  readonly rows_rejected: number;
+  readonly error: string | null;
+  /** What the caller has to do about `error` (see `Recovery`). */
+  readonly recovery: Recovery | null;
+  /** Environments that are mirrored but no longer listed. */
+  readonly missing: readonly string[];
+  readonly streams: readonly StreamSummary[];
+}
+
+export interface RunFacts {
+  readonly run: Run | null;
+  readonly status: RunStatus;
+  readonly error: string | null;
+  readonly recovery: Recovery | null;
+  readonly serverTime: Instant | null;
+  readonly startedAt: Instant;
+  readonly endedAt: Instant;
+  readonly requests: number;
+  readonly streams: readonly StreamSummary[];
+  readonly missing: readonly Environment[];
+}
+
+export function summarize(facts: RunFacts): RunSummary {
+  const total = (field: 'rows_written' | 'rows_deleted' | 'rows_rejected'): number =>
+    facts.streams.reduce((sum, stream) => sum + stream[field], 0);
+  return {
+    run: facts.run?.id ?? null,
+    pass: facts.run?.pass ?? null,
+    status: facts.status,
+    server_time: facts.serverTime,
+    started_at: facts.startedAt,
+    ended_at: facts.endedAt,
+    requests: facts.requests,
+    rows_written: total('rows_written'),
+    rows_deleted: total('rows_deleted'),
+    rows_rejected: total('rows_rejected'),
+    error: facts.error,
+    recovery: facts.recovery,
+    missing: facts.missing.map((environment) => environment.name),
+    streams: facts.streams,
+  };
+}

@@ -1,0 +1,182 @@
+import PQueue from 'p-queue';
+import { recordStreamRun } from '../../state/run-log.ts';
+import type { Context } from '../core/context.ts';
+import type { Environment } from '../core/environments.ts';
+import { endsRun, SyncError } from '../core/errors.ts';
+import { secondsBetween } from '../core/instant.ts';
+import type { Stream, StreamName } from '../core/stream.ts';
+import type { OpenMirror, RunPorts } from './ports.ts';
+import type { StreamSummary } from './summary.ts';
+import { type Passage, type Rest, syncStream } from './sync-stream.ts';
+import { createTally, type Tally } from './tally.ts';
+
+/** What all streams of a run share. */
+export interface Session {
+  readonly ports: RunPorts;
+  readonly mirror: OpenMirror;
+  readonly streams: readonly Stream[];
+  readonly concurrency: number;
+  context(): Context;
+}
+
+/**
+ * Brings every stream of the environments up to date, unfinished rounds of earlier passes first (R6). A stream that fails
+ * stops no other (R9). `onSummaries` is told after each stream. @throws SyncError when the run has to end
+ */
+export async function syncEnvironments(
+  session: Session,
+  environments: readonly Environment[],
+  onSummaries: (summaries: readonly StreamSummary[]) => void,
+): Promise<void> {
+  const stop: Stop = { error: null };
+  const queue = new PQueue({ concurrency: session.concurrency });
+  const walks = environments.flatMap((environment) =>
+    session.streams.map((stream) => createWalk(session, environment, stream, stop)),
+  );
+  const summaries = new Map<Walk, StreamSummary>();
+  const through = async (walk: Walk, only?: 'unfinished'): Promise<void> => {
+    const summary = await walk.go(only);
+    if (summary === null) return;
+    summaries.set(walk, summary);
+    onSummaries(walks.flatMap((each) => summaries.get(each) ?? []));
+  };
+  await inOrder(
+    walks.filter((walk) => walk.unfinished()),
+    queue,
+    (walk) => through(walk, 'unfinished'),
+  );
+  const failed = (walk: Walk): boolean =>
+    ['failed', 'denied', 'stopped'].includes(summaries.get(walk)?.status ?? 'done');
+  await inOrder(
+    walks.filter((walk) => !failed(walk)),
+    queue,
+    (walk) => through(walk),
+  );
+  if (stop.error !== null) throw stop.error;
+}
+
+interface Stop {
+  error: SyncError | null;
+}
+
+/** One stream of one environment in a run. */
+interface Walk {
+  readonly environment: Environment;
+  readonly stream: Stream;
+  unfinished(): boolean;
+  /** @returns null while another walk has ended the run and this one had not begun */
+  go(only?: 'unfinished'): Promise<StreamSummary | null>;
+}
+
+/** Streams wait for those they follow in their own environment (`after`), whether these succeed or not. */
+async function inOrder(walks: readonly Walk[], queue: PQueue, go: (walk: Walk) => Promise<void>): Promise<void> {
+  const under = new Map<string, Map<StreamName, Promise<void>>>();
+  const all = walks.map((walk) => {
+    const begun = under.get(walk.environment.id) ?? new Map<StreamName, Promise<void>>();
+    under.set(walk.environment.id, begun);
+    const before = walk.stream.after.flatMap((name) => begun.get(name) ?? []);
+    const done = Promise.allSettled(before).then(() => queue.add(() => go(walk)));
+    begun.set(walk.stream.name, done);
+    return done;
+  });
+  const failed = (await Promise.allSettled(all)).find((result) => result.status === 'rejected');
+  if (failed !== undefined) throw failed.reason;
+}
+
+function createWalk(session: Session, environment: Environment, stream: Stream, stop: Stop): Walk {
+  const { ports, mirror } = session;
+  const { run } = session.context();
+  const destination = mirror.destination(environment.id, run);
+  const tally = createTally((tallied) =>
+    ports.onProgress({ type: 'stream', environment, stream: stream.name, tallied }),
+  );
+  const continueOrStop = (): void => {
+    if (stop.error !== null) throw stop.error;
+    if (ports.signal.aborted) throw new SyncError('signal', 'stopped by a signal: run again to go on');
+  };
+  const passage: Passage = {
+    stream,
+    source: ports.source,
+    destination,
+    prefix: [environment.id],
+    tally,
+    context: session.context,
+    continueOrStop,
+  };
+  let startedAt: string | null = null;
+  return {
+    environment,
+    stream,
+    unfinished: () => {
+      const { round } = destination.load(stream.name);
+      return round !== null && round.pass !== session.context().pass;
+    },
+    async go(only) {
+      if (stop.error !== null && startedAt === null) return null;
+      startedAt ??= ports.clock();
+      const ending = await endingOf(syncStream(passage, only));
+      if (endsRun(ending.error)) stop.error ??= ending.error;
+      const times = { startedAt, endedAt: ports.clock() };
+      const summary = summaryOf(environment, stream, { ending, tally, times, held: destination.heldBack(stream) });
+      const { environment: _, rows_held: __, seconds: ___, ...row } = summary;
+      recordStreamRun(mirror.db, { ...row, run_id: run, env_id: environment.id });
+      ports.onProgress({ type: 'ended', environment, summary, error: ending.error });
+      return summary;
+    },
+  };
+}
+
+interface Ending {
+  readonly rest: Rest | null;
+  readonly error: SyncError | null;
+}
+
+async function endingOf(walk: Promise<Rest>): Promise<Ending> {
+  try {
+    return { rest: await walk, error: null };
+  } catch (error) {
+    if (error instanceof SyncError) return { rest: null, error };
+    throw error;
+  }
+}
+
+interface Outcome {
+  readonly ending: Ending;
+  readonly tally: Tally;
+  readonly times: { readonly startedAt: string; readonly endedAt: string };
+  readonly held: number;
+}
+
+function summaryOf(environment: Environment, stream: Stream, { ending, tally, times, held }: Outcome): StreamSummary {
+  const { mode, reason, requests, pages, written, deleted, rejected, late } = tally.total();
+  return {
+    environment: environment.name,
+    stream: stream.name,
+    mode,
+    reason: ending.rest === 'hourly' || ending.rest === 'waiting' ? ending.rest : reason,
+    status: statusOf(ending, held),
+    requests,
+    pages,
+    rows_written: written,
+    rows_deleted: deleted,
+    rows_rejected: rejected,
+    rows_late: late,
+    rows_held: held,
+    started_at: times.startedAt,
+    ended_at: times.endedAt,
+    seconds: secondsBetween(times.startedAt, times.endedAt),
+    error: ending.error?.message ?? problemOf(stream, ending, held),
+  };
+}
+
+function statusOf({ rest, error }: Ending, held: number): StreamSummary['status'] {
+  if (error !== null) return error.recovery === 'deny' ? 'denied' : endsRun(error) ? 'stopped' : 'failed';
+  if (rest === 'waiting' || rest === 'unavailable') return rest;
+  return held > 0 ? 'held' : 'done';
+}
+
+function problemOf(stream: Stream, { rest }: Ending, held: number): string | null {
+  if (rest === 'waiting') return `waits for the first scan of ${stream.after.join(', ')}: sync that as well`;
+  if (held === 0) return null;
+  return `${held} removals are held back: if the source is right, let them go with --allow-shrink; a read that shows the rows again ends it as well`;
+}

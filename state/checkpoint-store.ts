@@ -1,0 +1,63 @@
+import { and, eq } from 'drizzle-orm';
+import type { BetterSQLite3Database } from 'drizzle-orm/better-sqlite3';
+import { syncCheckpoints as table } from '../schema/sync.ts';
+import { type Checkpoint, NO_PROGRESS, type Round, type ScanDue } from '../src/core/checkpoint.ts';
+import type { StreamName } from '../src/core/stream.ts';
+
+type Stored = typeof table.$inferSelect;
+
+/** The checkpoint of one stream of one environment; `NO_PROGRESS` before its first page. */
+export function loadCheckpoint(db: BetterSQLite3Database, envId: string, stream: StreamName): Checkpoint {
+  const stored = db
+    .select()
+    .from(table)
+    .where(and(eq(table.env_id, envId), eq(table.stream, stream)))
+    .get();
+  return stored === undefined ? NO_PROGRESS : decode(stored);
+}
+
+/** Every checkpoint of one environment, by stream. */
+export function loadCheckpoints(db: BetterSQLite3Database, envId: string): Map<StreamName, Checkpoint> {
+  const stored = db.select().from(table).where(eq(table.env_id, envId)).all();
+  return new Map(stored.map((row) => [row.stream as StreamName, decode(row)]));
+}
+
+/** Stores a checkpoint; to be called in the transaction that writes the rows it speaks of (R5). */
+export function saveCheckpoint(
+  db: BetterSQLite3Database,
+  envId: string,
+  stream: StreamName,
+  checkpoint: Checkpoint,
+): void {
+  const columns = encode(checkpoint);
+  db.insert(table)
+    .values({ env_id: envId, stream, ...columns })
+    .onConflictDoUpdate({ target: [table.env_id, table.stream], set: columns })
+    .run();
+}
+
+function encode(checkpoint: Checkpoint): Omit<Stored, 'env_id' | 'stream'> {
+  return {
+    watermark: checkpoint.watermark,
+    scanned_at: checkpoint.scannedAt,
+    scan_ended_at: checkpoint.scanEndedAt,
+    scan_ended_pass: checkpoint.scanEndedPass,
+    scan_due: checkpoint.scanDue,
+    unavailable: Number(checkpoint.unavailable),
+    finished_pass: checkpoint.finishedPass,
+    round: checkpoint.round === null ? null : JSON.stringify(checkpoint.round),
+  };
+}
+
+function decode(stored: Stored): Checkpoint {
+  return {
+    watermark: stored.watermark,
+    scannedAt: stored.scanned_at,
+    scanEndedAt: stored.scan_ended_at,
+    scanEndedPass: stored.scan_ended_pass,
+    scanDue: stored.scan_due as ScanDue | null,
+    unavailable: stored.unavailable === 1,
+    finishedPass: stored.finished_pass,
+    round: stored.round === null ? null : (JSON.parse(stored.round) as Round),
+  };
+}

@@ -1,0 +1,52 @@
+import { eq } from 'drizzle-orm';
+import type { BetterSQLite3Database } from 'drizzle-orm/better-sqlite3';
+import { environments } from '../schema/assets.ts';
+import { mirror, rejectedRows, syncCheckpoints } from '../schema/sync.ts';
+import type { Rejected } from '../src/core/decode.ts';
+import type { Reconciled } from '../src/core/environments.ts';
+import { after, type Instant } from '../src/core/instant.ts';
+import type { Row } from '../src/core/stream.ts';
+
+/** The environments held, without the mirror's own time. */
+export function loadEnvironments(db: BetterSQLite3Database): Row[] {
+  return db
+    .select()
+    .from(environments)
+    .all()
+    .map(({ mirrored_at: _, ...row }) => row);
+}
+
+/** Writes what `reconcile` found, in one transaction. `clock` is the machine's. */
+export function saveEnvironments(
+  db: BetterSQLite3Database,
+  reconciled: Reconciled,
+  run: { id: number; clock: () => Instant },
+): void {
+  db.transaction((tx) => {
+    const last = tx.select().from(mirror).get()?.mirrored_at ?? '';
+    const now = run.clock();
+    const mirroredAt = now > last ? now : after(last);
+    tx.update(mirror).set({ mirrored_at: mirroredAt }).run();
+    for (const changed of reconciled.changed) {
+      const row = { ...(changed as typeof environments.$inferSelect), mirrored_at: mirroredAt };
+      tx.insert(environments).values(row).onConflictDoUpdate({ target: environments.id, set: row }).run();
+    }
+    for (const id of reconciled.returned) {
+      tx.update(syncCheckpoints).set({ scan_due: 'returned' }).where(eq(syncCheckpoints.env_id, id)).run();
+    }
+    tx.delete(rejectedRows).where(eq(rejectedRows.stream, 'environments')).run();
+    for (const row of reconciled.rejected)
+      tx.insert(rejectedRows)
+        .values(toRejectedRow(row, run.id, mirroredAt))
+        .onConflictDoNothing()
+        .run();
+  });
+}
+
+function toRejectedRow(
+  { rowKey, reason, payload }: Rejected,
+  runId: number,
+  seenAt: Instant,
+): typeof rejectedRows.$inferInsert {
+  return { run_id: runId, env_id: '', stream: 'environments', row_key: rowKey, reason, payload, seen_at: seenAt };
+}

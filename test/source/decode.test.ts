@@ -1,0 +1,51 @@
+import { describe, expect, test } from 'vitest';
+import { decodeEnvironments, decodeError, decodePage, parseJson } from '../../src/source/decode.ts';
+
+describe('the envelope of a page', () => {
+  test('only items is certain', () => {
+    expect(decodePage({ items: [1] })).toEqual({ items: [1], hasMore: false, nextCursor: null });
+    expect(decodePage({ items: [], has_more: true, next_cursor: 'c', more: 1 })).toEqual({
+      items: [],
+      hasMore: true,
+      nextCursor: 'c',
+    });
+  });
+
+  test('an empty cursor is none', () => {
+    expect(decodePage({ items: [], has_more: true, next_cursor: '' })?.nextCursor).toBeNull();
+  });
+
+  test.each([
+    [null],
+    [[]],
+    ['items'],
+    [{}],
+    [{ data: [] }],
+    [{ items: {} }],
+    [{ items: [], has_more: 'true' }],
+    [{ items: [], has_more: null }],
+    [{ items: [], has_more: 1 }],
+    [{ items: [], next_cursor: 7 }],
+  ])('%j is no envelope', (body) => {
+    expect(decodePage(body)).toBeNull();
+  });
+});
+
+test('the environments are a bare array or an envelope', () => {
+  expect(decodeEnvironments([1])).toEqual([1]);
+  expect(decodeEnvironments({ items: [1] })).toEqual([1]);
+  expect(decodeEnvironments({ environments: [1] })).toBeNull();
+});
+
+test('an error has a code; its message may be missing', () => {
+  expect(decodeError({ error: { code: 'c', message: 'm' } })).toEqual({ code: 'c', message: 'm' });
+  expect(decodeError({ error: { code: 'c' } })).toEqual({ code: 'c', message: '' });
+  expect(decodeError({ error: { message: 'm' } })).toBeNull();
+  expect(decodeError({ error: 'not_found' })).toBeNull();
+  expect(decodeError('not found')).toBeNull();
+});
+
+test('a body that is not UTF-8 is no JSON', () => {
+  expect(parseJson(Buffer.from('"ü"'))).toBe('ü');
+  expect(parseJson(Buffer.from('"ü"', 'latin1'))).toBeUndefined();
+});

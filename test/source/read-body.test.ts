@@ -1,0 +1,64 @@
+import { Readable } from 'node:stream';
+import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
+import { describe, expect, test } from 'vitest';
+import { readBody } from '../../src/source/read-body.ts';
+import { ASSETS, failureOf, setUp } from './setup.ts';
+
+const bytes = Buffer.from('{"items":[1,2,3]}');
+
+describe('a body', () => {
+  test.each<[string | undefined, Buffer]>([
+    [undefined, bytes],
+    ['identity', bytes],
+    ['gzip', gzipSync(bytes)],
+    [' X-GZIP', gzipSync(bytes)],
+    ['br', brotliCompressSync(bytes)],
+    ['deflate', deflateSync(bytes)],
+  ])('is read as its content-encoding says: %s', async (encoding, sent) => {
+    expect(await readBody(Readable.from([sent.subarray(0, 5), sent.subarray(5)]), encoding, 100)).toEqual(bytes);
+  });
+
+  test('may be as long as the limit, and not one byte longer', async () => {
+    expect(await readBody(Readable.from([bytes]), undefined, bytes.length)).toEqual(bytes);
+    await expect(readBody(Readable.from([bytes]), undefined, bytes.length - 1)).rejects.toThrow('longer than');
+  });
+
+  test('is let go as soon as it is too long, however much would come', async () => {
+    let chunks = 0;
+    const endless = new Readable({
+      read() {
+        chunks++;
+        this.push(Buffer.alloc(1000));
+      },
+    });
+    await expect(readBody(endless, undefined, 10_000)).rejects.toThrow('longer than');
+    expect(endless.destroyed).toBe(true);
+    expect(chunks).toBeLessThan(200);
+  });
+
+  test('is measured decompressed', async () => {
+    const bomb = gzipSync(Buffer.alloc(1_000_000));
+    expect(bomb.length).toBeLessThan(10_000);
+    await expect(readBody(Readable.from([bomb]), 'gzip', 10_000)).rejects.toThrow('longer than');
+  });
+
+  test('that is not compressed as it says is a bad body', async () => {
+    const cut = gzipSync(bytes).subarray(0, 12);
+    for (const [encoding, sent] of [
+      ['gzip', bytes],
+      ['br', bytes],
+      ['deflate', bytes],
+      ['gzip', cut],
+    ] as const) {
+      await expect(readBody(Readable.from([sent]), encoding, 100)).rejects.toMatchObject({ name: 'BadEncoding' });
+    }
+  });
+});
+
+test('a page whose body is longer than 64 MiB decompressed fails its stream and is not tried again', async () => {
+  const body = gzipSync(Buffer.alloc(64 * 1024 * 1024 + 1, ' '));
+  const { server, source } = await setUp([{ headers: { 'content-encoding': 'gzip' }, body }]);
+  const failure = await failureOf(source.page(ASSETS));
+  expect([failure.recovery, server.requests.length]).toEqual(['stream', 1]);
+  expect(failure.message).toContain('64 MiB');
+});

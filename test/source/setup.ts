@@ -1,0 +1,78 @@
+import { onTestFinished } from 'vitest';
+import { SyncError } from '../../src/core/errors.ts';
+import type { PageRequest, Source, SourceEvent } from '../../src/core/source.ts';
+import { createHttpSource, type HttpSourceOptions } from '../../src/source/http-source.ts';
+import { type ApiServer, type ScriptedStep, startApiServer } from '../support/api-server.ts';
+
+export const TOKEN = 'the-token-nobody-may-see';
+
+/** Time that passes only while something sleeps. */
+export interface VirtualTime {
+  readonly clock: HttpSourceOptions['clock'];
+  readonly sleep: HttpSourceOptions['sleep'];
+  /** The delays slept, in the order in which they began. */
+  readonly slept: number[];
+}
+
+export function virtualTime(utcMs = Date.parse('2026-11-20T04:10:00Z')): VirtualTime {
+  let nowMs = 0;
+  const slept: number[] = [];
+  const sleep = async (delayMs: number, signal: AbortSignal) => {
+    slept.push(delayMs);
+    const untilMs = nowMs + delayMs;
+    await new Promise((resolve) => setImmediate(resolve));
+    if (signal.aborted) throw signal.reason;
+    nowMs = Math.max(nowMs, untilMs);
+  };
+  return { clock: { nowMs: () => nowMs, utcMs: () => utcMs + nowMs }, sleep, slept };
+}
+
+export interface Setup {
+  readonly server: ApiServer;
+  readonly source: Source;
+  readonly events: SourceEvent[];
+  readonly time: VirtualTime;
+}
+
+/** A source at a server that answers by script; both are closed when the test ends. */
+export async function setUp(steps: ScriptedStep[], options: Partial<HttpSourceOptions> = {}): Promise<Setup> {
+  const server = await startApiServer(...steps);
+  onTestFinished(() => server.close());
+  const time = virtualTime();
+  const events: SourceEvent[] = [];
+  const source = openSource(server.url, { ...time, onEvent: (event) => events.push(event), ...options });
+  return { server, source, events, time };
+}
+
+export function openSource(baseUrl: string, options: Partial<HttpSourceOptions> = {}): Source {
+  const { clock, sleep } = virtualTime();
+  const source = createHttpSource({
+    baseUrl,
+    token: TOKEN,
+    userAgent: 'obsync/test',
+    concurrency: 4,
+    retries: 2,
+    timeoutMs: 20_000,
+    maxWaitMs: 900_000,
+    maxRequests: null,
+    signal: new AbortController().signal,
+    random: () => 0.5,
+    clock,
+    sleep,
+    ...options,
+  });
+  onTestFinished(() => source.close());
+  return source;
+}
+
+export const ASSETS: PageRequest = { path: ['env-1', 'assets'], query: { limit: 2000 }, cursor: null };
+
+/** What a call failed with, as text to compare; throws when it did not fail with a `SyncError`. */
+export async function failureOf(call: Promise<unknown>): Promise<SyncError> {
+  const outcome = await call.then(
+    () => null,
+    (error: unknown) => error,
+  );
+  if (outcome instanceof SyncError) return outcome;
+  throw new Error('expected a SyncError', { cause: outcome });
+}

@@ -1,0 +1,110 @@
+import {
+  type AnswerHead,
+  allowed,
+  type Departure,
+  depart,
+  observe,
+  UNKNOWN_WINDOW,
+} from '../../src/core/rate-window.ts';
+
+/** The quota headers of an answer by short name. */
+export interface Wording {
+  status?: number;
+  remaining?: number | string;
+  reset?: number | string;
+  after?: string;
+  date?: string;
+}
+
+export function answerHead({ status = 200, remaining, reset, after, date }: Wording): AnswerHead {
+  const headers = {
+    'ratelimit-remaining': remaining?.toString(),
+    'ratelimit-reset': reset?.toString(),
+    'retry-after': after,
+    date,
+  };
+  return { status, headers };
+}
+
+/** A service whose windows lie on a grid, or begin with the first request after the last one: both kinds exist. */
+export interface Service {
+  readonly quota: number;
+  readonly lengthMs: number;
+  readonly startMs: number;
+  readonly onGrid: boolean;
+}
+
+export interface Play {
+  readonly service: Service;
+  readonly concurrency: number;
+  /** Delays there and back, and whether the answer gets lost; begun again for as long as requests go. */
+  readonly ways: readonly Way[];
+  readonly requests: number;
+}
+
+interface Way {
+  readonly thereMs: number;
+  readonly backMs: number;
+  readonly silent: boolean;
+}
+
+interface Traveller extends Way {
+  readonly departure: Departure;
+  /** When it reaches the service, or when its answer is back. */
+  atMs: number;
+  answer: AnswerHead | null;
+}
+
+/** Plays all requests in virtual time: they reach the service and come back in the order of their own delays. */
+export function play({ service, concurrency, ways, requests }: Play) {
+  const { answer, usedPerWindow } = serve(service);
+  const inFlight: Traveller[] = [];
+  let window = UNKNOWN_WINDOW;
+  let nowMs = 0;
+  let refusals = 0;
+
+  const start = (way: Way) => {
+    // When the lone first one is lost, nobody can know whether it was counted.
+    const silent = way.silent && window.hold === null;
+    inFlight.push({ ...way, silent, departure: depart(window, nowMs), atMs: nowMs + way.thereMs, answer: null });
+  };
+  const step = () => {
+    const next = inFlight.reduce((a, b) => (b.atMs < a.atMs ? b : a));
+    nowMs = next.atMs;
+    if (next.answer === null) {
+      next.answer = answer(nowMs);
+      next.atMs += next.backMs;
+      if (next.answer.status === 429) refusals++;
+      return;
+    }
+    inFlight.splice(inFlight.indexOf(next), 1);
+    window = observe(window, next.departure, next.silent ? null : next.answer, nowMs);
+  };
+
+  for (let sent = 0; sent < requests || inFlight.length > 0; ) {
+    const allowance = allowed(window, nowMs);
+    const room = allowance.kind === 'go' ? Math.min(concurrency, allowance.inFlight) - inFlight.length : 0;
+    if (sent < requests && room > 0) start(ways[sent++ % ways.length] as Way);
+    else if (inFlight.length > 0) step();
+    else if (allowance.kind === 'wait') nowMs += allowance.delayMs;
+  }
+  return { refusals, usedPerWindow };
+}
+
+/** The service's side: counts every request that reaches it, and refuses those beyond the quota. */
+function serve({ quota, lengthMs, startMs, onGrid }: Service) {
+  const usedPerWindow: number[] = [];
+  let endMs = startMs;
+  const answer = (nowMs: number): AnswerHead => {
+    if (nowMs >= endMs) {
+      const beginMs = onGrid ? nowMs - ((nowMs - endMs) % lengthMs) : nowMs;
+      endMs = beginMs + lengthMs;
+      usedPerWindow.push(0);
+    }
+    const used = (usedPerWindow.pop() ?? 0) + 1;
+    usedPerWindow.push(Math.min(used, quota));
+    const reset = Math.max(1, Math.ceil((endMs - nowMs) / 1000));
+    return answerHead(used > quota ? { status: 429, after: `${reset}` } : { remaining: quota - used, reset });
+  };
+  return { answer, usedPerWindow };
+}

@@ -1,0 +1,116 @@
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+/** An answer as it goes over the wire; `body` is sent as JSON unless it is text or bytes. */
+export interface Reply {
+  readonly status?: number;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: unknown;
+}
+
+/**
+ * What becomes of one request: an answer, no answer at all (`hang`), the connection cut off before one (`reset`) or
+ * after half the body of one (`truncate`).
+ */
+export type Step = Reply | 'hang' | 'reset' | { readonly truncate: Reply };
+
+/** A step, or what makes one from the request; a promise holds the answer back until it is resolved. */
+export type ScriptedStep = Step | ((request: RecordedRequest) => Step | Promise<Step>);
+
+export interface RecordedRequest {
+  readonly method: string;
+  /** Path and query as they stood in the request line. */
+  readonly target: string;
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+}
+
+export interface ApiServer {
+  readonly url: string;
+  readonly requests: readonly RecordedRequest[];
+  /** The most requests that were unanswered at one time. */
+  mostInFlight(): number;
+  /** Connections opened so far. */
+  connections(): number;
+  /** Steps for the coming requests, in their order; the last one holds for all that follow. */
+  script(...steps: ScriptedStep[]): void;
+  /** Resolves once so many requests have come in all. */
+  received(count: number): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** An empty last page. */
+export const EMPTY_PAGE = { items: [], has_more: false, next_cursor: null };
+
+/** A real server on loopback that answers by script and remembers what it was asked. */
+export async function startApiServer(...steps: ScriptedStep[]): Promise<ApiServer> {
+  const requests: RecordedRequest[] = [];
+  const arrivals = new EventTarget();
+  let remaining = steps;
+  let inFlight = 0;
+  let mostInFlight = 0;
+  let connections = 0;
+
+  const server = createServer(async (incoming, response) => {
+    const request = record(incoming);
+    requests.push(request);
+    mostInFlight = Math.max(mostInFlight, ++inFlight);
+    response.on('close', () => inFlight--);
+    const next = remaining.length > 1 ? remaining.shift() : remaining[0];
+    arrivals.dispatchEvent(new Event('request'));
+    perform(await (typeof next === 'function' ? next(request) : (next ?? { body: EMPTY_PAGE })), response);
+  });
+  server.on('connection', () => connections++);
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    requests,
+    mostInFlight: () => mostInFlight,
+    connections: () => connections,
+    script(...coming) {
+      remaining = coming;
+    },
+    async received(count) {
+      while (requests.length < count) await once(arrivals, 'request');
+    },
+    async close() {
+      server.closeAllConnections();
+      server.close();
+      await once(server, 'close');
+    },
+  };
+}
+
+function record({ method = '', url = '', headers }: IncomingMessage): RecordedRequest {
+  return { method, target: url, headers };
+}
+
+function perform(step: Step, response: ServerResponse): void {
+  if (step === 'hang') return;
+  if (step === 'reset') {
+    response.socket?.resetAndDestroy();
+    return;
+  }
+  if ('truncate' in step) truncate(step.truncate, response);
+  else reply(step, response);
+}
+
+function reply(step: Reply, response: ServerResponse): void {
+  const body = bytesOf(step.body);
+  response.writeHead(step.status ?? 200, { 'content-type': 'application/json', ...step.headers });
+  response.end(body);
+}
+
+function truncate(step: Reply, response: ServerResponse): void {
+  const body = bytesOf(step.body);
+  const headers = { 'content-type': 'application/json', ...step.headers, 'content-length': body.length };
+  response.writeHead(step.status ?? 200, headers);
+  response.write(body.subarray(0, body.length >> 1), () => response.socket?.end());
+}
+
+function bytesOf(body: unknown): Buffer {
+  if (Buffer.isBuffer(body)) return body;
+  return Buffer.from(typeof body === 'string' ? body : JSON.stringify(body ?? EMPTY_PAGE));
+}
