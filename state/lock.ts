@@ -6,8 +6,11 @@ export interface Lock {
   release(): void;
 }
 
+/** A connection that nobody refers to is closed when memory is tidied up, and its lock goes with it. */
+const HELD = new Set<Database.Database>();
+
 /**
- * Takes the lock of a mirror, or fails at once. It is an SQLite lock on an empty file beside the mirror, which the
+ * Takes the lock of a mirror, or fails. It is an SQLite lock on an empty file beside the mirror, which the
  * system drops with the process that holds it, however that ends. The file stays: removing it would race.
  * @throws SyncError `locked`, or `usage` where no lock can be made
  */
@@ -15,10 +18,17 @@ export function takeLock(mirrorPath: string): Lock {
   const path = `${mirrorPath}.lock`;
   let connection: Database.Database | null = null;
   try {
-    const held = new Database(path, { timeout: 0 });
+    // A moment's patience: `status` takes the lock to see whether a run is dead.
+    const held = new Database(path, { timeout: 200 });
     connection = held;
     held.exec('begin exclusive');
-    return { release: () => void held.close() };
+    HELD.add(held);
+    return {
+      release() {
+        HELD.delete(held);
+        held.close();
+      },
+    };
   } catch (cause) {
     connection?.close();
     if (isBusy(cause))

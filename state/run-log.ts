@@ -1,4 +1,4 @@
-import { and, desc, eq, isNull } from 'drizzle-orm';
+import { and, desc, eq, inArray, lt } from 'drizzle-orm';
 import type { BetterSQLite3Database } from 'drizzle-orm/better-sqlite3';
 import { mirror, syncRuns, syncStreamRuns } from '../schema/sync.ts';
 import { SyncError } from '../src/core/errors.ts';
@@ -26,15 +26,28 @@ export function claimMirror(db: BetterSQLite3Database, baseUrl: string): void {
   }
 }
 
-/** Notes that a run has begun; it goes on with the pass of the last run if that used up its requests. */
-export function beginRun(db: BetterSQLite3Database, startedAt: Instant): Run {
-  const last = db.select().from(syncRuns).orderBy(desc(syncRuns.id)).limit(1).get();
+/** Notes that a run has begun, in a pass of its own. @returns its id */
+export function beginRun(db: BetterSQLite3Database, startedAt: Instant): number {
   const { id } = db
     .insert(syncRuns)
     .values({ pass_id: 0, status: 'running', started_at: startedAt })
     .returning({ id: syncRuns.id })
     .get();
-  const pass = last?.status === 'stopped' ? last.pass_id : id;
+  db.update(syncRuns).set({ pass_id: id }).where(eq(syncRuns.id, id)).run();
+  return id;
+}
+
+/** A run goes on with the pass of the last run that read any of its environments, if that used up its requests. */
+export function joinPass(db: BetterSQLite3Database, id: number, envIds: readonly string[]): Run {
+  const last = db
+    .select({ status: syncRuns.status, pass: syncRuns.pass_id })
+    .from(syncRuns)
+    .innerJoin(syncStreamRuns, eq(syncStreamRuns.run_id, syncRuns.id))
+    .where(and(lt(syncRuns.id, id), inArray(syncStreamRuns.env_id, [...envIds])))
+    .orderBy(desc(syncRuns.id))
+    .limit(1)
+    .get();
+  const pass = last?.status === 'stopped' ? last.pass : id;
   db.update(syncRuns).set({ pass_id: pass }).where(eq(syncRuns.id, id)).run();
   return { id, pass };
 }
@@ -55,14 +68,4 @@ export function recordStreamRun(db: BetterSQLite3Database, row: StreamRun): void
     .values(row)
     .onConflictDoUpdate({ target: [syncStreamRuns.run_id, syncStreamRuns.env_id, syncStreamRuns.stream], set: row })
     .run();
-}
-
-/** Runs whose process ended before they could say how. */
-export function unendedRuns(db: BetterSQLite3Database): number[] {
-  const rows = db
-    .select({ id: syncRuns.id })
-    .from(syncRuns)
-    .where(and(eq(syncRuns.status, 'running'), isNull(syncRuns.ended_at)))
-    .all();
-  return rows.map((row) => row.id);
 }

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { findPackageJSON } from 'node:module';
-import yargs, { type Arguments, type Argv } from 'yargs';
+import yargs, { type Arguments, type Argv, type Options as YargsOption } from 'yargs';
 import { SyncError } from '../core/errors.ts';
 import type { Command, Io } from './command.ts';
 import { demo } from './demo.ts';
@@ -8,7 +8,7 @@ import { exitCodeOf } from './exit-code.ts';
 import { createLog } from './log.ts';
 import { query } from './query.ts';
 import { schedule } from './schedule.ts';
-import { settingsOf } from './settings.ts';
+import { flagValue, settingsOf } from './settings.ts';
 import { status } from './status.ts';
 import { sync } from './sync.ts';
 
@@ -57,7 +57,9 @@ function base(argv: readonly string[]): Argv {
     .exitProcess(false)
     .showHelpOnFail(false)
     .fail((message: string | null, error: Error | undefined) => {
-      throw error ?? new SyncError('usage', `${lowerFirst(message ?? 'bad usage')} (see obsync --help)`);
+      if (error !== undefined && error.name !== 'YError') throw error;
+      const line = lowerFirst(error?.message ?? message ?? 'bad usage').replaceAll(/\n\s*/g, ' ');
+      throw new SyncError('usage', `${line} (see obsync --help)`);
     });
 }
 
@@ -77,10 +79,17 @@ function add(
         argument === undefined
           ? builder
           : builder.positional(argument.name, { type: 'string', describe: argument.describe });
-      return described.options(command.options).config(known).check(checkValues(command));
+      return described.options(withValues(command)).config(known).check(checkValues(command));
     },
     handler,
   });
+}
+
+/** An option that takes a value is never given without one. */
+function withValues({ options }: Command): Record<string, YargsOption> {
+  return Object.fromEntries(
+    Object.entries(options).map(([name, option]) => [name, { ...option, requiresArg: option.type !== 'boolean' }]),
+  );
 }
 
 /** What yargs lets pass: numbers that are none, and options given twice. */
@@ -101,7 +110,8 @@ function checkValues({ options }: Command): (args: Arguments) => true {
 function report(error: unknown, argv: readonly string[], io: Io): number {
   const message = error instanceof Error ? error.message : String(error);
   process.stderr.write(`obsync: ${message}\n`);
-  if (argv.join(' ').includes('debug') || io.env['OBSYNC_LOG_LEVEL'] === 'debug') console.error(error);
+  const level = flagValue(argv, '--log-level') ?? io.env['OBSYNC_LOG_LEVEL'];
+  if (level === 'debug' || level === 'trace') console.error(error);
   return error instanceof SyncError ? exitCodeOf(error.recovery) : 1;
 }
 

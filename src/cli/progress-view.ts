@@ -1,4 +1,5 @@
 import { createLogUpdate } from 'log-update';
+import type { Logger } from 'pino';
 import type { SourceEvent } from '../core/source.ts';
 import type { Progress } from '../sync/progress.ts';
 import type { Io } from './command.ts';
@@ -41,22 +42,8 @@ function lineView(io: Io, level: string): RunView {
   const log = io.log(level);
   return {
     onProgress(progress) {
-      if (progress.type === 'environments') {
-        log.info(
-          `${progress.environments.length} environments: ${progress.environments.map((environment) => environment.name).join(', ')}`,
-        );
-        for (const { name } of progress.missing) log.warn(`${name} is no longer listed: its rows stay as they were`);
-      } else if (progress.type === 'ended') {
-        const { environment, stream, mode, reason, status, pages, rows_written, rows_deleted, error } =
-          progress.summary;
-        const line = `${environment} ${stream}: ${status}, ${mode} (${reason}), ${pages} pages, ${rows_written} written, ${rows_deleted} deleted`;
-        if (error === null) log.info(line);
-        else
-          log.warn(
-            { ...(progress.error !== null && log.isLevelEnabled('debug') ? { err: progress.error } : {}) },
-            `${line}: ${error}`,
-          );
-      }
+      if (progress.type === 'environments') logEnvironments(log, progress);
+      if (progress.type === 'ended') logEnd(log, progress);
     },
     onSourceEvent(event) {
       if (event.type === 'wait') log.info(`waiting ${(event.delayMs / 1000).toFixed(1)} s (${event.reason})`);
@@ -64,4 +51,17 @@ function lineView(io: Io, level: string): RunView {
     },
     end() {},
   };
+}
+
+function logEnvironments(log: Logger, { environments, missing }: Extract<Progress, { type: 'environments' }>): void {
+  log.info(`${environments.length} environments: ${environments.map(({ name }) => name).join(', ')}`);
+  for (const { name } of missing) log.warn(`${name} is no longer listed: its rows stay as they were`);
+}
+
+function logEnd(log: Logger, { summary, error }: Extract<Progress, { type: 'ended' }>): void {
+  const { environment, stream, mode, reason, status, pages, rows_written, rows_deleted } = summary;
+  const line = `${environment} ${stream}: ${status}, ${mode} (${reason}), ${pages} pages, ${rows_written} written, ${rows_deleted} deleted`;
+  // What ends the whole run is said once, by the command.
+  if (summary.error === null || status === 'stopped') log.info(line);
+  else log.warn(error !== null && log.isLevelEnabled('debug') ? { err: error } : {}, `${line}: ${summary.error}`);
 }

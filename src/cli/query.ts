@@ -14,8 +14,7 @@ export const query: Command = {
   async run(args, io) {
     const mirror = openForReading(args['db'] as string);
     try {
-      const reading = readStatement(mirror, String(args['sql']));
-      await print(textOf(reading, args['format'] as string | undefined, io), process.stdout);
+      await answer(readStatement(mirror, String(args['sql'])), args['format'] as string | undefined, io);
       return 0;
     } finally {
       mirror.connection.close();
@@ -23,15 +22,23 @@ export const query: Command = {
   },
 };
 
+async function answer(reading: Reading, format: string | undefined, io: Io): Promise<void> {
+  try {
+    await print(textOf(reading, format, io), process.stdout);
+  } finally {
+    reading.close();
+  }
+}
+
 function textOf({ columns, rows }: Reading, format: string | undefined, io: Io): Iterable<string> {
   switch (format ?? (io.outIsTerminal ? 'table' : 'csv')) {
     case 'csv':
-      return csvText(columns, rows());
+      return csvText(columns, rows);
     case 'json':
-      return jsonText(columns, rows());
+      return jsonText(columns, rows);
     case 'ndjson':
-      return ndjsonText(columns, rows());
+      return ndjsonText(columns, rows);
     default:
-      return [`${renderTable(columns, [...rows()], io.outIsTerminal ? process.stdout.columns : null)}\n`];
+      return [`${renderTable(columns, [...rows], io.outIsTerminal ? process.stdout.columns : null)}\n`];
   }
 }

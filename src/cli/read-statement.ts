@@ -1,4 +1,4 @@
-import Database, { type Statement } from 'better-sqlite3';
+import Database from 'better-sqlite3';
 import { SyncError } from '../core/errors.ts';
 import { fileError } from '../destination/sqlite/file-error.ts';
 import type { MirrorFile } from '../destination/sqlite/open.ts';
@@ -6,33 +6,31 @@ import type { MirrorFile } from '../destination/sqlite/open.ts';
 /** A statement that only reads, by its rows. */
 export interface Reading {
   readonly columns: readonly string[];
-  /** Whole numbers are bigints. */
-  rows(): Iterable<readonly unknown[]>;
+  /** To be gone through once; whole numbers are bigints. */
+  readonly rows: Iterable<readonly unknown[]>;
+  /** Lets go of the file, read to the end or not. */
+  close(): void;
 }
 
-/** @throws SyncError `usage` for what is no SQL, is more than one statement, writes, or returns no rows */
+/**
+ * Begins to read: what fails at once fails here, before anything is printed.
+ * @throws SyncError `usage` for what is no SQL, is more than one statement, writes, or returns no rows
+ */
 export function readStatement({ connection, path }: MirrorFile, sql: string): Reading {
-  const statement = attempt(path, () => connection.prepare(sql));
+  const statement = attempt(path, () => connection.prepare<[], readonly unknown[]>(sql));
   if (!statement.readonly) throw new SyncError('usage', 'query only reads, and this statement writes: use a SELECT');
   if (!statement.reader) throw new SyncError('usage', 'this statement returns no rows: use a SELECT');
-  statement.raw().safeIntegers();
+  const iterator = attempt(path, () => statement.raw().safeIntegers().iterate());
+  const first = attempt(path, () => iterator.next());
   return {
     columns: statement.columns().map((column) => column.name),
-    rows: () => iterate(path, statement as Statement<[], readonly unknown[]>),
+    rows: rowsFrom(path, first, iterator),
+    close: () => void iterator.return?.(),
   };
 }
 
-function* iterate(path: string, statement: Statement<[], readonly unknown[]>): Generator<readonly unknown[]> {
-  const rows = attempt(path, () => statement.iterate());
-  try {
-    for (;;) {
-      const next = attempt(path, () => rows.next());
-      if (next.done) return;
-      yield next.value;
-    }
-  } finally {
-    rows.return?.();
-  }
+function* rowsFrom<T>(path: string, first: IteratorResult<T>, iterator: Iterator<T>): Generator<T> {
+  for (let next = first; !next.done; next = attempt(path, () => iterator.next())) yield next.value;
 }
 
 function attempt<T>(path: string, step: () => T): T {

@@ -1,4 +1,7 @@
-/** Rows as a table; cells are cut with … where it would be wider than `width`. Null: as wide as it gets. */
+/**
+ * Rows as a table; the longest cells are cut with … where it would be wider than `width`, and where that would leave
+ * nothing legible, each row becomes a list. Null: as wide as it gets.
+ */
 export function renderTable(
   columns: readonly string[],
   rows: readonly (readonly unknown[])[],
@@ -8,12 +11,22 @@ export function renderTable(
   const cells = rows.map((row) => row.map(cellText));
   const natural = heads.map((head, i) => Math.max(widthOf(head), longest(cells, i)));
   const widths = width === null ? natural : narrow(natural, width);
+  if (widths === null) return renderLists(heads, cells, width as number);
   const numeric = heads.map((_, i) => isNumeric(rows, i));
   const line = (texts: readonly string[]): string =>
     `│ ${texts.map((text, i) => pad(cut(text, widths[i] as number), widths[i] as number, numeric[i] === true)).join(' │ ')} │`;
   const rule = ([left, middle, right]: readonly [string, string, string]): string =>
     left + widths.map((each) => '─'.repeat(each + 2)).join(middle) + right;
   return [rule(TOP), line(heads), rule(MIDDLE), ...cells.map(line), rule(BOTTOM)].join('\n');
+}
+
+function renderLists(heads: readonly string[], cells: readonly (readonly string[])[], width: number): string {
+  const left = heads.reduce((most, head) => Math.max(most, widthOf(head)), 0);
+  const lists = cells.map((row, n) => [
+    `── row ${n + 1} `.padEnd(width, '─'),
+    ...row.map((cell, i) => cut(`${pad(heads[i] as string, left, false)} │ ${cell}`, width)),
+  ]);
+  return lists.length === 0 ? heads.join('\n') : lists.flat().join('\n');
 }
 
 const TOP = ['┌', '┬', '┐'] as const;
@@ -44,16 +57,19 @@ function longest(cells: readonly (readonly string[])[], column: number): number 
   return cells.reduce((most, row) => Math.max(most, widthOf(row[column] as string)), 0);
 }
 
-/** No column is cut to less: a table of very many columns is wider than the screen all the same. */
-const LEAST = 4;
+/** A column cut to less tells nothing. */
+const LEAST = 8;
 
-/** Cuts the widest columns, all to the same width, until the table fits. */
-function narrow(widths: readonly number[], width: number): number[] {
+/** Cuts the widest columns until the table fits. @returns null when it cannot */
+function narrow(widths: readonly number[], width: number): number[] | null {
   const room = width - 3 * widths.length - 1;
   const cutTo = (cap: number): number[] => widths.map((each) => Math.min(each, cap));
+  const sum = (all: readonly number[]): number => all.reduce((total, each) => total + each, 0);
   let cap = Math.max(LEAST, room);
-  while (cap > LEAST && cutTo(cap).reduce((sum, each) => sum + each, 0) > room) cap--;
-  return cutTo(cap);
+  while (cap > LEAST && sum(cutTo(cap)) > room) cap--;
+  let left = room - sum(cutTo(cap));
+  if (left < 0) return null;
+  return cutTo(cap).map((each, i) => each + Number(each < (widths[i] as number) && left-- > 0));
 }
 
 function pad(text: string, width: number, right: boolean): string {

@@ -6,7 +6,8 @@ import { SyncError } from '../core/errors.ts';
 import { instantOfMs } from '../core/instant.ts';
 import type { Source, SourceEvent } from '../core/source.ts';
 import { createDestination } from '../destination/sqlite/destination.ts';
-import { mirrorExists, openForWriting } from '../destination/sqlite/open.ts';
+import { fileError } from '../destination/sqlite/file-error.ts';
+import { checkMirror, type MirrorFile, mirrorExists, openForWriting } from '../destination/sqlite/open.ts';
 import { buildSecondaryIndexes, dropSecondaryIndexes } from '../destination/sqlite/secondary-indexes.ts';
 import { parseBaseUrl } from '../source/base-url.ts';
 import { createHttpSource } from '../source/http-source.ts';
@@ -71,13 +72,15 @@ export async function runOnce(settings: SyncSettings, watch: Watch): Promise<Run
   const ports = {
     source,
     mirrorExists: mirrorExists(settings.db),
-    openMirror: () => openLocked(settings.db),
+    openMirror: () => openLocked(settings.db, watch.signal),
     clock,
     signal: watch.signal,
     onProgress: watch.onProgress,
   };
   try {
     return await runSync(ports, settings);
+  } catch (error) {
+    throw fileError(settings.db, error);
   } finally {
     await source.close();
   }
@@ -96,7 +99,8 @@ export function openSource(settings: SyncSettings, watch: Pick<Watch, 'signal' |
   });
 }
 
-function openLocked(path: string): OpenMirror {
+function openLocked(path: string, stop: AbortSignal): OpenMirror {
+  checkMirror(path);
   const lock = takeLock(path);
   try {
     const mirror = openForWriting(path);
@@ -107,17 +111,25 @@ function openLocked(path: string): OpenMirror {
       db: mirror.db,
       destination: (envId, run) => createDestination(mirror, { envId, run, clock }),
       close() {
-        buildSecondaryIndexes(mirror.connection, INDEXED);
-        mirror.connection.pragma('analysis_limit = 400');
-        mirror.connection.pragma('optimize');
-        mirror.connection.close();
-        lock.release();
+        try {
+          if (!stop.aborted) finish(mirror.connection);
+        } finally {
+          mirror.connection.close();
+          lock.release();
+        }
       },
     };
   } catch (error) {
     lock.release();
     throw error;
   }
+}
+
+/** What readers gain from; a run that was told to stop has no time for it (R27), the next one begins with it. */
+function finish(connection: MirrorFile['connection']): void {
+  buildSecondaryIndexes(connection, INDEXED);
+  connection.pragma('analysis_limit = 400');
+  connection.pragma('optimize');
 }
 
 /** Tables that a sync fills by the page; a history is looked up by test while it grows, and keeps its index. */

@@ -75,8 +75,8 @@ function fromText(name: OptionName, value: string): unknown {
   return 'array' in OPTIONS[name] ? value.split(',').map((part) => part.trim()) : value;
 }
 
-/** The one flag that has to be known before the others are read. */
-function flagValue(argv: readonly string[], flag: string): string | undefined {
+/** The value of a flag that has to be known before, or although, the others cannot be read. */
+export function flagValue(argv: readonly string[], flag: string): string | undefined {
   const at = argv.findIndex((argument) => argument === flag || argument.startsWith(`${flag}=`));
   if (at < 0) return undefined;
   return argv[at]?.includes('=') ? argv[at]?.slice(flag.length + 1) : argv[at + 1];

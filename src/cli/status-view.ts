@@ -57,11 +57,12 @@ function notes(status: StreamStatus, now: Instant): string[] {
 }
 
 function lastRun(run: RunStatusReport | null, now: Instant): string {
-  if (run === null) return 'It has seen no run yet';
+  if (run === null) return 'it has seen no run yet';
   const { rows_written, rows_deleted, requests, ended_at, started_at, error } = run;
-  const end = ended_at === null ? '' : `, ended ${at(ended_at)}, ${ago(ended_at, now)}`;
-  const work = ended_at === null ? '' : `: ${rows_written} rows written, ${rows_deleted} deleted, ${requests} requests`;
-  const line = `run ${run.run} ${OUTCOMES[run.status]}; began ${at(started_at)}${end}${work}`;
+  const told = `run ${run.run} ${OUTCOMES[run.status]}`;
+  if (ended_at === null) return `${told}; it began ${ago(started_at, now)} (${at(started_at)})`;
+  const work = `${rows_written} rows written, ${rows_deleted} deleted, ${requests} requests`;
+  const line = `${told}; it ended ${ago(ended_at, now)} (${at(ended_at)}): ${work}`;
   return error === null ? line : `${line}\n${error}`;
 }
 

@@ -1,5 +1,5 @@
-import Table from 'cli-table3';
 import type { RunSummary } from '../sync/summary.ts';
+import { renderTable } from './rows-view.ts';
 
 const HEAD = [
   'environment',
@@ -14,29 +14,21 @@ const HEAD = [
   'seconds',
 ];
 
-/** A run as a table, and its problems below, each on a line of its own. */
-export function renderSummary(summary: RunSummary): string {
-  const table = new Table({
-    head: HEAD,
-    style: { head: [], border: [] },
-    colAligns: HEAD.map((_, i) => (i < 5 ? 'left' : 'right')),
-  });
-  for (const stream of summary.streams) {
-    const { environment, mode, reason, status, rows_written, rows_deleted, rows_rejected, requests, seconds } = stream;
-    table.push([
-      environment,
-      stream.stream,
-      mode,
-      reason,
-      status,
-      rows_written,
-      rows_deleted,
-      rows_rejected,
-      requests,
-      seconds.toFixed(1),
-    ]);
-  }
-  return `${table.toString()}\n${[...problems(summary), outcome(summary)].join('\n')}\n`;
+/** A run as a table, and its problems below, each on a line of its own. `width` is the terminal's, in columns. */
+export function renderSummary(summary: RunSummary, width: number | null): string {
+  const rows = summary.streams.map((stream) => [
+    stream.environment,
+    stream.stream,
+    stream.mode,
+    stream.reason,
+    stream.status,
+    stream.rows_written,
+    stream.rows_deleted,
+    stream.rows_rejected,
+    stream.requests,
+    Number(stream.seconds.toFixed(1)),
+  ]);
+  return `${renderTable(HEAD, rows, width)}\n${[...problems(summary), outcome(summary)].join('\n')}\n`;
 }
 
 function problems({ streams, missing, rows_rejected }: RunSummary): string[] {

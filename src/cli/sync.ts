@@ -58,7 +58,8 @@ export const sync: Command = {
 /** Results go to stdout as one document, or to stderr as a table for whoever watches. */
 function show(summary: RunSummary, args: Arguments, io: Io): void {
   if (args['json'] === true) io.out(`${JSON.stringify(summary, null, 2)}\n`);
-  else if (summary.run !== null) process.stderr.write(renderSummary(summary));
+  else if (summary.run !== null)
+    process.stderr.write(renderSummary(summary, io.errIsTerminal ? process.stderr.columns : null));
   if (summary.error !== null) process.stderr.write(`obsync: ${summary.error}\n`);
 }
 

@@ -67,11 +67,16 @@ function mergeRows({ stream, checkpoint, decoded, held, marking }: Arrival, read
       changes.set(key, before === undefined ? change : { ...change, was: combined(before.was, change.was) });
   }
   const list = [...changes.values()];
-  const granted = grantedBefore(checkpoint, read, context);
-  const marks = list
-    .flatMap((change) => changeMarks(stream, change, granted))
+  const granted = grantedBefore(checkpoint, read);
+  const marks = [...changes]
+    .flatMap(([key, change]) => changeMarks(stream, held.has(key) ? change : unheard(change), granted))
     .filter((mark) => marking.has(mark.stream));
   return { changes: list, marks, ...seen(checkpoint.round as Round, read, decoded) };
+}
+
+/** A row whose tombstone is the first that is heard of it went as any other: what it owns may be held (R13). */
+function unheard(change: Change): Change {
+  return change.was === 'buried' ? { ...change, was: 'deleted' } : change;
 }
 
 /** Two changes of one row on one page, as one. */
@@ -137,12 +142,12 @@ function seen(
 }
 
 /**
- * A row that a later scan finds for the first time, older than its feed would have shown it, has become visible with a
- * permission: what it owns has, too, and no feed tells (R13).
+ * A row that a later scan finds for the first time, though it is older than the last round, has become visible with a
+ * permission: what it owns has, too, and no feed tells (R13). The second is what T is rounded down by.
  */
-function grantedBefore({ scannedAt, watermark }: Checkpoint, read: Read, { options }: Context): string | null {
+function grantedBefore({ scannedAt, watermark }: Checkpoint, read: Read): string | null {
   if (read.as === 'upserts' || read.as === 'tombstones' || scannedAt === null || watermark === null) return null;
-  return addSeconds(watermark, -options.overlapSeconds);
+  return addSeconds(watermark, 1);
 }
 
 /** The end of a read may settle more than its last page (R13, R22). */

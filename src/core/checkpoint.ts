@@ -111,7 +111,7 @@ export interface Read {
 }
 
 /** The reading of one test's history. */
-export interface Reading {
+interface Reading {
   readonly testId: string;
   /** The mirror's own time when it began. */
   readonly mirroredAt: Instant;

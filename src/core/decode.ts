@@ -26,13 +26,14 @@ export interface DecodedPage {
 
 type Item = Readonly<Record<string, unknown>>;
 
-/** Turns the items of a page into rows, item by item: a bad one costs only itself (R20). */
-export function decodePage(stream: Decodable, items: readonly unknown[]): DecodedPage {
+/** Turns the items of a page into rows, item by item: a bad one costs only itself (R20). A tombstone says when it went. */
+export function decodePage(stream: Decodable, items: readonly unknown[], tombstones = false): DecodedPage {
   const rows: Decoded[] = [];
   const rejected: Rejected[] = [];
   for (const item of items) {
     const result = decodeItem(stream, item);
     if ('reason' in result) rejected.push(result);
+    else if (tombstones && result.deletedAt === null) rejected.push(reject(item, result.key, 'deleted_at is missing'));
     else rows.push(result);
   }
   return { rows, rejected };

@@ -18,7 +18,7 @@ import type { Stream } from './stream.ts';
  * - `settle`: the round has ended
  */
 export type Step =
-  | { readonly do: 'rest'; readonly why: 'done' | 'hourly' | 'waiting' }
+  | { readonly do: 'rest'; readonly why: 'done' | 'hourly' | 'waiting' | 'unavailable' }
   | { readonly do: 'begin'; readonly since: Instant | null }
   | { readonly do: 'ask'; readonly ask: Ask }
   | { readonly do: 'go'; readonly checkpoint: Checkpoint }
@@ -27,7 +27,7 @@ export type Step =
   | { readonly do: 'settle'; readonly settlement: Settlement };
 
 /** The history's window, in days: the service shows nothing older (R22). */
-export const WINDOW_DAYS = 90;
+const WINDOW_DAYS = 90;
 
 /** How late executions are reported, in days (R22). */
 const LATE_DAYS = 7;
@@ -39,7 +39,8 @@ export type Move = Exclude<Step, { do: 'begin' | 'ask' }>;
 export function plan(stream: Stream, checkpoint: Checkpoint, context: Context): Step {
   const { round } = checkpoint;
   if (round === null) {
-    if (checkpoint.finishedPass === context.pass) return { do: 'rest', why: 'done' };
+    if (checkpoint.finishedPass === context.pass)
+      return { do: 'rest', why: checkpoint.unavailable ? 'unavailable' : 'done' };
     return { do: 'begin', since: boundOf(checkpoint, context) };
   }
   if (outOfReach(round, context)) return { do: 'forget', checkpoint: { ...checkpoint, round: null } };

@@ -19,9 +19,9 @@ export function settled(checkpoint: Checkpoint, settlement: Settlement, { now, p
   };
 }
 
-/** A scan leaves no other due, unless one came up after it had begun in an earlier pass (R13). */
+/** A scan leaves no other due, unless its sweep was contradicted (R12) or one came up after it began in an earlier pass (R13). */
 function dueAfterScan({ scanDue, round }: Checkpoint, { sweep }: Settlement, pass: number): ScanDue | null {
   const begun = round as Round;
-  if (sweep !== null && sweep.through !== null) return 'refuted';
+  if (sweep !== null && (begun.refuted || sweep.through !== null)) return 'refuted';
   return begun.pass === pass || begun.reason === scanDue ? null : scanDue;
 }

@@ -42,7 +42,7 @@ export type Row = Readonly<Record<string, Value>>;
 export type Method = 'feed' | 'marked' | 'snapshot' | 'window';
 
 /** A row whose change or going leaves a mark: `id` is the field whose value is marked for `stream`. */
-export interface MarkRule {
+interface MarkRule {
   readonly stream: StreamName;
   readonly id: string;
   /** Which changes mark: `shown` = inserted, changed or brought back; `moved` = gone or brought back (R13, R18, R22). */
@@ -62,7 +62,7 @@ export interface Part<Table> {
 }
 
 /** Rows kept for ever, written with the page that showed them (R17). */
-export interface Archive<Table> {
+interface Archive<Table> {
   readonly table: Table;
   readonly key: readonly string[];
   /** Values the archive's rows have beyond the row's own. */
@@ -112,7 +112,7 @@ export interface Stream<Table = unknown> {
   readonly optional?: true;
 }
 
-export interface Owner<Table> {
+interface Owner<Table> {
   /** The field that names the owner. */
   readonly by: string;
   readonly table: Table;

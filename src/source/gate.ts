@@ -13,7 +13,7 @@ import type { SourceEvent } from '../core/source.ts';
 import type { Outcome } from './send.ts';
 
 /** Time as the source needs it, passed in so that tests need not wait. */
-export interface Clock {
+interface Clock {
   /** Milliseconds that never run backwards. */
   nowMs(): number;
   /** Milliseconds since 1970, only shown to people. */

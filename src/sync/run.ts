@@ -1,5 +1,5 @@
 import { loadEnvironments, saveEnvironments } from '../../state/environment-store.ts';
-import { beginRun, claimMirror, endRun, type Run, type RunStatus } from '../../state/run-log.ts';
+import { beginRun, claimMirror, endRun, joinPass, type Run, type RunStatus } from '../../state/run-log.ts';
 import type { Context, Options } from '../core/context.ts';
 import { type Environment, type Reconciled, reconcile } from '../core/environments.ts';
 import { endsRun, SyncError } from '../core/errors.ts';
@@ -45,7 +45,8 @@ interface RunState {
 function open(ports: RunPorts, options: RunOptions, state: RunState, startedAt: Instant): OpenMirror {
   state.mirror = ports.openMirror();
   claimMirror(state.mirror.db, options.baseUrl);
-  state.run = beginRun(state.mirror.db, startedAt);
+  const id = beginRun(state.mirror.db, startedAt);
+  state.run = { id, pass: id };
   return state.mirror;
 }
 
@@ -55,7 +56,9 @@ async function readAll(ports: RunPorts, options: RunOptions, state: RunState, st
   const reconciled = reconcile(items, held, ports.source.serverTime() ?? ports.clock());
   const chosen = choose(reconciled, options.environments);
   const mirror = state.mirror ?? open(ports, options, state, startedAt);
-  const run = state.run as Run;
+  const ids = chosen.map((environment) => environment.id);
+  const run = joinPass(mirror.db, (state.run as Run).id, ids);
+  state.run = run;
   saveEnvironments(mirror.db, reconciled, { id: run.id, clock: ports.clock });
   state.missing = reconciled.missing;
   ports.onProgress({ type: 'environments', environments: chosen, missing: reconciled.missing });

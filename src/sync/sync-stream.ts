@@ -98,7 +98,7 @@ async function passPage(
   tally.round(checkpoint.round as Round);
   try {
     const page = await passage.source.page(absolute(passage, step.request), tally.request);
-    const decoded = decodePage(stream, page.items);
+    const decoded = decodePage(stream, page.items, checkpoint.round?.read?.as === 'tombstones');
     const held = usesHeld(stream)
       ? destination.held(
           stream,

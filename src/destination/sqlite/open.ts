@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, statSync } from 'node:fs';
+import { accessSync, constants, existsSync, readFileSync, statSync } from 'node:fs';
 import { findPackageJSON } from 'node:module';
 import { dirname, join } from 'node:path';
 import Database from 'better-sqlite3';
@@ -20,10 +20,10 @@ const MIGRATIONS = join(dirname(findPackageJSON(import.meta.url) ?? ''), 'schema
 /** Opens the mirror for its one writer, making the file or migrating it as needed. @throws SyncError `usage` */
 export function openForWriting(path: string): MirrorFile {
   return guarded(path, () => {
+    refuseReadOnly(path);
     const mirror = connect(path, {});
     try {
       refuseForeign(mirror);
-      mirror.connection.exec('begin immediate; rollback'); // fails on a file that can only be read
       mirror.connection.pragma('journal_mode = WAL');
       mirror.connection.pragma('synchronous = NORMAL');
       migrate(mirror.db, { migrationsFolder: MIGRATIONS });
@@ -57,6 +57,20 @@ export function openForReading(path: string): MirrorFile {
   });
 }
 
+/** Refuses a file that can be no mirror of this version, before anything is made beside it. @throws SyncError `usage` */
+export function checkMirror(path: string): void {
+  guarded(path, () => {
+    refuseReadOnly(path);
+    if (!mirrorExists(path)) return;
+    const mirror = connect(path, { readonly: true });
+    try {
+      refuseForeign(mirror);
+    } finally {
+      mirror.connection.close();
+    }
+  });
+}
+
 export function mirrorExists(path: string): boolean {
   return existsSync(path) && (!statSync(path).isFile() || statSync(path).size > 0);
 }
@@ -64,6 +78,17 @@ export function mirrorExists(path: string): boolean {
 function connect(path: string, options: Database.Options): MirrorFile {
   const connection = new Database(path, { timeout: 10_000, ...options });
   return { path, connection, db: drizzle(connection) };
+}
+
+/** SQLite would open such a file all the same, and fail at the first write. */
+function refuseReadOnly(path: string): void {
+  try {
+    if (existsSync(path)) accessSync(path, constants.W_OK);
+  } catch (cause) {
+    throw new SyncError('usage', `${path} cannot be written: check the permissions of the file and of its folder`, {
+      cause,
+    });
+  }
 }
 
 /** Refuses a file that is another program's, or a mirror made by a later version. */
@@ -107,6 +132,8 @@ function newestVersion(): number {
 function guarded<T>(path: string, open: () => T): T {
   if (!existsSync(dirname(path)))
     throw new SyncError('usage', `${dirname(path)} does not exist: make the folder, or name another file with --db`);
+  if (existsSync(path) && statSync(path).isDirectory())
+    throw new SyncError('usage', `${path} is a folder: name a file with --db`);
   try {
     return open();
   } catch (error) {
