@@ -1,0 +1,108 @@
+import { readdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { folder, obsync, refusal, TOKEN } from './setup.ts';
+
+const SYNC = ['sync', '--base-url', 'http://127.0.0.1:1'];
+const env = { OBSYNC_TOKEN: TOKEN };
+
+function config(settings: unknown): string {
+  const path = join(folder(), 'config.json');
+  writeFileSync(path, typeof settings === 'string' ? settings : JSON.stringify(settings));
+  return path;
+}
+
+describe.concurrent('bad usage is told in one line, ends 2 and leaves no file behind', () => {
+  const USES: [string, string[], RegExp][] = [
+    ['no command', [], /no command.*obsync sync/],
+    ['an unknown command', ['frobnicate'], /unknown.*frobnicate/],
+    ['a command with a typo', ['stauts'], /did you mean status/],
+    ['an unknown option', [...SYNC, '--frobnicate'], /unknown.*frobnicate/],
+    ['an option of another command', ['status', '--full'], /unknown.*full/],
+    ['an argument too many', ['status', 'm.db'], /unknown.*m\.db/],
+    ['an option given twice', [...SYNC, '--db', 'a', '--db', 'b'], /--db is given more than once/],
+    ['an option without its value', ['status', '--db'], /not enough arguments.*db/i],
+    ['an empty value', ['status', '--db='], /--db needs a value/],
+    ['a number that is none', [...SYNC, '--retries', 'five'], /--retries needs a number/],
+    ['a negative number', [...SYNC, '--retries=-1'], /--retries needs a number/],
+    ['a number out of range', [...SYNC, '--page-size', '2001'], /--page-size needs a whole number from 1 to 2000/],
+    ['a number that is not whole', [...SYNC, '--concurrency', '1.5'], /--concurrency needs a whole number/],
+    ['a delay without end', ['schedule', ...SYNC.slice(1), '--delay', 'Infinity'], /--delay needs a whole number/],
+    ['an unknown stream', [...SYNC, '--stream', 'assets', '--stream', 'nothing'], /nothing.*assets/],
+    ['a token on the command line', [...SYNC, '--token', 'x'], /unknown.*token/],
+    ['no base URL', ['sync'], /--base-url/],
+    ['plain http to another machine', ['sync', '--base-url', 'http://api.example.com'], /plain http/],
+    ['a base URL that is none', ['sync', '--base-url', 'example'], /is no URL/],
+    [
+      'a bad cron expression',
+      ['schedule', ...SYNC.slice(1), '--cron', '61 * * * *'],
+      /--cron 61 \* \* \* \* is no cron/,
+    ],
+  ];
+
+  it.each(USES)('%s', async (_, args, line) => {
+    const cwd = folder();
+    expect(await obsync(args, { cwd, env })).toEqual(refusal(line));
+    expect(readdirSync(cwd)).toEqual([]);
+  });
+
+  it.each([
+    ['no token', {}, /no access token: set OBSYNC_TOKEN/],
+    ['an empty token', { OBSYNC_TOKEN: ' ' }, /no access token/],
+    [
+      'a token that no header can carry',
+      { OBSYNC_TOKEN: 'geh\u00e9im' },
+      /^(?!.*geh).*characters that no header can carry/,
+    ],
+    ['a token file that is missing', { OBSYNC_TOKEN_FILE: 'no-such-file' }, /no-such-file cannot be read/],
+    ['a bad number in a variable', { ...env, OBSYNC_RETRIES: 'five' }, /--retries needs a number/],
+  ])('%s', async (_, variables, line) => {
+    const cwd = folder();
+    expect(await obsync(SYNC, { cwd, env: variables })).toEqual(refusal(line));
+    expect(readdirSync(cwd)).toEqual([]);
+  });
+});
+
+describe.concurrent('settings', () => {
+  it('come from the flag, else from the variable, else from the config file', async () => {
+    const args = ['status', '--config', config({ db: 'from-file.db' })];
+    const variable = { OBSYNC_DB: 'from-variable.db' };
+    expect(await obsync(args)).toEqual(refusal(/from-file\.db does not exist/));
+    expect(await obsync(args, { env: variable })).toEqual(refusal(/from-variable\.db does not exist/));
+    expect(await obsync([...args, '--db', 'from-flag.db'], { env: variable })).toEqual(refusal(/from-flag\.db does/));
+  });
+
+  it('may name the config file in a variable, and options of other commands in it', async () => {
+    const file = config({ db: 'from-file.db', fullEvery: 14 });
+    expect(await obsync(['status'], { env: { OBSYNC_CONFIG: file } })).toEqual(refusal(/from-file\.db does not exist/));
+  });
+
+  it.each([
+    ['an unknown option', { frobnicate: 1 }, /there is no option frobnicate/],
+    ['a token', { token: 'secret' }, /^(?!.*secret).*OBSYNC_TOKEN/],
+    ['a number that is none', { baseUrl: 'http://127.0.0.1:1', retries: 'five' }, /--retries needs a number/],
+    ['a list', ['db'], /no JSON object/],
+    ['text that is no JSON', '{db: 1}', /is no JSON/],
+  ])('refuse a config file with %s', async (_, settings, line) => {
+    const cwd = folder();
+    expect(await obsync(['sync', '--config', config(settings)], { cwd, env })).toEqual(refusal(line));
+    expect(readdirSync(cwd)).toEqual([]);
+  });
+
+  it('refuse a config file that is missing', async () => {
+    expect(await obsync(['status', '--config', 'missing.json'])).toEqual(refusal(/missing\.json cannot be read/));
+  });
+});
+
+describe.concurrent('help', () => {
+  it('names every command, and the exit codes', async () => {
+    const { code, stdout, stderr } = await obsync(['--help']);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    for (const name of ['sync', 'schedule', 'status', 'query', 'demo']) expect(stdout).toContain(`obsync ${name}`);
+    expect(stdout).toContain('Exit codes: 0 all well');
+  });
+
+  it('of schedule says that cron expressions are read in UTC', async () => {
+    expect((await obsync(['schedule', '--help'])).stdout).toMatch(/cron expressions? .*UTC/);
+  });
+});

@@ -1,0 +1,58 @@
+import { describe, expect, it } from 'vitest';
+import { renderTable } from '../../src/cli/rows-view.ts';
+
+describe('a table', () => {
+  const widths = (table: string) => table.split('\n').map((line) => line.length);
+
+  it('fits the width it is given by cutting the widest columns', () => {
+    const rows = [['short', 'x'.repeat(100), 'y'.repeat(80)]];
+    const table = renderTable(['a', 'b', 'c'], rows, 60);
+    expect(Math.max(...widths(table))).toBeLessThanOrEqual(60);
+    expect(table).toContain('│ short │ xxxx');
+    expect(table).toContain('x… │ yyyy');
+  });
+
+  it('uses all the width there is', () => {
+    expect(widths(renderTable(['a', 'b'], [['x'.repeat(100), 'y'.repeat(80)]], 60))[0]).toBe(60);
+  });
+
+  it('becomes a list for each row where too many columns would leave nothing legible', () => {
+    const columns = Array.from({ length: 20 }, (_, i) => `column_${i}`);
+    const row = columns.map((name) => `${name} of a row, ${'x'.repeat(100)}`);
+    const lines = renderTable(columns, [row, row], 80).split('\n');
+    expect(lines).toHaveLength(42);
+    expect(lines[0]).toMatch(/^── row 1 ─+$/);
+    expect(lines[1]).toMatch(/^column_0 {2}│ column_0 of a row, x+…$/);
+    expect(Math.max(...lines.map((line) => line.length))).toBe(80);
+  });
+
+  it('is as wide as its cells where no width is given', () => {
+    expect(widths(renderTable(['a'], [['x'.repeat(300)]], null))[0]).toBe(304);
+  });
+
+  it('keeps a cell on its line and steers no terminal', () => {
+    const table = renderTable(['a'], [['one\ntwo\t\u001b[31mred\u202e']], null);
+    expect(table.split('\n')[3]).toBe('│ one\\ntwo\\t\\u001b[31mred\\u202e │');
+  });
+
+  it('counts what takes two columns of the screen as two, and cuts no character in half', () => {
+    const table = renderTable(['a'], [['日本'], ['abcdefgh'], ['😀😀😀😀😀']], 12);
+    expect(table.split('\n').slice(3, 6)).toEqual(['│ 日本     │', '│ abcdefgh │', '│ 😀😀😀…  │']);
+  });
+
+  it('sets numbers to the right', () => {
+    expect(
+      renderTable(
+        ['n', 't'],
+        [
+          [1n, 'a'],
+          [100, 'b'],
+          [null, 'c'],
+        ],
+        null,
+      )
+        .split('\n')
+        .slice(3, 6),
+    ).toEqual(['│    1 │ a │', '│  100 │ b │', '│ NULL │ c │']);
+  });
+});

@@ -1,0 +1,139 @@
+import { readdirSync } from 'node:fs';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { environments } from '../../schema/assets.ts';
+import { mirror as mirrorTable, syncRuns, syncStreamRuns } from '../../schema/sync.ts';
+import { readMirrored } from '../../src/cli/schedule-mirror.ts';
+import { instantOfMs } from '../../src/core/instant.ts';
+import { type ScriptedStep, startApiServer } from '../support/api-server.ts';
+import { folder, mirrorFile, obsync, refusal, start, TOKEN } from './setup.ts';
+
+const env = { OBSYNC_TOKEN: TOKEN };
+
+async function server(...steps: ScriptedStep[]) {
+  const api = await startApiServer(...steps);
+  onTestFinished(() => api.close());
+  return api;
+}
+
+const listed = (cron: string | null) => ({ body: [{ id: 'e1', name: 'Production', cron }] });
+
+describe('schedule', () => {
+  it.each([
+    ['SIGTERM', 143],
+    ['SIGINT', 130],
+  ] as const)('ends at once on %s while it waits, with exit code %i', async (signal, code) => {
+    const api = await server(listed('0 0 29 2 *'));
+    const synced = mirrorFile(({ db }) => {
+      db.update(mirrorTable).set({ base_url: api.url }).run();
+      addRun(db, { id: 1, env_id: 'e1', started_at: instantOfMs(Date.now()), status: 'done' });
+    });
+    const started = start(['schedule', '--base-url', api.url, '--db', synced], { env });
+    await started.logged('Production: 0 0 29 2 * (UTC), next run at');
+    started.kill(signal);
+    expect(await started.ended).toMatchObject({ code, stdout: '' });
+    expect(api.requests).toHaveLength(1);
+  });
+
+  it('stops the run at hand on SIGTERM, with exit code 143', async () => {
+    let stop = (): void => {};
+    const api = await server(listed('0 6 * * *'), listed('0 6 * * *'), () => {
+      stop();
+      return { body: { items: [], has_more: true, next_cursor: 'next' } };
+    });
+    const started = start(['schedule', '--base-url', api.url, '--concurrency', '1'], { cwd: folder(), env });
+    stop = () => {
+      stop = () => {}; // a second signal would not wait
+      started.kill('SIGTERM');
+    };
+    expect(await started.ended).toMatchObject({ code: 143, stdout: '' });
+  });
+
+  it('ends 2 when no environment can be scheduled, and makes no mirror', async () => {
+    const api = await server(listed(null));
+    const cwd = folder();
+    const { code, stderr } = await obsync(['schedule', '--base-url', api.url], { cwd, env });
+    expect(code).toBe(2);
+    expect(stderr).toMatch(/obsync: there is nothing to schedule: give a cron expression with --cron\n$/);
+    expect(readdirSync(cwd)).toEqual([]);
+  });
+
+  it('ends 2 before any request when the mirror belongs to another base URL', async () => {
+    const api = await server(listed('0 6 * * *'));
+    const ended = await obsync(['schedule', '--base-url', api.url, '--db', mirrorFile()], { env });
+    expect(ended).toEqual(refusal(/belongs to https:\/\/api\.example\.com/));
+    expect(api.requests).toHaveLength(0);
+  });
+
+  it('ends 3 when the token is refused before anything was mirrored', async () => {
+    const api = await server({ status: 401, body: { error: { code: 'unauthenticated', message: 'no' } } });
+    expect(await obsync(['schedule', '--base-url', api.url], { cwd: folder(), env })).toMatchObject({ code: 3 });
+  });
+});
+
+describe('what a mirror tells a schedule', () => {
+  const read = (path: string) => readMirrored(path, 'https://api.example.com');
+
+  it('is nothing while there is no mirror, and makes none', () => {
+    const cwd = folder();
+    expect(read(`${cwd}/m.db`)).toEqual({ environments: [], lastStarts: new Map() });
+    expect(readdirSync(cwd)).toEqual([]);
+  });
+
+  it('is the environments that are still listed', () => {
+    const bare = { mirrored_at: '2026-11-20T04:10:00.000000Z' };
+    const path = mirrorFile(({ db }) => {
+      const missing = { id: 'e2', name: 'Gone', missing_since: '2026-11-20T04:10:00.000000Z', ...bare };
+      db.insert(environments)
+        .values([{ id: 'e1', name: 'Production', cron: '0 6 * * *', ...bare }, missing])
+        .run();
+    });
+    expect(read(path).environments).toEqual([{ id: 'e1', name: 'Production', cron: '0 6 * * *' }]);
+  });
+
+  it('is when the last run of each environment began that came to its end', () => {
+    const path = mirrorFile(({ db }) => {
+      addRun(db, { id: 1, env_id: 'a', started_at: '2026-11-20T01', status: 'done' });
+      addRun(db, { id: 2, env_id: 'a', started_at: '2026-11-20T02', status: 'problems' });
+      addRun(db, { id: 3, env_id: 'b', started_at: '2026-11-20T03', status: 'done' });
+      addRun(db, { id: 4, env_id: 'a', started_at: '2026-11-20T04', status: 'interrupted' });
+      addRun(db, { id: 5, env_id: 'a', started_at: '2026-11-20T05', status: 'running' });
+      addRun(db, { id: 6, env_id: 'c', started_at: '2026-11-20T06', status: 'stopped' });
+    });
+    const starts = [...read(path).lastStarts];
+    expect(starts).toEqual([
+      ['a', '2026-11-20T02'],
+      ['b', '2026-11-20T03'],
+    ]);
+  });
+
+  it('may come from a mirror of an older version, which is brought up to date first', () => {
+    const path = mirrorFile(({ connection }) => connection.exec('drop view failing_tests'));
+    expect(read(path).environments).toEqual([]);
+  });
+});
+
+interface RunRow {
+  id: number;
+  env_id: string;
+  started_at: string;
+  status: (typeof syncRuns.$inferInsert)['status'];
+}
+
+function addRun(db: Parameters<NonNullable<Parameters<typeof mirrorFile>[0]>>[0]['db'], row: RunRow): void {
+  const { id, env_id, started_at, status } = row;
+  db.insert(syncRuns).values({ id, pass_id: id, status, started_at }).run();
+  const counts = { requests: 1, pages: 1, rows_written: 0, rows_deleted: 0, rows_rejected: 0, rows_late: 0 };
+  const times = { started_at, ended_at: started_at };
+  db.insert(syncStreamRuns)
+    .values({
+      run_id: id,
+      env_id,
+      stream: 'assets',
+      mode: 'feed',
+      reason: 'increment',
+      status: 'done',
+      ...counts,
+      ...times,
+    })
+    .run();
+}

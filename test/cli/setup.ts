@@ -1,0 +1,120 @@
+import { spawn } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll } from 'vitest';
+import { mirror as mirrorTable } from '../../schema/sync.ts';
+import { type MirrorFile, openForWriting } from '../../src/destination/sqlite/open.ts';
+
+const ROOT = fileURLToPath(new URL('../../', import.meta.url));
+export const NODE = join(ROOT, 'node_modules/.bin/node');
+export const MAIN = join(ROOT, 'src/cli/main.ts');
+
+export const TOKEN = 'the-token-nobody-may-see';
+
+export interface Ended {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+export interface Started {
+  readonly ended: Promise<Ended>;
+  /** Resolves once the program has written this text to stderr, or has ended without. */
+  logged(text: string): Promise<void>;
+  kill(signal: NodeJS.Signals): void;
+}
+
+interface Where {
+  readonly cwd?: string;
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+/** Starts the real program. It sees no `OBSYNC_…` variable but those given. */
+export function start(args: readonly string[], { cwd, env = {} }: Where = {}): Started {
+  const child = spawn(NODE, [MAIN, ...args], {
+    cwd: cwd ?? folder(),
+    env: { PATH: process.env['PATH'], ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let stdout = '';
+  let stderr = '';
+  child.stdout.on('data', (chunk) => {
+    stdout += chunk;
+  });
+  child.stderr.on('data', (chunk) => {
+    stderr += chunk;
+  });
+  return {
+    ended: new Promise((resolve, reject) => {
+      child.on('error', reject);
+      child.on('close', (code) => resolve({ code, stdout, stderr }));
+    }),
+    logged: (text) =>
+      new Promise((resolve) => {
+        const look = (): void => {
+          if (!stderr.includes(text)) return;
+          child.stderr.off('data', look);
+          resolve();
+        };
+        child.on('close', resolve);
+        child.stderr.on('data', look);
+        look();
+      }),
+    kill: (signal) => void child.kill(signal),
+  };
+}
+
+/** Runs the real program to its end. */
+export function obsync(args: readonly string[], where?: Where): Promise<Ended> {
+  return start(args, where).ended;
+}
+
+const place = mkdtempSync(join(tmpdir(), 'obsync-cli-'));
+afterAll(() => rmSync(place, { recursive: true, force: true }));
+
+/** A new folder that goes with the test file. */
+export function folder(): string {
+  return mkdtempSync(join(place, 'f-'));
+}
+
+/** A real mirror file of `https://api.example.com`, filled and closed. @returns its path */
+export function mirrorFile(fill: (mirror: MirrorFile) => void = () => {}): string {
+  const path = join(folder(), 'm.db');
+  const mirror = openForWriting(path);
+  mirror.db
+    .insert(mirrorTable)
+    .values({ id: 1, base_url: 'https://api.example.com', mirrored_at: '2026-11-20T04:10:00.000000Z', last_mark: 0 })
+    .run();
+  fill(mirror);
+  mirror.connection.close();
+  return path;
+}
+
+/** Matches a command that was refused with one clear line. */
+export function refusal(line: RegExp): object {
+  return { code: 2, stdout: '', stderr: new OneLine(line) };
+}
+
+/** An asymmetric matcher: exactly one line, from obsync, with no stack. */
+class OneLine {
+  readonly $$typeof = Symbol.for('jest.asymmetricMatcher');
+  readonly line: RegExp;
+
+  constructor(line: RegExp) {
+    this.line = line;
+  }
+
+  asymmetricMatch(text: string): boolean {
+    return /^obsync: [^\n]+\n$/.test(text) && this.line.test(text);
+  }
+
+  toString(): string {
+    return `OneLine(${this.line})`;
+  }
+
+  toAsymmetricMatcher(): string {
+    return `one line that matches ${this.line}`;
+  }
+}

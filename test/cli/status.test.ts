@@ -1,0 +1,211 @@
+import { spawnSync } from 'node:child_process';
+import { existsSync, readdirSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import Database from 'better-sqlite3';
+import { describe, expect, it } from 'vitest';
+import { assets, environments } from '../../schema/assets.ts';
+import { heldRemovals, marks, rejectedRows, syncRuns, syncStreamRuns } from '../../schema/sync.ts';
+import type { StatusReport, StreamStatus } from '../../src/cli/status-report.ts';
+import { NO_PROGRESS, type Round } from '../../src/core/checkpoint.ts';
+import type { MirrorFile } from '../../src/destination/sqlite/open.ts';
+import { saveCheckpoint } from '../../state/checkpoint-store.ts';
+import { takeLock } from '../../state/lock.ts';
+import { folder, MAIN, mirrorFile, NODE, obsync, refusal } from './setup.ts';
+
+const T = '2026-11-20T04:10:00.000000Z';
+const EARLIER = '2026-11-19T04:10:00.000000Z';
+
+/** A mirror of two environments in which much went wrong. */
+function fill({ db }: MirrorFile): void {
+  const bare = { mirrored_at: T };
+  db.insert(environments)
+    .values([
+      { id: 'e1', name: 'Production', cron: '0 */4 * * *', ...bare },
+      { id: 'e2', name: 'Staging', missing_since: EARLIER, ...bare },
+    ])
+    .run();
+  db.insert(assets)
+    .values([
+      { env_id: 'e1', id: 'a1', kind: 'table', ...bare },
+      { env_id: 'e1', id: 'a2', kind: 'bi', ...bare },
+      { env_id: 'e1', id: 'a3', kind: 'table', deleted_at: T, deletion: 'tombstone', ...bare },
+      { env_id: 'e2', id: 'a1', kind: 'table', ...bare },
+    ])
+    .run();
+  db.insert(syncRuns)
+    .values([
+      { pass_id: 1, status: 'done', started_at: EARLIER, ended_at: EARLIER, requests: 40, rows_written: 4 },
+      { pass_id: 2, status: 'problems', started_at: T, ended_at: T, requests: 7, error: 'the service is away' },
+    ])
+    .run();
+  const counts = { requests: 1, pages: 1, rows_written: 0, rows_deleted: 0, rows_rejected: 0, rows_late: 0 };
+  const times = { started_at: T, ended_at: T };
+  db.insert(syncStreamRuns)
+    .values([
+      { run_id: 1, env_id: 'e1', stream: 'assets', mode: 'scan', reason: 'first', status: 'done', ...counts, ...times },
+      {
+        run_id: 2,
+        env_id: 'e1',
+        stream: 'assets',
+        mode: 'scan',
+        reason: 'clamp',
+        status: 'held',
+        ...counts,
+        ...times,
+        error: 'one removal is held back',
+      },
+      {
+        run_id: 2,
+        env_id: 'e1',
+        stream: 'columns',
+        mode: 'feed',
+        reason: 'increment',
+        status: 'failed',
+        ...counts,
+        ...times,
+        error: 'GET …: answered 500',
+      },
+    ])
+    .run();
+  saveCheckpoint(db, 'e1', 'assets', { ...NO_PROGRESS, watermark: T, scanEndedAt: T, scanDue: 'refuted' });
+  saveCheckpoint(db, 'e1', 'columns', { ...NO_PROGRESS, watermark: EARLIER, round: ROUND });
+  saveCheckpoint(db, 'e1', 'tests', { ...NO_PROGRESS, unavailable: true });
+  db.insert(heldRemovals).values({ env_id: 'e1', stream: 'assets', key_1: 'a1', key_2: '', absent_at: T }).run();
+  db.insert(rejectedRows)
+    .values({ run_id: 2, env_id: 'e1', stream: 'tests', row_key: 't1', reason: 'no id', payload: '{}', seen_at: T })
+    .run();
+  db.insert(marks)
+    .values([
+      { env_id: 'e1', stream: 'table_assets', id: 'a1', number: 1 },
+      { env_id: 'e1', stream: 'table_assets', id: 'a3', number: 2 },
+    ])
+    .run();
+}
+
+const ROUND = { mode: 'feed', reason: 'increment', pass: 2, pages: 12, firstPageAt: T, read: null } as Round;
+
+async function report(db: string): Promise<StatusReport> {
+  const { code, stdout, stderr } = await obsync(['status', '--db', db, '--json']);
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+  return JSON.parse(stdout) as StatusReport;
+}
+
+describe('status --json', () => {
+  it('is one document with the last run, and each environment with what is mirrored and what went wrong', async () => {
+    const status = await report(mirrorFile(fill));
+    expect(status).toMatchObject({ base_url: 'https://api.example.com', environments_rejected: 0 });
+    expect(status.last_run).toMatchObject({ run: 2, status: 'problems', error: 'the service is away', requests: 7 });
+    expect(status.environments).toMatchObject([
+      { env_id: 'e1', environment: 'Production', cron: '0 */4 * * *', missing_since: null },
+      { env_id: 'e2', environment: 'Staging', cron: null, missing_since: EARLIER },
+    ]);
+    const streams = new Map<string, StreamStatus>(status.environments[0]?.streams.map((each) => [each.stream, each]));
+    expect(streams.get('assets')).toMatchObject({
+      rows: 2,
+      watermark: T,
+      scan_due: 'refuted',
+      rows_held: 1,
+      last_run: { run_id: 2, mode: 'scan', reason: 'clamp', status: 'held', error: 'one removal is held back' },
+    });
+    expect(streams.get('assets')?.watermark_age_seconds).toBeGreaterThan(0);
+    expect(streams.get('table_assets')).toMatchObject({ rows: 1, marks: 1, watermark: null, last_run: null });
+    expect(streams.get('columns')).toMatchObject({
+      rows: 0,
+      under_way: { mode: 'feed', reason: 'increment', since: T, pages: 12 },
+      last_run: { status: 'failed', error: 'GET …: answered 500' },
+    });
+    expect(streams.get('tests')).toMatchObject({ unavailable: true, rows_rejected: 1 });
+  });
+
+  it('tells of a mirror that no run has got to', async () => {
+    expect(await report(mirrorFile())).toMatchObject({ last_run: null, environments: [] });
+  });
+});
+
+describe('status for people', () => {
+  it('says the same in words, and ends 0: it is a report', async () => {
+    const { code, stdout, stderr } = await obsync(['status', '--db', mirrorFile(fill)]);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    for (const words of [
+      /run 2 ended with problems; it ended .* ago \(2026-11-20 04:10:00 UTC\): 0 rows written, 0 deleted, 7 requests\nthe service is away/,
+      /Production \(e1\), cron 0 \*\/4 \* \* \*\n┌/,
+      /│ assets +│ +2 │ 2026-11-20 04:10:00 UTC │ .* │ held +│ scan +│ clamp/,
+      /│ bi_assets +│ +1 │ +│/,
+      /│ tests +│ +0 │ never/,
+      / {2}assets: 1 removals are held back: .*--allow-shrink/,
+      / {2}assets: the next run scans it anew \(refuted\)/,
+      / {2}table_assets: 1 follow-up reads are owed/,
+      / {2}columns: a feed \(increment\) is under way since 2026-11-20 04:10:00 UTC, .* ago: 12 pages so far/,
+      / {2}columns: failed: GET …: answered 500/,
+      / {2}tests: unavailable/,
+      / {2}tests: 1 rows are rejected: see the table rejected_rows/,
+      /Staging \(e2\), no longer listed since 2026-11-19 04:10:00 UTC/,
+    ]) {
+      expect(stdout).toMatch(words);
+    }
+  });
+});
+
+it('status ends quietly when its reader has gone', () => {
+  const shell = '"$0" "$1" status --db "$2" | true; echo "$PIPESTATUS"';
+  const { stdout, stderr } = spawnSync('bash', ['-c', shell, NODE, MAIN, mirrorFile(fill)], { encoding: 'utf8' });
+  expect({ stdout, stderr }).toEqual({ stdout: '0\n', stderr: '' });
+});
+
+describe('a run that never said how it ended', () => {
+  const unended = () =>
+    mirrorFile(({ db }) => db.insert(syncRuns).values({ pass_id: 1, status: 'running', started_at: T }).run());
+
+  it('was killed when nobody holds the lock, and asking makes no lock file', async () => {
+    const db = unended();
+    expect((await report(db)).last_run?.status).toBe('killed');
+    expect(existsSync(`${db}.lock`)).toBe(false);
+  });
+
+  it('was killed when there is a lock that nobody holds', async () => {
+    const db = unended();
+    takeLock(db).release();
+    expect((await report(db)).last_run?.status).toBe('killed');
+  });
+
+  it('is under way while its process holds the lock', async () => {
+    const db = unended();
+    const lock = takeLock(db);
+    expect((await report(db)).last_run?.status).toBe('running');
+    lock.release();
+  });
+});
+
+describe.concurrent('status refuses in one line and with exit code 2', () => {
+  it('a file that is missing, and makes none', async () => {
+    const cwd = folder();
+    expect(await obsync(['status'], { cwd })).toEqual(refusal(/obsync\.db does not exist.*obsync sync/));
+    expect(readdirSync(cwd)).toEqual([]);
+  });
+
+  it('a file in a folder that is missing', async () => {
+    expect(await obsync(['status', '--db', join(folder(), 'no', 'm.db')])).toEqual(refusal(/does not exist/));
+  });
+
+  it('another program’s database', async () => {
+    const db = join(folder(), 'foreign.db');
+    new Database(db).exec('create table t (a)').close();
+    expect(await obsync(['status', '--db', db])).toEqual(refusal(/not a mirror but another SQLite database/));
+  });
+
+  it('a folder', async () => {
+    expect(await obsync(['status', '--db', dirname(mirrorFile())])).toEqual(refusal(/folder/));
+  });
+
+  it('a mirror made by a newer version', async () => {
+    const db = mirrorFile(({ connection }) =>
+      connection.exec("insert into __drizzle_migrations (hash, created_at) values ('x', 9999999999999)"),
+    );
+    expect(await obsync(['status', '--db', db])).toEqual(refusal(/made by a newer obsync: update obsync/));
+  });
+
+  it('a mirror made by an older version, and says how to bring it up to date', async () => {
+    const db = mirrorFile(({ connection }) => connection.exec('update __drizzle_migrations set created_at = 1'));
+    expect(await obsync(['status', '--db', db])).toEqual(refusal(/made by an older obsync: run `obsync sync` once/));
+  });
+});
