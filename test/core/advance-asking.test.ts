@@ -1,0 +1,192 @@
+import { describe, expect, test } from 'vitest';
+import { advance } from '../../src/core/advance.ts';
+import type { Ask, Read, Round } from '../../src/core/checkpoint.ts';
+import { decodePage } from '../../src/core/decode.ts';
+import type { Commit } from '../../src/core/destination.ts';
+import type { Row, StreamName } from '../../src/core/stream.ts';
+import { ask, checkpoint, column, context, read, round, streamOf, T, walk, YESTERDAY } from './setup.ts';
+
+interface Given {
+  readonly read?: Partial<Read>;
+  readonly round?: Partial<Round>;
+  readonly held?: readonly Row[];
+  readonly more?: boolean;
+}
+
+/** The commit of a page of a stream, the last of its read unless there is more. */
+function commitOf(name: StreamName, items: readonly unknown[], given: Given = {}): Commit {
+  const stream = streamOf(name);
+  const from = checkpoint({
+    round: round({ mode: 'scan', phases: [walk('scan')], read: read(given.read), ...given.round }),
+  });
+  const page = { items, hasMore: given.more ?? false, nextCursor: given.more ? 'c2' : null };
+  const held = new Map((given.held ?? []).map((row) => [String(row['id']), row]));
+  const decoded = decodePage(stream, items);
+  return advance({ stream, checkpoint: from, page, decoded, held, met: new Set(), marking: new Set() }, context())
+    .commit;
+}
+
+const asking = (phase: Ask, more: Partial<Round> = {}): Given => ({
+  read: { as: phase.about, number: 7 },
+  round: { phases: [phase], lastMark: 9, ...more },
+});
+
+describe('keys met by a scan that will sweep (R12)', () => {
+  const items = [column('c', T), column('d', null, { deleted_at: YESTERDAY }), { id: 'e' }, { name: 'f' }];
+
+  test('are those of live rows, and of rejected rows that have one', () => {
+    expect(commitOf('columns', items, { round: { sweeps: true } }).seen).toEqual({
+      keys: [['c'], ['e']],
+      readNumber: 1,
+    });
+  });
+
+  test('are not kept when nothing can be swept, nor from the feeds', () => {
+    expect(commitOf('columns', items).seen).toBeUndefined();
+    expect(commitOf('columns', items, { read: { as: 'tombstones' }, round: { sweeps: true } }).seen).toBeUndefined();
+    expect(commitOf('columns', items, { read: { as: 'upserts' }, round: { sweeps: true } }).seen).toBeUndefined();
+  });
+});
+
+describe('candidates of a sweep (R12)', () => {
+  const phase = ask('candidates', { ids: ['c', 'd'] });
+  const refuted = (items: readonly unknown[]) =>
+    commitOf('columns', items, asking(phase, { sweeps: true })).checkpoint.round?.refuted;
+
+  test('that come back contradict it, acceptable or not', () => {
+    expect(refuted([column('c', YESTERDAY)])).toBe(true);
+    expect(refuted([{ id: 'c' }])).toBe(true);
+  });
+
+  test('that do not, or are shown as gone, do not', () => {
+    expect(refuted([])).toBe(false);
+    expect(refuted([column('c', null, { deleted_at: YESTERDAY })])).toBe(false);
+  });
+
+  test('are contradicted by no other read', () => {
+    expect(commitOf('columns', [column('c', YESTERDAY)]).checkpoint.round?.refuted).toBe(false);
+  });
+
+  test('once contradicted, it stays so', () => {
+    expect(commitOf('columns', [], asking(phase, { refuted: true })).checkpoint.round?.refuted).toBe(true);
+  });
+
+  test('of tests are asked for with both values of disabled, then the next chunk', () => {
+    const first = commitOf('tests', [], asking({ ...phase, asked: 1 })).checkpoint.round as Round;
+    expect(first).toMatchObject({ read: null, phases: [{ ids: ['c', 'd'], variant: 1, asked: 1 }] });
+    const second = commitOf('tests', [], asking({ ...phase, variant: 1 })).checkpoint.round;
+    expect(second?.phases).toEqual([{ ...phase, ids: [], variant: 0, after: 'd' }]);
+  });
+});
+
+describe('rows of an owner that went or came back (R13)', () => {
+  const phase = ask('owned', { ids: ['a', 'b'] });
+
+  test('are absent when they are not shown, and the owners’ marks are paid', () => {
+    const commit = commitOf('columns', [column('c', YESTERDAY)], asking(phase));
+    expect(commit).toMatchObject({
+      disowned: { by: 'asset_id', ids: ['a', 'b'], sinceRead: 7, at: T },
+      paid: { ids: ['a', 'b'], lastMark: 9 },
+      seen: { keys: [['c']], readNumber: 7 },
+    });
+  });
+
+  test('are not, as long as there is more to be shown', () => {
+    expect(commitOf('columns', [], { ...asking(phase), more: true })).not.toHaveProperty('disowned');
+    expect(commitOf('columns', [], { ...asking(phase), more: true })).not.toHaveProperty('paid');
+  });
+
+  test('of tests are missed only when neither read showed them', () => {
+    expect(commitOf('tests', [], asking(phase))).not.toHaveProperty('disowned');
+    const last = asking({ ...phase, variant: 1 });
+    expect(commitOf('tests', [], last).disowned?.sinceRead).toBe(6);
+  });
+
+  test('stay when no Date says as of when (R1)', () => {
+    const commit = commitOf('columns', [], { ...asking(phase), read: { as: 'owned', at: null } });
+    expect(commit).not.toHaveProperty('disowned');
+    expect(commit).toHaveProperty('paid');
+  });
+});
+
+describe('typed assets fill in what the assets stream made (R22)', () => {
+  const item = {
+    ...{ id: 'a', name: 'renamed', kind: 'table', source_type: 'dbt', synced_at: T, size: 3 },
+    ...{ data_platform: 'snowflake', db_name: 'p', schema_name: 's', table_name: 't', materialization: 'view' },
+  };
+  const held = { id: 'a', name: 'a', kind: 'table', synced_at: YESTERDAY, deleted_at: null, deletion: null };
+  const changed = (row: Row) => commitOf('table_assets', [item], { held: [row] }).changes;
+
+  test('with their own fields and extra alone (R19)', () => {
+    const written = {
+      data_platform: 'snowflake',
+      db_name: 'p',
+      schema_name: 's',
+      table_name: 't',
+      materialization: 'view',
+    };
+    expect(changed(held)).toEqual([{ row: { ...held, ...written, extra: '{"size":3}' }, was: 'updated' }]);
+  });
+
+  test('and write nothing that is there already (R21)', () => {
+    const [change] = changed(held) ?? [];
+    expect(changed(change?.row as Row)).toEqual([]);
+  });
+
+  test.each([
+    ['gone', { ...held, deleted_at: YESTERDAY, deletion: 'tombstone' }],
+    ['of another kind', { ...held, kind: 'bi' }],
+    ['unknown', { ...held, id: 'b' }],
+  ])('but not where the row is %s', (_, row) => {
+    expect(changed(row)).toEqual([]);
+  });
+
+  test('each clears its mark, whenever that was made', () => {
+    expect(commitOf('table_assets', [item], { more: true }).paid).toEqual({ ids: ['a'], lastMark: null });
+  });
+
+  test('and the last answer by id clears all that was asked for: who is not shown has nothing to fill in', () => {
+    const commit = commitOf('table_assets', [item], asking(ask('marked', { ids: ['a', 'b'] })));
+    expect(commit.paid).toEqual({ ids: ['a', 'b'], lastMark: 9 });
+  });
+});
+
+describe('what is gathered beside its table (R16)', () => {
+  const edge = { upstream_column_id: 'u', downstream_column_id: 'd' };
+  const run = {
+    ...{ id: 'run-1', test_id: 't', sub_test_unique_id: 's', sub_type: 'rows', status: 'PASS' },
+    ...{ failure_count: null, start_time: YESTERDAY, duration_seconds: 1 },
+  };
+
+  test('is kept under the number of its read (R7), rejected rows as seen (R12)', () => {
+    const commit = commitOf('asset_lineage', [{ upstream_asset_id: 'u', downstream_asset_id: 'd' }], {
+      read: { number: 4 },
+    });
+    expect(commit.staged).toMatchObject({ rows: [{ key: ['u', 'd'] }], readNumber: 4 });
+    expect(commit.seen).toBeUndefined();
+    const bad = commitOf('latest_test_executions', [{ sub_test_unique_id: 's' }], { read: { number: 4 } });
+    expect(bad.seen).toEqual({ keys: [['s']], readNumber: 4 });
+  });
+
+  test('leaves the marks to the end of the round (R18)', () => {
+    const commit = commitOf('column_lineage', [edge], asking(ask('marked', { ids: ['d'] })));
+    expect(commit).not.toHaveProperty('paid');
+  });
+
+  test('is written into the archive at once (R17)', () => {
+    expect(commitOf('latest_test_executions', [run]).archived).toHaveLength(1);
+    expect(commitOf('column_lineage', [edge])).not.toHaveProperty('archived');
+  });
+
+  test('a history goes into its own table, and its end is noted (R17, R22)', () => {
+    const reading = { testId: 't', mirroredAt: YESTERDAY, gap: null };
+    const given: Given = {
+      read: { as: 'tests', reading },
+      round: { mode: 'window', phases: [ask('tests', { ids: ['t'] })], misses: 3 },
+    };
+    const commit = commitOf('test_executions', [run], given);
+    expect(commit).toMatchObject({ archived: [{ key: ['s', 'run-1'] }], reading: { ...reading, readAt: T } });
+    expect(commit.checkpoint.round).toMatchObject({ misses: 0, phases: [{ after: 't', ids: [] }] });
+    expect(commitOf('test_executions', [run], { ...given, more: true })).not.toHaveProperty('reading');
+  });
+});

@@ -1,0 +1,188 @@
+import { describe, expect, test } from 'vitest';
+import { type Advance, type Arrival, advance } from '../../src/core/advance.ts';
+import type { Checkpoint, Phase, Read, Round } from '../../src/core/checkpoint.ts';
+import type { Context } from '../../src/core/context.ts';
+import { decodePage } from '../../src/core/decode.ts';
+import type { Row, StreamName } from '../../src/core/stream.ts';
+import { ask, checkpoint, column, context, LAST_WEEK, read, round, streamOf, T, walk, YESTERDAY } from './setup.ts';
+
+interface Given {
+  readonly stream?: StreamName;
+  readonly items?: readonly unknown[];
+  readonly read?: Partial<Read>;
+  readonly round?: Partial<Round>;
+  readonly from?: Partial<Checkpoint>;
+  readonly held?: readonly Row[];
+  /** The cursor of the next page; the page is the last without. */
+  readonly next?: string | null;
+  readonly hasMore?: boolean;
+  readonly met?: readonly string[];
+  readonly marking?: readonly StreamName[];
+  readonly context?: Context;
+}
+
+function arrive(given: Given): Advance {
+  const stream = streamOf(given.stream ?? 'columns');
+  const items = given.items ?? [];
+  const phases: Phase[] = [walk(given.read?.as === 'upserts' ? 'upserts' : 'scan')];
+  const arrival: Arrival = {
+    stream,
+    checkpoint: checkpoint({
+      ...given.from,
+      round: round({ mode: 'scan', phases, read: read(given.read), ...given.round }),
+    }),
+    page: { items, hasMore: given.hasMore ?? given.next !== undefined, nextCursor: given.next ?? null },
+    decoded: decodePage(stream, items),
+    held: new Map((given.held ?? []).map((row) => [String(row['id']), row])),
+    met: new Set(given.met),
+    marking: new Set(given.marking),
+  };
+  return advance(arrival, given.context ?? context());
+}
+
+const live = (id: string, more: Row = {}): Row => ({
+  ...{
+    id,
+    asset_id: 'a',
+    name: id,
+    data_type: null,
+    synced_at: YESTERDAY,
+    extra: null,
+    deleted_at: null,
+    deletion: null,
+  },
+  ...more,
+});
+const gone = { deleted_at: YESTERDAY, deletion: 'tombstone' };
+const fates = ({ commit }: Advance) => (commit.changes ?? []).map(({ row, was }) => `${row['id']} ${was}`);
+
+describe('a page is one commit (R5)', () => {
+  const items = [column('c', T), column('d', T), { id: 'e' }, column('f', null, gone)];
+  const { commit } = arrive({ items, held: [live('d'), live('f')], marking: ['column_lineage'], next: 'c2' });
+
+  test('of its rows, told apart by what becomes of them', () => {
+    expect(fates({ commit, late: 0 })).toEqual(['c inserted', 'd updated', 'f deleted']);
+  });
+
+  test('of its marks (R18)', () => {
+    expect(commit.marks?.map((mark) => mark.id)).toEqual(['c', 'd']);
+    expect(arrive({ items }).commit.marks).toEqual([]);
+  });
+
+  test('of what it rejects and what it shows (R14, R20)', () => {
+    expect(commit.rejected?.map((row) => row.rowKey)).toEqual(['e']);
+    expect(commit.shown).toEqual([['c'], ['d'], ['f']]);
+  });
+
+  test('and of the progress: the cursor with its query, as it was', () => {
+    expect(commit.checkpoint.round).toMatchObject({ pages: 1, firstPageAt: T, read: { ...read(), cursor: 'c2' } });
+  });
+
+  test('that keeps the time of the round’s first page (R2)', () => {
+    const later = arrive({ round: { pages: 1, firstPageAt: YESTERDAY }, next: 'c2' });
+    expect(later.commit.checkpoint.round).toMatchObject({ pages: 2, firstPageAt: YESTERDAY });
+    expect(arrive({ round: { pages: 1 } }).commit.checkpoint.round?.firstPageAt).toBeNull();
+  });
+});
+
+describe('only has_more ends a read (R8)', () => {
+  test('an empty page goes on', () => {
+    expect(arrive({ next: 'c2' }).commit.checkpoint.round?.read?.cursor).toBe('c2');
+  });
+
+  test('a last page ends it, whatever cursor comes along', () => {
+    const { checkpoint: next } = arrive({
+      next: 'c2',
+      hasMore: false,
+      round: { phases: [walk('scan'), ask('candidates')] },
+    }).commit;
+    expect(next.round).toMatchObject({ read: null, phases: [ask('candidates')] });
+  });
+
+  test.each<[string, Given]>([
+    ['without a cursor', { hasMore: true }],
+    ['with the cursor just used', { next: 'c2', read: { cursor: 'c2' } }],
+    ['with one met before in the same read', { next: 'c1', read: { cursor: 'c2' }, met: ['c1', 'c2'] }],
+  ])('has_more %s is an error', (_, given) => {
+    expect(() => arrive({ items: [column('c', T)], ...given })).toThrow(
+      expect.objectContaining({ recovery: 'reread' }),
+    );
+  });
+});
+
+describe('the newest wins on a page (R10)', () => {
+  const within = '2026-11-20T03:30:00.000000Z';
+
+  test('a feed goes by the times of the rows', () => {
+    const items = [column('c', LAST_WEEK, { name: 'old' })];
+    expect(fates(arrive({ items, held: [live('c')], read: { as: 'upserts' } }))).toEqual([]);
+  });
+
+  test.each(['scan', 'candidates', 'owned'] as const)('a read of %s is believed up to its T less the overlap', (as) => {
+    const items = [column('c', LAST_WEEK), column('d', LAST_WEEK)];
+    const held = [live('c'), live('d', { synced_at: within })];
+    const phases = as === 'scan' ? [walk(as)] : [ask(as)];
+    expect(fates(arrive({ items, held, read: { as }, round: { phases } }))).toEqual(['c updated']);
+  });
+
+  test('that T is of the run in which the read began', () => {
+    const given = { items: [column('c', LAST_WEEK)], held: [live('c')] };
+    expect(fates(arrive({ ...given, read: { at: YESTERDAY } }))).toEqual([]);
+    expect(fates(arrive({ ...given, read: { at: null } }))).toEqual(['c updated']);
+  });
+
+  test.each([
+    [[column('c', T), column('c', T, { name: 'again' })], [], 'c inserted again'],
+    [[column('c', null, gone), column('c', T)], [live('c')], 'c updated c'],
+    [[column('c', T), column('c', T, { name: 'again' })], [live('c', gone)], 'c revived again'],
+    [[column('c', LAST_WEEK), column('c', null, gone)], [], 'c buried c'],
+  ])('a row shown twice is one change (%#)', (items, held, expected) => {
+    const { changes } = arrive({ items, held }).commit;
+    expect(changes?.map(({ row, was }) => `${row['id']} ${was} ${row['name']}`)).toEqual([expected]);
+  });
+});
+
+describe('rows that have become visible (R13)', () => {
+  const asset = { id: 'a', name: 'a', kind: 'semantic', source_type: 'dbt', synced_at: LAST_WEEK };
+  const marks = (given: Given) =>
+    arrive({ stream: 'assets', items: [asset], marking: ['columns', 'tests'], ...given }).commit.marks?.length;
+
+  test('are those a later scan finds for the first time, older than the last round', () => {
+    expect(marks({})).toBe(2);
+    expect(marks({ items: [{ ...asset, synced_at: '2026-11-19T04:10:00.999999Z' }] })).toBe(2);
+    expect(marks({ items: [{ ...asset, synced_at: '2026-11-19T04:10:01Z' }] })).toBe(0);
+  });
+
+  test.each<[string, Given]>([
+    ['a feed shows', { read: { as: 'upserts' } }],
+    ['a first scan finds', { from: { scannedAt: null, watermark: null } }],
+    ['are newer than the last round', { items: [{ ...asset, synced_at: T }] }],
+    ['were held before', { held: [live('a', { ...asset, name: 'before' })] }],
+  ])('are not those that %s', (_, given) => {
+    expect(marks(given)).toBe(0);
+  });
+});
+
+describe('rows that came late (R2)', () => {
+  const late = (syncedAt: string, given: Given = {}) =>
+    arrive({
+      items: [column('c', syncedAt)],
+      held: [live('c', { synced_at: LAST_WEEK })],
+      from: { scannedAt: LAST_WEEK },
+      ...given,
+    }).late;
+
+  test('are live rows a scan finds changed between the last scan and the reach of the feeds', () => {
+    expect(late('2026-11-15T00:00:00Z')).toBe(1);
+  });
+
+  test.each<[string, string, Given]>([
+    ['within the reach of the feeds', YESTERDAY, {}],
+    ['just where it begins', '2026-11-19T03:10:00Z', {}],
+    ['by the time of the last scan', LAST_WEEK, { held: [live('c', { name: 'x', synced_at: null })] }],
+    ['and new to the mirror', '2026-11-15T00:00:00Z', { held: [] }],
+    ['and shown by a feed', '2026-11-15T00:00:00Z', { read: { as: 'upserts' } }],
+  ])('are none %s', (_, syncedAt, given) => {
+    expect(late(syncedAt, given)).toBe(0);
+  });
+});

@@ -1,0 +1,208 @@
+import { describe, expect, test } from 'vitest';
+import { begin, boundOf } from '../../src/core/begin.ts';
+import type { Checkpoint, Round } from '../../src/core/checkpoint.ts';
+import { NO_PROGRESS } from '../../src/core/checkpoint.ts';
+import type { Context } from '../../src/core/context.ts';
+import type { Facts } from '../../src/core/destination.ts';
+import { addDays, addSeconds } from '../../src/core/instant.ts';
+import type { StreamName } from '../../src/core/stream.ts';
+import { ask, checkpoint, context, facts, LAST_WEEK, streamOf, T, walk, YESTERDAY } from './setup.ts';
+
+const SINCE = '2026-11-19T03:10:00.000000Z';
+
+function roundOf(
+  name: StreamName,
+  from: Checkpoint,
+  circumstances: Context = context(),
+  given: Facts = facts(),
+): Round {
+  const beginning = begin(streamOf(name), from, circumstances, given);
+  if (beginning.do === 'rest') throw new Error(`rests: ${beginning.why}`);
+  return beginning.round;
+}
+
+const how = ({ mode, reason }: Round) => `${mode}: ${reason}`;
+const feeds = (since = SINCE) => [
+  walk('upserts', { synced_since: since, limit: 2000 }),
+  walk('tombstones', { deleted_since: since, limit: 2000 }),
+];
+
+describe('a feed stream', () => {
+  test('is scanned at first, without a sweep when nothing is held', () => {
+    const round = roundOf('assets', NO_PROGRESS, context(), facts({ rows: 0 }));
+    expect(round).toMatchObject({ mode: 'scan', reason: 'first', sweeps: false, phases: [walk('scan')] });
+  });
+
+  test('of tests is scanned for enabled and for disabled ones', () => {
+    const phases = [walk('scan'), walk('scan', { disabled: 'true', limit: 2000 })];
+    expect(roundOf('tests', NO_PROGRESS, context(), facts({ rows: 0 })).phases).toEqual(phases);
+  });
+
+  test('is then read by its feeds, from the watermark less the overlap on (R2)', () => {
+    expect(roundOf('assets', checkpoint())).toMatchObject({ mode: 'feed', reason: 'increment', phases: feeds() });
+    expect(boundOf(checkpoint(), context({ options: { overlapSeconds: 0 } }))).toBe(YESTERDAY);
+    expect(boundOf(NO_PROGRESS, context())).toBeNull();
+  });
+
+  test('that follows another is asked for what moved there, after its feeds (R13)', () => {
+    expect(roundOf('columns', checkpoint()).phases).toEqual([...feeds(), ask('owned')]);
+    expect(roundOf('tests', checkpoint()).phases).toEqual([...feeds(), ask('owned')]);
+  });
+
+  test('scanned again reads the tombstones from the old watermark on and asks for its candidates (R12)', () => {
+    const round = roundOf('assets', checkpoint({ scanDue: 'refuted' }));
+    expect(round).toMatchObject({ mode: 'scan', sweeps: true });
+    expect(round.phases).toEqual([walk('scan'), feeds()[1], ask('candidates')]);
+  });
+
+  test('pages by the page size asked for', () => {
+    const { phases } = roundOf('assets', checkpoint(), context({ options: { pageSize: 7 } }));
+    expect(phases.map((phase) => phase.do === 'walk' && phase.query['limit'])).toEqual([7, 7]);
+  });
+});
+
+describe('why a feed stream is scanned', () => {
+  const old = checkpoint({ scanEndedAt: LAST_WEEK, watermark: YESTERDAY });
+  const behind = (days: number): Checkpoint => checkpoint({ watermark: addSeconds(addDays(T, -days), 3600) });
+
+  test.each<[string, Checkpoint, Context, string]>([
+    ['nothing is held, whatever else', NO_PROGRESS, context({ now: null, options: { full: true } }), 'scan: first'],
+    ['--full', checkpoint(), context({ options: { full: true } }), 'scan: full'],
+    [
+      '--full, unless a scan has ended in this pass (R6)',
+      checkpoint({ scanEndedPass: 5 }),
+      context({ options: { full: true } }),
+      'feed: increment',
+    ],
+    ['--full before the clock', checkpoint(), context({ now: null, options: { full: true } }), 'scan: full'],
+    ['no server time (R1)', checkpoint(), context({ now: null }), 'scan: clock'],
+    ['no watermark (R1)', checkpoint({ watermark: null }), context(), 'scan: clock'],
+    [
+      'a watermark more than an hour ahead (R1)',
+      checkpoint({ watermark: '2026-11-20T05:10:00.000001Z' }),
+      context(),
+      'scan: clock',
+    ],
+    [
+      'not one just an hour ahead (R1)',
+      checkpoint({ watermark: '2026-11-20T05:10:00.000000Z' }),
+      context(),
+      'feed: increment',
+    ],
+    ['a bound beyond 89 days (R3)', behind(89.00002), context(), 'scan: clamp'],
+    ['not one of just 89 days (R3)', behind(89), context(), 'feed: increment'],
+    ['the clamp before a due', { ...behind(100), scanDue: 'returned' }, context(), 'scan: clamp'],
+    ['a permission back (R13)', checkpoint({ scanDue: 'permission' }), context(), 'scan: permission'],
+    ['an environment back (R13)', checkpoint({ scanDue: 'returned' }), context(), 'scan: returned'],
+    ['a sweep contradicted (R12)', checkpoint({ scanDue: 'refuted' }), context(), 'scan: refuted'],
+    ['a due before the days', { ...old, scanDue: 'refuted' }, context(), 'scan: refuted'],
+    ['seven days since the last scan ended (R13)', old, context(), 'scan: full-every'],
+    [
+      'not a microsecond sooner (R13)',
+      { ...old, scanEndedAt: '2026-11-13T04:10:00.000001Z' },
+      context(),
+      'feed: increment',
+    ],
+    ['other days asked for (R13)', checkpoint(), context({ options: { fullEveryDays: 1 } }), 'scan: full-every'],
+    ['never, with days beyond all years', old, context({ options: { fullEveryDays: 1e9 } }), 'feed: increment'],
+  ])('%s', (_, from, circumstances, expected) => {
+    expect(how(roundOf('assets', from, circumstances))).toBe(expected);
+  });
+});
+
+describe('a stream that reads what is marked', () => {
+  const leader = (given: Partial<Checkpoint>) => new Map([['columns', checkpoint(given)] as const]);
+  const with_ = (marks: Facts['marks'], given: Partial<Facts> = {}) =>
+    facts({ marks, checkpoints: leader({}), ...given });
+  const none = { inside: 0, outside: 0 };
+
+  test.each([
+    ['is not there', new Map()],
+    ['has not ended', leader({ scanEndedPass: null, scanEndedAt: null })],
+  ])('waits while the first scan of what it follows %s (R18)', (_, checkpoints) => {
+    const beginning = begin(streamOf('column_lineage'), NO_PROGRESS, context(), facts({ checkpoints }));
+    expect(beginning).toEqual({ do: 'rest', why: 'waiting' });
+  });
+
+  test('is scanned once that has ended (R18)', () => {
+    const round = roundOf('column_lineage', NO_PROGRESS, context(), with_(none));
+    expect(round).toMatchObject({ mode: 'scan', reason: 'first', phases: [walk('scan')] });
+  });
+
+  test('makes no request without a mark, whatever the clocks say (R18, R22)', () => {
+    for (const circumstances of [context(), context({ now: null }), context({ now: addDays(T, 200) })])
+      expect(roundOf('column_lineage', checkpoint(), circumstances, with_(none))).toMatchObject({
+        mode: 'marked',
+        phases: [],
+      });
+  });
+
+  test('is scanned without a mark with --full alone (R18)', () => {
+    const full = roundOf('column_lineage', checkpoint(), context({ options: { full: true } }), with_(none));
+    expect(how(full)).toBe('scan: full');
+  });
+
+  test('is not scanned again by --full-every: it is the dearest scan there is (R18)', () => {
+    const every = context({ options: { fullEveryDays: 0 } });
+    expect(how(roundOf('column_lineage', checkpoint(), every, with_({ inside: 1, outside: 0 })))).toBe(
+      'marked: increment',
+    );
+  });
+
+  test.each<[string, Context, string]>([
+    ['clamp', context({ now: addDays(T, 200) }), 'scan: clamp'],
+    ['clock', context({ now: null }), 'scan: clock'],
+  ])('is scanned with marks by the %s (R3, R18)', (_, circumstances, expected) => {
+    const marks = { inside: 0, outside: 1 };
+    expect(how(roundOf('column_lineage', checkpoint(), circumstances, with_(marks)))).toBe(expected);
+  });
+
+  test('takes lineage inside the window from the feed, and asks for the rest by id (R18)', () => {
+    const [upserts] = feeds();
+    const asked = ask('marked', { before: SINCE, scanRequests: 3 });
+    const phases = (inside: number, outside: number) =>
+      roundOf('column_lineage', checkpoint(), context(), with_({ inside, outside }, { rows: 4001 })).phases;
+    expect(phases(2, 0)).toEqual([upserts]);
+    expect(phases(0, 2)).toEqual([asked]);
+    expect(phases(2, 2)).toEqual([asked, upserts]);
+  });
+
+  test('of typed assets asks, after the feed, for what is still marked (R22)', () => {
+    const given = facts({ marks: { inside: 1, outside: 0 }, checkpoints: new Map([['assets', checkpoint()]]) });
+    const { phases } = roundOf('table_assets', checkpoint(), context(), given);
+    expect(phases).toEqual([feeds()[0], ask('marked', { scanRequests: 1 })]);
+  });
+
+  test('remembers which marks were made before it began (R18)', () => {
+    const given = with_({ inside: 1, outside: 0 }, { lastMark: 42 });
+    expect(roundOf('column_lineage', checkpoint(), context(), given).lastMark).toBe(42);
+  });
+});
+
+describe('a snapshot', () => {
+  test('is read whole each time, in every variant (R16)', () => {
+    const round = roundOf('latest_test_executions', checkpoint());
+    expect(round).toMatchObject({ mode: 'snapshot', reason: 'snapshot' });
+    expect(round.phases).toEqual([walk('snapshot'), walk('snapshot', { disabled: 'true', limit: 2000 })]);
+  });
+
+  test.each<[string, string | null, Context, 'hourly' | 'round']>([
+    ['rests until the hour is over', '2026-11-20T04:00:00.000000Z', context(), 'hourly'],
+    ['is read in the next hour', '2026-11-20T03:59:59.999999Z', context(), 'round'],
+    ['is read in the same hour of another day', YESTERDAY, context(), 'round'],
+    ['is read with --full', T, context({ options: { full: true } }), 'round'],
+    ['is read at first', null, context(), 'round'],
+    ['is read when no server time is known', T, context({ now: null }), 'round'],
+  ])('of health scores %s (R22)', (_, watermark, circumstances, expected) => {
+    const beginning = begin(streamOf('asset_health_scores'), checkpoint({ watermark }), circumstances, facts());
+    expect(beginning.do === 'rest' ? beginning.why : beginning.do).toBe(expected);
+  });
+
+  test('of another stream does not rest', () => {
+    expect(roundOf('asset_lineage', checkpoint({ watermark: T })).phases).toEqual([walk('snapshot')]);
+  });
+});
+
+test('a window asks for the tests with news (R22)', () => {
+  expect(roundOf('test_executions', NO_PROGRESS)).toMatchObject({ mode: 'window', phases: [ask('tests')] });
+});

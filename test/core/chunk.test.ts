@@ -1,0 +1,61 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { firstChunk } from '../../src/core/chunk.ts';
+import { pageTarget } from '../../src/source/target.ts';
+
+/** What the request line holds besides the base URL, with a long environment, and every other parameter there may be. */
+function urlOf(parameter: string, ids: readonly string[]): string {
+  const query = { disabled: 'true', [parameter]: ids, limit: 2000 };
+  return pageTarget({ path: ['e'.repeat(100), 'column-lineage'], query, cursor: 'c'.repeat(1000) });
+}
+
+const MANY = 1200;
+const times = <T>(count: number, make: (i: number) => T): T[] => Array.from({ length: count }, (_, i) => make(i));
+
+describe('a chunk of ids', () => {
+  test.each([
+    ['plain', (i: number) => `model.${i}`],
+    ['spaced', (i: number) => `a b/${i}`],
+    ['of the longest encodings', (i: number) => `${'\u{10FFFF}'.repeat(20)}${i}`],
+    ['Chinese', (i: number) => `${'資'.repeat(60)}${i}`],
+    ['half a surrogate pair', (i: number) => `${'\uD800'.repeat(60)}${i}`],
+    ['empty', () => ''],
+  ])('keeps the URL below 8 KB when they are %s (R12)', (_, make) => {
+    const ids = times(MANY, make);
+    const chunk = firstChunk('asset_ids', ids);
+    expect(urlOf('asset_ids', chunk).length).toBeLessThan(8000);
+    expect(chunk).toEqual(ids.slice(0, chunk.length));
+  });
+
+  test('is as large as the URL allows', () => {
+    const chunk = firstChunk(
+      'ids',
+      times(MANY, (i) => `model.${i}`),
+    );
+    expect(urlOf('ids', [...chunk, ...chunk.slice(0, 100)]).length).toBeGreaterThan(8000);
+  });
+
+  test('holds no more than the 1000 values the service takes', () => {
+    expect(
+      firstChunk(
+        'i',
+        times(MANY, () => ''),
+      ).length,
+    ).toBe(1000);
+  });
+
+  test('takes one giant id alone, since there is no other way to ask for it', () => {
+    const giant = '資'.repeat(2000);
+    expect(firstChunk('ids', [giant, 'b'])).toEqual([giant]);
+    expect(firstChunk('ids', ['b', giant, 'c'])).toEqual(['b']);
+  });
+
+  test('is empty only of nothing, so that asking comes to its end', () => {
+    expect(firstChunk('ids', [])).toEqual([]);
+    fc.assert(
+      fc.property(fc.array(fc.string({ unit: 'binary' }), { minLength: 1 }), (ids) => {
+        expect(firstChunk('ids', ids).length).toBeGreaterThan(0);
+      }),
+    );
+  });
+});

@@ -1,0 +1,212 @@
+import { describe, expect, test } from 'vitest';
+import { type Decoded, decodeItem, decodePage, joinKey, type Rejected } from '../../src/core/decode.ts';
+import type { StreamName } from '../../src/core/stream.ts';
+import { streamOf } from './setup.ts';
+
+const test1 = {
+  id: 't',
+  name: 'not null',
+  test_type: 'generic',
+  definition_type: 'dbt',
+  source_type: 'dbt',
+  severity: 'ERROR',
+  disabled: false,
+};
+
+const execution = {
+  id: 'run-1',
+  test_id: 't',
+  sub_test_unique_id: 's',
+  sub_type: 'rows',
+  status: 'PASS',
+  failure_count: 0,
+  start_time: '2026-11-20T04:10:00',
+  duration_seconds: 1.5,
+};
+
+const taken = (name: StreamName, item: unknown): Decoded => {
+  const result = decodeItem(streamOf(name), item);
+  if ('reason' in result) throw new Error(result.reason);
+  return result;
+};
+
+const refused = (name: StreamName, item: unknown): Rejected => {
+  const result = decodeItem(streamOf(name), item);
+  if (!('reason' in result)) throw new Error('was taken');
+  return result;
+};
+
+const extraOf = ({ row }: Decoded): unknown => JSON.parse(String(row['extra']));
+
+describe('a row is kept as it came (R19)', () => {
+  test('instants become UTC text, booleans 0 or 1, arrays and objects JSON text', () => {
+    const sent = {
+      ...test1,
+      disabled: true,
+      owners: ['a', { id: 1 }],
+      config: { max: 3 },
+      updated_at: '2026-11-20T04:10:00Z',
+    };
+    expect(taken('tests', sent).row).toEqual({
+      ...test1,
+      disabled: 1,
+      owners: '["a",{"id":1}]',
+      config: '{"max":3}',
+      updated_at: '2026-11-20T04:10:00.000000Z',
+      asset_id: null,
+      column_name: null,
+      tags: null,
+      description: null,
+      path: null,
+      project: null,
+      synced_at: null,
+      extra: null,
+    });
+  });
+
+  test('unknown enum values are no fault', () => {
+    expect(taken('tests', { ...test1, severity: 'PANIC' }).row).toMatchObject({ severity: 'PANIC' });
+    expect(taken('latest_test_executions', { ...execution, status: 'TIMEOUT' }).row).toMatchObject({
+      status: 'TIMEOUT',
+    });
+  });
+
+  test('unknown fields are kept in extra, whatever they are called', () => {
+    const unknown = '"cost":1.25,"nested":{"a":[null]},"none":null,"constructor":1,"__proto__":2';
+    const { row } = taken('columns', JSON.parse(`{"id":"c","asset_id":"a","name":"n",${unknown}}`));
+    expect(row['extra']).toBe(`{${unknown}}`);
+  });
+
+  test('a failure count of null is kept as such', () => {
+    expect(taken('latest_test_executions', { ...execution, failure_count: null }).row['failure_count']).toBeNull();
+  });
+});
+
+describe('a bad row costs only itself (R20)', () => {
+  test('the rest of its page is taken', () => {
+    const { rows, rejected } = decodePage(streamOf('tests'), [
+      test1,
+      { ...test1, id: 'u', name: 1 },
+      { ...test1, id: 'v' },
+    ]);
+    expect(rows.map((row) => row.key)).toEqual([['t'], ['v']]);
+    expect(rejected).toEqual([
+      { key: ['u'], rowKey: 'u', reason: 'name is no text', payload: JSON.stringify({ ...test1, id: 'u', name: 1 }) },
+    ]);
+  });
+
+  test.each([null, 'text', 3, ['t'], true])('%j is no row, and its own key', (item) => {
+    const payload = JSON.stringify(item);
+    expect(refused('tests', item)).toEqual({ key: null, rowKey: payload, reason: 'not an object', payload });
+  });
+
+  test.each([undefined, null, '', 7, {}])('a key of %j is of no use', (id) => {
+    const payload = JSON.stringify({ ...test1, id });
+    expect(refused('tests', { ...test1, id })).toEqual({ key: null, rowKey: payload, reason: 'no usable id', payload });
+  });
+
+  test('an edge needs both ends, and its key is both', () => {
+    const edge = { upstream_column_id: 'u', downstream_column_id: 'd' };
+    expect(taken('column_lineage', edge).key).toEqual(['d', 'u']);
+    expect(refused('column_lineage', { ...edge, upstream_column_id: null }).reason).toBe(
+      'no usable downstream_column_id, upstream_column_id',
+    );
+  });
+
+  test.each([
+    ['tests', { ...test1, severity: undefined }, 'severity is missing'],
+    ['tests', { ...test1, severity: null }, 'severity is missing'],
+    ['tests', { ...test1, disabled: 'false' }, 'disabled is no boolean'],
+    ['latest_test_executions', { ...execution, start_time: 'today' }, 'start_time is no instant'],
+    ['latest_test_executions', { ...execution, start_time: 1795147800 }, 'start_time is no instant'],
+    ['latest_test_executions', { ...execution, duration_seconds: '1' }, 'duration_seconds is no number'],
+  ] as const)('of %s, a required field missing or wrong rejects the row (%#)', (name, item, reason) => {
+    expect(refused(name, item)).toMatchObject({ reason, payload: JSON.stringify(item) });
+  });
+
+  test.each([
+    ['tests', { ...test1, path: 7 }, 'path'],
+    ['tests', { ...test1, owners: 'ann' }, 'owners'],
+    ['tests', { ...test1, synced_at: '2026-02-30T00:00:00Z' }, 'synced_at'],
+    ['latest_test_executions', { ...execution, failure_count: 1.5 }, 'failure_count'],
+    ['latest_test_executions', { ...execution, failure_count: '3' }, 'failure_count'],
+  ] as const)('of %s, an optional field of the wrong type is NULL and its value in extra (%#)', (name, item, field) => {
+    const result = taken(name, item);
+    expect(result.row[field]).toBeNull();
+    expect(extraOf(result)).toEqual({ [field]: (item as Record<string, unknown>)[field] });
+  });
+});
+
+describe('a tombstone', () => {
+  const deleted_at = '2026-11-20T04:10:00Z';
+
+  test('needs only its key and deleted_at (R20)', () => {
+    expect(taken('tests', { id: 't', deleted_at })).toMatchObject({
+      key: ['t'],
+      deletedAt: '2026-11-20T04:10:00.000000Z',
+    });
+    expect(taken('tests', { id: 't', severity: 4, deleted_at }).deletedAt).not.toBeNull();
+    expect(refused('tests', { name: 'n', deleted_at }).reason).toBe('no usable id');
+  });
+
+  test('keeps what it brings, and deleted_at is no unknown field', () => {
+    expect(taken('tests', { ...test1, deleted_at }).row).toMatchObject({ name: 'not null', extra: null });
+  });
+
+  test('is all that its feed may show', () => {
+    const { rows, rejected } = decodePage(streamOf('tests'), [{ id: 't', deleted_at }, test1], true);
+    expect(rows.map((row) => row.key)).toEqual([['t']]);
+    expect(rejected).toMatchObject([{ rowKey: 't', reason: 'deleted_at is missing' }]);
+  });
+
+  test('is none when deleted_at is an explicit null', () => {
+    expect(taken('tests', { ...test1, deleted_at: null })).toMatchObject({ deletedAt: null, row: { extra: null } });
+  });
+
+  test.each(['', 'long ago', 0, true, {}])('with deleted_at %j is neither alive nor dead: it is rejected', (sent) => {
+    expect(refused('tests', { ...test1, deleted_at: sent })).toMatchObject({
+      key: ['t'],
+      reason: 'deleted_at is no instant',
+    });
+  });
+});
+
+describe('a health score', () => {
+  const dimension = { dimension: 'freshness', score: 0.5, test_count: 2, bucket_at: '2026-11-20T03:00:00' };
+  const total = { score: 0.75, test_count: 4, bucket_at: '2026-11-20T04:00:00' };
+  const item = { asset_id: 'a', total, dimensions: [dimension] };
+
+  test('is the row of its total, and a part for each dimension', () => {
+    const { row, parts } = taken('asset_health_scores', item);
+    expect(row).toEqual({ asset_id: 'a', ...total, bucket_at: '2026-11-20T04:00:00.000000Z', extra: null });
+    expect(parts).toEqual([[{ asset_id: 'a', ...dimension, bucket_at: '2026-11-20T03:00:00.000000Z', extra: null }]]);
+  });
+
+  test.each([undefined, null, []])('has no parts with dimensions %j', (dimensions) => {
+    expect(taken('asset_health_scores', { ...item, dimensions }).parts).toEqual([[]]);
+  });
+
+  test('keeps unknown fields wherever they stand (R19)', () => {
+    const sent = { asset_id: 'a', trend: 1, total: { ...total, weight: 2 }, dimensions: [{ ...dimension, weight: 3 }] };
+    const result = taken('asset_health_scores', sent);
+    expect(extraOf(result)).toEqual({ trend: 1, total: { weight: 2 } });
+    expect(result.parts[0]?.[0]?.['extra']).toBe('{"weight":3}');
+  });
+
+  test.each([
+    [{ ...item, total: undefined }, 'score is missing'],
+    [{ ...item, total: 0.5 }, 'score is missing'],
+    [{ ...item, total: { ...total, score: '1' } }, 'score is no number'],
+    [{ ...item, total: { ...total, bucket_at: null } }, 'bucket_at is missing'],
+    [{ ...item, dimensions: {} }, 'dimensions is no array'],
+    [{ ...item, dimensions: ['freshness'] }, 'an element of dimensions is not an object'],
+    [{ ...item, dimensions: [{ ...dimension, test_count: 1.5 }] }, 'dimensions: test_count is no integer'],
+  ])('is rejected with a fault in its total or a dimension (R20, %#)', (sent, reason) => {
+    expect(refused('asset_health_scores', sent)).toMatchObject({ key: ['a'], reason });
+  });
+});
+
+test('keys of two parts never run into one another', () => {
+  expect(joinKey(['a'])).toBe('a');
+  expect(new Set([joinKey(['a', 'b,c']), joinKey(['a,b', 'c']), joinKey(['a","b', 'c'])]).size).toBe(3);
+});

@@ -1,0 +1,205 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import type { Decoded } from '../../src/core/decode.ts';
+import { absent, type Change, type Floor, newestWins } from '../../src/core/newest-wins.ts';
+import type { Row } from '../../src/core/stream.ts';
+import { column, decoded, streamOf } from './setup.ts';
+
+const columns = streamOf('columns');
+const assets = streamOf('assets');
+
+/** Hours of one day; every row is about its change at `HELD`. */
+const hour = (h: number): string => `2026-11-20T${String(h).padStart(2, '0')}:00:00.000000Z`;
+const BEFORE = hour(9);
+const HELD = hour(10);
+const BETWEEN = hour(11);
+const GONE = hour(12);
+const LATER = hour(13);
+
+const upsert = (synced_at: string | null): Decoded =>
+  decoded(columns, column('c', synced_at, { name: 'shown' }))[0] as Decoded;
+const tombstone = (deleted_at: string): Decoded => decoded(columns, column('c', null, { deleted_at }))[0] as Decoded;
+
+const LIVE = { deleted_at: null, deletion: null };
+const base = { id: 'c', asset_id: 'a', name: 'held', data_type: null, synced_at: HELD, extra: null };
+const live: Row = { ...base, ...LIVE };
+const timeless: Row = { ...live, synced_at: null };
+const buried: Row = { ...base, deleted_at: GONE, deletion: 'tombstone' };
+const away: Row = { ...base, deleted_at: GONE, deletion: 'absent' };
+
+const FEED: Floor = null;
+/** The read began, less the overlap, after everything the mirror knows of the row. */
+const BELIEVED = hour(20);
+/** The row changed within the overlap before the read began. */
+const CHANGED_SINCE = hour(8);
+/** The row's change is long ago, but it went within the overlap. */
+const GONE_SINCE = BETWEEN;
+
+/** What becomes of the row, in a word, and which of the two it shows. */
+function outcome(change: Change | null): string {
+  if (change === null) return 'stays';
+  return `${change.was}, ${change.row['name']}, ${change.row['deletion'] ?? 'live'}`;
+}
+
+const SHOWN = 'updated, shown, live';
+const BACK = 'revived, shown, live';
+const FOUND = 'revived, held, live';
+const DEAD = 'buried, shown, tombstone';
+
+/** Held, shown, and what becomes of it: from a feed; from a scan that is believed; that began within the overlap of the
+ *  row's own time; of its deletion. */
+const TABLE: [string, Row | undefined, string, Decoded, [string, string, string, string]][] = [
+  ['nothing', undefined, 'any upsert', upsert(BEFORE), Array(4).fill('inserted, shown, live') as never],
+  ['nothing', undefined, 'an upsert without a time', upsert(null), Array(4).fill('inserted, shown, live') as never],
+  ['nothing', undefined, 'a tombstone', tombstone(GONE), Array(4).fill('buried, c, tombstone') as never],
+
+  ['a live row', live, 'an older upsert', upsert(BEFORE), ['stays', SHOWN, 'stays', SHOWN]],
+  ['a live row', live, 'an equal upsert', upsert(HELD), [SHOWN, SHOWN, SHOWN, SHOWN]],
+  ['a live row', live, 'a newer upsert', upsert(BETWEEN), [SHOWN, SHOWN, SHOWN, SHOWN]],
+  ['a live row', live, 'an upsert without a time', upsert(null), ['stays', SHOWN, 'stays', SHOWN]],
+  ['a live row', live, 'an older tombstone', tombstone(BEFORE), Array(4).fill('stays') as never],
+  ['a live row', live, 'an equal tombstone', tombstone(HELD), Array(4).fill('deleted, held, tombstone') as never],
+  ['a live row', live, 'a newer tombstone', tombstone(GONE), Array(4).fill('deleted, held, tombstone') as never],
+
+  ['a row without a time', timeless, 'any upsert', upsert(BEFORE), [SHOWN, SHOWN, SHOWN, SHOWN]],
+  ['a row without a time', timeless, 'another without', upsert(null), [SHOWN, SHOWN, SHOWN, SHOWN]],
+  [
+    'a row without a time',
+    timeless,
+    'a tombstone',
+    tombstone(BEFORE),
+    Array(4).fill('deleted, held, tombstone') as never,
+  ],
+
+  ['a tombstoned row', buried, 'an upsert before its change', upsert(BEFORE), ['stays', BACK, 'stays', 'stays']],
+  ['a tombstoned row', buried, 'an upsert before its deletion', upsert(BETWEEN), [DEAD, BACK, DEAD, DEAD]],
+  ['a tombstoned row', buried, 'an upsert as old as its deletion', upsert(GONE), [DEAD, BACK, DEAD, DEAD]],
+  ['a tombstoned row', buried, 'an upsert after its deletion', upsert(LATER), [BACK, BACK, BACK, BACK]],
+  ['a tombstoned row', buried, 'an upsert without a time', upsert(null), ['stays', BACK, 'stays', 'stays']],
+  ['a tombstoned row', buried, 'an older tombstone', tombstone(BETWEEN), Array(4).fill('stays') as never],
+  ['a tombstoned row', buried, 'the same tombstone', tombstone(GONE), Array(4).fill('stays') as never],
+  [
+    'a tombstoned row',
+    buried,
+    'a newer tombstone',
+    tombstone(LATER),
+    Array(4).fill('buried, held, tombstone') as never,
+  ],
+
+  ['an absent row', away, 'an upsert before its change', upsert(BEFORE), [FOUND, BACK, FOUND, BACK]],
+  ['an absent row', away, 'an equal upsert', upsert(HELD), [BACK, BACK, BACK, BACK]],
+  ['an absent row', away, 'an upsert before it was missed', upsert(BETWEEN), [BACK, BACK, BACK, BACK]],
+  ['an absent row', away, 'a newer upsert', upsert(LATER), [BACK, BACK, BACK, BACK]],
+  ['an absent row', away, 'an upsert without a time', upsert(null), [FOUND, BACK, FOUND, BACK]],
+  ['an absent row', away, 'a tombstone before its change', tombstone(BEFORE), Array(4).fill('stays') as never],
+  ['an absent row', away, 'a tombstone', tombstone(BETWEEN), Array(4).fill('buried, held, tombstone') as never],
+];
+
+describe('the newest wins (R10)', () => {
+  describe.each(TABLE)('%s, shown %s', (_, held, __, shown, expected) => {
+    test.each([
+      ['by a feed', FEED, expected[0]],
+      ['by a scan that is believed', BELIEVED, expected[1]],
+      ['by a scan within the overlap of its change', CHANGED_SINCE, expected[2]],
+      ['by a scan within the overlap of its deletion', GONE_SINCE, expected[3]],
+    ])(`%s`, (_by, floor, becomes) => {
+      expect(outcome(newestWins(columns, held, shown, floor))).toBe(becomes);
+    });
+  });
+
+  test('a row that has not changed is not written again, whoever shows it (R21)', () => {
+    const same = decoded(columns, column('c', HELD, { name: 'held' }))[0] as Decoded;
+    expect(newestWins(columns, live, same, FEED)).toBeNull();
+    expect(newestWins(columns, live, same, BELIEVED)).toBeNull();
+  });
+
+  test('a scan replaces even a row that says it is newer, with the time it shows', () => {
+    expect(newestWins(columns, live, upsert(BEFORE), BELIEVED)?.row).toMatchObject({
+      name: 'shown',
+      synced_at: BEFORE,
+    });
+  });
+
+  test('a row that came only as a tombstone has no time: an older upsert still brings its fields', () => {
+    const [full] = decoded(columns, column('c', BETWEEN, { deleted_at: GONE })) as [Decoded];
+    const grave = newestWins(columns, undefined, full, FEED)?.row;
+    expect(grave).toMatchObject({ synced_at: null, deleted_at: GONE });
+    expect(outcome(newestWins(columns, grave, upsert(BEFORE), FEED))).toBe(DEAD);
+  });
+
+  test('what a finished read did not show is absent as of that read (R11)', () => {
+    expect(absent(live, LATER)).toEqual({ row: { ...live, deleted_at: LATER, deletion: 'absent' }, was: 'deleted' });
+  });
+});
+
+describe('replaying feed pages', () => {
+  const ids = ['x', 'y'] as const;
+  const row = fc.oneof(
+    // An object is changed once at any one time, so its time says what it looks like.
+    fc
+      .record({ id: fc.constantFrom(...ids), at: fc.nat(6) })
+      .map(({ id, at }) => column(id, hour(at), { name: `at ${at}` })),
+    fc.constantFrom(...ids).map((id) => column(id, null, { name: 'at no time' })),
+    fc
+      .record({ id: fc.constantFrom(...ids), at: fc.nat(6), syncedAt: fc.option(fc.nat(6).map(hour)) })
+      .map(({ id, at, syncedAt }) => column(id, syncedAt, { deleted_at: hour(at) })),
+  );
+  const pages = fc.array(fc.array(row, { maxLength: 4 }), { maxLength: 6 });
+
+  /** Where the mirror of the columns stands after these pages. */
+  function mirrorOf(shown: readonly (readonly object[])[]): Record<string, Row> {
+    const held: Record<string, Row> = {};
+    for (const item of shown.flat()) {
+      const [sent] = decoded(columns, item) as [Decoded];
+      const change = newestWins(columns, held[String(sent.key[0])], sent, FEED);
+      if (change !== null) held[String(sent.key[0])] = change.row;
+    }
+    return held;
+  }
+
+  test('in any order, any number of times, gives the same rows (R10)', () => {
+    const orders = pages.chain((given) =>
+      fc.tuple(
+        fc.constant(given),
+        fc.shuffledSubarray([...given, ...given, ...given], { minLength: given.length * 3 }),
+      ),
+    );
+    fc.assert(
+      fc.property(orders, ([given, replayed]) => {
+        expect(mirrorOf(replayed)).toEqual(mirrorOf(given));
+      }),
+      { numRuns: 3000 },
+    );
+  });
+});
+
+describe('a row that two streams write', () => {
+  const asset = (kind: string, more: object = {}): Decoded =>
+    decoded(assets, { id: 'a', name: 'orders', kind, source_type: 'dbt', synced_at: LATER, ...more })[0] as Decoded;
+  const typed = { db_name: 'prod', schema_name: 'core', bi_type: null, extra: '{"size":3}' };
+  const held: Row = { ...(newestWins(assets, undefined, asset('table'), FEED)?.row as Row), ...typed };
+
+  test('keeps what the typed stream wrote, its extra included (R19)', () => {
+    expect(newestWins(assets, held, asset('table', { colour: 'red' }), FEED)).toBeNull();
+    expect(newestWins(assets, held, asset('table', { name: 'sales' }), FEED)?.row).toMatchObject({
+      ...typed,
+      name: 'sales',
+    });
+  });
+
+  test.each(['bi', 'other', 'semantic'])('a change of kind to %s blanks the other kind’s fields (R22)', (kind) => {
+    const blank = { db_name: null, schema_name: null, bi_type: null, extra: null };
+    expect(newestWins(assets, held, asset(kind), FEED)?.row).toMatchObject({ ...blank, kind });
+  });
+
+  test('of a kind without a typed stream keeps its extra itself (R19)', () => {
+    const change = newestWins(assets, held, asset('semantic', { colour: 'red' }), FEED);
+    expect(change?.row['extra']).toBe('{"colour":"red"}');
+  });
+
+  test('has every column from the start', () => {
+    const written = Object.keys(newestWins(assets, undefined, asset('table'), FEED)?.row ?? {}).sort();
+    expect(Object.keys(newestWins(assets, undefined, asset('semantic'), FEED)?.row ?? {}).sort()).toEqual(written);
+    expect(written).toContain('bi_platform');
+  });
+});

@@ -1,0 +1,136 @@
+import { describe, expect, test } from 'vitest';
+import type { Ask, Checkpoint, Phase, Round } from '../../src/core/checkpoint.ts';
+import type { DueTest } from '../../src/core/destination.ts';
+import { addDays } from '../../src/core/instant.ts';
+import { askFor, askForTest } from '../../src/core/plan.ts';
+import { ask, checkpoint, context, round, streamOf, T, walk } from './setup.ts';
+
+const REST = walk('upserts');
+const under = (phase: Phase, given: Partial<Round> = {}): Checkpoint =>
+  checkpoint({ round: round({ phases: [phase, REST], ...given }) });
+const owed = (ids: readonly string[], total = ids.length) => ({ ids, total });
+
+function asked(
+  name: 'assets' | 'tests' | 'column_lineage' | 'table_assets',
+  phase: Ask,
+  ...rest: Parameters<typeof owed>
+): Round {
+  return askFor(streamOf(name), under(phase), context(), owed(...rest)).round as Round;
+}
+
+describe('what is owed is asked for', () => {
+  test('a chunk at a time, each from its first variant on (R12)', () => {
+    const phase = ask('candidates', { after: 'a', asked: 3 });
+    expect(asked('tests', phase, ['b', 'c']).phases).toEqual([{ ...phase, ids: ['b', 'c'], variant: 0 }, REST]);
+  });
+
+  test('in as many ids as a URL holds (R12)', () => {
+    const ids = Array.from({ length: 1000 }, (_, i) => `${'資'.repeat(10)}${i}`);
+    const [phase] = asked('assets', ask('candidates'), ids).phases as [Ask];
+    expect(phase.ids.length).toBeLessThan(100);
+    expect(phase.ids).toEqual(ids.slice(0, phase.ids.length));
+  });
+
+  test('until nothing is owed', () => {
+    expect(asked('assets', ask('owned', { after: 'k' }), []).phases).toEqual([REST]);
+  });
+});
+
+describe('candidates of a sweep (R12)', () => {
+  test.each([
+    ['assets', 19, 'asked'],
+    ['assets', 20, 'left'],
+    ['tests', 18, 'asked'],
+    ['tests', 19, 'left'],
+    ['tests', 20, 'left'],
+  ] as const)('of %s, after %i of the 20 requests, are %s', (name, requests, what) => {
+    const after = asked(name, ask('candidates', { after: 'k', asked: requests }), ['l']);
+    if (what === 'asked') expect(after).toMatchObject({ phases: [{ ids: ['l'] }, REST], askedThrough: null });
+    else expect(after).toMatchObject({ phases: [REST], askedThrough: 'k' });
+  });
+
+  test('all asked for leave none behind', () => {
+    expect(asked('assets', ask('candidates', { after: 'k', asked: 20 }), []).askedThrough).toBeNull();
+  });
+
+  test('are the only ones so limited', () => {
+    expect(asked('tests', ask('owned', { asked: 500 }), ['a']).phases[0]).toMatchObject({ ids: ['a'] });
+  });
+});
+
+describe('marked rows are scanned for where that takes fewer requests (R18, R22)', () => {
+  const ids = ['a', 'b'];
+  const scan = { mode: 'scan', reason: 'fewer-requests', phases: [walk('scan')] };
+
+  test.each([
+    [2, 1, 'asked'],
+    [4, 1, 'scanned'],
+    [4, 2, 'asked'],
+    [5, 2, 'scanned'],
+  ])('%i rows, two to a request, where a scan takes %i requests: %s', (total, scanRequests, what) => {
+    const after = asked('column_lineage', ask('marked', { scanRequests }), ids, total);
+    if (what === 'scanned') expect(after).toMatchObject(scan);
+    else expect(after.phases).toEqual([ask('marked', { scanRequests, ids }), REST]);
+  });
+
+  test('but not once asking has begun', () => {
+    const phase = ask('marked', { scanRequests: 1, asked: 1 });
+    expect(asked('table_assets', phase, ids, 9).phases).toEqual([{ ...phase, ids }, REST]);
+  });
+});
+
+describe('a test with news (R22)', () => {
+  const executions = streamOf('test_executions');
+  const due = (given: Partial<DueTest> = {}): DueTest => ({
+    id: 't/1',
+    readAt: null,
+    knownFrom: null,
+    mirroredAt: T,
+    ...given,
+  });
+  const begun = (given: DueTest | null, now: string | null = T) =>
+    askForTest(executions, under(ask('tests')), context({ now }), given);
+  const reads = (given: DueTest) => {
+    const step = begun(given);
+    if (step.do !== 'fetch') throw new Error(`plans to ${step.do}`);
+    return { ...step.request, read: step.checkpoint.round?.read, phase: step.checkpoint.round?.phases[0] };
+  };
+  const OPENS = addDays(T, -90);
+
+  test('is read from 90 days before T at first, oldest first', () => {
+    const query = { start_time_from: OPENS, order_by: 'start_time', direction: 'asc', limit: 2000 };
+    expect(reads(due())).toMatchObject({ path: ['tests', 't/1', 'executions'], query, cursor: null });
+  });
+
+  test('then from 7 days before its last reading, for executions are reported late', () => {
+    const readAt = addDays(T, -2);
+    expect(reads(due({ readAt })).query['start_time_from']).toBe(addDays(T, -9));
+    expect(reads(due({ readAt: addDays(T, -88) })).query['start_time_from']).toBe(OPENS);
+  });
+
+  test('is noted with the mirror’s own time when its reading began', () => {
+    const { read, phase } = reads(due({ mirroredAt: '2026-11-20T05:00:00.000000Z' }));
+    expect(read).toMatchObject({
+      as: 'tests',
+      at: T,
+      reading: { testId: 't/1', mirroredAt: '2026-11-20T05:00:00.000000Z' },
+    });
+    expect(phase).toMatchObject({ ids: ['t/1'] });
+  });
+
+  test.each([
+    ['was read lately', { readAt: addDays(T, -89) }, null],
+    ['was read just when the window opened', { readAt: OPENS }, null],
+    ['was read before the window opened', { readAt: addDays(T, -100) }, { from: addDays(T, -100), to: OPENS }],
+    ['was never read but seen before', { knownFrom: addDays(T, -91) }, { from: addDays(T, -91), to: OPENS }],
+    ['was never read nor seen', {}, null],
+  ])('has a gap only where the service shows no more: it %s', (_, given, gap) => {
+    expect(reads(due(given)).read?.reading?.gap).toEqual(gap);
+  });
+
+  test('is not there any more, or no Date is known: the phase is over (R1)', () => {
+    const over = { do: 'go', checkpoint: checkpoint({ round: round({ phases: [REST] }) }) };
+    expect(begun(null)).toEqual(over);
+    expect(begun(due(), null)).toEqual(over);
+  });
+});

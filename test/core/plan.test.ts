@@ -1,0 +1,171 @@
+import { describe, expect, test } from 'vitest';
+import type { Checkpoint, Round } from '../../src/core/checkpoint.ts';
+import { NO_PROGRESS } from '../../src/core/checkpoint.ts';
+import type { Context } from '../../src/core/context.ts';
+import { addDays } from '../../src/core/instant.ts';
+import { plan, type Step } from '../../src/core/plan.ts';
+import { ask, checkpoint, context, read, round, streamOf, T, walk, YESTERDAY } from './setup.ts';
+
+const assets = streamOf('assets');
+const tests = streamOf('tests');
+const SINCE = '2026-11-19T03:10:00.000000Z';
+const upserts = walk('upserts', { synced_since: SINCE, limit: 2000 });
+const tombstones = walk('tombstones', { deleted_since: SINCE, limit: 2000 });
+
+const under = (given: Partial<Round>): Checkpoint => checkpoint({ round: round(given) });
+const planned = (given: Partial<Round>, circumstances: Context = context()): Step =>
+  plan(assets, under(given), circumstances);
+
+function fetching(step: Step): Extract<Step, { do: 'fetch' }> {
+  if (step.do !== 'fetch') throw new Error(`plans to ${step.do}`);
+  return step;
+}
+
+describe('between rounds', () => {
+  test('a stream rests once it has come to its end in this pass (R6)', () => {
+    expect(plan(assets, checkpoint({ finishedPass: 5 }), context())).toEqual({ do: 'rest', why: 'done' });
+  });
+
+  test('it rests as unavailable when that is how it ended (R15)', () => {
+    const unavailable = checkpoint({ finishedPass: 5, unavailable: true });
+    expect(plan(tests, unavailable, context())).toEqual({ do: 'rest', why: 'unavailable' });
+    expect(plan(tests, { ...unavailable, finishedPass: 4 }, context()).do).toBe('begin');
+  });
+
+  test('else a round begins, asking about the bound of the feeds (R2)', () => {
+    expect(plan(assets, checkpoint(), context())).toEqual({ do: 'begin', since: SINCE });
+    expect(plan(assets, NO_PROGRESS, context())).toEqual({ do: 'begin', since: null });
+  });
+});
+
+describe('a read that was cut off', () => {
+  const cut = read({ as: 'upserts', query: { synced_since: SINCE, limit: 500 }, cursor: 'c7', at: YESTERDAY });
+
+  test('goes on from its stored cursor, with its stored query and limit (R6)', () => {
+    const step = fetching(planned({ read: cut, phases: [upserts] }, context({ options: { pageSize: 10 } })));
+    expect(step.request).toEqual({ path: ['assets'], query: { synced_since: SINCE, limit: 500 }, cursor: 'c7' });
+    expect(step.checkpoint.round?.read).toEqual(cut);
+  });
+
+  test('goes on however long ago it was, and --full does not restart it (R6)', () => {
+    const scan: Partial<Round> = { mode: 'scan', pass: 1, read: read({ cursor: 'c7' }), phases: [walk('scan')] };
+    const step = planned(scan, context({ now: addDays(T, 400), options: { full: true } }));
+    expect(fetching(step).request.cursor).toBe('c7');
+  });
+
+  test('is given up with its round when its bound is out of reach (R3)', () => {
+    const given = { read: cut, phases: [upserts, tombstones], mode: 'feed' } as const;
+    const dropped = { do: 'forget', checkpoint: { ...under(given), round: null } };
+    expect(planned(given, context({ now: addDays(SINCE, 89) })).do).toBe('fetch');
+    expect(planned(given, context({ now: addDays(SINCE, 90) }))).toEqual(dropped);
+    expect(planned(given, context({ now: null }))).toEqual(dropped);
+  });
+
+  test('only costs a scan its tombstones feed (R3, R12)', () => {
+    const late = context({ now: addDays(SINCE, 90) });
+    const cutTombstones = read({ as: 'tombstones', query: tombstones.query, cursor: 'c7' });
+    for (const begun of [null, cutTombstones]) {
+      const step = planned({ mode: 'scan', read: begun, phases: [tombstones, ask('candidates')] }, late);
+      expect(step).toEqual({ do: 'go', checkpoint: under({ mode: 'scan', phases: [ask('candidates')] }) });
+    }
+  });
+});
+
+describe('the phases of a round', () => {
+  test('are read one after the other, each as a read with its own number and T (R10)', () => {
+    const step = fetching(planned({ phases: [upserts, tombstones], reads: 3 }));
+    expect(step.request).toEqual({ path: ['assets'], query: upserts.query, cursor: null });
+    expect(step.checkpoint.round).toMatchObject({
+      reads: 4,
+      phases: [upserts, tombstones],
+      read: { as: 'upserts', number: 4, at: T, cursor: null, restarts: 0, halved: false },
+    });
+  });
+
+  test('never send a bound beyond 89 days, even one stored before (R3)', () => {
+    const step = planned({ phases: [tombstones], pages: 1 }, context({ now: addDays(SINCE, 90) }));
+    expect(step.do).toBe('forget');
+  });
+
+  test('ask the mirror for ids before they ask the service for rows', () => {
+    const phase = ask('candidates', { after: 'k' });
+    expect(planned({ mode: 'scan', phases: [phase] })).toEqual({ do: 'ask', ask: phase });
+  });
+
+  test('ask for a chunk in each variant of the stream, and count the requests (R12)', () => {
+    const phase = ask('candidates', { ids: ['a', 'b'], asked: 4 });
+    const of = (variant: number) =>
+      fetching(plan(tests, under({ mode: 'scan', phases: [{ ...phase, variant }] }), context()));
+    expect(of(0).request).toEqual({ path: ['tests'], query: { ids: ['a', 'b'], limit: 2000 }, cursor: null });
+    expect(of(1).request.query).toEqual({ disabled: 'true', ids: ['a', 'b'], limit: 2000 });
+    expect(of(1).checkpoint.round?.phases[0]).toMatchObject({ asked: 5, variant: 1 });
+  });
+
+  test.each([
+    ['columns', 'owned', 'asset_ids'],
+    ['columns', 'candidates', 'ids'],
+    ['column_lineage', 'marked', 'column_ids'],
+    ['table_assets', 'marked', 'ids'],
+  ] as const)('ask %s for what is %s by %s', (name, about, parameter) => {
+    const step = plan(streamOf(name), under({ phases: [ask(about, { ids: ['x'] })] }), context());
+    expect(fetching(step).request.query).toEqual({ [parameter]: ['x'], limit: 2000 });
+  });
+});
+
+describe('the end of a round', () => {
+  const settlement = (name: Parameters<typeof streamOf>[0], given: Partial<Round>, circumstances = context()) => {
+    const step = plan(
+      streamOf(name),
+      under({ pages: 1, firstPageAt: YESTERDAY, lastMark: 9, ...given }),
+      circumstances,
+    );
+    if (step.do !== 'settle') throw new Error(`plans to ${step.do}`);
+    return step.settlement;
+  };
+
+  test('sweeps after a scan, as of the run that began it (R10, R12)', () => {
+    const all = { sweep: { through: null, at: YESTERDAY }, replace: null, lastMark: 9 };
+    expect(settlement('assets', { mode: 'scan', sweeps: true })).toEqual(all);
+  });
+
+  test('sweeps no further than it has asked when a candidate came back (R12)', () => {
+    const scan = { mode: 'scan', sweeps: true, askedThrough: 'k' } as const;
+    expect(settlement('assets', { ...scan, refuted: true }).sweep?.through).toBe('k');
+    expect(settlement('assets', { ...scan, refuted: false }).sweep?.through).toBeNull();
+  });
+
+  test('sweeps after no other round, nor for a stream that does not decide what exists (R12)', () => {
+    expect(settlement('assets', { mode: 'feed', sweeps: true }).sweep).toBeNull();
+    expect(settlement('assets', { mode: 'scan', sweeps: false }).sweep).toBeNull();
+    expect(settlement('table_assets', { mode: 'scan', sweeps: true }).sweep).toBeNull();
+  });
+
+  test('sweeps nothing when no Date was met: there is no time at which rows went (R1)', () => {
+    const dateless = { mode: 'scan', sweeps: true, firstPageAt: null } as const;
+    expect(settlement('assets', dateless, context({ now: null })).sweep).toBeNull();
+  });
+
+  test('puts what was gathered in place of the table, or of the marked columns’ edges (R16, R18)', () => {
+    expect(settlement('latest_test_executions', { mode: 'snapshot' }).replace).toBe('all');
+    expect(settlement('column_lineage', { mode: 'scan' }).replace).toBe('all');
+    expect(settlement('column_lineage', { mode: 'marked' }).replace).toBe('marked');
+    expect(settlement('table_assets', { mode: 'marked' }).replace).toBeNull();
+    expect(settlement('assets', { mode: 'feed' }).replace).toBeNull();
+  });
+});
+
+describe('a history under way', () => {
+  const window = (start_time_from: string): Checkpoint =>
+    under({
+      mode: 'window',
+      phases: [ask('tests', { ids: ['t'] })],
+      read: read({ as: 'tests', query: { start_time_from } }),
+    });
+  const step = (from: string) => plan(streamOf('test_executions'), window(from), context()).do;
+
+  test('goes on while the service still shows all of its stretch, the overlap let alone (R3, R22)', () => {
+    expect(step(addDays(T, -90))).toBe('fetch');
+    expect(step('2026-08-22T03:10:00.000000Z')).toBe('fetch');
+    expect(step('2026-08-22T03:09:59.999999Z')).toBe('forget');
+  });
+});

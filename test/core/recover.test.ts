@@ -1,0 +1,124 @@
+import { describe, expect, test } from 'vitest';
+import type { Checkpoint, Read, Round } from '../../src/core/checkpoint.ts';
+import type { Context } from '../../src/core/context.ts';
+import { type Recovery, SyncError } from '../../src/core/errors.ts';
+import { type Recovered, recover } from '../../src/core/recover.ts';
+import type { StreamName } from '../../src/core/stream.ts';
+import { ask, checkpoint, context, read, round, streamOf, T, walk, YESTERDAY } from './setup.ts';
+
+const cut = read({ number: 3, cursor: 'c7', at: YESTERDAY, restartRun: 4 });
+const under = (given: Partial<Round>, more: Partial<Checkpoint> = {}): Checkpoint =>
+  checkpoint({ ...more, round: round({ mode: 'scan', phases: [walk('scan')], read: cut, ...given }) });
+
+const met = (
+  recovery: Recovery,
+  from = under({}),
+  name: StreamName = 'assets',
+  circumstances: Context = context(),
+): Recovered => recover(streamOf(name), from, new SyncError(recovery, 'it failed'), circumstances);
+const readOf = ({ checkpoint: { round: left } }: Recovered): Read => left?.read as Read;
+
+describe('invalid_cursor (R7)', () => {
+  test('starts the read again at its first page, as of now, and forgets what it alone saw', () => {
+    const recovered = met('restart');
+    expect(recovered).toMatchObject({ outcome: 'retry', forget: 3 });
+    expect(readOf(recovered)).toEqual({ ...cut, cursor: null, at: T, restarts: 1, restartRun: 5 });
+  });
+
+  test('does so three times in one run; then the stream fails, and the next run begins the read anew', () => {
+    const outcomes: unknown[] = [];
+    let from = under({});
+    for (let i = 0; i < 4; i += 1) {
+      const recovered = met('restart', from);
+      outcomes.push(recovered.outcome);
+      from = recovered.checkpoint;
+    }
+    expect(outcomes).toEqual(['retry', 'retry', 'retry', 'fail']);
+    expect(from.round?.read?.cursor).toBeNull();
+    expect(met('restart', from, 'assets', context({ run: 6, pass: 5 })).outcome).toBe('retry');
+  });
+});
+
+describe('a page that fails every try (R24)', () => {
+  test('starts its read again at half the limit, once', () => {
+    const once = met('shrink');
+    expect(once).toMatchObject({ outcome: 'retry', forget: 3 });
+    expect(readOf(once)).toMatchObject({ cursor: null, at: T, halved: true, query: { limit: 1000 } });
+    expect(met('shrink', once.checkpoint)).toEqual({ outcome: 'fail', checkpoint: once.checkpoint, forget: null });
+  });
+
+  test.each([
+    [2001, 1001],
+    [2, 1],
+  ])('of %i rows, %i', (limit, half) => {
+    expect(readOf(met('shrink', under({ read: { ...cut, query: { limit } } }))).query['limit']).toBe(half);
+  });
+
+  test('cannot be halved when it asks for one row', () => {
+    expect(met('shrink', under({ read: { ...cut, query: { limit: 1 } } })).outcome).toBe('fail');
+  });
+});
+
+test('a cursor that leads nowhere fails the stream; its read begins anew in the next run (R8)', () => {
+  const recovered = met('reread');
+  expect(recovered).toMatchObject({ outcome: 'fail', forget: 3 });
+  expect(readOf(recovered)).toMatchObject({ cursor: null, at: T });
+});
+
+describe('a stream that answers 403 (R13)', () => {
+  test('gives up its round, and is scanned when it is back', () => {
+    const recovered = met('deny');
+    expect(recovered).toEqual({ outcome: 'fail', forget: 'all', checkpoint: checkpoint({ scanDue: 'permission' }) });
+  });
+
+  test('has no need of that when it was never scanned, or always is read whole', () => {
+    expect(met('deny', under({}, { scanEndedPass: null })).checkpoint.scanDue).toBeNull();
+    expect(met('deny', under({}), 'asset_lineage').checkpoint.scanDue).toBeNull();
+  });
+});
+
+describe('a 404 with the error envelope (R15)', () => {
+  test.each(['tests', 'latest_test_executions', 'asset_health_scores'] as const)('of %s means not live', (name) => {
+    const unavailable = checkpoint({ unavailable: true, finishedPass: 5, round: null });
+    expect(met('absent', under({}), name)).toEqual({
+      outcome: 'unavailable',
+      checkpoint: unavailable,
+      forget: 'all',
+    });
+  });
+
+  test.each(['assets', 'table_assets', 'columns', 'asset_lineage', 'column_lineage'] as const)(
+    'of %s is a failure',
+    (name) => {
+      expect(met('absent', under({}), name)).toEqual({ outcome: 'fail', checkpoint: under({}), forget: null });
+    },
+  );
+
+  test('leaves a scan due that was due', () => {
+    expect(met('absent', under({}, { scanDue: 'returned' }), 'tests').checkpoint.scanDue).toBe('returned');
+  });
+});
+
+describe('a test whose history answers 404 (R15)', () => {
+  const histories = (misses: number, pages = 0) =>
+    met('absent', under({ mode: 'window', misses, pages, phases: [ask('tests', { ids: ['t'] })] }), 'test_executions');
+
+  test('is passed over', () => {
+    const recovered = histories(0);
+    expect(recovered).toMatchObject({ outcome: 'retry', forget: null });
+    expect(recovered.checkpoint.round).toMatchObject({ read: null, misses: 1, phases: [{ after: 't', ids: [] }] });
+  });
+
+  test('and twenty such in a row, with none that has one, mean that histories are not live', () => {
+    expect(histories(18).outcome).toBe('retry');
+    expect(histories(19)).toMatchObject({ outcome: 'unavailable', forget: 'all' });
+    expect(histories(19, 1).outcome).toBe('retry');
+  });
+});
+
+test.each(['stream', 'run', 'token', 'usage', 'locked', 'budget', 'signal'] as const)(
+  'a failure that asks for %s leaves the progress as it is (R6)',
+  (recovery) => {
+    expect(met(recovery)).toEqual({ outcome: 'fail', checkpoint: under({}), forget: null });
+  },
+);

@@ -1,0 +1,82 @@
+import { describe, expect, test } from 'vitest';
+import type { Checkpoint, Round } from '../../src/core/checkpoint.ts';
+import { settled } from '../../src/core/settled.ts';
+import { checkpoint, context, LAST_WEEK, round, T, YESTERDAY } from './setup.ts';
+
+const FIRST = '2026-11-20T02:00:00.000000Z';
+const NOTHING = { sweep: null, replace: null, lastMark: 0 };
+
+const feed = round({ pages: 3, firstPageAt: FIRST });
+const scan = round({ mode: 'scan', reason: 'full', pages: 3, firstPageAt: FIRST });
+const under = (given: Round, more: Partial<Checkpoint> = {}): Checkpoint =>
+  checkpoint({ scannedAt: LAST_WEEK, scanEndedAt: LAST_WEEK, ...more, round: given });
+
+describe('the watermark (R2)', () => {
+  test('becomes the T of the run that committed the first page', () => {
+    expect(settled(under(feed), NOTHING, context())).toMatchObject({ watermark: FIRST, round: null });
+  });
+
+  test('becomes the T of this run when there was nothing to read', () => {
+    expect(settled(under(round()), NOTHING, context()).watermark).toBe(T);
+  });
+
+  test('stays in a run that met no Date (R1)', () => {
+    expect(settled(under(feed), NOTHING, context({ now: null })).watermark).toBe(YESTERDAY);
+    expect(settled(under(round()), NOTHING, context({ now: null })).watermark).toBe(YESTERDAY);
+  });
+
+  test('stays when the run of the first page met none (R1)', () => {
+    expect(settled(under(round({ pages: 1 })), NOTHING, context()).watermark).toBe(YESTERDAY);
+  });
+});
+
+describe('the times of the last scan', () => {
+  test('are when it began and when it ended (R13)', () => {
+    const after = settled(under(scan), NOTHING, context());
+    expect(after).toMatchObject({ scannedAt: FIRST, scanEndedAt: T, scanEndedPass: 5 });
+  });
+
+  test('are not moved by the feeds', () => {
+    const after = settled(under(feed), NOTHING, context());
+    expect(after).toMatchObject({ scannedAt: LAST_WEEK, scanEndedAt: LAST_WEEK, scanEndedPass: 4 });
+  });
+
+  test('stay as they were, so that the next scan falls due, when a run without a Date scans (R1, R13)', () => {
+    const dateless = under(round({ mode: 'scan', pages: 1 }));
+    const after = settled(dateless, NOTHING, context({ now: null }));
+    expect(after).toMatchObject({ scannedAt: LAST_WEEK, scanEndedAt: LAST_WEEK, scanEndedPass: 5 });
+  });
+});
+
+describe('whether a scan is due', () => {
+  const swept = (through: string | null) => ({ ...NOTHING, sweep: { through, at: T } });
+
+  test('a scan settles it', () => {
+    expect(settled(under(scan, { scanDue: 'returned' }), swept(null), context()).scanDue).toBeNull();
+  });
+
+  test('a scan that was contradicted asks for another (R12)', () => {
+    expect(settled(under(scan), swept('k'), context()).scanDue).toBe('refuted');
+    expect(settled(under({ ...scan, refuted: true }), swept(null), context()).scanDue).toBe('refuted');
+  });
+
+  test('a scan that had begun before it came up does not settle it (R13)', () => {
+    const begunBefore = under({ ...scan, pass: 4 }, { scanDue: 'returned' });
+    expect(settled(begunBefore, swept(null), context()).scanDue).toBe('returned');
+    const begunForIt = under({ ...scan, pass: 4, reason: 'returned' }, { scanDue: 'returned' });
+    expect(settled(begunForIt, swept(null), context()).scanDue).toBeNull();
+  });
+
+  test('the feeds leave it', () => {
+    expect(settled(under(feed, { scanDue: 'permission' }), NOTHING, context()).scanDue).toBe('permission');
+  });
+});
+
+test('a round begun in this pass finishes it; one begun before is followed by another (R6)', () => {
+  expect(settled(under(feed), NOTHING, context()).finishedPass).toBe(5);
+  expect(settled(under({ ...feed, pass: 4 }, { finishedPass: 3 }), NOTHING, context()).finishedPass).toBe(3);
+});
+
+test('a stream that has come to its end is live (R15)', () => {
+  expect(settled(under(feed, { unavailable: true }), NOTHING, context()).unavailable).toBe(false);
+});

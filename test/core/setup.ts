@@ -1,0 +1,71 @@
+import type { Ask, Checkpoint, Read, Round, Walk } from '../../src/core/checkpoint.ts';
+import { NO_PROGRESS } from '../../src/core/checkpoint.ts';
+import type { Context, Options } from '../../src/core/context.ts';
+import { type Decoded, decodePage } from '../../src/core/decode.ts';
+import type { Facts } from '../../src/core/destination.ts';
+import type { Query } from '../../src/core/source.ts';
+import type { StreamName } from '../../src/core/stream.ts';
+import { CATALOGUE } from '../../src/streams/catalogue.ts';
+import type { Entry } from '../../src/streams/entry.ts';
+
+/** The run's time in these tests, and moments around it; the overlap reaches back to 03:10. */
+export const T = '2026-11-20T04:10:00.000000Z';
+export const YESTERDAY = '2026-11-19T04:10:00.000000Z';
+export const LAST_WEEK = '2026-11-13T04:10:00.000000Z';
+
+export function streamOf(name: StreamName): Entry {
+  const found = CATALOGUE.find((entry) => entry.name === name);
+  if (found === undefined) throw new Error(`no stream ${name}`);
+  return found;
+}
+
+type Circumstances = Partial<Omit<Context, 'options'>> & { readonly options?: Partial<Options> };
+
+/** Run 5, which is its own pass. */
+export function context({ options, ...given }: Circumstances = {}): Context {
+  const usual = { full: false, fullEveryDays: 7, overlapSeconds: 3600, pageSize: 2000, allowShrink: false };
+  return { run: 5, pass: 5, now: T, ...given, options: { ...usual, ...options } };
+}
+
+/** Scanned and brought up to date yesterday, in pass 4. */
+export function checkpoint(given: Partial<Checkpoint> = {}): Checkpoint {
+  const times = { watermark: YESTERDAY, scannedAt: YESTERDAY, scanEndedAt: YESTERDAY };
+  return { ...NO_PROGRESS, ...times, scanEndedPass: 4, finishedPass: 4, ...given };
+}
+
+export function round(given: Partial<Round> = {}): Round {
+  const counts = { pages: 0, reads: 0, misses: 0, lastMark: 0 };
+  const none = { firstPageAt: null, read: null, askedThrough: null };
+  const how = { mode: 'feed', reason: 'increment', pass: 5, phases: [], sweeps: false, refuted: false } as const;
+  return { ...how, ...counts, ...none, ...given };
+}
+
+export function walk(as: Walk['as'], query: Query = { limit: 2000 }): Walk {
+  return { do: 'walk', as, query };
+}
+
+export function ask(about: Ask['about'], given: Partial<Ask> = {}): Ask {
+  return { do: 'ask', about, after: '', asked: 0, ids: [], variant: 0, before: null, scanRequests: 0, ...given };
+}
+
+/** Read number 1, begun at T in run 5, at its first page. */
+export function read(given: Partial<Read> = {}): Read {
+  const none = { cursor: null, restarts: 0, restartRun: 5, halved: false, reading: null };
+  return { as: 'scan', number: 1, path: ['assets'], query: { limit: 2000 }, at: T, ...none, ...given };
+}
+
+export function facts(given: Partial<Facts> = {}): Facts {
+  return { rows: 100, marks: { inside: 0, outside: 0 }, lastMark: 0, checkpoints: new Map(), ...given };
+}
+
+/** Items as the catalogue decodes them; it must take them all. */
+export function decoded(stream: Entry, ...items: object[]): Decoded[] {
+  const { rows, rejected } = decodePage(stream, items);
+  if (rejected.length > 0) throw new Error(rejected[0]?.reason);
+  return [...rows];
+}
+
+/** A column as the service sends it. */
+export function column(id: string, synced_at: string | null, more: object = {}): object {
+  return { id, asset_id: 'a', name: id, synced_at, ...more };
+}

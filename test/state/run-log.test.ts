@@ -1,0 +1,122 @@
+import Database from 'better-sqlite3';
+import { type BetterSQLite3Database, drizzle } from 'drizzle-orm/better-sqlite3';
+import { migrate } from 'drizzle-orm/better-sqlite3/migrator';
+import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import { NO_PROGRESS } from '../../src/core/checkpoint.ts';
+import { reconcile } from '../../src/core/environments.ts';
+import { loadCheckpoint, saveCheckpoint } from '../../state/checkpoint-store.ts';
+import { loadEnvironments, saveEnvironments } from '../../state/environment-store.ts';
+import { beginRun, claimMirror, endRun, joinPass, type RunStatus, recordStreamRun } from '../../state/run-log.ts';
+
+const T = '2026-11-20T04:10:00.000000Z';
+
+let connection: Database.Database;
+let db: BetterSQLite3Database;
+beforeEach(() => {
+  connection = new Database(':memory:');
+  onTestFinished(() => void connection.close());
+  db = drizzle(connection);
+  migrate(db, { migrationsFolder: new URL('../../schema/migrations', import.meta.url).pathname });
+  claimMirror(db, 'https://a.example');
+});
+
+const all = (sql: string) => connection.prepare(sql).all() as Record<string, unknown>[];
+
+test('a mirror belongs to the base URL that first wrote it; another is refused (R26)', () => {
+  claimMirror(db, 'https://a.example');
+  expect(() => claimMirror(db, 'https://b.example')).toThrow(
+    expect.objectContaining({ recovery: 'usage', message: expect.stringContaining('https://a.example') }),
+  );
+  expect(all('select base_url from mirror')).toEqual([{ base_url: 'https://a.example' }]);
+});
+
+describe('a pass', () => {
+  const ended = {
+    server_time: T,
+    ended_at: T,
+    requests: 1,
+    rows_written: 0,
+    rows_deleted: 0,
+    rows_rejected: 0,
+    error: null,
+  };
+  const streamRun = {
+    stream: 'assets',
+    mode: 'scan',
+    reason: 'first',
+    status: 'done',
+    requests: 1,
+    pages: 1,
+    rows_written: 0,
+    rows_deleted: 0,
+    rows_rejected: 0,
+    rows_late: 0,
+    started_at: T,
+    ended_at: T,
+    error: null,
+  } as const;
+  const run = (status: RunStatus | null, environments: readonly string[] = ['a']) => {
+    const begun = joinPass(db, beginRun(db, T), environments);
+    for (const env_id of environments) recordStreamRun(db, { ...streamRun, run_id: begun.id, env_id });
+    if (status !== null) endRun(db, begun.id, { ...ended, status });
+    return begun;
+  };
+
+  test('is a run’s own, and goes on only after a run that used up its requests', () => {
+    const statuses = ['done', 'stopped', 'stopped', 'problems', 'interrupted', 'refused', null, 'done'] as const;
+    expect(statuses.map((status) => run(status).pass)).toEqual([1, 2, 2, 2, 5, 6, 7, 8]);
+    expect(all('select pass_id from sync_runs order by id').map((row) => row['pass_id'])).toEqual([
+      1, 2, 2, 2, 5, 6, 7, 8,
+    ]);
+  });
+
+  test('of one environment outlives the runs of others', () => {
+    run('stopped', ['a']);
+    expect(run('done', ['b']).pass).toBe(2);
+    expect(run('done', ['a']).pass).toBe(1);
+    expect(run('done', ['a', 'b']).pass).toBe(4);
+  });
+});
+
+describe('environments', () => {
+  const save = (items: readonly unknown[], clock = T, id = 1) =>
+    saveEnvironments(db, reconcile(items, loadEnvironments(db), T), { id, clock: () => clock });
+  const env = (id: string) => ({ id, name: `Env ${id}` });
+
+  test('are kept when they are no longer listed, and every stream of one that is back is due for a scan (R13)', () => {
+    saveCheckpoint(db, 'a', 'assets', NO_PROGRESS);
+    saveCheckpoint(db, 'b', 'assets', NO_PROGRESS);
+    save([env('a'), env('b')]);
+    save([env('b')]);
+    expect(all('select id, missing_since from environments')).toEqual([
+      { id: 'a', missing_since: T },
+      { id: 'b', missing_since: null },
+    ]);
+    save([env('a'), env('b')]);
+    expect(loadEnvironments(db).map((row) => row['missing_since'])).toEqual([null, null]);
+    expect([loadCheckpoint(db, 'a', 'assets').scanDue, loadCheckpoint(db, 'b', 'assets').scanDue]).toEqual([
+      'returned',
+      null,
+    ]);
+  });
+
+  test('are written at the mirror’s own time, which never runs backwards, and only when they change (R21)', () => {
+    save([env('a')]);
+    save([env('a'), env('b')], '2020-01-01T00:00:00.000000Z');
+    expect(all('select id, mirrored_at from environments')).toEqual([
+      { id: 'a', mirrored_at: T },
+      { id: 'b', mirrored_at: T.replace('000Z', '001Z') },
+    ]);
+  });
+
+  test('that cannot be read are rejected once each, and leave when they can (R20)', () => {
+    save([{ id: 'a' }]);
+    save([{ id: 'a' }, 7], T, 2);
+    expect(all('select row_key, reason, run_id from rejected_rows order by row_key')).toEqual([
+      { row_key: '7', reason: 'not an object', run_id: 2 },
+      { row_key: 'a', reason: 'name is missing', run_id: 2 },
+    ]);
+    save([env('a')]);
+    expect(all('select * from rejected_rows')).toEqual([]);
+  });
+});
