@@ -1,0 +1,40 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Row } from '../../src/core/stream.ts';
+import { createDestination } from '../../src/destination/sqlite/destination.ts';
+import { openForWriting } from '../../src/destination/sqlite/open.ts';
+import { CATALOGUE } from '../../src/streams/catalogue.ts';
+import { claimMirror } from '../../state/run-log.ts';
+import { describeDestination } from '../support/conformance.ts';
+
+describeDestination('an SQLite file', (clock) => {
+  const folder = mkdtempSync(join(tmpdir(), 'obsync-'));
+  const mirror = openForWriting(join(folder, 'obsync.db'));
+  claimMirror(mirror.db, 'http://localhost');
+  return {
+    stream(name) {
+      const found = CATALOGUE.find((entry) => entry.name === name);
+      if (found === undefined) throw new Error(`no stream ${name}`);
+      return found;
+    },
+    destination: (envId) => createDestination(mirror, { envId, run: 1, clock }),
+    rows: (table, envId) => mirror.connection.prepare(`select * from ${table} where env_id = ?`).all(envId) as Row[],
+    breakTable(table) {
+      mirror.connection.exec(
+        ['insert', 'update', 'delete']
+          .map(
+            (verb) =>
+              `create trigger broken_${verb} before ${verb} on ${table} begin select raise(abort, 'broken'); end;`,
+          )
+          .join('\n'),
+      );
+      return () =>
+        mirror.connection.exec('drop trigger broken_insert; drop trigger broken_update; drop trigger broken_delete');
+    },
+    close() {
+      mirror.connection.close();
+      rmSync(folder, { recursive: true });
+    },
+  };
+});

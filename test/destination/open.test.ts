@@ -1,0 +1,187 @@
+import { spawnSync } from 'node:child_process';
+import { hash } from 'node:crypto';
+import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import Database from 'better-sqlite3';
+import { drizzle } from 'drizzle-orm/better-sqlite3';
+import { readMigrationFiles } from 'drizzle-orm/migrator';
+import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import { mirrorExists, openForReading, openForWriting } from '../../src/destination/sqlite/open.ts';
+
+const MIGRATIONS = new URL('../../schema/migrations/', import.meta.url).pathname;
+
+let folder: string;
+let path: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'obsync-'));
+  path = join(folder, 'obsync.db');
+  onTestFinished(() => {
+    chmodSync(folder, 0o755);
+    rmSync(folder, { recursive: true });
+  });
+});
+
+/** Every file of the folder with what is in it, but what SQLite keeps beside a database while it is open. */
+const onDisk = () =>
+  readdirSync(folder)
+    .filter((name) => !/-(wal|shm)$/.test(name))
+    .sort()
+    .map((name) => [
+      name,
+      statSync(join(folder, name)).isFile() ? hash('sha256', readFileSync(join(folder, name))) : 'folder',
+    ]);
+
+function database(...statements: string[]): void {
+  const connection = new Database(path);
+  for (const statement of statements) connection.exec(statement);
+  connection.close();
+}
+
+function makeMirror(): void {
+  openForWriting(path).connection.close();
+}
+
+/** A mirror as it was after the first of its migrations, with a row in it. */
+function makeOlderMirror(): void {
+  const connection = new Database(path);
+  const db = drizzle(connection);
+  const session = db as unknown as { dialect: { migrate(...given: unknown[]): void }; session: unknown };
+  session.dialect.migrate(readMigrationFiles({ migrationsFolder: MIGRATIONS }).slice(0, 1), session.session);
+  connection.exec("insert into environments (id, name, mirrored_at) values ('e', 'Production', 'now')");
+  connection.close();
+}
+
+/** One line that names the file and says what to do, and asks for that to be mended (exit 2). */
+const clear = (says: string) =>
+  expect.objectContaining({
+    recovery: 'usage',
+    message: expect.stringMatching(new RegExp(`^[^\\n]*${folder}[^\\n]* ${says}[^\\n]*: [^\\n]+$`)),
+  });
+
+const openings = [
+  ['for writing', openForWriting],
+  ['for reading', openForReading],
+] as const;
+
+describe.each(openings)('opened %s, nothing on disk changes and one line says what to do about', (_, open) => {
+  test.each<[string, () => void, string]>([
+    [
+      'a file that is no database',
+      () => writeFileSync(path, 'id,name\n1,orders\n'.repeat(200)),
+      'is not an SQLite file',
+    ],
+    ['another program’s database', () => database('create table users (id)'), 'is not a mirror'],
+    [
+      'the database of another program that uses drizzle',
+      () =>
+        database(
+          'create table users (id); create table __drizzle_migrations (id, hash, created_at numeric)',
+          "insert into __drizzle_migrations values (1, 'h', 1)",
+        ),
+      'is not a mirror',
+    ],
+    [
+      'a mirror of a later version',
+      () => {
+        makeMirror();
+        database("insert into __drizzle_migrations (hash, created_at) values ('h', 9999999999999)");
+      },
+      'was made by a newer obsync',
+    ],
+    ['a folder', () => mkdirSync(path), 'is a folder'],
+  ])('%s', (__, make, says) => {
+    make();
+    const before = onDisk();
+    expect(() => open(path)).toThrow(clear(says));
+    expect(onDisk()).toEqual(before);
+  });
+
+  test('a folder that does not exist', () => {
+    const before = onDisk();
+    expect(() => open(join(folder, 'none', 'obsync.db'))).toThrow(clear('does not exist'));
+    expect(onDisk()).toEqual(before);
+  });
+});
+
+/** Opens the mirror as a user who is not root, whom permissions bind; says what came of it. */
+function openAsAnyone(): string {
+  const program = `
+    const { openForWriting } = await import(${JSON.stringify(new URL('../../src/destination/sqlite/open.ts', import.meta.url).href)});
+    try { openForWriting(${JSON.stringify(path)}); console.log('opened'); }
+    catch (error) { console.log(error.recovery + ' ' + error.message); }`;
+  const user = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {};
+  const { stdout, stderr } = spawnSync(process.execPath, ['--input-type=module', '--eval', program], {
+    ...user,
+    encoding: 'utf8',
+  });
+  return `${stdout}${stderr}`.trim();
+}
+
+test.each([
+  ['up to date, in a folder that', makeMirror, 0o555],
+  ['older, in a folder that', makeOlderMirror, 0o555],
+  ['up to date, that alone', makeMirror, 0o777],
+])('a mirror, %s can only be read, is not opened for writing', (_, make, mode) => {
+  make();
+  chmodSync(path, 0o444);
+  chmodSync(folder, mode);
+  const before = onDisk();
+  expect(openAsAnyone()).toBe(`usage ${path} cannot be written: check the permissions of the file and of its folder`);
+  expect(onDisk()).toEqual(before);
+});
+
+describe('a mirror', () => {
+  test('is made where there is no file, or an empty one', () => {
+    makeMirror();
+    expect(mirrorExists(path)).toBe(true);
+    rmSync(path);
+    writeFileSync(path, '');
+    expect(mirrorExists(path)).toBe(false);
+    makeMirror();
+    expect(openForReading(path).connection.prepare('select count(*) from assets').pluck().get()).toBe(0);
+  });
+
+  test('whose making was cut off before its tables came is made', () => {
+    database('create table __drizzle_migrations (id integer primary key, hash text not null, created_at numeric)');
+    makeMirror();
+    expect(openForReading(path).connection.prepare('select count(*) from assets').pluck().get()).toBe(0);
+  });
+
+  test('of an older version is brought up to date when it is written, and keeps its rows', () => {
+    makeOlderMirror();
+    expect(() => openForReading(path)).toThrow(clear('was made by an older obsync'));
+    const { connection } = openForWriting(path);
+    expect(connection.prepare('select id, name from environments').all()).toEqual([{ id: 'e', name: 'Production' }]);
+    expect(connection.prepare('select count(*) from live_assets').pluck().get()).toBe(0);
+    connection.close();
+    openForReading(path).connection.close();
+  });
+
+  test('that cannot be brought up to date stays as it was, and one line says why', () => {
+    makeOlderMirror();
+    database('create view live_assets as select 1');
+    const message = expect.stringMatching(/^[^\n]*obsync\.db [^\n]*live_assets\W already exists$/);
+    expect(() => openForWriting(path)).toThrow(expect.objectContaining({ recovery: 'run', message }));
+    expect(() => openForReading(path)).toThrow(clear('was made by an older obsync'));
+    database('drop view live_assets');
+    const { connection } = openForWriting(path);
+    expect(connection.prepare('select count(*) from environments').pluck().get()).toBe(1);
+    connection.close();
+  });
+
+  test('is read while it is written: in WAL mode, synced at checkpoints alone', () => {
+    const { connection } = openForWriting(path);
+    expect(connection.pragma('journal_mode', { simple: true })).toBe('wal');
+    expect(connection.pragma('synchronous', { simple: true })).toBe(1);
+    connection.exec("begin immediate; insert into environments (id, name, mirrored_at) values ('e', 'n', 'now')");
+    expect(openForReading(path).connection.prepare('select count(*) from environments').pluck().get()).toBe(0);
+    connection.close();
+  });
+
+  test('opened for reading cannot be written', () => {
+    makeMirror();
+    const { connection } = openForReading(path);
+    expect(() => connection.exec('delete from assets')).toThrow(/readonly/);
+  });
+});

@@ -1,0 +1,17 @@
+import { describe } from 'vitest';
+import { describeCommits } from './conformance/commits.ts';
+import { describeLookups } from './conformance/lookups.ts';
+import { describeRemovals } from './conformance/removals.ts';
+import { describeReplacements } from './conformance/replacements.ts';
+import { type MakeMirror, workbench } from './conformance/workbench.ts';
+
+/** What every destination has to do, whatever it stores its mirror in: call this with a way to make a new, empty one. */
+export function describeDestination(name: string, make: MakeMirror): void {
+  describe(name, () => {
+    const bench = workbench(make);
+    describeCommits(bench);
+    describeLookups(bench);
+    describeRemovals(bench);
+    describeReplacements(bench);
+  });
+}

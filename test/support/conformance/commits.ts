@@ -1,0 +1,245 @@
+import { describe, expect, test } from 'vitest';
+import { NO_PROGRESS } from '../../../src/core/checkpoint.ts';
+import { decodePage } from '../../../src/core/decode.ts';
+import {
+  asset,
+  column,
+  edge,
+  execution,
+  gone,
+  LAST_WEEK,
+  minute,
+  START,
+  score,
+  UNDER_WAY,
+  type Workbench,
+  YESTERDAY,
+} from './workbench.ts';
+
+/** What one commit does, whatever the round. */
+export function describeCommits(bench: Workbench): void {
+  const { commit, rows, show, on, stream } = bench;
+  const markRows = () => rows('marks', ['stream', 'id', 'number']);
+  const rejected = (...items: object[]) => decodePage(stream('columns'), items).rejected;
+
+  describe('a commit is all or nothing (R5)', () => {
+    const everything = () => ({
+      checkpoint: UNDER_WAY,
+      changes: bench.changes('columns', [column('c', { name: 'new', synced_at: START }), column('d')]),
+      marks: [{ stream: 'column_lineage', id: 'd' }] as const,
+      seen: { keys: [['c']], readNumber: 1 },
+      rejected: rejected({ id: 'bad' }),
+      shown: [['worse']],
+    });
+    const TABLES = ['columns', 'marks', 'seen_keys', 'rejected_rows', 'sync_checkpoints'];
+    const state = () => [TABLES.map((table) => rows(table)), on().facts(stream('columns'), null), on().load('columns')];
+
+    test.each(['marks', 'rejected_rows', 'sync_checkpoints'])('when %s cannot be written, nothing is', (table) => {
+      show('columns', [column('c')]);
+      commit('columns', { rejected: rejected({ id: 'worse' }) });
+      const before = state();
+      const mend = bench.breakTable(table);
+      expect(() => commit('columns', everything())).toThrow(expect.objectContaining({ name: 'SyncError' }));
+      expect(state()).toEqual(before);
+      mend();
+      expect(commit('columns', everything())).toEqual({ written: 2, deleted: 0, rejected: 1 });
+      expect(on().load('columns')).toEqual(UNDER_WAY);
+    });
+  });
+
+  describe('the checkpoint', () => {
+    test('is without progress before the first page', () => {
+      expect(on().load('columns')).toEqual(NO_PROGRESS);
+    });
+
+    test('comes back as it was committed, one for each stream, and as a fact of its environment (R6)', () => {
+      commit('columns', { checkpoint: UNDER_WAY });
+      expect(on().load('columns')).toEqual(UNDER_WAY);
+      expect(on().load('assets')).toEqual(NO_PROGRESS);
+      expect(on().facts(stream('assets'), null).checkpoints).toEqual(new Map([['columns', UNDER_WAY]]));
+    });
+  });
+
+  describe('rows', () => {
+    test('are held as they were written, those asked for alone, gone ones too', () => {
+      show('columns', [column('c', { extra_field: 1 }), column('d'), column('ü/ "e"')]);
+      show('columns', [column('d', gone())]);
+      const held = on().held(stream('columns'), [['c'], ['d'], ['x']]);
+      expect([...held.keys()].sort()).toEqual(['c', 'd']);
+      const fields = { asset_id: 'a', data_type: null, synced_at: YESTERDAY };
+      expect(held.get('c')).toEqual({
+        ...{ id: 'c', name: 'c', ...fields, deleted_at: null, deletion: null, extra: '{"extra_field":1}' },
+      });
+      expect(held.get('d')).toMatchObject({ deleted_at: START, deletion: 'tombstone', extra: null });
+      expect(on().held(stream('columns'), [['ü/ "e"']]).size).toBe(1);
+    });
+
+    test('are counted by what becomes of them', () => {
+      show('columns', [column('c'), column('d')]);
+      expect(show('columns', [column('c', gone()), column('e')])).toEqual({ written: 1, deleted: 1, rejected: 0 });
+    });
+
+    test('may be more than one statement holds', () => {
+      const ids = Array.from({ length: 2001 }, (_, i) => `c${i}`);
+      expect(
+        show(
+          'columns',
+          ids.map((id) => column(id)),
+        ).written,
+      ).toBe(2001);
+      expect(on().facts(stream('columns'), null).rows).toBe(2001);
+    });
+
+    test('that are gone take what hangs on them along (R18)', () => {
+      show('columns', [column('c'), column('d')]);
+      bench.gather('column_lineage', [edge('c', 'd'), edge('d', 'c')]);
+      bench.settle('column_lineage', { replace: 'all' });
+      show('columns', [column('c', gone())]);
+      expect(rows('column_lineage', ['downstream_column_id'])).toEqual([{ downstream_column_id: 'd' }]);
+    });
+  });
+
+  describe('the mirror’s own time (R21)', () => {
+    const times = () => rows('columns', ['id', 'mirrored_at']).map((row) => String(row['mirrored_at']));
+
+    test('is when a row was last changed', () => {
+      show('columns', [column('c'), column('d')]);
+      bench.setClock(minute(1));
+      show('columns', [column('c', { name: 'new' }), column('d')]);
+      expect(times()).toEqual([minute(1), START]);
+    });
+
+    test('grows with every commit, even when the machine’s clock stands still or runs backwards', () => {
+      for (const [i, clock] of [START, START, LAST_WEEK, LAST_WEEK].entries()) {
+        bench.setClock(clock);
+        show('columns', [column(`c${i}`)]);
+      }
+      const grown = times();
+      expect(new Set(grown).size).toBe(4);
+      expect([...grown].sort()).toEqual(grown);
+      expect(grown[0]).toBe(START);
+    });
+  });
+
+  describe('marks (R18)', () => {
+    const mark = (...ids: string[]) =>
+      commit('columns', { marks: ids.map((id) => ({ stream: 'column_lineage', id })) });
+
+    test('are numbered in the order in which they are made; one made again has a new number', () => {
+      mark('b', 'a');
+      mark('b');
+      expect(markRows().map((row) => [row['id'], row['number']])).toEqual([
+        ['a', 2],
+        ['b', 3],
+      ]);
+      expect(on().facts(stream('column_lineage'), null).lastMark).toBe(3);
+    });
+
+    test('are made only for streams that have them made', () => {
+      commit('columns', { marks: [{ stream: 'column_lineage', id: 'a' }] }, { marking: [] });
+      expect(markRows()).toEqual([]);
+      expect(on().facts(stream('column_lineage'), null).lastMark).toBe(0);
+    });
+
+    test('are paid up to the last made before the read began, or whenever they were made', () => {
+      mark('a', 'b', 'c');
+      commit('column_lineage', { paid: { ids: ['a', 'c'], lastMark: 2 } });
+      expect(markRows().map((row) => row['id'])).toEqual(['b', 'c']);
+      commit('column_lineage', { paid: { ids: ['c'], lastMark: null } });
+      expect(markRows().map((row) => row['id'])).toEqual(['b']);
+      commit('table_assets', { paid: { ids: ['b'], lastMark: null } });
+      expect(markRows()).toHaveLength(1);
+    });
+  });
+
+  describe('rejected rows (R20)', () => {
+    const list = () => rows('rejected_rows', ['row_key', 'reason', 'seen_at']);
+
+    test('are kept once each; one rejected again is only seen again', () => {
+      expect(commit('columns', { rejected: rejected({ id: 'c' }, { name: 'n' }) }).rejected).toBe(2);
+      bench.setClock(minute(1));
+      commit('columns', { rejected: rejected({ id: 'c', asset_id: 'a' }, { name: 'n' }) });
+      expect(list()).toEqual([
+        { row_key: 'c', reason: 'name is missing', seen_at: minute(1) },
+        { row_key: '{"name":"n"}', reason: 'no usable id', seen_at: minute(1) },
+      ]);
+      expect(rows('rejected_rows', ['payload', 'run_id', 'stream'])[0]).toEqual({
+        ...{ payload: '{"id":"c","asset_id":"a"}', run_id: 1, stream: 'columns' },
+      });
+    });
+
+    test('leave once they are accepted, of their own stream alone', () => {
+      commit('columns', { rejected: rejected({ id: 'c' }, { id: 'd' }) });
+      commit('tests', { rejected: decodePage(stream('tests'), [{ id: 'c' }]).rejected });
+      show('columns', [column('c')]);
+      expect(rows('rejected_rows', ['stream', 'row_key'])).toEqual([
+        { stream: 'columns', row_key: 'd' },
+        { stream: 'tests', row_key: 'c' },
+      ]);
+    });
+
+    test('with two keys leave by both', () => {
+      const bad = { ...edge('c', 'd'), extra: 1 };
+      const [row] = bench.decoded('column_lineage', [bad]);
+      const key = JSON.stringify(row?.key);
+      commit('column_lineage', { rejected: [{ key: ['c', 'd'], rowKey: key, reason: 'r', payload: 'p' }] });
+      commit('column_lineage', { shown: [['c', 'x']] });
+      expect(rows('rejected_rows')).toHaveLength(1);
+      commit('column_lineage', { shown: [['c', 'd']] });
+      expect(rows('rejected_rows')).toHaveLength(0);
+    });
+  });
+
+  describe('archives (R17)', () => {
+    const runs = () => rows('test_executions', ['sub_test_unique_id', 'id', 'status', 'mirrored_at']);
+    const archive = (name: 'latest_test_executions' | 'test_executions', ...items: object[]) =>
+      commit(name, { archived: bench.decoded(name, items) });
+
+    test.each(['latest_test_executions', 'test_executions'] as const)(
+      'of %s keep every run, and of each the newer',
+      (name) => {
+        archive(name, execution('s', 'run-1'), execution('s', 'run-2', { synced_at: null }));
+        bench.setClock(minute(1));
+        archive(name, execution('s', 'run-1', { status: 'FAIL', synced_at: LAST_WEEK }), execution('s', 'run-2'));
+        archive(name, execution('s', 'run-1', { status: 'WARN', synced_at: null }));
+        expect(runs().map((row) => [row['id'], row['status'], row['mirrored_at']])).toEqual([
+          ['run-1', 'PASS', START],
+          ['run-2', 'PASS', minute(1)],
+        ]);
+        archive(name, execution('s', 'run-1', { status: 'FAIL' }));
+        expect(runs()[0]).toMatchObject({ id: 'run-1', status: 'FAIL' });
+      },
+    );
+
+    test('do not write again what has not changed (R21)', () => {
+      archive('test_executions', execution('s', 'run-1'));
+      bench.setClock(minute(1));
+      expect(archive('test_executions', execution('s', 'run-1')).written).toBe(0);
+      expect(runs()).toMatchObject([{ mirrored_at: START }]);
+    });
+
+    test('of health scores keep the total and each dimension of every bucket', () => {
+      commit('asset_health_scores', {
+        archived: bench.decoded('asset_health_scores', [score('a', 0.5, { freshness: 1 })]),
+      });
+      expect(rows('asset_health_score_history', ['asset_id', 'dimension', 'score', 'bucket_at'])).toEqual([
+        { asset_id: 'a', dimension: 'freshness', score: 1, bucket_at: '2026-11-20T04:00:00.000000Z' },
+        { asset_id: 'a', dimension: 'total', score: 0.5, bucket_at: '2026-11-20T04:00:00.000000Z' },
+      ]);
+    });
+  });
+
+  test('typed fields are written into the rows of the stream that leads (R22)', () => {
+    show('assets', [asset('a'), asset('b', { kind: 'bi' })]);
+    const [row] = [
+      ...on()
+        .held(stream('table_assets'), [['a']])
+        .values(),
+    ];
+    commit('table_assets', { changes: [{ row: { ...row, db_name: 'prod' }, was: 'updated' }] });
+    expect(rows('assets', ['id', 'name', 'db_name'])).toEqual([
+      { id: 'a', name: 'a', db_name: 'prod' },
+      { id: 'b', name: 'b', db_name: null },
+    ]);
+  });
+}

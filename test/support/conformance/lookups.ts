@@ -1,0 +1,216 @@
+import { describe, expect, test } from 'vitest';
+import {
+  asset,
+  column,
+  edge,
+  execution,
+  gone,
+  LAST_WEEK,
+  link,
+  minute,
+  range,
+  START,
+  SWEEP,
+  test1,
+  type Workbench,
+  YESTERDAY,
+} from './workbench.ts';
+
+/** What a round depends on and still owes, and what its reads leave behind. */
+export function describeLookups(bench: Workbench): void {
+  const { commit, rows, show, on, stream } = bench;
+  const facts = (name: Parameters<typeof stream>[0], since: string | null = null) => on().facts(stream(name), since);
+  const owed = (
+    name: Parameters<typeof stream>[0],
+    about: 'candidates' | 'owned' | 'marked',
+    given: { after?: string; lastMark?: number; before?: string | null } = {},
+  ) => on().owed(stream(name), { about, after: '', lastMark: 9999, before: null, ...given });
+  const mark = (name: 'column_lineage' | 'table_assets' | 'columns' | 'tests', ...ids: string[]) =>
+    commit('assets', { marks: ids.map((id) => ({ stream: name, id })) });
+
+  describe('the facts of a round', () => {
+    test('count the live rows, of typed assets those of their kind', () => {
+      show('assets', [asset('a'), asset('b'), asset('c', { kind: 'bi' }), asset('d', { kind: 'dream' })]);
+      show('assets', [asset('b', gone())]);
+      expect([facts('assets').rows, facts('table_assets').rows, facts('bi_assets').rows]).toEqual([3, 1, 1]);
+    });
+
+    test('count the marks by the reach of the feed; a row without a time is outside (R18)', () => {
+      const items = [column('a'), column('b', { synced_at: LAST_WEEK }), column('c', { synced_at: null })];
+      show('columns', [...items, column('d', gone())], { marking: [] });
+      mark('column_lineage', 'a', 'b', 'c', 'd', 'unknown');
+      expect(facts('column_lineage', YESTERDAY).marks).toEqual({ inside: 1, outside: 2 });
+      expect(facts('column_lineage', null).marks).toEqual({ inside: 3, outside: 0 });
+    });
+
+    test('count only marks of rows of the kind, which may have changed (R22)', () => {
+      show('assets', [asset('a'), asset('b', { kind: 'bi' })], { marking: [] });
+      mark('table_assets', 'a', 'b');
+      expect(facts('table_assets', YESTERDAY).marks).toEqual({ inside: 1, outside: 0 });
+      expect(owed('table_assets', 'marked')).toEqual({ ids: ['a'], total: 1 });
+    });
+  });
+
+  describe('what is owed', () => {
+    test('are the candidates of a sweep: live, not seen, in order (R12)', () => {
+      show('columns', [column('b'), column('a'), column('d'), column('c'), column('B'), column('e', gone())]);
+      bench.see('columns', ['c']);
+      bench.see('assets', ['d']);
+      expect(owed('columns', 'candidates').ids).toEqual(['B', 'a', 'b', 'd']);
+      expect(owed('columns', 'candidates', { after: 'a' }).ids).toEqual(['b', 'd']);
+    });
+
+    test('are marked rows that live, made no later, synced before the bound, in order (R18)', () => {
+      show('columns', [column('c'), column('a'), column('b', { synced_at: LAST_WEEK })], { marking: [] });
+      show('columns', [column('d', { synced_at: null }), column('x', gone())], { marking: [] });
+      mark('column_lineage', 'c', 'b', 'a', 'x', 'd');
+      expect(owed('column_lineage', 'marked')).toEqual({ ids: ['a', 'b', 'c', 'd'], total: 4 });
+      expect(owed('column_lineage', 'marked', { lastMark: 2 })).toEqual({ ids: ['b', 'c'], total: 2 });
+      expect(owed('column_lineage', 'marked', { before: YESTERDAY })).toEqual({ ids: ['b', 'd'], total: 2 });
+      expect(owed('column_lineage', 'marked', { after: 'b' })).toEqual({ ids: ['c', 'd'], total: 2 });
+    });
+
+    test('is counted in full, though no more ids are given than a request may hold', () => {
+      const ids = range(1500);
+      show(
+        'columns',
+        ids.map((id) => column(id)),
+      );
+      expect(owed('column_lineage', 'marked')).toEqual({ ids: ids.slice(0, 1000), total: 1500 });
+    });
+
+    test('are owners that moved, as long as they live or a row of theirs does (R13)', () => {
+      show('assets', [asset('a'), asset('b'), asset('c')], { marking: [] });
+      show('assets', [asset('b', gone()), asset('c', gone())], { marking: [] });
+      show('columns', [column('1', { asset_id: 'b' }), column('2', { asset_id: 'c', ...gone() })], { marking: [] });
+      mark('columns', 'a', 'b', 'c');
+      expect(owed('columns', 'owned').ids).toEqual(['a', 'b']);
+      expect(owed('columns', 'owned', { after: 'a' }).ids).toEqual(['b']);
+      expect(owed('columns', 'owned', { lastMark: 1 }).ids).toEqual(['a']);
+      expect(owed('tests', 'owned').ids).toEqual([]);
+    });
+  });
+
+  describe('a test is due (R22)', () => {
+    const due = (after = '') => on().dueTest(stream('test_executions'), after);
+    const placeLatest = (...items: object[]) => {
+      bench.gather('latest_test_executions', items);
+      bench.settle('latest_test_executions', { replace: 'all' });
+    };
+    const reading = { testId: 't', readAt: START, gap: null };
+
+    test('when it was never read, each in turn, unless it is gone', () => {
+      show('tests', [test1('u'), test1('t'), test1('s'), test1('s', gone())]);
+      expect(due()).toEqual({ id: 't', readAt: null, knownFrom: null, mirroredAt: START });
+      expect([due('t')?.id, due('u')]).toEqual(['u', null]);
+    });
+
+    test('again only when its latest execution changed since that reading began', () => {
+      show('tests', [test1('t')]);
+      placeLatest(execution('s', 'run-1'));
+      commit('test_executions', { reading: { ...reading, mirroredAt: due()?.mirroredAt ?? '' } });
+      expect(due()).toBeNull();
+      bench.setClock(minute(1));
+      placeLatest(execution('s', 'run-1'));
+      expect(due()).toBeNull();
+      placeLatest(execution('s', 'run-2'));
+      expect(due()).toMatchObject({ id: 't', readAt: START });
+    });
+
+    test('and news that came while it was read are news still', () => {
+      show('tests', [test1('t')]);
+      const began = due()?.mirroredAt ?? '';
+      bench.setClock(minute(1));
+      placeLatest(execution('s', 'run-2'));
+      commit('test_executions', { reading: { ...reading, mirroredAt: began } });
+      expect(due()?.id).toBe('t');
+    });
+
+    test('with the start of the earliest execution known, and its gaps are kept', () => {
+      show('tests', [test1('t')]);
+      const items = [execution('s', 'run-1', { start_time: LAST_WEEK }), execution('s', 'run-2')];
+      commit('test_executions', { archived: bench.decoded('test_executions', items) });
+      expect(due()?.knownFrom).toBe(LAST_WEEK);
+      commit('test_executions', {
+        reading: { ...reading, mirroredAt: START, gap: { from: LAST_WEEK, to: YESTERDAY } },
+      });
+      expect(rows('test_execution_gaps', ['test_id', 'gap_from', 'gap_to'])).toEqual([
+        { test_id: 't', gap_from: LAST_WEEK, gap_to: YESTERDAY },
+      ]);
+    });
+  });
+
+  describe('what a read saw and gathered (R7)', () => {
+    const candidates = () => owed('columns', 'candidates').ids;
+
+    test('is dropped by the number of the read', () => {
+      show('columns', [column('a'), column('b'), column('c')]);
+      bench.see('columns', ['a', 'b'], 1);
+      bench.see('columns', ['b', 'c', 'c'], 2);
+      commit('columns', { forget: 2 });
+      expect(candidates()).toEqual(['c']);
+      commit('columns', { forget: 'all' });
+      expect(candidates()).toEqual(['a', 'b', 'c']);
+    });
+
+    test('is dropped of its own stream alone', () => {
+      show('columns', [column('a')]);
+      bench.see('columns', ['a']);
+      commit('assets', { forget: 'all' });
+      expect(candidates()).toEqual([]);
+    });
+
+    test('is not put in place once dropped', () => {
+      bench.gather('asset_lineage', [link('a', 'b')], 1);
+      bench.gather('asset_lineage', [link('b', 'c')], 2);
+      commit('asset_lineage', { forget: 2 });
+      bench.settle('asset_lineage', { replace: 'all' });
+      expect(rows('asset_lineage', ['upstream_asset_id'])).toEqual([{ upstream_asset_id: 'a' }]);
+    });
+
+    test('is dropped when the round has ended', () => {
+      show('columns', [column('a'), column('b')]);
+      bench.see('columns', ['a']);
+      bench.settle('columns', SWEEP);
+      expect(candidates()).toEqual(['a']);
+      bench.gather('column_lineage', [edge('a', 'b')]);
+      bench.settle('column_lineage', { replace: 'all' });
+      bench.settle('column_lineage', { replace: 'all' });
+      expect(rows('column_lineage')).toEqual([]);
+    });
+  });
+
+  describe('rows of owners that moved (R13)', () => {
+    test('are absent when no read from the given one on saw them', () => {
+      const owned = ['a', 'b', 'c'].map((id) => column(id, { asset_id: 'x' }));
+      show('columns', [...owned, column('d', { asset_id: 'y' }), column('e', { asset_id: 'z' })]);
+      bench.see('columns', ['a'], 1);
+      bench.see('columns', ['b'], 2);
+      bench.see('columns', ['c'], 3);
+      const disowned = { by: 'asset_id', ids: ['x', 'y'], sinceRead: 2, at: START };
+      expect(commit('columns', { disowned })).toEqual({ written: 0, deleted: 2, rejected: 0 });
+      const absent = { deleted_at: START, deletion: 'absent' };
+      const lives = { deleted_at: null, deletion: null };
+      expect(rows('columns', ['id', 'deleted_at', 'deletion'])).toEqual([
+        { id: 'a', ...absent },
+        { id: 'b', ...lives },
+        { id: 'c', ...lives },
+        { id: 'd', ...absent },
+        { id: 'e', ...lives },
+      ]);
+    });
+
+    test('of tests seen by the first of the two reads stay', () => {
+      show('tests', [test1('t'), test1('u')]);
+      bench.see('tests', ['t'], 6);
+      commit('tests', { disowned: { by: 'asset_id', ids: ['a'], sinceRead: 6, at: START } });
+      expect(rows('tests', ['id', 'deletion']).map((row) => row['deletion'])).toEqual([null, 'absent']);
+    });
+  });
+
+  test('a failure to look is an error that says what to do', () => {
+    const mend = bench.breakTable('columns');
+    expect(() => show('columns', [column('c')])).toThrow(expect.objectContaining({ recovery: 'run' }));
+    mend();
+  });
+}

@@ -1,0 +1,165 @@
+import { afterEach, beforeEach } from 'vitest';
+import { type Checkpoint, NO_PROGRESS } from '../../../src/core/checkpoint.ts';
+import { type Decoded, decodePage } from '../../../src/core/decode.ts';
+import type { Commit, Counts, Destination, Settlement } from '../../../src/core/destination.ts';
+import type { Instant } from '../../../src/core/instant.ts';
+import { changeMarks } from '../../../src/core/marks.ts';
+import { type Change, newestWins } from '../../../src/core/newest-wins.ts';
+import { type Row, STREAM_NAMES, type Stream, type StreamName } from '../../../src/core/stream.ts';
+
+/** A new, empty mirror of any kind, as the suite needs it. */
+interface Mirror {
+  /** The catalogue's entry over this mirror's own tables. */
+  stream(name: StreamName): Stream;
+  /** One environment's part, as written in run 1. */
+  destination(envId: string): Destination;
+  /** What a table holds of an environment, by the names of the contract, in any order. */
+  rows(table: string, envId: string): Row[];
+  /** Makes every write into a table fail, as a full disk would, until the function returned is called. */
+  breakTable(table: string): () => void;
+  close(): void;
+}
+
+/** Makes a mirror whose machine has this clock. */
+export type MakeMirror = (clock: () => Instant) => Mirror;
+
+export const START = '2026-11-20T04:10:00.000000Z';
+export const YESTERDAY = '2026-11-19T04:10:00.000000Z';
+export const LAST_WEEK = '2026-11-13T04:10:00.000000Z';
+
+/** A minute or an hour later than the start. */
+export const minute = (n: number): Instant => `2026-11-20T04:${String(10 + n).padStart(2, '0')}:00.000000Z`;
+
+interface Where {
+  readonly env?: string;
+  readonly marking?: readonly StreamName[];
+}
+
+export type Workbench = ReturnType<typeof workbench>;
+
+/** A mirror for each test, and short words for what is done to it; in the environment `e` unless another is named. */
+export function workbench(make: MakeMirror) {
+  let mirror: Mirror;
+  let now = START;
+  beforeEach(() => {
+    now = START;
+    mirror = make(() => now);
+  });
+  afterEach(() => mirror.close());
+
+  const stream = (name: StreamName): Stream => mirror.stream(name);
+  const on = (env = 'e'): Destination => mirror.destination(env);
+  const decoded = (name: StreamName, items: readonly object[]): Decoded[] => [...decodePage(stream(name), items).rows];
+
+  function commit(name: StreamName, given: Partial<Commit>, { env, marking = STREAM_NAMES }: Where = {}): Counts {
+    const checkpoint = given.checkpoint ?? on(env).load(name);
+    return on(env).commit(stream(name), { ...given, checkpoint }, new Set(marking));
+  }
+
+  /** What items shown by a feed change. */
+  function changes(name: StreamName, items: readonly object[], env = 'e'): Change[] {
+    const rows = decoded(name, items);
+    const keys = rows.map((row) => row.key);
+    const held = on(env).held(stream(name), keys);
+    return rows.flatMap((row) => newestWins(stream(name), held.get(row.key[0] as string), row, null) ?? []);
+  }
+
+  return {
+    stream,
+    on,
+    decoded,
+    changes,
+    commit,
+    breakTable: (table: string) => mirror.breakTable(table),
+    setClock(at: Instant): void {
+      now = at;
+    },
+    /** The table's rows in the order of their keys; with `pick`, only these columns. */
+    rows(table: string, pick: readonly string[] = [], env = 'e'): Row[] {
+      const rows = mirror.rows(table, env).map((row) => JSON.stringify(pick.length === 0 ? row : picked(row, pick)));
+      return rows.sort().map((row) => JSON.parse(row) as Row);
+    },
+    /** Commits items of a feed stream as a page of a feed, with the marks they leave. */
+    show(name: StreamName, items: readonly object[], where: Where = {}): Counts {
+      const shown = decoded(name, items).map((row) => row.key);
+      const changed = changes(name, items, where.env);
+      const marks = changed.flatMap((change) => changeMarks(stream(name), change, null));
+      return commit(name, { changes: changed, marks, shown }, where);
+    },
+    /** Gathers items beside their table. */
+    gather(name: StreamName, items: readonly object[], readNumber = 1, env = 'e'): void {
+      commit(name, { staged: { rows: decoded(name, items), readNumber } }, { env });
+    },
+    see(name: StreamName, ids: readonly string[], readNumber = 1): void {
+      commit(name, { seen: { keys: ids.map((id) => [id]), readNumber } });
+    },
+    settle(name: StreamName, given: Partial<Settlement> & { hold?: boolean } = {}, where: Where = {}): Counts {
+      return commit(name, { settle: { ...NO_SETTLEMENT, hold: false, ...given } }, where);
+    },
+    weigh: (name: StreamName, given: Partial<Settlement>) => on().weigh(stream(name), { ...NO_SETTLEMENT, ...given }),
+  };
+}
+
+const NO_SETTLEMENT: Settlement = { sweep: null, replace: null, lastMark: 0 };
+
+export const SWEEP = { sweep: { through: null, at: START } };
+
+function picked(row: Row, names: readonly string[]): Row {
+  return Object.fromEntries(names.map((name) => [name, row[name] ?? null]));
+}
+
+/** A checkpoint in the middle of a round, with a value in every field. */
+export const UNDER_WAY: Checkpoint = {
+  ...NO_PROGRESS,
+  watermark: YESTERDAY,
+  scannedAt: LAST_WEEK,
+  scanEndedAt: YESTERDAY,
+  scanEndedPass: 3,
+  scanDue: 'returned',
+  unavailable: true,
+  finishedPass: 4,
+  round: {
+    ...{ mode: 'scan', reason: 'returned', pass: 5, pages: 2, firstPageAt: START, lastMark: 7, sweeps: true },
+    ...{ refuted: true, reads: 2, askedThrough: 'k', misses: 1 },
+    phases: [{ do: 'walk', as: 'scan', query: { disabled: 'true', limit: 10, ids: ['a', 'ü'] } }],
+    read: {
+      ...{ as: 'scan', number: 2, path: ['assets'], query: { limit: 10 }, cursor: 'c"2', at: START },
+      ...{ restarts: 1, restartRun: 5, halved: true, reading: { testId: 't', mirroredAt: START, gap: null } },
+    },
+  },
+};
+
+export const asset = (id: string, more: object = {}): object => ({
+  ...{ id, name: id, kind: 'table', source_type: 'dbt', synced_at: YESTERDAY },
+  ...more,
+});
+export const column = (id: string, more: object = {}): object => ({
+  ...{ id, asset_id: 'a', name: id, synced_at: YESTERDAY },
+  ...more,
+});
+export const test1 = (id: string, more: object = {}): object => ({
+  ...{ id, name: id, test_type: 'generic', definition_type: 'dbt', source_type: 'dbt', severity: 'ERROR' },
+  ...{ disabled: false, asset_id: 'a', synced_at: YESTERDAY },
+  ...more,
+});
+export const edge = (downstream: string, upstream: string): object => ({
+  downstream_column_id: downstream,
+  upstream_column_id: upstream,
+});
+export const link = (upstream: string, downstream: string): object => ({
+  upstream_asset_id: upstream,
+  downstream_asset_id: downstream,
+});
+export const execution = (sub: string, id: string, more: object = {}): object => ({
+  ...{ id, test_id: 't', sub_test_unique_id: sub, sub_type: 'rows', status: 'PASS', failure_count: 0 },
+  ...{ start_time: YESTERDAY, duration_seconds: 1.5, synced_at: YESTERDAY },
+  ...more,
+});
+export const score = (asset_id: string, value: number, dimensions: Readonly<Record<string, number>> = {}): object => {
+  const bucket = { test_count: 2, bucket_at: '2026-11-20T04:00:00' };
+  const parts = Object.entries(dimensions).map(([dimension, part]) => ({ dimension, score: part, ...bucket }));
+  return { asset_id, total: { score: value, ...bucket }, dimensions: parts };
+};
+export const gone = (deleted_at = START): object => ({ deleted_at });
+export const range = (count: number, prefix = 'r'): string[] =>
+  Array.from({ length: count }, (_, i) => `${prefix}${String(i).padStart(4, '0')}`);
