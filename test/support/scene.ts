@@ -1,0 +1,96 @@
+import { expect } from 'vitest';
+import { SyncError } from '../../src/core/errors.ts';
+import type { Page } from '../../src/core/source.ts';
+import { type Asked, createWorld, type World } from './world.ts';
+import { bothSides } from './world-compare.ts';
+import { type Mirrored, mirrorOf } from './world-mirror.ts';
+import type { Item, Place } from './world-place.ts';
+import { furnish } from './world-sample.ts';
+
+/** A furnished world of one environment with a mirror of it, not yet synced. */
+export interface Scene {
+  readonly world: World;
+  readonly place: Place;
+  readonly mirrored: Mirrored;
+}
+
+/** The body of a test that has a world of its own. */
+export function inWorld(body: (scene: Scene) => Promise<void>, fill = furnish): () => Promise<void> {
+  return async () => {
+    const world = createWorld();
+    fill(world.place());
+    const mirrored = mirrorOf(world);
+    try {
+      await body({ world, place: world.place(), mirrored });
+      expect(world.violations).toEqual([]);
+    } finally {
+      mirrored.close();
+    }
+  };
+}
+
+/** As `inWorld`, with a first sync behind it and two hours gone since. */
+export function inSyncedWorld(body: (scene: Scene) => Promise<void>, fill = furnish): () => Promise<void> {
+  return inWorld(async (scene) => {
+    expect((await scene.mirrored.sync()).status).toBe('done');
+    scene.world.advance(2 * 3600);
+    await body(scene);
+  }, fill);
+}
+
+/** The mirror holds what the token can see, row by row. */
+export function expectTrue({ mirrored, place }: Scene): void {
+  const { mirror, world } = bothSides(mirrored, place);
+  expect(mirror).toEqual(world);
+}
+
+/** Ids of the live rows of a table. */
+export function liveIds({ mirrored }: Scene, table: 'assets' | 'columns' | 'tests'): unknown[] {
+  return mirrored.rows(`select id from ${table} where deleted_at is null order by id`).map((row) => row['id']);
+}
+
+export function rowOf({ mirrored }: Scene, table: string, id: string): Record<string, unknown> | undefined {
+  return mirrored.rows(`select * from ${table} where id = ?`, id)[0];
+}
+
+/** T of a run that opens now. */
+export function timeOfRun({ world }: Scene): string {
+  const ms = Math.floor((world.nowMs + world.latencyMs) / 1000) * 1000;
+  return new Date(ms).toISOString().replace('.000Z', '.000000Z');
+}
+
+/** The next run fails in its way at the `nth` request of a collection, once. */
+export function failAt({ world }: Scene, path: string, nth = 1, recovery: SyncError['recovery'] = 'stream'): void {
+  let met = 0;
+  world.before = (asked) => {
+    if (!asked.path.endsWith(`/${path}`) || ++met !== nth) return;
+    throw new SyncError(recovery, `${path} fails at its request ${nth}`);
+  };
+}
+
+/** Something happens at the `nth` request of a collection, before it is answered. */
+export function at({ world }: Scene, path: string, nth: number, change: () => void): void {
+  let met = 0;
+  world.before = (asked) => {
+    if (asked.path.endsWith(`/${path}`) && ++met === nth) change();
+  };
+}
+
+export function calm({ world }: Scene): void {
+  world.before = () => {};
+  world.answer = (page) => page;
+}
+
+/** Items put into, or left out of, the answers that a collection gives in one way of asking. */
+export function alter(
+  { world }: Scene,
+  path: string,
+  as: 'scan' | 'synced_since' | 'deleted_since',
+  items: (sent: readonly Item[]) => Item[],
+): void {
+  world.answer = (page: Page, asked: Asked): Page => {
+    const way = ['synced_since', 'deleted_since', 'ids', 'asset_ids'].find((name) => name in asked.query) ?? 'scan';
+    if (!asked.path.endsWith(`/${path}`) || way !== as) return page;
+    return { ...page, items: items(page.items as Item[]) };
+  };
+}

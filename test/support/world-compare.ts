@@ -1,0 +1,129 @@
+import { generic, isShown, ofKind } from './world-lists.ts';
+import type { Mirrored, Row } from './world-mirror.ts';
+import type { Item, Place, Thing } from './world-place.ts';
+
+const COMMON = 'id name kind source_type description owners tags parent_id path created_at updated_at synced_at'.split(
+  ' ',
+);
+const TABLE = 'data_platform db_name schema_name table_name materialization'.split(' ');
+const BI = 'bi_platform bi_type url'.split(' ');
+const COLUMN = 'id asset_id name data_type synced_at'.split(' ');
+const TEST = (
+  'id name test_type definition_type source_type severity disabled asset_id column_name config owners tags ' +
+  'description path project updated_at synced_at'
+).split(' ');
+const EXECUTION = (
+  'id test_id sub_test_unique_id sub_type status failure_count start_time duration_seconds column_name ' +
+  'quality_dimension result_reason exception description synced_at'
+).split(' ');
+
+/** What the mirror has to hold live of a place, row by row, as the token sees it. */
+export function rowsOfWorld(place: Place): Record<string, Row[]> {
+  const shown = (things: ReadonlyMap<string, Thing>): Item[] =>
+    [...things.values()].filter(({ state, item }) => state === 'live' && isShown(place, item)).map(({ item }) => item);
+  const assets = [...place.assets.values()]
+    .filter(({ state, item }) => state === 'live' && !place.hidden.has(String(item['id'])))
+    .map(({ item }) => item);
+  const ids = (items: readonly Item[]): Set<unknown> => new Set(items.map((item) => item['id']));
+  const [assetIds, columns, tests] = [ids(assets), shown(place.columns), shown(place.tests)];
+  const [columnIds, testIds] = [ids(columns), ids(tests)];
+  const scores = [...place.scores.values()].filter((item) => assetIds.has(item['asset_id']));
+  return {
+    assets: assets.map(assetRow),
+    columns: columns.map((item) => stored(item, COLUMN)),
+    tests: tests.map((item) => stored(item, TEST)),
+    asset_lineage: [...place.assetEdges.values()]
+      .filter(([up, down]) => assetIds.has(up) && assetIds.has(down))
+      .map(([up, down]) => ({ upstream_asset_id: up, downstream_asset_id: down, extra: null })),
+    column_lineage: [...place.columnEdges.values()]
+      .filter(([, down]) => columnIds.has(down))
+      .map(([up, down]) => ({ upstream_column_id: up, downstream_column_id: down, extra: null })),
+    latest_test_executions: [...place.latest.values()]
+      .filter((item) => testIds.has(item['test_id']))
+      .map((item) => stored(item, EXECUTION)),
+    asset_health_scores: scores.map((item) => ({
+      asset_id: String(item['asset_id']),
+      ...bucket(item['total'] as Item),
+      extra: null,
+    })),
+    asset_health_score_dimensions: scores.flatMap((item) =>
+      (item['dimensions'] as Item[]).map((part) => ({
+        asset_id: String(item['asset_id']),
+        dimension: String(part['dimension']),
+        ...bucket(part),
+        extra: null,
+      })),
+    ),
+  };
+}
+
+/** The same tables as the mirror holds them, without what is its own. */
+export function rowsOfMirror(mirrored: Mirrored, envId: string): Record<string, Row[]> {
+  const tables = Object.keys(rowsOfWorld(emptyPlace));
+  return Object.fromEntries(
+    tables.map((table) => {
+      const live = ['assets', 'columns', 'tests'].includes(table) ? 'and deleted_at is null' : '';
+      const rows = mirrored.rows(`select * from ${table} where env_id = ? ${live}`, envId);
+      return [table, rows.map(({ env_id: _, mirrored_at: __, deleted_at: ___, deletion: ____, ...row }) => row)];
+    }),
+  );
+}
+
+/** Both sides of one place in an order of their own, to be compared with one assertion. */
+export function bothSides(mirrored: Mirrored, place: Place): { mirror: unknown; world: unknown } {
+  return { mirror: sorted(rowsOfMirror(mirrored, place.id)), world: sorted(rowsOfWorld(place)) };
+}
+
+const emptyPlace = {
+  assets: new Map(),
+  columns: new Map(),
+  tests: new Map(),
+  assetEdges: new Map(),
+  columnEdges: new Map(),
+  latest: new Map(),
+  scores: new Map(),
+} as unknown as Place;
+
+function sorted(tables: Record<string, Row[]>): Record<string, string[]> {
+  return Object.fromEntries(
+    Object.entries(tables).map(([table, rows]) => [
+      table,
+      rows.map((row) => JSON.stringify(Object.entries(row).sort(([a], [b]) => (a < b ? -1 : 1)))).sort(),
+    ]),
+  );
+}
+
+function assetRow(item: Item): Row {
+  const kind = String(item['kind']);
+  const isTyped = kind === 'table' || kind === 'bi';
+  const sent = isTyped ? ofKind(item, kind) : generic(item);
+  const own = kind === 'table' ? TABLE : kind === 'bi' ? BI : [];
+  const row = stored(sent, [...COMMON, ...own]);
+  return { ...Object.fromEntries([...TABLE, ...BI].map((name) => [name, null])), ...row };
+}
+
+function stored(item: Item, fields: readonly string[]): Row {
+  const row: Row = Object.fromEntries(fields.map((name) => [name, storedValue(name, item[name])]));
+  const rest = Object.entries(item).filter(([name]) => !fields.includes(name));
+  return { ...row, extra: rest.length === 0 ? null : JSON.stringify(Object.fromEntries(rest)) };
+}
+
+function storedValue(name: string, value: unknown): string | number | null {
+  if (value === undefined || value === null) return null;
+  if (typeof value === 'boolean') return Number(value);
+  if (typeof value === 'object') return JSON.stringify(value);
+  return /_at$|^start_time$/.test(name) ? instantText(String(value)) : (value as string | number);
+}
+
+function bucket(part: Item): Row {
+  return {
+    score: part['score'] as number,
+    test_count: part['test_count'] as number,
+    bucket_at: instantText(String(part['bucket_at'])),
+  };
+}
+
+function instantText(sent: string): string {
+  const [whole = '', fraction = ''] = sent.replace('Z', '').split('.');
+  return `${whole}.${fraction.padEnd(6, '0')}Z`;
+}

@@ -1,0 +1,122 @@
+import fc from 'fast-check';
+import { HOUR, type World } from './world.ts';
+import {
+  execute,
+  type Kind,
+  type Place,
+  put,
+  putAsset,
+  putAssetEdge,
+  putColumn,
+  putColumnEdges,
+  putScore,
+  putTest,
+  remove,
+  removeAsset,
+  undelete,
+} from './world-place.ts';
+
+/** One thing that happens to the world: what, to which of a few objects, and how. */
+export interface Happening {
+  readonly what: keyof typeof HAPPENINGS;
+  readonly n: number;
+  readonly m: number;
+  readonly how: number;
+}
+
+const KINDS = ['table', 'bi', 'etl', 'table', 'neuland'] as const;
+const MODES: readonly Kind[] = ['assets', 'columns', 'tests'];
+
+/** Told of by feeds and snapshots: true after any finished run. */
+const TOLD = {
+  asset: (p, { n, how }) => isGone(p, n) || putAsset(p, `a${n}`, { kind: KINDS[how % 5], description: `d${how}` }),
+  unknownField: (p, { n, how }) => isGone(p, n) || putAsset(p, `a${n}`, { colour: how }),
+  column: (p, { n, m, how }) => hasAsset(p, n) && putColumn(p, `a${n}.c${m % 4}`, `a${n}`, { data_type: `t${how}` }),
+  test: (p, { n, m, how }) => {
+    // One that moved to an asset which then went without a word about its tests would be lost without a word, too.
+    const owner = p.tests.get(`t${n}`)?.item['asset_id'] ?? (how === 3 ? null : `a${m}`);
+    if (owner === null || p.assets.get(String(owner))?.state === 'live')
+      putTest(p, `t${n}`, owner === null ? null : String(owner), { disabled: how % 2 === 1, severity: `S${m}` });
+  },
+  columnEdges: (p, { n, m, how }) => putColumnEdges(p, `a${n}.c${m % 4}`, ['a0.c0', `a${m}.c1`, 'far'].slice(0, how)),
+  assetEdge: (p, { n, m }) => putAssetEdge(p, `a${n}`, `a${m}`),
+  noAssetEdge: (p, { n, m }) => p.assetEdges.delete(`a${n}>a${m}`),
+  execution: (p, { n, m, how }) => {
+    p.tests.has(`t${n}`) &&
+      execute(p, `t${n}`, `t${n}-${p.executions.length}`, {
+        sub_test_unique_id: `t${n}.${m % 2}`,
+        status: ['PASS', 'FAIL', 'NEW', 'WARN'][how],
+      });
+  },
+  score: (p, { n, how }) => putScore(p, `a${n}`, how / 4, { freshness: how / 4, [`dim${how}`]: 1 }),
+  assetGoes: (p, { n, how }) => removeAsset(p, `a${n}`, how % 2 === 0 ? 'tombstone' : 'lost'),
+  columnGoes: (p, { n, m }) => remove(p, 'columns', `a${n}.c${m % 4}`),
+  testGoes: (p, { n }) => remove(p, 'tests', `t${n}`),
+} satisfies Record<string, (place: Place, happening: Happening) => unknown>;
+
+/** Told of by nothing: true after a scan (R13). */
+const UNTOLD = {
+  reborn: (p, { n, how }) => putAsset(p, `a${n}`, { kind: KINDS[how % 5] }),
+  hide: (p, { n }) => p.hidden.add(`a${n}`),
+  grant: (p, { n }) => p.hidden.delete(`a${n}`),
+  lost: (p, { n, m, how }) => remove(p, MODES[how % 3] ?? 'assets', idOf(how, n, m), 'lost'),
+  undelete: (p, { n, m, how }) => undelete(p, MODES[how % 3] ?? 'assets', idOf(how, n, m)),
+  stays: (p, { n }) => removeAsset(p, `a${n}`, 'stay'),
+  unlist: (p) => {
+    p.listed = false;
+  },
+  list: (p) => {
+    p.listed = true;
+  },
+  /** So old that it has the placeholder: a feed never shows it. */
+  ancient: (p, { n }) => {
+    put(p, 'columns', `a${n}.old`, { asset_id: `a${n}`, name: 'old' });
+    const held = p.columns.get(`a${n}.old`);
+    if (held?.state === 'live') held.item['synced_at'] = '1970-01-01T00:00:00';
+  },
+} satisfies Record<string, (place: Place, happening: Happening) => unknown>;
+
+const HAPPENINGS: Record<string, (place: Place, happening: Happening) => unknown> = { ...TOLD, ...UNTOLD };
+
+/** What there is at first: four assets with all that belongs to them. */
+export function populate(place: Place): void {
+  for (const n of [0, 1, 2, 3]) {
+    putAsset(place, `a${n}`, { kind: KINDS[n] });
+    for (const m of [0, 1]) putColumn(place, `a${n}.c${m}`, `a${n}`);
+    putTest(place, `t${n}`, `a${n}`, { disabled: n === 3 });
+    execute(place, `t${n}`, `t${n}-first`);
+    putScore(place, `a${n}`, 0.5);
+  }
+  for (const n of [1, 2, 3]) {
+    putColumnEdges(place, `a${n}.c0`, ['a0.c0', 'far']);
+    putAssetEdge(place, 'a0', `a${n}`);
+  }
+}
+
+export function happen(world: World, happening: Happening): void {
+  HAPPENINGS[happening.what]?.(world.place('e1'), happening);
+}
+
+/** What happens, visible only up to 20 minutes after its stamp. */
+export function happenLate(world: World, happening: Happening): void {
+  world.later(60 + (happening.how * HOUR) / 9, () => happen(world, happening));
+}
+
+export function happenings(which: 'told' | 'any'): fc.Arbitrary<Happening> {
+  const names = which === 'told' ? Object.keys(TOLD) : Object.keys(HAPPENINGS);
+  const small = fc.nat({ max: 3 });
+  return fc.record({ what: fc.constantFrom(...names), n: small, m: small, how: fc.nat({ max: 3 }) });
+}
+
+function hasAsset(place: Place, n: number): boolean {
+  return place.assets.get(`a${n}`)?.state === 'live';
+}
+
+/** An asset that was there before and is gone: its coming back is told of, that of its silent children is not. */
+function isGone(place: Place, n: number): boolean {
+  return place.assets.has(`a${n}`) && !hasAsset(place, n);
+}
+
+function idOf(how: number, n: number, m: number): string {
+  return [`a${n}`, `a${n}.c${m % 4}`, `t${n}`][how % 3] ?? '';
+}

@@ -1,0 +1,208 @@
+import fc from 'fast-check';
+import { SyncError } from '../../src/core/errors.ts';
+import type { StreamName } from '../../src/core/stream.ts';
+import type { RunSummary } from '../../src/sync/summary.ts';
+import { createWorld, DAY, HOUR, type World } from './world.ts';
+import { rowsOfWorld } from './world-compare.ts';
+import { type Happening, happen, happenings, happenLate, populate } from './world-happenings.ts';
+import { contents, guard } from './world-integrity.ts';
+import { type Mirrored, mirrorOf } from './world-mirror.ts';
+
+/** What befalls a run at its request (or commit) `at`, counted from 1. */
+type Trouble =
+  | { readonly do: 'change'; readonly at: number; readonly happening: Happening }
+  | { readonly do: 'fault'; readonly at: number; readonly recovery: SyncError['recovery'] }
+  | { readonly do: 'cursors' | 'abort' | 'crash'; readonly at: number }
+  | { readonly do: 'crashBefore' | 'crashAfter'; readonly at: number };
+
+interface Sync {
+  readonly step: 'sync';
+  readonly pageSize: number;
+  readonly concurrency: number;
+  readonly full: boolean;
+  readonly history: boolean;
+  readonly only: readonly StreamName[] | undefined;
+  readonly maxRequests: number | undefined;
+  readonly troubles: readonly Trouble[];
+}
+
+export type Step =
+  | Sync
+  | { readonly step: 'happen' | 'late'; readonly happening: Happening }
+  | { readonly step: 'advance'; readonly seconds: number }
+  | { readonly step: 'clock'; readonly hours: number }
+  | { readonly step: 'dates'; readonly dates: World['dates'] }
+  | { readonly step: 'scope'; readonly collection: string; readonly as: 'denied' | 'notLive' | 'open' };
+
+const COLLECTIONS = ['environment', 'assets', 'assets/tables', 'columns', 'tests', 'column-lineage', 'asset-lineage'];
+const PARTS: (readonly StreamName[])[] = [
+  ['assets'],
+  ['assets', 'columns'],
+  ['columns', 'column_lineage'],
+  ['tests', 'latest_test_executions', 'test_executions'],
+];
+const RECOVERIES: SyncError['recovery'][] = ['restart', 'shrink', 'deny', 'reread', 'stream', 'run', 'token'];
+
+function troubles(which: 'told' | 'any'): fc.Arbitrary<Trouble> {
+  const at = fc.integer({ min: 1, max: 25 });
+  const changes = fc.record({ do: fc.constant('change' as const), at, happening: happenings(which) });
+  const faults = fc.record({ do: fc.constant('fault' as const), at, recovery: fc.constantFrom(...RECOVERIES) });
+  const ends = fc.record({
+    do: fc.constantFrom(
+      'cursors' as const,
+      'abort' as const,
+      'crash' as const,
+      'crashBefore' as const,
+      'crashAfter' as const,
+    ),
+    at,
+  });
+  return fc.oneof({ weight: 4, arbitrary: changes }, { weight: 2, arbitrary: faults }, { weight: 3, arbitrary: ends });
+}
+
+function syncs(which: 'told' | 'any'): fc.Arbitrary<Sync> {
+  return fc.record({
+    step: fc.constant('sync' as const),
+    pageSize: fc.integer({ min: 1, max: 5 }),
+    concurrency: fc.integer({ min: 1, max: 3 }),
+    full: fc.nat({ max: 7 }).map((n) => n === 0),
+    history: fc.boolean(),
+    only: fc.constantFrom(undefined, undefined, undefined, undefined, ...PARTS),
+    maxRequests: fc.option(fc.integer({ min: 2, max: 40 }), { nil: undefined, freq: 3 }),
+    troubles: fc.oneof(fc.constant([]), fc.array(troubles(which), { maxLength: 3 })),
+  });
+}
+
+/** A world's life: what happens in it, how time goes on, and when it is synced. */
+export function histories(which: 'told' | 'any', maxLength = 24): fc.Arbitrary<Step[]> {
+  const one: Step[] = [1, 60, HOUR, 5 * HOUR].map((seconds) => ({ step: 'advance', seconds }));
+  const long: Step[] = [2, 8, 30, 88, 90, 100].map((days) => ({ step: 'advance', seconds: days * DAY }));
+  const step = fc.oneof(
+    { weight: 12, arbitrary: happenings(which).map((happening): Step => ({ step: 'happen', happening })) },
+    { weight: 2, arbitrary: happenings(which).map((happening): Step => ({ step: 'late', happening })) },
+    { weight: 4, arbitrary: fc.constantFrom(...one) },
+    { weight: 1, arbitrary: fc.constantFrom(...long) },
+    { weight: 1, arbitrary: fc.integer({ min: -30, max: 30 }).map((hours): Step => ({ step: 'clock', hours })) },
+    {
+      weight: 1,
+      arbitrary: fc.constantFrom('always', 'later', 'never').map((dates): Step => ({ step: 'dates', dates }) as Step),
+    },
+    {
+      weight: 1,
+      arbitrary: fc.record({
+        step: fc.constant('scope' as const),
+        collection: fc.constantFrom(...COLLECTIONS),
+        as: fc.constantFrom('denied' as const, 'notLive' as const, 'open' as const, 'open' as const),
+      }),
+    },
+    { weight: 5, arbitrary: syncs(which) },
+  );
+  return fc.array<Step>(step, { minLength: 6, maxLength });
+}
+
+/** A crash takes the whole process: nothing is fetched or written any more. */
+class Crash extends Error {}
+
+export interface Life {
+  readonly world: World;
+  readonly mirrored: Mirrored;
+  take(step: Step): Promise<{ summary: RunSummary | null; quiet: boolean }>;
+  /** What was broken so far. */
+  check(): string[];
+}
+
+/** A second environment keeps runs going while the first is not listed. */
+export function live(ids: readonly string[]): Life {
+  const world = createWorld(ids);
+  populate(world.place());
+  const mirrored = mirrorOf(world);
+  const guarded = guard(mirrored, world);
+  const [before, after] = [mirrored.beforeCommit, mirrored.afterCommit];
+
+  async function sync({ troubles: coming, maxRequests, only, ...options }: Sync) {
+    const stopped = new AbortController();
+    let [crashed, quiet, commits] = [false, true, 0];
+    const crash = (now: boolean): void => {
+      crashed ||= now;
+      if (crashed) throw new Crash();
+    };
+    world.before = ({ number }) => {
+      crash(false);
+      for (const trouble of coming.filter(({ at }) => at === number)) {
+        if (trouble.do === 'change') happen(world, trouble.happening);
+        if (trouble.do === 'change') quiet = false;
+        if (trouble.do === 'cursors') world.epoch += 1;
+        if (trouble.do === 'abort') stopped.abort();
+        if (trouble.do === 'fault' && number > 1) throw new SyncError(trouble.recovery, `a fault: ${trouble.recovery}`);
+        crash(trouble.do === 'crash');
+      }
+    };
+    mirrored.beforeCommit = (told) => {
+      commits += 1;
+      crash(coming.some((trouble) => trouble.do === 'crashBefore' && trouble.at === commits));
+      before(told);
+    };
+    mirrored.afterCommit = (told) => {
+      after(told);
+      crash(coming.some((trouble) => trouble.do === 'crashAfter' && trouble.at === commits));
+    };
+    const shape = (): string => JSON.stringify(rowsOfWorld(world.place('e1')));
+    const shapeBefore = shape();
+    const run = mirrored.sync({
+      ...options,
+      signal: stopped.signal,
+      ...(maxRequests ? { maxRequests } : {}),
+      ...(only ? { only } : {}),
+    });
+    const summary = await run.catch((error) => {
+      if (error instanceof Crash) return null;
+      throw error;
+    });
+    world.before = () => {};
+    return { summary, quiet: quiet && shape() === shapeBefore };
+  }
+
+  return {
+    world,
+    mirrored,
+    async take(step) {
+      const place = world.place('e1');
+      if (step.step === 'sync') return sync(step);
+      if (step.step === 'happen') happen(world, step.happening);
+      if (step.step === 'late') happenLate(world, step.happening);
+      if (step.step === 'advance') world.advance(step.seconds);
+      if (step.step === 'clock') mirrored.clockSkewMs = step.hours * HOUR * 1000;
+      if (step.step === 'dates') world.dates = step.dates;
+      if (step.step === 'scope') {
+        place.denied.delete(step.collection);
+        place.notLive.delete(step.collection);
+        if (step.as !== 'open') place[step.as].add(step.collection);
+      }
+      return { summary: null, quiet: true };
+    },
+    check: () => guarded.check(),
+  };
+}
+
+/** Takes away whatever stands in the way, and lets late commits arrive. */
+export function openUp({ world }: Life): void {
+  world.advance(2 * HOUR);
+  const place = world.place('e1');
+  world.dates = 'always';
+  place.listed = true;
+  place.denied.clear();
+  place.notLive.clear();
+}
+
+export const PLAIN: Sync = {
+  step: 'sync',
+  pageSize: 3,
+  concurrency: 2,
+  full: false,
+  history: true,
+  only: undefined,
+  maxRequests: undefined,
+  troubles: [],
+};
+
+export { contents };

@@ -1,0 +1,146 @@
+import type { Query } from '../../src/core/source.ts';
+import type { Item, Place, Thing } from './world-place.ts';
+
+/** A row of a list in the making: rows that are not `shown` are trimmed off after the page is read. */
+export interface Listed {
+  readonly key: string;
+  readonly item: Item;
+  readonly shown: boolean;
+}
+
+const COMMON = new Set(
+  'id name kind source_type description owners tags parent_id path created_at updated_at synced_at'.split(' '),
+);
+const TYPED = new Set(
+  'data_platform db_name schema_name table_name materialization bi_platform bi_type url cluster_by'.split(' '),
+);
+
+type List = (place: Place, query: Query, oldest: string) => Listed[];
+
+/** Every list of the service by its path under the environment. */
+export const LISTS: Readonly<Record<string, List>> = {
+  assets: (place, query, oldest) =>
+    things(place, place.assets, query, oldest).map((row) => ({ ...row, item: generic(row.item) })),
+  'assets/tables': (place, query, oldest) => typed(place, 'table', query, oldest),
+  'assets/bi': (place, query, oldest) => typed(place, 'bi', query, oldest),
+  columns: (place, query, oldest) => things(place, place.columns, query, oldest),
+  tests: (place, query, oldest) =>
+    things(place, place.tests, query, oldest).filter(
+      ({ item }) => isFeed(query) || item['disabled'] === (query['disabled'] === 'true'),
+    ),
+  'asset-lineage': assetEdges,
+  'column-lineage': columnEdges,
+  'latest-test-executions': (place, query) =>
+    [...place.latest.values()].flatMap((item) => {
+      const test = place.tests.get(String(item['test_id']));
+      if (test?.state !== 'live' || test.item['disabled'] !== (query['disabled'] === 'true')) return [];
+      return [{ key: String(item['sub_test_unique_id']), item, shown: isShown(place, test.item) }];
+    }),
+  'asset-health-scores': (place) =>
+    [...place.scores].flatMap(([id, item]) =>
+      place.assets.get(id)?.state === 'live' ? [{ key: id, item, shown: !place.hidden.has(id) }] : [],
+    ),
+};
+
+/** A test's history; null when there is no such test to be seen. */
+export function history(place: Place, testId: string, query: Query, oldest: string): Listed[] | null {
+  const test = place.tests.get(testId);
+  if (test?.state !== 'live' || !isShown(place, test.item)) return null;
+  const from = later(String(query['start_time_from']), oldest);
+  return place.executions
+    .filter((item) => item['test_id'] === testId && instant(item['start_time']) >= from)
+    .map((item) => ({ key: `${instant(item['start_time'])} ${item['id']}`, item, shown: true }));
+}
+
+/** As the service compares: fixed width, no zone. */
+export function instant(value: unknown): string {
+  const [whole = '', fraction = ''] = String(value).replace('Z', '').split('.');
+  return `${whole}.${fraction.padEnd(6, '0')}`;
+}
+
+export function isShown(place: Place, item: Item): boolean {
+  return !place.hidden.has(String(item['asset_id']));
+}
+
+function things(place: Place, held: ReadonlyMap<string, Thing>, query: Query, oldest: string): Listed[] {
+  const [ids, owners] = [setOf(query['ids']), setOf(query['asset_ids'])];
+  const shown = (item: Item): boolean =>
+    held === place.assets ? !place.hidden.has(String(item['id'])) : isShown(place, item);
+  return [...held].flatMap(([id, thing]) => {
+    const { item } = thing;
+    if (ids?.has(id) === false || owners?.has(String(item['asset_id'])) === false) return [];
+    const key = keyOf(thing, id, query, oldest);
+    if (key === null) return [];
+    const sent = query['deleted_since'] === undefined ? item : { ...item, deleted_at: thing.deletedAt };
+    return [{ key, item: sent, shown: shown(item) }];
+  });
+}
+
+/** Where a thing stands in the list asked for; null for nowhere. */
+function keyOf(thing: Thing, id: string, query: Query, oldest: string): string | null {
+  if (query['deleted_since'] !== undefined) {
+    const at = instant(thing.deletedAt);
+    return thing.state === 'tombstone' && at >= later(String(query['deleted_since']), oldest) ? `${at} ${id}` : null;
+  }
+  if (thing.state !== 'live') return null;
+  if (query['synced_since'] === undefined) return id;
+  const at = instant(thing.item['synced_at']);
+  return at >= later(String(query['synced_since']), oldest) ? `${at} ${id}` : null;
+}
+
+function typed(place: Place, kind: string, query: Query, oldest: string): Listed[] {
+  return things(place, place.assets, query, oldest)
+    .filter(({ item }) => item['kind'] === kind)
+    .map((row) => ({ ...row, item: ofKind(row.item, kind) }));
+}
+
+/** Without the fields that only a typed list shows. */
+export function generic(item: Item): Item {
+  return Object.fromEntries(Object.entries(item).filter(([name]) => !TYPED.has(name)));
+}
+
+/** With the fields of its own kind alone. */
+export function ofKind(item: Item, kind: string): Item {
+  const other = kind === 'table' ? /^(bi_|url$)/ : /^(data_platform|db_name|schema_name|table_name|materialization)$/;
+  return Object.fromEntries(Object.entries(item).filter(([name]) => COMMON.has(name) || !other.test(name)));
+}
+
+function assetEdges(place: Place): Listed[] {
+  const live = (id: string): boolean => place.assets.get(id)?.state === 'live';
+  return [...place.assetEdges].flatMap(([key, [up, down]]) =>
+    live(up) && live(down)
+      ? [{ key, item: edge('asset', up, down), shown: !place.hidden.has(up) && !place.hidden.has(down) }]
+      : [],
+  );
+}
+
+/** The feeds go by the downstream column's times. */
+function columnEdges(place: Place, query: Query, oldest: string): Listed[] {
+  const wanted = setOf(query['column_ids']);
+  return [...place.columnEdges].flatMap(([key, [up, down]]) => {
+    const column = place.columns.get(down);
+    if (column === undefined || wanted?.has(down) === false) return [];
+    const at = keyOf(column, down, query, oldest);
+    return at === null
+      ? []
+      : [{ key: `${at} ${key}`, item: edge('column', up, down), shown: isShown(place, column.item) }];
+  });
+}
+
+function edge(of: 'asset' | 'column', up: string, down: string): Item {
+  return { [`upstream_${of}_id`]: up, [`downstream_${of}_id`]: down };
+}
+
+export function isFeed(query: Query): boolean {
+  return query['synced_since'] !== undefined || query['deleted_since'] !== undefined;
+}
+
+function setOf(value: Query[string] | undefined): Set<string> | undefined {
+  return Array.isArray(value) ? new Set(value as string[]) : undefined;
+}
+
+/** The silent clamp of a lower bound. */
+function later(bound: string, oldest: string): string {
+  const [a, b] = [instant(bound), instant(oldest)];
+  return a > b ? a : b;
+}

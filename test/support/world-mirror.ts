@@ -1,0 +1,128 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Checkpoint } from '../../src/core/checkpoint.ts';
+import type { Commit, Destination } from '../../src/core/destination.ts';
+import { instantOfMs } from '../../src/core/instant.ts';
+import type { StreamName } from '../../src/core/stream.ts';
+import { createDestination } from '../../src/destination/sqlite/destination.ts';
+import { openForWriting } from '../../src/destination/sqlite/open.ts';
+import { CATALOGUE } from '../../src/streams/catalogue.ts';
+import { type RunOptions, runSync } from '../../src/sync/run.ts';
+import type { RunSummary, StreamSummary } from '../../src/sync/summary.ts';
+import { loadCheckpoint } from '../../state/checkpoint-store.ts';
+import type { Asked, World } from './world.ts';
+
+export type Row = Record<string, string | number | null>;
+
+export interface Told {
+  readonly envId: string;
+  readonly stream: StreamName;
+  readonly commit: Commit;
+  readonly serverTime: string | null;
+}
+
+export interface RunWish extends Partial<RunOptions> {
+  readonly maxRequests?: number;
+  /** The streams synced; all but the history when left out. */
+  readonly only?: readonly StreamName[];
+  readonly history?: boolean;
+  readonly signal?: AbortSignal;
+}
+
+/** A real mirror in a file of its own, synced from a world. */
+export interface Mirrored {
+  sync(wish?: RunWish): Promise<RunSummary>;
+  rows(sql: string, ...values: unknown[]): Row[];
+  exec(sql: string): void;
+  checkpoint(stream: StreamName, envId?: string): Checkpoint;
+  /** What was asked for in the last run, the environments left out. */
+  asked(path?: string): Asked[];
+  /** Called around every commit; may throw. */
+  beforeCommit: (told: Told) => void;
+  afterCommit: (told: Told) => void;
+  /** The machine's clock against the world's. */
+  clockSkewMs: number;
+  close(): void;
+}
+
+const OPTIONS: RunOptions = {
+  baseUrl: 'http://world.test',
+  full: false,
+  fullEveryDays: 7,
+  overlapSeconds: 3600,
+  pageSize: 2000,
+  allowShrink: false,
+  streams: [],
+  environments: [],
+  concurrency: 2,
+};
+
+export function mirrorOf(world: World): Mirrored {
+  const folder = mkdtempSync(join(tmpdir(), 'obsync-world-'));
+  const file = openForWriting(join(folder, 'mirror.db'));
+  file.connection.pragma('synchronous = OFF');
+  let exists = false;
+  let logFrom = 0;
+  const clock = (): string => instantOfMs(world.nowMs + mirrored.clockSkewMs);
+  const mirrored: Mirrored = {
+    async sync({ maxRequests, only, history, signal, ...options } = {}) {
+      logFrom = world.log.length;
+      const source = world.source(maxRequests);
+      const ports = {
+        source,
+        mirrorExists: exists,
+        openMirror: () => {
+          exists = true;
+          const destination = (envId: string, run: number): Destination =>
+            watched(createDestination(file, { envId, run, clock }), mirrored, () => ({
+              envId,
+              serverTime: source.serverTime(),
+            }));
+          return { db: file.db, destination, close: () => {} };
+        },
+        clock,
+        signal: signal ?? new AbortController().signal,
+        onProgress: () => {},
+      };
+      const streams = CATALOGUE.filter((s) => (only ? only.includes(s.name) : history || !s.optional));
+      return runSync(ports, { ...OPTIONS, streams, ...options });
+    },
+    rows: (sql, ...values) => file.connection.prepare(sql).all(...values) as Row[],
+    exec: (sql) => void file.connection.exec(sql),
+    checkpoint: (stream, envId = [...world.places.keys()][0] ?? '') => loadCheckpoint(file.db, envId, stream),
+    asked: (path) =>
+      world.log.slice(logFrom).filter((a) => a.path !== 'environments' && (!path || a.path.endsWith(`/${path}`))),
+    beforeCommit: () => {},
+    afterCommit: () => {},
+    clockSkewMs: 0,
+    close() {
+      file.connection.close();
+      rmSync(folder, { recursive: true });
+    },
+  };
+  return mirrored;
+}
+
+function watched(
+  destination: Destination,
+  mirrored: Mirrored,
+  where: () => Pick<Told, 'envId' | 'serverTime'>,
+): Destination {
+  return {
+    ...destination,
+    commit(stream, commit, marking) {
+      const told = { ...where(), stream: stream.name, commit };
+      mirrored.beforeCommit(told);
+      const counts = destination.commit(stream, commit, marking);
+      mirrored.afterCommit(told);
+      return counts;
+    },
+  };
+}
+
+export function streamOf(summary: RunSummary, name: StreamName): StreamSummary {
+  const found = summary.streams.find((stream) => stream.stream === name);
+  if (found === undefined) throw new Error(`the run had no ${name}`);
+  return found;
+}

@@ -1,0 +1,271 @@
+import { expect, test } from 'vitest';
+import { at, calm, expectTrue, failAt, inSyncedWorld, inWorld, rowOf, type Scene } from '../support/scene.ts';
+import { DAY, HOUR } from '../support/world.ts';
+import { streamOf } from '../support/world-mirror.ts';
+import { type Place, put, putAsset, putColumn, putColumnEdges, remove, undelete } from '../support/world-place.ts';
+
+const edgesInto = ({ mirrored }: Scene, id: string): unknown[] =>
+  mirrored
+    .rows('select upstream_column_id up from column_lineage where downstream_column_id = ? order by 1', id)
+    .map(({ up }) => up);
+const queries = ({ mirrored }: Scene): string[][] =>
+  mirrored.asked('column-lineage').map(({ query }) => Object.keys(query).filter((name) => name !== 'limit'));
+const marks = ({ mirrored }: Scene): unknown[] =>
+  mirrored.rows("select id from marks where stream = 'column_lineage' order by id").map(({ id }) => id);
+
+/** A column that only a scan can find. */
+function putOld(place: Place, id: string, ups: readonly string[] = []): void {
+  put(place, 'columns', id, { asset_id: 'a1', name: id });
+  putColumnEdges(place, id, ups);
+  Object.assign(place.columns.get(id)?.item ?? {}, { synced_at: '1970-01-01T00:00:00' });
+}
+
+test(
+  'R18: the first scan of column_lineage waits for the first scan of columns to end',
+  inWorld(async (scene) => {
+    failAt(scene, 'columns', 3);
+    const summary = await scene.mirrored.sync({ pageSize: 2 });
+    expect(streamOf(summary, 'column_lineage')).toMatchObject({ status: 'waiting', requests: 0 });
+    calm(scene);
+    expect((await scene.mirrored.sync()).status).toBe('done');
+    expectTrue(scene);
+  }),
+);
+
+test(
+  'R18: a column that changed has its edges replaced by one read of the upserts feed',
+  inSyncedWorld(async (scene) => {
+    putColumnEdges(scene.place, 'a2.c1', ['a1.c3', 'elsewhere']);
+    const summary = await scene.mirrored.sync();
+    expect(queries(scene)).toEqual([['synced_since']]);
+    expect(streamOf(summary, 'column_lineage')).toMatchObject({ rows_written: 2, rows_deleted: 2 });
+    expect(edgesInto(scene, 'a2.c1')).toEqual(['a1.c3', 'elsewhere']);
+    expectTrue(scene);
+    expect(marks(scene)).toEqual([]);
+  }),
+);
+
+test(
+  'R18: a column that lost its last edge loses it in the mirror, though the feed has no row for it',
+  inSyncedWorld(async (scene) => {
+    putColumnEdges(scene.place, 'a2.c2', []);
+    await scene.mirrored.sync();
+    expect(edgesInto(scene, 'a2.c2')).toEqual([]);
+    expectTrue(scene);
+  }),
+);
+
+test(
+  'R18: edges of one column that straddle pages are replaced together',
+  inSyncedWorld(async (scene) => {
+    putColumnEdges(scene.place, 'a2.c1', ['a1.c1', 'a1.c3', 'a3.c3', 'x', 'y']);
+    const seen = new Set<string>();
+    scene.mirrored.afterCommit = () => void seen.add(JSON.stringify(edgesInto(scene, 'a2.c1')));
+    await scene.mirrored.sync({ pageSize: 2 });
+    expect(seen.size).toBe(2);
+    expectTrue(scene);
+  }),
+);
+
+test(
+  'R18: marks outlive a run in which columns were committed and the lineage failed',
+  inSyncedWorld(async (scene) => {
+    putColumnEdges(scene.place, 'a2.c1', ['a1.c3']);
+    failAt(scene, 'column-lineage');
+    expect((await scene.mirrored.sync()).status).toBe('problems');
+    expect(marks(scene)).toEqual(['a2.c1']);
+    calm(scene);
+    scene.world.advance(5 * DAY);
+    expect((await scene.mirrored.sync()).status).toBe('done');
+    expectTrue(scene);
+  }),
+);
+
+test(
+  'R18: marks outlive runs that leave the lineage out',
+  inSyncedWorld(async (scene) => {
+    putColumnEdges(scene.place, 'a2.c1', ['a1.c3']);
+    await scene.mirrored.sync({ only: ['assets', 'columns'] });
+    scene.world.advance(DAY);
+    await scene.mirrored.sync();
+    expect(queries(scene)).toEqual([['synced_since']]);
+    expectTrue(scene);
+  }),
+);
+
+test(
+  'R18: marks made after the read began stay',
+  inSyncedWorld(async (scene) => {
+    putColumnEdges(scene.place, 'a2.c1', ['a1.c1', 'a1.c3']);
+    failAt(scene, 'column-lineage', 2, 'run');
+    await scene.mirrored.sync({ pageSize: 1, concurrency: 1 });
+    calm(scene);
+    scene.world.advance(60);
+    putColumnEdges(scene.place, 'a2.c1', ['elsewhere']);
+    await scene.mirrored.sync({ only: ['columns'] });
+    scene.mirrored.afterCommit = ({ stream, commit }) => {
+      if (stream === 'column_lineage' && commit.settle) marksThen.push(marks(scene));
+    };
+    const marksThen: unknown[] = [];
+    expect((await scene.mirrored.sync()).status).toBe('done');
+    expect(marksThen).toEqual([['a2.c1'], []]);
+    expectTrue(scene);
+  }),
+);
+
+test(
+  'R18: a column changed while its edges are read is read again in the next run',
+  inSyncedWorld(async (scene) => {
+    putColumnEdges(scene.place, 'a2.c1', ['a1.c1', 'a1.c3']);
+    at(scene, 'column-lineage', 2, () => putColumnEdges(scene.place, 'a2.c1', ['elsewhere']));
+    await scene.mirrored.sync({ pageSize: 1 });
+    calm(scene);
+    await scene.mirrored.sync();
+    expectTrue(scene);
+  }),
+);
+
+test(
+  'R18: marked columns that the feed cannot show are asked for by column_ids',
+  inSyncedWorld(async (scene) => {
+    putOld(scene.place, 'a1.old', ['a2.c3']);
+    scene.place.denied.add('columns');
+    await scene.mirrored.sync();
+    scene.place.denied.clear();
+    await scene.mirrored.sync();
+    expect(queries(scene)).toEqual([['column_ids']]);
+    expect(edgesInto(scene, 'a1.old')).toEqual(['a2.c3']);
+    expectTrue(scene);
+  }),
+);
+
+test(
+  'R18: a column outside the window and one inside are both brought up to date',
+  inSyncedWorld(async (scene) => {
+    putOld(scene.place, 'a1.old', ['a2.c3']);
+    putColumnEdges(scene.place, 'a2.c1', ['a1.old']);
+    scene.place.denied.add('columns');
+    await scene.mirrored.sync();
+    scene.place.denied.clear();
+    await scene.mirrored.sync();
+    expect(queries(scene)).toEqual([['column_ids'], ['synced_since']]);
+    expectTrue(scene);
+  }),
+);
+
+test(
+  'R18: where a scan takes fewer requests than asking for the marked columns, it is scanned',
+  inSyncedWorld(async (scene) => {
+    for (let n = 0; n < 6; n++) putOld(scene.place, `${n}${'x'.repeat(3000)}`, ['a2.c3']);
+    scene.place.denied.add('columns');
+    await scene.mirrored.sync();
+    scene.place.denied.clear();
+    const summary = await scene.mirrored.sync();
+    expect(streamOf(summary, 'column_lineage')).toMatchObject({ mode: 'scan', reason: 'fewer-requests', requests: 1 });
+    expectTrue(scene);
+  }),
+);
+
+test(
+  'R18: edges are kept only of columns held live; they come with their column',
+  inSyncedWorld(async (scene) => {
+    at(scene, 'column-lineage', 1, () => {
+      putColumn(scene.place, 'a1.new', 'a1');
+      putColumnEdges(scene.place, 'a1.new', ['a2.c1']);
+    });
+    await scene.mirrored.sync({ full: true });
+    expect(edgesInto(scene, 'a1.new')).toEqual([]);
+    calm(scene);
+    await scene.mirrored.sync();
+    expectTrue(scene);
+  }),
+);
+
+test.each(['tombstone', 'lost'] as const)('R18: a column that goes by %s takes its edges along', (how) =>
+  inSyncedWorld(async (scene) => {
+    remove(scene.place, 'columns', 'a2.c1', how);
+    let left: unknown[] = ['not looked'];
+    scene.mirrored.beforeCommit = ({ stream }) => {
+      if (stream === 'column_lineage') left = edgesInto(scene, 'a2.c1');
+    };
+    await scene.mirrored.sync({ full: how === 'lost' });
+    expect(left).toEqual([]);
+    expectTrue(scene);
+  })(),
+);
+
+test(
+  'R18: a column that comes back has its edges again',
+  inSyncedWorld(async (scene) => {
+    remove(scene.place, 'columns', 'a2.c1');
+    await scene.mirrored.sync();
+    scene.world.advance(2 * HOUR);
+    undelete(scene.place, 'columns', 'a2.c1');
+    await scene.mirrored.sync({ full: true });
+    expect(edgesInto(scene, 'a2.c1')).toEqual(['a1.c1', 'a1.c2']);
+    expectTrue(scene);
+  }),
+);
+
+test(
+  'R18: no mark, no request: not after --full-every, nor when the feeds no longer reach back',
+  inSyncedWorld(async (scene) => {
+    scene.world.advance(30 * DAY);
+    expect(streamOf(await scene.mirrored.sync(), 'columns').reason).toBe('full-every');
+    expect(queries(scene)).toEqual([]);
+    scene.world.advance(100 * DAY);
+    putAsset(scene.place, 'a1', { description: 'no column of it' });
+    expect(streamOf(await scene.mirrored.sync(), 'columns').reason).toBe('clamp');
+    expect(queries(scene)).toEqual([]);
+  }),
+);
+
+test(
+  'R18: --full scans it again',
+  inSyncedWorld(async (scene) => {
+    expect(streamOf(await scene.mirrored.sync({ full: true }), 'column_lineage')).toMatchObject({ reason: 'full' });
+    expect(queries(scene)).toEqual([[]]);
+  }),
+);
+
+test(
+  'R18: the clamp scans it again when there is a mark',
+  inSyncedWorld(async (scene) => {
+    putColumnEdges(scene.place, 'a2.c1', ['a1.c3']);
+    scene.world.advance(100 * DAY);
+    expect(streamOf(await scene.mirrored.sync(), 'column_lineage')).toMatchObject({ mode: 'scan', reason: 'clamp' });
+    expectTrue(scene);
+  }),
+);
+
+test(
+  'R21: a column whose edges became others has moved, one that was read again has not',
+  inSyncedWorld(async (scene) => {
+    const time = (id: string): unknown => rowOf(scene, 'columns', id)?.['mirrored_at'];
+    await scene.mirrored.sync();
+    scene.place.columnEdges.delete('a1.c1>a2.c1');
+    const before = ['a2.c1', 'a2.c2', 'a3.c1'].map(time);
+    await scene.mirrored.sync({ full: true });
+    const after = ['a2.c1', 'a2.c2', 'a3.c1'].map(time);
+    expect(after.map((now, i) => now !== before[i])).toEqual([true, false, false]);
+  }),
+);
+
+test(
+  'R21: a column that gets the first edge there is has moved, too',
+  inSyncedWorld(
+    async (scene) => {
+      putColumnEdges(scene.place, 'c1', ['c2']);
+      let columnsAt = '';
+      scene.mirrored.afterCommit = ({ stream }) => {
+        if (stream === 'columns') columnsAt = String(rowOf(scene, 'columns', 'c1')?.['mirrored_at']);
+      };
+      await scene.mirrored.sync();
+      expect(String(rowOf(scene, 'columns', 'c1')?.['mirrored_at']) > columnsAt).toBe(true);
+    },
+    (place) => {
+      putAsset(place, 'a1');
+      for (const id of ['c1', 'c2']) putColumn(place, id, 'a1');
+    },
+  ),
+);

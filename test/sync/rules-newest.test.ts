@@ -1,0 +1,166 @@
+import { expect, test } from 'vitest';
+import { alter, calm, expectTrue, failAt, inSyncedWorld, liveIds, rowOf, type Scene } from '../support/scene.ts';
+import { DAY, HOUR } from '../support/world.ts';
+import { type Item, putAsset, putColumn, remove, undelete } from '../support/world-place.ts';
+
+const column = (scene: Scene, id: string): Item => scene.place.columns.get(id)?.item as Item;
+
+/** What the next feed of columns shows beyond what there is. */
+async function feedWith(scene: Scene, as: 'synced_since' | 'deleted_since', item: Item): Promise<void> {
+  alter(scene, 'columns', as, (sent) => [...sent, item]);
+  await scene.mirrored.sync();
+  calm(scene);
+}
+
+test.each([
+  ['older', -60, 'int'],
+  ['of the same time', 0, 'shown'],
+  ['newer', 60, 'shown'],
+])('R10: an upsert %s than the row held', (_, seconds, wanted) =>
+  inSyncedWorld(async (scene) => {
+    const held = column(scene, 'a1.c1');
+    const synced_at = new Date(Date.parse(String(held['synced_at'])) + seconds * 1000).toISOString();
+    await feedWith(scene, 'synced_since', { ...held, data_type: 'shown', synced_at });
+    expect(rowOf(scene, 'columns', 'a1.c1')).toMatchObject({ data_type: wanted });
+  })(),
+);
+
+test(
+  'R10: no time counts as the oldest',
+  inSyncedWorld(async (scene) => {
+    const { synced_at: _, ...timeless } = column(scene, 'a1.c1');
+    await feedWith(scene, 'synced_since', { ...timeless, data_type: 'timeless' });
+    expect(rowOf(scene, 'columns', 'a1.c1')).toMatchObject({ data_type: 'int' });
+  }),
+);
+
+test.each([
+  ['before', -1, null],
+  ['at', 0, 'tombstone'],
+  ['after', 1, 'tombstone'],
+])('R10: a tombstone of %s the row’s synced_at', (_, seconds, deletion) =>
+  inSyncedWorld(async (scene) => {
+    const held = column(scene, 'a1.c1');
+    const deleted_at = new Date(Date.parse(String(held['synced_at'])) + seconds * 1000).toISOString();
+    await feedWith(scene, 'deleted_since', { ...held, deleted_at });
+    expect(rowOf(scene, 'columns', 'a1.c1')).toMatchObject({ deletion });
+  })(),
+);
+
+test.each([
+  ['no newer than the deletion leaves it', 0, 'tombstone'],
+  ['newer than the deletion brings it back', 1, null],
+])('R10: of a deleted row an upsert %s', (_, seconds, deletion) =>
+  inSyncedWorld(async (scene) => {
+    const held = column(scene, 'a1.c1');
+    remove(scene.place, 'columns', 'a1.c1');
+    await scene.mirrored.sync();
+    const deletedAt = String(scene.place.columns.get('a1.c1')?.deletedAt);
+    const synced_at = new Date(Date.parse(deletedAt) + seconds * 1000).toISOString();
+    await feedWith(scene, 'synced_since', { ...held, data_type: 'again', synced_at });
+    expect(rowOf(scene, 'columns', 'a1.c1')).toMatchObject({ deletion, data_type: 'again' });
+  })(),
+);
+
+test(
+  'R10: what a scan shows replaces a row of later times, as after a restore of the source',
+  inSyncedWorld(async (scene) => {
+    putColumn(scene.place, 'a1.c1', 'a1', { data_type: 'to be undone' });
+    await scene.mirrored.sync();
+    Object.assign(column(scene, 'a1.c1'), { data_type: 'restored', synced_at: '2026-11-01T00:00:00.000Z' });
+    await scene.mirrored.sync({ full: true });
+    expect(rowOf(scene, 'columns', 'a1.c1')).toMatchObject({ data_type: 'to be undone' });
+    scene.world.advance(2 * HOUR);
+    await scene.mirrored.sync({ full: true });
+    expectTrue(scene);
+  }),
+);
+
+test(
+  'R10: a scan that goes on in a later run is believed no more than when it began',
+  inSyncedWorld(async (scene) => {
+    const stale = { ...column(scene, 'a3.c3') };
+    failAt(scene, 'columns', 2, 'run');
+    await scene.mirrored.sync({ full: true, pageSize: 4 });
+    calm(scene);
+    scene.world.advance(HOUR);
+    putColumn(scene.place, 'a3.c3', 'a3', { data_type: 'newer than the scan' });
+    scene.world.advance(DAY);
+    alter(scene, 'columns', 'scan', (sent) => [...sent, { ...column(scene, 'a3.c3') }, stale]);
+    const seen = new Set<unknown>();
+    scene.mirrored.afterCommit = ({ stream }) => {
+      if (stream === 'columns') seen.add(rowOf(scene, 'columns', 'a3.c3')?.['data_type']);
+    };
+    await scene.mirrored.sync();
+    expect([...seen]).toEqual(['newer than the scan']);
+    expectTrue(scene);
+  }),
+);
+
+test(
+  'R10: a scan brings back a tombstoned row whose deletion was undone, once the tombstone is older than the overlap',
+  inSyncedWorld(async (scene) => {
+    remove(scene.place, 'columns', 'a1.c1');
+    await scene.mirrored.sync();
+    undelete(scene.place, 'columns', 'a1.c1');
+    await scene.mirrored.sync({ full: true });
+    expect(liveIds(scene, 'columns')).not.toContain('a1.c1');
+    scene.world.advance(2 * HOUR);
+    await scene.mirrored.sync({ full: true });
+    expectTrue(scene);
+  }),
+);
+
+test(
+  'R10: absent never stands against a row shown again, not even by an older page',
+  inSyncedWorld(async (scene) => {
+    const held = column(scene, 'a1.c1');
+    remove(scene.place, 'columns', 'a1.c1', 'lost');
+    await scene.mirrored.sync({ full: true });
+    expect(rowOf(scene, 'columns', 'a1.c1')).toMatchObject({ deletion: 'absent' });
+    await feedWith(scene, 'synced_since', { ...held, synced_at: '2026-11-01T00:00:00Z', data_type: 'older' });
+    expect(rowOf(scene, 'columns', 'a1.c1')).toMatchObject({ deletion: null, deleted_at: null, data_type: 'int' });
+  }),
+);
+
+test(
+  'R10: pages in any order, and again, give the same rows',
+  inSyncedWorld(async (scene) => {
+    const sent: Item[] = [];
+    const at = (seconds: number): string => new Date(scene.world.nowMs + seconds * 1000).toISOString();
+    const base = { asset_id: 'a1', name: 'x', data_type: 'v' };
+    sent.push({ ...base, id: 'x1', data_type: 'v1', synced_at: at(1) });
+    sent.push({ ...base, id: 'x1', data_type: 'v2', synced_at: at(3) });
+    sent.push({ ...base, id: 'x1', synced_at: at(1), deleted_at: at(2) });
+    sent.push({ ...base, id: 'x2', data_type: 'v1', synced_at: at(1) });
+    sent.push({ ...base, id: 'x2', synced_at: at(1), deleted_at: at(2) });
+    const shown = new Set<string>();
+    for (const order of [
+      [0, 1, 2, 3, 4],
+      [4, 3, 2, 1, 0],
+      [2, 0, 4, 1, 3, 2, 0, 4],
+      [1, 2, 0, 4, 3],
+    ]) {
+      for (const index of order) await feedWith(scene, 'synced_since', sent[index] as Item);
+      const rows = scene.mirrored.rows("select * from columns where id in ('x1', 'x2') order by id");
+      shown.add(JSON.stringify(rows.map(({ mirrored_at: _, ...row }) => row)));
+      scene.mirrored.exec("delete from columns where id in ('x1', 'x2')");
+    }
+    expect([...shown]).toHaveLength(1);
+    expect([...shown][0]).toContain('"data_type":"v2","synced_at"');
+  }),
+);
+
+test(
+  'R11: deleted rows stay, with when and how they went',
+  inSyncedWorld(async (scene) => {
+    remove(scene.place, 'tests', 't1');
+    remove(scene.place, 'tests', 't2', 'lost');
+    const deletedAt = String(scene.place.tests.get('t1')?.deletedAt).replace('Z', '000Z');
+    const { server_time } = await scene.mirrored.sync({ full: true });
+    expect(rowOf(scene, 'tests', 't1')).toMatchObject({ name: 't1', deletion: 'tombstone', deleted_at: deletedAt });
+    expect(rowOf(scene, 'tests', 't2')).toMatchObject({ name: 't2', deletion: 'absent', deleted_at: server_time });
+    putAsset(scene.place, 'a1', { description: 'goes on' });
+    expect((await scene.mirrored.sync()).status).toBe('done');
+  }),
+);

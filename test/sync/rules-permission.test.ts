@@ -1,0 +1,244 @@
+import { expect, test } from 'vitest';
+import { SyncError } from '../../src/core/errors.ts';
+import { calm, expectTrue, failAt, inSyncedWorld, inWorld, liveIds, rowOf, type Scene } from '../support/scene.ts';
+import { DAY, HOUR } from '../support/world.ts';
+import { streamOf } from '../support/world-mirror.ts';
+import {
+  createPlace,
+  type Place,
+  put,
+  putAsset,
+  putColumn,
+  remove,
+  removeAsset,
+  undelete,
+} from '../support/world-place.ts';
+import { furnish } from '../support/world-sample.ts';
+
+const FEEDS = ['assets', 'columns', 'tests'] as const;
+
+test(
+  'R13: what was lost sight of or granted without a word is found by the scan that is due after --full-every days',
+  inSyncedWorld(async (scene) => {
+    scene.place.hidden.add('a1');
+    scene.world.advance(6 * DAY);
+    expect((await scene.mirrored.sync()).streams.filter(({ mode }) => mode === 'scan')).toEqual([]);
+    expect(liveIds(scene, 'assets')).toContain('a1');
+    scene.world.advance(DAY);
+    const summary = await scene.mirrored.sync();
+    for (const stream of FEEDS) expect(streamOf(summary, stream)).toMatchObject({ mode: 'scan', reason: 'full-every' });
+    expectTrue(scene);
+    scene.place.hidden.delete('a1');
+    scene.world.advance(8 * DAY);
+    await scene.mirrored.sync();
+    expectTrue(scene);
+  }),
+);
+
+test(
+  'R13: the days are counted from the end of the last scan, and their number can be given',
+  inWorld(async (scene) => {
+    failAt(scene, 'columns', 3, 'run');
+    await scene.mirrored.sync({ pageSize: 2 });
+    calm(scene);
+    scene.world.advance(3 * DAY);
+    await scene.mirrored.sync({ fullEveryDays: 5 });
+    scene.world.advance(4.9 * DAY);
+    expect(streamOf(await scene.mirrored.sync({ fullEveryDays: 5 }), 'columns').mode).toBe('feed');
+    scene.world.advance(0.1 * DAY);
+    expect(streamOf(await scene.mirrored.sync({ fullEveryDays: 5 }), 'columns').reason).toBe('full-every');
+  }),
+);
+
+test(
+  'R13: --full forces a scan of every stream that has one',
+  inSyncedWorld(async (scene) => {
+    const summary = await scene.mirrored.sync({ full: true });
+    const scanned = summary.streams.filter(({ mode }) => mode === 'scan');
+    expect(scanned.map(({ stream, reason }) => `${stream} ${reason}`)).toEqual(
+      ['assets', 'table_assets', 'bi_assets', 'columns', 'tests', 'column_lineage'].map((name) => `${name} full`),
+    );
+  }),
+);
+
+test(
+  'R13: an environment that is not listed keeps its rows and is scanned once it is back',
+  inWorld(async (scene) => {
+    const { world, mirrored, place } = scene;
+    const other = createOther(scene);
+    await mirrored.sync();
+    world.advance(2 * HOUR);
+    place.listed = false;
+    const missing = await mirrored.sync();
+    expect(missing).toMatchObject({ missing: ['env e1'], status: 'done' });
+    expect(rowOf(scene, 'environments', 'e1')).toMatchObject({ missing_since: missing.server_time });
+    expect(liveIds(scene, 'assets')).toContain('a1');
+    place.hidden.add('a2');
+    place.listed = true;
+    const back = await mirrored.sync();
+    const reasons = back.streams.filter(({ mode }) => mode === 'scan');
+    expect(reasons.map(({ environment, stream, reason }) => `${environment} ${stream} ${reason}`)).toEqual(
+      FEEDS.map((name) => `env e1 ${name} returned`),
+    );
+    expect(rowOf(scene, 'environments', 'e1')).toMatchObject({ missing_since: null });
+    expectTrue(scene);
+    expectTrue({ ...scene, place: other });
+  }),
+);
+
+/** A second environment, as full as the first. */
+function createOther({ world, place }: Scene): Place {
+  const other = createPlace('e2', place.stamp);
+  world.places.set('e2', other);
+  furnish(other);
+  return other;
+}
+
+test(
+  'R13: a scan begun before its environment went missing does not do for the one that is due',
+  inSyncedWorld(async (scene) => {
+    const { world, mirrored, place } = scene;
+    createOther(scene);
+    world.before = ({ path, cursor }) => {
+      if (path === 'e1/columns' && cursor !== null) throw new SyncError('stream', 'cut off');
+    };
+    await mirrored.sync({ full: true, pageSize: 4 });
+    calm(scene);
+    place.listed = false;
+    await mirrored.sync({ environments: ['e2'] });
+    remove(place, 'columns', 'a1.c1', 'lost');
+    place.listed = true;
+    world.advance(HOUR);
+    const summary = await mirrored.sync();
+    expect(streamOf(summary, 'columns').reason).toBe('returned');
+    expectTrue(scene);
+  }),
+);
+
+test.each(['assets', 'columns', 'tests'] as const)('R13: %s that answered 403 is scanned once it is back', (path) =>
+  inSyncedWorld(async (scene) => {
+    scene.place.denied.add(path);
+    const denied = await scene.mirrored.sync();
+    expect(denied.status).toBe('problems');
+    expect(
+      denied.streams.filter(({ status }) => status !== 'done').map(({ stream, status }) => [stream, status]),
+    ).toEqual([[path, 'denied']]);
+    expect(liveIds(scene, path)).not.toEqual([]);
+    scene.place.denied.clear();
+    scene.place.hidden.add('a1');
+    const back = await scene.mirrored.sync();
+    expect(streamOf(back, path)).toMatchObject({ mode: 'scan', reason: 'permission' });
+    const [{ mirror, world }] = [{ mirror: liveIds(scene, path), world: ['a1', 'a1.c1', 't1'] }];
+    for (const id of world) expect(mirror).not.toContain(id);
+    expect(streamOf(await scene.mirrored.sync(), path).mode).toBe('feed');
+  })(),
+);
+
+test(
+  'R13: columns and tests of an asset that went are asked for by their owner in the same run; what is not shown is absent',
+  inSyncedWorld(async (scene) => {
+    removeAsset(scene.place, 'a2', 'lost');
+    const { server_time, status } = await scene.mirrored.sync();
+    expect(status).toBe('done');
+    const asked = scene.mirrored.asked().filter(({ query }) => 'asset_ids' in query);
+    expect(asked.map(({ path, query }) => [path, query['asset_ids'], query['disabled']])).toEqual(
+      expect.arrayContaining([
+        ['e1/columns', ['a2'], undefined],
+        ['e1/tests', ['a2'], undefined],
+        ['e1/tests', ['a2'], 'true'],
+      ]),
+    );
+    expect(rowOf(scene, 'columns', 'a2.c1')).toMatchObject({ deletion: 'absent', deleted_at: server_time });
+    expectTrue(scene);
+    await scene.mirrored.sync();
+    expect(scene.mirrored.asked().filter(({ query }) => 'asset_ids' in query)).toEqual([]);
+  }),
+);
+
+test(
+  'R13: an asset that went before it was mirrored takes along what is mirrored of it',
+  inSyncedWorld(async (scene) => {
+    putAsset(scene.place, 'a9');
+    putColumn(scene.place, 'a9.c1', 'a9');
+    failAt(scene, 'assets');
+    await scene.mirrored.sync();
+    expect(liveIds(scene, 'columns')).toContain('a9.c1');
+    calm(scene);
+    removeAsset(scene.place, 'a9', 'lost');
+    expect((await scene.mirrored.sync()).status).toBe('done');
+    expectTrue(scene);
+  }),
+);
+
+test(
+  'R13: rows of a deleted asset that are still shown stay',
+  inSyncedWorld(async (scene) => {
+    removeAsset(scene.place, 'a2', 'stay');
+    expect((await scene.mirrored.sync()).status).toBe('done');
+    expect(liveIds(scene, 'columns')).toContain('a2.c1');
+    expectTrue(scene);
+  }),
+);
+
+test(
+  'R13: columns and tests of an asset that came back are shown in the same run, though no feed tells of them',
+  inSyncedWorld(async (scene) => {
+    removeAsset(scene.place, 'a2', 'lost');
+    await scene.mirrored.sync();
+    scene.world.advance(2 * HOUR);
+    putAsset(scene.place, 'a2');
+    for (const id of ['a2.c1', 'a2.c2', 'a2.c3']) undelete(scene.place, 'columns', id);
+    undelete(scene.place, 'tests', 't3');
+    expect((await scene.mirrored.sync()).status).toBe('done');
+    expectTrue(scene);
+  }),
+);
+
+test(
+  'R13: what an asset owns that a scan finds granted, or lost, is asked for in the same run',
+  inWorld(async (scene) => {
+    scene.place.hidden.add('a3');
+    await scene.mirrored.sync();
+    scene.world.advance(2 * HOUR);
+    scene.place.denied.add('assets');
+    await scene.mirrored.sync();
+    scene.place.denied.clear();
+    scene.place.hidden.clear();
+    scene.place.hidden.add('a1');
+    scene.world.advance(2 * HOUR);
+    const summary = await scene.mirrored.sync();
+    expect(streamOf(summary, 'columns')).toMatchObject({ mode: 'feed', status: 'done' });
+    expectTrue(scene);
+  }),
+);
+
+test(
+  'R13: owners that do not fit into one request are asked for in several',
+  inSyncedWorld(async (scene) => {
+    const ids = Array.from({ length: 12 }, (_, n) => `${n}${'ö'.repeat(300)}`);
+    for (const id of ids) {
+      putAsset(scene.place, id, { kind: 'etl' });
+      putColumn(scene.place, `${id}.c`, id);
+    }
+    await scene.mirrored.sync();
+    for (const id of ids) removeAsset(scene.place, id, 'lost');
+    expect((await scene.mirrored.sync({ pageSize: 2 })).status).toBe('done');
+    const asked = scene.mirrored.asked('columns').filter(({ query }) => 'asset_ids' in query);
+    expect(asked.length).toBeGreaterThan(2);
+    expect(asked.every(({ query }) => encodeURIComponent(String(query['asset_ids'])).length < 8000)).toBe(true);
+    expectTrue(scene);
+  }),
+);
+
+test(
+  'R13: a row as old as its placeholder is found by a scan alone',
+  inSyncedWorld(async (scene) => {
+    put(scene.place, 'columns', 'a1.old', { asset_id: 'a1', name: 'old' });
+    const held = scene.place.columns.get('a1.old');
+    if (held) held.item['synced_at'] = '1970-01-01T00:00:00';
+    await scene.mirrored.sync();
+    expect(liveIds(scene, 'columns')).not.toContain('a1.old');
+    await scene.mirrored.sync({ full: true });
+    expectTrue(scene);
+  }),
+);

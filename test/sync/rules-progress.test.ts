@@ -1,0 +1,272 @@
+import { expect, test } from 'vitest';
+import { SyncError } from '../../src/core/errors.ts';
+import type { Page } from '../../src/core/source.ts';
+import {
+  at,
+  calm,
+  expectTrue,
+  failAt,
+  inSyncedWorld,
+  inWorld,
+  liveIds,
+  rowOf,
+  type Scene,
+  timeOfRun,
+} from '../support/scene.ts';
+import { type Asked, DAY } from '../support/world.ts';
+import { streamOf } from '../support/world-mirror.ts';
+import { putAsset, putColumn, putTest, remove } from '../support/world-place.ts';
+
+test(
+  'R5: a page, its marks and its checkpoint are written together or not at all',
+  inSyncedWorld(async (scene) => {
+    const { mirrored, place } = scene;
+    const before = mirrored.checkpoint('columns');
+    putColumn(place, 'a1.c9', 'a1');
+    mirrored.exec(`create trigger no_progress before update on sync_checkpoints when new.stream = 'columns'
+      begin select raise(abort, 'no progress'); end`);
+    await mirrored.sync();
+    expect(rowOf(scene, 'columns', 'a1.c9')).toBeUndefined();
+    expect(mirrored.rows("select * from marks where stream = 'column_lineage'")).toEqual([]);
+    expect(mirrored.checkpoint('columns')).toEqual(before);
+    mirrored.exec('drop trigger no_progress');
+    expect((await mirrored.sync()).status).toBe('done');
+    expectTrue(scene);
+  }),
+);
+
+test.each(['before', 'after'] as const)('R5: a crash %s any commit of a first sync loses nothing', (when) =>
+  inWorld(async (scene) => {
+    const { mirrored } = scene;
+    const hook = when === 'before' ? 'beforeCommit' : 'afterCommit';
+    for (let crashAt = 1, crashed = true; crashed; crashAt += 3) {
+      let commits = 0;
+      mirrored[hook] = () => {
+        if (++commits >= crashAt) throw new Error('crash');
+      };
+      crashed = await mirrored.sync({ pageSize: 2 }).then(
+        () => false,
+        () => true,
+      );
+    }
+    expectTrue(scene);
+  })(),
+);
+
+test(
+  'R6: a read that was cut off goes on from its stored cursor with its stored limit, however long ago, and goes first',
+  inWorld(async (scene) => {
+    failAt(scene, 'columns', 3, 'run');
+    await scene.mirrored.sync({ pageSize: 2, concurrency: 1 });
+    calm(scene);
+    scene.world.advance(80 * DAY);
+    await scene.mirrored.sync({ pageSize: 5, concurrency: 1 });
+    const [first, second] = scene.mirrored.asked();
+    expect(first).toMatchObject({ path: 'e1/columns', query: { limit: 2 } });
+    expect(first?.cursor).toContain('"a2.c1"');
+    expect(second).toMatchObject({ path: 'e1/columns', query: { limit: 2 } });
+    const pages = scene.mirrored
+      .asked('columns')
+      .filter(({ query }) => !('synced_since' in query || 'deleted_since' in query));
+    expect(pages.map(({ query }) => query['limit'])).toEqual([2, 2, 2]);
+  }),
+);
+
+test(
+  'R6: when a round of an earlier run has ended another one follows, so that a green run is true as of its own T',
+  inWorld(async (scene) => {
+    failAt(scene, 'columns', 3, 'run');
+    await scene.mirrored.sync({ pageSize: 2 });
+    calm(scene);
+    scene.world.advance(DAY);
+    putColumn(scene.place, 'a1.c1', 'a1', { data_type: 'changed since' });
+    const time = timeOfRun(scene);
+    expect((await scene.mirrored.sync()).status).toBe('done');
+    expectTrue(scene);
+    expect(scene.mirrored.checkpoint('columns').watermark).toBe(time);
+  }),
+);
+
+test(
+  'R6: runs within one second are told apart',
+  inWorld(async (scene) => {
+    scene.world.latencyMs = 1;
+    failAt(scene, 'columns', 3, 'run');
+    const { server_time } = await scene.mirrored.sync({ pageSize: 2 });
+    calm(scene);
+    putColumn(scene.place, 'a1.c1', 'a1', { data_type: 'changed since' });
+    expect((await scene.mirrored.sync()).server_time).toBe(server_time);
+    expectTrue(scene);
+  }),
+);
+
+test(
+  'R6: --full does not start a scan under way again',
+  inWorld(async (scene) => {
+    failAt(scene, 'columns', 3, 'run');
+    await scene.mirrored.sync({ pageSize: 2 });
+    calm(scene);
+    scene.world.advance(DAY);
+    expect((await scene.mirrored.sync({ full: true })).status).toBe('done');
+    const scans = scene.mirrored.asked('columns').filter(({ query }) => !('synced_since' in query));
+    expect(scans.filter(({ cursor, query }) => cursor === null && !('deleted_since' in query))).toEqual([]);
+    expectTrue(scene);
+  }),
+);
+
+function expireCursorsOf({ world }: Scene, path: string, times = 99): void {
+  let left = times;
+  world.before = (asked) => {
+    if (asked.path.endsWith(`/${path}`) && asked.cursor !== null && left-- > 0)
+      throw new SyncError('restart', 'invalid_cursor');
+  };
+}
+
+test(
+  'R7: invalid_cursor starts a read again at its first page',
+  inWorld(async (scene) => {
+    expireCursorsOf(scene, 'columns', 3);
+    expect((await scene.mirrored.sync({ pageSize: 2 })).status).toBe('done');
+    expect(scene.mirrored.asked('columns').filter(({ cursor }) => cursor === null)).toHaveLength(4);
+    expectTrue(scene);
+  }),
+);
+
+test(
+  'R7: at most three times for a read and run; the next run has three again',
+  inWorld(async (scene) => {
+    for (let run = 1; run <= 2; run++) {
+      expireCursorsOf(scene, 'columns');
+      const summary = await scene.mirrored.sync({ pageSize: 2 });
+      expect(streamOf(summary, 'columns').status).toBe('failed');
+      expect(streamOf(summary, 'tests').status).toBe('done');
+      const firsts = scene.mirrored.asked('columns').filter(({ cursor }) => cursor === null);
+      expect(firsts).toHaveLength(4);
+    }
+    calm(scene);
+    expect((await scene.mirrored.sync()).status).toBe('done');
+    expectTrue(scene);
+  }),
+);
+
+test(
+  'R7: a read that starts again forgets which rows it saw, so that they can be swept',
+  inSyncedWorld(async (scene) => {
+    scene.world.advance(DAY);
+    at(scene, 'columns', 2, () => {
+      remove(scene.place, 'columns', 'a1.c1', 'lost');
+      scene.world.epoch += 1;
+    });
+    expect((await scene.mirrored.sync({ full: true, pageSize: 2 })).status).toBe('done');
+    expect(liveIds(scene, 'columns')).not.toContain('a1.c1');
+  }),
+);
+
+test(
+  'R7: a read that starts again forgets what it gathered',
+  inSyncedWorld(async (scene) => {
+    at(scene, 'latest-test-executions', 2, () => {
+      remove(scene.place, 'tests', 't1');
+      scene.world.epoch += 1;
+    });
+    await scene.mirrored.sync({ pageSize: 1 });
+    const left = scene.mirrored.rows('select sub_test_unique_id from latest_test_executions order by 1');
+    expect(left.map((row) => row['sub_test_unique_id'])).toEqual(['t2.1', 't3.1']);
+  }),
+);
+
+test(
+  'R8: short and empty pages do not end a read',
+  inWorld(async (scene) => {
+    scene.place.hidden.add('a1').add('a2');
+    expect((await scene.mirrored.sync({ pageSize: 2 })).status).toBe('done');
+    expect(liveIds(scene, 'columns')).toEqual(['a3.c1', 'a3.c2', 'a3.c3']);
+    expectTrue(scene);
+  }),
+);
+
+const BAD_CURSORS: [string, (page: Page, asked: Asked) => Page][] = [
+  ['none though there is more', (page) => ({ ...page, nextCursor: null })],
+  ['the one just sent', (page, { cursor }) => (cursor === null ? page : { ...page, nextCursor: cursor })],
+  [
+    'one of earlier',
+    (page, { cursor }) => (cursor?.includes('a1.c3') ? { ...page, nextCursor: CYCLE.first } : remember(page)),
+  ],
+];
+const CYCLE = { first: null as string | null };
+function remember(page: Page): Page {
+  CYCLE.first ??= page.nextCursor;
+  return page;
+}
+
+test.each(BAD_CURSORS)('R8: a cursor that leads nowhere is an error of its stream alone: %s', (_, answer) =>
+  inWorld(async (scene) => {
+    CYCLE.first = null;
+    scene.world.answer = (page, asked) => (asked.path === 'e1/columns' ? answer(page, asked) : page);
+    const summary = await scene.mirrored.sync({ pageSize: 1 });
+    expect(summary.status).toBe('problems');
+    expect(summary.streams.filter(({ status }) => status === 'failed').map(({ stream }) => stream)).toEqual([
+      'columns',
+    ]);
+    calm(scene);
+    expect((await scene.mirrored.sync()).status).toBe('done');
+    expect(scene.mirrored.asked('columns')[0]?.cursor).toBeNull();
+    expectTrue(scene);
+  })(),
+);
+
+test(
+  'R8: a read that goes on knows the cursor it goes on from',
+  inWorld(async (scene) => {
+    failAt(scene, 'columns', 3, 'run');
+    await scene.mirrored.sync({ pageSize: 1 });
+    calm(scene);
+    scene.world.answer = (page, asked) => (asked.path === 'e1/columns' ? { ...page, nextCursor: asked.cursor } : page);
+    const summary = await scene.mirrored.sync({ pageSize: 1 });
+    expect(streamOf(summary, 'columns')).toMatchObject({ status: 'failed', requests: 1 });
+  }),
+);
+
+test.each([
+  'assets',
+  'assets/tables',
+  'columns',
+  'tests',
+  'asset-lineage',
+  'latest-test-executions',
+  'asset-health-scores',
+])('R9: a failing stream stops no other, and the run is not green: %s', (path) =>
+  inWorld(async (scene) => {
+    failAt(scene, path);
+    const summary = await scene.mirrored.sync();
+    expect(summary.status).toBe('problems');
+    const failed = summary.streams.filter(({ status }) => status === 'failed');
+    expect(failed).toHaveLength(1);
+    const waiting = summary.streams.filter(({ status }) => status === 'waiting').map(({ stream }) => stream);
+    const follow = { assets: ['table_assets', 'bi_assets'], columns: ['column_lineage'] } as Record<string, string[]>;
+    expect(waiting).toEqual(follow[path] ?? []);
+    expect(summary.streams).toHaveLength(9);
+    calm(scene);
+    expect((await scene.mirrored.sync()).status).toBe('done');
+    expectTrue(scene);
+  })(),
+);
+
+test(
+  'R24: a page too heavy for the service is asked for again at half the limit, once',
+  inWorld(async (scene) => {
+    scene.world.before = ({ path, query }) => {
+      if (path === 'e1/columns' && Number(query['limit']) > 4) throw new SyncError('shrink', 'too heavy');
+    };
+    expect((await scene.mirrored.sync({ pageSize: 8 })).status).toBe('done');
+    expectTrue(scene);
+    calm(scene);
+    putAsset(scene.place, 'a9');
+    putTest(scene.place, 't9', 'a9');
+    scene.world.before = ({ path, query }) => {
+      if (path === 'e1/tests' && Number(query['limit']) > 1) throw new SyncError('shrink', 'too heavy');
+    };
+    expect(streamOf(await scene.mirrored.sync({ pageSize: 8 }), 'tests').status).toBe('failed');
+    expect(scene.mirrored.asked('tests').map(({ query }) => query['limit'])).toEqual([8, 4]);
+  }),
+);

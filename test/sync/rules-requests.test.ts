@@ -1,0 +1,255 @@
+import { expect, test } from 'vitest';
+import { alter, calm, expectTrue, failAt, inSyncedWorld, inWorld, rowOf, type Scene } from '../support/scene.ts';
+import { DAY, HOUR } from '../support/world.ts';
+import { streamOf } from '../support/world-mirror.ts';
+import { execute, type Item, put, putAsset, putTest, remove } from '../support/world-place.ts';
+
+const paths = ({ mirrored }: Scene): string[] =>
+  mirrored
+    .asked()
+    .map(({ path }) => path.slice(3))
+    .sort();
+const typed = ({ mirrored }: Scene): unknown[] =>
+  mirrored
+    .asked()
+    .filter(({ path }) => /tables|bi$/.test(path))
+    .map(({ path, query }) => `${path.slice(3)} ${Object.keys(query)[0]}`);
+const histories = ({ mirrored }: Scene): string[] =>
+  mirrored.asked('executions').map(({ path, query }) => `${path.split('/')[2]} ${query['start_time_from']}`);
+
+const IDLE = [
+  'asset-lineage',
+  'assets',
+  'assets',
+  'columns',
+  'columns',
+  'latest-test-executions',
+  'latest-test-executions',
+  'tests',
+  'tests',
+];
+
+test(
+  'R22: an idle run takes one request for the environments, two for each feed stream, and its snapshots',
+  inSyncedWorld(async (scene) => {
+    scene.world.advance(HOUR);
+    const first = await scene.mirrored.sync();
+    expect(first.requests).toBe(1 + IDLE.length + 1);
+    expect(paths(scene)).toEqual(['asset-health-scores', ...IDLE]);
+    const second = await scene.mirrored.sync();
+    expect(second).toMatchObject({ requests: 1 + IDLE.length, rows_written: 0, rows_deleted: 0, status: 'done' });
+    expect(paths(scene)).toEqual(IDLE);
+  }),
+);
+
+test(
+  'R22: pages are of 2000 rows unless told otherwise',
+  inSyncedWorld(async (scene) => {
+    await scene.mirrored.sync();
+    expect(scene.mirrored.asked().every(({ query }) => query['limit'] === 2000)).toBe(true);
+  }),
+);
+
+test(
+  'R22: health scores are read once in an hour of the server’s clock, except with --full',
+  inWorld(async (scene) => {
+    const read = async (options = {}): Promise<number> => {
+      await scene.mirrored.sync(options);
+      return scene.mirrored.asked('asset-health-scores').length;
+    };
+    expect(await read()).toBe(1);
+    scene.world.advance(45 * 60);
+    scene.mirrored.clockSkewMs = 3 * HOUR * 1000;
+    expect(await read()).toBe(0);
+    scene.world.advance(10 * 60);
+    expect(await read()).toBe(1);
+    expect(await read()).toBe(0);
+    expect(await read({ full: true })).toBe(1);
+  }),
+);
+
+test(
+  'R22: the typed feed of a kind is read only while an asset of it is marked',
+  inSyncedWorld(async (scene) => {
+    putAsset(scene.place, 'a1', { db_name: 'other' });
+    await scene.mirrored.sync();
+    expect(typed(scene)).toEqual(['assets/tables synced_since']);
+    expectTrue(scene);
+    putAsset(scene.place, 'o1', { name: 'of no kind' });
+    await scene.mirrored.sync();
+    expect(typed(scene)).toEqual([]);
+    expectTrue(scene);
+  }),
+);
+
+test(
+  'R22: marks of assets outlive a run in which the typed read failed',
+  inSyncedWorld(async (scene) => {
+    putAsset(scene.place, 'a1', { db_name: 'other' });
+    putAsset(scene.place, 'b2', { kind: 'bi' });
+    failAt(scene, 'assets/tables');
+    expect((await scene.mirrored.sync()).status).toBe('problems');
+    expect(rowOf(scene, 'assets', 'a1')).toMatchObject({ db_name: 'd' });
+    calm(scene);
+    scene.world.advance(3 * DAY);
+    expect((await scene.mirrored.sync()).status).toBe('done');
+    expect(typed(scene)).toEqual(['assets/tables synced_since']);
+    expectTrue(scene);
+  }),
+);
+
+test(
+  'R22: what is still marked after the feed is asked for once, by ids',
+  inSyncedWorld(async (scene) => {
+    putAsset(scene.place, 'a1', { db_name: 'other' });
+    putAsset(scene.place, 'a2', { db_name: 'other' });
+    alter(scene, 'assets/tables', 'synced_since', (sent) => sent.filter(({ id }) => id !== 'a2'));
+    await scene.mirrored.sync();
+    const [, byIds] = scene.mirrored.asked('assets/tables');
+    expect(byIds?.query['ids']).toEqual(['a2']);
+    expectTrue(scene);
+    await scene.mirrored.sync();
+    expect(typed(scene)).toEqual([]);
+  }),
+);
+
+test(
+  'R22: a typed row that never comes is not asked for in every run',
+  inSyncedWorld(async (scene) => {
+    putAsset(scene.place, 'a1', { db_name: 'other' });
+    for (const way of ['synced_since', 'ids'] as const) {
+      const before = scene.world.answer;
+      alter(scene, 'assets/tables', way as 'scan', () => []);
+      const mine = scene.world.answer;
+      scene.world.answer = (page, asked) => mine(before(page, asked), asked);
+    }
+    await scene.mirrored.sync();
+    expect(typed(scene)).toEqual(['assets/tables synced_since', 'assets/tables ids']);
+    await scene.mirrored.sync();
+    expect(typed(scene)).toEqual([]);
+  }),
+);
+
+test(
+  'R22: marked assets that no feed can show are asked for by ids at once, or scanned where that takes less',
+  inSyncedWorld(async (scene) => {
+    const old = (id: string): void => {
+      putAsset(scene.place, id);
+      Object.assign(scene.place.assets.get(id)?.item as Item, { synced_at: '1970-01-01T00:00:00' });
+    };
+    const find = async (): Promise<void> => {
+      scene.place.denied.add('assets');
+      await scene.mirrored.sync();
+      scene.place.denied.clear();
+      expect((await scene.mirrored.sync()).status).toBe('done');
+    };
+    old('old');
+    await find();
+    expect(typed(scene)).toEqual(['assets/tables ids']);
+    expectTrue(scene);
+    for (let n = 0; n < 4; n++) old(`${n}${'x'.repeat(3000)}`);
+    await find();
+    expect(typed(scene)).toEqual(['assets/tables limit']);
+    expectTrue(scene);
+  }),
+);
+
+test.each([
+  ['table', 'bi'],
+  ['bi', 'table'],
+  ['table', 'etl'],
+  ['etl', 'table'],
+  ['bi', 'neuland'],
+])('R22: a change of kind from %s to %s blanks the other kind’s fields', (from, to) =>
+  inWorld(async (scene) => {
+    putAsset(scene.place, 'k1', { kind: from });
+    await scene.mirrored.sync();
+    scene.world.advance(HOUR);
+    put(scene.place, 'assets', 'k1', { kind: to });
+    putAsset(scene.place, 'k1', { kind: to });
+    scene.place.denied.add('assets/tables').add('assets/bi');
+    await scene.mirrored.sync();
+    const typedFields = ['db_name', 'table_name', 'bi_platform', 'bi_type'];
+    expect(typedFields.map((name) => rowOf(scene, 'assets', 'k1')?.[name])).toEqual([null, null, null, null]);
+    scene.place.denied.clear();
+    await scene.mirrored.sync();
+    expectTrue(scene);
+  })(),
+);
+
+const DAYS = (time: string | null, days: number): string =>
+  new Date(Date.parse(String(time)) - days * DAY * 1000).toISOString().replace('.000Z', '.000000Z');
+
+test(
+  'R22: histories are read first for 90 days, then for tests with news alone, from 7 days before their last reading',
+  inWorld(async (scene) => {
+    const first = await scene.mirrored.sync({ history: true });
+    expect(histories(scene)).toEqual(['t1', 't2', 't3', 't4'].map((id) => `${id} ${DAYS(first.server_time, 90)}`));
+    scene.world.advance(DAY);
+    expect((await scene.mirrored.sync({ history: true })).status).toBe('done');
+    expect(histories(scene)).toEqual([]);
+    execute(scene.place, 't2', 't2-r2');
+    const late = new Date(scene.world.nowMs - 6 * DAY * 1000).toISOString();
+    scene.place.executions.push({ ...scene.place.executions[0], id: 'late', test_id: 't2', start_time: late });
+    await scene.mirrored.sync({ history: true });
+    expect(histories(scene)).toEqual([`t2 ${DAYS(first.server_time, 7)}`]);
+    expect(rowOf(scene, 'test_executions', 'late')).toBeDefined();
+  }),
+);
+
+test(
+  'R22: a test whose history failed is read again, one that came since is read whole',
+  inWorld(async (scene) => {
+    failAt(scene, 'executions', 3);
+    const broken = await scene.mirrored.sync({ history: true });
+    expect(streamOf(broken, 'test_executions').status).toBe('failed');
+    calm(scene);
+    putTest(scene.place, 't5', 'a1');
+    await scene.mirrored.sync({ history: true });
+    expect(histories(scene).map((line) => line.slice(0, 2))).toEqual(['t3', 't4', 't5']);
+  }),
+);
+
+test(
+  'R22: an execution that comes while the history is read is news for the next run',
+  inWorld(async (scene) => {
+    await scene.mirrored.sync();
+    scene.world.before = ({ path }) => {
+      if (path.endsWith('t1/executions')) execute(scene.place, 't1', 't1-during');
+    };
+    await scene.mirrored.sync({ history: true });
+    calm(scene);
+    await scene.mirrored.sync({ history: true });
+    expect(histories(scene).map((line) => line.slice(0, 2))).toEqual(['t1']);
+  }),
+);
+
+test(
+  'R22: a stretch that was never read and is out of reach is noted as a gap',
+  inWorld(async (scene) => {
+    const { server_time } = await scene.mirrored.sync({ history: true });
+    scene.world.advance(120 * DAY);
+    execute(scene.place, 't1', 't1-r2');
+    const later = await scene.mirrored.sync({ history: true });
+    expect(histories(scene)).toEqual([`t1 ${DAYS(later.server_time, 90)}`]);
+    expect(scene.mirrored.rows('select test_id, gap_from, gap_to from test_execution_gaps')).toEqual([
+      { test_id: 't1', gap_from: server_time, gap_to: DAYS(later.server_time, 90) },
+    ]);
+  }),
+);
+
+test(
+  'R22: a test whose history is not found costs only itself',
+  inWorld(async (scene) => {
+    scene.world.before = ({ path }) => {
+      if (path.endsWith('t2/executions')) remove(scene.place, 'tests', 't2', 'lost');
+    };
+    const summary = await scene.mirrored.sync({ history: true });
+    expect(streamOf(summary, 'test_executions')).toMatchObject({ status: 'done', requests: 4 });
+    expect(scene.mirrored.rows('select test_id from test_readings order by 1').map((row) => row['test_id'])).toEqual([
+      't1',
+      't3',
+      't4',
+    ]);
+  }),
+);

@@ -1,0 +1,200 @@
+import { expect, test } from 'vitest';
+import { alter, calm, expectTrue, inSyncedWorld, inWorld, liveIds, rowOf, type Scene } from '../support/scene.ts';
+import { DAY, HOUR } from '../support/world.ts';
+import { contents } from '../support/world-integrity.ts';
+import { streamOf } from '../support/world-mirror.ts';
+import { execute, putAsset, putColumn, putTest, remove } from '../support/world-place.ts';
+
+const rejected = ({ mirrored }: Scene): unknown[][] =>
+  mirrored
+    .rows('select stream, row_key, reason from rejected_rows order by stream, row_key')
+    .map((row) => Object.values(row));
+
+test(
+  'R19: unknown fields are kept in extra, by the typed stream for its kinds',
+  inWorld(async (scene) => {
+    putAsset(scene.place, 'a1', { sla: { hours: 4 } });
+    putAsset(scene.place, 'o1', { flow: 7 });
+    putTest(scene.place, 't1', 'a1', { tier: 'gold' });
+    await scene.mirrored.sync();
+    expect(rowOf(scene, 'assets', 'a1')?.['extra']).toBe('{"sla":{"hours":4}}');
+    expect(rowOf(scene, 'assets', 'o1')?.['extra']).toBe('{"flow":7}');
+    expect(rowOf(scene, 'tests', 't1')?.['extra']).toBe('{"tier":"gold"}');
+    putAsset(scene.place, 'a1', { sla: { hours: 8 } });
+    await scene.mirrored.sync();
+    expectTrue(scene);
+  }),
+);
+
+test(
+  'R19: a value that only the typed list knows outlives a change of the common fields',
+  inSyncedWorld(async (scene) => {
+    scene.place.denied.add('assets/tables');
+    putAsset(scene.place, 'a1', { name: 'renamed' });
+    await scene.mirrored.sync();
+    expect(rowOf(scene, 'assets', 'a1')).toMatchObject({ name: 'renamed', db_name: 'd', table_name: 'a1' });
+  }),
+);
+
+test(
+  'R19: an unknown field that only the typed list shows is not blanked by the common one',
+  inWorld(async (scene) => {
+    putAsset(scene.place, 'a1', { cluster_by: 'day' });
+    await scene.mirrored.sync();
+    putAsset(scene.place, 'a1', { name: 'renamed' });
+    scene.place.denied.add('assets/tables');
+    await scene.mirrored.sync();
+    expect(rowOf(scene, 'assets', 'a1')).toMatchObject({ name: 'renamed', extra: '{"cluster_by":"day"}' });
+  }),
+);
+
+test(
+  'R19: unknown values of enums are stored as they come; an unknown kind is other in views',
+  inWorld(async (scene) => {
+    putAsset(scene.place, 'n1', { kind: 'neuland', source_type: 'nowhere' });
+    execute(scene.place, 't1', 't1-r9', { status: 'MAYBE' });
+    expect((await scene.mirrored.sync()).status).toBe('done');
+    expect(rowOf(scene, 'assets', 'n1')).toMatchObject({ kind: 'neuland', source_type: 'nowhere' });
+    expect(rowOf(scene, 'live_assets', 'n1')).toMatchObject({ kind: 'other' });
+    expectTrue(scene);
+  }),
+);
+
+test(
+  'R20: a row that cannot be taken costs only itself: it is kept with its payload and the reason, and the run is not green',
+  inWorld(async (scene) => {
+    alter(scene, 'columns', 'scan', (sent) => [
+      ...sent,
+      { id: 'x1', asset_id: 'a1' },
+      { id: 'x2', asset_id: 'a1', name: 7 },
+      { id: '', asset_id: 'a1', name: 'keyless' },
+      'no row' as never,
+    ]);
+    const summary = await scene.mirrored.sync();
+    expect(summary).toMatchObject({ status: 'problems', rows_rejected: 4 });
+    expect(rejected(scene)).toEqual([
+      ['columns', '"no row"', 'not an object'],
+      ['columns', 'x1', 'name is missing'],
+      ['columns', 'x2', 'name is no text'],
+      ['columns', '{"id":"","asset_id":"a1","name":"keyless"}', 'no usable id'],
+    ]);
+    expect(scene.mirrored.rows("select payload from rejected_rows where row_key = 'x1'")).toEqual([
+      { payload: '{"id":"x1","asset_id":"a1"}' },
+    ]);
+    expectTrue(scene);
+    expect((await scene.mirrored.sync()).status).toBe('done');
+  }),
+);
+
+test(
+  'R20: the same row rejected again is one row, seen later; once accepted it leaves',
+  inWorld(async (scene) => {
+    const broken = { id: 'x1', asset_id: 'a1' };
+    const seen = (): unknown => scene.mirrored.rows('select seen_at from rejected_rows')[0]?.['seen_at'];
+    alter(scene, 'columns', 'scan', (sent) => [...sent, broken, { name: 'keyless' }]);
+    await scene.mirrored.sync();
+    const first = seen();
+    scene.world.advance(DAY);
+    await scene.mirrored.sync({ full: true });
+    expect(rejected(scene)).toHaveLength(2);
+    expect(String(seen()) > String(first)).toBe(true);
+    calm(scene);
+    putColumn(scene.place, 'x1', 'a1');
+    await scene.mirrored.sync();
+    expect(rejected(scene).map(([, key]) => key)).toEqual(['{"name":"keyless"}']);
+  }),
+);
+
+test(
+  'R20: an optional field of the wrong type is NULL, and its value is kept',
+  inWorld(async (scene) => {
+    putColumn(scene.place, 'a1.c1', 'a1', { data_type: 7 });
+    putTest(scene.place, 't1', 'a1', { config: 'text', description: ['d'] });
+    expect((await scene.mirrored.sync()).status).toBe('done');
+    expect(rowOf(scene, 'columns', 'a1.c1')).toMatchObject({ data_type: null, extra: '{"data_type":7}' });
+    expect(rowOf(scene, 'tests', 't1')).toMatchObject({ config: null, description: null });
+    expect(JSON.parse(String(rowOf(scene, 'tests', 't1')?.['extra']))).toEqual({ config: 'text', description: ['d'] });
+  }),
+);
+
+test(
+  'R20: a tombstone needs only its key and deleted_at, and keeps what is held of the row',
+  inSyncedWorld(async (scene) => {
+    const deleted_at = new Date(scene.world.nowMs).toISOString();
+    remove(scene.place, 'columns', 'a1.c1');
+    alter(scene, 'columns', 'deleted_since', () => [
+      { id: 'a1.c1', deleted_at },
+      { id: 'never-seen', deleted_at },
+    ]);
+    expect((await scene.mirrored.sync()).status).toBe('done');
+    expect(rowOf(scene, 'columns', 'a1.c1')).toMatchObject({ name: 'a1.c1', asset_id: 'a1', deletion: 'tombstone' });
+    expect(rowOf(scene, 'columns', 'never-seen')).toMatchObject({ name: null, deletion: 'tombstone' });
+  }),
+);
+
+test(
+  'R20: a row of the tombstones feed without a usable deleted_at is rejected: it is no sign of life',
+  inSyncedWorld(async (scene) => {
+    remove(scene.place, 'columns', 'a1.c1');
+    await scene.mirrored.sync();
+    const item = { ...scene.place.columns.get('a1.c1')?.item, synced_at: new Date(scene.world.nowMs).toISOString() };
+    alter(scene, 'columns', 'deleted_since', () => [
+      { ...item, deleted_at: 'once' },
+      { ...item, id: 'x', deleted_at: null },
+    ]);
+    expect(await scene.mirrored.sync()).toMatchObject({ status: 'problems', rows_rejected: 2 });
+    expect(liveIds(scene, 'columns')).not.toContain('a1.c1');
+    expect(liveIds(scene, 'columns')).not.toContain('x');
+  }),
+);
+
+test(
+  'R20: an explicit null of deleted_at is no tombstone',
+  inWorld(async (scene) => {
+    alter(scene, 'columns', 'scan', (sent) => sent.map((item) => ({ ...item, deleted_at: null })));
+    await scene.mirrored.sync();
+    expectTrue(scene);
+  }),
+);
+
+test(
+  'R21: a row that has not changed is not written again, not even by a scan',
+  inSyncedWorld(async (scene) => {
+    const before = contents(scene.mirrored);
+    const summary = await scene.mirrored.sync({ full: true, history: false });
+    expect(summary).toMatchObject({ status: 'done', rows_written: 0, rows_deleted: 0 });
+    expect(contents(scene.mirrored)).toBe(before);
+  }),
+);
+
+test(
+  'R21: mirrored_at never runs backwards, whatever the clock of the machine does',
+  inSyncedWorld(async (scene) => {
+    const time = (id: string): string => String(rowOf(scene, 'columns', id)?.['mirrored_at']);
+    const before = [time('a1.c1'), time('a1.c2'), time('a1.c3')] as const;
+    scene.mirrored.clockSkewMs = -10 * DAY * 1000;
+    putColumn(scene.place, 'a1.c1', 'a1', { data_type: 'x' });
+    remove(scene.place, 'columns', 'a1.c2');
+    await scene.mirrored.sync();
+    expect(time('a1.c1') > before[0]).toBe(true);
+    expect(time('a1.c2') > before[1]).toBe(true);
+    expect(time('a1.c3')).toBe(before[2]);
+    const last = time('a1.c2');
+    putColumn(scene.place, 'a1.c3', 'a1', { data_type: 'x' });
+    await scene.mirrored.sync();
+    expect(time('a1.c3') > last).toBe(true);
+  }),
+);
+
+test(
+  'R21: mirrored_at is the mirror’s own time, and moves with a deletion',
+  inSyncedWorld(async (scene) => {
+    scene.mirrored.clockSkewMs = HOUR * 1000;
+    remove(scene.place, 'tests', 't1', 'lost');
+    const { server_time } = await scene.mirrored.sync({ full: true });
+    expect(rowOf(scene, 'tests', 't1')).toMatchObject({ deletion: 'absent', deleted_at: server_time });
+    const after = Date.parse(String(rowOf(scene, 'tests', 't1')?.['mirrored_at'])) - Date.parse(String(server_time));
+    expect(after).toBeGreaterThan(HOUR * 1000 - 1);
+    expect(streamOf(await scene.mirrored.sync(), 'tests').rows_deleted).toBe(0);
+  }),
+);

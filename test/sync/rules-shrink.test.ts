@@ -1,0 +1,214 @@
+import { expect, test } from 'vitest';
+import { expectTrue, inSyncedWorld, liveIds, rowOf, type Scene } from '../support/scene.ts';
+import { DAY, HOUR } from '../support/world.ts';
+import { streamOf } from '../support/world-mirror.ts';
+import {
+  type Place,
+  putAsset,
+  putAssetEdge,
+  putColumn,
+  putColumnEdges,
+  putScore,
+  remove,
+  removeAsset,
+  undelete,
+} from '../support/world-place.ts';
+
+const COUNT = 110;
+const all = Array.from({ length: COUNT }, (_, n) => String(n).padStart(3, '0'));
+const some = (count: number): string[] => all.slice(0, count);
+
+/** Columns of one asset, each with an edge; assets with an edge each. */
+function furnishMany(place: Place): void {
+  putAsset(place, 'hub', { kind: 'etl' });
+  for (const n of all) {
+    putColumn(place, `c${n}`, 'hub');
+    putColumnEdges(place, `c${n}`, ['far']);
+    putAsset(place, `a${n}`, { kind: 'etl' });
+    putAssetEdge(place, 'hub', `a${n}`);
+    putScore(place, `a${n}`, 1);
+  }
+}
+
+const loseColumns = ({ place }: Scene, count: number): void => {
+  for (const n of some(count)) remove(place, 'columns', `c${n}`, 'lost');
+};
+
+test(
+  'R14: a sweep of more than half of the rows is held back: changes are written, removals wait, every run says so',
+  inSyncedWorld(async (scene) => {
+    loseColumns(scene, 60);
+    putColumn(scene.place, 'c109', 'hub', { data_type: 'changed' });
+    const summary = await scene.mirrored.sync({ full: true });
+    expect(summary.status).toBe('problems');
+    expect(streamOf(summary, 'columns')).toMatchObject({ status: 'held', rows_held: 60, rows_deleted: 0 });
+    expect(streamOf(summary, 'columns').error).toContain('--allow-shrink');
+    expect(liveIds(scene, 'columns')).toHaveLength(COUNT);
+    expect(rowOf(scene, 'columns', 'c109')).toMatchObject({ data_type: 'changed' });
+    for (let run = 0; run < 2; run++) {
+      scene.world.advance(DAY);
+      const later = await scene.mirrored.sync();
+      expect(later.status).toBe('problems');
+      expect(streamOf(later, 'columns')).toMatchObject({ mode: 'feed', status: 'held', rows_held: 60 });
+    }
+  }, furnishMany),
+);
+
+test(
+  'R14: --allow-shrink lets go what is held back, without a new scan',
+  inSyncedWorld(async (scene) => {
+    loseColumns(scene, 60);
+    const { server_time } = await scene.mirrored.sync({ full: true });
+    scene.world.advance(HOUR);
+    const summary = await scene.mirrored.sync({ allowShrink: true });
+    expect(streamOf(summary, 'columns')).toMatchObject({
+      mode: 'feed',
+      status: 'done',
+      rows_held: 0,
+      rows_deleted: 60,
+    });
+    expect(rowOf(scene, 'columns', 'c000')).toMatchObject({ deletion: 'absent', deleted_at: server_time });
+    expectTrue(scene);
+    expect((await scene.mirrored.sync()).status).toBe('done');
+  }, furnishMany),
+);
+
+test(
+  'R14: with --allow-shrink from the start nothing is held back',
+  inSyncedWorld(async (scene) => {
+    loseColumns(scene, 60);
+    expect((await scene.mirrored.sync({ full: true, allowShrink: true })).status).toBe('done');
+    expectTrue(scene);
+  }, furnishMany),
+);
+
+test(
+  'R14: a read that shows the rows again ends it, be it a scan or a feed',
+  inSyncedWorld(async (scene) => {
+    loseColumns(scene, 60);
+    await scene.mirrored.sync({ full: true });
+    putColumn(scene.place, 'c000', 'hub', { data_type: 'back by the feed' });
+    expect(streamOf(await scene.mirrored.sync(), 'columns')).toMatchObject({ rows_held: 59 });
+    for (const n of some(60)) undelete(scene.place, 'columns', `c${n}`);
+    const summary = await scene.mirrored.sync({ full: true });
+    expect(streamOf(summary, 'columns')).toMatchObject({ status: 'done', rows_held: 0 });
+    expect(summary.status).toBe('done');
+    expectTrue(scene);
+  }, furnishMany),
+);
+
+test(
+  'R14: rows shown again are no longer let go by --allow-shrink',
+  inSyncedWorld(async (scene) => {
+    loseColumns(scene, 60);
+    await scene.mirrored.sync({ full: true });
+    for (const n of some(30)) putColumn(scene.place, `c${n}`, 'hub');
+    await scene.mirrored.sync();
+    await scene.mirrored.sync({ allowShrink: true });
+    expectTrue(scene);
+  }, furnishMany),
+);
+
+test.each([
+  ['half of the rows', 55, 'done'],
+  ['one more than half', 56, 'held'],
+])('R14: of 110 columns %s are gone', (_, count, status) =>
+  inSyncedWorld(async (scene) => {
+    loseColumns(scene, count);
+    expect(streamOf(await scene.mirrored.sync({ full: true }), 'columns').status).toBe(status);
+  }, furnishMany)(),
+);
+
+test.each([
+  [49, 'done'],
+  [50, 'held'],
+])('R14: of 80 columns %i are gone', (count, status) =>
+  inSyncedWorld(
+    async (scene) => {
+      loseColumns(scene, count);
+      expect(streamOf(await scene.mirrored.sync({ full: true }), 'columns').status).toBe(status);
+    },
+    (place) => {
+      putAsset(place, 'hub');
+      for (const n of some(80)) putColumn(place, `c${n}`, 'hub');
+    },
+  )(),
+);
+
+test(
+  'R14: a snapshot that would lose more than half is held back; the rest of it is put in place',
+  inSyncedWorld(async (scene) => {
+    for (const n of some(60)) scene.place.assetEdges.delete(`hub>a${n}`);
+    putAssetEdge(scene.place, 'a000', 'hub');
+    const summary = await scene.mirrored.sync();
+    expect(streamOf(summary, 'asset_lineage')).toMatchObject({ status: 'held', rows_held: 60, rows_written: 1 });
+    expect(scene.mirrored.rows('select * from asset_lineage')).toHaveLength(COUNT + 1);
+    expect(streamOf(await scene.mirrored.sync(), 'asset_lineage').rows_held).toBe(60);
+    const after = await scene.mirrored.sync({ allowShrink: true });
+    expect(streamOf(after, 'asset_lineage')).toMatchObject({ status: 'done', rows_deleted: 60 });
+    expectTrue(scene);
+  }, furnishMany),
+);
+
+test(
+  'R14: a snapshot that shows the rows again ends it',
+  inSyncedWorld(async (scene) => {
+    const edges = [...scene.place.assetEdges];
+    scene.place.assetEdges.clear();
+    expect((await scene.mirrored.sync()).status).toBe('problems');
+    for (const [key, edge] of edges) scene.place.assetEdges.set(key, edge);
+    expect((await scene.mirrored.sync()).status).toBe('done');
+    expectTrue(scene);
+  }, furnishMany),
+);
+
+test(
+  'R14: edges whose assets went by tombstone do not count, neither do scores',
+  inSyncedWorld(async (scene) => {
+    for (const n of some(100)) remove(scene.place, 'assets', `a${n}`);
+    scene.world.advance(HOUR);
+    const summary = await scene.mirrored.sync();
+    expect(summary.status).toBe('done');
+    expect(streamOf(summary, 'asset_lineage').rows_deleted).toBe(100);
+    expect(streamOf(summary, 'asset_health_scores').rows_deleted).toBe(100);
+    expectTrue(scene);
+  }, furnishMany),
+);
+
+test(
+  'R14: columns whose asset went by tombstone do not count: they go, and what is left is weighed alone',
+  inSyncedWorld(async (scene) => {
+    for (const n of some(100)) putColumn(scene.place, `own${n}`, 'own');
+    putAsset(scene.place, 'own');
+    await scene.mirrored.sync();
+    removeAsset(scene.place, 'own', 'lost');
+    for (const n of some(40)) remove(scene.place, 'columns', `c${n}`, 'lost');
+    const summary = await scene.mirrored.sync({ full: true });
+    expect(streamOf(summary, 'columns')).toMatchObject({ status: 'done', rows_deleted: 140 });
+    expectTrue(scene);
+  }, furnishMany),
+);
+
+test(
+  'R14: scores that all go are let go',
+  inSyncedWorld(async (scene) => {
+    scene.place.scores.clear();
+    const summary = await scene.mirrored.sync();
+    expect(streamOf(summary, 'asset_health_scores')).toMatchObject({ status: 'done', rows_deleted: COUNT });
+  }, furnishMany),
+);
+
+test.each([true, false])('R14: a replacement of column lineage is held back (scanned: %s)', (full) =>
+  inSyncedWorld(async (scene) => {
+    for (const n of some(60))
+      if (full) scene.place.columnEdges.delete(`far>c${n}`);
+      else putColumnEdges(scene.place, `c${n}`, []);
+    const summary = await scene.mirrored.sync({ full });
+    expect(streamOf(summary, 'column_lineage')).toMatchObject({ status: 'held', rows_held: 60 });
+    expect(scene.mirrored.rows('select * from column_lineage')).toHaveLength(COUNT);
+    expect(streamOf(await scene.mirrored.sync(), 'column_lineage')).toMatchObject({ status: 'held', requests: 0 });
+    const after = await scene.mirrored.sync({ allowShrink: true });
+    expect(streamOf(after, 'column_lineage')).toMatchObject({ status: 'done', rows_deleted: 60, requests: 0 });
+    expectTrue(scene);
+  }, furnishMany)(),
+);

@@ -1,0 +1,190 @@
+import { expect, test } from 'vitest';
+import { at, calm, expectTrue, failAt, inSyncedWorld, inWorld, liveIds, rowOf, type Scene } from '../support/scene.ts';
+import { HOUR } from '../support/world.ts';
+import { streamOf } from '../support/world-mirror.ts';
+import { execute, putAssetEdge, putScore, putTest, remove } from '../support/world-place.ts';
+
+const latest = ({ mirrored }: Scene): unknown[] =>
+  mirrored.rows('select id from latest_test_executions order by id').map(({ id }) => id);
+const executions = ({ mirrored }: Scene): unknown[] =>
+  mirrored.rows('select id from test_executions order by id').map(({ id }) => id);
+
+test.each([
+  ['tests', 'tests'],
+  ['latest-test-executions', 'latest_test_executions'],
+  ['asset-health-scores', 'asset_health_scores'],
+] as const)('R15: 404 of %s means not live: its rows stay, and the run is no failure', (path, stream) =>
+  inSyncedWorld(async (scene) => {
+    const before = scene.mirrored.rows(`select * from ${stream}`);
+    scene.place.notLive.add(path);
+    remove(scene.place, 'tests', 't1', 'lost');
+    const summary = await scene.mirrored.sync({ full: true });
+    expect(summary.status).toBe('done');
+    expect(streamOf(summary, stream).status).toBe('unavailable');
+    expect(scene.mirrored.checkpoint(stream).unavailable).toBe(true);
+    expect(scene.mirrored.rows(`select * from ${stream}`)).toEqual(before);
+    scene.place.notLive.clear();
+    const back = await scene.mirrored.sync({ full: true });
+    expect(streamOf(back, stream).status).toBe('done');
+    expect(scene.mirrored.checkpoint(stream).unavailable).toBe(false);
+    expectTrue(scene);
+  })(),
+);
+
+test.each([
+  ['assets', 'assets'],
+  ['columns', 'columns'],
+  ['asset-lineage', 'asset_lineage'],
+] as const)('R15: 404 of %s is a failure', (path, stream) =>
+  inSyncedWorld(async (scene) => {
+    scene.place.notLive.add(path);
+    const summary = await scene.mirrored.sync();
+    expect(summary.status).toBe('problems');
+    expect(streamOf(summary, stream).status).toBe('failed');
+    expect(liveIds(scene, 'assets')).toHaveLength(5);
+  })(),
+);
+
+test(
+  'R15: a stream that was under way and is not live any more is told of as unavailable',
+  inSyncedWorld(async (scene) => {
+    failAt(scene, 'latest-test-executions', 2, 'run');
+    await scene.mirrored.sync();
+    calm(scene);
+    scene.place.notLive.add('latest-test-executions');
+    const summary = await scene.mirrored.sync();
+    expect(streamOf(summary, 'latest_test_executions')).toMatchObject({ status: 'unavailable', requests: 1 });
+    expect(summary.status).toBe('done');
+  }),
+);
+
+test(
+  'R15: histories that are not live are given up after twenty tests',
+  inWorld(async (scene) => {
+    for (let n = 10; n < 40; n++) putTest(scene.place, `t${n}`, 'a1');
+    scene.place.notLive.add('executions');
+    const summary = await scene.mirrored.sync({ history: true });
+    expect(streamOf(summary, 'test_executions')).toMatchObject({ status: 'unavailable', requests: 20 });
+    expect(summary.status).toBe('done');
+  }),
+);
+
+test(
+  'R16: a broken read leaves the old snapshot whole, and what it gathered is read on from',
+  inSyncedWorld(async (scene) => {
+    const before = latest(scene);
+    for (const id of ['t1', 't2']) execute(scene.place, id, `${id}-r2`);
+    failAt(scene, 'latest-test-executions', 3);
+    const summary = await scene.mirrored.sync({ pageSize: 1 });
+    expect(streamOf(summary, 'latest_test_executions').status).toBe('failed');
+    expect(latest(scene)).toEqual(before);
+    calm(scene);
+    await scene.mirrored.sync({ pageSize: 1 });
+    expectTrue(scene);
+  }),
+);
+
+test(
+  'R16: a snapshot is put in its place at once: no commit leaves a mixture',
+  inSyncedWorld(async (scene) => {
+    const seen = new Set<string>();
+    for (const id of ['t1', 't2', 't3']) execute(scene.place, id, `${id}-r2`);
+    remove(scene.place, 'tests', 't2');
+    scene.mirrored.afterCommit = () => void seen.add(JSON.stringify(latest(scene)));
+    await scene.mirrored.sync({ pageSize: 1 });
+    expect([...seen].map((ids) => JSON.parse(ids))).toEqual([
+      ['t1-r1', 't1-r1b', 't2-r1', 't3-r1'],
+      ['t1-r1b', 't1-r2', 't3-r2'],
+    ]);
+  }),
+);
+
+test(
+  'R16: only rows that differ are written',
+  inSyncedWorld(async (scene) => {
+    const time = (table: string): unknown[] => scene.mirrored.rows(`select * from ${table}`);
+    const [edges, scores] = [time('asset_lineage'), time('asset_health_score_dimensions')];
+    execute(scene.place, 't2', 't2-r2');
+    putAssetEdge(scene.place, 'a1', 'a3');
+    scene.world.advance(HOUR);
+    const summary = await scene.mirrored.sync();
+    expect(streamOf(summary, 'latest_test_executions').rows_written).toBe(1);
+    expect(streamOf(summary, 'asset_lineage').rows_written).toBe(1);
+    expect(streamOf(summary, 'asset_health_scores')).toMatchObject({ rows_written: 0, mode: 'snapshot' });
+    expect(time('asset_lineage')).toEqual(expect.arrayContaining(edges));
+    expect(time('asset_health_score_dimensions')).toEqual(scores);
+  }),
+);
+
+test(
+  'R16: the dimensions of a score go and come with it',
+  inSyncedWorld(async (scene) => {
+    putScore(scene.place, 'a2', 0.25, { validity: 0.25, accuracy: 1 });
+    scene.place.scores.delete('a1');
+    await scene.mirrored.sync({ full: true });
+    expectTrue(scene);
+  }),
+);
+
+test(
+  'R17: executions of a snapshot that broke are kept all the same',
+  inSyncedWorld(async (scene) => {
+    execute(scene.place, 't1', 't1-r2');
+    failAt(scene, 'latest-test-executions', 3);
+    await scene.mirrored.sync({ pageSize: 1 });
+    expect(executions(scene)).toContain('t1-r2');
+    execute(scene.place, 't1', 't1-r3');
+    scene.world.epoch += 1;
+    calm(scene);
+    await scene.mirrored.sync();
+    expect(executions(scene)).toEqual(['t1-r1', 't1-r1b', 't1-r2', 't1-r3', 't2-r1', 't3-r1']);
+  }),
+);
+
+test(
+  'R17: executions stay when their row is replaced, their test deleted, or their snapshot held back',
+  inSyncedWorld(async (scene) => {
+    execute(scene.place, 't1', 't1-r2');
+    remove(scene.place, 'tests', 't2');
+    await scene.mirrored.sync();
+    expect(latest(scene)).toEqual(['t1-r1b', 't1-r2', 't3-r1']);
+    expect(executions(scene)).toEqual(['t1-r1', 't1-r1b', 't1-r2', 't2-r1', 't3-r1']);
+  }),
+);
+
+test(
+  'R17: scores are kept by asset, dimension and hour',
+  inSyncedWorld(async (scene) => {
+    putScore(scene.place, 'a1', 0.6);
+    at(scene, 'asset-health-scores', 2, () => {
+      throw new Error('crash');
+    });
+    await expect(scene.mirrored.sync({ pageSize: 1 })).rejects.toThrow('crash');
+    calm(scene);
+    scene.world.advance(HOUR);
+    putScore(scene.place, 'a1', 0.7);
+    await scene.mirrored.sync();
+    const kept = scene.mirrored.rows(
+      "select dimension, bucket_at, score from asset_health_score_history where asset_id = 'a1' order by 1, 2",
+    );
+    expect(kept.map((row) => Object.values(row).join(' '))).toEqual([
+      'freshness 2026-11-20T04:00:00.000000Z 0.5',
+      'freshness 2026-11-20T06:00:00.000000Z 0.6',
+      'freshness 2026-11-20T07:00:00.000000Z 0.7',
+      'total 2026-11-20T04:00:00.000000Z 0.5',
+      'total 2026-11-20T06:00:00.000000Z 0.6',
+      'total 2026-11-20T07:00:00.000000Z 0.7',
+    ]);
+  }),
+);
+
+test(
+  'R16: a rejected row of a snapshot was seen, what is held of it stays',
+  inSyncedWorld(async (scene) => {
+    const held = scene.place.latest.get('t1.1');
+    scene.place.latest.set('t1.1', { ...held, start_time: 'whenever' });
+    const summary = await scene.mirrored.sync();
+    expect(streamOf(summary, 'latest_test_executions')).toMatchObject({ rows_rejected: 1, rows_deleted: 0 });
+    expect(rowOf(scene, 'latest_test_executions', 't1-r1')).toBeDefined();
+  }),
+);

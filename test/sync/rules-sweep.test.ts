@@ -1,0 +1,174 @@
+import { expect, test } from 'vitest';
+import {
+  alter,
+  calm,
+  expectTrue,
+  failAt,
+  inSyncedWorld,
+  inWorld,
+  liveIds,
+  rowOf,
+  type Scene,
+} from '../support/scene.ts';
+import { DAY } from '../support/world.ts';
+import { streamOf } from '../support/world-mirror.ts';
+import { type Item, type Place, putColumn, putTest, remove, undelete } from '../support/world-place.ts';
+
+test(
+  'R12: a scan that breaks sweeps nothing; once it has ended it does',
+  inSyncedWorld(async (scene) => {
+    remove(scene.place, 'columns', 'a1.c1', 'lost');
+    failAt(scene, 'columns', 4);
+    await scene.mirrored.sync({ full: true, pageSize: 2 });
+    expect(liveIds(scene, 'columns')).toContain('a1.c1');
+    calm(scene);
+    await scene.mirrored.sync();
+    expectTrue(scene);
+  }),
+);
+
+test(
+  'R12: tests are swept only when enabled and disabled ones have been read',
+  inSyncedWorld(async (scene) => {
+    remove(scene.place, 'tests', 't1', 'lost');
+    failAt(scene, 'tests', 2);
+    await scene.mirrored.sync({ full: true });
+    expect(scene.mirrored.asked('tests').at(-1)?.query).toMatchObject({ disabled: 'true' });
+    expect(liveIds(scene, 'tests')).toEqual(['t1', 't2', 't3', 't4']);
+    calm(scene);
+    await scene.mirrored.sync();
+    expect(liveIds(scene, 'tests')).toEqual(['t2', 't3', 't4']);
+  }),
+);
+
+test(
+  'R12: after a scan the tombstones feed is read from the old watermark, before anything is swept',
+  inSyncedWorld(async (scene) => {
+    remove(scene.place, 'columns', 'a1.c1');
+    await scene.mirrored.sync({ full: true });
+    expect(scene.mirrored.asked('columns').map(({ query }) => Object.keys(query)[0])).toEqual([
+      'limit',
+      'deleted_since',
+    ]);
+    expect(rowOf(scene, 'columns', 'a1.c1')).toMatchObject({ deletion: 'tombstone' });
+  }),
+);
+
+test(
+  'R12: candidates are asked for by id, tests with both values of disabled, and what comes back was not gone',
+  inSyncedWorld(async (scene) => {
+    remove(scene.place, 'tests', 't2', 'lost');
+    alter(scene, 'tests', 'scan', (sent) => sent.filter(({ id }) => id !== 't1' && id !== 't3'));
+    const summary = await scene.mirrored.sync({ full: true });
+    expect(streamOf(summary, 'tests')).toMatchObject({ rows_deleted: 1, status: 'done' });
+    const asked = scene.mirrored.asked('tests').flatMap(({ query }) => ('ids' in query ? [query] : []));
+    expect(asked).toEqual([
+      { ids: ['t1', 't2', 't3'], limit: 2000 },
+      { disabled: 'true', ids: ['t1', 't2', 't3'], limit: 2000 },
+    ]);
+    expectTrue(scene);
+    calm(scene);
+    expect(streamOf(await scene.mirrored.sync(), 'tests')).toMatchObject({ mode: 'scan', reason: 'refuted' });
+    expect(streamOf(await scene.mirrored.sync(), 'tests')).toMatchObject({ mode: 'feed' });
+  }),
+);
+
+/** Ids so long that a request holds one. */
+const longId = (n: number): string => `${String(n).padStart(2, '0')}${'x'.repeat(4000)}`;
+
+function furnishLong(place: Place): void {
+  for (let n = 0; n < 25; n++) putColumn(place, longId(n), 'a1');
+  for (let n = 0; n < 60; n++) putColumn(place, `z${n}`, 'a1');
+}
+
+const askedIds = (scene: Scene): number => scene.mirrored.asked('columns').filter(({ query }) => 'ids' in query).length;
+
+test(
+  'R12: twenty requests are enough: when nothing comes back, the candidates not asked for go too',
+  inSyncedWorld(async (scene) => {
+    for (let n = 0; n < 25; n++) remove(scene.place, 'columns', longId(n), 'lost');
+    await scene.mirrored.sync({ full: true });
+    expect(askedIds(scene)).toBe(20);
+    expectTrue(scene);
+  }, furnishLong),
+);
+
+test(
+  'R12: when one comes back, those not asked for stay, and the stream is scanned again in the next run',
+  inSyncedWorld(async (scene) => {
+    for (let n = 0; n < 25; n++) if (n !== 3) remove(scene.place, 'columns', longId(n), 'lost');
+    alter(scene, 'columns', 'scan', (sent) => sent.filter(({ id }) => id !== longId(3)));
+    await scene.mirrored.sync({ full: true });
+    expect(askedIds(scene)).toBe(20);
+    const left = liveIds(scene, 'columns').flatMap((id) =>
+      String(id).startsWith('z') ? [] : [Number(String(id).slice(0, 2))],
+    );
+    expect(left).toEqual([3, 20, 21, 22, 23, 24]);
+    calm(scene);
+    expect(streamOf(await scene.mirrored.sync(), 'columns').reason).toBe('refuted');
+    expectTrue(scene);
+  }, furnishLong),
+);
+
+test(
+  'R12: a row that cannot be taken was seen all the same',
+  inSyncedWorld(async (scene) => {
+    alter(scene, 'columns', 'scan', (sent) =>
+      sent.map((item) => (item['id'] === 'a1.c1' ? { ...item, name: 7 } : item)),
+    );
+    const summary = await scene.mirrored.sync({ full: true });
+    expect(streamOf(summary, 'columns')).toMatchObject({ rows_rejected: 1, rows_deleted: 0 });
+    expect(askedIds(scene)).toBe(0);
+    expect(liveIds(scene, 'columns')).toContain('a1.c1');
+  }),
+);
+
+test(
+  'R12: the assets stream sweeps for all kinds; the typed ones read no tombstones and never sweep',
+  inSyncedWorld(async (scene) => {
+    remove(scene.place, 'assets', 'a3', 'lost');
+    remove(scene.place, 'assets', 'b1', 'lost');
+    alter(scene, 'assets/tables', 'scan', () => []);
+    await scene.mirrored.sync({ full: true });
+    expect(liveIds(scene, 'assets')).toEqual(['a1', 'a2', 'o1']);
+    const typed = scene.mirrored.asked().filter(({ path }) => /tables|bi/.test(path));
+    expect(typed.map(({ path, query }) => [path, query])).toEqual([
+      ['e1/assets/tables', { limit: 2000 }],
+      ['e1/assets/bi', { limit: 2000 }],
+    ]);
+  }),
+);
+
+test(
+  'R12: a test that is switched while a scan is between its two lists is not swept',
+  inSyncedWorld(async (scene) => {
+    let lists = 0;
+    scene.world.before = ({ path }) => {
+      if (path === 'e1/tests' && ++lists === 2) putTest(scene.place, 't3', 'a2', { disabled: false });
+    };
+    expect((await scene.mirrored.sync({ full: true })).status).toBe('done');
+    expect(liveIds(scene, 'tests')).toEqual(['t1', 't2', 't3', 't4']);
+    expect(rowOf(scene, 'tests', 't3')).toMatchObject({ disabled: 0 });
+  }),
+);
+
+test(
+  'R12: a mirror without rows has nothing to sweep and asks for nothing more',
+  inWorld(async (scene) => {
+    await scene.mirrored.sync();
+    expect(scene.mirrored.asked('columns').map(({ query }) => query)).toEqual([{ limit: 2000 }]);
+  }),
+);
+
+test(
+  'R10: a candidate that comes back stands against its tombstone, too, if that is old',
+  inSyncedWorld(async (scene) => {
+    remove(scene.place, 'columns', 'a1.c1');
+    await scene.mirrored.sync();
+    scene.world.advance(DAY);
+    undelete(scene.place, 'columns', 'a1.c1');
+    alter(scene, 'columns', 'scan', (sent: readonly Item[]) => [...sent]);
+    await scene.mirrored.sync({ full: true });
+    expectTrue(scene);
+  }),
+);

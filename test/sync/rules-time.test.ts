@@ -1,0 +1,198 @@
+import { expect, test } from 'vitest';
+import { calm, expectTrue, failAt, inSyncedWorld, inWorld, rowOf, timeOfRun } from '../support/scene.ts';
+import { DAY, HOUR } from '../support/world.ts';
+import { streamOf } from '../support/world-mirror.ts';
+import { putAsset, putColumn, remove } from '../support/world-place.ts';
+
+const FEEDS = ['assets', 'columns', 'tests'] as const;
+
+test(
+  'R1: T is the Date of the answer that opens the run, whatever the clock of the machine says',
+  inWorld(async (scene) => {
+    scene.mirrored.clockSkewMs = -10 * DAY * 1000;
+    const time = timeOfRun(scene);
+    const { server_time } = await scene.mirrored.sync();
+    expect(server_time).toBe(time);
+    for (const stream of FEEDS) expect(scene.mirrored.checkpoint(stream).watermark).toBe(time);
+  }),
+);
+
+test(
+  'R1: where the first answer has no Date, T is that of any answer so far',
+  inWorld(async (scene) => {
+    scene.world.dates = 'later';
+    scene.world.advance(1);
+    const { server_time } = await scene.mirrored.sync();
+    expect(server_time).not.toBeNull();
+    expect(scene.mirrored.checkpoint('assets').watermark).toBe(server_time);
+  }),
+);
+
+test(
+  'R1: a run that meets no Date scans, moves no watermark, and forgets no time of a scan',
+  inSyncedWorld(async (scene) => {
+    const before = scene.mirrored.checkpoint('columns');
+    scene.world.dates = 'never';
+    putColumn(scene.place, 'a1.c9', 'a1');
+    const summary = await scene.mirrored.sync();
+    expect(streamOf(summary, 'columns')).toMatchObject({ mode: 'scan', reason: 'clock', status: 'done' });
+    expectTrue(scene);
+    const { watermark, scannedAt, scanEndedAt } = scene.mirrored.checkpoint('columns');
+    expect({ watermark, scannedAt, scanEndedAt }).toEqual({
+      watermark: before.watermark,
+      scannedAt: before.scannedAt,
+      scanEndedAt: before.scanEndedAt,
+    });
+  }),
+);
+
+test.each([
+  ['an hour and a minute', 61, 'clock'],
+  ['half an hour', 30, 'increment'],
+])('R1: a watermark %s later than T is read on as it should', (_, minutes, reason) =>
+  inWorld(async (scene) => {
+    await scene.mirrored.sync();
+    scene.world.nowMs -= minutes * 60_000;
+    const time = timeOfRun(scene);
+    const summary = await scene.mirrored.sync();
+    expect(streamOf(summary, 'assets').reason).toBe(reason);
+    expect(scene.mirrored.checkpoint('assets').watermark).toBe(time);
+  })(),
+);
+
+test.each([undefined, 60])('R2: a feed is read from the watermark less an overlap of %s seconds', (overlapSeconds) =>
+  inSyncedWorld(async (scene) => {
+    const { watermark } = scene.mirrored.checkpoint('assets');
+    await scene.mirrored.sync(overlapSeconds === undefined ? {} : { overlapSeconds });
+    const since = Date.parse(String(watermark)) - (overlapSeconds ?? HOUR) * 1000;
+    const [upserts, tombstones] = scene.mirrored.asked('assets').map(({ query }) => query);
+    expect(Date.parse(String(upserts?.['synced_since']))).toBe(since);
+    expect(Date.parse(String(tombstones?.['deleted_since']))).toBe(since);
+  })(),
+);
+
+test(
+  'R2: a commit that becomes visible within the overlap is not lost',
+  inSyncedWorld(async (scene) => {
+    scene.world.later(HOUR / 2, () => putColumn(scene.place, 'a1.c9', 'a1'));
+    scene.world.advance(60);
+    await scene.mirrored.sync();
+    scene.world.advance(HOUR / 2);
+    await scene.mirrored.sync();
+    expectTrue(scene);
+  }),
+);
+
+test(
+  'R2: the watermark of a round that spans runs is the T of the run of its first page',
+  inSyncedWorld(async (scene) => {
+    const claimed: unknown[] = [];
+    for (const n of [7, 8, 9]) putColumn(scene.place, `a1.c${n}`, 'a1');
+    failAt(scene, 'columns', 2, 'run');
+    const first = timeOfRun(scene);
+    await scene.mirrored.sync({ pageSize: 1 });
+    calm(scene);
+    scene.world.advance(DAY);
+    scene.mirrored.afterCommit = ({ stream, commit }) => {
+      if (stream === 'columns' && commit.settle) claimed.push(commit.checkpoint.watermark);
+    };
+    const second = timeOfRun(scene);
+    await scene.mirrored.sync();
+    expect(claimed).toEqual([first, second]);
+  }),
+);
+
+test(
+  'R2: a watermark stays until every read of the round has ended',
+  inSyncedWorld(async (scene) => {
+    const { watermark } = scene.mirrored.checkpoint('columns');
+    failAt(scene, 'columns', 2);
+    await scene.mirrored.sync();
+    expect(scene.mirrored.asked('columns').at(-1)?.query).toHaveProperty('deleted_since');
+    expect(scene.mirrored.checkpoint('columns').watermark).toBe(watermark);
+  }),
+);
+
+test(
+  'R2: a scan reports rows that came later than the overlap allows for',
+  inSyncedWorld(async (scene) => {
+    scene.world.later(2 * HOUR, () => putColumn(scene.place, 'a1.c1', 'a1', { data_type: 'late' }));
+    scene.world.advance(1.5 * HOUR);
+    await scene.mirrored.sync();
+    scene.world.advance(HOUR);
+    putColumn(scene.place, 'a1.c2', 'a1', { data_type: 'in time' });
+    await scene.mirrored.sync();
+    expect(rowOf(scene, 'columns', 'a1.c1')).toMatchObject({ data_type: 'int' });
+    putColumn(scene.place, 'a1.c3', 'a1', { data_type: 'since the last run' });
+    const summary = await scene.mirrored.sync({ full: true });
+    expect(streamOf(summary, 'columns').rows_late).toBe(1);
+    expect(streamOf(summary, 'assets').rows_late).toBe(0);
+    expectTrue(scene);
+  }),
+);
+
+test.each([
+  [88, 'increment'],
+  [90, 'clamp'],
+  [120, 'clamp'],
+])('R3: after %i days the streams are read as %s, and no bound is cut silently', (days, reason) =>
+  inSyncedWorld(async (scene) => {
+    putAsset(scene.place, 'a1', { description: 'new' });
+    remove(scene.place, 'columns', 'a1.c1');
+    scene.world.advance(days * DAY);
+    const summary = await scene.mirrored.sync({ fullEveryDays: 1000 });
+    for (const stream of FEEDS) expect(streamOf(summary, stream).reason).toBe(reason);
+    expectTrue(scene);
+  })(),
+);
+
+test(
+  'R3: the stored bound of a feed that was cut off is not sent either once it is too old',
+  inSyncedWorld(async (scene) => {
+    for (const n of [7, 8, 9]) putColumn(scene.place, `a1.c${n}`, 'a1');
+    scene.world.advance(88 * DAY);
+    failAt(scene, 'columns', 2, 'run');
+    await scene.mirrored.sync({ pageSize: 1, fullEveryDays: 1000 });
+    calm(scene);
+    scene.world.advance(2 * DAY);
+    const summary = await scene.mirrored.sync({ fullEveryDays: 1000 });
+    expect(streamOf(summary, 'columns').reason).toBe('clamp');
+    expectTrue(scene);
+  }),
+);
+
+test(
+  'R3: a scan that was cut off goes on, without its tombstones feed once that is too old',
+  inSyncedWorld(async (scene) => {
+    failAt(scene, 'columns', 3, 'run');
+    await scene.mirrored.sync({ pageSize: 2, full: true });
+    calm(scene);
+    remove(scene.place, 'columns', 'a3.c3');
+    scene.world.advance(100 * DAY);
+    expect((await scene.mirrored.sync()).status).toBe('done');
+    expect(scene.mirrored.asked('columns')[0]?.cursor).not.toBeNull();
+    expectTrue(scene);
+  }),
+);
+
+test(
+  'R4: times are kept as UTC text of fixed width, to the microsecond',
+  inWorld(async (scene) => {
+    const sent = {
+      'a1.c1': '2026-11-20T04:10:00.123456Z',
+      'a1.c2': '2026-11-20T06:10:00.5+02:00',
+      'a1.c3': '1970-01-01T00:00:00',
+    };
+    for (const [id, time] of Object.entries(sent)) {
+      const held = scene.place.columns.get(id);
+      if (held) held.item['synced_at'] = time;
+    }
+    await scene.mirrored.sync();
+    const rows = scene.mirrored.rows("select synced_at from columns where asset_id = 'a1' order by id");
+    expect(rows.map((row) => row['synced_at'])).toEqual([
+      '2026-11-20T04:10:00.123456Z',
+      '2026-11-20T04:10:00.500000Z',
+      '1970-01-01T00:00:00.000000Z',
+    ]);
+  }),
+);

@@ -1,0 +1,109 @@
+import type { Environment } from '../../src/core/environments.ts';
+import type { SyncError } from '../../src/core/errors.ts';
+import { type Instant, instantOfMs } from '../../src/core/instant.ts';
+import type { Rules } from '../../src/core/schedule.ts';
+import { type Ran, runSchedule, type SchedulePorts } from '../../src/sync/schedule.ts';
+import { nextTick } from '../../src/sync/schedule-cron.ts';
+import type { RunSummary } from '../../src/sync/summary.ts';
+
+export const MIDNIGHT = '2026-11-20T00:00:00.000000Z';
+
+export interface World {
+  /** What the service lists; a function of the hours since midnight, and it may throw. */
+  list?: (hours: number) => readonly Environment[];
+  mirrored?: { environments: readonly Environment[]; lastStarts?: Readonly<Record<string, string>> };
+  rules?: Partial<Rules>;
+  /** How long a run takes, in seconds. */
+  runSeconds?: number;
+  /** How a run ends, and what it lists; `done`, and what the service lists, when left out. */
+  ending?: (environment: Environment, hours: number) => Partial<RunSummary> | Error;
+  /** The machine sleeps once: at the first nap after this hour the clock is set to that hour. */
+  asleep?: readonly [from: number, to: number];
+  startAt?: string;
+  /** When the signal comes. */
+  hours: number;
+}
+
+export interface Story {
+  /** `06:00 prod`: when a run began, and of what. */
+  readonly runs: readonly string[];
+  readonly news: readonly string[];
+  readonly warnings: readonly string[];
+  readonly listings: readonly string[];
+  readonly error: SyncError | null;
+  readonly mostAtOnce: number;
+  readonly longestNapMs: number;
+}
+
+/** Lives through a schedule in time that passes only while it sleeps or runs. */
+export async function live(world: World): Promise<Story> {
+  const start = world.startAt ?? MIDNIGHT;
+  let now = Date.parse(start);
+  const end = Date.parse(MIDNIGHT) + world.hours * 3_600_000;
+  const stop = new AbortController();
+  const runs: string[] = [];
+  const news: string[] = [];
+  const warnings: string[] = [];
+  const listings: string[] = [];
+  let under = 0;
+  let mostAtOnce = 0;
+  let longestNapMs = 0;
+  let asleep = world.asleep;
+  const hours = () => (now - Date.parse(MIDNIGHT)) / 3_600_000;
+  const clock = (): Instant => instantOfMs(now);
+  const pass = (ms: number) => {
+    now += ms;
+    if (asleep !== undefined && hours() >= asleep[0]) {
+      now = Date.parse(MIDNIGHT) + asleep[1] * 3_600_000;
+      asleep = undefined;
+    }
+    if (now >= end) stop.abort();
+  };
+  const list = world.list ?? (() => []);
+  const ports: SchedulePorts = {
+    clock,
+    next: nextTick,
+    signal: stop.signal,
+    log: { info: (line) => void news.push(line), warn: (line) => void warnings.push(line) },
+    mirrored: () => ({
+      environments: world.mirrored?.environments ?? [],
+      lastStarts: new Map(Object.entries(world.mirrored?.lastStarts ?? {})),
+    }),
+    async sleep(ms) {
+      longestNapMs = Math.max(longestNapMs, ms);
+      pass(ms);
+    },
+    async list() {
+      listings.push(clock().slice(11, 16));
+      return list(hours());
+    },
+    async run(environment): Promise<Ran> {
+      runs.push(`${clock().slice(11, 16)} ${environment.id}`);
+      mostAtOnce = Math.max(mostAtOnce, ++under);
+      await Promise.resolve();
+      const ending = world.ending?.(environment, hours()) ?? {};
+      pass((world.runSeconds ?? 1) * 1000);
+      under--;
+      if (ending instanceof Error) throw ending;
+      const summary = { run: 1, status: 'done', recovery: null, error: null, ...ending } as RunSummary;
+      return { summary, listed: summary.status === 'done' ? list(hours()) : null };
+    },
+  };
+  const rules = { cron: null, delaySeconds: 0, environments: [], ...world.rules };
+  const error = await runSchedule(ports, rules).then(
+    () => null,
+    (error: SyncError) => error,
+  );
+  return { runs, news, warnings, listings, error, mostAtOnce, longestNapMs };
+}
+
+export const env = (id: string, cron: string | null = null): Environment => ({ id, name: `${id}-name`, cron });
+export const ran = (...ids: string[]) => Object.fromEntries(ids.map((id) => [id, MIDNIGHT]));
+
+/** A world whose environments were all synced when it begins. */
+export function synced(...environments: Environment[]): Pick<World, 'list' | 'mirrored'> {
+  return {
+    list: () => environments,
+    mirrored: { environments, lastStarts: ran(...environments.map(({ id }) => id)) },
+  };
+}
