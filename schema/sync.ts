@@ -123,16 +123,20 @@ export const heldRemovals = sqliteTable(
     stream: text('stream').notNull(),
     key_1: text('key_1').notNull(),
     key_2: text('key_2').notNull(),
-    /** T of the read that did not show the row: its `deleted_at` once it is let go. */
+    /**
+     * T of the read that did not show the row: its `deleted_at` once it is let go. The mirror's own time for snapshots and
+     * lineage, whose rows leave without a trace, and without a server time.
+     */
     absent_at: text('absent_at').notNull(),
   },
   (t) => [primaryKey({ columns: [t.env_id, t.stream, t.key_1, t.key_2] })],
 );
 
-/** Rows the mirror could not take (R20); one row for each, however often it came. */
+/** Rows the mirror could not take (R20); one row for each, however often it came, until it is accepted or gone. */
 export const rejectedRows = sqliteTable(
   'rejected_rows',
   {
+    /** The last run that met it. */
     run_id: integer('run_id').notNull(),
     env_id: envId(),
     stream: text('stream').notNull(),

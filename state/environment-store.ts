@@ -1,11 +1,12 @@
-import { eq } from 'drizzle-orm';
+import { and, eq, isNotNull, or } from 'drizzle-orm';
 import type { BetterSQLite3Database } from 'drizzle-orm/better-sqlite3';
 import { environments } from '../schema/assets.ts';
-import { mirror, rejectedRows, syncCheckpoints } from '../schema/sync.ts';
+import { rejectedRows, syncCheckpoints } from '../schema/sync.ts';
 import type { Rejected } from '../src/core/decode.ts';
 import type { Reconciled } from '../src/core/environments.ts';
-import { after, type Instant } from '../src/core/instant.ts';
+import type { Instant } from '../src/core/instant.ts';
 import type { Row } from '../src/core/stream.ts';
+import { tick } from './mirror-clock.ts';
 
 /** The environments held, without the mirror's own time. */
 export function loadEnvironments(db: BetterSQLite3Database): Row[] {
@@ -23,16 +24,14 @@ export function saveEnvironments(
   run: { id: number; clock: () => Instant },
 ): void {
   db.transaction((tx) => {
-    const last = tx.select().from(mirror).get()?.mirrored_at ?? '';
-    const now = run.clock();
-    const mirroredAt = now > last ? now : after(last);
-    tx.update(mirror).set({ mirrored_at: mirroredAt }).run();
+    const mirroredAt = tick(tx, run.clock);
     for (const changed of reconciled.changed) {
       const row = { ...(changed as typeof environments.$inferSelect), mirrored_at: mirroredAt };
       tx.insert(environments).values(row).onConflictDoUpdate({ target: environments.id, set: row }).run();
     }
     for (const id of reconciled.returned) {
-      tx.update(syncCheckpoints).set({ scan_due: 'returned' }).where(eq(syncCheckpoints.env_id, id)).run();
+      const returned = and(eq(syncCheckpoints.env_id, id), scannedBefore);
+      tx.update(syncCheckpoints).set({ scan_due: 'returned' }).where(returned).run();
     }
     tx.delete(rejectedRows).where(eq(rejectedRows.stream, 'environments')).run();
     for (const row of reconciled.rejected)
@@ -42,6 +41,9 @@ export function saveEnvironments(
         .run();
   });
 }
+
+/** A stream that was never scanned, nor is being, is scanned anyway or never. */
+const scannedBefore = or(isNotNull(syncCheckpoints.scan_ended_pass), isNotNull(syncCheckpoints.round));
 
 function toRejectedRow(
   { rowKey, reason, payload }: Rejected,

@@ -54,7 +54,9 @@ function lineView(io: Io, level: string): RunView {
 }
 
 function logEnvironments(log: Logger, { environments, missing }: Extract<Progress, { type: 'environments' }>): void {
-  log.info(`${environments.length} environments: ${environments.map(({ name }) => name).join(', ')}`);
+  log.info(
+    `${environments.length === 1 ? '1 environment' : `${environments.length} environments`}: ${environments.map(({ name }) => name).join(', ')}`,
+  );
   for (const { name } of missing) log.warn(`${name} is no longer listed: its rows stay as they were`);
 }
 

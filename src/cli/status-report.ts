@@ -5,7 +5,8 @@ import { loadCheckpoints } from '../../state/checkpoint-store.ts';
 import { type Checkpoint, NO_PROGRESS, type Round } from '../core/checkpoint.ts';
 import { type Instant, secondsBetween } from '../core/instant.ts';
 import type { StreamName } from '../core/stream.ts';
-import { lookups } from '../destination/sqlite/lookups.ts';
+import { heldBack } from '../destination/sqlite/hold.ts';
+import { countMarks as countMarked, countRows } from '../destination/sqlite/lookups.ts';
 import type { MirrorFile } from '../destination/sqlite/open.ts';
 import { CATALOGUE } from '../streams/catalogue.ts';
 import type { Entry } from '../streams/entry.ts';
@@ -110,17 +111,17 @@ function readStream(
   { stream, checkpoint, now }: { stream: Entry; checkpoint: Checkpoint; now: Instant },
 ): StreamStatus {
   const { watermark, round } = checkpoint;
-  const look = lookups(mirror.connection, envId);
+  const part = { envId, prepare: mirror.prepare };
   return {
     stream: stream.name,
-    rows: look.rows(stream),
+    rows: countRows(part, stream),
     watermark,
     watermark_age_seconds: watermark === null ? null : Math.max(0, Math.round(secondsBetween(watermark, now))),
     scan_ended_at: checkpoint.scanEndedAt,
     scan_due: checkpoint.scanDue,
     unavailable: checkpoint.unavailable,
     under_way: round === null ? null : underWay(mirror, round),
-    rows_held: look.heldBack(stream),
+    rows_held: heldBack(part, stream),
     rows_rejected: countRejected(mirror, envId, stream.name),
     marks: countMarks(mirror, envId, stream),
     last_run: readLastStreamRun(mirror, envId, stream.name),
@@ -157,9 +158,9 @@ function countRejected({ db }: MirrorFile, envId: string, stream: string): numbe
 }
 
 /** Marks of rows that are gone ask for nothing. */
-function countMarks({ db, connection }: MirrorFile, envId: string, stream: Entry): number {
+function countMarks({ db, prepare }: MirrorFile, envId: string, stream: Entry): number {
   if (stream.leader !== undefined) {
-    const { inside, outside } = lookups(connection, envId).marks(stream, null);
+    const { inside, outside } = countMarked({ envId, prepare }, stream, null);
     return inside + outside;
   }
   const of = and(eq(marks.env_id, envId), eq(marks.stream, stream.name));

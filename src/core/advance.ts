@@ -40,7 +40,7 @@ export function advance(arrival: Arrival, context: Context): Advance {
   const effect = EFFECTS[effectOf(stream)](arrival, read, context);
   const shown = decoded.rows.map((row) => row.key);
   const next = nextCheckpoint(arrival, context);
-  const commit = { ...effect, ...readEnd(arrival, read), checkpoint: next, shown, rejected: decoded.rejected };
+  const commit = { shown, ...effect, ...readEnd(arrival, read), checkpoint: next, rejected: decoded.rejected };
   return { commit, late: lateRows(arrival, read, effect.changes ?? [], context) };
 }
 
@@ -71,7 +71,14 @@ function mergeRows({ stream, checkpoint, decoded, held, marking }: Arrival, read
   const marks = [...changes]
     .flatMap(([key, change]) => changeMarks(stream, held.has(key) ? change : unheard(change), granted))
     .filter((mark) => marking.has(mark.stream));
-  return { changes: list, marks, ...seen(checkpoint.round as Round, read, decoded) };
+  // A tombstone that an overruled row outlives shows nothing of that row.
+  const shown = decoded.rows.filter((row) => row.deletedAt === null || changes.has(joinKey(row.key)));
+  return {
+    changes: list,
+    marks,
+    shown: shown.map((row) => row.key),
+    ...seen(checkpoint.round as Round, read, decoded),
+  };
 }
 
 /** A row whose tombstone is the first that is heard of it went as any other: what it owns may be held (R13). */
@@ -83,7 +90,7 @@ function unheard(change: Change): Change {
 function combined(first: Change['was'], second: Change['was']): Change['was'] {
   if (second === 'updated') return first;
   if (first === 'inserted') return second === 'deleted' || second === 'buried' ? 'buried' : 'inserted';
-  if (first === 'deleted' && second === 'revived') return 'updated';
+  if (first === 'deleted') return second === 'revived' ? 'updated' : 'deleted';
   return second;
 }
 
@@ -162,8 +169,7 @@ function readEnd({ stream, checkpoint, page }: Arrival, read: Read): Effect {
   if (phase.about === 'marked') return stream.staged === undefined ? { paid } : {};
   if (phase.about !== 'owned') return {};
   const by = stream.owners[0]?.by ?? 'id';
-  const disowned = { by, ids: phase.ids, sinceRead: read.number - phase.variant, at: read.at };
-  return read.at === null ? { paid } : { paid, disowned: { ...disowned, at: read.at } };
+  return { paid, disowned: { by, ids: phase.ids, sinceRead: read.number - phase.variant, at: read.at } };
 }
 
 function nextCheckpoint({ stream, checkpoint, page, decoded }: Arrival, { now }: Context): Checkpoint {
@@ -198,9 +204,14 @@ function isLastVariant(stream: Stream, phase: Ask): boolean {
 }
 
 /** Live rows a scan found changed that the feeds should have shown: the overlap is too small (R2). */
-function lateRows({ checkpoint }: Arrival, read: Read, changes: readonly Change[], { options }: Context): number {
+function lateRows(
+  { stream, checkpoint }: Arrival,
+  read: Read,
+  changes: readonly Change[],
+  { options }: Context,
+): number {
   const { scannedAt, watermark } = checkpoint;
-  if (read.as !== 'scan' || scannedAt === null || watermark === null) return 0;
+  if (stream.method !== 'feed' || read.as !== 'scan' || scannedAt === null || watermark === null) return 0;
   const until = addSeconds(watermark, -options.overlapSeconds);
   return changes.filter(
     ({ row, was }) => was === 'updated' && String(row['synced_at']) > scannedAt && String(row['synced_at']) < until,

@@ -1,5 +1,5 @@
-import type { Ask, Checkpoint, Mode, Phase, Reason, Round, Walk } from './checkpoint.ts';
-import { type Context, isOutOfLookback } from './context.ts';
+import type { Ask, Checkpoint, Phase, Reason, Round, ScanDue, Walk } from './checkpoint.ts';
+import { CLOCK_TOLERANCE_SECONDS, type Context, isOutOfLookback } from './context.ts';
 import type { Facts } from './destination.ts';
 import { addDays, addSeconds, type Instant, sameHour } from './instant.ts';
 import type { Method, Stream } from './stream.ts';
@@ -41,10 +41,11 @@ function beginFeed(stream: Stream, checkpoint: Checkpoint, context: Context, fac
     );
   const phases: Phase[] = [
     ...scans(stream, context),
-    ...feeds.slice(1),
+    // A bound in the future would show nothing.
+    ...(reason === 'clock' ? [] : feeds.slice(1)),
     ...(facts.rows > 0 ? [ask('candidates')] : []),
   ];
-  return round({ mode: 'scan', reason }, phases, context, facts);
+  return round({ mode: 'scan', reason, due: checkpoint.scanDue }, phases, context, facts);
 }
 
 function beginMarked(stream: Stream, checkpoint: Checkpoint, context: Context, facts: Facts): Beginning {
@@ -106,9 +107,6 @@ function dueReason({ scanDue, scanEndedAt }: Checkpoint, { now, options }: Conte
     : null;
 }
 
-/** A watermark later than T by more is not believed (R1). */
-const CLOCK_TOLERANCE_SECONDS = 3600;
-
 function scans(stream: Stream, { options }: Context): Walk[] {
   return stream.variants.map((variant) => ({ do: 'walk', as: 'scan', query: { ...variant, limit: options.pageSize } }));
 }
@@ -123,15 +121,17 @@ function ask(about: Ask['about']): Ask {
 }
 
 function round(
-  how: { mode: Mode; reason: Reason },
+  how: Pick<Round, 'mode' | 'reason'> & { due?: ScanDue | null },
   phases: readonly Phase[],
-  { pass }: Context,
+  { run, pass }: Context,
   facts: Facts,
 ): Beginning {
   return {
     do: 'round',
     round: {
+      due: null,
       ...how,
+      run,
       pass,
       phases,
       pages: 0,

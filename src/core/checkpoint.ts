@@ -18,6 +18,11 @@ export type Reason =
 
 export type ScanDue = Extract<Reason, 'permission' | 'returned' | 'refuted'>;
 
+/** A round given up before its end: what it was to make good is due again. */
+export function withoutRound(checkpoint: Checkpoint): Checkpoint {
+  return { ...checkpoint, scanDue: checkpoint.scanDue ?? checkpoint.round?.due ?? null, round: null };
+}
+
 /** All progress of one stream of one environment. */
 export interface Checkpoint {
   /** T of the run that committed the first page of the last finished round (R2). */
@@ -40,8 +45,12 @@ export type Mode = 'scan' | 'feed' | 'snapshot' | 'marked' | 'window';
 export interface Round {
   readonly mode: Mode;
   readonly reason: Reason;
+  /** The run that began it. */
+  readonly run: number;
   /** The pass that began it: one begun in an earlier pass is followed by another round (R6). */
   readonly pass: number;
+  /** The due scan that this one is; what comes up while it goes on is due beside it (R13). */
+  readonly due: ScanDue | null;
   /** Pages committed so far. */
   readonly pages: number;
   /** T of the run that committed the first page: the next watermark (R2). */

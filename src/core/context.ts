@@ -21,6 +21,9 @@ export interface Context {
 /** The lookback of the service's time bounds, in days, less one to be safe: older ones it would cut silently (R3). */
 const LOOKBACK_DAYS = 89;
 
+/** A time of the mirror that is later than T by more is not believed (R1). */
+export const CLOCK_TOLERANCE_SECONDS = 3600;
+
 /** Whether a bound must not be sent (R3); without a server time no bound can be trusted. */
 export function isOutOfLookback(bound: Instant, now: Instant | null): boolean {
   return now === null || bound < addDays(now, -LOOKBACK_DAYS);

@@ -6,7 +6,7 @@ import type { Row, Stream, StreamName } from './stream.ts';
 
 /** What the mirror holds, as far as the next round depends on it. */
 export interface Facts {
-  /** Live rows of the stream. */
+  /** Live rows of the stream: exact where it owes marks, which a scan is weighed against; else 1 stands for any. */
   readonly rows: number;
   /** Marks that the stream owes, by whether the marked row was synced at or after the bound asked about. */
   readonly marks: { readonly inside: number; readonly outside: number };
@@ -34,15 +34,21 @@ export interface DueTest {
 
 /** What a finished round does to its table in the end. */
 export interface Settlement {
-  /** Rows of a feed stream that the scan did not see go, up to the key `through` (null: all of them) (R12). */
-  readonly sweep: { readonly through: string | null; readonly at: Instant } | null;
+  /** Rows of a feed stream that the scan did not see go, up to the key `through` (null: all of them) (R12), as of
+   * `at`; without a server time the mirror's own stands in, which decides nothing (R1). */
+  readonly sweep: { readonly through: string | null; readonly at: Instant | null } | null;
   /** What was gathered takes the place of the whole table, or of the marked columns' edges (R16, R18). */
   readonly replace: 'all' | 'marked' | null;
   /** Marks up to this number are paid. */
   readonly lastMark: number;
+  /** The run that began the round, when it read the whole stream: rows rejected before and not since are gone (R20). */
+  readonly wholeSinceRun: number | null;
 }
 
-/** Rows a settlement would remove, of how many; those whose owner went by tombstone count in neither (R14). */
+/**
+ * Rows a settlement would remove, of how many; those whose owner went by tombstone count in neither. `live` is counted no
+ * further than twice `going`: all that is asked is whether more than half goes (R14).
+ */
 export interface Weight {
   readonly live: number;
   readonly going: number;
@@ -62,7 +68,7 @@ export interface Commit {
   /** Every key the page showed: no longer rejected (R20), no longer held back (R14). */
   readonly shown?: readonly (readonly string[])[];
   readonly rejected?: readonly Rejected[];
-  /** New marks: the stream that owes, and the id (R13, R18, R22). */
+  /** New marks, of streams that have them made: the stream that owes, and the id (R13, R18, R22). */
   readonly marks?: readonly { readonly stream: StreamName; readonly id: string }[];
   /** Marks of this stream that are paid, if made no later than `lastMark`; null for whenever they were made. */
   readonly paid?: { readonly ids: readonly string[]; readonly lastMark: number | null };
@@ -71,7 +77,7 @@ export interface Commit {
     readonly by: string;
     readonly ids: readonly string[];
     readonly sinceRead: number;
-    readonly at: Instant;
+    readonly at: Instant | null;
   };
   /** A test's history was read to its end. */
   readonly reading?: {

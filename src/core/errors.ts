@@ -4,7 +4,8 @@
  * - `shrink`: start this read again at half its limit, once (R24)
  * - `deny`: give up this part, go on with the rest; scan it when it is back (R13)
  * - `absent`: the service says that this is not live, or not there (R15)
- * - `reread`: fail this stream; its read starts at its first page in the next run (R8)
+ * - `reread`: fail this stream and give up its round: what was asked for, or answered, is wrong for good; the next run
+ *   begins anew with its own options (R8, R24)
  * - `stream`: fail this stream, go on with the rest
  * - `run`: end the run with problems (exit 1)
  * - `token`: end the run, the token is refused (exit 3)

@@ -1,7 +1,7 @@
 import { boundOf } from './begin.ts';
-import type { Ask, Checkpoint, Phase, Read, Round, Walk } from './checkpoint.ts';
+import { type Ask, type Checkpoint, type Phase, type Read, type Round, type Walk, withoutRound } from './checkpoint.ts';
 import { firstChunk } from './chunk.ts';
-import { type Context, isOutOfLookback } from './context.ts';
+import { CLOCK_TOLERANCE_SECONDS, type Context, isOutOfLookback } from './context.ts';
 import type { DueTest, Owed, Settlement } from './destination.ts';
 import { addDays, addSeconds, type Instant } from './instant.ts';
 import type { PageRequest, Query } from './source.ts';
@@ -43,7 +43,7 @@ export function plan(stream: Stream, checkpoint: Checkpoint, context: Context): 
       return { do: 'rest', why: checkpoint.unavailable ? 'unavailable' : 'done' };
     return { do: 'begin', since: boundOf(checkpoint, context) };
   }
-  if (outOfReach(round, context)) return { do: 'forget', checkpoint: { ...checkpoint, round: null } };
+  if (outOfReach(round, context)) return { do: 'forget', checkpoint: withoutRound(checkpoint) };
   if (round.read !== null && !isTooOld(round.read.query, context)) return fetch(checkpoint, round.read);
   const [phase, ...rest] = round.phases;
   if (phase === undefined) return { do: 'settle', settlement: settlementOf(stream, round, context) };
@@ -81,8 +81,11 @@ export function askForTest(stream: Stream, checkpoint: Checkpoint, context: Cont
     return { do: 'go', checkpoint: withRound(checkpoint, { ...round, phases: rest }) };
   }
   const opens = addDays(context.now, -WINDOW_DAYS);
-  const wanted = due.readAt === null ? opens : addDays(due.readAt, -LATE_DAYS);
-  const known = due.readAt ?? due.knownFrom;
+  // A reading in the future is not believed, as no watermark is (R1).
+  const readAt =
+    due.readAt !== null && due.readAt > addSeconds(context.now, CLOCK_TOLERANCE_SECONDS) ? null : due.readAt;
+  const wanted = readAt === null ? opens : addDays(readAt, -LATE_DAYS);
+  const known = readAt ?? due.knownFrom;
   const gap = known !== null && known < opens ? { from: known, to: opens } : null;
   const query = {
     start_time_from: wanted < opens ? opens : wanted,
@@ -98,6 +101,11 @@ export function askForTest(stream: Stream, checkpoint: Checkpoint, context: Cont
 
 export function withRound(checkpoint: Checkpoint, round: Round): Checkpoint {
   return { ...checkpoint, round };
+}
+
+/** The checkpoint as a round begins: a scan takes over what made it due, so that what comes up from now on stands (R13). */
+export function begun(checkpoint: Checkpoint, round: Round): Checkpoint {
+  return { ...checkpoint, scanDue: round.mode === 'scan' ? null : checkpoint.scanDue, round };
 }
 
 /** Candidates of a sweep are asked for in at most so many requests (R12). */
@@ -163,10 +171,11 @@ function isTooOld(query: Query, { now, options }: Context): boolean {
 
 function settlementOf(stream: Stream, round: Round, context: Context): Settlement {
   const at = round.firstPageAt ?? context.now;
-  const sweeps = stream.method === 'feed' && round.mode === 'scan' && round.sweeps && at !== null;
+  const sweeps = stream.method === 'feed' && round.mode === 'scan' && round.sweeps;
   return {
     sweep: sweeps ? { through: round.refuted ? round.askedThrough : null, at } : null,
     replace: stream.staged === undefined ? null : round.mode === 'marked' ? 'marked' : 'all',
     lastMark: round.lastMark,
+    wholeSinceRun: round.mode === 'scan' || round.mode === 'snapshot' ? round.run : null,
   };
 }

@@ -1,5 +1,5 @@
 import { phasesAfter } from './advance.ts';
-import type { Checkpoint, Read, Round } from './checkpoint.ts';
+import { type Checkpoint, type Read, type Round, withoutRound } from './checkpoint.ts';
 import type { Context } from './context.ts';
 import type { SyncError } from './errors.ts';
 import type { Stream } from './stream.ts';
@@ -33,7 +33,7 @@ export function recover(stream: Stream, checkpoint: Checkpoint, error: SyncError
     case 'shrink':
       return shrunk(checkpoint, read, context);
     case 'reread':
-      return { outcome: 'fail', checkpoint: withRead(checkpoint, fresh(read, context)), forget: read.number };
+      return { outcome: 'fail', checkpoint: withoutRound(checkpoint), forget: 'all' };
     case 'deny':
       return { outcome: 'fail', checkpoint: denied(stream, checkpoint), forget: 'all' };
     case 'absent':
@@ -64,7 +64,7 @@ function shrunk(checkpoint: Checkpoint, read: Read, context: Context): Recovered
 /** Lost permission: whatever is shown when it is back has to be scanned, no feed tells of it (R13). */
 function denied(stream: Stream, checkpoint: Checkpoint): Checkpoint {
   const scanDue = stream.method === 'feed' && checkpoint.scanEndedPass !== null ? 'permission' : checkpoint.scanDue;
-  return { ...checkpoint, scanDue, round: null };
+  return { ...withoutRound(checkpoint), scanDue };
 }
 
 function missing(stream: Stream, checkpoint: Checkpoint, { pass }: Context): Recovered {
@@ -72,10 +72,11 @@ function missing(stream: Stream, checkpoint: Checkpoint, { pass }: Context): Rec
   const round = checkpoint.round as Round;
   const unavailable: Recovered = {
     outcome: 'unavailable',
-    checkpoint: { ...checkpoint, unavailable: true, finishedPass: pass, round: null },
+    checkpoint: { ...withoutRound(checkpoint), unavailable: true, finishedPass: pass },
     forget: 'all',
   };
-  const noneLives = round.pages === 0 && round.misses + 1 >= MAX_MISSES;
+  // Once a round of histories has ended the service is known to have them.
+  const noneLives = checkpoint.watermark === null && round.pages === 0 && round.misses + 1 >= MAX_MISSES;
   if (stream.method !== 'window' || noneLives) return unavailable;
   const next = { ...round, read: null, misses: round.misses + 1, phases: phasesAfter(stream, round.phases) };
   return { outcome: 'retry', checkpoint: { ...checkpoint, round: next }, forget: null };

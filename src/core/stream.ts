@@ -64,7 +64,6 @@ export interface Part<Table> {
 /** Rows kept for ever, written with the page that showed them (R17). */
 interface Archive<Table> {
   readonly table: Table;
-  readonly key: readonly string[];
   /** Values the archive's rows have beyond the row's own. */
   readonly constants?: Row;
 }

@@ -93,7 +93,7 @@ function tokenRefused(answer: Answer, asked: Asked): SyncError {
 }
 
 function tooLarge({ path }: Asked, { cause }: Fault): SyncError {
-  return new SyncError('stream', `GET ${path}: the body is longer than 64 MiB. Use a smaller --page-size.`, { cause });
+  return new SyncError('reread', `GET ${path}: the body is longer than 64 MiB. Use a smaller --page-size.`, { cause });
 }
 
 /** Only the path of the new address is shown: the rest may hold secrets. Following it would send the token there. */
@@ -114,7 +114,7 @@ function rejected(answer: Answer, asked: Asked): SyncError {
   }
   if (answer.status === 404 && code !== null) return sentence('absent', what, asked, 'It is not live, or not there.');
   if (answer.status === 404) return sentence('stream', what, asked, 'Check the base URL.');
-  return sentence('stream', what, asked, 'Trying again would not help; report it if it stays.');
+  return sentence('reread', what, asked, 'Trying again would not help; report it if it stays.');
 }
 
 function sentence(recovery: SyncError['recovery'], what: string, asked: Asked, advice: string): SyncError {

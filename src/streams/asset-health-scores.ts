@@ -41,7 +41,6 @@ export const assetHealthScores: Entry = {
   archives: [
     {
       table: assetHealthScoreHistory,
-      key: ['asset_id', 'dimension', 'bucket_at'],
       constants: { dimension: 'total' },
     },
   ],

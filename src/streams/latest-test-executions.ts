@@ -19,6 +19,6 @@ export const latestTestExecutions: Entry = {
   after: ['tests'],
   owners: [{ by: 'test_id', table: tests }],
   marks: [],
-  archives: [{ table: testExecutions, key: ['sub_test_unique_id', 'id'] }],
+  archives: [{ table: testExecutions }],
   mayBeUnavailable: true,
 };

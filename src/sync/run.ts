@@ -54,13 +54,15 @@ async function readAll(ports: RunPorts, options: RunOptions, state: RunState, st
   const items = await ports.source.environments();
   const held = state.mirror === null ? [] : loadEnvironments(state.mirror.db);
   const reconciled = reconcile(items, held, ports.source.serverTime() ?? ports.clock());
+  // Noted even if the run goes no further: what was not listed has to be scanned when it is back (R13).
+  if (state.mirror !== null) note(ports, state, reconciled);
   const chosen = choose(reconciled, options.environments);
+  const existed = state.mirror !== null;
   const mirror = state.mirror ?? open(ports, options, state, startedAt);
+  if (!existed) note(ports, state, reconciled);
   const ids = chosen.map((environment) => environment.id);
   const run = joinPass(mirror.db, (state.run as Run).id, ids);
   state.run = run;
-  saveEnvironments(mirror.db, reconciled, { id: run.id, clock: ports.clock });
-  state.missing = reconciled.missing;
   ports.onProgress({ type: 'environments', environments: chosen, missing: reconciled.missing });
   const context = (): Context => ({ run: run.id, pass: run.pass, now: ports.source.serverTime(), options });
   const session = { ports, context, mirror, streams: options.streams, concurrency: options.concurrency };
@@ -73,6 +75,11 @@ async function readAll(ports: RunPorts, options: RunOptions, state: RunState, st
       `${reconciled.rejected.length} environments could not be read: see the table rejected_rows`,
     );
   }
+}
+
+function note({ clock }: RunPorts, state: RunState, reconciled: Reconciled): void {
+  state.missing = reconciled.missing;
+  saveEnvironments((state.mirror as OpenMirror).db, reconciled, { id: (state.run as Run).id, clock });
 }
 
 /** @throws SyncError `usage` for an environment that is not listed, `run` when none is */

@@ -4,7 +4,8 @@ import type { Recovery } from '../core/errors.ts';
 import type { Instant } from '../core/instant.ts';
 
 /** How a run left one stream of one environment. */
-export interface StreamSummary extends Omit<StreamRun, 'run_id' | 'env_id'> {
+export interface StreamSummary extends Omit<StreamRun, 'run_id'> {
+  /** The environment's name; it need not be unique, `env_id` is. */
   readonly environment: string;
   /** Removals held back, of this run or earlier ones (R14). */
   readonly rows_held: number;

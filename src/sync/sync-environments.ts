@@ -5,6 +5,7 @@ import type { Environment } from '../core/environments.ts';
 import { endsRun, SyncError } from '../core/errors.ts';
 import { secondsBetween } from '../core/instant.ts';
 import type { Stream, StreamName } from '../core/stream.ts';
+import { CATALOGUE } from '../streams/catalogue.ts';
 import type { OpenMirror, RunPorts } from './ports.ts';
 import type { StreamSummary } from './summary.ts';
 import { type Passage, type Rest, syncStream } from './sync-stream.ts';
@@ -35,9 +36,7 @@ export async function syncEnvironments(
   );
   const summaries = new Map<Walk, StreamSummary>();
   const through = async (walk: Walk, only?: 'unfinished'): Promise<void> => {
-    const summary = await walk.go(only);
-    if (summary === null) return;
-    summaries.set(walk, summary);
+    summaries.set(walk, await walk.go(only));
     onSummaries(walks.flatMap((each) => summaries.get(each) ?? []));
   };
   await inOrder(
@@ -52,7 +51,23 @@ export async function syncEnvironments(
     queue,
     (walk) => through(walk),
   );
+  onSummaries([...walks.flatMap((each) => summaries.get(each) ?? []), ...heldElsewhere(session, environments)]);
   if (stop.error !== null) throw stop.error;
+}
+
+/** Every run says what is held back in its environments, whichever streams it reads (R14). */
+function heldElsewhere(session: Session, environments: readonly Environment[]): StreamSummary[] {
+  const { mirror, ports, streams } = session;
+  const others = CATALOGUE.filter((stream) => !streams.includes(stream));
+  const times = { startedAt: ports.clock(), endedAt: ports.clock() };
+  return environments.flatMap((environment) => {
+    const destination = mirror.destination(environment.id, session.context().run);
+    return others.flatMap((stream) => {
+      const held = destination.heldBack(stream);
+      const outcome = { ending: { rest: 'unread', error: null } as const, tally: createTally(() => {}), times, held };
+      return held === 0 ? [] : [summaryOf(environment, stream, outcome)];
+    });
+  });
 }
 
 interface Stop {
@@ -64,8 +79,7 @@ interface Walk {
   readonly environment: Environment;
   readonly stream: Stream;
   unfinished(): boolean;
-  /** @returns null while another walk has ended the run and this one had not begun */
-  go(only?: 'unfinished'): Promise<StreamSummary | null>;
+  go(only?: 'unfinished'): Promise<StreamSummary>;
 }
 
 /** Streams wait for those they follow in their own environment (`after`), whether these succeed or not. */
@@ -112,14 +126,13 @@ function createWalk(session: Session, environment: Environment, stream: Stream, 
       return round !== null && round.pass !== session.context().pass;
     },
     async go(only) {
-      if (stop.error !== null && startedAt === null) return null;
       startedAt ??= ports.clock();
       const ending = await endingOf(syncStream(passage, only));
       if (endsRun(ending.error)) stop.error ??= ending.error;
       const times = { startedAt, endedAt: ports.clock() };
       const summary = summaryOf(environment, stream, { ending, tally, times, held: destination.heldBack(stream) });
       const { environment: _, rows_held: __, seconds: ___, ...row } = summary;
-      recordStreamRun(mirror.db, { ...row, run_id: run, env_id: environment.id });
+      recordStreamRun(mirror.db, { ...row, run_id: run });
       ports.onProgress({ type: 'ended', environment, summary, error: ending.error });
       return summary;
     },
@@ -127,7 +140,7 @@ function createWalk(session: Session, environment: Environment, stream: Stream, 
 }
 
 interface Ending {
-  readonly rest: Rest | null;
+  readonly rest: Rest | 'unread' | null;
   readonly error: SyncError | null;
 }
 
@@ -150,10 +163,11 @@ interface Outcome {
 function summaryOf(environment: Environment, stream: Stream, { ending, tally, times, held }: Outcome): StreamSummary {
   const { mode, reason, requests, pages, written, deleted, rejected, late } = tally.total();
   return {
+    env_id: environment.id,
     environment: environment.name,
     stream: stream.name,
     mode,
-    reason: ending.rest === 'hourly' || ending.rest === 'waiting' ? ending.rest : reason,
+    reason: mode === 'none' ? restReason(ending) : reason,
     status: statusOf(ending, held),
     requests,
     pages,
@@ -165,7 +179,7 @@ function summaryOf(environment: Environment, stream: Stream, { ending, tally, ti
     started_at: times.startedAt,
     ended_at: times.endedAt,
     seconds: secondsBetween(times.startedAt, times.endedAt),
-    error: ending.error?.message ?? problemOf(stream, ending, held),
+    error: problemOf(stream, ending, held),
   };
 }
 
@@ -175,8 +189,17 @@ function statusOf({ rest, error }: Ending, held: number): StreamSummary['status'
   return held > 0 ? 'held' : 'done';
 }
 
-function problemOf(stream: Stream, { rest }: Ending, held: number): string | null {
-  if (rest === 'waiting') return `waits for the first scan of ${stream.after.join(', ')}: sync that as well`;
+/** Why nothing was read. */
+function restReason({ rest, error }: Ending): string {
+  if (error !== null) return endsRun(error) ? 'not reached' : 'failed';
+  return rest === 'done' ? 'finished earlier in this pass' : (rest ?? 'none');
+}
+
+function problemOf(stream: Stream, { rest, error }: Ending, held: number): string | null {
+  // What ends the run is told with the run.
+  if (error !== null) return endsRun(error) ? null : (error as SyncError).message;
+  if (rest === 'waiting')
+    return `waits for the first scan of ${stream.after[0]}, which has not ended yet: see there, or sync it as well`;
   if (held === 0) return null;
   return `${held} removals are held back: if the source is right, let them go with --allow-shrink; a read that shows the rows again ends it as well`;
 }

@@ -5,7 +5,7 @@ import type { Context } from '../core/context.ts';
 import { decodePage } from '../core/decode.ts';
 import type { Commit, Destination, Settlement } from '../core/destination.ts';
 import { endsRun, SyncError } from '../core/errors.ts';
-import { askFor, askForTest, type Move, plan, withRound } from '../core/plan.ts';
+import { askFor, askForTest, begun, type Move, plan } from '../core/plan.ts';
 import { recover } from '../core/recover.ts';
 import { settled } from '../core/settled.ts';
 import { isHeld } from '../core/shrink-guard.ts';
@@ -70,7 +70,7 @@ function next({ stream, destination, tally }: Passage, checkpoint: Checkpoint, c
     const beginning = begin(stream, checkpoint, context, destination.facts(stream, step.since));
     if (beginning.do === 'rest') return beginning;
     tally.round(beginning.round);
-    return { do: 'go', checkpoint: withRound(checkpoint, beginning.round) };
+    return { do: 'go', checkpoint: begun(checkpoint, beginning.round) };
   }
   if (step.do !== 'ask') return step;
   const { about } = step.ask;
@@ -129,9 +129,10 @@ function settle(
   marking: ReadonlySet<StreamName>,
 ): Checkpoint {
   const hold = isHeld(stream, destination.weigh(stream, settlement), context());
-  const ended = settled(checkpoint, settlement, context());
+  const ended = settled(stream, checkpoint, settlement, context());
   tally.count(destination.commit(stream, { checkpoint: ended, settle: { ...settlement, hold } }, marking));
-  return ended;
+  // Not `ended` itself: a stream that was marked meanwhile has not finished (R9).
+  return destination.load(stream.name);
 }
 
 /** Streams that follow this one and have begun their first scan: before that they need no marks, the scan shows all. */

@@ -25,7 +25,7 @@ export interface Tally {
 export function createTally(onChange: (tallied: Tallied) => void): Tally {
   let tallied: Tallied = {
     mode: 'none',
-    reason: 'up to date',
+    reason: 'none',
     requests: 0,
     pages: 0,
     rows: 0,

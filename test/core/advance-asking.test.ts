@@ -102,9 +102,9 @@ describe('rows of an owner that went or came back (R13)', () => {
     expect(commitOf('tests', [], last).disowned?.sinceRead).toBe(6);
   });
 
-  test('stay when no Date says as of when (R1)', () => {
+  test('go at the mirror’s own time when no Date says as of when (R1)', () => {
     const commit = commitOf('columns', [], { ...asking(phase), read: { as: 'owned', at: null } });
-    expect(commit).not.toHaveProperty('disowned');
+    expect(commit).toMatchObject({ disowned: { at: null } });
     expect(commit).toHaveProperty('paid');
   });
 });

@@ -124,7 +124,7 @@ describe('the end of a round', () => {
   };
 
   test('sweeps after a scan, as of the run that began it (R10, R12)', () => {
-    const all = { sweep: { through: null, at: YESTERDAY }, replace: null, lastMark: 9 };
+    const all = { sweep: { through: null, at: YESTERDAY }, replace: null, lastMark: 9, wholeSinceRun: 5 };
     expect(settlement('assets', { mode: 'scan', sweeps: true })).toEqual(all);
   });
 
@@ -140,9 +140,9 @@ describe('the end of a round', () => {
     expect(settlement('table_assets', { mode: 'scan', sweeps: true }).sweep).toBeNull();
   });
 
-  test('sweeps nothing when no Date was met: there is no time at which rows went (R1)', () => {
+  test('sweeps without a time when no Date was met (R1)', () => {
     const dateless = { mode: 'scan', sweeps: true, firstPageAt: null } as const;
-    expect(settlement('assets', dateless, context({ now: null })).sweep).toBeNull();
+    expect(settlement('assets', dateless, context({ now: null })).sweep).toEqual({ through: null, at: null });
   });
 
   test('puts what was gathered in place of the table, or of the marked columns’ edges (R16, R18)', () => {

@@ -59,11 +59,17 @@ describe('a page that fails every try (R24)', () => {
   });
 });
 
-test('a cursor that leads nowhere fails the stream; its read begins anew in the next run (R8)', () => {
-  const recovered = met('reread');
-  expect(recovered).toMatchObject({ outcome: 'fail', forget: 3 });
-  expect(readOf(recovered)).toMatchObject({ cursor: null, at: T });
+test('a read that is wrong for good fails the stream; its round begins anew in the next run (R8)', () => {
+  expect(met('reread')).toEqual({ outcome: 'fail', forget: 'all', checkpoint: checkpoint() });
 });
+
+test.each(['reread', 'deny'] as const)(
+  'a scan given up by %s is due again for what it was to make good (R13)',
+  (recovery) => {
+    const { checkpoint: left } = met(recovery, under({ mode: 'scan', due: 'returned' }));
+    expect(left.scanDue).toBe(recovery === 'deny' ? 'permission' : 'returned');
+  },
+);
 
 describe('a stream that answers 403 (R13)', () => {
   test('gives up its round, and is scanned when it is back', () => {
@@ -100,8 +106,12 @@ describe('a 404 with the error envelope (R15)', () => {
 });
 
 describe('a test whose history answers 404 (R15)', () => {
-  const histories = (misses: number, pages = 0) =>
-    met('absent', under({ mode: 'window', misses, pages, phases: [ask('tests', { ids: ['t'] })] }), 'test_executions');
+  const histories = (misses: number, pages = 0, watermark: string | null = null) =>
+    met(
+      'absent',
+      under({ mode: 'window', misses, pages, phases: [ask('tests', { ids: ['t'] })] }, { watermark }),
+      'test_executions',
+    );
 
   test('is passed over', () => {
     const recovered = histories(0);
@@ -113,6 +123,7 @@ describe('a test whose history answers 404 (R15)', () => {
     expect(histories(18).outcome).toBe('retry');
     expect(histories(19)).toMatchObject({ outcome: 'unavailable', forget: 'all' });
     expect(histories(19, 1).outcome).toBe('retry');
+    expect(histories(19, 0, YESTERDAY).outcome).toBe('retry');
   });
 });
 

@@ -1,10 +1,15 @@
 import { describe, expect, test } from 'vitest';
 import type { Checkpoint, Round } from '../../src/core/checkpoint.ts';
+import type { Context } from '../../src/core/context.ts';
+import type { Settlement } from '../../src/core/destination.ts';
 import { settled } from '../../src/core/settled.ts';
-import { checkpoint, context, LAST_WEEK, round, T, YESTERDAY } from './setup.ts';
+import { checkpoint, context, LAST_WEEK, round, streamOf, T, YESTERDAY } from './setup.ts';
 
 const FIRST = '2026-11-20T02:00:00.000000Z';
-const NOTHING = { sweep: null, replace: null, lastMark: 0 };
+const NOTHING = { sweep: null, replace: null, lastMark: 0, wholeSinceRun: null };
+
+const settle = (given: Checkpoint, settlement: Settlement, circumstances: Context) =>
+  settled(streamOf('assets'), given, settlement, circumstances);
 
 const feed = round({ pages: 3, firstPageAt: FIRST });
 const scan = round({ mode: 'scan', reason: 'full', pages: 3, firstPageAt: FIRST });
@@ -13,70 +18,73 @@ const under = (given: Round, more: Partial<Checkpoint> = {}): Checkpoint =>
 
 describe('the watermark (R2)', () => {
   test('becomes the T of the run that committed the first page', () => {
-    expect(settled(under(feed), NOTHING, context())).toMatchObject({ watermark: FIRST, round: null });
+    expect(settle(under(feed), NOTHING, context())).toMatchObject({ watermark: FIRST, round: null });
   });
 
   test('becomes the T of this run when there was nothing to read', () => {
-    expect(settled(under(round()), NOTHING, context()).watermark).toBe(T);
+    expect(settle(under(round()), NOTHING, context()).watermark).toBe(T);
   });
 
   test('stays in a run that met no Date (R1)', () => {
-    expect(settled(under(feed), NOTHING, context({ now: null })).watermark).toBe(YESTERDAY);
-    expect(settled(under(round()), NOTHING, context({ now: null })).watermark).toBe(YESTERDAY);
+    expect(settle(under(feed), NOTHING, context({ now: null })).watermark).toBe(YESTERDAY);
+    expect(settle(under(round()), NOTHING, context({ now: null })).watermark).toBe(YESTERDAY);
   });
 
   test('stays when the run of the first page met none (R1)', () => {
-    expect(settled(under(round({ pages: 1 })), NOTHING, context()).watermark).toBe(YESTERDAY);
+    expect(settle(under(round({ pages: 1 })), NOTHING, context()).watermark).toBe(YESTERDAY);
   });
 });
 
 describe('the times of the last scan', () => {
   test('are when it began and when it ended (R13)', () => {
-    const after = settled(under(scan), NOTHING, context());
-    expect(after).toMatchObject({ scannedAt: FIRST, scanEndedAt: T, scanEndedPass: 5 });
+    const ended = settle(under(scan), NOTHING, context());
+    expect(ended).toMatchObject({ scannedAt: FIRST, scanEndedAt: T, scanEndedPass: 5 });
   });
 
   test('are not moved by the feeds', () => {
-    const after = settled(under(feed), NOTHING, context());
-    expect(after).toMatchObject({ scannedAt: LAST_WEEK, scanEndedAt: LAST_WEEK, scanEndedPass: 4 });
+    const ended = settle(under(feed), NOTHING, context());
+    expect(ended).toMatchObject({ scannedAt: LAST_WEEK, scanEndedAt: LAST_WEEK, scanEndedPass: 4 });
   });
 
   test('stay as they were, so that the next scan falls due, when a run without a Date scans (R1, R13)', () => {
     const dateless = under(round({ mode: 'scan', pages: 1 }));
-    const after = settled(dateless, NOTHING, context({ now: null }));
-    expect(after).toMatchObject({ scannedAt: LAST_WEEK, scanEndedAt: LAST_WEEK, scanEndedPass: 5 });
+    const ended = settle(dateless, NOTHING, context({ now: null }));
+    expect(ended).toMatchObject({ scannedAt: LAST_WEEK, scanEndedAt: LAST_WEEK, scanEndedPass: 5 });
   });
 });
 
 describe('whether a scan is due', () => {
   const swept = (through: string | null) => ({ ...NOTHING, sweep: { through, at: T } });
 
-  test('a scan settles it', () => {
-    expect(settled(under(scan, { scanDue: 'returned' }), swept(null), context()).scanDue).toBeNull();
+  test('a scan that took the due over when it began leaves none', () => {
+    expect(settle(under({ ...scan, due: 'returned' }), swept(null), context()).scanDue).toBeNull();
   });
 
   test('a scan that was contradicted asks for another (R12)', () => {
-    expect(settled(under(scan), swept('k'), context()).scanDue).toBe('refuted');
-    expect(settled(under({ ...scan, refuted: true }), swept(null), context()).scanDue).toBe('refuted');
+    expect(settle(under(scan), swept('k'), context()).scanDue).toBe('refuted');
+    expect(settle(under({ ...scan, refuted: true }), swept(null), context()).scanDue).toBe('refuted');
   });
 
-  test('a scan that had begun before it came up does not settle it (R13)', () => {
-    const begunBefore = under({ ...scan, pass: 4 }, { scanDue: 'returned' });
-    expect(settled(begunBefore, swept(null), context()).scanDue).toBe('returned');
-    const begunForIt = under({ ...scan, pass: 4, reason: 'returned' }, { scanDue: 'returned' });
-    expect(settled(begunForIt, swept(null), context()).scanDue).toBeNull();
+  test('a scan that had begun before it came up does not settle it, even if it was made for the same (R13)', () => {
+    const begunBefore = under({ ...scan, pass: 4, due: 'returned' }, { scanDue: 'returned' });
+    expect(settle(begunBefore, swept(null), context()).scanDue).toBe('returned');
+  });
+
+  test('it is no matter of streams that have no feeds', () => {
+    const returned = under(round({ mode: 'snapshot' }), { scanDue: 'returned' });
+    expect(settled(streamOf('asset_lineage'), returned, NOTHING, context()).scanDue).toBeNull();
   });
 
   test('the feeds leave it', () => {
-    expect(settled(under(feed, { scanDue: 'permission' }), NOTHING, context()).scanDue).toBe('permission');
+    expect(settle(under(feed, { scanDue: 'permission' }), NOTHING, context()).scanDue).toBe('permission');
   });
 });
 
 test('a round begun in this pass finishes it; one begun before is followed by another (R6)', () => {
-  expect(settled(under(feed), NOTHING, context()).finishedPass).toBe(5);
-  expect(settled(under({ ...feed, pass: 4 }, { finishedPass: 3 }), NOTHING, context()).finishedPass).toBe(3);
+  expect(settle(under(feed), NOTHING, context()).finishedPass).toBe(5);
+  expect(settle(under({ ...feed, pass: 4 }, { finishedPass: 3 }), NOTHING, context()).finishedPass).toBe(3);
 });
 
 test('a stream that has come to its end is live (R15)', () => {
-  expect(settled(under(feed, { unavailable: true }), NOTHING, context()).unavailable).toBe(false);
+  expect(settle(under(feed, { unavailable: true }), NOTHING, context()).unavailable).toBe(false);
 });

@@ -18,7 +18,7 @@ describeDestination('an SQLite file', (clock) => {
       if (found === undefined) throw new Error(`no stream ${name}`);
       return found;
     },
-    destination: (envId) => createDestination(mirror, { envId, run: 1, clock }),
+    destination: (envId, run) => createDestination(mirror, { envId, run, clock }),
     rows: (table, envId) => mirror.connection.prepare(`select * from ${table} where env_id = ?`).all(envId) as Row[],
     breakTable(table) {
       mirror.connection.exec(

@@ -142,9 +142,9 @@ describe('after the last try (R24)', () => {
 
 describe('never tried again (R24)', () => {
   test.each<[string, Step, string]>([
-    ['400', error(400, 'invalid_request'), 'stream'],
-    ['400 of an unknown code', error(400, 'new_code'), 'stream'],
-    ['400 whose message speaks of an invalid_cursor', error(400, 'other', 'invalid_cursor'), 'stream'],
+    ['400', error(400, 'invalid_request'), 'reread'],
+    ['400 of an unknown code', error(400, 'new_code'), 'reread'],
+    ['400 whose message speaks of an invalid_cursor', error(400, 'other', 'invalid_cursor'), 'reread'],
     ['400 invalid_cursor', error(400, 'invalid_cursor'), 'restart'],
     ['401', error(401, 'unauthenticated'), 'token'],
     ['401 without envelope', error(401), 'token'],
@@ -155,9 +155,9 @@ describe('never tried again (R24)', () => {
     ['404 without it', error(404), 'stream'],
     ['404 with another JSON', { status: 404, body: { detail: 'Not Found' } }, 'stream'],
     ['404 with a body beyond measure', { status: 404, body: 'x'.repeat(100_000) }, 'stream'],
-    ['422', error(422, 'invalid_request'), 'stream'],
-    ['422 invalid_cursor', error(422, 'invalid_cursor'), 'stream'],
-    ['410', error(410), 'stream'],
+    ['422', error(422, 'invalid_request'), 'reread'],
+    ['422 invalid_cursor', error(422, 'invalid_cursor'), 'reread'],
+    ['410', error(410), 'reread'],
   ])('%s', async (_, step, recovery) => {
     const { server, source } = await setUp([step]);
     expect((await failureOf(source.page(ASSETS))).recovery).toBe(recovery);

@@ -4,7 +4,7 @@ import { migrate } from 'drizzle-orm/better-sqlite3/migrator';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { NO_PROGRESS } from '../../src/core/checkpoint.ts';
 import { reconcile } from '../../src/core/environments.ts';
-import { loadCheckpoint, saveCheckpoint } from '../../state/checkpoint-store.ts';
+import { saveCheckpoint } from '../../state/checkpoint-store.ts';
 import { loadEnvironments, saveEnvironments } from '../../state/environment-store.ts';
 import { beginRun, claimMirror, endRun, joinPass, type RunStatus, recordStreamRun } from '../../state/run-log.ts';
 
@@ -83,9 +83,9 @@ describe('environments', () => {
     saveEnvironments(db, reconcile(items, loadEnvironments(db), T), { id, clock: () => clock });
   const env = (id: string) => ({ id, name: `Env ${id}` });
 
-  test('are kept when they are no longer listed, and every stream of one that is back is due for a scan (R13)', () => {
-    saveCheckpoint(db, 'a', 'assets', NO_PROGRESS);
-    saveCheckpoint(db, 'b', 'assets', NO_PROGRESS);
+  test('are kept when they are no longer listed, and every stream scanned of one that is back is due for a scan (R13)', () => {
+    for (const id of ['a', 'b']) saveCheckpoint(db, id, 'assets', { ...NO_PROGRESS, scanEndedPass: 1 });
+    saveCheckpoint(db, 'a', 'asset_health_scores', { ...NO_PROGRESS, finishedPass: 1 });
     save([env('a'), env('b')]);
     save([env('b')]);
     expect(all('select id, missing_since from environments')).toEqual([
@@ -94,9 +94,8 @@ describe('environments', () => {
     ]);
     save([env('a'), env('b')]);
     expect(loadEnvironments(db).map((row) => row['missing_since'])).toEqual([null, null]);
-    expect([loadCheckpoint(db, 'a', 'assets').scanDue, loadCheckpoint(db, 'b', 'assets').scanDue]).toEqual([
-      'returned',
-      null,
+    expect(all('select env_id, stream from sync_checkpoints where scan_due is not null')).toEqual([
+      { env_id: 'a', stream: 'assets' },
     ]);
   });
 

@@ -1,7 +1,10 @@
 import { expect, test } from 'vitest';
-import { expectTrue, inSyncedWorld, inWorld, type Scene } from '../support/scene.ts';
+import type { StreamName } from '../../src/core/stream.ts';
+import type { RunSummary } from '../../src/sync/summary.ts';
+import { calm, expectTrue, failAt, inSyncedWorld, inWorld, type Scene } from '../support/scene.ts';
 import { DAY, HOUR } from '../support/world.ts';
-import { putColumn } from '../support/world-place.ts';
+import { streamOf } from '../support/world-mirror.ts';
+import { putAsset, putColumn, putColumnEdges, removeAsset } from '../support/world-place.ts';
 
 /** Runs of so many requests until one is not stopped. */
 async function inSlices({ mirrored, world }: Scene, maxRequests: number, options = {}) {
@@ -75,5 +78,69 @@ test(
     const { summary } = await inSlices(scene, 5);
     expect(summary).toMatchObject({ status: 'done', pass: 2 });
     expectTrue(scene);
+  }),
+);
+
+/** A run of a pass in which the leader fails at once and others finish, then one that ends the pass. */
+async function inTwo(scene: Scene, leader: string, maxRequests: number): Promise<[RunSummary, RunSummary]> {
+  failAt(scene, leader);
+  const first = await scene.mirrored.sync({ maxRequests, concurrency: 1 });
+  expect(first.status).toBe('stopped');
+  expect(streamOf(first, leader as StreamName).status).toBe('failed');
+  calm(scene);
+  const second = await scene.mirrored.sync();
+  expect(second).toMatchObject({ status: 'done', pass: first.pass });
+  return [first, second];
+}
+
+/** Nothing is owed any more, and the mirror is true. */
+function expectPaid(scene: Scene): void {
+  expect(scene.mirrored.rows('select stream, id from marks')).toEqual([]);
+  expectTrue(scene);
+}
+
+test(
+  'R9, R22: typed assets that finished before the assets marked anew are read once more before the pass ends',
+  inSyncedWorld(async (scene) => {
+    putAsset(scene.place, 'a9', { db_name: 'new' });
+    const [first, second] = await inTwo(scene, 'assets', 6);
+    expect(streamOf(first, 'table_assets').status).toBe('done');
+    expect(streamOf(second, 'table_assets')).toMatchObject({ mode: 'marked', requests: 1 });
+    expectPaid(scene);
+  }),
+);
+
+test(
+  'R9, R13: columns and tests that finished before their asset went are asked for before the pass ends',
+  inSyncedWorld(async (scene) => {
+    removeAsset(scene.place, 'a2', 'lost');
+    const [first] = await inTwo(scene, 'assets', 6);
+    for (const name of ['columns', 'tests'] as const) {
+      expect(streamOf(first, name).status).toBe('done');
+      expect(scene.mirrored.asked(name).map(({ query }) => query['asset_ids'])).toContainEqual(['a2']);
+    }
+    expectPaid(scene);
+  }),
+);
+
+test(
+  'R9, R13: tests under way when their asset went are asked for before the pass ends',
+  inSyncedWorld(async (scene) => {
+    removeAsset(scene.place, 'a2', 'lost');
+    const [first] = await inTwo(scene, 'assets', 5);
+    expect(streamOf(first, 'tests').status).toBe('stopped');
+    expect(scene.mirrored.asked('tests').map(({ query }) => query['asset_ids'])).toContainEqual(['a2']);
+    expectPaid(scene);
+  }),
+);
+
+test(
+  'R9, R18: column lineage that finished before the columns marked anew is read once more before the pass ends',
+  inSyncedWorld(async (scene) => {
+    putColumnEdges(scene.place, 'a2.c1', ['a1.c3']);
+    const [first, second] = await inTwo(scene, 'columns', 8);
+    expect(streamOf(first, 'column_lineage').status).toBe('done');
+    expect(streamOf(second, 'column_lineage')).toMatchObject({ mode: 'marked', requests: 1 });
+    expectPaid(scene);
   }),
 );

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { at, calm, expectTrue, failAt, inSyncedWorld, inWorld, rowOf, type Scene } from '../support/scene.ts';
+import { alter, at, calm, expectTrue, failAt, inSyncedWorld, inWorld, rowOf, type Scene } from '../support/scene.ts';
 import { DAY, HOUR } from '../support/world.ts';
 import { streamOf } from '../support/world-mirror.ts';
 import { type Place, put, putAsset, putColumn, putColumnEdges, remove, undelete } from '../support/world-place.ts';
@@ -203,6 +203,20 @@ test(
     undelete(scene.place, 'columns', 'a2.c1');
     await scene.mirrored.sync({ full: true });
     expect(edgesInto(scene, 'a2.c1')).toEqual(['a1.c1', 'a1.c2']);
+    expectTrue(scene);
+  }),
+);
+
+test(
+  'R18: a column tombstoned twice on one page loses its edges',
+  inSyncedWorld(async (scene) => {
+    remove(scene.place, 'columns', 'a2.c1');
+    const { deletedAt } = scene.place.columns.get('a2.c1') ?? {};
+    const again = new Date(Date.parse(String(deletedAt)) + 1000).toISOString();
+    alter(scene, 'columns', 'deleted_since', (sent) => [...sent, { id: 'a2.c1', deleted_at: again }]);
+    expect(streamOf(await scene.mirrored.sync(), 'columns')).toMatchObject({ rows_deleted: 1 });
+    expect(rowOf(scene, 'columns', 'a2.c1')?.['deleted_at']).toBe(again.replace('Z', '000Z'));
+    expect(edgesInto(scene, 'a2.c1')).toEqual([]);
     expectTrue(scene);
   }),
 );

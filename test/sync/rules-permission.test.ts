@@ -1,6 +1,16 @@
 import { expect, test } from 'vitest';
 import { SyncError } from '../../src/core/errors.ts';
-import { calm, expectTrue, failAt, inSyncedWorld, inWorld, liveIds, rowOf, type Scene } from '../support/scene.ts';
+import {
+  alter,
+  calm,
+  expectTrue,
+  failAt,
+  inSyncedWorld,
+  inWorld,
+  liveIds,
+  rowOf,
+  type Scene,
+} from '../support/scene.ts';
 import { DAY, HOUR } from '../support/world.ts';
 import { streamOf } from '../support/world-mirror.ts';
 import {
@@ -152,6 +162,24 @@ test(
     expectTrue(scene);
     await scene.mirrored.sync();
     expect(scene.mirrored.asked().filter(({ query }) => 'asset_ids' in query)).toEqual([]);
+  }),
+);
+
+test(
+  'R13: an asset tombstoned twice on one page has its columns and tests asked for',
+  inSyncedWorld(async (scene) => {
+    removeAsset(scene.place, 'a2', 'lost');
+    const again = new Date(Date.parse(String(scene.place.assets.get('a2')?.deletedAt)) + 1000).toISOString();
+    alter(scene, 'assets', 'deleted_since', (sent) => [...sent, { id: 'a2', deleted_at: again }]);
+    expect((await scene.mirrored.sync()).status).toBe('done');
+    const asked = scene.mirrored.asked().filter(({ query }) => 'asset_ids' in query);
+    expect(asked.map(({ path, query }) => [path, query['asset_ids']])).toEqual(
+      expect.arrayContaining([
+        ['e1/columns', ['a2']],
+        ['e1/tests', ['a2']],
+      ]),
+    );
+    expectTrue(scene);
   }),
 );
 

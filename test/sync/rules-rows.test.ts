@@ -1,5 +1,15 @@
 import { expect, test } from 'vitest';
-import { alter, calm, expectTrue, inSyncedWorld, inWorld, liveIds, rowOf, type Scene } from '../support/scene.ts';
+import {
+  alter,
+  calm,
+  expectTrue,
+  failAt,
+  inSyncedWorld,
+  inWorld,
+  liveIds,
+  rowOf,
+  type Scene,
+} from '../support/scene.ts';
 import { DAY, HOUR } from '../support/world.ts';
 import { contents } from '../support/world-integrity.ts';
 import { streamOf } from '../support/world-mirror.ts';
@@ -102,6 +112,87 @@ test(
     putColumn(scene.place, 'x1', 'a1');
     await scene.mirrored.sync();
     expect(rejected(scene).map(([, key]) => key)).toEqual(['{"name":"keyless"}']);
+  }),
+);
+
+test.each([
+  ['older', 'no sign of it: the row stays rejected'],
+  ['newer', 'the end of it: the row is no longer rejected'],
+])('R20: a tombstone %s than the rejected row it names is %s', (age) =>
+  inSyncedWorld(async (scene) => {
+    scene.world.advance(DAY);
+    await scene.mirrored.sync();
+    putColumn(scene.place, 'a1.c1', 'a1', { name: 7 });
+    await scene.mirrored.sync();
+    expect(rejected(scene)).toEqual([['columns', 'a1.c1', 'name is no text']]);
+    const synced = Date.parse(String(rowOf(scene, 'columns', 'a1.c1')?.['synced_at']));
+    const deleted_at = new Date(synced + (age === 'older' ? -1000 : 1000)).toISOString();
+    scene.world.advance(DAY);
+    alter(scene, 'columns', 'deleted_since', () => [{ id: 'a1.c1', deleted_at }]);
+    await scene.mirrored.sync();
+    expect(liveIds(scene, 'columns').includes('a1.c1')).toBe(age === 'older');
+    expect(rejected(scene)).toHaveLength(age === 'older' ? 1 : 0);
+  })(),
+);
+
+test.each([
+  ['scan', 'columns', 'columns', { full: true }],
+  ['snapshot', 'asset-lineage', 'asset_lineage', {}],
+] as const)('R20: a rejected row that a later %s no longer sends leaves', (_, path, stream, options) =>
+  inSyncedWorld(async (scene) => {
+    const broken = path === 'columns' ? { id: 'x1', asset_id: 'a1' } : { upstream_asset_id: 'a1' };
+    alter(scene, path, 'scan', (sent) => [...sent, broken, { id: '' }]);
+    expect(await scene.mirrored.sync(options)).toMatchObject({ status: 'problems', rows_rejected: 2 });
+    expect(rejected(scene).map(([name]) => name)).toEqual([stream, stream]);
+    calm(scene);
+    scene.world.advance(DAY);
+    await scene.mirrored.sync({ only: ['tests'] });
+    expect(rejected(scene)).toHaveLength(2);
+    expect((await scene.mirrored.sync(options)).status).toBe('done');
+    expect(rejected(scene)).toEqual([]);
+    expectTrue(scene);
+  })(),
+);
+
+test(
+  'R20: a feed is no whole read: a rejected row that it does not send stays',
+  inSyncedWorld(async (scene) => {
+    alter(scene, 'columns', 'scan', (sent) => [...sent, { id: 'x1', asset_id: 'a1' }]);
+    await scene.mirrored.sync({ full: true });
+    calm(scene);
+    scene.world.advance(DAY);
+    expect(streamOf(await scene.mirrored.sync(), 'columns').mode).toBe('feed');
+    expect(rejected(scene)).toEqual([['columns', 'x1', 'name is missing']]);
+  }),
+);
+
+test(
+  'R20: a row rejected by a scan that goes on in a later run stays when that ends',
+  inSyncedWorld(async (scene) => {
+    alter(scene, 'columns', 'scan', (sent) => [...sent, ...(sent[0]?.['id'] === 'a1.c1' ? [{ id: 'x1' }] : [])]);
+    failAt(scene, 'columns', 2, 'run');
+    await scene.mirrored.sync({ full: true, pageSize: 4 });
+    scene.world.before = () => {};
+    scene.world.advance(DAY);
+    await scene.mirrored.sync();
+    expect(scene.mirrored.asked('columns')[0]?.cursor).not.toBeNull();
+    expect(rejected(scene).map(([, key]) => key)).toEqual(['x1']);
+  }),
+);
+
+test(
+  'R20: rejected rows without a key do not pile up from run to run',
+  inSyncedWorld(async (scene) => {
+    for (const run of [1, 2, 3]) {
+      scene.world.answer = (page, { path, query }) =>
+        /columns|asset-lineage|latest/.test(path) && !('deleted_since' in query)
+          ? { ...page, items: [...page.items, { id: '', run }] }
+          : page;
+      expect((await scene.mirrored.sync({ full: true })).status).toBe('problems');
+      scene.world.advance(DAY);
+    }
+    expect(rejected(scene).map(([stream]) => stream)).toEqual(['asset_lineage', 'columns', 'latest_test_executions']);
+    expect(rejected(scene).every(([, key]) => String(key).includes('"run":3'))).toBe(true);
   }),
 );
 

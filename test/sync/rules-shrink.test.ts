@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { expectTrue, inSyncedWorld, liveIds, rowOf, type Scene } from '../support/scene.ts';
+import { alter, calm, expectTrue, inSyncedWorld, liveIds, rowOf, type Scene } from '../support/scene.ts';
 import { DAY, HOUR } from '../support/world.ts';
 import { streamOf } from '../support/world-mirror.ts';
 import {
@@ -211,4 +211,43 @@ test.each([true, false])('R14: a replacement of column lineage is held back (sca
     expect(streamOf(after, 'column_lineage')).toMatchObject({ status: 'done', rows_deleted: 60, requests: 0 });
     expectTrue(scene);
   }, furnishMany)(),
+);
+
+test(
+  'R14: a tombstone older than the row it names is no sign of it: the row stays held back',
+  inSyncedWorld(async (scene) => {
+    loseColumns(scene, 60);
+    await scene.mirrored.sync({ full: true });
+    scene.world.advance(DAY);
+    const synced = Date.parse(String(rowOf(scene, 'columns', 'c000')?.['synced_at']));
+    alter(scene, 'columns', 'deleted_since', () => [
+      { id: 'c000', deleted_at: new Date(synced - 1000).toISOString() },
+      { id: 'c001', deleted_at: new Date(synced + 1000).toISOString() },
+    ]);
+    expect(streamOf(await scene.mirrored.sync(), 'columns')).toMatchObject({ status: 'held', rows_held: 59 });
+    expect(liveIds(scene, 'columns')).toContain('c000');
+    expect(rowOf(scene, 'columns', 'c001')).toMatchObject({ deletion: 'tombstone' });
+    calm(scene);
+    await scene.mirrored.sync({ allowShrink: true });
+    expect(rowOf(scene, 'columns', 'c000')).toMatchObject({ deletion: 'absent' });
+  }, furnishMany),
+);
+
+test(
+  'R14: every run says what is held back, even one of other streams; with nothing held it says nothing',
+  inSyncedWorld(async (scene) => {
+    expect(await scene.mirrored.sync({ only: ['tests'] })).toMatchObject({ status: 'done', streams: [{}] });
+    loseColumns(scene, 60);
+    await scene.mirrored.sync({ full: true });
+    const { status, streams } = await scene.mirrored.sync({ only: ['tests'] });
+    expect(status).toBe('problems');
+    expect(streams.map((stream) => [stream.stream, stream.status, stream.rows_held, stream.requests])).toEqual([
+      ['tests', 'done', 0, 2],
+      ['columns', 'held', 60, 0],
+      ['column_lineage', 'held', 60, 0],
+    ]);
+    expect(streams[1]?.error).toContain('--allow-shrink');
+    expect((await scene.mirrored.sync({ allowShrink: true })).status).toBe('done');
+    expect(await scene.mirrored.sync({ only: ['tests'] })).toMatchObject({ status: 'done', streams: [{}] });
+  }, furnishMany),
 );

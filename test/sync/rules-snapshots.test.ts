@@ -1,8 +1,10 @@
 import { expect, test } from 'vitest';
+import { SyncError } from '../../src/core/errors.ts';
 import { at, calm, expectTrue, failAt, inSyncedWorld, inWorld, liveIds, rowOf, type Scene } from '../support/scene.ts';
 import { HOUR } from '../support/world.ts';
 import { streamOf } from '../support/world-mirror.ts';
-import { execute, putAssetEdge, putScore, putTest, remove } from '../support/world-place.ts';
+import { execute, type Place, putAssetEdge, putScore, putTest, remove } from '../support/world-place.ts';
+import { furnish } from '../support/world-sample.ts';
 
 const latest = ({ mirrored }: Scene): unknown[] =>
   mirrored.rows('select id from latest_test_executions order by id').map(({ id }) => id);
@@ -67,6 +69,56 @@ test(
     expect(streamOf(summary, 'test_executions')).toMatchObject({ status: 'unavailable', requests: 20 });
     expect(summary.status).toBe('done');
   }),
+);
+
+/** Tests that come before all others, each with an execution. */
+const TWENTY = Array.from({ length: 20 }, (_, n) => `m${n}`);
+
+function furnishTwenty(place: Place): void {
+  furnish(place);
+  for (const id of TWENTY) putTest(place, id, 'a1');
+  for (const id of TWENTY) execute(place, id, `${id}-r1`);
+}
+
+/** The histories of the twenty answer 404. */
+function loseHistories({ world }: Scene): void {
+  world.answer = (page, { path }) => {
+    if (/^e1\/tests\/m\d+\/executions$/.test(path)) throw new SyncError('absent', '404');
+    return page;
+  };
+}
+
+test(
+  'R15: in the very first round of histories twenty tests in a row that answer 404 mean unavailable',
+  inWorld(async (scene) => {
+    loseHistories(scene);
+    const summary = await scene.mirrored.sync({ history: true });
+    expect(streamOf(summary, 'test_executions')).toMatchObject({ status: 'unavailable', requests: 20 });
+    expect(scene.mirrored.rows('select * from test_readings')).toEqual([]);
+    calm(scene);
+    const next = await scene.mirrored.sync({ history: true });
+    expect(streamOf(next, 'test_executions')).toMatchObject({ status: 'done', requests: 24 });
+  }, furnishTwenty),
+);
+
+test(
+  'R15, R22: once a round of histories has ended, twenty tests that answer 404 do not starve the others',
+  inWorld(async (scene) => {
+    await scene.mirrored.sync({ history: true });
+    scene.world.advance(HOUR);
+    for (const id of [...TWENTY, 't1', 't2']) execute(scene.place, id, `${id}-r2`);
+    scene.place.executions.push({ ...scene.place.executions[0], id: 'only-in-history', test_id: 't2' });
+    loseHistories(scene);
+    for (let run = 0; run < 2; run++) {
+      const summary = await scene.mirrored.sync({ history: true });
+      expect(streamOf(summary, 'test_executions').status).toBe('done');
+      expect(rowOf(scene, 'test_executions', 'only-in-history')).toBeDefined();
+      expect(scene.mirrored.asked('executions').map(({ path }) => path.split('/')[2])).toEqual([
+        ...[...TWENTY].sort(),
+        ...(run === 0 ? ['t1', 't2'] : []),
+      ]);
+    }
+  }, furnishTwenty),
 );
 
 test(

@@ -6,6 +6,9 @@ import { putAsset, putColumn, remove } from '../support/world-place.ts';
 
 const FEEDS = ['assets', 'columns', 'tests'] as const;
 
+/** Ids of which a request holds two. */
+const LONG = [0, 1, 2, 3].map((n) => `${n}${'x'.repeat(3000)}`);
+
 test(
   'R1: T is the Date of the answer that opens the run, whatever the clock of the machine says',
   inWorld(async (scene) => {
@@ -129,6 +132,35 @@ test(
     expect(streamOf(summary, 'assets').rows_late).toBe(0);
     expectTrue(scene);
   }),
+);
+
+test(
+  'R2: rows that came too late are reported for feed streams alone: a typed stream scanned for many marks reports none',
+  inSyncedWorld(
+    async (scene) => {
+      for (const id of LONG)
+        scene.world.later(2 * HOUR, () => putAsset(scene.place, id, { name: 'late', db_name: 'late' }));
+      scene.world.advance(1.5 * HOUR);
+      await scene.mirrored.sync();
+      scene.world.advance(HOUR);
+      await scene.mirrored.sync();
+      scene.place.denied.add('assets');
+      await scene.mirrored.sync();
+      scene.place.denied.clear();
+      const summary = await scene.mirrored.sync();
+      expect(streamOf(summary, 'assets')).toMatchObject({ mode: 'scan', rows_late: LONG.length });
+      expect(streamOf(summary, 'table_assets')).toMatchObject({
+        mode: 'scan',
+        reason: 'fewer-requests',
+        rows_written: LONG.length,
+        rows_late: 0,
+      });
+      expectTrue(scene);
+    },
+    (place) => {
+      for (const id of LONG) putAsset(place, id);
+    },
+  ),
 );
 
 test.each([

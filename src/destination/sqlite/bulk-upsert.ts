@@ -1,43 +1,50 @@
-import type { Database, Statement } from 'better-sqlite3';
-import type { SQLiteTable } from 'drizzle-orm/sqlite-core';
 import type { Row, Value } from '../../core/stream.ts';
-import { differs, list, quote, type Shape, shapeOf } from './shape.ts';
+import type { Writing } from './part.ts';
+import { differs, list, quote, replacing, type Shape, shapeOf } from './shape.ts';
 
-/** Which of two rows under one key stays: the given one, always; or only if it differs and is not older. */
-export type Conflict = 'replace' | 'keep-newer' | 'ignore';
+/**
+ * Which of two rows under one key stays:
+ * - `replace`: the given one, always
+ * - `keep-newer`: the given one if it differs and its `synced_at` is not older (none counts as oldest)
+ * - `ignore`: the one that is there
+ */
+type Conflict = 'replace' | 'keep-newer' | 'ignore';
 
+interface Way {
+  readonly conflict?: Conflict;
+  /** Columns that are the same in every row; they stand over the row's own. */
+  readonly added?: Row;
+}
+
+/** A power of two: a rest is written in halves of it, so that a table needs few statements whatever the pages hold. */
 const ROWS_PER_STATEMENT = 64;
 
-/** Writes many rows of one table with few statements; each row needs a value for every column. */
-export interface BulkUpsert {
-  /** @returns how many rows were inserted or changed */
-  write(rows: readonly Row[], added: Row): number;
-}
-
-export function bulkUpsert(connection: Database, table: SQLiteTable, conflict: Conflict): BulkUpsert {
+/**
+ * Writes many rows of one table with few statements; each row needs a value for every column but the mirror's own.
+ * @returns how many rows were inserted or changed
+ */
+export function upsert(
+  writing: Writing,
+  table: unknown,
+  rows: readonly Row[],
+  { conflict = 'replace', added = {} }: Way = {},
+): number {
   const shape = shapeOf(table);
-  const statements = new Map<number, Statement>();
-  const statement = (count: number): Statement => {
-    const known = statements.get(count) ?? connection.prepare(upsertSql(shape, conflict, count));
-    statements.set(count, known);
-    return known;
-  };
-  return {
-    write(rows, added) {
-      let changed = 0;
-      for (let start = 0; start < rows.length; start += ROWS_PER_STATEMENT) {
-        const batch = rows.slice(start, start + ROWS_PER_STATEMENT);
-        changed += statement(batch.length).run(...valuesOf(shape, batch, added)).changes;
-      }
-      return changed;
-    },
-  };
+  const same = { env_id: writing.envId, mirrored_at: writing.mirroredAt, ...added };
+  let changed = 0;
+  let size = ROWS_PER_STATEMENT;
+  for (let start = 0; start < rows.length; start += size) {
+    while (start + size > rows.length) size /= 2;
+    const count = size;
+    const statement = writing.prepare(`${conflict} ${shape.name} ${count}`, () => upsertSql(shape, conflict, count));
+    changed += statement.run(...valuesOf(shape, rows.slice(start, start + count), same)).changes;
+  }
+  return changed;
 }
 
-/** `added` gives the columns that are the same in every row, and stands over the row's own. */
-function valuesOf(shape: Shape, rows: readonly Row[], added: Row): Value[] {
+function valuesOf(shape: Shape, rows: readonly Row[], same: Row): Value[] {
   const values: Value[] = [];
-  for (const row of rows) for (const name of shape.columns) values.push(added[name] ?? row[name] ?? null);
+  for (const row of rows) for (const name of shape.columns) values.push(same[name] ?? row[name] ?? null);
   return values;
 }
 
@@ -45,9 +52,7 @@ function upsertSql(shape: Shape, conflict: Conflict, count: number): string {
   const row = `(${shape.columns.map(() => '?').join(', ')})`;
   const insert = `insert into ${quote(shape.name)} (${list(shape.columns)}) values ${Array(count).fill(row).join(', ')}`;
   if (conflict === 'ignore') return `${insert} on conflict do nothing`;
-  const others = shape.columns.filter((name) => !shape.key.includes(name));
-  const set = others.map((name) => `${quote(name)} = excluded.${quote(name)}`).join(', ');
-  return `${insert} on conflict (${list(shape.key)}) do update set ${set}${conflict === 'replace' ? '' : newer(shape)}`;
+  return `${insert} ${replacing(shape)}${conflict === 'replace' ? '' : newer(shape)}`;
 }
 
 function newer(shape: Shape): string {

@@ -6,12 +6,14 @@ import { type BetterSQLite3Database, drizzle } from 'drizzle-orm/better-sqlite3'
 import { migrate } from 'drizzle-orm/better-sqlite3/migrator';
 import { SyncError } from '../../core/errors.ts';
 import { fileError } from './file-error.ts';
+import { type Prepare, preparing } from './prepared.ts';
 
-/** An open mirror: the connection itself for bulk statements, and drizzle over it for all else. */
+/** An open mirror: the connection, its statements for bulk reads and writes, and drizzle over it for all else. */
 export interface MirrorFile {
   readonly path: string;
   readonly connection: Database.Database;
   readonly db: BetterSQLite3Database;
+  readonly prepare: Prepare;
 }
 
 /** Shipped with the package, wherever this file has been compiled to. */
@@ -77,7 +79,7 @@ export function mirrorExists(path: string): boolean {
 
 function connect(path: string, options: Database.Options): MirrorFile {
   const connection = new Database(path, { timeout: 10_000, ...options });
-  return { path, connection, db: drizzle(connection) };
+  return { path, connection, db: drizzle(connection), prepare: preparing(connection) };
 }
 
 /** SQLite would open such a file all the same, and fail at the first write. */

@@ -4,15 +4,20 @@ import { getTableConfig } from 'drizzle-orm/sqlite-core';
 import { list, quote } from './shape.ts';
 
 /**
- * Drops the secondary indexes of tables that are empty: built once at the end of a first sync they cost half of what it
- * costs to keep them up row by row.
+ * Drops the secondary indexes of tables that are empty, while a mirror is being made: built once at the end of a first sync
+ * they cost half of what it costs to keep them up row by row. A table that is empty later may stay so.
  */
 export function dropSecondaryIndexes(connection: Database, tables: readonly SQLiteTable[]): void {
+  if (has(connection, 'sync_checkpoints where scan_ended_pass is not null')) return;
   for (const table of tables) {
     const { name, indexes } = getTableConfig(table);
-    if (connection.prepare(`select 1 from ${quote(name)} limit 1`).get() !== undefined) continue;
+    if (has(connection, quote(name))) continue;
     for (const { config } of indexes) connection.exec(`drop index if exists ${quote(config.name)}`);
   }
+}
+
+function has(connection: Database, rows: string): boolean {
+  return connection.prepare(`select 1 from ${rows} limit 1`).get() !== undefined;
 }
 
 /** Builds the secondary indexes that are missing, after a first sync or one that was killed. */

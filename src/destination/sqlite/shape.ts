@@ -5,24 +5,32 @@ export interface Shape {
   readonly name: string;
   readonly columns: readonly string[];
   readonly key: readonly string[];
+  /** The columns of a `Row`: all but those that the mirror itself adds to every row. */
+  readonly given: readonly string[];
   /** Neither key nor what the mirror itself adds: a row has changed when one of these has (R21). */
   readonly content: readonly string[];
 }
 
 const shapes = new WeakMap<SQLiteTable, Shape>();
 
-export function shapeOf(table: SQLiteTable): Shape {
-  const known = shapes.get(table);
+/** `table` is what the catalogue calls a table: here, one of drizzle's. */
+export function shapeOf(table: unknown): Shape {
+  const known = shapes.get(table as SQLiteTable);
   if (known !== undefined) return known;
-  const config = getTableConfig(table);
+  const config = getTableConfig(table as SQLiteTable);
   const columns = config.columns.map((column) => column.name);
   const key =
     config.primaryKeys[0]?.columns.map((column) => column.name) ??
     config.columns.filter((c) => c.primary).map((c) => c.name);
-  const content = columns.filter((name) => !key.includes(name) && name !== 'mirrored_at');
-  const shape = { name: config.name, columns, key, content };
-  shapes.set(table, shape);
+  const given = columns.filter((name) => name !== 'env_id' && name !== 'mirrored_at');
+  const content = given.filter((name) => !key.includes(name));
+  const shape = { name: config.name, columns, key, given, content };
+  shapes.set(table as SQLiteTable, shape);
   return shape;
+}
+
+export function nameOf(table: unknown): string {
+  return quote(shapeOf(table).name);
 }
 
 export function quote(name: string): string {
@@ -41,4 +49,11 @@ export function matches(a: string, b: string, names: readonly string[]): string 
 /** Whether a column differs, NULLs compared as values. */
 export function differs(a: string, b: string, names: readonly string[]): string {
   return names.map((name) => `${a}.${quote(name)} is not ${b}.${quote(name)}`).join(' or ');
+}
+
+/** The end of an insert whose rows take the place of those under the same key. */
+export function replacing({ columns, key }: Shape): string {
+  const others = columns.filter((name) => !key.includes(name));
+  const set = others.map((name) => `${quote(name)} = excluded.${quote(name)}`).join(', ');
+  return `on conflict (${list(key)}) do update set ${set}`;
 }

@@ -1,68 +1,51 @@
-import type { Database } from 'better-sqlite3';
-import type { SQLiteTable } from 'drizzle-orm/sqlite-core';
-import { marks as marksTable, mirror } from '../../../schema/sync.ts';
+import { marks as marksTable } from '../../../schema/sync.ts';
+import type { Counts } from '../../core/destination.ts';
 import type { Mark } from '../../core/marks.ts';
 import type { Change } from '../../core/newest-wins.ts';
-import type { Row, Stream, StreamName } from '../../core/stream.ts';
-import { type BulkUpsert, bulkUpsert, type Conflict } from './bulk-upsert.ts';
-import { statements } from './prepared.ts';
-import { quote, shapeOf } from './shape.ts';
+import type { Stream, StreamName } from '../../core/stream.ts';
+import { upsert } from './bulk-upsert.ts';
+import { lastMark } from './lookups.ts';
+import { run, type Writing } from './part.ts';
+import { nameOf, quote } from './shape.ts';
 
-/** Writes into one environment's part of a mirror; to be called within a transaction. */
-export interface Writer {
-  /** @returns how many rows were inserted or changed */
-  rows(table: SQLiteTable, conflict: Conflict, rows: readonly Row[], added?: Row): number;
-  /** Rows of a stream's own table, and what goes along with those that went (R18). */
-  changes(stream: Stream, changes: readonly Change[]): { written: number; deleted: number };
-  marks(marks: readonly Mark[], marking: ReadonlySet<StreamName>): void;
-  run(sql: string, ...values: unknown[]): number;
+/** What became of rows. */
+export type Changed = Pick<Counts, 'written' | 'deleted'>;
+
+/** Rows of a stream's own table, and what goes along with those that went (R18). */
+export function writeChanges(writing: Writing, stream: Stream, changes: readonly Change[]): Changed {
+  upsert(
+    writing,
+    stream.table,
+    changes.map((change) => change.row),
+  );
+  const gone = changes.filter((change) => change.was === 'deleted').map((change) => change.row['id']);
+  if (gone.length > 0) takeAlong(writing, stream, gone);
+  return { written: changes.length - gone.length, deleted: gone.length };
 }
 
-/** `mirroredAt` is the time of the commit under way (R21). */
-export function writer(connection: Database, envId: string, mirroredAt: () => string): Writer {
-  const prepare = statements(connection);
-  const upserts = new Map<string, BulkUpsert>();
-  const run = (sql: string, ...values: unknown[]): number => prepare(sql).run(...values).changes;
-
-  const rows: Writer['rows'] = (table, conflict, given, added = {}) => {
-    if (given.length === 0) return 0;
-    const name = `${conflict} ${shapeOf(table).name}`;
-    const upsert = upserts.get(name) ?? bulkUpsert(connection, table, conflict);
-    upserts.set(name, upsert);
-    return upsert.write(given, { env_id: envId, mirrored_at: mirroredAt(), ...added });
-  };
-
-  return {
-    rows,
-    run,
-    changes(stream, changes) {
-      rows(
-        stream.table as SQLiteTable,
-        'replace',
-        changes.map((change) => change.row),
-      );
-      const gone = changes.filter((change) => change.was === 'deleted');
-      if (stream.takes !== undefined && gone.length > 0) {
-        const taken = quote(shapeOf(stream.takes.table as SQLiteTable).name);
-        const keys = JSON.stringify(gone.map((change) => change.row['id']));
-        run(
-          `delete from ${taken} where env_id = ? and ${quote(stream.takes.by)} in (select value from json_each(?))`,
-          envId,
-          keys,
-        );
-      }
-      return { written: changes.length - gone.length, deleted: gone.length };
-    },
-    marks(marks, marking) {
-      const wanted = marks.filter((mark) => marking.has(mark.stream));
-      if (wanted.length === 0) return;
-      const last = prepare('select last_mark from mirror').pluck().get() as number;
-      rows(
-        marksTable,
-        'replace',
-        wanted.map((mark, i) => ({ ...mark, number: last + i + 1 })),
-      );
-      run(`update ${quote(shapeOf(mirror).name)} set last_mark = ?`, last + wanted.length);
-    },
-  };
+function takeAlong(writing: Writing, { takes }: Stream, ids: readonly unknown[]): void {
+  if (takes === undefined) return;
+  const sql = `delete from ${nameOf(takes.table)} where env_id = @env and ${quote(takes.by)} in (select value from json_each(@ids))`;
+  run(writing, sql, { ids: JSON.stringify(ids) });
 }
+
+/** Marks in the order in which they are made: each has the next number. */
+export function writeMarks(writing: Writing, marks: readonly Mark[]): void {
+  if (marks.length === 0) return;
+  const last = lastMark(writing);
+  upsert(
+    writing,
+    marksTable,
+    marks.map((mark, i) => ({ ...mark, number: last + i + 1 })),
+  );
+  run(writing, 'update mirror set last_mark = @last', { last: last + marks.length });
+  unfinish(writing, [...new Set(marks.map((mark) => mark.stream))]);
+}
+
+/** A stream that owes a read has not finished its pass (R9). */
+export function unfinish(writing: Writing, owing: readonly StreamName[]): void {
+  run(writing, UNFINISH, { owing: JSON.stringify(owing) });
+}
+
+const UNFINISH = `update sync_checkpoints set finished_pass = null
+  where env_id = @env and stream in (select value from json_each(@owing)) and finished_pass is not null`;

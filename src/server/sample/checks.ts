@@ -1,7 +1,7 @@
 import type { tests } from '../../../schema/tests.ts';
 import { instantOfMs } from '../../core/instant.ts';
+import { DOMAINS } from './domains.ts';
 import { type Estate, type Node, syncedMs } from './estate.ts';
-import { DOMAINS } from './words.ts';
 
 export type TestRow = typeof tests.$inferInsert;
 

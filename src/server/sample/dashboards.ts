@@ -1,6 +1,7 @@
+import type { Domain } from './domains.ts';
 import { type AssetPlan, addNode, type Estate, type Node } from './estate.ts';
 import type { Marts } from './warehouse.ts';
-import { type Domain, EXPLORE_NAMES, REGIONS, VIEWS } from './words.ts';
+import { EXPLORE_NAMES, REGIONS, VIEWS } from './words.ts';
 
 const PER_DOMAIN = 4;
 const TABLEAU_PER_DOMAIN = 3;

@@ -5,13 +5,13 @@ import { instantOfMs } from '../../core/instant.ts';
 import type { MirrorFile } from '../../destination/sqlite/open.ts';
 import { buildTests, type TestRow } from './checks.ts';
 import { buildDashboards } from './dashboards.ts';
+import { DOMAINS } from './domains.ts';
 import { type Estate, HOUR_MS } from './estate.ts';
 import { type Insert, insertEstate, insertInto } from './insert.ts';
 import { randomOf } from './random.ts';
 import { type RunRow, runsOf } from './runs.ts';
 import { scoresOf } from './scores.ts';
 import { buildDomain } from './warehouse.ts';
-import { DOMAINS } from './words.ts';
 
 export interface SampleOptions {
   /** The same seed and time make the same sample. */

@@ -1,5 +1,6 @@
+import type { Domain } from './domains.ts';
 import { addNode, type Column, type ColumnPlan, type Estate, type Node } from './estate.ts';
-import { type Domain, ENTITY_NOTES, GRAINS } from './words.ts';
+import { ENTITY_NOTES, GRAINS } from './words.ts';
 
 /** The tables of a domain that dashboards are built on. */
 export interface Marts {

@@ -29,10 +29,23 @@ export function describeLookups(bench: Workbench): void {
     commit('assets', { marks: ids.map((id) => ({ stream: name, id })) });
 
   describe('the facts of a round', () => {
-    test('count the live rows, of typed assets those of their kind', () => {
-      show('assets', [asset('a'), asset('b'), asset('c', { kind: 'bi' }), asset('d', { kind: 'dream' })]);
-      show('assets', [asset('b', gone())]);
-      expect([facts('assets').rows, facts('table_assets').rows, facts('bi_assets').rows]).toEqual([3, 1, 1]);
+    test('tell whether rows live, of typed assets those of their kind', () => {
+      show('assets', [asset('a'), asset('b', gone()), asset('d', { kind: 'dream' })]);
+      const some = (name: Parameters<typeof stream>[0]) => facts(name).rows > 0;
+      expect([some('assets'), some('table_assets'), some('bi_assets')]).toEqual([true, true, false]);
+      show('assets', [asset('a', gone()), asset('d', gone())]);
+      expect([some('assets'), some('table_assets')]).toEqual([false, false]);
+    });
+
+    test('count the live rows where marks are owed: a scan is weighed against them (R18, R22)', () => {
+      show('assets', [asset('a'), asset('b'), asset('c', { kind: 'bi' })], { marking: [] });
+      show('assets', [asset('b', gone()), asset('d')], { marking: ['table_assets'] });
+      expect(facts('table_assets')).toMatchObject({ rows: 2, marks: { inside: 1, outside: 0 } });
+      bench.gather('column_lineage', [edge('x', 'y')]);
+      show('columns', [column('x')], { marking: [] });
+      bench.settle('column_lineage', { replace: 'all' });
+      mark('column_lineage', 'x');
+      expect(facts('column_lineage').rows).toBe(1);
     });
 
     test('count the marks by the reach of the feed; a row without a time is outside (R18)', () => {

@@ -32,6 +32,15 @@ export function describeRemovals(bench: Workbench): void {
       ]);
     });
 
+    test('without a server time takes them as of the mirror’s own (R1)', () => {
+      show('columns', [column('a'), column('b', { asset_id: 'x' })]);
+      bench.setClock(minute(1));
+      commit('columns', { disowned: { by: 'asset_id', ids: ['x'], sinceRead: 1, at: null } });
+      bench.setClock(minute(2));
+      bench.settle('columns', { sweep: { through: null, at: null } });
+      expect(rows('columns', ['id', 'deleted_at']).map((row) => row['deleted_at'])).toEqual([minute(2), minute(1)]);
+    });
+
     test('goes no further than the candidates that were asked for', () => {
       show('columns', [column('a'), column('b'), column('c')]);
       bench.settle('columns', { sweep: { through: 'b', at: START } });

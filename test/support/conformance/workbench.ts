@@ -11,8 +11,8 @@ import { type Row, STREAM_NAMES, type Stream, type StreamName } from '../../../s
 interface Mirror {
   /** The catalogue's entry over this mirror's own tables. */
   stream(name: StreamName): Stream;
-  /** One environment's part, as written in run 1. */
-  destination(envId: string): Destination;
+  /** One environment's part, as this run writes it. */
+  destination(envId: string, run: number): Destination;
   /** What a table holds of an environment, by the names of the contract, in any order. */
   rows(table: string, envId: string): Row[];
   /** Makes every write into a table fail, as a full disk would, until the function returned is called. */
@@ -33,11 +33,12 @@ export const minute = (n: number): Instant => `2026-11-20T04:${String(10 + n).pa
 interface Where {
   readonly env?: string;
   readonly marking?: readonly StreamName[];
+  readonly run?: number;
 }
 
 export type Workbench = ReturnType<typeof workbench>;
 
-/** A mirror for each test, and short words for what is done to it; in the environment `e` unless another is named. */
+/** A mirror for each test, and short words for what is done to it; in run 1 and the environment `e` unless others are named. */
 export function workbench(make: MakeMirror) {
   let mirror: Mirror;
   let now = START;
@@ -48,12 +49,12 @@ export function workbench(make: MakeMirror) {
   afterEach(() => mirror.close());
 
   const stream = (name: StreamName): Stream => mirror.stream(name);
-  const on = (env = 'e'): Destination => mirror.destination(env);
+  const on = (env = 'e', run = 1): Destination => mirror.destination(env, run);
   const decoded = (name: StreamName, items: readonly object[]): Decoded[] => [...decodePage(stream(name), items).rows];
 
-  function commit(name: StreamName, given: Partial<Commit>, { env, marking = STREAM_NAMES }: Where = {}): Counts {
+  function commit(name: StreamName, given: Partial<Commit>, { env, marking = STREAM_NAMES, run }: Where = {}): Counts {
     const checkpoint = given.checkpoint ?? on(env).load(name);
-    return on(env).commit(stream(name), { ...given, checkpoint }, new Set(marking));
+    return on(env, run).commit(stream(name), { ...given, checkpoint }, new Set(marking));
   }
 
   /** What items shown by a feed change. */
@@ -83,7 +84,9 @@ export function workbench(make: MakeMirror) {
     show(name: StreamName, items: readonly object[], where: Where = {}): Counts {
       const shown = decoded(name, items).map((row) => row.key);
       const changed = changes(name, items, where.env);
-      const marks = changed.flatMap((change) => changeMarks(stream(name), change, null));
+      const marks = changed
+        .flatMap((change) => changeMarks(stream(name), change, null))
+        .filter((mark) => (where.marking ?? STREAM_NAMES).includes(mark.stream));
       return commit(name, { changes: changed, marks, shown }, where);
     },
     /** Gathers items beside their table. */
@@ -100,7 +103,7 @@ export function workbench(make: MakeMirror) {
   };
 }
 
-const NO_SETTLEMENT: Settlement = { sweep: null, replace: null, lastMark: 0 };
+const NO_SETTLEMENT: Settlement = { sweep: null, replace: null, lastMark: 0, wholeSinceRun: null };
 
 export const SWEEP = { sweep: { through: null, at: START } };
 
@@ -119,7 +122,17 @@ export const UNDER_WAY: Checkpoint = {
   unavailable: true,
   finishedPass: 4,
   round: {
-    ...{ mode: 'scan', reason: 'returned', pass: 5, pages: 2, firstPageAt: START, lastMark: 7, sweeps: true },
+    ...{
+      mode: 'scan',
+      reason: 'returned',
+      run: 6,
+      pass: 5,
+      due: 'returned',
+      pages: 2,
+      firstPageAt: START,
+      lastMark: 7,
+      sweeps: true,
+    },
     ...{ refuted: true, reads: 2, askedThrough: 'k', misses: 1 },
     phases: [{ do: 'walk', as: 'scan', query: { disabled: 'true', limit: 10, ids: ['a', 'ü'] } }],
     read: {

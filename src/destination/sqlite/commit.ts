@@ -1,0 +1,46 @@
+import type { Commit, Counts } from '../../core/destination.ts';
+import type { Stream } from '../../core/stream.ts';
+import type { Writing } from './part.ts';
+import { release, settle } from './settle.ts';
+import { type Changed, writeChanges, writeMarks } from './write-changes.ts';
+import { archive, clearShown, disown, forget, noteReading, pay, reject, see, stage } from './write-page.ts';
+
+/**
+ * Writes the parts of a commit but its checkpoint. The order matters in that
+ * - a row given twice, once unusable, is rejected in the end: `shown` before `rejected`
+ * - rows are disowned, and rounds settled, by what is changed, seen and gathered, this page's share included
+ * - what a round saw and gathered is forgotten only once that has settled it
+ */
+export function apply(writing: Writing, stream: Stream, commit: Commit): Counts {
+  const changed = [...applyPage(writing, stream, commit), ...applyEnd(writing, stream, commit)];
+  return {
+    written: changed.reduce((sum, counts) => sum + counts.written, 0),
+    deleted: changed.reduce((sum, counts) => sum + counts.deleted, 0),
+    rejected: commit.rejected?.length ?? 0,
+  };
+}
+
+/** What a page shows. */
+function applyPage(writing: Writing, stream: Stream, commit: Commit): Changed[] {
+  const changed = [writeChanges(writing, stream, commit.changes ?? [])];
+  writeMarks(writing, commit.marks ?? []);
+  if (commit.staged) stage(writing, stream, commit.staged);
+  if (commit.archived) changed.push(archive(writing, stream, commit.archived));
+  if (commit.seen) see(writing, stream, commit.seen);
+  if (commit.shown?.length) clearShown(writing, stream, commit.shown);
+  if (commit.rejected?.length) reject(writing, stream, commit.rejected);
+  return changed;
+}
+
+/** What the end of a read or of a round does. */
+function applyEnd(writing: Writing, stream: Stream, commit: Commit): Changed[] {
+  const changed: Changed[] = [];
+  if (commit.disowned) changed.push(disown(writing, stream, commit.disowned));
+  if (commit.paid) pay(writing, stream, commit.paid);
+  if (commit.reading) noteReading(writing, commit.reading);
+  if (commit.settle) changed.push(settle(writing, stream, commit.settle));
+  const forgotten = commit.settle ? 'all' : commit.forget;
+  if (forgotten !== undefined) forget(writing, stream, forgotten);
+  if (commit.release) changed.push(release(writing, stream));
+  return changed;
+}

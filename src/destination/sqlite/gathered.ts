@@ -1,0 +1,42 @@
+import type { Settlement } from '../../core/destination.ts';
+import type { Stream } from '../../core/stream.ts';
+import { firstKey, isOf, unseen } from './conditions.ts';
+import { differs, matches, nameOf, quote, shapeOf } from './shape.ts';
+
+/** What is replaced: the whole table, or the edges of columns marked up to `@lastMark` (R18). */
+export type Scope = NonNullable<Settlement['replace']>;
+
+/** A table with the one it is gathered in. */
+export interface Pair {
+  readonly table: unknown;
+  readonly staged?: unknown;
+}
+
+/** The condition that row `t` is to go: of those in scope, one not gathered. A rejected row was seen and stays (R12). */
+export function going(stream: Stream, scope: Scope): string {
+  const gathered = `exists (select 1 from ${nameOf(stream.staged)} s where ${matches('s', 't', ['env_id', ...stream.key])})`;
+  return `${inScope(stream, scope, 't')} and not ${gathered} and ${unseen(stream)}`;
+}
+
+/** The gathered rows `s` that are new or differ, each as its last read showed it; `from … where …`. */
+export function arriving(stream: Stream, { table, staged }: Pair, scope: Scope): string {
+  const { key, content } = shapeOf(table);
+  const last = `select max(r.read_number) from ${nameOf(staged)} r where ${matches('r', 's', key)}`;
+  return `from ${nameOf(staged)} s left join ${nameOf(table)} t on ${matches('t', 's', key)}
+    where s.env_id = @env and ${inScope(stream, scope, 's')} and s.read_number = (${last})
+    and (t.${quote(key[1] as string)} is null or ${differs('t', 's', content)}) and ${leaderLives(stream)}`;
+}
+
+/** The condition that a replacement may touch a row. The marks lead to it: their rows are few, the others many. */
+export function inScope(stream: Stream, scope: Scope, alias: string): string {
+  if (scope === 'all') return 'true';
+  const marked = `select m.id from marks m where ${isOf(stream, 'm')} and m.number <= @lastMark`;
+  return `${alias}.${firstKey(stream)} in (${marked})`;
+}
+
+/** Edges are kept only of columns held live (R18). */
+function leaderLives(stream: Stream): string {
+  if (stream.leader === undefined) return 'true';
+  return `exists (select 1 from ${nameOf(stream.leader)} l
+    where l.env_id = s.env_id and l.id = s.${firstKey(stream)} and l.deleted_at is null)`;
+}

@@ -1,0 +1,95 @@
+import { rejectedRows, seenKeys, testExecutionGaps, testReadings } from '../../../schema/sync.ts';
+import { type Decoded, joinKey } from '../../core/decode.ts';
+import type { Commit } from '../../core/destination.ts';
+import type { Row, Stream } from '../../core/stream.ts';
+import { upsert } from './bulk-upsert.ts';
+import { isOf, unseen } from './conditions.ts';
+import { run, value, type Writing } from './part.ts';
+import { remove } from './remove.ts';
+import { nameOf, quote } from './shape.ts';
+import type { Changed } from './write-changes.ts';
+
+type Given<Name extends keyof Commit> = NonNullable<Commit[Name]>;
+
+/** Gathers rows, and those of their parts, beside their tables (R16). */
+export function stage(writing: Writing, stream: Stream, { rows, readNumber }: Given<'staged'>): void {
+  const way = { added: { read_number: readNumber } };
+  upsert(
+    writing,
+    stream.staged,
+    rows.map((row) => row.row),
+    way,
+  );
+  stream.parts?.forEach((part, i) => {
+    const parts = rows.flatMap((row) => row.parts[i] ?? []);
+    upsert(writing, part.staged, parts, way);
+  });
+}
+
+/** Into the archive tables, or for a stream that is itself one, into its own (R17). */
+export function archive(writing: Writing, stream: Stream, rows: readonly Decoded[]): Changed {
+  const own = rows.map((row) => row.row);
+  const way = { conflict: 'keep-newer' } as const;
+  if (stream.archives === undefined) return { written: upsert(writing, stream.table, own, way), deleted: 0 };
+  const parts = rows.flatMap((row) => row.parts.flat());
+  for (const { table, constants = {} } of stream.archives) {
+    upsert(writing, table, own, { ...way, added: constants });
+    upsert(writing, table, parts, way);
+  }
+  return { written: 0, deleted: 0 };
+}
+
+export function see(writing: Writing, stream: Stream, { keys, readNumber }: Given<'seen'>): void {
+  const rows = keys.map(([first = '', second = '']): Row => ({ key_1: first, key_2: second }));
+  upsert(writing, seenKeys, rows, { conflict: 'ignore', added: { stream: stream.name, read_number: readNumber } });
+}
+
+/** A row that is shown is neither rejected any more nor held back (R14, R20). */
+export function clearShown(writing: Writing, stream: Stream, keys: Given<'shown'>): void {
+  for (const [table, key] of [
+    ['rejected_rows', 'row_key'],
+    ['held_removals', 'key_1'],
+  ] as const) {
+    const own = `${table} as x where ${isOf(stream, 'x')}`;
+    if (value(writing, `select 1 from ${own} limit 1`) === undefined) continue;
+    const joined = JSON.stringify(keys.map(joinKey));
+    run(writing, `delete from ${own} and x.${key} in (select value from json_each(@joined))`, { joined });
+  }
+}
+
+export function reject(writing: Writing, stream: Stream, rejected: Given<'rejected'>): void {
+  const rows = rejected.map(({ rowKey, reason, payload }): Row => ({ row_key: rowKey, reason, payload }));
+  const added = { stream: stream.name, run_id: writing.run, seen_at: writing.mirroredAt };
+  upsert(writing, rejectedRows, rows, { added });
+}
+
+export function pay(writing: Writing, stream: Stream, { ids, lastMark }: Given<'paid'>): void {
+  const sql = `delete from marks as m where ${isOf(stream, 'm')}
+    and m.id in (select value from json_each(@ids)) and m.number <= @lastMark`;
+  run(writing, sql, { ids: JSON.stringify(ids), lastMark: lastMark ?? Number.MAX_SAFE_INTEGER });
+}
+
+/** Rows of each owner that no read from the given one on has seen are absent (R13). */
+export function disown(writing: Writing, stream: Stream, { by, ids, sinceRead, at }: Given<'disowned'>): Changed {
+  const sql = `t.${quote(by)} = @owner and ${unseen(stream, '@sinceRead')}`;
+  const removal = { sql, at: at ?? writing.mirroredAt, few: true } as const;
+  const removed = ids.map((owner) => remove(writing, stream, { ...removal, values: { owner, sinceRead } }));
+  return { written: 0, deleted: removed.reduce((sum, { deleted }) => sum + deleted, 0) };
+}
+
+/** A test's history was read to its end. */
+export function noteReading(writing: Writing, { testId, readAt, mirroredAt, gap }: Given<'reading'>): void {
+  const row = { test_id: testId, read_at: readAt, mirrored_at: mirroredAt };
+  upsert(writing, testReadings, [row], { added: { mirrored_at: mirroredAt } });
+  const gaps = gap === null ? [] : [{ test_id: testId, gap_from: gap.from, gap_to: gap.to }];
+  upsert(writing, testExecutionGaps, gaps, { conflict: 'ignore' });
+}
+
+/** Drops what a read, or all of a round, saw and gathered (R7). */
+export function forget(writing: Writing, stream: Stream, which: Given<'forget'>): void {
+  const only = which === 'all' ? '' : ' and x.read_number = @which';
+  const staged = [stream.staged, ...(stream.parts ?? []).map((part) => part.staged)];
+  for (const table of staged.filter((table) => table !== undefined))
+    run(writing, `delete from ${nameOf(table)} as x where x.env_id = @env${only}`, { which });
+  run(writing, `delete from seen_keys as x where ${isOf(stream, 'x')}${only}`, { which });
+}

@@ -1,0 +1,15 @@
+import type { BetterSQLite3Database } from 'drizzle-orm/better-sqlite3';
+import { mirror } from '../schema/sync.ts';
+import { after, type Instant } from '../src/core/instant.ts';
+
+/**
+ * The mirror's own time moves on to that of the transaction under way: the machine's, but it never runs backwards, whatever
+ * the machine's clock does (R21).
+ */
+export function tick(db: Pick<BetterSQLite3Database, 'select' | 'update'>, clock: () => Instant): Instant {
+  const last = db.select().from(mirror).get()?.mirrored_at ?? '';
+  const now = clock();
+  const mirroredAt = now > last ? now : after(last);
+  db.update(mirror).set({ mirrored_at: mirroredAt }).run();
+  return mirroredAt;
+}

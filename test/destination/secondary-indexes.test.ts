@@ -1,0 +1,53 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { beforeEach, expect, onTestFinished, test } from 'vitest';
+import { assets } from '../../schema/assets.ts';
+import { tests } from '../../schema/tests.ts';
+import { NO_PROGRESS } from '../../src/core/checkpoint.ts';
+import { type MirrorFile, openForWriting } from '../../src/destination/sqlite/open.ts';
+import { buildSecondaryIndexes, dropSecondaryIndexes } from '../../src/destination/sqlite/secondary-indexes.ts';
+import { saveCheckpoint } from '../../state/checkpoint-store.ts';
+
+const TABLES = [assets, tests];
+
+let mirror: MirrorFile;
+beforeEach(() => {
+  const folder = mkdtempSync(join(tmpdir(), 'obsync-'));
+  mirror = openForWriting(join(folder, 'obsync.db'));
+  onTestFinished(() => {
+    mirror.connection.close();
+    rmSync(folder, { recursive: true });
+  });
+});
+
+const indexes = (): unknown[] =>
+  mirror.connection
+    .prepare("select sql from sqlite_schema where type = 'index' and tbl_name in ('assets', 'tests') and sql > ''")
+    .pluck()
+    .all()
+    .map((sql) => String(sql).replaceAll('`', '"').replaceAll(', ', ',').toLowerCase())
+    .sort();
+const drop = () => dropSecondaryIndexes(mirror.connection, TABLES);
+
+test('a first sync goes without secondary indexes, and ends with all of them', () => {
+  const before = indexes();
+  expect(before).toHaveLength(4);
+  drop();
+  expect(indexes()).toEqual([]);
+  buildSecondaryIndexes(mirror.connection, TABLES);
+  expect(indexes()).toEqual(before);
+});
+
+test('one that goes on keeps those of the tables that it has filled already', () => {
+  mirror.connection.exec("insert into assets (env_id, id, mirrored_at) values ('e', 'a', '')");
+  saveCheckpoint(mirror.db, 'e', 'assets', { ...NO_PROGRESS, finishedPass: 1 });
+  drop();
+  expect(indexes()).toHaveLength(2);
+});
+
+test('once a scan has ended they stay, also on tables that stay empty', () => {
+  saveCheckpoint(mirror.db, 'e', 'assets', { ...NO_PROGRESS, scanEndedPass: 1 });
+  drop();
+  expect(indexes()).toHaveLength(4);
+});

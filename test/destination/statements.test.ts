@@ -1,0 +1,129 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import { NO_PROGRESS } from '../../src/core/checkpoint.ts';
+import { decodePage } from '../../src/core/decode.ts';
+import type { Commit, Destination, Settlement } from '../../src/core/destination.ts';
+import type { Stream, StreamName } from '../../src/core/stream.ts';
+import { createDestination } from '../../src/destination/sqlite/destination.ts';
+import { type MirrorFile, openForWriting } from '../../src/destination/sqlite/open.ts';
+import { CATALOGUE } from '../../src/streams/catalogue.ts';
+import { claimMirror } from '../../state/run-log.ts';
+import { column, edge, START } from '../support/conformance/workbench.ts';
+
+let mirror: MirrorFile;
+let prepared: string[];
+let prepare: (sql: string) => ReturnType<MirrorFile['prepare']>;
+beforeEach(() => {
+  const folder = mkdtempSync(join(tmpdir(), 'obsync-'));
+  mirror = openForWriting(join(folder, 'obsync.db'));
+  claimMirror(mirror.db, 'http://localhost');
+  prepare = mirror.connection.prepare.bind(mirror.connection);
+  prepared = [];
+  Object.assign(mirror.connection, {
+    prepare(sql: string) {
+      prepared.push(sql);
+      return prepare(sql);
+    },
+  });
+  onTestFinished(() => {
+    mirror.connection.close();
+    rmSync(folder, { recursive: true });
+  });
+});
+
+const stream = (name: StreamName) => CATALOGUE.find((entry) => entry.name === name) as Stream;
+const on = (envId = 'e'): Destination => createDestination(mirror, { envId, run: 1, clock: () => START });
+const commit = (name: StreamName, given: Partial<Commit>, envId = 'e') =>
+  on(envId).commit(stream(name), { checkpoint: NO_PROGRESS, ...given }, new Set());
+
+/** How SQLite goes about the statements that `act` makes for its environment, a line for each table it reads. */
+function plansOf(act: () => void): string[] {
+  prepared = [];
+  act();
+  return prepared
+    .filter((sql) => sql.includes('@env'))
+    .flatMap((sql) => {
+      const values = Object.fromEntries([...sql.matchAll(/@(\w+)/g)].map(([, name]) => [name, null]));
+      const steps = prepare(`explain query plan ${sql}`).all(values) as { detail: string }[];
+      return steps.map((step) => step.detail);
+    });
+}
+
+/** Many rows of which SQLite has counted how many there are of each, or not. */
+function fill(counted: boolean): void {
+  mirror.connection.exec(`
+    with recursive n(i) as (select 0 union all select i + 1 from n where i < 4999)
+    insert into columns (env_id, id, asset_id, name, mirrored_at) select 'e', 'c' || i, 'a' || (i / 10), 'n', '' from n;
+    insert into column_lineage (env_id, downstream_column_id, upstream_column_id, mirrored_at)
+      select 'e', id, 'up', '' from columns`);
+  if (counted) mirror.connection.exec('analyze');
+}
+
+describe.each([
+  ['before SQLite has counted the rows', false],
+  ['when SQLite has counted the rows', true],
+])('%s', (_, counted) => {
+  test('the end of a round of marked lineage looks up the edges of marked columns alone, held or gathered (R18)', () => {
+    fill(counted);
+    const settlement: Settlement = { sweep: null, replace: 'marked', lastMark: 1, wholeSinceRun: null };
+    const plans = plansOf(() => {
+      on().weigh(stream('column_lineage'), settlement);
+      commit('column_lineage', { settle: { ...settlement, hold: true } });
+    });
+    const edges = plans.filter((step) => /^\w+ [tsr] .*column_lineage/.test(step));
+    expect(edges.length).toBeGreaterThan(10);
+    expect(edges.filter((step) => !step.includes('(env_id=? AND downstream_column_id=?'))).toEqual([]);
+    expect(plans.filter((step) => step.startsWith('SCAN'))).toEqual([]);
+  });
+
+  test('rows of owners that moved are looked up by their owner (R13)', () => {
+    fill(counted);
+    const plans = plansOf(() =>
+      commit('columns', { disowned: { by: 'asset_id', ids: ['a1'], sinceRead: 1, at: START } }),
+    );
+    expect(plans.filter((step) => / t /.test(step))).toEqual([
+      'SEARCH t USING INDEX columns_by_asset (env_id=? AND asset_id=?)',
+    ]);
+  });
+
+  test('the facts of a stream that owes nothing count no rows', () => {
+    fill(counted);
+    plansOf(() => {
+      for (const { name } of CATALOGUE) on().facts(stream(name), null);
+    });
+    expect(prepared.filter((sql) => sql.includes('count('))).toEqual([]);
+  });
+});
+
+describe('statements are made once', () => {
+  const own = () => prepared.filter((sql) => !/"(mirror|sync_checkpoints)"/.test(sql));
+
+  test('for a mirror, however many environments it has', () => {
+    const sync = (envId: string): void => {
+      const page = decodePage(stream('column_lineage'), [edge('c', 'd')]);
+      on(envId).facts(stream('column_lineage'), null);
+      commit('column_lineage', { staged: { rows: page.rows, readNumber: 1 }, shown: [['c', 'd']] }, envId);
+      const settlement = { sweep: null, replace: 'all', lastMark: 1, wholeSinceRun: 1, hold: false } as const;
+      on(envId).weigh(stream('column_lineage'), settlement);
+      commit('column_lineage', { settle: settlement }, envId);
+      on(envId).heldBack(stream('column_lineage'));
+    };
+    sync('e');
+    expect(own().length).toBeGreaterThan(10);
+    prepared = [];
+    sync('f');
+    expect(own()).toEqual([]);
+  });
+
+  test('for a table, whatever its pages hold', () => {
+    for (let count = 1; count <= 130; count += 1) {
+      const items = Array.from({ length: count }, (_, i) => column(`c${i}`));
+      const changes = decodePage(stream('columns'), items).rows.map(({ row }) => ({ row, was: 'updated' as const }));
+      expect(commit('columns', { changes }).written).toBe(count);
+    }
+    expect(own().filter((sql) => sql.startsWith('insert into "columns"'))).toHaveLength(7);
+    expect(mirror.connection.prepare('select count(*) from columns').pluck().get()).toBe(130);
+  });
+});

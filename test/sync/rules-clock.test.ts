@@ -1,0 +1,106 @@
+import { expect, test } from 'vitest';
+import { calm, expectTrue, failAt, inSyncedWorld, inWorld, liveIds, rowOf, type Scene } from '../support/scene.ts';
+import { DAY, HOUR } from '../support/world.ts';
+import { streamOf } from '../support/world-mirror.ts';
+import { execute, putAssetEdge, putColumn, remove, removeAsset } from '../support/world-place.ts';
+
+const FEEDS = ['assets', 'columns', 'tests'] as const;
+
+const daysBefore = (time: string | null, days: number): string =>
+  new Date(Date.parse(String(time)) - days * DAY * 1000).toISOString().replace('.000Z', '.000000Z');
+const bounds = ({ mirrored }: Scene): string[] =>
+  mirrored
+    .asked()
+    .flatMap(({ query }) => [query['synced_since'], query['deleted_since']].flatMap((bound) => bound ?? []))
+    .map(String);
+
+test.each([
+  ['an hour and a minute later than T is not believed: the whole window is read again', 61, 90],
+  ['half an hour later than T is read on from', 30, 7],
+])('R1, R22: a reading of a history %s', (_, minutes, days) =>
+  inWorld(async (scene) => {
+    const ahead = 30 * DAY + minutes * 60;
+    scene.world.advance(ahead);
+    const first = await scene.mirrored.sync({ history: true });
+    scene.world.nowMs -= minutes * 60_000;
+    execute(scene.place, 't2', 't2-r2');
+    const { server_time } = await scene.mirrored.sync({ history: true });
+    const from = days === 90 ? daysBefore(server_time, 90) : daysBefore(first.server_time, 7);
+    const asked = scene.mirrored.asked('executions');
+    expect(asked.map(({ path, query }) => [path, query['start_time_from']])).toEqual([
+      ['e1/tests/t2/executions', from],
+    ]);
+    expect(rowOf(scene, 'test_executions', 't2-r2')).toBeDefined();
+    const read = scene.mirrored.rows("select read_at from test_readings where test_id = 't2'");
+    expect(read).toEqual([{ read_at: server_time }]);
+    expect(scene.mirrored.rows('select * from test_execution_gaps')).toEqual([]);
+  })(),
+);
+
+test(
+  'R1: what was lost while the clock of the service was ahead is found: a scan for that reason sends no bound in the future',
+  inSyncedWorld(async (scene) => {
+    await scene.mirrored.sync();
+    scene.world.nowMs -= 5400 * 1000;
+    remove(scene.place, 'columns', 'a1.c1');
+    remove(scene.place, 'tests', 't3', 'lost');
+    const summary = await scene.mirrored.sync();
+    for (const stream of FEEDS)
+      expect(streamOf(summary, stream)).toMatchObject({ mode: 'scan', reason: 'clock', status: 'done' });
+    expect(bounds(scene)).toEqual([]);
+    expect(rowOf(scene, 'columns', 'a1.c1')).toMatchObject({ deletion: 'absent', deleted_at: summary.server_time });
+    expectTrue(scene);
+    const next = await scene.mirrored.sync();
+    expect(streamOf(next, 'columns').mode).toBe('feed');
+    expect(bounds(scene).every((bound) => bound < String(next.server_time))).toBe(true);
+  }),
+);
+
+test(
+  'R1: a service without any Date is scanned in each run, moves no watermark, and loses what a scan no longer shows',
+  inWorld(async (scene) => {
+    const { mirrored, place, world } = scene;
+    world.dates = 'never';
+    for (const reason of ['first', 'clock', 'clock']) {
+      const summary = await mirrored.sync();
+      expect(summary).toMatchObject({ status: 'done', server_time: null });
+      for (const stream of FEEDS) expect(streamOf(summary, stream)).toMatchObject({ mode: 'scan', reason });
+      expect(bounds(scene)).toEqual([]);
+      expectTrue(scene);
+      world.advance(DAY);
+      const lost = reason === 'first' ? 'a1.c1' : 'a2.c2';
+      remove(place, 'columns', lost, reason === 'first' ? 'lost' : 'tombstone');
+      putColumn(place, `a3.${reason}`, 'a3');
+      putAssetEdge(place, 'a1', 'a3');
+    }
+    for (const name of [...FEEDS, 'asset_lineage', 'column_lineage'] as const)
+      expect(mirrored.checkpoint(name)).toMatchObject({ watermark: null, scannedAt: null });
+    expect(rowOf(scene, 'columns', 'a1.c1')).toMatchObject({ deletion: 'absent', deleted_at: expect.any(String) });
+    expect(rowOf(scene, 'columns', 'a2.c2')).toMatchObject({ deletion: 'absent', deleted_at: expect.any(String) });
+  }),
+);
+
+test(
+  'R1: a run without any Date that goes on with a round of one that had it loses what the round no longer shows',
+  inSyncedWorld(async (scene) => {
+    const { mirrored, place, world } = scene;
+    await mirrored.sync();
+    world.advance(2 * HOUR);
+    removeAsset(place, 'a2', 'lost');
+    // The columns of the asset that went are asked for after both feeds.
+    failAt(scene, 'columns', 3, 'run');
+    await mirrored.sync({ concurrency: 1 });
+    calm(scene);
+    const { watermark } = mirrored.checkpoint('columns');
+    world.dates = 'never';
+    const live: unknown[] = [];
+    mirrored.afterCommit = ({ stream, commit }) => {
+      if (stream === 'columns' && commit.disowned) live.push(liveIds(scene, 'columns').includes('a2.c1'));
+    };
+    expect((await mirrored.sync()).status).toBe('done');
+    expect(live).toEqual([false]);
+    expect(rowOf(scene, 'columns', 'a2.c1')).toMatchObject({ deletion: 'absent', deleted_at: expect.any(String) });
+    expect(String(mirrored.checkpoint('columns').watermark) >= String(watermark)).toBe(true);
+    expectTrue(scene);
+  }),
+);

@@ -1,0 +1,116 @@
+import { expect, test } from 'vitest';
+import { SyncError } from '../../src/core/errors.ts';
+import type { RunSummary } from '../../src/sync/summary.ts';
+import { calm, expectTrue, inSyncedWorld, inWorld, rowOf, type Scene } from '../support/scene.ts';
+import { HOUR } from '../support/world.ts';
+import { streamOf } from '../support/world-mirror.ts';
+import { createPlace, type Place, remove } from '../support/world-place.ts';
+import { furnish } from '../support/world-sample.ts';
+
+const FEEDS = ['assets', 'columns', 'tests'] as const;
+
+/** A second environment, as full as the first. */
+function createOther({ world, place }: Scene): Place {
+  const other = createPlace('e2', place.stamp);
+  world.places.set('e2', other);
+  furnish(other);
+  return other;
+}
+
+const scans = ({ streams }: RunSummary): string[] =>
+  streams
+    .filter(({ mode }) => mode === 'scan')
+    .map(({ environment, stream, reason }) => `${environment} ${stream} ${reason}`);
+
+test(
+  'R13: a run that sees no environment at all notes them as missing and ends with problems; what is back is scanned',
+  inSyncedWorld(async (scene) => {
+    const { mirrored, place } = scene;
+    place.listed = false;
+    const none = await mirrored.sync();
+    expect(none).toMatchObject({ status: 'problems', recovery: 'run', missing: ['env e1'], requests: 1 });
+    expect(rowOf(scene, 'environments', 'e1')).toMatchObject({ missing_since: none.server_time });
+    place.hidden.add('a2');
+    place.listed = true;
+    const back = await mirrored.sync();
+    expect(scans(back)).toEqual(FEEDS.map((name) => `env e1 ${name} returned`));
+    expect(rowOf(scene, 'environments', 'e1')).toMatchObject({ missing_since: null });
+    expectTrue(scene);
+  }),
+);
+
+test(
+  'R13: a run of one environment alone that is not listed is refused, yet notes it as missing; it is scanned once back',
+  inWorld(async (scene) => {
+    const { mirrored, place, world } = scene;
+    createOther(scene);
+    await mirrored.sync();
+    world.advance(2 * HOUR);
+    place.listed = false;
+    const refused = await mirrored.sync({ environments: ['e1'] });
+    expect(refused).toMatchObject({ status: 'problems', recovery: 'usage', missing: ['env e1'], requests: 1 });
+    expect(rowOf(scene, 'environments', 'e1')).toMatchObject({ missing_since: refused.server_time });
+    expect(rowOf(scene, 'environments', 'e2')).toMatchObject({ missing_since: null });
+    place.hidden.add('a2');
+    place.listed = true;
+    expect(scans(await mirrored.sync())).toEqual(FEEDS.map((name) => `env e1 ${name} returned`));
+    expectTrue(scene);
+  }),
+);
+
+test(
+  'R13: an environment that is back again while the scan of its first return goes on is scanned once more',
+  inSyncedWorld(async (scene) => {
+    const { world, mirrored, place } = scene;
+    place.listed = false;
+    await mirrored.sync();
+    place.listed = true;
+    world.before = ({ path, cursor }) => {
+      if (path === 'e1/columns' && cursor !== null) throw new SyncError('stream', 'cut off');
+    };
+    expect(streamOf(await mirrored.sync({ pageSize: 4 }), 'columns').reason).toBe('returned');
+    calm(scene);
+    place.listed = false;
+    await mirrored.sync();
+    remove(place, 'columns', 'a1.c1', 'lost');
+    place.listed = true;
+    world.advance(HOUR);
+    expect(streamOf(await mirrored.sync(), 'columns')).toMatchObject({ reason: 'returned', status: 'done' });
+    const firsts = mirrored.asked('columns').filter(({ query, cursor }) => cursor === null && !('ids' in query));
+    expect(firsts.map(({ query }) => Object.keys(query))).toContainEqual(['limit']);
+    expectTrue(scene);
+    world.advance(HOUR);
+    expect(streamOf(await mirrored.sync(), 'columns').mode).toBe('feed');
+  }),
+);
+
+const dueScans = ({ mirrored }: Scene): unknown[] =>
+  mirrored.rows('select stream, scan_due from sync_checkpoints where scan_due is not null order by stream');
+
+test(
+  'R13: after a return no stream without feeds keeps a scan due',
+  inSyncedWorld(async (scene) => {
+    const { mirrored, place } = scene;
+    place.listed = false;
+    await mirrored.sync();
+    place.listed = true;
+    expect(scans(await mirrored.sync())).toEqual(FEEDS.map((name) => `env e1 ${name} returned`));
+    expect(dueScans(scene)).toEqual([]);
+    expect(scans(await mirrored.sync())).toEqual([]);
+  }),
+);
+
+test(
+  'R13: after a return no stream without feeds keeps a scan due, not even one that was not read',
+  inWorld(async (scene) => {
+    const { mirrored, place } = scene;
+    await mirrored.sync({ history: true });
+    place.listed = false;
+    await mirrored.sync();
+    place.listed = true;
+    const { streams } = await mirrored.sync();
+    expect(streams.find(({ stream }) => stream === 'asset_health_scores')).toMatchObject({ reason: 'hourly' });
+    expect(streams.map(({ stream }) => stream)).not.toContain('test_executions');
+    expect(dueScans(scene)).toEqual([]);
+  }),
+);

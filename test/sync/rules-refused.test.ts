@@ -1,0 +1,90 @@
+import { expect, test } from 'vitest';
+import { calm, expectTrue, failAt, inSyncedWorld, inWorld, type Scene } from '../support/scene.ts';
+import { DAY } from '../support/world.ts';
+import { streamOf } from '../support/world-mirror.ts';
+import { execute, putColumn, remove } from '../support/world-place.ts';
+
+/** How the columns were read in the last run: cursor, kind of read, limit. */
+const reads = ({ mirrored }: Scene): unknown[] =>
+  mirrored
+    .asked('columns')
+    .map(({ query, cursor }) => [cursor === null ? 'first' : 'next', Object.keys(query)[0], query['limit']]);
+
+/** A read of columns refused for good at its second page, in a run with pages of 4. */
+async function refuseColumns(scene: Scene, options = {}): Promise<void> {
+  failAt(scene, 'columns', 2, 'reread');
+  const summary = await scene.mirrored.sync({ pageSize: 4, ...options });
+  expect(summary.status).toBe('problems');
+  expect(streamOf(summary, 'columns').status).toBe('failed');
+  calm(scene);
+}
+
+test(
+  'R24: a read refused for good gives up its round: the next run begins a new one with its own page size, not the stored one (R6)',
+  inSyncedWorld(async (scene) => {
+    scene.world.advance(DAY);
+    await scene.mirrored.sync();
+    scene.world.advance(DAY);
+    for (let n = 10; n < 20; n++) putColumn(scene.place, `a1.c${n}`, 'a1');
+    await refuseColumns(scene);
+    expect(scene.mirrored.checkpoint('columns').round).toBeNull();
+    expect((await scene.mirrored.sync({ pageSize: 7 })).status).toBe('done');
+    expect(reads(scene)).toEqual([
+      ['first', 'synced_since', 7],
+      ['next', 'synced_since', 7],
+      ['first', 'deleted_since', 7],
+    ]);
+    expectTrue(scene);
+  }),
+);
+
+test(
+  'R24: a first scan refused for good begins anew with the page size of the next run',
+  inWorld(async (scene) => {
+    await refuseColumns(scene);
+    expect((await scene.mirrored.sync({ pageSize: 5 })).status).toBe('done');
+    expect(reads(scene)).toEqual([
+      ['first', 'limit', 5],
+      ['next', 'limit', 5],
+    ]);
+    expectTrue(scene);
+  }),
+);
+
+test.each(['permission', 'returned'] as const)(
+  'R24: a scan refused for good stays due (%s), and what it saw no longer counts',
+  (reason) =>
+    inSyncedWorld(async (scene) => {
+      const { mirrored, place, world } = scene;
+      if (reason === 'permission') place.denied.add('columns');
+      else place.listed = false;
+      await mirrored.sync();
+      place.denied.clear();
+      place.listed = true;
+      await refuseColumns(scene);
+      remove(place, 'columns', 'a1.c1', 'lost');
+      world.advance(DAY);
+      expect(streamOf(await mirrored.sync({ pageSize: 5 }), 'columns')).toMatchObject({ reason, status: 'done' });
+      expect(reads(scene).slice(0, 3)).toEqual([
+        ['first', 'limit', 5],
+        ['next', 'limit', 5],
+        ['first', 'deleted_since', 5],
+      ]);
+      expectTrue(scene);
+      expect(streamOf(await mirrored.sync(), 'columns').mode).toBe('feed');
+    })(),
+);
+
+test(
+  'R24: a snapshot refused for good leaves nothing gathered behind',
+  inSyncedWorld(async (scene) => {
+    execute(scene.place, 't1', 't1-r2');
+    failAt(scene, 'latest-test-executions', 3, 'reread');
+    await scene.mirrored.sync({ pageSize: 1 });
+    remove(scene.place, 'tests', 't1');
+    calm(scene);
+    expect((await scene.mirrored.sync({ pageSize: 3 })).status).toBe('done');
+    expect(scene.mirrored.asked('latest-test-executions').map(({ query }) => query['limit'])).toEqual([3, 3]);
+    expectTrue(scene);
+  }),
+);
