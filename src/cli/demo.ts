@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { FastifyInstance } from 'fastify';
+import { takeLock } from '../../state/lock.ts';
 import { SyncError } from '../core/errors.ts';
 import { type MirrorFile, mirrorExists, openForReading, openForWriting } from '../destination/sqlite/open.ts';
 import { changeSample, type SampleChanges } from '../server/sample/changes.ts';
@@ -29,7 +30,6 @@ export const demo: Command = {
   options: { db: { ...OPTIONS.db, default: 'demo.db' }, ...pick('log-level', 'config') },
   async run(args, io) {
     const db = args['db'] as string;
-    makeRoom(db);
     const folder = mkdtempSync(join(tmpdir(), 'obsync-demo-'));
     const source = openForWriting(join(folder, 'source.db'));
     const stop = stopOnSignals();
@@ -37,6 +37,7 @@ export const demo: Command = {
     try {
       io.out(`Making a sample source: two environments of a shop's warehouse ...\n`);
       makeSample(source, { seed: SEED, nowMs: Date.now() });
+      makeRoom(db, source);
       const baseUrl = await listen(server);
       const runs = { io, stop, baseUrl, db, logLevel: args['log-level'] as string };
       return (await syncTwice(runs, source)) ?? answer(db, io);
@@ -89,16 +90,31 @@ async function syncOnce({ io, stop, baseUrl, db, logLevel }: Runs): Promise<RunS
   }
 }
 
-/** The demo replaces the mirror of an earlier demo, and no other file. @throws SyncError `usage` */
-function makeRoom(db: string): void {
+/** The demo replaces the mirror of an earlier demo, and no other file. @throws SyncError `usage`, or `locked` while one runs */
+function makeRoom(db: string, source: MirrorFile): void {
   if (!mirrorExists(db)) return;
-  const mirror = openForReading(db);
-  const baseUrl = String(mirror.connection.prepare('select base_url from mirror').pluck().get());
-  mirror.connection.close();
-  if (!baseUrl.startsWith('http://127.0.0.1:')) {
-    throw new SyncError('usage', `${db} mirrors ${baseUrl} and is no demo: name another file with --db`);
+  const lock = takeLock(db);
+  try {
+    refuseOther(db, source);
+    for (const suffix of ['', '-wal', '-shm']) rmSync(`${db}${suffix}`, { force: true });
+  } finally {
+    lock.release();
   }
-  for (const suffix of ['', '-wal', '-shm', '.lock']) rmSync(`${db}${suffix}`, { force: true });
+}
+
+/** A service of one's own may be reached by the loopback as well (a tunnel), but has other environments. */
+function refuseOther(db: string, source: MirrorFile): void {
+  const ids = ({ connection }: MirrorFile): unknown[] =>
+    connection.prepare('select id from environments').pluck().all();
+  const mirror = openForReading(db);
+  try {
+    const baseUrl = String(mirror.connection.prepare('select base_url from mirror').pluck().get());
+    const sample = ids(source);
+    if (baseUrl.startsWith('http://127.0.0.1:') && ids(mirror).every((id) => sample.includes(id))) return;
+    throw new SyncError('usage', `${db} mirrors ${baseUrl} and is no demo: name another file with --db`);
+  } finally {
+    mirror.connection.close();
+  }
 }
 
 async function listen(server: FastifyInstance): Promise<string> {

@@ -14,15 +14,16 @@ import { sync } from './sync.ts';
 
 const COMMANDS: readonly Command[] = [sync, schedule, status, query, demo];
 
-const EXIT_CODES = `Exit codes: 0 all well; 1 finished with problems; 2 bad usage or configuration; 3 token refused;
+const EXIT_CODES = `Exit codes: 0 all well; 1 finished with problems; 2 bad usage or configuration; 3 token refused; \
 4 another sync holds the mirror; 5 stopped by --max-requests; 130 and 143 on signals.
 
-Every option can also be given as a variable (--full-every as OBSYNC_FULL_EVERY) or in a JSON file named by --config
-(as fullEvery); a flag stands over a variable, a variable over the file. The token comes from OBSYNC_TOKEN or from the
-file named by --token-file, and from nowhere else.`;
+Every option can also be given as a variable (--full-every as OBSYNC_FULL_EVERY) or in a JSON file named by \
+--config (as fullEvery); a flag stands over a variable, a variable over the file. The token comes from OBSYNC_TOKEN \
+or from the file named by --token-file, and from nowhere else.`;
 
 /** Runs one command line; the last place that sees an error. @returns the exit code */
-export async function main(argv: readonly string[]): Promise<number> {
+export async function main(words: readonly string[]): Promise<number> {
+  const argv = words.map(shielded);
   const io = processIo();
   process.stdout.on('error', endOutput);
   let code = 0;
@@ -30,7 +31,7 @@ export async function main(argv: readonly string[]): Promise<number> {
     const settings = settingsOf(argv, io.env);
     const parser = COMMANDS.reduce(
       (parser, command) =>
-        add(parser, command, settings, async (args) => {
+        add(parser, command, { argv, settings }, async (args) => {
           code = await command.run(args, io);
         }),
       base(argv),
@@ -42,15 +43,20 @@ export async function main(argv: readonly string[]): Promise<number> {
   }
 }
 
+/** SQL may open with a comment, which only its white space tells from a flag. */
+function shielded(word: string): string {
+  return /^--[^=]*\s/.test(word) ? ` ${word}` : word;
+}
+
 function base(argv: readonly string[]): Argv {
   return yargs([...argv])
     .scriptName('obsync')
     .usage('$0 <command> [options]\n\nMirrors a data-observability service into a local SQLite file and keeps it true.')
     .locale('en')
     .version(version())
-    .parserConfiguration({ 'greedy-arrays': false, 'dot-notation': false })
+    .parserConfiguration({ 'greedy-arrays': false, 'dot-notation': false, 'camel-case-expansion': false })
     .strict()
-    .demandCommand(1, 'no command: try obsync sync, or obsync --help')
+    .demandCommand(1, 'no command: try obsync sync')
     .recommendCommands()
     .epilogue(EXIT_CODES)
     .wrap(Math.min(120, process.stdout.columns ?? 100))
@@ -58,15 +64,24 @@ function base(argv: readonly string[]): Argv {
     .showHelpOnFail(false)
     .fail((message: string | null, error: Error | undefined) => {
       if (error !== undefined && error.name !== 'YError') throw error;
-      const line = lowerFirst(error?.message ?? message ?? 'bad usage').replaceAll(/\n\s*/g, ' ');
-      throw new SyncError('usage', `${line} (see obsync --help)`);
+      throw new SyncError('usage', `${plain(error?.message ?? message ?? 'bad usage')} (see obsync --help)`);
     });
+}
+
+/** What yargs says, in one line and in words that name what to write. */
+function plain(message: string): string {
+  const line = message
+    .replaceAll(/\n\s*/g, ' ')
+    .replace(/^Not enough arguments following: (.*)$/, '--$1 needs a value')
+    .replace(/^Not enough non-option arguments: .*$/, 'query takes one SQL statement')
+    .replace(/^Invalid values: Argument: (.*), Given: (.*), Choices: /, '--$1 cannot be $2, it is one of ');
+  return line.charAt(0).toLowerCase() + line.slice(1);
 }
 
 function add(
   parser: Argv,
   command: Command,
-  settings: Record<string, unknown>,
+  { argv, settings }: { argv: readonly string[]; settings: Record<string, unknown> },
   handler: (args: Arguments) => Promise<void>,
 ): Argv {
   const known = Object.fromEntries(Object.entries(settings).filter(([name]) => name in command.options));
@@ -79,7 +94,7 @@ function add(
         argument === undefined
           ? builder
           : builder.positional(argument.name, { type: 'string', describe: argument.describe });
-      return described.options(withValues(command)).config(known).check(checkValues(command));
+      return described.options(withValues(command)).config(known).check(checkValues(command, argv));
     },
     handler,
   });
@@ -92,11 +107,14 @@ function withValues({ options }: Command): Record<string, YargsOption> {
   );
 }
 
-/** What yargs lets pass: numbers that are none, and options given twice. */
-function checkValues({ options }: Command): (args: Arguments) => true {
+/** What yargs lets pass: numbers that are none, options given twice, and flags with a value (`--json=1` is a no to it). */
+function checkValues({ options }: Command, argv: readonly string[]): (args: Arguments) => true {
   return (args) => {
     for (const [name, option] of Object.entries(options)) {
       const value = args[name];
+      const given = new RegExp(`^--${name}=(?!(true|false)$)`);
+      if (option.type === 'boolean' && argv.some((word) => given.test(word)))
+        throw new SyncError('usage', `--${name} takes no value: write --${name} or --no-${name}`);
       if (option.type === 'number' && value !== undefined && !(Number(value) >= 0))
         throw new SyncError('usage', `--${name} needs a number, 0 or more`);
       if (!option.array && Array.isArray(value)) throw new SyncError('usage', `--${name} is given more than once`);
@@ -135,8 +153,4 @@ function processIo(): Io {
 function version(): string {
   const manifest = findPackageJSON(import.meta.url) ?? 'package.json';
   return (JSON.parse(readFileSync(manifest, 'utf8')) as { version: string }).version;
-}
-
-function lowerFirst(text: string): string {
-  return text.charAt(0).toLowerCase() + text.slice(1);
 }

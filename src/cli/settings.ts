@@ -29,8 +29,9 @@ export function readToken(tokenFile: string | undefined, env: Environment): stri
 function readVariables(env: Environment): Record<string, unknown> {
   const settings: Record<string, unknown> = {};
   for (const name of Object.keys(OPTIONS) as OptionName[]) {
-    const value = env[`OBSYNC_${name.replaceAll('-', '_').toUpperCase()}`];
-    if (value !== undefined && value !== '') settings[name] = fromText(name, value);
+    const variable = `OBSYNC_${name.replaceAll('-', '_').toUpperCase()}`;
+    const value = env[variable];
+    if (value !== undefined && value !== '') settings[name] = ofItsKind(variable, name, fromText(name, value));
   }
   return settings;
 }
@@ -42,9 +43,19 @@ function readConfig(path: string): Record<string, unknown> {
     const name = key.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`).replaceAll('_', '-');
     if (!Object.hasOwn(OPTIONS, name) || name === 'config')
       throw new SyncError('usage', `${path}: there is no option ${key}${tokenHint(name)}`);
-    settings[name] = value;
+    settings[name] = ofItsKind(path, name as OptionName, value);
   }
   return settings;
+}
+
+const KINDS = { boolean: 'true or false', number: 'a number', string: 'a text' } as const;
+
+/** A value that yargs would bend: to it, any text is a yes or a no. Texts of numbers are read with those of flags. */
+function ofItsKind(where: string, name: OptionName, value: unknown): unknown {
+  const { type } = OPTIONS[name];
+  const fits = (each: unknown): boolean => typeof each === type || (type === 'number' && typeof each === 'string');
+  if ('array' in OPTIONS[name] && Array.isArray(value) ? value.every(fits) : fits(value)) return value;
+  throw new SyncError('usage', `${where}: --${name} needs ${KINDS[type]}`);
 }
 
 function parse(path: string): object {
@@ -70,8 +81,16 @@ function tokenHint(name: string): string {
   return name === 'token' ? ': a token belongs into OBSYNC_TOKEN or a file named by --token-file' : '';
 }
 
+const BOOLEANS: ReadonlyMap<string, boolean> = new Map([
+  ['true', true],
+  ['1', true],
+  ['false', false],
+  ['0', false],
+]);
+
 /** Repeatable options are separated by commas in a variable. */
 function fromText(name: OptionName, value: string): unknown {
+  if (OPTIONS[name].type === 'boolean') return BOOLEANS.get(value.toLowerCase()) ?? value;
   return 'array' in OPTIONS[name] ? value.split(',').map((part) => part.trim()) : value;
 }
 

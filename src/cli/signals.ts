@@ -11,7 +11,8 @@ export function stopOnSignals(): Stop {
   let received: NodeJS.Signals | null = null;
   const onSignal = (signal: NodeJS.Signals): void => {
     received = signal;
-    dispose();
+    // Not at once: the listener that restores the cursor is told next, and ends the process when it finds itself alone.
+    setImmediate(dispose);
     controller.abort();
   };
   const dispose = (): void => {

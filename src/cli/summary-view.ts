@@ -28,7 +28,8 @@ export function renderSummary(summary: RunSummary, width: number | null): string
     stream.requests,
     Number(stream.seconds.toFixed(1)),
   ]);
-  return `${renderTable(HEAD, rows, width)}\n${[...problems(summary), outcome(summary)].join('\n')}\n`;
+  const table = rows.length === 0 ? [] : [renderTable(HEAD, rows, width)];
+  return `${[...table, ...problems(summary), outcome(summary)].join('\n')}\n`;
 }
 
 function problems({ streams, missing, rows_rejected }: RunSummary): string[] {

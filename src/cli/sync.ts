@@ -55,13 +55,16 @@ export const sync: Command = {
   },
 };
 
-/** Results go to stdout as one document, or to stderr as a table for whoever watches. */
+/** Results go to stdout as one document, or to stderr as a table for whoever watches: cron sends mail of each line. */
 function show(summary: RunSummary, args: Arguments, io: Io): void {
+  const quiet = !io.errIsTerminal && summary.status === 'done' && QUIET_LEVELS.includes(args['log-level'] as string);
   if (args['json'] === true) io.out(`${JSON.stringify(summary, null, 2)}\n`);
-  else if (summary.run !== null)
+  else if (summary.run !== null && !quiet)
     process.stderr.write(renderSummary(summary, io.errIsTerminal ? process.stderr.columns : null));
   if (summary.error !== null) process.stderr.write(`obsync: ${summary.error}\n`);
 }
+
+const QUIET_LEVELS: readonly string[] = ['fatal', 'error', 'warn'];
 
 export function exitCodeOfRun(summary: RunSummary, signal: NodeJS.Signals | null): number {
   if (summary.recovery === 'signal' && signal !== null) return exitCodeOfSignal(signal);

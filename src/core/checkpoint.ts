@@ -39,7 +39,7 @@ export interface Checkpoint {
   readonly round: Round | null;
 }
 
-export type Mode = 'scan' | 'feed' | 'snapshot' | 'marked' | 'window';
+type Mode = 'scan' | 'feed' | 'snapshot' | 'marked' | 'window';
 
 /** The reads that together bring a stream up to date, as far as they have come (R2). */
 export interface Round {

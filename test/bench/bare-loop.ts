@@ -20,6 +20,7 @@ const indexes = connection
 for (const { name } of indexes) connection.exec(`drop index "${name}"`);
 
 const pool = new Pool(baseUrl);
+let requests = 0;
 for (const stream of CATALOGUE.filter((entry) => !entry.optional)) {
   const { name, columns, primaryKeys } = getTableConfig(stream.table as SQLiteTable);
   const names = columns.map((column) => column.name);
@@ -37,6 +38,7 @@ for (const stream of CATALOGUE.filter((entry) => !entry.optional)) {
       method: 'GET',
       path: `/public/beta/bench/${stream.path.join('/')}?limit=2000${query}`,
     });
+    requests += 1;
     const page = JSON.parse(await body.text()) as { items: Record<string, unknown>[]; next_cursor: string | null };
     connection.transaction(() => {
       for (let start = 0; start < page.items.length; start += 64) {
@@ -52,6 +54,7 @@ for (const stream of CATALOGUE.filter((entry) => !entry.optional)) {
 for (const { sql } of indexes) connection.exec(sql);
 connection.close();
 await pool.close();
+console.log(JSON.stringify({ requests }));
 
 function toValue(column: string, item: Record<string, unknown>): unknown {
   if (column === 'env_id') return 'bench';

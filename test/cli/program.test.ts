@@ -1,7 +1,7 @@
 import { readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { folder, obsync, refusal, TOKEN } from './setup.ts';
+import { folder, mirrorFile, obsync, refusal, TOKEN } from './setup.ts';
 
 const SYNC = ['sync', '--base-url', 'http://127.0.0.1:1'];
 const env = { OBSYNC_TOKEN: TOKEN };
@@ -21,8 +21,10 @@ describe.concurrent('bad usage is told in one line, ends 2 and leaves no file be
     ['an option of another command', ['status', '--full'], /unknown.*full/],
     ['an argument too many', ['status', 'm.db'], /unknown.*m\.db/],
     ['an option given twice', [...SYNC, '--db', 'a', '--db', 'b'], /--db is given more than once/],
-    ['an option without its value', ['status', '--db'], /not enough arguments.*db/i],
+    ['an option without its value', ['status', '--db'], /--db needs a value/],
     ['an empty value', ['status', '--db='], /--db needs a value/],
+    ['a flag with a value', [...SYNC, '--full=maybe'], /--full takes no value/],
+    ['a query without SQL', ['query'], /query takes one SQL statement/],
     ['a number that is none', [...SYNC, '--retries', 'five'], /--retries needs a number/],
     ['a negative number', [...SYNC, '--retries=-1'], /--retries needs a number/],
     ['a number out of range', [...SYNC, '--page-size', '2001'], /--page-size needs a whole number from 1 to 2000/],
@@ -56,6 +58,7 @@ describe.concurrent('bad usage is told in one line, ends 2 and leaves no file be
     ],
     ['a token file that is missing', { OBSYNC_TOKEN_FILE: 'no-such-file' }, /no-such-file cannot be read/],
     ['a bad number in a variable', { ...env, OBSYNC_RETRIES: 'five' }, /--retries needs a number/],
+    ['neither yes nor no in a variable', { ...env, OBSYNC_FULL: 'maybe' }, /OBSYNC_FULL: --full needs true or false/],
   ])('%s', async (_, variables, line) => {
     const cwd = folder();
     expect(await obsync(SYNC, { cwd, env: variables })).toEqual(refusal(line));
@@ -77,10 +80,17 @@ describe.concurrent('settings', () => {
     expect(await obsync(['status'], { env: { OBSYNC_CONFIG: file } })).toEqual(refusal(/from-file\.db does not exist/));
   });
 
+  it.each(['1', 'true', 'TRUE'])('take %s in a variable as a yes', async (value) => {
+    const { stdout } = await obsync(['status', '--db', mirrorFile()], { env: { OBSYNC_JSON: value } });
+    expect(JSON.parse(stdout)).toMatchObject({ base_url: 'https://api.example.com' });
+  });
+
   it.each([
     ['an unknown option', { frobnicate: 1 }, /there is no option frobnicate/],
     ['a token', { token: 'secret' }, /^(?!.*secret).*OBSYNC_TOKEN/],
     ['a number that is none', { baseUrl: 'http://127.0.0.1:1', retries: 'five' }, /--retries needs a number/],
+    ['neither yes nor no', { full: 1 }, /config\.json: --full needs true or false/],
+    ['a text that is none', { db: 5 }, /config\.json: --db needs a text/],
     ['a list', ['db'], /no JSON object/],
     ['text that is no JSON', '{db: 1}', /is no JSON/],
   ])('refuse a config file with %s', async (_, settings, line) => {

@@ -29,6 +29,10 @@ describe.concurrent('query', () => {
     expect(await query('select 1 as a, null as b', '--format', format)).toEqual({ code: 0, stdout, stderr: '' });
   });
 
+  it.each(['-- why\nselect 1 as a', '--why\nselect 1 as a'])('takes SQL that opens with a comment: %j', async (sql) => {
+    expect(await query(sql)).toEqual({ code: 0, stdout: 'a\n1\n', stderr: '' });
+  });
+
   it.each(['csv', 'json', 'ndjson'])('ends quietly when the reader of its %s has had enough', (format) => {
     const endless = 'with recursive c(x) as (select 1 union all select x + 1 from c) select x from c';
     const shell = '"$0" "$1" query "$2" --db "$3" --format "$4" | head -c 1 >/dev/null; echo "$PIPESTATUS"';

@@ -66,6 +66,16 @@ describe('sync', () => {
     expect(existsSync(dirname(db))).toBe(false);
   });
 
+  it.each([
+    ['info', /Production assets: done.*run 1 is done/s],
+    ['warn', /^$/],
+  ])('without a terminal, says of a run that went well at --log-level %s: %s', async (level, said) => {
+    const api = await server({ body: [{ id: 'e1', name: 'Production' }] }, { body: { items: [], has_more: false } });
+    const args = ['sync', '--base-url', api.url, '--stream', 'assets', '--log-level', level];
+    const { code, stderr } = await obsync(args, { cwd: folder(), env });
+    expect({ code, stderr }).toEqual({ code: 0, stderr: expect.stringMatching(said) });
+  });
+
   it('prints one JSON document on stdout with --json, when it fails as well', async () => {
     const api = await server(ERROR_401);
     const { stdout } = await obsync(['sync', '--base-url', api.url, '--json'], { cwd: folder(), env });

@@ -60,7 +60,7 @@ export const run = (
   ...more,
 });
 
-export interface Answer {
+interface Answer {
   readonly status: number;
   // biome-ignore lint/suspicious/noExplicitAny: tests look into whatever was answered
   readonly body: any;

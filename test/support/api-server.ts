@@ -18,7 +18,7 @@ export type Step = Reply | 'hang' | 'reset' | { readonly truncate: Reply };
 /** A step, or what makes one from the request; a promise holds the answer back until it is resolved. */
 export type ScriptedStep = Step | ((request: RecordedRequest) => Step | Promise<Step>);
 
-export interface RecordedRequest {
+interface RecordedRequest {
   readonly method: string;
   /** Path and query as they stood in the request line. */
   readonly target: string;

@@ -58,7 +58,7 @@ export function rowsOfWorld(place: Place): Record<string, Row[]> {
 }
 
 /** The same tables as the mirror holds them, without what is its own. */
-export function rowsOfMirror(mirrored: Mirrored, envId: string): Record<string, Row[]> {
+function rowsOfMirror(mirrored: Mirrored, envId: string): Record<string, Row[]> {
   const tables = Object.keys(rowsOfWorld(emptyPlace));
   return Object.fromEntries(
     tables.map((table) => {

@@ -131,7 +131,7 @@ function edge(of: 'asset' | 'column', up: string, down: string): Item {
   return { [`upstream_${of}_id`]: up, [`downstream_${of}_id`]: down };
 }
 
-export function isFeed(query: Query): boolean {
+function isFeed(query: Query): boolean {
   return query['synced_since'] !== undefined || query['deleted_since'] !== undefined;
 }
 

@@ -22,7 +22,7 @@ export interface Told {
   readonly serverTime: string | null;
 }
 
-export interface RunWish extends Partial<RunOptions> {
+interface RunWish extends Partial<RunOptions> {
   readonly maxRequests?: number;
   /** The streams synced; all but the history when left out. */
   readonly only?: readonly StreamName[];

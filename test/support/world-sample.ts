@@ -29,12 +29,3 @@ export function furnish(place: Place): void {
   putScore(place, 'a1', 0.5);
   putScore(place, 'a2', 0.75, { freshness: 1, validity: 0.5 });
 }
-
-/** Assets by number with a column each: for what depends on how many there are. */
-export function furnishMany(place: Place, count: number): void {
-  for (let n = 0; n < count; n++) {
-    const id = `m${String(n).padStart(4, '0')}`;
-    putAsset(place, id, { kind: 'etl' });
-    putColumn(place, `${id}.c`, id);
-  }
-}

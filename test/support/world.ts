@@ -38,7 +38,6 @@ export interface World {
   source(maxRequests?: number | null): Source;
 }
 
-export const SECOND = 1;
 export const HOUR = 3600;
 export const DAY = 86_400;
 const LOOKBACK_MS = 90 * DAY * 1000;

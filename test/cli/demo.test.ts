@@ -1,0 +1,35 @@
+import { statSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { environments } from '../../schema/assets.ts';
+import { mirror as mirrorTable } from '../../schema/sync.ts';
+import { takeLock } from '../../state/lock.ts';
+import { mirrorFile, obsync } from './setup.ts';
+
+const mirrorOf = (baseUrl: string, envId: string) =>
+  mirrorFile(({ db }) => {
+    db.update(mirrorTable).set({ base_url: baseUrl }).run();
+    db.insert(environments).values({ id: envId, name: 'Mine', mirrored_at: '2026-11-20T04:10:00.000000Z' }).run();
+  });
+
+describe.concurrent('demo', () => {
+  it.each([
+    ['of a service', 'https://api.example.com', 'prod-analytics'],
+    ['of a service behind a tunnel', 'http://127.0.0.1:8080', 'e1'],
+  ])('leaves a mirror %s alone, and ends 2', async (_, baseUrl, envId) => {
+    const db = mirrorOf(baseUrl, envId);
+    const before = statSync(db);
+    const { code, stderr } = await obsync(['demo', '--db', db]);
+    expect({ code, stderr }).toEqual({
+      code: 2,
+      stderr: `obsync: ${db} mirrors ${baseUrl} and is no demo: name another file with --db\n`,
+    });
+    expect(statSync(db)).toMatchObject({ ino: before.ino, size: before.size });
+  });
+
+  it('ends 4 while another demo holds the mirror', async () => {
+    const db = mirrorOf('http://127.0.0.1:8080', 'prod-analytics');
+    const lock = takeLock(db);
+    expect(await obsync(['demo', '--db', db])).toMatchObject({ code: 4 });
+    lock.release();
+  });
+});

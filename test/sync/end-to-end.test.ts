@@ -1,0 +1,103 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { FastifyInstance } from 'fastify';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { runOnce, syncSettings } from '../../src/cli/session.ts';
+import { SYNC_OPTIONS } from '../../src/cli/sync.ts';
+import { type MirrorFile, openForReading, openForWriting } from '../../src/destination/sqlite/open.ts';
+import { changeSample } from '../../src/server/sample/changes.ts';
+import { makeSample } from '../../src/server/sample/sample.ts';
+import { createServer } from '../../src/server/server.ts';
+import type { RunSummary } from '../../src/sync/summary.ts';
+
+const HOUR_MS = 3_600_000;
+
+const TABLES = ['assets', 'columns', 'tests', 'asset_lineage', 'column_lineage', 'latest_test_executions'] as const;
+const OWN = "('mirrored_at', 'extra')";
+
+let folder: string;
+let source: MirrorFile;
+let server: FastifyInstance;
+let nowMs = Date.now();
+let requests: string[] = [];
+
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'obsync-'));
+  source = openForWriting(join(folder, 'source.db'));
+  makeSample(source, { seed: 11, nowMs });
+  server = createServer({ mirror: source, token: 'secret', nowMs: () => nowMs });
+  server.addHook('onRequest', async (request) => void requests.push(request.url));
+  await server.listen({ host: '127.0.0.1', port: 0 });
+});
+
+afterAll(async () => {
+  await server.close();
+  source.connection.close();
+  rmSync(folder, { recursive: true });
+});
+
+async function sync(): Promise<RunSummary> {
+  requests = [];
+  const defaults = Object.fromEntries(
+    Object.entries(SYNC_OPTIONS).map(([name, option]) => [name, 'default' in option ? option.default : undefined]),
+  );
+  const baseUrl = `http://127.0.0.1:${(server.server.address() as AddressInfo).port}`;
+  const args = { ...defaults, 'base-url': baseUrl, db: join(folder, 'mirror.db'), _: [], $0: 'obsync' };
+  const watch = { signal: new AbortController().signal, onProgress() {}, onSourceEvent() {} };
+  return runOnce(syncSettings(args, { OBSYNC_TOKEN: 'secret' }), watch);
+}
+
+/** The live rows of a table, without what the mirror itself adds. */
+function live(mirror: MirrorFile, table: string): unknown[] {
+  const names = mirror.connection.prepare(`select name from pragma_table_info(?) where name not in ${OWN}`).pluck();
+  const columns = (names.all(table) as string[]).map((name) => `"${name}"`).join(', ');
+  const where = columns.includes('"deleted_at"') ? 'where deleted_at is null' : '';
+  return mirror.connection.prepare(`select ${columns} from ${table} ${where} order by 1, 2, 3`).all();
+}
+
+function expectTrue(): void {
+  const mirror = openForReading(join(folder, 'mirror.db'));
+  for (const table of TABLES) expect(live(mirror, table), table).toEqual(live(source, table));
+  mirror.connection.close();
+}
+
+const readsOf = (path: string): number => requests.filter((url) => url.includes(`/${path}?`)).length;
+
+describe('a sync over a real socket', () => {
+  test('mirrors the whole source first, page by page and no page twice', async () => {
+    const summary = await sync();
+    expect(summary.status).toBe('done');
+    expect(summary.requests).toBe(requests.length);
+    expect(new Set(requests).size).toBe(requests.length);
+    expectTrue();
+  });
+
+  test('asks for two feeds a stream and the snapshots when nothing has changed, and writes nothing (R22)', async () => {
+    const summary = await sync();
+    expect(summary).toMatchObject({ status: 'done', rows_written: 0, rows_deleted: 0 });
+    // The latest executions of the larger environment take two pages.
+    const snapshots = { lineage: readsOf('asset-lineage'), latest: readsOf('latest-test-executions') };
+    expect({ ...snapshots, all: requests.length }).toEqual({
+      ...snapshots,
+      all: 1 + 2 * 6 + snapshots.lineage + snapshots.latest,
+    });
+    expect([readsOf('assets'), readsOf('columns'), readsOf('tests')]).toEqual([4, 4, 4]);
+    expect(
+      readsOf('asset-health-scores') + readsOf('assets/tables') + readsOf('assets/bi') + readsOf('column-lineage'),
+    ).toBe(0);
+  });
+
+  test('brings the changes alone, deletions and lost edges among them', async () => {
+    nowMs += 2 * HOUR_MS;
+    const changes = changeSample(source, { seed: 11, nowMs });
+    const summary = await sync();
+    expect(summary.status).toBe('done');
+    expect(summary.streams.filter((stream) => stream.mode === 'scan')).toEqual([]);
+    expect(summary.rows_deleted).toBeGreaterThanOrEqual(
+      changes.assetsDeleted + changes.columnsDeleted + changes.testsDeleted,
+    );
+    expectTrue();
+  });
+});
