@@ -11,6 +11,7 @@ type Keys = readonly Decoded['key'][];
 /** The rows held under these keys, by joined key. */
 export function held(part: Part, stream: Stream, keys: Keys): Map<string, Row> {
   const single = stream.key.length === 1;
+  if (single && isBeyond(part, stream, keys)) return new Map();
   const listed = single
     ? `${firstKey(stream)} in (select value from json_each(@keys))`
     : `(${list(stream.key)}) in (select ${stream.key.map((_, i) => `value ->> ${i}`).join(', ')} from json_each(@keys))`;
@@ -20,6 +21,13 @@ export function held(part: Part, stream: Stream, keys: Keys): Map<string, Row> {
     { keys: JSON.stringify(single ? keys.map((key) => key[0]) : keys) },
   );
   return new Map(found.map((row) => [joinKey(stream.key.map((name) => String(row[name]))), row]));
+}
+
+/** Whether all keys come after every row, as they mostly do in a first scan: then none has to be looked up. */
+function isBeyond(part: Part, stream: Stream, keys: Keys): boolean {
+  const sql = `select 1 from ${tableOf(stream)} where env_id = @env
+    and ${firstKey(stream)} >= (select min(value) from json_each(@keys)) limit 1`;
+  return value(part, sql, { keys: JSON.stringify(keys.map((key) => key[0])) }) === undefined;
 }
 
 /** How many rows live. */
