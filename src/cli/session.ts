@@ -113,6 +113,8 @@ function openLocked(path: string, stop: AbortSignal): OpenMirror {
       close() {
         try {
           if (!stop.aborted) finish(mirror.connection);
+        } catch {
+          // The run has ended as it has; the next one begins with what is missing.
         } finally {
           mirror.connection.close();
           lock.release();

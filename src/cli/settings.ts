@@ -9,13 +9,13 @@ type Environment = Readonly<Record<string, string | undefined>>;
  * variable over the file. @throws SyncError `usage`
  */
 export function settingsOf(argv: readonly string[], env: Environment): Record<string, unknown> {
-  const path = flagValue(argv, '--config') ?? env['OBSYNC_CONFIG'];
+  const path = flagValue(argv, '--config') ?? (env['OBSYNC_CONFIG'] || undefined);
   return { ...(path === undefined ? {} : readConfig(path)), ...readVariables(env) };
 }
 
 /** The access token (R25). @throws SyncError `usage` when there is none */
 export function readToken(tokenFile: string | undefined, env: Environment): string {
-  const token = (env['OBSYNC_TOKEN'] ?? (tokenFile === undefined ? '' : readText(tokenFile))).trim();
+  const token = (env['OBSYNC_TOKEN']?.trim() || (tokenFile === undefined ? '' : readText(tokenFile))).trim();
   if (token === '')
     throw new SyncError('usage', 'no access token: set OBSYNC_TOKEN, or name a file that holds it with --token-file');
   if (!/^[\x21-\x7e]+$/.test(token))

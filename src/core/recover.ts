@@ -31,13 +31,16 @@ export function recover(stream: Stream, checkpoint: Checkpoint, error: SyncError
     case 'restart':
       return restarted(checkpoint, read, context);
     case 'shrink':
-      return shrunk(checkpoint, read, context);
+      return shrunk(stream, checkpoint, context);
     case 'reread':
+      if (stream.method === 'window') return failed(stream, checkpoint);
       return { outcome: 'fail', checkpoint: withoutRound(checkpoint), forget: 'all' };
     case 'deny':
       return { outcome: 'fail', checkpoint: denied(stream, checkpoint), forget: 'all' };
     case 'absent':
       return missing(stream, checkpoint, context);
+    case 'stream':
+      return failed(stream, checkpoint);
     default:
       return { outcome: 'fail', checkpoint, forget: null };
   }
@@ -54,11 +57,23 @@ function restarted(checkpoint: Checkpoint, read: Read, context: Context): Recove
 }
 
 /** A page too heavy for the service may do at half the limit; tried once (R24). */
-function shrunk(checkpoint: Checkpoint, read: Read, context: Context): Recovered {
+function shrunk(stream: Stream, checkpoint: Checkpoint, context: Context): Recovered {
+  const read = checkpoint.round?.read as Read;
   const limit = Number(read.query['limit']);
-  if (read.halved || limit <= 1) return { outcome: 'fail', checkpoint, forget: null };
+  if (read.halved || limit <= 1) return failed(stream, checkpoint);
   const again = { ...fresh(read, context), halved: true, query: { ...read.query, limit: Math.ceil(limit / 2) } };
   return { outcome: 'retry', checkpoint: withRead(checkpoint, again), forget: read.number };
+}
+
+/** The read goes on where it was; a history that cannot be read is passed over, so that it does not bar the others. */
+function failed(stream: Stream, checkpoint: Checkpoint): Recovered {
+  const round = checkpoint.round as Round;
+  const next = { ...round, read: null, phases: phasesAfter(stream, round.phases) };
+  return {
+    outcome: 'fail',
+    checkpoint: stream.method === 'window' ? { ...checkpoint, round: next } : checkpoint,
+    forget: null,
+  };
 }
 
 /** Lost permission: whatever is shown when it is back has to be scanned, no feed tells of it (R13). */

@@ -1,8 +1,9 @@
-import { setImmediate } from 'node:timers/promises';
-import { expect, it, onTestFinished } from 'vitest';
+import { expect, it, onTestFinished, vi } from 'vitest';
 import { stopOnSignals } from '../../src/cli/signals.ts';
 
-it('a wish to stop still listens while others are told of the signal, and no longer at the next', async () => {
+it('a wish to stop still listens while others are told of the signal, and no longer a second later', () => {
+  vi.useFakeTimers();
+  onTestFinished(() => void vi.useRealTimers());
   const before = process.listenerCount('SIGTERM');
   const stop = stopOnSignals();
   // What restores the cursor of a live view ends the process when nobody else listens.
@@ -18,6 +19,8 @@ it('a wish to stop still listens while others are told of the signal, and no lon
     received: 'SIGTERM',
     aborted: true,
   });
-  await setImmediate();
+  vi.advanceTimersByTime(999);
+  expect(process.listenerCount('SIGTERM')).toBe(before + 2);
+  vi.advanceTimersByTime(1);
   expect(process.listenerCount('SIGTERM')).toBe(before + 1);
 });

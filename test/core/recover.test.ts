@@ -127,6 +127,16 @@ describe('a test whose history answers 404 (R15)', () => {
   });
 });
 
+test.each(['stream', 'reread'] as const)(
+  'a history that cannot be read (%s) fails the stream, and the next run goes on with the test after it (R22)',
+  (recovery) => {
+    const phases = [ask('tests', { ids: ['t'] })];
+    const recovered = met(recovery, under({ mode: 'window', phases }), 'test_executions');
+    expect(recovered).toMatchObject({ outcome: 'fail', forget: null });
+    expect(recovered.checkpoint.round).toMatchObject({ read: null, phases: [{ after: 't', ids: [] }] });
+  },
+);
+
 test.each(['stream', 'run', 'token', 'usage', 'locked', 'budget', 'signal'] as const)(
   'a failure that asks for %s leaves the progress as it is (R6)',
   (recovery) => {

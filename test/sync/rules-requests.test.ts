@@ -206,7 +206,8 @@ test(
     calm(scene);
     putTest(scene.place, 't5', 'a1');
     await scene.mirrored.sync({ history: true });
-    expect(histories(scene).map((line) => line.slice(0, 2))).toEqual(['t3', 't4', 't5']);
+    // The round goes on behind the one that failed; the next one comes back to it.
+    expect(histories(scene).map((line) => line.slice(0, 2))).toEqual(['t4', 't3', 't5']);
   }),
 );
 
