@@ -17,7 +17,7 @@ import { watchRun } from './progress-view.ts';
 import { renderTable } from './rows-view.ts';
 import { runOnce, syncSettings } from './session.ts';
 import { type Stop, stopOnSignals } from './signals.ts';
-import { exitCodeOfRun, SYNC_OPTIONS } from './sync.ts';
+import { exitCodeOfRun, SYNC_DEFAULTS } from './sync.ts';
 
 const SEED = 7;
 
@@ -74,10 +74,10 @@ async function syncTwice(runs: Runs, source: MirrorFile): Promise<number | null>
 }
 
 async function syncOnce({ io, stop, baseUrl, db, logLevel }: Runs): Promise<RunSummary> {
-  const defaults = Object.fromEntries(
-    Object.entries(SYNC_OPTIONS).map(([name, option]) => [name, 'default' in option ? option.default : undefined]),
+  const settings = syncSettings(
+    { ...SYNC_DEFAULTS, 'base-url': baseUrl, db, _: [], $0: 'obsync' },
+    { OBSYNC_TOKEN: TOKEN },
   );
-  const settings = syncSettings({ ...defaults, 'base-url': baseUrl, db, _: [], $0: 'obsync' }, { OBSYNC_TOKEN: TOKEN });
   const view = watchRun(io, logLevel);
   try {
     return await runOnce(settings, {

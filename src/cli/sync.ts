@@ -31,6 +31,11 @@ export const SYNC_OPTIONS = pick(
   'config',
 );
 
+/** What these options are when nobody sets them. */
+export const SYNC_DEFAULTS = Object.fromEntries(
+  Object.entries(SYNC_OPTIONS).map(([name, option]) => [name, 'default' in option ? option.default : undefined]),
+);
+
 export const sync: Command = {
   name: 'sync',
   describe: 'bring the mirror up to date, once',

@@ -55,11 +55,11 @@ async function readAll(ports: RunPorts, options: RunOptions, state: RunState, st
   const held = state.mirror === null ? [] : loadEnvironments(state.mirror.db);
   const reconciled = reconcile(items, held, ports.source.serverTime() ?? ports.clock());
   // Noted even if the run goes no further: what was not listed has to be scanned when it is back (R13).
-  if (state.mirror !== null) note(ports, state, reconciled);
+  const noted = state.mirror !== null;
+  if (noted) note(ports, state, reconciled);
   const chosen = choose(reconciled, options.environments);
-  const existed = state.mirror !== null;
   const mirror = state.mirror ?? open(ports, options, state, startedAt);
-  if (!existed) note(ports, state, reconciled);
+  if (!noted) note(ports, state, reconciled);
   const ids = chosen.map((environment) => environment.id);
   const run = joinPass(mirror.db, (state.run as Run).id, ids);
   state.run = run;

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import type { FastifyInstance } from 'fastify';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { runOnce, syncSettings } from '../../src/cli/session.ts';
-import { SYNC_OPTIONS } from '../../src/cli/sync.ts';
+import { SYNC_DEFAULTS } from '../../src/cli/sync.ts';
 import { type MirrorFile, openForReading, openForWriting } from '../../src/destination/sqlite/open.ts';
 import { changeSample } from '../../src/server/sample/changes.ts';
 import { makeSample } from '../../src/server/sample/sample.ts';
@@ -40,11 +40,8 @@ afterAll(async () => {
 
 async function sync(): Promise<RunSummary> {
   requests = [];
-  const defaults = Object.fromEntries(
-    Object.entries(SYNC_OPTIONS).map(([name, option]) => [name, 'default' in option ? option.default : undefined]),
-  );
   const baseUrl = `http://127.0.0.1:${(server.server.address() as AddressInfo).port}`;
-  const args = { ...defaults, 'base-url': baseUrl, db: join(folder, 'mirror.db'), _: [], $0: 'obsync' };
+  const args = { ...SYNC_DEFAULTS, 'base-url': baseUrl, db: join(folder, 'mirror.db'), _: [], $0: 'obsync' };
   const watch = { signal: new AbortController().signal, onProgress() {}, onSourceEvent() {} };
   return runOnce(syncSettings(args, { OBSYNC_TOKEN: 'secret' }), watch);
 }
