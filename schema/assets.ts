@@ -1,5 +1,5 @@
 import { index, primaryKey, sqliteTable, text } from 'drizzle-orm/sqlite-core';
-import { envId, kept, readNumber, soft } from './columns.ts';
+import { changes, envId, isLive, kept, readNumber, soft } from './columns.ts';
 
 export const environments = sqliteTable('environments', {
   id: text('id').primaryKey(),
@@ -41,8 +41,9 @@ export const assets = sqliteTable(
   },
   (t) => [
     primaryKey({ columns: [t.env_id, t.id] }),
-    index('assets_by_kind').on(t.env_id, t.kind),
-    index('assets_by_synced_at').on(t.env_id, t.synced_at),
+    ...changes('assets', t),
+    index('assets_by_kind').on(t.env_id, t.kind, t.id),
+    index('assets_live_by_kind').on(t.env_id, t.kind, t.mirrored_at, t.id).where(isLive),
   ],
 );
 
@@ -59,8 +60,8 @@ export const columns = sqliteTable(
   },
   (t) => [
     primaryKey({ columns: [t.env_id, t.id] }),
+    ...changes('columns', t),
     index('columns_by_asset').on(t.env_id, t.asset_id),
-    index('columns_by_synced_at').on(t.env_id, t.synced_at),
   ],
 );
 

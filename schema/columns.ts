@@ -1,4 +1,5 @@
-import { integer, text } from 'drizzle-orm/sqlite-core';
+import { sql } from 'drizzle-orm';
+import { type AnySQLiteColumn, index, integer, text } from 'drizzle-orm/sqlite-core';
 
 /** The environment a row belongs to: first in every key, so that a distributed database could shard on it. */
 export const envId = () => text('env_id').notNull();
@@ -12,6 +13,17 @@ export const soft = () => ({
   deletion: text('deletion', { enum: ['tombstone', 'absent'] }),
   ...kept(),
 });
+
+/** A statement reaches an index of live rows alone only if it says so in these words. */
+export const isLive = sql`deleted_at is null`;
+
+type Followed = Record<'env_id' | 'mirrored_at' | 'id', AnySQLiteColumn>;
+
+/** For those who follow the mirror: its live rows, and those that went, in the order in which it changed them (R21). */
+export const changes = (table: string, { env_id, mirrored_at, id }: Followed) => [
+  index(`${table}_live`).on(env_id, mirrored_at, id).where(isLive),
+  index(`${table}_gone`).on(env_id, mirrored_at, id).where(sql`deleted_at is not null`),
+];
 
 /** In a staged copy of a table: the number of the read, within its round, that gathered the row (R7, R16). */
 export const readNumber = () => integer('read_number').notNull();

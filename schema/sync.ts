@@ -6,10 +6,18 @@ export const mirror = sqliteTable('mirror', {
   id: integer('id').primaryKey(),
   /** The one base URL the mirror belongs to (R26). */
   base_url: text('base_url').notNull(),
-  /** The mirror's own time: the `mirrored_at` of the last commit; it never runs backwards (R21). */
+  /**
+   * The mirror's own time, the clock of all who follow it: every transaction that changes rows moves it and stamps them with
+   * it, and so does the end of every run; no two share a value, and it never runs backwards (R21).
+   */
   mirrored_at: text('mirrored_at').notNull(),
   /** The number of the last mark made (R18). */
   last_mark: integer('last_mark').notNull(),
+  /**
+   * The key that seals the cursors of `serve`: 32 random bytes as lower-case hex, made with the mirror, so that a cursor
+   * outlives a restart. NULL only in a file made by a version that had none, until it is next opened for writing.
+   */
+  cursor_key: text('cursor_key'),
 });
 
 /** A row per run. Times are the machine's; `server_time` is the run's T (R1). */

@@ -1,5 +1,6 @@
+import { sql } from 'drizzle-orm';
 import { index, integer, primaryKey, real, sqliteTable, text } from 'drizzle-orm/sqlite-core';
-import { envId, kept, readNumber, soft } from './columns.ts';
+import { changes, envId, kept, readNumber, soft } from './columns.ts';
 
 export const tests = sqliteTable(
   'tests',
@@ -26,8 +27,9 @@ export const tests = sqliteTable(
   },
   (t) => [
     primaryKey({ columns: [t.env_id, t.id] }),
+    ...changes('tests', t),
     index('tests_by_asset').on(t.env_id, t.asset_id),
-    index('tests_by_synced_at').on(t.env_id, t.synced_at),
+    index('tests_disabled').on(t.env_id, t.id).where(sql`disabled = 1`),
   ],
 );
 
@@ -53,6 +55,7 @@ const execution = () => ({
 export const latestTestExecutions = sqliteTable('latest_test_executions', execution(), (t) => [
   primaryKey({ columns: [t.env_id, t.sub_test_unique_id] }),
   index('latest_test_executions_by_test').on(t.env_id, t.test_id),
+  index('latest_test_executions_by_synced_at').on(t.env_id, t.synced_at, t.sub_test_unique_id),
 ]);
 
 export const latestTestExecutionsStaged = sqliteTable(

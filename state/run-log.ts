@@ -1,8 +1,9 @@
-import { and, desc, eq, inArray, lt } from 'drizzle-orm';
+import { and, desc, eq, inArray, isNull, lt, sql } from 'drizzle-orm';
 import type { BetterSQLite3Database } from 'drizzle-orm/better-sqlite3';
 import { mirror, syncRuns, syncStreamRuns } from '../schema/sync.ts';
 import { SyncError } from '../src/core/errors.ts';
 import type { Instant } from '../src/core/instant.ts';
+import { tick } from './mirror-clock.ts';
 
 export type RunStatus = Exclude<(typeof syncRuns.$inferSelect)['status'], 'running'>;
 export type StreamRun = typeof syncStreamRuns.$inferSelect;
@@ -13,17 +14,29 @@ export interface Run {
   readonly pass: number;
 }
 
-/** Ties a new mirror to its base URL. @throws SyncError `usage` when it belongs to another (R26) */
+/**
+ * Ties a new mirror to its base URL, and makes its key; to one that there is it writes nothing.
+ * @throws SyncError `usage` when it belongs to another (R26)
+ */
 export function claimMirror(db: BetterSQLite3Database, baseUrl: string): void {
   const held = db.select().from(mirror).get();
   if (held === undefined) {
-    db.insert(mirror).values({ id: 1, base_url: baseUrl, mirrored_at: '', last_mark: 0 }).run();
+    db.insert(mirror).values({ id: 1, base_url: baseUrl, mirrored_at: '', last_mark: 0, cursor_key: NEW_KEY }).run();
   } else if (held.base_url !== baseUrl) {
     throw new SyncError(
       'usage',
       `the mirror belongs to ${held.base_url}, not to ${baseUrl}: name another file with --db`,
     );
   }
+}
+
+/** 32 random bytes as lower-case hex; SQLite draws them from the system's randomness. */
+const NEW_KEY = sql<string>`lower(hex(randomblob(32)))`;
+
+/** Makes the key of a mirror from before there were keys. */
+export function fillCursorKey(db: BetterSQLite3Database): void {
+  const keyless = db.select({ id: mirror.id }).from(mirror).where(isNull(mirror.cursor_key)).get();
+  if (keyless !== undefined) db.update(mirror).set({ cursor_key: NEW_KEY }).run();
 }
 
 /** Notes that a run has begun, in a pass of its own. @returns its id */
@@ -57,9 +70,15 @@ export type RunEnd = Pick<
   'server_time' | 'ended_at' | 'requests' | 'rows_written' | 'rows_deleted' | 'rows_rejected' | 'error'
 > & { status: RunStatus };
 
-/** Notes how a run ended. */
-export function endRun(db: BetterSQLite3Database, id: number, end: RunEnd): void {
-  db.update(syncRuns).set(end).where(eq(syncRuns.id, id)).run();
+/**
+ * Notes how a run ended, and moves the mirror's time on, in one transaction: whoever asks from then on asks at a time later
+ * than that of every row the run wrote. `clock` is the machine's.
+ */
+export function endRun(db: BetterSQLite3Database, run: { id: number; clock: () => Instant }, end: RunEnd): void {
+  db.transaction((tx) => {
+    tick(tx, run.clock);
+    tx.update(syncRuns).set(end).where(eq(syncRuns.id, run.id)).run();
+  });
 }
 
 /** Notes what a run did to one stream, once it has left it; a second time when it came back to it. */

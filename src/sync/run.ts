@@ -110,16 +110,9 @@ function close(ports: RunPorts, state: RunState, startedAt: Instant, failure: un
   });
   if (state.mirror !== null && state.run !== null) {
     const { rows_written, rows_deleted, rows_rejected, server_time, ended_at, requests } = summary;
-    endRun(state.mirror.db, state.run.id, {
-      status,
-      error,
-      rows_written,
-      rows_deleted,
-      rows_rejected,
-      server_time,
-      ended_at,
-      requests,
-    });
+    const counts = { rows_written, rows_deleted, rows_rejected, requests };
+    const run = { id: state.run.id, clock: ports.clock };
+    endRun(state.mirror.db, run, { status, error, ...counts, server_time, ended_at });
   }
   if (failure !== null && !(failure instanceof SyncError)) throw failure;
   return summary;

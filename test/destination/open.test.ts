@@ -7,7 +7,11 @@ import Database from 'better-sqlite3';
 import { drizzle } from 'drizzle-orm/better-sqlite3';
 import { readMigrationFiles } from 'drizzle-orm/migrator';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
-import { mirrorExists, openForReading, openForWriting } from '../../src/destination/sqlite/open.ts';
+import { assetLineage, assets, columnLineage, columns } from '../../schema/assets.ts';
+import { syncStreamRuns } from '../../schema/sync.ts';
+import { latestTestExecutions, testExecutions, tests } from '../../schema/tests.ts';
+import { type MirrorFile, mirrorExists, openForReading, openForWriting } from '../../src/destination/sqlite/open.ts';
+import { buildSecondaryIndexes } from '../../src/destination/sqlite/secondary-indexes.ts';
 
 const MIGRATIONS = new URL('../../schema/migrations/', import.meta.url).pathname;
 
@@ -42,13 +46,37 @@ function makeMirror(): void {
   openForWriting(path).connection.close();
 }
 
-/** A mirror as it was after the first of its migrations, with a row in it. */
-function makeOlderMirror(): void {
+/** A mirror as it was after the first of its migrations, or some more, with a row in it. */
+function makeOlderMirror(migrations = 1): void {
   const connection = new Database(path);
   const db = drizzle(connection);
   const session = db as unknown as { dialect: { migrate(...given: unknown[]): void }; session: unknown };
-  session.dialect.migrate(readMigrationFiles({ migrationsFolder: MIGRATIONS }).slice(0, 1), session.session);
+  session.dialect.migrate(readMigrationFiles({ migrationsFolder: MIGRATIONS }).slice(0, migrations), session.session);
   connection.exec("insert into environments (id, name, mirrored_at) values ('e', 'Production', 'now')");
+  connection.close();
+}
+
+const TABLES = [
+  assets,
+  assetLineage,
+  columns,
+  columnLineage,
+  tests,
+  latestTestExecutions,
+  testExecutions,
+  syncStreamRuns,
+];
+
+const indexesOf = ({ connection }: Pick<MirrorFile, 'connection'>): string[] =>
+  (connection.prepare("select sql from sqlite_schema where type = 'index' and sql > ''").pluck().all() as string[])
+    .map((sql) => sql.replaceAll('`', '"').replaceAll(', ', ',').toLowerCase())
+    .sort();
+
+/** As a first sync leaves them out until its end. */
+function dropIndexes(): void {
+  const connection = new Database(path);
+  const names = connection.prepare("select name from sqlite_schema where type = 'index' and sql > ''").pluck().all();
+  for (const name of names) connection.exec(`drop index ${name}`);
   connection.close();
 }
 
@@ -156,6 +184,55 @@ describe('a mirror', () => {
     expect(connection.prepare('select count(*) from live_assets').pluck().get()).toBe(0);
     connection.close();
     openForReading(path).connection.close();
+  });
+
+  describe('of the version before `serve`', () => {
+    beforeEach(() => {
+      makeOlderMirror(2);
+      database(
+        "insert into mirror (id, base_url, mirrored_at, last_mark) values (1, 'https://a.example', 'now', 3)",
+        "insert into assets (env_id, id, kind, mirrored_at) values ('e', 'a', 'table', 'now')",
+        "insert into columns (env_id, id, asset_id, mirrored_at, deleted_at) values ('e', 'c', 'a', 'now', 'now')",
+        "insert into tests (env_id, id, disabled, mirrored_at) values ('e', 't', 1, 'now')",
+      );
+    });
+    const rowsOf = ({ connection }: MirrorFile) =>
+      ['mirror', 'assets', 'columns', 'tests', 'environments'].map((table) =>
+        connection.prepare(`select * from ${table}`).all(),
+      );
+
+    test.each([
+      ['has all its indexes', () => {}],
+      ['has all its indexes, if a first sync was killed that had left them out', dropIndexes],
+    ])('keeps its rows and %s', (_, make) => {
+      make();
+      const mirror = openForWriting(path);
+      buildSecondaryIndexes(mirror.connection, TABLES);
+      const row = { extra: null, deletion: null, mirrored_at: 'now' };
+      expect(rowsOf(mirror)).toMatchObject([
+        [{ id: 1, base_url: 'https://a.example', mirrored_at: 'now', last_mark: 3 }],
+        [{ ...row, id: 'a', kind: 'table', deleted_at: null }],
+        [{ ...row, id: 'c', asset_id: 'a', deleted_at: 'now' }],
+        [{ ...row, id: 't', disabled: 1, deleted_at: null }],
+        [{ id: 'e', name: 'Production' }],
+      ]);
+      const found = indexesOf(mirror);
+      mirror.connection.close();
+      rmSync(path);
+      expect(found).toEqual(indexesOf(openForWriting(path)));
+    });
+
+    test('has a key of its own for the cursors of `serve` from its first opening on', () => {
+      const keyOf = () => {
+        const { connection } = openForWriting(path);
+        const key = connection.prepare('select cursor_key from mirror').pluck().get();
+        connection.close();
+        return key;
+      };
+      const key = keyOf();
+      expect(key).toMatch(/^[0-9a-f]{64}$/);
+      expect(keyOf()).toBe(key);
+    });
   });
 
   test('that cannot be brought up to date stays as it was, and one line says why', () => {

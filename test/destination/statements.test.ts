@@ -42,18 +42,20 @@ const commit = (name: StreamName, given: Partial<Commit>, envId = 'e') =>
 function plansOf(act: () => void): string[] {
   prepared = [];
   act();
-  return prepared
-    .filter((sql) => sql.includes('@env'))
-    .flatMap((sql) => {
-      const values = Object.fromEntries([...sql.matchAll(/@(\w+)/g)].map(([, name]) => [name, null]));
-      const steps = prepare(`explain query plan ${sql}`).all(values) as { detail: string }[];
-      return steps.map((step) => step.detail);
-    });
+  return prepared.filter((sql) => sql.includes('@env')).flatMap(planOf);
+}
+
+function planOf(sql: string): string[] {
+  const values = Object.fromEntries([...sql.matchAll(/@(\w+)/g)].map(([, name]) => [name, null]));
+  const steps = prepare(`explain query plan ${sql}`).all(values) as { detail: string }[];
+  return steps.map((step) => step.detail);
 }
 
 /** Many rows of which SQLite has counted how many there are of each, or not. */
 function fill(counted: boolean): void {
   mirror.connection.exec(`
+    with recursive n(i) as (select 0 union all select i + 1 from n where i < 4999)
+    insert into assets (env_id, id, kind, mirrored_at) select 'e', 'a' || i, iif(i % 2, 'table', 'bi'), '' from n;
     with recursive n(i) as (select 0 union all select i + 1 from n where i < 4999)
     insert into columns (env_id, id, asset_id, name, mirrored_at) select 'e', 'c' || i, 'a' || (i / 10), 'n', '' from n;
     insert into column_lineage (env_id, downstream_column_id, upstream_column_id, mirrored_at)
@@ -86,6 +88,51 @@ describe.each([
     expect(plans.filter((step) => / t /.test(step))).toEqual([
       'SEARCH t USING INDEX columns_by_asset (env_id=? AND asset_id=?)',
     ]);
+  });
+
+  test('marked rows are looked up by their id, whatever their kind (R22)', () => {
+    fill(counted);
+    const plans = plansOf(() =>
+      on().owed(stream('table_assets'), { about: 'marked', after: '', lastMark: 1, before: START }),
+    );
+    expect(new Set(plans.filter((step) => / t /.test(step)))).toEqual(
+      new Set(['SEARCH t USING INDEX sqlite_autoindex_assets_1 (env_id=? AND id=?)']),
+    );
+  });
+
+  test.each([
+    ['assets', 'deleted_at is null', 'assets_live'],
+    ['assets', 'deleted_at is not null', 'assets_gone'],
+    ['assets', "kind = 'bi' and deleted_at is null", 'assets_live_by_kind'],
+    ['columns', 'deleted_at is null', 'columns_live'],
+    ['columns', 'deleted_at is not null', 'columns_gone'],
+    ['tests', 'deleted_at is null', 'tests_live'],
+    ['tests', 'deleted_at is not null', 'tests_gone'],
+  ])(
+    'who follows the %s where %s reads changes alone, in their order, without sorting (R21)',
+    (table, which, index) => {
+      fill(counted);
+      const plan = planOf(`select * from ${table} where env_id = @env and ${which} and mirrored_at >= @since
+      order by mirrored_at, id limit 2000`);
+      expect(plan).toEqual([
+        expect.stringMatching(new RegExp(`^SEARCH ${table} USING INDEX ${index} \\(env_id=\\? .*mirrored_at>\\?\\)$`)),
+      ]);
+    },
+  );
+
+  test.each([
+    ['assets', "kind = 'bi'", 'id', 'assets_by_kind'],
+    ['tests', 'disabled = 1', 'id', 'tests_disabled'],
+    [
+      'latest_test_executions',
+      "synced_at > ''",
+      'synced_at, sub_test_unique_id',
+      'latest_test_executions_by_synced_at',
+    ],
+  ])('a page of %s where %s by %s sorts nothing', (table, which, order, index) => {
+    fill(counted);
+    const plan = planOf(`select * from ${table} where env_id = @env and ${which} order by ${order} limit 2000`);
+    expect(plan).toEqual([expect.stringMatching(new RegExp(`^SEARCH ${table} USING INDEX ${index} \\(env_id=\\?`))]);
   });
 
   test('the facts of a stream that owes nothing count no rows', () => {

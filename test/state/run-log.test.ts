@@ -6,7 +6,16 @@ import { NO_PROGRESS } from '../../src/core/checkpoint.ts';
 import { reconcile } from '../../src/core/environments.ts';
 import { saveCheckpoint } from '../../state/checkpoint-store.ts';
 import { loadEnvironments, saveEnvironments } from '../../state/environment-store.ts';
-import { beginRun, claimMirror, endRun, joinPass, type RunStatus, recordStreamRun } from '../../state/run-log.ts';
+import { tick } from '../../state/mirror-clock.ts';
+import {
+  beginRun,
+  claimMirror,
+  endRun,
+  fillCursorKey,
+  joinPass,
+  type RunStatus,
+  recordStreamRun,
+} from '../../state/run-log.ts';
 
 const T = '2026-11-20T04:10:00.000000Z';
 
@@ -30,16 +39,84 @@ test('a mirror belongs to the base URL that first wrote it; another is refused (
   expect(all('select base_url from mirror')).toEqual([{ base_url: 'https://a.example' }]);
 });
 
+const ended = {
+  server_time: T,
+  ended_at: T,
+  requests: 1,
+  rows_written: 0,
+  rows_deleted: 0,
+  rows_rejected: 0,
+  error: null,
+};
+
+describe('the key for the cursors of `serve`', () => {
+  const key = () => String(all('select cursor_key from mirror')[0]?.['cursor_key']);
+
+  test('is 32 random bytes as lower-case hex, made with the mirror and never again', () => {
+    const made = key();
+    expect(made).toMatch(/^[0-9a-f]{64}$/);
+    claimMirror(db, 'https://a.example');
+    fillCursorKey(db);
+    expect(key()).toBe(made);
+    connection.exec('delete from mirror');
+    claimMirror(db, 'https://a.example');
+    expect(key()).not.toBe(made);
+  });
+
+  test('is made for a mirror from before there were keys', () => {
+    connection.exec('update mirror set cursor_key = null');
+    fillCursorKey(db);
+    expect(key()).toMatch(/^[0-9a-f]{64}$/);
+  });
+
+  test('is not made by a claim, which writes nothing to a mirror that there is: one opened for reading alone can be claimed', () => {
+    connection.exec('update mirror set cursor_key = null; pragma query_only = 1');
+    claimMirror(db, 'https://a.example');
+    expect(key()).toBe('null');
+  });
+});
+
+describe('the mirror’s clock (R21)', () => {
+  const time = () => all('select mirrored_at from mirror')[0]?.['mirrored_at'];
+
+  test.each([
+    ['the machine’s where that is later', '2026-11-20T04:10:00.000002Z', '2026-11-20T04:10:00.000002Z'],
+    ['the next microsecond where that is the same', '2026-11-20T04:10:00.000001Z', '2026-11-20T04:10:00.000001Z'],
+    ['the next microsecond where the machine’s stands still', T, '2026-11-20T04:10:00.000001Z'],
+    [
+      'the next microsecond where the machine’s is behind',
+      '2020-01-01T00:00:00.000000Z',
+      '2026-11-20T04:10:00.000001Z',
+    ],
+  ])('moves to %s', (_, clock, moved) => {
+    tick(db, () => T);
+    expect(tick(db, () => clock)).toBe(moved);
+    expect(time()).toBe(moved);
+  });
+
+  test('moves with every save of environments and at the end of every run, to a value of its own', () => {
+    const times = [time()];
+    for (const status of ['done', 'problems', 'stopped', 'interrupted', 'refused'] as const) {
+      saveEnvironments(db, reconcile([], [], T), { id: 1, clock: () => T });
+      times.push(time());
+      endRun(db, { id: beginRun(db, T), clock: () => T }, { ...ended, status });
+      times.push(time());
+    }
+    expect(new Set(times).size).toBe(11);
+    expect([...times].sort()).toEqual(times);
+  });
+
+  test('moves at the end of a run only if that is noted', () => {
+    const id = beginRun(db, T);
+    connection.exec(
+      "create trigger broken before update of status on sync_runs begin select raise(abort, 'broken'); end",
+    );
+    expect(() => endRun(db, { id, clock: () => T }, { ...ended, status: 'done' })).toThrow();
+    expect([time(), all('select status from sync_runs')]).toEqual(['', [{ status: 'running' }]]);
+  });
+});
+
 describe('a pass', () => {
-  const ended = {
-    server_time: T,
-    ended_at: T,
-    requests: 1,
-    rows_written: 0,
-    rows_deleted: 0,
-    rows_rejected: 0,
-    error: null,
-  };
   const streamRun = {
     stream: 'assets',
     mode: 'scan',
@@ -58,7 +135,7 @@ describe('a pass', () => {
   const run = (status: RunStatus | null, environments: readonly string[] = ['a']) => {
     const begun = joinPass(db, beginRun(db, T), environments);
     for (const env_id of environments) recordStreamRun(db, { ...streamRun, run_id: begun.id, env_id });
-    if (status !== null) endRun(db, begun.id, { ...ended, status });
+    if (status !== null) endRun(db, { id: begun.id, clock: () => T }, { ...ended, status });
     return begun;
   };
 

@@ -29,8 +29,8 @@ export function live(stream: Stream): string {
 }
 
 /** For a stream that fills rows of one kind: that row `t` is of it. */
-function isWithin({ within }: Stream): string {
-  return within === undefined ? '' : ` and t.${quote(within.field)} = '${within.is}'`;
+function isWithin({ within }: Stream, indexed: '' | '+' = ''): string {
+  return within === undefined ? '' : ` and ${indexed}t.${quote(within.field)} = '${within.is}'`;
 }
 
 /** The condition that no read of the round has seen row `t`; with a number, none from `@sinceRead` on. */
@@ -44,10 +44,10 @@ function isKeyOf(stream: Stream, alias: string): string {
   return stream.key.map((name, i) => `${alias}.key_${i + 1} = t.${quote(name)}`).join(' and ');
 }
 
-/** Marks `m` of this stream whose row `t` lives. */
+/** Marks `m` of this stream whose row `t` lives; `+` keeps the lookup to the key, whatever index there is by the kind. */
 export function markedRows(stream: Stream): string {
   return `from marks m cross join ${nameOf(stream.leader)} t on t.env_id = m.env_id and t.id = m.id
-    where ${isOf(stream, 'm')} and t.deleted_at is null${isWithin(stream)}`;
+    where ${isOf(stream, 'm')} and t.deleted_at is null${isWithin(stream, '+')}`;
 }
 
 /** The condition that `h`, a row of `held_removals`, speaks of row `t`. */

@@ -1,11 +1,10 @@
-import { accessSync, constants, existsSync, readFileSync, statSync } from 'node:fs';
-import { findPackageJSON } from 'node:module';
-import { dirname, join } from 'node:path';
+import { accessSync, constants, existsSync, statSync } from 'node:fs';
+import { dirname } from 'node:path';
 import Database from 'better-sqlite3';
 import { type BetterSQLite3Database, drizzle } from 'drizzle-orm/better-sqlite3';
-import { migrate } from 'drizzle-orm/better-sqlite3/migrator';
 import { SyncError } from '../../core/errors.ts';
 import { fileError } from './file-error.ts';
+import { bringUpToDate, newestVersion, version } from './migrations.ts';
 import { type Prepare, preparing } from './prepared.ts';
 
 /** An open mirror: the connection, its statements for bulk reads and writes, and drizzle over it for all else. */
@@ -15,9 +14,6 @@ export interface MirrorFile {
   readonly db: BetterSQLite3Database;
   readonly prepare: Prepare;
 }
-
-/** Shipped with the package, wherever this file has been compiled to. */
-const MIGRATIONS = join(dirname(findPackageJSON(import.meta.url) ?? ''), 'schema', 'migrations');
 
 /** Opens the mirror for its one writer, making the file or migrating it as needed. @throws SyncError `usage` */
 export function openForWriting(path: string): MirrorFile {
@@ -30,7 +26,7 @@ export function openForWriting(path: string): MirrorFile {
       mirror.connection.pragma('synchronous = NORMAL');
       // Half of what is usual: a first sync reads little of what it has written, and memory has a bound.
       mirror.connection.pragma('cache_size = -8000');
-      migrate(mirror.db, { migrationsFolder: MIGRATIONS });
+      bringUpToDate(mirror);
       return mirror;
     } catch (error) {
       mirror.connection.close();
@@ -47,7 +43,7 @@ export function openForReading(path: string): MirrorFile {
     const mirror = connect(path, { readonly: true });
     try {
       refuseForeign(mirror);
-      if (version(mirror) < newestVersion()) {
+      if (version(mirror.connection) < newestVersion()) {
         throw new SyncError(
           'usage',
           `${path} was made by an older obsync: run \`obsync sync\` once to bring it up to date`,
@@ -104,7 +100,7 @@ function refuseForeign(mirror: MirrorFile): void {
       `${mirror.path} is not a mirror but another SQLite database: name another file with --db`,
     );
   }
-  if (version(mirror) > newestVersion()) {
+  if (version(mirror.connection) > newestVersion()) {
     throw new SyncError(
       'usage',
       `${mirror.path} was made by a newer obsync: update obsync, or name another file with --db`,
@@ -115,23 +111,6 @@ function refuseForeign(mirror: MirrorFile): void {
 /** Another program may use drizzle as well; and a crash while the file was made leaves drizzle's own table alone in it. */
 const TABLES = `select count(*) tables, coalesce(sum(name = 'sync_checkpoints'), 0) ours from sqlite_schema
   where type = 'table' and name <> '__drizzle_migrations'`;
-
-/** The time at which the last migration of this file was written, in milliseconds; 0 for an empty file. */
-function version({ connection }: MirrorFile): number {
-  const journal = connection
-    .prepare("select count(*) from sqlite_schema where name = '__drizzle_migrations'")
-    .pluck()
-    .get();
-  if (journal === 0) return 0;
-  return Number(connection.prepare('select coalesce(max(created_at), 0) from __drizzle_migrations').pluck().get());
-}
-
-function newestVersion(): number {
-  const journal = JSON.parse(readFileSync(join(MIGRATIONS, 'meta', '_journal.json'), 'utf8')) as {
-    entries: { when: number }[];
-  };
-  return Math.max(...journal.entries.map((entry) => entry.when));
-}
 
 function guarded<T>(path: string, open: () => T): T {
   if (!existsSync(dirname(path)))

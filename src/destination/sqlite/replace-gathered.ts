@@ -2,7 +2,7 @@ import type { Stream } from '../../core/stream.ts';
 import { firstKey, mayGo, tableOf, unseen, type Where } from './conditions.ts';
 import { arriving, going, inScope, type Pair, type Scope } from './gathered.ts';
 import { holdBack, holdOnly } from './hold.ts';
-import { run, type Values, value, type Writing } from './part.ts';
+import { run, type Values, type Writing } from './part.ts';
 import { list, matches, nameOf, quote, replacing, shapeOf } from './shape.ts';
 import type { Changed } from './write-changes.ts';
 
@@ -17,8 +17,6 @@ export function replace(writing: Writing, stream: Stream, { scope, lastMark, hol
   const values = { lastMark };
   const gone = going(stream, scope);
   if (hold) holdBack(writing, stream, { sql: gone, values, at: writing.mirroredAt });
-  // Before anything is written: afterwards nothing differs any more.
-  if (!isFirst(writing, stream, scope)) touchArriving(writing, stream, { scope, values });
   const deleted = drop(writing, stream, { sql: `${gone} and ${mayGo(stream)}`, values });
   dropParts(writing, stream);
   const pairs: Pair[] = [stream, ...(stream.parts ?? [])];
@@ -26,6 +24,7 @@ export function replace(writing: Writing, stream: Stream, { scope, lastMark, hol
     (sum, pair) => sum + put(writing, pair, { sql: arriving(stream, pair, scope), values }),
     0,
   );
+  touchWritten(writing, stream, { scope, values });
   // What the read showed again is held back no more, nor what is no longer there (R14).
   holdOnly(writing, stream, { sql: `(not (${inScope(stream, scope, 't')}) or (${gone}))`, values });
   return { written, deleted };
@@ -38,24 +37,23 @@ export function drop(writing: Writing, stream: Stream, { sql, values = {} }: Whe
   return run(writing, `delete from ${rows}`, values);
 }
 
-/** Whether this is the first that is gathered: nothing is replaced then. */
-function isFirst(writing: Writing, stream: Stream, scope: Scope): boolean {
-  const any = `select 1 from ${tableOf(stream)} where env_id = @env limit 1`;
-  return scope === 'all' && value(writing, any) === undefined;
-}
-
-function touchArriving(writing: Writing, stream: Stream, { scope, values }: { scope: Scope; values: Values }): void {
-  const sql = `select s.${firstKey(stream)} ${arriving(stream, stream, scope)}`;
+/**
+ * No other commit shares its time with this one: what bears it was written by this one. The rows lie in the order of their
+ * key, and `>= ''` has SQLite go along that.
+ */
+function touchWritten(writing: Writing, stream: Stream, { scope, values }: { scope: Scope; values: Values }): void {
+  const sql = `select t.${firstKey(stream)} from ${tableOf(stream)} t
+    where t.env_id = @env and t.${firstKey(stream)} >= '' and ${inScope(stream, scope, 't')} and t.mirrored_at = @mirroredAt`;
   touchLeaders(writing, stream, { sql, values });
 }
 
-/** The columns whose edges will differ, as a select gives them, move along: their `mirrored_at` says so (R21). */
+/** The columns whose edges differ, as a select gives them, move along: their `mirrored_at` says so (R21). */
 function touchLeaders(writing: Writing, stream: Stream, { sql, values = {} }: Where): void {
   if (stream.leader === undefined) return;
   run(
     writing,
     `update ${nameOf(stream.leader)} set mirrored_at = @mirroredAt
-      where env_id = @env and deleted_at is null and id in (${sql})`,
+      where env_id = @env and deleted_at is null and mirrored_at <> @mirroredAt and id in (${sql})`,
     { ...values, mirroredAt: writing.mirroredAt },
   );
 }

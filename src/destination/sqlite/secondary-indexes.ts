@@ -1,6 +1,5 @@
 import type { Database } from 'better-sqlite3';
-import type { SQLiteTable } from 'drizzle-orm/sqlite-core';
-import { getTableConfig } from 'drizzle-orm/sqlite-core';
+import { getTableConfig, type Index, SQLiteSyncDialect, type SQLiteTable } from 'drizzle-orm/sqlite-core';
 import { list, quote } from './shape.ts';
 
 /**
@@ -26,7 +25,13 @@ export function buildSecondaryIndexes(connection: Database, tables: readonly SQL
     const { name, indexes } = getTableConfig(table);
     for (const { config } of indexes) {
       const columns = config.columns.map((column) => (column as { name: string }).name);
-      connection.exec(`create index if not exists ${quote(config.name)} on ${quote(name)} (${list(columns)})`);
+      const on = `${quote(name)} (${list(columns)})${only(config)}`;
+      connection.exec(`create index if not exists ${quote(config.name)} on ${on}`);
     }
   }
+}
+
+/** Which rows a partial index holds. */
+function only({ where }: Index['config']): string {
+  return where === undefined ? '' : ` where ${new SQLiteSyncDialect().sqlToQuery(where).sql}`;
 }

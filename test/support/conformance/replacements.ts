@@ -136,11 +136,35 @@ export function describeReplacements(bench: Workbench): void {
       expect(touched(minute(1))).toEqual(['come', 'gone']);
     });
 
-    test('the first edges of all move their column, too, once it was marked (R21)', () => {
-      show('columns', [column('a')]);
+    test('the first edges of all move their column, too (R21)', () => {
+      show('columns', [column('a'), column('b')], { marking: [] });
+      commit('columns', { marks: [{ stream: 'column_lineage', id: 'a' }] });
       bench.setClock(minute(1));
       place('marked', 1, edge('a', 'x'));
       expect(touched(minute(1))).toEqual(['a']);
+    });
+
+    test('a whole lineage put in place, the first of all too, moves the columns whose edges differ, no other (R21)', () => {
+      show(
+        'columns',
+        ['come', 'gone', 'less', 'more', 'none', 'same'].map((id) => column(id)),
+        { marking: [] },
+      );
+      bench.setClock(minute(1));
+      place('all', 0, ...['gone', 'less', 'more', 'same'].map((id) => edge(id, 'x')), edge('less', 'y'));
+      expect(touched(minute(1))).toEqual(['gone', 'less', 'more', 'same']);
+      bench.setClock(minute(2));
+      place('all', 0, ...['come', 'less', 'more', 'same'].map((id) => edge(id, 'x')), edge('more', 'y'));
+      expect(touched(minute(2))).toEqual(['come', 'gone', 'less', 'more']);
+    });
+
+    test('a column that moves with its edges has the time of the commit that put them in place (R21)', () => {
+      show('columns', [column('a')], { marking: [] });
+      const at = () => rows('columns', ['mirrored_at'])[0]?.['mirrored_at'];
+      const shown = String(at());
+      place('all', 0, edge('a', 'x'));
+      expect(String(at()) > shown).toBe(true);
+      expect(rows('column_lineage', ['mirrored_at'])).toEqual([{ mirrored_at: at() }]);
     });
 
     test('a column whose edges are held back moves only when they are let go (R14, R21)', () => {

@@ -1,0 +1,118 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { SyncError } from '../../src/core/errors.ts';
+import { failAt, inSyncedWorld, type Scene } from '../support/scene.ts';
+import { histories, live, PLAIN } from '../support/world-history.ts';
+import type { Mirrored } from '../support/world-mirror.ts';
+import { putColumn } from '../support/world-place.ts';
+
+const FEEDS = ['assets', 'columns', 'tests'] as const;
+
+const timeOf = (mirrored: Mirrored): string =>
+  String(mirrored.rows('select mirrored_at from mirror')[0]?.['mirrored_at'] ?? '');
+const edgesOf = (mirrored: Mirrored, envId: unknown, id: unknown): string =>
+  JSON.stringify(
+    mirrored.rows(
+      'select upstream_column_id from column_lineage where env_id = ? and downstream_column_id = ? order by 1',
+      envId,
+      id,
+    ),
+  );
+
+/** The rows of the feeds changed after a time, columns with their edges, by table and key. */
+function changedAfter(mirrored: Mirrored, time: string): Map<string, string> {
+  const changed = new Map<string, string>();
+  for (const table of FEEDS)
+    for (const row of mirrored.rows(`select * from ${table} where mirrored_at > ?`, time)) {
+      const edges = table === 'columns' ? edgesOf(mirrored, row['env_id'], row['id']) : '';
+      changed.set(`${table} ${row['env_id']} ${row['id']}`, JSON.stringify(row) + edges);
+    }
+  return changed;
+}
+
+/** A reader that copies only what changed after the time at which it last asked. */
+function follow(mirrored: Mirrored): { catchUp(): void; copy: ReadonlyMap<string, string> } {
+  const copy = new Map<string, string>();
+  let asked = '';
+  return {
+    copy,
+    catchUp() {
+      for (const [key, row] of changedAfter(mirrored, asked)) copy.set(key, row);
+      asked = timeOf(mirrored);
+    },
+  };
+}
+
+const sorted = (rows: ReadonlyMap<string, string>): unknown[] => [...rows].sort();
+
+test('R21: who follows the mirror by its clock, at whatever moments, misses no row, no deletion and no edge', async () => {
+  await fc.assert(
+    fc.asyncProperty(histories('any', 16), async (steps) => {
+      const { world, mirrored, take } = live(['e1', 'e2']);
+      const { catchUp, copy } = follow(mirrored);
+      world.answer = (page) => {
+        catchUp();
+        return page;
+      };
+      try {
+        for (const step of [PLAIN, ...steps, PLAIN]) {
+          await take(step);
+          catchUp();
+          expect(sorted(copy)).toEqual(sorted(changedAfter(mirrored, '')));
+        }
+      } finally {
+        mirrored.close();
+      }
+    }),
+    { seed: 20261120, numRuns: 20 },
+  );
+});
+
+/** What brings a run to each of its ends, once it has committed a page. */
+const ENDS: Readonly<Record<string, (scene: Scene, stop: AbortController) => { maxRequests?: number }>> = {
+  done: () => ({}),
+  problems: (scene) => fail(scene, 'stream'),
+  stopped: () => ({ maxRequests: 4 }),
+  interrupted: ({ world }, stop) => {
+    world.answer = (page, { number }) => {
+      if (number === 3) stop.abort();
+      return page;
+    };
+    return {};
+  },
+  refused: (scene) => fail(scene, 'token'),
+};
+
+function fail(scene: Scene, recovery: SyncError['recovery']): object {
+  failAt(scene, 'columns', 1, recovery);
+  return {};
+}
+
+test.each(Object.entries(ENDS))('R21: a run’s end moves the mirror’s clock: %s', (status, bring) =>
+  inSyncedWorld(async (scene) => {
+    const { mirrored, place } = scene;
+    // Behind the mirror's time, the machine's clock itself moves nothing.
+    mirrored.clockSkewMs = -24 * 3600 * 1000;
+    putColumn(place, 'a1.new', 'a1');
+    const stop = new AbortController();
+    const committed: string[] = [];
+    mirrored.afterCommit = () => void committed.push(timeOf(mirrored));
+    const wish = bring(scene, stop);
+    const summary = await mirrored.sync({ ...wish, concurrency: 1, signal: stop.signal });
+    expect(summary.status).toBe(status);
+    expect(committed.length).toBeGreaterThan(0);
+    expect(timeOf(mirrored) > String(committed.at(-1))).toBe(true);
+  })(),
+);
+
+test(
+  'R21: a run that is refused before anything is read moves the mirror’s clock as well',
+  inSyncedWorld(async (scene) => {
+    const before = timeOf(scene.mirrored);
+    scene.world.before = ({ path }) => {
+      if (path === 'environments') throw new SyncError('token', 'the token is refused');
+    };
+    expect((await scene.mirrored.sync()).status).toBe('refused');
+    expect(timeOf(scene.mirrored) > before).toBe(true);
+  }),
+);
