@@ -6,9 +6,9 @@ import type { FastifyInstance } from 'fastify';
 import { takeLock } from '../../state/lock.ts';
 import { SyncError } from '../core/errors.ts';
 import { type MirrorFile, mirrorExists, openForReading, openForWriting } from '../destination/sqlite/open.ts';
+import { masterKey } from '../server/access.ts';
 import { changeSample, type SampleChanges } from '../server/sample/changes.ts';
 import { makeSample } from '../server/sample/sample.ts';
-import { createServer } from '../server/server.ts';
 import type { RunSummary } from '../sync/summary.ts';
 import type { Command, Io } from './command.ts';
 import { QUESTIONS } from './demo-questions.ts';
@@ -30,10 +30,12 @@ export const demo: Command = {
   options: { db: { ...OPTIONS.db, default: 'demo.db' }, ...pick('log-level', 'config') },
   async run(args, io) {
     const db = args['db'] as string;
+    // Not before it is needed: no other command has to wait for it.
+    const { createServer } = await import('../server/server.ts');
     const folder = mkdtempSync(join(tmpdir(), 'obsync-demo-'));
     const source = openForWriting(join(folder, 'source.db'));
     const stop = stopOnSignals();
-    const server = createServer({ mirror: source, token: TOKEN });
+    const server = await createServer({ mirror: source, keys: () => [masterKey('demo', TOKEN)] });
     try {
       io.out(`Making a sample source: two environments of a shop's warehouse ...\n`);
       makeSample(source, { seed: SEED, nowMs: Date.now() });

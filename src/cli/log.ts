@@ -11,5 +11,6 @@ export function createLog(level: string): Logger {
     ignore: 'pid,hostname',
     singleLine: true,
   });
-  return pino({ level, base: null }, stream);
+  const serializers = ['debug', 'trace'].includes(level) ? {} : { err: ({ message }: Error) => message };
+  return pino({ level, base: null, serializers }, stream);
 }

@@ -41,6 +41,21 @@ export const OPTIONS = {
     default: 600,
     describe: 'seconds to wait after the environment’s own cron: the service syncs first',
   },
+  host: { type: 'string', default: '127.0.0.1', describe: 'address to listen on' },
+  port: { type: 'number', default: 8484, describe: 'port to listen on; 0 picks a free one' },
+  tokens: {
+    type: 'string',
+    describe: 'JSON file of the tokens that are let in and what each may see, read again on SIGHUP',
+  },
+  'rate-limit': {
+    type: 'string',
+    default: '120/1m',
+    describe: 'requests of each token in a window of seconds, minutes or hours (10/1s, 120/1m, 5000/1h), or off',
+  },
+  'dimension-weights': {
+    type: 'string',
+    describe: 'how much each dimension counts in a total, such as completeness=2,freshness=0.5 (default: 1 each)',
+  },
   format: {
     type: 'string',
     choices: ['table', 'csv', 'json', 'ndjson'],

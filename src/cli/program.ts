@@ -8,11 +8,12 @@ import { exitCodeOf } from './exit-code.ts';
 import { createLog } from './log.ts';
 import { query } from './query.ts';
 import { schedule } from './schedule.ts';
+import { serve } from './serve.ts';
 import { flagValue, settingsOf } from './settings.ts';
 import { status } from './status.ts';
 import { sync } from './sync.ts';
 
-const COMMANDS: readonly Command[] = [sync, schedule, status, query, demo];
+const COMMANDS: readonly Command[] = [sync, schedule, status, query, serve, demo];
 
 const EXIT_CODES = `Exit codes: 0 all well; 1 finished with problems; 2 bad usage or configuration; 3 token refused; \
 4 another sync holds the mirror; 5 stopped by --max-requests; 130 and 143 on signals.

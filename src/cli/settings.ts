@@ -13,12 +13,15 @@ export function settingsOf(argv: readonly string[], env: Environment): Record<st
   return { ...(path === undefined ? {} : readConfig(path)), ...readVariables(env) };
 }
 
+/** What a header can carry of a token. */
+export const HEADER_TEXT = /^[\x21-\x7e]+$/;
+
 /** The access token (R25). @throws SyncError `usage` when there is none */
 export function readToken(tokenFile: string | undefined, env: Environment): string {
-  const token = (env['OBSYNC_TOKEN']?.trim() || (tokenFile === undefined ? '' : readText(tokenFile))).trim();
+  const token = (env['OBSYNC_TOKEN']?.trim() || (tokenFile === undefined ? '' : readTextFile(tokenFile))).trim();
   if (token === '')
     throw new SyncError('usage', 'no access token: set OBSYNC_TOKEN, or name a file that holds it with --token-file');
-  if (!/^[\x21-\x7e]+$/.test(token))
+  if (!HEADER_TEXT.test(token))
     throw new SyncError(
       'usage',
       'the access token holds characters that no header can carry: check OBSYNC_TOKEN or the token file',
@@ -60,7 +63,7 @@ function ofItsKind(where: string, name: OptionName, value: unknown): unknown {
 
 function parse(path: string): object {
   try {
-    const parsed: unknown = JSON.parse(readText(path));
+    const parsed: unknown = JSON.parse(readTextFile(path));
     if (typeof parsed === 'object' && parsed !== null && !Array.isArray(parsed)) return parsed;
   } catch (cause) {
     if (cause instanceof SyncError) throw cause;
@@ -69,7 +72,7 @@ function parse(path: string): object {
   throw new SyncError('usage', `${path} is no JSON object: write the options as {"name": value}`);
 }
 
-function readText(path: string): string {
+export function readTextFile(path: string): string {
   try {
     return readFileSync(path, 'utf8');
   } catch (cause) {

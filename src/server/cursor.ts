@@ -1,30 +1,49 @@
-import { createHash } from 'node:crypto';
+import { createCipheriv, createDecipheriv, createHmac } from 'node:crypto';
 import { invalidCursor } from './errors.ts';
 
 /** The sort values of the last row of a page. */
 export type Position = readonly (string | number | null)[];
 
-const SEAL_LENGTH = 16;
-
-/** A cursor that stands for `position` and is good for `context` (the exact path and query) alone. */
-export function sealCursor(context: string, position: Position): string {
-  const payload = JSON.stringify(position);
-  return Buffer.from(seal(context, payload) + payload).toString('base64url');
+/** What a cursor is good for: the exact path and query, under the key of the mirror. */
+export interface Seal {
+  /** 32 bytes. */
+  readonly key: Buffer;
+  readonly context: string;
 }
 
-/** The position a cursor stands for. @throws Refusal `invalid_cursor` when it was not sealed for this context */
-export function openCursor(context: string, cursor: string): Position {
+const CIPHER = 'aes-256-gcm';
+const NONCE_BYTES = 12;
+const TAG_BYTES = 16;
+
+/**
+ * A cursor that stands for `position` and is good for this seal alone. It is encrypted and not only signed: a position may
+ * name a row that the reader is not shown.
+ */
+export function sealCursor({ key, context }: Seal, position: Position): string {
+  const text = JSON.stringify(position);
+  // From all that goes in: no two texts ever share a nonce, and the same page gives the same cursor.
+  const nonce = createHmac('sha256', key)
+    .update(JSON.stringify([context, text]))
+    .digest()
+    .subarray(0, NONCE_BYTES);
+  const cipher = createCipheriv(CIPHER, key, nonce).setAAD(Buffer.from(context));
+  const sealed = Buffer.concat([cipher.update(text), cipher.final()]);
+  return Buffer.concat([nonce, cipher.getAuthTag(), sealed]).toString('base64url');
+}
+
+/** The position a cursor stands for. @throws Refusal `invalid_cursor` when it was not sealed so */
+export function openCursor({ key, context }: Seal, cursor: string): Position {
   const bytes = Buffer.from(cursor, 'base64url');
-  const text = bytes.toString();
-  const payload = text.slice(SEAL_LENGTH);
-  const genuine = bytes.toString('base64url') === cursor && text.startsWith(seal(context, payload));
-  if (!genuine || payload === '') throw invalidCursor();
-  return JSON.parse(payload) as Position;
-}
-
-function seal(context: string, payload: string): string {
-  return createHash('sha256')
-    .update(JSON.stringify([context, payload]))
-    .digest('base64url')
-    .slice(0, SEAL_LENGTH);
+  // Bits that the last character has to spare would make other texts of the same cursor.
+  if (bytes.toString('base64url') !== cursor || bytes.length <= NONCE_BYTES + TAG_BYTES) throw invalidCursor();
+  const tag = bytes.subarray(NONCE_BYTES, NONCE_BYTES + TAG_BYTES);
+  try {
+    const decipher = createDecipheriv(CIPHER, key, bytes.subarray(0, NONCE_BYTES), { authTagLength: TAG_BYTES })
+      .setAAD(Buffer.from(context))
+      .setAuthTag(tag);
+    const text = Buffer.concat([decipher.update(bytes.subarray(NONCE_BYTES + TAG_BYTES)), decipher.final()]);
+    return JSON.parse(text.toString()) as Position;
+  } catch {
+    throw invalidCursor();
+  }
 }

@@ -1,9 +1,10 @@
 import type { Fields } from '../core/stream.ts';
 import { optional, required } from '../streams/fields.ts';
+import type { Reader } from './access.ts';
 import { type Item, itemOf } from './item.ts';
-import type { Store } from './store.ts';
+import type { View } from './store.ts';
 
-const FIELDS: Fields = {
+export const ENVIRONMENT_FIELDS: Fields = {
   id: required('text'),
   name: required('text'),
   cron: optional('text'),
@@ -12,11 +13,14 @@ const FIELDS: Fields = {
   warehouse_type: optional('text'),
 };
 
-/** The environments the source lists, whole: the one list without pages. */
-export function listEnvironments(store: Store): Item[] {
-  const rows = store.rows({
-    sql: `select ${Object.keys(FIELDS).join(', ')}, extra from environments where missing_since is null order by id`,
+/** The environments the source lists and the reader sees, whole: the one list without pages. */
+export function listEnvironments(view: View, { environments }: Reader): Item[] {
+  const names = Object.keys(ENVIRONMENT_FIELDS).join(', ');
+  const rows = view.rows({
+    sql: `select ${names}, extra from environments where missing_since is null order by id`,
     values: {},
   });
-  return rows.map((row) => itemOf(FIELDS, row, 'left out'));
+  return rows
+    .filter((row) => environments === null || environments.has(String(row['id'])))
+    .map((row) => itemOf(ENVIRONMENT_FIELDS, row, 'left out'));
 }

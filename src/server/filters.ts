@@ -1,30 +1,65 @@
 /** An array filter as SQL: `values` is a subquery with the parameter's values. `r` is the row, `@env` the environment. */
-type Filter = (values: string) => string;
+export interface Filter {
+  readonly matches: (values: string) => string;
+  readonly describe: string;
+  /** The values lead to the rows by an index. */
+  readonly leads?: true;
+  /** The same in conditions that have no row in common, where each takes an index of its own. */
+  readonly parts?: (values: string) => readonly string[];
+}
 
 export type Filters = Readonly<Record<string, Filter>>;
 
-export const among =
-  (column: string): Filter =>
-  (values) =>
-    `${column} in ${values}`;
+/** Rows whose column has one of the values. */
+export const among = (column: string, describe: string): Filter => ({
+  matches: (values) => `${column} in ${values}`,
+  describe,
+});
 
-/** Edges that touch one of the assets, at either end. */
-export const touchingAsset: Filter = (values) =>
-  `(r.upstream_asset_id in ${values} or r.downstream_asset_id in ${values})`;
+/** The same, by the key or another index. */
+export const found = (column: string, describe: string): Filter => ({ ...among(column, describe), leads: true });
 
-/** Edges into the columns of one of the assets. */
-export const intoAsset: Filter = (values) =>
-  `r.downstream_column_id in (select o.id from columns o where o.env_id = @env and o.asset_id in ${values})`;
+export const touchingAsset: Filter = {
+  matches: (values) => `(r.upstream_asset_id in ${values} or r.downstream_asset_id in ${values})`,
+  parts: (values) => [
+    `r.upstream_asset_id in ${values}`,
+    `r.downstream_asset_id in ${values} and r.upstream_asset_id not in ${values}`,
+  ],
+  describe: 'Only edges that touch one of these assets, at either end',
+  leads: true,
+};
+
+export const intoAsset: Filter = {
+  matches: (values) =>
+    `r.downstream_column_id in (select o.id from columns o where o.env_id = @env and o.asset_id in ${values})`,
+  describe: 'Only edges whose downstream column belongs to one of these assets',
+  leads: true,
+};
+
+export const ofTestsOnAsset: Filter = {
+  matches: (values) => `r.test_id in (select o.id from tests o where o.env_id = @env and o.asset_id in ${values})`,
+  describe: 'Only sub-tests of tests on these assets',
+  leads: true,
+};
 
 /** Rows of parent tests whose `column` has one of the values. */
-export const ofTests =
-  (column: string): Filter =>
-  (values) =>
-    `r.test_id in (select p.id from tests p where p.env_id = @env and p.${column} in ${values})`;
+export const ofTests = (column: string, describe: string): Filter => ({
+  matches: (values) =>
+    `exists (select 1 from tests o where o.env_id = r.env_id and o.id = r.test_id and o.${column} in ${values})`,
+  describe,
+});
 
-export const tagged: Filter = (values) => `exists (select 1 from json_each(r.tags) t where t.value in ${values})`;
+export const tagged: Filter = {
+  matches: (values) => `exists (select 1 from json_each(r.tags) t where t.value in ${values})`,
+  describe: 'Only those with any of these tags',
+};
 
-/** Equal to a path or nested under it; a trailing `/` does not count. */
-export const underPath: Filter = (values) =>
+/** The condition that `path` equals one of the values or is nested under it; a trailing `/` does not count. */
+export const under = (path: string, values: string): string =>
   `exists (select 1 from (select rtrim(value, '/') as path from ${values}) p
-    where r.path = p.path or substr(r.path, 1, length(p.path) + 1) = p.path || '/')`;
+    where ${path} = p.path or substr(${path}, 1, length(p.path) + 1) = p.path || '/')`;
+
+export const underPath: Filter = {
+  matches: (values) => under('r.path', values),
+  describe: 'Only those at one of these paths or nested under one (`/`-separated; a trailing `/` is ignored)',
+};

@@ -31,13 +31,26 @@ function place(item: Item, path: readonly string[], value: unknown): void {
   }
 }
 
-/** A known field gives way only where it has no value: its value of another type was kept in `extra` (R20). */
 function withExtra(item: Item, extra: string | number | null): Item {
   const members = typeof extra === 'string' ? parsed(extra) : null;
-  if (typeof members !== 'object' || members === null) return item;
-  const missing = Object.entries(members).filter(([name]) => !Object.hasOwn(item, name) || item[name] === null);
-  return { ...item, ...Object.fromEntries(missing) };
+  return isObject(members) ? together(item, members) : item;
 }
+
+/**
+ * A known field gives way only where it has no value: its value of another type was kept in `extra` (R20). What an object
+ * held beyond its known fields goes back into it (R19).
+ */
+function together(item: Item, members: Item): Item {
+  const added = Object.entries(members).flatMap(([name, member]) => {
+    const held = Object.hasOwn(item, name) ? item[name] : null;
+    if (held === null) return [[name, member]];
+    return isObject(held) && isObject(member) ? [[name, together(held, member)]] : [];
+  });
+  return { ...item, ...Object.fromEntries(added) };
+}
+
+const isObject = (value: unknown): value is Item =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /** JSON text, or the text itself should another program have written something else there. */
 function parsed(text: string): unknown {

@@ -1,11 +1,18 @@
-import { instantOfMs } from '../core/instant.ts';
-import { openCursor, type Position, sealCursor } from './cursor.ts';
+import { openCursor, type Position, type Seal, sealCursor } from './cursor.ts';
 import { invalidCursor, notFound } from './errors.ts';
 import { type Item, itemOf, type Row } from './item.ts';
-import type { Listing } from './listings.ts';
-import { type Asked, type Raw, readParameters } from './parameters.ts';
-import { type Place, pageStatement, sortColumn, sortsOf } from './statement.ts';
-import { addParts, type Store } from './store.ts';
+import { type Asked, type Query, readParameters } from './parameters.ts';
+import { addParts } from './parts.ts';
+import {
+  isSparse,
+  oneStatement,
+  pageStatement,
+  type Question,
+  sortColumn,
+  sortsOf,
+  stretchStatement,
+} from './statement.ts';
+import type { View } from './store.ts';
 
 interface Page {
   readonly items: readonly Item[];
@@ -13,64 +20,78 @@ interface Page {
   readonly next_cursor: string | null;
 }
 
-export interface Service {
-  readonly store: Store;
-  readonly pageMax: number;
-  readonly nowMs: () => number;
-}
-
 /** Answers any list request. @throws Refusal */
-export function listPage(service: Service, listing: Listing, place: Place, raw: Raw): Page {
-  const { store } = service;
-  requireEnvironment(store, place.env);
-  const asked = readParameters(listing, raw, { now: instantOfMs(service.nowMs()), pageMax: service.pageMax });
-  requireParent(store, listing, place);
-  const context = contextOf(listing, place, raw);
-  const position = readPosition(listing, asked, context);
-  const rows = store.rows(pageStatement(listing, asked, place, position));
+export function listPage(view: View, question: Question, query: Query): Page {
+  requireEnvironment(view, question.place.env);
+  const asked = readParameters(question.listing, query, view.now);
+  requireParent(view, question);
+  const seal = { key: view.cursorKey, context: contextOf(question, query) };
+  const position = readPosition(question, asked, seal);
+  const rows = view.rows(pageStatement(question, asked, position));
   const shown = rows.slice(0, asked.limit);
-  const hasMore = rows.length > asked.limit;
+  const last = rows.length > asked.limit ? shown.at(-1) : stretchEnd(view, question, asked, position);
   return {
-    items: itemsOf(store, listing, place, shown),
-    has_more: hasMore,
-    next_cursor: hasMore ? sealCursor(context, positionOf(shown.at(-1), sortsOf(listing, asked).length)) : null,
+    items: itemsOf(view, question, shown),
+    has_more: last !== undefined,
+    next_cursor: last === undefined ? null : sealCursor(seal, positionOf(last)),
   };
 }
 
-function itemsOf(store: Store, listing: Listing, { env }: Place, rows: readonly Row[]): Item[] {
+/** Answers any get-one request. @throws Refusal 404 */
+export function getOne(view: View, question: Question): Item {
+  requireEnvironment(view, question.place.env);
+  requireParent(view, question);
+  return requireOne(view, question);
+}
+
+function requireOne(view: View, question: Question): Item {
+  const { listing, place } = question;
+  const [item] = itemsOf(view, question, view.rows(oneStatement(question)));
+  if (item === undefined) throw notFound(`${listing.item} ${place.one}`);
+  return item;
+}
+
+/** An environment the source no longer lists is none here either. @throws Refusal 404 */
+export function requireEnvironment(view: View, env: string): void {
+  const sql = 'select 1 from environments where id = @env and missing_since is null';
+  if (view.rows({ sql, values: { env } }).length === 0) throw notFound(`Environment ${env}`);
+}
+
+function requireParent(view: View, { listing, place, ...asking }: Question): void {
+  if (listing.parent === undefined) return;
+  requireOne(view, { ...asking, listing: listing.parent, place: { ...place, id: null, one: place.id } });
+}
+
+/** The last row looked at, where there may be more behind it; undefined at the end of all. */
+function stretchEnd(view: View, question: Question, asked: Asked, position: Position | null): Row | undefined {
+  return isSparse(question, asked) ? view.rows(stretchStatement(question, asked, position))[0] : undefined;
+}
+
+function itemsOf(view: View, { listing, place, now }: Question, rows: readonly Row[]): Item[] {
   const { entry, nulls } = listing;
   const items = rows.map((row) => {
     const item = itemOf(entry.fields, row, nulls);
-    return row.deleted_at === undefined ? item : { ...item, deleted_at: row.deleted_at };
+    return row['deleted_at'] === undefined ? item : { ...item, deleted_at: row['deleted_at'] };
   });
-  addParts(store, listing, env, items);
+  addParts(view, listing, { env: place.env, now }, items);
   return items;
 }
 
-/** An environment the source no longer lists is none here either. */
-function requireEnvironment(store: Store, env: string): void {
-  const sql = 'select 1 from environments where id = @env and missing_since is null';
-  if (store.rows({ sql, values: { env } }).length === 0) throw notFound(`Environment ${env}`);
-}
-
-function requireParent(store: Store, { parent }: Listing, { env, id }: Place): void {
-  if (parent === undefined) return;
-  if (store.rows({ sql: parent.exists, values: { env, id } }).length === 0) throw notFound(`The ${parent.word} ${id}`);
-}
-
 /** The exact path and query a cursor is bound to; the order of different parameters does not matter. */
-function contextOf({ entry }: Listing, { env, id }: Place, raw: Raw): string {
-  const given = Object.entries(raw).filter(([name]) => name !== 'cursor');
-  return JSON.stringify([entry.path, env, id, given.sort(([a], [b]) => (a < b ? -1 : 1))]);
+function contextOf({ listing, place }: Question, query: Query): string {
+  const given = Object.entries(query).filter(([name]) => name !== 'cursor');
+  return JSON.stringify([listing.entry.path, place.env, place.id, given.sort(([a], [b]) => (a < b ? -1 : 1))]);
 }
 
-function readPosition(listing: Listing, asked: Asked, context: string): Position | null {
+function readPosition({ listing }: Question, asked: Asked, seal: Seal): Position | null {
   if (asked.cursor === undefined) return null;
-  const position = openCursor(context, asked.cursor);
+  const position = openCursor(seal, asked.cursor);
   if (position.length !== sortsOf(listing, asked).length) throw invalidCursor();
   return position;
 }
 
-function positionOf(row: Row | undefined, length: number): Position {
-  return Array.from({ length }, (_, i) => row?.[sortColumn(i)] ?? null);
+function positionOf(row: Row): Position {
+  const position: (string | number | null)[] = [];
+  for (let i = 0; sortColumn(i) in row; i += 1) position.push(row[sortColumn(i)] ?? null);
+  return position;
 }

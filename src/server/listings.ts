@@ -9,115 +9,213 @@ import { latestTestExecutions } from '../streams/latest-test-executions.ts';
 import { tableAssets } from '../streams/table-assets.ts';
 import { testExecutions } from '../streams/test-executions.ts';
 import { tests } from '../streams/tests.ts';
-import { among, type Filters, intoAsset, ofTests, tagged, touchingAsset, underPath } from './filters.ts';
+import {
+  among,
+  type Filters,
+  found,
+  intoAsset,
+  ofTests,
+  ofTestsOnAsset,
+  tagged,
+  touchingAsset,
+  underPath,
+} from './filters.ts';
+
+export const SCOPES = ['assets', 'tests'] as const;
+
+/** The view scope that an endpoint needs. */
+export type Scope = (typeof SCOPES)[number];
 
 /**
- * One list endpoint, as data; its path, fields and table are the catalogue's. In the SQL `r` is the row, `c` the joined
- * row, `@env` the environment and `@id` the id in the path.
+ * One collection, as data: its list endpoint and its get-one; path, fields and table are the catalogue's. In the SQL `r` is
+ * the row, `c` the joined row, `@env` the environment, `@id` the id of the parent in the path and `@week` the time a week ago.
  */
 export interface Listing {
   readonly entry: Entry;
-  readonly join?: string;
-  /** Which rows there are at all; `+` says that the kind is no use as an index, for half of the rows have it. */
+  readonly scope: Scope;
+  /** What one of its items is called in the description. */
+  readonly item: string;
+  readonly describe: string;
+  readonly join?: { readonly row: string; readonly on: string };
+  /** Which rows there are at all: an index leads to them. */
   readonly where?: string;
-  /** Where the times stand that the feeds go by: rows with a `deleted` time are in the tombstones feed alone. */
-  readonly times?: { readonly synced: string; readonly deleted: string };
-  readonly feeds?: true;
-  /** Tombstones show their `deleted_at`. */
-  readonly showsDeletion?: true;
+  /** Which of them show; it may be few of many. */
+  readonly shows?: string;
+  /**
+   * The row that has the times the feeds go by: its `mirrored_at` is served as `synced_at`, or as `deleted_at` when it is
+   * deleted. Rows of a collection without one have no feeds.
+   */
+  readonly timed?: 'r' | 'c';
+  /** The ids of the assets a reader has to see to see the row. */
+  readonly assets: readonly string[];
   readonly filters: Filters;
   /** The values of `order_by` and what they sort by, the default first; the key breaks ties. */
   readonly orders: Readonly<Record<string, readonly string[]>>;
   /** `fixed`: neither `order_by` nor `direction` is taken. */
   readonly direction: 'asc' | 'desc' | 'fixed';
-  /** What `disabled` left out or `false` shows, and `true`; a feed shows both. */
-  readonly disabled?: { readonly without: string; readonly only: string };
+  /** What `disabled` left out or `false` shows, and `true`; a feed shows both. `leads`: an index by id holds those alone. */
+  readonly disabled?: { readonly without: string; readonly only: string; readonly leads?: true };
   /** The time that `start_time_from` and `start_time_to` bound. */
   readonly window?: string;
-  /** The row that has to be there, else 404. */
-  readonly parent?: { readonly word: string; readonly exists: string };
+  /** Whose row has to be there and visible, else 404. */
+  readonly parent?: Listing;
+  /** A single item, by the last parameter of its path. */
+  readonly one?: { readonly parameter: string; readonly by: string };
+  /** Texts that are none when they are empty. */
+  readonly blank?: readonly string[];
   /** Fields without a value: shown as null or left out. */
   readonly nulls: 'shown' | 'left out';
 }
 
 const ASSET_FILTERS: Filters = {
-  ids: among('r.id'),
-  source_types: among('r.source_type'),
+  ids: found('r.id', 'Only assets with these ids'),
+  source_types: among('r.source_type', 'Such as `dbt`, `fivetran`'),
   tags: tagged,
   path: underPath,
 };
 
-const SOFT = {
-  times: { synced: 'r.synced_at', deleted: 'r.deleted_at' },
-  feeds: true,
-  showsDeletion: true,
-  orders: { id: ['r.id'], synced_at: ['r.synced_at', 'r.id'] },
+export const TABLE_FILTERS: Filters = {
+  ...ASSET_FILTERS,
+  db_names: among('r.db_name', 'Only those of these databases'),
+  schema_names: among('r.schema_name', 'Only those of these schemas'),
+  materializations: among('r.materialization', 'Such as `table`, `view`, `incremental`'),
+};
+
+const timed = {
+  timed: 'r',
+  orders: { id: ['r.id'], synced_at: ['r.mirrored_at', 'r.id'] },
   direction: 'asc',
 } as const;
+
+/**
+ * A row that is known by its deletion alone, or by its key until its typed stream is read, lacks what every item has. `+` keeps
+ * SQLite from looking for such rows by an index: most have it all.
+ */
+const complete = ({ fields }: Entry): string =>
+  Object.entries(fields)
+    .filter(([name, field]) => field.required && name !== 'id')
+    .map(([name]) => `+r.${name} is not null`)
+    .join(' and ');
 
 const parentTest = (condition: string) =>
   `(select 1 from tests p where p.env_id = r.env_id and p.id = r.test_id and ${condition})`;
 
-const liveAsset = (column: string) =>
-  `exists (select 1 from assets a where a.env_id = r.env_id and a.id = ${column} and a.deleted_at is null)`;
+const ASSET_OF_TEST = '(select p.asset_id from tests p where p.env_id = r.env_id and p.id = r.test_id)';
+
+const asset = (id: string, condition: string) =>
+  `(select 1 from assets a where a.env_id = r.env_id and a.id = ${id} and ${condition})`;
+
+const liveAsset = (id: string) => `exists ${asset(id, 'a.deleted_at is null')}`;
+
+/** A score is older than what is known of its asset by an hour at times. */
+const noTable = (id: string) => asset(id, "(a.deleted_at is not null or a.kind <> 'table')");
+
+const ASSET = {
+  scope: 'assets',
+  assets: ['r.id'],
+  one: { parameter: 'asset_id', by: 'r.id' },
+  nulls: 'shown',
+} as const;
+
+export const TABLE_ASSETS: Listing = {
+  entry: tableAssets,
+  ...ASSET,
+  ...timed,
+  item: 'TableAsset',
+  describe: 'table assets',
+  where: "r.kind = 'table'",
+  shows: complete(tableAssets),
+  filters: TABLE_FILTERS,
+};
+
+const TESTS: Listing = {
+  entry: tests,
+  ...timed,
+  scope: 'tests',
+  item: 'Test',
+  describe: 'tests',
+  shows: complete(tests),
+  assets: ['r.asset_id'],
+  filters: {
+    ids: found('r.id', 'Only tests with these ids'),
+    asset_ids: found('r.asset_id', 'Only tests on these assets'),
+    test_types: among('r.test_type', 'Only tests of these types'),
+    definition_types: among('r.definition_type', 'Only tests of these definition types'),
+    source_types: among('r.source_type', 'Such as `dbt`'),
+    tags: tagged,
+  },
+  disabled: { without: 'r.disabled is not 1', only: 'r.disabled = 1', leads: true },
+  one: { parameter: 'test_id', by: 'r.id' },
+  nulls: 'left out',
+};
 
 export const LISTINGS: readonly Listing[] = [
-  { entry: assets, ...SOFT, filters: ASSET_FILTERS, nulls: 'shown' },
   {
-    entry: tableAssets,
-    ...SOFT,
-    where: "+r.kind = 'table'",
-    filters: {
-      ...ASSET_FILTERS,
-      db_names: among('r.db_name'),
-      schema_names: among('r.schema_name'),
-      materializations: among('r.materialization'),
-    },
-    nulls: 'shown',
+    entry: assets,
+    ...ASSET,
+    ...timed,
+    item: 'Asset',
+    describe: 'assets of every kind, with the fields common to all',
+    shows: complete(assets),
+    filters: ASSET_FILTERS,
   },
+  TABLE_ASSETS,
   {
     entry: biAssets,
-    ...SOFT,
-    where: "+r.kind = 'bi'",
-    filters: { ...ASSET_FILTERS, bi_platforms: among('r.bi_platform') },
-    nulls: 'shown',
+    ...ASSET,
+    ...timed,
+    item: 'BiAsset',
+    describe: 'BI assets',
+    where: "r.kind = 'bi'",
+    shows: complete(biAssets),
+    filters: { ...ASSET_FILTERS, bi_platforms: among('r.bi_platform', 'Such as `looker`, `tableau`') },
   },
   {
     entry: columns,
-    ...SOFT,
-    filters: { ids: among('r.id'), asset_ids: among('r.asset_id'), data_types: among('r.data_type') },
-    nulls: 'left out',
-  },
-  {
-    entry: tests,
-    ...SOFT,
+    ...timed,
+    scope: 'assets',
+    item: 'Column',
+    describe: 'columns',
+    shows: complete(columns),
+    assets: ['r.asset_id'],
     filters: {
-      ids: among('r.id'),
-      asset_ids: among('r.asset_id'),
-      test_types: among('r.test_type'),
-      definition_types: among('r.definition_type'),
-      source_types: among('r.source_type'),
-      tags: tagged,
+      ids: found('r.id', 'Only columns with these ids'),
+      asset_ids: found('r.asset_id', 'Only columns of these assets'),
+      data_types: among('r.data_type', 'Only columns of these data types'),
     },
-    disabled: { without: 'r.disabled is not 1', only: 'r.disabled = 1' },
+    one: { parameter: 'column_id', by: 'r.id' },
     nulls: 'left out',
   },
+  TESTS,
   {
     entry: testExecutions,
+    scope: 'tests',
+    item: 'TestExecution',
+    describe: 'executions of a test, the most recent first',
+    blank: ['description'],
     where: 'r.test_id = @id',
-    parent: { word: 'test', exists: 'select 1 from tests where env_id = @env and id = @id and deleted_at is null' },
-    filters: { sub_test_ids: among('r.sub_test_unique_id'), statuses: among('r.status') },
+    parent: TESTS,
+    assets: [],
+    filters: {
+      sub_test_ids: among('r.sub_test_unique_id', 'Only executions of these sub-tests'),
+      statuses: among('r.status', 'Such as `PASS`, `FAIL`'),
+    },
     orders: {
       start_time: ['r.start_time', 'r.id', 'r.sub_test_unique_id'],
       id: ['r.id', 'r.sub_test_unique_id'],
     },
     direction: 'desc',
     window: 'r.start_time',
+    one: { parameter: 'execution_id', by: 'r.id' },
     nulls: 'shown',
   },
   {
     entry: assetLineage,
-    where: `${liveAsset('r.upstream_asset_id')} and ${liveAsset('r.downstream_asset_id')}`,
+    scope: 'assets',
+    item: 'AssetLineageEdge',
+    describe: 'edges between assets',
+    shows: `${liveAsset('r.upstream_asset_id')} and ${liveAsset('r.downstream_asset_id')}`,
+    assets: ['r.upstream_asset_id', 'r.downstream_asset_id'],
     filters: { asset_ids: touchingAsset },
     orders: { id: ['r.upstream_asset_id', 'r.downstream_asset_id'] },
     direction: 'fixed',
@@ -125,41 +223,60 @@ export const LISTINGS: readonly Listing[] = [
   },
   {
     entry: columnLineage,
-    join: 'join columns c on c.env_id = r.env_id and c.id = r.downstream_column_id',
-    times: { synced: 'c.synced_at', deleted: 'c.deleted_at' },
-    feeds: true,
-    filters: { column_ids: among('r.downstream_column_id'), asset_ids: intoAsset },
+    scope: 'assets',
+    item: 'ColumnLineageEdge',
+    describe: 'edges between columns',
+    join: { row: 'columns c', on: 'c.env_id = r.env_id and c.id = r.downstream_column_id' },
+    timed: 'c',
+    assets: ['c.asset_id'],
+    filters: {
+      column_ids: found('r.downstream_column_id', 'Only edges into these columns'),
+      asset_ids: intoAsset,
+    },
     orders: {
       id: ['r.downstream_column_id', 'r.upstream_column_id'],
-      synced_at: ['c.synced_at', 'r.downstream_column_id', 'r.upstream_column_id'],
+      synced_at: ['c.mirrored_at', 'c.id', 'r.upstream_column_id'],
     },
     direction: 'asc',
     nulls: 'left out',
   },
   {
     entry: latestTestExecutions,
+    scope: 'tests',
+    item: 'TestExecution',
+    describe: 'the latest execution of every sub-test',
+    blank: ['description'],
+    shows: `not exists ${parentTest('p.deleted_at is not null')}`,
+    assets: [ASSET_OF_TEST],
     filters: {
-      sub_test_ids: among('r.sub_test_unique_id'),
-      test_ids: among('r.test_id'),
-      asset_ids: ofTests('asset_id'),
-      test_types: ofTests('test_type'),
-      definition_types: ofTests('definition_type'),
-      source_types: ofTests('source_type'),
-      statuses: among('r.status'),
+      sub_test_ids: found('r.sub_test_unique_id', 'Only these sub-tests'),
+      test_ids: found('r.test_id', 'Only sub-tests of these tests'),
+      asset_ids: ofTestsOnAsset,
+      test_types: ofTests('test_type', 'By the type of the test'),
+      definition_types: ofTests('definition_type', 'By the definition type of the test'),
+      source_types: ofTests('source_type', 'By the source type of the test, such as `dbt`'),
+      statuses: among('r.status', 'Such as `PASS`, `FAIL`'),
     },
     orders: { id: ['r.sub_test_unique_id'], synced_at: ['r.synced_at', 'r.sub_test_unique_id'] },
     direction: 'asc',
     disabled: {
-      without: `not exists ${parentTest('(p.deleted_at is not null or p.disabled = 1)')}`,
-      only: `exists ${parentTest('p.deleted_at is null and p.disabled = 1')}`,
+      without: `not exists ${parentTest('p.disabled = 1')}`,
+      only: `exists ${parentTest('p.disabled = 1')}`,
     },
+    one: { parameter: 'sub_test_unique_id', by: 'r.sub_test_unique_id' },
     nulls: 'shown',
   },
   {
     entry: assetHealthScores,
-    filters: { asset_ids: among('r.asset_id') },
+    scope: 'assets',
+    item: 'AssetHealthScore',
+    describe: 'the score of every table asset with test results in the last 7 days',
+    shows: `r.bucket_at >= @week and not exists ${noTable('r.asset_id')}`,
+    assets: ['r.asset_id'],
+    filters: { asset_ids: found('r.asset_id', 'Only the scores of these assets') },
     orders: { id: ['r.asset_id'] },
     direction: 'fixed',
+    one: { parameter: 'asset_id', by: 'r.asset_id' },
     nulls: 'left out',
   },
 ];

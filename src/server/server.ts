@@ -1,107 +1,131 @@
-import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
+import type { Server } from 'node:http';
+import fastify, {
+  type FastifyBaseLogger,
+  type FastifyHttpOptions,
+  type FastifyInstance,
+  type FastifyReply,
+  type FastifyRequest,
+  LogController,
+} from 'fastify';
+import { parseInstant } from '../core/instant.ts';
 import type { MirrorFile } from '../destination/sqlite/open.ts';
-import { listEnvironments } from './environments.ts';
-import { envelope, notFound, type Refusal, rateLimited, refusalOf, unauthenticated } from './errors.ts';
-import { bears, openQuota, type Quota, type RateLimit } from './guard.ts';
-import { listPage, type Service } from './list.ts';
-import { LISTINGS, type Listing } from './listings.ts';
-import type { Raw } from './parameters.ts';
-import { openStore } from './store.ts';
+import { identify, type Key } from './access.ts';
+import { addDescription } from './describe.ts';
+import type { DimensionWeights } from './dimension-weights.ts';
+import { drainOnClose } from './drain.ts';
+import { badRequest, methodNotAllowed, notFound, unauthenticated } from './errors.ts';
+import { addHealth } from './health.ts';
+import { explainInvalid } from './invalid.ts';
+import { openMetrics } from './metrics.ts';
+import { type Count, openRateLimit, type RateLimit } from './rate-limit.ts';
+import { refuse, refuseUnreadable } from './refuse.ts';
+import { addRoutes, tellTime } from './routes.ts';
+import { ERROR } from './schemas.ts';
+import { serializers } from './serializers.ts';
+import { openStore, type Store } from './store.ts';
 
 export interface ServerOptions {
   /** Opened for reading; whoever opened it closes it. */
   readonly mirror: MirrorFile;
-  /** The bearer token every request has to send; null lets all in. */
-  readonly token: string | null;
+  /** The tokens that are let in; asked for at every request, so that they can be replaced. */
+  readonly keys: () => readonly Key[];
   /** The greatest `limit` taken, 2000 when left out. */
   readonly pageMax?: number;
-  /** The clock of bounds, quotas and the `Date` header. */
-  readonly nowMs?: () => number;
+  /** For each token; null for none. */
   readonly rateLimit?: RateLimit | null;
-  /** Told of every failure that is answered with 500. */
-  readonly onCrash?: (error: unknown) => void;
+  /** How much each dimension counts in a total; 1 when left out. */
+  readonly weights?: DimensionWeights;
+  /** The machine's clock, for ages alone: bounds and `Date` go by the mirror's. */
+  readonly nowMs?: () => number;
+  /** Told of every request, and of every failure that is answered with 500. */
+  readonly log?: FastifyBaseLogger;
 }
 
-const ROOT = '/public/beta';
-/** Room for a thousand ids in a query, and for any id in a path. */
-const MOST_HEADER_BYTES = 1 << 20;
+/** The request line and all headers: room for a URL of 32 KB and more. */
+const MOST_HEADER_BYTES = 65_536;
+const HEADERS_TIMEOUT_MS = 10_000;
+const REQUEST_TIMEOUT_MS = 30_000;
 
 /** The read API over a mirror; the caller makes it listen. */
-export function createServer(options: ServerOptions): FastifyInstance {
-  const { nowMs = Date.now, pageMax = 2000 } = options;
-  const answer = refuser(options.onCrash);
-  const admit = doorkeeper({ ...options, nowMs });
+export async function createServer(options: ServerOptions): Promise<FastifyInstance> {
+  const { mirror, keys, pageMax = 2000, rateLimit = null, weights = new Map(), nowMs = Date.now } = options;
+  const store = openStore(mirror);
+  let admit: Admit = async () => {};
   const server = fastify({
-    http: { maxHeaderSize: MOST_HEADER_BYTES },
-    routerOptions: { maxParamLength: MOST_HEADER_BYTES },
-    frameworkErrors: (error, request, reply) => answer(admit(request, reply) ?? error, reply),
-    clientErrorHandler: refuseUnreadable,
+    ...FRAMEWORK,
+    ...(options.log === undefined ? {} : { loggerInstance: options.log }),
+    frameworkErrors: (_error, request, reply) => refuseUndecodable(request, reply, admit),
   });
+  server.decorateRequest('reader', null);
+  admit = doorkeeper({ store, keys, count: await openRateLimit(server, rateLimit) });
+  server.addHook('onResponse', logRequest);
+  server.setErrorHandler(refuse);
+  // For the files of `/docs`; what else leads nowhere is refused before it comes to a handler.
+  server.setNotFoundHandler(refuseAddress);
+  server.addSchema(ERROR);
+  drainOnClose(server);
+  await addDescription(server);
+  const addMetrics = await openMetrics(server, store, nowMs);
   server.addHook('onRequest', async (request, reply) => {
-    const refusal = admit(request, reply);
-    if (refusal !== null) throw refusal;
+    if (!request.is404) return;
+    await admit(request, reply);
+    refuseAddress(request);
   });
-  server.setErrorHandler((error, _request, reply) => answer(error, reply));
-  server.setNotFoundHandler((_request, reply) => answer(notFound('This address'), reply));
-  addRoutes(server, { store: openStore(options.mirror), pageMax, nowMs });
+  addHealth(server, store, nowMs);
+  await server.register(async (api) => {
+    api.addHook('onRequest', admit);
+    addRoutes(api, { store, pageMax, weights });
+    addMetrics(api);
+  });
   return server;
 }
 
-function addRoutes(server: FastifyInstance, service: Service): void {
-  server.get(`${ROOT}/environments`, () => listEnvironments(service.store));
-  for (const listing of LISTINGS) {
-    server.get(routeOf(listing), (request) => {
-      const { env, id = null } = request.params as { env: string; id?: string };
-      return listPage(service, listing, { env, id }, request.query as Raw);
-    });
-  }
-}
+const FRAMEWORK: FastifyHttpOptions<Server> = {
+  logController: new LogController({ disableRequestLogging: true }),
+  // Node would refuse a request without `Host` before anybody is asked, and without the envelope.
+  http: { maxHeaderSize: MOST_HEADER_BYTES, headersTimeout: HEADERS_TIMEOUT_MS, requireHostHeader: false },
+  requestTimeout: REQUEST_TIMEOUT_MS,
+  routerOptions: { maxParamLength: MOST_HEADER_BYTES },
+  forceCloseConnections: 'idle',
+  return503OnClosing: false,
+  ajv: {
+    customOptions: { coerceTypes: 'array', removeAdditional: false },
+    onCreate: (ajv) => void ajv.addFormat('date-time', (text: string) => parseInstant(text) !== null),
+  },
+  schemaErrorFormatter: explainInvalid,
+  schemaController: { compilersFactory: { buildSerializer: serializers } },
+  clientErrorHandler: refuseUnreadable,
+};
 
-function routeOf({ entry }: Listing): string {
-  return [ROOT, ':env', ...entry.path.map((segment) => segment.replace('{id}', ':id'))].join('/');
-}
+/** Goes before every answer. @throws Refusal 401 or 429 */
+type Admit = (request: FastifyRequest, reply: FastifyReply) => Promise<void>;
 
-/** Goes before every answer, 404 for unknown addresses too: tells the clock and the quota, and refuses strangers. */
-function doorkeeper({ token, rateLimit, nowMs }: ServerOptions & { nowMs: () => number }) {
-  const quotaAt = rateLimit ? openQuota(rateLimit) : null;
-  return (request: FastifyRequest, reply: FastifyReply): Refusal | null => {
-    const now = nowMs();
-    const known = token === null || bears(token, request.headers.authorization);
-    const quota = quotaAt?.(now, known);
-    reply.header('date', new Date(now).toUTCString());
-    if (quota !== undefined) tellQuota(reply, quota);
-    if (!known) return unauthenticated();
-    return quota?.exceeded ? rateLimited(quota.resetSeconds) : null;
+/** Tells the time and the quota, and lets those in whose token is known. */
+function doorkeeper({ store, keys, count }: { store: Store; keys: ServerOptions['keys']; count: Count }): Admit {
+  return async (request, reply) => {
+    store.read((view) => tellTime(reply, view));
+    request.reader = identify(keys(), request.headers.authorization);
+    await count(request, reply);
+    if (request.reader === null) throw unauthenticated();
   };
 }
 
-function tellQuota(reply: FastifyReply, quota: Quota): void {
-  reply.headers({
-    'ratelimit-limit': quota.limit,
-    'ratelimit-remaining': quota.remaining,
-    'ratelimit-reset': quota.resetSeconds,
-  });
-  if (quota.exceeded) reply.header('retry-after', quota.resetSeconds);
+/** The framework's own refusals go by no hook. */
+function refuseUndecodable(request: FastifyRequest, reply: FastifyReply, admit: Admit): void {
+  const answer = (refusal: unknown): unknown => refuse(refusal, request, reply);
+  const undecodable = badRequest('The address cannot be decoded: percent-encode each part of it');
+  reply.raw.once('finish', () => logRequest(request, reply));
+  admit(request, reply).then(() => answer(undecodable), answer);
 }
 
-function refuser(onCrash: ServerOptions['onCrash']) {
-  return (error: unknown, reply: FastifyReply) => {
-    const refusal = refusalOf(error);
-    if (refusal.status === 500) onCrash?.(error);
-    return reply.code(refusal.status).send(envelope(refusal.code, refusal.message));
-  };
+/** What is no address of the API is refused before its body is read. @throws Refusal 404, or 405 where it is no GET */
+function refuseAddress({ method }: FastifyRequest): never {
+  throw ['GET', 'HEAD'].includes(method) ? notFound('This address') : methodNotAllowed();
 }
 
-/** Answers what is no HTTP request at all, or has headers beyond all measure. */
-function refuseUnreadable(
-  error: Error & { code?: string },
-  socket: { writable: boolean; end(text: string): void; destroy(): void },
-): void {
-  if (error.code === 'ECONNRESET' || !socket.writable) {
-    socket.destroy();
-    return;
-  }
-  const body = JSON.stringify(envelope('invalid_request', 'The request cannot be read'));
-  const head = ['HTTP/1.1 400 Bad Request', `Date: ${new Date().toUTCString()}`, 'Content-Type: application/json'];
-  socket.end([...head, `Content-Length: ${Buffer.byteLength(body)}`, 'Connection: close', '', body].join('\r\n'));
+/** One line a request: the path without its query, where a misplaced token might stand. */
+async function logRequest(request: FastifyRequest, reply: FastifyReply): Promise<void> {
+  const { method, url, reader } = request;
+  const took = { status: reply.statusCode, ms: Math.round(reply.elapsedTime * 10) / 10 };
+  request.log.info({ method, path: url.split('?', 1)[0], reader: reader?.name ?? null, ...took }, 'request');
 }

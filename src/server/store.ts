@@ -1,20 +1,45 @@
 import type Database from 'better-sqlite3';
-import { getTableName } from 'drizzle-orm';
+import type { Instant } from '../core/instant.ts';
 import type { MirrorFile } from '../destination/sqlite/open.ts';
-import { type Item, itemOf, type Row } from './item.ts';
-import type { Listing } from './listings.ts';
+import type { Row } from './item.ts';
 import type { Statement } from './statement.ts';
 
 const MOST_STATEMENTS = 300;
 
-/** Reads of the mirror; each statement is prepared once. */
-export interface Store {
+/** The time of a mirror that nothing was ever written to: earlier than any that a reader may have to be told of. */
+const BEFORE_ALL: Instant = '1970-01-01T00:00:00.000000Z';
+
+/** One state of the mirror. */
+export interface View {
+  /** The committed value of the mirror's clock: whatever is committed later has a later `mirrored_at`. */
+  readonly now: Instant;
+  /** With which cursors are sealed: 32 bytes. */
+  readonly cursorKey: Buffer;
   rows(statement: Statement): Row[];
 }
 
+/** Reads of the mirror, each from one consistent state; each statement is prepared once. */
+export interface Store {
+  read<Found>(look: (view: View) => Found): Found;
+}
+
 export function openStore({ connection }: MirrorFile): Store {
+  const prepare = preparing(connection);
+  const rows = ({ sql, values }: Statement): Row[] => prepare(sql).all(values) as Row[];
+  const inTransaction = connection.transaction((look: (view: View) => unknown) => {
+    const [mirror] = rows({ sql: 'select mirrored_at, cursor_key from mirror', values: {} });
+    return look({
+      now: String(mirror?.['mirrored_at'] || BEFORE_ALL),
+      cursorKey: Buffer.from(String(mirror?.['cursor_key'] ?? ''), 'hex'),
+      rows,
+    });
+  });
+  return { read: <Found>(look: (view: View) => Found) => inTransaction(look) as Found };
+}
+
+function preparing(connection: Database.Database): (sql: string) => Database.Statement {
   const prepared = new Map<string, Database.Statement>();
-  const prepare = (sql: string) => {
+  return (sql) => {
     const known = prepared.get(sql);
     if (known !== undefined) return known;
     if (prepared.size >= MOST_STATEMENTS) prepared.clear();
@@ -22,22 +47,4 @@ export function openStore({ connection }: MirrorFile): Store {
     prepared.set(sql, statement);
     return statement;
   };
-  return { rows: ({ sql, values }) => prepare(sql).all(values) as Row[] };
-}
-
-/** Puts the rows of the entry's parts (the dimensions of a score) into the items of a page. */
-export function addParts(store: Store, { entry, nulls }: Listing, env: string, items: readonly Item[]): void {
-  const [key = ''] = entry.key;
-  for (const part of entry.parts ?? []) {
-    const names = [key, ...Object.keys(part.fields), 'extra'].map((name) => `"${name}"`).join(', ');
-    const rows = store.rows({
-      sql: `select ${names} from ${getTableName(part.table)}
-        where env_id = @env and "${key}" in (select value from json_each(@keys)) order by ${part.key.join(', ')}`,
-      values: { env, keys: JSON.stringify(items.map((item) => item[key])) },
-    });
-    const byKey = Map.groupBy(rows, (row) => row[key]);
-    for (const item of items) {
-      item[part.each] = (byKey.get(item[key] as string) ?? []).map((row) => itemOf(part.fields, row, nulls));
-    }
-  }
 }

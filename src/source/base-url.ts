@@ -24,7 +24,7 @@ export function parseBaseUrl(text: string, { allowHttp }: BaseUrlRules): string 
 }
 
 /** Whether a host, as `URL` spells it, is this machine. A name other than `localhost` could resolve to anywhere. */
-function isLoopback(hostname: string): boolean {
+export function isLoopback(hostname: string): boolean {
   return hostname === 'localhost' || hostname === '[::1]' || /^127(?:\.\d{1,3}){3}$/.test(hostname);
 }
 

@@ -6,33 +6,50 @@ import { onTestFinished } from 'vitest';
 import { type assets, type columns, environments } from '../../schema/assets.ts';
 import type { tests } from '../../schema/tests.ts';
 import { type MirrorFile, openForReading, openForWriting } from '../../src/destination/sqlite/open.ts';
+import { masterKey } from '../../src/server/access.ts';
 import { createServer, type ServerOptions } from '../../src/server/server.ts';
+import { claimMirror } from '../../state/run-log.ts';
 
 export const NOW = '2026-11-20T12:00:00.000000Z';
 export const NOW_MS = Date.parse('2026-11-20T12:00:00Z');
 const stamped = { env_id: 'e', mirrored_at: NOW };
+const ADMITTED = { authorization: 'Bearer secret' };
+
+/** A row that reached the mirror when it was synced, or deleted. */
+const timed = ({
+  synced_at,
+  deleted_at,
+}: {
+  synced_at?: string | null | undefined;
+  deleted_at?: string | null | undefined;
+}) => ({
+  env_id: 'e',
+  synced_at: '2026-11-01T00:00:00.000000Z',
+  mirrored_at: deleted_at ?? synced_at ?? '2026-11-01T00:00:00.000000Z',
+});
+
+const TABLE = { data_platform: 'snowflake', db_name: 'd', schema_name: 's', table_name: 't', materialization: 'view' };
 
 export const asset = (id: string, more: Partial<typeof assets.$inferInsert> = {}) => ({
-  ...stamped,
+  ...timed(more),
   id,
   name: `name of ${id}`,
   kind: 'table',
   source_type: 'dbt',
-  synced_at: '2026-11-01T00:00:00.000000Z',
+  ...(more.kind === undefined ? TABLE : {}),
   ...more,
 });
 
 export const column = (id: string, more: Partial<typeof columns.$inferInsert> = {}) => ({
-  ...stamped,
+  ...timed(more),
   id,
   asset_id: 'a',
   name: id,
-  synced_at: '2026-11-01T00:00:00.000000Z',
   ...more,
 });
 
 export const test_ = (id: string, more: Partial<typeof tests.$inferInsert> = {}) => ({
-  ...stamped,
+  ...timed(more),
   id,
   name: id,
   test_type: 'unique',
@@ -40,7 +57,6 @@ export const test_ = (id: string, more: Partial<typeof tests.$inferInsert> = {})
   source_type: 'dbt',
   severity: 'ERROR',
   disabled: 0,
-  synced_at: '2026-11-01T00:00:00.000000Z',
   ...more,
 });
 
@@ -68,42 +84,68 @@ interface Answer {
 }
 
 export interface Served {
-  readonly server: FastifyInstance;
+  readonly server: Promise<FastifyInstance>;
   readonly mirror: MirrorFile;
   readonly writing: MirrorFile;
   get(path: string, headers?: Record<string, string>): Promise<Answer>;
   /** Every item of a list, page by page, and the number of pages. */
-  all(path: string): Promise<{ items: Record<string, unknown>[]; pages: number }>;
+  all(path: string, headers?: Record<string, string>): Promise<{ items: Record<string, unknown>[]; pages: number }>;
+  /** Requests to another server over the same file. */
+  restarted(): Promise<Served['get']>;
 }
 
-/** A server over a new file with environment `e`, filled by the test, gone when the test ends. */
-export function serve(fill: (writing: MirrorFile) => void, options: Partial<ServerOptions> = {}): Served {
+/** A server over a new file with environment `e`, filled by the test, gone when the test ends, or with `afterAll` the suite. */
+export function serve(
+  fill: (writing: MirrorFile) => void,
+  options: Partial<ServerOptions> = {},
+  whenDone: (dispose: () => Promise<void>) => void = onTestFinished,
+): Served {
   const folder = mkdtempSync(join(tmpdir(), 'obsync-server-'));
   const writing = openForWriting(join(folder, 'source.db'));
+  claimMirror(writing.db, 'https://service.test');
+  writing.connection.prepare('update mirror set mirrored_at = ?').run(NOW);
   writing.db.insert(environments).values({ id: 'e', name: 'Environment', mirrored_at: NOW }).run();
   fill(writing);
-  const mirror = openForReading(writing.path);
-  const server = createServer({ mirror, token: null, nowMs: () => NOW_MS, ...options });
-  onTestFinished(async () => {
-    await server.close();
-    mirror.connection.close();
+  const opened: { server: Promise<FastifyInstance>; mirror: MirrorFile }[] = [];
+  const start = () => {
+    const mirror = openForReading(writing.path);
+    const server = createServer({ mirror, keys: () => [masterKey('all', 'secret')], nowMs: () => NOW_MS, ...options });
+    opened.push({ server, mirror });
+    return { server, mirror, get: getting(server) };
+  };
+  whenDone(async () => {
+    for (const { server, mirror } of opened) {
+      await (await server).close();
+      mirror.connection.close();
+    }
     writing.connection.close();
     rmSync(folder, { recursive: true });
   });
-  const get: Served['get'] = async (path, headers = {}) => {
-    const answer = await server.inject({ method: 'GET', url: `/public/beta/${path}`, headers });
-    return { status: answer.statusCode, body: answer.json(), headers: answer.headers };
+  const { server, mirror, get } = start();
+  return {
+    server,
+    mirror,
+    writing,
+    get,
+    all: (path, headers) => readAll(get, path, headers),
+    restarted: async () => start().get,
   };
-  return { server, mirror, writing, get, all: (path) => readAll(get, path) };
 }
 
-async function readAll(get: Served['get'], path: string) {
+function getting(server: Promise<FastifyInstance>): Served['get'] {
+  return async (path, headers = ADMITTED) => {
+    const answer = await (await server).inject({ method: 'GET', url: `/public/beta/${path}`, headers });
+    return { status: answer.statusCode, body: answer.json(), headers: answer.headers };
+  };
+}
+
+async function readAll(get: Served['get'], path: string, headers?: Record<string, string>) {
   const items: Record<string, unknown>[] = [];
   const join_ = path.includes('?') ? '&' : '?';
   let pages = 0;
   let cursor: string | null = null;
   do {
-    const { status, body } = await get(cursor === null ? path : `${path}${join_}cursor=${cursor}`);
+    const { status, body } = await get(cursor === null ? path : `${path}${join_}cursor=${cursor}`, headers);
     if (status !== 200) throw new Error(JSON.stringify(body));
     items.push(...body.items);
     pages += 1;

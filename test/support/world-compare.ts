@@ -1,4 +1,4 @@
-import { generic, isShown, ofKind } from './world-lists.ts';
+import { generic, isLiveTable, isShown, ofKind } from './world-lists.ts';
 import type { Mirrored, Row } from './world-mirror.ts';
 import type { Item, Place, Thing } from './world-place.ts';
 
@@ -27,7 +27,9 @@ export function rowsOfWorld(place: Place): Record<string, Row[]> {
   const ids = (items: readonly Item[]): Set<unknown> => new Set(items.map((item) => item['id']));
   const [assetIds, columns, tests] = [ids(assets), shown(place.columns), shown(place.tests)];
   const [columnIds, testIds] = [ids(columns), ids(tests)];
-  const scores = [...place.scores.values()].filter((item) => assetIds.has(item['asset_id']));
+  const scores = [...place.scores.values()].filter(
+    ({ asset_id: id }) => assetIds.has(id) && isLiveTable(place, String(id)),
+  );
   return {
     assets: assets.map(assetRow),
     columns: columns.map((item) => stored(item, COLUMN)),

@@ -38,7 +38,7 @@ export const LISTS: Readonly<Record<string, List>> = {
     }),
   'asset-health-scores': (place) =>
     [...place.scores].flatMap(([id, item]) =>
-      place.assets.get(id)?.state === 'live' ? [{ key: id, item, shown: !place.hidden.has(id) }] : [],
+      isLiveTable(place, id) ? [{ key: id, item, shown: !place.hidden.has(id) }] : [],
     ),
 };
 
@@ -50,6 +50,12 @@ export function history(place: Place, testId: string, query: Query, oldest: stri
   return place.executions
     .filter((item) => item['test_id'] === testId && instant(item['start_time']) >= from)
     .map((item) => ({ key: `${instant(item['start_time'])} ${item['id']}`, item, shown: true }));
+}
+
+/** Tables alone have scores. */
+export function isLiveTable(place: Place, id: string): boolean {
+  const asset = place.assets.get(id);
+  return asset?.state === 'live' && asset.item['kind'] === 'table';
 }
 
 /** As the service compares: fixed width, no zone. */

@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { runOnce, syncSettings } from '../../src/cli/session.ts';
 import { SYNC_DEFAULTS } from '../../src/cli/sync.ts';
 import { type MirrorFile, openForReading, openForWriting } from '../../src/destination/sqlite/open.ts';
+import { masterKey } from '../../src/server/access.ts';
 import { changeSample } from '../../src/server/sample/changes.ts';
 import { makeSample } from '../../src/server/sample/sample.ts';
 import { createServer } from '../../src/server/server.ts';
@@ -15,7 +16,8 @@ import type { RunSummary } from '../../src/sync/summary.ts';
 const HOUR_MS = 3_600_000;
 
 const TABLES = ['assets', 'columns', 'tests', 'asset_lineage', 'column_lineage', 'latest_test_executions'] as const;
-const OWN = "('mirrored_at', 'extra')";
+/** What the mirror adds, and the times it serves as its own. */
+const OWN = "('mirrored_at', 'extra', 'synced_at', 'deleted_at')";
 
 let folder: string;
 let source: MirrorFile;
@@ -27,7 +29,7 @@ beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'obsync-'));
   source = openForWriting(join(folder, 'source.db'));
   makeSample(source, { seed: 11, nowMs });
-  server = createServer({ mirror: source, token: 'secret', nowMs: () => nowMs });
+  server = await createServer({ mirror: source, keys: () => [masterKey('all', 'secret')] });
   server.addHook('onRequest', async (request) => void requests.push(request.url));
   await server.listen({ host: '127.0.0.1', port: 0 });
 });

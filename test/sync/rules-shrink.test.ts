@@ -24,7 +24,7 @@ function furnishMany(place: Place): void {
   for (const n of all) {
     putColumn(place, `c${n}`, 'hub');
     putColumnEdges(place, `c${n}`, ['far']);
-    putAsset(place, `a${n}`, { kind: 'etl' });
+    putAsset(place, `a${n}`);
     putAssetEdge(place, 'hub', `a${n}`);
     putScore(place, `a${n}`, 1);
   }

@@ -61,6 +61,7 @@ export function changeSample({ connection }: MirrorFile, { seed, nowMs }: Sample
       const scene = { connection, insert: insertInto(connection), estate, env: share.env, now: instantOfMs(nowMs) };
       return changeEnvironment(scene, share);
     });
+    connection.prepare('update mirror set mirrored_at = ?').run(instantOfMs(nowMs));
     return parts.reduce(sum);
   })();
 }

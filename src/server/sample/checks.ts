@@ -77,7 +77,7 @@ function monitor(estate: Estate, { asset }: Node, type: string): TestRow {
 }
 
 function common(estate: Estate, asset_id: string, test_type: string) {
-  const { env, random, nowMs } = estate;
+  const { env, random } = estate;
   const synced_at = instantOfMs(syncedMs(estate));
   const disabled = random.chance(0.04) ? 1 : 0;
   return {
@@ -87,7 +87,7 @@ function common(estate: Estate, asset_id: string, test_type: string) {
     disabled,
     synced_at,
     updated_at: synced_at,
-    mirrored_at: instantOfMs(nowMs),
+    mirrored_at: synced_at,
   };
 }
 

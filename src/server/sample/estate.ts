@@ -50,8 +50,8 @@ export type AssetPlan = Omit<AssetRow, 'env_id' | 'mirrored_at' | 'owners' | 'ta
 /** Adds an asset made from others, with its columns. */
 export function addNode(estate: Estate, plan: AssetPlan, columns: readonly ColumnPlan[], from: readonly Node[]): Node {
   const times = timesOf(estate);
-  const { env, nowMs } = estate;
-  const mirrored_at = instantOfMs(nowMs);
+  const { env } = estate;
+  const mirrored_at = times.synced_at;
   const asset = {
     ...plan,
     ...times,

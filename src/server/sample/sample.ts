@@ -1,5 +1,7 @@
+import { randomBytes } from 'node:crypto';
 import { environments } from '../../../schema/assets.ts';
 import { assetHealthScoreDimensions, assetHealthScores } from '../../../schema/health.ts';
+import { mirror } from '../../../schema/sync.ts';
 import { latestTestExecutions, testExecutions, tests } from '../../../schema/tests.ts';
 import { instantOfMs } from '../../core/instant.ts';
 import type { MirrorFile } from '../../destination/sqlite/open.ts';
@@ -36,10 +38,15 @@ const PLACES: readonly Place[] = [
 const QUIET_MS = 3 * HOUR_MS;
 const PASSES = 240;
 
+/** What the sample says it mirrors. */
+const BASE_URL = 'https://sample.test';
+
 /** Fills an empty mirror file with two environments of a shop's warehouse: the sample source of `obsync demo`. */
 export function makeSample({ connection }: MirrorFile, { seed, nowMs }: SampleOptions): void {
   const insert = insertInto(connection);
+  const clock = { id: 1, base_url: BASE_URL, mirrored_at: instantOfMs(nowMs), last_mark: 0 };
   connection.transaction(() => {
+    insert(mirror, [{ ...clock, cursor_key: randomBytes(32).toString('hex') }]);
     PLACES.forEach((place, i) => {
       const times = { nowMs, latestMs: nowMs - QUIET_MS, passes: PASSES };
       const estate: Estate = {

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { addDays, addSeconds, instantOfMs } from '../../../src/core/instant.ts';
 import { type MirrorFile, openForWriting } from '../../../src/destination/sqlite/open.ts';
+import { masterKey } from '../../../src/server/access.ts';
 import { changeSample, type SampleChanges } from '../../../src/server/sample/changes.ts';
 import { makeSample } from '../../../src/server/sample/sample.ts';
 import { createServer } from '../../../src/server/server.ts';
@@ -227,10 +228,13 @@ describe('the changes', () => {
   });
 
   test('land in the feeds and in nothing older', async () => {
-    const server = createServer({ mirror: changed, token: null, nowMs: () => LATER_MS });
+    const server = await createServer({ mirror: changed, keys: () => [masterKey('all', 'secret')] });
+    const headers = { authorization: 'Bearer secret' };
     const items = async (path: string) => {
       const lists = ['prod-analytics', 'staging-analytics'].map(async (env) => {
-        const { items: found } = (await server.inject({ url: `/public/beta/${env}/${path}=${NOW}&limit=2000` })).json();
+        const { items: found } = (
+          await server.inject({ url: `/public/beta/${env}/${path}=${NOW}&limit=2000`, headers })
+        ).json();
         return found as unknown[];
       });
       return (await Promise.all(lists)).flat().length;

@@ -1,0 +1,124 @@
+import { lookup } from 'node:dns/promises';
+import { once } from 'node:events';
+import { type AddressInfo, isIPv6 } from 'node:net';
+import type { FastifyInstance } from 'fastify';
+import type { Logger } from 'pino';
+import type { Arguments } from 'yargs';
+import { SyncError } from '../core/errors.ts';
+import { openForReading } from '../destination/sqlite/open.ts';
+import { type Key, masterKey } from '../server/access.ts';
+import { type DimensionWeights, parseDimensionWeights } from '../server/dimension-weights.ts';
+import { parseRateLimit, type RateLimit } from '../server/rate-limit.ts';
+import { createServer } from '../server/server.ts';
+import { parseTokens } from '../server/tokens.ts';
+import { isLoopback } from '../source/base-url.ts';
+import type { Io } from './command.ts';
+import { exitCodeOfSignal } from './exit-code.ts';
+import { inRange } from './session.ts';
+import { HEADER_TEXT, readTextFile } from './settings.ts';
+import { stopOnSignals } from './signals.ts';
+
+/** What is under way when a signal comes may take so long. */
+const PATIENCE_MS = 4000;
+
+/** Serves the mirror until a signal comes. @returns the exit code. @throws SyncError `usage` */
+export async function serveMirror(args: Arguments, io: Io): Promise<number> {
+  const settings = serveSettings(args, io.env);
+  const log = io.log(args['log-level'] as string);
+  const mirror = openForReading(settings.db);
+  const keys = keyring(settings, log);
+  const stop = stopOnSignals();
+  try {
+    const server = await createServer({ ...settings, mirror, keys: keys.read, log });
+    io.out(`${await listen(server, settings)}\n`);
+    if (!isLoopback(hostInUrl(settings.host)))
+      log.warn('tokens travel unencrypted: put a proxy that speaks TLS in front');
+    if (!stop.signal.aborted) await once(stop.signal, 'abort');
+    await close(server);
+    return exitCodeOfSignal(stop.received() ?? 'SIGTERM');
+  } finally {
+    keys.dispose();
+    stop.dispose();
+    mirror.connection.close();
+  }
+}
+
+interface ServeSettings {
+  readonly db: string;
+  readonly host: string;
+  readonly port: number;
+  /** A token that sees all. */
+  readonly token: string | null;
+  readonly tokensFile: string | null;
+  readonly rateLimit: RateLimit | null;
+  readonly weights: DimensionWeights;
+}
+
+/** @throws SyncError `usage` */
+function serveSettings(args: Arguments, env: Io['env']): ServeSettings {
+  const token = env['OBSYNC_SERVE_TOKEN']?.trim() || null;
+  if (token !== null && !HEADER_TEXT.test(token))
+    throw new SyncError('usage', 'OBSYNC_SERVE_TOKEN holds characters that no header can carry: choose another token');
+  const tokensFile = (args['tokens'] as string | undefined) ?? null;
+  if (token === null && tokensFile === null)
+    throw new SyncError(
+      'usage',
+      'nobody would be let in: set OBSYNC_SERVE_TOKEN, or name a file of tokens with --tokens',
+    );
+  const weights = args['dimension-weights'];
+  return {
+    db: args['db'] as string,
+    host: args['host'] as string,
+    port: inRange('port', args['port'], { min: 0, max: 65_535 }),
+    token,
+    tokensFile,
+    rateLimit: parseRateLimit(args['rate-limit'] as string),
+    weights: typeof weights === 'string' ? parseDimensionWeights(weights) : new Map(),
+  };
+}
+
+/** The keys at present; a tokens file is read again on SIGHUP, and what is wrong with it then changes nothing. */
+function keyring(
+  { token, tokensFile }: ServeSettings,
+  log: Logger,
+): { read: () => readonly Key[]; dispose: () => void } {
+  const master = token === null ? [] : [masterKey('OBSYNC_SERVE_TOKEN', token)];
+  const load = (): readonly Key[] =>
+    tokensFile === null ? master : [...master, ...parseTokens(tokensFile, readTextFile(tokensFile))];
+  let keys = load();
+  const reload = (): void => {
+    try {
+      keys = load();
+      log.info(`${tokensFile} read again: ${keys.length} tokens`);
+    } catch (error) {
+      log.error(`the tokens stay as they were: ${(error as Error).message}`);
+    }
+  };
+  if (tokensFile !== null) process.on('SIGHUP', reload);
+  return { read: () => keys, dispose: () => void process.off('SIGHUP', reload) };
+}
+
+/** @returns the base URL. @throws SyncError `usage` where the address cannot be listened on */
+async function listen(server: FastifyInstance, { host, port }: ServeSettings): Promise<string> {
+  try {
+    // Fastify listens on `localhost`, and on no other name, by two servers, and could stop but one of them in time.
+    const { address } = await lookup(host);
+    await server.listen({ host: address, port });
+  } catch (cause) {
+    const code = (cause as NodeJS.ErrnoException).code ?? 'unknown';
+    throw new SyncError('usage', `cannot listen on ${host}:${port} (${code}): name others with --host and --port`, {
+      cause,
+    });
+  }
+  const bound = (server.server.address() as AddressInfo).port;
+  return `http://${hostInUrl(host)}:${bound}`;
+}
+
+const hostInUrl = (host: string): string => (isIPv6(host) ? `[${host}]` : host);
+
+/** Lets what is under way finish, but not for ever. */
+async function close(server: FastifyInstance): Promise<void> {
+  const impatience = setTimeout(() => server.server.closeAllConnections(), PATIENCE_MS);
+  await server.close();
+  clearTimeout(impatience);
+}

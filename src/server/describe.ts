@@ -1,0 +1,58 @@
+import swagger from '@fastify/swagger';
+import swaggerUi from '@fastify/swagger-ui';
+import type { FastifyInstance, FastifySchema } from 'fastify';
+
+const ABOUT = `The read API of the observability service, served from a mirror. Lists are read page by page: follow \
+\`next_cursor\` with the same query until \`has_more\` is false; a page may be short, even empty, before. To follow changes, \
+note the \`Date\` of an answer and ask the feeds (\`synced_since\`, \`deleted_since\`) from there the next time.`;
+
+const ANSWERS: Readonly<Record<string, string>> = {
+  200: 'What was asked for',
+  400: '`invalid_cursor`: start again without it; `invalid_request`: parameters exclude each other, or an id is of another kind',
+  401: '`unauthenticated`: the bearer token is missing or unknown',
+  403: '`permission_denied`: the token cannot view the environment, or lacks the scope',
+  404: '`not_found`: it does not exist, or the token cannot view it',
+  422: '`invalid_request`: a parameter is unknown, or its value is not valid',
+  429: '`rate_limited`: wait for `Retry-After` seconds',
+  500: '`internal_error`: unexpected',
+};
+
+const COUNT = { type: 'integer' };
+const QUOTA = {
+  'RateLimit-Limit': { ...COUNT, description: 'Requests in a window' },
+  'RateLimit-Remaining': { ...COUNT, description: 'Requests left' },
+  'RateLimit-Reset': { ...COUNT, description: 'Seconds until the window ends' },
+};
+const WAIT = { 'Retry-After': { ...COUNT, description: 'Seconds to wait' } };
+
+/** The page loads nothing from other hosts, and sends nothing there. */
+const OWN_HOST_ALONE = "default-src 'self'; img-src 'self' data:; style-src 'self' 'unsafe-inline'";
+
+/** The description of all routes added later, at `/openapi.json`, and a page to browse it at `/docs`; both without a token. */
+export async function addDescription(server: FastifyInstance): Promise<void> {
+  await server.register(swagger, {
+    openapi: {
+      openapi: '3.1.0',
+      info: { title: 'Data observability read API', version: 'beta', description: ABOUT },
+      servers: [{ url: '/' }],
+      components: { securitySchemes: { token: { type: 'http', scheme: 'bearer' } } },
+      security: [{ token: [] }],
+    },
+    refResolver: { buildLocalReference: ({ $id }, _base, _fragment, i) => String($id ?? `schema-${i}`) },
+    transform: ({ schema, url }) => ({ url, schema: withAnswers(schema) }),
+  });
+  await server.register(swaggerUi, { routePrefix: '/docs', staticCSP: OWN_HOST_ALONE });
+  server.get('/openapi.json', { schema: { hide: true } }, () => server.swagger());
+}
+
+/** What a route answers with, in words and with the headers that come along. */
+function withAnswers(schema: FastifySchema): FastifySchema {
+  const answers = Object.entries((schema?.response ?? {}) as Readonly<Record<string, unknown>>);
+  if (answers.length === 0) return schema;
+  return { ...schema, response: Object.fromEntries(answers.map(([status, body]) => [status, answer(status, body)])) };
+}
+
+function answer(status: string, schema: unknown): object {
+  const headers = status === '429' ? { ...QUOTA, ...WAIT } : QUOTA;
+  return { description: ANSWERS[status], headers, content: { 'application/json': { schema } } };
+}

@@ -1,0 +1,19 @@
+import { SyncError } from '../core/errors.ts';
+
+/** How much each dimension counts in a total; one that is not named counts 1. */
+export type DimensionWeights = ReadonlyMap<string, number>;
+
+/** Reads `completeness=2,freshness=0.5`. @throws SyncError `usage` */
+export function parseDimensionWeights(text: string): DimensionWeights {
+  return new Map(text.split(',').map(parseWeight));
+}
+
+function parseWeight(text: string): [dimension: string, weight: number] {
+  const [, dimension = '', weight = ''] = /^\s*([^=\s]+)\s*=\s*(\d+(?:\.\d+)?)\s*$/.exec(text) ?? [];
+  if (dimension === '')
+    throw new SyncError(
+      'usage',
+      `--dimension-weights ${text}: write dimension=weight, separated by commas, such as completeness=2,freshness=0.5`,
+    );
+  return [dimension, Number(weight)];
+}

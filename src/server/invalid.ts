@@ -1,0 +1,25 @@
+import { unprocessable } from './errors.ts';
+
+/** What a schema found wrong with a request. */
+interface Finding {
+  readonly keyword: string;
+  readonly instancePath: string;
+  readonly params: Readonly<Record<string, unknown>>;
+  readonly message?: string;
+}
+
+const WORDS: Readonly<Record<string, (params: Finding['params']) => string>> = {
+  enum: ({ allowedValues }) => `must be one of ${(allowedValues as string[]).join(', ')}`,
+  maxItems: ({ limit }) => `takes at most ${limit} values`,
+  format: () => 'must be an ISO 8601 date-time',
+};
+
+/** A refusal that names the parameter and what it takes. */
+export function explainInvalid(findings: readonly Finding[]): Error {
+  const [finding] = findings;
+  if (finding === undefined) return unprocessable('The request is not valid');
+  const { keyword, instancePath, params, message } = finding;
+  if (keyword === 'additionalProperties') return unprocessable(`Unknown parameter ${params['additionalProperty']}`);
+  const name = instancePath.split('/')[1] ?? 'It';
+  return unprocessable(`${name} ${WORDS[keyword]?.(params) ?? message ?? 'is not valid'}`);
+}

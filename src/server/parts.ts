@@ -1,0 +1,28 @@
+import { getTableName } from 'drizzle-orm';
+import type { Instant } from '../core/instant.ts';
+import { type Item, itemOf } from './item.ts';
+import type { Listing } from './listings.ts';
+import { weekBefore } from './statement.ts';
+import type { View } from './store.ts';
+
+/** Puts the rows of the entry's parts (the dimensions of a score) into the items of a page, but those of old scores. */
+export function addParts(
+  view: View,
+  { entry, nulls }: Listing,
+  { env, now }: { env: string; now: Instant },
+  items: readonly Item[],
+): void {
+  const [key = ''] = entry.key;
+  for (const part of entry.parts ?? []) {
+    const names = [key, ...Object.keys(part.fields), 'extra'].map((name) => `"${name}"`).join(', ');
+    const rows = view.rows({
+      sql: `select ${names} from ${getTableName(part.table)} where env_id = @env and bucket_at >= @week
+        and "${key}" in (select value from json_each(@keys)) order by ${part.key.join(', ')}`,
+      values: { env, week: weekBefore(now), keys: JSON.stringify(items.map((item) => item[key])) },
+    });
+    const byKey = Map.groupBy(rows, (row) => row[key]);
+    for (const item of items) {
+      item[part.each] = (byKey.get(item[key] as string) ?? []).map((row) => itemOf(part.fields, row, nulls));
+    }
+  }
+}

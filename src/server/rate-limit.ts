@@ -1,0 +1,48 @@
+import rateLimit from '@fastify/rate-limit';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { SyncError } from '../core/errors.ts';
+import { rateLimited } from './errors.ts';
+
+export interface RateLimit {
+  /** Requests of one token in a window. */
+  readonly limit: number;
+  readonly windowMs: number;
+}
+
+const UNITS_MS: Readonly<Record<string, number>> = { s: 1000, m: 60_000, h: 3_600_000 };
+
+/** Reads `120/1m`; null for `off`. @throws SyncError `usage` */
+export function parseRateLimit(text: string): RateLimit | null {
+  if (text === 'off') return null;
+  const [, limit, count, unit = ''] = /^([1-9]\d{0,8})\/([1-9]\d{0,5})?([smh])$/.exec(text) ?? [];
+  const unitMs = UNITS_MS[unit];
+  if (unitMs === undefined)
+    throw new SyncError('usage', `--rate-limit ${text}: write requests/window, such as 120/1m or 10/1s, or off`);
+  return { limit: Number(limit), windowMs: Number(count ?? 1) * unitMs };
+}
+
+/** Counts a request against its token (a stranger's against his address), tells the quota, and refuses what exceeds it. */
+export type Count = (request: FastifyRequest, reply: FastifyReply) => Promise<void>;
+
+/** Windows are opened by their first request. @returns what throws Refusal 429 */
+export async function openRateLimit(server: FastifyInstance, rate: RateLimit | null): Promise<Count> {
+  if (rate === null) return async () => {};
+  await server.register(rateLimit, { global: false, max: rate.limit, timeWindow: rate.windowMs });
+  const check = server.createRateLimit({
+    keyGenerator: ({ reader, ip }) => (reader === null ? `ip ${ip}` : `token ${reader.name}`),
+  });
+  return async (request, reply) => {
+    const quota = await check(request);
+    if (quota.isAllowed) return;
+    // The plugin's window may be over at the very moment of asking.
+    const resetSeconds = Math.max(1, quota.ttlInSeconds);
+    reply.headers({
+      'ratelimit-limit': quota.max,
+      'ratelimit-remaining': quota.remaining,
+      'ratelimit-reset': resetSeconds,
+    });
+    if (!quota.isExceeded) return;
+    reply.header('retry-after', resetSeconds);
+    throw rateLimited(resetSeconds);
+  };
+}

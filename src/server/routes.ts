@@ -1,0 +1,182 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest, FastifySchema } from 'fastify';
+import type { Reader } from './access.ts';
+import { aggregateScores } from './aggregate.ts';
+import { cardSchema } from './card-schema.ts';
+import type { DimensionWeights } from './dimension-weights.ts';
+import { ENVIRONMENT_FIELDS, listEnvironments } from './environments.ts';
+import { permissionDenied } from './errors.ts';
+import { getOne, listPage } from './list.ts';
+import { LISTINGS, type Listing, type Scope, TABLE_FILTERS } from './listings.ts';
+import type { Query } from './parameters.ts';
+import { filterSchema, itemSchema, objectOf, pageSchema, pathSchema, querySchema, type Schema } from './schemas.ts';
+import type { Question } from './statement.ts';
+import type { Store, View } from './store.ts';
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Whose token the request carries; null before that is known, and for strangers. */
+    reader: Reader | null;
+  }
+  interface FastifyContextConfig {
+    scope?: Scope;
+  }
+}
+
+export interface Service {
+  readonly store: Store;
+  readonly pageMax: number;
+  readonly weights: DimensionWeights;
+}
+
+const ROOT = '/public/beta';
+const ENV = 'env_id';
+const SCORES = ['asset-health-scores', 'aggregate'];
+const REFUSALS = [400, 401, 403, 404, 422, 429, 500];
+
+/** What of a request an endpoint answers by. */
+interface Ask {
+  readonly reader: Reader;
+  readonly params: Readonly<Record<string, string>>;
+  readonly query: Query;
+}
+
+interface Endpoint {
+  readonly path: readonly string[];
+  readonly operationId: string;
+  readonly summary: string;
+  readonly tag: string;
+  readonly scope?: Scope;
+  readonly query?: Schema;
+  readonly answer: Schema;
+  respond(view: View, ask: Ask): unknown;
+}
+
+/** Adds every endpoint of the read API; who asks is known by then. */
+export function addRoutes(server: FastifyInstance, service: Service): void {
+  addSchemas(server);
+  server.addHook('preValidation', async (request) => refuseDenied(request));
+  const endpoints = [
+    environmentsEndpoint(),
+    ...LISTINGS.flatMap((listing) => [listEndpoint(listing, service.pageMax), ...oneEndpoint(listing)]),
+    aggregateEndpoint(service.weights),
+  ];
+  for (const endpoint of endpoints) addEndpoint(server, service.store, endpoint);
+}
+
+function addSchemas(server: FastifyInstance): void {
+  const items = new Map(LISTINGS.map((listing) => [listing.item, listing]));
+  for (const listing of items.values()) server.addSchema(itemSchema(listing));
+  server.addSchema({ $id: 'Environment', ...objectOf(ENVIRONMENT_FIELDS, 'left out') });
+  server.addSchema(cardSchema);
+}
+
+function addEndpoint(server: FastifyInstance, store: Store, endpoint: Endpoint): void {
+  const { path, scope, respond } = endpoint;
+  const handler = (request: FastifyRequest, reply: FastifyReply): unknown => {
+    const ask = request as unknown as Ask;
+    return store.read((view) => {
+      tellTime(reply, view);
+      return respond(view, ask);
+    });
+  };
+  const config = scope === undefined ? {} : { scope };
+  server.get([ROOT, ...path].join('/'), { schema: schemaOf(endpoint), config }, handler);
+}
+
+/** `Date` is the time of the state that is shown: a reader who goes on from there misses nothing. */
+export function tellTime(reply: FastifyReply, { now }: Pick<View, 'now'>): void {
+  reply.header('date', new Date(now).toUTCString());
+}
+
+function schemaOf({ path, operationId, summary, tag, query, answer }: Endpoint): FastifySchema {
+  const names = path.filter((segment) => segment.startsWith(':')).map((segment) => segment.slice(1));
+  return {
+    operationId,
+    summary,
+    tags: [tag],
+    querystring: query ?? filterSchema({}),
+    ...(names.length === 0 ? {} : { params: pathSchema(...names) }),
+    response: { 200: answer, ...Object.fromEntries(REFUSALS.map((status) => [status, { $ref: 'Error#' }])) },
+  };
+}
+
+/** The two levels of access above single assets. @throws Refusal 403 */
+function refuseDenied({ reader, params, routeOptions }: FastifyRequest): void {
+  const env = (params as Readonly<Record<string, string>>)[ENV];
+  const { scope } = routeOptions.config;
+  if (env !== undefined && reader?.environments?.has(env) === false)
+    throw permissionDenied(`The token cannot view environment ${env}`);
+  if (scope !== undefined && reader?.scopes?.has(scope) === false)
+    throw permissionDenied(`The token lacks the view scope "${scope}"`);
+}
+
+function environmentsEndpoint(): Endpoint {
+  return {
+    path: ['environments'],
+    operationId: 'listEnvironments',
+    summary: 'List the environments the token can view',
+    tag: 'environments',
+    answer: { type: 'array', items: { $ref: 'Environment#' } },
+    respond: (view, { reader }) => listEnvironments(view, reader),
+  };
+}
+
+function listEndpoint(listing: Listing, pageMax: number): Endpoint {
+  const { entry, scope, describe } = listing;
+  return {
+    path: pathOf(listing),
+    operationId: `list${pascal(entry.name)}`,
+    summary: `List ${describe}`,
+    tag: words(entry.name),
+    scope,
+    query: querySchema(listing, pageMax),
+    answer: pageSchema(listing.item),
+    respond: (view, ask) => listPage(view, questionOf(listing, view, ask), ask.query),
+  };
+}
+
+function oneEndpoint(listing: Listing): Endpoint[] {
+  const { entry, scope, one, item } = listing;
+  if (one === undefined) return [];
+  const singular = entry.name.replace(/s$/, '');
+  return [
+    {
+      path: [...pathOf(listing), `:${one.parameter}`],
+      operationId: `get${pascal(singular)}`,
+      summary: `Get one ${words(singular)}`,
+      tag: words(entry.name),
+      scope,
+      answer: { $ref: `${item}#` },
+      respond: (view, ask) => getOne(view, questionOf(listing, view, ask)),
+    },
+  ];
+}
+
+function aggregateEndpoint(weights: DimensionWeights): Endpoint {
+  return {
+    path: [`:${ENV}`, ...SCORES],
+    operationId: 'aggregateAssetHealthScores',
+    summary: 'Aggregate the health scores of the table assets that match all filters',
+    tag: words('asset_health_scores'),
+    scope: 'assets',
+    query: filterSchema(TABLE_FILTERS),
+    answer: { $ref: `${cardSchema.$id}#` },
+    respond: (view, { reader, params, query }) => {
+      const place = { env: params[ENV] ?? '', id: null, one: null };
+      return aggregateScores(view, { place, reader, now: view.now }, query, weights);
+    },
+  };
+}
+
+function pathOf({ entry, parent }: Listing): string[] {
+  return [`:${ENV}`, ...entry.path.map((segment) => segment.replace('{id}', `:${parent?.one?.parameter}`))];
+}
+
+function questionOf(listing: Listing, { now }: View, { reader, params }: Ask): Question {
+  const idOf = (of: Listing | undefined): string | null => params[of?.one?.parameter ?? ''] ?? null;
+  return { listing, reader, now, place: { env: params[ENV] ?? '', id: idOf(listing.parent), one: idOf(listing) } };
+}
+
+const words = (name: string): string => name.replaceAll('_', ' ');
+
+const pascal = (name: string): string => name.replaceAll(/(?:^|_)(.)/g, (_, letter: string) => letter.toUpperCase());

@@ -1,0 +1,79 @@
+import { Ajv } from 'ajv';
+import { SyncError } from '../core/errors.ts';
+import type { Key } from './access.ts';
+import { SCOPES, type Scope } from './listings.ts';
+
+interface Entry {
+  readonly name: string;
+  readonly token_sha256: string;
+  readonly environments?: readonly string[];
+  readonly scopes?: readonly Scope[];
+  readonly asset_ids?: readonly string[];
+  readonly paths?: readonly string[];
+}
+
+const texts = { type: 'array', items: { type: 'string' } };
+
+/** An unknown member is refused: a restriction misspelt would grant everything. */
+const validate = new Ajv().compile<readonly Entry[]>({
+  type: 'array',
+  items: {
+    type: 'object',
+    properties: {
+      name: { type: 'string', minLength: 1 },
+      token_sha256: { type: 'string', pattern: '^[0-9a-f]{64}$' },
+      environments: texts,
+      scopes: { type: 'array', items: { enum: SCOPES } },
+      asset_ids: texts,
+      paths: texts,
+    },
+    required: ['name', 'token_sha256'],
+    additionalProperties: false,
+  },
+});
+
+/** The keys a tokens file grants. @throws SyncError `usage` that says what is wrong with the file at `path` */
+export function parseTokens(path: string, text: string): Key[] {
+  const entries = parseJson(path, text);
+  if (!validate(entries)) throw wrong(path, explain(validate.errors?.[0]));
+  for (const member of ['name', 'token_sha256'] as const) {
+    const twice = entries.find((entry, i) => entries.findIndex((other) => other[member] === entry[member]) < i);
+    if (twice !== undefined) throw wrong(path, `two tokens have the same ${member}, see ${twice.name}`);
+  }
+  return entries.map(toKey);
+}
+
+function toKey({ name, token_sha256, environments, scopes, asset_ids, paths }: Entry): Key {
+  return {
+    sha256: Buffer.from(token_sha256, 'hex'),
+    reader: {
+      name,
+      environments: environments ? new Set(environments) : null,
+      scopes: scopes ? new Set(scopes) : null,
+      assetIds: asset_ids ?? null,
+      paths: paths ?? null,
+    },
+  };
+}
+
+function parseJson(path: string, text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    // The parser's own words quote the text, and who wrote a token there instead of its hash would find it in a log.
+    throw wrong(path, 'it is no JSON');
+  }
+}
+
+function explain(error: NonNullable<typeof validate.errors>[number] | undefined): string {
+  const { instancePath = '', message = 'it cannot be read', params } = error ?? {};
+  const unknown = params?.['additionalProperty'];
+  return `${instancePath === '' ? 'it' : instancePath} ${message}${unknown === undefined ? '' : `: ${unknown}`}`;
+}
+
+function wrong(path: string, what: string): SyncError {
+  return new SyncError(
+    'usage',
+    `${path}: ${what}; write a JSON array of {"name": …, "token_sha256": …, "environments": […], "scopes": […], "asset_ids": […], "paths": […]}`,
+  );
+}

@@ -1,0 +1,76 @@
+import type { MirrorFile } from '../../src/destination/sqlite/open.ts';
+import { masterKey } from '../../src/server/access.ts';
+import type { Position } from '../../src/server/cursor.ts';
+import { LISTINGS } from '../../src/server/listings.ts';
+import type { Asked } from '../../src/server/parameters.ts';
+import { oneStatement, pageStatement, type Question, type Statement } from '../../src/server/statement.ts';
+import { columnId } from './serve-mirror.ts';
+import { type Measured, quantile } from './serve-spread.ts';
+
+const PAGE_ROWS = 500;
+
+/** The statements of a question, run in turn on the bare file: their rows as objects alone, and written as JSON. */
+type Bare = (mirror: MirrorFile, seconds: number) => { readonly rows: Measured; readonly text: Measured };
+
+const listing = LISTINGS.find(({ item }) => item === 'Column') as Question['listing'];
+
+const questionOf = (one: string | null): Question => ({
+  listing,
+  place: { env: 'bench', id: null, one },
+  reader: masterKey('bench', 'bench').reader,
+  now: new Date().toISOString(),
+});
+
+const ASKED: Asked = {
+  limit: PAGE_ROWS,
+  cursor: undefined,
+  order: 'id',
+  descending: false,
+  filters: {},
+  feed: null,
+  disabled: false,
+  window: null,
+};
+
+export const bareStatement = {
+  /** The first pages of the columns. */
+  pages: (count: number): Bare => {
+    const positions = Array.from({ length: count }, (_, page): Position | null =>
+      page === 0 ? null : [columnId(page * PAGE_ROWS - 1)],
+    );
+    return measuring(positions.map((position) => pageStatement(questionOf(null), ASKED, position)));
+  },
+  ones: (ids: readonly string[]): Bare => measuring(ids.map((id) => oneStatement(questionOf(id)))),
+  feed: (since: string): Bare =>
+    measuring([pageStatement(questionOf(null), { ...ASKED, feed: { of: 'synced', since } }, null)]),
+};
+
+function measuring(statements: readonly Statement[]): Bare {
+  return ({ connection }, seconds) => {
+    const runs = statements.map(({ sql, values }) => ({ statement: connection.prepare(sql), values }));
+    const measure = (use: (rows: unknown[]) => unknown): Measured =>
+      repeat(seconds, (i) => {
+        const run = runs[i % runs.length];
+        use(run?.statement.all(run.values) ?? []);
+      });
+    return { rows: measure(() => {}), text: measure((rows) => JSON.stringify(rows)) };
+  };
+}
+
+function repeat(seconds: number, once: (i: number) => void): Measured {
+  const tookMs: number[] = [];
+  const cpu = process.cpuUsage();
+  const start = performance.now();
+  for (let at = start; at < start + seconds * 1000; ) {
+    once(tookMs.length);
+    const now = performance.now();
+    tookMs.push(now - at);
+    at = now;
+  }
+  const { user, system } = process.cpuUsage(cpu);
+  return {
+    perSecond: tookMs.length / ((performance.now() - start) / 1000),
+    p99Ms: quantile(tookMs, 0.99),
+    cpuMs: (user + system) / 1000 / tookMs.length,
+  };
+}

@@ -1,0 +1,61 @@
+import autocannon from 'autocannon';
+import { MASTER, ROOT, type Serving } from './serve-process.ts';
+import { type Measured, quantile } from './serve-spread.ts';
+
+interface Load {
+  readonly paths: readonly string[];
+  readonly connections: number;
+  readonly seconds: number;
+}
+
+/** As many requests as go through in a time, each connection sending the next as soon as it is answered. */
+export async function loadOf(serving: Serving, load: Load): Promise<Measured> {
+  await press(serving, { ...load, seconds: 1 });
+  const before = serving.cpuMs();
+  const { tookMs, seconds } = await press(serving, load);
+  return {
+    perSecond: tookMs.length / seconds,
+    p99Ms: quantile(tookMs, 0.99),
+    cpuMs: (serving.cpuMs() - before) / tookMs.length,
+  };
+}
+
+function press(
+  { baseUrl }: Serving,
+  { paths, connections, seconds }: Load,
+): Promise<{ tookMs: number[]; seconds: number }> {
+  const tookMs: number[] = [];
+  return new Promise((resolve, reject) => {
+    const options = {
+      url: baseUrl,
+      connections,
+      duration: seconds,
+      headers: { authorization: `Bearer ${MASTER}` },
+      requests: paths.map((path) => ({ path: ROOT + path })),
+    };
+    const instance = autocannon(options, (error, { errors, non2xx, duration }) => {
+      if (error !== null || errors + non2xx > 0) reject(error ?? new Error(`${errors} errors, ${non2xx} refusals`));
+      else resolve({ tookMs, seconds: duration });
+    });
+    instance.on('response', (_client, _status, _bytes, ms: number) => tookMs.push(ms));
+  });
+}
+
+const TIMES = 7;
+
+/** How long a request takes that is sent again and again, alone. */
+export async function timeOf(
+  serving: Serving,
+  path: string,
+  token?: string,
+): Promise<{ firstMs: number; medianMs: number }> {
+  const tookMs: number[] = [];
+  for (let i = 0; i < TIMES; i += 1) {
+    const start = performance.now();
+    const answer = await serving.get(path, token);
+    await answer.arrayBuffer();
+    if (!answer.ok) throw new Error(`${answer.status} for ${path}`);
+    tookMs.push(performance.now() - start);
+  }
+  return { firstMs: tookMs[0] ?? Number.NaN, medianMs: quantile(tookMs, 0.5) };
+}

@@ -1,0 +1,11 @@
+export interface Measured {
+  readonly perSecond: number;
+  readonly p99Ms: number;
+  /** CPU time, user and system, of the process under load for each request. */
+  readonly cpuMs: number;
+}
+
+export function quantile(values: readonly number[], part: number): number {
+  const sorted = values.toSorted((a, b) => a - b);
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))] ?? Number.NaN;
+}

@@ -1,0 +1,93 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { cpus, tmpdir, totalmem } from 'node:os';
+import { join } from 'node:path';
+import { openForReading } from '../../src/destination/sqlite/open.ts';
+import { bareStatement } from './serve-bare.ts';
+import { loadOf, timeOf } from './serve-load.ts';
+import { assetId, COLUMNS, columnId, makeMirror } from './serve-mirror.ts';
+import { ROOT, startServe } from './serve-process.ts';
+import type { Measured } from './serve-spread.ts';
+
+/**
+ * `obsync serve` over a mirror of a million columns and half a million other rows, and the very same statements on the bare
+ * file. Prints two tables. Argument: seconds that each measurement takes (default 5).
+ */
+const [seconds = 5] = process.argv.slice(2).map(Number);
+const PAGES = 400;
+const CONNECTIONS = [1, 8];
+
+const folder = mkdtempSync(join(tmpdir(), 'obsync-bench-'));
+process.once('exit', () => rmSync(folder, { recursive: true }));
+const file = join(folder, 'mirror.db');
+const nowMs = Date.now();
+const since = new Date(nowMs).toISOString();
+makeMirror(file, nowMs);
+const serving = await startServe(file, folder);
+
+/** Ids all over the table, in an order of no meaning. */
+const ids = Array.from({ length: PAGES }, (_, i) => columnId((i * 7919 * 31) % COLUMNS));
+const QUESTIONS = [
+  {
+    name: 'a page of 500 of `/columns`',
+    paths: await serving.followPages('/columns?limit=500', PAGES),
+    bare: bareStatement.pages(PAGES),
+  },
+  {
+    name: 'a get-one, `/columns/{id}`',
+    paths: ids.map((id) => `/columns/${encodeURIComponent(id)}`),
+    bare: bareStatement.ones(ids),
+  },
+  {
+    name: 'a feed with nothing new, `/columns?synced_since=…`',
+    paths: [`/columns?synced_since=${since}`],
+    bare: bareStatement.feed(since),
+  },
+];
+
+console.log(`${cpus().length} cores, ${Math.round(totalmem() / 2 ** 30)} GiB, Node ${process.versions.node}\n`);
+console.log('| what | how | per second | p99 ms | CPU ms each | of the bare rate |\n|---|---|---|---|---|---|');
+const row = (name: string, how: string, measured: Measured, ratio: string): void => {
+  const figures = [measured.perSecond.toFixed(0), measured.p99Ms.toFixed(2), measured.cpuMs.toFixed(2), ratio];
+  console.log(`| ${[name, how, ...figures].join(' | ')} |`);
+};
+
+const mirror = openForReading(file);
+for (const { name, paths, bare } of QUESTIONS) {
+  const alone = bare(mirror, seconds);
+  row(name, 'bare SQLite, rows as objects', alone.rows, '');
+  row(name, 'the same and `JSON.stringify`', alone.text, '');
+  for (const connections of CONNECTIONS) {
+    const served = await loadOf(serving, { paths, connections, seconds });
+    row(name, `\`obsync serve\`, ${connections} at a time`, served, ratioOf(served, alone.rows));
+  }
+}
+mirror.connection.close();
+
+console.log('\n| once, alone | first ms | median ms |\n|---|---|---|');
+const RARE: readonly [name: string, path: string, token?: string][] = [
+  ['`/metrics`', '/metrics'],
+  ['the aggregate of all table assets', `${ROOT}/asset-health-scores/aggregate`],
+  ['the aggregate of one path', `${ROOT}/asset-health-scores/aggregate?path=models/marts/area_1`],
+  ['a page of a value that no column has', `${ROOT}/columns?data_types=NONE`],
+  ['a page of a value that few columns have', `${ROOT}/columns?data_types=GEOGRAPHY`],
+  ['the columns of 3 assets', `${ROOT}/columns?asset_ids=${[1, 2, 3].map(assetId).join('&asset_ids=')}`],
+  ['the columns that a token of 3 assets sees', `${ROOT}/columns`, 'ids'],
+  ['the columns that a token of one path sees', `${ROOT}/columns`, 'path'],
+  ['the columns that a token of no path there is sees', `${ROOT}/columns`, 'nothing'],
+  ['a page of 2000 of `/columns`', `${ROOT}/columns?limit=2000`],
+  ['a page of 2000 of `/latest-test-executions`', `${ROOT}/latest-test-executions?limit=2000`],
+  ['a page of 500 of `/assets/tables`', `${ROOT}/assets/tables`],
+  ['a page of 500 of `/asset-health-scores`', `${ROOT}/asset-health-scores`],
+  ['a page of 500 of `/column-lineage`', `${ROOT}/column-lineage`],
+  ['`/column-lineage` by `synced_at`', `${ROOT}/column-lineage?order_by=synced_at`],
+  ['a feed of `/column-lineage` with nothing new', `${ROOT}/column-lineage?synced_since=${since}`],
+];
+for (const [name, path, token] of RARE) {
+  const { firstMs, medianMs } = await timeOf(serving, path, token);
+  console.log(`| ${name} | ${firstMs.toFixed(1)} | ${medianMs.toFixed(1)} |`);
+}
+await serving.stop();
+
+function ratioOf(served: Measured, bare: Measured): string {
+  return (served.perSecond / bare.perSecond).toFixed(2);
+}

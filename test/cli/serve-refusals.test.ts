@@ -1,0 +1,191 @@
+import { once } from 'node:events';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { type AddressInfo, connect, createServer } from 'node:net';
+import { join } from 'node:path';
+import Database from 'better-sqlite3';
+import { pino } from 'pino';
+import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
+import type { Io } from '../../src/cli/command.ts';
+import { OPTIONS, type OptionName } from '../../src/cli/options.ts';
+import { serve } from '../../src/cli/serve.ts';
+import { serveMirror } from '../../src/cli/serve-mirror.ts';
+import { largeMirror, refused, SERVE_TOKEN } from './serving.ts';
+import { folder, mirrorFile, obsync, refusal } from './setup.ts';
+
+const env = { OBSYNC_SERVE_TOKEN: SERVE_TOKEN };
+const HASH = 'a'.repeat(64);
+
+type Given = Partial<Readonly<Record<OptionName, unknown>>>;
+
+/** What was logged beyond information. */
+const warnings: string[] = [];
+beforeEach(() => void warnings.splice(0));
+
+/** Serves in this process, with the defaults of the command line. */
+function run(given: Given, variables: Io['env'] = env, out: (text: string) => void = () => {}): Promise<number> {
+  const defaults = Object.keys(serve.options).map((name) => [
+    name,
+    (OPTIONS as Given as Record<string, { default?: unknown }>)[name]?.default,
+  ]);
+  const io: Io = {
+    env: variables,
+    out,
+    outIsTerminal: false,
+    errIsTerminal: false,
+    log: () => pino({ level: 'warn' }, { write: (line) => void warnings.push(JSON.parse(line).msg) }),
+  };
+  return serveMirror({ _: [], $0: 'obsync', ...Object.fromEntries(defaults), port: 0, ...given }, io);
+}
+
+function file(text: string): string {
+  const path = join(folder(), 'file');
+  writeFileSync(path, text);
+  return path;
+}
+
+function database(...statements: string[]): string {
+  const path = join(folder(), 'other.db');
+  const connection = new Database(path);
+  for (const statement of statements) connection.exec(statement);
+  connection.close();
+  return path;
+}
+
+const dated = (change: string) =>
+  mirrorFile(({ connection }) => connection.exec(`update __drizzle_migrations set created_at = created_at ${change}`));
+
+const clear = (line: RegExp) => ({
+  recovery: 'usage',
+  message: expect.stringMatching(new RegExp(`^(?=[^\\n]+$).*(?:${line.source})`)),
+});
+
+describe('serve is refused with one clear line', () => {
+  const served = mirrorFile();
+
+  it.each<[string, Given, Io['env'], RegExp]>([
+    ['with neither a token nor a file of them', {}, {}, /set OBSYNC_SERVE_TOKEN.*--tokens/],
+    ['with the token of sync alone', {}, { OBSYNC_TOKEN: SERVE_TOKEN }, /set OBSYNC_SERVE_TOKEN.*--tokens/],
+    ['with an empty token', {}, { OBSYNC_SERVE_TOKEN: ' ' }, /set OBSYNC_SERVE_TOKEN.*--tokens/],
+    [
+      'with a token no header can carry',
+      {},
+      { OBSYNC_SERVE_TOKEN: 'geh\u00e9im' },
+      /^(?!.*geh).*OBSYNC_SERVE_TOKEN.*no header/,
+    ],
+    ['with a token of two words', {}, { OBSYNC_SERVE_TOKEN: 'two words' }, /^(?!.*two).*OBSYNC_SERVE_TOKEN.*no header/],
+    ['without the file of tokens', { tokens: 'nowhere.json' }, {}, /nowhere\.json cannot be read/],
+    ['without the file, the token or not', { tokens: 'nowhere.json' }, env, /nowhere\.json cannot be read/],
+    [
+      'with a file that is no JSON',
+      { tokens: file('secret-text') },
+      env,
+      /^(?!.*secret).*file: it is no JSON; write a JSON array/,
+    ],
+    ['with a file that is no array', { tokens: file('{}') }, env, /file: it must be array; write a JSON array/],
+    [
+      'with a token instead of its hash',
+      { tokens: file('[{"name":"a","token_sha256":"plain"}]') },
+      env,
+      /^(?!.*plain).*file: \/0\/token_sha256/,
+    ],
+    [
+      'with a restriction misspelt',
+      { tokens: file(`[{"name":"a","token_sha256":"${HASH}","scope":[]}]`) },
+      env,
+      /file: .*scope/,
+    ],
+    ['with a rate limit that is none', { 'rate-limit': '120' }, env, /--rate-limit 120: write requests\/window/],
+    [
+      'with weights that are none',
+      { 'dimension-weights': 'completeness' },
+      env,
+      /--dimension-weights completeness: write/,
+    ],
+    ['with a port that is none', { port: 65_536 }, env, /--port needs a whole number from 0 to 65535/],
+    ['with half a port', { port: 80.5 }, env, /--port needs a whole number/],
+    [
+      'at an address of others',
+      { host: '192.0.2.1' },
+      env,
+      /cannot listen on 192\.0\.2\.1:0 \(EADDRNOTAVAIL\).*--host and --port/,
+    ],
+    ['at no address', { host: 'no host' }, env, /cannot listen on no host:0 \(\w+\).*--host and --port/],
+    ['without the mirror', { db: 'nowhere.db' }, env, /nowhere\.db does not exist: .*obsync sync/],
+    ['over a folder', { db: mkdirSync(join(folder(), 'mirror'), { recursive: true }) }, env, /is a folder/],
+    [
+      'over a file that is no database',
+      { db: file('no database at all, but text of some length') },
+      env,
+      /file is not an SQLite file/,
+    ],
+    [
+      'over the database of others',
+      { db: database('create table notes (text)') },
+      env,
+      /is not a mirror but another SQLite database/,
+    ],
+    ['over an older mirror', { db: dated('- 1') }, env, /was made by an older obsync: run `obsync sync` once/],
+    ['over a newer mirror', { db: dated('+ 1') }, env, /was made by a newer obsync/],
+  ])('%s', async (_, given, variables, line) => {
+    const said: string[] = [];
+    const started = run({ db: served, ...given }, variables, (text) => said.push(text));
+    await expect(started).rejects.toMatchObject(clear(line));
+    expect(said).toEqual([]);
+  });
+
+  it('at a port that is taken, and the process ends 2', async () => {
+    const other = createServer().listen(0, '127.0.0.1');
+    await once(other, 'listening');
+    onTestFinished(() => void other.close());
+    const { port } = other.address() as AddressInfo;
+    const ended = await obsync(['serve', '--db', served, '--port', String(port)], { env });
+    expect(ended).toEqual(refusal(new RegExp(`cannot listen on 127\\.0\\.0\\.1:${port} \\(EADDRINUSE\\).*--port`)));
+  });
+});
+
+/** A server in this process, once it says where it is. */
+async function started(given: Given): Promise<{ url: string; ended: Promise<number> }> {
+  const { promise: url, resolve } = Promise.withResolvers<string>();
+  const ended = run(given, env, (text) => resolve(text.trim()));
+  return { url: await Promise.race([url, ended.then(String)]), ended };
+}
+
+const stop = (signal: NodeJS.Signals) => void process.emit(signal, signal);
+
+it.each([
+  ['127.0.0.1', /^http:\/\/127\.0\.0\.1:\d+$/, []],
+  ['localhost', /^http:\/\/localhost:\d+$/, []],
+  ['0.0.0.0', /^http:\/\/0\.0\.0\.0:\d+$/, [expect.stringContaining('unencrypted')]],
+])('--host %s is where it listens, and part of the URL; beyond the loopback it warns', async (host, form, warned) => {
+  const { url, ended } = await started({ db: mirrorFile(), host });
+  expect(url).toMatch(form);
+  expect((await fetch(`${url}/healthz`)).status).toBe(200);
+  stop('SIGTERM');
+  expect(await ended).toBe(143);
+  expect(warnings).toEqual(warned);
+});
+
+it('a reader who does not read on is cut off 4 seconds after the signal', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  onTestFinished(() => void vi.useRealTimers());
+  const { url, ended } = await started({ db: largeMirror() });
+  const { hostname, port } = new URL(url);
+  const reader = connect(Number(port), hostname);
+  reader.write(
+    `GET /public/beta/e1/assets?limit=2000 HTTP/1.1\r\nhost: test\r\nauthorization: Bearer ${SERVE_TOKEN}\r\n\r\n`,
+  );
+  await once(reader, 'data');
+  reader.pause();
+  let over = false;
+  const code = ended.finally(() => {
+    over = true;
+  });
+  stop('SIGINT');
+  await refused(url);
+  vi.advanceTimersByTime(3999);
+  await refused(url);
+  expect(over).toBe(false);
+  vi.advanceTimersByTime(1);
+  expect(await code).toBe(130);
+  reader.destroy();
+});

@@ -1,0 +1,154 @@
+import { createHash } from 'node:crypto';
+import { once } from 'node:events';
+import { writeFileSync } from 'node:fs';
+import { connect, type Socket } from 'node:net';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { mirror as mirrorTable } from '../../schema/sync.ts';
+import { openForWriting } from '../../src/destination/sqlite/open.ts';
+import { EMPTY_PAGE, startApiServer } from '../support/api-server.ts';
+import { largeMirror, refused, SERVE_TOKEN, type Serving, serving, withEnvironment } from './serving.ts';
+import { folder, mirrorFile, obsync, TOKEN } from './setup.ts';
+
+const AT = '2026-11-20T04:10:00.000000Z';
+const BETA = '/public/beta';
+const sha256 = (token: string) => createHash('sha256').update(token).digest('hex');
+
+async function asking(url: string, path: string): Promise<{ socket: Socket; first: Buffer }> {
+  const socket = connect(Number(new URL(url).port), '127.0.0.1');
+  onTestFinished(() => void socket.destroy());
+  socket.write(`GET ${path} HTTP/1.1\r\nhost: test\r\nauthorization: Bearer ${SERVE_TOKEN}\r\n\r\n`);
+  const [first] = (await once(socket, 'data')) as [Buffer];
+  return { socket, first };
+}
+
+describe('serve', () => {
+  const db = mirrorFile(withEnvironment);
+  const tokens = join(folder(), 'tokens.json');
+  const grant = (...names: string[]) =>
+    writeFileSync(tokens, JSON.stringify(names.map((name) => ({ name, token_sha256: sha256(name) }))));
+  let server: Serving;
+  beforeAll(async () => {
+    grant('first-token');
+    server = await serving(['--tokens', tokens, '--db', db], { whenDone: afterAll });
+  });
+  const entering = async (...given: string[]) =>
+    Promise.all(given.map(async (token) => (await server.get(`${BETA}/environments`, token)).status));
+
+  it('says its base URL, on the loopback and at a free port, and answers there', async () => {
+    expect(server.url).toMatch(/^http:\/\/127\.0\.0\.1:[1-9]\d+$/);
+    const answer = await server.get(`${BETA}/environments`);
+    expect(answer).toEqual({ status: 200, body: [{ id: 'e1', name: 'Production' }] });
+  });
+
+  it('tells anybody that it is up and when the mirror was last synced, and whoever has a token its metrics', async () => {
+    expect(await server.get('/healthz', null)).toEqual({
+      status: 200,
+      body: { status: 'up', last_sync_age_seconds: null },
+    });
+    expect((await server.get('/metrics', null)).status).toBe(401);
+    const metrics = await fetch(`${server.url}/metrics`, { headers: { authorization: `Bearer ${SERVE_TOKEN}` } });
+    expect(await metrics.text()).toContain('obsync_mirror_rows{stream="assets"} 0');
+  });
+
+  it('lets in the token of OBSYNC_SERVE_TOKEN and those of --tokens, and no other', async () => {
+    grant('first-token');
+    expect(await entering(SERVE_TOKEN, 'first-token', 'other-token', sha256('first-token'))).toEqual([
+      200, 200, 401, 401,
+    ]);
+  });
+
+  it('reads the tokens again on SIGHUP: the new one is let in, the old one out', async () => {
+    grant('second-token', 'third-token');
+    server.kill('SIGHUP');
+    await server.logged('read again: 3 tokens');
+    expect(await entering('first-token', 'second-token', 'third-token', SERVE_TOKEN)).toEqual([401, 200, 200, 200]);
+  });
+
+  it('keeps the tokens when the file is broken, says so in one line, and goes on listening to SIGHUP', async () => {
+    grant('kept-token');
+    server.kill('SIGHUP');
+    await server.logged('read again: 2 tokens');
+    const before = server.stderr().length;
+    writeFileSync(tokens, 'a-secret-token');
+    server.kill('SIGHUP');
+    await server.logged('the tokens stay as they were');
+    expect(await entering('kept-token', SERVE_TOKEN)).toEqual([200, 200]);
+    const lines = server.stderr().slice(before).split('\n');
+    expect(lines[0]).toMatch(/ERROR: the tokens stay as they were: .*tokens\.json: it is no JSON/);
+    for (const line of lines.slice(1, -1)) expect(line).toMatch(/INFO: request/);
+    grant('last-token', 'fourth-token', 'fifth-token');
+    server.kill('SIGHUP');
+    await server.logged('read again: 4 tokens');
+    expect(await entering('kept-token', 'last-token')).toEqual([401, 200]);
+  });
+
+  it('a sync of the same file goes on beside it: each page shows as soon as it is written', async () => {
+    const item = (id: string) => ({ id, name: id, kind: 'other', source_type: 'dbt', synced_at: AT });
+    const held = Promise.withResolvers<void>();
+    const api = await startApiServer(
+      { body: [{ id: 'e1', name: 'Production' }] },
+      { body: { items: [item('a'), item('b')], has_more: true, next_cursor: 'more' } },
+      async () => {
+        await held.promise;
+        return { body: { items: [item('c')], has_more: false } };
+      },
+      { body: EMPTY_PAGE },
+    );
+    onTestFinished(() => api.close());
+    const mirror = openForWriting(db);
+    mirror.db.update(mirrorTable).set({ base_url: api.url }).run();
+    mirror.connection.close();
+    const shown = async () => (await server.get(`${BETA}/e1/assets`)).body.items.map(({ id }: { id: string }) => id);
+    expect(await shown()).toEqual([]);
+    const args = ['sync', '--base-url', api.url, '--db', db, '--stream', 'assets'];
+    const syncing = obsync(args, { env: { OBSYNC_TOKEN: TOKEN } });
+    await api.received(3);
+    expect(await shown()).toEqual(['a', 'b']);
+    held.resolve();
+    expect(await syncing).toMatchObject({ code: 0 });
+    expect(await shown()).toEqual(['a', 'b', 'c']);
+    expect((await server.get('/healthz')).body).toEqual({ status: 'up', last_sync_age_seconds: expect.any(Number) });
+  });
+
+  it('logs one line for each request, on stderr, and never a token', async () => {
+    const paths = [
+      `${BETA}/e1/assets`,
+      '/nothing',
+      `${BETA}/e1/assets?token=${SERVE_TOKEN}`,
+      `/%zz?token=${SERVE_TOKEN}`,
+    ];
+    for (const path of paths) await server.get(path);
+    await server.get(`${BETA}/e1/tests?access_token=a-stranger-token`, 'a-stranger-token');
+    await server.logged('/e1/tests');
+    const lines = server.stderr().trimEnd().split('\n').slice(-5);
+    expect(lines.map((line) => JSON.parse(/INFO: request (.*)$/.exec(line)?.[1] ?? 'null'))).toMatchObject([
+      { method: 'GET', path: paths[0], reader: 'OBSYNC_SERVE_TOKEN', status: 200, ms: expect.any(Number) },
+      { path: '/nothing', status: 404 },
+      { path: paths[0], status: 422 },
+      { path: '/%zz', status: 400 },
+      { path: `${BETA}/e1/tests`, reader: null, status: 401 },
+    ]);
+    expect(server.stderr()).not.toMatch(new RegExp(`${SERVE_TOKEN}|stranger-token|secret-token`));
+  });
+
+  it('writes nothing on stdout but its base URL, and ends 130 on SIGINT', async () => {
+    server.kill('SIGINT');
+    expect(await server.ended).toMatchObject({ code: 130, stdout: `${server.url}\n` });
+  });
+});
+
+it('on SIGTERM a slow reader gets the whole of a large answer, idle connections are ended, and the code is 143', async () => {
+  const server = await serving(['--db', largeMirror()]);
+  const idle = await asking(server.url, '/healthz');
+  const { socket, first } = await asking(server.url, `${BETA}/e1/assets?limit=2000`);
+  socket.pause();
+  server.kill('SIGTERM');
+  await refused(server.url);
+  const answer = Buffer.concat([first, ...(await socket.toArray())]);
+  const head = answer.subarray(0, answer.indexOf('\r\n\r\n')).toString();
+  expect(answer.length - head.length - 4).toBe(Number(/content-length: (\d+)/i.exec(head)?.[1]));
+  expect(answer.length).toBeGreaterThan(10_000_000);
+  await idle.socket.toArray();
+  expect(await server.ended).toMatchObject({ code: 143, stdout: `${server.url}\n` });
+});

@@ -1,0 +1,108 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { createInterface } from 'node:readline';
+import { onTestFinished } from 'vitest';
+import { assets, environments } from '../../schema/assets.ts';
+import type { MirrorFile } from '../../src/destination/sqlite/open.ts';
+import { type Ended, folder, MAIN, mirrorFile, NODE } from './setup.ts';
+
+/** A token that `serving` lets in. */
+export const SERVE_TOKEN = 'the-token-of-the-server';
+
+export interface Serving {
+  readonly url: string;
+  readonly ended: Promise<Ended>;
+  get(path: string, token?: string | null): Promise<{ status: number; body: Answered }>;
+  /** Resolves once the program has written this text to stderr; rejects if it ends without. */
+  logged(text: string): Promise<void>;
+  stderr(): string;
+  kill(signal: NodeJS.Signals): void;
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: tests look into whatever was answered
+type Answered = any;
+
+/** Starts the real `obsync serve`, on a free port, and waits until it says where; it is gone when the test, or the suite, ends. */
+export async function serving(
+  args: readonly string[],
+  {
+    env = { OBSYNC_SERVE_TOKEN: SERVE_TOKEN },
+    whenDone = onTestFinished,
+  }: { env?: object; whenDone?: typeof onTestFinished } = {},
+): Promise<Serving> {
+  const child = spawn(NODE, [MAIN, 'serve', '--port', '0', ...args], {
+    cwd: folder(),
+    env: { PATH: process.env['PATH'], ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let [stdout, stderr] = ['', ''];
+  child.stdout.on('data', (chunk) => {
+    stdout += chunk;
+  });
+  child.stderr.on('data', (chunk) => {
+    stderr += chunk;
+  });
+  const ended = once(child, 'close').then(([code]) => ({ code, stdout, stderr }) as Ended);
+  whenDone(async () => {
+    child.kill('SIGKILL');
+    await ended;
+  });
+  const [url] = await Promise.race([once(createInterface(child.stdout), 'line'), ended.then(() => [])]);
+  if (url === undefined) throw new Error(`it ended: ${stderr}`);
+  return {
+    url,
+    ended,
+    get: (path, token = SERVE_TOKEN) => getJson(`${url}${path}`, token),
+    logged: async (text) => {
+      while (!stderr.includes(text)) {
+        const [gone] = await Promise.race([once(child.stderr, 'data'), ended.then(() => [null])]);
+        if (gone === null && !stderr.includes(text)) throw new Error(`it ended without "${text}": ${stderr}`);
+      }
+    },
+    stderr: () => stderr,
+    kill: (signal) => void child.kill(signal),
+  };
+}
+
+async function getJson(url: string, token: string | null) {
+  const answer = await fetch(url, { headers: token === null ? {} : { authorization: `Bearer ${token}` } });
+  return { status: answer.status, body: await answer.json() };
+}
+
+const AT = '2026-11-20T04:10:00.000000Z';
+
+export const withEnvironment = ({ db }: MirrorFile) =>
+  void db.insert(environments).values({ id: 'e1', name: 'Production', mirrored_at: AT }).run();
+
+/** A mirror whose list of assets is more than the buffers of a connection hold. */
+export function largeMirror(): string {
+  return mirrorFile((mirror) => {
+    withEnvironment(mirror);
+    const common = {
+      env_id: 'e1',
+      kind: 'other',
+      source_type: 'dbt',
+      mirrored_at: AT,
+      description: 'x'.repeat(10_000),
+    };
+    for (let i = 0; i < 1000; i += 500)
+      mirror.db
+        .insert(assets)
+        .values(Array.from({ length: 500 }, (_, j) => ({ ...common, id: `a${i + j}`, name: 'a' })))
+        .run();
+  });
+}
+
+/** Resolves once the server takes no connection any more. */
+export async function refused(url: string): Promise<void> {
+  const { hostname, port } = new URL(url);
+  for (;;) {
+    const socket = connect(Number(port), hostname);
+    const taken = await new Promise((resolve) =>
+      socket.on('connect', () => resolve(true)).on('error', () => resolve(false)),
+    );
+    socket.destroy();
+    if (!taken) return;
+  }
+}

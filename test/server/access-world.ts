@@ -1,0 +1,102 @@
+import { assetLineage, assets, columnLineage, columns, environments } from '../../schema/assets.ts';
+import { assetHealthScoreDimensions, assetHealthScores } from '../../schema/health.ts';
+import { latestTestExecutions, testExecutions, tests } from '../../schema/tests.ts';
+import type { MirrorFile } from '../../src/destination/sqlite/open.ts';
+import type { Listing } from '../../src/server/listings.ts';
+import { asset, column, NOW, run, test_ } from './fixture.ts';
+
+const BI = { kind: 'bi', bi_platform: 'looker', bi_type: 'look' };
+
+const GONE = [
+  ['gone mine', { path: 'team/old' }],
+  ['gone other', { path: 'else' }],
+  ['gone pathless', {}],
+  ['gone mine dash', { ...BI, path: 'team/bi' }],
+  ['gone other dash', { ...BI, path: 'teamx' }],
+] as const;
+
+/** The assets by name, with where they stand; `gone …` ones are deleted. All else is named after its asset. */
+const ASSETS = [
+  asset('mine', { path: 'team/core' }),
+  asset('mine/nested', { path: 'team/core/deep' }),
+  asset('mine dash', { ...BI, path: 'team/bi' }),
+  asset('mine odd', { kind: 'hologram', path: 'team' }),
+  asset('other', { path: 'teamx/core' }),
+  asset('other dash', { ...BI, path: 'else/team' }),
+  asset('pathless'),
+  ...GONE.map(([id, more]) => asset(id, { ...more, deleted_at: '2026-11-10T00:00:00.000000Z', deletion: 'tombstone' })),
+];
+
+const NAMES = ASSETS.map(({ id }) => id);
+const LIVE = NAMES.filter((name) => !name.startsWith('gone'));
+const pairs = (names: readonly string[]) => LIVE.flatMap((up) => names.map((down) => [up, down] as const));
+
+/** The asset a reader restricted to `team` may see, by name. */
+export const MINE = NAMES.filter((name) => name.includes('mine'));
+
+/** As much on every asset as there can be, and a test on none. */
+export function fillEstate({ db }: MirrorFile): void {
+  const kept = { env_id: 'e', mirrored_at: NOW };
+  const score = { ...kept, score: 1, test_count: 1, bucket_at: NOW };
+  const goneWith = (name: string) =>
+    name.startsWith('gone') ? { deleted_at: '2026-11-10T00:00:00.000000Z', deletion: 'tombstone' as const } : {};
+  db.insert(environments).values({ id: 'f', name: 'F', mirrored_at: NOW }).run();
+  // What stands where in another environment shows nothing in this one.
+  const elsewhere = ['other', 'pathless'].map((id) => asset(id, { env_id: 'f', path: 'team' }));
+  db.insert(assets)
+    .values([...ASSETS, ...elsewhere])
+    .run();
+  db.insert(columns)
+    .values(NAMES.map((name) => column(`${name}:col`, { asset_id: name, ...goneWith(name) })))
+    .run();
+  db.insert(tests)
+    .values([
+      ...NAMES.map((name) => test_(`${name}:test`, { asset_id: name, ...goneWith(name) })),
+      ...LIVE.map((name) => test_(`${name}:off`, { asset_id: name, disabled: 1 })),
+      test_('assetless:test'),
+    ])
+    .run();
+  const runs = [...LIVE.flatMap((name) => [`${name}:test`, `${name}:off`]), 'assetless:test', 'unseen:test'];
+  const executions = runs.map((test_id) => run(`${test_id}:1`, { test_id, sub_test_unique_id: test_id }));
+  db.insert(latestTestExecutions).values(executions).run();
+  db.insert(testExecutions).values(executions).run();
+  db.insert(assetLineage)
+    .values(pairs(LIVE).map(([up, down]) => ({ ...kept, upstream_asset_id: up, downstream_asset_id: down })))
+    .run();
+  db.insert(columnLineage)
+    .values(
+      pairs(NAMES).map(([up, down]) => ({
+        ...kept,
+        upstream_column_id: `${up}:col`,
+        downstream_column_id: `${down}:col`,
+      })),
+    )
+    .run();
+  db.insert(assetHealthScores)
+    .values(LIVE.map((asset_id) => ({ ...score, asset_id })))
+    .run();
+  db.insert(assetHealthScoreDimensions)
+    .values(LIVE.map((asset_id) => ({ ...score, asset_id, dimension: 'accuracy' })))
+    .run();
+}
+
+/** What an item of a collection hangs on: an id that begins with the name of each asset that has to be visible. */
+const HANGS_ON: Readonly<Record<string, readonly string[]>> = {
+  assets: ['id'],
+  table_assets: ['id'],
+  bi_assets: ['id'],
+  columns: ['asset_id'],
+  tests: ['asset_id'],
+  asset_lineage: ['upstream_asset_id', 'downstream_asset_id'],
+  column_lineage: ['downstream_column_id'],
+  latest_test_executions: ['test_id'],
+  test_executions: ['test_id'],
+  asset_health_scores: ['asset_id'],
+};
+
+/** Whether who sees `names` alone sees the item. */
+export function isVisible({ entry }: Listing, item: Record<string, unknown>, names: readonly string[]): boolean {
+  const fields = HANGS_ON[entry.name];
+  if (fields === undefined) throw new Error(`say in HANGS_ON which assets an item of ${entry.name} hangs on`);
+  return fields.every((field) => names.includes(String(item[field] ?? '').split(':')[0] ?? ''));
+}

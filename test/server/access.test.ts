@@ -1,0 +1,287 @@
+import { afterAll, describe, expect, test } from 'vitest';
+import { assets, columns } from '../../schema/assets.ts';
+import { type Key, masterKey, type Reader } from '../../src/server/access.ts';
+import { LISTINGS, type Listing, SCOPES } from '../../src/server/listings.ts';
+import { STRETCH_ROWS } from '../../src/server/statement.ts';
+import { fillEstate, isVisible, MINE } from './access-world.ts';
+import { asset, column, idsOf, NOW, serve } from './fixture.ts';
+
+const key = (name: string, limits: Partial<Reader>): Key => {
+  const { sha256, reader } = masterKey(name, name);
+  return { sha256, reader: { ...reader, ...limits } };
+};
+
+const bearer = (name: string) => ({ authorization: `Bearer ${name}` });
+
+const KEYS = [
+  key('all', {}),
+  key('f', { environments: new Set(['f', 'not there']) }),
+  key('nowhere', { environments: new Set() }),
+  key('scopeless', { scopes: new Set() }),
+  ...SCOPES.map((scope) => key(scope, { scopes: new Set([scope]) })),
+  key('ids', { assetIds: MINE }),
+  key('paths', { paths: ['team/'] }),
+  key('both', { assetIds: ['mine', 'gone mine', 'other', 'pathless', 'not there'], paths: ['team', 'nowhere'] }),
+  key('nothing', { assetIds: [] }),
+  key('pathless', { paths: [] }),
+];
+
+/** The restricted tokens and the assets they see. */
+const RESTRICTED: Readonly<Record<string, readonly string[]>> = {
+  ids: MINE,
+  paths: MINE,
+  both: ['mine', 'gone mine'],
+  nothing: [],
+  pathless: [],
+};
+
+const FEEDS = ['synced_since=2026-11-01T00:00:00Z', 'deleted_since=2026-11-01T00:00:00Z'];
+
+/** The address of a list; of a collection below a test, that of the test on `mine`. */
+const listPath = ({ entry }: Listing, parent = 'mine:test') =>
+  `e/${entry.path.map((segment) => segment.replace('{id}', encodeURIComponent(parent))).join('/')}`;
+
+/** Rows of some assets, seen and unseen, where the list has such a filter. */
+const someOf = ({ filters }: Listing): string[] => {
+  const name = ['asset_ids', 'ids'].find((one) => one in filters);
+  return name === undefined
+    ? []
+    : [['mine', 'mine odd', 'mine dash', 'other', 'other dash'].map(among(name)).join('&')];
+};
+
+const among = (name: string) => (id: string) => `${name}=${encodeURIComponent(id)}`;
+
+const queriesOf = (listing: Listing): string[] => ['', ...someOf(listing), ...optionsOf(listing)];
+
+const optionsOf = ({ timed, disabled }: Listing): string[] => [
+  ...(timed === undefined ? [] : FEEDS),
+  ...(disabled === undefined ? [] : ['disabled=true']),
+];
+
+/** The get-one address of an item. */
+const onePath = (listing: Listing, item: Record<string, unknown>, parent?: string) =>
+  `${listPath(listing, parent)}/${encodeURIComponent(String(item[listing.one?.by.replace('r.', '') ?? '']))}`;
+
+const ENDPOINTS = LISTINGS.flatMap((listing) => [
+  { path: listPath(listing), scope: listing.scope },
+  ...(listing.one === undefined ? [] : [{ path: `${listPath(listing)}/any`, scope: listing.scope }]),
+]).concat({ path: 'e/asset-health-scores/aggregate', scope: 'assets' });
+
+const served = serve(fillEstate, { keys: () => KEYS }, afterAll);
+const { get, all } = served;
+
+/** Who sees all sees these items. */
+const everything = async (listing: Listing, query: string, parent?: string) =>
+  (await all(`${listPath(listing, parent)}?${query}`, bearer('all'))).items;
+
+describe('authentication rule 5: environment access', () => {
+  test('the environment list shows those of the token alone', async () => {
+    expect(idsOf((await get('environments', bearer('all'))).body)).toEqual(['e', 'f']);
+    expect(idsOf((await get('environments', bearer('f'))).body)).toEqual(['f']);
+    expect((await get('environments', bearer('nowhere'))).body).toEqual([]);
+  });
+
+  test.each(ENDPOINTS)('a token of other environments gets 403: $path', async ({ path }) => {
+    const refused = await get(path, bearer('f'));
+    expect([refused.status, refused.body.error.code]).toEqual([403, 'permission_denied']);
+    expect((await get(path.replace('e/', 'f/'), bearer('f'))).status).not.toBe(403);
+  });
+
+  test('403 does not tell whether the environment exists', async () => {
+    const [there, not] = [await get('e/assets', bearer('f')), await get('zz/assets', bearer('f'))];
+    expect(not.status).toBe(403);
+    expect(JSON.stringify(not.body).replace('zz', 'e')).toBe(JSON.stringify(there.body));
+    expect((await get('not%20there/assets', bearer('f'))).status).toBe(404);
+  });
+});
+
+describe('authentication rule 5: resource scope', () => {
+  test.each(ENDPOINTS)('a token without the scope gets 403, with it alone it does not: $path', async (endpoint) => {
+    const { path, scope } = endpoint;
+    const [other = ''] = SCOPES.filter((one) => one !== scope);
+    for (const name of ['scopeless', other]) {
+      const { status, body } = await get(path, bearer(name));
+      expect([status, body.error.code]).toEqual([403, 'permission_denied']);
+    }
+    expect([200, 404]).toContain((await get(path, bearer(scope))).status);
+  });
+
+  test('assets, columns, lineage, scores and the aggregate need "assets", tests and executions "tests"', () => {
+    const needing = (scope: string) => ENDPOINTS.filter((one) => one.scope === scope).map(({ path }) => path);
+    expect(needing('tests').every((path) => path.includes('test'))).toBe(true);
+    expect(needing('assets').some((path) => path.includes('test'))).toBe(false);
+  });
+
+  test('the environment list needs no scope', async () => {
+    expect((await get('environments', bearer('scopeless'))).status).toBe(200);
+  });
+});
+
+describe('authentication rule 6: per-asset access', () => {
+  const cases = LISTINGS.filter(({ parent }) => parent === undefined).flatMap((listing) =>
+    queriesOf(listing).map((query) => ({ listing, query, path: `${listPath(listing)}?${query}` })),
+  );
+
+  test.each(cases)('lists omit what hangs on assets the token does not see: $path', async ({ listing, query }) => {
+    const items = await everything(listing, query);
+    expect(items.some((item) => isVisible(listing, item, MINE))).toBe(true);
+    expect(items.every((item) => isVisible(listing, item, MINE))).toBe(false);
+    for (const [name, names] of Object.entries(RESTRICTED)) {
+      const visible = items.filter((item) => isVisible(listing, item, names));
+      for (const limit of [1, 2000]) {
+        const shown = await all(`${listPath(listing)}?${query}&limit=${limit}`, bearer(name));
+        expect([name, shown.items]).toEqual([name, visible]);
+      }
+    }
+  });
+
+  const ones = LISTINGS.filter(({ one, parent }) => one !== undefined && parent === undefined);
+
+  test.each(ones)(
+    'a get-one is 404, as of what never was, for what the token does not see: $describe',
+    async (listing) => {
+      const items = await everything(listing, '');
+      const nonexistent = { id: 'zz', asset_id: 'zz', sub_test_unique_id: 'zz' };
+      for (const [name, names] of Object.entries(RESTRICTED)) {
+        const never = await get(onePath(listing, nonexistent), bearer(name));
+        expect([never.status, never.body.error.code]).toEqual([404, 'not_found']);
+        for (const item of items) {
+          const { status, body } = await get(onePath(listing, item), bearer(name));
+          if (isVisible(listing, item, names)) expect([status, body]).toEqual([200, item]);
+          else {
+            expect(status).toBe(404);
+            const id = decodeURIComponent(onePath(listing, item).split('/').at(-1) ?? '');
+            expect(body.error.message.replace(id, 'zz')).toBe(never.body.error.message);
+          }
+        }
+      }
+    },
+  );
+
+  const below = LISTINGS.filter(({ parent }) => parent !== undefined);
+
+  test.each(below)('what is below a test is 404 with it: $describe', async (listing) => {
+    for (const parent of ['mine:test', 'mine:off', 'other:test', 'assetless:test', 'unseen:test']) {
+      const isMine = parent.startsWith('mine');
+      const list = await get(listPath(listing, parent), bearer('ids'));
+      const one = await get(onePath(listing, { id: `${parent}:1` }, parent), bearer('ids'));
+      expect([parent, list.status, one.status]).toEqual([parent, isMine ? 200 : 404, isMine ? 200 : 404]);
+      if (!isMine) {
+        const never = await get(onePath(listing, { id: 'zz' }, 'zz'), bearer('ids'));
+        expect([list.body, one.body].map((body) => body.error.message.replace(parent, 'zz'))).toEqual([
+          never.body.error.message,
+          never.body.error.message,
+        ]);
+      }
+    }
+    expect((await get(listPath(listing, 'assetless:test'), bearer('all'))).status).toBe(200);
+  });
+
+  test('asking by id for what the token does not see gives an empty list', async () => {
+    const paths = [
+      'assets?ids=other',
+      'columns?asset_ids=other',
+      'tests?asset_ids=other',
+      'asset-lineage?asset_ids=other',
+    ];
+    const more = ['column-lineage?asset_ids=other', 'latest-test-executions?asset_ids=other'];
+    for (const path of [...paths, ...more, 'asset-health-scores?asset_ids=other'])
+      expect((await get(`e/${path}`, bearer('paths'))).body).toEqual({ items: [], has_more: false, next_cursor: null });
+  });
+
+  test('an upstream column that the token does not see is told by its id alone', async () => {
+    const { items } = await all('e/column-lineage?column_ids=mine:col', bearer('paths'));
+    expect(items).toContainEqual({ upstream_column_id: 'other:col', downstream_column_id: 'mine:col' });
+    expect((await get('e/columns/other%3Acol', bearer('paths'))).status).toBe(404);
+  });
+
+  test('the aggregate counts the visible table assets; others are no table assets', async () => {
+    const card = 'e/asset-health-scores/aggregate';
+    const counts = async (name: string) => {
+      const { matched_count, total } = (await get(card, bearer(name))).body;
+      return [matched_count, total.test_count];
+    };
+    expect(await counts('all')).toEqual([4, 4]);
+    expect(await counts('ids')).toEqual([2, 2]);
+    expect(await counts('paths')).toEqual([2, 2]);
+    expect(await counts('both')).toEqual([1, 1]);
+    expect(await counts('nothing')).toEqual([0, 0]);
+    const { status, body } = await get(`${card}?ids=mine&ids=other&ids=zz`, bearer('ids'));
+    expect([status, body.error.message]).toEqual([400, 'Not table assets: other, zz']);
+  });
+});
+
+describe('cursors and restricted tokens', () => {
+  test('no cursor tells the id of a row', async () => {
+    let cursor = '';
+    do {
+      const { body } = await get(`e/columns?limit=1${cursor && `&cursor=${cursor}`}`, bearer('ids'));
+      cursor = body.next_cursor ?? '';
+      for (const encoding of ['base64url', 'hex', 'latin1'] as const)
+        expect(Buffer.from(cursor, encoding).toString('latin1')).not.toMatch(/mine|other|col/);
+    } while (cursor !== '');
+  });
+
+  test('a cursor that another token brings shows that one no more than it sees', async () => {
+    const { body } = await get('e/columns?limit=1&direction=desc', bearer('all'));
+    const { items } = await all(`e/columns?limit=1&direction=desc`, bearer('ids'));
+    const next = await get(`e/columns?limit=1&direction=desc&cursor=${body.next_cursor}`, bearer('ids'));
+    expect(body.items[0].id).toBe('pathless:col');
+    expect(next.body.items).toEqual(items.slice(0, 1));
+  });
+});
+
+describe('few visible rows among very many', () => {
+  const MANY = STRETCH_ROWS + 5000;
+  const number = (i: number) => `n${String(i).padStart(6, '0')}`;
+  const visible = [0, 1, STRETCH_ROWS - 1, STRETCH_ROWS, STRETCH_ROWS + 1, MANY - 1].map(number);
+  const { get: getMany, all: allMany } = serve(
+    ({ db, connection }) => {
+      connection
+        .prepare(
+          `insert into columns (env_id, id, asset_id, name, mirrored_at)
+           with recursive n(i) as (select 0 union all select i + 1 from n where i + 1 < ?)
+           select 'e', printf('n%06d', i), 'hidden', 'c', ? from n`,
+        )
+        .run(MANY, NOW);
+      const seen = connection.prepare("update columns set asset_id = 'seen' where env_id = 'e' and id = ?");
+      for (const id of visible) seen.run(id);
+      db.insert(assets)
+        .values([asset('seen', { path: 'team/x' }), asset('hidden', { path: 'teams' })])
+        .run();
+      db.insert(columns)
+        .values(column('elsewhere', { env_id: 'f', asset_id: 'seen' }))
+        .run();
+    },
+    {
+      keys: () => [
+        key('by-path', { paths: ['team'] }),
+        key('by-id', { assetIds: ['seen'] }),
+        key('by-very-many-ids', { assetIds: ['seen', ...Array.from({ length: 2000 }, (_, i) => `a${i}`)] }),
+      ],
+    },
+    afterAll,
+  );
+
+  test.each(['', '&direction=desc', '&order_by=synced_at', '&synced_since=2026-11-01T00:00:00Z'])(
+    'pagination rule 2: paging ends, short and empty pages between, and shows each visible row once: limit=2%s',
+    async (query) => {
+      for (const name of ['by-path', 'by-id', 'by-very-many-ids']) {
+        const { items } = await allMany(`e/columns?limit=2${query}`, bearer(name));
+        expect(idsOf(items)).toEqual(query.includes('desc') ? visible.toReversed() : visible);
+      }
+    },
+  );
+
+  test('pagination rule 2: a page that found nothing more in its stretch has more, and its cursor names no row', async () => {
+    const first = await getMany('e/columns?limit=2000', bearer('by-path'));
+    expect([idsOf(first.body.items), first.body.has_more]).toEqual([visible.slice(0, 3), true]);
+    const second = await getMany(`e/columns?limit=2000&cursor=${first.body.next_cursor}`, bearer('by-path'));
+    expect([idsOf(second.body.items), second.body.has_more]).toEqual([visible.slice(3), false]);
+    const empty = await getMany('e/columns?limit=1&data_types=none', bearer('by-path'));
+    expect(empty.body).toMatchObject({ items: [], has_more: true });
+    const { next_cursor } = empty.body;
+    expect(Buffer.from(next_cursor, 'base64url').toString('latin1')).not.toContain(number(STRETCH_ROWS - 1));
+    expect((await allMany('e/columns?limit=1&data_types=none', bearer('by-path'))).items).toEqual([]);
+  });
+});

@@ -1,0 +1,147 @@
+import { type AddressInfo, connect } from 'node:net';
+import { describe, expect, test } from 'vitest';
+import { expectRefusal, serveSmallWorld } from './refusal.ts';
+
+const { server, get } = serveSmallWorld();
+const RUNS = 'e/tests/t/executions';
+const CARD = 'e/asset-health-scores/aggregate';
+
+describe('what is not there is 404 not_found', () => {
+  test.each([
+    'nowhere/assets',
+    'nowhere/assets/a',
+    `nowhere/${CARD.slice(2)}`,
+    'unlisted/assets',
+    'E/assets',
+    'e/assets/nothing',
+    'e/assets/gone',
+    'e/assets/tables/bi',
+    'e/assets/tables/gone',
+    'e/assets/bi/a',
+    'e/columns/nothing',
+    'e/columns/gone',
+    'e/tests/nothing',
+    'e/tests/gone',
+    'e/tests/nothing/executions',
+    'e/tests/gone/executions',
+    'e/tests/gone/executions/gone1',
+    `${RUNS}/nothing`,
+    `${RUNS}/u1`,
+    'e/latest-test-executions/nothing',
+    'e/latest-test-executions/gone1',
+    'e/asset-health-scores/a',
+    'e/asset-health-scores/old',
+    'e/asset-health-scores/gone',
+    'e/asset-lineage/a',
+    'e/column-lineage/a',
+    'e/nothing',
+    'e/tests/t/nothing',
+    'e/assets/tables/a/b',
+    'e',
+    '',
+    'environments/e',
+    '../../etc/passwd',
+  ])('%s', async (path) => {
+    expectRefusal(await get(path), 404, 'not_found');
+  });
+});
+
+describe('who may not is told so before all else', () => {
+  test.each<[what: string, headers: Record<string, string>]>([
+    ['no header', {}],
+    ['a wrong token', { authorization: 'Bearer wrong' }],
+    ['an empty token', { authorization: 'Bearer ' }],
+    ['no scheme', { authorization: 'secret' }],
+    ['Basic', { authorization: `Basic ${Buffer.from('secret:').toString('base64')}` }],
+    ['Basic with the token itself', { authorization: 'Basic secret' }],
+    ['two tokens', { authorization: 'Bearer secret, Bearer secret' }],
+    ['the token in another header', { 'x-api-key': 'secret' }],
+  ])('401 unauthenticated: %s', async (_, headers) => {
+    for (const path of [
+      'environments',
+      'e/assets',
+      'e/assets?limit=0',
+      'nowhere/assets',
+      'e/nothing',
+      'e/tests/%zz',
+      CARD,
+    ])
+      expectRefusal(await get(path, headers), 401, 'unauthenticated');
+  });
+
+  test('401 unauthenticated: the token in the query', async () => {
+    expectRefusal(await get('environments?access_token=secret', {}), 401, 'unauthenticated');
+  });
+
+  const LIMITED = { authorization: 'Bearer limited' };
+
+  test.each(['f/tests', 'f/tests/t', 'nowhere/tests', 'f/tests?limit=0', 'f/asset-health-scores/aggregate'])(
+    '403 permission_denied: another environment, %s',
+    async (path) => {
+      expectRefusal(await get(path, LIMITED), 403, 'permission_denied');
+    },
+  );
+
+  test.each([
+    'e/assets',
+    'e/assets/a',
+    'e/assets/nothing',
+    'e/columns',
+    'e/asset-health-scores',
+    `${CARD}?ids=nothing`,
+  ])('403 permission_denied: without the scope, %s', async (path) => {
+    expectRefusal(await get(path, LIMITED), 403, 'permission_denied');
+  });
+});
+
+describe('requests that are none', () => {
+  test.each(['e/tests/%zz/executions', 'e/assets/%', '%E0%A4%A/assets', 'e/assets/%C3%28'])(
+    'malformed percent encoding in a path is 400 invalid_request: %s',
+    async (path) => {
+      expectRefusal(await get(path), 400, 'invalid_request');
+    },
+  );
+
+  test('malformed percent encoding in a value stands for itself', async () => {
+    expect((await get('e/assets?ids=%zz')).body).toMatchObject({ items: [] });
+  });
+
+  test.each(['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const)('%s is 405 method_not_allowed', async (method) => {
+    for (const path of ['environments', 'e/assets', 'e/assets/a', CARD]) {
+      const headers = { authorization: 'Bearer secret' };
+      const answer = await (await server).inject({ method, url: `/public/beta/${path}`, headers });
+      expectRefusal({ status: answer.statusCode, body: answer.json() }, 405, 'method_not_allowed');
+    }
+  });
+
+  test.each(['application/json', 'text/plain', 'odd/odd', ''])(
+    'a body of type "%s" changes nothing of that',
+    async (type) => {
+      const headers = { authorization: 'Bearer secret', ...(type === '' ? {} : { 'content-type': type }) };
+      const answer = await (await server).inject({
+        method: 'POST',
+        url: '/public/beta/e/assets',
+        payload: '{',
+        headers,
+      });
+      expectRefusal({ status: answer.statusCode, body: answer.json() }, 405, 'method_not_allowed');
+    },
+  );
+
+  test.each([
+    'good day\r\n\r\n',
+    'GET /public/beta/environments HTTP/9.9\r\nHost: x\r\n\r\n',
+    'GET /public/beta/e nv HTTP/1.1\r\nHost: x\r\n\r\n',
+    'GET / HTTP/1.1\r\nHost: x\r\nBad Header: y\r\n\r\n',
+  ])('what is no HTTP is 400 with the same envelope: %j', async (text) => {
+    const app = await server;
+    if (!app.server.listening) await app.listen({ host: '127.0.0.1', port: 0 });
+    const socket = connect((app.server.address() as AddressInfo).port, '127.0.0.1');
+    socket.end(text);
+    const [head = '', body = ''] = Buffer.concat(await socket.toArray())
+      .toString()
+      .split('\r\n\r\n');
+    expectRefusal({ status: Number(head.split(' ')[1]), body: JSON.parse(body) }, 400, 'invalid_request');
+    expect(head.toLowerCase()).toContain('content-type: application/json');
+  });
+});

@@ -1,0 +1,167 @@
+import { describe, expect, test } from 'vitest';
+import { assets } from '../../schema/assets.ts';
+import { asset, serve } from './fixture.ts';
+import { expectRefusal, serveSmallWorld } from './refusal.ts';
+
+const { get } = serveSmallWorld();
+
+const many = (name: string, count: number) => Array.from({ length: count }, (_, i) => `${name}=v${i}`).join('&');
+const BOTH = 'synced_since=2026-11-02T00:00:00Z&deleted_since=2026-11-02T00:00:00Z';
+const SINCE = 'synced_since=2026-11-02T00:00:00Z';
+const RUNS = 'e/tests/t/executions';
+const CARD = 'e/asset-health-scores/aggregate';
+
+describe('validation is 422 invalid_request, and names what is wrong', () => {
+  test.each<[path: string, named: string]>([
+    ['e/assets?limit=0', 'limit'],
+    ['e/assets?limit=-1', 'limit'],
+    ['e/assets/tables?limit=2001', 'limit'],
+    ['e/columns?limit=1.5', 'limit'],
+    ['e/tests?limit=ten', 'limit'],
+    ['e/assets/bi?limit=', 'limit'],
+    ['e/asset-lineage?limit=1&limit=2', 'limit'],
+    [`${RUNS}?limit=2001`, 'limit'],
+    ['e/latest-test-executions?limit=0', 'limit'],
+    ['e/asset-health-scores?limit=1e9', 'limit'],
+    ['e/column-lineage?limit=NaN', 'limit'],
+    ['e/assets?nonsense=1', 'nonsense'],
+    ['e/assets?__proto__=1', '__proto__'],
+    ['e/assets?constructor=1', 'constructor'],
+    ['e/assets?IDS=a', 'IDS'],
+    ['e/assets?ids[]=a', 'ids[]'],
+    ['e/assets?offset=10', 'offset'],
+    ['e/assets?kind=table', 'kind'],
+    ['e/assets?db_names=d', 'db_names'],
+    ['e/assets/tables?bi_platforms=looker', 'bi_platforms'],
+    ['e/assets?disabled=true', 'disabled'],
+    [`${RUNS}?disabled=true`, 'disabled'],
+    ['environments?limit=1', 'limit'],
+    ['e/assets/a?limit=1', 'limit'],
+    ['e/tests/t?disabled=true', 'disabled'],
+    [`${RUNS}/t1?start_time_from=2026-11-02T00:00:00Z`, 'start_time_from'],
+    [`${CARD}?limit=1`, 'limit'],
+    [`${CARD}?asset_ids=a`, 'asset_ids'],
+    ['e/assets?order_by=name', 'order_by'],
+    ['e/assets?order_by=', 'order_by'],
+    ['e/latest-test-executions?order_by=start_time', 'order_by'],
+    [`${RUNS}?order_by=synced_at`, 'order_by'],
+    ['e/assets?direction=up', 'direction'],
+    ['e/assets?direction=ASC', 'direction'],
+    ['e/assets?direction=asc&direction=desc', 'direction'],
+    ['e/asset-lineage?order_by=id', 'order_by'],
+    ['e/asset-lineage?direction=asc', 'direction'],
+    ['e/asset-health-scores?direction=asc', 'direction'],
+    ['e/asset-health-scores?order_by=id', 'order_by'],
+    ['e/assets?synced_since=yesterday', 'synced_since'],
+    ['e/assets?synced_since=', 'synced_since'],
+    ['e/assets?synced_since=2026-11-20', 'synced_since'],
+    ['e/assets?synced_since=1763640000', 'synced_since'],
+    [`e/assets?${SINCE}&${SINCE}`, 'synced_since'],
+    ['e/columns?deleted_since=2026-13-01T00:00:00Z', 'deleted_since'],
+    ['e/tests?deleted_since=2026-02-29T00:00:00Z', 'deleted_since'],
+    [`${RUNS}?start_time_from=2026-11-20T25:00:00Z`, 'start_time_from'],
+    [`${RUNS}?start_time_to=now`, 'start_time_to'],
+    [`e/asset-lineage?${SINCE}`, 'synced_since'],
+    [`e/latest-test-executions?${SINCE}`, 'synced_since'],
+    ['e/asset-health-scores?deleted_since=2026-11-02T00:00:00Z', 'deleted_since'],
+    [`${RUNS}?${SINCE}`, 'synced_since'],
+    ['e/tests?disabled=maybe', 'disabled'],
+    ['e/tests?disabled=', 'disabled'],
+    ['e/tests?disabled=TRUE', 'disabled'],
+    ['e/latest-test-executions?disabled=true&disabled=false', 'disabled'],
+    ['e/assets?cursor=x&cursor=y', 'cursor'],
+    [`e/assets?${many('ids', 1001)}`, 'ids'],
+    [`e/assets/tables?${many('path', 1001)}`, 'path'],
+    [`e/latest-test-executions?${many('statuses', 1001)}`, 'statuses'],
+    [`${RUNS}?${many('sub_test_ids', 1001)}`, 'sub_test_ids'],
+    [`${CARD}?${many('ids', 1001)}`, 'ids'],
+  ])('%s', async (path, named) => {
+    expect(expectRefusal(await get(path), 422, 'invalid_request')).toContain(named);
+  });
+
+  test('shared parameters: a thousand values are taken', async () => {
+    for (const path of ['e/assets', 'e/asset-lineage'])
+      expect((await get(`${path}?${many(path === 'e/assets' ? 'ids' : 'asset_ids', 1000)}`)).status).toBe(200);
+  });
+});
+
+describe('both feeds at once are 400 invalid_request', () => {
+  test.each(['assets', 'assets/tables', 'assets/bi', 'columns', 'column-lineage', 'tests'])('%s', async (path) => {
+    expectRefusal(await get(`e/${path}?${BOTH}`), 400, 'invalid_request');
+  });
+});
+
+describe('ids that are no table assets are 400 at the aggregate, whose message lists them', () => {
+  test.each([
+    ['ids=nothing', 'Not table assets: nothing'],
+    ['ids=a&ids=bi&ids=gone&ids=bi', 'Not table assets: bi, gone'],
+    ['ids=%27%3B--&ids=a', "Not table assets: ';--"],
+  ])('%s', async (query, said) => {
+    expect(expectRefusal(await get(`${CARD}?${query}`), 400, 'invalid_request')).toBe(said);
+  });
+});
+
+describe('pagination rule 3: a cursor is good for its exact path and query alone, else 400 invalid_cursor', () => {
+  const ISSUED = 'e/assets?limit=1&ids=a&ids=b&source_types=dbt';
+
+  test.each([
+    ['another filter value', 'e/assets?limit=1&ids=a&source_types=dbt'],
+    ['another filter', 'e/assets?limit=1&ids=a&ids=b'],
+    ['the same values in another order', 'e/assets?limit=1&ids=b&ids=a&source_types=dbt'],
+    ['another limit', 'e/assets?limit=2&ids=a&ids=b&source_types=dbt'],
+    ['the default limit', 'e/assets?ids=a&ids=b&source_types=dbt'],
+    ['another direction', 'e/assets?limit=1&ids=a&ids=b&source_types=dbt&direction=desc'],
+    ['another order', 'e/assets?limit=1&ids=a&ids=b&source_types=dbt&order_by=synced_at'],
+    ['a feed', `e/assets?limit=1&ids=a&ids=b&source_types=dbt&${SINCE}`],
+    ['another endpoint', 'e/assets/tables?limit=1&ids=a&ids=b&source_types=dbt'],
+    ['another collection', 'e/tests?limit=1&ids=a&ids=b&source_types=dbt'],
+    ['another environment', 'f/assets?limit=1&ids=a&ids=b&source_types=dbt'],
+  ])('%s', async (_, path) => {
+    const { next_cursor } = (await get(ISSUED)).body;
+    expect((await get(`${ISSUED}&cursor=${next_cursor}`)).body.items).toMatchObject([{ id: 'b' }]);
+    expectRefusal(await get(`${path}&cursor=${next_cursor}`), 400, 'invalid_cursor');
+  });
+
+  test('the executions of another test', async () => {
+    const { next_cursor } = (await get(`${RUNS}?limit=1`)).body;
+    expectRefusal(await get(`e/tests/u/executions?limit=1&cursor=${next_cursor}`), 400, 'invalid_cursor');
+  });
+
+  test('a feed from another time, and the other feed', async () => {
+    const { next_cursor } = (await get('e/columns?limit=1&synced_since=2026-11-01T00:00:00Z')).body;
+    for (const query of ['synced_since=2026-11-01T00:00:01Z', 'deleted_since=2026-11-01T00:00:00Z'])
+      expectRefusal(await get(`e/columns?limit=1&${query}&cursor=${next_cursor}`), 400, 'invalid_cursor');
+  });
+
+  test.each([
+    ['empty', () => ''],
+    ['words', () => 'nonsense'],
+    ['short', () => 'AAAA'],
+    ['a NUL', () => '%00'],
+    ['long', () => 'a'.repeat(300)],
+    ['SQL', () => encodeURIComponent("' or 1=1 --")],
+    ['a position in plain sight', () => Buffer.from('["a"]').toString('base64url')],
+    ['cut short', (cursor: string) => cursor.slice(0, -1)],
+    ['longer', (cursor: string) => `${cursor}A`],
+    ['padded', (cursor: string) => `${cursor}%3D`],
+    ['in lower case', (cursor: string) => cursor.toLowerCase()],
+    ['with its first character changed', (cursor: string) => `${cursor.startsWith('A') ? 'B' : 'A'}${cursor.slice(1)}`],
+    [
+      'with its last character changed',
+      (cursor: string) => `${cursor.slice(0, -1)}${cursor.endsWith('A') ? 'Q' : 'A'}`,
+    ],
+  ])('garbled: %s', async (_, garble) => {
+    const { next_cursor } = (await get('e/assets?limit=1')).body;
+    expectRefusal(await get(`e/assets?limit=1&cursor=${garble(next_cursor)}`), 400, 'invalid_cursor');
+  });
+
+  test('of another mirror', async () => {
+    const other = serve(({ db }) => {
+      db.insert(assets)
+        .values([asset('a'), asset('b')])
+        .run();
+    });
+    const { next_cursor } = (await other.get('e/assets?limit=1')).body;
+    expectRefusal(await get(`e/assets?limit=1&cursor=${next_cursor}`), 400, 'invalid_cursor');
+  });
+});

@@ -1,0 +1,195 @@
+import { once } from 'node:events';
+import { type AddressInfo, connect, type Socket } from 'node:net';
+import { PassThrough } from 'node:stream';
+import type { FastifyInstance } from 'fastify';
+import { afterAll, describe, expect, onTestFinished, test } from 'vitest';
+import { assets } from '../../schema/assets.ts';
+import { refuseUnreadable } from '../../src/server/refuse.ts';
+import { asset, serve } from './fixture.ts';
+import { expectRefusal } from './refusal.ts';
+
+const nothing = () => {};
+const LIST = '/public/beta/e/assets';
+
+async function listening(server: FastifyInstance): Promise<number> {
+  await server.listen({ host: '127.0.0.1', port: 0 });
+  return (server.server.address() as AddressInfo).port;
+}
+
+function open(port: number): Socket {
+  const socket = connect(port, '127.0.0.1');
+  onTestFinished(() => void socket.destroy());
+  return socket;
+}
+
+const request = (url: string, more = '') =>
+  `GET ${url} HTTP/1.1\r\nhost: test\r\nauthorization: Bearer secret\r\n${more}\r\n`;
+
+interface Answer {
+  readonly status: number;
+  readonly head: string;
+  readonly body: Buffer;
+}
+
+/** The one answer that has come by the end of the connection, as far as it has come. */
+async function lastAnswer(socket: Socket, first: readonly Buffer[] = []): Promise<Answer> {
+  return parse(Buffer.concat([...first, ...(await socket.toArray())]));
+}
+
+function parse(bytes: Buffer): Answer {
+  const end = bytes.indexOf('\r\n\r\n');
+  const head = bytes.subarray(0, end).toString();
+  return { status: Number(head.split(' ')[1]), head, body: bytes.subarray(end + 4) };
+}
+
+const lengthOf = ({ head }: Answer) => Number(/^content-length: (\d+)$/im.exec(head)?.[1]);
+
+/** More than the buffers of a connection hold. */
+const LARGE_BYTES = 10_000_000;
+const ROWS = 1000;
+const fillLarge: Parameters<typeof serve>[0] = ({ db }) => {
+  const description = 'x'.repeat(LARGE_BYTES / ROWS);
+  const rows = Array.from({ length: ROWS }, (_, i) => asset(`a${i}`, { description }));
+  for (let i = 0; i < ROWS; i += 500)
+    db.insert(assets)
+      .values(rows.slice(i, i + 500))
+      .run();
+};
+
+describe('what comes in is bounded', () => {
+  const { server } = serve(
+    ({ db }) =>
+      void db
+        .insert(assets)
+        .values([asset('a')])
+        .run(),
+    {},
+    afterAll,
+  );
+  const port = server.then(listening);
+  const ask = async (url: string, more = '') => {
+    const socket = open(await port);
+    socket.write(request(url, `connection: close\r\n${more}`));
+    return lastAnswer(socket);
+  };
+
+  test('an address of 32 KB is read, in its query and in its path', async () => {
+    const values = `ids=a&ids=${'x'.repeat(32_768 - LIST.length - 11)}`;
+    const found = await ask(`${LIST}?${values}`);
+    expect([found.status, JSON.parse(found.body.toString()).items]).toEqual([
+      200,
+      [expect.objectContaining({ id: 'a' })],
+    ]);
+    const one = await ask(`${LIST}/${'x'.repeat(32_768 - LIST.length - 1)}`);
+    expectRefusal({ status: one.status, body: JSON.parse(one.body.toString()) }, 404, 'not_found');
+  });
+
+  test.each([
+    ['address', LIST + '/'.padEnd(70_000, 'x'), ''],
+    ['query', `${LIST}?ids=`.padEnd(70_000, 'x'), ''],
+    ['header', LIST, `x-long: ${'x'.repeat(70_000)}\r\n`],
+    ['number of headers together', LIST, 'x-short: 0123456789\r\n'.repeat(4000)],
+  ])('a longer %s is refused in an envelope, and the connection ended', async (_, url, more) => {
+    const { status, head, body } = await ask(url, more);
+    expect(expectRefusal({ status, body: JSON.parse(body.toString()) }, 431, 'invalid_request')).toContain('too long');
+    expect(head.toLowerCase()).toContain('connection: close');
+  });
+
+  test('headers have 10 seconds to arrive, a request 30', async () => {
+    expect((await server).server).toMatchObject({ headersTimeout: 10_000, requestTimeout: 30_000 });
+  });
+
+  test.each([
+    ['took too long', 'ERR_HTTP_REQUEST_TIMEOUT', 408],
+    ['is too long', 'HPE_HEADER_OVERFLOW', 431],
+    ['is no HTTP', 'HPE_INVALID_METHOD', 400],
+  ])('a request that %s is answered in an envelope', async (_, code, status) => {
+    const socket = new PassThrough();
+    refuseUnreadable(Object.assign(new Error('inside'), { code }), socket);
+    const answer = parse(Buffer.concat(await socket.toArray()));
+    expect(lengthOf(answer)).toBe(answer.body.length);
+    expectRefusal({ status: answer.status, body: JSON.parse(answer.body.toString()) }, status, 'invalid_request');
+  });
+
+  test('a body is not waited for', async () => {
+    const socket = open(await port);
+    socket.write(
+      `POST ${LIST} HTTP/1.1\r\nhost: test\r\nauthorization: Bearer secret\r\ncontent-length: 9000000\r\n\r\n{`,
+    );
+    const [first] = (await once(socket, 'data')) as [Buffer];
+    expect(parse(first).status).toBe(405);
+  });
+});
+
+describe('a crash tells nothing of itself', () => {
+  const { server, mirror } = serve(nothing, {}, afterAll);
+
+  test.each([
+    ['/public/beta/environments', 'secret'],
+    [LIST, 'secret'],
+    [`${LIST}/a`, 'secret'],
+    ['/public/beta/e/asset-health-scores/aggregate', 'secret'],
+    ['/nothing', 'secret'],
+    ['/public/beta/%zz', 'secret'],
+    [LIST, 'unknown'],
+    ['/healthz', 'secret'],
+    ['/metrics', 'secret'],
+  ])('%s with the token %s', async (url, token) => {
+    await (await server).ready();
+    mirror.connection.close();
+    const answer = await (await server).inject({ url, headers: { authorization: `Bearer ${token}` } });
+    expect([answer.statusCode, answer.json()]).toEqual([
+      500,
+      { error: { code: 'internal_error', message: 'Unexpected server error' } },
+    ]);
+  });
+});
+
+describe('a server that closes', () => {
+  test('lets a slow reader read a large answer to its end, and takes no new connection meanwhile', async () => {
+    const server = await serve(fillLarge).server;
+    const port = await listening(server);
+    const socket = open(port);
+    socket.write(request(`${LIST}?limit=${ROWS}`));
+    const [first] = (await once(socket, 'data')) as [Buffer];
+    socket.pause();
+    const closed = server.close();
+    const [refused] = await once(open(port), 'error');
+    expect(refused).toMatchObject({ code: 'ECONNREFUSED' });
+    const answer = await lastAnswer(socket, [first]);
+    expect(lengthOf(answer)).toBeGreaterThan(LARGE_BYTES);
+    expect(answer.body.length).toBe(lengthOf(answer));
+    await closed;
+  });
+
+  test('answers what comes on an open connection meanwhile, and ends the connection with it', async () => {
+    const server = await serve(fillLarge).server;
+    const port = await listening(server);
+    const [slow, other] = [open(port), open(port)];
+    other.write(request('/healthz'));
+    await once(other, 'data');
+    slow.write(request(`${LIST}?limit=${ROWS}`));
+    await once(slow, 'data');
+    slow.pause();
+    const closed = server.close();
+    await once(open(port), 'error');
+    other.write(request('/public/beta/environments'));
+    const { status, head, body } = await lastAnswer(other);
+    expect([status, JSON.parse(body.toString())]).toEqual([200, [{ id: 'e', name: 'Environment' }]]);
+    expect(head.toLowerCase()).toContain('connection: close');
+    slow.destroy();
+    await closed;
+  });
+
+  test('is not held up by connections that are open for a next request', async () => {
+    const server = await serve(nothing).server;
+    const port = await listening(server);
+    const sockets = [open(port), open(port)];
+    for (const socket of sockets) {
+      socket.write(request('/healthz'));
+      await once(socket, 'data');
+    }
+    await server.close();
+    for (const socket of sockets) if (!socket.closed) await once(socket, 'close');
+  });
+});

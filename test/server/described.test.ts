@@ -1,0 +1,269 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
+import type { FastifyInstance } from 'fastify';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type MirrorFile, openForReading, openForWriting } from '../../src/destination/sqlite/open.ts';
+import { masterKey } from '../../src/server/access.ts';
+import { changeSample } from '../../src/server/sample/changes.ts';
+import { makeSample } from '../../src/server/sample/sample.ts';
+import { createServer } from '../../src/server/server.ts';
+import { OPENAPI_SHAPE } from './openapi-shape.ts';
+import { ENV, OPERATIONS } from './operations.ts';
+
+const LISTS = OPERATIONS.filter(([, , , list]) => list);
+const names = (query: string) => query.split(' ').filter((name) => name !== '');
+const EVERY_NAME = [...new Set(OPERATIONS.flatMap(([, query]) => names(query))), 'token', 'nonsense'];
+const REFUSALS = ['400', '401', '403', '404', '422', '429', '500'];
+
+const NOW_MS = Date.parse('2026-11-20T12:00:00Z');
+const INSTANT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/;
+
+// biome-ignore lint/suspicious/noExplicitAny: the document is what is looked into
+type Document = any;
+type Item = Readonly<Record<string, string>>;
+
+const folder = mkdtempSync(join(tmpdir(), 'obsync-described-'));
+let mirror: MirrorFile;
+let server: FastifyInstance;
+let document: Document;
+/** An item of each list, by its path. */
+const samples = new Map<string, Item>();
+
+beforeAll(async () => {
+  const writing = openForWriting(join(folder, 'sample.db'));
+  makeSample(writing, { seed: 3, nowMs: NOW_MS });
+  changeSample(writing, { seed: 3, nowMs: NOW_MS });
+  writing.connection.close();
+  mirror = openForReading(writing.path);
+  const rateLimit = { limit: 100_000, windowMs: 60_000 };
+  server = await createServer({ mirror, keys: () => [masterKey('all', 'secret')], rateLimit });
+  document = (await server.inject('/openapi.json')).json();
+  ajv = new Ajv2020({ strict: false, allErrors: true, formats: { 'date-time': INSTANT } });
+  ajv.addSchema(document, 'openapi');
+});
+afterAll(async () => {
+  await server.close();
+  mirror.connection.close();
+  rmSync(folder, { recursive: true });
+});
+
+const get = async (url: string) => {
+  const { statusCode, body } = await server.inject({ url, headers: { authorization: 'Bearer secret' } });
+  return { status: statusCode, body: JSON.parse(body) };
+};
+
+const of = (path: string) => document.paths[path].get;
+
+let ajv: Ajv2020;
+
+/** Says what of an answer is other than described. */
+function described(path: string, status: number): ValidateFunction {
+  const place = [path, 'get', 'responses', String(status), 'content', 'application/json', 'schema'];
+  const pointer = place.map((name) => encodeURIComponent(name.replaceAll('/', '~1'))).join('/');
+  return ajv.compile({ $ref: `openapi#/paths/${pointer}` });
+}
+
+function expectDescribed(path: string, answer: { status: number; body: unknown }): void {
+  const matches = described(path, answer.status);
+  expect(matches(answer.body) ? [] : matches.errors).toEqual([]);
+}
+
+/** The path with ids of the sample in it: of the test that has runs, and of the item listed first. */
+async function filled(path: string): Promise<string> {
+  const names = [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => name);
+  const list = path.replace(/\/\{\w+\}$/, '');
+  const item = names.length > 1 && path.endsWith('}') ? await sampleOf(list) : {};
+  const run = names.includes('test_id') ? await sampleOf(`${ENV}/latest-test-executions`) : {};
+  const ids: Item = { ...item, asset_id: item['asset_id'] ?? item['id'] ?? '', column_id: item['id'] ?? '' };
+  const known = { ...ids, env_id: 'prod-analytics', execution_id: item['id'] ?? '', test_id: run['test_id'] ?? '' };
+  return path.replaceAll(/\{(\w+)\}/g, (_, name) => encodeURIComponent((known as Item)[name] ?? ''));
+}
+
+async function sampleOf(list: string): Promise<Item> {
+  const sample = samples.get(list) ?? (await get(`${await filled(list)}?limit=1`)).body.items[0];
+  samples.set(list, sample);
+  return sample;
+}
+
+/** A value that the parameter takes, by its schema; for a cursor the one of the first page. */
+async function valuesOf(path: string, { name, schema }: { name: string; schema: Document }): Promise<string[]> {
+  if (name === 'cursor') return [(await get(`${await filled(path)}?limit=1`)).body.next_cursor];
+  if (schema.format === 'date-time') return ['2026-11-01T00:00:00.123456Z', '2026-11-01T00:00:00'];
+  if (schema.type === 'array') return ['x', `x&${name}=y`];
+  if (schema.type === 'boolean') return ['true', 'false'];
+  return (schema.enum ?? [schema.minimum, schema.maximum, schema.default]).map(String);
+}
+
+describe('/openapi.json', () => {
+  test('is OpenAPI 3.1, its schemas are JSON Schema 2020-12', () => {
+    const matches = new Ajv2020({ strict: false, allErrors: true, validateFormats: false }).compile(OPENAPI_SHAPE);
+    expect(matches(document) ? [] : matches.errors).toEqual([]);
+  });
+
+  test('every reference leads to a schema, and every schema is referred to', () => {
+    const refs = [...JSON.stringify(document).matchAll(/"\$ref":"([^"]*)"/g)].map(([, to]) => to);
+    const schemas = Object.keys(document.components.schemas).map((name) => `#/components/schemas/${name}`);
+    expect([...new Set(refs)].sort()).toEqual(schemas.sort());
+  });
+
+  test('has every operation of the API and no other, each under a name of its own', () => {
+    expect(Object.keys(document.paths).sort()).toEqual(OPERATIONS.map(([path]) => path).sort());
+    expect(new Set(OPERATIONS.map(([path]) => of(path).operationId)).size).toBe(OPERATIONS.length);
+  });
+
+  test.each(OPERATIONS)('%s takes the parameters: %s', (path, query) => {
+    const parameters: { in: string; name: string; schema: Document }[] = of(path).parameters ?? [];
+    const named = (where: string) => parameters.filter((parameter) => parameter.in === where).map(({ name }) => name);
+    expect(named('query').sort()).toEqual(names(query).sort());
+    for (const { schema } of parameters.filter(({ schema }) => schema.type === 'array'))
+      expect(schema).toEqual({ type: 'array', items: { type: 'string' }, maxItems: 1000 });
+    for (const { schema } of parameters.filter(({ name }) => name === 'limit'))
+      expect(schema).toEqual({ type: 'integer', minimum: 1, maximum: 2000, default: 500 });
+    expect(named('path')).toEqual([...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name));
+  });
+
+  test.each(OPERATIONS)('%s (%s) answers with %s, or with one of the refusals', (path, _, item, list) => {
+    const { responses } = of(path);
+    expect(Object.keys(responses)).toEqual(['200', ...REFUSALS]);
+    const schema = responses['200'].content['application/json'].schema;
+    const ref = { $ref: `#/components/schemas/${item}` };
+    const page = {
+      properties: { items: { type: 'array', items: ref } },
+      required: ['items', 'has_more', 'next_cursor'],
+    };
+    if (list) expect(schema).toMatchObject(page);
+    else expect(schema).toEqual(item === 'Environment' ? { type: 'array', items: ref } : ref);
+    for (const status of REFUSALS) {
+      const { content, headers } = responses[status];
+      expect(content['application/json'].schema).toEqual({ $ref: '#/components/schemas/Error' });
+      const quota = ['RateLimit-Limit', 'RateLimit-Remaining', 'RateLimit-Reset'];
+      expect(Object.keys(headers)).toEqual(status === '429' ? [...quota, 'Retry-After'] : quota);
+    }
+  });
+
+  test('every operation needs a bearer token, the description none', async () => {
+    expect(document.components.securitySchemes).toEqual({ token: { type: 'http', scheme: 'bearer' } });
+    expect(document.security).toEqual([{ token: [] }]);
+    for (const [path] of OPERATIONS) {
+      const { statusCode, body } = await server.inject(await filled(path));
+      expect(statusCode).toBe(401);
+      expectDescribed(path, { status: 401, body: JSON.parse(body) });
+    }
+  });
+
+  test('the greatest limit it names is the one the server was given', async () => {
+    const small = await createServer({ mirror, keys: () => [], pageMax: 7 });
+    const { paths } = (await small.inject('/openapi.json')).json();
+    await small.close();
+    const { schema } = paths[`${ENV}/tests`].get.parameters.find(({ name }: Item) => name === 'limit');
+    expect(schema).toEqual({ type: 'integer', minimum: 1, maximum: 7, default: 7 });
+  });
+});
+
+describe('what is described is what is done', () => {
+  test.each(OPERATIONS)('%s: each documented parameter is taken with each kind of value', async (path) => {
+    for (const parameter of of(path).parameters ?? []) {
+      if (parameter.in === 'path') continue;
+      for (const value of await valuesOf(path, parameter)) {
+        // A cursor belongs to the query of its page; elsewhere a small page is as good.
+        const limit = parameter.name === 'limit' || path.endsWith('aggregate') ? '' : '&limit=1';
+        const ids = path.endsWith('aggregate') && parameter.name === 'ids' ? 400 : 200;
+        const { status, body } = await get(`${await filled(path)}?${parameter.name}=${value}${limit}`);
+        expect([parameter.name, value, status, body.error]).toEqual([
+          parameter.name,
+          value,
+          ids,
+          ids === 200 ? undefined : expect.anything(),
+        ]);
+      }
+    }
+  });
+
+  test.each(OPERATIONS)('%s: a parameter that is not documented is 422', async (path, query) => {
+    for (const name of EVERY_NAME.filter((name) => !names(query).includes(name))) {
+      const answer = await get(`${await filled(path)}?${name}=1`);
+      expect([name, answer.status, answer.body.error.message]).toEqual([name, 422, `Unknown parameter ${name}`]);
+      expectDescribed(path, answer);
+    }
+  });
+
+  test.each(OPERATIONS)('%s: a value outside its schema is 422', async (path) => {
+    for (const { name, schema } of of(path).parameters ?? []) {
+      const wrong = [
+        schema.enum && 'nonsense',
+        schema.format && 'yesterday',
+        schema.type === 'boolean' && '2',
+        schema.minimum && String(schema.minimum - 1),
+        schema.maximum && String(schema.maximum + 1),
+        schema.maxItems && `x&${`${name}=x&`.repeat(schema.maxItems)}`,
+        schema.type !== 'array' && name in { limit: 1, cursor: 1, order_by: 1 } && `1&${name}=1`,
+      ].filter(Boolean);
+      for (const value of wrong)
+        expect([name, (await get(`${await filled(path)}?${name}=${value}`)).status]).toEqual([name, 422]);
+    }
+  });
+
+  test.each(LISTS)('%s: a default spelled out changes nothing', async (path) => {
+    const defaults = of(path).parameters.filter(({ schema }: Document) => schema.default !== undefined);
+    const spelled = defaults.map(({ name, schema }: Document) => `${name}=${schema.default}`).join('&');
+    const [plain, same] = [await get(await filled(path)), await get(`${await filled(path)}?${spelled}`)];
+    expect(same.body.items).toEqual(plain.body.items);
+    expect(plain.body.items.length).toBeLessThanOrEqual(500);
+  });
+
+  test.each(OPERATIONS)(
+    '%s: real answers are as they are described, with no field that is not',
+    async (path, query, item) => {
+      const url = await filled(path);
+      const feeds = ['synced_since', 'deleted_since'].filter((name) => names(query).includes(name));
+      const asked = names(query).includes('limit')
+        ? ['?limit=300', ...feeds.map((name) => `?${name}=2026-11-01T00:00:00Z`)]
+        : [''];
+      const known = Object.keys(document.components.schemas[item].properties);
+      let seen = 0;
+      for (const more of asked) {
+        const answer = await get(`${url}${more}`);
+        expect(answer.status).toBe(200);
+        expectDescribed(path, answer);
+        const items: object[] = answer.body.items ?? [answer.body].flat();
+        for (const shown of items) expect(known).toEqual(expect.arrayContaining(Object.keys(shown)));
+        seen += items.length;
+      }
+      expect(seen).toBeGreaterThan(0);
+    },
+  );
+
+  test.each(OPERATIONS.filter(([path]) => path.startsWith(ENV)))('%s: so is what is not there', async (path) => {
+    const answer = await get((await filled(path)).replace('prod-analytics', 'nowhere'));
+    expect(answer.status).toBe(404);
+    expectDescribed(path, answer);
+  });
+});
+
+describe('/docs', () => {
+  test('is a page whose scripts and styles come from the same server, and which may ask no other', async () => {
+    const page = await server.inject('/docs');
+    expect(page.headers['content-type']).toContain('text/html');
+    const policy = String(page.headers['content-security-policy']);
+    expect(policy.split('; ')).toContain("default-src 'self'");
+    expect(policy).not.toMatch(/https?:|\*|\w\.\w/);
+    const links = [...page.body.matchAll(/(?:src|href)="([^"]*)"/g)].map(([, link = '']) => link);
+    expect(links.length).toBeGreaterThan(3);
+    for (const link of links) {
+      expect(link).toMatch(/^\/docs\/static\//);
+      expect((await server.inject(link)).statusCode).toBe(200);
+    }
+  });
+
+  test('browses the same document', async () => {
+    expect((await server.inject('/docs/json')).json()).toEqual(document);
+    expect((await server.inject('/docs/static/swagger-initializer.js')).body).toContain("url: resolveUrl('./json')");
+  });
+
+  test('has no other files', async () => {
+    const { statusCode, body } = await server.inject('/docs/static/nothing.js');
+    expect([statusCode, JSON.parse(body).error.code]).toEqual([404, 'not_found']);
+  });
+});

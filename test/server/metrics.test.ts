@@ -1,0 +1,154 @@
+import { afterAll, beforeEach, describe, expect, test } from 'vitest';
+import { assets, columns } from '../../schema/assets.ts';
+import { syncRuns } from '../../schema/sync.ts';
+import { asset, column, NOW_MS, type Served, serve } from './fixture.ts';
+
+const nothing = () => {};
+const at = (secondsAgo: number) => new Date(NOW_MS - secondsAgo * 1000).toISOString();
+const ended = (status: 'done' | 'problems' | 'interrupted', secondsAgo: number) => ({
+  pass_id: 1,
+  status,
+  started_at: at(secondsAgo + 60),
+  ended_at: at(secondsAgo),
+});
+
+async function scrape({ server }: Served): Promise<Readonly<Record<string, number>>> {
+  const { body } = await (await server).inject({ url: '/metrics', headers: { authorization: 'Bearer secret' } });
+  const samples = body.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
+  return Object.fromEntries(
+    samples.map((line) => [line.slice(0, line.lastIndexOf(' ')), Number(line.slice(line.lastIndexOf(' ') + 1))]),
+  );
+}
+
+const health = async ({ server }: Served) => (await (await server).inject('/healthz')).json();
+
+describe('/metrics', () => {
+  const served = serve(
+    ({ db }) =>
+      void db
+        .insert(assets)
+        .values([asset('a'), asset('b')])
+        .run(),
+    {},
+    afterAll,
+  );
+  const ask = async (url: string, method: 'GET' | 'POST' = 'GET', token = 'secret') =>
+    (await served.server).inject({ url, method, headers: { authorization: `Bearer ${token}` } });
+
+  test('needs a token, unlike /healthz', async () => {
+    const { statusCode, body } = await ask('/metrics', 'GET', 'unknown');
+    expect([statusCode, JSON.parse(body).error.code]).toEqual([401, 'unauthenticated']);
+    expect((await (await served.server).inject('/metrics')).statusCode).toBe(401);
+    expect((await (await served.server).inject('/healthz')).statusCode).toBe(200);
+  });
+
+  test('is text as Prometheus reads it: every sample has a help and a type', async () => {
+    await ask('/public/beta/environments');
+    const { headers, body } = await ask('/metrics');
+    expect(headers['content-type']).toMatch(/^text\/plain; version=0\.0\.4/);
+    const described = new Set(
+      [...body.matchAll(/^# TYPE (\S+) (?:histogram|summary|gauge|counter)$/gm)].map(([, name]) => name),
+    );
+    for (const name of described) expect(body).toMatch(new RegExp(`^# HELP ${name} \\S`, 'm'));
+    const named = [...body.matchAll(/^([a-z_]+)(?:\{[^\n]*\})? \S+$/gm)].map(([, name]) => name ?? '');
+    for (const name of named) expect(described).toContain(name.replace(/_(?:bucket|sum|count)$/, ''));
+    expect(named.length).toBeGreaterThan(10);
+  });
+
+  test.each([
+    ['a list', '/public/beta/e/assets?limit=1', 'GET', '/public/beta/:env_id/assets', 200],
+    [
+      'an item by its route, not by its id',
+      '/public/beta/e/assets/a',
+      'GET',
+      '/public/beta/:env_id/assets/:asset_id',
+      200,
+    ],
+    ['what is not there', '/public/beta/e/assets/none', 'GET', '/public/beta/:env_id/assets/:asset_id', 404],
+    ['what is refused', '/public/beta/e/assets?limit=0', 'GET', '/public/beta/:env_id/assets', 422],
+    ['no address, under one name for all', '/public/beta/e/nothing', 'GET', 'unknown', 404],
+    ['another method, under the same name', '/public/beta/e/assets', 'POST', 'unknown', 405],
+  ] as const)('counts and times %s', async (_, url, method, route, status) => {
+    const labels = `method="${method}",route="${route}",status_code="${status}"`;
+    const count = `http_request_duration_seconds_count{${labels}}`;
+    const before = await scrape(served);
+    await ask(url, method);
+    const after = await scrape(served);
+    expect(after[count]).toBe((before[count] ?? 0) + 1);
+    expect(after[`http_request_duration_seconds_bucket{le="+Inf",${labels}}`]).toBe(after[count]);
+    expect(after[`http_request_duration_seconds_sum{${labels}}`]).toBeGreaterThan(
+      before[`http_request_duration_seconds_sum{${labels}}`] ?? 0,
+    );
+  });
+
+  test('counts strangers as well', async () => {
+    const count =
+      'http_request_duration_seconds_count{method="GET",route="/public/beta/environments",status_code="401"}';
+    const before = (await scrape(served))[count] ?? 0;
+    await ask('/public/beta/environments', 'GET', 'unknown');
+    expect((await scrape(served))[count]).toBe(before + 1);
+  });
+
+  test('no id and no token that was ever sent is in it', async () => {
+    await ask('/public/beta/e/assets/an-id?token=secret');
+    await ask('/an-address?token=secret');
+    expect((await ask('/metrics')).body).not.toMatch(/an-id|an-address|secret/);
+  });
+});
+
+test('rows are counted per stream: live ones alone, of all environments, as of the last change', async () => {
+  const served = serve(({ db }) => {
+    const bi = { kind: 'bi', bi_platform: 'looker', bi_type: 'look' };
+    db.insert(assets)
+      .values([asset('a'), asset('a', { env_id: 'f' }), asset('b', bi), asset('c', { deleted_at: at(0) })])
+      .run();
+    db.insert(columns)
+      .values([column('c')])
+      .run();
+  });
+  const rows = async () => {
+    const counted = Object.entries(await scrape(served)).filter(([name]) => name.startsWith('obsync_mirror_rows'));
+    return Object.fromEntries(counted.map(([name, value]) => [/stream="(.*)"/.exec(name)?.[1], value]));
+  };
+  const first = {
+    assets: 3,
+    table_assets: 2,
+    bi_assets: 1,
+    columns: 1,
+    tests: 0,
+    asset_lineage: 0,
+    column_lineage: 0,
+    latest_test_executions: 0,
+    asset_health_scores: 0,
+    test_executions: 0,
+  };
+  expect(await rows()).toEqual(first);
+  served.writing.db
+    .insert(columns)
+    .values([column('d'), column('e')])
+    .run();
+  served.writing.connection.prepare('update mirror set mirrored_at = ?').run('2026-11-20T12:00:01.000000Z');
+  expect(await rows()).toEqual({ ...first, columns: 3 });
+});
+
+describe('the age of the last sync', () => {
+  const served = serve(nothing, {}, afterAll);
+  beforeEach(() => void served.writing.db.delete(syncRuns).run());
+  const note = (...runs: ReturnType<typeof ended>[]) => served.writing.db.insert(syncRuns).values(runs).run();
+
+  test('is not known when there was none: null in /healthz, NaN in /metrics', async () => {
+    expect(await health(served)).toEqual({ status: 'up', last_sync_age_seconds: null });
+    expect((await scrape(served))['obsync_mirror_age_seconds']).toBeNaN();
+  });
+
+  test('is the age of the last that ended with all well', async () => {
+    note(ended('done', 7200), ended('done', 90), ended('problems', 30), ended('interrupted', 10));
+    expect(await health(served)).toEqual({ status: 'up', last_sync_age_seconds: 90 });
+    expect((await scrape(served))['obsync_mirror_age_seconds']).toBe(90);
+  });
+
+  test('is never below 0, should a clock have been set back', async () => {
+    note(ended('done', -60));
+    expect(await health(served)).toEqual({ status: 'up', last_sync_age_seconds: 0 });
+  });
+});

@@ -1,0 +1,43 @@
+export const ENV = '/public/beta/{env_id}';
+const FEEDS = 'synced_since deleted_since';
+const LIST_SET = 'cursor limit order_by direction';
+const TABLE_FILTERS = 'ids source_types tags db_names schema_names materializations path';
+
+/** Every operation of the API: its path, its own parameters, and what it answers with. */
+export const OPERATIONS: readonly [path: string, query: string, item: string, list: boolean][] = [
+  ['/public/beta/environments', '', 'Environment', false],
+  [`${ENV}/assets`, `ids source_types tags path ${LIST_SET} ${FEEDS}`, 'Asset', true],
+  [`${ENV}/assets/{asset_id}`, '', 'Asset', false],
+  [`${ENV}/assets/tables`, `${TABLE_FILTERS} ${LIST_SET} ${FEEDS}`, 'TableAsset', true],
+  [`${ENV}/assets/tables/{asset_id}`, '', 'TableAsset', false],
+  [`${ENV}/assets/bi`, `ids source_types tags bi_platforms path ${LIST_SET} ${FEEDS}`, 'BiAsset', true],
+  [`${ENV}/assets/bi/{asset_id}`, '', 'BiAsset', false],
+  [`${ENV}/columns`, `ids asset_ids data_types ${LIST_SET} ${FEEDS}`, 'Column', true],
+  [`${ENV}/columns/{column_id}`, '', 'Column', false],
+  [`${ENV}/asset-lineage`, 'asset_ids cursor limit', 'AssetLineageEdge', true],
+  [`${ENV}/column-lineage`, `column_ids asset_ids ${LIST_SET} ${FEEDS}`, 'ColumnLineageEdge', true],
+  [
+    `${ENV}/tests`,
+    `ids asset_ids test_types definition_types source_types tags disabled ${LIST_SET} ${FEEDS}`,
+    'Test',
+    true,
+  ],
+  [`${ENV}/tests/{test_id}`, '', 'Test', false],
+  [
+    `${ENV}/latest-test-executions`,
+    `sub_test_ids test_ids asset_ids test_types definition_types source_types statuses disabled ${LIST_SET}`,
+    'TestExecution',
+    true,
+  ],
+  [`${ENV}/latest-test-executions/{sub_test_unique_id}`, '', 'TestExecution', false],
+  [
+    `${ENV}/tests/{test_id}/executions`,
+    `sub_test_ids statuses start_time_from start_time_to ${LIST_SET}`,
+    'TestExecution',
+    true,
+  ],
+  [`${ENV}/tests/{test_id}/executions/{execution_id}`, '', 'TestExecution', false],
+  [`${ENV}/asset-health-scores`, 'asset_ids cursor limit', 'AssetHealthScore', true],
+  [`${ENV}/asset-health-scores/{asset_id}`, '', 'AssetHealthScore', false],
+  [`${ENV}/asset-health-scores/aggregate`, TABLE_FILTERS, 'AggregatedHealthScore', false],
+];

@@ -1,0 +1,116 @@
+import { afterAll, describe, expect, test } from 'vitest';
+import type { MirrorFile } from '../../src/destination/sqlite/open.ts';
+import { LISTINGS, type Listing } from '../../src/server/listings.ts';
+import { type Asking, everyAsking } from './every-question.ts';
+import { serve } from './fixture.ts';
+
+/** Steps that no index answers, and why that costs no more than a page. */
+const EXCEPTIONS: readonly { readonly of: string; readonly step: string; readonly because: string }[] = [
+  {
+    of: 'column_lineage',
+    step: 'USE TEMP B-TREE FOR LAST TERM OF ORDER BY',
+    because: 'the edges of one column are sorted among themselves: they are few',
+  },
+  {
+    of: 'test_executions',
+    step: 'USE TEMP B-TREE FOR LAST 2 TERMS OF ORDER BY',
+    because: 'the executions of one test and instant are sorted among themselves: they are few',
+  },
+  {
+    of: 'test_executions',
+    step: 'USE TEMP B-TREE FOR ORDER BY',
+    because: 'by id, the executions of one test and window are sorted: they are few, and the service has no use for it',
+  },
+];
+
+function stepsOf({ connection }: MirrorFile, { statement: { sql, values } }: Asking): string[] {
+  const rows = connection.prepare(`explain query plan ${sql}`).all(values) as { detail: string }[];
+  return rows.map(({ detail }) => detail);
+}
+
+/** Only what is no table may be looked through: the values of a filter, a row's tags, the rows already found. */
+const isScan = (step: string) => /^SCAN (?!\(subquery|.*VIRTUAL TABLE)/.test(step) || step.includes('AUTOMATIC');
+
+/** A search that every row of an environment, or of a kind in it, answers. */
+const isWalk = (step: string) => /\(env_id=\?(?: AND kind=\?)?\)(?: LEFT-JOIN)?$/.test(step);
+
+/** A search by something else than the values that lead to the rows. */
+const isAstray = (step: string) => {
+  const [, conditions = ''] = /^SEARCH .*\((.*)\)/.exec(step) ?? [];
+  return conditions !== '' && !/(?<!\b(?:env_id|kind))=\?/.test(conditions);
+};
+
+const isSort = (step: string) => step.startsWith('USE TEMP B-TREE');
+
+function faultsOf(mirror: MirrorFile, { entry }: Listing, asking: Asking): string[] {
+  const { name, isLed, isInside } = asking;
+  const allowed = EXCEPTIONS.filter(({ of }) => of === entry.name).map(({ step }) => step);
+  return stepsOf(mirror, asking)
+    .filter((step) => !allowed.includes(step))
+    .filter((step) => isScan(step) || (isLed ? isAstray(step) : isSort(step) || (isInside && isWalk(step))))
+    .map((step) => `${name}: ${step}`);
+}
+
+/** Many rows, of which most are alike in all that an index could tell them apart by. */
+function fillSkewed({ connection }: MirrorFile): void {
+  const many = (table: string, rows: number, values: Readonly<Record<string, string>>) =>
+    connection.exec(`insert into ${table} (env_id, mirrored_at, ${Object.keys(values).join(', ')})
+      with recursive n(i) as (select 0 union all select i + 1 from n where i + 1 < ${rows})
+      select iif(i % 100 = 0, 'f', 'e'), printf('2026-11-%02dT00:00:00.000000Z', 1 + i / 1000), ${Object.values(values).join(', ')} from n`);
+  const deleted = "iif(i % 50 = 0, '2026-11-01T00:00:00.000000Z', null)";
+  many('assets', 3000, { id: "'a' || i", name: "'n'", kind: "iif(i % 300 = 0, 'bi', 'table')", deleted_at: deleted });
+  many('columns', 9000, {
+    id: "'c' || i",
+    name: "'n'",
+    asset_id: "'a' || iif(i < 8000, 1, i % 900)",
+    deleted_at: deleted,
+  });
+  many('tests', 3000, {
+    id: "'t' || i",
+    asset_id: "'a' || iif(i < 1000, 1, i)",
+    disabled: 'i % 20 = 0',
+    deleted_at: deleted,
+  });
+  many('asset_lineage', 3000, { upstream_asset_id: "'a' || iif(i < 1000, 1, i)", downstream_asset_id: "'a' || i" });
+  many('column_lineage', 3000, { upstream_column_id: "'c' || i % 9", downstream_column_id: "'c' || i" });
+  many('asset_health_scores', 2000, { asset_id: "'a' || i", score: '1', test_count: '1', bucket_at: "'2026'" });
+  const execution = {
+    id: "'e' || i",
+    sub_test_unique_id: "'s' || i",
+    sub_type: "'n'",
+    status: "'PASS'",
+    start_time: "'2026'",
+    duration_seconds: '1',
+  };
+  many('latest_test_executions', 3000, {
+    ...execution,
+    test_id: "'t' || i",
+    synced_at: "iif(i % 9 = 0, '2026', null)",
+  });
+  many('test_executions', 6000, { ...execution, test_id: "'t' || iif(i < 3000, 1, i)" });
+}
+
+describe.each([
+  ['a new mirror', () => {}],
+  [
+    'a mirror that SQLite knows the rows of',
+    (mirror: MirrorFile) => {
+      fillSkewed(mirror);
+      mirror.connection.exec('analyze');
+    },
+  ],
+])('queries run on indexes in %s', (_, fill) => {
+  const { mirror } = serve(fill, {}, afterAll);
+
+  test.each(LISTINGS.map((listing) => [listing.entry.name, listing] as const))(
+    'a page of 2000 of %s costs no full scan and no sorting of all rows, and a single item is looked up',
+    (_name, listing) => {
+      expect(everyAsking(listing).flatMap((asking) => faultsOf(mirror, listing, asking))).toEqual([]);
+    },
+  );
+
+  test.each(EXCEPTIONS)('$of cannot do without its exception: $because', ({ of, step }) => {
+    const askings = LISTINGS.filter(({ entry }) => entry.name === of).flatMap(everyAsking);
+    expect(askings.some((asking) => !asking.isLed && stepsOf(mirror, asking).includes(step))).toBe(true);
+  });
+});

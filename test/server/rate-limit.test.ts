@@ -1,0 +1,167 @@
+import type { InjectOptions } from 'fastify';
+import { afterAll, describe, expect, test } from 'vitest';
+import { type Key, masterKey } from '../../src/server/access.ts';
+import { parseRateLimit } from '../../src/server/rate-limit.ts';
+import { serve } from './fixture.ts';
+import { expectRefusal } from './refusal.ts';
+
+const API = '/public/beta/';
+const SINCE = '2026-11-01T00:00:00Z';
+const nothing = () => {};
+
+function limited(token: string): Key {
+  const { sha256, reader } = masterKey(token, token);
+  return { sha256, reader: { ...reader, environments: new Set(['e', 'f']), scopes: new Set(['tests'] as const) } };
+}
+
+type Request = InjectOptions & { readonly url: string };
+
+/** A request for each kind of answer of the API: what it is, its status, and the request. */
+const ANSWERS: readonly [what: string, status: number, request: Request][] = [
+  ['what was asked for', 200, { url: `${API}environments` }],
+  ['no more than that it is there', 200, { url: `${API}environments`, method: 'HEAD' }],
+  ['the metrics', 200, { url: '/metrics' }],
+  ['both feeds at once', 400, { url: `${API}e/tests?synced_since=${SINCE}&deleted_since=${SINCE}` }],
+  ['a cursor of nobody', 400, { url: `${API}e/tests?cursor=x` }],
+  ['a path that cannot be decoded', 400, { url: `${API}e/tests/%zz` }],
+  ['an unknown token', 401, { url: `${API}environments`, headers: { authorization: 'Bearer unknown' } }],
+  ['an unknown token at no address', 401, { url: '/nothing', headers: { authorization: 'Bearer unknown' } }],
+  ['an environment of others', 403, { url: `${API}g/tests` }],
+  ['a scope of others', 403, { url: `${API}e/assets` }],
+  ['no address', 404, { url: '/nothing' }],
+  ['no such item', 404, { url: `${API}e/tests/none` }],
+  ['no such environment', 404, { url: `${API}f/tests` }],
+  ['another method', 405, { url: `${API}e/tests`, method: 'DELETE' }],
+  ['a body', 405, { url: `${API}e/tests`, method: 'POST', payload: {} }],
+  ['a body that is no JSON', 405, json(`${API}e/tests`, 'application/json')],
+  ['a body of no known type', 405, json(`${API}e/tests`, 'nonsense')],
+  ['a body where there is nothing', 405, json('/nothing', 'application/json')],
+  ['an unknown parameter', 422, { url: `${API}e/tests?nonsense=1` }],
+];
+
+function json(url: string, type: string): Request {
+  return { url, method: 'POST', payload: '{', headers: { 'content-type': type } };
+}
+
+const CODES: Readonly<Record<number, string>> = {
+  400: 'invalid_',
+  401: 'unauthenticated',
+  403: 'permission_denied',
+  404: 'not_found',
+  405: 'method_not_allowed',
+  422: 'invalid_request',
+};
+
+describe('--rate-limit', () => {
+  test.each([
+    ['120/1m', 120, 60_000],
+    ['120/m', 120, 60_000],
+    ['1/1s', 1, 1000],
+    ['10/30s', 10, 30_000],
+    ['5000/2h', 5000, 7_200_000],
+    ['999999999/h', 999_999_999, 3_600_000],
+  ])('reads %s as %i requests in %i ms', (text, limit, windowMs) => {
+    expect(parseRateLimit(text)).toEqual({ limit, windowMs });
+  });
+
+  test('takes off for no limit', () => {
+    expect(parseRateLimit('off')).toBeNull();
+  });
+
+  test.each([
+    '',
+    '120',
+    '/1m',
+    '0/1m',
+    '120/0m',
+    '-1/1m',
+    '1.5/1m',
+    '120/1d',
+    '120/1',
+    '120/ms',
+    ' 120/1m',
+    'OFF',
+    '1e3/1m',
+  ])('refuses %j, and says what to write', (text) => {
+    expect(() => parseRateLimit(text)).toThrow(/--rate-limit .*: write requests\/window, such as 120\/1m.* or off/);
+  });
+});
+
+describe('every answer of the API tells the quota', () => {
+  const { server } = serve(
+    nothing,
+    { rateLimit: { limit: 500, windowMs: 60_000 }, keys: () => [limited('secret')] },
+    afterAll,
+  );
+
+  test.each(ANSWERS)('%s: %i', async (_, status, { headers, ...request }) => {
+    const authorized = { authorization: 'Bearer secret', ...headers };
+    const ask = async () => (await server).inject({ ...request, headers: authorized });
+    const before = await ask();
+    const answer = await ask();
+    expect(answer.statusCode).toBe(status);
+    if (status >= 400) expect(answer.json().error.code).toContain(CODES[status]);
+    const { 'ratelimit-limit': limit, 'ratelimit-remaining': remaining, 'ratelimit-reset': reset } = answer.headers;
+    expect([limit, Number(before.headers['ratelimit-remaining']) - Number(remaining)]).toEqual(['500', 1]);
+    expect(reset).toMatch(/^[1-9]\d?$/);
+    expect(answer.headers).not.toHaveProperty('retry-after');
+    expect(answer.headers.date).toBe('Fri, 20 Nov 2026 12:00:00 GMT');
+  });
+
+  test.each(['/healthz', '/openapi.json', '/docs'])('but not %s, which costs nothing', async (url) => {
+    const ask = async (url: string) => (await server).inject({ url, headers: { authorization: 'Bearer secret' } });
+    const left = async () => Number((await ask(`${API}environments`)).headers['ratelimit-remaining']);
+    const before = await left();
+    const { statusCode, headers } = await ask(url);
+    expect(statusCode).toBe(200);
+    expect(headers).not.toHaveProperty('ratelimit-limit');
+    expect(await left()).toBe(before - 1);
+  });
+});
+
+describe('what exceeds the quota is 429, whatever is asked for', () => {
+  const asking = ANSWERS.filter(([, status]) => status !== 401);
+  const keys = asking.map(([what]) => limited(encodeURIComponent(what)));
+  const { server } = serve(nothing, { rateLimit: { limit: 1, windowMs: 60_000 }, keys: () => keys }, afterAll);
+
+  test.each(asking)('%s', async (what, status, { headers, ...request }) => {
+    const authorized = { ...headers, authorization: `Bearer ${encodeURIComponent(what)}` };
+    const ask = async () => (await server).inject({ ...request, headers: authorized });
+    expect((await ask()).statusCode).toBe(status);
+    const answer = await ask();
+    const reset = String(answer.headers['ratelimit-reset']);
+    expect(answer.headers).toMatchObject({
+      'ratelimit-limit': '1',
+      'ratelimit-remaining': '0',
+      'ratelimit-reset': expect.stringMatching(/^[1-9]\d?$/),
+      'retry-after': reset,
+    });
+    expect(answer.statusCode).toBe(429);
+    if (request.method === 'HEAD') return;
+    const message = expectRefusal({ status: answer.statusCode, body: answer.json() }, 429, 'rate_limited');
+    expect(message).toContain(`${reset} s`);
+  });
+});
+
+test('each token has a quota of its own', async () => {
+  const keys = [limited('one'), limited('other')];
+  const { get } = serve(nothing, { rateLimit: { limit: 1, windowMs: 60_000 }, keys: () => keys });
+  const ask = async (token: string) => (await get('environments', { authorization: `Bearer ${token}` })).status;
+  expect([await ask('one'), await ask('one'), await ask('other'), await ask('other')]).toEqual([200, 429, 200, 429]);
+});
+
+test('strangers share the quota of their address, whatever tokens they try', async () => {
+  const { server } = serve(nothing, { rateLimit: { limit: 2, windowMs: 60_000 } });
+  const ask = async (token: string, remoteAddress: string) => {
+    const headers = { authorization: `Bearer ${token}` };
+    return (await (await server).inject({ url: `${API}environments`, remoteAddress, headers })).statusCode;
+  };
+  expect([await ask('a', '10.0.0.1'), await ask('b', '10.0.0.1'), await ask('c', '10.0.0.1')]).toEqual([401, 401, 429]);
+  expect(await ask('c', '10.0.0.2')).toBe(401);
+  expect(await ask('secret', '10.0.0.1')).toBe(200);
+});
+
+test('without a limit nothing is counted and no quota is told', async () => {
+  const { get } = serve(nothing, { rateLimit: null });
+  expect((await get('environments')).headers).not.toHaveProperty('ratelimit-limit');
+});

@@ -1,0 +1,251 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { type Copy, empty, follow, type Page } from '../support/feed-client.ts';
+import { createFollower, interrupted, mirrorAndCopy } from '../support/served-mirror.ts';
+import type { Item } from '../support/world-place.ts';
+import { inScene, patterns, type Scene, together, writings } from '../support/writing-meanwhile.ts';
+
+const SEED = Number(process.env['OBSYNC_SEED'] ?? 20261120);
+const RUNS = Number(process.env['OBSYNC_RUNS'] ?? 2);
+const LONG = { timeout: 1_000_000 };
+
+/** A list, the key of its items, and when the mirror last changed each row that it serves. */
+interface List {
+  readonly path: string;
+  readonly key: readonly string[];
+  readonly rows: string;
+}
+
+const ROW = 'select json_array(%) as key, r.mirrored_at from';
+const of = (key: readonly string[], rest: string) => `${ROW.replace('%', key.join(', '))} ${rest}`;
+const has = (what: string) => `exists (select 1 from ${what})`;
+const asset = (id: string) => has(`assets o where o.id = ${id} and o.deleted_at is null`);
+
+const ID = ['id'];
+const ASSET_EDGE = ['upstream_asset_id', 'downstream_asset_id'];
+const COLUMN_EDGE = ['upstream_column_id', 'downstream_column_id'];
+const assets = of(ID, 'assets r where deleted_at is null');
+const tests = of(ID, 'tests r where deleted_at is null');
+
+const LISTS: readonly List[] = [
+  { path: 'assets?limit=2', key: ID, rows: assets },
+  { path: 'assets?limit=3&direction=desc', key: ID, rows: assets },
+  { path: 'assets/tables?limit=2', key: ID, rows: `${assets} and kind = 'table' and data_platform is not null` },
+  { path: 'columns?limit=3', key: ID, rows: of(ID, 'columns r where deleted_at is null') },
+  { path: 'tests?limit=2', key: ID, rows: `${tests} and disabled = 0` },
+  { path: 'tests?limit=1&disabled=true', key: ID, rows: `${tests} and disabled = 1` },
+  {
+    path: 'asset-lineage?limit=2',
+    key: ASSET_EDGE,
+    rows: of(ASSET_EDGE, `asset_lineage r where ${ASSET_EDGE.map(asset).join(' and ')}`),
+  },
+  { path: 'column-lineage?limit=3', key: COLUMN_EDGE, rows: of(COLUMN_EDGE, 'column_lineage r') },
+  {
+    path: 'latest-test-executions?limit=2',
+    key: ['sub_test_unique_id'],
+    rows: of(
+      ['sub_test_unique_id'],
+      `latest_test_executions r where ${has('tests o where o.id = r.test_id and o.deleted_at is null and o.disabled = 0')}`,
+    ),
+  },
+  {
+    path: 'asset-health-scores?limit=2',
+    key: ['asset_id'],
+    rows: of(['asset_id'], `asset_health_scores r where ${asset('r.asset_id')}`),
+  },
+];
+
+/** One walk through a list, under way: what it has met, and the rows nothing has happened to since it began. */
+interface Walk {
+  cursor: string | null;
+  readonly met: string[];
+  untouched: Map<string, string> | null;
+  /** Something has happened to a row since it began. */
+  disturbed: boolean;
+}
+
+/** The rows that a list serves at this moment, by key, with the time of their last change. */
+function shownNow({ mirrored }: Scene, { rows }: List): Map<string, string> {
+  return new Map(mirrored.rows(rows).map((row) => [String(row['key']), String(row['mirrored_at'])]));
+}
+
+/** One page more of a walk. @returns whether it has ended */
+async function walkOn(scene: Scene, list: List, walk: Walk): Promise<boolean> {
+  const now = shownNow(scene, list);
+  const before = walk.untouched;
+  walk.untouched = before === null ? now : new Map([...before].filter(([key, at]) => now.get(key) === at));
+  walk.disturbed ||= before !== null && (walk.untouched.size < before.size || now.size > before.size);
+  const cursor = walk.cursor === null ? '' : `&cursor=${walk.cursor}`;
+  const page = (await scene.served.get(`e1/${list.path}${cursor}`)).body as Page;
+  const keys = page.items.map((item) => JSON.stringify(list.key.map((name) => item[name])));
+  expect(keys.filter((key) => !now.has(key))).toEqual([]);
+  walk.met.push(...keys);
+  walk.cursor = page.next_cursor;
+  return !page.has_more;
+}
+
+const begin = (): Walk => ({ cursor: null, met: [], untouched: null, disturbed: false });
+
+test(
+  'a full list read while a sync writes shows no row twice and leaves out none that nothing happened to',
+  LONG,
+  async () => {
+    const disturbed = new Set<string>();
+    await fc.assert(
+      fc.asyncProperty(writings, patterns, (written, pattern) =>
+        inScene((scene) =>
+          together(scene, { written, pattern }, async (turn, isOver) => {
+            const walks = new Map(LISTS.map((list) => [list, begin()]));
+            while (!isOver()) {
+              await turn();
+              for (const [list, walk] of walks) {
+                if (!(await walkOn(scene, list, walk))) continue;
+                expect(walk.met.length, list.path).toBe(new Set(walk.met).size);
+                const missed = [...(walk.untouched?.keys() ?? [])].filter((key) => !walk.met.includes(key));
+                expect(missed, list.path).toEqual([]);
+                if (walk.disturbed) disturbed.add(list.path);
+                walks.set(list, begin());
+              }
+            }
+          }),
+        ),
+      ),
+      { seed: SEED, numRuns: RUNS },
+    );
+    // Else the sync has written nothing in the midst of a walk, and all of it says little.
+    expect([...disturbed].sort()).toEqual(LISTS.map(({ path }) => path).sort());
+  },
+);
+
+/** What the server shows when nobody writes, in the shape of a copy. */
+async function shown({ served }: Scene): Promise<Copy['held'] & { edges: Map<string, Set<string>> }> {
+  const copy = empty();
+  await follow(served, copy, async () => {});
+  return { ...copy.held, edges: copy.edges };
+}
+
+test('a client that follows the feeds while a sync writes ends with an equal copy, edges and all', LONG, async () => {
+  await fc.assert(
+    fc.asyncProperty(writings, patterns, (written, pattern) =>
+      inScene(async (scene) => {
+        const copy = empty();
+        await together(scene, { written, pattern }, async (turn, isOver) => {
+          while (!isOver()) await follow(scene.served, copy, turn);
+        });
+        await follow(scene.served, copy, async () => {});
+        const edges = new Map([...copy.edges].filter(([id, from]) => copy.held.columns.has(id) && from.size > 0));
+        const wanted = await shown(scene);
+        const wantedEdges = new Map([...wanted.edges].filter(([, from]) => from.size > 0));
+        expect({ ...copy.held, edges }).toEqual({ ...wanted, edges: wantedEdges });
+      }),
+    ),
+    { seed: SEED, numRuns: RUNS },
+  );
+});
+
+/** How the reading sync goes about it; it may be stopped over and over, to go on in its next run (R6). */
+const manners = fc.record({
+  pageSize: fc.constantFrom(1, 3, 2000),
+  maxRequests: fc.option(fc.integer({ min: 2, max: 40 }), { nil: undefined }),
+});
+
+test('a sync that reads while another writes ends with an equal mirror, without any overlap', LONG, async () => {
+  await fc.assert(
+    fc.asyncProperty(writings, patterns, manners, (written, pattern, { pageSize, maxRequests }) =>
+      inScene(async (scene) => {
+        const copy = createFollower();
+        try {
+          await together(scene, { written, pattern }, async (turn, isOver) => {
+            while (!isOver()) {
+              const { status } = await copy.sync(scene.served, { overlapSeconds: 0, pageSize, maxRequests, turn });
+              expect(['done', 'stopped']).toContain(status);
+            }
+          });
+          let { status, run, pass } = await copy.sync(scene.served, { overlapSeconds: 0, pageSize });
+          if (run !== pass) status = (await copy.sync(scene.served, { overlapSeconds: 0, pageSize })).status;
+          expect(status).toBe('done');
+          const sides = mirrorAndCopy(scene.mirrored, copy, { withScores: false });
+          expect(sides.copy).toEqual(sides.mirror);
+        } finally {
+          copy.close();
+        }
+      }),
+    ),
+    { seed: SEED, numRuns: RUNS },
+  );
+});
+
+const STAMPED = ['assets', 'columns', 'tests', 'asset_lineage', 'column_lineage', 'latest_test_executions'];
+
+/** Every row with the time of its last change, deleted ones included. */
+const everyRow = ({ mirrored }: Scene): Map<string, string> =>
+  new Map(
+    STAMPED.flatMap((table) => mirrored.rows(`select '${table}' as "table", * from ${table}`)).map((row) => [
+      JSON.stringify(row),
+      String(row['mirrored_at']),
+    ]),
+  );
+
+const clockOf = ({ mirrored }: Pick<Scene, 'mirrored'>) =>
+  String(mirrored.rows('select mirrored_at from mirror')[0]?.['mirrored_at']);
+
+const seconds = (instant: unknown) => String(instant).slice(0, 19);
+
+test(
+  'Date is the time of the mirror, and no row written after an answer has a time as early as its Date',
+  LONG,
+  async () => {
+    await fc.assert(
+      fc.asyncProperty(writings, patterns, (written, pattern) =>
+        inScene((scene) =>
+          together(scene, { written, pattern }, async (turn, isOver) => {
+            let told = '';
+            let before = everyRow(scene);
+            while (!isOver()) {
+              await turn();
+              const now = everyRow(scene);
+              const changedAt = [...now].filter(([row]) => !before.has(row)).map(([, at]) => at);
+              expect(changedAt.filter((at) => at <= told)).toEqual([]);
+              before = now;
+              for (const path of ['environments', 'e1/columns?limit=2000', 'e1/assets/a00']) {
+                const { date } = await scene.served.get(path);
+                expect(seconds(date)).toBe(seconds(clockOf(scene)));
+                told = date > told ? date : told;
+              }
+            }
+          }),
+        ),
+      ),
+      { seed: SEED, numRuns: RUNS },
+    );
+  },
+);
+
+/** A commit a second later that changes every column, every total and every dimension. */
+const COMMIT = `begin;
+  update mirror set mirrored_at = strftime('%Y-%m-%dT%H:%M:%S.000000Z', mirrored_at, '+1 second');
+  update columns set mirrored_at = (select mirrored_at from mirror);
+  update asset_health_scores set score = score / 2;
+  update asset_health_score_dimensions set score = (select s.score from asset_health_scores s where s.asset_id = asset_health_score_dimensions.asset_id);
+  commit`;
+
+test('what is committed in the midst of an answer is not in it, nor in its Date', async () => {
+  let happens = (): void => {};
+  await inScene(
+    async ({ mirrored, served }) => {
+      mirrored.exec(COMMIT);
+      happens = () => mirrored.exec(COMMIT);
+      for (const path of ['columns?limit=2000', 'columns/a00.c0', 'asset-health-scores', 'asset-health-scores/a00']) {
+        const before = clockOf({ mirrored });
+        const { body, date } = await served.get(`e1/${path}`);
+        expect(clockOf({ mirrored }) > before, path).toBe(true);
+        for (const item of (body as Page).items ?? [body as Item]) {
+          if ('synced_at' in item) expect(seconds(item['synced_at']) <= seconds(date), path).toBe(true);
+          const { total, dimensions = [] } = item as { total?: Item; dimensions?: readonly Item[] };
+          for (const part of dimensions) expect(part['score'], path).toBe(total?.['score']);
+        }
+      }
+    },
+    (file) => interrupted(file, () => happens()),
+  );
+});

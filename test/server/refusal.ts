@@ -1,0 +1,66 @@
+import { afterAll, expect } from 'vitest';
+import { assets, columns, environments } from '../../schema/assets.ts';
+import { assetHealthScores } from '../../schema/health.ts';
+import { latestTestExecutions, testExecutions, tests } from '../../schema/tests.ts';
+import { masterKey } from '../../src/server/access.ts';
+import { asset, column, NOW, run, type Served, serve, test_ } from './fixture.ts';
+
+const { reader, sha256 } = masterKey('limited', 'limited');
+const KEYS = [
+  masterKey('all', 'secret'),
+  { sha256, reader: { ...reader, environments: new Set(['e']), scopes: new Set(['tests' as const]) } },
+];
+
+/** A server over a small world with as much alive as gone, until the suite ends. */
+export const serveSmallWorld = (): Served =>
+  serve(
+    ({ db }) => {
+      db.insert(environments)
+        .values([
+          { id: 'f', name: 'F', mirrored_at: NOW },
+          { id: 'unlisted', name: 'U', missing_since: NOW, mirrored_at: NOW },
+        ])
+        .run();
+      db.insert(assets)
+        .values([
+          asset('a'),
+          asset('b'),
+          asset('bi', { kind: 'bi', bi_platform: 'looker', bi_type: 'look' }),
+          asset('gone', { deleted_at: NOW, deletion: 'tombstone' }),
+          ...['a', 'b'].map((id) => asset(id, { env_id: 'f' })),
+        ])
+        .run();
+      db.insert(columns)
+        .values([column('a'), column('b'), column('gone', { deleted_at: NOW, deletion: 'tombstone' })])
+        .run();
+      db.insert(tests)
+        .values([test_('t'), test_('u'), test_('gone', { deleted_at: NOW, deletion: 'tombstone' })])
+        .run();
+      const runs = ['t', 'u', 'gone'].flatMap((test_id) =>
+        [1, 2].map((n) => run(`${test_id}${n}`, { test_id, sub_test_unique_id: `${test_id}${n}` })),
+      );
+      db.insert(testExecutions).values(runs).run();
+      db.insert(latestTestExecutions).values(runs).run();
+      const score = { env_id: 'e', score: 1, test_count: 1, mirrored_at: NOW };
+      db.insert(assetHealthScores)
+        .values([
+          { ...score, asset_id: 'old', bucket_at: '2026-11-01T00:00:00.000000Z' },
+          { ...score, asset_id: 'gone', bucket_at: NOW },
+        ])
+        .run();
+    },
+    { keys: () => KEYS },
+    afterAll,
+  );
+
+/** What no answer tells: statements, files of the machine, stacks. */
+const INSIDES = /select |sqlite|json_each|node_modules|\/work|\/tmp|\/src\/|\.[jt]s\b|\n\s*at /i;
+
+/** The whole envelope and nothing but it, without a look inside. @returns its message */
+export function expectRefusal(answer: { status: number; body: unknown }, status: number, code: string): string {
+  expect(answer).toMatchObject({ status, body: { error: { code } } });
+  const message = (answer.body as { error: { message: unknown } }).error.message;
+  expect(answer.body).toEqual({ error: { code, message: expect.stringMatching(/\S/) } });
+  expect(JSON.stringify(answer.body)).not.toMatch(INSIDES);
+  return String(message);
+}

@@ -1,0 +1,72 @@
+import type { ServedMirror } from './served-mirror.ts';
+import type { Item } from './world-place.ts';
+
+/** The envelope of a list. */
+export interface Page {
+  readonly items: readonly Item[];
+  readonly has_more: boolean;
+  readonly next_cursor: string | null;
+}
+
+/** A copy that a client of its own keeps: whole lists at first, then the feeds and nothing else. */
+export interface Copy {
+  readonly held: Readonly<Record<(typeof FED)[number], Map<string, Item>>>;
+  /** Upstream columns by downstream column. */
+  readonly edges: Map<string, Set<string>>;
+  /** `Date` of the answer that opened the last round. */
+  since: string | null;
+}
+
+const FED = ['assets', 'columns', 'tests'] as const;
+
+/** One round: the time first, then each upserts feed before its tombstones feed, then the edges of what has changed. */
+export async function follow(served: ServedMirror, copy: Copy, turn: () => Promise<void>): Promise<void> {
+  const read = async (path: string): Promise<Item[]> => {
+    const items: Item[] = [];
+    for (let cursor: string | null = null; ; ) {
+      await turn();
+      const { body } = await served.get(`e1/${path}&limit=3${cursor === null ? '' : `&cursor=${cursor}`}`);
+      const page = body as Page;
+      items.push(...page.items);
+      if (!page.has_more) return items;
+      cursor = page.next_cursor;
+    }
+  };
+  await turn();
+  const { date } = await served.get('environments');
+  const { since } = copy;
+  const changed = new Set<string>();
+  for (const name of FED) {
+    const lists = since === null ? fullLists(name) : [`${name}?synced_since=${since}`];
+    for (const list of lists) for (const item of await read(list)) changed.add(upsert(copy.held[name], item));
+    if (since === null) continue;
+    for (const item of await read(`${name}?deleted_since=${since}`)) bury(copy.held[name], item);
+  }
+  const edges = Map.groupBy(
+    await read(since === null ? 'column-lineage?order_by=id' : `column-lineage?synced_since=${since}`),
+    (edge) => String(edge['downstream_column_id']),
+  );
+  for (const id of new Set([...changed, ...edges.keys()]))
+    copy.edges.set(id, new Set(edges.get(id)?.map((edge) => String(edge['upstream_column_id']))));
+  copy.since = date;
+}
+
+const fullLists = (name: string) =>
+  name === 'tests' ? ['tests?disabled=false', 'tests?disabled=true'] : [`${name}?order_by=id`];
+
+function upsert(held: Map<string, Item>, item: Item): string {
+  const id = String(item['id']);
+  if (String(held.get(id)?.['synced_at'] ?? '') <= String(item['synced_at'])) held.set(id, item);
+  return id;
+}
+
+function bury(held: Map<string, Item>, item: Item): void {
+  const id = String(item['id']);
+  if (String(held.get(id)?.['synced_at'] ?? '') <= String(item['deleted_at'])) held.delete(id);
+}
+
+export const empty = (): Copy => ({
+  held: { assets: new Map(), columns: new Map(), tests: new Map() },
+  edges: new Map(),
+  since: null,
+});

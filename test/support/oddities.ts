@@ -1,0 +1,79 @@
+import fc from 'fast-check';
+import type { World } from './world.ts';
+import {
+  execute,
+  type Item,
+  type Kind,
+  type Place,
+  putAsset,
+  putAssetEdge,
+  putColumn,
+  putColumnEdges,
+  putTest,
+  remove,
+} from './world-place.ts';
+
+/** Two environments, the second with an id that has to be encoded. */
+export const ENVS = ['e1', 'e/2 ü?'];
+const IDS = ['a/b c', 'ü.é', '%2F?&=#', `"o'brien"`, '😀', '0', '__proto__', ' ', 'constructor', 'a0'];
+const KINDS: readonly Kind[] = ['assets', 'columns', 'tests'];
+
+/** Something out of the ordinary: an odd id, or fields of odd names and types, at whatever an item may be. */
+export interface Oddity {
+  readonly at: Kind | 'execution' | 'score' | 'assetEdge' | 'columnEdge';
+  readonly env: string;
+  readonly id: string;
+  readonly other: string;
+  readonly fields: Item;
+  readonly goes: boolean;
+}
+
+/** Known optional fields, required ones (a row without is rejected, R20), and names that no version knows. */
+const NAMES = (
+  'description owners tags path parent_id created_at updated_at url data_type config project disabled column_name ' +
+  'failure_count exception duration_seconds kind name severity materialization bi_type ' +
+  'extra mirrored_at deletion env_id constructor __proto__ 7 zusätzlich'
+).split(' ');
+const VALUES: readonly unknown[] = [null, 5, 1.5e300, true, '', 'text', '🦉', [], ['x', 1, null], { a: { b: [1] } }];
+const KIND_NAMES = ['table', 'bi', 'etl', 'neuland'];
+const TIMES = ['1970-01-01T00:00:00', '2026-11-01T10:00:00.123456789+02:00', '2026-02-30T00:00:00Z'];
+
+export const oddities: fc.Arbitrary<Oddity> = fc.record({
+  at: fc.constantFrom<Oddity['at'][]>(...KINDS, ...KINDS, 'execution', 'score', 'assetEdge', 'columnEdge'),
+  env: fc.constantFrom(...ENVS),
+  id: fc.constantFrom(...IDS),
+  other: fc.constantFrom(...IDS),
+  fields: fc
+    .array(
+      fc.tuple(
+        fc.constantFrom(...NAMES),
+        fc.oneof(fc.constantFrom(...VALUES), fc.constantFrom(...TIMES), fc.constantFrom(...KIND_NAMES)),
+      ),
+      { maxLength: 4 },
+    )
+    .map((members) => Object.fromEntries(members)),
+  goes: fc.nat({ max: 4 }).map((n) => n === 0),
+});
+
+export function befall(world: World, { at, env, id, other, fields, goes }: Oddity): void {
+  const place = world.place(env);
+  if (goes && (at === 'assets' || at === 'columns' || at === 'tests')) remove(place, at, id);
+  else if (at === 'assets') putAsset(place, id, fields);
+  else if (at === 'columns') putColumn(place, id, other, fields);
+  else if (at === 'tests') putTest(place, id, other, fields);
+  else if (at === 'execution') execute(place, other, id, { ...fields, sub_test_unique_id: id });
+  else if (at === 'score') oddScore(place, id, fields);
+  else if (at === 'assetEdge') putAssetEdge(place, id, other);
+  else putColumnEdges(place, id, goes ? [] : [other, id]);
+}
+
+/** A score with the same fields at every level. */
+export function oddScore(place: Place, id: string, fields: Item): void {
+  const bucket = { score: 0.5, test_count: 2, bucket_at: `${place.stamp().slice(0, 13)}:00:00` };
+  place.scores.set(id, {
+    ...fields,
+    asset_id: id,
+    total: { ...fields, ...bucket },
+    dimensions: [{ ...fields, ...bucket, dimension: 'freshness' }],
+  });
+}

@@ -1,0 +1,243 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type Database from 'better-sqlite3';
+import type { FastifyInstance } from 'fastify';
+import { SyncError } from '../../src/core/errors.ts';
+import { addDays, type Instant, instantOfMs } from '../../src/core/instant.ts';
+import { httpDateMs } from '../../src/core/retry-delay.ts';
+import type { Source } from '../../src/core/source.ts';
+import { createDestination } from '../../src/destination/sqlite/destination.ts';
+import { type MirrorFile, openForReading, openForWriting } from '../../src/destination/sqlite/open.ts';
+import { masterKey } from '../../src/server/access.ts';
+import { createServer } from '../../src/server/server.ts';
+import { classify } from '../../src/source/classify.ts';
+import { type Decode, decodeEnvironments, decodePage } from '../../src/source/decode.ts';
+import { endpointPath, pageTarget } from '../../src/source/target.ts';
+import { CATALOGUE } from '../../src/streams/catalogue.ts';
+import { BI_FIELDS, TABLE_FIELDS } from '../../src/streams/fields.ts';
+import { runSync } from '../../src/sync/run.ts';
+import type { RunSummary } from '../../src/sync/summary.ts';
+import type { Mirrored, Row } from './world-mirror.ts';
+
+export const TOKEN = 'secret';
+const ADMITTED = { authorization: `Bearer ${TOKEN}` };
+
+/** A mirror under the real server; readers come in through `app.inject`. */
+export interface ServedMirror {
+  readonly server: FastifyInstance;
+  /** One answer, and the `Date` it had. @throws Error for any status but 200 */
+  get(path: string): Promise<{ body: unknown; date: Instant }>;
+  close(): Promise<void>;
+}
+
+/** `through` may put something between the server and its file. */
+export async function serveMirrored(
+  mirrored: Pick<Mirrored, 'rows'>,
+  through: (file: MirrorFile) => MirrorFile = (file) => file,
+): Promise<ServedMirror> {
+  const file = openForReading(String(mirrored.rows('pragma database_list')[0]?.['file']));
+  const server = await createServer({ mirror: through(file), keys: () => [masterKey('all', TOKEN)] });
+  return {
+    server,
+    async get(path) {
+      const answer = await server.inject({ method: 'GET', url: `/public/beta/${path}`, headers: ADMITTED });
+      if (answer.statusCode !== 200) throw new Error(`${path}: ${answer.statusCode} ${answer.payload}`);
+      return { body: answer.json(), date: dateOf(answer.headers) };
+    },
+    async close() {
+      await server.close();
+      file.connection.close();
+    },
+  };
+}
+
+function dateOf(headers: Readonly<Record<string, unknown>>): Instant {
+  const ms = httpDateMs(String(headers['date']));
+  if (ms === null) throw new Error('an answer without a Date');
+  return instantOfMs(ms);
+}
+
+/** The file, with something that happens after the first statement of every transaction. */
+export function interrupted({ connection, ...file }: MirrorFile, happens: () => void): MirrorFile {
+  let isFirst = true;
+  const prepare = (sql: string) => {
+    const statement = connection.prepare(sql);
+    const all = (...values: unknown[]): unknown[] => {
+      const rows = statement.all(...values);
+      if (isFirst) happens();
+      isFirst = !connection.inTransaction;
+      return rows;
+    };
+    return { all };
+  };
+  const transaction = (body: (...given: unknown[]) => unknown) =>
+    connection.transaction((...given: unknown[]) => {
+      isFirst = true;
+      return body(...given);
+    });
+  return { ...file, connection: { prepare, transaction } as unknown as Database.Database };
+}
+
+interface Following {
+  readonly overlapSeconds?: number;
+  readonly pageSize?: number;
+  readonly full?: boolean;
+  readonly maxRequests?: number | undefined;
+  readonly allowShrink?: boolean;
+  /** Awaited before every request. */
+  readonly turn?: () => Promise<void>;
+}
+
+/** A mirror of a mirror, in a file of its own; its machine's clock stands still, years behind. */
+export interface Follower {
+  /** One run with its history over a server, or over a source of one's own. */
+  sync(from: ServedMirror | Source, following?: Following): Promise<RunSummary>;
+  rows(sql: string, ...values: unknown[]): Row[];
+  close(): void;
+}
+
+export function createFollower(): Follower {
+  const folder = mkdtempSync(join(tmpdir(), 'obsync-follower-'));
+  const file = openForWriting(join(folder, 'copy.db'));
+  file.connection.pragma('synchronous = OFF');
+  const clock = (): Instant => '2001-01-01T00:00:00.000000Z';
+  return {
+    async sync(from, { overlapSeconds = 0, pageSize = 3, full = false, allowShrink = false, ...asking } = {}) {
+      const source = 'server' in from ? sourceOver(from.server, asking) : from;
+      const destination = (envId: string, run: number) => createDestination(file, { envId, run, clock });
+      const ports = {
+        source,
+        mirrorExists: true,
+        openMirror: () => ({ db: file.db, destination, close: () => {} }),
+        clock,
+        signal: new AbortController().signal,
+        onProgress: () => {},
+      };
+      const options = { overlapSeconds, pageSize, full, allowShrink, fullEveryDays: 7, concurrency: 1 };
+      return runSync(ports, { ...options, baseUrl: 'http://mirror.test', streams: CATALOGUE, environments: [] });
+    },
+    rows: (sql, ...values) => file.connection.prepare(sql).all(...values) as Row[],
+    close() {
+      file.connection.close();
+      rmSync(folder, { recursive: true });
+    },
+  };
+}
+
+/** The source of one run, without the network. */
+function sourceOver(server: FastifyInstance, { maxRequests, turn }: Pick<Following, 'maxRequests' | 'turn'>): Source {
+  let requests = 0;
+  let serverTime: Instant | null = null;
+  async function ask<T>(target: string, decode: Decode<T>): Promise<T> {
+    if (requests >= (maxRequests ?? Number.POSITIVE_INFINITY)) throw new SyncError('budget', 'no requests are left');
+    await turn?.();
+    requests += 1;
+    const { statusCode: status, headers, rawPayload } = await server.inject({ url: target, headers: ADMITTED });
+    serverTime ??= dateOf(headers);
+    const outcome = { answer: { status, headers: {}, body: rawPayload }, fault: null, heardMs: 0 };
+    const verdict = classify(outcome, { path: target, secret: TOKEN, advice: null }, decode);
+    if (verdict.kind === 'done') return verdict.value;
+    throw verdict.kind === 'failed' ? verdict.error : new Error(`${target}: ${status} ${rawPayload}`);
+  }
+  return {
+    environments: () => ask(endpointPath(['environments']), decodeEnvironments),
+    async page(request, onRequest) {
+      onRequest?.();
+      return ask(pageTarget(request), decodePage);
+    },
+    serverTime: () => serverTime,
+    requests: () => requests,
+    close: async () => {},
+  };
+}
+
+/** Rows as text by table: comparable, and readable when they differ. */
+type Tables = Record<string, string[]>;
+
+const lives = (table: string, id: string) =>
+  `exists (select 1 from ${table} o where o.env_id = t.env_id and o.id = t.${id} and o.deleted_at is null)`;
+const gone = (table: string, id: string) =>
+  `exists (select 1 from ${table} o where o.env_id = t.env_id and o.id = t.${id} and o.deleted_at is not null)`;
+
+const isTimed = (table: string): boolean => ['assets', 'columns', 'tests'].includes(table);
+
+/** What of each table is served; a round that was cut off leaves more behind for a while. */
+const SERVED: Readonly<Record<string, string>> = {
+  assets: 't.deleted_at is null',
+  columns: 't.deleted_at is null',
+  tests: 't.deleted_at is null',
+  asset_lineage: `${lives('assets', 'upstream_asset_id')} and ${lives('assets', 'downstream_asset_id')}`,
+  column_lineage: lives('columns', 'downstream_column_id'),
+  latest_test_executions: `not ${gone('tests', 'test_id')}`,
+  asset_health_scores: `t.bucket_at >= @week and not ${gone('assets', 'asset_id')}`,
+  asset_health_score_dimensions: `t.bucket_at >= @week and not ${gone('assets', 'asset_id')}
+    and exists (select 1 from asset_health_scores s
+      where s.env_id = t.env_id and s.asset_id = t.asset_id and s.bucket_at >= @week)`,
+};
+const SCORES: readonly string[] = ['asset_health_scores', 'asset_health_score_dimensions'];
+
+/**
+ * A mirror and its copy, row by row, `synced_at` of the copy against `mirrored_at` of the mirror. Scores are read once an hour
+ * (R22), so they are compared only `withScores`.
+ */
+export function mirrorAndCopy(
+  mirrored: Pick<Mirrored, 'rows'>,
+  copy: Pick<Follower, 'rows'>,
+  { withScores }: { withScores: boolean },
+): { mirror: Tables; copy: Tables } {
+  const now = String(mirrored.rows('select mirrored_at from mirror')[0]?.['mirrored_at']);
+  const listed = environmentsOf(mirrored);
+  const unfilled = unfilledAssets(mirrored);
+  const sides: { mirror: Tables; copy: Tables } = {
+    mirror: { environments: texts(listed) },
+    copy: { environments: texts(environmentsOf(copy)) },
+  };
+  const ids = JSON.stringify(listed.map((row) => row['id']));
+  for (const [table, served] of Object.entries(SERVED)) {
+    if (SCORES.includes(table) && !withScores) continue;
+    const every = `select t.* from ${table} t where t.env_id in (select value from json_each('${ids.replaceAll("'", "''")}'))`;
+    const week = `'${addDays(now, -7)}'`;
+    const ofMirror = mirrored.rows(`${every} and ${served.replaceAll('@week', week)}`);
+    const ofCopy = copy.rows(isTimed(table) ? `${every} and t.deleted_at is null` : every);
+    sides.mirror[table] = texts(ofMirror.map((row) => comparable(table, row, row['mirrored_at'] ?? null, unfilled)));
+    sides.copy[table] = texts(ofCopy.map((row) => comparable(table, row, row['synced_at'] ?? null, unfilled)));
+  }
+  return sides;
+}
+
+function environmentsOf({ rows }: Pick<Mirrored, 'rows'>): Row[] {
+  return rows('select * from environments where missing_since is null').map(({ mirrored_at: _, ...row }) => row);
+}
+
+const keyOf = (row: Row) => JSON.stringify([row['env_id'], row['id']]);
+
+/** Assets whose typed fields the mirror has not read: it serves none, and the copy keeps those it was shown last. */
+function unfilledAssets({ rows }: Pick<Mirrored, 'rows'>): Set<string> {
+  const sql = `select env_id, id from assets where kind = 'table' and data_platform is null or kind = 'bi' and bi_type is null`;
+  return new Set(rows(sql).map(keyOf));
+}
+
+function comparable(table: string, row: Row, servedAt: Row[string], unfilled: ReadonlySet<string>): Row {
+  const { mirrored_at: _, deleted_at: __, deletion: ___, ...kept } = row;
+  if (!isTimed(table)) return kept;
+  const isUnfilled = table === 'assets' && unfilled.has(keyOf(row));
+  const typed = isUnfilled ? [...TABLE_FIELDS, ...BI_FIELDS, 'extra'] : [];
+  return { ...kept, ...Object.fromEntries(typed.map((name) => [name, null])), synced_at: servedAt ?? null };
+}
+
+/** Rows in an order of their own, each as text. */
+export const texts = (rows: readonly Row[]): string[] =>
+  rows.map((row) => JSON.stringify(inOrder({ ...row, ...extraOf(row) }))).sort();
+
+const inOrder = (members: object) => Object.entries(members).sort(([a], [b]) => (a < b ? -1 : 1));
+
+/** The members of an object have no order. */
+const extraOf = ({ extra }: Row) => (typeof extra === 'string' ? { extra: inOrder(JSON.parse(extra)) } : {});
+
+/** Executions that the copy holds and the mirror does not. */
+export function inventedExecutions(mirrored: Pick<Mirrored, 'rows'>, copy: Pick<Follower, 'rows'>): string[] {
+  const keys = 'select env_id, sub_test_unique_id, id from test_executions';
+  const held = new Set(texts(mirrored.rows(keys)));
+  return texts(copy.rows(keys)).filter((key) => !held.has(key));
+}
