@@ -5,7 +5,8 @@ import type { Row } from './item.ts';
 import { requireEnvironment } from './list.ts';
 import { TABLE_ASSETS } from './listings.ts';
 import { type Query, readFilters } from './parameters.ts';
-import { filterConditions, filterValues, type Question, type Statement, valuesOf } from './statement.ts';
+import type { Question, Statement } from './question.ts';
+import { filterConditions, filterValues, valuesOf } from './statement.ts';
 import type { View } from './store.ts';
 import { visible } from './visibility.ts';
 

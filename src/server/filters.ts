@@ -10,6 +10,9 @@ export interface Filter {
 
 export type Filters = Readonly<Record<string, Filter>>;
 
+/** The values of a parameter, as a subquery. */
+export const valuesIn = (parameter: string): string => `(select value from json_each(@${parameter}))`;
+
 /** Rows whose column has one of the values. */
 export const among = (column: string, describe: string): Filter => ({
   matches: (values) => `${column} in ${values}`,

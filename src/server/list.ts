@@ -3,16 +3,10 @@ import { invalidCursor, notFound } from './errors.ts';
 import { type Item, itemOf, type Row } from './item.ts';
 import { type Asked, type Query, readParameters } from './parameters.ts';
 import { addParts } from './parts.ts';
-import {
-  isSparse,
-  oneStatement,
-  pageStatement,
-  type Question,
-  sortColumn,
-  sortsOf,
-  stretchStatement,
-} from './statement.ts';
+import type { Question } from './question.ts';
+import { isSparse, oneStatement, pageStatement, stretchStatement } from './statement.ts';
 import type { View } from './store.ts';
+import { sortColumn, sortsOf } from './walk.ts';
 
 interface Page {
   readonly items: readonly Item[];

@@ -8,8 +8,8 @@ import { permissionDenied } from './errors.ts';
 import { getOne, listPage } from './list.ts';
 import { LISTINGS, type Listing, type Scope, TABLE_FILTERS } from './listings.ts';
 import type { Query } from './parameters.ts';
+import type { Question } from './question.ts';
 import { filterSchema, itemSchema, objectOf, pageSchema, pathSchema, querySchema, type Schema } from './schemas.ts';
-import type { Question } from './statement.ts';
 import type { Store, View } from './store.ts';
 
 declare module 'fastify' {

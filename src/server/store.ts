@@ -2,7 +2,7 @@ import type Database from 'better-sqlite3';
 import type { Instant } from '../core/instant.ts';
 import type { MirrorFile } from '../destination/sqlite/open.ts';
 import type { Row } from './item.ts';
-import type { Statement } from './statement.ts';
+import type { Statement } from './question.ts';
 
 const MOST_STATEMENTS = 300;
 

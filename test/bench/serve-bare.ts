@@ -3,7 +3,8 @@ import { masterKey } from '../../src/server/access.ts';
 import type { Position } from '../../src/server/cursor.ts';
 import { LISTINGS } from '../../src/server/listings.ts';
 import type { Asked } from '../../src/server/parameters.ts';
-import { oneStatement, pageStatement, type Question, type Statement } from '../../src/server/statement.ts';
+import type { Question, Statement } from '../../src/server/question.ts';
+import { oneStatement, pageStatement } from '../../src/server/statement.ts';
 import { columnId } from './serve-mirror.ts';
 import { type Measured, quantile } from './serve-spread.ts';
 

@@ -2,14 +2,9 @@ import { masterKey } from '../../src/server/access.ts';
 import type { Position } from '../../src/server/cursor.ts';
 import type { Listing } from '../../src/server/listings.ts';
 import type { Asked } from '../../src/server/parameters.ts';
-import {
-  oneStatement,
-  pageStatement,
-  type Question,
-  type Statement,
-  sortsOf,
-  stretchStatement,
-} from '../../src/server/statement.ts';
+import type { Question, Statement } from '../../src/server/question.ts';
+import { oneStatement, pageStatement, stretchStatement } from '../../src/server/statement.ts';
+import { sortsOf } from '../../src/server/walk.ts';
 import { NOW } from './fixture.ts';
 
 export interface Asking {

@@ -1,0 +1,131 @@
+import { getTableName } from 'drizzle-orm';
+import type { Position } from './cursor.ts';
+import { type Filter, valuesIn } from './filters.ts';
+import type { Listing } from './listings.ts';
+import type { Asked } from './parameters.ts';
+import type { Question } from './question.ts';
+
+/** What a row is called by which its page goes on: `sort_0`, `sort_1`, … */
+export const sortColumn = (index: number) => `sort_${index}`;
+
+/** A way through the rows, in the order of their page. */
+interface Walk {
+  readonly from: string;
+  /** Conditions that an index answers, of each part of the way; the parts have no row in common. */
+  readonly legs: readonly (readonly string[])[];
+  /** By what the rows are sorted. */
+  readonly sorts: readonly string[];
+  readonly descending: boolean;
+}
+
+/** The rows behind a position. Those that values lead to are looked up by them alone and then sorted: they are few. */
+export function walkOf(question: Question, asked: Asked, position: Position | null): Walk {
+  const { listing } = question;
+  const leading = leadingConditions(question, asked);
+  const sorts = sortsOf(listing, asked);
+  const descending = asked.descending && asked.feed === null;
+  const reached = reachConditions(listing, asked, position);
+  const behind = position === null ? ['true'] : behindPosition(sorts, position, descending);
+  if (leading.length === 0) {
+    const first = sorts[0]?.startsWith('c.') ? 'c' : 'r';
+    const legs = behind.map((condition) => [`${first}.env_id = @env`, ...reached, condition]);
+    return { from: from(listing, first), legs, sorts, descending };
+  }
+  const others = [...reached, `(${behind.join(' or ')})`].map(unindexed);
+  const legs = leading.map((conditions) => ['r.env_id = @env', ...conditions, ...others]);
+  return { from: from(listing, 'r'), legs, sorts: sorts.map(unindexed), descending };
+}
+
+/** `+` keeps SQLite from answering a condition, or an order, by an index. */
+const unindexed = (sql: string): string => `+(${sql})`;
+
+/** The rows of a walk in its order; each with what is `selected` and with what it is sorted by. */
+export function walked({ from, legs, sorts, descending }: Walk, selected: readonly string[]): string {
+  const columns = [...selected, ...sorts.map((sort, i) => `${sort} as ${sortColumn(i)}`)];
+  const order = sorts.map((_, i) => `${sortColumn(i)} ${descending ? 'desc' : 'asc'}`);
+  const rows = legs.map((leg) => `select ${columns.join(', ')} ${from} where ${leg.join('\n and ')}`);
+  return `${rows.join('\n union all ')} order by ${order.join(', ')}`;
+}
+
+/**
+ * `first` is the row that the walk goes by, which SQLite is not left to choose. Where that is the joined one, a row without any
+ * to join is looked at as well: many may have none, and a stretch has its end among them too.
+ */
+export function from({ entry, join }: Listing, first: 'r' | 'c'): string {
+  const row = `${getTableName(entry.table)} r`;
+  if (join === undefined) return `from ${row}`;
+  return first === 'r'
+    ? `from ${row} cross join ${join.row} on ${join.on}`
+    : `from ${join.row} left join ${row} on ${join.on}`;
+}
+
+export function sortsOf({ orders, timed }: Listing, { feed, order }: Pick<Asked, 'feed' | 'order'>): readonly string[] {
+  return (feed !== null && timed !== undefined ? orders['synced_at'] : orders[order]) ?? [];
+}
+
+/** Whether values lead to the rows. */
+export function isLed(question: Question, asked: Asked): boolean {
+  return leadingConditions(question, asked).length > 0;
+}
+
+/** A reader of more assets than this is not led to their rows. */
+const MOST_LEADING_ASSETS = 1000;
+
+/** Conditions whose values lead to rows by an index, of each part of a walk: filters, and the assets of a reader who sees few. */
+function leadingConditions({ listing, reader }: Question, { filters }: Asked): readonly (readonly string[])[] {
+  const leading = Object.keys(filters).flatMap((name) => leadingOf(listing.filters[name], name));
+  const few = reader.assetIds !== null && reader.assetIds.length <= MOST_LEADING_ASSETS;
+  if (few) leading.push(...leadingOf(listing.filters['asset_ids'] ?? listing.filters['ids'], 'readable_ids'));
+  if (leading.length === 0) return [];
+  return leading.reduce<string[][]>((legs, parts) => legs.flatMap((leg) => parts.map((part) => [...leg, part])), [[]]);
+}
+
+function leadingOf(filter: Filter | undefined, parameter: string): (readonly string[])[] {
+  if (!filter?.leads) return [];
+  const values = valuesIn(parameter);
+  return [filter.parts?.(values) ?? [filter.matches(values)]];
+}
+
+/** Whether rows go by when the mirror changed them. */
+export const isByTime = ({ timed }: Listing, { feed, order }: Asked): boolean =>
+  timed !== undefined && (feed !== null || order !== 'id');
+
+export const deletion = (timed: 'r' | 'c', { feed }: Asked): string =>
+  `${timed}.deleted_at is ${feed?.of === 'deleted' ? 'not null' : 'null'}`;
+
+/** Conditions that an index answers in the order of the page. */
+function reachConditions(listing: Listing, asked: Asked, position: Position | null): string[] {
+  const { timed, window, where, disabled } = listing;
+  const conditions: string[] = [];
+  if (where !== undefined && asked.feed?.of !== 'deleted') conditions.push(where);
+  if (window !== undefined) conditions.push(...windowConditions(window, listing, asked, position));
+  if (timed !== undefined && isByTime(listing, asked)) {
+    conditions.push(deletion(timed, asked));
+    // A position lies behind the bound already; both at once would have SQLite search from the bound on every page.
+    if (asked.feed !== null && position === null) conditions.push(`${timed}.mirrored_at >= @since`);
+  } else if (disabled?.leads && asked.disabled) conditions.push(disabled.only);
+  return conditions;
+}
+
+/** The bounds, but the one that a position lies behind already. */
+function windowConditions(window: string, listing: Listing, asked: Asked, position: Position | null): string[] {
+  const bounds = [`${window} >= @from`, `${window} <= @to`];
+  if (position === null || sortsOf(listing, asked)[0] !== window) return bounds;
+  return bounds.slice(asked.descending ? 0 : 1, asked.descending ? 1 : 2);
+}
+
+/**
+ * Conditions of the rows behind a position, each for an index to answer. SQLite sorts NULL before all else, and compares it with
+ * nothing.
+ */
+function behindPosition(sorts: readonly string[], position: Position, descending: boolean): string[] {
+  const [first, ...rest] = sorts;
+  const tail = rest.map((_, i) => `@position_${i + 1}`);
+  const sign = descending ? '<' : '>';
+  if (position[0] === null) {
+    const among = `${first} is null and (${rest.join(', ')}) ${sign} (${tail.join(', ')})`;
+    return descending ? [among] : [among, `${first} is not null`];
+  }
+  const behind = `(${sorts.join(', ')}) ${sign} (${['@position_0', ...tail].join(', ')})`;
+  return descending && first?.endsWith('.synced_at') ? [behind, `${first} is null`] : [behind];
+}
