@@ -135,7 +135,7 @@ function answer(db: string, io: Io): number {
   }
   mirror.connection.close();
   io.out(
-    `\nAsk more:  npx obsync query --db ${db} "select * from live_tables limit 5"\nSee what is mirrored:  npx obsync status --db ${db}\n`,
+    `\nAsk more:  npx obsync query --db ${db} "select * from live_tables limit 5"\nSee what is mirrored:  npx obsync status --db ${db}\nServe it as the API:  OBSYNC_SERVE_TOKEN=secret npx obsync serve --db ${db}\n`,
   );
   return 0;
 }

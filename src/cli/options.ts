@@ -45,7 +45,7 @@ export const OPTIONS = {
   port: { type: 'number', default: 8484, describe: 'port to listen on; 0 picks a free one' },
   tokens: {
     type: 'string',
-    describe: 'JSON file of the tokens that are let in and what each may see, read again on SIGHUP',
+    describe: 'JSON file of the tokens that are let in and what each may see (see the README), read again on SIGHUP',
   },
   'rate-limit': {
     type: 'string',

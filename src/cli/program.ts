@@ -19,8 +19,9 @@ const EXIT_CODES = `Exit codes: 0 all well; 1 finished with problems; 2 bad usag
 4 another sync holds the mirror; 5 stopped by --max-requests; 130 and 143 on signals.
 
 Every option can also be given as a variable (--full-every as OBSYNC_FULL_EVERY) or in a JSON file named by \
---config (as fullEvery); a flag stands over a variable, a variable over the file. The token comes from OBSYNC_TOKEN \
-or from the file named by --token-file, and from nowhere else.`;
+--config (as fullEvery); a flag stands over a variable, a variable over the file. The token of the service \
+comes from OBSYNC_TOKEN or from the file named by --token-file, and from nowhere else; who may ask a server is told by \
+OBSYNC_SERVE_TOKEN and the file named by --tokens.`;
 
 /** Runs one command line; the last place that sees an error. @returns the exit code */
 export async function main(words: readonly string[]): Promise<number> {
@@ -116,9 +117,9 @@ function checkValues({ options }: Command, argv: readonly string[]): (args: Argu
       const given = new RegExp(`^--${name}=(?!(true|false)$)`);
       if (option.type === 'boolean' && argv.some((word) => given.test(word)))
         throw new SyncError('usage', `--${name} takes no value: write --${name} or --no-${name}`);
+      if (!option.array && Array.isArray(value)) throw new SyncError('usage', `--${name} is given more than once`);
       if (option.type === 'number' && value !== undefined && !(Number(value) >= 0))
         throw new SyncError('usage', `--${name} needs a number, 0 or more`);
-      if (!option.array && Array.isArray(value)) throw new SyncError('usage', `--${name} is given more than once`);
       if (option.type === 'string' && value === '') throw new SyncError('usage', `--${name} needs a value`);
     }
     return true;

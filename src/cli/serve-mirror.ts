@@ -5,7 +5,7 @@ import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
 import type { Arguments } from 'yargs';
 import { SyncError } from '../core/errors.ts';
-import { openForReading } from '../destination/sqlite/open.ts';
+import { type MirrorFile, openForReading } from '../destination/sqlite/open.ts';
 import { type Key, masterKey } from '../server/access.ts';
 import { type DimensionWeights, parseDimensionWeights } from '../server/dimension-weights.ts';
 import { parseRateLimit, type RateLimit } from '../server/rate-limit.ts';
@@ -26,14 +26,16 @@ export async function serveMirror(args: Arguments, io: Io): Promise<number> {
   const settings = serveSettings(args, io.env);
   const log = io.log(args['log-level'] as string);
   const mirror = openForReading(settings.db);
-  const keys = keyring(settings, log);
+  const keys = keyring(settings, mirror, log);
   const stop = stopOnSignals();
   try {
     const server = await createServer({ ...settings, mirror, keys: keys.read, log });
     io.out(`${await listen(server, settings)}\n`);
+    log.info(`serving ${settings.db}, process ${process.pid}`);
     if (!isLoopback(hostInUrl(settings.host)))
       log.warn('tokens travel unencrypted: put a proxy that speaks TLS in front');
     if (!stop.signal.aborted) await once(stop.signal, 'abort');
+    log.info('stopping: answers under way are finished');
     await close(server);
     return exitCodeOfSignal(stop.received() ?? 'SIGTERM');
   } finally {
@@ -61,10 +63,7 @@ function serveSettings(args: Arguments, env: Io['env']): ServeSettings {
     throw new SyncError('usage', 'OBSYNC_SERVE_TOKEN holds characters that no header can carry: choose another token');
   const tokensFile = (args['tokens'] as string | undefined) ?? null;
   if (token === null && tokensFile === null)
-    throw new SyncError(
-      'usage',
-      'nobody would be let in: set OBSYNC_SERVE_TOKEN, or name a file of tokens with --tokens',
-    );
+    throw nobody('set OBSYNC_SERVE_TOKEN, or name a file of tokens with --tokens');
   const weights = args['dimension-weights'];
   return {
     db: args['db'] as string,
@@ -80,22 +79,36 @@ function serveSettings(args: Arguments, env: Io['env']): ServeSettings {
 /** The keys at present; a tokens file is read again on SIGHUP, and what is wrong with it then changes nothing. */
 function keyring(
   { token, tokensFile }: ServeSettings,
+  mirror: MirrorFile,
   log: Logger,
 ): { read: () => readonly Key[]; dispose: () => void } {
   const master = token === null ? [] : [masterKey('OBSYNC_SERVE_TOKEN', token)];
   const load = (): readonly Key[] =>
     tokensFile === null ? master : [...master, ...parseTokens(tokensFile, readTextFile(tokensFile))];
   let keys = load();
+  if (keys.length === 0) throw nobody(`${tokensFile} names no token`);
+  warnOfUnknown(keys, mirror, log);
   const reload = (): void => {
     try {
       keys = load();
       log.info(`${tokensFile} read again: ${keys.length} tokens`);
+      warnOfUnknown(keys, mirror, log);
     } catch (error) {
       log.error(`the tokens stay as they were: ${(error as Error).message}`);
     }
   };
   if (tokensFile !== null) process.on('SIGHUP', reload);
   return { read: () => keys, dispose: () => void process.off('SIGHUP', reload) };
+}
+
+const nobody = (why: string): SyncError => new SyncError('usage', `nobody would be let in: ${why}`);
+
+/** An environment goes by its id; one that is not there lets its token see nothing. */
+function warnOfUnknown(keys: readonly Key[], { connection }: MirrorFile, log: Logger): void {
+  const ids = new Set(connection.prepare('select id from environments').pluck().all());
+  for (const { reader } of keys)
+    for (const id of reader.environments ?? [])
+      if (!ids.has(id)) log.warn(`token ${reader.name}: the mirror holds no environment with the id ${id}`);
 }
 
 /** @returns the base URL. @throws SyncError `usage` where the address cannot be listened on */
@@ -106,7 +119,8 @@ async function listen(server: FastifyInstance, { host, port }: ServeSettings): P
     await server.listen({ host: address, port });
   } catch (cause) {
     const code = (cause as NodeJS.ErrnoException).code ?? 'unknown';
-    throw new SyncError('usage', `cannot listen on ${host}:${port} (${code}): name others with --host and --port`, {
+    const why = code === 'EADDRINUSE' ? 'it is in use already' : code;
+    throw new SyncError('usage', `cannot listen on ${host}:${port} (${why}): name others with --host and --port`, {
       cause,
     });
   }

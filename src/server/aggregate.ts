@@ -71,7 +71,7 @@ function dimensionsSql(question: Question, conditions: readonly string[]): strin
 function toDimension(row: Row): Card['dimensions'][number] {
   return {
     dimension: String(row['dimension']),
-    score: Number(row['score']),
+    score: Math.min(1, Number(row['score'])),
     test_count: Number(row['test_count']),
     bucket_at: String(row['bucket_at']),
   };
@@ -87,7 +87,7 @@ function totalOf(dimensions: Card['dimensions'], weights: DimensionWeights): Sco
   return dimensions.length === 0
     ? ZERO
     : {
-        score: weight === 0 ? 0 : sum(({ dimension, score }) => score * weightOf(dimension)) / weight,
+        score: weight === 0 ? 0 : Math.min(1, sum(({ dimension, score }) => score * weightOf(dimension)) / weight),
         test_count: sum(({ test_count }) => test_count),
         bucket_at: buckets.at(-1) ?? null,
       };

@@ -4,7 +4,8 @@ import type { FastifyInstance, FastifySchema } from 'fastify';
 
 const ABOUT = `The read API of the observability service, served from a mirror. Lists are read page by page: follow \
 \`next_cursor\` with the same query until \`has_more\` is false; a page may be short, even empty, before. To follow changes, \
-note the \`Date\` of an answer and ask the feeds (\`synced_since\`, \`deleted_since\`) from there the next time.`;
+note the \`Date\` of an answer and ask the feeds (\`synced_since\`, \`deleted_since\`) from there the next time, written as \
+ISO 8601 (\`2026-11-20T10:26:23Z\`). \`Date\` is cut to the second, so objects may come again. After 429 wait for \`Retry-After\`.`;
 
 const ANSWERS: Readonly<Record<string, string>> = {
   200: 'What was asked for',
@@ -18,7 +19,8 @@ const ANSWERS: Readonly<Record<string, string>> = {
 };
 
 const COUNT = { type: 'integer' };
-const QUOTA = {
+const HEADERS = {
+  Date: { type: 'string', description: 'The time of what is shown: the feeds go on from there' },
   'RateLimit-Limit': { ...COUNT, description: 'Requests in a window' },
   'RateLimit-Remaining': { ...COUNT, description: 'Requests left' },
   'RateLimit-Reset': { ...COUNT, description: 'Seconds until the window ends' },
@@ -33,7 +35,12 @@ export async function addDescription(server: FastifyInstance): Promise<void> {
   await server.register(swagger, {
     openapi: {
       openapi: '3.1.0',
-      info: { title: 'Data observability read API', version: 'beta', description: ABOUT },
+      info: {
+        title: 'Data observability read API',
+        version: 'beta',
+        description: ABOUT,
+        license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
+      },
       servers: [{ url: '/' }],
       components: { securitySchemes: { token: { type: 'http', scheme: 'bearer' } } },
       security: [{ token: [] }],
@@ -53,6 +60,6 @@ function withAnswers(schema: FastifySchema): FastifySchema {
 }
 
 function answer(status: string, schema: unknown): object {
-  const headers = status === '429' ? { ...QUOTA, ...WAIT } : QUOTA;
+  const headers = status === '429' ? { ...HEADERS, ...WAIT } : HEADERS;
   return { description: ANSWERS[status], headers, content: { 'application/json': { schema } } };
 }

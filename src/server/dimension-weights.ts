@@ -5,7 +5,10 @@ export type DimensionWeights = ReadonlyMap<string, number>;
 
 /** Reads `completeness=2,freshness=0.5`. @throws SyncError `usage` */
 export function parseDimensionWeights(text: string): DimensionWeights {
-  return new Map(text.split(',').map(parseWeight));
+  const weights = text.split(',').map(parseWeight);
+  const twice = weights.find(([dimension], i) => weights.findIndex(([other]) => other === dimension) < i);
+  if (twice !== undefined) throw new SyncError('usage', `--dimension-weights names ${twice[0]} more than once`);
+  return new Map(weights);
 }
 
 function parseWeight(text: string): [dimension: string, weight: number] {

@@ -1,7 +1,11 @@
 import sensible from '@fastify/sensible';
 
-/** A refusal as it is thrown: a status, the `code` of the error envelope, and a message for people. */
-type Refusal = Error & { readonly statusCode: number; readonly code: string };
+/** A refusal as it is thrown: a status, the `code` of the error envelope, a message for people, and headers that go along. */
+type Refusal = Error & {
+  readonly statusCode: number;
+  readonly code: string;
+  readonly headers?: Readonly<Record<string, string>>;
+};
 
 interface Envelope {
   readonly error: { readonly code: string; readonly message: string };
@@ -11,8 +15,8 @@ export function envelope(code: string, message: string): Envelope {
   return { error: { code, message } };
 }
 
-const refusal = (statusCode: number, code: string, message: string) =>
-  sensible.httpErrors.createError(statusCode, message, { code, refusal: true }) as unknown as Refusal;
+const refusal = (statusCode: number, code: string, message: string, headers?: Refusal['headers']) =>
+  sensible.httpErrors.createError(statusCode, message, { code, headers, refusal: true }) as unknown as Refusal;
 
 export const unprocessable = (message: string) => refusal(422, 'invalid_request', message);
 
@@ -23,9 +27,11 @@ export const invalidCursor = () =>
 
 export const notFound = (what: string) => refusal(404, 'not_found', `${what} does not exist`);
 
-export const methodNotAllowed = () => refusal(405, 'method_not_allowed', 'Every operation is a GET');
+export const methodNotAllowed = () =>
+  refusal(405, 'method_not_allowed', 'Every operation is a GET', { allow: 'GET, HEAD' });
 
-export const unauthenticated = () => refusal(401, 'unauthenticated', 'Missing or invalid bearer token');
+export const unauthenticated = () =>
+  refusal(401, 'unauthenticated', 'Missing or invalid bearer token', { 'www-authenticate': 'Bearer' });
 
 export const permissionDenied = (message: string) => refusal(403, 'permission_denied', message);
 

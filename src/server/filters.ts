@@ -57,10 +57,14 @@ export const tagged: Filter = {
   describe: 'Only those with any of these tags',
 };
 
-/** The condition that `path` equals one of the values or is nested under it; a trailing `/` does not count. */
+/**
+ * The condition that `path` equals one of the values or is nested under it; a trailing `/` does not count. Asked upwards: the
+ * few ancestors of a row are looked up among the values, which are put in order once, however many there are.
+ */
 export const under = (path: string, values: string): string =>
-  `exists (select 1 from (select rtrim(value, '/') as path from ${values}) p
-    where ${path} = p.path or substr(${path}, 1, length(p.path) + 1) = p.path || '/')`;
+  `exists (with recursive ancestors(path) as (select ${path}
+      union all select substr(path, 1, length(rtrim(path, replace(path, '/', ''))) - 1) from ancestors where instr(path, '/'))
+    select 1 from ancestors where path in (select rtrim(value, '/') from ${values}))`;
 
 export const underPath: Filter = {
   matches: (values) => under('r.path', values),

@@ -51,6 +51,8 @@ export interface Listing {
   readonly filters: Filters;
   /** The values of `order_by` and what they sort by, the default first; the key breaks ties. */
   readonly orders: Readonly<Record<string, readonly string[]>>;
+  /** A value to sort by that a row may be without. */
+  readonly nullable?: string;
   /** `fixed`: neither `order_by` nor `direction` is taken. */
   readonly direction: 'asc' | 'desc' | 'fixed';
   /** What `disabled` left out or `false` shows, and `true`; a feed shows both. `leads`: an index by id holds those alone. */
@@ -107,8 +109,8 @@ const asset = (id: string, condition: string) =>
 
 const liveAsset = (id: string) => `exists ${asset(id, 'a.deleted_at is null')}`;
 
-/** A score is older than what is known of its asset by an hour at times. */
-const noTable = (id: string) => asset(id, "(a.deleted_at is not null or a.kind <> 'table')");
+/** A score is older than what is known of its asset, by an hour at times. */
+const liveTable = (id: string) => `exists ${asset(id, "a.deleted_at is null and a.kind = 'table'")}`;
 
 const ASSET = {
   scope: 'assets',
@@ -225,7 +227,8 @@ export const LISTINGS: readonly Listing[] = [
     entry: columnLineage,
     scope: 'assets',
     item: 'ColumnLineageEdge',
-    describe: 'edges between columns',
+    // R18: a column takes its edges along, so the tombstones feed has nothing to show.
+    describe: 'edges between columns; those of a deleted column go with it: follow the tombstones of the columns',
     join: { row: 'columns c', on: 'c.env_id = r.env_id and c.id = r.downstream_column_id' },
     timed: 'c',
     assets: ['c.asset_id'],
@@ -258,6 +261,7 @@ export const LISTINGS: readonly Listing[] = [
       statuses: among('r.status', 'Such as `PASS`, `FAIL`'),
     },
     orders: { id: ['r.sub_test_unique_id'], synced_at: ['r.synced_at', 'r.sub_test_unique_id'] },
+    nullable: 'r.synced_at',
     direction: 'asc',
     disabled: {
       without: `not exists ${parentTest('p.disabled = 1')}`,
@@ -271,7 +275,7 @@ export const LISTINGS: readonly Listing[] = [
     scope: 'assets',
     item: 'AssetHealthScore',
     describe: 'the score of every table asset with test results in the last 7 days',
-    shows: `r.bucket_at >= @week and not exists ${noTable('r.asset_id')}`,
+    shows: `r.bucket_at >= @week and ${liveTable('r.asset_id')}`,
     assets: ['r.asset_id'],
     filters: { asset_ids: found('r.asset_id', 'Only the scores of these assets') },
     orders: { id: ['r.asset_id'] },

@@ -4,6 +4,8 @@ import type { FastifyInstance } from 'fastify';
 import metricsPlugin from 'fastify-metrics';
 import { CATALOGUE } from '../streams/catalogue.ts';
 import type { Entry } from '../streams/entry.ts';
+import type { Reader } from './access.ts';
+import { permissionDenied } from './errors.ts';
 import { syncAgeSeconds } from './freshness.ts';
 import type { Store, View } from './store.ts';
 
@@ -28,10 +30,16 @@ export async function openMetrics(
   });
   addMirrorGauges(store, registers, nowMs);
   return (api) => {
-    api.get('/metrics', { schema: { hide: true } }, async (_request, reply) =>
-      reply.type(registry.contentType).send(await registry.metrics()),
-    );
+    api.get('/metrics', { schema: { hide: true } }, async ({ reader }, reply) => {
+      if (!seesEverywhere(reader)) throw permissionDenied('Metrics are of all environments: the token is limited');
+      return reply.type(registry.contentType).send(await registry.metrics());
+    });
   };
+}
+
+/** The counts are of all environments and assets; a token without scopes may have them, and nothing else. */
+function seesEverywhere(reader: Reader | null): boolean {
+  return reader !== null && [reader.environments, reader.assetIds, reader.paths].every((limit) => limit === null);
 }
 
 function addMirrorGauges(store: Store, registers: Registry[], nowMs: () => number): void {

@@ -2,7 +2,7 @@ import { getTableName } from 'drizzle-orm';
 import type { Instant } from '../core/instant.ts';
 import { type Item, itemOf } from './item.ts';
 import type { Listing } from './listings.ts';
-import { weekBefore } from './statement.ts';
+import { weekBefore } from './parameters.ts';
 import type { View } from './store.ts';
 
 /** Puts the rows of the entry's parts (the dimensions of a score) into the items of a page, but those of old scores. */

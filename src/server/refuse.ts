@@ -1,11 +1,19 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { envelope, refusalOf } from './errors.ts';
 
 /** Answers with the error envelope; what went wrong inside is logged and told to nobody. */
 export function refuse(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
-  const { statusCode, code, message } = refusalOf(error);
+  const { statusCode, code, message, headers = {} } = refusalOf(error);
   if (statusCode >= 500) request.log.error({ err: error }, 'a request failed');
-  return reply.code(statusCode).send(envelope(code, message));
+  return reply.code(statusCode).headers(headers).send(envelope(code, message));
+}
+
+/** Node would answer an `Expect` that it does not know with an empty body. */
+export function refuseExpectation(_request: IncomingMessage, answer: ServerResponse): void {
+  const body = JSON.stringify(envelope('invalid_request', 'The expectation of the request cannot be met'));
+  const head = { 'content-type': 'application/json; charset=utf-8', 'content-length': Buffer.byteLength(body) };
+  answer.writeHead(417, head).end(body);
 }
 
 /** What the HTTP parser refuses, by its error code; anything else is a request that cannot be read. */

@@ -9,7 +9,16 @@ import { getOne, listPage } from './list.ts';
 import { LISTINGS, type Listing, type Scope, TABLE_FILTERS } from './listings.ts';
 import type { Query } from './parameters.ts';
 import type { Question } from './question.ts';
-import { filterSchema, itemSchema, objectOf, pageSchema, pathSchema, querySchema, type Schema } from './schemas.ts';
+import {
+  filterSchema,
+  itemSchema,
+  objectOf,
+  pageName,
+  pageSchema,
+  pathSchema,
+  querySchema,
+  type Schema,
+} from './schemas.ts';
 import type { Store, View } from './store.ts';
 
 declare module 'fastify' {
@@ -65,7 +74,10 @@ export function addRoutes(server: FastifyInstance, service: Service): void {
 
 function addSchemas(server: FastifyInstance): void {
   const items = new Map(LISTINGS.map((listing) => [listing.item, listing]));
-  for (const listing of items.values()) server.addSchema(itemSchema(listing));
+  for (const listing of items.values()) {
+    server.addSchema(itemSchema(listing));
+    server.addSchema(pageSchema(listing.item));
+  }
   server.addSchema({ $id: 'Environment', ...objectOf(ENVIRONMENT_FIELDS, 'left out') });
   server.addSchema(cardSchema);
 }
@@ -96,7 +108,7 @@ function schemaOf({ path, operationId, summary, tag, query, answer }: Endpoint):
     tags: [tag],
     querystring: query ?? filterSchema({}),
     ...(names.length === 0 ? {} : { params: pathSchema(...names) }),
-    response: { 200: answer, ...Object.fromEntries(REFUSALS.map((status) => [status, { $ref: 'Error#' }])) },
+    response: { 200: answer, ...Object.fromEntries(REFUSALS.map((status) => [status, { $ref: 'ErrorEnvelope#' }])) },
   };
 }
 
@@ -130,7 +142,7 @@ function listEndpoint(listing: Listing, pageMax: number): Endpoint {
     tag: words(entry.name),
     scope,
     query: querySchema(listing, pageMax),
-    answer: pageSchema(listing.item),
+    answer: { $ref: `${pageName(listing.item)}#` },
     respond: (view, ask) => listPage(view, questionOf(listing, view, ask), ask.query),
   };
 }

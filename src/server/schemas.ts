@@ -14,6 +14,7 @@ const MOST_VALUES = 1000;
 
 const INSTANT: Schema = { type: 'string', format: 'date-time' };
 const ANYTHING: Schema = {};
+const TEXTS: Schema = { type: 'array', items: { type: 'string' } };
 
 const TYPES: Readonly<Record<Field['type'], Schema>> = {
   text: { type: 'string' },
@@ -26,13 +27,13 @@ const TYPES: Readonly<Record<Field['type'], Schema>> = {
 
 /** What the JSON of a field holds by all that is known. */
 const JSON_SHAPES: Readonly<Record<string, Schema>> = {
-  owners: { type: 'array', items: ANYTHING, description: 'Texts as a rule' },
-  tags: { type: 'array', items: ANYTHING, description: 'Texts as a rule' },
+  owners: TEXTS,
+  tags: TEXTS,
   config: { type: 'object', additionalProperties: true },
 };
 
 export const ERROR: Schema = {
-  $id: 'Error',
+  $id: 'ErrorEnvelope',
   type: 'object',
   properties: {
     error: {
@@ -86,9 +87,12 @@ function schemaOf(name: string, field: Field, nulls: Listing['nulls']): Schema {
   return { ...schema, type: [schema['type'], 'null'] };
 }
 
+export const pageName = (item: string): string => `${item}Page`;
+
 /** The envelope of a list. */
 export function pageSchema(item: string): Schema {
   return {
+    $id: pageName(item),
     type: 'object',
     properties: {
       items: { type: 'array', items: { $ref: `${item}#` } },
@@ -154,19 +158,22 @@ const WINDOW: Readonly<Record<string, Schema>> = {
   start_time_to: { ...INSTANT, description: 'Started at or before' },
 };
 
-function sorting({ orders, direction }: Listing): Record<string, Schema> {
+function sorting({ orders, direction, timed }: Listing): Record<string, Schema> {
   const [first] = Object.keys(orders);
+  const note = timed === undefined ? {} : { description: 'Feeds pass it over' };
   return {
-    order_by: { type: 'string', enum: Object.keys(orders), default: first, description: 'Feeds pass it over' },
-    direction: { type: 'string', enum: ['asc', 'desc'], default: direction, description: 'Feeds pass it over' },
+    order_by: { type: 'string', enum: Object.keys(orders), default: first, ...note },
+    direction: { type: 'string', enum: ['asc', 'desc'], default: direction, ...note },
   };
 }
+
+const NOT_ITS_NAME: Readonly<Record<string, string>> = { env_id: 'Id of an environment, not its name' };
 
 /** Ids in a path. */
 export function pathSchema(...names: readonly string[]): Schema {
   return {
     type: 'object',
-    properties: Object.fromEntries(names.map((name) => [name, { type: 'string' }])),
+    properties: Object.fromEntries(names.map((name) => [name, { type: 'string', description: NOT_ITS_NAME[name] }])),
     required: names,
   };
 }

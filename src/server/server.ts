@@ -18,7 +18,7 @@ import { addHealth } from './health.ts';
 import { explainInvalid } from './invalid.ts';
 import { openMetrics } from './metrics.ts';
 import { type Count, openRateLimit, type RateLimit } from './rate-limit.ts';
-import { refuse, refuseUnreadable } from './refuse.ts';
+import { refuse, refuseExpectation, refuseUnreadable } from './refuse.ts';
 import { addRoutes, tellTime } from './routes.ts';
 import { ERROR } from './schemas.ts';
 import { serializers } from './serializers.ts';
@@ -45,6 +45,8 @@ export interface ServerOptions {
 const MOST_HEADER_BYTES = 65_536;
 const HEADERS_TIMEOUT_MS = 10_000;
 const REQUEST_TIMEOUT_MS = 30_000;
+/** After so long without a byte read or written a connection is ended, with a reader who does not read. */
+const SILENCE_TIMEOUT_MS = 120_000;
 
 /** The read API over a mirror; the caller makes it listen. */
 export async function createServer(options: ServerOptions): Promise<FastifyInstance> {
@@ -63,6 +65,7 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
   // For the files of `/docs`; what else leads nowhere is refused before it comes to a handler.
   server.setNotFoundHandler(refuseAddress);
   server.addSchema(ERROR);
+  server.server.on('checkExpectation', refuseExpectation);
   drainOnClose(server);
   await addDescription(server);
   const addMetrics = await openMetrics(server, store, nowMs);
@@ -72,6 +75,7 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
     refuseAddress(request);
   });
   addHealth(server, store, nowMs);
+  server.get('/', { schema: { hide: true } }, (_request, reply) => reply.redirect('/docs'));
   await server.register(async (api) => {
     api.addHook('onRequest', admit);
     addRoutes(api, { store, pageMax, weights });
@@ -85,6 +89,7 @@ const FRAMEWORK: FastifyHttpOptions<Server> = {
   // Node would refuse a request without `Host` before anybody is asked, and without the envelope.
   http: { maxHeaderSize: MOST_HEADER_BYTES, headersTimeout: HEADERS_TIMEOUT_MS, requireHostHeader: false },
   requestTimeout: REQUEST_TIMEOUT_MS,
+  connectionTimeout: SILENCE_TIMEOUT_MS,
   routerOptions: { maxParamLength: MOST_HEADER_BYTES },
   forceCloseConnections: 'idle',
   return503OnClosing: false,

@@ -1,19 +1,13 @@
-import { addDays, type Instant } from '../core/instant.ts';
 import type { Position } from './cursor.ts';
 import { valuesIn } from './filters.ts';
 import type { Listing } from './listings.ts';
-import type { Asked } from './parameters.ts';
+import { type Asked, weekBefore } from './parameters.ts';
 import type { Question, Statement } from './question.ts';
 import { readable, visible } from './visibility.ts';
 import { deletion, from, isByTime, isLed, walked, walkOf } from './walk.ts';
 
-const SCORE_DAYS = 7;
-
 /** Later than any time there is. */
 const END_OF_TIME = '9999';
-
-/** Scores older than this are not shown. */
-export const weekBefore = (now: Instant): Instant => addDays(now, -SCORE_DAYS);
 
 /**
  * Rows looked at for one page where few of many may show: an answer holds what was found among them, and a cursor that goes on

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import type Database from 'better-sqlite3';
 import type { Instant } from '../core/instant.ts';
 import type { MirrorFile } from '../destination/sqlite/open.ts';
@@ -25,12 +26,14 @@ export interface Store {
 
 export function openStore({ connection }: MirrorFile): Store {
   const prepare = preparing(connection);
+  // For a file whose migration was cut off before it had a key: such cursors do not outlive the process.
+  const keyOfThisProcess = randomBytes(32).toString('hex');
   const rows = ({ sql, values }: Statement): Row[] => prepare(sql).all(values) as Row[];
   const inTransaction = connection.transaction((look: (view: View) => unknown) => {
     const [mirror] = rows({ sql: 'select mirrored_at, cursor_key from mirror', values: {} });
     return look({
       now: String(mirror?.['mirrored_at'] || BEFORE_ALL),
-      cursorKey: Buffer.from(String(mirror?.['cursor_key'] ?? ''), 'hex'),
+      cursorKey: Buffer.from(String(mirror?.['cursor_key'] ?? keyOfThisProcess), 'hex'),
       rows,
     });
   });

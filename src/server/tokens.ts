@@ -67,8 +67,8 @@ function parseJson(path: string, text: string): unknown {
 
 function explain(error: NonNullable<typeof validate.errors>[number] | undefined): string {
   const { instancePath = '', message = 'it cannot be read', params } = error ?? {};
-  const unknown = params?.['additionalProperty'];
-  return `${instancePath === '' ? 'it' : instancePath} ${message}${unknown === undefined ? '' : `: ${unknown}`}`;
+  const named = params?.['additionalProperty'] ?? params?.['allowedValues'];
+  return `${instancePath === '' ? 'it' : instancePath} ${message}${named === undefined ? '' : `: ${named}`}`;
 }
 
 function wrong(path: string, what: string): SyncError {

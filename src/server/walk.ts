@@ -25,7 +25,7 @@ export function walkOf(question: Question, asked: Asked, position: Position | nu
   const sorts = sortsOf(listing, asked);
   const descending = asked.descending && asked.feed === null;
   const reached = reachConditions(listing, asked, position);
-  const behind = position === null ? ['true'] : behindPosition(sorts, position, descending);
+  const behind = position === null ? ['true'] : behindPosition(listing, { sorts, descending }, position);
   if (leading.length === 0) {
     const first = sorts[0]?.startsWith('c.') ? 'c' : 'r';
     const legs = behind.map((condition) => [`${first}.env_id = @env`, ...reached, condition]);
@@ -109,16 +109,20 @@ function reachConditions(listing: Listing, asked: Asked, position: Position | nu
 
 /** The bounds, but the one that a position lies behind already. */
 function windowConditions(window: string, listing: Listing, asked: Asked, position: Position | null): string[] {
-  const bounds = [`${window} >= @from`, `${window} <= @to`];
-  if (position === null || sortsOf(listing, asked)[0] !== window) return bounds;
-  return bounds.slice(asked.descending ? 0 : 1, asked.descending ? 1 : 2);
+  const [from, to] = [`${window} >= @from`, `${window} <= @to`];
+  if (position === null || sortsOf(listing, asked)[0] !== window) return [from, to];
+  return [asked.descending ? from : to];
 }
 
 /**
  * Conditions of the rows behind a position, each for an index to answer. SQLite sorts NULL before all else, and compares it with
  * nothing.
  */
-function behindPosition(sorts: readonly string[], position: Position, descending: boolean): string[] {
+function behindPosition(
+  { nullable }: Listing,
+  { sorts, descending }: Pick<Walk, 'sorts' | 'descending'>,
+  position: Position,
+): string[] {
   const [first, ...rest] = sorts;
   const tail = rest.map((_, i) => `@position_${i + 1}`);
   const sign = descending ? '<' : '>';
@@ -127,5 +131,5 @@ function behindPosition(sorts: readonly string[], position: Position, descending
     return descending ? [among] : [among, `${first} is not null`];
   }
   const behind = `(${sorts.join(', ')}) ${sign} (${['@position_0', ...tail].join(', ')})`;
-  return descending && first?.endsWith('.synced_at') ? [behind, `${first} is null`] : [behind];
+  return descending && first === nullable ? [behind, `${first} is null`] : [behind];
 }

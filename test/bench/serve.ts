@@ -64,10 +64,13 @@ for (const { name, paths, bare } of QUESTIONS) {
 mirror.connection.close();
 
 console.log('\n| once, alone | first ms | median ms |\n|---|---|---|');
+const PATHS = Array.from({ length: 1000 }, (_, i) => `models/marts/area_${i * 13}`).join('&path=');
 const RARE: readonly [name: string, path: string, token?: string][] = [
   ['`/metrics`', '/metrics'],
   ['the aggregate of all table assets', `${ROOT}/asset-health-scores/aggregate`],
   ['the aggregate of one path', `${ROOT}/asset-health-scores/aggregate?path=models/marts/area_1`],
+  ['the aggregate of 1000 paths', `${ROOT}/asset-health-scores/aggregate?path=${PATHS}`],
+  ['a page of the assets of 1000 paths', `${ROOT}/assets?path=${PATHS}`],
   ['a page of a value that no column has', `${ROOT}/columns?data_types=NONE`],
   ['a page of a value that few columns have', `${ROOT}/columns?data_types=GEOGRAPHY`],
   ['the columns of 3 assets', `${ROOT}/columns?asset_ids=${[1, 2, 3].map(assetId).join('&asset_ids=')}`],

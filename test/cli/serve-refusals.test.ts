@@ -94,12 +94,25 @@ describe('serve is refused with one clear line', () => {
       env,
       /file: .*scope/,
     ],
+    ['with a file of no token', { tokens: file('[]') }, {}, /nobody would be let in: .*file names no token/],
+    [
+      'with a scope there is not',
+      { tokens: file(`[{"name":"a","token_sha256":"${HASH}","scopes":["asset"]}]`) },
+      env,
+      /assets,tests/,
+    ],
     ['with a rate limit that is none', { 'rate-limit': '120' }, env, /--rate-limit 120: write requests\/window/],
     [
       'with weights that are none',
       { 'dimension-weights': 'completeness' },
       env,
       /--dimension-weights completeness: write/,
+    ],
+    [
+      'with a weight given twice',
+      { 'dimension-weights': 'a=1,a=2' },
+      env,
+      /--dimension-weights names a more than once/,
     ],
     ['with a port that is none', { port: 65_536 }, env, /--port needs a whole number from 0 to 65535/],
     ['with half a port', { port: 80.5 }, env, /--port needs a whole number/],
@@ -139,7 +152,9 @@ describe('serve is refused with one clear line', () => {
     onTestFinished(() => void other.close());
     const { port } = other.address() as AddressInfo;
     const ended = await obsync(['serve', '--db', served, '--port', String(port)], { env });
-    expect(ended).toEqual(refusal(new RegExp(`cannot listen on 127\\.0\\.0\\.1:${port} \\(EADDRINUSE\\).*--port`)));
+    expect(ended).toEqual(
+      refusal(new RegExp(`cannot listen on 127\\.0\\.0\\.1:${port} \\(it is in use already\\).*--port`)),
+    );
   });
 });
 

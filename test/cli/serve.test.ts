@@ -65,6 +65,16 @@ describe('serve', () => {
     expect(await entering('first-token', 'second-token', 'third-token', SERVE_TOKEN)).toEqual([401, 200, 200, 200]);
   });
 
+  it('warns of an environment that is not in the mirror: its token would see nothing', async () => {
+    const names = ['misled', 'fourth-token', 'fifth-token', 'sixth-token'];
+    const entries = names.map((name) => ({ name, token_sha256: sha256(name), environments: ['e1'] }));
+    entries[0]?.environments.push('Production');
+    writeFileSync(tokens, JSON.stringify(entries));
+    server.kill('SIGHUP');
+    await server.logged('token misled: the mirror holds no environment with the id Production');
+    expect(server.stderr()).not.toContain('with the id e1');
+  });
+
   it('keeps the tokens when the file is broken, says so in one line, and goes on listening to SIGHUP', async () => {
     grant('kept-token');
     server.kill('SIGHUP');

@@ -64,6 +64,9 @@ describe('shapes', () => {
   test('endpoint 9: a score holds its total and its dimensions', async () => {
     const bucket = { env_id: 'e', asset_id: 'a', test_count: 3, bucket_at: NOW, mirrored_at: NOW };
     const { get } = serve(({ db }) => {
+      db.insert(assets)
+        .values([asset('a'), asset('b')])
+        .run();
       db.insert(assetHealthScores)
         .values([
           { ...bucket, score: 1 / 3 },

@@ -5,7 +5,7 @@ import type { FastifyInstance } from 'fastify';
 import { afterAll, describe, expect, onTestFinished, test } from 'vitest';
 import { assets } from '../../schema/assets.ts';
 import { refuseUnreadable } from '../../src/server/refuse.ts';
-import { asset, serve } from './fixture.ts';
+import { asset, NOW_MS, serve } from './fixture.ts';
 import { expectRefusal } from './refusal.ts';
 
 const nothing = () => {};
@@ -145,6 +145,34 @@ describe('a crash tells nothing of itself', () => {
   });
 });
 
+describe('what a client is told by headers', () => {
+  const { server, get } = serve(nothing, {}, afterAll);
+
+  test('a stranger by which scheme to come in, and another method which ones there are', async () => {
+    const authorization = 'Bearer secret';
+    expect((await get('environments', {})).headers['www-authenticate']).toBe('Bearer');
+    const answer = await (await server).inject({ method: 'PUT', url: LIST, headers: { authorization } });
+    expect([answer.statusCode, answer.headers.allow]).toEqual([405, 'GET, HEAD']);
+  });
+
+  test('/healthz has the date of the mirror’s clock as well', async () => {
+    const { headers } = await (await server).inject('/healthz');
+    expect(headers.date).toBe(new Date(NOW_MS).toUTCString());
+  });
+
+  test('a browser at the address alone is led to the description', async () => {
+    const { statusCode, headers } = await (await server).inject('/');
+    expect([statusCode, headers.location]).toEqual([302, '/docs']);
+  });
+
+  test('an expectation that nobody knows is refused with the envelope', async () => {
+    const socket = open(await listening(await server));
+    socket.write(request(LIST, 'expect: nonsense\r\nconnection: close\r\n'));
+    const { status, body } = await lastAnswer(socket);
+    expectRefusal({ status, body: JSON.parse(body.toString()) }, 417, 'invalid_request');
+  });
+});
+
 describe('a server that closes', () => {
   test('lets a slow reader read a large answer to its end, and takes no new connection meanwhile', async () => {
     const server = await serve(fillLarge).server;
@@ -178,6 +206,21 @@ describe('a server that closes', () => {
     expect([status, JSON.parse(body.toString())]).toEqual([200, [{ id: 'e', name: 'Environment' }]]);
     expect(head.toLowerCase()).toContain('connection: close');
     slow.destroy();
+    await closed;
+  });
+
+  test('answers what was sent before its clients could know that it closes', async () => {
+    const server = await serve(nothing).server;
+    const port = await listening(server);
+    const sockets = [open(port), open(port)];
+    for (const socket of sockets) {
+      socket.write(request('/healthz'));
+      await once(socket, 'data');
+    }
+    for (const socket of sockets) socket.write(request('/public/beta/environments'));
+    const closed = server.close();
+    for (const { status, head } of await Promise.all(sockets.map((socket) => lastAnswer(socket))))
+      expect([status, head.toLowerCase().includes('connection: close')]).toEqual([200, true]);
     await closed;
   });
 

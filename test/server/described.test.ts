@@ -133,12 +133,14 @@ describe('/openapi.json', () => {
       properties: { items: { type: 'array', items: ref } },
       required: ['items', 'has_more', 'next_cursor'],
     };
-    if (list) expect(schema).toMatchObject(page);
-    else expect(schema).toEqual(item === 'Environment' ? { type: 'array', items: ref } : ref);
+    if (list) {
+      expect(schema).toEqual({ $ref: `#/components/schemas/${item}Page` });
+      expect(document.components.schemas[`${item}Page`]).toMatchObject(page);
+    } else expect(schema).toEqual(item === 'Environment' ? { type: 'array', items: ref } : ref);
     for (const status of REFUSALS) {
       const { content, headers } = responses[status];
-      expect(content['application/json'].schema).toEqual({ $ref: '#/components/schemas/Error' });
-      const quota = ['RateLimit-Limit', 'RateLimit-Remaining', 'RateLimit-Reset'];
+      expect(content['application/json'].schema).toEqual({ $ref: '#/components/schemas/ErrorEnvelope' });
+      const quota = ['Date', 'RateLimit-Limit', 'RateLimit-Remaining', 'RateLimit-Reset'];
       expect(Object.keys(headers)).toEqual(status === '429' ? [...quota, 'Retry-After'] : quota);
     }
   });

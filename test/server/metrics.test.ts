@@ -1,6 +1,7 @@
 import { afterAll, beforeEach, describe, expect, test } from 'vitest';
 import { assets, columns } from '../../schema/assets.ts';
 import { syncRuns } from '../../schema/sync.ts';
+import { type Key, masterKey } from '../../src/server/access.ts';
 import { asset, column, NOW_MS, type Served, serve } from './fixture.ts';
 
 const nothing = () => {};
@@ -40,6 +41,18 @@ describe('/metrics', () => {
     expect([statusCode, JSON.parse(body).error.code]).toEqual([401, 'unauthenticated']);
     expect((await (await served.server).inject('/metrics')).statusCode).toBe(401);
     expect((await (await served.server).inject('/healthz')).statusCode).toBe(200);
+  });
+
+  test.each<[string, Partial<Key['reader']>, number]>([
+    ['limited to environments', { environments: new Set(['e']) }, 403],
+    ['limited to assets', { assetIds: [] }, 403],
+    ['limited to paths', { paths: ['p'] }, 403],
+    ['without any scope', { scopes: new Set() }, 200],
+  ])('is for a token that sees everywhere, though it need not see anything: %s', async (_, limits, status) => {
+    const key = masterKey('limited', 'limited');
+    const { server } = serve(nothing, { keys: () => [{ ...key, reader: { ...key.reader, ...limits } }] });
+    const answer = await (await server).inject({ url: '/metrics', headers: { authorization: 'Bearer limited' } });
+    expect(answer.statusCode).toBe(status);
   });
 
   test('is text as Prometheus reads it: every sample has a help and a type', async () => {

@@ -16,7 +16,12 @@ const strict = (required: readonly string[], properties: Readonly<Record<string,
 export const OPENAPI_SHAPE = {
   ...strict(['openapi', 'info', 'servers', 'components', 'paths', 'security'], {
     openapi: { type: 'string', pattern: '^3\\.1\\.\\d+$' },
-    info: strict(['title', 'version'], { title: text, version: text, description: text }),
+    info: strict(['title', 'version', 'license'], {
+      title: text,
+      version: text,
+      description: text,
+      license: strict(['name'], { name: text, identifier: text }),
+    }),
     servers: { type: 'array', minItems: 1, items: strict(['url'], { url: text }) },
     components: strict(['schemas', 'securitySchemes'], {
       schemas: mapOf(ref('schema'), { pattern: '^[A-Za-z0-9._-]+$' }),

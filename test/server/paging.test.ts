@@ -187,6 +187,12 @@ describe('cursors', () => {
     expect((await get(`e/assets?direction=desc&cursor=${cursor}&limit=1`)).body.items).toMatchObject([{ id: 'a' }]);
   });
 
+  test('a mirror that has no key yet, its migration cut off, is paged all the same', async () => {
+    const { all, writing } = two();
+    writing.connection.exec('update mirror set cursor_key = null');
+    expect((await all('e/assets?limit=1')).pages).toBe(2);
+  });
+
   test('a cursor outlives the server that issued it', async () => {
     const { get, restarted } = two();
     const cursor = (await get('e/assets?limit=1')).body.next_cursor;

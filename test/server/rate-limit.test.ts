@@ -20,7 +20,7 @@ type Request = InjectOptions & { readonly url: string };
 const ANSWERS: readonly [what: string, status: number, request: Request][] = [
   ['what was asked for', 200, { url: `${API}environments` }],
   ['no more than that it is there', 200, { url: `${API}environments`, method: 'HEAD' }],
-  ['the metrics', 200, { url: '/metrics' }],
+  ['the metrics', 403, { url: '/metrics' }],
   ['both feeds at once', 400, { url: `${API}e/tests?synced_since=${SINCE}&deleted_since=${SINCE}` }],
   ['a cursor of nobody', 400, { url: `${API}e/tests?cursor=x` }],
   ['a path that cannot be decoded', 400, { url: `${API}e/tests/%zz` }],

@@ -138,6 +138,8 @@ const FILTERS: readonly [place: string, path: string, found: readonly string[]][
   ['endpoint 2', 'assets/tables?path=SHOP', []],
   ['endpoint 2', 'assets/tables?path=shop/%25', []],
   ['endpoint 2', 'assets/tables?path=', []],
+  ['endpoint 2', 'assets/tables?path=shop//', ['lines', 'orders', 'ordersx']],
+  ['endpoint 2', 'assets/tables?path=/shop', []],
   ['endpoint 2', 'assets/tables?db_names=raw&schema_names=other&source_types=fivetran', ['lines']],
   ['endpoint 2', 'assets/tables?db_names=raw&materializations=view', []],
   ['endpoint 6', 'asset-lineage?asset_ids=lines', ['lines > dash', 'orders > lines']],
