@@ -2,23 +2,21 @@ import { lookup } from 'node:dns/promises';
 import { once } from 'node:events';
 import { type AddressInfo, isIPv6 } from 'node:net';
 import type { FastifyInstance } from 'fastify';
-import type { Logger } from 'pino';
 import type { Arguments } from 'yargs';
 import { SyncError } from '../core/errors.ts';
-import { type MirrorFile, openForReading } from '../destination/sqlite/open.ts';
-import { type Key, masterKey } from '../server/access.ts';
+import { openForReading } from '../destination/sqlite/open.ts';
 import { type DimensionWeights, parseDimensionWeights } from '../server/dimension-weights.ts';
 import { parseRateLimit, type RateLimit } from '../server/rate-limit.ts';
 import { createServer } from '../server/server.ts';
-import { parseTokens } from '../server/tokens.ts';
 import { isLoopback } from '../source/base-url.ts';
 import type { Io } from './command.ts';
 import { exitCodeOfSignal } from './exit-code.ts';
+import { type Grants, letsNobodyIn, openKeyring } from './keyring.ts';
 import { inRange } from './session.ts';
-import { HEADER_TEXT, readTextFile } from './settings.ts';
+import { HEADER_TEXT } from './settings.ts';
 import { stopOnSignals } from './signals.ts';
 
-/** What is under way when a signal comes may take so long. */
+/** What is under way when a signal comes may take so long: R27 gives 5 seconds in all. */
 const PATIENCE_MS = 4000;
 
 /** Serves the mirror until a signal comes. @returns the exit code. @throws SyncError `usage` */
@@ -26,10 +24,11 @@ export async function serveMirror(args: Arguments, io: Io): Promise<number> {
   const settings = serveSettings(args, io.env);
   const log = io.log(args['log-level'] as string);
   const mirror = openForReading(settings.db);
-  const keys = keyring(settings, mirror, log);
+  const keyring = openKeyring(settings, { mirror, log });
   const stop = stopOnSignals();
   try {
-    const server = await createServer({ ...settings, mirror, keys: keys.read, log });
+    keyring.load();
+    const server = await createServer({ ...settings, mirror, keys: keyring.keys, log });
     io.out(`${await listen(server, settings)}\n`);
     log.info(`serving ${settings.db}, process ${process.pid}`);
     if (!isLoopback(hostInUrl(settings.host)))
@@ -39,19 +38,16 @@ export async function serveMirror(args: Arguments, io: Io): Promise<number> {
     await close(server);
     return exitCodeOfSignal(stop.received() ?? 'SIGTERM');
   } finally {
-    keys.dispose();
+    keyring.dispose();
     stop.dispose();
     mirror.connection.close();
   }
 }
 
-interface ServeSettings {
+interface ServeSettings extends Grants {
   readonly db: string;
   readonly host: string;
   readonly port: number;
-  /** A token that sees all. */
-  readonly token: string | null;
-  readonly tokensFile: string | null;
   readonly rateLimit: RateLimit | null;
   readonly weights: DimensionWeights;
 }
@@ -63,7 +59,7 @@ function serveSettings(args: Arguments, env: Io['env']): ServeSettings {
     throw new SyncError('usage', 'OBSYNC_SERVE_TOKEN holds characters that no header can carry: choose another token');
   const tokensFile = (args['tokens'] as string | undefined) ?? null;
   if (token === null && tokensFile === null)
-    throw nobody('set OBSYNC_SERVE_TOKEN, or name a file of tokens with --tokens');
+    throw letsNobodyIn('set OBSYNC_SERVE_TOKEN, or name a file of tokens with --tokens');
   const weights = args['dimension-weights'];
   return {
     db: args['db'] as string,
@@ -74,41 +70,6 @@ function serveSettings(args: Arguments, env: Io['env']): ServeSettings {
     rateLimit: parseRateLimit(args['rate-limit'] as string),
     weights: typeof weights === 'string' ? parseDimensionWeights(weights) : new Map(),
   };
-}
-
-/** The keys at present; a tokens file is read again on SIGHUP, and what is wrong with it then changes nothing. */
-function keyring(
-  { token, tokensFile }: ServeSettings,
-  mirror: MirrorFile,
-  log: Logger,
-): { read: () => readonly Key[]; dispose: () => void } {
-  const master = token === null ? [] : [masterKey('OBSYNC_SERVE_TOKEN', token)];
-  const load = (): readonly Key[] =>
-    tokensFile === null ? master : [...master, ...parseTokens(tokensFile, readTextFile(tokensFile))];
-  let keys = load();
-  if (keys.length === 0) throw nobody(`${tokensFile} names no token`);
-  warnOfUnknown(keys, mirror, log);
-  const reload = (): void => {
-    try {
-      keys = load();
-      log.info(`${tokensFile} read again: ${keys.length} tokens`);
-      warnOfUnknown(keys, mirror, log);
-    } catch (error) {
-      log.error(`the tokens stay as they were: ${(error as Error).message}`);
-    }
-  };
-  if (tokensFile !== null) process.on('SIGHUP', reload);
-  return { read: () => keys, dispose: () => void process.off('SIGHUP', reload) };
-}
-
-const nobody = (why: string): SyncError => new SyncError('usage', `nobody would be let in: ${why}`);
-
-/** An environment goes by its id; one that is not there lets its token see nothing. */
-function warnOfUnknown(keys: readonly Key[], { connection }: MirrorFile, log: Logger): void {
-  const ids = new Set(connection.prepare('select id from environments').pluck().all());
-  for (const { reader } of keys)
-    for (const id of reader.environments ?? [])
-      if (!ids.has(id)) log.warn(`token ${reader.name}: the mirror holds no environment with the id ${id}`);
 }
 
 /** @returns the base URL. @throws SyncError `usage` where the address cannot be listened on */

@@ -1,16 +1,15 @@
-import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { Server } from 'node:net';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import type { FastifyInstance } from 'fastify';
 
-/** A request that is on its way when the server begins to close has so long to arrive. */
+/** A request, or a connection, that is on its way when the server begins to close has so long to arrive. */
 const LINGER_MS = 100;
 
 /**
- * A server that closes takes no connection any more, answers what was sent before its clients could know, tells them so
- * (`Connection: close`), and lets every answer under way be read to its end.
+ * A server that closes answers what was sent before its clients could know, tells them so (`Connection: close`), then takes no
+ * connection any more, and lets every answer under way be read to its end.
  */
 export function drainOnClose(server: FastifyInstance): void {
   const underWay = new Set<ServerResponse>();
@@ -23,9 +22,11 @@ export function drainOnClose(server: FastifyInstance): void {
   server.addHook('preClose', async () => {
     closing = true;
     for (const answer of underWay) answer.shouldKeepAlive = false;
+    if ((await promisify(server.server.getConnections).call(server.server)) > 0) await sleep(LINGER_MS);
+    // A long answer may have kept the server from reading meanwhile.
+    await nextTurn();
     // Not an HTTP server's own way: to it a connection is idle once its answer is written, though the reader is not there yet.
     Server.prototype.close.call(server.server);
-    if ((await promisify(server.server.getConnections).call(server.server)) > 0) await sleep(LINGER_MS);
-    for (const answer of underWay) await once(answer, 'close');
+    for (const answer of underWay) await new Promise((resolve) => answer.once('close', resolve));
   });
 }

@@ -57,15 +57,22 @@ export const tagged: Filter = {
   describe: 'Only those with any of these tags',
 };
 
+/** What stands before the last `/`. */
+const parentOf = (path: string): string => `substr(${path}, 1, length(rtrim(${path}, replace(${path}, '/', ''))) - 1)`;
+
 /**
  * The condition that `path` equals one of the values or is nested under it; a trailing `/` does not count. Asked upwards: the
  * few ancestors of a row are looked up among the values, which are put in order once, however many there are.
  */
 export const under = (path: string, values: string): string =>
   `exists (with recursive ancestors(path) as (select ${path}
-      union all select substr(path, 1, length(rtrim(path, replace(path, '/', ''))) - 1) from ancestors where instr(path, '/'))
+      union all select ${parentOf('path')} from ancestors where instr(path, '/'))
     select 1 from ancestors where path in (select rtrim(value, '/') from ${values}))`;
 
+/**
+ * The condition that `path` equals one of the values or is nested under it; a trailing `/` does not count. Asked upwards: the
+ * few ancestors of a row are looked up among the values, which are put in order once, however many there are.
+ */
 export const underPath: Filter = {
   matches: (values) => under('r.path', values),
   describe: 'Only those at one of these paths or nested under one (`/`-separated; a trailing `/` is ignored)',

@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import { syncAgeSeconds } from './freshness.ts';
-import { tellTime } from './routes.ts';
 import type { Store } from './store.ts';
+import { tellTime } from './tell-time.ts';
 
 /** `/healthz`, for whoever watches over the process: needs no token and costs no quota. */
 export function addHealth(server: FastifyInstance, store: Store, nowMs: () => number): void {

@@ -1,10 +1,7 @@
-import { addDays, type Instant, parseInstant } from '../core/instant.ts';
+import { type Instant, parseInstant } from '../core/instant.ts';
 import { badRequest } from './errors.ts';
 import type { Listing } from './listings.ts';
-
-const LOOKBACK_DAYS = 90;
-const DEFAULT_WINDOW_DAYS = 30;
-const SCORE_DAYS = 7;
+import { clamped, monthBefore } from './times.ts';
 
 /** A query string that the listing's schema has passed: values are of their types, defaults filled in. */
 export type Query = Readonly<Record<string, unknown>>;
@@ -57,19 +54,8 @@ function readFeed(query: Query, now: Instant): Feed | null {
 }
 
 function readWindow(query: Query, now: Instant): Asked['window'] {
-  const from = readInstant(query, 'start_time_from') ?? addDays(now, -DEFAULT_WINDOW_DAYS);
+  const from = readInstant(query, 'start_time_from') ?? monthBefore(now);
   return { from: clamped(from, now), to: readInstant(query, 'start_time_to') };
-}
-
-/** Scores older than this are not shown. */
-export function weekBefore(now: Instant): Instant {
-  return addDays(now, -SCORE_DAYS);
-}
-
-/** A bound reaches back 90 days at most; an older one is cut, not refused. */
-function clamped(bound: Instant, now: Instant): Instant {
-  const oldest = addDays(now, -LOOKBACK_DAYS);
-  return bound < oldest ? oldest : bound;
 }
 
 function readInstant(query: Query, name: string): Instant | null {

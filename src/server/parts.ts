@@ -2,8 +2,8 @@ import { getTableName } from 'drizzle-orm';
 import type { Instant } from '../core/instant.ts';
 import { type Item, itemOf } from './item.ts';
 import type { Listing } from './listings.ts';
-import { weekBefore } from './parameters.ts';
 import type { View } from './store.ts';
+import { weekBefore } from './times.ts';
 
 /** Puts the rows of the entry's parts (the dimensions of a score) into the items of a page, but those of old scores. */
 export function addParts(

@@ -1,4 +1,3 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { envelope, refusalOf } from './errors.ts';
 
@@ -7,13 +6,6 @@ export function refuse(error: unknown, request: FastifyRequest, reply: FastifyRe
   const { statusCode, code, message, headers = {} } = refusalOf(error);
   if (statusCode >= 500) request.log.error({ err: error }, 'a request failed');
   return reply.code(statusCode).headers(headers).send(envelope(code, message));
-}
-
-/** Node would answer an `Expect` that it does not know with an empty body. */
-export function refuseExpectation(_request: IncomingMessage, answer: ServerResponse): void {
-  const body = JSON.stringify(envelope('invalid_request', 'The expectation of the request cannot be met'));
-  const head = { 'content-type': 'application/json; charset=utf-8', 'content-length': Buffer.byteLength(body) };
-  answer.writeHead(417, head).end(body);
 }
 
 /** What the HTTP parser refuses, by its error code; anything else is a request that cannot be read. */

@@ -20,6 +20,7 @@ import {
   type Schema,
 } from './schemas.ts';
 import type { Store, View } from './store.ts';
+import { tellTime } from './tell-time.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -93,11 +94,6 @@ function addEndpoint(server: FastifyInstance, store: Store, endpoint: Endpoint):
   };
   const config = scope === undefined ? {} : { scope };
   server.get([ROOT, ...path].join('/'), { schema: schemaOf(endpoint), config }, handler);
-}
-
-/** `Date` is the time of the state that is shown: a reader who goes on from there misses nothing. */
-export function tellTime(reply: FastifyReply, { now }: Pick<View, 'now'>): void {
-  reply.header('date', new Date(now).toUTCString());
 }
 
 function schemaOf({ path, operationId, summary, tag, query, answer }: Endpoint): FastifySchema {

@@ -14,7 +14,7 @@ const MOST_VALUES = 1000;
 
 const INSTANT: Schema = { type: 'string', format: 'date-time' };
 const ANYTHING: Schema = {};
-const TEXTS: Schema = { type: 'array', items: { type: 'string' } };
+const TEXTS: Schema = { type: 'array', items: ANYTHING, description: 'Texts as a rule; passed on as they come' };
 
 const TYPES: Readonly<Record<Field['type'], Schema>> = {
   text: { type: 'string' },

@@ -18,11 +18,12 @@ import { addHealth } from './health.ts';
 import { explainInvalid } from './invalid.ts';
 import { openMetrics } from './metrics.ts';
 import { type Count, openRateLimit, type RateLimit } from './rate-limit.ts';
-import { refuse, refuseExpectation, refuseUnreadable } from './refuse.ts';
-import { addRoutes, tellTime } from './routes.ts';
+import { refuse, refuseUnreadable } from './refuse.ts';
+import { addRoutes } from './routes.ts';
 import { ERROR } from './schemas.ts';
 import { serializers } from './serializers.ts';
 import { openStore, type Store } from './store.ts';
+import { tellTime } from './tell-time.ts';
 
 export interface ServerOptions {
   /** Opened for reading; whoever opened it closes it. */
@@ -45,8 +46,8 @@ export interface ServerOptions {
 const MOST_HEADER_BYTES = 65_536;
 const HEADERS_TIMEOUT_MS = 10_000;
 const REQUEST_TIMEOUT_MS = 30_000;
-/** After so long without a byte read or written a connection is ended, with a reader who does not read. */
-const SILENCE_TIMEOUT_MS = 120_000;
+/** A connection on which nothing moves is ended, at the second time that Node finds it so if an answer is not read. */
+const SILENCE_TIMEOUT_MS = 60_000;
 
 /** The read API over a mirror; the caller makes it listen. */
 export async function createServer(options: ServerOptions): Promise<FastifyInstance> {
@@ -65,7 +66,8 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
   // For the files of `/docs`; what else leads nowhere is refused before it comes to a handler.
   server.setNotFoundHandler(refuseAddress);
   server.addSchema(ERROR);
-  server.server.on('checkExpectation', refuseExpectation);
+  // Passed over: Node would refuse such a request itself, before anybody is asked, and without the envelope.
+  server.server.on('checkExpectation', (request, answer) => server.server.emit('request', request, answer));
   drainOnClose(server);
   await addDescription(server);
   const addMetrics = await openMetrics(server, store, nowMs);

@@ -1,10 +1,11 @@
 import type { Position } from './cursor.ts';
 import { valuesIn } from './filters.ts';
 import type { Listing } from './listings.ts';
-import { type Asked, weekBefore } from './parameters.ts';
+import type { Asked } from './parameters.ts';
 import type { Question, Statement } from './question.ts';
+import { weekBefore } from './times.ts';
 import { readable, visible } from './visibility.ts';
-import { deletion, from, isByTime, isLed, walked, walkOf } from './walk.ts';
+import { deletion, from, isByTime, isLed, unindexed, walked, walkOf } from './walk.ts';
 
 /** Later than any time there is. */
 const END_OF_TIME = '9999';
@@ -21,8 +22,9 @@ export function pageStatement(question: Question, asked: Asked, position: Positi
   const walk = walkOf(question, asked, position);
   const fields = fieldsOf(question, asked.feed?.of);
   const narrowing = narrowingConditions(question, asked);
-  if (!isSparse(question, asked)) {
-    const rows = walked({ ...walk, legs: walk.legs.map((leg) => [...leg, ...narrowing]) }, fields);
+  if (isLed(question, asked)) {
+    const others = narrowing.map(unindexed);
+    const rows = walked({ ...walk, legs: walk.legs.map((leg) => [...leg, ...others]) }, fields);
     return { sql: `${rows} limit @limit`, values };
   }
   const rows = walked(walk, [...fields, `(${narrowing.join('\n and ') || 'true'}) as shown`]);
@@ -48,11 +50,6 @@ export function oneStatement(question: Question): Statement {
     sql: `select ${fieldsOf(question).join(', ')} ${from(listing, 'r')} where ${conditions.join('\n and ')} limit 1`,
     values: valuesOf(question),
   };
-}
-
-/** Whether a page looks at a stretch of rows at most, as few of them may show: no values lead to those that do. */
-export function isSparse(question: Question, asked: Asked): boolean {
-  return !isLed(question, asked);
 }
 
 /** What an item is made of. The times of a `timed` row are the mirror's own. */

@@ -37,7 +37,7 @@ export function walkOf(question: Question, asked: Asked, position: Position | nu
 }
 
 /** `+` keeps SQLite from answering a condition, or an order, by an index. */
-const unindexed = (sql: string): string => `+(${sql})`;
+export const unindexed = (sql: string): string => `+(${sql})`;
 
 /** The rows of a walk in its order; each with what is `selected` and with what it is sorted by. */
 export function walked({ from, legs, sorts, descending }: Walk, selected: readonly string[]): string {
@@ -63,7 +63,7 @@ export function sortsOf({ orders, timed }: Listing, { feed, order }: Pick<Asked,
   return (feed !== null && timed !== undefined ? orders['synced_at'] : orders[order]) ?? [];
 }
 
-/** Whether values lead to the rows. */
+/** Whether values lead to the rows; else a page looks at a stretch of them at most, as few of many may show. */
 export function isLed(question: Question, asked: Asked): boolean {
   return leadingConditions(question, asked).length > 0;
 }
@@ -75,7 +75,9 @@ const MOST_LEADING_ASSETS = 1000;
 function leadingConditions({ listing, reader }: Question, { filters }: Asked): readonly (readonly string[])[] {
   const leading = Object.keys(filters).flatMap((name) => leadingOf(listing.filters[name], name));
   const few = reader.assetIds !== null && reader.assetIds.length <= MOST_LEADING_ASSETS;
-  if (few) leading.push(...leadingOf(listing.filters['asset_ids'] ?? listing.filters['ids'], 'readable_ids'));
+  // Not both: SQLite would look up every pair of the two lists.
+  if (few && leading.length === 0)
+    leading.push(...leadingOf(listing.filters['asset_ids'] ?? listing.filters['ids'], 'readable_ids'));
   if (leading.length === 0) return [];
   return leading.reduce<string[][]>((legs, parts) => legs.flatMap((leg) => parts.map((part) => [...leg, part])), [[]]);
 }

@@ -1,0 +1,67 @@
+import type { Logger } from 'pino';
+import { environments } from '../../schema/assets.ts';
+import { SyncError } from '../core/errors.ts';
+import type { MirrorFile } from '../destination/sqlite/open.ts';
+import { type Key, masterKey } from '../server/access.ts';
+import { parseTokens } from '../server/tokens.ts';
+import { readTextFile } from './settings.ts';
+
+/** Who is let in. */
+export interface Grants {
+  /** A token that sees all. */
+  readonly token: string | null;
+  /** A JSON file of more tokens. */
+  readonly tokensFile: string | null;
+}
+
+export interface Keyring {
+  /** Reads the tokens. @throws SyncError `usage` for a file that cannot be read, or when nobody would be let in */
+  load(): void;
+  /** The keys at present. */
+  keys(): readonly Key[];
+  dispose(): void;
+}
+
+export const letsNobodyIn = (why: string): SyncError => new SyncError('usage', `nobody would be let in: ${why}`);
+
+/** A tokens file is read again on SIGHUP; what is wrong with it then changes nothing. */
+export function openKeyring(grants: Grants, { mirror, log }: { mirror: MirrorFile; log: Logger }): Keyring {
+  const { tokensFile } = grants;
+  let keys: readonly Key[] = [];
+  const read = (): void => {
+    const read = keysOf(grants);
+    warnOfUnknown(read, mirror, log);
+    keys = read;
+  };
+  const reload = (): void => {
+    try {
+      read();
+      log.info(`${tokensFile} read again: ${keys.length} tokens`);
+    } catch (error) {
+      log.error(`the tokens stay as they were: ${(error as Error).message}`);
+    }
+  };
+  if (tokensFile !== null) process.on('SIGHUP', reload);
+  return {
+    load() {
+      read();
+      if (keys.length === 0) throw letsNobodyIn(`${tokensFile} names no token`);
+    },
+    keys: () => keys,
+    dispose: () => void process.off('SIGHUP', reload),
+  };
+}
+
+function keysOf({ token, tokensFile }: Grants): Key[] {
+  const master = token === null ? [] : [masterKey('OBSYNC_SERVE_TOKEN', token)];
+  return tokensFile === null ? master : [...master, ...parseTokens(tokensFile, readTextFile(tokensFile))];
+}
+
+/** An environment goes by its id; one that is not there lets its token see nothing. */
+function warnOfUnknown(keys: readonly Key[], { db }: MirrorFile, log: Logger): void {
+  const rows = db.select({ id: environments.id }).from(environments).all();
+  const known = new Set(rows.map(({ id }) => id));
+  for (const { reader } of keys)
+    for (const id of reader.environments ?? [])
+      if (!known.has(id)) log.warn(`token ${reader.name}: the mirror holds no environment with the id ${id}`);
+}
