@@ -26,6 +26,8 @@ export function openForWriting(path: string): MirrorFile {
       mirror.connection.pragma('synchronous = NORMAL');
       // Half of what is usual: a first sync reads little of what it has written, and memory has a bound.
       mirror.connection.pragma('cache_size = -8000');
+      // Four times what is usual: a page that many commits touch goes from the log to the file less often.
+      mirror.connection.pragma('wal_autocheckpoint = 4000');
       bringUpToDate(mirror);
       return mirror;
     } catch (error) {
