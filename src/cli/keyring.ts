@@ -29,9 +29,9 @@ export function openKeyring(grants: Grants, { mirror, log }: { mirror: MirrorFil
   const { tokensFile } = grants;
   let keys: readonly Key[] = [];
   const read = (): void => {
-    const read = keysOf(grants);
-    warnOfUnknown(read, mirror, log);
-    keys = read;
+    const found = keysOf(grants);
+    warnOfUnknown(found, mirror, log);
+    keys = found;
   };
   const reload = (): void => {
     try {
