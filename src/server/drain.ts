@@ -28,5 +28,7 @@ export function drainOnClose(server: FastifyInstance): void {
     // Not an HTTP server's own way: to it a connection is idle once its answer is written, though the reader is not there yet.
     Server.prototype.close.call(server.server);
     for (const answer of underWay) await new Promise((resolve) => answer.once('close', resolve));
+    // What is left are connections without a request, or with half of one.
+    server.server.closeAllConnections();
   });
 }

@@ -231,6 +231,16 @@ describe('a server that closes', () => {
     await closed;
   });
 
+  test('is not held up by connections that have sent nothing, or half a request', async () => {
+    const server = await serve(nothing).server;
+    const port = await listening(server);
+    const sockets = [open(port), open(port)];
+    await Promise.all(sockets.map((socket) => once(socket, 'connect')));
+    sockets[1]?.write(`GET ${LIST} HTTP/1.1\r\nhost: te`);
+    await server.close();
+    for (const socket of sockets) if (!socket.closed) await once(socket.resume(), 'close').catch(() => {});
+  });
+
   test('is not held up by connections that are open for a next request', async () => {
     const server = await serve(nothing).server;
     const port = await listening(server);
