@@ -1,6 +1,7 @@
 import type { Instant } from '../core/instant.ts';
 import type { DimensionWeights } from './dimension-weights.ts';
 import { badRequest } from './errors.ts';
+import { valuesIn } from './filters.ts';
 import type { Row } from './item.ts';
 import { requireEnvironment } from './list.ts';
 import { TABLE_ASSETS } from './listings.ts';
@@ -52,7 +53,7 @@ function matchedTables({ reader }: Question, conditions: readonly string[], join
 function refuseOthers(view: View, question: Question, ids: readonly string[]): void {
   const tables: Statement = {
     sql: `select distinct value as id from json_each(@ids) where value not in (select r.id ${matchedTables(question, [])}
-      and r.id in (select value from json_each(@ids)))`,
+      and r.id in ${valuesIn('ids')})`,
     values: { ...valuesOf(question), ids: JSON.stringify(ids) },
   };
   const others = view.rows(tables).map((row) => row['id']);

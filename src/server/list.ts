@@ -6,7 +6,7 @@ import { addParts } from './parts.ts';
 import type { Question } from './question.ts';
 import { oneStatement, pageStatement, stretchStatement } from './statement.ts';
 import type { View } from './store.ts';
-import { isLed, sortColumn, sortsOf } from './walk.ts';
+import { sortColumn, sortsOf } from './walk.ts';
 
 interface Page {
   readonly items: readonly Item[];
@@ -58,7 +58,8 @@ function requireParent(view: View, { listing, place, ...asking }: Question): voi
 
 /** The last row looked at, where there may be more behind it; undefined at the end of all. */
 function stretchEnd(view: View, question: Question, asked: Asked, position: Position | null): Row | undefined {
-  return isLed(question, asked) ? undefined : view.rows(stretchStatement(question, asked, position))[0];
+  const stretch = stretchStatement(question, asked, position);
+  return stretch === null ? undefined : view.rows(stretch)[0];
 }
 
 function itemsOf(view: View, { listing, place, now }: Question, rows: readonly Row[]): Item[] {

@@ -5,7 +5,7 @@ import type { Asked } from './parameters.ts';
 import type { Question, Statement } from './question.ts';
 import { weekBefore } from './times.ts';
 import { readable, visible } from './visibility.ts';
-import { deletion, from, isByTime, isLed, unindexed, walked, walkOf } from './walk.ts';
+import { deletion, from, isByTime, unindexed, walked, walkOf } from './walk.ts';
 
 /** Later than any time there is. */
 const END_OF_TIME = '9999';
@@ -18,11 +18,11 @@ export const STRETCH_ROWS = 40_000;
 
 /** The statement of one page: one row more than the limit tells whether there is another page. Never an OFFSET. */
 export function pageStatement(question: Question, asked: Asked, position: Position | null): Statement {
-  const values = { ...valuesOf(question), ...askedValues(asked), ...positionValues(position) };
+  const values = pageValues(question, asked, position);
   const walk = walkOf(question, asked, position);
   const fields = fieldsOf(question, asked.feed?.of);
   const narrowing = narrowingConditions(question, asked);
-  if (isLed(question, asked)) {
+  if (walk.led) {
     const others = narrowing.map(unindexed);
     const rows = walked({ ...walk, legs: walk.legs.map((leg) => [...leg, ...others]) }, fields);
     return { sql: `${rows} limit @limit`, values };
@@ -31,11 +31,13 @@ export function pageStatement(question: Question, asked: Asked, position: Positi
   return { sql: `select * from (${rows} limit ${STRETCH_ROWS}) where shown limit @limit`, values };
 }
 
-/** Where the stretch of rows that a page looks at ends; no row where it reaches the end of all. */
-export function stretchStatement(question: Question, asked: Asked, position: Position | null): Statement {
+/** Where the stretch of rows that a page looks at ends: no row where it reaches the end of all, null where there is none. */
+export function stretchStatement(question: Question, asked: Asked, position: Position | null): Statement | null {
+  const walk = walkOf(question, asked, position);
+  if (walk.led) return null;
   return {
-    sql: `${walked(walkOf(question, asked, position), [])} limit 1 offset ${STRETCH_ROWS - 1}`,
-    values: { ...valuesOf(question), ...askedValues(asked), ...positionValues(position) },
+    sql: `${walked(walk, [])} limit 1 offset ${STRETCH_ROWS - 1}`,
+    values: pageValues(question, asked, position),
   };
 }
 
@@ -93,6 +95,10 @@ export function valuesOf({ place, reader, now }: Pick<Question, 'place' | 'reade
 
 export function filterValues(filters: Asked['filters']): Statement['values'] {
   return Object.fromEntries(Object.entries(filters).map(([name, values]) => [name, JSON.stringify(values)]));
+}
+
+function pageValues(question: Question, asked: Asked, position: Position | null): Statement['values'] {
+  return { ...valuesOf(question), ...askedValues(asked), ...positionValues(position) };
 }
 
 function askedValues({ limit, filters, feed, window }: Asked): Statement['values'] {

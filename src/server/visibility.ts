@@ -1,5 +1,5 @@
 import type { Reader } from './access.ts';
-import { under } from './filters.ts';
+import { under, valuesIn } from './filters.ts';
 import type { Listing } from './listings.ts';
 
 /** The conditions that a reader sees row `r`: one for each asset it hangs on and each limit set to the reader. */
@@ -9,10 +9,10 @@ export function visible({ assets }: Pick<Listing, 'assets'>, reader: Reader): st
 
 function seen(asset: string, { assetIds, paths }: Reader): string[] {
   const conditions: string[] = [];
-  if (assetIds !== null) conditions.push(`${asset} in (select value from json_each(@readable_ids))`);
+  if (assetIds !== null) conditions.push(`${asset} in ${valuesIn('readable_ids')}`);
   if (paths !== null)
     conditions.push(`exists (select 1 from assets v where v.env_id = @env and v.id = ${asset}
-      and ${under('v.path', '(select value from json_each(@readable_paths))')})`);
+      and ${under('v.path', valuesIn('readable_paths'))})`);
   return conditions;
 }
 

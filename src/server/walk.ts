@@ -10,6 +10,8 @@ export const sortColumn = (index: number) => `sort_${index}`;
 
 /** A way through the rows, in the order of their page. */
 interface Walk {
+  /** Whether values lead to the rows; else a page looks at a stretch of them at most, as few of many may show. */
+  readonly led: boolean;
   readonly from: string;
   /** Conditions that an index answers, of each part of the way; the parts have no row in common. */
   readonly legs: readonly (readonly string[])[];
@@ -29,11 +31,11 @@ export function walkOf(question: Question, asked: Asked, position: Position | nu
   if (leading.length === 0) {
     const first = sorts[0]?.startsWith('c.') ? 'c' : 'r';
     const legs = behind.map((condition) => [`${first}.env_id = @env`, ...reached, condition]);
-    return { from: from(listing, first), legs, sorts, descending };
+    return { led: false, from: from(listing, first), legs, sorts, descending };
   }
   const others = [...reached, `(${behind.join(' or ')})`].map(unindexed);
   const legs = leading.map((conditions) => ['r.env_id = @env', ...conditions, ...others]);
-  return { from: from(listing, 'r'), legs, sorts: sorts.map(unindexed), descending };
+  return { led: true, from: from(listing, 'r'), legs, sorts: sorts.map(unindexed), descending };
 }
 
 /** `+` keeps SQLite from answering a condition, or an order, by an index. */
@@ -61,11 +63,6 @@ export function from({ entry, join }: Listing, first: 'r' | 'c'): string {
 
 export function sortsOf({ orders, timed }: Listing, { feed, order }: Pick<Asked, 'feed' | 'order'>): readonly string[] {
   return (feed !== null && timed !== undefined ? orders['synced_at'] : orders[order]) ?? [];
-}
-
-/** Whether values lead to the rows; else a page looks at a stretch of them at most, as few of many may show. */
-export function isLed(question: Question, asked: Asked): boolean {
-  return leadingConditions(question, asked).length > 0;
 }
 
 /** A reader of more assets than this is not led to their rows. */

@@ -45,8 +45,9 @@ function askingsOf(question: Question, asked: Asked): Asking[] {
     const name = nameOf(question, asked, position);
     const isInside = position !== null || asked.feed !== null;
     const page = { name, statement: pageStatement(question, asked, position), isLed, isInside };
-    if (isLed) return [page];
-    return [page, { ...page, name: `end of ${name}`, statement: stretchStatement(question, asked, position) }];
+    const stretch = stretchStatement(question, asked, position);
+    if (isLed !== (stretch === null)) throw new Error(`${name}: values lead to its rows, or its stretch has an end`);
+    return stretch === null ? [page] : [page, { ...page, name: `end of ${name}`, statement: stretch }];
   });
 }
 

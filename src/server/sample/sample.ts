@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto';
 import { environments } from '../../../schema/assets.ts';
 import { assetHealthScoreDimensions, assetHealthScores } from '../../../schema/health.ts';
 import { mirror } from '../../../schema/sync.ts';
@@ -46,7 +45,7 @@ export function makeSample({ connection }: MirrorFile, { seed, nowMs }: SampleOp
   const insert = insertInto(connection);
   const clock = { id: 1, base_url: BASE_URL, mirrored_at: instantOfMs(nowMs), last_mark: 0 };
   connection.transaction(() => {
-    insert(mirror, [{ ...clock, cursor_key: randomBytes(32).toString('hex') }]);
+    insert(mirror, [clock]);
     PLACES.forEach((place, i) => {
       const times = { nowMs, latestMs: nowMs - QUIET_MS, passes: PASSES };
       const estate: Estate = {
