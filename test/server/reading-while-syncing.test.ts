@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import type { Item } from '../model/place.ts';
 import { type Copy, empty, follow, type Page } from '../support/feed-client.ts';
 import { createFollower, interrupted, mirrorAndCopy } from '../support/served-mirror.ts';
-import type { Item } from '../support/world-place.ts';
 import { inScene, patterns, type Scene, together, writings } from '../support/writing-meanwhile.ts';
 
 const SEED = Number(process.env['OBSYNC_SEED'] ?? 20261120);

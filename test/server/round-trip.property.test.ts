@@ -1,5 +1,20 @@
 import fc from 'fast-check';
 import { expect, onTestFinished, test } from 'vitest';
+import { furnish } from '../model/furnish.ts';
+import { histories, type Life, live, PLAIN, type Step } from '../model/history.ts';
+import { type Mirrored, mirrorOf } from '../model/mirrored.ts';
+import {
+  execute,
+  type Place,
+  putAsset,
+  putAssetEdge,
+  putColumn,
+  putColumnEdges,
+  putScore,
+  putTest,
+  remove,
+} from '../model/place.ts';
+import { createWorld, HOUR, type World } from '../model/world.ts';
 import { openSource } from '../source/setup.ts';
 import { befall, ENVS, type Oddity, oddities, oddScore } from '../support/oddities.ts';
 import {
@@ -12,21 +27,6 @@ import {
   TOKEN,
   texts,
 } from '../support/served-mirror.ts';
-import { createWorld, HOUR, type World } from '../support/world.ts';
-import { histories, type Life, live, PLAIN, type Step } from '../support/world-history.ts';
-import { type Mirrored, mirrorOf } from '../support/world-mirror.ts';
-import {
-  execute,
-  type Place,
-  putAsset,
-  putAssetEdge,
-  putColumn,
-  putColumnEdges,
-  putScore,
-  putTest,
-  remove,
-} from '../support/world-place.ts';
-import { furnish } from '../support/world-sample.ts';
 
 const SEED = Number(process.env['OBSYNC_SEED'] ?? 20261120);
 const RUNS = Number(process.env['OBSYNC_RUNS'] ?? 6);

@@ -1,5 +1,5 @@
+import type { Item } from '../model/place.ts';
 import type { ServedMirror } from './served-mirror.ts';
-import type { Item } from './world-place.ts';
 
 /** The envelope of a list. */
 export interface Page {

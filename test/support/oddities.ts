@@ -1,5 +1,4 @@
 import fc from 'fast-check';
-import type { World } from './world.ts';
 import {
   execute,
   type Item,
@@ -11,7 +10,8 @@ import {
   putColumnEdges,
   putTest,
   remove,
-} from './world-place.ts';
+} from '../model/place.ts';
+import type { World } from '../model/world.ts';
 
 /** Two environments, the second with an id that has to be encoded. */
 export const ENVS = ['e1', 'e/2 ü?'];

@@ -1,11 +1,11 @@
 import { expect } from 'vitest';
 import { SyncError } from '../../src/core/errors.ts';
 import type { Page } from '../../src/core/source.ts';
-import { type Asked, createWorld, type World } from './world.ts';
-import { bothSides } from './world-compare.ts';
-import { type Mirrored, mirrorOf } from './world-mirror.ts';
-import type { Item, Place } from './world-place.ts';
-import { furnish } from './world-sample.ts';
+import { bothSides } from '../model/compare.ts';
+import { furnish } from '../model/furnish.ts';
+import { type Mirrored, mirrorOf } from '../model/mirrored.ts';
+import type { Item, Place } from '../model/place.ts';
+import { type Asked, createWorld, type World } from '../model/world.ts';
 
 /** A furnished world of one environment with a mirror of it, not yet synced. */
 export interface Scene {

@@ -18,7 +18,7 @@ import { CATALOGUE } from '../../src/streams/catalogue.ts';
 import { BI_FIELDS, TABLE_FIELDS } from '../../src/streams/fields.ts';
 import { runSync } from '../../src/sync/run.ts';
 import type { RunSummary } from '../../src/sync/summary.ts';
-import type { Mirrored, Row } from './world-mirror.ts';
+import type { Mirrored, Row } from '../model/mirrored.ts';
 
 export const TOKEN = 'secret';
 const ADMITTED = { authorization: `Bearer ${TOKEN}` };

@@ -1,10 +1,8 @@
 import fc from 'fast-check';
 import { expect } from 'vitest';
 import type { MirrorFile } from '../../src/destination/sqlite/open.ts';
-import { type ServedMirror, serveMirrored } from './served-mirror.ts';
-import { createWorld, HOUR, type World } from './world.ts';
-import { type Happening, happen, happenings, populate } from './world-happenings.ts';
-import { type Mirrored, mirrorOf } from './world-mirror.ts';
+import { type Happening, happen, happenings, populate } from '../model/happenings.ts';
+import { type Mirrored, mirrorOf } from '../model/mirrored.ts';
 import {
   execute,
   type Place,
@@ -14,7 +12,9 @@ import {
   putColumnEdges,
   putScore,
   putTest,
-} from './world-place.ts';
+} from '../model/place.ts';
+import { createWorld, HOUR, type World } from '../model/world.ts';
+import { type ServedMirror, serveMirrored } from './served-mirror.ts';
 
 const WRITER = 0;
 const READER = 1;

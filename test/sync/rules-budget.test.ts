@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest';
 import type { StreamName } from '../../src/core/stream.ts';
 import type { RunSummary } from '../../src/sync/summary.ts';
+import { streamOf } from '../model/mirrored.ts';
+import { putAsset, putColumn, putColumnEdges, removeAsset } from '../model/place.ts';
+import { DAY, HOUR } from '../model/world.ts';
 import { calm, expectTrue, failAt, inSyncedWorld, inWorld, type Scene } from '../support/scene.ts';
-import { DAY, HOUR } from '../support/world.ts';
-import { streamOf } from '../support/world-mirror.ts';
-import { putAsset, putColumn, putColumnEdges, removeAsset } from '../support/world-place.ts';
 
 /** Runs of so many requests until one is not stopped. */
 async function inSlices({ mirrored, world }: Scene, maxRequests: number, options = {}) {

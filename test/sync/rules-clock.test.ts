@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
+import { streamOf } from '../model/mirrored.ts';
+import { execute, putAssetEdge, putColumn, remove, removeAsset } from '../model/place.ts';
+import { DAY, HOUR } from '../model/world.ts';
 import { calm, expectTrue, failAt, inSyncedWorld, inWorld, liveIds, rowOf, type Scene } from '../support/scene.ts';
-import { DAY, HOUR } from '../support/world.ts';
-import { streamOf } from '../support/world-mirror.ts';
-import { execute, putAssetEdge, putColumn, remove, removeAsset } from '../support/world-place.ts';
 
 const FEEDS = ['assets', 'columns', 'tests'] as const;
 

@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { SyncError } from '../../src/core/errors.ts';
+import { histories, live, PLAIN } from '../model/history.ts';
+import type { Mirrored } from '../model/mirrored.ts';
+import { putColumn } from '../model/place.ts';
 import { failAt, inSyncedWorld, type Scene } from '../support/scene.ts';
-import { histories, live, PLAIN } from '../support/world-history.ts';
-import type { Mirrored } from '../support/world-mirror.ts';
-import { putColumn } from '../support/world-place.ts';
 
 const FEEDS = ['assets', 'columns', 'tests'] as const;
 

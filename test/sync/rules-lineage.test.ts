@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
+import { streamOf } from '../model/mirrored.ts';
+import { type Place, put, putAsset, putColumn, putColumnEdges, remove, undelete } from '../model/place.ts';
+import { DAY, HOUR } from '../model/world.ts';
 import { alter, at, calm, expectTrue, failAt, inSyncedWorld, inWorld, rowOf, type Scene } from '../support/scene.ts';
-import { DAY, HOUR } from '../support/world.ts';
-import { streamOf } from '../support/world-mirror.ts';
-import { type Place, put, putAsset, putColumn, putColumnEdges, remove, undelete } from '../support/world-place.ts';
 
 const edgesInto = ({ mirrored }: Scene, id: string): unknown[] =>
   mirrored

@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest';
 import { SyncError } from '../../src/core/errors.ts';
 import type { RunSummary } from '../../src/sync/summary.ts';
+import { furnish } from '../model/furnish.ts';
+import { streamOf } from '../model/mirrored.ts';
+import { createPlace, type Place, remove } from '../model/place.ts';
+import { HOUR } from '../model/world.ts';
 import { calm, expectTrue, inSyncedWorld, inWorld, rowOf, type Scene } from '../support/scene.ts';
-import { HOUR } from '../support/world.ts';
-import { streamOf } from '../support/world-mirror.ts';
-import { createPlace, type Place, remove } from '../support/world-place.ts';
-import { furnish } from '../support/world-sample.ts';
 
 const FEEDS = ['assets', 'columns', 'tests'] as const;
 

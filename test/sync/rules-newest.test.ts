@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
+import { type Item, putAsset, putColumn, remove, undelete } from '../model/place.ts';
+import { DAY, HOUR } from '../model/world.ts';
 import { alter, calm, expectTrue, failAt, inSyncedWorld, liveIds, rowOf, type Scene } from '../support/scene.ts';
-import { DAY, HOUR } from '../support/world.ts';
-import { type Item, putAsset, putColumn, remove, undelete } from '../support/world-place.ts';
 
 const column = (scene: Scene, id: string): Item => scene.place.columns.get(id)?.item as Item;
 

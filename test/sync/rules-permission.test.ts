@@ -1,5 +1,9 @@
 import { expect, test } from 'vitest';
 import { SyncError } from '../../src/core/errors.ts';
+import { furnish } from '../model/furnish.ts';
+import { streamOf } from '../model/mirrored.ts';
+import { createPlace, type Place, put, putAsset, putColumn, remove, removeAsset, undelete } from '../model/place.ts';
+import { DAY, HOUR } from '../model/world.ts';
 import {
   alter,
   calm,
@@ -11,19 +15,6 @@ import {
   rowOf,
   type Scene,
 } from '../support/scene.ts';
-import { DAY, HOUR } from '../support/world.ts';
-import { streamOf } from '../support/world-mirror.ts';
-import {
-  createPlace,
-  type Place,
-  put,
-  putAsset,
-  putColumn,
-  remove,
-  removeAsset,
-  undelete,
-} from '../support/world-place.ts';
-import { furnish } from '../support/world-sample.ts';
 
 const FEEDS = ['assets', 'columns', 'tests'] as const;
 

@@ -1,6 +1,9 @@
 import { expect, test } from 'vitest';
 import { SyncError } from '../../src/core/errors.ts';
 import type { Page } from '../../src/core/source.ts';
+import { streamOf } from '../model/mirrored.ts';
+import { putAsset, putColumn, putTest, remove } from '../model/place.ts';
+import { type Asked, DAY } from '../model/world.ts';
 import {
   at,
   calm,
@@ -13,9 +16,6 @@ import {
   type Scene,
   timeOfRun,
 } from '../support/scene.ts';
-import { type Asked, DAY } from '../support/world.ts';
-import { streamOf } from '../support/world-mirror.ts';
-import { putAsset, putColumn, putTest, remove } from '../support/world-place.ts';
 
 test(
   'R5: a page, its marks and its checkpoint are written together or not at all',

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
+import { streamOf } from '../model/mirrored.ts';
+import { execute, putColumn, remove } from '../model/place.ts';
+import { DAY } from '../model/world.ts';
 import { calm, expectTrue, failAt, inSyncedWorld, inWorld, type Scene } from '../support/scene.ts';
-import { DAY } from '../support/world.ts';
-import { streamOf } from '../support/world-mirror.ts';
-import { execute, putColumn, remove } from '../support/world-place.ts';
 
 /** How the columns were read in the last run: cursor, kind of read, limit. */
 const reads = ({ mirrored }: Scene): unknown[] =>

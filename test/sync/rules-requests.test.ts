@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
+import { streamOf } from '../model/mirrored.ts';
+import { execute, type Item, put, putAsset, putTest, remove } from '../model/place.ts';
+import { DAY, HOUR } from '../model/world.ts';
 import { alter, calm, expectTrue, failAt, inSyncedWorld, inWorld, rowOf, type Scene } from '../support/scene.ts';
-import { DAY, HOUR } from '../support/world.ts';
-import { streamOf } from '../support/world-mirror.ts';
-import { execute, type Item, put, putAsset, putTest, remove } from '../support/world-place.ts';
 
 const paths = ({ mirrored }: Scene): string[] =>
   mirrored

@@ -1,4 +1,8 @@
 import { expect, test } from 'vitest';
+import { contents } from '../model/invariants.ts';
+import { streamOf } from '../model/mirrored.ts';
+import { execute, putAsset, putColumn, putTest, remove } from '../model/place.ts';
+import { DAY, HOUR } from '../model/world.ts';
 import {
   alter,
   calm,
@@ -10,10 +14,6 @@ import {
   rowOf,
   type Scene,
 } from '../support/scene.ts';
-import { DAY, HOUR } from '../support/world.ts';
-import { contents } from '../support/world-integrity.ts';
-import { streamOf } from '../support/world-mirror.ts';
-import { execute, putAsset, putColumn, putTest, remove } from '../support/world-place.ts';
 
 const rejected = ({ mirrored }: Scene): unknown[][] =>
   mirrored

@@ -1,7 +1,5 @@
 import { expect, test } from 'vitest';
-import { alter, calm, expectTrue, inSyncedWorld, liveIds, rowOf, type Scene } from '../support/scene.ts';
-import { DAY, HOUR } from '../support/world.ts';
-import { streamOf } from '../support/world-mirror.ts';
+import { streamOf } from '../model/mirrored.ts';
 import {
   type Place,
   putAsset,
@@ -12,7 +10,9 @@ import {
   remove,
   removeAsset,
   undelete,
-} from '../support/world-place.ts';
+} from '../model/place.ts';
+import { DAY, HOUR } from '../model/world.ts';
+import { alter, calm, expectTrue, inSyncedWorld, liveIds, rowOf, type Scene } from '../support/scene.ts';
 
 const COUNT = 110;
 const all = Array.from({ length: COUNT }, (_, n) => String(n).padStart(3, '0'));

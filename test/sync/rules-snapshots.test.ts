@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest';
 import { SyncError } from '../../src/core/errors.ts';
+import { furnish } from '../model/furnish.ts';
+import { streamOf } from '../model/mirrored.ts';
+import { execute, type Place, putAssetEdge, putScore, putTest, remove } from '../model/place.ts';
+import { HOUR } from '../model/world.ts';
 import { at, calm, expectTrue, failAt, inSyncedWorld, inWorld, liveIds, rowOf, type Scene } from '../support/scene.ts';
-import { HOUR } from '../support/world.ts';
-import { streamOf } from '../support/world-mirror.ts';
-import { execute, type Place, putAssetEdge, putScore, putTest, remove } from '../support/world-place.ts';
-import { furnish } from '../support/world-sample.ts';
 
 const latest = ({ mirrored }: Scene): unknown[] =>
   mirrored.rows('select id from latest_test_executions order by id').map(({ id }) => id);

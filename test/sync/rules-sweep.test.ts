@@ -1,4 +1,7 @@
 import { expect, test } from 'vitest';
+import { streamOf } from '../model/mirrored.ts';
+import { type Item, type Place, putColumn, putTest, remove, undelete } from '../model/place.ts';
+import { DAY } from '../model/world.ts';
 import {
   alter,
   calm,
@@ -10,9 +13,6 @@ import {
   rowOf,
   type Scene,
 } from '../support/scene.ts';
-import { DAY } from '../support/world.ts';
-import { streamOf } from '../support/world-mirror.ts';
-import { type Item, type Place, putColumn, putTest, remove, undelete } from '../support/world-place.ts';
 
 test(
   'R12: a scan that breaks sweeps nothing; once it has ended it does',

@@ -1,13 +1,4 @@
-import {
-  execute,
-  type Place,
-  putAsset,
-  putAssetEdge,
-  putColumn,
-  putColumnEdges,
-  putScore,
-  putTest,
-} from './world-place.ts';
+import { execute, type Place, putAsset, putAssetEdge, putColumn, putColumnEdges, putScore, putTest } from './place.ts';
 
 /** Some of everything: three tables, a dashboard and an etl; columns, tests, edges, executions, scores. */
 export function furnish(place: Place): void {

@@ -1,5 +1,5 @@
 import type { Query } from '../../src/core/source.ts';
-import type { Item, Place, Thing } from './world-place.ts';
+import type { Item, Place, Thing } from './place.ts';
 
 /** A row of a list in the making: rows that are not `shown` are trimmed off after the page is read. */
 export interface Listed {

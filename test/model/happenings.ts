@@ -1,5 +1,4 @@
 import fc from 'fast-check';
-import { HOUR, type World } from './world.ts';
 import {
   execute,
   type Kind,
@@ -14,7 +13,8 @@ import {
   remove,
   removeAsset,
   undelete,
-} from './world-place.ts';
+} from './place.ts';
+import { HOUR, type World } from './world.ts';
 
 /** One thing that happens to the world: what, to which of a few objects, and how. */
 export interface Happening {

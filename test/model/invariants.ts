@@ -1,6 +1,6 @@
 import type { StreamName } from '../../src/core/stream.ts';
+import type { Mirrored, Row, Told } from './mirrored.ts';
 import type { World } from './world.ts';
-import type { Mirrored, Row, Told } from './world-mirror.ts';
 
 const SNAPSHOTS: Partial<Record<StreamName, readonly string[]>> = {
   asset_lineage: ['asset_lineage'],

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { bothSides } from '../support/world-compare.ts';
-import { contents, histories, type Life, live, openUp, PLAIN, type Step } from '../support/world-history.ts';
+import { bothSides } from './compare.ts';
+import { contents, histories, type Life, live, openUp, PLAIN, type Step } from './history.ts';
 
 const SEED = Number(process.env['OBSYNC_SEED'] ?? 20261120);
 const RUNS = Number(process.env['OBSYNC_RUNS'] ?? 80);

@@ -2,11 +2,11 @@ import fc from 'fast-check';
 import { SyncError } from '../../src/core/errors.ts';
 import type { StreamName } from '../../src/core/stream.ts';
 import type { RunSummary } from '../../src/sync/summary.ts';
+import { rowsOfWorld } from './compare.ts';
+import { type Happening, happen, happenings, happenLate, populate } from './happenings.ts';
+import { contents, guard } from './invariants.ts';
+import { type Mirrored, mirrorOf } from './mirrored.ts';
 import { createWorld, DAY, HOUR, type World } from './world.ts';
-import { rowsOfWorld } from './world-compare.ts';
-import { type Happening, happen, happenings, happenLate, populate } from './world-happenings.ts';
-import { contents, guard } from './world-integrity.ts';
-import { type Mirrored, mirrorOf } from './world-mirror.ts';
 
 /** What befalls a run at its request (or commit) `at`, counted from 1. */
 type Trouble =

@@ -1,8 +1,8 @@
 import { SyncError } from '../../src/core/errors.ts';
 import { type Instant, instantOfMs } from '../../src/core/instant.ts';
 import type { Page, PageRequest, Query, Source } from '../../src/core/source.ts';
-import { history, instant, LISTS, type Listed } from './world-lists.ts';
-import { createPlace, type Item, type Place } from './world-place.ts';
+import { history, instant, LISTS, type Listed } from './lists.ts';
+import { createPlace, type Item, type Place } from './place.ts';
 
 /** One request as the world met it. */
 export interface Asked {

@@ -1,6 +1,6 @@
-import { generic, isLiveTable, isShown, ofKind } from './world-lists.ts';
-import type { Mirrored, Row } from './world-mirror.ts';
-import type { Item, Place, Thing } from './world-place.ts';
+import { generic, isLiveTable, isShown, ofKind } from './lists.ts';
+import type { Mirrored, Row } from './mirrored.ts';
+import type { Item, Place, Thing } from './place.ts';
 
 const COMMON = 'id name kind source_type description owners tags parent_id path created_at updated_at synced_at'.split(
   ' ',
