@@ -29,6 +29,8 @@ export interface Source {
   environments(): Promise<readonly unknown[]>;
   /** One page. `onRequest` is called once for every request sent for it, retries included. */
   page(request: PageRequest, onRequest?: () => void): Promise<Page>;
+  /** How many table assets match (`matched_count` of the aggregated health score); `query` holds filters alone. */
+  matchedCount(request: Omit<PageRequest, 'cursor'>, onRequest?: () => void): Promise<number>;
   /** The `Date` of the first answer of this run that had one (R1). */
   serverTime(): Instant | null;
   /** Requests sent so far in this run. */

@@ -15,6 +15,12 @@ export function decodePage(body: unknown): Page | null {
   return { items, hasMore, nextCursor: nextCursor === '' ? null : nextCursor };
 }
 
+/** The number of table assets that an aggregated health score covers. */
+export function decodeMatchedCount(body: unknown): number | null {
+  const count = isObject(body) ? body.matched_count : null;
+  return Number.isSafeInteger(count) && Number(count) >= 0 ? Number(count) : null;
+}
+
 /** The list of environments is a bare array; an envelope is taken as well. */
 export function decodeEnvironments(body: unknown): readonly unknown[] | null {
   if (Array.isArray(body)) return body;

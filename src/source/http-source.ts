@@ -2,9 +2,9 @@ import { Pool } from 'undici';
 import { endsRun, SyncError } from '../core/errors.ts';
 import { type Instant, instantOfMs } from '../core/instant.ts';
 import { httpDateMs, retryDelayMs } from '../core/retry-delay.ts';
-import type { Source } from '../core/source.ts';
+import type { PageRequest, Source } from '../core/source.ts';
 import { type Asked, classify, endsRunHere, exhausted, type Trouble } from './classify.ts';
-import { type Decode, decodeEnvironments, decodePage } from './decode.ts';
+import { type Decode, decodeEnvironments, decodeMatchedCount, decodePage } from './decode.ts';
 import { backOff, type Gate, type GateOptions, openGate, pass, stop } from './gate.ts';
 import { type Line, type Outcome, send } from './send.ts';
 import { endpointPath, pageTarget } from './target.ts';
@@ -57,10 +57,9 @@ export function createHttpSource(options: HttpSourceOptions): Source {
   if (options.signal.aborted) onSignal();
   return {
     environments: () => fetchEnvironments(connection),
-    page(request, onRequest) {
-      const asked = { path: endpointPath(request.path), secret: options.token, advice: null };
-      return fetchWhole(connection, { target: pageTarget(request), asked, decode: decodePage, onRequest });
-    },
+    page: (request, onRequest) => fetchRequested(connection, request, decodePage, onRequest),
+    matchedCount: (request, onRequest) =>
+      fetchRequested(connection, { ...request, cursor: null }, decodeMatchedCount, onRequest),
     serverTime: () => connection.serverTime,
     requests: () => gate.requests,
     async close() {
@@ -121,6 +120,16 @@ async function fetchEnvironments(connection: Connection): Promise<readonly unkno
   } catch (error) {
     throw error instanceof SyncError && !endsRun(error) ? endsRunHere(error) : error;
   }
+}
+
+function fetchRequested<T>(
+  connection: Connection,
+  request: PageRequest,
+  decode: Decode<T>,
+  onRequest: (() => void) | undefined,
+): Promise<T> {
+  const asked = { path: endpointPath(request.path), secret: connection.options.token, advice: null };
+  return fetchWhole(connection, { target: pageTarget(request), asked, decode, onRequest });
 }
 
 /**

@@ -94,9 +94,15 @@ function keyOf(thing: Thing, id: string, query: Query, oldest: string): string |
   return at >= later(String(query['synced_since']), oldest) ? `${at} ${id}` : null;
 }
 
+const FILTERS = { db_names: 'db_name', schema_names: 'schema_name' } as const;
+
 function typed(place: Place, kind: string, query: Query, oldest: string): Listed[] {
+  const filters = Object.entries(FILTERS).flatMap(([name, field]) => {
+    const wanted = setOf(query[name]);
+    return wanted === undefined ? [] : [(item: Item) => wanted.has(String(item[field]))];
+  });
   return things(place, place.assets, query, oldest)
-    .filter(({ item }) => item['kind'] === kind)
+    .filter(({ item }) => item['kind'] === kind && filters.every((matches) => matches(item)))
     .map((row) => ({ ...row, item: ofKind(row.item, kind) }));
 }
 

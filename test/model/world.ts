@@ -105,6 +105,11 @@ function createSource(world: World, maxRequests: number | null): Source {
       onRequest?.();
       return world.answer(respond(world, request), asked);
     },
+    async matchedCount({ path, query }, onRequest) {
+      send(path.join('/'), query, null);
+      onRequest?.();
+      return matched(world, path, query);
+    },
     serverTime: () => serverTime,
     requests: () => requests,
     close: async () => {},
@@ -112,12 +117,9 @@ function createSource(world: World, maxRequests: number | null): Source {
 }
 
 function respond(world: World, { path, query, cursor }: PageRequest): Page {
-  const [envId = '', ...rest] = path;
-  const place = world.places.get(envId);
+  const [, ...rest] = path;
   const name = rest.length === 3 ? 'executions' : rest.join('/');
-  if (!place?.listed || place.denied.has('environment') || place.denied.has(name))
-    throw new SyncError('deny', `403 ${path.join('/')}`);
-  if (place.notLive.has(name)) throw new SyncError('absent', `404 ${path.join('/')}`);
+  const place = enter(world, path, name);
   const oldest = new Date(world.nowMs - LOOKBACK_MS).toISOString();
   checkQuery(world, query, oldest);
   const rows =
@@ -131,6 +133,21 @@ function respond(world: World, { path, query, cursor }: PageRequest): Page {
     throw new SyncError('restart', '400 invalid_cursor');
   }
   return pageOf(rows, { limit: Number(query['limit']), signature, cursor });
+}
+
+/** The place a path leads into. @throws SyncError when it, or the collection, cannot be entered */
+function enter(world: World, path: readonly string[], name: string): Place {
+  const place = world.places.get(path[0] ?? '');
+  if (!place?.listed || place.denied.has('environment') || place.denied.has(name))
+    throw new SyncError('deny', `403 ${path.join('/')}`);
+  if (place.notLive.has(name)) throw new SyncError('absent', `404 ${path.join('/')}`);
+  return place;
+}
+
+/** The `matched_count` of the aggregate: the tables that can be seen and match every filter. */
+function matched(world: World, path: readonly string[], query: Query): number {
+  const place = enter(world, path, 'asset-health-scores');
+  return (LISTS['assets/tables']?.(place, query, '') ?? []).filter((row) => row.shown).length;
 }
 
 interface Paging {

@@ -53,6 +53,24 @@ describe('a page', () => {
   });
 });
 
+describe('the number of tables that match', () => {
+  const AGGREGATE = { path: ['env-1', 'asset-health-scores', 'aggregate'], query: { db_names: ['d 1'] } };
+
+  test('is the matched_count of the aggregate, asked for with the filters alone', async () => {
+    const { server, source } = await setUp([{ body: { matched_count: 7, total: {}, dimensions: [] } }]);
+    expect(await source.matchedCount(AGGREGATE)).toBe(7);
+    expect(server.requests[0]?.target).toBe('/public/beta/env-1/asset-health-scores/aggregate?db_names=d%201');
+  });
+
+  test.each([{}, { matched_count: '7' }, { matched_count: -1 }, { matched_count: 0.5 }, []])(
+    'is asked for again when the answer is %j',
+    async (body) => {
+      const { source } = await setUp([{ body }, { body: { matched_count: 0 } }]);
+      expect(await source.matchedCount(AGGREGATE)).toBe(0);
+    },
+  );
+});
+
 describe('tried again, with growing delays (R24)', () => {
   test.each<[string, Step]>([
     ['a 500', error(500, 'internal_error')],

@@ -12,7 +12,7 @@ import { type MirrorFile, openForReading, openForWriting } from '../../src/desti
 import { masterKey } from '../../src/server/access.ts';
 import { createServer } from '../../src/server/server.ts';
 import { classify } from '../../src/source/classify.ts';
-import { type Decode, decodeEnvironments, decodePage } from '../../src/source/decode.ts';
+import { type Decode, decodeEnvironments, decodeMatchedCount, decodePage } from '../../src/source/decode.ts';
 import { endpointPath, pageTarget } from '../../src/source/target.ts';
 import { CATALOGUE } from '../../src/streams/catalogue.ts';
 import { BI_FIELDS, TABLE_FIELDS } from '../../src/streams/fields.ts';
@@ -145,6 +145,10 @@ function sourceOver(server: FastifyInstance, { maxRequests, turn }: Pick<Followi
     async page(request, onRequest) {
       onRequest?.();
       return ask(pageTarget(request), decodePage);
+    },
+    async matchedCount(request, onRequest) {
+      onRequest?.();
+      return ask(pageTarget({ ...request, cursor: null }), decodeMatchedCount);
     },
     serverTime: () => serverTime,
     requests: () => requests,
