@@ -1,0 +1,128 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { type Node, parseSync } from '@swc/core';
+import { describe, expect, test } from 'vitest';
+
+const ROOT = join(import.meta.dirname, '..');
+const SPEC = join(ROOT, 'src/core/SPEC.md');
+const RULES = Array.from({ length: 27 }, (_, i) => `R${i + 1}`);
+
+const spec = readFileSync(SPEC, 'utf8');
+const sources = ['src', 'state', 'schema'].flatMap((folder) => files(folder, '.ts')).map(load);
+const tests = files('test', '.test.ts')
+  .map(load)
+  .map(({ path, text }) => ({ path, titles: titlesOf(text) }));
+
+interface Source {
+  readonly path: string;
+  readonly text: string;
+}
+
+function files(folder: string, ending: string): string[] {
+  return readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith(ending))
+    .map((name) => join(folder, name))
+    .sort();
+}
+
+function load(path: string): Source {
+  return { path, text: readFileSync(join(ROOT, path), 'utf8') };
+}
+
+type Visit = (node: Node & Record<string, unknown>, within: string) => void;
+
+/** Every node of a file, with the name of the function or constant it stands in. */
+function walk(text: string, visit: Visit): void {
+  const go = (value: unknown, within: string): void => {
+    if (Array.isArray(value)) for (const each of value) go(each, within);
+    else if (typeof value === 'object' && value !== null) {
+      const node = value as Node & Record<string, unknown>;
+      if (node.type !== undefined) visit(node, within);
+      const name =
+        node.type === 'FunctionDeclaration'
+          ? node['identifier']
+          : node.type === 'VariableDeclarator' && isFunction(node['init'])
+            ? node['id']
+            : null;
+      const inner = (name as { value?: string } | null)?.value ?? within;
+      for (const each of Object.values(node)) go(each, inner);
+    }
+  };
+  go(parseSync(text, { syntax: 'typescript' }).body, '');
+}
+
+function isFunction(node: unknown): boolean {
+  return ['ArrowFunctionExpression', 'FunctionExpression'].includes((node as Node | null)?.type ?? '');
+}
+
+/** The names given to `test`, `it` and `describe`, however they are called: `test.each(…)('…')`. */
+function titlesOf(text: string): string[] {
+  const titles: string[] = [];
+  walk(text, (node) => {
+    if (node.type !== 'CallExpression' || !/^(test|it|describe)$/.test(calleeOf(node['callee']))) return;
+    const title = (node['arguments'] as { expression: Node & Record<string, unknown> }[])[0]?.expression;
+    if (title?.type === 'StringLiteral') titles.push(String(title['value']));
+    if (title?.type === 'TemplateLiteral')
+      titles.push((title['quasis'] as { raw: string }[]).map(({ raw }) => raw).join('…'));
+  });
+  return titles;
+}
+
+function calleeOf(callee: unknown): string {
+  const node = callee as Record<string, unknown>;
+  return typeof node['value'] === 'string'
+    ? node['value']
+    : calleeOf(node['object'] ?? node['callee'] ?? { value: '' });
+}
+
+const names = (text: string, rule: string): boolean => new RegExp(`\\b${rule}\\b`).test(text);
+
+/** Where a rule is kept and held, as SPEC.md says it. */
+function linesOf(rule: string): string {
+  const kept = sources.filter(({ text }) => names(text, rule)).map(({ path }) => `\`${path}\``);
+  const held = tests.flatMap(({ path, titles }) => {
+    const count = titles.filter((title) => names(title, rule)).length;
+    return count === 0 ? [] : [`\`${path}\` (${count})`];
+  });
+  return `*Kept in* ${kept.join(', ')}. *Held by* ${held.join(', ')}.`;
+}
+
+/** The paragraph of each rule, followed by its own two lines. */
+function written(): string {
+  const paragraph = /^\*\*(R\d+)\.\*\*[\s\S]*?(?=\n\n)/gm;
+  const bare = spec.replaceAll(/\n\n\*Kept in\*.*/g, '');
+  return bare.replaceAll(paragraph, (text, rule) => `${text}\n\n${linesOf(rule)}`);
+}
+
+/** Loops that no list bounds, as file and function. */
+function loops(): string[] {
+  const found = new Set<string>();
+  for (const { path, text } of sources)
+    walk(text, (node, within) => {
+      const endless =
+        ['ForStatement', 'WhileStatement', 'DoWhileStatement'].includes(node.type) ||
+        (node.type === 'ForOfStatement' && node['await']);
+      if (endless) found.add(`\`${path}\` \`${within}\``);
+    });
+  return [...found].sort();
+}
+
+describe('SPEC.md', () => {
+  test.each(RULES)('states %s once', (rule) => {
+    expect(spec.split(`**${rule}.**`)).toHaveLength(2);
+  });
+
+  test.each(RULES)('names a file that keeps %s and a test that holds it', (rule) => {
+    expect(sources.filter(({ text }) => names(text, rule))).not.toEqual([]);
+    expect(tests.flatMap(({ titles }) => titles).filter((title) => names(title, rule))).not.toEqual([]);
+  });
+
+  test('says where each rule is kept and which tests hold it', async () => {
+    await expect(written()).toMatchFileSnapshot(SPEC);
+  });
+
+  test('says of every loop why it ends', () => {
+    const listed = [...spec.matchAll(/^\| (`[^`]+` `[^`]+`) \| .+ \| .+ \|$/gm)].map(([, loop]) => loop);
+    expect(listed.sort()).toEqual(loops());
+  });
+});
