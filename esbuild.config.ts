@@ -2,14 +2,16 @@ import { rmSync } from 'node:fs';
 import { build } from 'esbuild';
 import manifest from './package.json' with { type: 'json' };
 
+const outdir = process.argv[2] ?? 'dist';
+
 /**
- * Compiles the program to dist/. drizzle-orm is compiled in: loaded file by file it alone takes half a second and 200 MiB
+ * Compiles the program to dist/, or to the folder named. drizzle-orm is compiled in: loaded file by file it alone takes half a second and 200 MiB
  * at every start, because Node reads its large package.json again for each of its modules. All else stays outside.
  */
-rmSync('dist', { recursive: true, force: true });
+rmSync(outdir, { recursive: true, force: true });
 await build({
   entryPoints: ['src/cli/main.ts'],
-  outdir: 'dist',
+  outdir,
   bundle: true,
   splitting: true,
   format: 'esm',

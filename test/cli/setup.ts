@@ -3,13 +3,13 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { afterAll } from 'vitest';
+import { afterAll, inject } from 'vitest';
 import { mirror as mirrorTable } from '../../schema/sync.ts';
 import { type MirrorFile, openForWriting } from '../../src/destination/sqlite/open.ts';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 export const NODE = join(ROOT, 'node_modules/.bin/node');
-export const MAIN = join(ROOT, 'src/cli/main.ts');
+export const MAIN = inject('main');
 
 export const TOKEN = 'the-token-nobody-may-see';
 
