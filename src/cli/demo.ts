@@ -5,7 +5,13 @@ import { join } from 'node:path';
 import type { FastifyInstance } from 'fastify';
 import { takeLock } from '../../state/lock.ts';
 import { SyncError } from '../core/errors.ts';
-import { type MirrorFile, mirrorExists, openForReading, openForWriting } from '../destination/sqlite/open.ts';
+import {
+  checkMirror,
+  type MirrorFile,
+  mirrorExists,
+  openForReading,
+  openForWriting,
+} from '../destination/sqlite/open.ts';
 import { masterKey } from '../server/access.ts';
 import { changeSample, type SampleChanges } from '../server/sample/changes.ts';
 import { makeSample } from '../server/sample/sample.ts';
@@ -95,6 +101,8 @@ async function syncOnce({ io, stop, baseUrl, db, logLevel }: Runs): Promise<RunS
 /** The demo replaces the mirror of an earlier demo, and no other file. @throws SyncError `usage`, or `locked` while one runs */
 function makeRoom(db: string, source: MirrorFile): void {
   if (!mirrorExists(db)) return;
+  // What is no mirror gets no lock beside it.
+  checkMirror(db);
   const lock = takeLock(db);
   try {
     refuseOther(db, source);

@@ -6,7 +6,7 @@ import { takeLock } from '../../state/lock.ts';
 import { claimMirror } from '../../state/run-log.ts';
 import type { Environment } from '../core/environments.ts';
 import { SyncError } from '../core/errors.ts';
-import { mirrorExists, openForReading, openForWriting } from '../destination/sqlite/open.ts';
+import { checkMirror, mirrorExists, openForReading, openForWriting } from '../destination/sqlite/open.ts';
 import type { Mirrored } from '../sync/schedule.ts';
 
 /** What a mirror, if there is one, tells a schedule. @throws SyncError `usage` when it cannot be used */
@@ -35,6 +35,8 @@ export function readEnvironments(path: string): readonly Environment[] {
 
 /** A mirror made by an older version is brought up to date, as a run would; where one is under way, it has done so. */
 function migrate(path: string): void {
+  // What is no mirror gets no lock beside it.
+  checkMirror(path);
   try {
     const lock = takeLock(path);
     try {

@@ -52,6 +52,7 @@ export function decodeItem(stream: Decodable, item: unknown): Decoded | Rejected
   if (!isItem(item)) return reject(item, null, 'not an object');
   const key = stream.key.map((field) => item[field]);
   if (!key.every(isKey)) return reject(item, null, `no usable ${stream.key.join(', ')}`);
+  if (isDeeper(item, MOST_LEVELS)) return reject(item, key, `nested deeper than ${MOST_LEVELS} levels`);
   const deletedAt = tombstoneOf(stream, item);
   if (deletedAt === undefined) return reject(item, key, 'deleted_at is no instant');
   const decoded = decodeFields(stream.fields, item, RESERVED);
@@ -114,13 +115,13 @@ function decodePart(part: Part<unknown>, item: Item, owner: Row): Row[] | string
 function toValue(field: Field, sent: unknown): Value | undefined {
   switch (field.type) {
     case 'text':
-      return typeof sent === 'string' ? sent : undefined;
+      return isText(sent) ? sent : undefined;
     case 'instant':
       return typeof sent === 'string' ? (parseInstant(sent) ?? undefined) : undefined;
     case 'integer':
       return Number.isSafeInteger(sent) ? (sent as number) : undefined;
     case 'number':
-      return typeof sent === 'number' ? sent : undefined;
+      return Number.isFinite(sent) ? (sent as number) : undefined;
     case 'boolean':
       return typeof sent === 'boolean' ? Number(sent) : undefined;
     case 'json':
@@ -137,7 +138,7 @@ function tombstoneOf(stream: Decodable, item: Item): Instant | null | undefined 
 const DELETED_AT = { type: 'instant' } as const;
 
 function reject(item: unknown, key: readonly string[] | null, reason: string): Rejected {
-  const payload = JSON.stringify(item) ?? 'null';
+  const payload = JSON.stringify(isDeeper(item, MOST_LEVELS) ? cutShort(item) : item) ?? 'null';
   return { key, rowKey: key === null ? payload : joinKey(key), reason, payload };
 }
 
@@ -170,5 +171,38 @@ function isItem(value: unknown): value is Item {
 }
 
 function isKey(value: unknown): value is string {
-  return typeof value === 'string' && value !== '';
+  return isText(value) && value !== '';
 }
+
+/** Half a surrogate pair, which JSON can carry and UTF-8 cannot, would be stored as another character: in keys, as another key. */
+function isText(value: unknown): value is string {
+  return typeof value === 'string' && value.isWellFormed();
+}
+
+/** SQLite reads JSON of a thousand levels and fails on any deeper: such a value would spoil every statement that meets it. */
+const MOST_LEVELS = 900;
+
+/** Whether arrays and objects stand more than so many levels deep in each other; a million times in a first sync. */
+function isDeeper(value: unknown, levels: number): boolean {
+  if (typeof value !== 'object' || value === null) return false;
+  if (levels === 0) return true;
+  if (Array.isArray(value)) {
+    for (const element of value) if (typeof element === 'object' && isDeeper(element, levels - 1)) return true;
+    return false;
+  }
+  for (const name in value) {
+    const member = (value as Item)[name];
+    if (typeof member === 'object' && isDeeper(member, levels - 1)) return true;
+  }
+  return false;
+}
+
+/** What can be kept of an item nested too deeply: its values but the arrays and objects. */
+function cutShort(item: unknown): unknown {
+  if (!isItem(item)) return CUT;
+  return Object.fromEntries(
+    Object.entries(item).map(([name, value]) => [name, typeof value === 'object' ? CUT : value]),
+  );
+}
+
+const CUT = '(nested too deeply)';

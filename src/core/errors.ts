@@ -28,16 +28,22 @@ export type Recovery =
   | 'budget'
   | 'signal';
 
-/** The one error of the sync: its message tells the user what to do, `recovery` tells the program. */
+/**
+ * The one error of the sync: its message tells the user what to do, on one line whatever it quotes; `recovery` tells the
+ * program.
+ */
 export class SyncError extends Error {
   readonly recovery: Recovery;
 
   constructor(recovery: Recovery, message: string, options?: { cause?: unknown }) {
-    super(message, options);
+    super(message.replaceAll(LINE_BREAKS, ' '), options);
     this.name = 'SyncError';
     this.recovery = recovery;
   }
 }
+
+/** And whatever else would move the cursor of a terminal. */
+const LINE_BREAKS = /[\p{Cc}\p{Zl}\p{Zp}]+/gu;
 
 /** Recoveries that end the whole run and not only the stream that met them. */
 export function endsRun(error: unknown): error is SyncError {

@@ -4,8 +4,9 @@ export type Headers = Readonly<Record<string, string | undefined>>;
 const BASE_MS = 500;
 const CAP_MS = 30_000;
 
-/** Weekday first, as in all three forms of an HTTP date: `Date.parse` alone would take `1.5` for a day in January. */
-const HTTP_DATE = /^[A-Z][a-z]{2,8},? /;
+/** All three forms of an HTTP date: `Date.parse` alone takes `1.5` for a day in January, and years no instant has. */
+const HTTP_DATE =
+  /^[A-Z][a-z]{2,8},? (?:\d\d?[ -][A-Z][a-z]{2}[ -](?:\d{4}|\d\d)|[A-Z][a-z]{2} [ \d]\d) \d\d:\d\d:\d\d(?: \d{4})?(?: GMT| UTC)?$/;
 
 /** As seconds at most 31 years: anything longer is a point in time or nonsense, never a delay. */
 const COUNT = /^\d{1,9}$/;
@@ -39,7 +40,7 @@ export function countHeader(value: string | undefined): number | null {
 export function httpDateMs(value: string | undefined): number | null {
   const text = value?.trim() ?? '';
   if (!HTTP_DATE.test(text)) return null;
-  const ms = Date.parse(text.endsWith('GMT') ? text : `${text} GMT`);
+  const ms = Date.parse(/GMT|UTC/.test(text) ? text : `${text} GMT`);
   return Number.isNaN(ms) ? null : ms;
 }
 

@@ -1,0 +1,176 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { type Decoded, decodePage, joinKey, type Rejected } from '../../src/core/decode.ts';
+import { parseInstant } from '../../src/core/instant.ts';
+import { type Field, type Fields, type Row, STREAM_NAMES, type Value } from '../../src/core/stream.ts';
+import type { Entry } from '../../src/streams/entry.ts';
+import { streamOf } from '../core/setup.ts';
+import { garbled, type Item, isItem, levelsOf, oddValues, sampleItem, someGarblings, TELLING } from './garble.ts';
+import { LONG, tries } from './runs.ts';
+
+const INSTANT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/;
+
+/** Items may nest so deep and are kept; SQLite reads a thousand levels, and `extra` adds one. */
+const KEPT_LEVELS = 900;
+
+/** JSON as its members in order, so that a member called `__proto__` counts as any other. */
+function canonical(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(canonical);
+  if (!isItem(value)) return Object.is(value, -0) ? 0 : value;
+  const members = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1));
+  return { members: members.map(([name, inner]) => [name, canonical(inner)]) };
+}
+
+/** As it comes back from text: JSON has no infinity. */
+const reread = (value: unknown): unknown => JSON.parse(JSON.stringify(value));
+
+function fits({ type }: Field, sent: unknown): boolean {
+  switch (type) {
+    case 'text':
+      return typeof sent === 'string' && Buffer.from(sent).toString() === sent;
+    case 'instant':
+      return typeof sent === 'string' && parseInstant(sent) !== null;
+    case 'integer':
+      return Number.isSafeInteger(sent);
+    case 'number':
+      return typeof sent === 'number' && Math.abs(sent) <= Number.MAX_VALUE;
+    case 'boolean':
+      return typeof sent === 'boolean';
+    case 'json':
+      return typeof sent === 'object';
+  }
+}
+
+function expectValue({ type }: Field, value: Value | undefined, sent: unknown): void {
+  if (type === 'instant') expect(value).toMatch(INSTANT);
+  else if (type === 'json') expect(canonical(JSON.parse(String(value)))).toEqual(canonical(reread(sent)));
+  else expect(value).toBe(type === 'boolean' ? Number(sent) : sent);
+}
+
+/** What is left of an item beside the fields that are taken from it. */
+function expectFields(fields: Fields, row: Row, item: Item, apart: readonly string[]): void {
+  const extra = new Map(Object.entries(item).filter(([name]) => !apart.includes(name)));
+  for (const [name, field] of Object.entries(fields)) {
+    const [outer = name, inner] = field.from ?? [name];
+    const home = inner === undefined ? item : item[outer];
+    const sent = isItem(home) ? home[inner ?? outer] : undefined;
+    const taken = sent !== null && sent !== undefined && fits(field, sent);
+    if (taken) expectValue(field, row[name], sent);
+    else expect(row[name]).toBeNull();
+    if (inner === undefined && (taken || sent === null)) extra.delete(outer);
+    else if (inner !== undefined) {
+      const { [inner]: _, ...rest } = extra.get(outer) as Item;
+      if (Object.keys(rest).length === 0) extra.delete(outer);
+      else extra.set(outer, rest);
+    }
+  }
+  const kept: unknown = row['extra'] === null ? {} : JSON.parse(String(row['extra']));
+  expect(canonical(kept)).toEqual(canonical(reread(Object.fromEntries(extra))));
+}
+
+function expectRow(stream: Entry, { key, row, deletedAt, parts }: Decoded, item: unknown): void {
+  if (!isItem(item)) throw new Error('what is no item became a row');
+  expect(key).toEqual(stream.key.map((name) => item[name]));
+  for (const half of key) expect(Buffer.from(half).toString()).toBe(half);
+  expect(key).not.toContain('');
+  expect(deletedAt ?? '9999-12-31T23:59:59.999999Z').toMatch(INSTANT);
+  for (const [name, { required }] of Object.entries(stream.fields))
+    if (required && deletedAt === null) expect(row[name]).not.toBeNull();
+  const arrays = (stream.parts ?? []).map(({ each }) => each);
+  expectFields(stream.fields, row, item, ['deleted_at', ...arrays]);
+  for (const [i, part] of (stream.parts ?? []).entries()) {
+    const elements = (item[part.each] ?? []) as Item[];
+    expect(parts[i]).toHaveLength(elements.length);
+    for (const [n, element] of elements.entries()) {
+      const made = (parts[i] ?? [])[n] as Row;
+      expectFields(part.fields, made, element, ['deleted_at']);
+      expect(part.key.map((name) => made[name])).not.toContain(null);
+    }
+  }
+}
+
+function expectRejected(stream: Entry, { key, rowKey, reason, payload }: Rejected, item: unknown): void {
+  expect(reason).toMatch(/^[^\n]+$/);
+  expect(rowKey).toBe(key === null ? payload : joinKey(key));
+  if (key !== null) expect(key).toEqual(stream.key.map((name) => (item as Item)[name]));
+  const kept: unknown = JSON.parse(payload);
+  if (levelsOf(item) <= KEPT_LEVELS) expect(canonical(kept)).toEqual(canonical(reread(item)));
+  else if (isItem(item)) expect(Object.keys(kept as Item).sort()).toEqual(Object.keys(item).sort());
+}
+
+function expectOneOf(stream: Entry, item: unknown, tombstones: boolean): void {
+  const { rows, rejected } = decodePage(stream, [item], tombstones);
+  expect(rows.length + rejected.length).toBe(1);
+  for (const row of rows) expectRow(stream, row, item);
+  for (const row of rejected) expectRejected(stream, row, item);
+}
+
+test.each(STREAM_NAMES)('every telling value in every field of %s is kept as it is, or not at all (R20)', (name) => {
+  const stream = streamOf(name);
+  const sample = sampleItem(stream, 'i');
+  for (const to of TELLING) {
+    for (const [at, value] of Object.values(sample).entries()) {
+      expectOneOf(stream, garbled(sample, [{ do: 'set', at, to }]), false);
+      if (typeof value !== 'object') continue;
+      for (const inner of ['score', 'test_count', 'bucket_at', 'dimension', 'more'])
+        expectOneOf(stream, garbled(sample, [{ do: 'inside', at, name: inner, to }]), false);
+    }
+    expectOneOf(stream, garbled(sample, [{ do: 'add', name: 'deleted_at', to }]), true);
+  }
+});
+
+const pages = fc.record({
+  name: fc.constantFrom(...STREAM_NAMES),
+  tombstones: fc.boolean(),
+  deletedAt: fc.option(fc.oneof(fc.constant('2026-11-20T04:10:00Z'), oddValues), { nil: undefined }),
+  changes: fc.array(fc.option(someGarblings, { nil: [] }), { minLength: 1, maxLength: 5 }),
+});
+
+test('whatever an item is, it becomes one row of the right types or one rejected row (R19, R20)', LONG, () => {
+  fc.assert(
+    fc.property(pages, ({ name, tombstones, deletedAt, changes }) => {
+      const stream = streamOf(name);
+      const items = changes.map((change, i) => {
+        const sample = sampleItem(stream, `i${i}`);
+        return garbled(deletedAt === undefined ? sample : { ...sample, deleted_at: deletedAt }, change);
+      });
+      const page = decodePage(stream, items, tombstones);
+      const alone = items.map((item) => decodePage(stream, [item], tombstones));
+      expect(alone.map(({ rows, rejected }) => rows.length + rejected.length)).toEqual(items.map(() => 1));
+      expect(page.rows).toEqual(alone.flatMap(({ rows }) => rows));
+      expect(page.rejected).toEqual(alone.flatMap(({ rejected }) => rejected));
+      for (const [i, { rejected }] of alone.entries()) {
+        expectOneOf(stream, items[i], tombstones);
+        if (changes[i]?.length === 0 && deletedAt === undefined && !tombstones) expect(rejected).toEqual([]);
+      }
+    }),
+    tries(300),
+  );
+});
+
+test('an instant is text of one width in the order of time, or none (R4)', LONG, () => {
+  const digits = (max: number, width: number): fc.Arbitrary<string> =>
+    fc.nat(max).map((n) => String(n).padStart(width, '0'));
+  const date = fc.tuple(digits(9999, 4), digits(13, 2), digits(32, 2)).map((parts) => parts.join('-'));
+  const time = fc.tuple(digits(24, 2), digits(60, 2), digits(60, 2)).map((parts) => parts.join(':'));
+  const fraction = fc.oneof(
+    fc.constant(''),
+    fc.nat(999_999).map((n) => `.${String(n).padStart(6, '0')}`),
+  );
+  const zone = fc.constantFrom('', 'Z', 'z', '+02:00', '-2359', '+14', '+24:00', ' UTC', '+00:00:00');
+  const written = fc
+    .tuple(date, fc.constantFrom('T', 't', ' ', ''), time, fraction, zone)
+    .map((parts) => parts.join(''));
+  fc.assert(
+    fc.property(fc.oneof({ weight: 9, arbitrary: written }, fc.string()), (text) => {
+      const instant = parseInstant(text);
+      if (instant === null) return;
+      expect(instant).toMatch(INSTANT);
+      expect(parseInstant(instant)).toBe(instant);
+      const bare = text.replace(/[Tt ]/, 'T').replace(/(\.\d{3})\d*/, '$1');
+      const ms = Date.parse(/(?:[zZ]|[+-]\d\d:\d\d)$/.test(bare) ? bare.toUpperCase() : `${bare}Z`);
+      if (!Number.isNaN(ms)) expect(Date.parse(`${instant.slice(0, 23)}Z`)).toBe(ms);
+    }),
+    tries(1000),
+  );
+});

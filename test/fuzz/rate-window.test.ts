@@ -1,0 +1,140 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import {
+  type AnswerHead,
+  allowed,
+  type Departure,
+  depart,
+  observe,
+  type RateWindow,
+  UNKNOWN_WINDOW,
+  waitsTooLong,
+} from '../../src/core/rate-window.ts';
+import { retryAfterMs, retryDelayMs } from '../../src/core/retry-delay.ts';
+import { answerHead } from '../source/simulated-quota.ts';
+import { oddHeaders } from './odd-headers.ts';
+import { LONG, tries } from './runs.ts';
+
+/** The longest that headers can ask for: 31 years by a count, eight thousand by a date. */
+const LONGEST_MS = 8100 * 366 * 86_400_000;
+
+type Step =
+  | { readonly do: 'send' }
+  | { readonly do: 'pass'; readonly ms: number }
+  | { readonly do: 'end'; readonly which: number; readonly answer: AnswerHead | null };
+
+const answers = fc.option(
+  fc.record({ status: fc.constantFrom(200, 200, 200, 429, 429, 500, 503), headers: oddHeaders }),
+);
+const steps: fc.Arbitrary<Step> = fc.oneof(
+  fc.record({ do: fc.constant('send') }),
+  fc.record({
+    do: fc.constant('pass'),
+    ms: fc.oneof(fc.nat(3000), fc.nat(10_000_000), fc.double({ min: 0, max: 10, noNaN: true })),
+  }),
+  fc.record({ do: fc.constant('end'), which: fc.nat(9), answer: answers }),
+);
+
+function expectSound(window: RateWindow, ended: number): void {
+  expect(Object.keys(window)).toEqual(Object.keys(UNKNOWN_WINDOW));
+  const { remaining, silent, refusals, resetAtMs, refusedSinceMs, hold } = window;
+  for (const count of [remaining ?? 0, silent, refusals]) expect(Number.isSafeInteger(count) && count >= 0).toBe(true);
+  expect(Math.max(silent, refusals)).toBeLessThanOrEqual(ended);
+  for (const ms of [resetAtMs, refusedSinceMs ?? 0, hold?.untilMs ?? 0])
+    expect(ms < Number.POSITIVE_INFINITY).toBe(true);
+}
+
+test('whatever the headers say, a wait is finite and followed by a go, and nothing grows (R23)', LONG, () => {
+  fc.assert(
+    fc.property(fc.array(steps, { maxLength: 60 }), (happenings) => {
+      const inFlight: Departure[] = [];
+      let [window, nowMs, ended] = [UNKNOWN_WINDOW, 0, 0];
+      for (const step of happenings) {
+        if (step.do === 'send') inFlight.push(depart(window, nowMs));
+        else if (step.do === 'pass') nowMs += step.ms;
+        else {
+          const [departure = depart(window, nowMs)] = inFlight.splice(step.which % Math.max(1, inFlight.length), 1);
+          window = observe(window, departure, step.answer, nowMs);
+          ended++;
+        }
+        expectSound(window, ended);
+        const allowance = allowed(window, nowMs);
+        if (allowance.kind === 'go') expect(allowance.inFlight).toBeGreaterThanOrEqual(1);
+        else {
+          expect(allowance.delayMs).toBeGreaterThan(0);
+          expect(allowance.delayMs).toBeLessThan(LONGEST_MS);
+          expect(allowed(window, nowMs + allowance.delayMs).kind).toBe('go');
+          expect(waitsTooLong(window, nowMs, allowance.delayMs - 1)).toBe(true);
+        }
+      }
+    }),
+    tries(300),
+  );
+});
+
+test('the wait for a further try is finite and bounded, whatever is asked for (R24)', LONG, () => {
+  const waits = fc.record({
+    failures: fc.integer({ min: 1, max: 101 }),
+    random: fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true }),
+    headers: oddHeaders,
+    maxWaitMs: fc.nat(604_800_000),
+  });
+  fc.assert(
+    fc.property(waits, ({ headers, ...wait }) => {
+      const delayMs = retryDelayMs({ ...wait, retryAfterMs: retryAfterMs(headers) });
+      expect(delayMs).toBeGreaterThanOrEqual(0);
+      expect(delayMs).toBeLessThanOrEqual(Math.max(30_000, wait.maxWaitMs));
+    }),
+    tries(1000),
+  );
+});
+
+/** A request on its way: one that the service has counted has its answer. */
+interface Traveller {
+  readonly departure: Departure;
+  answer: AnswerHead | null;
+}
+
+const quotas = fc.record({
+  quota: fc.integer({ min: 1, max: 8 }),
+  lengthMs: fc.integer({ min: 1000, max: 15_000 }),
+  turns: fc.array(fc.record({ which: fc.nat(9), ms: fc.nat(900), noise: fc.oneof(fc.constant(null), oddHeaders) }), {
+    minLength: 1,
+  }),
+});
+
+/** What may stand in place of the quota: nothing that looks like one. */
+function muddled(answer: AnswerHead, noise: Record<string, string>): AnswerHead {
+  const { 'ratelimit-remaining': _, 'ratelimit-reset': __, ...others } = noise;
+  return { ...answer, headers: { ...others, 'ratelimit-remaining': `about ${noise['ratelimit-remaining']}` } };
+}
+
+test('answers that do not tell the quota never lead beyond it (R23)', LONG, () => {
+  fc.assert(
+    fc.property(quotas, ({ quota, lengthMs, turns }) => {
+      const inFlight: Traveller[] = [];
+      let [window, nowMs, endMs, used] = [UNKNOWN_WINDOW, 0, lengthMs, 0];
+      for (let i = 0; i < 150; i++) {
+        const { which, ms, noise } = turns[i % turns.length] as (typeof turns)[number];
+        nowMs += ms;
+        const allowance = allowed(window, nowMs);
+        if (allowance.kind === 'go' && inFlight.length < Math.min(6, allowance.inFlight))
+          inFlight.push({ departure: depart(window, nowMs), answer: null });
+        else if (inFlight.length === 0 && allowance.kind === 'wait') nowMs += allowance.delayMs;
+        const next = inFlight[which % Math.max(1, inFlight.length)];
+        if (next === undefined) continue;
+        if (next.answer === null) {
+          if (nowMs >= endMs) [endMs, used] = [nowMs + lengthMs, 0];
+          expect(++used).toBeLessThanOrEqual(quota);
+          next.answer = answerHead({ remaining: quota - used, reset: Math.ceil((endMs - nowMs) / 1000) });
+        } else {
+          inFlight.splice(inFlight.indexOf(next), 1);
+          // What the first answers tell is all that is known: without it nobody could keep to the quota.
+          const told = noise === null || window.hold !== null ? next.answer : muddled(next.answer, noise);
+          window = observe(window, next.departure, told, nowMs);
+        }
+      }
+    }),
+    tries(300),
+  );
+});
