@@ -1,6 +1,7 @@
+import type { StreamName } from '../../src/core/stream.ts';
 import { generic, isLiveTable, isShown, ofKind } from './lists.ts';
 import type { Mirrored, Row } from './mirrored.ts';
-import type { Item, Place, Thing } from './place.ts';
+import { currentScore, type Item, type Place, type Thing } from './place.ts';
 
 const COMMON = 'id name kind source_type description owners tags parent_id path created_at updated_at synced_at'.split(
   ' ',
@@ -27,9 +28,10 @@ export function rowsOfWorld(place: Place): Record<string, Row[]> {
   const ids = (items: readonly Item[]): Set<unknown> => new Set(items.map((item) => item['id']));
   const [assetIds, columns, tests] = [ids(assets), shown(place.columns), shown(place.tests)];
   const [columnIds, testIds] = [ids(columns), ids(tests)];
-  const scores = [...place.scores.values()].filter(
-    ({ asset_id: id }) => assetIds.has(id) && isLiveTable(place, String(id)),
-  );
+  const scores = [...place.scores.values()]
+    .filter(({ asset_id: id }) => assetIds.has(id) && isLiveTable(place, String(id)))
+    .map((score) => currentScore(place, score))
+    .filter((score) => score !== null);
   return {
     assets: assets.map(assetRow),
     columns: columns.map((item) => stored(item, COLUMN)),
@@ -57,6 +59,33 @@ export function rowsOfWorld(place: Place): Record<string, Row[]> {
       })),
     ),
   };
+}
+
+const DAY_MS = 86_400_000;
+const LATE_DAYS = 7;
+
+/**
+ * Executions that a run with `--history` has to have brought in and has not: all that the service shows of a test and that
+ * were known when its latest last changed, but those reported later than is waited for (R17, R22).
+ */
+export function missingExecutions(mirrored: Mirrored, place: Place): Item[] {
+  const opens = new Date(Date.parse(place.now()) - 89 * DAY_MS).toISOString();
+  const held = new Set(
+    mirrored.rows('select sub_test_unique_id, id from test_executions where env_id = ?', place.id).map(executionKey),
+  );
+  const newsAt = new Map<unknown, string>();
+  for (const [item, { at, isNews }] of place.reports) if (isNews) newsAt.set(item['test_id'], at);
+  return [...place.reports].flatMap(([item, { at }]) => {
+    const test = place.tests.get(String(item['test_id']));
+    const start = String(item['start_time']);
+    const isWaitedFor = Date.parse(at) - Date.parse(start) < LATE_DAYS * DAY_MS && start > opens;
+    const isDue = test?.state === 'live' && isShown(place, test.item) && at <= (newsAt.get(item['test_id']) ?? '');
+    return isDue && isWaitedFor && !held.has(executionKey(item)) ? [item] : [];
+  });
+}
+
+function executionKey(item: Item): string {
+  return `${item['sub_test_unique_id']} ${item['id']}`;
 }
 
 /** The same tables as the mirror holds them, without what is its own. */
@@ -95,6 +124,27 @@ function sorted(tables: Record<string, Row[]>): Record<string, string[]> {
   );
 }
 
+/** What the mirror makes of an item as sent, by stream: the columns which that stream writes. */
+export const SHOWN_AS: Readonly<Record<StreamName, (item: Item) => Row>> = {
+  assets: (item) => {
+    const { extra, ...common } = stored(item, COMMON);
+    return ['table', 'bi'].includes(String(item['kind'])) ? common : { ...common, extra: extra as string | null };
+  },
+  table_assets: (item) => only([...TABLE, 'extra'], stored(item, [...COMMON, ...TABLE])),
+  bi_assets: (item) => only([...BI, 'extra'], stored(item, [...COMMON, ...BI])),
+  columns: (item) => stored(item, COLUMN),
+  tests: (item) => stored(item, TEST),
+  asset_lineage: (item) => stored(item, ['upstream_asset_id', 'downstream_asset_id']),
+  column_lineage: (item) => stored(item, ['upstream_column_id', 'downstream_column_id']),
+  latest_test_executions: (item) => stored(item, EXECUTION),
+  asset_health_scores: (item) => ({ asset_id: String(item['asset_id']), ...bucket(item['total'] as Item) }),
+  test_executions: (item) => stored(item, EXECUTION),
+};
+
+function only(names: readonly string[], row: Row): Row {
+  return Object.fromEntries(names.map((name) => [name, row[name] ?? null]));
+}
+
 function assetRow(item: Item): Row {
   const kind = String(item['kind']);
   const isTyped = kind === 'table' || kind === 'bi';
@@ -117,7 +167,7 @@ function storedValue(name: string, value: unknown): string | number | null {
   return /_at$|^start_time$/.test(name) ? instantText(String(value)) : (value as string | number);
 }
 
-function bucket(part: Item): Row {
+export function bucket(part: Item): Row {
   return {
     score: part['score'] as number,
     test_count: part['test_count'] as number,
@@ -125,7 +175,7 @@ function bucket(part: Item): Row {
   };
 }
 
-function instantText(sent: string): string {
+export function instantText(sent: string): string {
   const [whole = '', fraction = ''] = sent.replace('Z', '').split('.');
   return `${whole}.${fraction.padEnd(6, '0')}Z`;
 }

@@ -12,9 +12,10 @@ import {
   putTest,
   remove,
   removeAsset,
+  spoil,
   undelete,
 } from './place.ts';
-import { HOUR, type World } from './world.ts';
+import { DAY, HOUR, type World } from './world.ts';
 
 /** One thing that happens to the world: what, to which of a few objects, and how. */
 export interface Happening {
@@ -48,8 +49,20 @@ const TOLD = {
         status: ['PASS', 'FAIL', 'NEW', 'WARN'][how],
       });
   },
+  /** Reported up to six days after it ran: mostly behind the latest one. */
+  lateExecution: (p, { n, m, how }) => {
+    const start_time = new Date(Date.parse(p.now()) - (2 * how * DAY + HOUR) * 1000).toISOString();
+    p.tests.has(`t${n}`) &&
+      execute(p, `t${n}`, `t${n}-${p.executions.length}`, { sub_test_unique_id: `t${n}.${m % 2}`, start_time });
+  },
   score: (p, { n, how }) => putScore(p, `a${n}`, how / 4, { freshness: how / 4, [`dim${how}`]: 1 }),
   assetGoes: (p, { n, how }) => removeAsset(p, `a${n}`, how % 2 === 0 ? 'tombstone' : 'lost'),
+  tombstonesLinger: (p, { how }) => {
+    p.lingering = how % 2 === 0;
+  },
+  feedsRepeat: (p, { how }) => {
+    p.repeating = how % 2 === 0;
+  },
   columnGoes: (p, { n, m }) => remove(p, 'columns', `a${n}.c${m % 4}`),
   testGoes: (p, { n }) => remove(p, 'tests', `t${n}`),
 } satisfies Record<string, (place: Place, happening: Happening) => unknown>;
@@ -62,6 +75,7 @@ const UNTOLD = {
   lost: (p, { n, m, how }) => remove(p, MODES[how % 3] ?? 'assets', idOf(how, n, m), 'lost'),
   undelete: (p, { n, m, how }) => undelete(p, MODES[how % 3] ?? 'assets', idOf(how, n, m)),
   stays: (p, { n }) => removeAsset(p, `a${n}`, 'stay'),
+  spoil: (p, { n, m, how }) => spoil(p, MODES[how % 3] ?? 'assets', idOf(how, n, m)),
   unlist: (p) => {
     p.listed = false;
   },

@@ -6,7 +6,10 @@ import { rowsOfWorld } from './compare.ts';
 import { type Happening, happen, happenings, happenLate, populate } from './happenings.ts';
 import { contents, guard } from './invariants.ts';
 import { type Mirrored, mirrorOf } from './mirrored.ts';
-import { createWorld, DAY, HOUR, type World } from './world.ts';
+import { mendAll } from './place.ts';
+import { type Serving, serveWorld } from './served.ts';
+import { type WireFault, wireFaults } from './wire.ts';
+import { Crash, createWorld, DAY, HOUR, type World } from './world.ts';
 
 /** What befalls a run at its request (or commit) `at`, counted from 1. */
 type Trouble =
@@ -24,6 +27,8 @@ interface Sync {
   readonly only: readonly StreamName[] | undefined;
   readonly maxRequests: number | undefined;
   readonly troubles: readonly Trouble[];
+  /** What befalls its requests on the wire, where there is one. */
+  readonly wire: readonly WireFault[];
 }
 
 export type Step =
@@ -34,7 +39,15 @@ export type Step =
   | { readonly step: 'dates'; readonly dates: World['dates'] }
   | { readonly step: 'scope'; readonly collection: string; readonly as: 'denied' | 'notLive' | 'open' };
 
-const COLLECTIONS = ['environment', 'assets', 'assets/tables', 'columns', 'tests', 'column-lineage', 'asset-lineage'];
+const COLLECTIONS = [
+  'environment',
+  'assets',
+  'assets/tables',
+  'columns',
+  'tests',
+  'column-lineage',
+  'asset-lineage',
+].concat(['assets scope', 'tests scope']);
 const PARTS: (readonly StreamName[])[] = [
   ['assets'],
   ['assets', 'columns'],
@@ -70,6 +83,7 @@ function syncs(which: 'told' | 'any'): fc.Arbitrary<Sync> {
     only: fc.constantFrom(undefined, undefined, undefined, undefined, ...PARTS),
     maxRequests: fc.option(fc.integer({ min: 2, max: 40 }), { nil: undefined, freq: 3 }),
     troubles: fc.oneof(fc.constant([]), fc.array(troubles(which), { maxLength: 3 })),
+    wire: fc.oneof(fc.constant([]), wireFaults),
   });
 }
 
@@ -100,21 +114,46 @@ export function histories(which: 'told' | 'any', maxLength = 24): fc.Arbitrary<S
   return fc.array<Step>(step, { minLength: 6, maxLength });
 }
 
-/** A crash takes the whole process: nothing is fetched or written any more. */
-class Crash extends Error {}
-
 export interface Life {
   readonly world: World;
   readonly mirrored: Mirrored;
   take(step: Step): Promise<{ summary: RunSummary | null; quiet: boolean }>;
   /** What was broken so far. */
   check(): string[];
+  close(): Promise<void>;
+}
+
+/** A life whose world is met over HTTP, with faults on the wire. */
+export async function liveServed(ids: readonly string[], serving: Serving): Promise<Life> {
+  const life = live(ids);
+  const { world, mirrored } = life;
+  const served = await serveWorld(world, serving);
+  world.source = served.source;
+  return {
+    ...life,
+    async take(step) {
+      if (step.step !== 'sync') return life.take(step);
+      served.faults = step.wire;
+      const stopped = step.troubles.some((trouble) => trouble.do !== 'change' && trouble.do !== 'cursors');
+      const { summary, quiet } = await life.take({ ...step, troubles: step.troubles.filter((t) => t.do !== 'fault') });
+      const met = served.met();
+      if (!stopped && summary?.requests !== met)
+        world.violations.push(`R23: ${met} requests were met, ${summary?.requests} counted`);
+      return { summary, quiet };
+    },
+    async close() {
+      await served.close();
+      mirrored.close();
+    },
+  };
 }
 
 /** A second environment keeps runs going while the first is not listed. */
 export function live(ids: readonly string[]): Life {
   const world = createWorld(ids);
   populate(world.place());
+  world.place().lingering = true;
+  world.place().repeating = true;
   const mirrored = mirrorOf(world);
   const guarded = guard(mirrored, world);
   const [before, after] = [mirrored.beforeCommit, mirrored.afterCommit];
@@ -181,6 +220,7 @@ export function live(ids: readonly string[]): Life {
       return { summary: null, quiet: true };
     },
     check: () => guarded.check(),
+    close: async () => mirrored.close(),
   };
 }
 
@@ -192,9 +232,11 @@ export function openUp({ world }: Life): void {
   place.listed = true;
   place.denied.clear();
   place.notLive.clear();
+  mendAll(place);
 }
 
 export const PLAIN: Sync = {
+  wire: [],
   step: 'sync',
   pageSize: 3,
   concurrency: 2,

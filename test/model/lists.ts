@@ -1,11 +1,13 @@
 import type { Query } from '../../src/core/source.ts';
-import type { Item, Place, Thing } from './place.ts';
+import { currentScore, type Item, type Kind, type Place, type Thing } from './place.ts';
 
 /** A row of a list in the making: rows that are not `shown` are trimmed off after the page is read. */
 export interface Listed {
   readonly key: string;
   readonly item: Item;
   readonly shown: boolean;
+  /** A version that has been replaced. */
+  readonly isOld?: true;
 }
 
 const COMMON = new Set(
@@ -37,9 +39,10 @@ export const LISTS: Readonly<Record<string, List>> = {
       return [{ key: String(item['sub_test_unique_id']), item, shown: isShown(place, test.item) }];
     }),
   'asset-health-scores': (place) =>
-    [...place.scores].flatMap(([id, item]) =>
-      isLiveTable(place, id) ? [{ key: id, item, shown: !place.hidden.has(id) }] : [],
-    ),
+    [...place.scores].flatMap(([id, score]) => {
+      const item = currentScore(place, score);
+      return item !== null && isLiveTable(place, id) ? [{ key: id, item, shown: !place.hidden.has(id) }] : [];
+    }),
 };
 
 /** A test's history; null when there is no such test to be seen. */
@@ -59,7 +62,7 @@ export function isLiveTable(place: Place, id: string): boolean {
 }
 
 /** As the service compares: fixed width, no zone. */
-export function instant(value: unknown): string {
+function instant(value: unknown): string {
   const [whole = '', fraction = ''] = String(value).replace('Z', '').split('.');
   return `${whole}.${fraction.padEnd(6, '0')}`;
 }
@@ -77,16 +80,41 @@ function things(place: Place, held: ReadonlyMap<string, Thing>, query: Query, ol
     if (ids?.has(id) === false || owners?.has(String(item['asset_id'])) === false) return [];
     const key = keyOf(thing, id, query, oldest);
     if (key === null) return [];
-    const sent = query['deleted_since'] === undefined ? item : { ...item, deleted_at: thing.deletedAt };
-    return [{ key, item: sent, shown: shown(item) }];
+    const sent =
+      query['deleted_since'] === undefined ? sentAs(place, held, item) : { ...item, deleted_at: diedAt(thing) };
+    const rows = [{ key, item: sent, shown: shown(item) }];
+    if (query['synced_since'] === undefined) return rows;
+    const earlier = again(place, held, id, later(String(query['synced_since']), oldest));
+    return [...earlier.map((row) => ({ ...row, shown: shown(row.item) && shown(item) })), ...rows];
   });
+}
+
+/** The version before, where the feed shows that as well. */
+function again(place: Place, held: ReadonlyMap<string, Thing>, id: string, since: string): Listed[] {
+  const older = place.repeating ? place.older.get(`${kindOf(place, held)} ${id}`) : undefined;
+  const at = instant(older?.['synced_at'] ?? '');
+  return older === undefined || at < since ? [] : [{ key: `${at} ${id}`, item: older, shown: true, isOld: true }];
+}
+
+function kindOf(place: Place, held: ReadonlyMap<string, Thing>): Kind {
+  return held === place.assets ? 'assets' : held === place.columns ? 'columns' : 'tests';
+}
+
+function sentAs(place: Place, held: ReadonlyMap<string, Thing>, item: Item): Item {
+  if (place.spoiled.size === 0) return item;
+  return place.spoiled.has(`${kindOf(place, held)} ${item['id']}`) ? { ...item, name: 7 } : item;
+}
+
+/** What the tombstones feed says of a thing; null when it is not in it. */
+function diedAt({ state, deletedAt, oldDeletedAt }: Thing): string | null {
+  return state === 'tombstone' ? deletedAt : (oldDeletedAt ?? null);
 }
 
 /** Where a thing stands in the list asked for; null for nowhere. */
 function keyOf(thing: Thing, id: string, query: Query, oldest: string): string | null {
   if (query['deleted_since'] !== undefined) {
-    const at = instant(thing.deletedAt);
-    return thing.state === 'tombstone' && at >= later(String(query['deleted_since']), oldest) ? `${at} ${id}` : null;
+    const at = instant(diedAt(thing) ?? '');
+    return diedAt(thing) !== null && at >= later(String(query['deleted_since']), oldest) ? `${at} ${id}` : null;
   }
   if (thing.state !== 'live') return null;
   if (query['synced_since'] === undefined) return id;
@@ -102,7 +130,7 @@ function typed(place: Place, kind: string, query: Query, oldest: string): Listed
     return wanted === undefined ? [] : [(item: Item) => wanted.has(String(item[field]))];
   });
   return things(place, place.assets, query, oldest)
-    .filter(({ item }) => item['kind'] === kind && filters.every((matches) => matches(item)))
+    .filter(({ item, isOld }) => !isOld && item['kind'] === kind && filters.every((matches) => matches(item)))
     .map((row) => ({ ...row, item: ofKind(row.item, kind) }));
 }
 

@@ -1,9 +1,10 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Checkpoint } from '../../src/core/checkpoint.ts';
 import type { Commit, Destination } from '../../src/core/destination.ts';
 import { instantOfMs } from '../../src/core/instant.ts';
+import type { Page, PageRequest, Source } from '../../src/core/source.ts';
 import type { StreamName } from '../../src/core/stream.ts';
 import { createDestination } from '../../src/destination/sqlite/destination.ts';
 import { openForWriting } from '../../src/destination/sqlite/open.ts';
@@ -38,6 +39,10 @@ export interface Mirrored {
   checkpoint(stream: StreamName, envId?: string): Checkpoint;
   /** What was asked for in the last run, the environments left out. */
   asked(path?: string): Asked[];
+  /** Called as a run begins, and around every page it asks for: T is null as long as it is not known. */
+  onOpen: () => void;
+  beforeFetch: (request: PageRequest, now: string | null) => void;
+  afterFetch: (request: PageRequest, page: Page) => void;
   /** Called around every commit; may throw. */
   beforeCommit: (told: Told) => void;
   afterCommit: (told: Told) => void;
@@ -58,17 +63,34 @@ const OPTIONS: RunOptions = {
   concurrency: 2,
 };
 
+let empty: Buffer | null = null;
+
+/** The bytes of a mirror without a row, made once: migrations are most of what it takes to open a new one. */
+function emptyMirror(): Buffer {
+  if (empty !== null) return empty;
+  const folder = mkdtempSync(join(tmpdir(), 'obsync-empty-'));
+  const path = join(folder, 'mirror.db');
+  openForWriting(path).connection.close();
+  empty = readFileSync(path);
+  rmSync(folder, { recursive: true });
+  return empty;
+}
+
 export function mirrorOf(world: World): Mirrored {
   const folder = mkdtempSync(join(tmpdir(), 'obsync-world-'));
-  const file = openForWriting(join(folder, 'mirror.db'));
+  const path = join(folder, 'mirror.db');
+  writeFileSync(path, emptyMirror());
+  const file = openForWriting(path);
   file.connection.pragma('synchronous = OFF');
+  const statements = new Map<string, ReturnType<typeof file.connection.prepare>>();
   let exists = false;
   let logFrom = 0;
   const clock = (): string => instantOfMs(world.nowMs + mirrored.clockSkewMs);
   const mirrored: Mirrored = {
     async sync({ maxRequests, only, history, signal, ...options } = {}) {
       logFrom = world.log.length;
-      const source = world.source(maxRequests);
+      const source = watchedSource(world.source(maxRequests, signal), mirrored);
+      mirrored.onOpen();
       const ports = {
         source,
         mirrorExists: exists,
@@ -86,13 +108,20 @@ export function mirrorOf(world: World): Mirrored {
         onProgress: () => {},
       };
       const streams = CATALOGUE.filter((s) => (only ? only.includes(s.name) : history || !s.optional));
-      return runSync(ports, { ...OPTIONS, streams, ...options });
+      return runSync(ports, { ...OPTIONS, streams, ...options }).finally(() => source.close());
     },
-    rows: (sql, ...values) => file.connection.prepare(sql).all(...values) as Row[],
+    rows: (sql, ...values) => {
+      const statement = statements.get(sql) ?? file.connection.prepare(sql);
+      statements.set(sql, statement);
+      return statement.all(...values) as Row[];
+    },
     exec: (sql) => void file.connection.exec(sql),
     checkpoint: (stream, envId = [...world.places.keys()][0] ?? '') => loadCheckpoint(file.db, envId, stream),
     asked: (path) =>
       world.log.slice(logFrom).filter((a) => a.path !== 'environments' && (!path || a.path.endsWith(`/${path}`))),
+    onOpen: () => {},
+    beforeFetch: () => {},
+    afterFetch: () => {},
     beforeCommit: () => {},
     afterCommit: () => {},
     clockSkewMs: 0,
@@ -102,6 +131,18 @@ export function mirrorOf(world: World): Mirrored {
     },
   };
   return mirrored;
+}
+
+function watchedSource(source: Source, mirrored: Mirrored): Source {
+  return {
+    ...source,
+    async page(request, onRequest) {
+      mirrored.beforeFetch(request, source.serverTime());
+      const page = await source.page(request, onRequest);
+      mirrored.afterFetch(request, page);
+      return page;
+    },
+  };
 }
 
 function watched(

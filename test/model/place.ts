@@ -7,6 +7,8 @@ export interface Thing {
   item: Item;
   state: 'live' | 'tombstone' | 'lost';
   deletedAt: string | null;
+  /** Of one that lives again: its old tombstone, where that stays in the feed. */
+  oldDeletedAt?: string;
 }
 
 export type Kind = 'assets' | 'columns' | 'tests';
@@ -24,18 +26,30 @@ export interface Place {
   /** Latest execution by sub-test. */
   readonly latest: Map<string, Item>;
   readonly executions: Item[];
+  /** When an execution became known, and whether it was the latest of its sub-test then. */
+  readonly reports: Map<Item, { readonly at: string; readonly isNews: boolean }>;
   readonly scores: Map<string, Item>;
   /** Assets that the token may not see. */
   readonly hidden: Set<string>;
-  /** Collections, or `environment`, that answer 403. */
+  /** Collections, scopes (`assets scope`, `tests scope`), or `environment`, that answer 403. */
   readonly denied: Set<string>;
+  /** Things, by kind and id, that come with a field nobody can take (R20). */
+  readonly spoiled: Set<string>;
   /** Collections that answer 404. */
   readonly notLive: Set<string>;
+  /** Whether what is made again keeps its old tombstone in the feed: nothing states it. */
+  lingering: boolean;
+  /** The version before the present one, by kind and id. */
+  readonly older: Map<string, Item>;
+  /** Whether the upserts feeds show that as well: delivery is at least once. */
+  repeating: boolean;
   /** The time a change is stamped with. */
   stamp(): string;
+  /** The time it is. */
+  now(): string;
 }
 
-export function createPlace(id: string, stamp: () => string): Place {
+export function createPlace(id: string, stamp: () => string, now = stamp): Place {
   return {
     id,
     name: `env ${id}`,
@@ -47,11 +61,17 @@ export function createPlace(id: string, stamp: () => string): Place {
     columnEdges: new Map(),
     latest: new Map(),
     executions: [],
+    reports: new Map(),
     scores: new Map(),
     hidden: new Set(),
     denied: new Set(),
+    spoiled: new Set(),
     notLive: new Set(),
+    lingering: false,
+    older: new Map(),
+    repeating: false,
     stamp,
+    now,
   };
 }
 
@@ -60,7 +80,13 @@ export function put(place: Place, kind: Kind, id: string, fields: Item): void {
   const held = place[kind].get(id);
   const now = place.stamp();
   if (held !== undefined && (String(held.item['synced_at']) > now || (held.deletedAt ?? '') > now)) return;
-  place[kind].set(id, { item: { ...held?.item, ...fields, id, synced_at: now }, state: 'live', deletedAt: null });
+  const died = held?.state === 'tombstone' ? held.deletedAt : null;
+  // What died and lives at one and the same moment, no reader can tell.
+  const lingers = place.lingering && died !== null && died < now ? { oldDeletedAt: died } : {};
+  const item = { ...held?.item, ...fields, id, synced_at: now };
+  // Of two versions of one moment the feed holds the later one.
+  if (held !== undefined && held.item['synced_at'] !== now) place.older.set(`${kind} ${id}`, held.item);
+  place[kind].set(id, { item, state: 'live', deletedAt: null, ...lingers });
 }
 
 const TABLE = { data_platform: 'snowflake', db_name: 'd', schema_name: 's', materialization: 'table' };
@@ -82,17 +108,18 @@ export function putTest(place: Place, id: string, assetId: string | null, fields
   put(place, 'tests', id, { name: id, ...types, disabled: false, asset_id: assetId, ...fields });
 }
 
-export function remove(place: Place, kind: Kind, id: string, state: 'tombstone' | 'lost' = 'tombstone'): void {
+/** @returns whether it went: not what is newer than the stamp */
+export function remove(place: Place, kind: Kind, id: string, state: 'tombstone' | 'lost' = 'tombstone'): boolean {
   const held = place[kind].get(id);
   const now = place.stamp();
-  if (held?.state !== 'live' || String(held.item['synced_at']) > now) return;
+  if (held?.state !== 'live' || String(held.item['synced_at']) > now) return false;
   place[kind].set(id, { ...held, state, deletedAt: now });
+  return true;
 }
 
 /** An asset goes, and with it its columns and tests: told of, without a word, or not at all. */
 export function removeAsset(place: Place, id: string, children: 'tombstone' | 'lost' | 'stay'): void {
-  remove(place, 'assets', id);
-  if (children === 'stay') return;
+  if (!remove(place, 'assets', id) || children === 'stay') return;
   for (const kind of ['columns', 'tests'] as const)
     for (const [child, { item }] of place[kind]) if (item['asset_id'] === id) remove(place, kind, child, children);
 }
@@ -101,6 +128,20 @@ export function removeAsset(place: Place, id: string, children: 'tombstone' | 'l
 export function undelete(place: Place, kind: Kind, id: string): void {
   const held = place[kind].get(id);
   if (held !== undefined) place[kind].set(id, { ...held, state: 'live', deletedAt: null });
+}
+
+/** Comes with a field nobody can take, until it is mended (R20). */
+export function spoil(place: Place, kind: Kind, id: string): void {
+  if (place[kind].get(id)?.state === 'live') place.spoiled.add(`${kind} ${id}`);
+}
+
+/** All that was spoiled comes right again, which is a change. */
+export function mendAll(place: Place): void {
+  for (const each of place.spoiled) {
+    const [kind, id] = each.split(' ') as [Kind, string];
+    if (place[kind].get(id)?.state === 'live') put(place, kind, id, {});
+  }
+  place.spoiled.clear();
 }
 
 export function putAssetEdge(place: Place, up: string, down: string): void {
@@ -121,9 +162,21 @@ export function execute(place: Place, testId: string, id: string, fields: Item =
   const sub = String(fields['sub_test_unique_id'] ?? `${testId}.1`);
   const known = { sub_type: 'x', status: 'PASS', failure_count: 0, duration_seconds: 1.5, exception: null };
   const item = { ...known, id, test_id: testId, sub_test_unique_id: sub, start_time: place.stamp(), ...fields };
+  const isNews = String(place.latest.get(sub)?.['start_time'] ?? '') <= String(item.start_time);
   place.executions.push(item);
-  if (String(place.latest.get(sub)?.['start_time'] ?? '') <= String(item.start_time)) place.latest.set(sub, item);
+  place.reports.set(item, { at: place.now(), isNews });
+  if (isNews) place.latest.set(sub, item);
 }
+
+/** A score as it shows now: the asset's and its dimensions' of the last 7 days; null when there is none. */
+export function currentScore(place: Place, score: Item): Item | null {
+  const opens = new Date(Date.parse(place.now()) - SCORE_DAYS_MS).toISOString().slice(0, 19);
+  const isCurrent = (part: Item): boolean => String(part['bucket_at']) >= opens;
+  if (!isCurrent(score['total'] as Item)) return null;
+  return { ...score, dimensions: (score['dimensions'] as Item[]).filter(isCurrent) };
+}
+
+const SCORE_DAYS_MS = 7 * 86_400_000;
 
 export function putScore(place: Place, assetId: string, score: number, dimensions: Item = { freshness: score }): void {
   const bucket_at = `${place.stamp().slice(0, 13)}:00:00`;

@@ -161,6 +161,8 @@ type Tables = Record<string, string[]>;
 
 const lives = (table: string, id: string) =>
   `exists (select 1 from ${table} o where o.env_id = t.env_id and o.id = t.${id} and o.deleted_at is null)`;
+const LIVE_TABLE = `exists (select 1 from assets o
+  where o.env_id = t.env_id and o.id = t.asset_id and o.deleted_at is null and o.kind = 'table')`;
 const gone = (table: string, id: string) =>
   `exists (select 1 from ${table} o where o.env_id = t.env_id and o.id = t.${id} and o.deleted_at is not null)`;
 
@@ -174,8 +176,8 @@ const SERVED: Readonly<Record<string, string>> = {
   asset_lineage: `${lives('assets', 'upstream_asset_id')} and ${lives('assets', 'downstream_asset_id')}`,
   column_lineage: lives('columns', 'downstream_column_id'),
   latest_test_executions: `not ${gone('tests', 'test_id')}`,
-  asset_health_scores: `t.bucket_at >= @week and not ${gone('assets', 'asset_id')}`,
-  asset_health_score_dimensions: `t.bucket_at >= @week and not ${gone('assets', 'asset_id')}
+  asset_health_scores: `t.bucket_at >= @week and ${LIVE_TABLE}`,
+  asset_health_score_dimensions: `t.bucket_at >= @week and ${LIVE_TABLE}
     and exists (select 1 from asset_health_scores s
       where s.env_id = t.env_id and s.asset_id = t.asset_id and s.bucket_at >= @week)`,
 };

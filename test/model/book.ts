@@ -1,0 +1,98 @@
+import type { Instant } from '../../src/core/instant.ts';
+import type { Page, PageRequest, Query } from '../../src/core/source.ts';
+import type { StreamName } from '../../src/core/stream.ts';
+
+/** A page as it came to the connector. */
+export interface ServedPage extends Page {
+  readonly cursor: string | null;
+  /** Its commit is in the mirror. */
+  committed: boolean;
+}
+
+/** What was served of one read, from its first page on; `at` and `lastMark` are as of the moment it was asked for. */
+export interface Walk {
+  readonly path: readonly string[];
+  readonly query: Query;
+  /** T of the run that began it. */
+  readonly at: Instant | null;
+  readonly lastMark: number;
+  pages: ServedPage[];
+}
+
+/** The model's own account of what it has served, by environment and stream, since the stream's round began. */
+export interface Book {
+  /** A run begins: what an earlier process was served and did not commit is lost. */
+  open(): void;
+  asked(request: PageRequest, at: Instant | null, lastMark: number): void;
+  served(request: PageRequest, page: Page): void;
+  /** The walk whose last page is not committed yet. */
+  pending(envId: string, stream: StreamName): Walk | null;
+  walks(envId: string, stream: StreamName): readonly Walk[];
+  keep(envId: string, stream: StreamName, walks: readonly Walk[]): void;
+}
+
+const STREAMS: Readonly<Record<string, StreamName>> = {
+  assets: 'assets',
+  'assets/tables': 'table_assets',
+  'assets/bi': 'bi_assets',
+  columns: 'columns',
+  tests: 'tests',
+  'asset-lineage': 'asset_lineage',
+  'column-lineage': 'column_lineage',
+  'latest-test-executions': 'latest_test_executions',
+  'asset-health-scores': 'asset_health_scores',
+};
+
+/** What a walk asks for, its page size aside: a read goes on as the same one at half the limit (R24). */
+export function askedBy({ path, query: { limit: _, ...query } }: Pick<Walk, 'path' | 'query'>): string {
+  return JSON.stringify([path, query]);
+}
+
+export function isWhole({ pages }: Walk): boolean {
+  return pages.at(-1)?.hasMore === false;
+}
+
+/** Neither a feed nor an answer by ids. */
+export function isScan({ query }: Walk): boolean {
+  return Object.keys(query).every((name) => ['limit', 'disabled'].includes(name));
+}
+
+export function isFeed({ query }: Walk): boolean {
+  return 'synced_since' in query || 'deleted_since' in query;
+}
+
+export function itemsOf(walk: Walk): readonly Record<string, unknown>[] {
+  return walk.pages.flatMap(({ items }) => items as Record<string, unknown>[]);
+}
+
+export function openBook(): Book {
+  const all = new Map<string, Walk[]>();
+  const keyOf = ([envId = '', ...rest]: readonly string[]): string =>
+    `${envId} ${STREAMS[rest.join('/')] ?? 'test_executions'}`;
+  const of = (key: string): Walk[] => all.get(key) ?? [];
+  return {
+    open() {
+      for (const [key, walks] of all) {
+        for (const walk of walks) walk.pages = walk.pages.filter(({ committed }) => committed);
+        all.set(
+          key,
+          walks.filter(({ pages }) => pages.length > 0),
+        );
+      }
+    },
+    asked({ path, query, cursor }, at, lastMark) {
+      if (cursor !== null) return;
+      const walk = { path, query, at, lastMark, pages: [] };
+      const others = of(keyOf(path)).filter((each) => askedBy(each) !== askedBy(walk));
+      all.set(keyOf(path), [...others, walk]);
+    },
+    served({ path, query, cursor }, page) {
+      const walk = of(keyOf(path)).find((each) => askedBy(each) === askedBy({ path, query }));
+      const end = walk?.pages.findIndex(({ nextCursor }) => cursor !== null && nextCursor === cursor) ?? -1;
+      walk?.pages.splice(end + 1, walk.pages.length, { ...page, cursor, committed: false });
+    },
+    pending: (envId, stream) => of(`${envId} ${stream}`).find(({ pages }) => pages.at(-1)?.committed === false) ?? null,
+    walks: (envId, stream) => of(`${envId} ${stream}`),
+    keep: (envId, stream, walks) => void all.set(`${envId} ${stream}`, [...walks]),
+  };
+}

@@ -1,0 +1,40 @@
+import type { Mirrored, Row } from '../mirrored.ts';
+import type { Item } from '../place.ts';
+import type { Moment } from './moment.ts';
+import { scoresOf } from './rows-behind-checkpoint.ts';
+
+const KEYS = {
+  test_executions: ['env_id', 'sub_test_unique_id', 'id'],
+  asset_health_score_history: ['env_id', 'asset_id', 'dimension', 'bucket_at'],
+} as const;
+
+/** No execution and no score that a committed page has shown is ever missing from the history (R17). */
+export function keptForEver(mirrored: Mirrored): { shown(moment: Moment): string[]; all(): string[] } {
+  const ever = new Set<string>();
+  const missing = (): string[] => {
+    const there = new Set(
+      Object.keys(KEYS).flatMap((table) =>
+        mirrored.rows(`select * from ${table}`).map((row) => keyIn(table as keyof typeof KEYS, row)),
+      ),
+    );
+    return [...ever].filter((key) => !there.has(key)).map((key) => `${key} was forgotten`);
+  };
+  return {
+    shown({ envId, stream, page }) {
+      for (const item of (page?.items ?? []) as Item[]) for (const key of keysOf(envId, stream, item)) ever.add(key);
+      return [];
+    },
+    all: missing,
+  };
+}
+
+function keysOf(envId: string, stream: Moment['stream'], item: Item): string[] {
+  if (stream === 'latest_test_executions' || stream === 'test_executions')
+    return [keyIn('test_executions', { ...(item as Row), env_id: envId })];
+  if (stream !== 'asset_health_scores') return [];
+  return scoresOf(item).map((score) => keyIn('asset_health_score_history', { ...score, env_id: envId }));
+}
+
+function keyIn(table: keyof typeof KEYS, row: Row): string {
+  return JSON.stringify([table, ...KEYS[table].map((name) => row[name])]);
+}

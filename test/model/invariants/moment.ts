@@ -1,0 +1,130 @@
+import { addSeconds } from '../../../src/core/instant.ts';
+import type { StreamName } from '../../../src/core/stream.ts';
+import { isFeed, itemsOf, type ServedPage, type Walk } from '../book.ts';
+import type { Mirrored, Row, Told } from '../mirrored.ts';
+
+/** A stream's own part of the mirror, as it stands in the file. */
+export interface Held {
+  readonly watermark: string | null;
+  /** The unfinished round as stored. */
+  readonly round: StoredRound | null;
+  /** The rows of its table by key; `mirrored_at` is left out. */
+  readonly rows: ReadonlyMap<string, Row>;
+  /** The edges of a column, which go along with it; only of the columns stream. */
+  readonly edges: ReadonlyMap<string, Row>;
+  /** Numbers of all marks of the environment, by stream and id. */
+  readonly marks: ReadonlyMap<string, number>;
+  readonly lastMark: number;
+  /** Keys of removals that are held back. */
+  readonly heldBack: ReadonlySet<string>;
+  /** Streams that have marks made for them: their first scan has begun. */
+  readonly marking: ReadonlySet<string>;
+}
+
+interface StoredRound {
+  readonly mode: string;
+  readonly reason: string;
+  readonly read: { readonly path: string[]; readonly query: Walk['query']; readonly cursor: string | null } | null;
+}
+
+/** One commit, before and after, with what was served for it. */
+export interface Moment extends Told {
+  readonly before: Held;
+  readonly after: Held;
+  /** The walk whose page this commit brings in; null when it brings none. */
+  readonly walk: Walk | null;
+  readonly page: ServedPage | null;
+  /** All that was served since the round began, this page included. */
+  readonly walks: readonly Walk[];
+  readonly rows: Mirrored['rows'];
+}
+
+/** What a commit must not do: what it did, in words, or nothing. */
+export type Invariant = (moment: Moment) => readonly string[];
+
+const OVERLAP_SECONDS = 3600;
+
+/** The streams whose rows stay when they are deleted. */
+export const FED: readonly StreamName[] = ['assets', 'columns', 'tests'];
+
+/** Lists that make one full scan. */
+export function variantsOf(stream: StreamName): number {
+  return stream === 'tests' || stream === 'latest_test_executions' ? 2 : 1;
+}
+
+/** Times of the mirror later than this stand against what a scan, or an answer by ids, shows (R10); null for a feed. */
+export function floorOf(walk: Walk): string | null {
+  if (isFeed(walk)) return null;
+  return walk.at === null ? '9999' : addSeconds(walk.at, -OVERLAP_SECONDS);
+}
+
+export function isLive(row: Row | undefined): row is Row {
+  return row !== undefined && (row['deleted_at'] ?? null) === null;
+}
+
+export function shows(walk: Walk, id: string): boolean {
+  return itemsOf(walk).some((item) => item['id'] === id);
+}
+
+/** A time as text that can be compared: none is the oldest. */
+export function timeOf(row: Row, name: string): string {
+  return String(row[name] ?? '');
+}
+
+export function sameBut(a: Row, b: Row): boolean {
+  return Object.keys(b).every((name) => a[name] === b[name]);
+}
+
+const TABLES: Readonly<Partial<Record<StreamName, string>>> = { table_assets: 'assets', bi_assets: 'assets' };
+
+const KEYS: Readonly<Record<string, readonly string[]>> = {
+  asset_lineage: ['upstream_asset_id', 'downstream_asset_id'],
+  column_lineage: ['downstream_column_id', 'upstream_column_id'],
+  latest_test_executions: ['sub_test_unique_id'],
+  asset_health_scores: ['asset_id'],
+  test_executions: ['sub_test_unique_id', 'id'],
+};
+
+export function keyOf(stream: StreamName, row: Row | Record<string, unknown>): string {
+  return (KEYS[TABLES[stream] ?? stream] ?? ['id']).map((name) => row[name]).join(' < ');
+}
+
+function tableOf(stream: StreamName): string {
+  return TABLES[stream] ?? stream;
+}
+
+export function heldOf({ rows }: Mirrored, envId: string, stream: StreamName): Held {
+  const table = (name: string, of: StreamName): Map<string, Row> =>
+    new Map(
+      rows(`select * from ${name} where env_id = ?`, envId).map(({ env_id: _, mirrored_at: __, ...row }) => [
+        keyOf(of, row as Row),
+        row as Row,
+      ]),
+    );
+  const checkpoints = rows('select * from sync_checkpoints where env_id = ?', envId);
+  const own = checkpoints.find((each) => each['stream'] === stream);
+  const round = own?.['round'] ?? null;
+  return {
+    watermark: (own?.['watermark'] ?? null) as string | null,
+    round: round === null ? null : (JSON.parse(String(round)) as StoredRound),
+    rows: stream === 'test_executions' ? new Map() : table(tableOf(stream), stream),
+    edges: stream === 'columns' ? table('column_lineage', 'column_lineage') : new Map(),
+    marks: new Map(
+      rows('select stream, id, number from marks where env_id = ?', envId).map((mark) => [
+        `${mark['stream']} ${mark['id']}`,
+        Number(mark['number']),
+      ]),
+    ),
+    lastMark: Number(rows('select last_mark from mirror')[0]?.['last_mark'] ?? 0),
+    heldBack: new Set(
+      rows('select key_1, key_2 from held_removals where env_id = ? and stream = ?', envId, stream).map(
+        ({ key_1: first, key_2: second }) => (second === '' ? String(first) : `${first} < ${second}`),
+      ),
+    ),
+    marking: new Set(
+      checkpoints
+        .filter((each) => each['round'] !== null || each['scan_ended_pass'] !== null)
+        .map((each) => String(each['stream'])),
+    ),
+  };
+}

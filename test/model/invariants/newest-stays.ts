@@ -1,0 +1,20 @@
+import { FED, floorOf, isLive, type Moment, timeOf } from './moment.ts';
+
+/** No row replaced by an older one, nor brought back against its tombstone, but as R10 lets a scan or an answer by ids. */
+export function newestStays({ stream, before, after, walk }: Moment): readonly string[] {
+  if (!FED.includes(stream)) return [];
+  const floor = walk === null ? null : floorOf(walk);
+  const stands = (time: string): boolean => floor === null || time > floor;
+  return [...after.rows].flatMap(([key, row]) => {
+    const old = before.rows.get(key);
+    if (old === undefined) return [];
+    const [was, is] = [timeOf(old, 'synced_at'), timeOf(row, 'synced_at')];
+    const found = is < was && stands(was) ? [`${key} of ${was} was replaced by one of ${is}`] : [];
+    const diedAt = old['deletion'] === 'tombstone' ? timeOf(old, 'deleted_at') : '';
+    if (isLive(row) && diedAt !== '' && is <= diedAt && stands(diedAt))
+      found.push(`${key}, dead since ${diedAt}, was brought back by one of ${is}`);
+    if (row['deletion'] === 'tombstone' && timeOf(row, 'deleted_at') < diedAt && walk !== null)
+      found.push(`${key}, dead since ${diedAt}, was buried by an older tombstone`);
+    return found;
+  });
+}

@@ -1,0 +1,88 @@
+import { isScan, isWhole, itemsOf, type Walk } from '../book.ts';
+import { instantText } from '../compare.ts';
+import type { Row } from '../mirrored.ts';
+import { FED, isLive, keyOf, type Moment, shows, timeOf, variantsOf } from './moment.ts';
+
+/**
+ * No live row removed without a tombstone, or a finished scan or answer that did not show it, or a removal let go that
+ * had been held back (R11, R12, R13, R14); no row of a feed stream leaves the table at all (R11).
+ */
+export function removalsTold(moment: Moment): readonly string[] {
+  const { stream, before, after } = moment;
+  if (stream === 'table_assets' || stream === 'bi_assets') return changedBy(moment);
+  const gone = [...before.rows].filter(([key, row]) => isLive(row) && !isLive(after.rows.get(key)));
+  const untold = FED.includes(stream) ? untoldRow : stream === 'column_lineage' ? untoldEdge : untoldSnapshotRow;
+  return [
+    ...gone.flatMap(([key, row]) => untold(moment, key, row) ?? []).map((why) => `removed: ${why}`),
+    ...[...before.rows.keys()]
+      .filter((key) => FED.includes(stream) && !after.rows.has(key))
+      .map((key) => `${key} left`),
+    ...edgesAlong(moment),
+  ];
+}
+
+/** The typed streams delete nothing. */
+function changedBy({ before, after }: Moment): string[] {
+  return [...before.rows]
+    .filter(([key, row]) => row['deleted_at'] !== after.rows.get(key)?.['deleted_at'])
+    .map(([key]) => `${key} went or came back by a typed stream`);
+}
+
+function untoldRow(moment: Moment, key: string, row: Row): string | null {
+  const { after, walk, page, walks, commit, before, stream } = moment;
+  const grave = after.rows.get(key);
+  if (grave?.['deletion'] === 'tombstone') {
+    const isTold = (page?.items as Record<string, unknown>[] | undefined)?.some(
+      (item) => item['id'] === key && instantText(String(item['deleted_at'])) === grave['deleted_at'],
+    );
+    if (!isTold || !walk || !('deleted_since' in walk.query)) return `${key} without a tombstone`;
+    return timeOf(row, 'synced_at') > timeOf(grave, 'deleted_at') ? `${key} by a tombstone older than itself` : null;
+  }
+  if (before.heldBack.has(key) && !after.heldBack.has(key)) return null;
+  const owner = String(row['asset_id']);
+  const asked = walks.filter((each) => (each.query['asset_ids'] as string[] | undefined)?.includes(owner));
+  if (commit.disowned && isAnswered(asked, stream) && !asked.some((each) => shows(each, key))) return null;
+  if (!commit.settle) return `${key} amid a round`;
+  if (!isAnswered(walks.filter(isScan), stream)) return `${key} by a scan that was not finished`;
+  return walks.some((each) => shows(each, key)) ? `${key} though it was shown` : null;
+}
+
+function isAnswered(walks: readonly Walk[], stream: Moment['stream']): boolean {
+  return walks.length >= variantsOf(stream) && walks.every(isWhole);
+}
+
+function untoldSnapshotRow({ walks, commit, before, after, stream }: Moment, key: string): string | null {
+  if (before.heldBack.has(key) && !after.heldBack.has(key)) return null;
+  if (!commit.settle) return `${key} amid a snapshot`;
+  if (!isAnswered(walks.filter(isScan), stream)) return `${key} by a snapshot that was not finished`;
+  return walks.flatMap(itemsOf).some((item) => keyOf(stream, item) === key) ? `${key} though it was shown` : null;
+}
+
+/** An edge leaves with its column, or when the whole of its column's edges was read without it (R18). */
+function untoldEdge(moment: Moment, key: string, row: Row): string | null {
+  const { commit, walks, before, after, rows, envId } = moment;
+  if (before.heldBack.has(key) && !after.heldBack.has(key)) return null;
+  if (!commit.settle) return `${key} amid a round`;
+  const column = String(row['downstream_column_id']);
+  const leader = rows('select synced_at, deleted_at from columns where env_id = ? and id = ?', envId, column)[0];
+  if (!isLive(leader)) return null;
+  if (walks.flatMap(itemsOf).some((item) => keyOf('column_lineage', item) === key)) return `${key} though it was shown`;
+  return walks.some((walk) => isWhole(walk) && covers(walk, column, leader))
+    ? null
+    : `${key} though its column's edges were not read`;
+}
+
+/** Whether a read of lineage was to show all edges of a column. */
+export function covers(walk: Walk, column: string, leader: Row): boolean {
+  const { query } = walk;
+  if ((query['column_ids'] as string[] | undefined)?.includes(column)) return true;
+  return isScan(walk) || String(query['synced_since'] ?? '9999') <= timeOf(leader, 'synced_at');
+}
+
+function edgesAlong({ stream, before, after }: Moment): string[] {
+  if (stream !== 'columns') return [];
+  return [...before.edges]
+    .filter(([key]) => !after.edges.has(key))
+    .filter(([, edge]) => isLive(after.rows.get(String(edge['downstream_column_id']))))
+    .map(([key]) => `removed: the edge ${key} of a column that lives`);
+}

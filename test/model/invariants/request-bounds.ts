@@ -1,0 +1,36 @@
+import { addDays, addSeconds, type Instant } from '../../../src/core/instant.ts';
+import type { PageRequest } from '../../../src/core/source.ts';
+
+const REACH_DAYS = 89;
+const MOST_URL_BYTES = 8000;
+
+/**
+ * No request beyond what the service allows: no bound older than 89 days before T, none at all without T (R3), pages of
+ * 2000 (R22), a thousand values, URLs below 8 KB (R12).
+ */
+export function requestBounds(request: PageRequest, now: Instant | null): readonly string[] {
+  const { path, query } = request;
+  const found: string[] = [];
+  const limit = Number(query['limit'] ?? 0);
+  if (!(limit >= 1 && limit <= 2000)) found.push(`limit ${query['limit']}`);
+  for (const name of ['synced_since', 'deleted_since']) {
+    const bound = query[name];
+    if (bound !== undefined && (now === null || String(bound) < addDays(now, -REACH_DAYS)))
+      found.push(`${name}=${bound}, at ${now}`);
+  }
+  const opens = query['start_time_from'];
+  if (opens !== undefined && (now === null || String(opens) < addSeconds(addDays(now, -REACH_DAYS - 1), -3600)))
+    found.push(`start_time_from=${opens}, at ${now}`);
+  if (path.length === 4 && opens === undefined) found.push('a history without start_time_from: 30 days of it');
+  for (const [name, value] of Object.entries(query))
+    if (Array.isArray(value) && (value.length === 0 || value.length > 1000)) found.push(`${value.length} of ${name}`);
+  if (bytesOf(request) >= MOST_URL_BYTES) found.push(`a URL of ${bytesOf(request)} bytes`);
+  return found.map((what) => `${path.join('/')}: ${what}`);
+}
+
+function bytesOf({ path, query, cursor }: PageRequest): number {
+  const pairs = Object.entries({ ...query, ...(cursor === null ? {} : { cursor }) }).flatMap(([name, value]) =>
+    [value].flat().map((one) => `${name}=${encodeURIComponent(String(one))}&`),
+  );
+  return [...path.map((segment) => `${encodeURIComponent(segment)}/`), ...pairs].join('').length;
+}

@@ -1,0 +1,104 @@
+import { askedBy, isFeed, isScan, isWhole, itemsOf, type Walk } from '../book.ts';
+import { bucket, SHOWN_AS } from '../compare.ts';
+import type { Row } from '../mirrored.ts';
+import type { Item } from '../place.ts';
+import { FED, floorOf, isLive, keyOf, type Moment, sameBut, timeOf, variantsOf } from './moment.ts';
+
+/**
+ * No checkpoint ahead of its rows (R5, R6, R8): the stored cursor is that of a committed page, every row of the page at
+ * hand is in the mirror as shown or newer, rejected, gathered or overruled (R10), and a round ends with whole reads alone.
+ */
+export function rowsBehindCheckpoint(moment: Moment): readonly string[] {
+  return [...cursorOfCommittedPage(moment), ...rowsOfPage(moment), ...readsOfRound(moment)];
+}
+
+function cursorOfCommittedPage({ after, envId, walks }: Moment): string[] {
+  const read = after.round?.read;
+  if (read === undefined || read === null || read.cursor === null) return [];
+  const asked = askedBy({ path: [envId, ...read.path], query: read.query });
+  const walk = walks.find((each) => askedBy(each) === asked && each.query['limit'] === read.query['limit']);
+  const chain = walk?.pages.filter(({ committed }) => committed) ?? [];
+  const leads = chain.every(({ cursor }, i) => cursor === (chain[i - 1]?.nextCursor ?? null));
+  return leads && chain.at(-1)?.nextCursor === read.cursor ? [] : [`the cursor ${read.cursor} is of no committed page`];
+}
+
+function rowsOfPage(moment: Moment): string[] {
+  const { page, walk, stream, rows, envId } = moment;
+  if (page === null || walk === null) return [];
+  const isRejected = (key: string): boolean =>
+    rows('select 1 from rejected_rows where env_id = ? and stream = ? and row_key = ?', envId, stream, key).length > 0;
+  return (page.items as Item[])
+    .filter((item) => !isSettled(moment, walk, item) && !isRejected(keyOf(stream, item)))
+    .map((item) => `${keyOf(stream, item)} was served and is not there: ${JSON.stringify(item)}`);
+}
+
+function isSettled(moment: Moment, walk: Walk, item: Item): boolean {
+  const { stream, after, envId, rows } = moment;
+  const held = after.rows.get(keyOf(stream, item));
+  if (FED.includes(stream)) {
+    if (held === undefined) return false;
+    return 'deleted_since' in walk.query ? isBuried(held, item) : isTaken(held, SHOWN_AS[stream](item), walk);
+  }
+  const wanted = SHOWN_AS[stream](item);
+  if (stream === 'table_assets' || stream === 'bi_assets')
+    return !isLive(held) || held['kind'] !== (stream === 'bi_assets' ? 'bi' : 'table') || sameBut(held, wanted);
+  const table = stream === 'test_executions' ? stream : `${stream}_staged`;
+  const gathered = rows(`select * from ${table} where env_id = ?`, envId);
+  return gathered.some((row) => sameBut(row, wanted)) && isArchived(moment, item);
+}
+
+/** Also written at once where it is kept for ever (R17). */
+function isArchived({ stream, rows, envId }: Moment, item: Item): boolean {
+  if (stream === 'latest_test_executions')
+    return rows(
+      'select * from test_executions where env_id = ? and sub_test_unique_id = ? and id = ?',
+      ...[envId, item['sub_test_unique_id'], item['id']],
+    ).some((row) => sameBut(row, SHOWN_AS.test_executions(item)));
+  if (stream !== 'asset_health_scores') return true;
+  const kept = rows('select * from asset_health_score_history where env_id = ?', envId);
+  return scoresOf(item).every((score) => kept.some((row) => sameBut(row, score)));
+}
+
+/** The total and each dimension of a score. */
+export function scoresOf(item: Item): Row[] {
+  const asset = { asset_id: String(item['asset_id']) };
+  const parts = (item['dimensions'] as Item[]).map((part) => ({
+    dimension: String(part['dimension']),
+    ...bucket(part),
+  }));
+  return [{ dimension: 'total', ...bucket(item['total'] as Item) }, ...parts].map((row) => ({ ...asset, ...row }));
+}
+
+function isBuried(held: Row, item: Item): boolean {
+  const at = SHOWN_AS.columns({ synced_at: item['deleted_at'] })['synced_at'] as string;
+  if (timeOf(held, 'synced_at') > at) return true;
+  return held['deletion'] === 'tombstone' && timeOf(held, 'deleted_at') >= at;
+}
+
+function isTaken(held: Row, wanted: Row, walk: Walk): boolean {
+  const shownAt = timeOf(wanted, 'synced_at');
+  const stands = (time: string): boolean => isFeed(walk) || time > (floorOf(walk) as string);
+  if (held['deletion'] === 'absent') return false;
+  const diedAt = timeOf(held, 'deleted_at');
+  if (!isLive(held) && !(diedAt >= shownAt && stands(diedAt))) return false;
+  const ownAt = timeOf(held, 'synced_at');
+  return sameBut(held, wanted) || (ownAt > shownAt && stands(ownAt));
+}
+
+/** A round that has ended has read all of its lists to their ends; a snapshot in place is what they showed. */
+function readsOfRound({ commit, before, stream, walks, after }: Moment): string[] {
+  if (commit.settle === undefined || stream === 'test_executions') return [];
+  const broken = walks
+    .filter((walk) => !isWhole(walk) && !('deleted_since' in walk.query))
+    .map((walk) => `a round ended amid ${JSON.stringify(walk.query)}`);
+  const isScanned = before.round?.mode === 'scan' || before.round?.mode === 'snapshot';
+  const scans = walks.filter((walk) => isWhole(walk) && isScan(walk));
+  if (isScanned && scans.length < variantsOf(stream)) broken.push('a scan ended before all of its lists were read');
+  if (commit.settle.replace !== 'all' || stream === 'column_lineage') return broken;
+  const shown = new Map(scans.flatMap(itemsOf).map((item) => [keyOf(stream, item), SHOWN_AS[stream](item)]));
+  return broken.concat(
+    [...shown]
+      .filter(([key, wanted]) => !sameBut(after.rows.get(key) ?? {}, wanted))
+      .map(([key]) => `${key} was gathered and is not as it was shown`),
+  );
+}

@@ -1,0 +1,143 @@
+import { deepStrictEqual, strictEqual } from 'node:assert/strict';
+import fc from 'fast-check';
+import { bothSides, missingExecutions } from './compare.ts';
+import { contents, histories, type Life, live, liveServed, openUp, PLAIN, type Step } from './history.ts';
+import type { Serving } from './served.ts';
+import { quotas } from './wire.ts';
+
+/** What has to hold of every history, and how many of a hundred are drawn for it. */
+export interface Property {
+  readonly id: 'told' | 'any' | 'wire';
+  readonly says: string;
+  readonly share: number;
+  readonly property: fc.IAsyncPropertyWithHooks<never>;
+}
+
+const TOLD = fc.asyncProperty(histories('told'), (steps) => inLife(live(['e1']), steps, followed, toTheEnd));
+
+const WHATEVER = fc.asyncProperty(histories('any'), (steps) =>
+  inLife(live(['e1', 'e2']), steps, survived, async (life) => {
+    await settleDown(life);
+    const { summary } = await life.take({ ...PLAIN, full: true });
+    intact(life);
+    strictEqual(summary?.status, 'done');
+    compare(life, { full: true });
+    await idle(life);
+    intact(life);
+  }),
+);
+
+const servings: fc.Arbitrary<Serving> = fc.record({
+  quota: quotas,
+  retries: fc.integer({ min: 0, max: 5 }),
+  seed: fc.integer({ min: 1, max: 2_000_000_000 }),
+});
+
+const WIRE = fc.asyncProperty(servings, histories('told', 12), async (serving, steps) =>
+  inLife(await liveServed(['e1'], serving), steps, followed, toTheEnd),
+);
+
+export const PROPERTIES: readonly Property[] = [
+  {
+    id: 'told',
+    says: 'whatever is told of is mirrored by the next run that ends well',
+    share: 60,
+    property: TOLD as never,
+  },
+  { id: 'any', says: 'whatever happens, a scan makes the mirror true again', share: 25, property: WHATEVER as never },
+  {
+    id: 'wire',
+    says: 'whatever befalls it on the wire, it is mirrored, within the quota (R23, R24)',
+    share: 15,
+    property: WIRE as never,
+  },
+];
+
+async function inLife(
+  life: Life,
+  steps: readonly Step[],
+  each: (life: Life, step: Step) => Promise<void>,
+  end: (life: Life) => Promise<void>,
+): Promise<void> {
+  try {
+    // An asset that was never mirrored cannot be missed: what it owns would be lost without a word.
+    await life.take({ ...PLAIN, only: ['assets'] });
+    for (const step of steps) await each(life, step);
+    await end(life);
+  } finally {
+    await life.close();
+  }
+}
+
+/** After a run that ends well, and that nothing has happened in, the mirror is true. */
+async function followed(life: Life, step: Step): Promise<void> {
+  const { summary, quiet } = await life.take(step);
+  if (step.step !== 'sync') return;
+  intact(life);
+  const isGreen =
+    summary?.status === 'done' &&
+    summary.run === summary.pass &&
+    !summary.streams.some(({ status }) => status === 'unavailable');
+  if (quiet && isGreen && step.only === undefined && life.world.dates !== 'never')
+    compare(life, { withHistory: step.history });
+}
+
+async function survived(life: Life, step: Step): Promise<void> {
+  await life.take(step);
+  if (step.step === 'sync') intact(life);
+}
+
+async function toTheEnd(life: Life): Promise<void> {
+  await settleDown(life);
+  compare(life);
+  await idle(life);
+  intact(life);
+}
+
+function intact(life: Life): void {
+  deepStrictEqual(life.check(), []);
+}
+
+/** The mirror against the world; scores only after `full`, they are read once an hour (R22). */
+function compare({ world, mirrored }: Life, { full = false, withHistory = true } = {}): void {
+  for (const place of world.places.values()) {
+    if (!place.listed) continue;
+    const { mirror, world: wanted } = bothSides(mirrored, place) as Record<string, Record<string, unknown>>;
+    if (!full)
+      for (const side of [mirror, wanted])
+        for (const table of ['asset_health_scores', 'asset_health_score_dimensions']) delete side?.[table];
+    deepStrictEqual(mirror, wanted);
+    if (place.id === 'e1' && withHistory) deepStrictEqual(missingExecutions(mirrored, place), []);
+  }
+}
+
+/** Two requests for each feed stream, one for each list of a snapshot; besides them the scores, once an hour (R22). */
+const LEAST = ['asset-lineage', 'assets', 'assets', 'columns', 'columns', 'latest-test-executions'].concat([
+  'latest-test-executions',
+  'tests',
+  'tests',
+]);
+
+/** Nothing has happened: no row is written and no request sent that could be spared (R21, R22). */
+async function idle(life: Life): Promise<void> {
+  const before = contents(life.mirrored);
+  const { summary } = await life.take({ ...PLAIN, pageSize: 2000 });
+  strictEqual(summary?.status, 'done');
+  strictEqual(contents(life.mirrored), before);
+  const asked = life.mirrored.asked().map(({ path }) => path);
+  const wanted = [...life.world.places.keys()].flatMap((id) => LEAST.map((path) => `${id}/${path}`));
+  deepStrictEqual(asked.filter((path) => !path.endsWith('health-scores')).sort(), wanted);
+}
+
+/** A run that ends well; one that only went on with the pass of a stopped run is followed by another. */
+async function settleDown(life: Life): Promise<void> {
+  openUp(life);
+  let { summary } = await life.take(PLAIN);
+  if (summary?.run !== summary?.pass) summary = (await life.take(PLAIN)).summary;
+  intact(life);
+  deepStrictEqual(
+    summary?.streams.filter(({ error }) => error),
+    [],
+  );
+  strictEqual(summary?.status, 'done');
+}

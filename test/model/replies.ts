@@ -1,0 +1,109 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Query } from '../../src/core/source.ts';
+import { matched, Refusal, respond } from './respond.ts';
+import { type Disturbance, GATEWAY_PAGE } from './wire.ts';
+import { type Asked, listEnvironments, type World } from './world.ts';
+
+export type Headers = Readonly<Record<string, string>>;
+
+/** An answer as it goes over the wire; a body that is no text is sent as JSON. */
+export interface Reply {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly body: unknown;
+}
+
+const PREFIX = '/public/beta/';
+
+/** Parameters that may be repeated. */
+const LISTS = new Set(
+  (
+    'ids asset_ids column_ids test_ids sub_test_ids source_types tags db_names schema_names materializations path ' +
+    'bi_platforms data_types test_types definition_types statuses'
+  ).split(' '),
+);
+
+/** What a request asks for; null for one that the specification does not know. */
+export function parse({ method, url = '', headers }: IncomingMessage, token: string): Omit<Asked, 'number'> | null {
+  const { pathname, searchParams } = new URL(url, 'http://model.invalid');
+  const at = pathname.indexOf(PREFIX);
+  if (method !== 'GET' || at < 0 || headers.authorization !== `Bearer ${token}`) return null;
+  const query: Record<string, Query[string]> = {};
+  for (const name of new Set(searchParams.keys())) {
+    const values = searchParams.getAll(name);
+    if (!LISTS.has(name) && values.length > 1) return null;
+    query[name] = LISTS.has(name) ? values : (values[0] ?? '');
+  }
+  const { cursor = null, ...rest } = query;
+  const path = pathname
+    .slice(at + PREFIX.length)
+    .split('/')
+    .map(decodeURIComponent)
+    .join('/');
+  return { path, query: rest, cursor: cursor as string | null };
+}
+
+/** The service's own answer. */
+export function replyTo(world: World, asked: Asked, headers: Headers): Reply {
+  try {
+    return { status: 200, headers, body: bodyFor(world, asked) };
+  } catch (error) {
+    if (error instanceof Refusal) return errorReply(error.status, error.code, headers);
+    throw error;
+  }
+}
+
+function bodyFor(world: World, asked: Asked): unknown {
+  const { query, cursor } = asked;
+  const path = asked.path.split('/');
+  if (asked.path === 'environments') return listEnvironments(world);
+  if (asked.path.endsWith('/asset-health-scores/aggregate'))
+    return {
+      matched_count: matched(world, path, query),
+      total: { score: 0, test_count: 0, bucket_at: null },
+      dimensions: [],
+    };
+  const { items, hasMore, nextCursor } = world.answer(respond(world, { path, query, cursor }), asked);
+  return { items, has_more: hasMore, next_cursor: nextCursor };
+}
+
+export function errorReply(status: number, code: string, headers: Headers = {}): Reply {
+  return { status, headers, body: { error: { code, message: `status ${status}` } } };
+}
+
+/** Sends an answer as the disturbance leaves it: cut off, replaced, without its headers, or not at all. */
+export function deliver(response: ServerResponse, disturbance: Disturbance | undefined, reply: Reply): void {
+  if (disturbance?.do === 'reset') response.socket?.resetAndDestroy();
+  else if (disturbance?.do === 'truncate') sendHalf(response, reply);
+  else send(response, disturbance === undefined ? reply : disturbed(disturbance, reply));
+}
+
+function disturbed(disturbance: Disturbance, reply: Reply): Reply {
+  if (disturbance.do === 'garble') return { ...reply, status: 200, body: disturbance.body };
+  if (disturbance.do === 'fail') return failure(disturbance, reply.headers);
+  return disturbance.do === 'untold' ? { ...reply, headers: {} } : reply;
+}
+
+/** A gateway's page has no headers of the service; its own error has them. */
+function failure({ status, page, retryAfter }: Disturbance & { do: 'fail' }, headers: Headers): Reply {
+  const wait: Headers = retryAfter ? { 'retry-after': '5' } : {};
+  if (page === 'html') return { status, headers: { ...wait, 'content-type': 'text/html' }, body: GATEWAY_PAGE };
+  return errorReply(status, 'internal_error', { ...headers, ...wait });
+}
+
+export function send(response: ServerResponse, { status, headers, body }: Reply): void {
+  response.sendDate = false;
+  response.writeHead(status, { 'content-type': 'application/json', ...headers });
+  response.end(textOf(body));
+}
+
+function sendHalf(response: ServerResponse, { status, headers, body }: Reply): void {
+  const bytes = Buffer.from(textOf(body));
+  response.sendDate = false;
+  response.writeHead(status, { 'content-type': 'application/json', ...headers, 'content-length': bytes.length });
+  response.write(bytes.subarray(0, bytes.length >> 1), () => response.socket?.end());
+}
+
+function textOf(body: unknown): string {
+  return typeof body === 'string' ? body : JSON.stringify(body);
+}

@@ -1,0 +1,121 @@
+import { createHash } from 'node:crypto';
+import type { Page, PageRequest, Query } from '../../src/core/source.ts';
+import { history, LISTS, type Listed } from './lists.ts';
+import type { Item, Place } from './place.ts';
+import type { World } from './world.ts';
+
+/** An answer that is an error, as the specification words it. */
+export class Refusal extends Error {
+  readonly status: 400 | 403 | 404;
+  readonly code: string;
+
+  constructor(status: Refusal['status'], code: string, message: string) {
+    super(message);
+    this.name = 'Refusal';
+    this.status = status;
+    this.code = code;
+  }
+}
+
+const DAY_MS = 86_400_000;
+const LOOKBACK_MS = 90 * DAY_MS;
+const DEFAULT_HISTORY_MS = 30 * DAY_MS;
+const DEFAULT_LIMIT = 500;
+const MOST_LIMIT = 2000;
+const MOST_VALUES = 1000;
+
+/** The service's answer to one request for a list. @throws Refusal */
+export function respond(world: World, { path, query, cursor }: PageRequest): Page {
+  const [, ...rest] = path;
+  const name = rest.length === 3 ? 'executions' : rest.join('/');
+  const place = enter(world, path, name);
+  refuseInvalid(query);
+  const rows = rowsOf(world, place, { name, path, query });
+  if (rows === null) throw new Refusal(404, 'not_found', `404 ${path.join('/')}`);
+  const signature = signatureOf(path, query);
+  const [boundTo, after] = cursor === null ? [signature, null] : openCursor(world, cursor);
+  if (boundTo !== signature) {
+    world.violations.push(`a cursor sent with another query than its own: ${path.join('/')} ${JSON.stringify(query)}`);
+    throw new Refusal(400, 'invalid_cursor', '400 invalid_cursor');
+  }
+  return pageOf(rows, { limit: Number(query['limit'] ?? DEFAULT_LIMIT), after, toCursor: sealing(world, signature) });
+}
+
+/** The `matched_count` of the aggregate: the tables that can be seen and match every filter. @throws Refusal */
+export function matched(world: World, path: readonly string[], query: Query): number {
+  const place = enter(world, path, 'asset-health-scores');
+  return (LISTS['assets/tables']?.(place, query, '') ?? []).filter((row) => row.shown).length;
+}
+
+/** The rows of a list in the making; null when there is no such list. */
+function rowsOf(
+  world: World,
+  place: Place,
+  { name, path, query }: { name: string; path: readonly string[]; query: Query },
+): Listed[] | null {
+  const oldest = new Date(world.nowMs - LOOKBACK_MS).toISOString();
+  if (name !== 'executions') return LISTS[name]?.(place, query, oldest) ?? null;
+  const usual = { start_time_from: new Date(world.nowMs - DEFAULT_HISTORY_MS).toISOString() };
+  return history(place, path[2] ?? '', { ...usual, ...query }, oldest);
+}
+
+/** The place a path leads into: environment, then scope. @throws Refusal when it, or the collection, cannot be entered */
+function enter(world: World, path: readonly string[], name: string): Place {
+  const place = world.places.get(path[0] ?? '');
+  const inScope = !place?.denied.has(name) && !place?.denied.has(`${scopeOf(name)} scope`);
+  if (!place?.listed || place.denied.has('environment') || !inScope)
+    throw new Refusal(403, 'permission_denied', `403 ${path.join('/')}`);
+  if (place.notLive.has(name)) throw new Refusal(404, 'not_found', `404 ${path.join('/')}`);
+  return place;
+}
+
+/** Which scope health scores need is not stated: here, that of the assets. */
+function scopeOf(name: string): 'assets' | 'tests' {
+  return ['tests', 'executions', 'latest-test-executions'].includes(name) ? 'tests' : 'assets';
+}
+
+function refuseInvalid(query: Query): void {
+  const limit = Number(query['limit'] ?? DEFAULT_LIMIT);
+  const lists = Object.values(query).filter((value) => Array.isArray(value));
+  const isValid =
+    Number.isInteger(limit) &&
+    limit >= 1 &&
+    limit <= MOST_LIMIT &&
+    lists.every((values) => values.length <= MOST_VALUES) &&
+    !('synced_since' in query && 'deleted_since' in query);
+  if (!isValid) throw new Refusal(400, 'invalid_request', `400 invalid_request ${JSON.stringify(query)}`);
+}
+
+/** All that a cursor is bound to. */
+function signatureOf(path: readonly string[], query: Query): string {
+  const sorted = Object.entries(query).map(([name, value]) => [name, Array.isArray(value) ? value : String(value)]);
+  return createHash('sha1')
+    .update(JSON.stringify([path, sorted.sort()]))
+    .digest('base64url');
+}
+
+function sealing(world: World, signature: string): (key: string) => string {
+  return (key) => JSON.stringify([world.epoch, signature, key]);
+}
+
+/** @throws Refusal for a cursor that has died */
+function openCursor(world: World, cursor: string): [signature: string, after: string] {
+  const [epoch, signature, after] = JSON.parse(cursor) as [number, string, string];
+  if (epoch !== world.epoch) throw new Refusal(400, 'invalid_cursor', '400 invalid_cursor');
+  return [signature, after];
+}
+
+interface Paging {
+  readonly limit: number;
+  readonly after: string | null;
+  readonly toCursor: (key: string) => string;
+}
+
+/** Keyset paging over live data; rows that may not be seen are trimmed after the page was read. */
+function pageOf(rows: readonly Listed[], { limit, after, toCursor }: Paging): Page {
+  const left = rows.filter((row) => after === null || row.key > after).sort((a, b) => (a.key < b.key ? -1 : 1));
+  const page = left.slice(0, limit);
+  const hasMore = left.length > limit;
+  const items = page.filter((row) => row.shown).map((row): Item => structuredClone(row.item));
+  return { items, hasMore, nextCursor: hasMore ? toCursor(page.at(-1)?.key ?? '') : null };
+}

@@ -1,0 +1,157 @@
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { Source } from '../../src/core/source.ts';
+import { createHttpSource, type HttpSourceOptions } from '../../src/source/http-source.ts';
+import { deliver, errorReply, type Headers, parse, replyTo, send } from './replies.ts';
+import { counting, type Disturbance, type Quota, type WireFault } from './wire.ts';
+import { type Asked, arrive, Crash, isDated, type World } from './world.ts';
+
+const TOKEN = 'token-of-the-model';
+
+export interface Serving {
+  readonly quota: Quota;
+  /** Further tries of the source after the first. */
+  readonly retries: number;
+  /** Where its jitter begins: from 1. */
+  readonly seed: number;
+}
+
+/** A world served over HTTP on loopback, and the real source for it in the world's own time. */
+export interface ServedWorld {
+  /** What befalls the requests of the runs to come. */
+  faults: readonly WireFault[];
+  /** Requests that the service has met since the source was opened. */
+  met(): number;
+  /** To take the place of the world's own source. */
+  readonly source: World['source'];
+  close(): Promise<void>;
+}
+
+/** The requests of one source; those of an earlier one find nobody any more. */
+interface Line {
+  readonly number: number;
+  met: number;
+  /** The last window whose state an answer has told this source. */
+  toldWindow: number;
+}
+
+export async function serveWorld(world: World, { quota, retries, seed }: Serving): Promise<ServedWorld> {
+  const service = createService(world, quota);
+  const server = createServer(service.meet);
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}/of/the/model`;
+  const random = jitter(seed);
+  const timing = timeOf(world);
+  const source = (maxRequests: number | null = null, signal = new AbortController().signal): Source => {
+    const userAgent = service.open();
+    const own = { baseUrl, token: TOKEN, userAgent, retries, random, maxRequests, signal };
+    return createHttpSource({ ...own, ...timing, concurrency: 3, timeoutMs: 60_000, maxWaitMs: 900_000 });
+  };
+  return Object.assign(service, {
+    source,
+    async close() {
+      server.closeAllConnections();
+      server.close();
+      await once(server, 'close');
+    },
+  });
+}
+
+function createService(world: World, quota: Quota) {
+  const count = counting(quota);
+  let line: Line = { number: 0, met: 0, toldWindow: 0 };
+
+  /** The quota's headers; `isOver` when the request is beyond it. */
+  function counted(asked: Asked, fault: Disturbance | undefined): { headers: Headers; isOver: boolean } {
+    const { isOver, remaining, resetSeconds, window } = count(world.nowMs);
+    // Until an answer has told this source of the window, another may have used it up (R23).
+    if (isOver && line.toldWindow === window) world.violations.push(`R23: request ${asked.number} overran the quota`);
+    if (fault === undefined) line.toldWindow = window;
+    const wait: Headers = isOver ? { 'retry-after': String(resetSeconds) } : {};
+    const limits = limitHeaders(quota.limit, remaining, resetSeconds);
+    return { headers: { ...dateHeader(world, asked), ...limits, ...wait }, isOver };
+  }
+
+  function answer(asked: Asked, response: ServerResponse): void {
+    const fault = service.faults.find(({ at, times }) => asked.number >= at && asked.number < at + times)?.disturbance;
+    arrive(world, asked);
+    if (fault?.do === 'refuse') {
+      send(response, refusal(fault, quota, dateHeader(world, asked)));
+      return;
+    }
+    const { headers, isOver } = counted(asked, fault);
+    if (isOver) send(response, errorReply(429, 'rate_limited', headers));
+    else deliver(response, fault, replyTo(world, asked, headers));
+  }
+
+  const service = {
+    faults: [] as readonly WireFault[],
+    met: () => line.met,
+    open(): string {
+      line = { number: line.number + 1, met: 0, toldWindow: 0 };
+      return nameOf(line);
+    },
+    meet(incoming: IncomingMessage, response: ServerResponse): void {
+      if (incoming.headers['user-agent'] !== nameOf(line)) {
+        response.socket?.destroy();
+        return;
+      }
+      line.met += 1;
+      const asked = parse(incoming, TOKEN);
+      try {
+        if (asked === null) throw new Error(`no such request: ${incoming.method} ${incoming.url}`);
+        answer({ ...asked, number: line.met }, response);
+      } catch (error) {
+        // The process that asked may be no more.
+        if (!(error instanceof Crash)) world.violations.push(String(error));
+        response.socket?.destroy();
+      }
+    },
+  };
+  return service;
+}
+
+function nameOf({ number }: Line): string {
+  return `obsync/${number}`;
+}
+
+function refusal({ retryAfterSeconds, told }: Disturbance & { do: 'refuse' }, { limit }: Quota, date: Headers) {
+  const limits = told ? limitHeaders(limit, 0, retryAfterSeconds) : {};
+  return errorReply(429, 'rate_limited', { ...date, ...limits, 'retry-after': String(retryAfterSeconds) });
+}
+
+function limitHeaders(limit: number, remaining: number, resetSeconds: number): Headers {
+  return {
+    'ratelimit-limit': String(limit),
+    'ratelimit-remaining': String(remaining),
+    'ratelimit-reset': String(resetSeconds),
+  };
+}
+
+function dateHeader(world: World, asked: Asked): Headers {
+  return isDated(world, asked) ? { date: new Date(world.nowMs).toUTCString() } : {};
+}
+
+/** Time passes while a request is met and while somebody sleeps, and at no other moment. */
+function timeOf(world: World): Pick<HttpSourceOptions, 'clock' | 'sleep'> {
+  return {
+    clock: { nowMs: () => world.nowMs, utcMs: () => world.nowMs },
+    async sleep(delayMs, signal) {
+      const untilMs = world.nowMs + delayMs;
+      await new Promise((resolve) => setImmediate(resolve));
+      if (signal.aborted) throw signal.reason;
+      if (world.nowMs < untilMs) world.advance((untilMs - world.nowMs) / 1000);
+    },
+  };
+}
+
+/** Numbers from 0 up to 1, the same for the same seed. */
+function jitter(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (state * 48_271) % 2_147_483_647;
+    return state / 2_147_483_647;
+  };
+}

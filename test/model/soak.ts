@@ -1,0 +1,102 @@
+/**
+ * Long random histories, on all cores: `npm run test:soak`. Prints its seed at the start; ends with exit code 1 at the
+ * first history that fails, and says how to play it again. In the environment:
+ * - OBSYNC_RUNS: histories in all, 10 000 unless given
+ * - OBSYNC_SEED: which ones; of the time unless given
+ * - OBSYNC_WORKERS: processes, one per core unless given
+ * - OBSYNC_PROPERTY, OBSYNC_PATH: with the seed, one failed history again
+ */
+import { fork } from 'node:child_process';
+import { availableParallelism } from 'node:os';
+import fc from 'fast-check';
+import { PROPERTIES, type Property } from './properties.ts';
+
+/** Histories of one property under one seed, drawn by one process. */
+interface Batch {
+  readonly property: Property['id'];
+  readonly seed: number;
+  readonly runs: number;
+  /** Of one failed history. */
+  readonly path?: string;
+}
+
+const BATCH_RUNS = 100;
+const { env } = process;
+
+async function play({ property: id, seed, runs, path }: Batch): Promise<string | null> {
+  const { property } = PROPERTIES.find((each) => each.id === id) as Property;
+  const details = await fc.check(property, { seed, numRuns: runs, ...(path ? { path, endOnFailure: true } : {}) });
+  if (!details.failed) return null;
+  const again = `OBSYNC_PROPERTY=${id} OBSYNC_SEED=${seed} OBSYNC_PATH=${details.counterexamplePath}`;
+  const error = details.errorInstance instanceof Error ? details.errorInstance.stack : details.errorInstance;
+  return `${await fc.asyncDefaultReportMessage(details)}\n\n${error}\n\nAgain: ${again} npm run test:soak`;
+}
+
+/** Every property in its share of every hundred, each batch under a seed of its own. */
+function* batches(seed: number, runs: number): Generator<Batch> {
+  for (let drawn = 0; drawn < runs; drawn += BATCH_RUNS) {
+    const share = Math.min(BATCH_RUNS, runs - drawn) / 100;
+    for (const [i, { id, share: ofHundred }] of PROPERTIES.entries())
+      yield { property: id, seed: (seed + drawn * PROPERTIES.length + i) | 0, runs: Math.ceil(share * ofHundred) };
+  }
+}
+
+/** One process takes a batch at a time. @returns what failed, null when nothing has */
+function work(coming: Iterator<Batch>, onDone: (runs: number) => void, stop: AbortSignal): Promise<string | null> {
+  const worker = fork(import.meta.filename, ['worker']);
+  stop.addEventListener('abort', () => worker.kill());
+  return new Promise((resolve) => {
+    let batch: Batch | undefined;
+    const next = (): void => {
+      batch = coming.next().value as Batch | undefined;
+      if (batch === undefined) worker.disconnect();
+      else worker.send(batch);
+    };
+    worker.on('message', ({ failure }: { failure: string | null }) => {
+      if (failure !== null) return resolve(failure);
+      onDone(batch?.runs ?? 0);
+      next();
+    });
+    worker.on('exit', (code) =>
+      resolve(batch === undefined || stop.aborted ? null : `a worker died, ${code}: ${JSON.stringify(batch)}`),
+    );
+    next();
+  });
+}
+
+async function soak(): Promise<string | null> {
+  const seed = Number(env['OBSYNC_SEED'] ?? Date.now() % 1_000_000_000);
+  const runs = Number(env['OBSYNC_RUNS'] ?? 10_000);
+  const workers = Number(env['OBSYNC_WORKERS'] ?? availableParallelism());
+  if (env['OBSYNC_PROPERTY'] !== undefined) {
+    const path = env['OBSYNC_PATH'];
+    return play({ property: env['OBSYNC_PROPERTY'] as Property['id'], seed, runs, ...(path ? { path } : {}) });
+  }
+  console.log(`OBSYNC_SEED=${seed} OBSYNC_RUNS=${runs}, ${workers} processes`);
+  const coming = batches(seed, runs);
+  const stop = new AbortController();
+  const start = performance.now();
+  let [done, told] = [0, 0];
+  const onDone = (more: number): void => {
+    done += more;
+    if (done - told < runs / 20 && done < runs) return;
+    told = done;
+    console.log(`${done} histories, ${Math.round((performance.now() - start) / 1000)} s`);
+  };
+  const all = Array.from({ length: workers }, async () => {
+    const failure = await work(coming, onDone, stop.signal);
+    if (failure !== null) stop.abort();
+    return failure;
+  });
+  return (await Promise.all(all)).find((failure) => failure !== null) ?? null;
+}
+
+if (process.argv[2] === 'worker') {
+  process.on('message', async (batch: Batch) => {
+    process.send?.({ failure: await play(batch) });
+  });
+} else {
+  const failure = await soak();
+  if (failure !== null) console.error(failure);
+  process.exitCode = failure === null ? 0 : 1;
+}
