@@ -18,6 +18,10 @@ export const mirror = sqliteTable('mirror', {
    * outlives a restart. NULL only in a file made by a version that had none, until it is next opened for writing.
    */
   cursor_key: text('cursor_key'),
+  /** Requests of one window of the account's quota, as the last run was told that was; NULL while none has been. */
+  quota_limit: integer('quota_limit'),
+  /** The longest such a window was seen to be, in seconds. */
+  quota_window_seconds: integer('quota_window_seconds'),
 });
 
 /** A row per run. Times are the machine's; `server_time` is the run's T (R1). */
@@ -181,4 +185,22 @@ export const testExecutionGaps = sqliteTable(
     gap_to: text('gap_to').notNull(),
   },
   (t) => [primaryKey({ columns: [t.env_id, t.test_id, t.gap_from] })],
+);
+
+/**
+ * How many pages a whole list took, and how many rows they showed, when it was last read from end to end in one run: where the
+ * service trims rows that the token may not see, the rows alone would tell of fewer pages.
+ */
+export const listLengths = sqliteTable(
+  'list_lengths',
+  {
+    env_id: envId(),
+    stream: text('stream').notNull(),
+    /** The list's own query as JSON, without the limit: `{}` or `{"disabled":"true"}`. */
+    variant: text('variant').notNull(),
+    page_size: integer('page_size').notNull(),
+    pages: integer('pages').notNull(),
+    rows: integer('rows').notNull(),
+  },
+  (t) => [primaryKey({ columns: [t.env_id, t.stream, t.variant] })],
 );

@@ -6,6 +6,7 @@ import type { Command, Io } from './command.ts';
 import { demo } from './demo.ts';
 import { exitCodeOf } from './exit-code.ts';
 import { createLog } from './log.ts';
+import { plan } from './plan.ts';
 import { query } from './query.ts';
 import { schedule } from './schedule.ts';
 import { serve } from './serve.ts';
@@ -13,7 +14,7 @@ import { flagValue, settingsOf } from './settings.ts';
 import { status } from './status.ts';
 import { sync } from './sync.ts';
 
-const COMMANDS: readonly Command[] = [sync, schedule, status, query, serve, demo];
+const COMMANDS: readonly Command[] = [sync, plan, schedule, status, query, serve, demo];
 
 const EXIT_CODES = `Exit codes: 0 all well; 1 finished with problems; 2 bad usage or configuration; 3 token refused; \
 4 another sync holds the mirror; 5 stopped by --max-requests; 130 and 143 on signals.
@@ -30,6 +31,8 @@ export async function main(words: readonly string[]): Promise<number> {
   process.stdout.on('error', endOutput);
   let code = 0;
   try {
+    // What follows it would be passed over without a word.
+    if (argv.includes('--')) throw new SyncError('usage', 'unknown argument: -- (see obsync --help)');
     const settings = settingsOf(argv, io.env);
     const parser = COMMANDS.reduce(
       (parser, command) =>

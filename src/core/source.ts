@@ -1,4 +1,5 @@
 import type { Instant } from './instant.ts';
+import type { Quota } from './quota.ts';
 
 /** Query parameters in the order sent; an array is sent as a repeated parameter. */
 export type Query = Readonly<Record<string, string | number | readonly string[]>>;
@@ -35,5 +36,7 @@ export interface Source {
   serverTime(): Instant | null;
   /** Requests sent so far in this run. */
   requests(): number;
+  /** The account's quota as the answers of this run told it; null while none has. A source without a quota leaves it out. */
+  quota?(): Quota | null;
   close(): Promise<void>;
 }

@@ -92,7 +92,7 @@ export interface Stream<Table = unknown> {
   readonly variants: readonly Readonly<Record<string, string>>[];
   /** Streams that go first in a run. */
   readonly after: readonly StreamName[];
-  /** The parameter that asks for rows by key (R12) or, for marked lineage, by downstream column (R18). */
+  /** The parameter that asks for rows by the first part of their key (R12): for marked lineage, by downstream column (R18). */
   readonly idsParameter?: string;
   /** Its rows belong to rows of another stream: asked for when the owner went or came back (R13), exempt in R14. */
   readonly owners: readonly Owner<Table>[];
@@ -107,6 +107,8 @@ export interface Stream<Table = unknown> {
   readonly hourly?: true;
   /** Removals are never held back (R14). */
   readonly shrinks?: true;
+  /** The service shows only rows whose field lies no more than so many days back. */
+  readonly recent?: { readonly field: string; readonly days: number };
   /** Only when asked for with `--history`. */
   readonly optional?: true;
 }

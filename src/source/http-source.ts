@@ -1,7 +1,8 @@
 import { Pool } from 'undici';
 import { endsRun, SyncError } from '../core/errors.ts';
 import { type Instant, instantOfMs } from '../core/instant.ts';
-import { httpDateMs, retryDelayMs } from '../core/retry-delay.ts';
+import type { Quota } from '../core/quota.ts';
+import { countHeader, type Headers, httpDateMs, retryDelayMs } from '../core/retry-delay.ts';
 import type { PageRequest, Source } from '../core/source.ts';
 import { type Asked, classify, endsRunHere, exhausted, type Trouble } from './classify.ts';
 import { type Decode, decodeEnvironments, decodeMatchedCount, decodePage } from './decode.ts';
@@ -35,6 +36,10 @@ interface Connection {
   readonly cut: AbortController;
   readonly closed: AbortController;
   serverTime: Instant | null;
+  /** `RateLimit-Limit` of the last answer that had one. */
+  limit: number | null;
+  /** The longest `RateLimit-Reset` so far. */
+  windowSeconds: number;
 }
 
 /** One thing to fetch. */
@@ -62,6 +67,7 @@ export function createHttpSource(options: HttpSourceOptions): Source {
       fetchRequested(connection, { ...request, cursor: null }, decodeMatchedCount, onRequest),
     serverTime: () => connection.serverTime,
     requests: () => gate.requests,
+    quota: () => quotaOf(connection),
     async close() {
       options.signal.removeEventListener('abort', onSignal);
       connection.closed.abort();
@@ -89,6 +95,8 @@ function connect(options: HttpSourceOptions): Connection {
     cut: new AbortController(),
     closed: new AbortController(),
     serverTime: null,
+    limit: null,
+    windowSeconds: 0,
   };
 }
 
@@ -168,9 +176,22 @@ async function sendOnce<T>(connection: Connection, { target, asked, onRequest }:
   const outcome = await send(line, prefix + target, connection.cut.signal);
   const dateMs = httpDateMs(outcome.answer?.headers.date);
   if (dateMs !== null) connection.serverTime ??= instantOfMs(dateMs);
+  noteQuota(connection, outcome.answer?.headers ?? {});
   const status = outcome.answer?.status ?? 0;
   options.onEvent?.({ type: 'request', path: asked.path, status, durationMs: line.nowMs() - startedMs });
   return outcome;
+}
+
+function noteQuota(connection: Connection, headers: Headers): void {
+  connection.limit = countHeader(headers['ratelimit-limit']) ?? connection.limit;
+  connection.windowSeconds = Math.max(connection.windowSeconds, countHeader(headers['ratelimit-reset']) ?? 0);
+}
+
+function quotaOf({ gate, limit, windowSeconds, options }: Connection): Quota | null {
+  const { remaining, resetAtMs } = gate.window;
+  if (remaining === null) return null;
+  const resetSeconds = Math.max(0, Math.ceil((resetAtMs - options.clock.nowMs()) / 1000));
+  return { limit, remaining, resetSeconds, windowSeconds };
 }
 
 function stopSoon({ gate, options, cut, closed }: Connection): void {

@@ -46,9 +46,11 @@ export const assetHealthScores: Entry = {
   ],
   variants: ONE_READ,
   after: ['assets'],
+  idsParameter: 'asset_ids',
   owners: [],
   marks: [],
   mayBeUnavailable: true,
   hourly: true,
+  recent: { field: 'bucket_at', days: 7 },
   shrinks: true,
 };

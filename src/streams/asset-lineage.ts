@@ -12,6 +12,7 @@ export const assetLineage: Entry = {
   staged,
   variants: ONE_READ,
   after: ['assets'],
+  idsParameter: 'asset_ids',
   owners: [
     { by: 'upstream_asset_id', table: assets },
     { by: 'downstream_asset_id', table: assets },

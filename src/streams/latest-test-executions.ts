@@ -17,6 +17,7 @@ export const latestTestExecutions: Entry = {
   staged,
   variants: ENABLED_AND_DISABLED,
   after: ['tests'],
+  idsParameter: 'sub_test_ids',
   owners: [{ by: 'test_id', table: tests }],
   marks: [],
   archives: [{ table: testExecutions }],

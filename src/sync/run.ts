@@ -1,10 +1,14 @@
 import { loadEnvironments, saveEnvironments } from '../../state/environment-store.ts';
+import { saveListLengths } from '../../state/list-lengths.ts';
+import { loadQuota, saveQuota } from '../../state/quota-store.ts';
 import { beginRun, claimMirror, endRun, joinPass, type Run, type RunStatus } from '../../state/run-log.ts';
 import type { Context, Options } from '../core/context.ts';
 import { type Environment, type Reconciled, reconcile } from '../core/environments.ts';
 import { endsRun, SyncError } from '../core/errors.ts';
 import type { Instant } from '../core/instant.ts';
+import { learned } from '../core/quota.ts';
 import type { Stream } from '../core/stream.ts';
+import { type MeasuredList, measuring } from './measure-lists.ts';
 import type { OpenMirror, RunPorts } from './ports.ts';
 import { type RunSummary, type StreamSummary, summarize } from './summary.ts';
 import { syncEnvironments } from './sync-environments.ts';
@@ -20,7 +24,7 @@ export interface RunOptions extends Options {
 /** One run: opens with `GET /environments`, brings every stream up to date, notes how it went. Never throws a `SyncError`. */
 export async function runSync(ports: RunPorts, options: RunOptions): Promise<RunSummary> {
   const startedAt = ports.clock();
-  const state: RunState = { mirror: null, run: null, streams: [], missing: [] };
+  const state: RunState = { mirror: null, run: null, streams: [], missing: [], lists: [] };
   let failure: unknown = null;
   try {
     if (ports.mirrorExists) open(ports, options, state, startedAt);
@@ -40,6 +44,7 @@ interface RunState {
   run: Run | null;
   streams: readonly StreamSummary[];
   missing: readonly Environment[];
+  readonly lists: MeasuredList[];
 }
 
 function open(ports: RunPorts, options: RunOptions, state: RunState, startedAt: Instant): OpenMirror {
@@ -65,7 +70,9 @@ async function readAll(ports: RunPorts, options: RunOptions, state: RunState, st
   state.run = run;
   ports.onProgress({ type: 'environments', environments: chosen, missing: reconciled.missing });
   const context = (): Context => ({ run: run.id, pass: run.pass, now: ports.source.serverTime(), options });
-  const session = { ports, context, mirror, streams: options.streams, concurrency: options.concurrency };
+  const source = measuring(ports.source, options.streams, (list) => state.lists.push(list));
+  const { streams, concurrency } = options;
+  const session = { ports: { ...ports, source }, context, mirror, streams, concurrency };
   await syncEnvironments(session, chosen, (summaries) => {
     state.streams = summaries;
   });
@@ -82,8 +89,8 @@ function note({ clock }: RunPorts, state: RunState, reconciled: Reconciled): voi
   saveEnvironments((state.mirror as OpenMirror).db, reconciled, { id: (state.run as Run).id, clock });
 }
 
-/** @throws SyncError `usage` for an environment that is not listed, `run` when none is */
-function choose({ listed }: Reconciled, wanted: readonly string[]): readonly Environment[] {
+/** The environments asked for. @throws SyncError `usage` for one that is not listed, `run` when none is */
+function choose({ listed }: Pick<Reconciled, 'listed'>, wanted: readonly string[]): readonly Environment[] {
   const unknown = wanted.filter((name) => !listed.some((env) => env.id === name || env.name === name));
   if (unknown.length > 0) {
     const names = listed.map((env) => env.name).join(', ') || 'none';
@@ -113,9 +120,17 @@ function close(ports: RunPorts, state: RunState, startedAt: Instant, failure: un
     const counts = { rows_written, rows_deleted, rows_rejected, requests };
     const run = { id: state.run.id, clock: ports.clock };
     endRun(state.mirror.db, run, { status, error, ...counts, server_time, ended_at });
+    keepMeasures(ports, state.mirror, state.lists);
   }
   if (failure !== null && !(failure instanceof SyncError)) throw failure;
   return summary;
+}
+
+/** What a forecast of the next run goes by. */
+function keepMeasures({ source }: RunPorts, { db }: OpenMirror, lists: readonly MeasuredList[]): void {
+  saveListLengths(db, lists);
+  const told = source.quota?.() ?? null;
+  if (told !== null) saveQuota(db, learned(loadQuota(db), told));
 }
 
 const STATUS_OF: Readonly<Partial<Record<SyncError['recovery'], RunStatus>>> = {

@@ -20,6 +20,7 @@ describe.concurrent('bad usage is told in one line, ends 2 and leaves no file be
     ['an unknown option', [...SYNC, '--frobnicate'], /unknown.*frobnicate/],
     ['an option of another command', ['status', '--full'], /unknown.*full/],
     ['an argument too many', ['status', 'm.db'], /unknown.*m\.db/],
+    ['options that --, as npm wants it, cuts off', [...SYNC, '--', '--full'], /unknown argument: --/],
     ['an option given twice', [...SYNC, '--db', 'a', '--db', 'b'], /--db is given more than once/],
     ['an option without its value', ['status', '--db'], /--db needs a value/],
     ['an empty value', ['status', '--db='], /--db needs a value/],

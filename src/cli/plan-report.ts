@@ -1,0 +1,95 @@
+import { mirror as mirrorTable } from '../../schema/sync.ts';
+import { loadQuota } from '../../state/quota-store.ts';
+import { claimMirror } from '../../state/run-log.ts';
+import { type Instant, instantOfMs } from '../core/instant.ts';
+import { learned, type Quota, secondsOfWaiting } from '../core/quota.ts';
+import { mirrorExists, openForReading } from '../destination/sqlite/open.ts';
+import { openForRehearsal } from '../destination/sqlite/open-for-rehearsal.ts';
+import { createRehearsal } from '../destination/sqlite/rehearsal.ts';
+import { type Forecast, forecast, type Opening } from '../sync/forecast.ts';
+import { openSource, type SyncSettings, type Watch } from './session.ts';
+
+/** A forecast in one document: what `plan --json` prints. */
+export interface ForecastReport extends Forecast {
+  /** False before the first sync has begun. */
+  readonly mirror_exists: boolean;
+  readonly page_size: number;
+  readonly max_requests: number | null;
+  /** How long the run waits for quota; null when no answer has told of one. */
+  readonly seconds: number | null;
+  readonly quota: {
+    readonly limit: number | null;
+    readonly remaining: number;
+    readonly reset_seconds: number;
+    readonly window_seconds: number;
+  } | null;
+}
+
+/** Lists the environments and tries the next sync on the mirror. @throws SyncError */
+export async function reportForecast(
+  settings: SyncSettings,
+  watch: Pick<Watch, 'signal' | 'onSourceEvent'>,
+): Promise<ForecastReport> {
+  refuseForeign(settings);
+  const { opening, told } = await listEnvironments(settings, watch);
+  const mirror = openForRehearsal(settings.db);
+  try {
+    const quota = quotaOf(loadQuota(mirror.db), told);
+    const foretold = await forecast(createRehearsal(mirror, clock), opening, settings, { clock, signal: watch.signal });
+    return {
+      server_time: foretold.server_time,
+      mirror_exists: mirrorExists(settings.db),
+      page_size: settings.pageSize,
+      max_requests: settings.maxRequests,
+      requests: foretold.requests,
+      at_least: foretold.at_least,
+      runs: foretold.runs,
+      seconds: secondsOfWaiting(foretold.requests, quota),
+      quota: quota === null ? null : reported(quota),
+      missing: foretold.missing,
+      streams: foretold.streams,
+    };
+  } finally {
+    mirror.connection.close();
+  }
+}
+
+/** Refuses another service's mirror before any request (R26). @throws SyncError `usage` */
+function refuseForeign({ db, baseUrl }: SyncSettings): void {
+  if (!mirrorExists(db)) return;
+  const mirror = openForReading(db);
+  try {
+    // With a row to compare it with, this writes nothing.
+    if (mirror.db.select().from(mirrorTable).get() !== undefined) claimMirror(mirror.db, baseUrl);
+  } finally {
+    mirror.connection.close();
+  }
+}
+
+async function listEnvironments(
+  settings: SyncSettings,
+  watch: Pick<Watch, 'signal' | 'onSourceEvent'>,
+): Promise<{ opening: Opening; told: Quota | null }> {
+  const source = openSource({ ...settings, maxRequests: null }, watch);
+  try {
+    const environments = await source.environments();
+    return { opening: { environments, serverTime: source.serverTime() }, told: source.quota?.() ?? null };
+  } finally {
+    await source.close();
+  }
+}
+
+/** The quota seen last: that of the answer just had, with what runs before it have learned; else theirs, not yet begun. */
+function quotaOf(known: Pick<Quota, 'limit' | 'windowSeconds'> | null, told: Quota | null): Quota | null {
+  if (told !== null) return learned(known, told);
+  if (known === null || known.limit === null) return null;
+  return { ...known, remaining: known.limit, resetSeconds: known.windowSeconds };
+}
+
+function reported({ limit, remaining, resetSeconds, windowSeconds }: Quota): ForecastReport['quota'] {
+  return { limit, remaining, reset_seconds: resetSeconds, window_seconds: windowSeconds };
+}
+
+function clock(): Instant {
+  return instantOfMs(Date.now());
+}

@@ -1,0 +1,74 @@
+import type { StreamForecast } from '../sync/forecast.ts';
+import type { ForecastReport } from './plan-report.ts';
+import { renderTable } from './rows-view.ts';
+
+const HEAD = ['environment', 'stream', 'mode', 'why', 'requests'];
+
+/** A forecast as a table, and below it what to know of it, each on a line of its own. `width` is the terminal's. */
+export function renderForecast(report: ForecastReport, width: number | null): string {
+  const { streams } = report;
+  const rows = streams.map((stream) => [
+    stream.environment,
+    stream.stream,
+    stream.mode,
+    stream.reason,
+    report.at_least ? countText(stream, streams) : stream.requests,
+  ]);
+  const table = rows.length === 0 ? [] : [renderTable(HEAD, rows, width)];
+  return `${[...table, ...remarks(report), ...outcome(report)].join('\n')}\n`;
+}
+
+/** `12+` where there may be more, in a column of its own width. */
+function countText({ requests, at_least }: StreamForecast, streams: readonly StreamForecast[]): string {
+  const digits = Math.max(...streams.map((stream) => String(stream.requests).length));
+  const text = String(requests).padStart(Math.max(digits, 'requests'.length - 1));
+  return `${text}${at_least ? '+' : ' '}`;
+}
+
+function remarks({ streams, missing, at_least, mirror_exists }: ForecastReport): string[] {
+  return [
+    ...streams.flatMap((stream) => {
+      const remark = REMARKS[stream.status];
+      return remark === undefined ? [] : [`${stream.environment}, ${stream.stream}: ${remark}`];
+    }),
+    ...missing.map((name) => `${name} is no longer listed: nothing is asked of it`),
+    ...(mirror_exists ? [] : ['there is no mirror yet: how much a first sync reads, only the sync can tell']),
+    ...(at_least ? ['+ may take more: it was never read to its end, or not in pages so small'] : []),
+  ];
+}
+
+const REMARKS: Readonly<Partial<Record<StreamForecast['status'], string>>> = {
+  denied: 'was denied (403) when it was last asked for, and is expected to be again',
+  unavailable: 'was not live (404) when it was last asked for, and is expected to be so again',
+  waiting: 'waits for the first scan of a stream that is not read',
+  held: 'removals are held back; --allow-shrink lets them go',
+};
+
+function outcome(report: ForecastReport): string[] {
+  return [`the next sync takes ${countOf(report)}${stop(report)}`, waiting(report)];
+}
+
+function countOf({ requests, at_least }: ForecastReport): string {
+  return `${at_least ? 'at least ' : ''}${requests} requests`;
+}
+
+function stop({ at_least, max_requests, runs }: ForecastReport): string {
+  if (runs === 1) return '';
+  if (runs === null) return `; --max-requests ${max_requests} is too few to get anywhere`;
+  return ` and stops at --max-requests ${max_requests}; all is up to date after ${at_least ? 'at least ' : ''}${runs} runs`;
+}
+
+function waiting({ seconds, quota }: ForecastReport): string {
+  if (quota === null) return 'how long it waits for quota is not known: no answer has told of one';
+  const of = quota.limit === null ? '' : ` of ${quota.limit} in ${durationText(quota.window_seconds)}`;
+  const left = `${quota.remaining} requests${of} are left`;
+  if (seconds === null) return `how long it waits for quota is not known: ${left}`;
+  if (seconds === 0) return `it does not wait for quota: ${left}`;
+  return `it waits ${durationText(seconds)} for quota: ${left}; the service’s own time comes on top`;
+}
+
+function durationText(seconds: number): string {
+  if (seconds < 120) return `${seconds} s`;
+  if (seconds < 7200) return `${Math.round(seconds / 60)} min`;
+  return `${(seconds / 3600).toFixed(1)} h`;
+}

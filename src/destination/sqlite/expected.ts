@@ -1,0 +1,180 @@
+import { type Checkpoint, NO_PROGRESS } from '../../core/checkpoint.ts';
+import type { Expected } from '../../core/expectations.ts';
+import { addDays, type Instant } from '../../core/instant.ts';
+import type { PageRequest, Query } from '../../core/source.ts';
+import type { Stream, StreamName } from '../../core/stream.ts';
+import { holds, live, tableOf, type Where } from './conditions.ts';
+import type { MirrorFile } from './open.ts';
+import { type Part, rows, value } from './part.ts';
+import { nameOf, quote, shapeOf } from './shape.ts';
+
+/** What of the mirror is asked. */
+interface Asked extends Part {
+  readonly stream: Stream;
+  readonly query: Query;
+  readonly stored: Stored;
+  /** T of the run (R1). */
+  readonly now: Instant | null;
+}
+
+/** The checkpoints of the environment as the last run left them. */
+type Stored = ReadonlyMap<StreamName, Checkpoint>;
+
+/** How many rows are to come of a read (see `Expectations`). */
+export function expectedRows(
+  { prepare }: MirrorFile,
+  envId: string,
+  { stream, request, stored, now }: { stream: Stream; request: PageRequest; stored: Stored; now: Instant | null },
+): Expected {
+  const asked: Asked = { envId, prepare, stream, query: request.query, stored, now };
+  if (stream.method === 'window') return history(asked, request);
+  const expected = rowsOf(asked);
+  if (request.cursor === null) return expected;
+  return { ...expected, rows: Math.max(0, expected.rows - passed(asked, expected.hidden)) };
+}
+
+/** Of one read, from its first page on. */
+function rowsOf(asked: Asked): Expected & { readonly hidden: number } {
+  const { limit: _, ...variant } = asked.query;
+  const shown = count(asked, shownBy(asked));
+  const isWhole = Object.keys(variant).every((name) => asked.stream.variants.some((each) => name in each));
+  if (!isWhole) return { rows: shown, atLeast: false, hidden: 0 };
+  const hidden = hiddenRows(asked, JSON.stringify(variant));
+  return {
+    rows: shown + rejected(asked) + hidden.rows,
+    atLeast: !wasReadWhole(asked) || hidden.atLeast,
+    hidden: hidden.rows,
+  };
+}
+
+/** A typed list is as long as the assets say, whether it was read or not. */
+function wasReadWhole({ stream, stored }: Asked): boolean {
+  const { scanEndedPass, watermark } = stored.get(decider(stream).name) ?? NO_PROGRESS;
+  return scanEndedPass !== null || watermark !== null;
+}
+
+/** The stream that decides which rows there are. */
+function decider(stream: Stream): Stream {
+  return stream.within === undefined ? stream : { ...stream, name: stream.after[0] as StreamName };
+}
+
+/** The rows `t` that answer a query, as far as the mirror holds them. */
+function shownBy(asked: Asked): Where {
+  const { stream, query } = asked;
+  const since = query['synced_since'];
+  const deletedSince = query['deleted_since'];
+  const owner = stream.owners[0];
+  if (deletedSince !== undefined)
+    return { sql: `t.deletion = 'tombstone' and t.deleted_at >= @since`, values: { since: deletedSince } };
+  const shown = `${live(stream)} and not exists (select 1 from held_removals h where ${holds(decider(stream))})`;
+  if (since !== undefined) return { sql: `${shown} and ${syncedSince(stream)}`, values: { since } };
+  const variant = ` and ${ofVariant(stream, query)}${stillShown(asked)}`;
+  const ids = query[stream.idsParameter ?? 'ids'];
+  if (ids !== undefined) return { sql: `${shown}${variant} and ${isOneOf(stream.key[0])}`, values: { ids: json(ids) } };
+  const owners = owner?.parameter === undefined ? undefined : query[owner.parameter];
+  if (owners !== undefined)
+    return { sql: `${shown}${variant} and ${isOneOf(owner?.by)}`, values: { ids: json(owners) } };
+  return { sql: `${shown}${variant}` };
+}
+
+/** The feeds of lineage go by the times of the column downstream. */
+function syncedSince({ key, staged, leader }: Stream): string {
+  if (staged === undefined || leader === undefined) return 't.synced_at >= @since';
+  return `t.${quote(key[0] as string)} in
+    (select l.id from ${nameOf(leader)} l where l.env_id = @env and l.deleted_at is null and l.synced_at >= @since)`;
+}
+
+/** Enabled and disabled tests are listed apart, and so is what belongs to them. */
+function ofVariant(stream: Stream, query: Query): string {
+  if (stream.variants.length === 1) return 'true';
+  const isDisabled = shapeOf(stream.table).columns.includes('disabled')
+    ? 't.disabled = 1'
+    : stream.owners
+        .map(({ by, table }) => {
+          const owner = `o.env_id = t.env_id and o.id = t.${quote(by)}`;
+          return `exists (select 1 from ${nameOf(table)} o where ${owner} and o.disabled = 1)`;
+        })
+        .join(' or ');
+  return query['disabled'] === 'true' ? `(${isDisabled})` : `not (${isDisabled})`;
+}
+
+/** Where the service shows nothing older: rows fall out of the list by themselves. */
+function stillShown({ stream: { recent }, now }: Asked): string {
+  return recent === undefined || now === null ? '' : ` and t.${quote(recent.field)} >= @opens`;
+}
+
+function isOneOf(field: string | undefined): string {
+  return `t.${quote(field ?? 'id')} in (select value from json_each(@ids))`;
+}
+
+function json(ids: Query[string]): string {
+  return JSON.stringify(ids);
+}
+
+function count(asked: Asked, { sql, values }: Where): number {
+  const text = `select count(*) from ${tableOf(asked.stream)} t where t.env_id = @env and ${sql}`;
+  const { now, stream } = asked;
+  const opens = now === null ? null : addDays(now, -(stream.recent?.days ?? 0));
+  return value(asked, text, { ...values, opens }) as number;
+}
+
+/** A rejected row is shown as any other; of one that is held as it was before, the row itself is counted. */
+function rejected(asked: Asked): number {
+  const { stream, query } = asked;
+  if (Object.keys(query).some((name) => name !== 'limit')) return 0;
+  const single = stream.key.length === 1;
+  const isHeld = stream.key.map((name, i) => `t.${quote(name)} = r.row_key${single ? '' : ` ->> ${i}`}`).join(' and ');
+  const sql = `select count(*) from rejected_rows r where r.env_id = @env and r.stream = '${stream.name}'
+    and not exists (select 1 from ${tableOf(stream)} t where t.env_id = r.env_id and ${isHeld})`;
+  return value(asked, sql) as number;
+}
+
+/**
+ * Rows that the list has beyond those it shows, as far as its pages prove it: all but the last were full before the service
+ * trimmed them. Smaller pages may prove more.
+ */
+function hiddenRows(asked: Asked, variant: string): Expected {
+  const sql = `select max(0, (pages - 1) * page_size + 1 - rows) rows, page_size > @limit atLeast from main.list_lengths
+    where env_id = @env and stream = '${asked.stream.name}' and variant = @variant`;
+  const [known] = rows(asked, sql, { variant, limit: asked.query['limit'] });
+  return { rows: Number(known?.['rows'] ?? 0), atLeast: known?.['atLeast'] === 1 };
+}
+
+/** Rows that the read under way has passed already. */
+function passed(asked: Asked, hidden: number): number {
+  const { stream, stored, query } = asked;
+  const round = stored.get(stream.name)?.round;
+  if (round?.read == null) return 0;
+  const { number } = round.read;
+  const table = stream.staged === undefined ? 'seen_keys' : nameOf(stream.staged);
+  const own = stream.staged === undefined ? `and stream = '${stream.name}'` : '';
+  const sql = `select count(*) from main.${table} where env_id = @env ${own} and read_number = @number`;
+  const kept = value(asked, sql, { number }) as number;
+  if (kept > 0 && hidden === 0) return kept;
+  // A feed keeps no keys, and nobody those of hidden rows: what the reads before did not take of the round's pages, this one did.
+  const before = readsBefore(asked, number).reduce((sum, read) => sum + pagesOf({ ...asked, query: read }), 0);
+  return Math.max(kept, Math.max(1, round.pages - before) * Number(query['limit']));
+}
+
+/** The queries of the reads that a round made before this one; of what was asked for by id, it is not known. */
+function readsBefore({ stream, stored, query }: Asked, number: number): Query[] {
+  const { limit = 1, deleted_since: since } = query;
+  const mode = stored.get(stream.name)?.round?.mode;
+  if (mode === 'feed') return since === undefined ? [] : [{ synced_since: since, limit }];
+  if (mode === 'scan' || mode === 'snapshot')
+    return stream.variants.slice(0, number - 1).map((variant) => ({ ...variant, limit }));
+  return [];
+}
+
+function pagesOf(asked: Asked): number {
+  return Math.max(1, Math.ceil(rowsOf(asked).rows / Number(asked.query['limit'])));
+}
+
+/** What is known of a test's history; one never read may have any length. Of one under way, a page has been read at least. */
+function history(asked: Asked, { path, cursor, query }: PageRequest): Expected {
+  const [, testId] = path;
+  const sql = `select count(*) from test_executions where env_id = @env and test_id = @testId and start_time >= @from`;
+  const known = value(asked, sql, { testId, from: query['start_time_from'] }) as number;
+  const read = value(asked, 'select 1 from test_readings where env_id = @env and test_id = @testId', { testId });
+  return { rows: known - (cursor === null ? 0 : Number(query['limit'])), atLeast: read === undefined };
+}

@@ -1,0 +1,80 @@
+import Database from 'better-sqlite3';
+import { getTableName } from 'drizzle-orm';
+import { drizzle } from 'drizzle-orm/better-sqlite3';
+import { environments } from '../../../schema/assets.ts';
+import {
+  heldRemovals,
+  listLengths,
+  marks,
+  mirror as mirrorTable,
+  rejectedRows,
+  seenKeys,
+  syncCheckpoints,
+  syncRuns,
+  syncStreamRuns,
+  testExecutionGaps,
+  testReadings,
+} from '../../../schema/sync.ts';
+import { fileError } from './file-error.ts';
+import { bringUpToDate } from './migrations.ts';
+import { type MirrorFile, mirrorExists, openForReading } from './open.ts';
+import { preparing } from './prepared.ts';
+import { quote } from './shape.ts';
+
+/**
+ * Opens a mirror to try a run on: it reads the file as it is now, and what it writes of its state stays in memory. Without a
+ * file the mirror is an empty one. Nothing is locked, nothing is written. @throws SyncError `usage`
+ */
+export function openForRehearsal(path: string): MirrorFile {
+  if (!mirrorExists(path)) return emptyMirror();
+  const mirror = openForReading(path);
+  try {
+    mirror.connection.pragma('temp_store = memory');
+    // One view of the file, whatever a run writes meanwhile.
+    mirror.connection.exec('begin');
+    for (const name of STATE) shadow(mirror, name, '');
+    shadow(mirror, getTableName(syncStreamRuns), LAST_RUNS);
+    for (const name of gatheringTables(mirror)) shadow(mirror, name, 'where false');
+    return mirror;
+  } catch (error) {
+    mirror.connection.close();
+    throw fileError(path, error);
+  }
+}
+
+function emptyMirror(): MirrorFile {
+  const connection = new Database(':memory:');
+  const mirror = { path: ':memory:', connection, db: drizzle(connection), prepare: preparing(connection) };
+  bringUpToDate(mirror);
+  return mirror;
+}
+
+/** What a run writes beside the rows it mirrors. */
+const STATE = [
+  environments,
+  mirrorTable,
+  syncRuns,
+  syncCheckpoints,
+  marks,
+  heldRemovals,
+  rejectedRows,
+  testReadings,
+  testExecutionGaps,
+].map((table) => getTableName(table));
+
+/** All that a run looks up of those before it (`joinPass`). */
+const LAST_RUNS = 'where run_id in (select max(run_id) from main.sync_stream_runs group by env_id)';
+
+/** Of what was seen, gathered and measured before, the run tried needs nothing: for what is expected, `main.` has it. */
+function gatheringTables({ connection }: MirrorFile): string[] {
+  const staged = connection.prepare(`select name from main.sqlite_schema where type = 'table' and name like '%\\_staged'
+    escape '\\'`);
+  return [getTableName(seenKeys), getTableName(listLengths), ...(staged.pluck().all() as string[])];
+}
+
+/** SQLite takes a name for that of the temporary table, where there is one: from now on the file's own is only read from. */
+export function shadow({ connection }: MirrorFile, name: string, where: string): void {
+  const made = connection.prepare("select sql from main.sqlite_schema where type = 'table' and name = ?").pluck();
+  connection.exec(String(made.get(name)).replace(/^CREATE TABLE/i, 'CREATE TEMP TABLE'));
+  connection.exec(`insert into temp.${quote(name)} select * from main.${quote(name)} ${where}`);
+}

@@ -1,0 +1,93 @@
+import { loadCheckpoints } from '../../../state/checkpoint-store.ts';
+import type { Checkpoint } from '../../core/checkpoint.ts';
+import type { Commit, Destination } from '../../core/destination.ts';
+import type { Expectations } from '../../core/expectations.ts';
+import type { Instant } from '../../core/instant.ts';
+import type { Stream, StreamName } from '../../core/stream.ts';
+import { tableOf } from './conditions.ts';
+import { createDestination } from './destination.ts';
+import { expectedRows } from './expected.ts';
+import type { MirrorFile } from './open.ts';
+import { shadow } from './open-for-rehearsal.ts';
+import { shapeOf } from './shape.ts';
+
+/** A mirror on which a run can be tried, and what it makes one expect of the source. */
+type Rehearsal = Pick<MirrorFile, 'db'> & { destination(envId: string, run: number): Destination } & Expectations;
+
+/** `mirror` as `openForRehearsal` gives it. */
+export function createRehearsal(mirror: MirrorFile, clock: () => Instant): Rehearsal {
+  const stored = new Map<string, ReadonlyMap<StreamName, Checkpoint>>();
+  const storedOf = (envId: string): ReadonlyMap<StreamName, Checkpoint> => {
+    const known = stored.get(envId) ?? loadCheckpoints(mirror.db, envId);
+    stored.set(envId, known);
+    return known;
+  };
+  return {
+    db: mirror.db,
+    destination(envId, run) {
+      storedOf(envId);
+      return destinationOf(mirror, { envId, run, clock });
+    },
+    expected: (envId, stream, request, now) =>
+      expectedRows(mirror, envId, { stream, request, stored: storedOf(envId), now }),
+    refused(envId, stream) {
+      const status = mirror.connection.prepare(LAST_STATUS).pluck().get(envId, stream.name);
+      return status === 'denied' ? 'deny' : status === 'unavailable' ? 'absent' : null;
+    },
+  };
+}
+
+/** Of the last run that asked for anything and was answered. */
+const LAST_STATUS = `select status from main.sync_stream_runs
+  where env_id = ? and stream = ? and requests > 0 and status <> 'stopped' order by run_id desc limit 1`;
+
+/** Whose part of the mirror a run is tried on. */
+type Whose = Parameters<typeof createDestination>[1];
+
+/**
+ * A destination to which nothing new is shown, because the source is what the mirror has of it: no page is missed by a scan,
+ * nothing goes. What was held back before is still not shown (R14).
+ */
+function destinationOf(mirror: MirrorFile, whose: Whose): Destination {
+  const real = createDestination(mirror, whose);
+  return {
+    ...real,
+    owed: (stream, ask) => {
+      if (ask.about === 'candidates')
+        return { ids: heldIds(mirror, whose.envId, { stream, after: ask.after }), total: 0 };
+      // What the feed has shown by then is not asked for again (R22).
+      return ask.about === 'marked' && ask.before === null ? { ids: [], total: 0 } : real.owed(stream, ask);
+    },
+    weigh: () => ({ live: 0, going: 0 }),
+    commit: (stream, commit, marking) => {
+      if (commit.release) for (const name of releasedFrom(stream)) shadowWhole(mirror, name);
+      return real.commit(stream, withoutRemovals(commit), marking);
+    },
+  };
+}
+
+function withoutRemovals({ disowned: _, ...commit }: Commit): Commit {
+  if (commit.settle === undefined) return commit;
+  return { ...commit, settle: { ...commit.settle, sweep: null, replace: null, wholeSinceRun: null } };
+}
+
+function heldIds(
+  { connection }: MirrorFile,
+  envId: string,
+  { stream, after }: { stream: Stream; after: string },
+): string[] {
+  const sql = `select h.key_1 from held_removals h join ${tableOf(stream)} t on t.env_id = h.env_id and t.id = h.key_1
+    where h.env_id = ? and h.stream = ? and h.key_1 > ? and t.deleted_at is null order by h.key_1 limit 1000`;
+  return connection.prepare(sql).pluck().all(envId, stream.name, after) as string[];
+}
+
+/** Tables that letting go of what is held back writes to. */
+function releasedFrom({ table, leader, takes, parts = [] }: Stream): string[] {
+  const tables = [table, leader, takes?.table, ...parts.map((part) => part.table)];
+  return tables.filter((each) => each !== undefined).map((each) => shapeOf(each).name);
+}
+
+function shadowWhole(mirror: MirrorFile, name: string): void {
+  const held = mirror.connection.prepare('select 1 from temp.sqlite_schema where name = ?').get(name);
+  if (held === undefined && mirror.path !== ':memory:') shadow(mirror, name, '');
+}

@@ -1,0 +1,157 @@
+import { SyncError } from '../core/errors.ts';
+import type { Expectations } from '../core/expectations.ts';
+import type { Instant } from '../core/instant.ts';
+import type { Page, PageRequest, Source } from '../core/source.ts';
+import type { Stream } from '../core/stream.ts';
+import { CATALOGUE } from '../streams/catalogue.ts';
+import type { OpenMirror, RunPorts } from './ports.ts';
+import { type RunOptions, runSync } from './run.ts';
+import type { RunSummary, StreamSummary } from './summary.ts';
+
+/** What a run would ask for, were the source as the mirror has it. */
+export interface Forecast {
+  /** Requests in all, the one that lists the environments among them. */
+  readonly requests: number;
+  /** Something was never read to its end: it takes so many requests, or more. */
+  readonly at_least: boolean;
+  /** Runs until every stream is up to date, where `maxRequests` stops them; null when so few requests lead nowhere. */
+  readonly runs: number | null;
+  readonly server_time: Instant | null;
+  /** Environments that are mirrored but no longer listed. */
+  readonly missing: readonly string[];
+  readonly streams: readonly StreamForecast[];
+}
+
+export interface StreamForecast
+  extends Pick<StreamSummary, 'env_id' | 'environment' | 'stream' | 'mode' | 'reason' | 'status' | 'requests'> {
+  readonly at_least: boolean;
+}
+
+/** A mirror on which a run can be tried: what it writes nobody ever reads. */
+type Rehearsal = Pick<OpenMirror, 'db' | 'destination'> & Expectations;
+
+interface ForecastOptions extends RunOptions {
+  readonly maxRequests: number | null;
+}
+
+/** What the run would open with. */
+export interface Opening {
+  /** The environments as the source lists them now. */
+  readonly environments: readonly unknown[];
+  readonly serverTime: Instant | null;
+}
+
+/** Tries the run itself on a source that answers as the mirror expects. @throws SyncError when there would be no run */
+export async function forecast(
+  rehearsal: Rehearsal,
+  opening: Opening,
+  options: ForecastOptions,
+  ports: Pick<RunPorts, 'clock' | 'signal'>,
+): Promise<Forecast> {
+  const outlook: Outlook = {
+    rehearsal,
+    opening,
+    maxRequests: options.maxRequests,
+    rest: new Map(),
+    unknown: new Set(),
+  };
+  const rehearse = (): Promise<RunSummary> => {
+    const openMirror = (): OpenMirror => ({ ...rehearsal, close: () => {} });
+    const source = predictedSource(outlook);
+    return runSync({ ...ports, source, mirrorExists: true, openMirror, onProgress: () => {} }, options);
+  };
+  const first = await rehearse();
+  if (!cameThrough(first)) throw new SyncError(first.recovery ?? 'run', first.error ?? 'there would be no run');
+  return {
+    requests: first.requests,
+    at_least: outlook.unknown.size > 0,
+    runs: await countRuns(first, rehearse),
+    server_time: opening.serverTime,
+    missing: first.missing,
+    streams: first.streams.map((stream) => streamForecast(stream, outlook.unknown)),
+  };
+}
+
+/** A run that ends early for another reason than its budget tells nothing; one that reads all and then complains does. */
+function cameThrough({ recovery, streams }: RunSummary): boolean {
+  if (recovery === null || recovery === 'budget') return true;
+  return streams.length > 0 && streams.every((stream) => stream.status !== 'stopped');
+}
+
+/** It ends: each run that is stopped has read a page that none before it had. */
+async function countRuns(first: RunSummary, rehearse: () => Promise<RunSummary>): Promise<number | null> {
+  let runs = 1;
+  for (let last = first; last.status === 'stopped'; runs++) {
+    if (last.streams.every((stream) => stream.pages === 0)) return null;
+    last = await rehearse();
+  }
+  return runs;
+}
+
+/** What is expected of the source in the runs to come. */
+interface Outlook {
+  readonly rehearsal: Rehearsal;
+  readonly opening: Opening;
+  readonly maxRequests: number | null;
+  /** Rows behind each cursor that was given. */
+  readonly rest: Map<string, number>;
+  /** Streams of environments that were read and that nobody knows the length of. */
+  readonly unknown: Set<string>;
+}
+
+function streamForecast(summary: StreamSummary, unknown: ReadonlySet<string>): StreamForecast {
+  const { env_id, environment, stream, mode, reason, status, requests } = summary;
+  return { env_id, environment, stream, mode, reason, status, requests, at_least: unknown.has(`${env_id} ${stream}`) };
+}
+
+/** The source of one run: pages without rows, as many as the rows that the mirror expects would fill. */
+function predictedSource(outlook: Outlook): Source {
+  const { opening, maxRequests } = outlook;
+  let requests = 0;
+  const send = (): void => {
+    if (maxRequests !== null && requests >= maxRequests) throw new SyncError('budget', 'the requests are used up');
+    requests += 1;
+  };
+  return {
+    async environments() {
+      send();
+      return opening.environments;
+    },
+    async page(request, onRequest) {
+      send();
+      onRequest?.();
+      return answer(outlook, request);
+    },
+    matchedCount: () => Promise.reject(new Error('a sync counts no matches')),
+    serverTime: () => opening.serverTime,
+    requests: () => requests,
+    close: async () => {},
+  };
+}
+
+function answer({ rehearsal, opening, rest, unknown }: Outlook, { path, ...asked }: PageRequest): Page {
+  const [envId = '', ...own] = path;
+  const stream = streamOf(own);
+  const refused = rehearsal.refused(envId, stream);
+  if (refused !== null) throw new SyncError(refused, `${own.join('/')} is expected to refuse again`);
+  let rows = rest.get(asked.cursor ?? '');
+  if (rows === undefined) {
+    const expected = rehearsal.expected(envId, stream, { ...asked, path: own }, opening.serverTime);
+    rows = expected.rows;
+    if (expected.atLeast) unknown.add(`${envId} ${stream.name}`);
+  }
+  const left = rows - Number(asked.query['limit']);
+  if (left <= 0) return { items: [], hasMore: false, nextCursor: null };
+  const nextCursor = `forecast ${rest.size}`;
+  rest.set(nextCursor, left);
+  return { items: [], hasMore: true, nextCursor };
+}
+
+function streamOf(path: readonly string[]): Stream {
+  const found = CATALOGUE.find(
+    (stream) =>
+      stream.path.length === path.length && stream.path.every((part, i) => part === '{id}' || part === path[i]),
+  );
+  if (found === undefined) throw new Error(`no stream lies at ${path.join('/')}`);
+  return found;
+}

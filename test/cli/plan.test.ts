@@ -1,0 +1,138 @@
+import { createHash } from 'node:crypto';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { plan } from '../../src/cli/plan.ts';
+import type { ForecastReport } from '../../src/cli/plan-report.ts';
+import { SYNC_DEFAULTS, sync } from '../../src/cli/sync.ts';
+import type { RunSummary } from '../../src/sync/summary.ts';
+import { takeLock } from '../../state/lock.ts';
+import { furnish } from '../model/furnish.ts';
+import { createWorld, HOUR } from '../model/world.ts';
+import { serveWorld } from '../support/world-server.ts';
+import { folder, mirrorFile, obsync, TOKEN } from './setup.ts';
+
+/** One command in this process. */
+async function run<Result>(
+  command: typeof plan,
+  given: Record<string, unknown>,
+): Promise<{ code: number; out: string; json: () => Result }> {
+  let out = '';
+  const io = {
+    env: { OBSYNC_TOKEN: TOKEN },
+    out: (text: string) => {
+      out += text;
+    },
+    outIsTerminal: false,
+    errIsTerminal: false,
+    log: () => ({ info() {}, warn() {}, debug() {}, isLevelEnabled: () => false }) as never,
+  };
+  const code = await command.run(
+    { ...SYNC_DEFAULTS, json: true, retries: 0, 'log-level': 'warn', _: [], $0: '', ...given },
+    io,
+  );
+  return { code, out, json: () => JSON.parse(out) as Result };
+}
+
+/** Two environments behind a server with a quota of 100 requests a minute, and where their mirror will be. */
+async function setUp() {
+  const world = createWorld(['e1', 'e2']);
+  for (const place of world.places.values()) furnish(place);
+  const quota = { told: true, limit: 100, remaining: 100 };
+  const headers = (): Record<string, string> =>
+    quota.told
+      ? {
+          'ratelimit-limit': String(quota.limit),
+          'ratelimit-remaining': String(quota.remaining),
+          'ratelimit-reset': '30',
+        }
+      : {};
+  const server = await serveWorld(world, headers);
+  onTestFinished(() => server.close());
+  const options = { 'base-url': server.url, db: join(folder(), 'm.db'), 'page-size': 2 };
+  return { world, server, options, quota };
+}
+
+const parts = (streams: ForecastReport['streams'] | RunSummary['streams']) =>
+  streams.map(({ env_id, stream, mode, reason, requests }) => `${env_id} ${stream} ${mode} ${reason} ${requests}`);
+
+const bytes = (path: string) => createHash('sha256').update(readFileSync(path)).digest('hex');
+
+describe('plan', () => {
+  it('foretells over HTTP what the next sync sends, and asks for the environments alone', async () => {
+    const { world, server, options } = await setUp();
+    expect((await run(sync, options)).code).toBe(0);
+    world.advance(3 * HOUR);
+    const before = server.requests.length;
+    const told = await run<ForecastReport>(plan, options);
+    expect(server.requests.slice(before).map(({ target }) => target)).toEqual(['/public/beta/environments']);
+    const report = told.json();
+    const ran = (await run<RunSummary>(sync, options)).json();
+    expect(report).toMatchObject({ requests: ran.requests, at_least: false, runs: 1, page_size: 2, missing: [] });
+    expect(parts(report.streams)).toEqual(parts(ran.streams));
+    expect(server.requests.length - before - 1).toBe(ran.requests);
+  });
+
+  it('reckons how long the run waits for the quota it is told of, or else that the last run was told of', async () => {
+    const { options, quota } = await setUp();
+    await run(sync, options);
+    quota.remaining = 5;
+    const { requests, seconds, quota: told } = (await run<ForecastReport>(plan, { ...options, full: true })).json();
+    expect(requests).toBeGreaterThan(5);
+    expect(requests).toBeLessThan(105);
+    expect({ seconds, told }).toEqual({
+      seconds: 30,
+      told: { limit: 100, remaining: 5, reset_seconds: 30, window_seconds: 30 },
+    });
+    quota.told = false;
+    expect((await run<ForecastReport>(plan, options)).json()).toMatchObject({ seconds: 0, quota: { remaining: 100 } });
+  });
+
+  it('takes no lock and leaves the mirror as it is', async () => {
+    const { options } = await setUp();
+    await run(sync, options);
+    const lock = takeLock(options.db);
+    const before = bytes(options.db);
+    expect((await run(plan, { ...options, full: true, history: true })).code).toBe(0);
+    expect(bytes(options.db)).toBe(before);
+    lock.release();
+  });
+
+  it('counts a request for each read, or more, while there is no mirror, and makes none', async () => {
+    const { options } = await setUp();
+    const report = (await run<ForecastReport>(plan, options)).json();
+    expect(report).toMatchObject({ requests: 23, at_least: true, mirror_exists: false });
+    expect(report.streams.every((stream) => stream.at_least)).toBe(true);
+    expect(readdirSync(dirname(options.db))).toEqual([]);
+  });
+
+  it('prints for people a table, what is uncertain, and how many requests that makes', async () => {
+    const { options } = await setUp();
+    const text = (await run(plan, { ...options, json: false, stream: ['assets'], env: ['env e2'] })).out;
+    expect(text).toMatch(/│ env e2 +│ assets +│ scan +│ first +│ +1\+ │/);
+    expect(text).toContain('there is no mirror yet');
+    expect(text).toContain(
+      'the next sync takes at least 2 requests\nit does not wait for quota: 100 requests of 100 in 30 s',
+    );
+  });
+
+  it('is refused for what a sync is refused for', async () => {
+    const { options, server } = await setUp();
+    const foreign = mirrorFile();
+    await expect(run(plan, { ...options, db: foreign })).rejects.toMatchObject({ recovery: 'usage' });
+    expect(server.requests).toHaveLength(0);
+    await expect(run(plan, { ...options, env: ['nowhere'] })).rejects.toMatchObject({ recovery: 'usage' });
+    server.script({ status: 401, body: { error: { code: 'unauthenticated', message: 'no' } } });
+    await expect(run(plan, options)).rejects.toMatchObject({ recovery: 'token' });
+    server.script({ status: 500 });
+    await expect(run(plan, options)).rejects.toMatchObject({ recovery: 'run' });
+    expect(existsSync(options.db)).toBe(false);
+  });
+
+  it('is a command of the program', async () => {
+    const { options } = await setUp();
+    const args = ['plan', '--base-url', options['base-url'], '--stream', 'columns', '--json'];
+    const { code, stdout } = await obsync(args, { cwd: folder(), env: { OBSYNC_TOKEN: TOKEN } });
+    expect({ code, requests: JSON.parse(stdout).requests }).toEqual({ code: 0, requests: 3 });
+  });
+});

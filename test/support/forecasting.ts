@@ -1,0 +1,72 @@
+import { expect } from 'vitest';
+import { instantOfMs } from '../../src/core/instant.ts';
+import { openForRehearsal } from '../../src/destination/sqlite/open-for-rehearsal.ts';
+import { createRehearsal } from '../../src/destination/sqlite/rehearsal.ts';
+import { CATALOGUE } from '../../src/streams/catalogue.ts';
+import { type Forecast, forecast } from '../../src/sync/forecast.ts';
+import type { RunSummary } from '../../src/sync/summary.ts';
+import type { Mirrored } from '../model/mirrored.ts';
+import type { World } from '../model/world.ts';
+
+type Wish = NonNullable<Parameters<Mirrored['sync']>[0]>;
+
+interface Mirroring {
+  readonly world: World;
+  readonly mirrored: Mirrored;
+}
+
+const OPTIONS = {
+  baseUrl: 'http://world.test',
+  full: false,
+  fullEveryDays: 7,
+  overlapSeconds: 3600,
+  pageSize: 2000,
+  allowShrink: false,
+  environments: [],
+  concurrency: 2,
+};
+
+/** What the next run of a world's mirror, told the same, is expected to take. */
+export async function foretold(
+  { world, mirrored }: Mirroring,
+  { maxRequests = null as never, only, history, signal: _, ...options }: Wish = {},
+): Promise<Forecast> {
+  const clock = (): string => instantOfMs(world.nowMs);
+  const mirror = openForRehearsal(String(mirrored.rows('pragma database_list')[0]?.['file']));
+  try {
+    const source = world.source();
+    const opening = { environments: await source.environments(), serverTime: source.serverTime() };
+    const streams = CATALOGUE.filter((s) => (only ? only.includes(s.name) : history || !s.optional));
+    const rehearsal = createRehearsal(mirror, clock);
+    const ports = { clock, signal: new AbortController().signal };
+    return await forecast(rehearsal, opening, { ...OPTIONS, ...options, streams, maxRequests }, ports);
+  } finally {
+    mirror.connection.close();
+  }
+}
+
+/** What the next run sends is what was foretold of it, stream by stream. */
+export async function expectForetold(
+  scene: Mirroring,
+  wish: Wish = {},
+): Promise<{ forecast: Forecast; summary: RunSummary }> {
+  const forecast = await foretold(scene, wish);
+  const summary = await scene.mirrored.sync(wish);
+  expect(partsOf(forecast)).toEqual(partsOf(summary));
+  return { forecast, summary };
+}
+
+interface Told {
+  readonly requests: number;
+  readonly streams: readonly Omit<Forecast['streams'][number], 'at_least'>[];
+}
+
+function partsOf({ requests, streams }: Told): unknown {
+  return {
+    requests,
+    streams: streams.map(
+      (part) =>
+        `${part.env_id} ${part.stream}: ${part.mode} (${part.reason}), ${part.status}, ${part.requests} requests`,
+    ),
+  };
+}

@@ -1,0 +1,40 @@
+import { SyncError } from '../../src/core/errors.ts';
+import type { Query } from '../../src/core/source.ts';
+import type { World } from '../model/world.ts';
+import { type ApiServer, type Reply, startApiServer } from './api-server.ts';
+
+const CODES: Readonly<Partial<Record<SyncError['recovery'], [number, string]>>> = {
+  deny: [403, 'permission_denied'],
+  absent: [404, 'not_found'],
+  restart: [400, 'invalid_cursor'],
+};
+
+/** The model service behind a real server; `quota` are the headers of every answer. */
+export function serveWorld(
+  world: World,
+  quota: () => Readonly<Record<string, string>> = () => ({}),
+): Promise<ApiServer> {
+  return startApiServer(async ({ target }): Promise<Reply> => {
+    const { pathname, searchParams } = new URL(target, 'http://world.test');
+    const path = pathname.split('/').slice(3).map(decodeURIComponent);
+    const source = world.source();
+    const headers = () => ({ date: new Date(world.nowMs).toUTCString(), ...quota() });
+    try {
+      if (path[0] === 'environments') return { body: await source.environments(), headers: headers() };
+      const query = queryOf(searchParams);
+      const page = await source.page({ path, query, cursor: searchParams.get('cursor') });
+      const body = { items: page.items, has_more: page.hasMore, next_cursor: page.nextCursor };
+      return { body, headers: headers() };
+    } catch (error) {
+      const [status, code] = (error instanceof SyncError && CODES[error.recovery]) || [500, 'internal'];
+      return { status, body: { error: { code, message: String(error) } }, headers: headers() };
+    }
+  });
+}
+
+function queryOf(parameters: URLSearchParams): Query {
+  const names = [...new Set(parameters.keys())].filter((name) => name !== 'cursor');
+  return Object.fromEntries(
+    names.map((name) => [name, name.endsWith('ids') ? parameters.getAll(name) : (parameters.get(name) ?? '')]),
+  );
+}

@@ -1,0 +1,34 @@
+import fc from 'fast-check';
+import { describe, it } from 'vitest';
+import { histories, live, openUp, PLAIN } from '../model/history.ts';
+import { DAY, HOUR } from '../model/world.ts';
+import { expectForetold } from '../support/forecasting.ts';
+
+/** The run that is foretold: how long after the last one, and how. */
+const NEXT = fc.record({
+  seconds: fc.constantFrom(1, 2 * HOUR, 8 * DAY, 100 * DAY),
+  wish: fc.record({ pageSize: fc.constantFrom(1, 2, 3, 2000), full: fc.boolean(), history: fc.boolean() }),
+});
+
+const RUNS = Number(process.env['FORECAST_RUNS'] ?? 4);
+
+describe('a forecast, whatever has happened before', () => {
+  it('tells what the next run sends, once all has been read in pages of its size', async () => {
+    await fc.assert(
+      fc.asyncProperty(histories('any', 10), NEXT, async (steps, { seconds, wish }) => {
+        const life = live(['e1', 'e2']);
+        try {
+          for (const step of steps) await life.take(step);
+          openUp(life);
+          await life.take({ ...PLAIN, pageSize: wish.pageSize });
+          await life.take({ ...PLAIN, pageSize: wish.pageSize, full: true });
+          life.world.advance(seconds);
+          await expectForetold(life, wish);
+        } finally {
+          life.mirrored.close();
+        }
+      }),
+      { numRuns: RUNS },
+    );
+  });
+});

@@ -1,0 +1,180 @@
+import { describe, expect, it } from 'vitest';
+import { furnish } from '../model/furnish.ts';
+import { mirrorOf } from '../model/mirrored.ts';
+import { putAsset, putColumnEdges, putTest, removeAsset } from '../model/place.ts';
+import { createWorld, DAY, HOUR } from '../model/world.ts';
+import { expectForetold, foretold } from '../support/forecasting.ts';
+import { inSyncedWorld, inWorld, type Scene } from '../support/scene.ts';
+
+/** The process dies at the nth request of a run. */
+async function killedAt({ world, mirrored }: Scene, nth: number, wish: Parameters<typeof mirrored.sync>[0] = {}) {
+  world.before = ({ number }) => {
+    if (number >= nth) throw new Error('killed');
+  };
+  await expect(mirrored.sync(wish)).rejects.toThrow('killed');
+  world.before = () => {};
+}
+
+describe('a forecast', () => {
+  it.each([
+    { pageSize: 1, history: true },
+    { pageSize: 2, history: false },
+    { pageSize: 3, history: true },
+    { pageSize: 2000, history: false },
+  ])('tells what a run sends: $pageSize rows a page, history: $history', (wish) =>
+    inWorld(async (scene) => {
+      await scene.mirrored.sync(wish);
+      for (const seconds of [60, 2 * HOUR, 8 * DAY, 100 * DAY]) {
+        scene.world.advance(seconds);
+        const { forecast } = await expectForetold(scene, wish);
+        expect(forecast.at_least).toBe(false);
+      }
+      await expectForetold(scene, { ...wish, full: true });
+    })(),
+  );
+
+  it(
+    'names why each stream is read: it is due, out of reach, or asked for',
+    inSyncedWorld(async (scene) => {
+      const reasons = async (wish = {}): Promise<unknown> => {
+        const { streams } = await foretold(scene, wish);
+        return ['assets', 'asset_lineage', 'column_lineage', 'asset_health_scores'].map(
+          (name) => streams.find(({ stream }) => stream === name)?.reason,
+        );
+      };
+      expect(await reasons()).toEqual(['increment', 'snapshot', 'increment', 'snapshot']);
+      expect(await reasons({ full: true })).toEqual(['full', 'snapshot', 'full', 'snapshot']);
+      scene.world.advance(8 * DAY);
+      expect(await reasons()).toEqual(['full-every', 'snapshot', 'increment', 'snapshot']);
+      expect(await reasons({ fullEveryDays: 30 })).toEqual(['increment', 'snapshot', 'increment', 'snapshot']);
+      scene.world.advance(82 * DAY);
+      expect(await reasons()).toEqual(['clamp', 'snapshot', 'increment', 'snapshot']);
+    }),
+  );
+
+  it(
+    'writes nothing, and changes nothing of what the run after it does',
+    inSyncedWorld(async (scene) => {
+      const everything = (): unknown =>
+        ['sync_runs', 'sync_checkpoints', 'marks', 'mirror', 'environments', 'list_lengths'].map((table) =>
+          scene.mirrored.rows(`select * from ${table}`),
+        );
+      const before = everything();
+      await foretold(scene, { full: true, history: true, pageSize: 1 });
+      expect(everything()).toEqual(before);
+    }),
+  );
+
+  it(
+    'knows what is owed: marked columns, tables without details, children of what went or came back',
+    inSyncedWorld(async (scene) => {
+      const { place, mirrored } = scene;
+      removeAsset(place, 'a3', 'lost');
+      putColumnEdges(place, 'a2.c3', ['a1.c1']);
+      for (const n of [4, 5, 6]) putAsset(place, `a${n}`);
+      await mirrored.sync({ only: ['assets', 'columns'] });
+      scene.world.advance(3 * HOUR);
+      const { forecast } = await expectForetold(scene);
+      expect(forecast.streams.find(({ stream }) => stream === 'column_lineage')).toMatchObject({
+        mode: 'marked',
+        requests: 1,
+      });
+      await expectForetold(scene);
+    }),
+  );
+
+  it(
+    'counts the pages from which the service trims what the token may not see',
+    inWorld(async (scene) => {
+      for (const n of [1, 2, 3, 4, 5]) {
+        putAsset(scene.place, `z${n}`);
+        putTest(scene.place, `z${n}`, `z${n}`);
+        scene.place.hidden.add(`z${n}`);
+      }
+      await scene.mirrored.sync({ pageSize: 2 });
+      scene.world.advance(8 * DAY);
+      await expectForetold(scene, { pageSize: 2 });
+    }),
+  );
+
+  it(
+    'takes it that what was denied, or not live, is so still',
+    inSyncedWorld(async (scene) => {
+      scene.place.denied.add('columns');
+      scene.place.notLive.add('tests').add('executions');
+      await scene.mirrored.sync({ history: true });
+      const { summary } = await expectForetold(scene, { history: true });
+      expect(summary.streams.map(({ status }) => status)).toContain('denied');
+    }),
+  );
+
+  it(
+    'counts removals that are held back as not shown (R14)',
+    inWorld(async (scene) => {
+      for (let n = 0; n < 60; n++) putAsset(scene.place, `h${n}`);
+      await scene.mirrored.sync();
+      for (let n = 0; n < 60; n++) scene.place.assets.delete(`h${n}`);
+      await scene.mirrored.sync({ full: true });
+      scene.world.advance(2 * HOUR);
+      await expectForetold(scene, { full: true, pageSize: 10 });
+      await expectForetold(scene, { full: true, pageSize: 10, allowShrink: true });
+    }),
+  );
+
+  it(
+    'goes on with the pass of a run stopped by its budget, and tells how many runs it takes',
+    inSyncedWorld(async (scene) => {
+      const wish = { full: true, pageSize: 2, concurrency: 1, maxRequests: 12 };
+      const { runs } = await foretold(scene, wish);
+      let ran = 0;
+      for (let status = 'stopped'; status === 'stopped'; ran++) {
+        const { forecast, summary } = await expectForetold(scene, wish);
+        expect(forecast.runs).toBe((runs ?? 0) - ran);
+        status = summary.status;
+      }
+      expect(ran).toBe(runs);
+    }),
+  );
+
+  it.each([4, 11, 17, 23])(
+    'goes on where a run was killed, at its request %i, and does the round after it (R6)',
+    (nth) =>
+      inSyncedWorld(async (scene) => {
+        await killedAt(scene, nth, { full: nth % 2 === 0, pageSize: 1 });
+        scene.world.advance(60);
+        await expectForetold(scene, { pageSize: 1 });
+      })(),
+  );
+
+  it(
+    'says "at least" of what was never read to its end',
+    inWorld(async (scene) => {
+      const wish = { history: true, pageSize: 2 };
+      await killedAt(scene, 5, wish);
+      const forecast = await foretold(scene, wish);
+      const summary = await scene.mirrored.sync(wish);
+      expect(forecast.at_least).toBe(true);
+      for (const [i, stream] of forecast.streams.entries()) {
+        if (stream.at_least) expect(stream.requests).toBeLessThanOrEqual(summary.streams[i]?.requests ?? 0);
+      }
+      expect((await foretold(scene, wish)).at_least).toBe(false);
+    }),
+  );
+
+  it('tells of every environment, and of one that is listed again (R13)', async () => {
+    const world = createWorld(['e1', 'e2', 'e3']);
+    for (const place of world.places.values()) furnish(place);
+    const mirrored = mirrorOf(world);
+    const scene = { world, mirrored, place: world.place() };
+    await mirrored.sync();
+    world.place('e2').listed = false;
+    await mirrored.sync();
+    expect((await foretold(scene)).missing).toEqual(['env e2']);
+    world.place('e2').listed = true;
+    world.advance(HOUR);
+    const { forecast } = await expectForetold(scene, { pageSize: 2 });
+    expect(forecast.streams.filter(({ env_id, reason }) => env_id === 'e2' && reason === 'returned')).toHaveLength(3);
+    await expectForetold(scene, { environments: ['env e3'], only: ['tests', 'column_lineage'] });
+    mirrored.close();
+  });
+});
