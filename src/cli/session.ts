@@ -99,7 +99,8 @@ export function openSource(settings: SyncSettings, watch: Pick<Watch, 'signal' |
   });
 }
 
-function openLocked(path: string, stop: AbortSignal): OpenMirror {
+/** Opens the mirror under its lock, as every run does. @throws SyncError */
+export function openLocked(path: string, stop: AbortSignal): OpenMirror {
   checkMirror(path);
   const lock = takeLock(path);
   try {

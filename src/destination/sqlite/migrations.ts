@@ -3,29 +3,41 @@ import { findPackageJSON } from 'node:module';
 import { dirname, join } from 'node:path';
 import type { Database } from 'better-sqlite3';
 import type { BetterSQLite3Database } from 'drizzle-orm/better-sqlite3';
-import { migrate } from 'drizzle-orm/better-sqlite3/migrator';
-import { readMigrationFiles } from 'drizzle-orm/migrator';
+import { type MigrationMeta, readMigrationFiles } from 'drizzle-orm/migrator';
 import { fillCursorKey } from '../../../state/run-log.ts';
 import { quote } from './shape.ts';
 
 /** Shipped with the package, wherever this file has been compiled to. */
 const MIGRATIONS = join(dirname(findPackageJSON(import.meta.url) ?? ''), 'schema', 'migrations');
 
-/** Makes the tables of a new file, or those of an older version what they are now. */
+/** Makes the tables of a new file, or those of an older version what they are now, all at once or not at all. */
 export function bringUpToDate({ connection, db }: { connection: Database; db: BetterSQLite3Database }): void {
+  const from = version(connection);
+  const ahead = readMigrationFiles({ migrationsFolder: MIGRATIONS }).filter(({ folderMillis }) => folderMillis > from);
   // A first sync that was killed left the secondary indexes out, and what is not there cannot be dropped.
-  for (const name of droppedFrom(version(connection)))
+  for (const name of from === 0 ? [] : droppedBy(ahead))
     connection.exec(`create index if not exists ${quote(name)} on mirror (id)`);
-  migrate(db, { migrationsFolder: MIGRATIONS });
+  if (ahead.length > 0) connection.transaction(migrate).immediate(connection, ahead);
   fillCursorKey(db);
 }
 
-/** Indexes of a file of this version that the migrations ahead of it drop. */
-function droppedFrom(from: number): Set<string> {
+/** As drizzle's own migrator does it, which hides why a commit failed, a full disk say, behind its rollback's failing too. */
+function migrate(connection: Database, ahead: readonly MigrationMeta[]): void {
+  connection.exec(JOURNAL);
+  const note = connection.prepare('insert into __drizzle_migrations (hash, created_at) values (?, ?)');
+  for (const { sql, hash, folderMillis } of ahead) {
+    for (const statement of sql) connection.exec(statement);
+    note.run(hash, folderMillis);
+  }
+}
+
+const JOURNAL =
+  'create table if not exists __drizzle_migrations (id serial primary key, hash text not null, created_at numeric)';
+
+/** Indexes of an older file that the migrations ahead of it drop. */
+function droppedBy(ahead: readonly MigrationMeta[]): Set<string> {
   const dropped = new Set<string>();
-  if (from === 0) return dropped;
   const made = new Set<string>();
-  const ahead = readMigrationFiles({ migrationsFolder: MIGRATIONS }).filter(({ folderMillis }) => folderMillis > from);
   for (const statement of ahead.flatMap(({ sql }) => sql)) {
     const [, verb, name = ''] = /^\s*(CREATE|DROP)(?: UNIQUE)? INDEX `([^`]+)`/.exec(statement) ?? [];
     if (verb === 'CREATE') made.add(name);

@@ -1,0 +1,52 @@
+import { existsSync } from 'node:fs';
+import { expect, test } from 'vitest';
+import { each } from './every.ts';
+import { digestOf, reading } from './outcome.ts';
+import { watching } from './points.ts';
+import { expectCarriesOn, SCENES } from './reference.ts';
+import type { Scene } from './scenes.ts';
+import { toldBy, WELL } from './told.ts';
+import { trailOf } from './trail.ts';
+
+/** A run in which the file may not grow beyond so many pages. */
+async function cramped(scene: Scene, pages: number) {
+  const path = scene.fresh();
+  const { pass, point } = trailOf(scene.world);
+  const tune = (connection: { pragma(source: string): unknown }) => connection.pragma(`max_page_count = ${pages}`);
+  const ended = await watching(scene, path, { pass, tune });
+  return { path, told: toldBy(ended), point: point(`a file of ${pages} pages`) };
+}
+
+function pagesOf(path: string): number {
+  if (!existsSync(path)) return 1;
+  return reading(path, (rows) => Number(rows('pragma page_count')[0]?.['page_count']));
+}
+
+const FULL = {
+  line: expect.stringMatching(/ cannot grow, the disk is full: make room and run again; nothing is lost$/),
+  code: 1,
+};
+
+test.each(each(SCENES, 3))(
+  'a disk that is full, however early in %s, ends the run with one clear line; with room the next ends equal',
+  async (_, stage) => {
+    const { scene, reference } = await stage();
+    const roomy = await cramped(scene, 1_000_000);
+    expect(roomy.told).toEqual(WELL);
+    const most = pagesOf(roomy.path);
+    const least = pagesOf(scene.fresh());
+    const told = new Set<number>();
+    for (const pages of each(
+      Array.from({ length: most - least }, (_, i) => least + i),
+      13,
+    )) {
+      const full = await cramped(scene, pages);
+      told.add(full.told.code);
+      // Indexes that do not fit any more are the next run's first work.
+      expect(full.told, full.point.label).toEqual(full.told.code === 0 ? WELL : FULL);
+      digestOf(full.path);
+      await expectCarriesOn(scene, full.path, reference, full.point);
+    }
+    expect(told).toContain(1);
+  },
+);

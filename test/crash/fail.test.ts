@@ -1,0 +1,82 @@
+import Database from 'better-sqlite3';
+import { expect, test } from 'vitest';
+import { each } from './every.ts';
+import { type Point, watching } from './points.ts';
+import { expectCarriesOn, SCENES } from './reference.ts';
+import type { Scene } from './scenes.ts';
+import { toldBy, WELL } from './told.ts';
+import { trailOf } from './trail.ts';
+
+/** What SQLite says, and what the user is told. */
+const FAULTS = [
+  ['SQLITE_IOERR_WRITE', 'disk I/O error', /could not be read or written: check the disk and run again$/, 1],
+  [
+    'SQLITE_FULL',
+    'database or disk is full',
+    /cannot grow, the disk is full: make room and run again; nothing is lost$/,
+    1,
+  ],
+  [
+    'SQLITE_READONLY',
+    'attempt to write a readonly database',
+    /cannot be written: check the permissions of the file and of its folder$/,
+    2,
+  ],
+] as const;
+
+/** The file of the lock is another, and its error says so. */
+const NO_LOCK = [null, null, /\.lock cannot be locked: check that its folder exists and may be written$/, 2] as const;
+
+type Fault = (typeof FAULTS)[number];
+
+/** Labels of the statements of a scene, in their order. */
+async function statementsOf(scene: Scene): Promise<string[]> {
+  const labels: string[] = [];
+  await watching(scene, scene.fresh(), { pass: (label) => void labels.push(label) });
+  return labels;
+}
+
+/** The run fails at one point, or from there on. */
+async function failAt(scene: Scene, at: number, [code, message]: Fault, lasting: boolean) {
+  const path = scene.fresh();
+  const trail = trailOf(scene.world);
+  let passed = 0;
+  let failed: Point | null = null;
+  const ended = await watching(scene, path, {
+    pass(label) {
+      const number = passed++;
+      trail.pass(label);
+      if (number < at || (number > at && !lasting) || !isStatement(label)) return;
+      failed ??= trail.point(label);
+      throw new Database.SqliteError(message, code);
+    },
+  });
+  return { path, ended, failed: failed as Point | null };
+}
+
+function isStatement(label: string): boolean {
+  return !/^\w+ (the request|close)/.test(label);
+}
+
+/** From here on the run has ended and is only tidied up after, which may fail in silence: the next run begins with it. */
+function endOf(labels: readonly string[]): number {
+  return labels.lastIndexOf('after COMMIT') + 1;
+}
+
+test.each(SCENES)(
+  'a statement that fails, before or after it is done, once or from then on, ends %s with one clear line; the next run ends equal',
+  async (_, stage) => {
+    const { scene, reference } = await stage();
+    const labels = await statementsOf(scene);
+    const statements = labels.flatMap((label, at) => (isStatement(label) ? [at] : []));
+    const cases = statements.flatMap((at) => [false, true].map((lasting) => ({ at, lasting })));
+    for (const [i, { at, lasting }] of each(cases, 499).entries()) {
+      const fault = FAULTS[i % FAULTS.length] as Fault;
+      const { path, ended, failed } = await failAt(scene, at, fault, lasting);
+      const [, , line, code] = labels[at]?.endsWith('begin exclusive') ? NO_LOCK : fault;
+      const told = at < endOf(labels) ? { line: expect.stringMatching(line), code } : WELL;
+      expect(toldBy(ended), labels[at]).toEqual(told);
+      await expectCarriesOn(scene, path, reference, failed as Point);
+    }
+  },
+);

@@ -1,0 +1,66 @@
+import { hash } from 'node:crypto';
+import Database from 'better-sqlite3';
+import { bothSides } from '../model/compare.ts';
+import type { Mirrored, Row } from '../model/mirrored.ts';
+import type { World } from '../model/world.ts';
+
+/** What is the same however often a sync was cut off: every table but those that tell of runs, their times and what they measured. */
+export type Contents = Readonly<Record<string, readonly string[]>>;
+
+const TELLS_OF_RUNS = ['mirror', 'sync_runs', 'sync_stream_runs', 'sync_checkpoints', 'test_readings', 'list_lengths'];
+
+/** All that the mirror holds, indexes included. @throws Error when the file is damaged */
+export function contentsOf(path: string): Contents {
+  return reading(path, (rows) => {
+    refuseDamaged(path, rows);
+    const schema = rows('select type, name, sql from sqlite_schema order by name');
+    const tables = schema.filter(({ type }) => type === 'table').map(({ name }) => String(name));
+    const own = tables.filter((name) => !name.startsWith('sqlite_') && !TELLS_OF_RUNS.includes(name));
+    const rounds = rows('select env_id, stream, round, scan_due from sync_checkpoints');
+    return {
+      ...Object.fromEntries(own.map((name) => [name, lines(rows(`select * from ${name}`).map(lasting))])),
+      schema: lines(schema.filter(({ name }) => !String(name).startsWith('sqlite_'))),
+      rounds: lines(rounds),
+    };
+  });
+}
+
+/** Everything in a sound file, to be told from anything else. @throws Error when the file is damaged */
+export function digestOf(path: string): string {
+  return reading(path, (rows) => {
+    refuseDamaged(path, rows);
+    const schema = rows('select name, sql from sqlite_schema order by name');
+    const tables = rows("select name from sqlite_schema where type = 'table' order by name");
+    return hash('sha1', JSON.stringify([schema, ...tables.map(({ name }) => rows(`select * from ${name}`))]));
+  });
+}
+
+function refuseDamaged(path: string, rows: Rows): void {
+  const check = JSON.stringify(rows('pragma integrity_check'));
+  if (check !== '[{"integrity_check":"ok"}]') throw new Error(`${path} is damaged: ${check}`);
+}
+
+/** The mirror against the world, to be compared with one assertion. */
+export function sidesOf(path: string, world: World): { mirror: unknown; world: unknown } {
+  return reading(path, (rows) => bothSides({ rows } as unknown as Mirrored, world.place()));
+}
+
+type Rows = (sql: string, ...values: unknown[]) => Row[];
+
+export function reading<T>(path: string, look: (rows: Rows) => T): T {
+  const connection = new Database(path, { fileMustExist: true });
+  try {
+    return look((sql, ...values) => connection.prepare(sql).all(...values) as Row[]);
+  } finally {
+    connection.close();
+  }
+}
+
+function lines(rows: readonly object[]): string[] {
+  return rows.map((row) => JSON.stringify(row)).sort();
+}
+
+/** Without the mirror's own times; an absence is dated by the run that noticed it. */
+function lasting({ mirrored_at: _, run_id: __, seen_at: ___, number: ____, ...row }: Row): Row {
+  return row['deletion'] === 'absent' ? { ...row, deleted_at: 'noticed' } : row;
+}

@@ -1,0 +1,105 @@
+import { expect, test } from 'vitest';
+import { each } from './every.ts';
+import { digestOf } from './outcome.ts';
+import { type Files, type Point, restore, type State, statesOf } from './points.ts';
+import { expectCarriesOn, SCENES } from './reference.ts';
+import type { Scene } from './scenes.ts';
+import { framesOf, LOSSES, saltOf } from './wal.ts';
+
+/** What the disk may hold after the power went, and what has to be found there. */
+interface Loss {
+  readonly label: string;
+  files(): Files;
+  readonly found: State;
+}
+
+/**
+ * All that can be lost of the log (`synchronous=NORMAL`): its frames from any one on, but for those that a checkpoint had
+ * synced before it wrote them to the file. What is found is what the run had committed by the frames before.
+ */
+function lostLogs(states: readonly State[]): Loss[] {
+  return eras(states).flatMap((era) => {
+    const wal = walOf(era.at(-1)?.state);
+    return framesOf(wal).flatMap((frame, number) => {
+      const found = era.findLast(({ frames }) => frames <= number)?.state;
+      if (found === undefined) return [];
+      return LOSSES.map(([name, lose]) => ({
+        label: `the log ${name} frame ${number}, ${found.last.label}`,
+        files: () => ({ ...found.files, '-wal': lose(wal, frame) }),
+        found,
+      }));
+    });
+  });
+}
+
+/** States with the same file, and how many frames of one log each stands for. The log begins anew once all of it is in the file. */
+function eras(states: readonly State[]): { state: State; frames: number }[][] {
+  const found: { state: State; frames: number }[][] = [];
+  let last: State | null = null;
+  for (const state of states) {
+    const here = { state, frames: framesOf(walOf(state)).length };
+    const sameFile = last?.files[''] === state.files[''];
+    if (last !== null && sameFile && isContinued(walOf(last), walOf(state))) found.at(-1)?.push(here);
+    else found.push(last !== null && sameFile ? [{ state: last, frames: 0 }, here] : [here]);
+    last = state;
+  }
+  return found;
+}
+
+function isContinued(before: Buffer, after: Buffer): boolean {
+  return before.length === 0 || saltOf(before) === saltOf(after);
+}
+
+/** A checkpoint that was cut off: any sectors of the file are the old ones, and the log is whole. */
+function tornCheckpoints(states: readonly State[]): Loss[] {
+  return states.slice(1).flatMap((found, i) => {
+    const before = states[i] as State;
+    const [old, written] = [before.files[''], found.files['']];
+    if (old === undefined || written === undefined || old === written || walOf(before).length === 0) return [];
+    const wal = walOf(found).length > 0 ? walOf(found) : walOf(before);
+    return [0, 1].map((parity) => ({
+      label: `sectors ${parity}, ${found.last.label}`,
+      files: () => ({ '': mixed(old, written, parity), '-wal': wal }),
+      found,
+    }));
+  });
+}
+
+const SECTOR_BYTES = 512;
+
+function mixed(old: Buffer, written: Buffer, parity: number): Buffer {
+  const mixture = Buffer.from(written);
+  for (let at = parity * SECTOR_BYTES; at < written.length; at += 2 * SECTOR_BYTES)
+    mixture.fill(0, at, at + SECTOR_BYTES).set(old.subarray(at, at + SECTOR_BYTES), at);
+  return mixture;
+}
+
+function walOf(state: State | undefined): Buffer {
+  return state?.files['-wal'] ?? Buffer.alloc(0);
+}
+
+async function statesWith(scene: Scene, frames: number): Promise<State[]> {
+  return statesOf(scene, (connection) => void connection.pragma(`wal_autocheckpoint = ${frames}`));
+}
+
+const CHECKPOINTS: [string, number][] = [
+  ['a checkpoint every few pages', 40],
+  ['one checkpoint at its end', 4000],
+];
+const CASES = SCENES.flatMap(([name, stage]) =>
+  CHECKPOINTS.map(([often, frames]) => [name, often, stage, frames] as const),
+);
+
+test.each(each(CASES, 2))(
+  'R5: a loss of power in %s with %s leaves the mirror as it was after one of its commits, and the next run ends equal',
+  async (_, __, stage, frames) => {
+    const { scene, reference } = await stage();
+    const states = await statesWith(scene, frames);
+    const losses = [...each(lostLogs(states), 307), ...each(tornCheckpoints(states), 9)];
+    for (const [i, { label, files, found }] of losses.entries()) {
+      expect(digestOf(restore(files())), label).toEqual(digestOf(restore(found.files)));
+      const point: Point = { ...found.last, label };
+      if (i % 3 === 1) await expectCarriesOn(scene, restore(files()), reference, point);
+    }
+  },
+);

@@ -1,0 +1,131 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { chmodSync, chownSync, copyFileSync, existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { MAIN, NODE, TOKEN } from '../cli/setup.ts';
+import { digestOf } from './outcome.ts';
+import { countOf, type Point } from './points.ts';
+import { expectCarriesOn, SCENES } from './reference.ts';
+import { freshPath, type Scene } from './scenes.ts';
+import { serveWorld } from './served-world.ts';
+
+const [[, first], [, second]] = SCENES as [(typeof SCENES)[0], (typeof SCENES)[0]];
+
+interface Ended {
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+  readonly stderr: string;
+}
+
+interface Starting {
+  /** What the program is started by. */
+  readonly by?: readonly string[];
+  /** Whose permissions it has. */
+  readonly uid?: number;
+}
+
+/** Starts the real program on a scene; `ended` comes with what it said. */
+function start(url: string, db: string, { by = [], uid }: Starting = {}) {
+  const own = '--history --page-size=2 --concurrency=1 --allow-http --log-level=warn'.split(' ');
+  const [command = '', ...args] = [...by, NODE, MAIN, 'sync', `--base-url=${url}`, `--db=${db}`, ...own];
+  const user = uid === undefined ? {} : { uid, gid: uid };
+  const env = { PATH: process.env['PATH'], OBSYNC_TOKEN: TOKEN };
+  const child = spawn(command, args, { ...user, env, stdio: ['ignore', 'ignore', 'pipe'] });
+  let stderr = '';
+  child.stderr.on('data', (chunk) => {
+    stderr += chunk;
+  });
+  const ended = once(child, 'close').then(([code, signal]): Ended => ({ code, signal, stderr }));
+  return { ended, kill: () => child.kill('SIGKILL') };
+}
+
+/** What the next run is held to: everything that was answered is kept, as one page is asked for at a time. */
+function pointOf({ world }: Scene, from: number, label: string): Point {
+  return { label, nowMs: world.nowMs, requests: countOf(world.log.slice(from)), inFlight: new Map() };
+}
+
+test.each([2, 19])(
+  'R5, R6, R26: a process that is killed at request %i leaves no lock, and its next run ends equal',
+  async (last) => {
+    const { scene, reference } = await first();
+    scene.world.nowMs = scene.atMs;
+    const from = scene.world.log.length;
+    const path = freshPath();
+    const url = await serveWorld(scene.world, (number) => {
+      if (number >= last) killed.kill();
+      return number < last;
+    });
+    const killed = start(url, path);
+    expect(await killed.ended).toMatchObject({ code: null, signal: 'SIGKILL' });
+    expect(scene.world.log).toHaveLength(from + last - 1);
+    const next = { ...scene, nextWish: { baseUrl: url } };
+    await expectCarriesOn(next, path, reference, pointOf(scene, from, `killed at request ${last}`));
+  },
+);
+
+/** A file that the system lets grow to so many blocks of 512 bytes, and no further. */
+const limited = (blocks: number) => ({ by: ['sh', '-c', 'ulimit -f "$1"; shift; exec "$@"', 'sh', String(blocks)] });
+
+test.each([
+  ['while the mirror is made', 300],
+  ['later', 1000],
+])('a write that the system refuses %s ends the sync with one clear line; the next ends equal', async (_, blocks) => {
+  const { scene, reference } = await first();
+  scene.world.nowMs = scene.atMs;
+  const from = scene.world.log.length;
+  const path = freshPath();
+  const url = await serveWorld(scene.world, () => true);
+  const { code, stderr } = await start(url, path, limited(blocks)).ended;
+  expect({ code, said: stderr.trimEnd().split('\n').at(-1) }).toEqual({
+    code: 1,
+    said: `obsync: ${path} could not be read or written: check the disk and run again`,
+  });
+  expect(stderr).not.toMatch(/\n\s+at /);
+  const { nowMs, requests } = pointOf(scene, from, '');
+  const refused = scene.world.log.slice(-1).filter(({ path }) => path !== 'environments');
+  const point = { label: `${blocks} blocks`, nowMs, requests, inFlight: countOf(refused) };
+  await expectCarriesOn({ ...scene, nextWish: { baseUrl: url } }, path, reference, point);
+});
+
+/** A user whom permissions bind; root is not. */
+const ANYONE = process.getuid?.() === 0 ? { uid: 65_534 } : {};
+
+test.each([
+  ['a mirror', 0o444, 0o777, /m\.db cannot be written: check the permissions of the file and of its folder$/],
+  ['the folder of a mirror', 0o644, 0o555, /m\.db(\.lock)? cannot be (written|locked): check /],
+  [
+    'the folder of a mirror to be',
+    null,
+    0o555,
+    /m\.db\.lock cannot be locked: check that its folder exists and may be written$/,
+  ],
+])(
+  '%s that can only be read ends the sync with one clear line and stays as it was',
+  async (_, fileMode, folderMode, says) => {
+    const { scene } = await (fileMode === null ? first : second)();
+    const folder = mkdtempSync(join(tmpdir(), 'obsync-readonly-'));
+    onTestFinished(() => rmSync(folder, { recursive: true }));
+    const path = join(folder, 'm.db');
+    const source = scene.fresh();
+    const before = existsSync(source) ? digestOf(source) : null;
+    if (fileMode !== null) place(source, path, fileMode);
+    chmodSync(folder, folderMode);
+    // The compiled program is its maker's alone.
+    chmodSync(dirname(MAIN), 0o755);
+    const url = fileMode === null ? await serveWorld(scene.world, () => true) : 'http://world.test';
+    const { code, stderr } = await start(url, path, ANYONE).ended;
+    expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringMatching(/^obsync: [^\n]+\n$/) });
+    expect(stderr.trimEnd()).toMatch(says);
+    chmodSync(folder, 0o755);
+    expect(readdirSync(folder)).toEqual(fileMode === null ? [] : ['m.db']);
+    if (before !== null) expect(digestOf(path)).toBe(before);
+  },
+);
+
+function place(source: string, path: string, mode: number): void {
+  copyFileSync(source, path);
+  if (ANYONE.uid !== undefined) chownSync(path, ANYONE.uid, ANYONE.uid);
+  chmodSync(path, mode);
+}

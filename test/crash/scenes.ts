@@ -1,0 +1,165 @@
+import { copyFileSync, existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import Database from 'better-sqlite3';
+import { drizzle } from 'drizzle-orm/better-sqlite3';
+import { readMigrationFiles } from 'drizzle-orm/migrator';
+import { afterAll } from 'vitest';
+import { furnish } from '../model/furnish.ts';
+import {
+  execute,
+  type Place,
+  putAsset,
+  putAssetEdge,
+  putColumn,
+  putColumnEdges,
+  putScore,
+  putTest,
+  remove,
+  removeAsset,
+} from '../model/place.ts';
+import { createWorld, DAY, HOUR, type World } from '../model/world.ts';
+import { syncFile, type Wish } from './sync-file.ts';
+
+/** A world that stands still, a mirror file from before the run at stake (none before a first sync), and that run. */
+export interface Scene {
+  readonly world: World;
+  /** When the run begins. */
+  readonly atMs: number;
+  readonly wish: Wish;
+  /** What is wished for of every run after it. */
+  readonly nextWish: Wish;
+  /** A fresh path with the mirror as the run finds it. */
+  fresh(): string;
+}
+
+const folder = mkdtempSync(join(tmpdir(), 'obsync-crash-'));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+let paths = 0;
+
+/** So many files are kept at a time: what a test has made long ago is not looked at again. */
+const KEPT = 100;
+
+/** A path where nothing is yet. */
+export function freshPath(): string {
+  for (const suffix of ['', '-wal', '-shm', '-journal', '.lock'])
+    rmSync(pathOf(paths - KEPT) + suffix, { force: true });
+  return pathOf(++paths);
+}
+
+function pathOf(number: number): string {
+  return join(folder, `${number}.db`);
+}
+
+/** Nothing was mirrored before. */
+async function firstSync(): Promise<Scene> {
+  return sceneOf(createFurnished(), null, {});
+}
+
+/** Everything that feeds tell of: changes, tombstones, marks of every kind, news of tests. */
+async function increment(): Promise<Scene> {
+  const world = createFurnished();
+  const path = await synced(world, 'told.db');
+  change(world.place());
+  world.advance(2 * HOUR);
+  return sceneOf(world, path, {});
+}
+
+/** A scan of everything: rows that went without a word are swept, and what is new to the token comes. */
+async function fullScan(): Promise<Scene> {
+  const world = createFurnished();
+  const place = world.place();
+  place.hidden.add('a3');
+  const path = await synced(world, 'hidden.db');
+  place.hidden.delete('a3');
+  change(place);
+  remove(place, 'columns', 'a1.c3', 'lost');
+  remove(place, 'tests', 't4', 'lost');
+  remove(place, 'assets', 'o1', 'lost');
+  // Whatever it leaves unscanned is due for its scan anyway; what it has scanned is not scanned again.
+  world.advance(8 * DAY);
+  return sceneOf(world, path, { full: true });
+}
+
+/** A mirror of the first version with a row in it, and none of its secondary indexes. */
+async function oldVersion(): Promise<Scene> {
+  const path = join(folder, 'older.db');
+  const connection = new Database(path);
+  const migrationsFolder = new URL('../../schema/migrations/', import.meta.url).pathname;
+  const db = drizzle(connection) as unknown as { dialect: { migrate(...given: unknown[]): void }; session: unknown };
+  db.dialect.migrate(readMigrationFiles({ migrationsFolder }).slice(0, 1), db.session, {});
+  connection.exec(`insert into mirror (id, base_url, mirrored_at, last_mark) values (1, 'http://world.test', '', 0)`);
+  connection.exec(`insert into environments (id, name, mirrored_at) values ('e1', 'as it was', '')`);
+  for (const name of connection.prepare(INDEXES).pluck().all()) connection.exec(`drop index ${name}`);
+  connection.close();
+  return sceneOf(createFurnished(), path, {});
+}
+
+/** Those that a first sync leaves out until its end. */
+const INDEXES = `select name from sqlite_schema where type = 'index' and sql > ''
+  and tbl_name not in ('test_executions', 'sync_stream_runs')`;
+
+function sceneOf(world: World, path: string | null, wish: Wish): Scene {
+  return {
+    world,
+    atMs: world.nowMs,
+    wish,
+    nextWish: {},
+    fresh() {
+      const copy = freshPath();
+      if (path !== null && existsSync(path)) copyFileSync(path, copy);
+      return copy;
+    },
+  };
+}
+
+/** Some of everything, and enough of it for several pages of each collection; old enough to be out of every overlap. */
+function createFurnished(): World {
+  const world = createWorld();
+  const place = world.place();
+  furnish(place);
+  putAsset(place, 'b2', { kind: 'bi' });
+  putAsset(place, 'b3', { kind: 'bi' });
+  putScore(place, 'a3', 0.25);
+  putTest(place, 't5', 'a2', { disabled: true });
+  for (const n of [1, 2, 3]) execute(place, 't5', `t5-r${n}`, { sub_test_unique_id: `t5.${n}` });
+  world.advance(2 * HOUR);
+  return world;
+}
+
+async function synced(world: World, name: string): Promise<string> {
+  const path = join(folder, name);
+  const { summary } = await syncFile(path, world, { pageSize: 2000 });
+  if (summary?.status !== 'done') throw new Error(`the sync before is ${summary?.status}: ${summary?.error}`);
+  world.advance(2 * HOUR);
+  return path;
+}
+
+/** So that the file has to grow by several pages. */
+const LONG = 'changed '.repeat(4000);
+
+function change(place: Place): void {
+  putAsset(place, 'a4', { tags: ['new'], description: LONG });
+  putAsset(place, 'a1', { description: LONG });
+  putAsset(place, 'b1', { kind: 'table' });
+  for (const n of [1, 2, 3]) putColumn(place, `a4.c${n}`, 'a4');
+  putColumn(place, 'a1.c1', 'a1', { data_type: 'text' });
+  putColumnEdges(place, 'a4.c1', ['a1.c1', 'a1.c2', 'a2.c1']);
+  putColumnEdges(place, 'a3.c1', ['a1.c1']);
+  putTest(place, 't6', 'a4', { description: LONG });
+  putAssetEdge(place, 'a1', 'a4');
+  place.assetEdges.delete('a3>b1');
+  remove(place, 'columns', 'a2.c3');
+  removeAsset(place, 'a2', 'lost');
+  remove(place, 'tests', 't2');
+  for (const id of ['t1', 't6']) for (const n of [1, 2, 3]) execute(place, id, `${id}-n${n}`);
+  putScore(place, 'a1', 0.1);
+}
+
+/** Each kind of sync by its name. */
+export const MAKERS: Readonly<Record<string, () => Promise<Scene>>> = {
+  'a first sync': firstSync,
+  'an increment': increment,
+  'a full scan': fullScan,
+  'a sync of an older file': oldVersion,
+};

@@ -1,0 +1,36 @@
+import { expect, test } from 'vitest';
+import { each } from './every.ts';
+import { restore, statesOf } from './points.ts';
+import { carryOn, expectCarriesOn, SCENES } from './reference.ts';
+import type { Scene } from './scenes.ts';
+
+test.each(SCENES)(
+  'R5, R6: after a stop before or after any statement or request of %s the next run ends equal, and asks again for the cut-off page alone',
+  async (_, stage) => {
+    const { scene, reference } = await stage();
+    const states = await statesOf(scene);
+    expect(states.length).toBeGreaterThan(40);
+    for (const { files, last } of each(states, 12)) await expectCarriesOn(scene, restore(files), reference, last);
+  },
+);
+
+const STREAMS_AT_ONCE = 3;
+
+test.each(each(SCENES, 3))(
+  'R5, R6: with several streams under way in %s it asks again for one page of each at most',
+  async (_, stage) => {
+    const { scene, reference } = await stage();
+    let most = 0;
+    for (const { files, last } of each(await statesOf(inParallel(scene)), 25)) {
+      const again = await carryOn(inParallel(scene), restore(files), reference, { ...last, inFlight: new Map() });
+      for (const [path, pages] of again) expect(pages, `${path}, ${last.label}`).toBe(1);
+      most = Math.max(most, again.length);
+    }
+    expect(most).toBeLessThanOrEqual(STREAMS_AT_ONCE);
+  },
+);
+
+function inParallel(scene: Scene): Scene {
+  const parallel = { concurrency: STREAMS_AT_ONCE };
+  return { ...scene, wish: { ...scene.wish, ...parallel }, nextWish: { ...scene.nextWish, ...parallel } };
+}

@@ -1,0 +1,49 @@
+import { openLocked } from '../../src/cli/session.ts';
+import { SyncError } from '../../src/core/errors.ts';
+import { instantOfMs } from '../../src/core/instant.ts';
+import { fileError } from '../../src/destination/sqlite/file-error.ts';
+import { mirrorExists } from '../../src/destination/sqlite/open.ts';
+import { CATALOGUE } from '../../src/streams/catalogue.ts';
+import { type RunOptions, runSync } from '../../src/sync/run.ts';
+import type { RunSummary } from '../../src/sync/summary.ts';
+import type { World } from '../model/world.ts';
+
+export type Wish = Partial<Pick<RunOptions, 'baseUrl' | 'full' | 'concurrency' | 'pageSize'>>;
+
+/** How a run came to its end: with a summary, or with the error that the command says and exits by. */
+export interface Ended {
+  readonly summary: RunSummary | null;
+  readonly error: SyncError | null;
+}
+
+const OPTIONS: RunOptions = {
+  baseUrl: 'http://world.test',
+  full: false,
+  fullEveryDays: 7,
+  overlapSeconds: 3600,
+  pageSize: 2,
+  allowShrink: false,
+  streams: CATALOGUE,
+  environments: [],
+  concurrency: 1,
+};
+
+/** One run of all ten streams into a mirror file, opened and locked as the command does it. */
+export async function syncFile(path: string, world: World, wish: Wish = {}): Promise<Ended> {
+  const { signal } = new AbortController();
+  const ports = {
+    source: world.source(),
+    mirrorExists: mirrorExists(path),
+    openMirror: () => openLocked(path, signal),
+    clock: () => instantOfMs(world.nowMs),
+    signal,
+    onProgress: () => {},
+  };
+  try {
+    return { summary: await runSync(ports, { ...OPTIONS, ...wish }), error: null };
+  } catch (thrown) {
+    const error = fileError(path, thrown);
+    if (error instanceof SyncError) return { summary: null, error };
+    throw error;
+  }
+}
