@@ -61,6 +61,15 @@ export const OPTIONS = {
     choices: ['table', 'csv', 'json', 'ndjson'],
     describe: 'how rows are printed (default: table on a terminal, else csv)',
   },
+  depth: {
+    type: 'string',
+    default: 'rows',
+    choices: ['count', 'ids', 'rows'],
+    describe:
+      'how closely to look: how many tables there are (a request per environment), the ids of everything, or every field; ' +
+      'only rows answers the whole question',
+  },
+  repair: { type: 'boolean', default: false, describe: 'write what was found, under the lock of a sync' },
 } as const satisfies Record<string, YargsOption>;
 
 export type OptionName = keyof typeof OPTIONS;

@@ -53,7 +53,7 @@ function unearth(held: Row): Change | null {
 }
 
 /** The fields this stream writes of a row: `extra` of a kind with a typed stream is that stream's to write (R19). */
-function fieldsShown(stream: Stream, row: Row): Row {
+export function fieldsShown(stream: Stream, row: Row): Row {
   if (stream.kinds?.[String(row['kind'])] === undefined) return row;
   const { extra: _, ...common } = row;
   return common;

@@ -90,7 +90,7 @@ function note({ clock }: RunPorts, state: RunState, reconciled: Reconciled): voi
 }
 
 /** The environments asked for. @throws SyncError `usage` for one that is not listed, `run` when none is */
-function choose({ listed }: Pick<Reconciled, 'listed'>, wanted: readonly string[]): readonly Environment[] {
+export function choose({ listed }: Pick<Reconciled, 'listed'>, wanted: readonly string[]): readonly Environment[] {
   const unknown = wanted.filter((name) => !listed.some((env) => env.id === name || env.name === name));
   if (unknown.length > 0) {
     const names = listed.map((env) => env.name).join(', ') || 'none';

@@ -136,7 +136,7 @@ function settle(
 }
 
 /** Streams that follow this one and have begun their first scan: before that they need no marks, the scan shows all. */
-function markedStreams(stream: Stream, destination: Destination): ReadonlySet<StreamName> {
+export function markedStreams(stream: Stream, destination: Destination): ReadonlySet<StreamName> {
   const begun = (name: StreamName): boolean => {
     const { scanEndedPass, round } = destination.load(name);
     return scanEndedPass !== null || round !== null;

@@ -57,7 +57,7 @@ function committing({ connection, db }: MirrorFile, part: Part, { run, clock }: 
 }
 
 /** Says of every failure what is wrong with the file and what to do about it. */
-function facingFile(path: string) {
+export function facingFile(path: string) {
   return <Given extends unknown[], Found>(look: (...given: Given) => Found) =>
     (...given: Given): Found => {
       try {

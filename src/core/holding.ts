@@ -1,0 +1,36 @@
+import type { Checkpoint } from './checkpoint.ts';
+import type { HeldRow } from './difference.ts';
+import type { Stream, StreamName } from './stream.ts';
+
+export type Keys = readonly (readonly string[])[];
+
+/** Which tables are meant: those of a database, or of one of its schemas; all of them when empty. */
+export type TableFilter = Readonly<Partial<Record<'db_name' | 'schema_name', string>>>;
+
+/** Live tables that have one value in a field. */
+export interface TableGroup {
+  readonly value: string;
+  readonly rows: number;
+}
+
+/** One environment's part of a mirror, as `verify` reads it: nothing of it is written. Every failure is a `SyncError`. */
+export interface Holding {
+  /** `NO_PROGRESS` before the stream's first page. */
+  load(stream: StreamName): Checkpoint;
+  /** The rows held under these keys, with their parts, by joined key (see `joinKey`). */
+  held(stream: Stream, keys: Keys): Map<string, HeldRow>;
+  /** Notes, beside the mirror, that the source showed these keys. */
+  see(stream: Stream, keys: Keys): void;
+  /** Forgets what was noted. */
+  forget(stream: Stream): void;
+  /** Live rows that the source did not show, as noted: how many, and the first keys of them. */
+  unseen(stream: Stream, limit: number, within?: TableFilter): { readonly keys: Keys; readonly total: number };
+  /** Which of these ids are marked for the stream (R13, R18, R22). */
+  marked(stream: Stream, ids: readonly string[]): ReadonlySet<string>;
+  /** Which of these ids have a removal held back (R14). */
+  heldBack(stream: Stream, ids: readonly string[]): ReadonlySet<string>;
+  /** Live rows. */
+  count(stream: Stream, within?: TableFilter): number;
+  /** Live tables by the values of a field; those without one are in no group. */
+  groups(stream: Stream, field: keyof TableFilter, within: TableFilter): TableGroup[];
+}

@@ -1,0 +1,110 @@
+import { loadCheckpoint } from '../../../state/checkpoint-store.ts';
+import { joinKey } from '../../core/decode.ts';
+import type { HeldRow } from '../../core/difference.ts';
+import type { Holding, Keys, TableFilter, TableGroup } from '../../core/holding.ts';
+import type { Row, Stream } from '../../core/stream.ts';
+import { isOf, live, tableOf, unseen } from './conditions.ts';
+import { facingFile } from './destination.ts';
+import { held } from './lookups.ts';
+import type { MirrorFile } from './open.ts';
+import { column, type Part, rows, type Values, value } from './part.ts';
+import { list, nameOf, quote, shapeOf } from './shape.ts';
+import { forget, see } from './write-page.ts';
+
+/** One environment's part of a mirror that is open for reading alone (see `noteApart`). */
+export function createHolding(mirror: MirrorFile, envId: string): Holding {
+  const part: Part = { envId, prepare: mirror.prepare };
+  // What is noted bears no time, belongs to no run and marks nothing.
+  const writing = { ...part, run: 0, mirroredAt: '', marking: new Set<never>() };
+  const facing = facingFile(mirror.path);
+  return {
+    load: facing((stream) => loadCheckpoint(mirror.db, envId, stream)),
+    held: facing((stream, keys) => heldRows(part, stream, keys)),
+    see: facing((stream, keys) => see(writing, stream, { keys, readNumber: 1 })),
+    forget: facing((stream) => forget(writing, { ...stream, staged: undefined, parts: [] }, 'all')),
+    unseen: facing((stream, limit, within) => unseenKeys(part, stream, { limit, within: within ?? {} })),
+    marked: facing((stream, ids) => among(part, stream, { table: 'marks', column: 'id', ids })),
+    heldBack: facing((stream, ids) => among(part, stream, { table: 'held_removals', column: 'key_1', ids })),
+    count: facing((stream, within) => value(part, `select count(*) ${liveRows(stream, within)}`, within) as number),
+    groups: facing((stream, field, within) => groups(part, stream, { field, within })),
+  };
+}
+
+/**
+ * Keys that the source shows are noted in a temporary table of the connection, which takes the place of the mirror's own: the
+ * file stays as it is, a sync can go on beside, and a million keys take no memory.
+ */
+export function noteApart({ connection }: MirrorFile): void {
+  // Half of what is usual, and little for what is only written and counted: memory has a bound.
+  connection.pragma('cache_size = -8000');
+  connection.pragma('temp.cache_size = -2000');
+  connection.exec(`create temp table seen_keys (env_id text, stream text, key_1 text, key_2 text, read_number integer,
+    primary key (env_id, stream, key_1, key_2, read_number)) without rowid`);
+}
+
+function heldRows(part: Part, stream: Stream, keys: Keys): Map<string, HeldRow> {
+  const found = held(part, stream, keys);
+  const of = partsOf(part, stream, keys);
+  const all = keys.flatMap((key): [string, HeldRow][] => {
+    const joined = joinKey(key);
+    const row = found.get(joined);
+    const parts = of.map((byOwner) => byOwner.get(joined) ?? []);
+    if (row !== undefined) return [[joined, { row, parts }]];
+    return parts.flat().length === 0 ? [] : [[joined, { row: { [String(stream.key[0])]: joined }, parts, torn: true }]];
+  });
+  return new Map(all);
+}
+
+/** The rows of each part by what they belong to. */
+function partsOf(part: Part, stream: Stream, keys: Keys): Map<string, Row[]>[] {
+  const owner = stream.key[0] as string;
+  return (stream.parts ?? []).map(({ table }) => {
+    const sql = `select ${list(shapeOf(table).given)} from ${nameOf(table)}
+      where env_id = @env and ${quote(owner)} in (select value from json_each(@ids))`;
+    const ids = JSON.stringify(keys.map(([id]) => id));
+    return Map.groupBy(rows(part, sql, { ids }), (row) => String(row[owner]));
+  });
+}
+
+function unseenKeys(
+  part: Part,
+  stream: Stream,
+  { limit, within }: { limit: number; within: TableFilter },
+): ReturnType<Holding['unseen']> {
+  // A part may be left without the row it belongs to.
+  const alone = (stream.parts ?? []).map(
+    ({ table }) =>
+      `select ${list(stream.key, 't.')} from ${nameOf(table)} t where t.env_id = @env and ${unseen(stream)}`,
+  );
+  const own = `select ${list(stream.key, 't.')} ${liveRows(stream, within)} and ${unseen(stream)}`;
+  const all = [own, ...alone].join(' union ');
+  const total = value(part, `select count(*) from (${all})`, within) as number;
+  if (total === 0) return { keys: [], total };
+  const found = rows(part, `${all} order by 1 limit @limit`, { ...within, limit });
+  return { keys: found.map((row) => stream.key.map((name) => String(row[name]))), total };
+}
+
+function liveRows(stream: Stream, within: TableFilter = {}): string {
+  const filters = Object.keys(within).map((name) => ` and t.${quote(name)} = @${name}`);
+  return `from ${tableOf(stream)} t where t.env_id = @env and ${live(stream)}${filters.join('')}`;
+}
+
+function among(
+  part: Part,
+  stream: Stream,
+  { table, column: name, ids }: { table: string; column: string; ids: readonly string[] },
+): ReadonlySet<string> {
+  const sql = `select x.${name} from ${table} x where ${isOf(stream, 'x')} and x.${name} in (select value from json_each(@ids))`;
+  const values: Values = { ids: JSON.stringify(ids) };
+  return new Set(column(part, sql, values) as string[]);
+}
+
+function groups(
+  part: Part,
+  stream: Stream,
+  { field, within }: { field: keyof TableFilter; within: TableFilter },
+): TableGroup[] {
+  const name = `t.${quote(field)}`;
+  const sql = `select ${name} value, count(*) "rows" ${liveRows(stream, within)} and ${name} is not null group by 1 order by 1`;
+  return rows(part, sql, within) as unknown as TableGroup[];
+}

@@ -1,0 +1,219 @@
+import { saveEnvironments } from '../../state/environment-store.ts';
+import { beginRun, endRun, type RunStatus } from '../../state/run-log.ts';
+import { firstChunk } from '../core/chunk.ts';
+import type { Context, Options } from '../core/context.ts';
+import { decodePage, joinKey } from '../core/decode.ts';
+import type { Commit, Destination } from '../core/destination.ts';
+import { isLive } from '../core/difference.ts';
+import { endsRun, SyncError } from '../core/errors.ts';
+import type { Instant } from '../core/instant.ts';
+import { bury, mend } from '../core/mend.ts';
+import { isHeld } from '../core/shrink-guard.ts';
+import type { Source } from '../core/source.ts';
+import type { Stream } from '../core/stream.ts';
+import { CATALOGUE } from '../streams/catalogue.ts';
+import type { OpenMirror } from './ports.ts';
+import { markedStreams, syncStream } from './sync-stream.ts';
+import { createTally, type Tally } from './tally.ts';
+import type { Verification } from './verify.ts';
+import { lookAgain } from './verify-again.ts';
+import { readPages, type Sight } from './verify-sight.ts';
+import type { Suspect } from './verify-suspects.ts';
+
+export interface RepairPorts {
+  readonly source: Source;
+  /** The mirror under its lock, from before it was verified. */
+  readonly mirror: Pick<OpenMirror, 'db' | 'destination'>;
+  /** The machine's clock; no decision depends on it (R1). */
+  clock(): Instant;
+}
+
+/** What a repair has come to. */
+export interface Repaired {
+  readonly run: number;
+  /** Suspects that no longer differ. */
+  readonly mended: ReadonlySet<Suspect>;
+  /** Whether the rows of the environments were written. */
+  readonly environments: boolean;
+  readonly notRepaired: readonly string[];
+  readonly error: SyncError | null;
+}
+
+type Examined = Verification['examined'][number];
+
+/**
+ * Writes what a verification found. Rows of feed streams come from fresh answers by id; for the others their own engine reads
+ * again what is marked, or the whole snapshot. It is a run of its own in `sync_runs`, but one that reads no stream: the pass of
+ * a run that was stopped goes on with the next sync (R6). Never throws a `SyncError`.
+ */
+export async function repair(ports: RepairPorts, options: Options, verification: Verification): Promise<Repaired> {
+  const { mirror, source, clock } = ports;
+  const run = beginRun(mirror.db, clock());
+  const tally = createTally(() => {});
+  const mended = new Set<Suspect>();
+  const notRepaired: string[] = [];
+  const work: Work = { ports, options, run, tally, notRepaired };
+  const { reconciled } = verification;
+  let error: SyncError | null = null;
+  try {
+    if (reconciled !== null) saveEnvironments(mirror.db, reconciled, { id: run, clock });
+    for (const { id } of verification.environments) {
+      const examined = verification.examined.filter((each) => each.environment.id === id);
+      await repairEnvironment(work, id, examined);
+      for (const each of examined)
+        await attempt(work, each.sight.stream, async () => {
+          for (const suspect of await mendedOf(each)) mended.add(suspect);
+        });
+    }
+  } catch (failure) {
+    if (!(failure instanceof SyncError)) throw failure;
+    error = failure;
+  }
+  const { written: rows_written, deleted: rows_deleted, rejected: rows_rejected } = tally.total();
+  const times = { server_time: source.serverTime(), ended_at: clock(), requests: source.requests() };
+  const end = { status: statusOf(error), error: error?.message ?? null, rows_written, rows_deleted, rows_rejected };
+  endRun(mirror.db, { id: run, clock }, { ...end, ...times });
+  return { run, mended, environments: reconciled !== null, notRepaired, error };
+}
+
+function statusOf(error: SyncError | null): RunStatus {
+  if (error === null) return 'done';
+  return error.recovery === 'budget' ? 'stopped' : error.recovery === 'signal' ? 'interrupted' : 'problems';
+}
+
+interface Work {
+  readonly ports: RepairPorts;
+  readonly options: Options;
+  readonly run: number;
+  readonly tally: Tally;
+  readonly notRepaired: string[];
+}
+
+/** Feed streams first: what they change marks what follows them. */
+async function repairEnvironment(work: Work, envId: string, examined: readonly Examined[]): Promise<void> {
+  const destination = work.ports.mirror.destination(envId, work.run);
+  const differing = examined.filter((each) => suspectsOf(each).length > 0);
+  for (const each of differing)
+    if (each.sight.stream.method === 'feed')
+      await attempt(work, each.sight.stream, () => repairRows(work, destination, each));
+  for (const each of differing) if (each.sight.stream.method === 'marked') markAnew(work, destination, each);
+  const feeds = differing.filter((each) => each.sight.stream.method === 'feed');
+  for (const stream of CATALOGUE) {
+    const own = differing.find((each) => each.sight.stream.name === stream.name);
+    const follows = feeds.some(({ sight }) => sight.stream.marks.some((rule) => rule.stream === stream.name));
+    const isRead = stream.method === 'marked' ? own !== undefined || follows : stream.method === 'snapshot' && own;
+    const sight = (own ?? examined[0])?.sight;
+    if (isRead && sight !== undefined)
+      await attempt(work, stream, () => readAnew(work, destination, { ...sight, stream }));
+  }
+}
+
+/** A stream that fails stops no other (R9). */
+async function attempt({ notRepaired }: Work, { name }: Stream, step: () => Promise<void>): Promise<void> {
+  try {
+    await step();
+  } catch (error) {
+    if (!(error instanceof SyncError) || endsRun(error)) throw error;
+    const { message }: SyncError = error;
+    notRepaired.push(`${name}: ${message}`);
+  }
+}
+
+function suspectsOf({ differences, left }: Examined): Suspect[] {
+  return [...differences, ...left].filter(({ key, heldBack }) => key.length > 0 && !heldBack);
+}
+
+/** Rows of a feed stream, asked for by id a chunk at a time. It ends: each turn asks for one chunk of what is left. */
+async function repairRows(work: Work, destination: Destination, examined: Examined): Promise<void> {
+  const { sight } = examined;
+  let ids = idsOf(examined);
+  const going = suspectsOf(examined).filter(({ what }) => what === 'extra').length;
+  if (isHeld(sight.stream, { live: sight.holding.count(sight.stream), going }, contextOf(work))) {
+    const kept = new Set(suspectsOf(examined).flatMap(({ what, key }) => (what === 'extra' ? key : [])));
+    ids = ids.filter((id) => !kept.has(id));
+    work.notRepaired.push(
+      `${examined.environment.name}, ${sight.stream.name}: ${going} rows would go, more than half: if the source is right, run \`obsync sync --full --allow-shrink\``,
+    );
+  }
+  while (ids.length > 0) {
+    const chunk = firstChunk(sight.stream.idsParameter ?? 'ids', ids);
+    ids = ids.slice(chunk.length);
+    await repairChunk(work, destination, { sight, ids: chunk });
+  }
+}
+
+async function repairChunk(
+  work: Work,
+  destination: Destination,
+  { sight, ids }: { sight: Sight; ids: readonly string[] },
+): Promise<void> {
+  const { stream } = sight;
+  const marking = markedStreams(stream, destination);
+  const shown = new Set<string>();
+  const commit = (change: Commit): void => work.tally.count(destination.commit(stream, change, marking));
+  for (const variant of stream.variants) {
+    await readPages(
+      sight,
+      { ...variant, [stream.idsParameter ?? 'ids']: ids },
+      {
+        page: (page) => {
+          const decoded = decodePage(stream, page.items);
+          const keys = decoded.rows.map(({ key }) => key);
+          for (const { key } of [...decoded.rows, ...decoded.rejected]) if (key !== null) shown.add(joinKey(key));
+          const held = destination.held(stream, keys);
+          const checkpoint = destination.load(stream.name);
+          commit(mend({ stream, checkpoint, page, decoded, held, marking }, contextOf(work)));
+        },
+      },
+    );
+  }
+  const gone = ids.filter((id) => !shown.has(id)).map((id) => [id]);
+  const held = [...destination.held(stream, gone).values()].filter(isLive);
+  const at = work.ports.source.serverTime() ?? work.ports.clock();
+  if (held.length > 0) commit(bury({ stream, checkpoint: destination.load(stream.name), marking }, held, at));
+}
+
+/** What differs is marked: the engine asks for it again (R18, R22). */
+function markAnew(work: Work, destination: Destination, examined: Examined): void {
+  const { stream } = examined.sight;
+  const marks = idsOf(examined).map((id) => ({ stream: stream.name, id }));
+  work.tally.count(destination.commit(stream, { checkpoint: destination.load(stream.name), marks }, new Set()));
+}
+
+function idsOf(examined: Examined): readonly string[] {
+  return [...new Set(suspectsOf(examined).map(({ key }) => key[0] as string))].sort();
+}
+
+/** One stream by the sync's own engine: what is marked of it, or all of a snapshot. One never synced is left to a sync. */
+async function readAnew(work: Work, destination: Destination, sight: Sight): Promise<void> {
+  const { stream } = sight;
+  if (stream.method === 'marked' && destination.load(stream.name).scanEndedPass === null) return;
+  await syncStream({
+    stream,
+    source: work.ports.source,
+    destination,
+    prefix: [sight.envId],
+    tally: work.tally,
+    context: () => contextOf(work, stream),
+    continueOrStop: sight.continueOrStop,
+  });
+  const held = destination.heldBack(stream);
+  if (held > 0)
+    work.notRepaired.push(
+      `${stream.name}: ${held} removals are held back: let them go with \`obsync sync --allow-shrink\``,
+    );
+}
+
+/** The hourly snapshot is read whatever the hour (R22). */
+function contextOf({ ports, options, run }: Work, stream?: Stream): Context {
+  return { run, pass: run, now: ports.source.serverTime(), options: { ...options, full: stream?.hourly === true } };
+}
+
+/** The suspects that are looked at once more and no longer differ. */
+async function mendedOf({ sight, differences, left }: Examined): Promise<Suspect[]> {
+  const suspects = [...differences, ...left].filter(({ key }) => key.length > 0);
+  // As many requests as it takes: there are only so many suspects.
+  const again = await lookAgain(sight, suspects, { requests: Number.POSITIVE_INFINITY });
+  const open = new Set(again.differences.map(({ key }) => joinKey(key)));
+  return suspects.filter(({ key }) => !open.has(joinKey(key)));
+}

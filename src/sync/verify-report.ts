@@ -1,0 +1,67 @@
+import type { Depth, Difference } from '../core/difference.ts';
+import type { Recovery } from '../core/errors.ts';
+import type { Instant } from '../core/instant.ts';
+import type { StreamName } from '../core/stream.ts';
+
+/** One row in which the mirror differs from the source. */
+export interface Finding {
+  readonly env_id: string;
+  readonly environment: string;
+  readonly stream: StreamName | 'environments';
+  /** `unsynced` speaks of a whole stream that was never synced to its end. */
+  readonly what: Difference['what'] | 'unsynced';
+  /** The row's key by field; empty when it has none. */
+  readonly key: Readonly<Record<string, string>>;
+  /** Of an unequal row: what differs. */
+  readonly fields: readonly string[];
+  readonly why: string | null;
+  /** Whether it was asked for once more by its id and the mirror's row read afresh. */
+  readonly looked_again: boolean;
+  /** With `--repair`: whether both sides are equal now. */
+  readonly repaired: boolean;
+}
+
+/** How one stream of one environment compares. */
+export interface StreamReport {
+  readonly env_id: string;
+  readonly environment: string;
+  readonly stream: StreamName;
+  /**
+   * `equal`, also with changes that the next sync brings; `different`; `unsynced`, never synced to its end; `unavailable`, not
+   * live at the source (404); `failed`, could not be read; `stopped`, not or not wholly looked at
+   */
+  readonly status: 'equal' | 'different' | 'unsynced' | 'unavailable' | 'failed' | 'stopped';
+  /** Rows the source showed. */
+  readonly rows: number;
+  readonly missing: number;
+  readonly extra: number;
+  readonly unequal: number;
+  /** Changed at the source since the last sync, which the next one brings. */
+  readonly pending: number;
+  /** Of the differences, those that were not asked for once more. */
+  readonly not_looked_at_again: number;
+  readonly requests: number;
+  readonly error: string | null;
+}
+
+/** A verification in one document: what `verify --json` prints. */
+export interface VerifyReport {
+  /** Null when it was not finished and no difference was found so far. */
+  readonly equal: boolean | null;
+  readonly depth: Depth;
+  readonly server_time: Instant | null;
+  readonly requests: number;
+  readonly environments: readonly { readonly env_id: string; readonly environment: string }[];
+  readonly streams: readonly StreamReport[];
+  readonly findings: readonly Finding[];
+  readonly pending: readonly Finding[];
+  /** Findings and pending rows that are counted above and not listed. */
+  readonly not_listed: number;
+  /** What this verification did not look at, in words. */
+  readonly not_looked_at: readonly string[];
+  /** With `--repair`: its run in `sync_runs`, and what it could not mend, in words. */
+  readonly repair: { readonly run: number; readonly not_repaired: readonly string[] } | null;
+  readonly error: string | null;
+  /** What the caller has to do about `error` (see `Recovery`). */
+  readonly recovery: Recovery | null;
+}

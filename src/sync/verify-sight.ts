@@ -1,0 +1,66 @@
+import type { Context } from '../core/context.ts';
+import type { Depth } from '../core/difference.ts';
+import { SyncError } from '../core/errors.ts';
+import type { Holding } from '../core/holding.ts';
+import type { Instant } from '../core/instant.ts';
+import type { Page, Query, Source } from '../core/source.ts';
+import type { Stream } from '../core/stream.ts';
+
+/** One stream of one environment as it is verified: both sides of it, and the circumstances. */
+export interface Sight {
+  readonly stream: Stream;
+  readonly envId: string;
+  /** When the service itself last refreshed the environment, as far as it says. */
+  readonly refreshedAt: Instant | null;
+  readonly depth: Depth;
+  readonly source: Source;
+  readonly holding: Holding;
+  context(): Context;
+  onRequest(this: void): void;
+  /** @throws SyncError when the command has to end */
+  continueOrStop(): void;
+}
+
+/** Starts of one read after `invalid_cursor` (R7). */
+const MAX_RESTARTS = 3;
+
+/**
+ * Every page of one read, told of one after the other; `begin` is called at its first page, and again whenever it has to start
+ * anew (R7, R24). It ends: the starts are few, and each page leads on (R8).
+ */
+export async function readPages(
+  sight: Sight,
+  query: Query,
+  { begin = () => {}, page }: { begin?: () => void; page: (page: Page) => void },
+): Promise<void> {
+  let limit = sight.context().options.pageSize;
+  for (let restarts = 0, halved = false; ; ) {
+    begin();
+    try {
+      return await walk(sight, { ...query, limit }, page);
+    } catch (error) {
+      const recovery = error instanceof SyncError ? error.recovery : null;
+      if (recovery === 'restart' && restarts < MAX_RESTARTS) restarts += 1;
+      else if (recovery === 'shrink' && !halved && limit > 1) [halved, limit] = [true, Math.ceil(limit / 2)];
+      else throw error;
+    }
+  }
+}
+
+async function walk(sight: Sight, query: Query, onPage: (page: Page) => void): Promise<void> {
+  const path = [sight.envId, ...sight.stream.path];
+  const met = new Set<string>();
+  for (let cursor: string | null = null; ; ) {
+    sight.continueOrStop();
+    const page: Page = await sight.source.page({ path, query, cursor }, sight.onRequest);
+    onPage(page);
+    if (!page.hasMore) return;
+    if (page.nextCursor === null || met.has(page.nextCursor))
+      throw new SyncError(
+        'reread',
+        `${sight.stream.path.join('/')} gives no cursor that leads on: the service pages wrongly`,
+      );
+    met.add(page.nextCursor);
+    cursor = page.nextCursor;
+  }
+}

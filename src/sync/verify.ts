@@ -1,0 +1,142 @@
+import type { BetterSQLite3Database } from 'drizzle-orm/better-sqlite3';
+import PQueue from 'p-queue';
+import { loadEnvironments } from '../../state/environment-store.ts';
+import type { Options } from '../core/context.ts';
+import type { Depth } from '../core/difference.ts';
+import { type Environment, type Reconciled, reconcile } from '../core/environments.ts';
+import { endsRun, SyncError } from '../core/errors.ts';
+import type { Holding } from '../core/holding.ts';
+import type { Instant } from '../core/instant.ts';
+import type { Source } from '../core/source.ts';
+import type { Row, Stream } from '../core/stream.ts';
+import { choose } from './run.ts';
+import { type Examined, examine, streamNamed } from './verify-examine.ts';
+import type { Sight } from './verify-sight.ts';
+
+export interface VerifyPorts {
+  readonly source: Source;
+  /** The mirror, open for reading. */
+  readonly db: BetterSQLite3Database;
+  holding(envId: string): Holding;
+  /** The machine's clock; no decision depends on it (R1). */
+  clock(): Instant;
+  readonly signal: AbortSignal;
+  onProgress(progress: VerifyProgress): void;
+}
+
+/** How far a verification has come. */
+export interface VerifyProgress {
+  readonly requests: number;
+  readonly streamsDone: number;
+  readonly streams: number;
+}
+
+export interface VerifyOptions extends Options {
+  readonly depth: Depth;
+  readonly streams: readonly Stream[];
+  /** Ids or names; all environments when empty. */
+  readonly environments: readonly string[];
+  readonly concurrency: number;
+}
+
+/** All that one verification has found. */
+export interface Verification {
+  readonly depth: Depth;
+  readonly environments: readonly Environment[];
+  /** What `GET /environments` said, against what the mirror holds of it. */
+  readonly reconciled: Reconciled | null;
+  readonly heldEnvironments: readonly Row[];
+  readonly examined: readonly (Examined & { readonly environment: Environment; readonly requests: number })[];
+  /** What ended it before its time. */
+  readonly error: SyncError | null;
+}
+
+/** Compares the mirror with the source as it is now; writes nothing. Never throws a `SyncError`. */
+export async function verify(ports: VerifyPorts, options: VerifyOptions): Promise<Verification> {
+  const heldEnvironments = loadEnvironments(ports.db);
+  const nothing = { depth: options.depth, environments: [], reconciled: null, heldEnvironments, examined: [] };
+  try {
+    const items = await ports.source.environments();
+    const reconciled = reconcile(items, heldEnvironments, ports.source.serverTime() ?? ports.clock());
+    const environments = choose(reconciled, options.environments);
+    const stop: Stop = { error: null };
+    const examined = await examineAll(ports, options, { environments, reconciled, heldEnvironments, stop });
+    return { ...nothing, environments, reconciled, examined, error: stop.error };
+  } catch (error) {
+    if (!(error instanceof SyncError)) throw error;
+    return { ...nothing, error };
+  }
+}
+
+interface Stop {
+  error: SyncError | null;
+}
+
+interface Surroundings extends Pick<Verification, 'environments' | 'heldEnvironments'> {
+  readonly reconciled: Reconciled;
+  readonly stop: Stop;
+}
+
+/** The streams side by side; each is compared by itself. What ends one for good ends the others before their next request. */
+async function examineAll(
+  ports: VerifyPorts,
+  options: VerifyOptions,
+  surroundings: Surroundings,
+): Promise<Verification['examined']> {
+  const queue = new PQueue({ concurrency: options.concurrency });
+  const streams = streamsRead(options);
+  const all = surroundings.environments.flatMap((environment) => streams.map((stream) => ({ environment, stream })));
+  let streamsDone = 0;
+  const tell = (): void => ports.onProgress({ requests: ports.source.requests(), streamsDone, streams: all.length });
+  const found = await queue.addAll(
+    all.map(({ environment, stream }) => async () => {
+      let requests = 0;
+      const onRequest = (): void => {
+        requests += 1;
+        tell();
+      };
+      const sight = sightOf(ports, options, { ...surroundings, environment, stream, onRequest });
+      const examined = await examine(sight);
+      const error = examined.find((each) => endsRun(each.error))?.error ?? null;
+      surroundings.stop.error ??= error;
+      streamsDone += 1;
+      tell();
+      return examined.map((each, i) => ({ ...each, environment, requests: i === 0 ? requests : 0 }));
+    }),
+  );
+  return found.flat();
+}
+
+/** Which streams are read at a depth: `/assets` shows the ids of the typed lists as well. */
+function streamsRead({ depth, streams }: VerifyOptions): readonly Stream[] {
+  if (depth === 'rows') return streams;
+  if (depth === 'count') return [streamNamed('table_assets')];
+  return [...new Set(streams.map((stream) => (stream.within === undefined ? stream : streamNamed('assets'))))];
+}
+
+interface Place extends Surroundings {
+  readonly environment: Environment;
+  readonly stream: Stream;
+  onRequest(this: void): void;
+}
+
+function sightOf(ports: VerifyPorts, options: VerifyOptions, place: Place): Sight {
+  const { environment, stream, reconciled, heldEnvironments, stop, onRequest } = place;
+  const rows = [...reconciled.changed, ...heldEnvironments];
+  const refreshedAt = rows.find((row) => row['id'] === environment.id)?.['last_synced_at'] ?? null;
+  return {
+    stream,
+    envId: environment.id,
+    refreshedAt: refreshedAt === null ? null : String(refreshedAt),
+    depth: options.depth,
+    source: ports.source,
+    holding: ports.holding(environment.id),
+    // No run and no pass: nothing is written.
+    context: () => ({ run: 0, pass: 0, now: ports.source.serverTime(), options }),
+    onRequest,
+    continueOrStop() {
+      if (stop.error !== null) throw stop.error;
+      if (ports.signal.aborted) throw new SyncError('signal', 'stopped by a signal');
+    },
+  };
+}

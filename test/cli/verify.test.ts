@@ -1,0 +1,99 @@
+import Database from 'better-sqlite3';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { mirror as mirrorTable } from '../../schema/sync.ts';
+import type { VerifyReport } from '../../src/sync/verify-report.ts';
+import { takeLock } from '../../state/lock.ts';
+import { type Reply, startApiServer } from '../support/api-server.ts';
+import { folder, mirrorFile, obsync, refusal, TOKEN } from './setup.ts';
+
+const env = { OBSYNC_TOKEN: TOKEN };
+
+const asset = (id: string) => ({ id, name: id, kind: 'table', source_type: 'dbt', synced_at: '2026-11-01T00:00:00Z' });
+const table = { data_platform: 'pg', db_name: 'd', schema_name: 's', table_name: 't', materialization: 'table' };
+
+const LISTS: Record<string, readonly object[]> = {
+  assets: [asset('a1'), asset('a2')],
+  'assets/tables': [
+    { ...asset('a1'), ...table },
+    { ...asset('a2'), ...table },
+  ],
+  columns: ['a1.x', 'a1.y'].map((id) => ({ id, asset_id: 'a1', name: id, synced_at: '2026-11-01T00:00:00Z' })),
+  'asset-lineage': [{ upstream_asset_id: 'a1', downstream_asset_id: 'a2' }],
+};
+
+/** A service that never changes; its feeds are empty. */
+function answer(target: string): Reply {
+  const { pathname, searchParams: query } = new URL(target, 'http://service');
+  const path = pathname.replace('/public/beta/', '').replace('e1/', '');
+  const headers = { date: 'Fri, 20 Nov 2026 12:00:00 GMT' };
+  if (path === 'environments') return { headers, body: [{ id: 'e1', name: 'Prod' }] };
+  if (path === 'asset-health-scores/aggregate') return { headers, body: { matched_count: 2, dimensions: [] } };
+  const isFeed = query.has('synced_since') || query.has('deleted_since');
+  return { headers, body: { items: isFeed ? [] : (LISTS[path] ?? []), has_more: false } };
+}
+
+async function synced() {
+  const api = await startApiServer((request) => answer(request.target));
+  onTestFinished(() => api.close());
+  const where = ['--base-url', api.url, '--db', `${folder()}/m.db`];
+  expect(await obsync(['sync', ...where, '--log-level', 'warn'], { env })).toEqual({ code: 0, stdout: '', stderr: '' });
+  return { api, db: where[3] as string, where };
+}
+
+describe('verify', () => {
+  it('answers whether the mirror equals the source, names what does not, and repairs it', async () => {
+    const { api, db, where } = await synced();
+    const before = api.requests.length;
+    const counted = await obsync(['verify', ...where, '--depth', 'count'], { env });
+    expect(counted).toMatchObject({ code: 0, stderr: '' });
+    expect(counted.stdout).toMatch(
+      /│ Prod .*not looked at: which tables.*the number of tables is the same: 2 tables counted, 2 requests\n$/s,
+    );
+    expect(api.requests.length - before).toBe(2);
+
+    const file = new Database(db);
+    file.exec("delete from columns where id = 'a1.y'; update assets set name = 'wrong' where id = 'a2'");
+    file.close();
+    const found = await obsync(['verify', ...where, '--json'], { env });
+    const report = JSON.parse(found.stdout) as VerifyReport;
+    expect({ code: found.code, equal: report.equal, depth: report.depth }).toEqual({
+      code: 1,
+      equal: false,
+      depth: 'rows',
+    });
+    expect(report.findings).toMatchObject([
+      { env_id: 'e1', stream: 'assets', what: 'unequal', key: { id: 'a2' }, fields: ['name'], looked_again: true },
+      { env_id: 'e1', stream: 'columns', what: 'missing', key: { id: 'a1.y' }, fields: [], looked_again: true },
+    ]);
+
+    const repaired = await obsync(['verify', ...where, '--repair'], { env });
+    expect(repaired).toMatchObject({ code: 0, stderr: '' });
+    expect(repaired.stdout).toContain('Prod, columns:\n  missing a1.y (repaired)\n');
+    expect(repaired.stdout).toMatch(/the mirror equals the source now: 2 differences repaired, \d+ requests\n$/);
+  });
+
+  it('refuses, in one line, what it cannot look at', async () => {
+    const where = ['--base-url', 'https://api.example.com'];
+    expect(await obsync(['verify', ...where, '--db', 'none.db'], { env })).toEqual(
+      refusal(/none\.db does not exist: make it with `obsync sync`/),
+    );
+    expect(await obsync(['verify', '--base-url', 'https://other.example.com', '--db', mirrorFile()], { env })).toEqual(
+      refusal(/belongs to https:\/\/api\.example\.com/),
+    );
+  });
+
+  it('takes the lock for --repair alone: 4 while another process holds the mirror (R26)', async () => {
+    const api = await startApiServer((request) => answer(request.target));
+    onTestFinished(() => api.close());
+    const db = mirrorFile((file) => file.db.update(mirrorTable).set({ base_url: api.url }).run());
+    const lock = takeLock(db);
+    onTestFinished(() => lock.release());
+    const where = ['--base-url', api.url, '--db', db];
+    expect(await obsync(['verify', ...where, '--repair'], { env })).toMatchObject({ code: 4, stdout: '' });
+    expect(api.requests).toHaveLength(0);
+    expect(await obsync(['verify', ...where, '--stream', 'assets'], { env })).toMatchObject({
+      code: 1,
+      stdout: expect.stringContaining('unsynced'),
+    });
+  });
+});

@@ -1,0 +1,47 @@
+import { isDeepStrictEqual } from 'node:util';
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { bothSides } from '../model/compare.ts';
+import { histories, type Life, live, openUp, PLAIN } from '../model/history.ts';
+import { inShort, verified } from './verify-setup.ts';
+
+const SEED = Number(process.env['OBSYNC_SEED'] ?? 20261120);
+const RUNS = Number(process.env['OBSYNC_RUNS'] ?? 4);
+
+function isTrue({ world, mirrored }: Life): boolean {
+  return [...world.places.values()].every((place) => {
+    const { mirror, world: wanted } = bothSides(mirrored, place);
+    return isDeepStrictEqual(mirror, wanted);
+  });
+}
+
+test('whatever happened, verify says whether the mirror is true, and a repair makes it so', {
+  timeout: 1_000_000,
+}, async () => {
+  await fc.assert(
+    fc.asyncProperty(histories('any', 14), async (steps) => {
+      const life = live(['e1']);
+      try {
+        await life.take(PLAIN);
+        for (const step of steps) await life.take(step);
+        openUp(life);
+        const { equal, findings, pending, streams } = await verified(life.world, life.mirrored, { pageSize: 3 });
+        const differs = [...findings, ...pending].some(({ stream }) => stream !== 'environments');
+        const shown = JSON.stringify({ findings, pending, streams: streams.filter((s) => s.status !== 'equal') });
+        expect(differs, `${shown} ${JSON.stringify(bothSides(life.mirrored, life.world.place()))}`).toBe(!isTrue(life));
+        expect(equal).toBe(findings.length === 0);
+        await life.take({ ...PLAIN, full: false });
+        life.world.advance(3600);
+        await life.take(PLAIN);
+        const repaired = await verified(life.world, life.mirrored, { pageSize: 3, repairs: true });
+        expect(repaired.pending, JSON.stringify(repaired.pending)).toEqual([]);
+        const open = repaired.findings.filter((finding) => !finding.repaired);
+        expect(inShort({ findings: open }), JSON.stringify(repaired)).toEqual([]);
+        expect(isTrue(life)).toBe(true);
+      } finally {
+        await life.close();
+      }
+    }),
+    { seed: SEED, numRuns: RUNS },
+  );
+});

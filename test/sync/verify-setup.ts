@@ -1,0 +1,94 @@
+import { instantOfMs } from '../../src/core/instant.ts';
+import type { Source } from '../../src/core/source.ts';
+import type { StreamName } from '../../src/core/stream.ts';
+import { createDestination } from '../../src/destination/sqlite/destination.ts';
+import { createHolding, noteApart } from '../../src/destination/sqlite/holding.ts';
+import { openForReading, openForWriting } from '../../src/destination/sqlite/open.ts';
+import { CATALOGUE } from '../../src/streams/catalogue.ts';
+import { type Verification, type VerifyOptions, verify } from '../../src/sync/verify.ts';
+import { reportOf } from '../../src/sync/verify-findings.ts';
+import { type Repaired, repair } from '../../src/sync/verify-repair.ts';
+import type { VerifyReport } from '../../src/sync/verify-report.ts';
+import { furnish } from '../model/furnish.ts';
+import { type Mirrored, mirrorOf } from '../model/mirrored.ts';
+import { createWorld, type World } from '../model/world.ts';
+
+export interface VerifyWish extends Partial<VerifyOptions> {
+  readonly maxRequests?: number;
+  readonly only?: readonly StreamName[];
+  readonly repairs?: true;
+}
+
+const OPTIONS: VerifyOptions = {
+  depth: 'rows',
+  full: false,
+  fullEveryDays: 7,
+  overlapSeconds: 3600,
+  pageSize: 2000,
+  allowShrink: false,
+  streams: [],
+  environments: [],
+  concurrency: 1,
+};
+
+/** A furnished world, and a mirror that was synced some time after its last change. */
+export async function syncedWorld(ids?: readonly string[]): Promise<{ world: World; mirrored: Mirrored }> {
+  const world = createWorld(ids);
+  for (const place of world.places.values()) furnish(place);
+  world.advance(2 * 3600);
+  const mirrored = mirrorOf(world);
+  await mirrored.sync();
+  world.advance(60);
+  return { world, mirrored };
+}
+
+function pathOf(mirrored: Mirrored): string {
+  return String(mirrored.rows("select file from pragma_database_list where name = 'main'")[0]?.['file']);
+}
+
+export async function verified(world: World, mirrored: Mirrored, wish: VerifyWish = {}): Promise<VerifyReport> {
+  const { maxRequests, only, repairs, ...options } = wish;
+  const source = world.source(maxRequests);
+  const file = openForReading(pathOf(mirrored));
+  noteApart(file);
+  const clock = (): string => instantOfMs(world.nowMs);
+  const ports = {
+    source,
+    db: file.db,
+    holding: (envId: string) => createHolding(file, envId),
+    clock,
+    signal: new AbortController().signal,
+    onProgress: () => {},
+  };
+  try {
+    const streams = CATALOGUE.filter(({ name, optional }) => (only ? only.includes(name) : !optional));
+    const wished = { ...OPTIONS, streams, ...options };
+    const verification = await verify(ports, wished);
+    const repaired = repairs ? await repairFile(pathOf(mirrored), { source, clock }, { wished, verification }) : null;
+    return reportOf(verification, { server_time: source.serverTime(), requests: source.requests() }, repaired);
+  } finally {
+    await source.close();
+    file.connection.close();
+  }
+}
+
+async function repairFile(
+  path: string,
+  { source, clock }: { source: Source; clock: () => string },
+  { wished, verification }: { wished: VerifyOptions; verification: Verification },
+): Promise<Repaired> {
+  const file = openForWriting(path);
+  const destination = (envId: string, run: number) => createDestination(file, { envId, run, clock });
+  try {
+    return await repair({ source, mirror: { db: file.db, destination }, clock }, wished, verification);
+  } finally {
+    file.connection.close();
+  }
+}
+
+/** The findings in short: `missing columns a1.c1`. */
+export function inShort({ findings }: Pick<VerifyReport, 'findings'>): string[] {
+  return findings.map(({ what, stream, key, fields }) =>
+    [what, stream, ...Object.values(key), ...(fields.length > 0 ? [`(${fields.join(' ')})`] : [])].join(' '),
+  );
+}

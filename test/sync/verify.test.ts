@@ -1,0 +1,245 @@
+import { afterEach, describe, expect, it } from 'vitest';
+import type { Mirrored } from '../model/mirrored.ts';
+import {
+  execute,
+  putAsset,
+  putAssetEdge,
+  putColumn,
+  putColumnEdges,
+  putScore,
+  putTest,
+  remove,
+  removeAsset,
+} from '../model/place.ts';
+import type { World } from '../model/world.ts';
+import { inShort, syncedWorld, verified } from './verify-setup.ts';
+
+const open: Mirrored[] = [];
+afterEach(() => {
+  for (const mirrored of open.splice(0)) mirrored.close();
+});
+
+async function synced(ids?: readonly string[]): Promise<{ world: World; mirrored: Mirrored }> {
+  const made = await syncedWorld(ids);
+  open.push(made.mirrored);
+  return made;
+}
+
+describe('after a sync the mirror equals the source', () => {
+  it.each([
+    ['count', 3],
+    ['ids', 1 + 2 * 9],
+    ['rows', 1 + 2 * 11],
+  ] as const)('at depth %s, in %i requests for two environments', async (depth, requests) => {
+    const { world, mirrored } = await synced(['e1', 'e2']);
+    const report = await verified(world, mirrored, { depth });
+    const { equal, findings, pending } = report;
+    expect({ equal, findings, pending, requests: report.requests }).toEqual({
+      equal: true,
+      findings: [],
+      pending: [],
+      requests,
+    });
+  });
+});
+
+/** What is done to the mirror behind the sync's back, and how it is found. */
+const CORRUPTIONS = [
+  ['a column that is gone', "delete from columns where id = 'a1.c1'", 'ids', ['missing columns a1.c1']],
+  ['an asset that is gone', "delete from assets where id = 'a1'", 'count', ['missing assets a1']],
+  ['a test that is gone', "delete from tests where id = 't3'", 'ids', ['missing tests t3']],
+  [
+    'a dead asset',
+    "update assets set deleted_at = '2026-11-20T05:00:00.000000Z', deletion = 'tombstone' where id = 'b1'",
+    'ids',
+    ['missing assets b1'],
+  ],
+  [
+    'a tombstone from the future',
+    "update columns set deleted_at = '2036-01-01T00:00:00.000000Z', deletion = 'tombstone' where id = 'a1.c2'",
+    'ids',
+    ['missing columns a1.c2'],
+  ],
+  [
+    'an asset too many',
+    "insert into assets (env_id, id, name, kind, source_type, db_name, schema_name, mirrored_at) values ('e1', 'x', 'x', 'table', 'dbt', 'd', 's', '')",
+    'count',
+    ['extra assets x'],
+  ],
+  [
+    'a column too many',
+    "insert into columns (env_id, id, asset_id, name, mirrored_at) values ('e1', 'x', 'a1', 'x', '')",
+    'ids',
+    ['extra columns x'],
+  ],
+  ['a name that differs', "update assets set name = 'wrong' where id = 'a2'", 'rows', ['unequal assets a2 (name)']],
+  [
+    'a row from the future',
+    "update columns set data_type = 'text', synced_at = '2036-01-01T00:00:00.000000Z' where id = 'a2.c1'",
+    'rows',
+    ['unequal columns a2.c1 (data_type synced_at)'],
+  ],
+  [
+    'a typed field',
+    "update assets set schema_name = 'wrong' where id = 'a2'",
+    'rows',
+    ['unequal table_assets a2 (schema_name)'],
+  ],
+  ['a field of another kind', "update assets set url = 'wrong' where id = 'a2'", 'rows', ['unequal assets a2 (url)']],
+  ['an unknown field', "update assets set extra = null where id = 'o1'", 'rows', ['unequal assets o1 (extra)']],
+  [
+    'an asset edge that is gone',
+    "delete from asset_lineage where upstream_asset_id = 'a1'",
+    'ids',
+    ['missing asset_lineage a1 a2'],
+  ],
+  [
+    'an asset edge too many',
+    "insert into asset_lineage (env_id, upstream_asset_id, downstream_asset_id, mirrored_at) values ('e1', 'a1', 'b1', '')",
+    'ids',
+    ['extra asset_lineage a1 b1'],
+  ],
+  [
+    'a column edge that is gone',
+    "delete from column_lineage where downstream_column_id = 'a2.c2'",
+    'ids',
+    ['missing column_lineage a2.c2 a1.c2'],
+  ],
+  [
+    'a column edge too many',
+    "insert into column_lineage (env_id, upstream_column_id, downstream_column_id, mirrored_at) values ('e1', 'a1.c3', 'a2.c3', ''), ('e1', 'a1.c3', 'nowhere', '')",
+    'ids',
+    ['extra column_lineage a2.c3 a1.c3', 'extra column_lineage nowhere a1.c3'],
+  ],
+  [
+    'a result that differs',
+    "update latest_test_executions set status = 'PASS' where sub_test_unique_id = 't1.2'",
+    'rows',
+    ['unequal latest_test_executions t1.2 (status)'],
+  ],
+  [
+    'a result that is gone',
+    "delete from latest_test_executions where test_id = 't3'",
+    'ids',
+    ['missing latest_test_executions t3.1'],
+  ],
+  [
+    'a score that differs',
+    "update asset_health_scores set score = 0.1 where asset_id = 'a1'",
+    'rows',
+    ['unequal asset_health_scores a1 (score)'],
+  ],
+  [
+    'a dimension that differs',
+    "update asset_health_score_dimensions set score = 0.1 where dimension = 'validity'",
+    'rows',
+    ['unequal asset_health_scores a2 (dimensions.validity)'],
+  ],
+  [
+    'a dimension that is gone',
+    "delete from asset_health_score_dimensions where dimension = 'validity'",
+    'rows',
+    ['unequal asset_health_scores a2 (dimensions.validity)'],
+  ],
+  [
+    'a dimension without its score',
+    "delete from asset_health_scores where asset_id = 'a1'; insert into asset_health_score_dimensions select env_id, 'b1', dimension, score, test_count, bucket_at, mirrored_at, extra from asset_health_score_dimensions where asset_id = 'a1'",
+    'ids',
+    ['extra asset_health_scores b1', 'missing asset_health_scores a1'],
+  ],
+] as const;
+
+const DEPTHS = ['count', 'ids', 'rows'] as const;
+
+describe('what is wrong in the mirror is found, and repaired', () => {
+  it.each(CORRUPTIONS)('%s', async (_what, sql, depth, found) => {
+    const { world, mirrored } = await synced();
+    mirrored.exec(sql);
+    for (const each of DEPTHS) {
+      const report = await verified(world, mirrored, { depth: each });
+      const sees = DEPTHS.indexOf(each) >= DEPTHS.indexOf(depth);
+      expect({ each, equal: report.equal, found: inShort(report).sort() }).toEqual({
+        each,
+        equal: !sees,
+        found: sees ? [...found].sort() : [],
+      });
+    }
+    const repaired = await verified(world, mirrored, { repairs: true });
+    expect({ equal: repaired.equal, found: inShort(repaired).sort() }).toEqual({
+      equal: true,
+      found: [...found].sort(),
+    });
+    expect(await verified(world, mirrored)).toMatchObject({ equal: true, findings: [], pending: [] });
+  });
+});
+
+describe('what the source changed since the last sync is pending', () => {
+  it.each([
+    ['a new column', (w: World) => putColumn(w.place(), 'a1.c4', 'a1'), 1],
+    ['a changed asset', (w: World) => putAsset(w.place(), 'a1', { name: 'new', materialization: 'view' }), 2],
+    ['a tombstone', (w: World) => remove(w.place(), 'columns', 'a3.c2'), 1],
+    ['an asset that went with all it has', (w: World) => removeAsset(w.place(), 'a2', 'tombstone'), 12],
+    ['children that went without a word', (w: World) => removeAsset(w.place(), 'a2', 'lost'), 12],
+    ['a new edge into a column', (w: World) => putColumnEdges(w.place(), 'a3.c2', ['a1.c1']), 2],
+    ['the last edge of a column', (w: World) => putColumnEdges(w.place(), 'a2.c2', []), 2],
+    [
+      'an edge to a new asset',
+      (w: World) => {
+        putAsset(w.place(), 'a4');
+        putAssetEdge(w.place(), 'a3', 'a4');
+      },
+      2,
+    ],
+    ['a run', (w: World) => execute(w.place(), 't1', 'new'), 1],
+    [
+      'the first run of a new test',
+      (w: World) => {
+        putTest(w.place(), 't5', 'a1');
+        execute(w.place(), 't5', 'new');
+      },
+      2,
+    ],
+    [
+      'a score of a later hour',
+      (w: World) => {
+        w.advance(3600);
+        putScore(w.place(), 'a1', 0.25);
+      },
+      1,
+    ],
+    [
+      'the score of a new table',
+      (w: World) => {
+        putAsset(w.place(), 'a4');
+        putScore(w.place(), 'a4', 0.25);
+      },
+      2,
+    ],
+  ] as const)('%s', async (_what, change, pending) => {
+    const { world, mirrored } = await synced();
+    change(world);
+    world.advance(60);
+    const report = await verified(world, mirrored);
+    expect({ found: inShort(report), equal: report.equal, pending: report.pending.length }).toEqual({
+      found: [],
+      equal: true,
+      pending,
+    });
+    world.advance(3600); // scores are read once an hour
+    await mirrored.sync();
+    expect(await verified(world, mirrored)).toMatchObject({ equal: true, findings: [], pending: [] });
+  });
+});
+
+it('what the mirror has marked is pending: the next sync asks for it (R18, R22)', async () => {
+  const { world, mirrored } = await synced();
+  putAsset(world.place(), 'a1', { materialization: 'view' });
+  putColumnEdges(world.place(), 'a3.c2', ['a1.c1']);
+  world.advance(60);
+  await mirrored.sync({ only: ['assets', 'columns'] });
+  const report = await verified(world, mirrored);
+  expect([inShort(report), inShort({ findings: report.pending })]).toEqual([
+    [],
+    ['unequal table_assets a1 (materialization)', 'missing column_lineage a3.c2 a1.c1'],
+  ]);
+});
