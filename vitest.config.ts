@@ -2,7 +2,7 @@ import { defineConfig } from 'vitest/config';
 
 export default defineConfig({
   test: {
-    include: ['test/**/*.test.ts'],
+    dir: 'test',
     globalSetup: 'test/support/compile.ts',
     testTimeout: 60_000,
     maxWorkers: '100%',

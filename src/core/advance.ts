@@ -89,7 +89,7 @@ function unheard(change: Change): Change {
 /** Two changes of one row on one page, as one. */
 function combined(first: Change['was'], second: Change['was']): Change['was'] {
   if (second === 'updated') return first;
-  if (first === 'inserted') return second === 'deleted' || second === 'buried' ? 'buried' : 'inserted';
+  if (first === 'inserted') return 'buried';
   if (first === 'deleted') return second === 'revived' ? 'updated' : 'deleted';
   return second;
 }
@@ -125,8 +125,12 @@ function archiveRows({ decoded }: Arrival): Effect {
 
 /** What a read shows is believed back to its T less the overlap; a feed shows no more than its rows (R10). */
 function floorOf(read: Read, { options }: Context): Floor {
-  if (read.as === 'upserts' || read.as === 'tombstones') return null;
+  if (isFeed(read)) return null;
   return read.at === null ? ALWAYS : addSeconds(read.at, -options.overlapSeconds);
+}
+
+function isFeed({ as }: Read): boolean {
+  return as === 'upserts' || as === 'tombstones';
 }
 
 /** Later than any time of a row: without a server time what a scan shows is believed. */
@@ -139,8 +143,7 @@ function seen(
   { rows, rejected }: Pick<DecodedPage, 'rows' | 'rejected'>,
   always = false,
 ): Effect {
-  const feeds = read.as === 'upserts' || read.as === 'tombstones';
-  if (feeds || !(always || round.sweeps || read.as === 'owned')) return {};
+  if (isFeed(read) || !(always || round.sweeps || read.as === 'owned')) return {};
   const keys = [
     ...rows.filter((row) => row.deletedAt === null).map((row) => row.key),
     ...rejected.flatMap((row) => (row.key ? [row.key] : [])),
@@ -152,9 +155,8 @@ function seen(
  * A row that a later scan finds for the first time, though it is older than the last round, has become visible with a
  * permission: what it owns has, too, and no feed tells (R13). The second is what T is rounded down by.
  */
-function grantedBefore({ scannedAt, watermark }: Checkpoint, read: Read): string | null {
-  if (read.as === 'upserts' || read.as === 'tombstones' || scannedAt === null || watermark === null) return null;
-  return addSeconds(watermark, 1);
+function grantedBefore({ watermark }: Checkpoint, read: Read): string | null {
+  return isFeed(read) || watermark === null ? null : addSeconds(watermark, 1);
 }
 
 /** The end of a read may settle more than its last page (R13, R22). */
@@ -162,13 +164,12 @@ function readEnd({ stream, checkpoint, page }: Arrival, read: Read): Effect {
   const round = checkpoint.round as Round;
   const phase = round.phases[0];
   if (page.hasMore) return {};
-  if (read.as === 'tests' && read.reading !== null && read.at !== null)
-    return { reading: { ...read.reading, readAt: read.at } };
+  if (read.reading !== null && read.at !== null) return { reading: { ...read.reading, readAt: read.at } };
   if (phase?.do !== 'ask' || !isLastVariant(stream, phase)) return {};
   const paid = { ids: phase.ids, lastMark: round.lastMark };
   if (phase.about === 'marked') return stream.staged === undefined ? { paid } : {};
   if (phase.about !== 'owned') return {};
-  const by = stream.owners[0]?.by ?? 'id';
+  const by = stream.owners[0]?.by as string;
   return { paid, disowned: { by, ids: phase.ids, sinceRead: read.number - phase.variant, at: read.at } };
 }
 
@@ -193,7 +194,7 @@ function cameBack({ rows, rejected }: DecodedPage): boolean {
 
 /** A walk is over with its read; an ask goes on with the next variant of its chunk, then with the next chunk. */
 export function phasesAfter(stream: Stream, [phase, ...rest]: readonly Phase[]): readonly Phase[] {
-  if (phase === undefined || phase.do === 'walk') return rest;
+  if (phase?.do !== 'ask') return rest;
   if (!isLastVariant(stream, phase)) return [{ ...phase, variant: phase.variant + 1 }, ...rest];
   return [{ ...phase, after: phase.ids.at(-1) ?? phase.after, ids: [], variant: 0 }, ...rest];
 }

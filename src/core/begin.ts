@@ -31,7 +31,9 @@ const BEGINNINGS: Readonly<Record<Method, Begin>> = {
 function beginFeed(stream: Stream, checkpoint: Checkpoint, context: Context, facts: Facts): Beginning {
   const since = boundOf(checkpoint, context);
   const reason = scanReason(checkpoint, context) ?? dueReason(checkpoint, context);
-  const feeds: Phase[] = since === null ? [] : [feed('upserts', since, context), feed('tombstones', since, context)];
+  // A bound in the future would show nothing.
+  const hasFeeds = since !== null && isBelieved(checkpoint.watermark, context.now);
+  const feeds: Phase[] = hasFeeds ? [feed('upserts', since, context), feed('tombstones', since, context)] : [];
   if (reason === null)
     return round(
       { mode: 'feed', reason: 'increment' },
@@ -41,8 +43,7 @@ function beginFeed(stream: Stream, checkpoint: Checkpoint, context: Context, fac
     );
   const phases: Phase[] = [
     ...scans(stream, context),
-    // A bound in the future would show nothing.
-    ...(reason === 'clock' ? [] : feeds.slice(1)),
+    ...feeds.slice(1),
     ...(facts.rows > 0 ? [ask('candidates')] : []),
   ];
   return round({ mode: 'scan', reason, due: checkpoint.scanDue }, phases, context, facts);
@@ -94,9 +95,13 @@ function beginWindow(_stream: Stream, _checkpoint: Checkpoint, context: Context,
 function scanReason({ scanEndedPass, watermark }: Checkpoint, context: Context): Reason | null {
   if (scanEndedPass === null) return 'first';
   if (context.options.full && scanEndedPass !== context.pass) return 'full';
-  if (watermark === null || context.now === null || watermark > addSeconds(context.now, CLOCK_TOLERANCE_SECONDS))
-    return 'clock';
+  if (watermark === null || !isBelieved(watermark, context.now)) return 'clock';
   return isOutOfLookback(addSeconds(watermark, -context.options.overlapSeconds), context.now) ? 'clamp' : null;
+}
+
+/** Whether a watermark may serve as a bound: none does without a server time, nor one that lies beyond it (R1). */
+function isBelieved(watermark: Instant | null, now: Instant | null): boolean {
+  return watermark !== null && now !== null && watermark <= addSeconds(now, CLOCK_TOLERANCE_SECONDS);
 }
 
 /** Why a feed stream is due for a scan though its feeds would do (R12, R13). */

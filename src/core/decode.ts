@@ -201,7 +201,7 @@ function isDeeper(value: unknown, levels: number): boolean {
 function cutShort(item: unknown): unknown {
   if (!isItem(item)) return CUT;
   return Object.fromEntries(
-    Object.entries(item).map(([name, value]) => [name, typeof value === 'object' ? CUT : value]),
+    Object.entries(item).map(([name, value]) => [name, typeof value === 'object' && value !== null ? CUT : value]),
   );
 }
 

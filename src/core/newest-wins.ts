@@ -61,8 +61,7 @@ export function fieldsShown(stream: Stream, row: Row): Row {
 
 /** Nulls for the fields of other kinds, when the kind has changed (R22). */
 function foreignFields(stream: Stream, held: Row, shown: Row): Row {
-  if (stream.kinds === undefined || held['kind'] === shown['kind']) return {};
-  return blank(stream);
+  return held['kind'] === shown['kind'] ? {} : blank(stream);
 }
 
 /** Nulls for the columns that another stream fills. */

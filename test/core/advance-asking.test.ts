@@ -63,6 +63,15 @@ describe('candidates of a sweep (R12)', () => {
     expect(refuted([column('c', null, { deleted_at: YESTERDAY })])).toBe(false);
   });
 
+  test('are contradicted by nothing that says not whom it shows', () => {
+    expect(refuted([{ name: 'c' }, 7])).toBe(false);
+  });
+
+  test('own nothing that would be absent with them (R13)', () => {
+    expect(commitOf('columns', [], asking(phase))).not.toHaveProperty('disowned');
+    expect(commitOf('columns', [], asking(phase))).not.toHaveProperty('paid');
+  });
+
   test('are contradicted by no other read', () => {
     expect(commitOf('columns', [column('c', YESTERDAY)]).checkpoint.round?.refuted).toBe(false);
   });
@@ -188,5 +197,7 @@ describe('what is gathered beside its table (R16)', () => {
     expect(commit).toMatchObject({ archived: [{ key: ['s', 'run-1'] }], reading: { ...reading, readAt: T } });
     expect(commit.checkpoint.round).toMatchObject({ misses: 0, phases: [{ after: 't', ids: [] }] });
     expect(commitOf('test_executions', [run], { ...given, more: true })).not.toHaveProperty('reading');
+    const dateless = { ...given, read: { ...given.read, at: null } };
+    expect(commitOf('test_executions', [run], dateless)).not.toHaveProperty('reading');
   });
 });

@@ -54,28 +54,42 @@ const live = (id: string, more: Row = {}): Row => ({
   ...more,
 });
 const gone = { deleted_at: YESTERDAY, deletion: 'tombstone' };
+const edge = { upstream_asset_id: 'u', downstream_asset_id: 'd' };
+const feed: Partial<Read> = { as: 'upserts' };
 const fates = ({ commit }: Advance) => (commit.changes ?? []).map(({ row, was }) => `${row['id']} ${was}`);
 
 describe('a page is one commit (R5)', () => {
   const items = [column('c', T), column('d', T), { id: 'e' }, column('f', null, gone)];
-  const { commit } = arrive({ items, held: [live('d'), live('f')], marking: ['column_lineage'], next: 'c2' });
+  const page = () => arrive({ items, held: [live('d'), live('f')], marking: ['column_lineage'], next: 'c2' });
 
   test('of its rows, told apart by what becomes of them', () => {
-    expect(fates({ commit, late: 0 })).toEqual(['c inserted', 'd updated', 'f deleted']);
+    expect(fates(page())).toEqual(['c inserted', 'd updated', 'f deleted']);
   });
 
   test('of its marks (R18)', () => {
-    expect(commit.marks?.map((mark) => mark.id)).toEqual(['c', 'd']);
+    expect(page().commit.marks?.map((mark) => mark.id)).toEqual(['c', 'd']);
     expect(arrive({ items }).commit.marks).toEqual([]);
   });
 
   test('of what it rejects and what it shows (R14, R20)', () => {
-    expect(commit.rejected?.map((row) => row.rowKey)).toEqual(['e']);
-    expect(commit.shown).toEqual([['c'], ['d'], ['f']]);
+    expect(page().commit.rejected?.map((row) => row.rowKey)).toEqual(['e']);
+    expect(page().commit.shown).toEqual([['c'], ['d'], ['f']]);
+    expect(arrive({ stream: 'asset_lineage', items: [edge] }).commit.shown).toEqual([['u', 'd']]);
+  });
+
+  test('that shows nothing of a row by a tombstone that is overruled, but does by an upsert (R14)', () => {
+    const overruled = { ...gone, deleted_at: LAST_WEEK };
+    const shownBy = (item: object) => arrive({ items: [item], held: [live('c')], read: feed }).commit.shown;
+    expect(shownBy(column('c', null, overruled))).toEqual([]);
+    expect(shownBy(column('c', YESTERDAY))).toEqual([['c']]);
   });
 
   test('and of the progress: the cursor with its query, as it was', () => {
-    expect(commit.checkpoint.round).toMatchObject({ pages: 1, firstPageAt: T, read: { ...read(), cursor: 'c2' } });
+    expect(page().commit.checkpoint.round).toMatchObject({
+      pages: 1,
+      firstPageAt: T,
+      read: { ...read(), cursor: 'c2' },
+    });
   });
 
   test('that keeps the time of the round’s first page (R2)', () => {
@@ -99,23 +113,29 @@ describe('only has_more ends a read (R8)', () => {
     expect(next.round).toMatchObject({ read: null, phases: [ask('candidates')] });
   });
 
-  test.each<[string, Given]>([
-    ['without a cursor', { hasMore: true }],
-    ['with the cursor just used', { next: 'c2', read: { cursor: 'c2' } }],
-    ['with one met before in the same read', { next: 'c1', read: { cursor: 'c2' }, met: ['c1', 'c2'] }],
-  ])('has_more %s is an error', (_, given) => {
-    expect(() => arrive({ items: [column('c', T)], ...given })).toThrow(
-      expect.objectContaining({ recovery: 'reread' }),
+  const again = 'assets/tables gives a cursor that it gave before: the service pages wrongly';
+  const none = 'assets/tables says that there is more but gives no cursor: the service pages wrongly';
+
+  test.each<[string, Given, string]>([
+    ['without a cursor', { hasMore: true }, none],
+    ['without a cursor further on', { hasMore: true, read: { cursor: 'c2' } }, none],
+    ['with the cursor just used', { next: 'c2', read: { cursor: 'c2' } }, again],
+    ['with one met before in the same read', { next: 'c1', read: { cursor: 'c2' }, met: ['c1', 'c2'] }, again],
+  ])('has_more %s is an error', (_, given, fault) => {
+    const message = expect.stringContaining(fault);
+    expect(() => arrive({ stream: 'table_assets', ...given })).toThrow(
+      expect.objectContaining({ recovery: 'reread', message }),
     );
   });
 });
 
 describe('the newest wins on a page (R10)', () => {
   const within = '2026-11-20T03:30:00.000000Z';
+  const LATER = '2026-11-20T04:20:00.000000Z';
 
   test('a feed goes by the times of the rows', () => {
     const items = [column('c', LAST_WEEK, { name: 'old' })];
-    expect(fates(arrive({ items, held: [live('c')], read: { as: 'upserts' } }))).toEqual([]);
+    expect(fates(arrive({ items, held: [live('c')], read: feed }))).toEqual([]);
   });
 
   test.each(['scan', 'candidates', 'owned'] as const)('a read of %s is believed up to its T less the overlap', (as) => {
@@ -136,6 +156,9 @@ describe('the newest wins on a page (R10)', () => {
     [[column('c', null, gone), column('c', T)], [live('c')], 'c updated c'],
     [[column('c', T), column('c', T, { name: 'again' })], [live('c', gone)], 'c revived again'],
     [[column('c', LAST_WEEK), column('c', null, gone)], [], 'c buried c'],
+    [[column('c', null, gone), column('c', null, { deleted_at: T })], [live('c')], 'c deleted c'],
+    [[column('c', null, { deleted_at: T }), column('c', null, { deleted_at: LATER })], [live('c', gone)], 'c buried c'],
+    [[column('c', null, { deleted_at: T }), column('c', LATER)], [live('c', gone)], 'c revived c'],
   ])('a row shown twice is one change (%#)', (items, held, expected) => {
     const { changes } = arrive({ items, held }).commit;
     expect(changes?.map(({ row, was }) => `${row['id']} ${was} ${row['name']}`)).toEqual([expected]);
@@ -154,12 +177,21 @@ describe('rows that have become visible (R13)', () => {
   });
 
   test.each<[string, Given]>([
-    ['a feed shows', { read: { as: 'upserts' } }],
+    ['a feed shows', { read: feed }],
     ['a first scan finds', { from: { scannedAt: null, watermark: null } }],
     ['are newer than the last round', { items: [{ ...asset, synced_at: T }] }],
     ['were held before', { held: [live('a', { ...asset, name: 'before' })] }],
+    ['a scan finds that has no watermark to go by', { from: { watermark: null } }],
   ])('are not those that %s', (_, given) => {
     expect(marks(given)).toBe(0);
+  });
+
+  test('a row first heard of by its tombstone owned what is held, too: it marks as any that went', () => {
+    const buried = { ...asset, deleted_at: YESTERDAY };
+    expect(marks({ items: [buried], read: feed })).toBe(2);
+    expect(marks({ items: [{ ...buried, deleted_at: T }], held: [live('a', { ...asset, ...gone })], read: feed })).toBe(
+      0,
+    );
   });
 });
 
@@ -181,8 +213,17 @@ describe('rows that came late (R2)', () => {
     ['just where it begins', '2026-11-19T03:10:00Z', {}],
     ['by the time of the last scan', LAST_WEEK, { held: [live('c', { name: 'x', synced_at: null })] }],
     ['and new to the mirror', '2026-11-15T00:00:00Z', { held: [] }],
-    ['and shown by a feed', '2026-11-15T00:00:00Z', { read: { as: 'upserts' } }],
+    ['and shown by a feed', '2026-11-15T00:00:00Z', { read: feed }],
+    ['without a watermark', '2026-11-15T00:00:00Z', { from: { scannedAt: LAST_WEEK, watermark: null } }],
   ])('are none %s', (_, syncedAt, given) => {
     expect(late(syncedAt, given)).toBe(0);
+  });
+
+  test('are none of a stream that fills in what another made: its rows are not its own', () => {
+    const table = { id: 'c', name: 'c', kind: 'table', source_type: 'dbt', materialization: 'view' };
+    const item = { ...table, data_platform: 'snowflake', db_name: 'p', schema_name: 's', table_name: 't' };
+    const held = live('c', { kind: 'table', synced_at: '2026-11-15T00:00:00.000000Z' });
+    const filled = arrive({ stream: 'table_assets', items: [item], held: [held], from: { scannedAt: LAST_WEEK } });
+    expect([fates(filled), filled.late]).toEqual([['c updated'], 0]);
   });
 });

@@ -55,6 +55,35 @@ describe('a feed stream', () => {
     expect(round.phases).toEqual([walk('scan'), feeds()[1], ask('candidates')]);
   });
 
+  test.each([
+    [false, 'scan: clock'],
+    [true, 'scan: full'],
+  ])(
+    'whose watermark lies in the future reads no tombstones: the bound would show none (R1), --full %s',
+    (full, why) => {
+      const ahead = roundOf('assets', checkpoint({ watermark: addDays(T, 1) }), context({ options: { full } }));
+      expect([how(ahead), ahead.phases]).toEqual([why, [walk('scan'), ask('candidates')]]);
+    },
+  );
+
+  test('begins a round of this run and pass with nothing read, and takes the due scan over (R6, R13)', () => {
+    const { phases, ...begun } = roundOf('assets', checkpoint({ scanDue: 'returned' }), context({ run: 6 }));
+    expect(begun).toEqual({
+      ...{
+        mode: 'scan',
+        reason: 'returned',
+        due: 'returned',
+        run: 6,
+        pass: 5,
+        pages: 0,
+        firstPageAt: null,
+        lastMark: 0,
+      },
+      ...{ sweeps: true, refuted: false, read: null, reads: 0, askedThrough: null, misses: 0 },
+    });
+    expect(phases).toHaveLength(3);
+  });
+
   test('pages by the page size asked for', () => {
     const { phases } = roundOf('assets', checkpoint(), context({ options: { pageSize: 7 } }));
     expect(phases.map((phase) => phase.do === 'walk' && phase.query['limit'])).toEqual([7, 7]);
@@ -104,6 +133,7 @@ describe('why a feed stream is scanned', () => {
       'feed: increment',
     ],
     ['other days asked for (R13)', checkpoint(), context({ options: { fullEveryDays: 1 } }), 'scan: full-every'],
+    ['never, when no scan ended at a known time', checkpoint({ scanEndedAt: null }), context(), 'feed: increment'],
     ['never, with days beyond all years', old, context({ options: { fullEveryDays: 1e9 } }), 'feed: increment'],
   ])('%s', (_, from, circumstances, expected) => {
     expect(how(roundOf('assets', from, circumstances))).toBe(expected);
@@ -135,6 +165,7 @@ describe('a stream that reads what is marked', () => {
         mode: 'marked',
         phases: [],
       });
+    expect(roundOf('column_lineage', checkpoint({ watermark: null }), context(), with_(none)).phases).toEqual([]);
   });
 
   test('is scanned without a mark with --full alone (R18)', () => {
@@ -171,6 +202,8 @@ describe('a stream that reads what is marked', () => {
     const given = facts({ marks: { inside: 1, outside: 0 }, checkpoints: new Map([['assets', checkpoint()]]) });
     const { phases } = roundOf('table_assets', checkpoint(), context(), given);
     expect(phases).toEqual([feeds()[0], ask('marked', { scanRequests: 1 })]);
+    const outside = roundOf('table_assets', checkpoint(), context(), { ...given, marks: { inside: 0, outside: 1 } });
+    expect(outside.phases).toEqual([ask('marked', { before: SINCE, scanRequests: 1 })]);
   });
 
   test('remembers which marks were made before it began (R18)', () => {
@@ -204,5 +237,6 @@ describe('a snapshot', () => {
 });
 
 test('a window asks for the tests with news (R22)', () => {
-  expect(roundOf('test_executions', NO_PROGRESS)).toMatchObject({ mode: 'window', phases: [ask('tests')] });
+  const round = roundOf('test_executions', NO_PROGRESS);
+  expect(round).toMatchObject({ mode: 'window', reason: 'window', phases: [ask('tests')] });
 });

@@ -52,8 +52,9 @@ describe('a chunk of ids', () => {
 
   test('is empty only of nothing, so that asking comes to its end', () => {
     expect(firstChunk('ids', [])).toEqual([]);
+    const unit = fc.nat(0xffff).map((code) => String.fromCharCode(code));
     fc.assert(
-      fc.property(fc.array(fc.string({ unit: 'binary' }), { minLength: 1 }), (ids) => {
+      fc.property(fc.array(fc.string({ unit }), { minLength: 1 }), (ids) => {
         expect(firstChunk('ids', ids).length).toBeGreaterThan(0);
       }),
     );

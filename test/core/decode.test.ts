@@ -77,8 +77,14 @@ describe('a row is kept as it came (R19)', () => {
     expect(row['extra']).toBe(`{${unknown}}`);
   });
 
-  test('a failure count of null is kept as such', () => {
-    expect(taken('latest_test_executions', { ...execution, failure_count: null }).row['failure_count']).toBeNull();
+  test('a row of a stream without parts has none', () => {
+    expect(taken('tests', test1).parts).toEqual([]);
+  });
+
+  test('null is kept as such, whatever the field', () => {
+    const { row } = taken('latest_test_executions', { ...execution, failure_count: null });
+    expect(row).toMatchObject({ failure_count: null, extra: null });
+    expect(taken('tests', { ...test1, owners: null }).row).toMatchObject({ owners: null, extra: null });
   });
 });
 
@@ -95,8 +101,8 @@ describe('a bad row costs only itself (R20)', () => {
     ]);
   });
 
-  test.each([null, 'text', 3, ['t'], true])('%j is no row, and its own key', (item) => {
-    const payload = JSON.stringify(item);
+  test.each([null, 'text', 3, ['t'], true, undefined])('%j is no row, and its own key', (item) => {
+    const payload = JSON.stringify(item ?? null);
     expect(refused('tests', item)).toEqual({ key: null, rowKey: payload, reason: 'not an object', payload });
   });
 
@@ -119,6 +125,7 @@ describe('a bad row costs only itself (R20)', () => {
     ['tests', { ...test1, disabled: 'false' }, 'disabled is no boolean'],
     ['latest_test_executions', { ...execution, start_time: 'today' }, 'start_time is no instant'],
     ['latest_test_executions', { ...execution, start_time: 1795147800 }, 'start_time is no instant'],
+    ['latest_test_executions', { ...execution, start_time: [execution.start_time] }, 'start_time is no instant'],
     ['latest_test_executions', { ...execution, duration_seconds: '1' }, 'duration_seconds is no number'],
   ] as const)('of %s, a required field missing or wrong rejects the row (%#)', (name, item, reason) => {
     expect(refused(name, item)).toMatchObject({ reason, payload: JSON.stringify(item) });
@@ -134,6 +141,40 @@ describe('a bad row costs only itself (R20)', () => {
     const result = taken(name, item);
     expect(result.row[field]).toBeNull();
     expect(extraOf(result)).toEqual({ [field]: (item as Record<string, unknown>)[field] });
+  });
+});
+
+describe('what SQLite cannot keep (R20)', () => {
+  const column = { id: 'c', asset_id: 'a', name: 'n' };
+  const nested = (levels: number, [open, close]: readonly [string, string]): unknown =>
+    JSON.parse(`${open.repeat(levels)}null${close.repeat(levels)}`);
+  const array = ['[', ']'] as const;
+
+  test.each([array, ['{"a":', '}'] as const])('is an item of more than 900 levels of %s', (...pair) => {
+    expect(extraOf(taken('columns', { ...column, more: nested(899, pair) }))).toEqual({ more: nested(899, pair) });
+    expect(refused('columns', { ...column, more: nested(900, pair) })).toEqual({
+      key: ['c'],
+      rowKey: 'c',
+      reason: 'nested deeper than 900 levels',
+      payload: JSON.stringify({ ...column, more: '(nested too deeply)' }),
+    });
+  });
+
+  test('is nothing of an array so deep', () => {
+    expect(refused('columns', nested(901, array)).payload).toBe('"(nested too deeply)"');
+    expect(refused('columns', nested(900, array)).payload).toBe(JSON.stringify(nested(900, array)));
+  });
+
+  test('is half a surrogate pair, in a key or in a text', () => {
+    expect(refused('columns', { ...column, id: '\uD800' }).reason).toBe('no usable id');
+    expect(extraOf(taken('columns', { ...column, data_type: 'int\uD800' }))).toEqual({ data_type: 'int\uD800' });
+  });
+
+  test('is a number beyond all numbers', () => {
+    const reason = 'duration_seconds is no number';
+    expect(refused('latest_test_executions', { ...execution, duration_seconds: JSON.parse('1e999') })).toMatchObject({
+      reason,
+    });
   });
 });
 
@@ -154,9 +195,13 @@ describe('a tombstone', () => {
   });
 
   test('is all that its feed may show', () => {
-    const { rows, rejected } = decodePage(streamOf('tests'), [{ id: 't', deleted_at }, test1], true);
-    expect(rows.map((row) => row.key)).toEqual([['t']]);
+    const { rows, rejected } = decodePage(streamOf('tests'), [{ id: 'gone', deleted_at }, test1], true);
+    expect(rows.map((row) => row.key)).toEqual([['gone']]);
     expect(rejected).toMatchObject([{ rowKey: 't', reason: 'deleted_at is missing' }]);
+  });
+
+  test.each([deleted_at, 'long ago'])('is none in a stream that is read whole, with deleted_at %j', (sent) => {
+    expect(taken('latest_test_executions', { ...execution, deleted_at: sent }).deletedAt).toBeNull();
   });
 
   test('is none when deleted_at is an explicit null', () => {
@@ -206,7 +251,14 @@ describe('a health score', () => {
   });
 });
 
+test('what can be kept of an item nested too deeply includes its nulls (R20)', () => {
+  const more = JSON.parse(`${'['.repeat(900)}${']'.repeat(900)}`);
+  const { payload } = refused('columns', { id: 'c', asset_id: 'a', name: 'n', data_type: null, more });
+  expect(JSON.parse(payload)).toMatchObject({ data_type: null, more: '(nested too deeply)' });
+});
+
 test('keys of two parts never run into one another', () => {
   expect(joinKey(['a'])).toBe('a');
+  expect(joinKey(['a', 'b'])).not.toBe(joinKey(['a', 'c']));
   expect(new Set([joinKey(['a', 'b,c']), joinKey(['a,b', 'c']), joinKey(['a","b', 'c'])]).size).toBe(3);
 });

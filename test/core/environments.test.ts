@@ -19,10 +19,11 @@ const seen = (id: string) => ({ id, name: `Env ${id}`, cron: null });
 
 describe('environments as listed and as held', () => {
   test('a new one is listed and written', () => {
-    const more = { cron: '0 * * * *', last_synced_at: '2026-11-20T04:00:00', region: 'eu' };
+    const told = { cron: '0 * * * *', last_sync_status: 'SUCCESS', warehouse_type: 'snowflake' };
+    const more = { ...told, last_synced_at: '2026-11-20T04:00:00', region: 'eu' };
     const { listed, changed } = reconcile([item('a', more)], [], T);
     expect(listed).toEqual([{ ...seen('a'), cron: '0 * * * *' }]);
-    const kept = { cron: '0 * * * *', last_synced_at: '2026-11-20T04:00:00.000000Z', extra: '{"region":"eu"}' };
+    const kept = { ...told, last_synced_at: '2026-11-20T04:00:00.000000Z', extra: '{"region":"eu"}' };
     expect(changed).toEqual([row('a', kept)]);
   });
 

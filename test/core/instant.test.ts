@@ -67,10 +67,23 @@ describe('a timestamp becomes UTC text of fixed width (R4)', () => {
     '2026-11-20T04:10:00 UTC',
     '2026-11-20T04:10:00Z\n',
     '12026-11-20T04:10:00Z',
+    '6-11-20T04:10:00Z',
+    'year-11-20T04:10:00Z',
     '0000-01-01T00:00:00+01:00',
     '9999-12-31T23:59:59-01:00',
   ])('%j is none', (sent) => {
     expect(parseInstant(sent)).toBeNull();
+  });
+
+  test('a letter in place of any digit makes it none', () => {
+    const sent = '2026-11-18T14:10:05Z';
+    const spoilt = [...sent.matchAll(/\d/g)].map(({ index }) => `${sent.slice(0, index)}x${sent.slice(index + 1)}`);
+    expect(spoilt.map(parseInstant)).toEqual(Array(14).fill(null));
+  });
+
+  test('a zone may lead to the very ends of the years of four digits', () => {
+    expect(parseInstant('0000-01-01T01:00:00+01:00')).toBe('0000-01-01T00:00:00.000000Z');
+    expect(parseInstant('9999-12-31T22:59:59.9-01:00')).toBe('9999-12-31T23:59:59.900000Z');
   });
 
   test('every date of the calendar and no other is read as Date reads it', () => {
@@ -123,6 +136,7 @@ describe('arithmetic on instants', () => {
 
   test('after is the next microsecond, across the second', () => {
     expect(justAfter('2026-11-20T04:10:00.123456Z')).toBe('2026-11-20T04:10:00.123457Z');
+    expect(justAfter('2026-11-20T04:10:00.000009Z')).toBe('2026-11-20T04:10:00.000010Z');
     expect(justAfter('2026-12-31T23:59:59.999999Z')).toBe('2027-01-01T00:00:00.000000Z');
   });
 

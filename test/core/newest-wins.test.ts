@@ -16,9 +16,10 @@ const BETWEEN = hour(11);
 const GONE = hour(12);
 const LATER = hour(13);
 
-const upsert = (synced_at: string | null): Decoded =>
+const upsert = (synced_at: string | null) => (): Decoded =>
   decoded(columns, column('c', synced_at, { name: 'shown' }))[0] as Decoded;
-const tombstone = (deleted_at: string): Decoded => decoded(columns, column('c', null, { deleted_at }))[0] as Decoded;
+const tombstone = (deleted_at: string) => (): Decoded =>
+  decoded(columns, column('c', null, { deleted_at }))[0] as Decoded;
 
 const LIVE = { deleted_at: null, deletion: null };
 const base = { id: 'c', asset_id: 'a', name: 'held', data_type: null, synced_at: HELD, extra: null };
@@ -48,7 +49,7 @@ const DEAD = 'buried, shown, tombstone';
 
 /** Held, shown, and what becomes of it: from a feed; from a scan that is believed; that began within the overlap of the
  *  row's own time; of its deletion. */
-const TABLE: [string, Row | undefined, string, Decoded, [string, string, string, string]][] = [
+const TABLE: [string, Row | undefined, string, () => Decoded, [string, string, string, string]][] = [
   ['nothing', undefined, 'any upsert', upsert(BEFORE), Array(4).fill('inserted, shown, live') as never],
   ['nothing', undefined, 'an upsert without a time', upsert(null), Array(4).fill('inserted, shown, live') as never],
   ['nothing', undefined, 'a tombstone', tombstone(GONE), Array(4).fill('buried, c, tombstone') as never],
@@ -103,7 +104,7 @@ describe('the newest wins (R10)', () => {
       ['by a scan within the overlap of its change', CHANGED_SINCE, expected[2]],
       ['by a scan within the overlap of its deletion', GONE_SINCE, expected[3]],
     ])(`%s`, (_by, floor, becomes) => {
-      expect(outcome(newestWins(columns, held, shown, floor))).toBe(becomes);
+      expect(outcome(newestWins(columns, held, shown(), floor))).toBe(becomes);
     });
   });
 
@@ -114,7 +115,7 @@ describe('the newest wins (R10)', () => {
   });
 
   test('a scan replaces even a row that says it is newer, with the time it shows', () => {
-    expect(newestWins(columns, live, upsert(BEFORE), BELIEVED)?.row).toMatchObject({
+    expect(newestWins(columns, live, upsert(BEFORE)(), BELIEVED)?.row).toMatchObject({
       name: 'shown',
       synced_at: BEFORE,
     });
@@ -124,7 +125,7 @@ describe('the newest wins (R10)', () => {
     const [full] = decoded(columns, column('c', BETWEEN, { deleted_at: GONE })) as [Decoded];
     const grave = newestWins(columns, undefined, full, FEED)?.row;
     expect(grave).toMatchObject({ synced_at: null, deleted_at: GONE });
-    expect(outcome(newestWins(columns, grave, upsert(BEFORE), FEED))).toBe(DEAD);
+    expect(outcome(newestWins(columns, grave, upsert(BEFORE)(), FEED))).toBe(DEAD);
   });
 
   test('what a finished read did not show is absent as of that read (R11)', () => {
@@ -177,11 +178,11 @@ describe('a row that two streams write', () => {
   const asset = (kind: string, more: object = {}): Decoded =>
     decoded(assets, { id: 'a', name: 'orders', kind, source_type: 'dbt', synced_at: LATER, ...more })[0] as Decoded;
   const typed = { db_name: 'prod', schema_name: 'core', bi_type: null, extra: '{"size":3}' };
-  const held: Row = { ...(newestWins(assets, undefined, asset('table'), FEED)?.row as Row), ...typed };
+  const held = (): Row => ({ ...(newestWins(assets, undefined, asset('table'), FEED)?.row as Row), ...typed });
 
   test('keeps what the typed stream wrote, its extra included (R19)', () => {
-    expect(newestWins(assets, held, asset('table', { colour: 'red' }), FEED)).toBeNull();
-    expect(newestWins(assets, held, asset('table', { name: 'sales' }), FEED)?.row).toMatchObject({
+    expect(newestWins(assets, held(), asset('table', { colour: 'red' }), FEED)).toBeNull();
+    expect(newestWins(assets, held(), asset('table', { name: 'sales' }), FEED)?.row).toMatchObject({
       ...typed,
       name: 'sales',
     });
@@ -189,11 +190,11 @@ describe('a row that two streams write', () => {
 
   test.each(['bi', 'other', 'semantic'])('a change of kind to %s blanks the other kind’s fields (R22)', (kind) => {
     const blank = { db_name: null, schema_name: null, bi_type: null, extra: null };
-    expect(newestWins(assets, held, asset(kind), FEED)?.row).toMatchObject({ ...blank, kind });
+    expect(newestWins(assets, held(), asset(kind), FEED)?.row).toMatchObject({ ...blank, kind });
   });
 
   test('of a kind without a typed stream keeps its extra itself (R19)', () => {
-    const change = newestWins(assets, held, asset('semantic', { colour: 'red' }), FEED);
+    const change = newestWins(assets, held(), asset('semantic', { colour: 'red' }), FEED);
     expect(change?.row['extra']).toBe('{"colour":"red"}');
   });
 

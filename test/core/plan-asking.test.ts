@@ -108,6 +108,12 @@ describe('a test with news (R22)', () => {
     expect(reads(due({ readAt: addDays(T, -88) })).query['start_time_from']).toBe(OPENS);
   });
 
+  test('is read as if for the first time when its last reading lies more than an hour ahead (R1)', () => {
+    const from = (readAt: string) => reads(due({ readAt })).query['start_time_from'];
+    expect(from('2026-11-20T05:10:00.000000Z')).toBe('2026-11-13T05:10:00.000000Z');
+    expect(from('2026-11-20T05:10:00.000001Z')).toBe(OPENS);
+  });
+
   test('is noted with the mirror’s own time when its reading began', () => {
     const { read, phase } = reads(due({ mirroredAt: '2026-11-20T05:00:00.000000Z' }));
     expect(read).toMatchObject({

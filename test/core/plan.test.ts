@@ -3,7 +3,7 @@ import type { Checkpoint, Round } from '../../src/core/checkpoint.ts';
 import { NO_PROGRESS } from '../../src/core/checkpoint.ts';
 import type { Context } from '../../src/core/context.ts';
 import { addDays } from '../../src/core/instant.ts';
-import { plan, type Step } from '../../src/core/plan.ts';
+import { begun, plan, type Step } from '../../src/core/plan.ts';
 import { ask, checkpoint, context, read, round, streamOf, T, walk, YESTERDAY } from './setup.ts';
 
 const assets = streamOf('assets');
@@ -35,6 +35,19 @@ describe('between rounds', () => {
   test('else a round begins, asking about the bound of the feeds (R2)', () => {
     expect(plan(assets, checkpoint(), context())).toEqual({ do: 'begin', since: SINCE });
     expect(plan(assets, NO_PROGRESS, context())).toEqual({ do: 'begin', since: null });
+  });
+});
+
+describe('a round begun', () => {
+  const due = checkpoint({ scanDue: 'returned' });
+
+  test('takes the due scan over when it is one, so that what comes up from now on stands (R13)', () => {
+    const scan = round({ mode: 'scan', due: 'returned' });
+    expect(begun(due, scan)).toEqual({ ...due, scanDue: null, round: scan });
+  });
+
+  test('leaves it when it is none', () => {
+    expect(begun(due, round())).toEqual({ ...due, round: round() });
   });
 });
 
@@ -145,6 +158,16 @@ describe('the end of a round', () => {
     expect(settlement('assets', dateless, context({ now: null })).sweep).toEqual({ through: null, at: null });
   });
 
+  test.each([
+    ['scan', 4],
+    ['snapshot', 4],
+    ['feed', null],
+    ['marked', null],
+    ['window', null],
+  ] as const)('of mode %s forgets what was rejected before run %j and not since (R20)', (mode, run) => {
+    expect(settlement('assets', { mode, run: 4 }).wholeSinceRun).toBe(run);
+  });
+
   test('puts what was gathered in place of the table, or of the marked columns’ edges (R16, R18)', () => {
     expect(settlement('latest_test_executions', { mode: 'snapshot' }).replace).toBe('all');
     expect(settlement('column_lineage', { mode: 'scan' }).replace).toBe('all');
@@ -161,11 +184,16 @@ describe('a history under way', () => {
       phases: [ask('tests', { ids: ['t'] })],
       read: read({ as: 'tests', query: { start_time_from } }),
     });
-  const step = (from: string) => plan(streamOf('test_executions'), window(from), context()).do;
+  const step = (from: string, circumstances = context()) =>
+    plan(streamOf('test_executions'), window(from), circumstances).do;
 
   test('goes on while the service still shows all of its stretch, the overlap let alone (R3, R22)', () => {
     expect(step(addDays(T, -90))).toBe('fetch');
     expect(step('2026-08-22T03:10:00.000000Z')).toBe('fetch');
     expect(step('2026-08-22T03:09:59.999999Z')).toBe('forget');
+  });
+
+  test('goes on when no Date says that the stretch is out of reach (R1)', () => {
+    expect(step('2020-01-01T00:00:00.000000Z', context({ now: null }))).toBe('fetch');
   });
 });

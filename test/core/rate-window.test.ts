@@ -19,7 +19,7 @@ function exchange(window: RateWindow, wording: Wording | null, sentMs: number, a
 const go = (inFlight: number): Allowance => ({ kind: 'go', inFlight });
 const wait = (delayMs: number, reason: 'quota' | 'rate-limited'): Allowance => ({ kind: 'wait', delayMs, reason });
 
-const known = exchange(UNKNOWN_WINDOW, { remaining: 10, reset: 60 }, 0);
+const known = (): RateWindow => exchange(UNKNOWN_WINDOW, { remaining: 10, reset: 60 }, 0);
 
 describe('what may be in flight (R23)', () => {
   test('before the first answer one request is in flight', () => {
@@ -28,7 +28,7 @@ describe('what may be in flight (R23)', () => {
   });
 
   test('as many as the answer says remain', () => {
-    expect(allowed(known, 0)).toEqual(go(10));
+    expect(allowed(known(), 0)).toEqual(go(10));
   });
 
   test('answers that never tell a quota leave it unlimited', () => {
@@ -36,48 +36,48 @@ describe('what may be in flight (R23)', () => {
   });
 
   test('a late answer of the same window does not raise what remains', () => {
-    const first = depart(known, 10);
-    const second = depart(known, 10);
-    const later = observe(known, second, head({ remaining: 8, reset: 60 }), 20);
+    const first = depart(known(), 10);
+    const second = depart(known(), 10);
+    const later = observe(known(), second, head({ remaining: 8, reset: 60 }), 20);
     expect(allowed(observe(later, first, head({ remaining: 9, reset: 60 }), 30), 30)).toEqual(go(8));
   });
 
   test('an answer without the headers, and a request without an answer, cost one each', () => {
-    expect(allowed(exchange(known, {}, 10), 10)).toEqual(go(9));
-    expect(allowed(exchange(known, null, 10), 10)).toEqual(go(9));
-    expect(allowed(exchange(known, { remaining: 'many', reset: 60 }, 10), 10)).toEqual(go(9));
+    expect(allowed(exchange(known(), {}, 10), 10)).toEqual(go(9));
+    expect(allowed(exchange(known(), null, 10), 10)).toEqual(go(9));
+    expect(allowed(exchange(known(), { remaining: 'many', reset: 60 }, 10), 10)).toEqual(go(9));
   });
 
   test('a request that ended silently is taken off what those sent before its end are told', () => {
-    const told = depart(known, 10);
-    const silent = depart(known, 10);
-    const after = observe(observe(known, silent, null, 20), told, head({ remaining: 9, reset: 60 }), 30);
+    const told = depart(known(), 10);
+    const silent = depart(known(), 10);
+    const after = observe(observe(known(), silent, null, 20), told, head({ remaining: 9, reset: 60 }), 30);
     expect(allowed(after, 30)).toEqual(go(8));
     expect(allowed(exchange(after, { remaining: 8, reset: 60 }, 40), 40)).toEqual(go(8));
   });
 });
 
 describe('the end of a window (R23)', () => {
-  const spent = exchange(known, { remaining: 0, reset: 50 }, 10_000);
+  const spent = (): RateWindow => exchange(known(), { remaining: 0, reset: 50 }, 10_000);
 
   test('when nothing remains none starts until the reset, then one alone', () => {
-    expect(allowed(spent, 10_000)).toEqual(wait(50_000, 'quota'));
-    expect(allowed(spent, 59_999)).toEqual(wait(1, 'quota'));
-    expect(allowed(spent, 60_000)).toEqual(go(1));
+    expect(allowed(spent(), 10_000)).toEqual(wait(50_000, 'quota'));
+    expect(allowed(spent(), 59_999)).toEqual(wait(1, 'quota'));
+    expect(allowed(spent(), 60_000)).toEqual(go(1));
   });
 
   test('the answer to the one after the reset opens the new window', () => {
-    expect(allowed(exchange(spent, { remaining: 9, reset: 60 }, 60_000), 60_000)).toEqual(go(9));
-    expect(allowed(exchange(spent, { remaining: 9, reset: 1 }, 60_000), 60_000)).toEqual(go(9));
+    expect(allowed(exchange(spent(), { remaining: 9, reset: 60 }, 60_000), 60_000)).toEqual(go(9));
+    expect(allowed(exchange(spent(), { remaining: 9, reset: 1 }, 60_000), 60_000)).toEqual(go(9));
   });
 
   test('one that brings no headers after the reset leaves the next one alone too', () => {
-    expect(allowed(exchange(spent, {}, 60_000), 60_000)).toEqual(go(1));
-    expect(allowed(exchange(spent, null, 60_000), 60_000)).toEqual(go(1));
+    expect(allowed(exchange(spent(), {}, 60_000), 60_000)).toEqual(go(1));
+    expect(allowed(exchange(spent(), null, 60_000), 60_000)).toEqual(go(1));
   });
 
   test('the wait is at least a second, also when the reset is malformed', () => {
-    expect(allowed(exchange(known, { remaining: 0, reset: 0 }, 59_900), 59_900)).toMatchObject({ delayMs: 1000 });
+    expect(allowed(exchange(known(), { remaining: 0, reset: 0 }, 59_900), 59_900)).toMatchObject({ delayMs: 1000 });
     const unnamed = exchange(UNKNOWN_WINDOW, { remaining: 0, reset: 'soon' }, 0);
     expect(allowed(unnamed, 0)).toEqual(wait(1000, 'quota'));
   });
@@ -88,23 +88,23 @@ describe('the end of a window (R23)', () => {
   });
 
   test('a reset point that moves on by more than two seconds opens a new window', () => {
-    const low = exchange(known, { remaining: 2, reset: 50 }, 10_000);
+    const low = exchange(known(), { remaining: 2, reset: 50 }, 10_000);
     expect(allowed(exchange(low, { remaining: 9, reset: 52 }, 10_000), 10_000)).toEqual(go(2));
     expect(allowed(exchange(low, { remaining: 9, reset: 53 }, 10_000), 10_000)).toEqual(go(9));
   });
 
   test('an answer that was long on its way is no new window', () => {
-    const low = exchange(known, { remaining: 2, reset: 50 }, 10_000);
+    const low = exchange(known(), { remaining: 2, reset: 50 }, 10_000);
     expect(allowed(exchange(low, { remaining: 9, reset: 50 }, 10_000, 30_000), 30_000)).toEqual(go(2));
   });
 });
 
 describe('a 429 (R23)', () => {
-  const pause = (wording: Wording) => allowed(exchange(known, { status: 429, ...wording }, 0), 0);
+  const pause = (wording: Wording) => allowed(exchange(known(), { status: 429, ...wording }, 0), 0);
   const date = 'Fri, 20 Nov 2026 04:10:00 GMT';
 
   test('pauses the account for Retry-After, then lets one go alone', () => {
-    const refused = exchange(known, { status: 429, after: '7', remaining: 0, reset: 60 }, 0);
+    const refused = exchange(known(), { status: 429, after: '7', remaining: 0, reset: 60 }, 0);
     expect(allowed(refused, 0)).toEqual(wait(7000, 'rate-limited'));
     expect(allowed(refused, 7000)).toEqual(go(1));
     expect(allowed(exchange(refused, { remaining: 5, reset: 60 }, 7000), 7000)).toEqual(go(5));
@@ -125,7 +125,7 @@ describe('a 429 (R23)', () => {
   });
 
   test('without any hint the wait doubles from one second to sixty', () => {
-    let window = known;
+    let window = known();
     let nowMs = 0;
     const waits: number[] = [];
     for (let i = 0; i < 8; i++) {
@@ -139,33 +139,41 @@ describe('a 429 (R23)', () => {
   });
 
   test('refusals of one moment count once', () => {
-    const together = depart(known, 0);
-    const once = observe(known, together, head({ status: 429 }), 10);
+    const together = depart(known(), 0);
+    const once = observe(known(), together, head({ status: 429 }), 10);
     expect(allowed(observe(once, together, head({ status: 429 }), 20), 20)).toEqual(wait(1000, 'rate-limited'));
   });
 
   test('any other answer ends the doubling', () => {
-    const refused = exchange(exchange(known, { status: 429 }, 0), { status: 429 }, 1000);
+    const refused = exchange(exchange(known(), { status: 429 }, 0), { status: 429 }, 1000);
     expect(allowed(refused, 1000)).toEqual(wait(2000, 'rate-limited'));
     const answered = exchange(refused, { remaining: 9, reset: 60 }, 3000);
     expect(allowed(exchange(answered, { status: 429 }, 4000), 4000)).toEqual(wait(1000, 'rate-limited'));
   });
 
+  test('refused while the window is spent, the doubling begins with the first refusal', () => {
+    const late = depart(known(), 0);
+    const spent = exchange(known(), { remaining: 0, reset: 50 }, 10_000);
+    const refused = observe(spent, late, head({ status: 429 }), 20_000);
+    expect(allowed(refused, 20_000)).toEqual(wait(40_000, 'quota'));
+    expect(allowed(exchange(refused, { status: 429 }, 60_000), 60_000)).toEqual(wait(2000, 'rate-limited'));
+  });
+
   test('a shorter pause does not cut a longer one short', () => {
-    const together = depart(known, 0);
-    const long = observe(known, together, head({ status: 429, after: '30' }), 10);
+    const together = depart(known(), 0);
+    const long = observe(known(), together, head({ status: 429, after: '30' }), 10);
     const short = observe(long, together, head({ status: 429, after: '1' }), 10);
     expect(allowed(short, 10)).toEqual(wait(30_000, 'rate-limited'));
   });
 
   test('after it, an answer without the headers leaves the next request alone, too', () => {
-    const refused = exchange(known, { status: 429, after: '1' }, 0);
+    const refused = exchange(known(), { status: 429, after: '1' }, 0);
     expect(allowed(exchange(refused, {}, 1000), 1000)).toEqual(go(1));
   });
 
   test('the pause is not lifted by an answer to a request sent before it', () => {
-    const before = depart(known, 0);
-    const refused = exchange(known, { status: 429, after: '30' }, 10);
+    const before = depart(known(), 0);
+    const refused = exchange(known(), { status: 429, after: '30' }, 10);
     const after = observe(refused, before, head({ remaining: 50, reset: 3600 }), 20);
     expect(allowed(after, 20)).toMatchObject({ kind: 'wait', reason: 'rate-limited' });
   });
@@ -179,13 +187,19 @@ describe('a 429 (R23)', () => {
 
 describe('how long a run waits at most (R23)', () => {
   test('one wait may not be longer than the most', () => {
-    const spent = exchange(known, { remaining: 0, reset: 60 }, 0);
+    const spent = exchange(known(), { remaining: 0, reset: 60 }, 0);
     expect(waitsTooLong(spent, 0, 60_000)).toBe(false);
     expect(waitsTooLong(spent, 0, 59_999)).toBe(true);
+    expect(waitsTooLong(spent, 59_000, 30_000)).toBe(false);
+  });
+
+  test('a request that may go waits for nothing, however long there was nothing but 429', () => {
+    const refused = exchange(known(), { status: 429, after: '30' }, 0);
+    expect([29_999, 30_000].map((nowMs) => waitsTooLong(refused, nowMs, 10_000))).toEqual([true, false]);
   });
 
   test('nothing but 429 may last no longer than the most, whatever the single waits', () => {
-    const once = exchange(known, { status: 429, after: '30' }, 0);
+    const once = exchange(known(), { status: 429, after: '30' }, 0);
     const faulted = exchange(once, null, 30_000);
     const twice = exchange(faulted, { status: 429, after: '30' }, 59_000);
     const thrice = exchange(twice, { status: 429, after: '30' }, 60_000);
@@ -195,7 +209,7 @@ describe('how long a run waits at most (R23)', () => {
   });
 
   test('any other answer starts the count anew', () => {
-    const once = exchange(known, { status: 429, after: '30' }, 0);
+    const once = exchange(known(), { status: 429, after: '30' }, 0);
     const answered = exchange(once, { status: 500 }, 30_000);
     const again = exchange(answered, { status: 429, after: '30' }, 60_000);
     expect(waitsTooLong(again, 60_000, 60_000)).toBe(false);

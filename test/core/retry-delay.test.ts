@@ -46,12 +46,19 @@ describe('Retry-After', () => {
     expect(retryAfterMs({ 'retry-after': 'Fri, 20 Nov 2026 04:11:00 GMT' })).toBeNull();
   });
 
-  test.each(['', 'soon', '1.5', '-5', '1e3', '99999999999', '2026-11-20', 'Fri, 99 Nov 2026 04:11:00 GMT'])(
-    'is no hint when it is %j',
-    (value) => {
-      expect(retryAfterMs({ 'retry-after': value, date })).toBeNull();
-    },
-  );
+  test.each([
+    '',
+    'soon',
+    '1.5',
+    '-5',
+    '1e3',
+    '99999999999',
+    '2026-11-20',
+    'Fri, 99 Nov 2026 04:11:00 GMT',
+    'after Fri, 20 Nov 2026 04:11:00 GMT',
+  ])('is no hint when it is %j', (value) => {
+    expect(retryAfterMs({ 'retry-after': value, date })).toBeNull();
+  });
 
   test('is no hint when it is missing', () => {
     expect(retryAfterMs({ date })).toBeNull();
@@ -65,6 +72,10 @@ test('all three forms of an HTTP date are UTC, wherever the reader is', () => {
   expect(httpDateMs('Sun, 06 Nov 1994 08:49:37 GMT')).toBe(ms);
   expect(httpDateMs('Sunday, 06-Nov-94 08:49:37 GMT')).toBe(ms);
   expect(httpDateMs('Sun Nov  6 08:49:37 1994')).toBe(ms);
+  expect(httpDateMs(' Sun, 06 Nov 1994 08:49:37 GMT ')).toBe(ms);
+  expect(httpDateMs('Sun, 6 Nov 1994 08:49:37 GMT')).toBe(ms);
+  expect(httpDateMs('Wed Nov 16 08:49:37 1994')).toBe(ms + 10 * 86_400_000);
+  expect(httpDateMs('Sun, 06 Nov 1994 08:49:37 GMT+0200')).toBeNull();
   expect(httpDateMs('5')).toBeNull();
 });
 

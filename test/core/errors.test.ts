@@ -1,0 +1,37 @@
+import { expect, test } from 'vitest';
+import { endsRun, type Recovery, SyncError } from '../../src/core/errors.ts';
+
+test.each<[Recovery, boolean]>([
+  ['restart', false],
+  ['shrink', false],
+  ['deny', false],
+  ['absent', false],
+  ['reread', false],
+  ['stream', false],
+  ['run', true],
+  ['token', true],
+  ['usage', true],
+  ['locked', true],
+  ['budget', true],
+  ['signal', true],
+])('a failure that asks for %s ends the run: %j (R9)', (recovery, ends) => {
+  expect(endsRun(new SyncError(recovery, 'it failed'))).toBe(ends);
+});
+
+test('a fault of another kind is no decision to end the run', () => {
+  expect(endsRun(new Error('it failed'))).toBe(false);
+  expect(endsRun({ recovery: 'run' })).toBe(false);
+});
+
+test('an error says what failed, and keeps what it came from', () => {
+  const cause = new Error('refused');
+  expect(new SyncError('run', 'it failed', { cause })).toMatchObject({
+    name: 'SyncError',
+    message: 'it failed',
+    cause,
+  });
+});
+
+test('its message is one line, whatever it quotes', () => {
+  expect(new SyncError('run', 'the service\r\nsaid\u2028"no\u001b[2J"').message).toBe('the service said "no [2J"');
+});

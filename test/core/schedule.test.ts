@@ -1,0 +1,116 @@
+import { describe, expect, test } from 'vitest';
+import type { Environment } from '../../src/core/environments.ts';
+import { believable, changes, type Rules, type Slot, timetable, turn, unlisted } from '../../src/core/schedule.ts';
+import { nextTick } from '../../src/sync/schedule-cron.ts';
+import { T, YESTERDAY } from './setup.ts';
+
+const env = (id: string, cron: string | null = null): Environment => ({ id, name: `Env ${id}`, cron });
+const at = (time: string): string => `2026-11-20T${time}.000000Z`;
+const ALL: Rules = { cron: null, delaySeconds: 600, environments: [] };
+
+/** Each environment with when it is due, by the clock at T. */
+function due(environments: readonly Environment[], starts: Record<string, string>, rules: Partial<Rules> = {}): Slot[] {
+  const clockwork = { now: T, next: nextTick };
+  return timetable(environments, { ...ALL, ...rules }, new Map(Object.entries(starts)), clockwork);
+}
+const order = (slots: readonly Slot[]) => slots.map((slot) => slot.environment.id);
+const slot = (id: string, dueAt: string | null, cron: string | null = '0 6 * * *'): Slot => ({
+  environment: env(id, cron),
+  cron,
+  due: dueAt,
+});
+
+describe('an environment is due', () => {
+  test('at the first tick of its own cron after its last run began, and the delay later', () => {
+    expect(due([env('a', '0 6 * * *')], { a: T })).toEqual([slot('a', at('06:10:00'))]);
+    expect(due([env('a', '0 4 * * *')], { a: at('04:05:00') })[0]?.due).toBe(at('04:10:00'));
+  });
+
+  test('by --cron at the tick itself', () => {
+    expect(due([env('a', '0 6 * * *'), env('b')], { a: T, b: T }, { cron: '30 5 * * *' })).toMatchObject([
+      { cron: '30 5 * * *', due: at('05:30:00') },
+      { cron: '30 5 * * *', due: at('05:30:00') },
+    ]);
+  });
+
+  test('for ever, and before all others, when it never ran', () => {
+    const slots = due([env('late', '0 * * * *'), env('new', '0 6 * * *')], { late: YESTERDAY });
+    expect(order(slots)).toEqual(['new', 'late']);
+    expect(turn(slots, T, '0001-01-01T00:00:00.000000Z')).toEqual({ do: 'run', slot: slots[0] });
+  });
+
+  test.each([null, 'at dawn', '0 0 30 2 *'])('never by %j, even when it never ran', (cron) => {
+    const slots = due([env('never', cron), env('a', '0 6 * * *')], { a: T });
+    expect(slots.map(({ environment, due: dueAt }) => [environment.id, dueAt])).toEqual([
+      ['a', at('06:10:00')],
+      ['never', null],
+    ]);
+  });
+
+  test('before those due later, and after those listed before it that are due at the same time', () => {
+    const crons = { c: '0 7 * * *', b: '0 5 * * *', a: '0 5 * * *', d: '0 6 * * *' };
+    const environments = Object.entries(crons).map(([id, cron]) => env(id, cron));
+    expect(order(due(environments, { a: T, b: T, c: T, d: T }))).toEqual(['b', 'a', 'd', 'c']);
+  });
+
+  test('when it is one of those asked for, by id or by name', () => {
+    const environments = [env('a'), env('b'), env('c')];
+    expect(order(due(environments, {}))).toEqual(['a', 'b', 'c']);
+    expect(order(due(environments, {}, { environments: ['c', 'Env a', 'x'] }))).toEqual(['a', 'c']);
+    expect(unlisted(environments, { ...ALL, environments: ['c', 'Env a', 'x'] })).toEqual(['x']);
+  });
+});
+
+test('a last run in the future began now: a clock that was set back holds nothing up', () => {
+  const starts = new Map([
+    ['ahead', '2031-01-01T00:00:00.000000Z'],
+    ['past', YESTERDAY],
+  ]);
+  expect([...believable(starts, T)]).toEqual([
+    ['ahead', T],
+    ['past', YESTERDAY],
+  ]);
+});
+
+describe('what comes next', () => {
+  const a = slot('a', at('05:00:00'));
+  const soon = at('04:40:00');
+
+  test('is the first that is due, the listing notwithstanding', () => {
+    expect(turn([a, slot('b', at('05:00:00'))], T, at('05:00:00'))).toEqual({ do: 'run', slot: a });
+    expect(turn([a], soon, at('04:59:59')).do).toBe('list');
+  });
+
+  test('is the listing when its time has come, or has moved off with a clock that was set back', () => {
+    expect(turn([a], soon, soon)).toEqual({ do: 'list' });
+    expect(turn([a], at('05:10:00'), T)).toEqual({ do: 'wait', until: at('05:00:00') });
+    expect(turn([a], at('05:10:01'), T)).toEqual({ do: 'list' });
+  });
+
+  test('is else to wait for whichever is first', () => {
+    expect(turn([a], soon, T)).toEqual({ do: 'wait', until: soon });
+    expect(turn([slot('a', at('04:30:00'))], soon, T)).toEqual({ do: 'wait', until: at('04:30:00') });
+    expect(turn([slot('a', null)], soon, T)).toEqual({ do: 'wait', until: soon });
+    expect(turn([], soon, T)).toEqual({ do: 'wait', until: soon });
+  });
+});
+
+describe('what a new timetable changes', () => {
+  const told = (before: readonly Slot[], after: readonly Slot[]) =>
+    changes(before, after).map(({ what, slot: { environment } }) => `${environment.id} ${what}`);
+
+  test('is what came and what went', () => {
+    const after = [slot('a', T), slot('b', null, null), slot('c', null)];
+    expect(told([], after)).toEqual(['a scheduled', 'b no cron', 'c bad cron']);
+    expect(told([slot('x', T), ...after], after)).toEqual(['x gone']);
+  });
+
+  test('is another cron expression, or one that comes due no more', () => {
+    expect(told([slot('a', T)], [slot('a', T, '0 7 * * *')])).toEqual(['a scheduled']);
+    expect(told([slot('a', T)], [slot('a', null)])).toEqual(['a bad cron']);
+  });
+
+  test('is not that it is due at another time', () => {
+    expect(told([slot('a', T), slot('b', null)], [slot('a', at('06:10:00')), slot('b', null)])).toEqual([]);
+  });
+});
