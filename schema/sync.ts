@@ -29,6 +29,10 @@ export const syncRuns = sqliteTable('sync_runs', {
   id: integer('id').primaryKey({ autoIncrement: true }),
   /** The run that began this pass; another id than `id` only after a stop by `--max-requests`. */
   pass_id: integer('pass_id').notNull(),
+  /** `verify` is a repair: it writes what was found, and brings nothing up to date. */
+  command: text('command', { enum: ['sync', 'verify'] })
+    .notNull()
+    .default('sync'),
   /** `running` while it runs, and for ever if its process was killed. */
   status: text('status', {
     enum: ['running', 'done', 'problems', 'refused', 'stopped', 'interrupted'],

@@ -40,10 +40,14 @@ export function fillCursorKey(db: BetterSQLite3Database): void {
 }
 
 /** Notes that a run has begun, in a pass of its own. @returns its id */
-export function beginRun(db: BetterSQLite3Database, startedAt: Instant): number {
+export function beginRun(
+  db: BetterSQLite3Database,
+  startedAt: Instant,
+  command: (typeof syncRuns.$inferSelect)['command'] = 'sync',
+): number {
   const { id } = db
     .insert(syncRuns)
-    .values({ pass_id: 0, status: 'running', started_at: startedAt })
+    .values({ pass_id: 0, command, status: 'running', started_at: startedAt })
     .returning({ id: syncRuns.id })
     .get();
   db.update(syncRuns).set({ pass_id: id }).where(eq(syncRuns.id, id)).run();

@@ -1,13 +1,12 @@
 import { mirror as mirrorTable } from '../../schema/sync.ts';
 import { loadQuota } from '../../state/quota-store.ts';
 import { claimMirror } from '../../state/run-log.ts';
-import { type Instant, instantOfMs } from '../core/instant.ts';
 import { learned, type Quota, secondsOfWaiting } from '../core/quota.ts';
-import { mirrorExists, openForReading } from '../destination/sqlite/open.ts';
+import { mirrorExists, openForReading, refuseNoFolder } from '../destination/sqlite/open.ts';
 import { openForRehearsal } from '../destination/sqlite/open-for-rehearsal.ts';
 import { createRehearsal } from '../destination/sqlite/rehearsal.ts';
 import { type Forecast, forecast, type Opening } from '../sync/forecast.ts';
-import { openSource, type SyncSettings, type Watch } from './session.ts';
+import { clock, openSource, type SyncSettings, type Watch } from './session.ts';
 
 /** A forecast in one document: what `plan --json` prints. */
 export interface ForecastReport extends Forecast {
@@ -15,6 +14,8 @@ export interface ForecastReport extends Forecast {
   readonly mirror_exists: boolean;
   readonly page_size: number;
   readonly max_requests: number | null;
+  /** The longest wait that a run bears. */
+  readonly max_wait_seconds: number;
   /** How long the run waits for quota; null when no answer has told of one. */
   readonly seconds: number | null;
   readonly quota: {
@@ -41,6 +42,7 @@ export async function reportForecast(
       mirror_exists: mirrorExists(settings.db),
       page_size: settings.pageSize,
       max_requests: settings.maxRequests,
+      max_wait_seconds: settings.maxWaitMs / 1000,
       requests: foretold.requests,
       at_least: foretold.at_least,
       runs: foretold.runs,
@@ -54,8 +56,9 @@ export async function reportForecast(
   }
 }
 
-/** Refuses another service's mirror before any request (R26). @throws SyncError `usage` */
+/** Refuses another service's mirror (R26), and a folder that is not there, before any request. @throws SyncError `usage` */
 function refuseForeign({ db, baseUrl }: SyncSettings): void {
+  refuseNoFolder(db);
   if (!mirrorExists(db)) return;
   const mirror = openForReading(db);
   try {
@@ -88,8 +91,4 @@ function quotaOf(known: Pick<Quota, 'limit' | 'windowSeconds'> | null, told: Quo
 
 function reported({ limit, remaining, resetSeconds, windowSeconds }: Quota): ForecastReport['quota'] {
   return { limit, remaining, reset_seconds: resetSeconds, window_seconds: windowSeconds };
-}
-
-function clock(): Instant {
-  return instantOfMs(Date.now());
 }

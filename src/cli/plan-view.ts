@@ -45,7 +45,10 @@ const REMARKS: Readonly<Partial<Record<StreamForecast['status'], string>>> = {
 };
 
 function outcome(report: ForecastReport): string[] {
-  return [`the next sync takes ${countOf(report)}${stop(report)}`, waiting(report)];
+  return [
+    `the next sync takes ${countOf(report)}, one of them for the list of environments${stop(report)}`,
+    waiting(report),
+  ];
 }
 
 function countOf({ requests, at_least }: ForecastReport): string {
@@ -54,16 +57,19 @@ function countOf({ requests, at_least }: ForecastReport): string {
 
 function stop({ at_least, max_requests, runs }: ForecastReport): string {
   if (runs === 1) return '';
-  if (runs === null) return `; --max-requests ${max_requests} is too few to get anywhere`;
+  if (runs === null)
+    return ` and stops at --max-requests ${max_requests}, which is too few: it would take over 100 runs`;
   return ` and stops at --max-requests ${max_requests}; all is up to date after ${at_least ? 'at least ' : ''}${runs} runs`;
 }
 
-function waiting({ seconds, quota }: ForecastReport): string {
+function waiting({ seconds, quota, max_wait_seconds: mostSeconds }: ForecastReport): string {
   if (quota === null) return 'how long it waits for quota is not known: no answer has told of one';
   const of = quota.limit === null ? '' : ` of ${quota.limit} in ${durationText(quota.window_seconds)}`;
   const left = `${quota.remaining} requests${of} are left`;
   if (seconds === null) return `how long it waits for quota is not known: ${left}`;
   if (seconds === 0) return `it does not wait for quota: ${left}`;
+  if (Math.min(seconds, Math.max(quota.reset_seconds, quota.window_seconds)) > mostSeconds)
+    return `it waits longer for quota than --max-wait ${mostSeconds}, and ends there: ${left}`;
   return `it waits ${durationText(seconds)} for quota: ${left}; the service’s own time comes on top`;
 }
 

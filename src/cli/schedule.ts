@@ -2,7 +2,6 @@ import { setTimeout as sleepFor } from 'node:timers/promises';
 import type { Arguments } from 'yargs';
 import { type Environment, reconcile } from '../core/environments.ts';
 import { SyncError } from '../core/errors.ts';
-import { type Instant, instantOfMs } from '../core/instant.ts';
 import type { Rules } from '../core/schedule.ts';
 import { runSchedule, type SchedulePorts } from '../sync/schedule.ts';
 import { nextTick } from '../sync/schedule-cron.ts';
@@ -11,7 +10,7 @@ import { exitCodeOfSignal } from './exit-code.ts';
 import { pick } from './options.ts';
 import { watchRun } from './progress-view.ts';
 import { readEnvironments, readMirrored } from './schedule-mirror.ts';
-import { inRange, openSource, runOnce, type SyncSettings, syncSettings, type Watch } from './session.ts';
+import { clock, inRange, openSource, runOnce, type SyncSettings, syncSettings, type Watch } from './session.ts';
 import { stopOnSignals } from './signals.ts';
 import { SYNC_OPTIONS } from './sync.ts';
 
@@ -79,8 +78,4 @@ async function listEnvironments(
   } finally {
     await source.close();
   }
-}
-
-function clock(): Instant {
-  return instantOfMs(Date.now());
 }

@@ -3,7 +3,7 @@ import { setTimeout as sleepFor } from 'node:timers/promises';
 import type { Arguments } from 'yargs';
 import { takeLock } from '../../state/lock.ts';
 import { SyncError } from '../core/errors.ts';
-import { instantOfMs } from '../core/instant.ts';
+import { type Instant, instantOfMs } from '../core/instant.ts';
 import type { Source, SourceEvent } from '../core/source.ts';
 import { createDestination } from '../destination/sqlite/destination.ts';
 import { fileError } from '../destination/sqlite/file-error.ts';
@@ -138,7 +138,8 @@ function finish(connection: MirrorFile['connection']): void {
 /** Tables that a sync fills by the page; a history is looked up by test while it grows, and keeps its index. */
 const INDEXED = CATALOGUE.filter((stream) => stream.method !== 'window').map((stream) => stream.table);
 
-function clock(): string {
+/** The machine's clock; no decision depends on it (R1). */
+export function clock(): Instant {
   return instantOfMs(Date.now());
 }
 

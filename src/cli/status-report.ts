@@ -24,7 +24,7 @@ export interface StatusReport {
 }
 
 /** As in `sync_runs`; `killed` is a run whose process ended before it could say how. */
-export interface RunStatusReport extends Omit<typeof syncRuns.$inferSelect, 'id' | 'pass_id' | 'status'> {
+export interface RunStatusReport extends Omit<typeof syncRuns.$inferSelect, 'id' | 'pass_id' | 'command' | 'status'> {
   readonly run: number;
   readonly pass: number;
   readonly status: (typeof syncRuns.$inferSelect)['status'] | 'killed';
@@ -87,11 +87,17 @@ export function readStatus(mirror: MirrorFile, now: Instant): StatusReport {
   }));
 }
 
-/** The last run as it is noted; whether one that is `running` still does, the lock says. */
+/** The last sync as it is noted; whether one that is `running` still does, the lock says. */
 export function readLastRun({ db }: MirrorFile): RunStatusReport | null {
-  const stored = db.select().from(syncRuns).orderBy(desc(syncRuns.id)).limit(1).get();
+  const stored = db
+    .select()
+    .from(syncRuns)
+    .where(eq(syncRuns.command, 'sync'))
+    .orderBy(desc(syncRuns.id))
+    .limit(1)
+    .get();
   if (stored === undefined) return null;
-  const { id, pass_id, ...rest } = stored;
+  const { id, pass_id, command: _, ...rest } = stored;
   return { run: id, pass: pass_id, ...rest };
 }
 

@@ -14,7 +14,7 @@ export interface Forecast {
   readonly requests: number;
   /** Something was never read to its end: it takes so many requests, or more. */
   readonly at_least: boolean;
-  /** Runs until every stream is up to date, where `maxRequests` stops them; null when so few requests lead nowhere. */
+  /** Runs until every stream is up to date, where `maxRequests` stops them; null when they are more than a hundred, or get nowhere. */
   readonly runs: number | null;
   readonly server_time: Instant | null;
   /** Environments that are mirrored but no longer listed. */
@@ -78,11 +78,14 @@ function cameThrough({ recovery, streams }: RunSummary): boolean {
   return streams.length > 0 && streams.every((stream) => stream.status !== 'stopped');
 }
 
-/** It ends: each run that is stopped has read a page that none before it had. */
+/** So many runs are tried: who has to run it more often has other cares than how often. */
+const MOST_RUNS = 100;
+
+/** It ends: so many runs are the most. Null for more, and for runs that get nowhere. */
 async function countRuns(first: RunSummary, rehearse: () => Promise<RunSummary>): Promise<number | null> {
   let runs = 1;
   for (let last = first; last.status === 'stopped'; runs++) {
-    if (last.streams.every((stream) => stream.pages === 0)) return null;
+    if (runs === MOST_RUNS || last.streams.every((stream) => stream.pages === 0)) return null;
     last = await rehearse();
   }
   return runs;

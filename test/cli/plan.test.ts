@@ -112,14 +112,14 @@ describe('plan', () => {
     expect(text).toMatch(/│ env e2 +│ assets +│ scan +│ first +│ +1\+ │/);
     expect(text).toContain('there is no mirror yet');
     expect(text).toContain(
-      'the next sync takes at least 2 requests\nit does not wait for quota: 100 requests of 100 in 30 s',
+      'the next sync takes at least 2 requests, one of them for the list of environments\nit does not wait for quota: 100 requests of 100 in 30 s',
     );
   });
 
   it('is refused for what a sync is refused for', async () => {
     const { options, server } = await setUp();
-    const foreign = mirrorFile();
-    await expect(run(plan, { ...options, db: foreign })).rejects.toMatchObject({ recovery: 'usage' });
+    for (const db of [mirrorFile(), join(dirname(options.db), 'none', 'm.db')])
+      await expect(run(plan, { ...options, db })).rejects.toMatchObject({ recovery: 'usage' });
     expect(server.requests).toHaveLength(0);
     await expect(run(plan, { ...options, env: ['nowhere'] })).rejects.toMatchObject({ recovery: 'usage' });
     server.script({ status: 401, body: { error: { code: 'unauthenticated', message: 'no' } } });

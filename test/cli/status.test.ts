@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { existsSync, readdirSync } from 'node:fs';
+import { existsSync, readdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import Database from 'better-sqlite3';
 import { describe, expect, it } from 'vitest';
@@ -36,6 +36,8 @@ function fill({ db }: MirrorFile): void {
     .values([
       { pass_id: 1, status: 'done', started_at: EARLIER, ended_at: EARLIER, requests: 40, rows_written: 4 },
       { pass_id: 2, status: 'problems', started_at: T, ended_at: T, requests: 7, error: 'the service is away' },
+      // A repair tells nothing of how syncs go.
+      { pass_id: 3, command: 'verify', status: 'done', started_at: T, ended_at: T },
     ])
     .run();
   const counts = { requests: 1, pages: 1, rows_written: 0, rows_deleted: 0, rows_rejected: 0, rows_late: 0 };
@@ -181,6 +183,12 @@ describe.concurrent('status refuses in one line and with exit code 2', () => {
     const cwd = folder();
     expect(await obsync(['status'], { cwd })).toEqual(refusal(/obsync\.db does not exist.*obsync sync/));
     expect(readdirSync(cwd)).toEqual([]);
+  });
+
+  it('a file that is empty', async () => {
+    const db = join(folder(), 'm.db');
+    writeFileSync(db, '');
+    expect(await obsync(['status', '--db', db])).toEqual(refusal(/m\.db is empty: make it with `obsync sync`/));
   });
 
   it('a file in a folder that is missing', async () => {

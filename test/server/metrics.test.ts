@@ -147,7 +147,7 @@ test('rows are counted per stream: live ones alone, of all environments, as of t
 describe('the age of the last sync', () => {
   const served = serve(nothing, {}, afterAll);
   beforeEach(() => void served.writing.db.delete(syncRuns).run());
-  const note = (...runs: ReturnType<typeof ended>[]) => served.writing.db.insert(syncRuns).values(runs).run();
+  const note = (...runs: (typeof syncRuns.$inferInsert)[]) => served.writing.db.insert(syncRuns).values(runs).run();
 
   test('is not known when there was none: null in /healthz, NaN in /metrics', async () => {
     expect(await health(served)).toEqual({ status: 'up', last_sync_age_seconds: null });
@@ -158,6 +158,11 @@ describe('the age of the last sync', () => {
     note(ended('done', 7200), ended('done', 90), ended('problems', 30), ended('interrupted', 10));
     expect(await health(served)).toEqual({ status: 'up', last_sync_age_seconds: 90 });
     expect((await scrape(served))['obsync_mirror_age_seconds']).toBe(90);
+  });
+
+  test('is not that of a repair, which brings nothing up to date', async () => {
+    note(ended('done', 90), { ...ended('done', 30), command: 'verify' });
+    expect(await health(served)).toEqual({ status: 'up', last_sync_age_seconds: 90 });
   });
 
   test('is never below 0, should a clock have been set back', async () => {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { furnish } from '../model/furnish.ts';
 import { mirrorOf } from '../model/mirrored.ts';
-import { putAsset, putColumnEdges, putTest, removeAsset } from '../model/place.ts';
+import { putAsset, putColumn, putColumnEdges, putTest, removeAsset } from '../model/place.ts';
 import { createWorld, DAY, HOUR } from '../model/world.ts';
 import { expectForetold, foretold } from '../support/forecasting.ts';
 import { inSyncedWorld, inWorld, type Scene } from '../support/scene.ts';
@@ -133,6 +133,16 @@ describe('a forecast', () => {
         status = summary.status;
       }
       expect(ran).toBe(runs);
+    }),
+  );
+
+  it(
+    'does not count runs beyond a hundred',
+    inSyncedWorld(async (scene) => {
+      for (let n = 0; n < 101; n++) putColumn(scene.place, `a1.x${n}`, 'a1');
+      await scene.mirrored.sync();
+      expect((await foretold(scene, { full: true, pageSize: 1, maxRequests: 2 })).runs).toBeNull();
+      expect((await foretold(scene, { full: true, pageSize: 1, maxRequests: 4 })).runs).toBeLessThan(100);
     }),
   );
 

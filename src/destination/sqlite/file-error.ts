@@ -5,7 +5,10 @@ const ADVICE: Readonly<Record<string, [SyncError['recovery'], string]>> = {
   SQLITE_NOTADB: ['usage', 'is not an SQLite file: name another file with --db'],
   SQLITE_CORRUPT: ['run', 'is damaged: restore it from a backup, or move it away and sync anew'],
   SQLITE_CANTOPEN: ['usage', 'cannot be opened: check that its folder exists and may be written'],
-  SQLITE_READONLY: ['usage', 'cannot be written: check the permissions of the file and of its folder'],
+  SQLITE_READONLY: [
+    'usage',
+    'cannot be written: check the permissions of the file and of its folder (even a reader makes -wal and -shm beside it)',
+  ],
   SQLITE_PERM: ['usage', 'cannot be opened: check its permissions'],
   SQLITE_FULL: ['run', 'cannot grow, the disk is full: make room and run again; nothing is lost'],
   SQLITE_BUSY: ['run', 'is locked by another program: close it and run again'],

@@ -39,8 +39,10 @@ export function openForWriting(path: string): MirrorFile {
 
 /** Opens an existing mirror that this version can read, for reading alone. @throws SyncError `usage` */
 export function openForReading(path: string): MirrorFile {
-  if (!existsSync(path))
-    throw new SyncError('usage', `${path} does not exist: make it with \`obsync sync\`, or name another with --db`);
+  if (!mirrorExists(path)) {
+    const what = existsSync(path) ? 'is empty' : 'does not exist';
+    throw new SyncError('usage', `${path} ${what}: make it with \`obsync sync\`, or name another with --db`);
+  }
   return guarded(path, () => {
     const mirror = connect(path, { readonly: true });
     try {
@@ -114,9 +116,14 @@ function refuseForeign(mirror: MirrorFile): void {
 const TABLES = `select count(*) tables, coalesce(sum(name = 'sync_checkpoints'), 0) ours from sqlite_schema
   where type = 'table' and name <> '__drizzle_migrations'`;
 
-function guarded<T>(path: string, open: () => T): T {
+/** @throws SyncError `usage` where no mirror could be made */
+export function refuseNoFolder(path: string): void {
   if (!existsSync(dirname(path)))
     throw new SyncError('usage', `${dirname(path)} does not exist: make the folder, or name another file with --db`);
+}
+
+function guarded<T>(path: string, open: () => T): T {
+  refuseNoFolder(path);
   if (existsSync(path) && statSync(path).isDirectory())
     throw new SyncError('usage', `${path} is a folder: name a file with --db`);
   try {

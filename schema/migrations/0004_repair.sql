@@ -1,0 +1,1 @@
+ALTER TABLE `sync_runs` ADD `command` text DEFAULT 'sync' NOT NULL;
