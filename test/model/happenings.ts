@@ -25,6 +25,7 @@ export interface Happening {
   readonly how: number;
 }
 
+const CROWD = 60;
 const KINDS = ['table', 'bi', 'etl', 'table', 'neuland'] as const;
 const MODES: readonly Kind[] = ['assets', 'columns', 'tests'];
 
@@ -65,6 +66,15 @@ const TOLD = {
   },
   columnGoes: (p, { n, m }) => remove(p, 'columns', `a${n}.c${m % 4}`),
   testGoes: (p, { n }) => remove(p, 'tests', `t${n}`),
+  /** A column or a test that was deleted is there again; its asset never went. */
+  comesBack: (p, { n, how }) => {
+    const kind = how % 2 === 0 ? 'columns' : 'tests';
+    const gone = [...p[kind]].filter(
+      ([, { state, item }]) => state === 'tombstone' && isLiveOwner(p, item['asset_id']),
+    );
+    const [id] = gone[n % Math.max(1, gone.length)] ?? [];
+    if (id !== undefined) put(p, kind, id, {});
+  },
 } satisfies Record<string, (place: Place, happening: Happening) => unknown>;
 
 /** Told of by nothing: true after a scan (R13). */
@@ -90,7 +100,18 @@ const UNTOLD = {
   },
 } satisfies Record<string, (place: Place, happening: Happening) => unknown>;
 
-const HAPPENINGS: Record<string, (place: Place, happening: Happening) => unknown> = { ...TOLD, ...UNTOLD };
+/** Drawn in a sequence of their own alone: they make many rows. */
+const MASSES = {
+  /** So many that losing them at once is held back (R14). */
+  crowd: (p, { n }) => {
+    for (let i = 0; i < CROWD && hasAsset(p, n); i++) putColumn(p, `a${n}.x${i}`, `a${n}`);
+  },
+  crowdLost: (p, { n }) => {
+    for (let i = 0; i < CROWD; i++) remove(p, 'columns', `a${n}.x${i}`, 'lost');
+  },
+} satisfies Record<string, (place: Place, happening: Happening) => unknown>;
+
+const HAPPENINGS: Record<string, (place: Place, happening: Happening) => unknown> = { ...TOLD, ...UNTOLD, ...MASSES };
 
 /** What there is at first: four assets with all that belongs to them. */
 export function populate(place: Place): void {
@@ -117,9 +138,13 @@ export function happenLate(world: World, happening: Happening): void {
 }
 
 export function happenings(which: 'told' | 'any'): fc.Arbitrary<Happening> {
-  const names = which === 'told' ? Object.keys(TOLD) : Object.keys(HAPPENINGS);
+  const names = which === 'told' ? Object.keys(TOLD) : Object.keys({ ...TOLD, ...UNTOLD });
   const small = fc.nat({ max: 3 });
   return fc.record({ what: fc.constantFrom(...names), n: small, m: small, how: fc.nat({ max: 3 }) });
+}
+
+function isLiveOwner(place: Place, id: unknown): boolean {
+  return id === null || place.assets.get(String(id))?.state === 'live';
 }
 
 function hasAsset(place: Place, n: number): boolean {

@@ -3,41 +3,14 @@ import { SyncError } from '../../src/core/errors.ts';
 import type { StreamName } from '../../src/core/stream.ts';
 import type { RunSummary } from '../../src/sync/summary.ts';
 import { rowsOfWorld } from './compare.ts';
-import { type Happening, happen, happenings, happenLate, populate } from './happenings.ts';
+import { happen, happenings, happenLate, populate } from './happenings.ts';
 import { contents, guard } from './invariants.ts';
 import { type Mirrored, mirrorOf } from './mirrored.ts';
 import { mendAll } from './place.ts';
 import { type Serving, serveWorld } from './served.ts';
-import { type WireFault, wireFaults } from './wire.ts';
+import { overtaken, PLAIN, restarted, type Step, type Sync, shrunk, type Trouble } from './steps.ts';
+import { wireFaults } from './wire.ts';
 import { Crash, createWorld, DAY, HOUR, type World } from './world.ts';
-
-/** What befalls a run at its request (or commit) `at`, counted from 1. */
-type Trouble =
-  | { readonly do: 'change'; readonly at: number; readonly happening: Happening }
-  | { readonly do: 'fault'; readonly at: number; readonly recovery: SyncError['recovery'] }
-  | { readonly do: 'cursors' | 'abort' | 'crash'; readonly at: number }
-  | { readonly do: 'crashBefore' | 'crashAfter'; readonly at: number };
-
-interface Sync {
-  readonly step: 'sync';
-  readonly pageSize: number;
-  readonly concurrency: number;
-  readonly full: boolean;
-  readonly history: boolean;
-  readonly only: readonly StreamName[] | undefined;
-  readonly maxRequests: number | undefined;
-  readonly troubles: readonly Trouble[];
-  /** What befalls its requests on the wire, where there is one. */
-  readonly wire: readonly WireFault[];
-}
-
-export type Step =
-  | Sync
-  | { readonly step: 'happen' | 'late'; readonly happening: Happening }
-  | { readonly step: 'advance'; readonly seconds: number }
-  | { readonly step: 'clock'; readonly hours: number }
-  | { readonly step: 'dates'; readonly dates: World['dates'] }
-  | { readonly step: 'scope'; readonly collection: string; readonly as: 'denied' | 'notLive' | 'open' };
 
 const COLLECTIONS = [
   'environment',
@@ -47,7 +20,7 @@ const COLLECTIONS = [
   'tests',
   'column-lineage',
   'asset-lineage',
-].concat(['assets scope', 'tests scope']);
+].concat(['latest-test-executions', 'asset-health-scores', 'executions', 'assets scope', 'tests scope']);
 const PARTS: (readonly StreamName[])[] = [
   ['assets'],
   ['assets', 'columns'],
@@ -82,6 +55,7 @@ function syncs(which: 'told' | 'any'): fc.Arbitrary<Sync> {
     history: fc.boolean(),
     only: fc.constantFrom(undefined, undefined, undefined, undefined, ...PARTS),
     maxRequests: fc.option(fc.integer({ min: 2, max: 40 }), { nil: undefined, freq: 3 }),
+    allowShrink: which === 'any' ? fc.nat({ max: 3 }).map((n) => n === 0) : fc.constant(false),
     troubles: fc.oneof(fc.constant([]), fc.array(troubles(which), { maxLength: 3 })),
     wire: fc.oneof(fc.constant([]), wireFaults),
   });
@@ -111,7 +85,13 @@ export function histories(which: 'told' | 'any', maxLength = 24): fc.Arbitrary<S
     },
     { weight: 5, arbitrary: syncs(which) },
   );
-  return fc.array<Step>(step, { minLength: 6, maxLength });
+  const steps = fc.oneof(
+    { weight: 28, arbitrary: step.map((one) => [one]) },
+    { weight: 1, arbitrary: overtaken },
+    { weight: 1, arbitrary: restarted },
+    { weight: which === 'any' ? 1 : 0, arbitrary: shrunk },
+  );
+  return fc.array(steps, { minLength: 6, maxLength }).map((parts) => parts.flat());
 }
 
 export interface Life {
@@ -137,6 +117,8 @@ export async function liveServed(ids: readonly string[], serving: Serving): Prom
       const stopped = step.troubles.some((trouble) => trouble.do !== 'change' && trouble.do !== 'cursors');
       const { summary, quiet } = await life.take({ ...step, troubles: step.troubles.filter((t) => t.do !== 'fault') });
       const met = served.met();
+      if (met > (step.maxRequests ?? Number.POSITIVE_INFINITY))
+        world.violations.push(`${met} requests, though ${step.maxRequests} were allowed`);
       if (!stopped && summary?.requests !== met)
         world.violations.push(`R23: ${met} requests were met, ${summary?.requests} counted`);
       return { summary, quiet };
@@ -161,13 +143,14 @@ export function live(ids: readonly string[]): Life {
   async function sync({ troubles: coming, maxRequests, only, ...options }: Sync) {
     const stopped = new AbortController();
     let [crashed, quiet, commits] = [false, true, 0];
+    const own = new Map<StreamName, number>();
     const crash = (now: boolean): void => {
       crashed ||= now;
       if (crashed) throw new Crash();
     };
     world.before = ({ number }) => {
       crash(false);
-      for (const trouble of coming.filter(({ at }) => at === number)) {
+      for (const trouble of coming.filter((each) => each.do !== 'crashIn' && each.at === number)) {
         if (trouble.do === 'change') happen(world, trouble.happening);
         if (trouble.do === 'change') quiet = false;
         if (trouble.do === 'cursors') world.epoch += 1;
@@ -183,6 +166,9 @@ export function live(ids: readonly string[]): Life {
     };
     mirrored.afterCommit = (told) => {
       after(told);
+      const ofStream = (own.get(told.stream) ?? 0) + 1;
+      own.set(told.stream, ofStream);
+      crash(coming.some((each) => each.do === 'crashIn' && each.stream === told.stream && each.at === ofStream));
       crash(coming.some((trouble) => trouble.do === 'crashAfter' && trouble.at === commits));
     };
     const shape = (): string => JSON.stringify(rowsOfWorld(world.place('e1')));
@@ -235,16 +221,4 @@ export function openUp({ world }: Life): void {
   mendAll(place);
 }
 
-export const PLAIN: Sync = {
-  wire: [],
-  step: 'sync',
-  pageSize: 3,
-  concurrency: 2,
-  full: false,
-  history: true,
-  only: undefined,
-  maxRequests: undefined,
-  troubles: [],
-};
-
-export { contents };
+export { contents, PLAIN, type Step };

@@ -79,21 +79,27 @@ function things(place: Place, held: ReadonlyMap<string, Thing>, query: Query, ol
     const { item } = thing;
     if (ids?.has(id) === false || owners?.has(String(item['asset_id'])) === false) return [];
     const key = keyOf(thing, id, query, oldest);
-    if (key === null) return [];
     const sent =
       query['deleted_since'] === undefined ? sentAs(place, held, item) : { ...item, deleted_at: diedAt(thing) };
-    const rows = [{ key, item: sent, shown: shown(item) }];
+    const rows = key === null ? [] : [{ key, item: sent, shown: shown(item) }];
     if (query['synced_since'] === undefined) return rows;
     const earlier = again(place, held, id, later(String(query['synced_since']), oldest));
     return [...earlier.map((row) => ({ ...row, shown: shown(row.item) && shown(item) })), ...rows];
   });
 }
 
-/** The version before, where the feed shows that as well. */
+/** The version before, and the last one of what has died since, where the feed shows those as well. */
 function again(place: Place, held: ReadonlyMap<string, Thing>, id: string, since: string): Listed[] {
-  const older = place.repeating ? place.older.get(`${kindOf(place, held)} ${id}`) : undefined;
-  const at = instant(older?.['synced_at'] ?? '');
-  return older === undefined || at < since ? [] : [{ key: `${at} ${id}`, item: older, shown: true, isOld: true }];
+  const thing = held.get(id);
+  if (!place.repeating || thing?.state === 'lost') return [];
+  const versions = [
+    place.older.get(`${kindOf(place, held)} ${id}`),
+    thing?.state === 'tombstone' ? thing.item : undefined,
+  ];
+  return versions.flatMap((item) => {
+    const at = instant(item?.['synced_at'] ?? '');
+    return item === undefined || at < since ? [] : [{ key: `${at} ${id}`, item, shown: true, isOld: true as const }];
+  });
 }
 
 function kindOf(place: Place, held: ReadonlyMap<string, Thing>): Kind {

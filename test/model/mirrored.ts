@@ -21,6 +21,8 @@ export interface Told {
   readonly stream: StreamName;
   readonly commit: Commit;
   readonly serverTime: string | null;
+  /** Removals are let go (R14). */
+  readonly allowShrink: boolean;
 }
 
 interface RunWish extends Partial<RunOptions> {
@@ -100,6 +102,7 @@ export function mirrorOf(world: World): Mirrored {
             watched(createDestination(file, { envId, run, clock }), mirrored, () => ({
               envId,
               serverTime: source.serverTime(),
+              allowShrink: options.allowShrink ?? false,
             }));
           return { db: file.db, destination, close: () => {} };
         },
@@ -148,7 +151,7 @@ function watchedSource(source: Source, mirrored: Mirrored): Source {
 function watched(
   destination: Destination,
   mirrored: Mirrored,
-  where: () => Pick<Told, 'envId' | 'serverTime'>,
+  where: () => Pick<Told, 'envId' | 'serverTime' | 'allowShrink'>,
 ): Destination {
   return {
     ...destination,

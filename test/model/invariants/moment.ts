@@ -24,6 +24,8 @@ export interface Held {
 interface StoredRound {
   readonly mode: string;
   readonly reason: string;
+  /** A mirror without rows needs no sweep. */
+  readonly sweeps: boolean;
   readonly read: { readonly path: string[]; readonly query: Walk['query']; readonly cursor: string | null } | null;
 }
 
@@ -42,7 +44,7 @@ export interface Moment extends Told {
 /** What a commit must not do: what it did, in words, or nothing. */
 export type Invariant = (moment: Moment) => readonly string[];
 
-const OVERLAP_SECONDS = 3600;
+export const OVERLAP_SECONDS = 3600;
 
 /** The streams whose rows stay when they are deleted. */
 export const FED: readonly StreamName[] = ['assets', 'columns', 'tests'];

@@ -3,6 +3,8 @@ import { instantText } from '../compare.ts';
 import type { Row } from '../mirrored.ts';
 import { FED, isLive, keyOf, type Moment, shows, timeOf, variantsOf } from './moment.ts';
 
+const MOST_GONE = 50;
+
 /**
  * No live row removed without a tombstone, or a finished scan or answer that did not show it, or a removal let go that
  * had been held back (R11, R12, R13, R14); no row of a feed stream leaves the table at all (R11).
@@ -18,7 +20,20 @@ export function removalsTold(moment: Moment): readonly string[] {
       .filter((key) => FED.includes(stream) && !after.rows.has(key))
       .map((key) => `${key} left`),
     ...edgesAlong(moment),
+    ...tooMany(moment, gone),
   ];
+}
+
+/** More than half of the live rows, and fifty, do not go at once, unless the tombstone of what they belong to explains it (R14). */
+function tooMany({ commit, before, allowShrink, rows, envId }: Moment, gone: readonly [string, Row][]): string[] {
+  if (commit.settle === undefined || allowShrink || gone.length < MOST_GONE) return [];
+  const dead = new Set(
+    rows("select id from assets where env_id = ? and deletion = 'tombstone'", envId).map(({ id }) => id),
+  );
+  const counted = (row: Row): boolean => isLive(row) && !dead.has(row['asset_id'] as string);
+  const going = gone.filter(([, row]) => counted(row)).length;
+  const live = [...before.rows.values()].filter(counted).length;
+  return going >= MOST_GONE && 2 * going > live ? [`${going} of ${live} rows were removed at once`] : [];
 }
 
 /** The typed streams delete nothing. */

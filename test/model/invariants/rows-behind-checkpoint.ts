@@ -1,8 +1,9 @@
+import { addSeconds } from '../../../src/core/instant.ts';
 import { askedBy, isFeed, isScan, isWhole, itemsOf, type Walk } from '../book.ts';
 import { bucket, SHOWN_AS } from '../compare.ts';
 import type { Row } from '../mirrored.ts';
 import type { Item } from '../place.ts';
-import { FED, floorOf, isLive, keyOf, type Moment, sameBut, timeOf, variantsOf } from './moment.ts';
+import { FED, floorOf, isLive, keyOf, type Moment, OVERLAP_SECONDS, sameBut, timeOf, variantsOf } from './moment.ts';
 
 /**
  * No checkpoint ahead of its rows (R5, R6, R8): the stored cursor is that of a committed page, every row of the page at
@@ -86,19 +87,45 @@ function isTaken(held: Row, wanted: Row, walk: Walk): boolean {
 }
 
 /** A round that has ended has read all of its lists to their ends; a snapshot in place is what they showed. */
-function readsOfRound({ commit, before, stream, walks, after }: Moment): string[] {
+function readsOfRound(moment: Moment): string[] {
+  const { commit, before, stream, walks, after } = moment;
   if (commit.settle === undefined || stream === 'test_executions') return [];
   const broken = walks
-    .filter((walk) => !isWhole(walk) && !('deleted_since' in walk.query))
+    .filter((walk) => !isWhole(walk) && !(before.round?.mode === 'scan' && 'deleted_since' in walk.query))
     .map((walk) => `a round ended amid ${JSON.stringify(walk.query)}`);
   const isScanned = before.round?.mode === 'scan' || before.round?.mode === 'snapshot';
   const scans = walks.filter((walk) => isWhole(walk) && isScan(walk));
   if (isScanned && scans.length < variantsOf(stream)) broken.push('a scan ended before all of its lists were read');
+  if (before.round?.mode === 'feed') broken.push(...feedsOfRound(moment));
+  if (before.round?.mode === 'scan' && before.round.sweeps && FED.includes(stream)) broken.push(...notSwept(moment));
   if (commit.settle.replace !== 'all' || stream === 'column_lineage') return broken;
   const shown = new Map(scans.flatMap(itemsOf).map((item) => [keyOf(stream, item), SHOWN_AS[stream](item)]));
+  const extra = [...after.rows.keys()].filter((key) => !shown.has(key) && !after.heldBack.has(key));
   return broken.concat(
+    extra.map((key) => `${key} is in a snapshot that did not show it`),
     [...shown]
       .filter(([key, wanted]) => !sameBut(after.rows.get(key) ?? {}, wanted))
       .map(([key]) => `${key} was gathered and is not as it was shown`),
   );
+}
+
+/** Both feeds, from no later than the watermark less the overlap (R2). */
+function feedsOfRound({ before, walks }: Moment): string[] {
+  const from = before.watermark === null ? '' : addSeconds(before.watermark, -OVERLAP_SECONDS);
+  return ['synced_since', 'deleted_since']
+    .filter((name) => !walks.some((walk) => isWhole(walk) && String(walk.query[name] ?? '9999') <= from))
+    .map((name) => `a round ended without ${name}=${from}`);
+}
+
+/** What a finished scan leaves live was shown in its round, rejected or held back (R12, R14). */
+function notSwept({ stream, commit, walks, after, rows, envId }: Moment): string[] {
+  const through = commit.settle?.sweep?.through ?? null;
+  const shown = new Set(walks.flatMap(itemsOf).map((item) => String(item['id'])));
+  const rejected = new Set(
+    rows('select row_key from rejected_rows where env_id = ? and stream = ?', envId, stream).map((r) => r['row_key']),
+  );
+  return [...after.rows]
+    .filter(([key, row]) => isLive(row) && !shown.has(key) && !rejected.has(key) && !after.heldBack.has(key))
+    .filter(([key]) => through === null || key <= through)
+    .map(([key]) => `${key} lives on, though a finished scan did not show it`);
 }

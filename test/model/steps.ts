@@ -1,0 +1,102 @@
+import fc from 'fast-check';
+import type { SyncError } from '../../src/core/errors.ts';
+import type { StreamName } from '../../src/core/stream.ts';
+import type { Happening } from './happenings.ts';
+import type { WireFault } from './wire.ts';
+import type { World } from './world.ts';
+
+/** What befalls a run at its request (or commit) `at`, counted from 1. */
+export type Trouble =
+  | { readonly do: 'change'; readonly at: number; readonly happening: Happening }
+  | { readonly do: 'fault'; readonly at: number; readonly recovery: SyncError['recovery'] }
+  | { readonly do: 'cursors' | 'abort' | 'crash'; readonly at: number }
+  | { readonly do: 'crashBefore' | 'crashAfter'; readonly at: number }
+  /** After so many commits of one stream. */
+  | { readonly do: 'crashIn'; readonly stream: StreamName; readonly at: number };
+
+export interface Sync {
+  readonly step: 'sync';
+  readonly pageSize: number;
+  readonly concurrency: number;
+  readonly full: boolean;
+  readonly history: boolean;
+  readonly only: readonly StreamName[] | undefined;
+  readonly maxRequests: number | undefined;
+  readonly allowShrink: boolean;
+  readonly troubles: readonly Trouble[];
+  /** What befalls its requests on the wire, where there is one. */
+  readonly wire: readonly WireFault[];
+}
+
+export type Step =
+  | Sync
+  | { readonly step: 'happen' | 'late'; readonly happening: Happening }
+  | { readonly step: 'advance'; readonly seconds: number }
+  | { readonly step: 'clock'; readonly hours: number }
+  | { readonly step: 'dates'; readonly dates: World['dates'] }
+  | { readonly step: 'scope'; readonly collection: string; readonly as: 'denied' | 'notLive' | 'open' };
+
+export const PLAIN: Sync = {
+  wire: [],
+  step: 'sync',
+  pageSize: 3,
+  concurrency: 2,
+  full: false,
+  history: true,
+  only: undefined,
+  maxRequests: undefined,
+  allowShrink: false,
+  troubles: [],
+};
+
+/** What has its stream read several pages, then what marks more for it, by a run of these streams alone. */
+const OVERTAKEN = {
+  columns: { has: 'column', meets: 'assetGoes', only: ['assets'] },
+  tests: { has: 'test', meets: 'assetGoes', only: ['assets'] },
+  table_assets: { has: 'asset', meets: 'asset', only: ['assets'] },
+  column_lineage: { has: 'columnEdges', meets: 'columnEdges', only: ['assets', 'columns'] },
+} as const;
+
+/** A round that is cut off, marks made for it by another run, and the run that goes on with it: later marks stay (R18). */
+export const overtaken: fc.Arbitrary<Step[]> = fc
+  .record({
+    stream: fc.constantFrom(...(Object.keys(OVERTAKEN) as (keyof typeof OVERTAKEN)[])),
+    n: fc.nat({ max: 3 }),
+    how: fc.nat({ max: 3 }),
+  })
+  .map(({ stream, n, how }) => {
+    const { has, meets, only } = OVERTAKEN[stream];
+    const one = (what: Happening['what'], nth: number, way: number): Step => ({
+      step: 'happen',
+      happening: { what, n: nth % 4, m: 0, how: way },
+    });
+    const slow: Sync = { ...PLAIN, pageSize: 1, concurrency: 1, history: false };
+    return [
+      ...[n, n + 1, n + 2].map((nth) => one(has, nth, how)),
+      { ...slow, troubles: [{ do: 'crashIn', stream, at: 1 }] },
+      one(meets, n, meets === 'assetGoes' ? 1 : 3),
+      { ...slow, only },
+      slow,
+    ];
+  });
+
+/** Snapshots whose cursors die just after something they have shown has gone (R7). */
+export const restarted: fc.Arbitrary<Step[]> = fc.integer({ min: 3, max: 8 }).map((at) => {
+  const gone: Happening[] = [
+    { what: 'noAssetEdge', n: 0, m: 1, how: 0 },
+    { what: 'testGoes', n: 0, m: 0, how: 0 },
+  ];
+  const changes = gone.map((happening) => ({ do: 'change' as const, at, happening }));
+  const only = ['asset_lineage', 'latest_test_executions'] as const;
+  return [{ ...PLAIN, only, pageSize: 1, concurrency: 1, troubles: [...changes, { do: 'cursors', at }] }];
+});
+
+/** More than half of the columns, and fifty, go without a word; the next scan holds them back, and one after it may let them go (R14). */
+export const shrunk: fc.Arbitrary<Step[]> = fc
+  .record({ n: fc.nat({ max: 3 }), back: fc.boolean(), allowShrink: fc.boolean() })
+  .map(({ n, back, allowShrink }) => {
+    const one = (what: Happening['what']): Step => ({ step: 'happen', happening: { what, n, m: 0, how: 0 } });
+    const read: Sync = { ...PLAIN, only: ['assets', 'columns'], pageSize: 50 };
+    const again = back ? [one('crowd')] : [];
+    return [one('crowd'), read, one('crowdLost'), { ...read, full: true }, ...again, { ...read, allowShrink }];
+  });
