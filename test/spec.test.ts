@@ -7,9 +7,13 @@ const ROOT = join(import.meta.dirname, '..');
 const SPEC = join(ROOT, 'src/core/SPEC.md');
 const RULES = Array.from({ length: 27 }, (_, i) => `R${i + 1}`);
 
+/** What is skipped or to be done holds nothing. */
+const TESTS = /^(test|it|describe)(\.(each|for|concurrent|sequential))*$/;
+
 const spec = readFileSync(SPEC, 'utf8');
 const sources = ['src', 'state', 'schema'].flatMap((folder) => files(folder, '.ts')).map(load);
-const tests = files('test', '.test.ts')
+/** The conformance suite is run by the tests of each destination. */
+const tests = [...files('test', '.test.ts'), ...files('test/support/conformance', '.ts')]
   .map(load)
   .map(({ path, text }) => ({ path, titles: titlesOf(text) }));
 
@@ -59,7 +63,7 @@ function isFunction(node: unknown): boolean {
 function titlesOf(text: string): string[] {
   const titles: string[] = [];
   walk(text, (node) => {
-    if (node.type !== 'CallExpression' || !/^(test|it|describe)$/.test(calleeOf(node['callee']))) return;
+    if (node.type !== 'CallExpression' || !TESTS.test(calleeOf(node['callee']))) return;
     const title = (node['arguments'] as { expression: Node & Record<string, unknown> }[])[0]?.expression;
     if (title?.type === 'StringLiteral') titles.push(String(title['value']));
     if (title?.type === 'TemplateLiteral')
@@ -68,11 +72,12 @@ function titlesOf(text: string): string[] {
   return titles;
 }
 
+/** `test.each` for `test.each(…)(…)` and its like. */
 function calleeOf(callee: unknown): string {
-  const node = callee as Record<string, unknown>;
-  return typeof node['value'] === 'string'
-    ? node['value']
-    : calleeOf(node['object'] ?? node['callee'] ?? { value: '' });
+  const { value, callee: called, object, property } = callee as Record<string, unknown>;
+  if (typeof value === 'string') return value;
+  if (called !== undefined) return calleeOf(called);
+  return object === undefined ? '' : `${calleeOf(object)}.${calleeOf(property)}`;
 }
 
 const names = (text: string, rule: string): boolean => new RegExp(`\\b${rule}\\b`).test(text);

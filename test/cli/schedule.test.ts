@@ -21,7 +21,7 @@ describe('schedule', () => {
   it.each([
     ['SIGTERM', 143],
     ['SIGINT', 130],
-  ] as const)('ends at once on %s while it waits, with exit code %i', async (signal, code) => {
+  ] as const)('ends at once on %s while it waits, with exit code %i (R27)', async (signal, code) => {
     const api = await server(listed('0 0 29 2 *'));
     const synced = mirrorFile(({ db }) => {
       db.update(mirrorTable).set({ base_url: api.url }).run();
@@ -34,7 +34,7 @@ describe('schedule', () => {
     expect(api.requests).toHaveLength(1);
   });
 
-  it('stops the run at hand on SIGTERM, with exit code 143', async () => {
+  it('stops the run at hand on SIGTERM, with exit code 143 (R27)', async () => {
     let stop = (): void => {};
     const api = await server(listed('0 6 * * *'), listed('0 6 * * *'), () => {
       stop();

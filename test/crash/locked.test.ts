@@ -89,7 +89,7 @@ test.each(each(SCENES, 3))(
   async (_, stage) => {
     const { scene, reference } = await stage();
     let refused = 0;
-    for (const at of each(await freePoints(scene), 97)) {
+    for (const at of each(await freePoints(scene), 197)) {
       const { path, told, point } = await meetWriter(scene, at);
       // What follows a run that has ended is left to the next.
       expect(told, point.label).toEqual(told.code === 0 ? WELL : LOCKED);

@@ -90,14 +90,17 @@ const CASES = SCENES.flatMap(([name, stage]) =>
   CHECKPOINTS.map(([often, frames]) => [name, often, stage, frames] as const),
 );
 
-test.each(each(CASES, 2))(
+test.each(each(CASES, 3))(
   'R5: a loss of power in %s with %s leaves the mirror as it was after one of its commits, and the next run ends equal',
   async (_, __, stage, frames) => {
     const { scene, reference } = await stage();
     const states = await statesWith(scene, frames);
+    const digests = new Map<State, ReturnType<typeof digestOf>>();
     const losses = [...each(lostLogs(states), 307), ...each(tornCheckpoints(states), 9)];
     for (const [i, { label, files, found }] of losses.entries()) {
-      expect(digestOf(restore(files())), label).toEqual(digestOf(restore(found.files)));
+      const expected = digests.get(found) ?? digestOf(restore(found.files));
+      digests.set(found, expected);
+      expect(digestOf(restore(files())), label).toEqual(expected);
       const point: Point = { ...found.last, label };
       if (i % 3 === 1) await expectCarriesOn(scene, restore(files()), reference, point);
     }

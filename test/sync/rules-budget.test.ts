@@ -4,7 +4,7 @@ import type { RunSummary } from '../../src/sync/summary.ts';
 import { streamOf } from '../model/mirrored.ts';
 import { putAsset, putColumn, putColumnEdges, removeAsset } from '../model/place.ts';
 import { DAY, HOUR } from '../model/world.ts';
-import { calm, expectTrue, failAt, inSyncedWorld, inWorld, type Scene } from '../support/scene.ts';
+import { at, calm, expectTrue, failAt, inSyncedWorld, inWorld, type Scene } from '../support/scene.ts';
 
 /** Runs of so many requests until one is not stopped. */
 async function inSlices({ mirrored, world }: Scene, maxRequests: number, options = {}) {
@@ -142,5 +142,22 @@ test(
     expect(streamOf(first, 'column_lineage').status).toBe('done');
     expect(streamOf(second, 'column_lineage')).toMatchObject({ mode: 'marked', requests: 1 });
     expectPaid(scene);
+  }),
+);
+
+test(
+  'R27: a signal stops a run after the page at hand, which the next run does not ask for again',
+  inWorld(async (scene) => {
+    const stop = new AbortController();
+    at(scene, 'columns', 2, () => stop.abort());
+    const wish = { pageSize: 2, concurrency: 1 };
+    expect((await scene.mirrored.sync({ ...wish, signal: stop.signal })).status).toBe('interrupted');
+    const stoppedAt = scene.mirrored.asked('columns').at(-1)?.cursor;
+    calm(scene);
+    expect((await scene.mirrored.sync(wish)).status).toBe('done');
+    const cursors = scene.mirrored.asked('columns').map(({ cursor }) => cursor);
+    expect(cursors[0]).not.toBeNull();
+    expect(cursors).not.toContain(stoppedAt);
+    expectTrue(scene);
   }),
 );
