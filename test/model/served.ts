@@ -34,7 +34,11 @@ interface Line {
   met: number;
   /** The last window whose state an answer has told this source. */
   toldWindow: number;
+  /** Requests that may have been on their way, without a bound, when the first answer told of any. */
+  unaware: number;
 }
+
+const CONCURRENCY = 3;
 
 export async function serveWorld(world: World, { quota, retries, seed }: Serving): Promise<ServedWorld> {
   const service = createService(world, quota);
@@ -47,7 +51,7 @@ export async function serveWorld(world: World, { quota, retries, seed }: Serving
   const source = (maxRequests: number | null = null, signal = new AbortController().signal): Source => {
     const userAgent = service.open();
     const own = { baseUrl, token: TOKEN, userAgent, retries, random, maxRequests, signal };
-    return createHttpSource({ ...own, ...timing, concurrency: 3, timeoutMs: 60_000, maxWaitMs: 900_000 });
+    return createHttpSource({ ...own, ...timing, concurrency: CONCURRENCY, timeoutMs: 60_000, maxWaitMs: 900_000 });
   };
   return Object.assign(service, {
     source,
@@ -61,14 +65,19 @@ export async function serveWorld(world: World, { quota, retries, seed }: Serving
 
 function createService(world: World, quota: Quota) {
   const count = counting(quota);
-  let line: Line = { number: 0, met: 0, toldWindow: 0 };
+  let line: Line = { number: 0, met: 0, toldWindow: 0, unaware: 0 };
 
   /** The quota's headers; `isOver` when the request is beyond it. */
   function counted(asked: Asked, fault: Disturbance | undefined): { headers: Headers; isOver: boolean } {
     const { isOver, remaining, resetSeconds, window } = count(world.nowMs);
     // Until an answer has told this source of the window, another may have used it up (R23).
-    if (isOver && line.toldWindow === window) world.violations.push(`R23: request ${asked.number} overran the quota`);
-    if (fault === undefined) line.toldWindow = window;
+    if (isOver && line.toldWindow === window && line.unaware-- <= 0)
+      world.violations.push(`R23: request ${asked.number} overran the quota`);
+    if (fault === undefined) {
+      // A service whose first answers tell of no quota is asked as if it had none.
+      if (line.toldWindow === 0 && asked.number > 1) line.unaware = CONCURRENCY - 1;
+      line.toldWindow = window;
+    }
     const wait: Headers = isOver ? { 'retry-after': String(resetSeconds) } : {};
     const limits = limitHeaders(quota.limit, remaining, resetSeconds);
     return { headers: { ...dateHeader(world, asked), ...limits, ...wait }, isOver };
@@ -90,7 +99,7 @@ function createService(world: World, quota: Quota) {
     faults: [] as readonly WireFault[],
     met: () => line.met,
     open(): string {
-      line = { number: line.number + 1, met: 0, toldWindow: 0 };
+      line = { number: line.number + 1, met: 0, toldWindow: 0, unaware: 0 };
       return nameOf(line);
     },
     meet(incoming: IncomingMessage, response: ServerResponse): void {
