@@ -17,7 +17,7 @@ import { verify } from './verify.ts';
 
 const COMMANDS: readonly Command[] = [sync, plan, schedule, status, verify, query, serve, demo];
 
-const EXIT_CODES = `Exit codes: 0 all well (verify: equal); 1 finished with problems (verify: not equal); 2 bad usage or configuration; 3 token refused; \
+const EXIT_CODES = `Exit codes: 0 all well (verify: equal); 1 finished with problems (verify: not equal, or not known); 2 bad usage or configuration; 3 token refused; \
 4 another sync holds the mirror; 5 stopped by --max-requests; 130 and 143 on signals.
 
 Every option can also be given as a variable (--full-every as OBSYNC_FULL_EVERY) or in a JSON file named by \

@@ -1,7 +1,7 @@
 import { createLogUpdate } from 'log-update';
 import type { SourceEvent } from '../core/source.ts';
-import type { VerifyProgress } from '../sync/verify.ts';
-import type { Finding, VerifyReport } from '../sync/verify-report.ts';
+import type { VerifyProgress } from '../sync/verify/verify.ts';
+import type { Finding, StreamReport, VerifyReport } from '../sync/verify/verify-report.ts';
 import type { Io } from './command.ts';
 import { renderTable } from './rows-view.ts';
 
@@ -28,36 +28,16 @@ export function watchVerify(io: Io, level: string): VerifyView {
   };
 }
 
-const HEAD = ['missing', 'extra', 'unequal', 'pending', 'requests'];
-
 /** Findings of one stream shown to a person; `--json` has all. */
 const MOST_SHOWN = 10;
 
 /** A verification as a table, what was found below it, and the answer in the last line. */
 export function renderVerify(report: VerifyReport, width: number | null): string {
-  const rows = report.streams.map((stream) => [
-    stream.environment,
-    stream.stream,
-    stream.status,
-    stream.rows,
-    stream.missing,
-    stream.extra,
-    stream.unequal,
-    stream.pending,
-    stream.requests,
-  ]);
   return [
-    ...(rows.length === 0
-      ? []
-      : [
-          renderTable(
-            ['environment', 'stream', 'status', report.depth === 'count' ? 'tables' : 'rows', ...HEAD],
-            rows,
-            width,
-          ),
-        ]),
+    ...table(report, width),
     ...problems(report),
-    ...grouped(report.findings),
+    ...grouped(report.findings.filter(({ what }) => what !== 'unsynced')),
+    ...under('possible, not looked at again:', report.possible),
     ...pendingLines(report),
     ...(report.repair?.not_repaired ?? []).map((what) => `not repaired: ${what}`),
     ...report.not_looked_at.map((what) => `not looked at: ${what}`),
@@ -66,23 +46,51 @@ export function renderVerify(report: VerifyReport, width: number | null): string
   ].join('\n');
 }
 
-function problems({ streams }: VerifyReport): string[] {
-  const stopped = Map.groupBy(
-    streams.filter(({ status }) => status === 'stopped'),
-    ({ environment }) => environment,
-  );
+/** Streams in a table that is read at a glance. */
+const MOST_STREAMS = 12;
+
+/** Where there are many streams, those that are equal are only counted, and those that are unsynced are told of below. */
+function table({ depth, streams }: VerifyReport, width: number | null): string[] {
+  const isEqual = ({ status, pending }: StreamReport): boolean => status === 'equal' && pending === 0;
+  const isLong = streams.length > MOST_STREAMS;
+  const shown = isLong ? streams.filter((each) => !isEqual(each) && each.status !== 'unsynced') : streams;
+  const rows = shown.map((stream) => [stream.environment, stream.stream, stream.rows, result(stream)]);
+  const head = ['environment', 'stream', depth === 'count' ? 'tables' : 'rows', 'result'];
+  const others = isLong ? streams.filter(isEqual).length : 0;
+  const more = shown.length === 0 ? '' : 'more ';
   return [
-    ...streams.flatMap(({ environment, stream, status, error, not_looked_at_again: unlooked }) => [
+    ...(rows.length === 0 ? [] : [renderTable(head, rows, width)]),
+    ...(others === 0 ? [] : [others === 1 ? `1 ${more}stream is equal` : `${others} ${more}streams are equal`]),
+  ];
+}
+
+const NUMBERS = ['missing', 'extra', 'unequal', 'possible', 'pending'] as const;
+
+/** `3 missing, 1 extra`; the status where the numbers do not say it. */
+function result(stream: StreamReport): string {
+  const numbers = NUMBERS.filter((name) => stream[name] > 0).map((name) => `${stream[name]} ${name}`);
+  const isSaid = ['different', 'unsure'].includes(stream.status);
+  return [...(isSaid ? [] : [stream.status]), ...numbers].join(', ');
+}
+
+function problems({ streams }: VerifyReport): string[] {
+  return [
+    ...streams.flatMap(({ environment, stream, status, error }) => [
       ...(status === 'unavailable' ? [`${environment}, ${stream}: not live at the source (404), its rows stay`] : []),
       ...(error === null ? [] : [`${environment}, ${stream}: could not be read: ${error}`]),
-      ...(unlooked > 0
-        ? [`${environment}, ${stream}: ${counted(unlooked, 'difference')} not looked at again, which may be none`]
-        : []),
     ]),
-    ...[...stopped].map(
-      ([environment, all]) => `not looked at to the end: ${environment}: ${all.map(({ stream }) => stream).join(', ')}`,
-    ),
+    ...byEnvironment(streams, 'unsynced', 'never synced to the end, run `obsync sync`'),
+    ...byEnvironment(streams, 'stopped', 'not looked at to the end'),
   ];
+}
+
+/** One line for all streams of an environment that share a status. */
+function byEnvironment(streams: readonly StreamReport[], status: StreamReport['status'], what: string): string[] {
+  const all = Map.groupBy(
+    streams.filter((stream) => stream.status === status),
+    ({ environment }) => environment,
+  );
+  return [...all].map(([environment, of]) => `${environment}, ${what}: ${of.map(({ stream }) => stream).join(', ')}`);
 }
 
 /** The first findings of each stream, under its name. */
@@ -102,15 +110,24 @@ function line({ what, key, fields, why, repaired }: Finding): string {
   return `  ${what}${id === '' ? '' : ` ${id}`}${apart}${reason}`;
 }
 
+function under(heading: string, findings: readonly Finding[]): string[] {
+  return findings.length === 0 ? [] : [heading, ...grouped(findings).map((text) => `  ${text}`)];
+}
+
 /** What would break the line, or steer the terminal. */
 function printable(id: string): string {
   return id.replaceAll(/[\p{Cc}\p{Zl}\p{Zp}]/gu, '�');
 }
 
+/** Each kind under what is said of it. */
 function pendingLines({ pending }: VerifyReport): string[] {
-  if (pending.length === 0) return [];
-  const lines = grouped(pending).map((text) => `  ${text}`);
-  return ['changed at the source since the last sync, the next sync brings them:', ...lines];
+  const kinds = Map.groupBy(pending, ({ why }) => why ?? '');
+  return [...kinds].flatMap(([why, all]) =>
+    under(
+      `the next sync brings these (scores: one in a later hour); ${why}:`,
+      all.map((finding) => ({ ...finding, why: null })),
+    ),
+  );
 }
 
 function answer(report: VerifyReport): string {
@@ -118,16 +135,46 @@ function answer(report: VerifyReport): string {
   const spent = counted(report.requests, 'request');
   const rows = streams.reduce((sum, stream) => sum + stream.rows, 0);
   const compared = counted(rows, depth === 'count' ? 'table counted' : 'row compared');
-  if (equal === null) return `not finished: no difference so far, ${compared}, ${spent}`;
-  const but = pending.length === 0 ? '' : ', but for what changed since the last sync';
   const repaired = findings.filter((finding) => finding.repaired).length;
+  const already = repaired > 0 ? `, ${repaired} repaired: run it again` : '';
+  if (equal === null) return `not finished: ${undecided(report)}${already}, ${compared}, ${spent}`;
+  const but = pending.length === 0 ? '' : ', but for what the next sync brings';
   if (equal && repaired > 0) return `${EQUAL[depth]} now${but}: ${counted(repaired, 'difference repaired')}, ${spent}`;
   if (equal) return `${EQUAL[depth]}${but}: ${compared}, ${spent}`;
-  const open = findings.length - repaired + report.not_listed;
-  const cutOff = '; the repair was cut off, what it has written stays: run it again';
-  const ended = report.error === null ? `, ${repaired} repaired` : cutOff;
-  const advice = report.repair === null ? '; --repair writes what was found' : ended;
-  return `the mirror does not equal the source: ${counted(open, 'difference')}, ${spent}${advice}`;
+  return `the mirror does not equal the source: ${openOf(report)}, ${spent}${advice(report, repaired)}`;
+}
+
+function undecided({ streams, not_looked_at: unlooked }: VerifyReport): string {
+  const possible = streams.reduce((sum, stream) => sum + stream.possible, 0);
+  if (possible > 0) return counted(possible, 'difference possible, not looked at again');
+  return unlooked.some((what) => what.startsWith('environment '))
+    ? 'an environment cannot be read'
+    : 'no difference so far';
+}
+
+/** `2 differences, 40 possible ones, 7 streams never synced to their end` */
+function openOf({ findings, streams }: VerifyReport): string {
+  const open = findings.filter(({ repaired, what }) => !repaired && what !== 'unsynced').length;
+  const unsynced = streams.filter(({ status }) => status === 'unsynced').length;
+  const possible = streams.reduce((sum, stream) => sum + stream.possible, 0);
+  return [
+    ...(open > 0 ? [counted(open, 'difference')] : []),
+    ...(possible > 0 ? [`${possible} possible, not looked at again`] : []),
+    ...(unsynced > 0 ? [counted(unsynced, 'stream never synced to the end')] : []),
+  ].join(', ');
+}
+
+function advice({ repair, error, findings }: VerifyReport, repaired: number): string {
+  if (repair !== null)
+    return error === null
+      ? `, ${repaired} repaired`
+      : '; the repair was cut off, what it has written stays: run it again';
+  const isUnsynced = findings.some(({ what }) => what === 'unsynced');
+  const isDifferent = findings.some(({ what }) => what !== 'unsynced');
+  return [
+    ...(isUnsynced ? ['run `obsync sync`'] : []),
+    ...(isDifferent ? ['--repair writes what was found'] : []),
+  ].reduce((text, each) => `${text}; ${each}`, '');
 }
 
 /** `1 row compared`, `2 rows compared`. */

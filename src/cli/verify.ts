@@ -3,19 +3,18 @@ import { mirror as mirrorTable } from '../../schema/sync.ts';
 import { claimMirror } from '../../state/run-log.ts';
 import type { Depth } from '../core/difference.ts';
 import { SyncError } from '../core/errors.ts';
-import { type Instant, instantOfMs } from '../core/instant.ts';
 import { fileError } from '../destination/sqlite/file-error.ts';
 import { createHolding, noteApart } from '../destination/sqlite/holding.ts';
 import { type MirrorFile, openForReading } from '../destination/sqlite/open.ts';
 import type { OpenMirror } from '../sync/ports.ts';
-import { verify as verifyMirror } from '../sync/verify.ts';
-import { reportOf } from '../sync/verify-findings.ts';
-import { repair } from '../sync/verify-repair.ts';
-import type { VerifyReport } from '../sync/verify-report.ts';
+import { repair, suspectsOf } from '../sync/verify/repair.ts';
+import { reportOf } from '../sync/verify/report-of.ts';
+import { type Verification, verify as verifyMirror } from '../sync/verify/verify.ts';
+import type { VerifyReport } from '../sync/verify/verify-report.ts';
 import type { Command, Io } from './command.ts';
 import { exitCodeOf, exitCodeOfSignal } from './exit-code.ts';
 import { OPTIONS, pick } from './options.ts';
-import { openLocked, openSource, type SyncSettings, syncSettings } from './session.ts';
+import { clock, openLocked, openSource, type SyncSettings, syncSettings } from './session.ts';
 import { stopOnSignals } from './signals.ts';
 import { SYNC_DEFAULTS } from './sync.ts';
 import { renderVerify, watchVerify } from './verify-view.ts';
@@ -90,7 +89,7 @@ async function verifyOnce(
     const verification = await verifyMirror(ports, settings);
     const facts = () => ({ server_time: source.serverTime(), requests: source.requests() });
     const report = reportOf(verification, facts());
-    if (locked === null || report.error !== null || report.findings.length === 0) return report;
+    if (locked === null || report.error !== null || !isRepairable(verification, report)) return report;
     const repaired = await repair({ source, mirror: locked, clock }, settings, verification);
     return reportOf(verification, facts(), repaired);
   } catch (error) {
@@ -103,6 +102,10 @@ async function verifyOnce(
   }
 }
 
+function isRepairable({ examined }: Verification, { findings }: VerifyReport): boolean {
+  return findings.length > 0 || examined.some((each) => suspectsOf(each).length > 0);
+}
+
 function lock(mirror: MirrorFile, { db }: SyncSettings, signal: AbortSignal): OpenMirror {
   try {
     return openLocked(db, signal);
@@ -110,10 +113,6 @@ function lock(mirror: MirrorFile, { db }: SyncSettings, signal: AbortSignal): Op
     mirror.connection.close();
     throw error;
   }
-}
-
-function clock(): Instant {
-  return instantOfMs(Date.now());
 }
 
 /** The mirror, open for reading; of this base URL and no other (R26). @throws SyncError `usage` */

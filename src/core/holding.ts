@@ -2,7 +2,8 @@ import type { Checkpoint } from './checkpoint.ts';
 import type { HeldRow } from './difference.ts';
 import type { Stream, StreamName } from './stream.ts';
 
-export type Keys = readonly (readonly string[])[];
+export type Key = readonly string[];
+export type Keys = readonly Key[];
 
 /** Which tables are meant: those of a database, or of one of its schemas; all of them when empty. */
 export type TableFilter = Readonly<Partial<Record<'db_name' | 'schema_name', string>>>;
@@ -12,6 +13,9 @@ export interface TableGroup {
   readonly value: string;
   readonly rows: number;
 }
+
+/** What a sync is going to do with a row; one that is deleted is changed as well. */
+type Expected = 'changed' | 'deleted' | 'marked';
 
 /** One environment's part of a mirror, as `verify` reads it: nothing of it is written. Every failure is a `SyncError`. */
 export interface Holding {
@@ -23,12 +27,16 @@ export interface Holding {
   see(stream: Stream, keys: Keys): void;
   /** Forgets what was noted. */
   forget(stream: Stream): void;
-  /** Live rows that the source did not show, as noted: how many, and the first keys of them. */
-  unseen(stream: Stream, limit: number, within?: TableFilter): { readonly keys: Keys; readonly total: number };
-  /** Which of these ids are marked for the stream (R13, R18, R22). */
-  marked(stream: Stream, ids: readonly string[]): ReadonlySet<string>;
+  /** Keys of live rows that the source did not show, as noted, in their order: those after a key. */
+  unseen(stream: Stream, from: { readonly after: Key | null; readonly limit: number }, within?: TableFilter): Keys;
+  /** Notes, beside the mirror, what the next sync is going to change, to delete, or to mark for a stream. */
+  expect(what: Expected, stream: StreamName, ids: readonly string[]): void;
+  /** Which of these ids were noted so. */
+  expected(what: Expected, stream: StreamName, ids: readonly string[]): ReadonlySet<string>;
+  /** Which of these ids are marked for the stream, or are going to be, as noted (R13, R18, R22). */
+  marked(stream: StreamName, ids: readonly string[]): ReadonlySet<string>;
   /** Which of these ids have a removal held back (R14). */
-  heldBack(stream: Stream, ids: readonly string[]): ReadonlySet<string>;
+  heldBack(stream: StreamName, ids: readonly string[]): ReadonlySet<string>;
   /** Live rows. */
   count(stream: Stream, within?: TableFilter): number;
   /** Live tables by the values of a field; those without one are in no group. */

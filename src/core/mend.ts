@@ -54,14 +54,15 @@ export function bury(
   return { checkpoint, changes, marks: marks.filter((mark) => marking.has(mark.stream)) };
 }
 
-/** A row whose times decide nothing. Where fields of another kind are filled, its kind counts as changed (R22). */
+/** A row whose times decide nothing, without what is filled of another kind (R22). */
 function withoutTimes({ kinds }: Stream, row: Row, fields: readonly string[]): Row {
   const typed = Object.values(kinds ?? {}).flat();
   return {
     ...row,
-    synced_at: null,
+    // Not null, which the source may show as well: the row has to be written.
+    synced_at: '',
     ...(row['deletion'] === 'tombstone' ? { deletion: 'absent' } : {}),
-    ...(fields.some((name) => typed.includes(name)) ? { kind: null } : {}),
+    ...Object.fromEntries(fields.filter((name) => typed.includes(name)).map((name) => [name, null])),
   };
 }
 

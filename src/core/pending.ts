@@ -1,50 +1,129 @@
-import { boundOf } from './begin.ts';
 import type { Checkpoint } from './checkpoint.ts';
-import { type Context, isOutOfLookback } from './context.ts';
-import type { Decoded } from './decode.ts';
-import type { Difference, HeldRow } from './difference.ts';
-import { addDays, addSeconds, type Instant } from './instant.ts';
+import { type Decoded, joinKey } from './decode.ts';
+import { type HeldRow, isLive } from './difference.ts';
+import { addDays, addSeconds, type Instant, sameHour } from './instant.ts';
+import { changeMarks, type Mark } from './marks.ts';
 import { newestWins } from './newest-wins.ts';
 import type { Row, Stream } from './stream.ts';
 
-/** All that is known of one row in which source and mirror differ. */
-export interface Evidence {
-  readonly difference: Difference;
+/** Both sides of a row in which source and mirror differ; undefined on the side that lacks it. */
+export interface Sides {
   readonly held: HeldRow | undefined;
-  /** Undefined when the source does not show the row. */
   readonly shown: Decoded | undefined;
-  /** When the source's tombstone says that it went; null when there is none. */
-  readonly tombstoneAt: Instant | null;
 }
 
-/** How far the mirror says it has come with the stream, or with the one that leads it. */
-export interface Progress {
-  readonly checkpoint: Checkpoint;
-  readonly context: Context;
-}
-
-/**
- * Whether the source has changed the row since the mirror was brought up to date: then the next sync brings it, and it is
- * no difference. The row's own times tell, against the watermark: what was there before it, the last round has shown (R2).
- */
-export function isPending(stream: Stream, evidence: Evidence, { checkpoint, context }: Progress): boolean {
-  const { watermark } = checkpoint;
-  if (watermark === null) return false;
-  return PENDING[evidence.difference.what](stream, evidence, { watermark, now: context.now });
+/** When the mirror was brought up to date, and what has gone by since. */
+export interface Times {
+  /** Of the stream, or of the one that leads it. */
+  readonly watermark: Instant | null;
+  readonly now: Instant | null;
+  /** When the service itself last refreshed the environment, as far as it says. */
+  readonly refreshedAt: Instant | null;
 }
 
 /**
- * Whether the next sync mends a difference all the same: a snapshot is read whole, and a feed reaches back beyond the watermark
- * (R2), where the row's own times let it (R10). It came late to the source, or got lost in the mirror: nobody can tell.
+ * Why the next sync brings a row that differs: the source has `changed` it since the last one, or it is read whole, and nothing
+ * tells whether the source changed or the mirror was wrong (`untold`).
  */
-export function isMendedBySync(stream: Stream, { held, shown }: Evidence, { checkpoint, context }: Progress): boolean {
-  if (stream.method === 'snapshot') return !stream.hourly;
-  if (stream.method !== 'feed') return false;
-  const since = boundOf(checkpoint, context);
-  // It is scanned (R1, R3, R12, R13).
-  if (since === null || checkpoint.scanDue !== null || isOutOfLookback(since, context.now)) return true;
+export type Cause = 'changed' | 'untold';
+
+/** What the times of a row, and of its snapshot, say; null when it is no matter of time. */
+export function causeOf(stream: Stream, sides: Sides, times: Times): Cause | null {
+  const { watermark } = times;
+  if (watermark === null) return null;
+  if (isChanged(sides, watermark) || (stream.hourly && hasLeft(sides, watermark, times.now))) return 'changed';
+  return stream.method === 'snapshot' && isUntold(stream, sides, { ...times, watermark }) ? 'untold' : null;
+}
+
+/** A row that has the same time on both sides was not changed by the source. */
+function isChanged({ held, shown }: Sides, watermark: Instant): boolean {
   if (shown === undefined) return false;
-  return (changedAt(shown.row) ?? '') >= since && newestWins(stream, held?.row, shown, null) !== null;
+  const bucketAt = latestBucket(shown.row, shown.parts);
+  if (bucketAt !== null)
+    return bucketAt > (latestBucket(held?.row ?? {}, held?.parts ?? []) ?? '') && endOf(bucketAt) > watermark;
+  const at = changedAt(shown.row);
+  return at !== null && at >= watermark && at > heldSince(held);
+}
+
+/** A deletion that the mirror knows of has to be older than the row: else the next feed brings nothing back (R10). */
+function heldSince(held: HeldRow | undefined): Instant | '' {
+  if (held === undefined || held.torn) return '';
+  if (isLive(held.row)) return changedAt(held.row) ?? '';
+  return held.row['deletion'] === 'tombstone' ? String(held.row['deleted_at']) : '';
+}
+
+/**
+ * Edges between assets have no times; scores are read once an hour (R22), may be revised while their hour lasts, and go without
+ * a word when the tests of their asset do.
+ */
+function isUntold(
+  stream: Stream,
+  { held, shown }: Sides,
+  { watermark, now, refreshedAt }: Times & { readonly watermark: Instant },
+): boolean {
+  const hasTimes = ['synced_at', 'start_time', 'bucket_at'].some((name) => name in stream.fields);
+  if (!hasTimes) return (refreshedAt ?? '') > watermark;
+  if (!stream.hourly) return false;
+  const bucketAt = latestBucket(shown?.row ?? {}, [...(shown?.parts ?? []), ...(held?.parts ?? [])]);
+  const isOpen = shown !== undefined && bucketAt !== null && endOf(bucketAt) > watermark;
+  return isOpen || (now !== null && now > watermark && !sameHour(watermark, now));
+}
+
+/** The service shows no score for an asset whose results are older, in days. */
+const SCORE_DAYS = 7;
+
+/** Whether a score fell out of the service's window between the last sync and now. */
+function hasLeft({ held, shown }: Sides, watermark: Instant, now: Instant | null): boolean {
+  const bucketAt = held === undefined || shown !== undefined ? null : latestBucket(held.row, held.parts);
+  if (bucketAt === null || now === null) return false;
+  const shownUntil = addDays(bucketAt, SCORE_DAYS);
+  return endOf(shownUntil) >= watermark && shownUntil < now;
+}
+
+/** A bucket is an hour wide. */
+function endOf(bucketAt: Instant): Instant {
+  return addSeconds(bucketAt, 3600);
+}
+
+/** When the source last changed a row, as far as its fields tell: an execution is told of once it has ended. */
+function changedAt(row: Row): Instant | null {
+  const { synced_at: syncedAt, start_time: startTime, duration_seconds: seconds } = row;
+  if (typeof syncedAt === 'string') return syncedAt;
+  return typeof startTime === 'string' ? addSeconds(startTime, Math.ceil(Number(seconds ?? 0))) : null;
+}
+
+/** The latest bucket of a score and its dimensions; null for what has none. */
+function latestBucket(row: Row, parts: HeldRow['parts']): Instant | null {
+  const buckets = [row, ...parts.flat()].flatMap(({ bucket_at: at }) => (typeof at === 'string' ? [at] : []));
+  return buckets.reduce<Instant | null>((latest, at) => (latest === null || at > latest ? at : latest), null);
+}
+
+/** What a page of a feed is going to do to the mirror, and the marks that this leaves (R13, R18, R22). */
+export interface Ahead {
+  readonly changed: readonly string[];
+  readonly deleted: readonly string[];
+  readonly marks: readonly Mark[];
+}
+
+export function changesAhead(stream: Stream, rows: readonly Decoded[], held: ReadonlyMap<string, HeldRow>): Ahead {
+  const changes = rows.flatMap((shown) => {
+    const row = held.get(joinKey(shown.key))?.row;
+    const change = isOfOneTime(row, shown) ? null : newestWins(stream, row, shown, null);
+    if (change === null) return [];
+    // A tombstone of what the mirror never held: what it owns may be held.
+    return [row === undefined && change.was === 'buried' ? { ...change, was: 'deleted' as const } : change];
+  });
+  const ids = (all: typeof changes): string[] => all.map(({ row }) => String(row[stream.key[0] as string]));
+  return {
+    changed: ids(changes),
+    deleted: ids(changes.filter(({ was }) => was === 'deleted')),
+    marks: changes.flatMap((change) => changeMarks(stream, change, null)),
+  };
+}
+
+/** The overlap of a feed shows rows again; where they differ, the source is not the cause. */
+function isOfOneTime(row: Row | undefined, { row: shown, deletedAt }: Decoded): boolean {
+  return row !== undefined && isLive(row) && deletedAt === null && row['synced_at'] === shown['synced_at'];
 }
 
 /** Whether a stream was never synced to its end: there is nothing to compare. */
@@ -52,66 +131,4 @@ export function isUnsynced({ method }: Stream, checkpoint: Checkpoint): boolean 
   const { scanEndedPass, watermark, finishedPass, unavailable } = checkpoint;
   if (method === 'feed' || method === 'marked') return scanEndedPass === null;
   return watermark === null && (finishedPass === null || unavailable);
-}
-
-interface Times {
-  readonly watermark: Instant;
-  readonly now: Instant | null;
-}
-
-type Judge = (stream: Stream, evidence: Evidence, times: Times) => boolean;
-
-const PENDING: Readonly<Record<Difference['what'], Judge>> = {
-  missing: isNew,
-  extra: isGone,
-  unequal: isChanged,
-};
-
-/** A deletion that the mirror knows of has to be older: else the next feed brings nothing back (R10). */
-function isNew(_stream: Stream, { held, shown }: Evidence, { watermark }: Times): boolean {
-  const at = shown === undefined ? null : changedAt(shown.row);
-  const buriedAt = held?.row['deletion'] === 'tombstone' ? String(held.row['deleted_at']) : '';
-  return at !== null && at >= watermark && at > buriedAt;
-}
-
-/** A row that has the same time on both sides was not changed by the source. */
-function isChanged(_stream: Stream, { held, shown }: Evidence, { watermark }: Times): boolean {
-  if (held === undefined || shown === undefined) return false;
-  const bucketAt = latestBucket(shown.row, shown.parts);
-  if (bucketAt !== null)
-    return bucketAt > (latestBucket(held.row, held.parts) ?? '') && addSeconds(bucketAt, HOUR_SECONDS) > watermark;
-  const at = changedAt(shown.row);
-  return at !== null && at >= watermark && at > (changedAt(held.row) ?? '');
-}
-
-function isGone(stream: Stream, { held, tombstoneAt }: Evidence, { watermark, now }: Times): boolean {
-  if (held === undefined) return false;
-  if (tombstoneAt !== null) return tombstoneAt >= watermark && tombstoneAt >= String(held.row['synced_at'] ?? '');
-  const bucketAt = stream.hourly ? latestBucket(held.row, held.parts) : null;
-  return bucketAt !== null && now !== null && hasLeftWindow(bucketAt, watermark, now);
-}
-
-const HOUR_SECONDS = 3600;
-
-/** The service shows no score for an asset whose results are older, in days. */
-const SCORE_DAYS = 7;
-
-/** Whether a score fell out of the service's window between the last sync and now; a bucket is an hour wide. */
-function hasLeftWindow(bucketAt: Instant, watermark: Instant, now: Instant): boolean {
-  const shownUntil = addDays(bucketAt, SCORE_DAYS);
-  return addSeconds(shownUntil, HOUR_SECONDS) >= watermark && shownUntil < now;
-}
-
-/** When the source last changed a row, as far as its fields tell: an execution is told of once it has ended. */
-function changedAt(row: Row): Instant | null {
-  const { synced_at: syncedAt, start_time: startTime, duration_seconds: seconds, bucket_at: bucketAt } = row;
-  if (typeof syncedAt === 'string') return syncedAt;
-  if (typeof startTime === 'string') return addSeconds(startTime, Math.ceil(Number(seconds ?? 0)));
-  return typeof bucketAt === 'string' ? bucketAt : null;
-}
-
-/** The latest bucket of a score and its dimensions; null for what has none. */
-function latestBucket(row: Row, parts: HeldRow['parts']): Instant | null {
-  const buckets = [row, ...parts.flat()].flatMap(({ bucket_at: at }) => (typeof at === 'string' ? [at] : []));
-  return buckets.reduce<Instant | null>((latest, at) => (latest === null || at > latest ? at : latest), null);
 }

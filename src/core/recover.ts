@@ -18,7 +18,7 @@ export interface Recovered {
 }
 
 /** Starts of one read in one run after `invalid_cursor` (R7). */
-const MAX_RESTARTS = 3;
+export const MAX_RESTARTS = 3;
 
 /** So many tests in a row without a history, and none with one: the histories are not live (R15). */
 const MAX_MISSES = 20;

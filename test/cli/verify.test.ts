@@ -1,7 +1,7 @@
 import Database from 'better-sqlite3';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { mirror as mirrorTable } from '../../schema/sync.ts';
-import type { VerifyReport } from '../../src/sync/verify-report.ts';
+import type { VerifyReport } from '../../src/sync/verify/verify-report.ts';
 import { takeLock } from '../../state/lock.ts';
 import { type Reply, startApiServer } from '../support/api-server.ts';
 import { folder, mirrorFile, obsync, refusal, TOKEN } from './setup.ts';
@@ -62,8 +62,8 @@ describe('verify', () => {
       depth: 'rows',
     });
     expect(report.findings).toMatchObject([
-      { env_id: 'e1', stream: 'assets', what: 'unequal', key: { id: 'a2' }, fields: ['name'], looked_again: true },
-      { env_id: 'e1', stream: 'columns', what: 'missing', key: { id: 'a1.y' }, fields: [], looked_again: true },
+      { env_id: 'e1', stream: 'assets', what: 'unequal', key: { id: 'a2' }, fields: ['name'] },
+      { env_id: 'e1', stream: 'columns', what: 'missing', key: { id: 'a1.y' }, fields: [] },
     ]);
 
     const repaired = await obsync(['verify', ...where, '--repair'], { env });

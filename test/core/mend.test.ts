@@ -48,14 +48,17 @@ describe('an answer to the ids of rows that differ', () => {
     expect(mended(COLUMNS, [ITEM], [{ ...row(ITEM), ...LIVE }]).changes).toEqual([]);
   });
 
-  it('blanks what is filled of another kind, and marks the row for its own (R22)', () => {
-    const item = { id: 'a', name: 'n', kind: 'table', source_type: 'dbt', synced_at: '2026-11-20T09:00:00Z' };
-    const typed = { db_name: 'd', schema_name: 's', url: 'wrong', bi_type: null, extra: null };
-    const common = decodePage(ASSETS, [item]).rows[0]?.row as Row;
-    const commit = mended(ASSETS, [item], [{ ...common, ...typed, ...LIVE }]);
-    expect(commit.changes?.[0]?.row).toMatchObject({ kind: 'table', url: null, db_name: null });
-    expect(commit.marks).toContainEqual({ stream: 'table_assets', id: 'a' });
-  });
+  it.each([['2026-11-20T09:00:00Z'], [null]])(
+    'blanks what is filled of another kind and nothing else, and marks the row for its own (R22): synced at %s',
+    (synced_at) => {
+      const item = { id: 'a', name: 'n', kind: 'table', source_type: 'dbt', ...(synced_at ? { synced_at } : {}) };
+      const typed = { db_name: 'd', schema_name: 's', url: 'wrong', bi_type: null, bi_platform: null, extra: null };
+      const common = decodePage(ASSETS, [item]).rows[0]?.row as Row;
+      const commit = mended(ASSETS, [item], [{ ...common, ...typed, ...LIVE }]);
+      expect(commit.changes?.[0]?.row).toEqual({ ...common, ...typed, ...LIVE, url: null });
+      expect(commit.marks).toContainEqual({ stream: 'table_assets', id: 'a' });
+    },
+  );
 });
 
 describe('rows that the source does not show', () => {

@@ -1,69 +1,57 @@
 import { describe, expect, it } from 'vitest';
 import { type Checkpoint, NO_PROGRESS } from '../../src/core/checkpoint.ts';
-import type { Context } from '../../src/core/context.ts';
 import type { Decoded } from '../../src/core/decode.ts';
-import type { Difference, HeldRow } from '../../src/core/difference.ts';
-import { type Evidence, isMendedBySync, isPending, isUnsynced } from '../../src/core/pending.ts';
+import type { HeldRow } from '../../src/core/difference.ts';
+import { type Cause, causeOf, changesAhead, isUnsynced, type Sides, type Times } from '../../src/core/pending.ts';
 import type { Row, Stream } from '../../src/core/stream.ts';
 import { CATALOGUE } from '../../src/streams/catalogue.ts';
 
 const stream = (name: Stream['name']): Stream => CATALOGUE.find((entry) => entry.name === name) as Stream;
-const COLUMNS = stream('columns');
+const [ASSETS, COLUMNS] = [stream('assets'), stream('columns')];
 const RUNS = stream('latest_test_executions');
 const SCORES = stream('asset_health_scores');
+const EDGES = stream('asset_lineage');
 
 const at = (time: string): string => `2026-11-20T${time}.000000Z`;
 const WATERMARK = at('12:00:00');
 const checkpoint: Checkpoint = { ...NO_PROGRESS, watermark: WATERMARK };
-const options = { full: false, fullEveryDays: 7, overlapSeconds: 3600, pageSize: 2000, allowShrink: false };
-const context: Context = { run: 1, pass: 1, now: at('18:00:00'), options };
+const TIMES: Times = { watermark: WATERMARK, now: at('12:30:00'), refreshedAt: null };
 
 const held = (row: Row, parts: Row[] = []): HeldRow => ({ row, parts: [parts] });
 const shown = (row: Row, parts: Row[] = []): Decoded => ({ key: ['k'], row, deletedAt: null, parts: [parts] });
+const cause = (of: Stream, sides: Partial<Sides>, times: Partial<Times> = {}): Cause | null =>
+  causeOf(of, { held: undefined, shown: undefined, ...sides }, { ...TIMES, ...times });
 
-function evidence(what: Difference['what'], sides: Partial<Evidence>): Evidence {
-  return { difference: { what, fields: [] }, held: undefined, shown: undefined, tombstoneAt: null, ...sides };
-}
-
-const pending = (of: Stream, what: Difference['what'], sides: Partial<Evidence>): boolean =>
-  isPending(of, evidence(what, sides), { checkpoint, context });
-
-describe('a row that the mirror lacks is pending', () => {
+describe('a row that the mirror lacks was changed at the source', () => {
   it.each([
-    ['if it changed at the watermark or later', '12:00:00', true],
-    ['not if it was there before: the last round has shown it (R2)', '11:59:59', false],
+    ['at the watermark or later', '12:00:00', 'changed'],
+    ['not before it: the last round has shown it (R2)', '11:59:59', null],
   ])('%s', (_how, time, is) => {
-    expect(pending(COLUMNS, 'missing', { shown: shown({ synced_at: at(time) }) })).toBe(is);
+    expect(cause(COLUMNS, { shown: shown({ synced_at: at(time) }) })).toBe(is);
   });
 
   it('if it is newer than the tombstone that the mirror holds (R10)', () => {
     const grave = (time: string) => held({ deleted_at: at(time), deletion: 'tombstone' });
-    expect(pending(COLUMNS, 'missing', { shown: shown({ synced_at: at('13:00:00') }), held: grave('12:30:00') })).toBe(
-      true,
-    );
-    expect(pending(COLUMNS, 'missing', { shown: shown({ synced_at: at('13:00:00') }), held: grave('13:00:00') })).toBe(
-      false,
-    );
+    const row = shown({ synced_at: at('13:00:00') });
+    expect(cause(COLUMNS, { shown: row, held: grave('12:30:00') })).toBe('changed');
+    expect(cause(COLUMNS, { shown: row, held: grave('13:00:00') })).toBeNull();
   });
 
   it('never without a time, nor in a mirror without a watermark', () => {
-    expect(pending(COLUMNS, 'missing', { shown: shown({ synced_at: null }) })).toBe(false);
-    const sides = evidence('missing', { shown: shown({ synced_at: at('13:00:00') }) });
-    expect(isPending(COLUMNS, sides, { checkpoint: NO_PROGRESS, context })).toBe(false);
+    expect(cause(COLUMNS, { shown: shown({ synced_at: null }) })).toBeNull();
+    expect(cause(COLUMNS, { shown: shown({ synced_at: at('13:00:00') }) }, { watermark: null })).toBeNull();
   });
 });
 
-describe('a row that differs is pending', () => {
-  const sides = (ours: string, theirs: string) => ({
-    held: held({ synced_at: at(ours) }),
-    shown: shown({ synced_at: at(theirs) }),
-  });
-
-  it('if the source changed it since, which its later time tells', () => {
-    expect(pending(COLUMNS, 'unequal', sides('10:00:00', '12:00:00'))).toBe(true);
-    expect(pending(COLUMNS, 'unequal', sides('10:00:00', '11:00:00'))).toBe(false);
-    expect(pending(COLUMNS, 'unequal', sides('13:00:00', '13:00:00'))).toBe(false);
-    expect(pending(COLUMNS, 'unequal', sides('14:00:00', '13:00:00'))).toBe(false);
+describe('a row that differs was changed at the source', () => {
+  it.each([
+    ['10:00:00', '12:00:00', 'changed'],
+    ['10:00:00', '11:00:00', null],
+    ['13:00:00', '13:00:00', null],
+    ['14:00:00', '13:00:00', null],
+  ])('if a later time tells: held of %s, shown of %s', (ours, theirs, is) => {
+    const sides = { held: held({ synced_at: at(ours) }), shown: shown({ synced_at: at(theirs) }) };
+    expect(cause(COLUMNS, sides)).toBe(is);
   });
 
   it('an execution by its end, where it has no `synced_at`', () => {
@@ -73,68 +61,75 @@ describe('a row that differs is pending', () => {
       duration_seconds,
     });
     const before = held(run('09:00:00', 1));
-    expect(pending(RUNS, 'unequal', { held: before, shown: shown(run('11:59:50', 9)) })).toBe(false);
-    expect(pending(RUNS, 'unequal', { held: before, shown: shown(run('11:59:50', 10)) })).toBe(true);
-    expect(pending(RUNS, 'unequal', { held: held(run('11:59:50', 10)), shown: shown(run('11:59:50', 10)) })).toBe(
-      false,
-    );
+    expect(cause(RUNS, { held: before, shown: shown(run('11:59:50', 9)) })).toBeNull();
+    expect(cause(RUNS, { held: before, shown: shown(run('11:59:50', 10)) })).toBe('changed');
+    expect(cause(RUNS, { held: held(run('11:59:50', 10)), shown: shown(run('11:59:50', 10)) })).toBeNull();
   });
+});
 
-  it('a score by a later bucket, its own or that of a dimension, which was not over at the watermark', () => {
-    const score = (time: string): Row => ({ bucket_at: at(time) });
-    expect(pending(SCORES, 'unequal', { held: held(score('11:00:00')), shown: shown(score('12:00:00')) })).toBe(true);
-    expect(pending(SCORES, 'unequal', { held: held(score('12:00:00')), shown: shown(score('12:00:00')) })).toBe(false);
-    expect(pending(SCORES, 'unequal', { held: held(score('10:00:00')), shown: shown(score('11:00:00')) })).toBe(false);
+describe('of a score', () => {
+  const score = (time: string): Row => ({ bucket_at: at(time) });
+  const both = (ours: string, theirs: string) => ({ held: held(score(ours)), shown: shown(score(theirs)) });
+
+  it('a later bucket tells, its own or that of a dimension, which was not over at the watermark', () => {
+    expect(cause(SCORES, both('11:00:00', '12:00:00'))).toBe('changed');
+    expect(cause(SCORES, both('10:00:00', '11:00:00'))).toBeNull();
     const dimension = {
       held: held(score('11:00:00'), [score('11:00:00')]),
       shown: shown(score('11:00:00'), [score('12:00:00')]),
     };
-    expect(pending(SCORES, 'unequal', dimension)).toBe(true);
+    expect(cause(SCORES, dimension)).toBe('changed');
+  });
+
+  it('nothing tells whether it was revised while its hour lasted', () => {
+    expect(cause(SCORES, both('12:00:00', '12:00:00'))).toBe('untold');
+    expect(cause(SCORES, both('11:00:00', '11:00:00'))).toBeNull();
+  });
+
+  it('nothing tells in a later hour than they were read in: the next sync reads them whole (R22)', () => {
+    const sides = [both('11:00:00', '11:00:00'), { held: held(score('11:00:00')) }];
+    for (const each of sides) {
+      expect(cause(SCORES, each)).toBeNull();
+      expect(cause(SCORES, each, { now: at('13:00:00') })).toBe('untold');
+    }
+  });
+
+  it('the days tell that it fell out of the seven', () => {
+    const old = (day: string) => ({ held: held({ bucket_at: `2026-11-${day}:00:00.000000Z` }) });
+    expect(cause(SCORES, old('13T12'))).toBe('changed');
+    expect(cause(SCORES, old('13T13'))).toBeNull();
+    expect(cause(SCORES, old('13T09'))).toBeNull();
   });
 });
 
-describe('a row that the source lacks is pending', () => {
-  const live = held({ synced_at: at('11:00:00') });
-
-  it('if its tombstone came since, and stands against the row (R10)', () => {
-    expect(pending(COLUMNS, 'extra', { held: live, tombstoneAt: at('12:00:00') })).toBe(true);
-    expect(pending(COLUMNS, 'extra', { held: live, tombstoneAt: at('11:30:00') })).toBe(false);
-    expect(pending(COLUMNS, 'extra', { held: held({ synced_at: at('14:00:00') }), tombstoneAt: at('13:00:00') })).toBe(
-      false,
-    );
-    expect(pending(COLUMNS, 'extra', { held: live })).toBe(false);
-  });
-
-  it('if it is a score that fell out of the seven days since', () => {
-    const score = (day: string) => ({ held: held({ bucket_at: `2026-11-${day}:00:00.000000Z` }) });
-    expect(pending(SCORES, 'extra', score('13T12'))).toBe(true);
-    expect(pending(SCORES, 'extra', score('13T19'))).toBe(false);
-    expect(pending(SCORES, 'extra', score('13T09'))).toBe(false);
-  });
+it('of an edge between assets nothing tells, once the service has refreshed the environment', () => {
+  const edge = { held: held({ upstream_asset_id: 'a', downstream_asset_id: 'b' }) };
+  expect(cause(EDGES, edge, { refreshedAt: at('11:59:59') })).toBeNull();
+  expect(cause(EDGES, edge, { refreshedAt: at('12:00:01') })).toBe('untold');
 });
 
-describe('the next sync mends', () => {
-  const mended = (of: Stream, sides: Partial<Evidence>): boolean =>
-    isMendedBySync(of, evidence('unequal', sides), { checkpoint, context });
-  const full = (time: string): Row => ({
-    id: 'k',
-    asset_id: 'a',
-    name: 'n',
-    data_type: null,
-    synced_at: at(time),
-    extra: null,
+describe('what a page of a feed is going to do', () => {
+  const row = (time: string, name = 'n'): Row => ({ id: 'k', kind: 'table', name, synced_at: at(time) });
+  const live = { deleted_at: null, deletion: null };
+  const buried = (time: string): Decoded => ({ ...shown({ id: 'k' }), deletedAt: at(time) });
+  const ahead = (page: Decoded, ours?: Row) => changesAhead(ASSETS, [page], new Map(ours ? [['k', held(ours)]] : []));
+  const marked = (page: Decoded, ours?: Row) => ahead(page, ours).marks.map((mark) => mark.stream);
+
+  it('is told by the newest wins, and by the marks that a change leaves (R10, R13, R22)', () => {
+    expect(marked(shown(row('12:10:00')))).toEqual(['table_assets']);
+    expect(marked(shown(row('12:10:00')), { ...row('11:00:00'), ...live })).toEqual(['table_assets']);
+    expect(marked(buried('12:10:00'), { ...row('11:00:00'), ...live })).toEqual(['columns', 'tests']);
+    expect(ahead(shown(row('12:10:00')), { ...row('12:20:00'), ...live }).changed).toEqual([]);
+    expect(ahead(buried('12:10:00'), { ...row('12:20:00'), ...live }).changed).toEqual([]);
   });
 
-  it('what its feed reaches back to, where the times let it (R2, R10)', () => {
-    expect(mended(COLUMNS, { shown: shown(full('11:00:00')) })).toBe(true);
-    expect(mended(COLUMNS, { shown: shown(full('10:59:59')) })).toBe(false);
-    const future = held({ ...full('17:00:00'), name: 'm', deleted_at: null, deletion: null });
-    expect(mended(COLUMNS, { shown: shown(full('11:00:00')), held: future })).toBe(false);
+  it('takes along what was owned by a row that the mirror never held (R13)', () => {
+    expect(marked(buried('12:10:00'))).toEqual(['columns', 'tests']);
+    expect(ahead(buried('12:10:00'))).toMatchObject({ changed: ['k'], deleted: ['k'] });
   });
 
-  it('what is read whole each time', () => {
-    expect(mended(stream('asset_lineage'), {})).toBe(true);
-    expect(mended(SCORES, {})).toBe(false);
+  it('says nothing of a row of the same time: the source has not changed it', () => {
+    expect(ahead(shown(row('12:10:00')), { ...row('12:10:00', 'wrong'), ...live }).changed).toEqual([]);
   });
 });
 

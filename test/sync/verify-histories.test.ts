@@ -15,7 +15,7 @@ function isTrue({ world, mirrored }: Life): boolean {
   });
 }
 
-test('whatever happened, verify says whether the mirror is true, and a repair makes it so', {
+test('whatever happened, verify says whether the mirror is true, or the next sync makes it so, and a repair does', {
   timeout: 1_000_000,
 }, async () => {
   await fc.assert(
@@ -30,10 +30,15 @@ test('whatever happened, verify says whether the mirror is true, and a repair ma
         const shown = JSON.stringify({ findings, pending, streams: streams.filter((s) => s.status !== 'equal') });
         expect(differs, `${shown} ${JSON.stringify(bothSides(life.mirrored, life.world.place()))}`).toBe(!isTrue(life));
         expect(equal).toBe(findings.length === 0);
-        await life.take({ ...PLAIN, full: false });
         life.world.advance(3600);
-        await life.take(PLAIN);
+        const { summary } = await life.take({ ...PLAIN, full: false, allowShrink: true });
+        // The pass of a run that was stopped reads no stream twice.
+        if (summary?.run !== summary?.pass) await life.take({ ...PLAIN, full: false, allowShrink: true });
+        if (equal) expect(isTrue(life), shown).toBe(true);
+        await life.take({ ...PLAIN, allowShrink: true });
         const repaired = await verified(life.world, life.mirrored, { pageSize: 3, repairs: true });
+        // What is more than half of a stream is not for a repair to remove (R14).
+        if ((repaired.repair?.not_repaired ?? []).length > 0) return;
         expect(repaired.pending, JSON.stringify(repaired.pending)).toEqual([]);
         const open = repaired.findings.filter((finding) => !finding.repaired);
         expect(inShort({ findings: open }), JSON.stringify(repaired)).toEqual([]);

@@ -1,13 +1,13 @@
 import { loadCheckpoint } from '../../../state/checkpoint-store.ts';
 import { joinKey } from '../../core/decode.ts';
 import type { HeldRow } from '../../core/difference.ts';
-import type { Holding, Keys, TableFilter, TableGroup } from '../../core/holding.ts';
-import type { Row, Stream } from '../../core/stream.ts';
-import { isOf, live, tableOf, unseen } from './conditions.ts';
+import type { Holding, Key, Keys, TableFilter, TableGroup } from '../../core/holding.ts';
+import type { Row, Stream, StreamName } from '../../core/stream.ts';
+import { live, tableOf, unseen } from './conditions.ts';
 import { facingFile } from './destination.ts';
 import { held } from './lookups.ts';
 import type { MirrorFile } from './open.ts';
-import { column, type Part, rows, type Values, value } from './part.ts';
+import { column, type Part, rows, run, value } from './part.ts';
 import { list, nameOf, quote, shapeOf } from './shape.ts';
 import { forget, see } from './write-page.ts';
 
@@ -22,9 +22,17 @@ export function createHolding(mirror: MirrorFile, envId: string): Holding {
     held: facing((stream, keys) => heldRows(part, stream, keys)),
     see: facing((stream, keys) => see(writing, stream, { keys, readNumber: 1 })),
     forget: facing((stream) => forget(writing, { ...stream, staged: undefined, parts: [] }, 'all')),
-    unseen: facing((stream, limit, within) => unseenKeys(part, stream, { limit, within: within ?? {} })),
-    marked: facing((stream, ids) => among(part, stream, { table: 'marks', column: 'id', ids })),
-    heldBack: facing((stream, ids) => among(part, stream, { table: 'held_removals', column: 'key_1', ids })),
+    unseen: facing((stream, from, within) => unseenKeys(part, stream, { ...from, within: within ?? {} })),
+    expect: facing((what, stream, ids) => {
+      const sql = `insert or ignore into expected select @env, @stream, @what, value from json_each(@ids)`;
+      run(writing, sql, { stream, what, ids: JSON.stringify(ids) });
+    }),
+    expected: facing((what, stream, ids) => among(part, EXPECTED, { stream, what, ids })),
+    marked: facing((stream, ids) => {
+      const ahead = among(part, EXPECTED, { stream, what: 'marked', ids });
+      return new Set([...ahead, ...among(part, ['marks', 'id'], { stream, ids })]);
+    }),
+    heldBack: facing((stream, ids) => among(part, ['held_removals', 'key_1'], { stream, ids })),
     count: facing((stream, within) => value(part, `select count(*) ${liveRows(stream, within)}`, within) as number),
     groups: facing((stream, field, within) => groups(part, stream, { field, within })),
   };
@@ -40,6 +48,8 @@ export function noteApart({ connection }: MirrorFile): void {
   connection.pragma('temp.cache_size = -2000');
   connection.exec(`create temp table seen_keys (env_id text, stream text, key_1 text, key_2 text, read_number integer,
     primary key (env_id, stream, key_1, key_2, read_number)) without rowid`);
+  connection.exec(`create temp table expected (env_id text, stream text, what text, id text,
+    primary key (env_id, stream, what, id)) without rowid`);
 }
 
 function heldRows(part: Part, stream: Stream, keys: Keys): Map<string, HeldRow> {
@@ -69,19 +79,23 @@ function partsOf(part: Part, stream: Stream, keys: Keys): Map<string, Row[]>[] {
 function unseenKeys(
   part: Part,
   stream: Stream,
-  { limit, within }: { limit: number; within: TableFilter },
-): ReturnType<Holding['unseen']> {
+  { after, limit, within }: { after: Key | null; limit: number; within: TableFilter },
+): Keys {
+  const beyond =
+    after === null ? '' : ` and (${list(stream.key, 't.')}) > (${stream.key.map((name) => `@${name}`).join(', ')})`;
   // A part may be left without the row it belongs to.
   const alone = (stream.parts ?? []).map(
     ({ table }) =>
-      `select ${list(stream.key, 't.')} from ${nameOf(table)} t where t.env_id = @env and ${unseen(stream)}`,
+      `select ${list(stream.key, 't.')} from ${nameOf(table)} t where t.env_id = @env and ${unseen(stream)}${beyond}`,
   );
-  const own = `select ${list(stream.key, 't.')} ${liveRows(stream, within)} and ${unseen(stream)}`;
-  const all = [own, ...alone].join(' union ');
-  const total = value(part, `select count(*) from (${all})`, within) as number;
-  if (total === 0) return { keys: [], total };
-  const found = rows(part, `${all} order by 1 limit @limit`, { ...within, limit });
-  return { keys: found.map((row) => stream.key.map((name) => String(row[name]))), total };
+  const own = `select ${list(stream.key, 't.')} ${liveRows(stream, within)} and ${unseen(stream)}${beyond}`;
+  const order = stream.key.map((_, i) => i + 1).join(', ');
+  const found = rows(part, `${[own, ...alone].join(' union ')} order by ${order} limit @limit`, {
+    ...within,
+    ...Object.fromEntries(stream.key.map((name, i) => [name, after?.[i] ?? ''])),
+    limit,
+  });
+  return found.map((row) => stream.key.map((name) => String(row[name])));
 }
 
 function liveRows(stream: Stream, within: TableFilter = {}): string {
@@ -89,14 +103,16 @@ function liveRows(stream: Stream, within: TableFilter = {}): string {
   return `from ${tableOf(stream)} t where t.env_id = @env and ${live(stream)}${filters.join('')}`;
 }
 
+const EXPECTED = ['expected', 'id', ' and what = @what'] as const;
+
 function among(
   part: Part,
-  stream: Stream,
-  { table, column: name, ids }: { table: string; column: string; ids: readonly string[] },
+  [table, name, only = '']: readonly [table: string, column: string, only?: string],
+  { ids, ...values }: { stream: StreamName; what?: string; ids: readonly string[] },
 ): ReadonlySet<string> {
-  const sql = `select x.${name} from ${table} x where ${isOf(stream, 'x')} and x.${name} in (select value from json_each(@ids))`;
-  const values: Values = { ids: JSON.stringify(ids) };
-  return new Set(column(part, sql, values) as string[]);
+  const sql = `select ${name} from ${table} where env_id = @env and stream = @stream${only}
+    and ${name} in (select value from json_each(@ids))`;
+  return new Set(column(part, sql, { ...values, ids: JSON.stringify(ids) }) as string[]);
 }
 
 function groups(

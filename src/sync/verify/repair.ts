@@ -1,24 +1,24 @@
-import { saveEnvironments } from '../../state/environment-store.ts';
-import { beginRun, endRun, type RunStatus } from '../../state/run-log.ts';
-import { firstChunk } from '../core/chunk.ts';
-import type { Context, Options } from '../core/context.ts';
-import { decodePage, joinKey } from '../core/decode.ts';
-import type { Commit, Destination } from '../core/destination.ts';
-import { isLive } from '../core/difference.ts';
-import { endsRun, SyncError } from '../core/errors.ts';
-import type { Instant } from '../core/instant.ts';
-import { bury, mend } from '../core/mend.ts';
-import { isHeld } from '../core/shrink-guard.ts';
-import type { Source } from '../core/source.ts';
-import type { Stream } from '../core/stream.ts';
-import { CATALOGUE } from '../streams/catalogue.ts';
-import type { OpenMirror } from './ports.ts';
-import { markedStreams, syncStream } from './sync-stream.ts';
-import { createTally, type Tally } from './tally.ts';
+import { saveEnvironments } from '../../../state/environment-store.ts';
+import { beginRun, endRun, type RunStatus } from '../../../state/run-log.ts';
+import { firstChunk } from '../../core/chunk.ts';
+import type { Context, Options } from '../../core/context.ts';
+import { decodePage, joinKey } from '../../core/decode.ts';
+import type { Commit, Destination } from '../../core/destination.ts';
+import { isLive } from '../../core/difference.ts';
+import { endsRun, SyncError } from '../../core/errors.ts';
+import type { Instant } from '../../core/instant.ts';
+import { bury, mend } from '../../core/mend.ts';
+import { isHeld } from '../../core/shrink-guard.ts';
+import type { Source } from '../../core/source.ts';
+import type { Stream } from '../../core/stream.ts';
+import { CATALOGUE } from '../../streams/catalogue.ts';
+import type { OpenMirror } from '../ports.ts';
+import { markedStreams, syncStream } from '../sync-stream.ts';
+import { createTally, type Tally } from '../tally.ts';
+import { stillDiffering } from './look-again.ts';
+import { readPages, type Sight } from './sight.ts';
+import type { Suspect } from './suspects.ts';
 import type { Verification } from './verify.ts';
-import { lookAgain } from './verify-again.ts';
-import { readPages, type Sight } from './verify-sight.ts';
-import type { Suspect } from './verify-suspects.ts';
 
 export interface RepairPorts {
   readonly source: Source;
@@ -48,11 +48,11 @@ type Examined = Verification['examined'][number];
  */
 export async function repair(ports: RepairPorts, options: Options, verification: Verification): Promise<Repaired> {
   const { mirror, source, clock } = ports;
-  const run = beginRun(mirror.db, clock());
+  const run = beginRun(mirror.db, clock(), 'verify');
   const tally = createTally(() => {});
   const mended = new Set<Suspect>();
   const notRepaired: string[] = [];
-  const work: Work = { ports, options, run, tally, notRepaired };
+  const work: Work = { ports, options, run, tally, notRepaired, kept: new Set() };
   const { reconciled } = verification;
   let error: SyncError | null = null;
   try {
@@ -61,8 +61,8 @@ export async function repair(ports: RepairPorts, options: Options, verification:
       const examined = verification.examined.filter((each) => each.environment.id === id);
       await repairEnvironment(work, id, examined);
       for (const each of examined)
-        await attempt(work, each.sight.stream, async () => {
-          for (const suspect of await mendedOf(each)) mended.add(suspect);
+        await attempt(work, each, async () => {
+          for (const suspect of await mendedOf(work, each)) mended.add(suspect);
         });
     }
   } catch (failure) {
@@ -71,13 +71,19 @@ export async function repair(ports: RepairPorts, options: Options, verification:
   }
   const { written: rows_written, deleted: rows_deleted, rejected: rows_rejected } = tally.total();
   const times = { server_time: source.serverTime(), ended_at: clock(), requests: source.requests() };
-  const end = { status: statusOf(error), error: error?.message ?? null, rows_written, rows_deleted, rows_rejected };
+  const end = {
+    status: statusOf(error, notRepaired),
+    error: error?.message ?? null,
+    rows_written,
+    rows_deleted,
+    rows_rejected,
+  };
   endRun(mirror.db, { id: run, clock }, { ...end, ...times });
   return { run, mended, environments: reconciled !== null, notRepaired, error };
 }
 
-function statusOf(error: SyncError | null): RunStatus {
-  if (error === null) return 'done';
+function statusOf(error: SyncError | null, notRepaired: readonly string[]): RunStatus {
+  if (error === null) return notRepaired.length === 0 ? 'done' : 'problems';
   return error.recovery === 'budget' ? 'stopped' : error.recovery === 'signal' ? 'interrupted' : 'problems';
 }
 
@@ -87,65 +93,79 @@ interface Work {
   readonly run: number;
   readonly tally: Tally;
   readonly notRepaired: string[];
+  /** Extra rows that stay: they are held back, or too many (R14). */
+  readonly kept: Set<Suspect>;
 }
 
 /** Feed streams first: what they change marks what follows them. */
 async function repairEnvironment(work: Work, envId: string, examined: readonly Examined[]): Promise<void> {
   const destination = work.ports.mirror.destination(envId, work.run);
   const differing = examined.filter((each) => suspectsOf(each).length > 0);
-  for (const each of differing)
-    if (each.sight.stream.method === 'feed')
-      await attempt(work, each.sight.stream, () => repairRows(work, destination, each));
-  for (const each of differing) if (each.sight.stream.method === 'marked') markAnew(work, destination, each);
   const feeds = differing.filter((each) => each.sight.stream.method === 'feed');
+  for (const each of feeds) await attempt(work, each, () => repairRows(work, destination, each));
+  for (const each of differing) if (each.sight.stream.method === 'marked') markAnew(work, destination, each);
   for (const stream of CATALOGUE) {
     const own = differing.find((each) => each.sight.stream.name === stream.name);
     const follows = feeds.some(({ sight }) => sight.stream.marks.some((rule) => rule.stream === stream.name));
     const isRead = stream.method === 'marked' ? own !== undefined || follows : stream.method === 'snapshot' && own;
-    const sight = (own ?? examined[0])?.sight;
-    if (isRead && sight !== undefined)
-      await attempt(work, stream, () => readAnew(work, destination, { ...sight, stream }));
+    const some = own ?? examined[0];
+    if (!isRead || some === undefined) continue;
+    const reading = { ...some, sight: { ...some.sight, stream } };
+    await attempt(work, reading, () => readAnew(work, destination, reading));
   }
 }
 
 /** A stream that fails stops no other (R9). */
-async function attempt({ notRepaired }: Work, { name }: Stream, step: () => Promise<void>): Promise<void> {
+async function attempt({ notRepaired }: Work, of: Examined, step: () => Promise<void>): Promise<void> {
   try {
     await step();
   } catch (error) {
     if (!(error instanceof SyncError) || endsRun(error)) throw error;
-    const { message }: SyncError = error;
-    notRepaired.push(`${name}: ${message}`);
+    notRepaired.push(`${placeOf(of)}: ${(error as SyncError).message}`);
   }
 }
 
-function suspectsOf({ differences, left }: Examined): Suspect[] {
-  return [...differences, ...left].filter(({ key, heldBack }) => key.length > 0 && !heldBack);
+function placeOf({ environment, sight }: Examined): string {
+  return `${environment.name}, ${sight.stream.name}`;
+}
+
+/** What the source changed since is the next sync's to bring, but where the whole is read anyway. */
+export function suspectsOf({ sight, differences, possible, pending, compared }: Examined): Suspect[] {
+  const { method } = sight.stream;
+  const brought = method === 'feed' ? [] : [...compared.pending.listed.values(), ...pending];
+  const untold = brought.filter(({ cause }) => method === 'snapshot' || cause === 'untold');
+  return [...differences, ...possible, ...untold].filter(({ key, heldBack }) => key.length > 0 && !heldBack);
 }
 
 /** Rows of a feed stream, asked for by id a chunk at a time. It ends: each turn asks for one chunk of what is left. */
 async function repairRows(work: Work, destination: Destination, examined: Examined): Promise<void> {
-  const { sight } = examined;
-  let ids = idsOf(examined);
-  const going = suspectsOf(examined).filter(({ what }) => what === 'extra').length;
-  if (isHeld(sight.stream, { live: sight.holding.count(sight.stream), going }, contextOf(work))) {
-    const kept = new Set(suspectsOf(examined).flatMap(({ what, key }) => (what === 'extra' ? key : [])));
-    ids = ids.filter((id) => !kept.has(id));
+  const { sight, compared } = examined;
+  const { stream, holding } = sight;
+  const extra = suspectsOf(examined).flatMap(({ what, key }) => (what === 'extra' ? [key[0] as string] : []));
+  // Nobody has asked yet about those that were not looked at again (R14).
+  const heldBack = holding.heldBack(stream.name, extra);
+  const mayGo = new Set(extra.filter((id) => !heldBack.has(id)));
+  const going = mayGo.size + compared.suspects.beyond.extra;
+  if (isHeld(stream, { live: holding.count(stream), going }, contextOf(work))) {
+    mayGo.clear();
     work.notRepaired.push(
-      `${examined.environment.name}, ${sight.stream.name}: ${going} rows would go, more than half: if the source is right, run \`obsync sync --full --allow-shrink\``,
+      `${placeOf(examined)}: ${going} rows would go, more than half: if the source is right, run \`obsync sync --full --allow-shrink\``,
     );
   }
+  for (const suspect of suspectsOf(examined))
+    if (suspect.what === 'extra' && !mayGo.has(suspect.key[0] ?? '')) work.kept.add(suspect);
+  let ids = idsOf(suspectsOf(examined).filter((suspect) => !work.kept.has(suspect)));
   while (ids.length > 0) {
-    const chunk = firstChunk(sight.stream.idsParameter ?? 'ids', ids);
+    const chunk = firstChunk(stream.idsParameter ?? 'ids', ids);
     ids = ids.slice(chunk.length);
-    await repairChunk(work, destination, { sight, ids: chunk });
+    await repairChunk(work, destination, { sight, ids: chunk, mayGo });
   }
 }
 
 async function repairChunk(
   work: Work,
   destination: Destination,
-  { sight, ids }: { sight: Sight; ids: readonly string[] },
+  { sight, ids, mayGo }: { sight: Sight; ids: readonly string[]; mayGo: ReadonlySet<string> },
 ): Promise<void> {
   const { stream } = sight;
   const marking = markedStreams(stream, destination);
@@ -167,7 +187,7 @@ async function repairChunk(
       },
     );
   }
-  const gone = ids.filter((id) => !shown.has(id)).map((id) => [id]);
+  const gone = ids.filter((id) => mayGo.has(id) && !shown.has(id)).map((id) => [id]);
   const held = [...destination.held(stream, gone).values()].filter(isLive);
   const at = work.ports.source.serverTime() ?? work.ports.clock();
   if (held.length > 0) commit(bury({ stream, checkpoint: destination.load(stream.name), marking }, held, at));
@@ -176,16 +196,17 @@ async function repairChunk(
 /** What differs is marked: the engine asks for it again (R18, R22). */
 function markAnew(work: Work, destination: Destination, examined: Examined): void {
   const { stream } = examined.sight;
-  const marks = idsOf(examined).map((id) => ({ stream: stream.name, id }));
+  const marks = idsOf(suspectsOf(examined)).map((id) => ({ stream: stream.name, id }));
   work.tally.count(destination.commit(stream, { checkpoint: destination.load(stream.name), marks }, new Set()));
 }
 
-function idsOf(examined: Examined): readonly string[] {
-  return [...new Set(suspectsOf(examined).map(({ key }) => key[0] as string))].sort();
+function idsOf(suspects: readonly Suspect[]): readonly string[] {
+  return [...new Set(suspects.map(({ key }) => key[0] as string))].sort();
 }
 
 /** One stream by the sync's own engine: what is marked of it, or all of a snapshot. One never synced is left to a sync. */
-async function readAnew(work: Work, destination: Destination, sight: Sight): Promise<void> {
+async function readAnew(work: Work, destination: Destination, examined: Examined): Promise<void> {
+  const { sight } = examined;
   const { stream } = sight;
   if (stream.method === 'marked' && destination.load(stream.name).scanEndedPass === null) return;
   await syncStream({
@@ -200,7 +221,7 @@ async function readAnew(work: Work, destination: Destination, sight: Sight): Pro
   const held = destination.heldBack(stream);
   if (held > 0)
     work.notRepaired.push(
-      `${stream.name}: ${held} removals are held back: let them go with \`obsync sync --allow-shrink\``,
+      `${placeOf(examined)}: ${held} removals are held back: let them go with \`obsync sync --allow-shrink\``,
     );
 }
 
@@ -210,10 +231,8 @@ function contextOf({ ports, options, run }: Work, stream?: Stream): Context {
 }
 
 /** The suspects that are looked at once more and no longer differ. */
-async function mendedOf({ sight, differences, left }: Examined): Promise<Suspect[]> {
-  const suspects = [...differences, ...left].filter(({ key }) => key.length > 0);
-  // As many requests as it takes: there are only so many suspects.
-  const again = await lookAgain(sight, suspects, { requests: Number.POSITIVE_INFINITY });
-  const open = new Set(again.differences.map(({ key }) => joinKey(key)));
-  return suspects.filter(({ key }) => !open.has(joinKey(key)));
+async function mendedOf({ kept }: Work, examined: Examined): Promise<Suspect[]> {
+  const suspects = suspectsOf(examined).filter((suspect) => !kept.has(suspect));
+  const differing = await stillDiffering(examined.sight, suspects);
+  return suspects.filter(({ key }) => !differing.has(joinKey(key)));
 }

@@ -1,17 +1,17 @@
 import type { BetterSQLite3Database } from 'drizzle-orm/better-sqlite3';
 import PQueue from 'p-queue';
-import { loadEnvironments } from '../../state/environment-store.ts';
-import type { Options } from '../core/context.ts';
-import type { Depth } from '../core/difference.ts';
-import { type Environment, type Reconciled, reconcile } from '../core/environments.ts';
-import { endsRun, SyncError } from '../core/errors.ts';
-import type { Holding } from '../core/holding.ts';
-import type { Instant } from '../core/instant.ts';
-import type { Source } from '../core/source.ts';
-import type { Row, Stream } from '../core/stream.ts';
-import { choose } from './run.ts';
-import { type Examined, examine, streamNamed } from './verify-examine.ts';
-import type { Sight } from './verify-sight.ts';
+import { loadEnvironments } from '../../../state/environment-store.ts';
+import type { Options } from '../../core/context.ts';
+import type { Depth } from '../../core/difference.ts';
+import { type Environment, type Reconciled, reconcile } from '../../core/environments.ts';
+import { endsRun, SyncError } from '../../core/errors.ts';
+import type { Holding } from '../../core/holding.ts';
+import type { Instant } from '../../core/instant.ts';
+import type { Source } from '../../core/source.ts';
+import { type Row, STREAM_NAMES, type Stream } from '../../core/stream.ts';
+import { choose } from '../run.ts';
+import { type Examined, examine, streamNamed } from './examine.ts';
+import type { Place, Sight } from './sight.ts';
 
 export interface VerifyPorts {
   readonly source: Source;
@@ -59,8 +59,9 @@ export async function verify(ports: VerifyPorts, options: VerifyOptions): Promis
     const items = await ports.source.environments();
     const reconciled = reconcile(items, heldEnvironments, ports.source.serverTime() ?? ports.clock());
     const environments = choose(reconciled, options.environments);
+    const places = new Map(environments.map(({ id }) => [id, placeOf(ports, id, { reconciled, heldEnvironments })]));
     const stop: Stop = { error: null };
-    const examined = await examineAll(ports, options, { environments, reconciled, heldEnvironments, stop });
+    const examined = await examineAll(ports, options, { environments, places, stop });
     return { ...nothing, environments, reconciled, examined, error: stop.error };
   } catch (error) {
     if (!(error instanceof SyncError)) throw error;
@@ -72,8 +73,8 @@ interface Stop {
   error: SyncError | null;
 }
 
-interface Surroundings extends Pick<Verification, 'environments' | 'heldEnvironments'> {
-  readonly reconciled: Reconciled;
+interface Surroundings extends Pick<Verification, 'environments'> {
+  readonly places: ReadonlyMap<string, Place>;
   readonly stop: Stop;
 }
 
@@ -95,7 +96,8 @@ async function examineAll(
         requests += 1;
         tell();
       };
-      const sight = sightOf(ports, options, { ...surroundings, environment, stream, onRequest });
+      const place = surroundings.places.get(environment.id) as Place;
+      const sight = sightOf(ports, options, { place, stream, stop: surroundings.stop, onRequest });
       const examined = await examine(sight);
       const error = examined.find((each) => endsRun(each.error))?.error ?? null;
       surroundings.stop.error ??= error;
@@ -114,23 +116,33 @@ function streamsRead({ depth, streams }: VerifyOptions): readonly Stream[] {
   return [...new Set(streams.map((stream) => (stream.within === undefined ? stream : streamNamed('assets'))))];
 }
 
-interface Place extends Surroundings {
-  readonly environment: Environment;
-  readonly stream: Stream;
-  onRequest(this: void): void;
+function placeOf(
+  { source, holding: holdingOf }: VerifyPorts,
+  envId: string,
+  { reconciled, heldEnvironments }: { reconciled: Reconciled; heldEnvironments: readonly Row[] },
+): Place {
+  const rows = [...reconciled.changed, ...heldEnvironments];
+  const refreshedAt = rows.find((row) => row['id'] === envId)?.['last_synced_at'] ?? null;
+  const holding = holdingOf(envId);
+  return {
+    envId,
+    refreshedAt: refreshedAt === null ? null : String(refreshedAt),
+    source,
+    holding,
+    checkpoints: new Map(STREAM_NAMES.map((name) => [name, holding.load(name)])),
+    learned: new Map(),
+  };
 }
 
-function sightOf(ports: VerifyPorts, options: VerifyOptions, place: Place): Sight {
-  const { environment, stream, reconciled, heldEnvironments, stop, onRequest } = place;
-  const rows = [...reconciled.changed, ...heldEnvironments];
-  const refreshedAt = rows.find((row) => row['id'] === environment.id)?.['last_synced_at'] ?? null;
+function sightOf(
+  ports: VerifyPorts,
+  options: VerifyOptions,
+  { place, stream, stop, onRequest }: Pick<Sight, 'stream' | 'onRequest'> & { place: Place; stop: Stop },
+): Sight {
   return {
+    ...place,
     stream,
-    envId: environment.id,
-    refreshedAt: refreshedAt === null ? null : String(refreshedAt),
     depth: options.depth,
-    source: ports.source,
-    holding: ports.holding(environment.id),
     // No run and no pass: nothing is written.
     context: () => ({ run: 0, pass: 0, now: ports.source.serverTime(), options }),
     onRequest,

@@ -1,7 +1,7 @@
-import type { Depth, Difference } from '../core/difference.ts';
-import type { Recovery } from '../core/errors.ts';
-import type { Instant } from '../core/instant.ts';
-import type { StreamName } from '../core/stream.ts';
+import type { Depth, Difference } from '../../core/difference.ts';
+import type { Recovery } from '../../core/errors.ts';
+import type { Instant } from '../../core/instant.ts';
+import type { StreamName } from '../../core/stream.ts';
 
 /** One row in which the mirror differs from the source. */
 export interface Finding {
@@ -15,8 +15,6 @@ export interface Finding {
   /** Of an unequal row: what differs. */
   readonly fields: readonly string[];
   readonly why: string | null;
-  /** Whether it was asked for once more by its id and the mirror's row read afresh. */
-  readonly looked_again: boolean;
   /** With `--repair`: whether both sides are equal now. */
   readonly repaired: boolean;
 }
@@ -27,35 +25,39 @@ export interface StreamReport {
   readonly environment: string;
   readonly stream: StreamName;
   /**
-   * `equal`, also with changes that the next sync brings; `different`; `unsynced`, never synced to its end; `unavailable`, not
-   * live at the source (404); `failed`, could not be read; `stopped`, not or not wholly looked at
+   * `equal`, also with changes that the next sync brings; `different`; `repaired`, all that differed; `unsure`, differing as far as
+   * it was looked at, but not looked at again; `unsynced`, never synced to its end; `unavailable`, not live at the source
+   * (404); `failed`, could not be read; `stopped`, not or not wholly looked at
    */
-  readonly status: 'equal' | 'different' | 'unsynced' | 'unavailable' | 'failed' | 'stopped';
+  readonly status: 'equal' | 'different' | 'repaired' | 'unsure' | 'unsynced' | 'unavailable' | 'failed' | 'stopped';
   /** Rows the source showed. */
   readonly rows: number;
+  /** Differences that were looked at again and stood. */
   readonly missing: number;
   readonly extra: number;
   readonly unequal: number;
-  /** Changed at the source since the last sync, which the next one brings. */
+  /** Differences that were not looked at again, which may be none. */
+  readonly possible: number;
+  /** What the next sync brings. */
   readonly pending: number;
-  /** Of the differences, those that were not asked for once more. */
-  readonly not_looked_at_again: number;
   readonly requests: number;
   readonly error: string | null;
 }
 
 /** A verification in one document: what `verify --json` prints. */
 export interface VerifyReport {
-  /** Null when it was not finished and no difference was found so far. */
+  /** Null when no difference has stood so far, and not all was looked at, or looked at again. */
   readonly equal: boolean | null;
   readonly depth: Depth;
   readonly server_time: Instant | null;
   readonly requests: number;
   readonly environments: readonly { readonly env_id: string; readonly environment: string }[];
   readonly streams: readonly StreamReport[];
+  /** What was asked for once more by its id, and differed still. */
   readonly findings: readonly Finding[];
+  readonly possible: readonly Finding[];
   readonly pending: readonly Finding[];
-  /** Findings and pending rows that are counted above and not listed. */
+  /** Possible and pending rows that are counted above and not listed. */
   readonly not_listed: number;
   /** What this verification did not look at, in words. */
   readonly not_looked_at: readonly string[];

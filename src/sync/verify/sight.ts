@@ -1,28 +1,35 @@
-import type { Context } from '../core/context.ts';
-import type { Depth } from '../core/difference.ts';
-import { SyncError } from '../core/errors.ts';
-import type { Holding } from '../core/holding.ts';
-import type { Instant } from '../core/instant.ts';
-import type { Page, Query, Source } from '../core/source.ts';
-import type { Stream } from '../core/stream.ts';
+import type { Checkpoint } from '../../core/checkpoint.ts';
+import type { Context } from '../../core/context.ts';
+import type { Depth } from '../../core/difference.ts';
+import { SyncError } from '../../core/errors.ts';
+import type { Holding } from '../../core/holding.ts';
+import type { Instant } from '../../core/instant.ts';
+import { MAX_RESTARTS } from '../../core/recover.ts';
+import type { Page, Query, Source } from '../../core/source.ts';
+import type { Stream, StreamName } from '../../core/stream.ts';
 
-/** One stream of one environment as it is verified: both sides of it, and the circumstances. */
-export interface Sight {
-  readonly stream: Stream;
+/** One environment as it is verified: both sides of it. */
+export interface Place {
   readonly envId: string;
   /** When the service itself last refreshed the environment, as far as it says. */
   readonly refreshedAt: Instant | null;
-  readonly depth: Depth;
   readonly source: Source;
   readonly holding: Holding;
+  /** As they were before the first page: a sync beside moves them. */
+  readonly checkpoints: ReadonlyMap<StreamName, Checkpoint>;
+  /** Feeds that have been read from their watermark on, or are being read. */
+  readonly learned: Map<StreamName, Promise<void>>;
+}
+
+/** One stream of one environment as it is verified, and the circumstances. */
+export interface Sight extends Place {
+  readonly stream: Stream;
+  readonly depth: Depth;
   context(): Context;
   onRequest(this: void): void;
   /** @throws SyncError when the command has to end */
   continueOrStop(): void;
 }
-
-/** Starts of one read after `invalid_cursor` (R7). */
-const MAX_RESTARTS = 3;
 
 /**
  * Every page of one read, told of one after the other; `begin` is called at its first page, and again whenever it has to start
@@ -31,7 +38,7 @@ const MAX_RESTARTS = 3;
 export async function readPages(
   sight: Sight,
   query: Query,
-  { begin = () => {}, page }: { begin?: () => void; page: (page: Page) => void },
+  { begin = () => {}, page }: { begin?: () => void; page: (page: Page) => void | Promise<void> },
 ): Promise<void> {
   let limit = sight.context().options.pageSize;
   for (let restarts = 0, halved = false; ; ) {
@@ -47,13 +54,13 @@ export async function readPages(
   }
 }
 
-async function walk(sight: Sight, query: Query, onPage: (page: Page) => void): Promise<void> {
+async function walk(sight: Sight, query: Query, onPage: (page: Page) => void | Promise<void>): Promise<void> {
   const path = [sight.envId, ...sight.stream.path];
   const met = new Set<string>();
   for (let cursor: string | null = null; ; ) {
     sight.continueOrStop();
     const page: Page = await sight.source.page({ path, query, cursor }, sight.onRequest);
-    onPage(page);
+    await onPage(page);
     if (!page.hasMore) return;
     if (page.nextCursor === null || met.has(page.nextCursor))
       throw new SyncError(

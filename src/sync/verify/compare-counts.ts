@@ -1,11 +1,12 @@
-import { firstChunk } from '../core/chunk.ts';
-import { decodePage, joinKey } from '../core/decode.ts';
-import { isLive } from '../core/difference.ts';
-import type { TableFilter, TableGroup } from '../core/holding.ts';
-import type { Query } from '../core/source.ts';
-import { readPages, type Sight } from './verify-sight.ts';
-import type { Compared } from './verify-stream.ts';
-import { add, bookmark, room, type Suspects, suspectOf } from './verify-suspects.ts';
+import { firstChunk } from '../../core/chunk.ts';
+import { decodePage, joinKey } from '../../core/decode.ts';
+import { type HeldRow, isLive } from '../../core/difference.ts';
+import type { TableFilter, TableGroup } from '../../core/holding.ts';
+import type { Query } from '../../core/source.ts';
+import type { Row } from '../../core/stream.ts';
+import { addExtras, type Compared, isHeldLive, keysOf } from './compare-stream.ts';
+import { readPages, type Sight } from './sight.ts';
+import { type Suspect, suspectOf } from './suspects.ts';
 
 /** By what the tables are parted to close in on a difference, and the parameter that asks for a part. */
 const LEVELS = [
@@ -18,76 +19,95 @@ type Level = (typeof LEVELS)[number];
 /** What counting the tables has shown. */
 export interface Counted extends Compared {
   /** Tables that both sides hold, in another schema or database, or of another kind. */
-  readonly moved: Suspects;
+  readonly moved: Suspect[];
   /** The source did not count: the ids of all tables were read (R15). */
   uncounted?: true;
 }
 
 /**
  * Compares how many tables there are: one request while the numbers agree. Where they do not, it closes in on the smallest
- * groups that differ, by database and schema, and reads the ids of those alone. `sight` is of the typed stream of tables.
- * @throws SyncError `absent` when the source does not count (R15)
+ * groups that differ, by database and schema, and reads the ids of those alone; or of all tables, where that takes fewer
+ * requests. `sight` is of the typed stream of tables. @throws SyncError `absent` when the source does not count (R15)
  */
 export async function compareCounts(sight: Sight, counted: Counted): Promise<void> {
-  counted.rows = await count(sight, {});
-  if (counted.rows === sight.holding.count(sight.stream)) return;
-  for (const group of await closeIn(sight, {}, { levels: LEVELS, shown: counted.rows }))
+  const shown = await count(sight, {});
+  const held = sight.holding.count(sight.stream);
+  counted.rows = shown;
+  if (shown === held) return;
+  const pages = Math.ceil(Math.max(shown, held) / sight.context().options.pageSize);
+  for (const group of await closeIn(sight, {}, { levels: LEVELS, shown, budget: { requests: pages - 1 } }))
     await readIds(sight, group, counted);
 }
 
-/** Compares the ids of the tables of one group, or of all of them. */
-export async function readIds(sight: Sight, group: TableFilter, counted: Counted): Promise<void> {
+/** Compares the ids of the tables of one group, or of all of them. @returns how many the source has shown */
+export async function readIds(sight: Sight, group: TableFilter, counted: Counted): Promise<number> {
   const { stream, holding } = sight;
+  let shown = 0;
   holding.forget(stream);
-  const takeBack = [bookmark(counted.suspects), bookmark(counted.moved)];
   await readPages(sight, queryOf(group), {
     begin: () => {
-      for (const each of takeBack) each();
+      shown = 0;
     },
     page: ({ items }) => {
+      shown += items.length;
       const decoded = decodePage(stream, items);
-      const keys = [...decoded.rows, ...decoded.rejected].flatMap(({ key }) => (key === null ? [] : [key]));
+      const keys = keysOf(decoded);
       const held = holding.held(stream, keys);
       holding.see(stream, keys);
-      for (const key of keys) {
-        const row = held.get(joinKey(key))?.row;
-        if (row === undefined || !isLive(row)) add(counted.suspects, suspectOf(key, { what: 'missing', fields: [] }));
-        else if (Object.entries({ kind: 'table', ...group }).some(([field, value]) => row[field] !== value))
-          add(counted.moved, suspectOf(key, { what: 'unequal', fields: [] }));
-      }
+      for (const key of keys)
+        if (!isHeldLive(key, held)) counted.fresh.push(suspectOf(key, { what: 'missing', fields: [] }));
+      for (const { key, row } of decoded.rows)
+        if (isMoved(row, held.get(joinKey(key)))) counted.moved.push(suspectOf(key, { what: 'unequal', fields: [] }));
     },
   });
-  const { keys, total } = holding.unseen(stream, room(counted.suspects), group);
-  for (const key of keys) add(counted.suspects, suspectOf(key, { what: 'extra', fields: [] }));
-  counted.suspects.beyond.extra += total - keys.length;
+  await addExtras(sight, counted, group);
   holding.forget(stream);
+  return shown;
+}
+
+function isMoved(shown: Row, held: HeldRow | undefined): boolean {
+  if (held === undefined || !isLive(held.row)) return false;
+  return held.row['kind'] !== 'table' || LEVELS.some(({ field }) => held.row[field] !== shown[field]);
 }
 
 /**
- * The smallest groups whose numbers differ. Tables in no group that the mirror knows are read with all that the filter meets.
+ * The smallest groups whose numbers differ. Tables in no group that the mirror knows are read with all that the filter meets, and
+ * so are those of a filter where counting on would take more requests than there are pages to read instead.
  * It ends: each turn is one level deeper, and within a level each turn has half the groups.
  */
 async function closeIn(
   sight: Sight,
   within: TableFilter,
-  { levels, shown }: { levels: readonly Level[]; shown: number },
+  { levels, shown, budget }: { levels: readonly Level[]; shown: number; budget: Budget },
 ): Promise<TableFilter[]> {
   const [level, ...deeper] = levels;
   if (level === undefined) return [within];
   const groups = sight.holding.groups(sight.stream, level.field, within);
-  const known = await countGroups(sight, groups, { level, within });
+  // All of them once, then at least one of each half.
+  if (budget.requests < 1 + Math.ceil(Math.log2(Math.max(1, groups.length)))) return [within];
+  const part = { level, within, budget };
+  const known = await countGroups(sight, groups, part);
   const elsewhere = sight.holding.count(sight.stream, within) - rowsOf(groups);
   if (shown - known !== elsewhere) return [within];
-  const differing = await halve(sight, groups, { level, within, shown: known });
+  const differing = await halve(sight, groups, { ...part, shown: known });
+  if (budget.requests < 0) return [within];
   const found: TableFilter[] = [];
-  for (const { value, shown: inGroup } of differing)
-    found.push(...(await closeIn(sight, { ...within, [level.field]: value }, { levels: deeper, shown: inGroup })));
+  for (const { value, shown: inGroup } of differing) {
+    const group = { ...within, [level.field]: value };
+    found.push(...(await closeIn(sight, group, { levels: deeper, shown: inGroup, budget })));
+  }
   return found;
+}
+
+/** Requests that counting may still take. */
+interface Budget {
+  requests: number;
 }
 
 interface Part {
   readonly level: Level;
   readonly within: TableFilter;
+  readonly budget: Budget;
 }
 
 /** The groups whose numbers differ, each with the source's: a half's number tells the other's. */
@@ -96,7 +116,7 @@ async function halve(
   groups: readonly TableGroup[],
   { shown, ...part }: Part & { shown: number },
 ): Promise<{ value: string; shown: number }[]> {
-  if (groups.length === 0 || shown === rowsOf(groups)) return [];
+  if (groups.length === 0 || shown === rowsOf(groups) || part.budget.requests < 0) return [];
   const [first] = groups;
   if (groups.length === 1 && first !== undefined) return [{ value: first.value, shown }];
   const middle = Math.ceil(groups.length / 2);
@@ -108,12 +128,17 @@ async function halve(
 }
 
 /** What the source counts in these groups, in as many requests as their names need; each has at least one name. */
-async function countGroups(sight: Sight, groups: readonly TableGroup[], { level, within }: Part): Promise<number> {
+async function countGroups(
+  sight: Sight,
+  groups: readonly TableGroup[],
+  { level, within, budget }: Part,
+): Promise<number> {
   let values = groups.map(({ value }) => value);
   let shown = 0;
   while (values.length > 0) {
     const chunk = firstChunk(level.parameter, values);
     values = values.slice(chunk.length);
+    budget.requests -= 1;
     shown += await count(sight, { ...queryOf(within), [level.parameter]: chunk });
   }
   return shown;

@@ -1,0 +1,140 @@
+import { isOutOfLookback } from '../../core/context.ts';
+import { decodePage } from '../../core/decode.ts';
+import { isLive } from '../../core/difference.ts';
+import type { Instant } from '../../core/instant.ts';
+import { type Cause, changesAhead, type Times } from '../../core/pending.ts';
+import type { Row, Stream } from '../../core/stream.ts';
+import { CATALOGUE } from '../../streams/catalogue.ts';
+import { readPages, type Sight } from './sight.ts';
+import type { Suspect } from './suspects.ts';
+
+interface OwnerStream {
+  readonly by: string;
+  readonly stream: Stream;
+}
+
+/** To what the rows of a stream belong, and what they follow: those of a marked stream the row that is marked. */
+function ownersOf(stream: Stream): readonly OwnerStream[] {
+  const own = stream.owners.map(({ by, table }) => ({
+    by,
+    stream: CATALOGUE.find((entry) => entry.table === table && entry.method === 'feed') as Stream,
+  }));
+  if (own.length > 0) return stream.method === 'marked' ? own.slice(0, 1) : own;
+  const leader = CATALOGUE.find(({ name }) => name === stream.after[0]);
+  return leader === undefined ? [] : [{ by: stream.key[0] as string, stream: leader }];
+}
+
+export function ownerIds(stream: Stream, row: Row | undefined): string[] {
+  return ownersOf(stream).flatMap(({ by }) => (typeof row?.[by] === 'string' ? [row[by]] : []));
+}
+
+/** The feeds that tell what became of a stream's rows: its own, and those of what the rows belong to. */
+function tellersOf(stream: Stream): ReadonlySet<Stream> {
+  const above = ownersOf(stream).flatMap((owner) => [...tellersOf(owner.stream)]);
+  return new Set([...(stream.method === 'feed' ? [stream] : []), ...above]);
+}
+
+/** By what a stream's rows are judged: those of a typed one change with the stream that leads it. */
+export function timesOf({ stream, checkpoints, context, refreshedAt }: Sight): Times {
+  const leader = stream.within === undefined ? stream.name : (stream.after[0] ?? stream.name);
+  return { watermark: checkpoints.get(leader)?.watermark ?? null, now: context().now, refreshedAt };
+}
+
+/** Reads what the source has changed since the last sync, each feed once, and notes what the next sync does with it. */
+export async function learn(sight: Sight): Promise<void> {
+  for (const stream of tellersOf(sight.stream)) {
+    const teller = { ...sight, stream };
+    const since = timesOf(teller).watermark;
+    const learned = sight.learned.get(stream.name) ?? readChanges(teller, since);
+    sight.learned.set(stream.name, learned);
+    await learned;
+  }
+}
+
+/** Reads once more what the source has changed meanwhile, since the verification began. */
+export async function learnAfresh(sight: Sight): Promise<void> {
+  for (const stream of tellersOf(sight.stream)) {
+    const { watermark, now } = timesOf({ ...sight, stream });
+    const since = watermark === null || now === null || watermark > now ? watermark : now;
+    await readChanges({ ...sight, stream }, since);
+  }
+}
+
+/** What lies further back than the feeds reach, the next sync scans (R3): nothing tells of it. */
+async function readChanges(sight: Sight, since: Instant | null): Promise<void> {
+  if (since === null || isOutOfLookback(since, sight.context().now)) return;
+  const { stream, holding } = sight;
+  for (const parameter of ['synced_since', 'deleted_since']) {
+    await readPages(
+      sight,
+      { [parameter]: since },
+      {
+        page({ items }) {
+          const { rows } = decodePage(stream, items, parameter === 'deleted_since');
+          const held = holding.held(
+            stream,
+            rows.map(({ key }) => key),
+          );
+          const { changed, deleted, marks } = changesAhead(stream, rows, held);
+          holding.expect('changed', stream.name, changed);
+          holding.expect('deleted', stream.name, deleted);
+          for (const [name, of] of Map.groupBy(marks, (mark) => mark.stream))
+            holding.expect(
+              'marked',
+              name,
+              of.map(({ id }) => id),
+            );
+        },
+      },
+    );
+  }
+}
+
+/** Why the next sync brings a row, as far as the feeds and the mirror's own marks tell; null for one that differs for good. */
+export function causesOf(sight: Sight, suspects: readonly Suspect[]): (suspect: Suspect) => Cause | null {
+  const { stream, holding } = sight;
+  const isFeed = stream.method === 'feed';
+  const ids = [...new Set(suspects.flatMap(({ key, owners }) => [...key.slice(0, 1), ...owners]))];
+  const changed = isFeed ? holding.expected('changed', stream.name, ids) : new Set();
+  const marked = holding.marked(stream.name, ids);
+  // What is asked for by owner is asked for when the owner came or went, not when it changed (R13).
+  const moved = isFeed ? new Set() : movedOwners(sight, ids);
+  const living = isFeed ? livingOwners(sight, ids) : new Set();
+  return ({ what, key: [id = ''], owners, cause, why }) => {
+    if (cause !== null || why !== null) return cause;
+    if (changed.has(id)) return 'changed';
+    // Of an owner that is gone, the rows that live are asked for, and no others.
+    const isAsked = (owner: string): boolean =>
+      marked.has(owner) && (what !== 'missing' || !isFeed || living.has(owner));
+    return owners.some((owner) => isAsked(owner) || moved.has(owner)) ? 'untold' : null;
+  };
+}
+
+/** Owners that live after the next sync. */
+function livingOwners({ stream, holding }: Sight, ids: readonly string[]): ReadonlySet<string> {
+  const living = new Set<string>();
+  for (const { stream: owner } of ownersOf(stream)) {
+    const keys = ids.map((id) => [id]);
+    for (const [id, { row }] of holding.held(owner, keys)) if (isLive(row)) living.add(id);
+    for (const id of holding.expected('changed', owner.name, ids)) living.add(id);
+    for (const id of holding.expected('deleted', owner.name, ids)) living.delete(id);
+  }
+  return living;
+}
+
+/** Owners that the next sync changes, or that go with an owner of their own; for snapshots, also those it has changed since. */
+function movedOwners({ stream, holding, checkpoints }: Sight, ids: readonly string[]): ReadonlySet<string> {
+  const watermark = stream.method === 'snapshot' ? checkpoints.get(stream.name)?.watermark : null;
+  const keys = ids.map((id) => [id]);
+  const moved = new Set<string>();
+  for (const owner of new Set(ownersOf(stream).map((each) => each.stream))) {
+    for (const id of holding.expected('changed', owner.name, ids)) moved.add(id);
+    const held = [...holding.held(owner, keys)].map(([id, { row }]) => ({ id, row, above: ownerIds(owner, row) }));
+    const marked = holding.marked(owner.name, [...new Set(held.flatMap(({ above }) => above))]);
+    for (const { id, row, above } of held) {
+      const isLater = [row['synced_at'], row['deleted_at']].some((at) => watermark && String(at ?? '') >= watermark);
+      if (isLater || above.some((each) => marked.has(each))) moved.add(id);
+    }
+  }
+  return moved;
+}

@@ -1,0 +1,90 @@
+import { expect, it } from 'vitest';
+import { renderVerify } from '../../src/cli/verify-view.ts';
+import { STREAM_NAMES } from '../../src/core/stream.ts';
+import type { Finding, StreamReport, VerifyReport } from '../../src/sync/verify/verify-report.ts';
+
+const NUMBERS = {
+  rows: 1_234_567,
+  missing: 0,
+  extra: 0,
+  unequal: 0,
+  possible: 0,
+  pending: 0,
+  requests: 9,
+  error: null,
+};
+const streams: StreamReport[] = ['prod-analytics', 'staging'].flatMap((environment) =>
+  STREAM_NAMES.slice(0, 9).map(
+    (stream): StreamReport => ({ env_id: environment, environment, stream, status: 'equal', ...NUMBERS }),
+  ),
+);
+
+function report(changed: Partial<VerifyReport>, ...odd: readonly Partial<StreamReport>[]): VerifyReport {
+  return {
+    equal: false,
+    depth: 'rows',
+    server_time: null,
+    requests: 42,
+    environments: [],
+    streams: streams.map((stream, i) => ({ ...stream, ...odd[i] })),
+    findings: [],
+    possible: [],
+    pending: [],
+    not_listed: 0,
+    not_looked_at: [],
+    repair: null,
+    error: null,
+    recovery: null,
+    ...changed,
+  };
+}
+
+const finding = (what: Finding['what'], why: string | null = null): Finding => ({
+  env_id: 'e',
+  environment: 'staging',
+  stream: 'columns',
+  what,
+  key: what === 'unsynced' ? {} : { id: 'a1.x' },
+  fields: [],
+  why,
+  repaired: false,
+});
+
+it('the table fits 80 columns and lists what is not equal', () => {
+  const odd = { status: 'different', missing: 3, extra: 1, pending: 12 } as const;
+  const lines = renderVerify(report({ findings: [finding('missing')] }, {}, odd), 80).split('\n');
+  expect(lines[3]).toMatch(/│ table_assets │ 1234567 │ 3 missing, 1 extra, 12 pending │/);
+  expect(lines.slice(0, 5).every((line) => line.length <= 80)).toBe(true);
+  expect(lines[5]).toBe('17 more streams are equal');
+  expect(lines.at(-2)).toBe(
+    'the mirror does not equal the source: 1 difference, 42 requests; --repair writes what was found',
+  );
+});
+
+it('streams that were never synced are one line of each environment, and call for a sync', () => {
+  const unsynced = streams.map((): Partial<StreamReport> => ({ status: 'unsynced', rows: 0 }));
+  const findings = streams.map(() => finding('unsynced'));
+  const text = renderVerify(report({ findings }, ...unsynced.slice(0, 17)), 80);
+  expect(text.match(/never synced to the end, run `obsync sync`: /g)).toHaveLength(2);
+  expect(text).toContain('1 stream is equal');
+  expect(text.split('\n').at(-2)).toBe(
+    'the mirror does not equal the source: 17 streams never synced to the end, 42 requests; run `obsync sync`',
+  );
+});
+
+it('what was not looked at again is called possible, and leaves the answer open', () => {
+  const text = renderVerify(
+    report({ equal: null, possible: [finding('extra')] }, { status: 'stopped', possible: 61 }),
+    80,
+  );
+  expect(text).toContain('│ stopped, 61 possible │');
+  expect(text).toContain('possible, not looked at again:\n  staging, columns:\n    extra a1.x\n');
+  expect(text).toMatch(/not finished: 61 differences possible, not looked at again, \d+ rows compared, 42 requests\n$/);
+});
+
+it('what the next sync brings stands under what is known of it', () => {
+  const pending = [finding('missing', 'changed'), finding('extra', 'cannot be told')];
+  const text = renderVerify(report({ equal: true, pending }, { pending: 2 }), 80);
+  expect(text).toMatch(/the next sync brings these.*; changed:\n {2}staging, columns:\n {4}missing a1\.x\n/);
+  expect(text).toMatch(/the next sync brings these.*; cannot be told:\n {2}staging, columns:\n {4}extra a1\.x\n/);
+});

@@ -1,0 +1,80 @@
+import { afterEach, describe, expect, it } from 'vitest';
+import type { Mirrored } from '../model/mirrored.ts';
+import { putAsset } from '../model/place.ts';
+import type { World } from '../model/world.ts';
+import { inShort, syncedWorld, verified } from './verify-setup.ts';
+
+const open: Mirrored[] = [];
+afterEach(() => {
+  for (const mirrored of open.splice(0)) mirrored.close();
+});
+
+describe('counting the tables', () => {
+  /** Eight databases of eight schemas with two tables each. */
+  async function wide(): Promise<{ world: World; mirrored: Mirrored }> {
+    const { world, mirrored } = await syncedWorld();
+    open.push(mirrored);
+    for (let n = 0; n < 128; n++)
+      putAsset(world.place(), `t${n}`, { db_name: `db${n % 8}`, schema_name: `s${Math.floor(n / 8) % 8}` });
+    world.advance(7200);
+    await mirrored.sync();
+    world.advance(60);
+    return { world, mirrored };
+  }
+
+  it('closes in on the one schema that differs, in 12 requests and those that look again', async () => {
+    const { world, mirrored } = await wide();
+    mirrored.exec("delete from assets where id = 't21'");
+    const from = world.log.length;
+    const report = await verified(world, mirrored, { depth: 'count', pageSize: 10 });
+    expect(inShort(report)).toEqual(['missing assets t21']);
+    const asked = world.log.slice(from).map(({ path }) => path.replace('e1/', ''));
+    expect(asked.filter((path) => path === 'assets/tables')).toHaveLength(1);
+    expect(report.requests).toBe(12 + 4);
+    expect(report.streams).toHaveLength(1);
+    expect(await verified(world, mirrored, { depth: 'count', repairs: true })).toMatchObject({ equal: true });
+    expect(await verified(world, mirrored)).toMatchObject({ equal: true, findings: [] });
+  });
+
+  it('reads the ids of all tables where counting on would take more requests', async () => {
+    const { world, mirrored } = await wide();
+    mirrored.exec("delete from assets where id in ('t21', 't42', 't63', 't84')");
+    for (const [pageSize, most] of [
+      [2000, 2 + 1],
+      [20, 2 + 2 * 7],
+    ] as const) {
+      const report = await verified(world, mirrored, { depth: 'count', pageSize });
+      expect(inShort(report)).toEqual([
+        'missing assets t21',
+        'missing assets t42',
+        'missing assets t63',
+        'missing assets t84',
+      ]);
+      // Beyond that: the feed of assets before and after, and the four by id.
+      expect(report.requests).toBeLessThanOrEqual(most + 2 + 1 + 2);
+    }
+  });
+
+  it('finds tables of a database that the mirror does not know', async () => {
+    const { world, mirrored } = await wide();
+    mirrored.exec("delete from assets where db_name = 'db3'");
+    const report = await verified(world, mirrored, { depth: 'count' });
+    expect(report.streams).toMatchObject([{ stream: 'assets', missing: 16, extra: 0 }]);
+  });
+
+  it('finds a table that the mirror holds in another schema', async () => {
+    const { world, mirrored } = await wide();
+    mirrored.exec("update assets set schema_name = 's0' where id = 't16'; delete from assets where id = 't24'");
+    const report = await verified(world, mirrored, { depth: 'count' });
+    expect(inShort(report)).toEqual(['missing assets t24', 'unequal table_assets t16 (schema_name)']);
+  });
+
+  it('reads the ids of the tables where the source does not count (R15)', async () => {
+    const { world, mirrored } = await wide();
+    world.place().notLive.add('asset-health-scores');
+    mirrored.exec("delete from assets where id = 't21'");
+    const report = await verified(world, mirrored, { depth: 'count' });
+    expect(inShort(report)).toEqual(['missing assets t21']);
+    expect(report.not_looked_at[0]).toMatch(/does not say \(404\)/);
+  });
+});
