@@ -59,7 +59,10 @@ function untoldRow(moment: Moment, key: string, row: Row): string | null {
   if (commit.disowned && isAnswered(asked, stream) && !asked.some((each) => shows(each, key))) return null;
   if (!commit.settle) return `${key} amid a round`;
   if (!isAnswered(walks.filter(isScan), stream)) return `${key} by a scan that was not finished`;
-  return walks.some((each) => shows(each, key)) ? `${key} though it was shown` : null;
+  // A tombstone that the row has outlived is no sign of it.
+  return walks.some((each) => !('deleted_since' in each.query) && shows(each, key))
+    ? `${key} though it was shown`
+    : null;
 }
 
 function isAnswered(walks: readonly Walk[], stream: Moment['stream']): boolean {
