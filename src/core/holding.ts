@@ -1,5 +1,6 @@
 import type { Checkpoint } from './checkpoint.ts';
 import type { HeldRow } from './difference.ts';
+import type { Instant } from './instant.ts';
 import type { Stream, StreamName } from './stream.ts';
 
 export type Key = readonly string[];
@@ -15,7 +16,7 @@ export interface TableGroup {
 }
 
 /** What a sync is going to do with a row; one that is deleted is changed as well. */
-type Expected = 'changed' | 'deleted' | 'marked';
+type Expected = 'changed' | 'deleted' | 'marked' | 'asked';
 
 /** One environment's part of a mirror, as `verify` reads it: nothing of it is written. Every failure is a `SyncError`. */
 export interface Holding {
@@ -31,12 +32,16 @@ export interface Holding {
   unseen(stream: Stream, from: { readonly after: Key | null; readonly limit: number }, within?: TableFilter): Keys;
   /** Notes, beside the mirror, what the next sync is going to change, to delete, or to mark for a stream. */
   expect(what: Expected, stream: StreamName, ids: readonly string[]): void;
+  /** Notes, beside the mirror, when the feed says that these rows were changed, for the read that goes on. */
+  date(stream: StreamName, rows: readonly { readonly id: string; readonly at: Instant }[]): void;
+  /** What was noted so of these ids. */
+  dated(stream: StreamName, ids: readonly string[]): ReadonlyMap<string, Instant>;
   /** Which of these ids were noted so. */
   expected(what: Expected, stream: StreamName, ids: readonly string[]): ReadonlySet<string>;
   /** Which of these ids are marked for the stream, or are going to be, as noted (R13, R18, R22). */
   marked(stream: StreamName, ids: readonly string[]): ReadonlySet<string>;
-  /** Which of these ids have a removal held back (R14). */
-  heldBack(stream: StreamName, ids: readonly string[]): ReadonlySet<string>;
+  /** Which of these keys have a removal held back (R14), joined. */
+  heldBack(stream: StreamName, keys: Keys): ReadonlySet<string>;
   /** Live rows. */
   count(stream: Stream, within?: TableFilter): number;
   /** Live tables by the values of a field; those without one are in no group. */

@@ -115,7 +115,8 @@ export function changesAhead(stream: Stream, rows: readonly Decoded[], held: Rea
   });
   const ids = (all: typeof changes): string[] => all.map(({ row }) => String(row[stream.key[0] as string]));
   return {
-    changed: ids(changes),
+    // What is buried stays deleted, whatever its fields.
+    changed: ids(changes.filter(({ was }) => was !== 'buried')),
     deleted: ids(changes.filter(({ was }) => was === 'deleted')),
     marks: changes.flatMap((change) => changeMarks(stream, change, null)),
   };

@@ -27,12 +27,32 @@ export function createHolding(mirror: MirrorFile, envId: string): Holding {
       const sql = `insert or ignore into expected select @env, @stream, @what, value from json_each(@ids)`;
       run(writing, sql, { stream, what, ids: JSON.stringify(ids) });
     }),
+    date: facing((stream, dated) => {
+      const sql = `insert into dated select @env, @stream, value ->> 'id', value ->> 'at' from json_each(@rows) where true
+        on conflict do update set at = max(at, excluded.at)`;
+      run(writing, sql, { stream, rows: JSON.stringify(dated) });
+    }),
+    dated: facing((stream, ids) => {
+      const sql = `select id, at from dated where env_id = @env and stream = @stream
+        and id in (select value from json_each(@ids))`;
+      const found = rows(part, sql, { stream, ids: JSON.stringify(ids) });
+      return new Map(found.map(({ id, at }) => [String(id), String(at)]));
+    }),
     expected: facing((what, stream, ids) => among(part, EXPECTED, { stream, what, ids })),
     marked: facing((stream, ids) => {
       const ahead = among(part, EXPECTED, { stream, what: 'marked', ids });
       return new Set([...ahead, ...among(part, ['marks', 'id'], { stream, ids })]);
     }),
-    heldBack: facing((stream, ids) => among(part, ['held_removals', 'key_1'], { stream, ids })),
+    heldBack: facing((stream, keys) => {
+      const sql = `select key_1, key_2 from held_removals where env_id = @env and stream = @stream
+        and key_1 in (select value from json_each(@ids))`;
+      const found = rows(part, sql, { stream, ids: JSON.stringify(keys.map(([first]) => first)) });
+      return new Set(
+        found.map(({ key_1: first, key_2: second }) =>
+          joinKey((second === '' ? [first] : [first, second]).map(String)),
+        ),
+      );
+    }),
     count: facing((stream, within) => value(part, `select count(*) ${liveRows(stream, within)}`, within) as number),
     groups: facing((stream, field, within) => groups(part, stream, { field, within })),
   };
@@ -50,6 +70,8 @@ export function noteApart({ connection }: MirrorFile): void {
     primary key (env_id, stream, key_1, key_2, read_number)) without rowid`);
   connection.exec(`create temp table expected (env_id text, stream text, what text, id text,
     primary key (env_id, stream, what, id)) without rowid`);
+  connection.exec(`create temp table dated (env_id text, stream text, id text, at text,
+    primary key (env_id, stream, id)) without rowid`);
 }
 
 function heldRows(part: Part, stream: Stream, keys: Keys): Map<string, HeldRow> {

@@ -103,13 +103,33 @@ export async function addExtras(
   }
 }
 
+/** Tells of the suspects whose removal is held back (R14). */
+export function heldBackOf({ stream, holding }: Sight, suspects: readonly Suspect[]): (suspect: Suspect) => boolean {
+  const extra = suspects.flatMap(({ what, key }) => (what === 'extra' ? [key] : []));
+  const held = holding.heldBack(stream.name, extra);
+  return ({ what, key }) => what === 'extra' && held.has(joinKey(key));
+}
+
+/** No reading of the whole lets go what is held back (R14). */
+export function notBrought(suspect: Suspect): Suspect {
+  return suspect.cause === 'untold' ? { ...suspect, cause: null } : suspect;
+}
+
 /** Parts what the next sync brings from what nothing explains. */
 export async function sift(sight: Sight, compared: Compared): Promise<void> {
   if (compared.fresh.some(({ cause, why }) => cause === null && why === null)) await learn(sight);
   const cause = causesOf(sight, compared.fresh);
+  const isHeldBack = heldBackOf(sight, compared.fresh);
   for (const suspect of compared.fresh) {
-    const explained = { ...suspect, cause: cause(suspect) };
+    const explained = { ...suspect, cause: cause(isHeldBack(suspect) ? notBrought(suspect) : suspect) };
     add(explained.cause === null ? compared.suspects : compared.pending, explained);
   }
+  const asked = compared.fresh.filter((each) => sight.stream.method === 'feed' && cause(each) === 'untold');
+  if (asked.length > 0)
+    sight.holding.expect(
+      'asked',
+      sight.stream.name,
+      asked.map(({ key }) => key[0] ?? ''),
+    );
   compared.fresh = [];
 }

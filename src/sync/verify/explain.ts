@@ -1,5 +1,5 @@
 import { isOutOfLookback } from '../../core/context.ts';
-import { decodePage } from '../../core/decode.ts';
+import { type Decoded, decodePage, joinKey } from '../../core/decode.ts';
 import { isLive } from '../../core/difference.ts';
 import type { Instant } from '../../core/instant.ts';
 import { type Cause, changesAhead, type Times } from '../../core/pending.ts';
@@ -70,7 +70,7 @@ async function readChanges(sight: Sight, since: Instant | null): Promise<void> {
       { [parameter]: since },
       {
         page({ items }) {
-          const { rows } = decodePage(stream, items, parameter === 'deleted_since');
+          const rows = notOutlived(sight, decodePage(stream, items, parameter === 'deleted_since').rows);
           const held = holding.held(
             stream,
             rows.map(({ key }) => key),
@@ -90,6 +90,19 @@ async function readChanges(sight: Sight, since: Instant | null): Promise<void> {
   }
 }
 
+/** Without tombstones that are older than what the upserts feed has shown of their row: they apply to nothing (R10). */
+function notOutlived({ stream, holding }: Sight, rows: readonly Decoded[]): readonly Decoded[] {
+  const dated = rows.flatMap(({ key, row, deletedAt }) =>
+    deletedAt === null && typeof row['synced_at'] === 'string' ? [{ id: joinKey(key), at: row['synced_at'] }] : [],
+  );
+  if (dated.length > 0) holding.date(stream.name, dated);
+  const at = holding.dated(
+    stream.name,
+    rows.flatMap(({ key, deletedAt }) => (deletedAt === null ? [] : [joinKey(key)])),
+  );
+  return rows.filter(({ key, deletedAt }) => deletedAt === null || (at.get(joinKey(key)) ?? '') <= deletedAt);
+}
+
 /** Why the next sync brings a row, as far as the feeds and the mirror's own marks tell; null for one that differs for good. */
 export function causesOf(sight: Sight, suspects: readonly Suspect[]): (suspect: Suspect) => Cause | null {
   const { stream, holding } = sight;
@@ -100,14 +113,30 @@ export function causesOf(sight: Sight, suspects: readonly Suspect[]): (suspect: 
   // What is asked for by owner is asked for when the owner came or went, not when it changed (R13).
   const moved = isFeed ? new Set() : movedOwners(sight, ids);
   const living = isFeed ? livingOwners(sight, ids) : new Set();
+  const unmoved = stream.method === 'marked' ? unmovedOwners(sight, ids) : new Set();
   return ({ what, key: [id = ''], owners, cause, why }) => {
     if (cause !== null || why !== null) return cause;
     if (changed.has(id)) return 'changed';
     // Of an owner that is gone, the rows that live are asked for, and no others.
     const isAsked = (owner: string): boolean =>
       marked.has(owner) && (what !== 'missing' || !isFeed || living.has(owner));
-    return owners.some((owner) => isAsked(owner) || moved.has(owner)) ? 'untold' : null;
+    // A column that lives on is asked for with its asset, and its edges are not.
+    const isMoved = (owner: string): boolean =>
+      moved.has(owner) && (what !== 'missing' || stream.method !== 'marked' || !unmoved.has(owner));
+    return owners.some((owner) => isAsked(owner) || isMoved(owner)) ? 'untold' : null;
   };
+}
+
+/** Owners that live and that no feed tells of. */
+function unmovedOwners({ stream, holding }: Sight, ids: readonly string[]): ReadonlySet<string> {
+  const unmoved = new Set<string>();
+  for (const { stream: owner } of ownersOf(stream)) {
+    const keys = ids.map((id) => [id]);
+    for (const [id, { row }] of holding.held(owner, keys)) if (isLive(row)) unmoved.add(id);
+    for (const what of ['changed', 'asked'] as const)
+      for (const id of holding.expected(what, owner.name, ids)) unmoved.delete(id);
+  }
+  return unmoved;
 }
 
 /** Owners that live after the next sync. */
@@ -128,7 +157,8 @@ function movedOwners({ stream, holding, checkpoints }: Sight, ids: readonly stri
   const keys = ids.map((id) => [id]);
   const moved = new Set<string>();
   for (const owner of new Set(ownersOf(stream).map((each) => each.stream))) {
-    for (const id of holding.expected('changed', owner.name, ids)) moved.add(id);
+    for (const what of ['changed', 'asked'] as const)
+      for (const id of holding.expected(what, owner.name, ids)) moved.add(id);
     const held = [...holding.held(owner, keys)].map(([id, { row }]) => ({ id, row, above: ownerIds(owner, row) }));
     const marked = holding.marked(owner.name, [...new Set(held.flatMap(({ above }) => above))]);
     for (const { id, row, above } of held) {

@@ -2,7 +2,7 @@ import { firstChunk } from '../../core/chunk.ts';
 import { type Decoded, decodePage, joinKey, type Rejected } from '../../core/decode.ts';
 import { differenceOf, type HeldRow, isLive } from '../../core/difference.ts';
 import { causeOf } from '../../core/pending.ts';
-import type { Compared } from './compare-stream.ts';
+import { type Compared, heldBackOf, notBrought } from './compare-stream.ts';
 import { causesOf, learnAfresh, ownerIds, timesOf } from './explain.ts';
 import { readPages, type Sight } from './sight.ts';
 import { rejectedSuspect, type Suspect, suspectOf } from './suspects.ts';
@@ -29,20 +29,33 @@ export async function lookAgain(sight: Sight, { suspects }: Pick<Compared, 'susp
     sight,
     asked.map(({ suspect }) => suspect),
   );
+  const isHeldBack = heldBackOf(
+    sight,
+    asked.map(({ suspect }) => suspect),
+  );
   const found = asked
-    .map(({ suspect, before }) => ({ suspect: { ...suspect, cause: cause(suspect) }, before }))
+    .map(({ suspect, before }) => ({
+      suspect: { ...suspect, cause: cause(isHeldBack(suspect) ? notBrought(suspect) : suspect) },
+      before,
+    }))
     .filter(({ suspect, before }) => suspect.key.length === 0 || before === asText(heldRow(sight, suspect)));
   const parted = Map.groupBy(
     found.map(({ suspect }) => suspect),
     (suspect) => suspect.cause === null,
   );
-  return { differences: heldBack(sight, parted.get(true) ?? []), pending: parted.get(false) ?? [], possible };
+  return { differences: heldBack(isHeldBack, parted.get(true) ?? []), pending: parted.get(false) ?? [], possible };
 }
 
 /** The suspects that differ still, however many requests it takes to ask for them. */
 export async function stillDiffering(sight: Sight, suspects: readonly Suspect[]): Promise<ReadonlySet<string>> {
   const { asked } = await askAgain(sight, suspects, Number.POSITIVE_INFINITY);
-  return new Set(asked.filter(({ suspect }) => suspect.cause === null).map(({ suspect }) => joinKey(suspect.key)));
+  // What the source has changed meanwhile was mended before it did.
+  const changed = new Set(suspects.filter(({ cause }) => cause === 'changed').map(({ key }) => joinKey(key)));
+  return new Set(
+    asked
+      .filter(({ suspect: { cause, key } }) => cause !== 'changed' || changed.has(joinKey(key)))
+      .map(({ suspect }) => joinKey(suspect.key)),
+  );
 }
 
 /** A suspect that differs still, and the mirror's row as it was before the source was asked. */
@@ -150,13 +163,9 @@ function asText(held: HeldRow | undefined): string {
   return JSON.stringify(held ?? null);
 }
 
-function heldBack({ stream, holding }: Sight, suspects: readonly Suspect[]): Suspect[] {
-  const ids = holding.heldBack(
-    stream.name,
-    suspects.map(({ key }) => key[0] ?? ''),
-  );
+function heldBack(isHeldBack: (suspect: Suspect) => boolean, suspects: readonly Suspect[]): Suspect[] {
   return suspects.map((suspect) =>
-    suspect.what === 'extra' && ids.has(suspect.key[0] ?? '')
+    isHeldBack(suspect)
       ? { ...suspect, why: 'held back: `obsync sync --allow-shrink` lets it go', heldBack: true }
       : suspect,
   );

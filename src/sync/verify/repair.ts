@@ -33,6 +33,8 @@ export interface Repaired {
   readonly run: number;
   /** Suspects that no longer differ. */
   readonly mended: ReadonlySet<Suspect>;
+  /** Suspects that it read again and that differ still. */
+  readonly open: ReadonlySet<Suspect>;
   /** Whether the rows of the environments were written. */
   readonly environments: boolean;
   readonly notRepaired: readonly string[];
@@ -51,6 +53,7 @@ export async function repair(ports: RepairPorts, options: Options, verification:
   const run = beginRun(mirror.db, clock(), 'verify');
   const tally = createTally(() => {});
   const mended = new Set<Suspect>();
+  const open = new Set<Suspect>();
   const notRepaired: string[] = [];
   const work: Work = { ports, options, run, tally, notRepaired, kept: new Set() };
   const { reconciled } = verification;
@@ -62,7 +65,9 @@ export async function repair(ports: RepairPorts, options: Options, verification:
       await repairEnvironment(work, id, examined);
       for (const each of examined)
         await attempt(work, each, async () => {
-          for (const suspect of await mendedOf(work, each)) mended.add(suspect);
+          const { equal, differing } = await partOf(work, each);
+          for (const suspect of equal) mended.add(suspect);
+          for (const suspect of differing) open.add(suspect);
         });
     }
   } catch (failure) {
@@ -79,7 +84,7 @@ export async function repair(ports: RepairPorts, options: Options, verification:
     rows_rejected,
   };
   endRun(mirror.db, { id: run, clock }, { ...end, ...times });
-  return { run, mended, environments: reconciled !== null, notRepaired, error };
+  return { run, mended, open, environments: reconciled !== null, notRepaired, error };
 }
 
 function statusOf(error: SyncError | null, notRepaired: readonly string[]): RunStatus {
@@ -143,7 +148,10 @@ async function repairRows(work: Work, destination: Destination, examined: Examin
   const { stream, holding } = sight;
   const extra = suspectsOf(examined).flatMap(({ what, key }) => (what === 'extra' ? [key[0] as string] : []));
   // Nobody has asked yet about those that were not looked at again (R14).
-  const heldBack = holding.heldBack(stream.name, extra);
+  const heldBack = holding.heldBack(
+    stream.name,
+    extra.map((id) => [id]),
+  );
   const mayGo = new Set(extra.filter((id) => !heldBack.has(id)));
   const going = mayGo.size + compared.suspects.beyond.extra;
   if (isHeld(stream, { live: holding.count(stream), going }, contextOf(work))) {
@@ -230,9 +238,12 @@ function contextOf({ ports, options, run }: Work, stream?: Stream): Context {
   return { run, pass: run, now: ports.source.serverTime(), options: { ...options, full: stream?.hourly === true } };
 }
 
-/** The suspects that are looked at once more and no longer differ. */
-async function mendedOf({ kept }: Work, examined: Examined): Promise<Suspect[]> {
+/** The suspects, looked at once more: those that no longer differ, and the others. */
+async function partOf({ kept }: Work, examined: Examined): Promise<Record<'equal' | 'differing', Suspect[]>> {
   const suspects = suspectsOf(examined).filter((suspect) => !kept.has(suspect));
   const differing = await stillDiffering(examined.sight, suspects);
-  return suspects.filter(({ key }) => !differing.has(joinKey(key)));
+  const parted = Map.groupBy(suspects, ({ key }) => differing.has(joinKey(key)));
+  // Edges of a column that the next sync brings wait for it.
+  const isRead = ({ cause }: Suspect): boolean => cause === null || examined.sight.stream.method === 'snapshot';
+  return { equal: parted.get(false) ?? [], differing: (parted.get(true) ?? []).filter(isRead) };
 }

@@ -18,10 +18,10 @@ export function reportOf(
 ): VerifyReport {
   const { depth, environments, examined, reconciled } = verification;
   const error = verification.error ?? repaired?.error ?? null;
-  const mended = repaired?.mended ?? NONE;
+  const outcome = { mended: repaired?.mended ?? NONE, open: repaired?.open ?? NONE };
   const environmentRows = environmentFindings(verification, repaired?.environments ?? false);
-  const findings = [...environmentRows.differences, ...examined.flatMap((each) => findingsOf(each, mended))];
-  const streams = examined.map((each) => streamReport(each, mended));
+  const findings = [...environmentRows.differences, ...examined.flatMap((each) => findingsOf(each, outcome))];
+  const streams = examined.map((each) => streamReport(each, outcome));
   const isUnknown =
     error !== null ||
     (reconciled?.rejected ?? []).length > 0 ||
@@ -33,10 +33,10 @@ export function reportOf(
     environments: environments.map(({ id, name }) => ({ env_id: id, environment: name })),
     streams,
     findings,
-    possible: examined.flatMap((each) => possibleOf(each, mended).map((suspect) => findingOf(each, suspect))),
+    possible: examined.flatMap((each) => possibleOf(each, outcome).map((suspect) => findingOf(each, suspect))),
     pending: [
       ...environmentRows.pending,
-      ...examined.flatMap((each) => pendingOf(each, mended).map((suspect) => findingOf(each, suspect))),
+      ...examined.flatMap((each) => pendingOf(each, outcome).map((suspect) => findingOf(each, suspect))),
     ],
     not_listed: examined.reduce((sum, each) => sum + beyondOf(each), 0),
     not_looked_at: notLookedAt(verification),
@@ -58,48 +58,58 @@ function beyondOf({ compared: { suspects, pending } }: Examined): number {
   return countBeyond(suspects) + countBeyond(pending);
 }
 
-function streamReport(examined: Examined, mended: ReadonlySet<Suspect>): StreamReport {
+function streamReport(examined: Examined, outcome: Outcome): StreamReport {
   const { environment, sight, status, compared, error, requests } = examined;
-  const confirmed = confirmedOf(examined, mended);
+  const confirmed = confirmedOf(examined, outcome);
   const number = (what: Suspect['what']): number => confirmed.filter((suspect) => suspect.what === what).length;
-  const possible = possibleOf(examined, mended).length + countBeyond(compared.suspects);
-  const isMended = confirmed.length > 0 && possible === 0 && confirmed.every((suspect) => mended.has(suspect));
+  const possible = possibleOf(examined, outcome).length + countBeyond(compared.suspects);
+  const isMended = confirmed.length > 0 && possible === 0 && confirmed.every((suspect) => outcome.mended.has(suspect));
+  const isOpen = confirmed.some((suspect) => outcome.open.has(suspect));
   return {
     env_id: environment.id,
     environment: environment.name,
     stream: sight.stream.name,
-    status: isMended ? 'repaired' : status,
+    status: isMended ? 'repaired' : isOpen && status === 'equal' ? 'different' : status,
     rows: compared.rows,
     missing: number('missing'),
     extra: number('extra'),
     unequal: number('unequal'),
     possible,
-    pending: pendingOf(examined, mended).length + countBeyond(compared.pending),
+    pending: pendingOf(examined, outcome).length + countBeyond(compared.pending),
     requests,
     error: status === 'failed' ? (error?.message ?? null) : null,
   };
 }
 
-/** What a repair has mended was a difference, though nobody had looked at it again before. */
-function confirmedOf({ compared, differences, possible, pending }: Examined, mended: ReadonlySet<Suspect>): Suspect[] {
-  const others = [...possible, ...pending, ...compared.pending.listed.values()];
-  return [...differences, ...others.filter((suspect) => mended.has(suspect))];
+interface Outcome {
+  readonly mended: ReadonlySet<Suspect>;
+  readonly open: ReadonlySet<Suspect>;
 }
 
-function findingsOf(examined: Examined, mended: ReadonlySet<Suspect>): Finding[] {
+function isSettled(suspect: Suspect, { mended, open }: Outcome): boolean {
+  return mended.has(suspect) || open.has(suspect);
+}
+
+/** What a repair has read again was a difference, though nobody had looked at it again before. */
+function confirmedOf({ compared, differences, possible, pending }: Examined, outcome: Outcome): Suspect[] {
+  const others = [...possible, ...pending, ...compared.pending.listed.values()];
+  return [...differences, ...others.filter((suspect) => isSettled(suspect, outcome))];
+}
+
+function findingsOf(examined: Examined, outcome: Outcome): Finding[] {
   if (examined.status === 'unsynced') return [unsynced(examined)];
-  return confirmedOf(examined, mended).map((suspect) => ({
+  return confirmedOf(examined, outcome).map((suspect) => ({
     ...findingOf(examined, suspect),
-    repaired: mended.has(suspect),
+    repaired: outcome.mended.has(suspect),
   }));
 }
 
-function possibleOf({ possible }: Examined, mended: ReadonlySet<Suspect>): Suspect[] {
-  return possible.filter((suspect) => !mended.has(suspect));
+function possibleOf({ possible }: Examined, outcome: Outcome): Suspect[] {
+  return possible.filter((suspect) => !isSettled(suspect, outcome));
 }
 
-function pendingOf({ compared, pending }: Examined, mended: ReadonlySet<Suspect>): Suspect[] {
-  return [...compared.pending.listed.values(), ...pending].filter((suspect) => !mended.has(suspect));
+function pendingOf({ compared, pending }: Examined, outcome: Outcome): Suspect[] {
+  return [...compared.pending.listed.values(), ...pending].filter((suspect) => !isSettled(suspect, outcome));
 }
 
 /** What is said of rows that the next sync brings. */

@@ -1,0 +1,128 @@
+import { describe, expect, test } from 'vitest';
+import type { StreamName } from '../../src/core/stream.ts';
+import type { VerifyReport } from '../../src/sync/verify/verify-report.ts';
+import { putAsset, putAssetEdge, putColumn, putColumnEdges, removeAsset } from '../model/place.ts';
+import { HOUR, type World } from '../model/world.ts';
+import { inShort, syncedWorld, verified } from './verify-setup.ts';
+
+type Subject = Awaited<ReturnType<typeof syncedWorld>>;
+
+/** The service says of each run that it has just refreshed the environment. */
+function refreshing(world: World): void {
+  const source = world.source;
+  world.source = (...given) => ({
+    ...source(...given),
+    async environments() {
+      return [{ id: 'e1', name: 'env e1', last_synced_at: new Date(world.nowMs).toISOString() }];
+    },
+  });
+}
+
+function answer({ equal, pending, ...report }: VerifyReport): object {
+  return { equal, findings: inShort(report), pending: inShort({ findings: pending }) };
+}
+
+async function look({ world, mirrored }: Subject, ...only: StreamName[]): Promise<object> {
+  return answer(await verified(world, mirrored, { only }));
+}
+
+async function later({ world, mirrored }: Subject): Promise<void> {
+  await mirrored.sync();
+  world.advance(60);
+}
+
+const EDGES = 60;
+
+describe('removals that would be held back (R14)', () => {
+  test('are no repair: what differs still is told as a difference', async () => {
+    const { world, mirrored } = await syncedWorld();
+    refreshing(world);
+    mirrored.exec(`with recursive n(i) as (select 1 union all select i + 1 from n where i < ${EDGES})
+      insert into asset_lineage (env_id, upstream_asset_id, downstream_asset_id, mirrored_at) select 'e1', 'a1', 'x' || i, '' from n`);
+    const report = await verified(world, mirrored, { only: ['asset_lineage'], repairs: true });
+    expect(report).toMatchObject({
+      equal: false,
+      repair: { not_repaired: [expect.stringContaining('60 removals are held back')] },
+    });
+    expect(report.findings.filter(({ repaired }) => !repaired)).toHaveLength(EDGES);
+  });
+
+  test('are differences once they are held back, however lately the service has refreshed', async () => {
+    const subject = await syncedWorld();
+    const { world, mirrored } = subject;
+    const place = world.place();
+    refreshing(world);
+    for (let n = 0; n < EDGES; n++) putAssetEdge(place, 'a1', `x${n}`);
+    for (let n = 0; n < EDGES; n++) putAsset(place, `x${n}`);
+    world.advance(2 * HOUR);
+    await later(subject);
+    for (let n = 0; n < EDGES; n++) place.assetEdges.delete(`a1>x${n}`);
+    expect((await mirrored.sync()).status).toBe('problems');
+    world.advance(60);
+    // An extra edge of the same asset is not held back.
+    mirrored.exec(
+      "insert into asset_lineage (env_id, upstream_asset_id, downstream_asset_id, mirrored_at) values ('e1', 'a1', 'own', '')",
+    );
+    const { equal, findings, pending } = await verified(world, mirrored, { only: ['asset_lineage'] });
+    expect({
+      equal,
+      found: findings.length,
+      pending: inShort({ findings: pending.filter(({ stream }) => stream === 'asset_lineage') }),
+    }).toEqual({
+      equal: false,
+      found: EDGES,
+      pending: ['extra asset_lineage a1 own'],
+    });
+  });
+});
+
+describe('what the next sync does not bring is a difference', () => {
+  test('columns that went without a word with an asset whose old tombstone the feed still shows', async () => {
+    const subject = await syncedWorld();
+    const place = subject.world.place();
+    place.lingering = true;
+    removeAsset(place, 'a3', 'lost');
+    subject.world.advance(5);
+    putAsset(place, 'a3');
+    subject.world.advance(60);
+    const found = await look(subject, 'assets', 'columns');
+    expect(found).toMatchObject({ equal: false });
+    await later(subject);
+    expect(await look(subject, 'columns')).toMatchObject({ equal: false });
+  });
+
+  test('edges lost by the mirror of a column that lives on, though its asset went', async () => {
+    const subject = await syncedWorld();
+    subject.mirrored.exec("delete from column_lineage where downstream_column_id = 'a3.c1'");
+    removeAsset(subject.world.place(), 'a3', 'stay');
+    subject.world.advance(60);
+    expect(await look(subject, 'column_lineage')).toMatchObject({ equal: false, pending: [] });
+  });
+});
+
+test('edges of a column that was never seen come with its asset, once that is seen', async () => {
+  const subject = await syncedWorld();
+  const { world, mirrored } = subject;
+  const place = world.place();
+  place.hidden.add('a3');
+  world.advance(HOUR);
+  await mirrored.sync({ full: true });
+  world.advance(10);
+  putColumn(place, 'a3.c9', 'a3');
+  putColumnEdges(place, 'a3.c9', ['a1.c1']);
+  for (let n = 0; n < 2; n++) {
+    world.advance(2 * HOUR);
+    await mirrored.sync();
+  }
+  world.advance(2 * HOUR);
+  place.hidden.delete('a3');
+  putAsset(place, 'a3', { description: 'new' });
+  world.advance(60);
+  expect(await look(subject, 'assets', 'columns', 'column_lineage')).toMatchObject({ equal: true, findings: [] });
+  await later(subject);
+  expect(await look(subject, 'assets', 'columns', 'column_lineage')).toEqual({
+    equal: true,
+    findings: [],
+    pending: [],
+  });
+});
