@@ -19,7 +19,8 @@ interface List {
 const ROW = 'select json_array(%) as key, r.mirrored_at from';
 const of = (key: readonly string[], rest: string) => `${ROW.replace('%', key.join(', '))} ${rest}`;
 const has = (what: string) => `exists (select 1 from ${what})`;
-const asset = (id: string) => has(`assets o where o.id = ${id} and o.deleted_at is null`);
+const asset = (id: string, only = '') => has(`assets o where o.id = ${id} and o.deleted_at is null${only}`);
+const table = (id: string) => asset(id, " and o.kind = 'table'");
 
 const ID = ['id'];
 const ASSET_EDGE = ['upstream_asset_id', 'downstream_asset_id'];
@@ -37,7 +38,7 @@ const LISTS: readonly List[] = [
   {
     path: 'asset-lineage?limit=2',
     key: ASSET_EDGE,
-    rows: of(ASSET_EDGE, `asset_lineage r where ${ASSET_EDGE.map(asset).join(' and ')}`),
+    rows: of(ASSET_EDGE, `asset_lineage r where ${ASSET_EDGE.map((id) => asset(id)).join(' and ')}`),
   },
   { path: 'column-lineage?limit=3', key: COLUMN_EDGE, rows: of(COLUMN_EDGE, 'column_lineage r') },
   {
@@ -51,7 +52,7 @@ const LISTS: readonly List[] = [
   {
     path: 'asset-health-scores?limit=2',
     key: ['asset_id'],
-    rows: of(['asset_id'], `asset_health_scores r where ${asset('r.asset_id')}`),
+    rows: of(['asset_id'], `asset_health_scores r where ${table('r.asset_id')}`),
   },
 ];
 
