@@ -21,6 +21,8 @@ export interface Times {
   readonly refreshedAt: Instant | null;
 }
 
+type Since = Times & { readonly watermark: Instant };
+
 /**
  * Why the next sync brings a row that differs: the source has `changed` it since the last one, or it is read whole, and nothing
  * tells whether the source changed or the mirror was wrong (`untold`).
@@ -31,7 +33,7 @@ export type Cause = 'changed' | 'untold';
 export function causeOf(stream: Stream, sides: Sides, times: Times): Cause | null {
   const { watermark } = times;
   if (watermark === null) return null;
-  if (isChanged(sides, watermark) || (stream.hourly && hasLeft(sides, watermark, times.now))) return 'changed';
+  if (isChanged(sides, watermark) || hasLeft(stream, sides, { ...times, watermark })) return 'changed';
   return stream.method === 'snapshot' && isUntold(stream, sides, { ...times, watermark }) ? 'untold' : null;
 }
 
@@ -56,11 +58,7 @@ function heldSince(held: HeldRow | undefined): Instant | '' {
  * Edges between assets have no times; scores are read once an hour (R22), may be revised while their hour lasts, and go without
  * a word when the tests of their asset do.
  */
-function isUntold(
-  stream: Stream,
-  { held, shown }: Sides,
-  { watermark, now, refreshedAt }: Times & { readonly watermark: Instant },
-): boolean {
+function isUntold(stream: Stream, { held, shown }: Sides, { watermark, now, refreshedAt }: Since): boolean {
   const hasTimes = ['synced_at', 'start_time', 'bucket_at'].some((name) => name in stream.fields);
   if (!hasTimes) return (refreshedAt ?? '') > watermark;
   if (!stream.hourly) return false;
@@ -69,14 +67,11 @@ function isUntold(
   return isOpen || (now !== null && now > watermark && !sameHour(watermark, now));
 }
 
-/** The service shows no score for an asset whose results are older, in days. */
-const SCORE_DAYS = 7;
-
 /** Whether a score fell out of the service's window between the last sync and now. */
-function hasLeft({ held, shown }: Sides, watermark: Instant, now: Instant | null): boolean {
+function hasLeft({ recent }: Stream, { held, shown }: Sides, { watermark, now }: Since): boolean {
   const bucketAt = held === undefined || shown !== undefined ? null : latestBucket(held.row, held.parts);
-  if (bucketAt === null || now === null) return false;
-  const shownUntil = addDays(bucketAt, SCORE_DAYS);
+  if (recent === undefined || bucketAt === null || now === null) return false;
+  const shownUntil = addDays(bucketAt, recent.days);
   return endOf(shownUntil) >= watermark && shownUntil < now;
 }
 

@@ -3,11 +3,11 @@ import { joinKey } from '../../core/decode.ts';
 import type { HeldRow } from '../../core/difference.ts';
 import type { Holding, Key, Keys, TableFilter, TableGroup } from '../../core/holding.ts';
 import type { Row, Stream, StreamName } from '../../core/stream.ts';
-import { live, tableOf, unseen } from './conditions.ts';
+import { unseen } from './conditions.ts';
 import { facingFile } from './destination.ts';
-import { held } from './lookups.ts';
+import { countRows, held, liveRows } from './lookups.ts';
 import type { MirrorFile } from './open.ts';
-import { column, type Part, rows, run, value } from './part.ts';
+import { column, type Part, rows, run } from './part.ts';
 import { list, nameOf, quote, shapeOf } from './shape.ts';
 import { forget, see } from './write-page.ts';
 
@@ -53,7 +53,7 @@ export function createHolding(mirror: MirrorFile, envId: string): Holding {
         ),
       );
     }),
-    count: facing((stream, within) => value(part, `select count(*) ${liveRows(stream, within)}`, within) as number),
+    count: facing((stream, within) => countRows(part, stream, within)),
     groups: facing((stream, field, within) => groups(part, stream, { field, within })),
   };
 }
@@ -118,11 +118,6 @@ function unseenKeys(
     limit,
   });
   return found.map((row) => stream.key.map((name) => String(row[name])));
-}
-
-function liveRows(stream: Stream, within: TableFilter = {}): string {
-  const filters = Object.keys(within).map((name) => ` and t.${quote(name)} = @${name}`);
-  return `from ${tableOf(stream)} t where t.env_id = @env and ${live(stream)}${filters.join('')}`;
 }
 
 const EXPECTED = ['expected', 'id', ' and what = @what'] as const;

@@ -30,17 +30,21 @@ function isBeyond(part: Part, stream: Stream, keys: Keys): boolean {
   return value(part, sql, { keys: JSON.stringify(keys.map((key) => key[0])) }) === undefined;
 }
 
-/** How many rows live. */
-export function countRows(part: Part, stream: Stream): number {
-  return value(part, `select count(*) ${liveRows(stream)}`) as number;
+/** How many rows live; only those with these values in their fields. */
+export function countRows(part: Part, stream: Stream, within: Fields = {}): number {
+  return value(part, `select count(*) ${liveRows(stream, within)}`, within) as number;
 }
 
 export function hasRows(part: Part, stream: Stream): boolean {
   return value(part, `select 1 ${liveRows(stream)} limit 1`) !== undefined;
 }
 
-function liveRows(stream: Stream): string {
-  return `from ${tableOf(stream)} t where t.env_id = @env and ${live(stream)}`;
+type Fields = Readonly<Record<string, string>>;
+
+/** The live rows `t` with these values in their fields, which are parameters of the same names. */
+export function liveRows(stream: Stream, within: Fields = {}): string {
+  const filters = Object.keys(within).map((name) => ` and t.${quote(name)} = @${name}`);
+  return `from ${tableOf(stream)} t where t.env_id = @env and ${live(stream)}${filters.join('')}`;
 }
 
 /** The number of the last mark made. */

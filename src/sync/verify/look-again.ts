@@ -33,12 +33,16 @@ export async function lookAgain(sight: Sight, { suspects }: Pick<Compared, 'susp
     sight,
     asked.map(({ suspect }) => suspect),
   );
+  const held = sight.holding.held(
+    sight.stream,
+    asked.flatMap(({ suspect: { key } }) => (key.length === 0 ? [] : [key])),
+  );
   const found = asked
     .map(({ suspect, before }) => ({
       suspect: { ...suspect, cause: cause(isHeldBack(suspect) ? notBrought(suspect) : suspect) },
       before,
     }))
-    .filter(({ suspect, before }) => suspect.key.length === 0 || before === asText(heldRow(sight, suspect)));
+    .filter(({ suspect, before }) => suspect.key.length === 0 || before === asText(held.get(joinKey(suspect.key))));
   const parted = Map.groupBy(
     found.map(({ suspect }) => suspect),
     (suspect) => suspect.cause === null,
@@ -153,10 +157,6 @@ async function ask(sight: Sight, ids: readonly string[]): Promise<Shown> {
     );
   }
   return shown;
-}
-
-function heldRow({ stream, holding }: Sight, { key }: Suspect): HeldRow | undefined {
-  return holding.held(stream, [key]).get(joinKey(key));
 }
 
 function asText(held: HeldRow | undefined): string {

@@ -15,6 +15,7 @@ import { CATALOGUE } from '../../streams/catalogue.ts';
 import type { OpenMirror } from '../ports.ts';
 import { markedStreams, syncStream } from '../sync-stream.ts';
 import { createTally, type Tally } from '../tally.ts';
+import { keysOf } from './compare-stream.ts';
 import { stillDiffering } from './look-again.ts';
 import { readPages, type Sight } from './sight.ts';
 import type { Suspect } from './suspects.ts';
@@ -186,9 +187,11 @@ async function repairChunk(
       {
         page: (page) => {
           const decoded = decodePage(stream, page.items);
-          const keys = decoded.rows.map(({ key }) => key);
-          for (const { key } of [...decoded.rows, ...decoded.rejected]) if (key !== null) shown.add(joinKey(key));
-          const held = destination.held(stream, keys);
+          for (const key of keysOf(decoded)) shown.add(joinKey(key));
+          const held = destination.held(
+            stream,
+            decoded.rows.map(({ key }) => key),
+          );
           const checkpoint = destination.load(stream.name);
           commit(mend({ stream, checkpoint, page, decoded, held, marking }, contextOf(work)));
         },
