@@ -5,6 +5,7 @@ export default defineConfig({
     dir: 'test',
     globalSetup: 'test/support/compile.ts',
     testTimeout: 60_000,
+    hookTimeout: 120_000,
     maxWorkers: '100%',
   },
 });

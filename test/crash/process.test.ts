@@ -2,9 +2,10 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync, chownSync, copyFileSync, existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
-import { expect, onTestFinished, test } from 'vitest';
+import { basename, dirname, join } from 'node:path';
+import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { MAIN, NODE, TOKEN } from '../cli/setup.ts';
+import { ANYONE, installForAnyone } from '../support/anyone.ts';
 import { digestOf } from './outcome.ts';
 import { countOf, type Point } from './points.ts';
 import { expectCarriesOn, SCENES } from './reference.ts';
@@ -22,17 +23,18 @@ interface Ended {
 interface Starting {
   /** What the program is started by. */
   readonly by?: readonly string[];
-  /** Whose permissions it has. */
-  readonly uid?: number;
+  /** Who runs it, and what: the clone's own program if left out. */
+  readonly as?: { readonly user: { readonly uid?: number }; readonly node: string; readonly main: string };
 }
 
+const OWN = { user: {}, node: NODE, main: MAIN };
+
 /** Starts the real program on a scene; `ended` comes with what it said. */
-function start(url: string, db: string, { by = [], uid }: Starting = {}) {
+function start(url: string, db: string, { by = [], as = OWN }: Starting = {}) {
   const own = '--history --page-size=2 --concurrency=1 --allow-http --log-level=warn'.split(' ');
-  const [command = '', ...args] = [...by, NODE, MAIN, 'sync', `--base-url=${url}`, `--db=${db}`, ...own];
-  const user = uid === undefined ? {} : { uid, gid: uid };
+  const [command = '', ...args] = [...by, as.node, as.main, 'sync', `--base-url=${url}`, `--db=${db}`, ...own];
   const env = { PATH: process.env['PATH'], OBSYNC_TOKEN: TOKEN };
-  const child = spawn(command, args, { ...user, env, stdio: ['ignore', 'ignore', 'pipe'] });
+  const child = spawn(command, args, { ...as.user, cwd: '/', env, stdio: ['ignore', 'ignore', 'pipe'] });
   let stderr = '';
   child.stderr.on('data', (chunk) => {
     stderr += chunk;
@@ -89,40 +91,44 @@ test.each([
   await expectCarriesOn({ ...scene, nextWish: { baseUrl: url } }, path, reference, point);
 });
 
-/** A user whom permissions bind; root is not. */
-const ANYONE = process.getuid?.() === 0 ? { uid: 65_534 } : {};
+describe('run by a user whom permissions bind', () => {
+  let as: NonNullable<Starting['as']>;
+  beforeAll(() => {
+    const compiled = basename(dirname(MAIN));
+    const { root, node } = installForAnyone(compiled);
+    as = { user: ANYONE, node, main: join(root, compiled, basename(MAIN)) };
+  });
 
-test.each([
-  ['a mirror', 0o444, 0o777, /m\.db cannot be written: check the permissions of the file and of its folder$/],
-  ['the folder of a mirror', 0o644, 0o555, /m\.db(\.lock)? cannot be (written|locked): check /],
-  [
-    'the folder of a mirror to be',
-    null,
-    0o555,
-    /m\.db\.lock cannot be locked: check that its folder exists and may be written$/,
-  ],
-])(
-  '%s that can only be read ends the sync with one clear line and stays as it was',
-  async (_, fileMode, folderMode, says) => {
-    const { scene } = await (fileMode === null ? first : second)();
-    const folder = mkdtempSync(join(tmpdir(), 'obsync-readonly-'));
-    onTestFinished(() => rmSync(folder, { recursive: true }));
-    const path = join(folder, 'm.db');
-    const source = scene.fresh();
-    const before = existsSync(source) ? digestOf(source) : null;
-    if (fileMode !== null) place(source, path, fileMode);
-    chmodSync(folder, folderMode);
-    // The compiled program is its maker's alone.
-    chmodSync(dirname(MAIN), 0o755);
-    const url = fileMode === null ? await serveWorld(scene.world, () => true) : 'http://world.test';
-    const { code, stderr } = await start(url, path, ANYONE).ended;
-    expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringMatching(/^obsync: [^\n]+\n$/) });
-    expect(stderr.trimEnd()).toMatch(says);
-    chmodSync(folder, 0o755);
-    expect(readdirSync(folder)).toEqual(fileMode === null ? [] : ['m.db']);
-    if (before !== null) expect(digestOf(path)).toBe(before);
-  },
-);
+  test.each([
+    ['a mirror', 0o444, 0o777, /m\.db cannot be written: check the permissions of the file and of its folder$/],
+    ['the folder of a mirror', 0o644, 0o555, /m\.db(\.lock)? cannot be (written|locked): check /],
+    [
+      'the folder of a mirror to be',
+      null,
+      0o555,
+      /m\.db\.lock cannot be locked: check that its folder exists and may be written$/,
+    ],
+  ])(
+    '%s that can only be read ends the sync with one clear line and stays as it was',
+    async (_, fileMode, folderMode, says) => {
+      const { scene } = await (fileMode === null ? first : second)();
+      const folder = mkdtempSync(join(tmpdir(), 'obsync-readonly-'));
+      onTestFinished(() => rmSync(folder, { recursive: true }));
+      const path = join(folder, 'm.db');
+      const source = scene.fresh();
+      const before = existsSync(source) ? digestOf(source) : null;
+      if (fileMode !== null) place(source, path, fileMode);
+      chmodSync(folder, folderMode);
+      const url = fileMode === null ? await serveWorld(scene.world, () => true) : 'http://world.test';
+      const { code, stderr } = await start(url, path, { as }).ended;
+      expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringMatching(/^obsync: [^\n]+\n$/) });
+      expect(stderr.trimEnd()).toMatch(says);
+      chmodSync(folder, 0o755);
+      expect(readdirSync(folder)).toEqual(fileMode === null ? [] : ['m.db']);
+      if (before !== null) expect(digestOf(path)).toBe(before);
+    },
+  );
+});
 
 function place(source: string, path: string, mode: number): void {
   copyFileSync(source, path);

@@ -6,12 +6,13 @@ import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { drizzle } from 'drizzle-orm/better-sqlite3';
 import { readMigrationFiles } from 'drizzle-orm/migrator';
-import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { assetLineage, assets, columnLineage, columns } from '../../schema/assets.ts';
 import { syncStreamRuns } from '../../schema/sync.ts';
 import { latestTestExecutions, testExecutions, tests } from '../../schema/tests.ts';
 import { type MirrorFile, mirrorExists, openForReading, openForWriting } from '../../src/destination/sqlite/open.ts';
 import { buildSecondaryIndexes } from '../../src/destination/sqlite/secondary-indexes.ts';
+import { ANYONE, installForAnyone } from '../support/anyone.ts';
 
 const MIGRATIONS = new URL('../../schema/migrations/', import.meta.url).pathname;
 
@@ -133,30 +134,39 @@ describe.each(openings)('opened %s, nothing on disk changes and one line says wh
 });
 
 /** Opens the mirror as a user who is not root, whom permissions bind; says what came of it. */
-function openAsAnyone(): string {
+function openAsAnyone(installed: ReturnType<typeof installForAnyone>): string {
   const program = `
-    const { openForWriting } = await import(${JSON.stringify(new URL('../../src/destination/sqlite/open.ts', import.meta.url).href)});
+    const { openForWriting } = await import(${JSON.stringify(join(installed.root, 'src/destination/sqlite/open.ts'))});
     try { openForWriting(${JSON.stringify(path)}); console.log('opened'); }
     catch (error) { console.log(error.recovery + ' ' + error.message); }`;
-  const user = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {};
-  const { stdout, stderr } = spawnSync(process.execPath, ['--input-type=module', '--eval', program], {
-    ...user,
+  const { stdout, stderr } = spawnSync(installed.node, ['--input-type=module', '--eval', program], {
+    ...ANYONE,
+    cwd: '/',
     encoding: 'utf8',
   });
   return `${stdout}${stderr}`.trim();
 }
 
-test.each([
-  ['up to date, in a folder that', makeMirror, 0o555],
-  ['older, in a folder that', makeOlderMirror, 0o555],
-  ['up to date, that alone', makeMirror, 0o777],
-])('a mirror, %s can only be read, is not opened for writing', (_, make, mode) => {
-  make();
-  chmodSync(path, 0o444);
-  chmodSync(folder, mode);
-  const before = onDisk();
-  expect(openAsAnyone()).toBe(`usage ${path} cannot be written: check the permissions of the file and of its folder`);
-  expect(onDisk()).toEqual(before);
+describe('opened by a user whom permissions bind', () => {
+  let installed: ReturnType<typeof installForAnyone>;
+  beforeAll(() => {
+    installed = installForAnyone('src', 'state');
+  });
+
+  test.each([
+    ['up to date, in a folder that', makeMirror, 0o555],
+    ['older, in a folder that', makeOlderMirror, 0o555],
+    ['up to date, that alone', makeMirror, 0o777],
+  ])('a mirror, %s can only be read, is not opened for writing', (_, make, mode) => {
+    make();
+    chmodSync(path, 0o444);
+    chmodSync(folder, mode);
+    const before = onDisk();
+    expect(openAsAnyone(installed)).toBe(
+      `usage ${path} cannot be written: check the permissions of the file and of its folder`,
+    );
+    expect(onDisk()).toEqual(before);
+  });
 });
 
 describe('a mirror', () => {

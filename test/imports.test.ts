@@ -1,0 +1,45 @@
+import { spawnSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { expect, onTestFinished, test } from 'vitest';
+
+const ROOT = fileURLToPath(new URL('../', import.meta.url));
+const CRUISER = join(ROOT, 'node_modules/dependency-cruiser/bin/dependency-cruiser.mjs');
+
+/** What the import check says of these files. */
+function check(files: Readonly<Record<string, string>>): { status: number | null; said: string } {
+  const folder = mkdtempSync(join(tmpdir(), 'obsync-imports-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  for (const [path, text] of Object.entries(files)) {
+    mkdirSync(dirname(join(folder, path)), { recursive: true });
+    writeFileSync(join(folder, path), text);
+  }
+  const args = [CRUISER, '--config', join(ROOT, '.dependency-cruiser.json'), 'src'];
+  const { status, stdout, stderr } = spawnSync(process.execPath, args, { cwd: folder, encoding: 'utf8' });
+  return { status, said: `${stdout}${stderr}` };
+}
+
+test.each([
+  ['a value', "import { x } from '../sync/x.ts';\nexport const y = x;\n"],
+  ['a type alone', "import type { X } from '../sync/x.ts';\nexport type Y = X;\n"],
+  ['what it passes on', "export { x } from '../sync/x.ts';\n"],
+  ['a type it passes on', "export type { X } from '../sync/x.ts';\n"],
+  ['what it loads later', "export const y = () => import('../sync/x.ts');\n"],
+])('the import check finds an import that is not allowed, of %s', (_, text) => {
+  const files = { 'src/sync/x.ts': 'export const x = 1;\nexport type X = 1;\n', 'src/core/y.ts': text };
+  const { status, said } = check(files);
+  expect({ status, said }).toEqual({
+    status: 1,
+    said: expect.stringContaining('core-stands-alone: src/core/y.ts → src/sync/x.ts'),
+  });
+});
+
+test('the import check says nothing else where all is well', () => {
+  const { status, said } = check({ 'src/core/y.ts': 'export const y = 1;\n' });
+  expect({ status, said: said.trim() }).toEqual({
+    status: 0,
+    said: expect.stringMatching(/^\S* ?✔ no dependency violations found \(1 modules, 0 dependencies cruised\)\S*$/),
+  });
+});
