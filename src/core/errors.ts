@@ -8,6 +8,7 @@
  *   begins anew with its own options (R8, R24)
  * - `stream`: fail this stream, go on with the rest
  * - `run`: end the run with problems (exit 1)
+ * - `quota`: end the run, the account's quota is used up for longer than the run waits (exit 1, R23)
  * - `token`: end the run, the token is refused (exit 3)
  * - `usage`: end the run, what was asked for is wrong (exit 2)
  * - `locked`: end the run, another sync holds the mirror (exit 4)
@@ -22,6 +23,7 @@ export type Recovery =
   | 'reread'
   | 'stream'
   | 'run'
+  | 'quota'
   | 'token'
   | 'usage'
   | 'locked'
@@ -50,4 +52,4 @@ export function endsRun(error: unknown): error is SyncError {
   return error instanceof SyncError && RUN_ENDING.has(error.recovery);
 }
 
-const RUN_ENDING = new Set<Recovery>(['run', 'token', 'usage', 'locked', 'budget', 'signal']);
+const RUN_ENDING = new Set<Recovery>(['run', 'quota', 'token', 'usage', 'locked', 'budget', 'signal']);

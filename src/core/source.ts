@@ -32,8 +32,10 @@ export interface Source {
   page(request: PageRequest, onRequest?: () => void): Promise<Page>;
   /** How many table assets match (`matched_count` of the aggregated health score); `query` holds filters alone. */
   matchedCount(request: Omit<PageRequest, 'cursor'>, onRequest?: () => void): Promise<number>;
-  /** The `Date` of the first answer of this run that had one (R1). */
+  /** T: the `Date` of the first accepted answer of this run that had one (R1). An error's `Date` tells nothing. */
   serverTime(): Instant | null;
+  /** The latest `Date` of an accepted answer so far: a run may last for days (R3). */
+  latestServerTime(): Instant | null;
   /** Requests sent so far in this run. */
   requests(): number;
   /** The account's quota as the answers of this run told it; null while none has. A source without a quota leaves it out. */

@@ -137,5 +137,5 @@ function comeBack(delayMs: number, utcMs: number): SyncError {
   const at = new Date(utcMs + delayMs).toISOString().replace(/\.\d+/, '');
   const minutes = Math.max(1, Math.ceil(delayMs / 60_000));
   const when = `${at}, in ${minutes} ${minutes === 1 ? 'minute' : 'minutes'}`;
-  return new SyncError('run', `The account's quota is used up: come back at ${when}, or raise --max-wait.`);
+  return new SyncError('quota', `The account's quota is used up: come back at ${when}, or raise --max-wait.`);
 }

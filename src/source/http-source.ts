@@ -36,6 +36,7 @@ interface Connection {
   readonly cut: AbortController;
   readonly closed: AbortController;
   serverTime: Instant | null;
+  latestServerTime: Instant | null;
   /** `RateLimit-Limit` of the last answer that had one. */
   limit: number | null;
   /** The longest `RateLimit-Reset` so far. */
@@ -66,6 +67,7 @@ export function createHttpSource(options: HttpSourceOptions): Source {
     matchedCount: (request, onRequest) =>
       fetchRequested(connection, { ...request, cursor: null }, decodeMatchedCount, onRequest),
     serverTime: () => connection.serverTime,
+    latestServerTime: () => connection.latestServerTime,
     requests: () => gate.requests,
     quota: () => quotaOf(connection),
     async close() {
@@ -95,6 +97,7 @@ function connect(options: HttpSourceOptions): Connection {
     cut: new AbortController(),
     closed: new AbortController(),
     serverTime: null,
+    latestServerTime: null,
     limit: null,
     windowSeconds: 0,
   };
@@ -149,7 +152,10 @@ async function fetchWhole<T>(connection: Connection, ask: Ask<T>): Promise<T> {
   for (let repeated = false; ; repeated = true) {
     const outcome = await pass(connection.gate, () => sendOnce(connection, ask), repeated);
     const verdict = classify(outcome, ask.asked, ask.decode);
-    if (verdict.kind === 'done') return verdict.value;
+    if (verdict.kind === 'done') {
+      noteTime(connection, outcome.answer?.headers ?? {});
+      return verdict.value;
+    }
     if (verdict.kind === 'failed') throw verdict.error;
     if (verdict.kind === 'refused') continue;
     troubles.push(verdict.trouble);
@@ -174,12 +180,20 @@ async function sendOnce<T>(connection: Connection, { target, asked, onRequest }:
   const startedMs = line.nowMs();
   onRequest?.();
   const outcome = await send(line, prefix + target, connection.cut.signal);
-  const dateMs = httpDateMs(outcome.answer?.headers.date);
-  if (dateMs !== null) connection.serverTime ??= instantOfMs(dateMs);
   noteQuota(connection, outcome.answer?.headers ?? {});
   const status = outcome.answer?.status ?? 0;
   options.onEvent?.({ type: 'request', path: asked.path, status, durationMs: line.nowMs() - startedMs });
   return outcome;
+}
+
+/** Of an accepted answer alone: what stands in the way of the service may have a clock of its own (R1). */
+function noteTime(connection: Connection, headers: Headers): void {
+  const dateMs = httpDateMs(headers.date);
+  if (dateMs === null) return;
+  const time = instantOfMs(dateMs);
+  const latest = connection.latestServerTime;
+  connection.serverTime ??= time;
+  connection.latestServerTime = latest === null || time > latest ? time : latest;
 }
 
 function noteQuota(connection: Connection, headers: Headers): void {

@@ -127,6 +127,7 @@ function predictedSource(outlook: Outlook): Source {
     },
     matchedCount: () => Promise.reject(new Error('a sync counts no matches')),
     serverTime: () => opening.serverTime,
+    latestServerTime: () => opening.serverTime,
     requests: () => requests,
     close: async () => {},
   };

@@ -9,6 +9,7 @@ test.each<[Recovery, boolean]>([
   ['reread', false],
   ['stream', false],
   ['run', true],
+  ['quota', true],
   ['token', true],
   ['usage', true],
   ['locked', true],

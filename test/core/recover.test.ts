@@ -137,7 +137,7 @@ test.each(['stream', 'reread'] as const)(
   },
 );
 
-test.each(['stream', 'run', 'token', 'usage', 'locked', 'budget', 'signal'] as const)(
+test.each(['stream', 'run', 'quota', 'token', 'usage', 'locked', 'budget', 'signal'] as const)(
   'a failure that asks for %s leaves the progress as it is (R6)',
   (recovery) => {
     expect(met(recovery)).toEqual({ outcome: 'fail', checkpoint: under({}), forget: null });

@@ -115,7 +115,11 @@ export async function liveServed(ids: readonly string[], serving: Serving): Prom
       if (step.step !== 'sync') return life.take(step);
       served.faults = step.wire;
       const stopped = step.troubles.some((trouble) => trouble.do !== 'change' && trouble.do !== 'cursors');
+      const fromMs = Math.floor(world.nowMs / 1000) * 1000;
       const { summary, quiet } = await life.take({ ...step, troubles: step.troubles.filter((t) => t.do !== 'fault') });
+      const toldMs = Date.parse(summary?.server_time ?? new Date(fromMs).toISOString());
+      if (toldMs < fromMs || toldMs > world.nowMs)
+        world.violations.push(`R1: ${summary?.server_time} is no time of the service`);
       const met = served.met();
       if (met > (step.maxRequests ?? Number.POSITIVE_INFINITY))
         world.violations.push(`${met} requests, though ${step.maxRequests} were allowed`);

@@ -72,23 +72,38 @@ export function errorReply(status: number, code: string, headers: Headers = {}):
 }
 
 /** Sends an answer as the disturbance leaves it: cut off, replaced, without its headers, or not at all. */
-export function deliver(response: ServerResponse, disturbance: Disturbance | undefined, reply: Reply): void {
+export function deliver(
+  response: ServerResponse,
+  disturbance: Disturbance | undefined,
+  reply: Reply,
+  nowMs: number,
+): void {
   if (disturbance?.do === 'reset') response.socket?.resetAndDestroy();
   else if (disturbance?.do === 'truncate') sendHalf(response, reply);
-  else send(response, disturbance === undefined ? reply : disturbed(disturbance, reply));
+  else send(response, disturbance === undefined ? reply : disturbed(disturbance, reply, nowMs));
 }
 
-function disturbed(disturbance: Disturbance, reply: Reply): Reply {
-  if (disturbance.do === 'garble') return { ...reply, status: 200, body: disturbance.body };
-  if (disturbance.do === 'fail') return failure(disturbance, reply.headers);
+function disturbed(disturbance: Disturbance, reply: Reply, nowMs: number): Reply {
+  if (disturbance.do === 'garble') {
+    const headers = { ...reply.headers, ...gatewayDate(disturbance, nowMs) };
+    return { status: 200, headers, body: disturbance.body };
+  }
+  if (disturbance.do === 'fail') return failure(disturbance, reply.headers, nowMs);
   return disturbance.do === 'untold' ? { ...reply, headers: {} } : reply;
 }
 
-/** A gateway's page has no headers of the service; its own error has them. */
-function failure({ status, page, retryAfter }: Disturbance & { do: 'fail' }, headers: Headers): Reply {
+/** A gateway's page has no headers of the service, and a time of its own; the service's error has the service's. */
+function failure(fault: Disturbance & { do: 'fail' }, headers: Headers, nowMs: number): Reply {
+  const { status, page, retryAfter } = fault;
   const wait: Headers = retryAfter ? { 'retry-after': '5' } : {};
-  if (page === 'html') return { status, headers: { ...wait, 'content-type': 'text/html' }, body: GATEWAY_PAGE };
-  return errorReply(status, 'internal_error', { ...headers, ...wait });
+  if (page === 'envelope') return errorReply(status, 'internal_error', { ...headers, ...wait });
+  const own = { ...gatewayDate(fault, nowMs), 'content-type': 'text/html' };
+  return { status, headers: { ...wait, ...own }, body: GATEWAY_PAGE };
+}
+
+/** The time as the gateway has it, which stands in the way of the service. */
+export function gatewayDate({ gatewayMinutes }: { readonly gatewayMinutes: number }, nowMs: number): Headers {
+  return { date: new Date(nowMs + gatewayMinutes * 60_000).toUTCString() };
 }
 
 export function send(response: ServerResponse, { status, headers, body }: Reply): void {

@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import type { Source } from '../../src/core/source.ts';
 import { createHttpSource, type HttpSourceOptions } from '../../src/source/http-source.ts';
-import { deliver, errorReply, type Headers, parse, replyTo, send } from './replies.ts';
+import { deliver, errorReply, gatewayDate, type Headers, parse, replyTo, send } from './replies.ts';
 import { counting, type Disturbance, type Quota, type WireFault } from './wire.ts';
 import { type Asked, arrive, Crash, isDated, type World } from './world.ts';
 
@@ -87,12 +87,12 @@ function createService(world: World, quota: Quota) {
     const fault = service.faults.find(({ at, times }) => asked.number >= at && asked.number < at + times)?.disturbance;
     arrive(world, asked);
     if (fault?.do === 'refuse') {
-      send(response, refusal(fault, quota, dateHeader(world, asked)));
+      send(response, refusal(fault, quota, gatewayDate(fault, world.nowMs)));
       return;
     }
     const { headers, isOver } = counted(asked, fault);
     if (isOver) send(response, errorReply(429, 'rate_limited', headers));
-    else deliver(response, fault, replyTo(world, asked, headers));
+    else deliver(response, fault, replyTo(world, asked, headers), world.nowMs);
   }
 
   const service = {

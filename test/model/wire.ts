@@ -1,10 +1,21 @@
 import fc from 'fast-check';
 
-/** What the outside does to an answer on its way, or puts in its place. */
+/** What the outside does to an answer on its way, or puts in its place; `gatewayMinutes` is how fast the clock of a gateway runs. */
 export type Disturbance =
-  | { readonly do: 'refuse'; readonly retryAfterSeconds: number; readonly told: boolean }
-  | { readonly do: 'fail'; readonly status: number; readonly page: 'envelope' | 'html'; readonly retryAfter: boolean }
-  | { readonly do: 'garble'; readonly body: string }
+  | {
+      readonly do: 'refuse';
+      readonly retryAfterSeconds: number;
+      readonly told: boolean;
+      readonly gatewayMinutes: number;
+    }
+  | {
+      readonly do: 'fail';
+      readonly status: number;
+      readonly page: 'envelope' | 'html';
+      readonly retryAfter: boolean;
+      readonly gatewayMinutes: number;
+    }
+  | { readonly do: 'garble'; readonly body: string; readonly gatewayMinutes: number }
   | { readonly do: 'reset' | 'truncate' | 'untold' };
 
 /** A disturbance of so many requests of a run in a row, from the one numbered `at` on. */
@@ -29,18 +40,21 @@ const NO_PAGES = [
   '\uFEFF',
 ];
 
+const gatewayMinutes = fc.constantFrom(0, 110, -600, 50_000);
 const refusals = fc.record({
   do: fc.constant('refuse' as const),
   retryAfterSeconds: fc.constantFrom(0, 1, 7, 60, 60, 1200),
   told: fc.boolean(),
+  gatewayMinutes,
 });
 const failures = fc.record({
   do: fc.constant('fail' as const),
   status: fc.constantFrom(500, 502, 503, 504),
   page: fc.constantFrom('envelope' as const, 'html' as const),
   retryAfter: fc.boolean(),
+  gatewayMinutes,
 });
-const garbled = fc.record({ do: fc.constant('garble' as const), body: fc.constantFrom(...NO_PAGES) });
+const garbled = fc.record({ do: fc.constant('garble' as const), body: fc.constantFrom(...NO_PAGES), gatewayMinutes });
 const others = fc.record({ do: fc.constantFrom('reset' as const, 'truncate' as const, 'untold' as const) });
 
 /** Mostly one that a further try gets over; sometimes one that outlasts all tries. */

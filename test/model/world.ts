@@ -106,33 +106,41 @@ export function listEnvironments(world: World): Item[] {
 function createSource(world: World, maxRequests: number | null): Source {
   let requests = 0;
   let serverTime: Instant | null = null;
+  let latestServerTime: Instant | null = null;
   const send = (path: string, query: Query, cursor: string | null): Asked => {
     if (maxRequests !== null && requests >= maxRequests) throw new SyncError('budget', 'the requests are used up');
     requests += 1;
     const asked = { path, query, cursor, number: requests };
     arrive(world, asked);
-    if (isDated(world, asked)) serverTime ??= instantOfMs(Math.floor(world.nowMs / 1000) * 1000);
     return asked;
+  };
+  /** Of an answer that is no refusal (R1). */
+  const noteTime = (asked: Asked): void => {
+    if (!isDated(world, asked)) return;
+    latestServerTime = instantOfMs(Math.floor(world.nowMs / 1000) * 1000);
+    serverTime ??= latestServerTime;
   };
   return {
     async environments() {
-      send('environments', {}, null);
+      noteTime(send('environments', {}, null));
       return listEnvironments(world);
     },
     async page(request, onRequest) {
       const asked = send(request.path.join('/'), request.query, request.cursor);
       onRequest?.();
-      return world.answer(
-        refusing(() => respond(world, request)),
-        asked,
-      );
+      const page = refusing(() => respond(world, request));
+      noteTime(asked);
+      return world.answer(page, asked);
     },
     async matchedCount({ path, query }, onRequest) {
-      send(path.join('/'), query, null);
+      const asked = send(path.join('/'), query, null);
       onRequest?.();
-      return refusing(() => matched(world, path, query));
+      const count = refusing(() => matched(world, path, query));
+      noteTime(asked);
+      return count;
     },
     serverTime: () => serverTime,
+    latestServerTime: () => latestServerTime,
     requests: () => requests,
     close: async () => {},
   };

@@ -129,14 +129,14 @@ describe('the longest wait (R23)', () => {
   ])('%s beyond it ends the run and says when to come back', async (_, step) => {
     const { server, source, time } = await setUp([step], { maxWaitMs: 900_000 });
     const failure = await failureOf(pages(source, 2));
-    expect(failure.recovery).toBe('run');
+    expect(failure.recovery).toBe('quota');
     expect(failure.message).toContain('2026-11-20T04:30:00Z, in 20 minutes');
     expect([server.requests.length, time.slept]).toEqual([1, []]);
   });
 
   test('nothing but 429 for so long ends the run, too', async () => {
     const { server, source, time } = await setUp([refusal('2')], { maxWaitMs: 5000 });
-    expect((await failureOf(source.page(ASSETS))).recovery).toBe('run');
+    expect((await failureOf(source.page(ASSETS))).recovery).toBe('quota');
     expect(time.slept).toEqual([2000, 2000, 2000]);
     expect(server.requests).toHaveLength(4);
   });
@@ -144,8 +144,8 @@ describe('the longest wait (R23)', () => {
   test('everyone who waits is told, and nothing more is sent', async () => {
     const { server, source } = await setUp([refusal('1200')]);
     const failures = await Promise.all([failureOf(source.page(ASSETS)), failureOf(source.page(ASSETS))]);
-    expect(failures.map(({ recovery }) => recovery)).toEqual(['run', 'run']);
-    expect((await failureOf(source.page(ASSETS))).recovery).toBe('run');
+    expect(failures.map(({ recovery }) => recovery)).toEqual(['quota', 'quota']);
+    expect((await failureOf(source.page(ASSETS))).recovery).toBe('quota');
     expect(server.requests).toHaveLength(1);
   });
 });

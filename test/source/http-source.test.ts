@@ -248,18 +248,44 @@ describe('the environments', () => {
 describe('the time of the server (R1)', () => {
   const at = (date: string): Record<string, string> => ({ date });
 
-  test('is the Date of the first answer that has one, errors and refusals included', async () => {
-    const refusal = { status: 429, headers: { ...at('Fri, 20 Nov 2026 04:10:00 GMT'), 'retry-after': '1' } };
+  test.each<[string, Step]>([
+    ['a 502 of a gateway', { status: 502, headers: at('Fri, 20 Nov 2026 14:00:00 GMT'), body: '<html>' }],
+    ['a 429', { status: 429, headers: { ...at('Fri, 20 Nov 2026 14:00:00 GMT'), 'retry-after': '1' } }],
+    ['a 200 that is no list', { headers: at('Fri, 20 Nov 2026 14:00:00 GMT'), body: { welcome: true } }],
+    ['a 200 that is no JSON', { headers: at('Fri, 20 Nov 2026 14:00:00 GMT'), body: '<html>log in</html>' }],
+  ])('is that of the first answer accepted, which %s is not', async (_, step) => {
+    const { source } = await setUp([step, { headers: at('Fri, 20 Nov 2026 04:10:00 GMT'), body: [] }]);
+    await source.environments();
+    expect(source.serverTime()).toBe('2026-11-20T04:10:00.000000Z');
+    expect(source.latestServerTime()).toBe('2026-11-20T04:10:00.000000Z');
+  });
+
+  test('is unknown as long as everything asked for is refused', async () => {
+    const { source } = await setUp([{ status: 403, headers: at('Fri, 20 Nov 2026 04:10:00 GMT') }]);
+    await failureOf(source.page(ASSETS));
+    expect([source.serverTime(), source.latestServerTime()]).toEqual([null, null]);
+  });
+
+  test('stays that of the first, while the latest goes on (R3)', async () => {
     const { source } = await setUp([
       { headers: at('nonsense') },
-      refusal,
+      { headers: at('Fri, 20 Nov 2026 04:10:00 GMT') },
       { headers: at('Sat, 21 Nov 2026 00:00:00 GMT') },
+      { headers: at('Fri, 20 Nov 2026 23:00:00 GMT') },
     ]);
-    expect(source.serverTime()).toBeNull();
-    await source.page(ASSETS);
-    expect(source.serverTime()).toBeNull();
-    await source.page(ASSETS);
-    expect(source.serverTime()).toBe('2026-11-20T04:10:00.000000Z');
+    const times = [];
+    for (let i = 0; i < 4; i++) {
+      await source.page(ASSETS);
+      times.push([source.serverTime(), source.latestServerTime()]);
+    }
+    const first = '2026-11-20T04:10:00.000000Z';
+    const latest = '2026-11-21T00:00:00.000000Z';
+    expect(times).toEqual([
+      [null, null],
+      [first, first],
+      [first, latest],
+      [first, latest],
+    ]);
   });
 });
 

@@ -129,15 +129,19 @@ export function createFollower(): Follower {
 function sourceOver(server: FastifyInstance, { maxRequests, turn }: Pick<Following, 'maxRequests' | 'turn'>): Source {
   let requests = 0;
   let serverTime: Instant | null = null;
+  let latestServerTime: Instant | null = null;
   async function ask<T>(target: string, decode: Decode<T>): Promise<T> {
     if (requests >= (maxRequests ?? Number.POSITIVE_INFINITY)) throw new SyncError('budget', 'no requests are left');
     await turn?.();
     requests += 1;
     const { statusCode: status, headers, rawPayload } = await server.inject({ url: target, headers: ADMITTED });
-    serverTime ??= dateOf(headers);
     const outcome = { answer: { status, headers: {}, body: rawPayload }, fault: null, heardMs: 0 };
     const verdict = classify(outcome, { path: target, secret: TOKEN, advice: null }, decode);
-    if (verdict.kind === 'done') return verdict.value;
+    if (verdict.kind === 'done') {
+      latestServerTime = dateOf(headers) ?? latestServerTime;
+      serverTime ??= latestServerTime;
+      return verdict.value;
+    }
     throw verdict.kind === 'failed' ? verdict.error : new Error(`${target}: ${status} ${rawPayload}`);
   }
   return {
@@ -151,6 +155,7 @@ function sourceOver(server: FastifyInstance, { maxRequests, turn }: Pick<Followi
       return ask(pageTarget({ ...request, cursor: null }), decodeMatchedCount);
     },
     serverTime: () => serverTime,
+    latestServerTime: () => latestServerTime,
     requests: () => requests,
     close: async () => {},
   };
