@@ -95,8 +95,9 @@ describe('run by a user whom permissions bind', () => {
   let as: NonNullable<Starting['as']>;
   beforeAll(() => {
     const compiled = basename(dirname(MAIN));
-    const { root, node } = installForAnyone(compiled);
+    const { root, node, remove } = installForAnyone(compiled);
     as = { user: ANYONE, node, main: join(root, compiled, basename(MAIN)) };
+    return remove;
   });
 
   test.each([

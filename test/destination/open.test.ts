@@ -12,7 +12,7 @@ import { syncStreamRuns } from '../../schema/sync.ts';
 import { latestTestExecutions, testExecutions, tests } from '../../schema/tests.ts';
 import { type MirrorFile, mirrorExists, openForReading, openForWriting } from '../../src/destination/sqlite/open.ts';
 import { buildSecondaryIndexes } from '../../src/destination/sqlite/secondary-indexes.ts';
-import { ANYONE, installForAnyone } from '../support/anyone.ts';
+import { ANYONE, type Installation, installForAnyone } from '../support/anyone.ts';
 
 const MIGRATIONS = new URL('../../schema/migrations/', import.meta.url).pathname;
 
@@ -134,7 +134,7 @@ describe.each(openings)('opened %s, nothing on disk changes and one line says wh
 });
 
 /** Opens the mirror as a user who is not root, whom permissions bind; says what came of it. */
-function openAsAnyone(installed: ReturnType<typeof installForAnyone>): string {
+function openAsAnyone(installed: Installation): string {
   const program = `
     const { openForWriting } = await import(${JSON.stringify(join(installed.root, 'src/destination/sqlite/open.ts'))});
     try { openForWriting(${JSON.stringify(path)}); console.log('opened'); }
@@ -148,9 +148,10 @@ function openAsAnyone(installed: ReturnType<typeof installForAnyone>): string {
 }
 
 describe('opened by a user whom permissions bind', () => {
-  let installed: ReturnType<typeof installForAnyone>;
+  let installed: Installation;
   beforeAll(() => {
     installed = installForAnyone('src', 'state');
+    return installed.remove;
   });
 
   test.each([

@@ -2,7 +2,6 @@ import { chownSync, cpSync, existsSync, lchownSync, mkdtempSync, readdirSync, re
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { afterAll } from 'vitest';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 
@@ -12,9 +11,11 @@ const NOBODY = 65_534;
 /** Whose permissions a program gets that file permissions have to bind: those of the tests' own user, unless that is root. */
 export const ANYONE = process.getuid?.() === 0 ? { uid: NOBODY, gid: NOBODY } : {};
 
-interface Installation {
+export interface Installation {
   readonly root: string;
   readonly node: string;
+  /** Removes what was copied. */
+  remove(): void;
 }
 
 /**
@@ -22,17 +23,16 @@ interface Installation {
  * these further folders, in a place and with permissions that do not depend on those of the clone.
  */
 export function installForAnyone(...folders: readonly string[]): Installation {
-  if (ANYONE.uid === undefined) return installationAt(ROOT);
+  if (ANYONE.uid === undefined) return { ...installationAt(ROOT), remove: () => {} };
   const root = mkdtempSync(join(tmpdir(), 'obsync-anyone-'));
-  afterAll(() => rmSync(root, { recursive: true }));
   for (const path of ['package.json', 'schema', 'node_modules/node', ...packages(), ...folders])
     cpSync(join(ROOT, path), join(root, path), { recursive: true });
   chownSync(root, NOBODY, NOBODY);
   for (const path of readdirSync(root, { recursive: true })) lchownSync(join(root, String(path)), NOBODY, NOBODY);
-  return installationAt(root);
+  return { ...installationAt(root), remove: () => rmSync(root, { recursive: true }) };
 }
 
-function installationAt(root: string): Installation {
+function installationAt(root: string): Omit<Installation, 'remove'> {
   return { root, node: join(root, 'node_modules/node/bin/node') };
 }
 
