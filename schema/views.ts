@@ -119,13 +119,13 @@ GROUP BY h.env_id, h.asset_id, h.dimension, day`);
  * from on its own, so that a filter on it makes one walk, and breadth first: depth is written in spaces, which RTRIM takes
  * for equal, so that UNION keeps an asset once, as first met, and ORDER BY, which tells them apart, lets the nearest go
  * first. So a walk costs no more than its edges, whatever diamonds and cycles it meets. CROSS JOIN and unlikely() have
- * SQLite look edges up by their end, whatever statistics it has.
+ * SQLite look edges up by their end, whatever statistics it has. Ids pass as JSON values: names of members end at U+0000.
  */
 const lineage = (from: string, to: string, other: string) => {
   const [fromId, toId] = [sql.raw(from), sql.raw(to)];
-  return sql`SELECT r.env_id, v.name AS env_name, r.asset_id, a.name AS asset_name, w.key AS ${toId},
+  return sql`SELECT r.env_id, v.name AS env_name, r.asset_id, a.name AS asset_name, w.value ->> 0 AS ${toId},
   o.name AS ${sql.raw(`${other}_name`)}, CASE WHEN o.id IS NOT NULL THEN ${kind('o')} END AS ${sql.raw(`${other}_kind`)},
-  w.value AS depth
+  w.value ->> 1 AS depth
 FROM (SELECT DISTINCT env_id, ${fromId} AS asset_id FROM asset_lineage) r ${joinEnvironment('r')} ${joinAsset('r')}
 JOIN json_each((
   WITH RECURSIVE walk(id, depth) AS (
@@ -137,9 +137,9 @@ JOIN json_each((
     WHERE n.deleted_at IS NULL
     ORDER BY 2 COLLATE BINARY
   )
-  SELECT json_group_object(id, length(depth)) FROM walk WHERE length(depth) > 0
+  SELECT json_group_array(json_array(id, length(depth))) FROM walk WHERE length(depth) > 0
 )) w
-LEFT JOIN assets o ON o.env_id = r.env_id AND o.id = w.key
+LEFT JOIN assets o ON o.env_id = r.env_id AND o.id = w.value ->> 0
 WHERE a.deleted_at IS NULL`;
 };
 

@@ -4,13 +4,16 @@
  */
 export type Instant = string;
 
-const SHAPE = /^(\d{4}-\d\d-\d\d)[Tt ](\d\d:\d\d:\d\d)(?:[.,](\d{1,9}))?\s*(Z|z|[+-](?:[01]\d|2[0-3])(?::?[0-5]\d)?)?$/;
+const SHAPE = /^(\d{4}-\d\d-\d\d)[Tt ](\d\d:\d\d:\d\d)(?:[.,](\d+))?\s*(Z|z|[+-](?:[01]\d|2[0-3])(?::?[0-5]\d)?)?$/;
 
 /** The forms a service sends, a million times in a first sync: UTC, on a date that every year has. */
 const USUAL =
-  /^\d{4}-(?:(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])|(?:0[13-9]|1[0-2])-(?:29|30)|(?:0[13578]|1[02])-31)T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d{1,9})?Z?$/;
+  /^\d{4}-(?:(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])|(?:0[13-9]|1[0-2])-(?:29|30)|(?:0[13578]|1[02])-31)T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d+)?Z?$/;
 
-/** Reads an ISO 8601 date-time; one without a zone is UTC. Null for anything else. Digits past microseconds are cut. */
+/**
+ * Reads an ISO 8601 date-time; one without a zone is UTC. Null for anything else. Digits past microseconds are cut; a leap
+ * second, which neither `Date` nor SQLite knows, is the second after it, as in Unix time.
+ */
 export function parseInstant(text: string): Instant | null {
   return USUAL.test(text) ? widened(text) : parsedByDate(text);
 }
@@ -27,13 +30,16 @@ function parsedByDate(text: string): Instant | null {
   const parts = SHAPE.exec(text);
   if (parts === null) return null;
   const [, date, time, fraction = '', zone = ''] = parts;
-  const utcMs = Date.parse(`${date}T${time}Z`);
+  const leap = time?.endsWith(':60') ?? false;
+  const utcMs = Date.parse(`${date}T${leap ? time?.replace(':60', ':59') : time}Z`);
   if (Number.isNaN(utcMs) || new Date(utcMs).toISOString().slice(0, 10) !== date) return null;
-  const ms = utcMs - zoneMs(zone);
+  const ms = utcMs - zoneMs(zone) + (leap ? 1000 : 0);
+  if (leap && ms % DAY_MS !== 0) return null;
   if (ms < FIRST_MS || ms > LAST_MS) return null; // a zone may lead out of the years of four digits
   return withMicros(ms, `${fraction}000000`.slice(0, 6));
 }
 
+const DAY_MS = 86_400_000;
 const FIRST_MS = Date.parse('0000-01-01T00:00:00Z');
 const LAST_MS = Date.parse('9999-12-31T23:59:59Z');
 

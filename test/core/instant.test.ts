@@ -37,8 +37,8 @@ describe('a timestamp becomes UTC text of fixed width (R4)', () => {
     expect(parseInstant(`2026-11-20T04:10:00.000001${zone}`)).toBe(kept);
   });
 
-  test.each(Array.from({ length: 10 }, (_, digits) => digits))('a fraction of %i digits is cut at six', (digits) => {
-    const fraction = '987654321'.slice(0, digits);
+  test.each(Array.from({ length: 21 }, (_, digits) => digits))('a fraction of %i digits is cut at six', (digits) => {
+    const fraction = '98765432109876543210'.slice(0, digits);
     const kept = `2026-11-20T04:10:00.${fraction.slice(0, 6).padEnd(6, '0')}Z`;
     const sent = `2026-11-20T04:10:00${digits === 0 ? '' : `.${fraction}`}`;
     expect([parseInstant(`${sent}Z`), parseInstant(sent), parseInstant(`${sent}+00:00`)]).toEqual([kept, kept, kept]);
@@ -61,7 +61,9 @@ describe('a timestamp becomes UTC text of fixed width (R4)', () => {
     '2026-11-20T04:10:60Z',
     '2026-11-20T04:10Z',
     '2026-11-20T04:10:00.Z',
-    '2026-11-20T04:10:00.1234567890Z',
+    '2026-12-31T23:59:60+01:00',
+    '2026-12-31T22:59:61Z',
+    '9999-12-31T23:59:60Z',
     '2026-11-20T04:10:00+25:00',
     '2026-11-20T04:10:00+01:60',
     '2026-11-20T04:10:00 UTC',
@@ -73,6 +75,14 @@ describe('a timestamp becomes UTC text of fixed width (R4)', () => {
     '9999-12-31T23:59:59-01:00',
   ])('%j is none', (sent) => {
     expect(parseInstant(sent)).toBeNull();
+  });
+
+  test.each([
+    ['2016-12-31T23:59:60Z', '2017-01-01T00:00:00.000000Z'],
+    ['2016-12-31T23:59:60.75', '2017-01-01T00:00:00.750000Z'],
+    ['2017-01-01T05:29:60.000001+05:30', '2017-01-01T00:00:00.000001Z'],
+  ])('the leap second %s is the second after it: %s', (sent, kept) => {
+    expect(parseInstant(sent)).toBe(kept);
   });
 
   test('a letter in place of any digit makes it none', () => {

@@ -70,7 +70,7 @@ describe('lineage', () => {
   });
 
   it('takes ids of any characters', () => {
-    const odd = ['a"b', "it's", 'trail ', 'trail', '✓/,"', '\\', '7'];
+    const odd = ['a"b', "it's", 'trail ', 'trail', '✓/,"', '\\', '7', 'a\u0000b', 'a', 'a\u0000', '[1]'];
     addEdges(...odd.map((id) => `${id}>end`));
     expect(upstream('end').sort()).toEqual(odd.map((id) => `${id} 1`).sort());
     expect(downstream('trail ')).toEqual(['end 1']);
