@@ -32,7 +32,7 @@ function beginFeed(stream: Stream, checkpoint: Checkpoint, context: Context, fac
   const since = boundOf(checkpoint, context);
   const reason = scanReason(checkpoint, context) ?? dueReason(checkpoint, context);
   // A bound in the future would show nothing.
-  const hasFeeds = since !== null && isBelieved(checkpoint.watermark, context.now);
+  const hasFeeds = since !== null && isBelieved(checkpoint.watermark, context);
   const feeds: Phase[] = hasFeeds ? [feed('upserts', since, context), feed('tombstones', since, context)] : [];
   if (reason === null)
     return round(
@@ -95,13 +95,17 @@ function beginWindow(_stream: Stream, _checkpoint: Checkpoint, context: Context,
 function scanReason({ scanEndedPass, watermark }: Checkpoint, context: Context): Reason | null {
   if (scanEndedPass === null) return 'first';
   if (context.options.full && scanEndedPass !== context.pass) return 'full';
-  if (watermark === null || !isBelieved(watermark, context.now)) return 'clock';
+  if (watermark === null || !isBelieved(watermark, context)) return 'clock';
   return isOutOfLookback(addSeconds(watermark, -context.options.overlapSeconds), context.now) ? 'clamp' : null;
 }
 
-/** Whether a watermark may serve as a bound: none does without a server time, nor one that lies beyond it (R1). */
-function isBelieved(watermark: Instant | null, now: Instant | null): boolean {
-  return watermark !== null && now !== null && watermark <= addSeconds(now, CLOCK_TOLERANCE_SECONDS);
+/**
+ * Whether a watermark may serve as a bound: none does without a server time, nor one that lies so far beyond it that a feed
+ * read from it less the overlap would begin after now (R1).
+ */
+function isBelieved(watermark: Instant | null, { now, options }: Context): boolean {
+  const toleranceSeconds = Math.min(CLOCK_TOLERANCE_SECONDS, options.overlapSeconds);
+  return watermark !== null && now !== null && watermark <= addSeconds(now, toleranceSeconds);
 }
 
 /** Why a feed stream is due for a scan though its feeds would do (R12, R13). */

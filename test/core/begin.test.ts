@@ -118,6 +118,18 @@ describe('why a feed stream is scanned', () => {
       context(),
       'feed: increment',
     ],
+    [
+      'a watermark ahead by more than an overlap of a minute (R1)',
+      checkpoint({ watermark: '2026-11-20T04:11:00.000001Z' }),
+      context({ options: { overlapSeconds: 60 } }),
+      'scan: clock',
+    ],
+    [
+      'not one ahead by just that overlap (R1)',
+      checkpoint({ watermark: '2026-11-20T04:11:00.000000Z' }),
+      context({ options: { overlapSeconds: 60 } }),
+      'feed: increment',
+    ],
     ['a bound beyond 89 days (R3)', behind(89.00002), context(), 'scan: clamp'],
     ['not one of just 89 days (R3)', behind(89), context(), 'feed: increment'],
     ['the clamp before a due', { ...behind(100), scanDue: 'returned' }, context(), 'scan: clamp'],

@@ -8,7 +8,7 @@ import { contents, guard } from './invariants.ts';
 import { type Mirrored, mirrorOf } from './mirrored.ts';
 import { mendAll } from './place.ts';
 import { type Serving, serveWorld } from './served.ts';
-import { overtaken, PLAIN, restarted, type Step, type Sync, shrunk, type Trouble } from './steps.ts';
+import { overtaken, PLAIN, restarted, type Step, type Sync, setBack, shrunk, type Trouble } from './steps.ts';
 import { wireFaults } from './wire.ts';
 import { Crash, createWorld, DAY, HOUR, type World } from './world.ts';
 
@@ -56,6 +56,7 @@ function syncs(which: 'told' | 'any'): fc.Arbitrary<Sync> {
     only: fc.constantFrom(undefined, undefined, undefined, undefined, ...PARTS),
     maxRequests: fc.option(fc.integer({ min: 2, max: 40 }), { nil: undefined, freq: 3 }),
     allowShrink: which === 'any' ? fc.nat({ max: 3 }).map((n) => n === 0) : fc.constant(false),
+    overlapSeconds: fc.constant(PLAIN.overlapSeconds),
     troubles: fc.oneof(fc.constant([]), fc.array(troubles(which), { maxLength: 3 })),
     wire: fc.oneof(fc.constant([]), wireFaults),
   });
@@ -89,6 +90,7 @@ export function histories(which: 'told' | 'any', maxLength = 24): fc.Arbitrary<S
     { weight: 28, arbitrary: step.map((one) => [one]) },
     { weight: 1, arbitrary: overtaken },
     { weight: 1, arbitrary: restarted },
+    { weight: 1, arbitrary: setBack(happenings(which)) },
     { weight: which === 'any' ? 1 : 0, arbitrary: shrunk },
   );
   return fc.array(steps, { minLength: 6, maxLength }).map((parts) => parts.flat());
@@ -201,6 +203,7 @@ export function live(ids: readonly string[]): Life {
       if (step.step === 'late') happenLate(world, step.happening);
       if (step.step === 'advance') world.advance(step.seconds);
       if (step.step === 'clock') mirrored.clockSkewMs = step.hours * HOUR * 1000;
+      if (step.step === 'serviceClock') world.nowMs += step.minutes * 60_000;
       if (step.step === 'dates') world.dates = step.dates;
       if (step.step === 'scope') {
         place.denied.delete(step.collection);

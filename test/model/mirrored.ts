@@ -23,6 +23,7 @@ export interface Told {
   readonly serverTime: string | null;
   /** Removals are let go (R14). */
   readonly allowShrink: boolean;
+  readonly overlapSeconds: number;
 }
 
 interface RunWish extends Partial<RunOptions> {
@@ -103,6 +104,7 @@ export function mirrorOf(world: World): Mirrored {
               envId,
               serverTime: source.serverTime(),
               allowShrink: options.allowShrink ?? false,
+              overlapSeconds: options.overlapSeconds ?? OPTIONS.overlapSeconds,
             }));
           return { db: file.db, destination, close: () => {} };
         },
@@ -151,7 +153,7 @@ function watchedSource(source: Source, mirrored: Mirrored): Source {
 function watched(
   destination: Destination,
   mirrored: Mirrored,
-  where: () => Pick<Told, 'envId' | 'serverTime' | 'allowShrink'>,
+  where: () => Pick<Told, 'envId' | 'serverTime' | 'allowShrink' | 'overlapSeconds'>,
 ): Destination {
   return {
     ...destination,

@@ -3,7 +3,7 @@ import type { SyncError } from '../../src/core/errors.ts';
 import type { StreamName } from '../../src/core/stream.ts';
 import type { Happening } from './happenings.ts';
 import type { WireFault } from './wire.ts';
-import type { World } from './world.ts';
+import { HOUR, type World } from './world.ts';
 
 /** What befalls a run at its request (or commit) `at`, counted from 1. */
 export type Trouble =
@@ -23,6 +23,7 @@ export interface Sync {
   readonly only: readonly StreamName[] | undefined;
   readonly maxRequests: number | undefined;
   readonly allowShrink: boolean;
+  readonly overlapSeconds: number;
   readonly troubles: readonly Trouble[];
   /** What befalls its requests on the wire, where there is one. */
   readonly wire: readonly WireFault[];
@@ -33,6 +34,8 @@ export type Step =
   | { readonly step: 'happen' | 'late'; readonly happening: Happening }
   | { readonly step: 'advance'; readonly seconds: number }
   | { readonly step: 'clock'; readonly hours: number }
+  /** The service's own clock is set. */
+  | { readonly step: 'serviceClock'; readonly minutes: number }
   | { readonly step: 'dates'; readonly dates: World['dates'] }
   | { readonly step: 'scope'; readonly collection: string; readonly as: 'denied' | 'notLive' | 'open' };
 
@@ -46,6 +49,7 @@ export const PLAIN: Sync = {
   only: undefined,
   maxRequests: undefined,
   allowShrink: false,
+  overlapSeconds: 3600,
   troubles: [],
 };
 
@@ -79,6 +83,22 @@ export const overtaken: fc.Arbitrary<Step[]> = fc
       slow,
     ];
   });
+
+/** A clock that was ahead for one run, by less than an hour, is set right; what happens then lies before the watermark (R1). */
+export function setBack(happening: fc.Arbitrary<Happening>): fc.Arbitrary<Step[]> {
+  return fc.record({ minutes: fc.constantFrom(2, 20, 50), happening }).map(({ minutes, happening }) => {
+    const close: Sync = { ...PLAIN, overlapSeconds: 60 };
+    return [
+      { step: 'advance', seconds: 2 * HOUR },
+      PLAIN,
+      { step: 'serviceClock', minutes },
+      close,
+      { step: 'serviceClock', minutes: -minutes },
+      { step: 'happen', happening },
+      close,
+    ];
+  });
+}
 
 /** Snapshots whose cursors die just after something they have shown has gone (R7). */
 export const restarted: fc.Arbitrary<Step[]> = fc.integer({ min: 3, max: 8 }).map((at) => {

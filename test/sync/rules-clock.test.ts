@@ -57,6 +57,21 @@ test(
 );
 
 test(
+  'R1: a clock set back by less than an hour loses nothing with a small overlap: the streams are scanned',
+  inSyncedWorld(async (scene) => {
+    const { mirrored, place, world } = scene;
+    await mirrored.sync({ overlapSeconds: 60 });
+    world.nowMs -= 40 * 60_000;
+    putColumn(place, 'a1.c1', 'a1', { data_type: 'changed' });
+    world.advance(300);
+    const summary = await mirrored.sync({ overlapSeconds: 60 });
+    for (const stream of FEEDS) expect(streamOf(summary, stream)).toMatchObject({ mode: 'scan', reason: 'clock' });
+    expectTrue(scene);
+    expect(streamOf(await mirrored.sync({ overlapSeconds: 60 }), 'columns').mode).toBe('feed');
+  }),
+);
+
+test(
   'R1: a service without any Date is scanned in each run, moves no watermark, and loses what a scan no longer shows',
   inWorld(async (scene) => {
     const { mirrored, place, world } = scene;

@@ -26,6 +26,7 @@ interface StoredRound {
   readonly reason: string;
   /** A mirror without rows needs no sweep. */
   readonly sweeps: boolean;
+  readonly firstPageAt: string | null;
   readonly read: { readonly path: string[]; readonly query: Walk['query']; readonly cursor: string | null } | null;
 }
 
@@ -44,8 +45,6 @@ export interface Moment extends Told {
 /** What a commit must not do: what it did, in words, or nothing. */
 export type Invariant = (moment: Moment) => readonly string[];
 
-export const OVERLAP_SECONDS = 3600;
-
 /** The streams whose rows stay when they are deleted. */
 export const FED: readonly StreamName[] = ['assets', 'columns', 'tests'];
 
@@ -55,9 +54,9 @@ export function variantsOf(stream: StreamName): number {
 }
 
 /** Times of the mirror later than this stand against what a scan, or an answer by ids, shows (R10); null for a feed. */
-export function floorOf(walk: Walk): string | null {
+export function floorOf(walk: Walk, { overlapSeconds }: Pick<Moment, 'overlapSeconds'>): string | null {
   if (isFeed(walk)) return null;
-  return walk.at === null ? '9999' : addSeconds(walk.at, -OVERLAP_SECONDS);
+  return walk.at === null ? '9999' : addSeconds(walk.at, -overlapSeconds);
 }
 
 export function isLive(row: Row | undefined): row is Row {

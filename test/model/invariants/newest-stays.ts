@@ -1,9 +1,10 @@
 import { FED, floorOf, isLive, type Moment, timeOf } from './moment.ts';
 
 /** No row replaced by an older one, nor brought back against its tombstone, but as R10 lets a scan or an answer by ids. */
-export function newestStays({ stream, before, after, walk }: Moment): readonly string[] {
+export function newestStays(moment: Moment): readonly string[] {
+  const { stream, before, after, walk } = moment;
   if (!FED.includes(stream)) return [];
-  const floor = walk === null ? null : floorOf(walk);
+  const floor = walk === null ? null : floorOf(walk, moment);
   const stands = (time: string): boolean => floor === null || time > floor;
   return [...after.rows].flatMap(([key, row]) => {
     const old = before.rows.get(key);

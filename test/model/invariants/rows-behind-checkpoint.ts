@@ -1,9 +1,9 @@
 import { addSeconds } from '../../../src/core/instant.ts';
-import { askedBy, isFeed, isScan, isWhole, itemsOf, type Walk } from '../book.ts';
+import { askedBy, isScan, isWhole, itemsOf, type Walk } from '../book.ts';
 import { bucket, SHOWN_AS } from '../compare.ts';
 import type { Row } from '../mirrored.ts';
 import type { Item } from '../place.ts';
-import { FED, floorOf, isLive, keyOf, type Moment, OVERLAP_SECONDS, sameBut, timeOf, variantsOf } from './moment.ts';
+import { FED, floorOf, isLive, keyOf, type Moment, sameBut, timeOf, variantsOf } from './moment.ts';
 
 /**
  * No checkpoint ahead of its rows (R5, R6, R8): the stored cursor is that of a committed page, every row of the page at
@@ -38,7 +38,7 @@ function isSettled(moment: Moment, walk: Walk, item: Item): boolean {
   const held = after.rows.get(keyOf(stream, item));
   if (FED.includes(stream)) {
     if (held === undefined) return false;
-    return 'deleted_since' in walk.query ? isBuried(held, item) : isTaken(held, SHOWN_AS[stream](item), walk);
+    return 'deleted_since' in walk.query ? isBuried(held, item) : isTaken(held, SHOWN_AS[stream](item), moment);
   }
   const wanted = SHOWN_AS[stream](item);
   if (stream === 'table_assets' || stream === 'bi_assets')
@@ -76,9 +76,10 @@ function isBuried(held: Row, item: Item): boolean {
   return held['deletion'] === 'tombstone' && timeOf(held, 'deleted_at') >= at;
 }
 
-function isTaken(held: Row, wanted: Row, walk: Walk): boolean {
+function isTaken(held: Row, wanted: Row, moment: Moment): boolean {
+  const floor = floorOf(moment.walk as Walk, moment);
   const shownAt = timeOf(wanted, 'synced_at');
-  const stands = (time: string): boolean => isFeed(walk) || time > (floorOf(walk) as string);
+  const stands = (time: string): boolean => floor === null || time > floor;
   if (held['deletion'] === 'absent') return false;
   const diedAt = timeOf(held, 'deleted_at');
   if (!isLive(held) && !(diedAt >= shownAt && stands(diedAt))) return false;
@@ -110,8 +111,8 @@ function readsOfRound(moment: Moment): string[] {
 }
 
 /** Both feeds, from no later than the watermark less the overlap (R2). */
-function feedsOfRound({ before, walks }: Moment): string[] {
-  const from = before.watermark === null ? '' : addSeconds(before.watermark, -OVERLAP_SECONDS);
+function feedsOfRound({ before, walks, overlapSeconds }: Moment): string[] {
+  const from = before.watermark === null ? '' : addSeconds(before.watermark, -overlapSeconds);
   return ['synced_since', 'deleted_since']
     .filter((name) => !walks.some((walk) => isWhole(walk) && String(walk.query[name] ?? '9999') <= from))
     .map((name) => `a round ended without ${name}=${from}`);
