@@ -1,6 +1,7 @@
 import swagger from '@fastify/swagger';
 import swaggerUi from '@fastify/swagger-ui';
 import type { FastifyInstance, FastifySchema } from 'fastify';
+import type { Count } from './rate-limit.ts';
 
 const ABOUT = `The read API of the observability service, served from a mirror. Lists are read page by page: follow \
 \`next_cursor\` with the same query until \`has_more\` is false; a page may be short, even empty, before. To follow changes, \
@@ -30,8 +31,11 @@ const WAIT = { 'Retry-After': { ...COUNT, description: 'Seconds to wait' } };
 /** The page loads nothing from other hosts, and sends nothing there. */
 const OWN_HOST_ALONE = "default-src 'self'; img-src 'self' data:; style-src 'self' 'unsafe-inline'";
 
-/** The description of all routes added later, at `/openapi.json`, and a page to browse it at `/docs`; both without a token. */
-export async function addDescription(server: FastifyInstance): Promise<void> {
+/**
+ * The description of all routes added later, at `/openapi.json`, and a page to browse it at `/docs`; both without a
+ * token, and counted against the address that asks.
+ */
+export async function addDescription(server: FastifyInstance, count: Count): Promise<void> {
   await server.register(swagger, {
     openapi: {
       openapi: '3.1.0',
@@ -48,8 +52,16 @@ export async function addDescription(server: FastifyInstance): Promise<void> {
     refResolver: { buildLocalReference: ({ $id }, _base, _fragment, i) => String($id ?? `schema-${i}`) },
     transform: ({ schema, url }) => ({ url, schema: withAnswers(schema) }),
   });
-  await server.register(swaggerUi, { routePrefix: '/docs', staticCSP: OWN_HOST_ALONE });
-  server.get('/openapi.json', { schema: { hide: true } }, () => server.swagger());
+  // Made once: 120 KB that strangers may ask for.
+  let description: Buffer | null = null;
+  await server.register(async (open) => {
+    open.addHook('onRequest', count);
+    await open.register(swaggerUi, { routePrefix: '/docs', staticCSP: OWN_HOST_ALONE });
+    open.get('/openapi.json', { schema: { hide: true } }, (_request, reply) => {
+      description ??= Buffer.from(JSON.stringify(server.swagger()));
+      return reply.type('application/json; charset=utf-8').send(description);
+    });
+  });
 }
 
 /** What a route answers with, in words and with the headers that come along. */

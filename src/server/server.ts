@@ -10,6 +10,7 @@ import fastify, {
 import { parseInstant } from '../core/instant.ts';
 import type { MirrorFile } from '../destination/sqlite/open.ts';
 import { identify, type Key } from './access.ts';
+import { boundConnections } from './connections.ts';
 import { addDescription } from './describe.ts';
 import type { DimensionWeights } from './dimension-weights.ts';
 import { drainOnClose } from './drain.ts';
@@ -59,8 +60,10 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
     ...(options.log === undefined ? {} : { loggerInstance: options.log }),
     frameworkErrors: (_error, request, reply) => refuseUndecodable(request, reply, admit),
   });
+  const connections = boundConnections(server);
   server.decorateRequest('reader', null);
-  admit = doorkeeper({ store, keys, count: await openRateLimit(server, rateLimit) });
+  const count = await openRateLimit(server, rateLimit);
+  admit = doorkeeper({ store, keys, count });
   server.addHook('onResponse', logRequest);
   server.setErrorHandler(refuse);
   // For the files of `/docs`; what else leads nowhere is refused before it comes to a handler.
@@ -68,8 +71,8 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
   server.addSchema(ERROR);
   // Passed over: Node would refuse such a request itself, before anybody is asked, and without the envelope.
   server.server.on('checkExpectation', (request, answer) => server.server.emit('request', request, answer));
-  drainOnClose(server);
-  await addDescription(server);
+  drainOnClose(server, connections);
+  await addDescription(server, count);
   const addMetrics = await openMetrics(server, store, nowMs);
   server.addHook('onRequest', async (request, reply) => {
     if (!request.is404) return;

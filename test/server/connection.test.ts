@@ -5,6 +5,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
 import { afterAll, describe, expect, onTestFinished, test } from 'vitest';
 import { assets } from '../../schema/assets.ts';
+import { MOST_UNANSWERED } from '../../src/server/connections.ts';
 import { refuseUnreadable } from '../../src/server/refuse.ts';
 import { asset, NOW_MS, serve } from './fixture.ts';
 import { expectRefusal } from './refusal.ts';
@@ -124,6 +125,67 @@ describe('what comes in is bounded', () => {
     );
     const [first] = (await once(socket, 'data')) as [Buffer];
     expect(parse(first).status).toBe(405);
+  });
+});
+
+describe('what one connection may ask at once is bounded', () => {
+  const { server, writing } = serve(fillLarge, {}, afterAll);
+  const port = server.then(listening);
+  const answered = async (requests: string) => {
+    const socket = open(await port);
+    socket.on('error', nothing);
+    socket.write(requests);
+    const received = await socket.toArray().catch(() => []);
+    return (
+      Buffer.concat(received as Buffer[])
+        .toString()
+        .split('HTTP/1.1 200').length - 1
+    );
+  };
+  const last = (url: string) => request(url, 'connection: close\r\n');
+
+  test.each(['/openapi.json', '/healthz', '/public/beta/environments'])(
+    'so many requests of %s are answered together, and with one more the connection is ended',
+    async (url) => {
+      const fits = request(url).repeat(MOST_UNANSWERED - 1) + last(url);
+      expect(await answered(fits)).toBe(MOST_UNANSWERED);
+      expect(await answered(request(url) + fits)).toBe(0);
+      expect(await answered(last(url))).toBe(1);
+    },
+  );
+
+  test('a stranger’s connection is ended likewise', async () => {
+    const stranger = 'GET /openapi.json HTTP/1.1\r\nhost: test\r\n\r\n';
+    expect(await answered(stranger.repeat(1000))).toBe(0);
+  });
+
+  test('a request is answered when the answer before it has been read', async () => {
+    const socket = open(await port);
+    socket.write(request(`${LIST}?limit=${ROWS}`) + last('/public/beta/environments'));
+    const [first] = (await once(socket, 'data')) as [Buffer];
+    socket.pause();
+    writing.connection.prepare("insert into environments (id, name, mirrored_at) values ('f', 'new', '2026')").run();
+    const received = Buffer.concat([first, ...((await socket.toArray()) as Buffer[])]);
+    const second = received.subarray(lengthOf(parse(received)) + parse(received).head.length + 4);
+    expect(JSON.parse(parse(second).body.toString())).toMatchObject([{ id: 'e' }, { id: 'f' }]);
+  });
+
+  test('the description is made once', async () => {
+    const ask = async () => (await (await server).inject('/openapi.json')).body;
+    const before = await ask();
+    Object.assign((await server).swagger(), { info: 'another' });
+    expect(await ask()).toBe(before);
+    expect(JSON.parse(before)).toMatchObject({ openapi: '3.1.0' });
+  });
+
+  test('a server that closes does not wait for answers of a connection that is gone', async () => {
+    const closing = await serve(nothing).server;
+    const socket = open(await listening(closing));
+    socket.on('error', nothing);
+    socket.write(request('/openapi.json').repeat(MOST_UNANSWERED + 1));
+    await once(socket, 'close');
+    await closing.close();
+    expect(closing.server.listening).toBe(false);
   });
 });
 

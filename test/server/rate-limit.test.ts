@@ -108,15 +108,28 @@ describe('every answer of the API tells the quota', () => {
     expect(answer.headers.date).toBe('Fri, 20 Nov 2026 12:00:00 GMT');
   });
 
-  test.each(['/healthz', '/openapi.json', '/docs'])('but not %s, which costs nothing', async (url) => {
-    const ask = async (url: string) => (await server).inject({ url, headers: { authorization: 'Bearer secret' } });
-    const left = async () => Number((await ask(`${API}environments`)).headers['ratelimit-remaining']);
+  const ask = async (url: string) => (await server).inject({ url, headers: { authorization: 'Bearer secret' } });
+  const left = async () => Number((await ask(`${API}environments`)).headers['ratelimit-remaining']);
+
+  test('but not /healthz, which costs nothing', async () => {
     const before = await left();
-    const { statusCode, headers } = await ask(url);
+    const { statusCode, headers } = await ask('/healthz');
     expect(statusCode).toBe(200);
     expect(headers).not.toHaveProperty('ratelimit-limit');
     expect(await left()).toBe(before - 1);
   });
+
+  test.each(['/openapi.json', '/docs'])(
+    '%s costs no token anything: it is counted against the address',
+    async (url) => {
+      const before = await left();
+      const [first, second] = [await ask(url), await ask(url)];
+      expect([first.statusCode, second.statusCode]).toEqual([200, 200]);
+      const remaining = [first, second].map(({ headers }) => Number(headers['ratelimit-remaining']));
+      expect(remaining[1]).toBe((remaining[0] ?? 0) - 1);
+      expect(await left()).toBe(before - 1);
+    },
+  );
 });
 
 describe('what exceeds the quota is 429, whatever is asked for', () => {
@@ -160,6 +173,15 @@ test('strangers share the quota of their address, whatever tokens they try', asy
   expect(await ask('c', '10.0.0.2')).toBe(401);
   expect(await ask('secret', '10.0.0.1')).toBe(200);
 });
+
+test.each(['/openapi.json', '/docs', '/docs/json', '/docs/yaml', '/docs/static/swagger-ui.css'])(
+  'a stranger has used up the quota of his address with %s as well',
+  async (url) => {
+    const { server } = serve(nothing, { rateLimit: { limit: 1, windowMs: 60_000 } });
+    const ask = async (remoteAddress: string) => (await (await server).inject({ url, remoteAddress })).statusCode;
+    expect([await ask('10.0.0.1'), await ask('10.0.0.1'), await ask('10.0.0.2')]).toEqual([200, 429, 200]);
+  },
+);
 
 test('without a limit nothing is counted and no quota is told', async () => {
   const { get } = serve(nothing, { rateLimit: null });
