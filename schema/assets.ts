@@ -1,5 +1,5 @@
 import { index, primaryKey, sqliteTable, text } from 'drizzle-orm/sqlite-core';
-import { changes, envId, isLive, kept, readNumber, soft } from './columns.ts';
+import { changes, envId, isLive, json, kept, readNumber, soft } from './columns.ts';
 
 export const environments = sqliteTable('environments', {
   id: text('id').primaryKey(),
@@ -30,8 +30,8 @@ export const assets = sqliteTable(
     bi_type: text('bi_type'),
     url: text('url'),
     description: text('description'),
-    owners: text('owners'),
-    tags: text('tags'),
+    owners: json('owners'),
+    tags: json('tags'),
     parent_id: text('parent_id'),
     path: text('path'),
     created_at: text('created_at'),

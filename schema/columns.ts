@@ -1,11 +1,14 @@
 import { sql } from 'drizzle-orm';
-import { type AnySQLiteColumn, index, integer, text } from 'drizzle-orm/sqlite-core';
+import { type AnySQLiteColumn, customType, index, integer, text } from 'drizzle-orm/sqlite-core';
 
 /** The environment a row belongs to: first in every key, so that a distributed database could shard on it. */
 export const envId = () => text('env_id').notNull();
 
+/** JSON text as the source sent it: compared by value, whatever the order of members (R21). */
+export const json = customType<{ data: string }>({ dataType: () => 'text' });
+
 /** What the mirror adds to a row: its own time of the last change (R21) and the fields it does not know (R19), as JSON. */
-export const kept = () => ({ mirrored_at: text('mirrored_at').notNull(), extra: text('extra') });
+export const kept = () => ({ mirrored_at: text('mirrored_at').notNull(), extra: json('extra') });
 
 /** How a row of a feed stream went (R11): when, and by `tombstone` or `absent`; both NULL while it lives. */
 export const soft = () => ({

@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm';
 import { index, integer, primaryKey, real, sqliteTable, text } from 'drizzle-orm/sqlite-core';
-import { changes, envId, kept, readNumber, soft } from './columns.ts';
+import { changes, envId, json, kept, readNumber, soft } from './columns.ts';
 
 export const tests = sqliteTable(
   'tests',
@@ -15,9 +15,9 @@ export const tests = sqliteTable(
     disabled: integer('disabled'),
     asset_id: text('asset_id'),
     column_name: text('column_name'),
-    config: text('config'),
-    owners: text('owners'),
-    tags: text('tags'),
+    config: json('config'),
+    owners: json('owners'),
+    tags: json('tags'),
     description: text('description'),
     path: text('path'),
     project: text('project'),

@@ -103,7 +103,7 @@ function fillRows({ stream, decoded, held }: Arrival): Effect {
     if (before === undefined || before['deleted_at'] !== null || before[field] !== is) continue;
     const written = Object.fromEntries([...(stream.writes ?? []), 'extra'].map((name) => [name, row[name] ?? null]));
     const merged = { ...before, ...written };
-    if (!sameRow(before, merged)) changes.push({ row: merged, was: 'updated' });
+    if (!sameRow(stream.fields, before, merged)) changes.push({ row: merged, was: 'updated' });
   }
   return { changes, paid: { ids: decoded.rows.map((row) => row.key[0] as string), lastMark: null } };
 }

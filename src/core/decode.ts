@@ -1,4 +1,5 @@
 import { type Instant, parseInstant } from './instant.ts';
+import { isExactNumber } from './json.ts';
 import type { Field, Fields, Part, Row, Stream, Value } from './stream.ts';
 
 /** An accepted item: its key, its row, and the rows of its parts in the catalogue's order. */
@@ -80,21 +81,28 @@ interface DecodedFields {
 function decodeFields(fields: Fields, item: Item, reserved: ReadonlySet<string>): DecodedFields {
   const row: Record<string, Value> = {};
   const unknown = new Map<string, unknown>();
+  const misfits: [path: readonly string[], sent: unknown][] = [];
   let fault: string | null = null;
   for (const name in fields) {
     const field = fields[name] as Field;
     const sent = field.from === undefined ? item[name] : dig(item, field.from);
     const value = sent === undefined || sent === null ? null : toValue(field, sent);
-    row[name] = value ?? null;
-    if (value === undefined) unknown.set(name, sent);
-    if (field.required && (value === null || value === undefined)) fault ??= faultOf(name, field, sent);
+    row[name] = value ?? (field.required ? nearest(field, sent) : null);
+    if (value === undefined) misfits.push([field.from ?? [name], sent]);
+    if (field.required && row[name] === null) fault ??= faultOf(name, field, sent);
   }
   for (const name in item) {
     if (Object.hasOwn(fields, name) || reserved.has(name)) continue;
     const rest = isSource(fields, [name]) ? restOf(fields, name, item[name]) : item[name];
     if (rest !== undefined) unknown.set(name, rest);
   }
+  for (const [path, sent] of misfits) putBack(unknown, path, sent);
   return { row, unknown, fault };
+}
+
+/** Keeps a value at the place it was sent in. */
+function putBack(unknown: Map<string, unknown>, [name = '', inner]: readonly string[], sent: unknown): void {
+  unknown.set(name, inner === undefined ? sent : { ...(unknown.get(name) as object | undefined), [inner]: sent });
 }
 
 function decodePart(part: Part<unknown>, item: Item, owner: Row): Row[] | string {
@@ -121,12 +129,24 @@ function toValue(field: Field, sent: unknown): Value | undefined {
     case 'integer':
       return Number.isSafeInteger(sent) ? (sent as number) : undefined;
     case 'number':
-      return Number.isFinite(sent) ? (sent as number) : undefined;
+      return numberOf(sent);
     case 'boolean':
       return typeof sent === 'boolean' ? Number(sent) : undefined;
     case 'json':
-      return typeof sent === 'object' ? JSON.stringify(sent) : undefined;
+      return typeof sent === 'object' && !isExactNumber(sent) ? JSON.stringify(sent) : undefined;
   }
+}
+
+/** The number itself, or the nearest that can be kept. */
+function numberOf(sent: unknown): number | undefined {
+  const value = isExactNumber(sent) ? Number(sent.rawJSON) : sent;
+  return Number.isFinite(value) ? (value as number) : undefined;
+}
+
+/** What stands for an integer too large to be kept in a field that has to have a value; `extra` has it as it was sent (R19). */
+function nearest({ type }: Field, sent: unknown): Value {
+  const value = type === 'integer' ? numberOf(sent) : undefined;
+  return value !== undefined && Number.isInteger(value) ? value : null;
 }
 
 /** `deleted_at` may stand as an explicit null on live rows: only a value makes a tombstone. Undefined for no instant. */

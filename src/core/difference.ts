@@ -1,5 +1,5 @@
 import type { Decoded } from './decode.ts';
-import { fieldsShown } from './newest-wins.ts';
+import { fieldsShown, sameField, sameRow } from './newest-wins.ts';
 import type { Part, Row, Stream } from './stream.ts';
 
 /** How closely source and mirror are compared: how many tables there are, the keys, or every field. */
@@ -30,7 +30,7 @@ export function differenceOf(
   if (held === undefined || held.torn || !isLive(held.row)) return stream.within === undefined ? MISSING : null;
   if (depth !== 'rows' || !fills(stream, held.row)) return null;
   const expected = expectedFields(stream, shown.row);
-  const fields = Object.keys(expected).filter((name) => held.row[name] !== expected[name]);
+  const fields = Object.keys(expected).filter((name) => !sameField(stream.fields, name, held.row, expected));
   const parts = (stream.parts ?? []).flatMap((part, i) => partsApart(part, held.parts[i] ?? [], shown.parts[i] ?? []));
   return fields.length + parts.length === 0 ? null : { what: 'unequal', fields: [...fields, ...parts] };
 }
@@ -64,8 +64,7 @@ function partsApart(part: Part<unknown>, held: readonly Row[], shown: readonly R
   const own = part.key.at(-1) as string;
   const before = new Map(held.map((row) => [row[own], row]));
   const after = new Map(shown.map((row) => [row[own], row]));
-  const apart = ([name, row]: [unknown, Row]): boolean =>
-    Object.keys(row).some((field) => before.get(name as string)?.[field] !== row[field]);
+  const apart = ([name, row]: [unknown, Row]): boolean => !sameRow(part.fields, before.get(name as string) ?? {}, row);
   const names = [
     ...[...after].filter(apart).map(([name]) => name),
     ...[...before.keys()].filter((name) => !after.has(name)),

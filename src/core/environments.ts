@@ -52,7 +52,10 @@ export function reconcile(items: readonly unknown[], held: readonly Row[], now: 
     .map((row): Row => ({ ...row, missing_since: now }));
   return {
     listed: listed.map(toEnvironment),
-    changed: [...listed.filter((row) => !sameRow(before.get(row['id'] as string) ?? {}, row)), ...lost],
+    changed: [
+      ...listed.filter((row) => !sameRow(ENVIRONMENT.fields, before.get(row['id'] as string) ?? {}, row)),
+      ...lost,
+    ],
     returned: listed
       .filter((row) => before.get(row['id'] as string)?.['missing_since'])
       .map((row) => String(row['id'])),

@@ -1,6 +1,7 @@
 import type { Decoded } from './decode.ts';
 import type { Instant } from './instant.ts';
-import type { Row, Stream, Value } from './stream.ts';
+import { sameJson } from './json.ts';
+import type { Fields, Row, Stream, Value } from './stream.ts';
 
 /**
  * A row to be written whole, and what becomes of it. `buried` is a deleted row that stays deleted while its fields, or
@@ -27,7 +28,7 @@ export function newestWins(stream: Stream, held: Row | undefined, shown: Decoded
   if (!believed && isAfter(held['synced_at'], shown.row['synced_at'])) return unearth(held);
   const dead = isTombstone(held) && !believed && !isAfter(shown.row['synced_at'], held['deleted_at']);
   const merged = { ...held, ...foreignFields(stream, held, shown.row), ...row, ...(dead ? {} : LIVE) };
-  return sameRow(held, merged) ? null : { row: merged, was: fate(held, merged) };
+  return sameRow(stream.fields, held, merged) ? null : { row: merged, was: fate(held, merged) };
 }
 
 /** A live row that a finished read did not show (R11). */
@@ -85,8 +86,16 @@ function isAfter(a: Value | undefined, b: Value | undefined): boolean {
   return (a ?? '') > (b ?? '');
 }
 
-/** Whether every column has the same value. */
-export function sameRow(a: Row, b: Row): boolean {
-  for (const name in b) if (a[name] !== b[name]) return false;
+/** Whether every column has the same value (R21). */
+export function sameRow(fields: Fields, a: Row, b: Row): boolean {
+  for (const name in b) if (a[name] !== b[name] && !sameField(fields, name, a, b)) return false;
   return true;
+}
+
+/** Whether a column has the same value in both rows: JSON is compared by value, whatever the order of members (R21). */
+export function sameField(fields: Fields, name: string, a: Row, b: Row): boolean {
+  const [one, other] = [a[name], b[name]];
+  if (one === other) return true;
+  const isJson = name === 'extra' || fields[name]?.type === 'json';
+  return isJson && typeof one === 'string' && typeof other === 'string' && sameJson(one, other);
 }

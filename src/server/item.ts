@@ -1,3 +1,4 @@
+import { type ExactNumber, isExactNumber, parseExactly } from '../core/json.ts';
 import type { Field, Fields } from '../core/stream.ts';
 import type { Listing } from './listings.ts';
 
@@ -13,7 +14,7 @@ export function itemOf(fields: Fields, row: Row, nulls: Listing['nulls']): Item 
     const value = shown(field, row[name] ?? null);
     if (value !== null || nulls === 'shown') place(item, field.from ?? [name], value);
   }
-  return withExtra(item, row.extra ?? null);
+  return typeof row.extra === 'string' ? withExtra(fields, item, row.extra) : item;
 }
 
 function shown({ type }: Field, value: string | number | null): unknown {
@@ -31,31 +32,44 @@ function place(item: Item, path: readonly string[], value: unknown): void {
   }
 }
 
-function withExtra(item: Item, extra: string | number | null): Item {
-  const members = typeof extra === 'string' ? parsed(extra) : null;
-  return isObject(members) ? together(item, members) : item;
+function withExtra(fields: Fields, item: Item, extra: string): Item {
+  const members = parsed(extra);
+  if (!isObject(members)) return item;
+  const whole = together(item, members);
+  for (const [name, { type, from }] of Object.entries(fields)) {
+    if (type !== 'integer') continue;
+    const path = from ?? [name];
+    const value = path.reduce<unknown>((within, step) => (isObject(within) ? within[step] : undefined), whole);
+    if (isExactNumber(value)) place(whole, path, integerOf(value));
+  }
+  return whole;
+}
+
+/** As the writers of answers take it in a field of integers. */
+function integerOf({ rawJSON: source }: ExactNumber): bigint | number {
+  return /^-?\d+$/.test(source) ? BigInt(source) : Number(source);
 }
 
 /**
- * A known field gives way only where it has no value: its value of another type was kept in `extra` (R20). What an object
- * held beyond its known fields goes back into it (R19).
+ * A known field gives way only where it has no value, its value of another type was kept in `extra` (R20), or where `extra` has
+ * the number that it could only come near. What an object held beyond its known fields goes back into it (R19).
  */
 function together(item: Item, members: Item): Item {
   const added = Object.entries(members).flatMap(([name, member]) => {
     const held = Object.hasOwn(item, name) ? item[name] : null;
-    if (held === null) return [[name, member]];
+    if (held === null || isExactNumber(member)) return [[name, member]];
     return isObject(held) && isObject(member) ? [[name, together(held, member)]] : [];
   });
   return { ...item, ...Object.fromEntries(added) };
 }
 
 const isObject = (value: unknown): value is Item =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
+  typeof value === 'object' && value !== null && !Array.isArray(value) && !isExactNumber(value);
 
 /** JSON text, or the text itself should another program have written something else there. */
 function parsed(text: string): unknown {
   try {
-    return JSON.parse(text);
+    return parseExactly(text);
   } catch {
     return text;
   }

@@ -1,3 +1,4 @@
+import { parseExactly } from '../core/json.ts';
 import type { Page } from '../core/source.ts';
 
 /** Reads the parsed body of an answer; null when it is not what it should be. */
@@ -34,10 +35,10 @@ export function decodeError(body: unknown): { code: string; message: string } | 
   return typeof code === 'string' ? { code, message: typeof message === 'string' ? message : '' } : null;
 }
 
-/** The JSON a body holds; undefined when it holds none. */
+/** The JSON a body holds, numbers as they were sent (R19); undefined when it holds none. */
 export function parseJson(body: Uint8Array): unknown {
   try {
-    return JSON.parse(UTF8.decode(body));
+    return parseExactly(UTF8.decode(body));
   } catch {
     return undefined;
   }

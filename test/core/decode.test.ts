@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { type Decoded, decodeItem, decodePage, joinKey, type Rejected } from '../../src/core/decode.ts';
+import { parseExactly } from '../../src/core/json.ts';
 import type { StreamName } from '../../src/core/stream.ts';
 import { streamOf } from './setup.ts';
 
@@ -141,6 +142,55 @@ describe('a bad row costs only itself (R20)', () => {
     const result = taken(name, item);
     expect(result.row[field]).toBeNull();
     expect(extraOf(result)).toEqual({ [field]: (item as Record<string, unknown>)[field] });
+  });
+});
+
+describe('a number beyond 2^53 is kept as it was sent (R19)', () => {
+  const HUGE = '12345678901234567890';
+  const sent = (item: object, json: string): unknown => parseExactly(JSON.stringify(item).replaceAll('"huge"', json));
+
+  test.each([
+    ['an unknown field', 'tests', { ...test1, more: { of: ['huge'] } }, `{"more":{"of":[${HUGE}]}}`],
+    ['a field of text', 'tests', { ...test1, path: 'huge' }, `{"path":${HUGE}}`],
+    ['a field of JSON', 'tests', { ...test1, config: 'huge' }, `{"config":${HUGE}}`],
+    [
+      'a field of integers',
+      'latest_test_executions',
+      { ...execution, failure_count: 'huge' },
+      `{"failure_count":${HUGE}}`,
+    ],
+  ] as const)('in %s, in extra', (_, name, item, extra) => {
+    expect(taken(name, sent(item, HUGE)).row['extra']).toBe(extra);
+  });
+
+  test('within a JSON value, there', () => {
+    expect(taken('tests', sent({ ...test1, config: { n: 'huge' } }, HUGE)).row).toMatchObject({
+      config: `{"n":${HUGE}}`,
+      extra: null,
+    });
+  });
+
+  test.each(['9007199254740993', HUGE, '9'.repeat(30)])(
+    'in a required count, near %s in its field and exactly in extra',
+    (count) => {
+      const total = { score: 0.5, test_count: 'huge', bucket_at: '2026-11-20T04:00:00Z' };
+      const dimensions = [{ dimension: 'freshness', ...total }];
+      const { row, parts } = taken('asset_health_scores', sent({ asset_id: 'a', total, dimensions }, count));
+      expect(row).toMatchObject({ test_count: Number(count), extra: `{"total":{"test_count":${count}}}` });
+      expect(parts[0]?.[0]).toMatchObject({ test_count: Number(count), extra: `{"test_count":${count}}` });
+    },
+  );
+
+  test('in a field of numbers, as the nearest of them', () => {
+    const { row } = taken('latest_test_executions', sent({ ...execution, duration_seconds: 'huge' }, HUGE));
+    expect(row).toMatchObject({ duration_seconds: Number(HUGE), extra: null });
+  });
+
+  test('in a key, which it makes useless, in the payload', () => {
+    expect(refused('tests', sent({ ...test1, id: 'huge' }, HUGE))).toMatchObject({
+      reason: 'no usable id',
+      payload: expect.stringContaining(`"id":${HUGE}`),
+    });
   });
 });
 

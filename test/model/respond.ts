@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { parseExactly } from '../../src/core/json.ts';
 import type { Page, PageRequest, Query } from '../../src/core/source.ts';
 import { history, LISTS, type Listed } from './lists.ts';
 import type { Item, Place } from './place.ts';
@@ -111,11 +112,16 @@ interface Paging {
   readonly toCursor: (key: string) => string;
 }
 
+/** As it comes out of the body of an answer. */
+function overWire(item: Item): Item {
+  return parseExactly(JSON.stringify(item)) as Item;
+}
+
 /** Keyset paging over live data; rows that may not be seen are trimmed after the page was read. */
 function pageOf(rows: readonly Listed[], { limit, after, toCursor }: Paging): Page {
   const left = rows.filter((row) => after === null || row.key > after).sort((a, b) => (a.key < b.key ? -1 : 1));
   const page = left.slice(0, limit);
   const hasMore = left.length > limit;
-  const items = page.filter((row) => row.shown).map((row): Item => structuredClone(row.item));
+  const items = page.filter((row) => row.shown).map((row): Item => overWire(row.item));
   return { items, hasMore, nextCursor: hasMore ? toCursor(page.at(-1)?.key ?? '') : null };
 }

@@ -50,6 +50,27 @@ describe('shapes', () => {
     expect(item).toMatchObject({ name: 'name of a', description: 42, x: { y: 1 } });
   });
 
+  test('resources: numbers beyond 2^53 come back as they were sent', async () => {
+    const HUGE = '12345678901234567890';
+    const bucket = { env_id: 'e', asset_id: 'a', test_count: Number(HUGE), bucket_at: NOW, mirrored_at: NOW, score: 1 };
+    const { server } = serve(({ db }) => {
+      db.insert(assets)
+        .values(asset('a', { extra: `{"more":{"rows":${HUGE}}}` }))
+        .run();
+      db.insert(tests)
+        .values(test_('t', { config: `{"limit":[${HUGE}]}` }))
+        .run();
+      db.insert(assetHealthScores)
+        .values({ ...bucket, extra: `{"total":{"test_count":${HUGE}}}` })
+        .run();
+    });
+    const textOf = async (path: string): Promise<string> =>
+      (await (await server).inject({ url: `/public/beta/e/${path}`, headers: ADMITTED })).body;
+    expect(await textOf('assets/tables')).toContain(`"more":{"rows":${HUGE}}`);
+    expect(await textOf('tests')).toContain(`"config":{"limit":[${HUGE}]}`);
+    expect(await textOf('asset-health-scores')).toContain(`"test_count":${HUGE},`);
+  });
+
   test('resources: a column leaves out what it does not have', async () => {
     const { get } = serve(({ db }) =>
       db

@@ -45,6 +45,10 @@ test('an error has a code; its message may be missing', () => {
   expect(decodeError('not found')).toBeNull();
 });
 
+test('a body’s numbers are read as they were sent (R19)', () => {
+  expect(JSON.stringify(parseJson(Buffer.from('{"id":9007199254740993}')))).toBe('{"id":9007199254740993}');
+});
+
 test('a body that is not UTF-8 is no JSON', () => {
   expect(parseJson(Buffer.from('"ü"'))).toBe('ü');
   expect(parseJson(Buffer.from('"ü"', 'latin1'))).toBeUndefined();

@@ -56,7 +56,7 @@ function upsertSql(shape: Shape, conflict: Conflict, count: number): string {
 }
 
 function newer(shape: Shape): string {
-  const changed = `(${differs(quote(shape.name), 'excluded', shape.content)})`;
+  const changed = `(${differs(quote(shape.name), 'excluded', shape)})`;
   if (!shape.columns.includes('synced_at')) return ` where ${changed}`;
   return ` where ${changed} and coalesce(excluded.synced_at, '') >= coalesce(${quote(shape.name)}.synced_at, '')`;
 }

@@ -20,11 +20,12 @@ export function going(stream: Stream, scope: Scope): string {
 
 /** The gathered rows `s` that are new or differ, each as its last read showed it; `from … where …`. */
 export function arriving(stream: Stream, { table, staged }: Pair, scope: Scope): string {
-  const { key, content } = shapeOf(table);
+  const shape = shapeOf(table);
+  const { key } = shape;
   const last = `select max(r.read_number) from ${nameOf(staged)} r where ${matches('r', 's', key)}`;
   return `from ${nameOf(staged)} s left join ${nameOf(table)} t on ${matches('t', 's', key)}
     where s.env_id = @env and ${inScope(stream, scope, 's')} and s.read_number = (${last})
-    and (t.${quote(key[1] as string)} is null or ${differs('t', 's', content)}) and ${leaderLives(stream)}`;
+    and (t.${quote(key[1] as string)} is null or ${differs('t', 's', shape)}) and ${leaderLives(stream)}`;
 }
 
 /** The condition that a replacement may touch a row. The marks lead to it: their rows are few, the others many. */

@@ -1,4 +1,5 @@
-import { getTableConfig, type SQLiteTable } from 'drizzle-orm/sqlite-core';
+import { is } from 'drizzle-orm';
+import { getTableConfig, SQLiteCustomColumn, type SQLiteTable } from 'drizzle-orm/sqlite-core';
 
 /** A drizzle table as SQL needs it: names, quoted where they stand in statements. */
 export interface Shape {
@@ -9,6 +10,8 @@ export interface Shape {
   readonly given: readonly string[];
   /** Neither key nor what the mirror itself adds: a row has changed when one of these has (R21). */
   readonly content: readonly string[];
+  /** Those of `content` that hold JSON. */
+  readonly json: ReadonlySet<string>;
 }
 
 const shapes = new WeakMap<SQLiteTable, Shape>();
@@ -24,7 +27,8 @@ export function shapeOf(table: unknown): Shape {
     config.columns.filter((c) => c.primary).map((c) => c.name);
   const given = columns.filter((name) => name !== 'env_id' && name !== 'mirrored_at');
   const content = given.filter((name) => !key.includes(name));
-  const shape = { name: config.name, columns, key, given, content };
+  const json = new Set(config.columns.filter((column) => is(column, SQLiteCustomColumn)).map(({ name }) => name));
+  const shape = { name: config.name, columns, key, given, content, json };
   shapes.set(table as SQLiteTable, shape);
   return shape;
 }
@@ -46,9 +50,13 @@ export function matches(a: string, b: string, names: readonly string[]): string 
   return names.map((name) => `${a}.${quote(name)} = ${b}.${quote(name)}`).join(' and ');
 }
 
-/** Whether a column differs, NULLs compared as values. */
-export function differs(a: string, b: string, names: readonly string[]): string {
-  return names.map((name) => `${a}.${quote(name)} is not ${b}.${quote(name)}`).join(' or ');
+/** Whether the content of two rows differs: NULLs compared as values, JSON by its own (R21). */
+export function differs(a: string, b: string, { content, json }: Shape): string {
+  const apart = content.map((name) => {
+    const [one, other] = [`${a}.${quote(name)}`, `${b}.${quote(name)}`];
+    return json.has(name) ? `(${one} is not ${other} and not same_json(${one}, ${other}))` : `${one} is not ${other}`;
+  });
+  return apart.join(' or ');
 }
 
 /** The end of an insert whose rows take the place of those under the same key. */

@@ -53,6 +53,19 @@ export function describeReplacements(bench: Workbench): void {
       expect(written.every((row) => String(row['mirrored_at']) > minute(1))).toBe(true);
     });
 
+    test('comparing JSON by value, whatever the order of members (R21)', () => {
+      place(execution('r', 'run-1', { a: { x: 1, y: 2 }, b: 1 }), execution('s', 'run-1', { a: 1, b: 1 }));
+      const [untouched] = latest();
+      bench.setClock(minute(1));
+      const items = [execution('r', 'run-1', { b: 1, a: { y: 2, x: 1 } }), execution('s', 'run-1', { b: 2, a: 1 })];
+      expect(place(...items)).toEqual({ written: 1, deleted: 0, rejected: 0 });
+      expect(latest()[0]).toEqual(untouched);
+      expect(rows('latest_test_executions', ['extra'])).toEqual([
+        { extra: '{"a":{"x":1,"y":2},"b":1}' },
+        { extra: '{"b":2,"a":1}' },
+      ]);
+    });
+
     test('showing a row met twice as the later read showed it', () => {
       bench.gather('latest_test_executions', [execution('s', 'run-2')], 2);
       bench.gather('latest_test_executions', [execution('s', 'run-1')], 1);

@@ -1,0 +1,122 @@
+/** A number that JavaScript would round, as it was sent; `JSON.stringify` writes it so (R19). */
+export interface ExactNumber {
+  readonly rawJSON: string;
+}
+
+interface ExactJson {
+  parse(text: string, revive: (name: string, value: unknown, context: { readonly source: string }) => unknown): unknown;
+  rawJSON(source: string): ExactNumber;
+  isRawJSON(value: unknown): value is ExactNumber;
+}
+
+/** What the language has by now and its types do not. */
+const EXACT = JSON as unknown as ExactJson;
+
+export const isExactNumber = EXACT.isRawJSON;
+
+/** Parses JSON; a number that would be rounded becomes an `ExactNumber` (R19). @throws SyntaxError */
+export function parseExactly(text: string): unknown {
+  const value: unknown = JSON.parse(text);
+  if (!holdsRounded(text)) return value;
+  try {
+    return EXACT.parse(text, (_, each, { source }) =>
+      typeof each === 'number' && isRounded(source) ? EXACT.rawJSON(source) : each,
+    );
+  } catch {
+    // Nested too deeply to be gone through: such an item is not taken (R20).
+    return value;
+  }
+}
+
+/** Whether two JSON texts have the same value, whatever the order of members (R21). */
+export function sameJson(a: string, b: string): boolean {
+  try {
+    return a === b || sameValue(parseExactly(a), parseExactly(b));
+  } catch {
+    return false;
+  }
+}
+
+function sameValue(a: unknown, b: unknown): boolean {
+  if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return a === b;
+  if (Array.isArray(a) !== Array.isArray(b) || isExactNumber(a) !== isExactNumber(b)) return false;
+  const [members, others] = [a, b] as Readonly<Record<string, unknown>>[] as [Members, Members];
+  const names = Object.keys(members);
+  return (
+    names.length === Object.keys(others).length &&
+    names.every((name) => Object.hasOwn(others, name) && sameValue(members[name], others[name]))
+  );
+}
+
+type Members = Readonly<Record<string, unknown>>;
+
+/** No number of fewer digits is rounded. */
+const LONG = 16;
+
+/**
+ * Whether a number in a JSON text would be rounded. Only every sixteenth character is looked at, and its neighbours where it
+ * is a digit: every page passes here, and going through each value while parsing takes several times as long as parsing.
+ */
+function holdsRounded(text: string): boolean {
+  let from = 0;
+  for (let at = LONG - 1; at < text.length; at += LONG) {
+    if (!isDigit(text.charCodeAt(at))) continue;
+    let start = at;
+    while (start > from && isDigit(text.charCodeAt(start - 1))) start--;
+    let end = at + 1;
+    while (isDigit(text.charCodeAt(end))) end++;
+    if (end - start >= LONG && isRoundedAt(text, start, end)) return true;
+    from = end;
+    at = end - 1;
+  }
+  return false;
+}
+
+/** Of a number, or of what looks like one in a string. */
+function isRoundedAt(text: string, start: number, end: number): boolean {
+  // Most long ones are such, as of scores.
+  if (text.charCodeAt(start + 1) === POINT && end - start <= LONGEST_FRACTION) return false;
+  if (!BEFORE.test(text.slice(Math.max(0, start - 2), start))) return false;
+  return isRounded(`${text.slice(start, end)}${POWER.exec(text.slice(end, end + MOST_POWER))?.[0] ?? ''}`);
+}
+
+/** What may stand before the first digit of a value. */
+const BEFORE = /(?:^|[:,[\s])-?$/;
+const POWER = /^[eE][+-]?\d+/;
+const MOST_POWER = 20;
+
+const POINT = 46;
+
+/** A digit or the point. */
+function isDigit(code: number): boolean {
+  return (code >= 48 && code <= 57) || code === POINT;
+}
+
+/**
+ * Whether a number of JSON has another value once JavaScript has read it. A fraction of up to seventeen digits is how others
+ * write the very number that is read.
+ */
+function isRounded(source: string): boolean {
+  if (source.length < LONG || isShortFraction(source)) return false;
+  const read = String(Number(source));
+  return read !== source && decimal(read) !== decimal(source);
+}
+
+function isShortFraction(source: string): boolean {
+  return source.includes('.') && source.length <= LONGEST_FRACTION + 1 && SHORT_FRACTION.test(source);
+}
+
+const LONGEST_FRACTION = '0.12345678901234567'.length;
+const SHORT_FRACTION = /^-?(?:\d\.\d{1,17}|[\d.]{1,18})$/;
+
+/** A number's value as text: its digits without zeros at their ends, and the power of ten they stand at; null for no number. */
+function decimal(source: string): string | null {
+  const [, sign, whole = '', fraction = '', power = '0'] = NUMBER.exec(source) ?? [];
+  if (sign === undefined) return null;
+  const digits = `${whole}${fraction}`.replace(/^0+/, '');
+  let end = digits.length;
+  while (digits[end - 1] === '0') end--;
+  return end === 0 ? '0' : `${sign}${digits.slice(0, end)}e${Number(power) - fraction.length + digits.length - end}`;
+}
+
+const NUMBER = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/;

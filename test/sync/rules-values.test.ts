@@ -1,0 +1,118 @@
+import { expect, test } from 'vitest';
+import { parseExactly } from '../../src/core/json.ts';
+import { contents } from '../model/invariants.ts';
+import { execute, type Item, putAsset, putAssetEdge, putColumn, putScore, putTest, remove } from '../model/place.ts';
+import { DAY } from '../model/world.ts';
+import { expectTrue, inSyncedWorld, inWorld, liveIds, rowOf, type Scene } from '../support/scene.ts';
+import { inShort, verified } from './verify-setup.ts';
+
+/** From now on every object comes with its members the other way round. */
+function turnMembers({ world }: Scene): void {
+  const turned = (value: unknown): unknown => {
+    if (Array.isArray(value)) return value.map(turned);
+    if (typeof value !== 'object' || value === null) return value;
+    const members = Object.entries(value).map(([name, member]) => [name, turned(member)]);
+    return Object.fromEntries(members.reverse());
+  };
+  world.answer = (page) => ({ ...page, items: page.items.map(turned) });
+}
+
+test(
+  'R21: JSON is compared by value: members in another order write no row, whoever shows it',
+  inWorld(async (scene) => {
+    const { place, mirrored } = scene;
+    const config = { where: { from: 1, to: 2 }, of: ['x'] };
+    putAsset(place, 'a1', { owners: [{ name: 'n', id: 'i' }], more: 1, other: [{ a: 1, b: 2 }] });
+    putTest(place, 't1', 'a1', { config, more: 1, other: { a: 1, b: 2 } });
+    execute(place, 't1', 't1-r1', { more: 1, other: 2 });
+    await mirrored.sync({ history: true });
+    const before = contents(mirrored);
+    turnMembers(scene);
+    scene.world.advance(DAY);
+    expect(await mirrored.sync({ full: true, history: true })).toMatchObject({ status: 'done', rows_written: 0 });
+    expect(contents(mirrored)).toBe(before);
+    expect(inShort(await verified(scene.world, mirrored))).toEqual([]);
+    (place.tests.get('t1')?.item as Item)['config'] = { ...config, of: ['y'] };
+    expect(await mirrored.sync({ full: true, history: true })).toMatchObject({ status: 'done', rows_written: 1 });
+  }),
+);
+
+test(
+  'R19: numbers beyond 2^53 are kept as they were sent, and a change of one is a change of the row',
+  inWorld(async (scene) => {
+    const { place, world, mirrored } = scene;
+    const huge = (last: number): unknown => parseExactly(`1234567890123456789${last}`);
+    const send = (last: number): void => {
+      for (const things of [place.assets.get('a1'), place.columns.get('a1.c1')])
+        (things?.item as Item)['row_count'] = huge(last);
+      (place.tests.get('t1')?.item as Item)['config'] = { limit: huge(last) };
+      execute(place, 't1', 't1-r9', { failure_count: huge(last) });
+    };
+    putTest(place, 't1', 'a1');
+    send(0);
+    expect((await mirrored.sync()).status).toBe('done');
+    world.advance(DAY);
+    send(1);
+    expect(inShort(await verified(world, mirrored, { only: ['columns', 'table_assets', 'tests'] }))).toEqual([
+      'unequal table_assets a1 (extra)',
+      'unequal columns a1.c1 (extra)',
+      'unequal tests t1 (config)',
+    ]);
+    expect((await mirrored.sync({ full: true })).status).toBe('done');
+    const extra = '{"row_count":12345678901234567891}';
+    expect(rowOf(scene, 'assets', 'a1')).toMatchObject({ extra });
+    expect(rowOf(scene, 'columns', 'a1.c1')).toMatchObject({ extra });
+    expect(rowOf(scene, 'tests', 't1')).toMatchObject({ config: '{"limit":12345678901234567891}' });
+    expect(rowOf(scene, 'latest_test_executions', 't1-r9')).toMatchObject({
+      failure_count: null,
+      extra: '{"failure_count":12345678901234567891}',
+    });
+    world.advance(DAY);
+    expect(await mirrored.sync({ full: true })).toMatchObject({ status: 'done', rows_written: 0 });
+  }),
+);
+
+test(
+  'R19, R20: a required count beyond 2^53 rejects no row: the nearest number stands for it, and extra has it',
+  inWorld(async (scene) => {
+    const { place, world, mirrored } = scene;
+    putScore(place, 'a1', 0.5);
+    const score = place.scores.get('a1') as Item;
+    place.scores.set('a1', {
+      ...score,
+      total: { ...(score['total'] as Item), test_count: parseExactly('9007199254740993') },
+    });
+    expect(await mirrored.sync()).toMatchObject({ status: 'done', rows_rejected: 0 });
+    expect(mirrored.rows("select test_count, extra from asset_health_scores where asset_id = 'a1'")).toEqual([
+      { test_count: 2 ** 53, extra: '{"total":{"test_count":9007199254740993}}' },
+    ]);
+    expect(inShort(await verified(world, mirrored))).toEqual([]);
+  }),
+);
+
+test(
+  'R13, R18: keys with U+0000 and what stands before it are told apart, when they go and come back too',
+  inSyncedWorld(async (scene) => {
+    const { place, world, mirrored } = scene;
+    const odd = 'a1\u0000b';
+    putAsset(place, odd);
+    putColumn(place, `${odd}.c`, odd);
+    putColumn(place, 'a1.c1\u0000', 'a1');
+    putAssetEdge(place, odd, 'a1');
+    await mirrored.sync();
+    expectTrue(scene);
+    world.advance(DAY);
+    remove(place, 'assets', odd);
+    remove(place, 'columns', `${odd}.c`, 'lost');
+    remove(place, 'columns', 'a1.c1\u0000');
+    await mirrored.sync();
+    expect(liveIds(scene, 'columns')).toContain('a1.c1');
+    expect(liveIds(scene, 'columns')).not.toContain(`${odd}.c`);
+    expectTrue(scene);
+    world.advance(DAY);
+    putAsset(place, odd);
+    await mirrored.sync();
+    expectTrue(scene);
+    expect(inShort(await verified(world, mirrored))).toEqual([]);
+  }),
+);
