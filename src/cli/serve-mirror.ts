@@ -19,6 +19,9 @@ import { stopOnSignals } from './signals.ts';
 /** What is under way when a signal comes may take so long: R27 gives 5 seconds in all. */
 const PATIENCE_MS = 4000;
 
+/** A random token of this length cannot be found by trying. */
+const LEAST_TOKEN_CHARACTERS = 20;
+
 /** Serves the mirror until a signal comes. @returns the exit code. @throws SyncError `usage` */
 export async function serveMirror(args: Arguments, io: Io): Promise<number> {
   const settings = serveSettings(args, io.env);
@@ -31,6 +34,8 @@ export async function serveMirror(args: Arguments, io: Io): Promise<number> {
     const server = await createServer({ ...settings, mirror, keys: keyring.keys, log });
     io.out(`${await listen(server, settings)}\n`);
     log.info(`serving ${settings.db}, process ${process.pid}`);
+    if (settings.token !== null && settings.token.length < LEAST_TOKEN_CHARACTERS)
+      log.warn('OBSYNC_SERVE_TOKEN is short and can be guessed: use one made by `openssl rand -hex 32`');
     if (!isLoopback(hostInUrl(settings.host)))
       log.warn('tokens travel unencrypted: put a proxy that speaks TLS in front');
     if (!stop.signal.aborted) await once(stop.signal, 'abort');

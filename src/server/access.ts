@@ -29,10 +29,14 @@ export function masterKey(name: string, token: string): Key {
   };
 }
 
-/** Whose token the `Authorization` header carries; looking takes as long whatever it holds. */
+/** The hash of a variable that is not set: as the key of a token it would be a mistake. */
+export const EMPTY_SHA256 = sha256('').toString('hex');
+
+/** Whose token the `Authorization` header carries; looking takes as long whatever the token. A request without one is a stranger's. */
 export function identify(keys: readonly Key[], header: string | undefined): Reader | null {
-  const [, given = ''] = /^bearer +(\S+) *$/i.exec(header ?? '') ?? [];
-  const hash = sha256(given);
+  const [, token] = /^bearer +(\S+) *$/i.exec(header ?? '') ?? [];
+  if (token === undefined) return null;
+  const hash = sha256(token);
   let found: Reader | null = null;
   for (const key of keys) if (timingSafeEqual(key.sha256, hash)) found = key.reader;
   return found;

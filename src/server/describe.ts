@@ -14,7 +14,7 @@ const ANSWERS: Readonly<Record<string, string>> = {
   401: '`unauthenticated`: the bearer token is missing or unknown',
   403: '`permission_denied`: the token cannot view the environment, or lacks the scope',
   404: '`not_found`: it does not exist, or the token cannot view it',
-  422: '`invalid_request`: a parameter is unknown, or its value is not valid',
+  422: '`invalid_request`: the value of a parameter is not valid',
   429: '`rate_limited`: wait for `Retry-After` seconds',
   500: '`internal_error`: unexpected',
 };

@@ -19,7 +19,6 @@ export function explainInvalid(findings: readonly Finding[]): Error {
   const [finding] = findings;
   if (finding === undefined) return unprocessable('The request is not valid');
   const { keyword, instancePath, params, message } = finding;
-  if (keyword === 'additionalProperties') return unprocessable(`Unknown parameter ${params['additionalProperty']}`);
   const name = instancePath.split('/')[1] ?? 'It';
   return unprocessable(`${name} ${WORDS[keyword]?.(params) ?? message ?? 'is not valid'}`);
 }

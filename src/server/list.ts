@@ -72,9 +72,9 @@ function itemsOf(view: View, { listing, place, now }: Question, rows: readonly R
   return items;
 }
 
-/** The exact path and query a cursor is bound to; the order of different parameters does not matter. */
+/** The path, filters and order a cursor is bound to; `limit`, and the order of different parameters, do not matter. */
 function contextOf({ listing, place }: Question, query: Query): string {
-  const given = Object.entries(query).filter(([name]) => name !== 'cursor');
+  const given = Object.entries(query).filter(([name]) => name !== 'cursor' && name !== 'limit');
   return JSON.stringify([listing.entry.path, place.env, place.id, given.sort(([a], [b]) => (a < b ? -1 : 1))]);
 }
 

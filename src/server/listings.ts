@@ -53,8 +53,8 @@ export interface Listing {
   readonly orders: Readonly<Record<string, readonly string[]>>;
   /** A value to sort by that a row may be without. */
   readonly nullable?: string;
-  /** `fixed`: neither `order_by` nor `direction` is taken. */
-  readonly direction: 'asc' | 'desc' | 'fixed';
+  /** The default of `direction`. */
+  readonly direction: 'asc' | 'desc';
   /** What `disabled` left out or `false` shows, and `true`; a feed shows both. `leads`: an index by id holds those alone. */
   readonly disabled?: { readonly without: string; readonly only: string; readonly leads?: true };
   /** The time that `start_time_from` and `start_time_to` bound. */
@@ -220,7 +220,7 @@ export const LISTINGS: readonly Listing[] = [
     assets: ['r.upstream_asset_id', 'r.downstream_asset_id'],
     filters: { asset_ids: touchingAsset },
     orders: { id: ['r.upstream_asset_id', 'r.downstream_asset_id'] },
-    direction: 'fixed',
+    direction: 'asc',
     nulls: 'left out',
   },
   {
@@ -279,7 +279,7 @@ export const LISTINGS: readonly Listing[] = [
     assets: ['r.asset_id'],
     filters: { asset_ids: found('r.asset_id', 'Only the scores of these assets') },
     orders: { id: ['r.asset_id'] },
-    direction: 'fixed',
+    direction: 'asc',
     one: { parameter: 'asset_id', by: 'r.asset_id' },
     nulls: 'left out',
   },

@@ -14,6 +14,7 @@ interface Feed {
 /** What a list request asks for. */
 export interface Asked {
   readonly limit: number;
+  /** Left out, or empty, for the first page. */
   readonly cursor: string | undefined;
   readonly order: string;
   readonly descending: boolean;
@@ -27,7 +28,7 @@ export interface Asked {
 export function readParameters(listing: Listing, query: Query, now: Instant): Asked {
   return {
     limit: query['limit'] as number,
-    cursor: query['cursor'] as string | undefined,
+    cursor: (query['cursor'] as string | undefined) || undefined,
     order: String(query['order_by'] ?? Object.keys(listing.orders)[0]),
     descending: query['direction'] === 'desc',
     filters: readFilters(listing, query),

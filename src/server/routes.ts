@@ -8,6 +8,7 @@ import { permissionDenied } from './errors.ts';
 import { getOne, listPage } from './list.ts';
 import { LISTINGS, type Listing, type Scope, TABLE_FILTERS } from './listings.ts';
 import type { Query } from './parameters.ts';
+import { prepareQuery } from './query-text.ts';
 import type { Question } from './question.ts';
 import {
   filterSchema,
@@ -64,7 +65,10 @@ interface Endpoint {
 /** Adds every endpoint of the read API; who asks is known by then. */
 export function addRoutes(server: FastifyInstance, service: Service): void {
   addSchemas(server);
-  server.addHook('preValidation', async (request) => refuseDenied(request));
+  server.addHook('preValidation', async (request) => {
+    refuseDenied(request);
+    prepareQuery(request);
+  });
   const endpoints = [
     environmentsEndpoint(),
     ...LISTINGS.flatMap((listing) => [listEndpoint(listing, service.pageMax), ...oneEndpoint(listing)]),

@@ -103,29 +103,25 @@ export function pageSchema(item: string): Schema {
   };
 }
 
-/** The query of a list; a parameter that is not named is refused. */
+/** The query of a list. */
 export function querySchema(listing: Listing, pageMax: number): Schema {
-  return strict({
+  return queryOf({
     ...filterProperties(listing.filters),
     ...(listing.disabled === undefined ? {} : { disabled: DISABLED }),
     ...(listing.timed === undefined ? {} : FEEDS),
     ...(listing.window === undefined ? {} : WINDOW),
-    ...(listing.direction === 'fixed' ? {} : sorting(listing)),
+    ...sorting(listing),
     limit: { type: 'integer', minimum: 1, maximum: pageMax, default: Math.min(DEFAULT_LIMIT, pageMax) },
-    cursor: { type: 'string', description: '`next_cursor` of the page before' },
+    cursor: { type: 'string', description: '`next_cursor` of the page before; empty for the first' },
   });
 }
 
 /** Array filters, and nothing else. */
 export function filterSchema(filters: Filters): Schema {
-  return strict(filterProperties(filters));
+  return queryOf(filterProperties(filters));
 }
 
-const strict = (properties: Readonly<Record<string, Schema>>): Schema => ({
-  type: 'object',
-  properties,
-  additionalProperties: false,
-});
+const queryOf = (properties: Readonly<Record<string, Schema>>): Schema => ({ type: 'object', properties });
 
 const filterProperties = (filters: Filters): Record<string, Schema> =>
   Object.fromEntries(
@@ -160,10 +156,10 @@ const WINDOW: Readonly<Record<string, Schema>> = {
 
 function sorting({ orders, direction, timed }: Listing): Record<string, Schema> {
   const [first] = Object.keys(orders);
-  const note = timed === undefined ? {} : { description: 'Feeds pass it over' };
+  const note = timed === undefined ? {} : { description: 'Feeds ignore it: they go by the time of the change' };
   return {
     order_by: { type: 'string', enum: Object.keys(orders), default: first, ...note },
-    direction: { type: 'string', enum: ['asc', 'desc'], default: direction, ...note },
+    direction: { type: 'string', enum: ['asc', 'desc'], default: direction },
   };
 }
 

@@ -1,6 +1,6 @@
 import { Ajv } from 'ajv';
 import { SyncError } from '../core/errors.ts';
-import type { Key } from './access.ts';
+import { EMPTY_SHA256, type Key } from './access.ts';
 import { SCOPES, type Scope } from './listings.ts';
 
 interface Entry {
@@ -36,6 +36,9 @@ const validate = new Ajv().compile<readonly Entry[]>({
 export function parseTokens(path: string, text: string): Key[] {
   const entries = parseJson(path, text);
   if (!validate(entries)) throw wrong(path, explain(validate.errors?.[0]));
+  const empty = entries.find(({ token_sha256 }) => token_sha256 === EMPTY_SHA256);
+  if (empty !== undefined)
+    throw wrong(path, `the token_sha256 of ${empty.name} is the hash of nothing: hash the token again`);
   for (const member of ['name', 'token_sha256'] as const) {
     const twice = entries.find((entry, i) => entries.findIndex((other) => other[member] === entry[member]) < i);
     if (twice !== undefined) throw wrong(path, `two tokens have the same ${member}, see ${twice.name}`);

@@ -25,7 +25,7 @@ export function walkOf(question: Question, asked: Asked, position: Position | nu
   const { listing } = question;
   const leading = leadingConditions(question, asked);
   const sorts = sortsOf(listing, asked);
-  const descending = asked.descending && asked.feed === null;
+  const { descending } = asked;
   const reached = reachConditions(listing, asked, position);
   const behind = position === null ? ['true'] : behindPosition(listing, { sorts, descending }, position);
   if (leading.length === 0) {
@@ -100,8 +100,10 @@ function reachConditions(listing: Listing, asked: Asked, position: Position | nu
   if (window !== undefined) conditions.push(...windowConditions(window, listing, asked, position));
   if (timed !== undefined && isByTime(listing, asked)) {
     conditions.push(deletion(timed, asked));
-    // A position lies behind the bound already; both at once would have SQLite search from the bound on every page.
-    if (asked.feed !== null && position === null) conditions.push(`${timed}.mirrored_at >= @since`);
+    // A position lies behind the bound already; both at once would have SQLite search from the bound on every page. The other way
+    // round the bound is where the feed ends.
+    if (asked.feed !== null && (position === null || asked.descending))
+      conditions.push(`${timed}.mirrored_at >= @since`);
   } else if (disabled?.leads && asked.disabled) conditions.push(disabled.only);
   return conditions;
 }

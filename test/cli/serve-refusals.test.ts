@@ -159,9 +159,9 @@ describe('serve is refused with one clear line', () => {
 });
 
 /** A server in this process, once it says where it is. */
-async function started(given: Given): Promise<{ url: string; ended: Promise<number> }> {
+async function started(given: Given, variables: Io['env'] = env): Promise<{ url: string; ended: Promise<number> }> {
   const { promise: url, resolve } = Promise.withResolvers<string>();
-  const ended = run(given, env, (text) => resolve(text.trim()));
+  const ended = run(given, variables, (text) => resolve(text.trim()));
   return { url: await Promise.race([url, ended.then(String)]), ended };
 }
 
@@ -175,6 +175,17 @@ it.each([
   const { url, ended } = await started({ db: mirrorFile(), host });
   expect(url).toMatch(form);
   expect((await fetch(`${url}/healthz`)).status).toBe(200);
+  stop('SIGTERM');
+  expect(await ended).toBe(143);
+  expect(warnings).toEqual(warned);
+});
+
+it.each([
+  ['a', [expect.stringMatching(/^OBSYNC_SERVE_TOKEN is short/)]],
+  ['x'.repeat(19), [expect.stringMatching(/^OBSYNC_SERVE_TOKEN is short/)]],
+  ['x'.repeat(20), []],
+])('a token that can be guessed is warned of: %s', async (token, warned) => {
+  const { ended } = await started({ db: mirrorFile() }, { OBSYNC_SERVE_TOKEN: token });
   stop('SIGTERM');
   expect(await ended).toBe(143);
   expect(warnings).toEqual(warned);

@@ -156,9 +156,10 @@ describe('endpoint 11: the aggregate', () => {
     expect(body).toMatchObject({ matched_count: 1, total: { score: 0, test_count: 100 } });
   });
 
-  test('it takes no page and no order', async () => {
+  test('it takes no page and no order: such parameters are ignored', async () => {
+    const { body } = await get(CARD);
     for (const query of ['limit=1', 'cursor=x', 'order_by=id', 'direction=asc', 'synced_since=2026-11-01T00:00:00Z'])
-      expect((await get(`${CARD}?${query}`)).status).toBe(422);
+      expect((await get(`${CARD}?${query}`)).body).toEqual(body);
   });
 });
 

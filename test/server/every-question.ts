@@ -58,13 +58,13 @@ function isLedBy({ listing, reader }: Question, { filters }: Asked): boolean {
 }
 
 function everyAsked(listing: Listing): Asked[] {
-  const { orders, filters, timed, direction, disabled, window } = listing;
+  const { orders, filters, timed, disabled, window } = listing;
   const asked: Asked[] = [];
   const given = [{}, ...Object.keys(filters).map((name) => ({ [name]: ['a1', 'a2'] }))];
   const feeds = timed === undefined ? [null] : ([null, 'synced', 'deleted'] as const);
   for (const feed of feeds)
     for (const order of feed === null ? Object.keys(orders) : ['id'])
-      for (const descending of feed === null && direction !== 'fixed' ? [false, true] : [false])
+      for (const descending of [false, true])
         for (const hidden of feed === null && disabled !== undefined ? [false, true] : [false])
           for (const filter of given)
             asked.push({
@@ -88,7 +88,7 @@ function positionsOf(sorts: readonly string[]): (Position | null)[] {
 
 function nameOf({ reader }: Question, asked: Asked, position: Position | null): string {
   const { feed, order, descending, disabled, filters } = asked;
-  const way = feed === null ? `${order} ${descending ? 'desc' : 'asc'}` : `${feed.of} feed`;
+  const way = `${feed === null ? order : `${feed.of} feed`} ${descending ? 'desc' : 'asc'}`;
   const more = [...(disabled ? ['disabled'] : []), ...Object.keys(filters)];
   return [way, ...more, `from ${JSON.stringify(position)}`, `for ${reader.name}`].join(' ');
 }

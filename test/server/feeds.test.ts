@@ -58,10 +58,18 @@ describe('feeds', () => {
     expect(idsOf((await all('e/assets?synced_since=2026-11-02T00:00:00.000001Z')).items)).toEqual(['after']);
   });
 
-  test('field notes: a feed ignores order_by and direction', async () => {
-    const { items } = await all('e/assets?synced_since=2026-11-01T00:00:00Z&order_by=id&direction=desc&limit=1');
+  test('field notes: a feed ignores order_by', async () => {
+    const { items } = await all('e/assets?synced_since=2026-11-01T00:00:00Z&order_by=id&limit=1');
     expect(idsOf(items)).toEqual(['before', 'at', 'after']);
   });
+
+  test.each(['', '&limit=1', '&limit=2'])(
+    'endpoint 2: direction=desc turns a feed round, down to its bound%s',
+    async (more) => {
+      const { items } = await all(`e/assets?synced_since=2026-11-02T00:00:00Z&direction=desc${more}`);
+      expect(idsOf(items)).toEqual(['after', 'at']);
+    },
+  );
 
   test('filters apply in feeds', async () => {
     expect(idsOf((await all('e/assets?deleted_since=2026-11-01T00:00:00Z&ids=gone%20at&ids=at')).items)).toEqual([

@@ -14,7 +14,7 @@ export const OPERATIONS: readonly [path: string, query: string, item: string, li
   [`${ENV}/assets/bi/{asset_id}`, '', 'BiAsset', false],
   [`${ENV}/columns`, `ids asset_ids data_types ${LIST_SET} ${FEEDS}`, 'Column', true],
   [`${ENV}/columns/{column_id}`, '', 'Column', false],
-  [`${ENV}/asset-lineage`, 'asset_ids cursor limit', 'AssetLineageEdge', true],
+  [`${ENV}/asset-lineage`, `asset_ids ${LIST_SET}`, 'AssetLineageEdge', true],
   [`${ENV}/column-lineage`, `column_ids asset_ids ${LIST_SET} ${FEEDS}`, 'ColumnLineageEdge', true],
   [
     `${ENV}/tests`,
@@ -37,7 +37,7 @@ export const OPERATIONS: readonly [path: string, query: string, item: string, li
     true,
   ],
   [`${ENV}/tests/{test_id}/executions/{execution_id}`, '', 'TestExecution', false],
-  [`${ENV}/asset-health-scores`, 'asset_ids cursor limit', 'AssetHealthScore', true],
+  [`${ENV}/asset-health-scores`, `asset_ids ${LIST_SET}`, 'AssetHealthScore', true],
   [`${ENV}/asset-health-scores/{asset_id}`, '', 'AssetHealthScore', false],
   [`${ENV}/asset-health-scores/aggregate`, TABLE_FILTERS, 'AggregatedHealthScore', false],
 ];

@@ -120,13 +120,13 @@ describe('pagination rule 5: pages read live data', () => {
 });
 
 describe('every list in every order', () => {
-  const { all, get } = serve(fillWorld, {}, afterAll);
+  const { all } = serve(fillWorld, {}, afterAll);
   const lists = LISTINGS.map((listing) => ({ ...listing, path: `e/${listing.entry.path.join('/')}` }))
     .map((listing) => ({ ...listing, path: listing.path.replace('{id}', 'unique') }))
     .map((listing) => ({ ...listing, names: Object.keys(listing.orders) }));
   const keysOf = async (path: string) => (await all(path)).items.map((item) => JSON.stringify(item));
 
-  test.each(lists.filter(({ direction }) => direction !== 'fixed'))(
+  test.each(lists)(
     'shared parameters: desc is asc turned round, page by page as at once, the default as documented: $path',
     async ({ path, names, direction }) => {
       for (const name of names) {
@@ -142,18 +142,7 @@ describe('every list in every order', () => {
         expect(await keysOf(`${path}?order_by=${name}`)).toEqual(direction === 'desc' ? falling : rising);
       }
       expect(await keysOf(path)).toEqual(await keysOf(`${path}?order_by=${names[0]}`));
-      expect(names.toSorted()).toEqual(
-        path.includes('executions') && path.includes('unique') ? RUN_ORDERS : LIST_ORDERS,
-      );
-    },
-  );
-
-  test.each(lists.filter(({ direction }) => direction === 'fixed'))(
-    'endpoints 6 and 9: pages in one order alone: $path',
-    async ({ path }) => {
-      const whole = await keysOf(path);
-      expect([whole.length > 1, await keysOf(`${path}?limit=1`)]).toEqual([true, whole]);
-      expect((await get(`${path}?limit=2001`)).status).toBe(422);
+      expect(names.toSorted()).toEqual(ordersOf(path));
     },
   );
 
@@ -169,8 +158,10 @@ describe('every list in every order', () => {
   );
 });
 
-const RUN_ORDERS = ['id', 'start_time'];
-const LIST_ORDERS = ['id', 'synced_at'];
+function ordersOf(path: string): string[] {
+  if (/asset-lineage|scores/.test(path)) return ['id'];
+  return path.endsWith('/executions') ? ['id', 'start_time'] : ['id', 'synced_at'];
+}
 
 describe('cursors', () => {
   const two = () =>

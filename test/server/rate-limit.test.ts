@@ -36,7 +36,7 @@ const ANSWERS: readonly [what: string, status: number, request: Request][] = [
   ['a body that is no JSON', 405, json(`${API}e/tests`, 'application/json')],
   ['a body of no known type', 405, json(`${API}e/tests`, 'nonsense')],
   ['a body where there is nothing', 405, json('/nothing', 'application/json')],
-  ['an unknown parameter', 422, { url: `${API}e/tests?nonsense=1` }],
+  ['a limit that is none', 422, { url: `${API}e/tests?limit=0` }],
 ];
 
 function json(url: string, type: string): Request {

@@ -34,7 +34,12 @@ export const serveSmallWorld = (): Served =>
         .values([column('a'), column('b'), column('gone', { deleted_at: NOW, deletion: 'tombstone' })])
         .run();
       db.insert(tests)
-        .values([test_('t'), test_('u'), test_('gone', { deleted_at: NOW, deletion: 'tombstone' })])
+        .values([
+          test_('t'),
+          test_('u'),
+          test_('off', { disabled: 1 }),
+          test_('gone', { deleted_at: NOW, deletion: 'tombstone' }),
+        ])
         .run();
       const runs = ['t', 'u', 'gone'].flatMap((test_id) =>
         [1, 2].map((n) => run(`${test_id}${n}`, { test_id, sub_test_unique_id: `${test_id}${n}` })),

@@ -96,6 +96,11 @@ describe('a tokens file', () => {
       JSON.stringify([{ ...ANN, scopes: ['asset'] }]),
       /\/0\/scopes\/0 must be equal to one/,
     ],
+    [
+      'has the hash of nothing',
+      JSON.stringify([ANN, { name: 'bob', token_sha256: hash('') }]),
+      /bob is the hash of noth/,
+    ],
     ['has one name twice', JSON.stringify([ANN, { ...ANN, token_sha256: hash('x') }]), /same name, see ann/],
     ['has one hash twice', JSON.stringify([ANN, { ...ANN, name: 'bob' }]), /same token_sha256, see bob/],
   ])('that %s is one clear usage error', (_, text, said) => {
@@ -133,6 +138,11 @@ describe('whose token it is', () => {
   test('the empty token is nobody’s, even where no key stands', () => {
     expect(identify([], 'Bearer ')).toBeNull();
     expect(identify([], undefined)).toBeNull();
+  });
+
+  test('a request without a token is a stranger’s, even where the hash of nothing is a key', () => {
+    for (const header of [undefined, '', 'Bearer', 'Bearer ', 'Basic x'])
+      expect(identify([masterKey('nobody', '')], header)).toBeNull();
   });
 });
 

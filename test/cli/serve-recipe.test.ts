@@ -1,0 +1,28 @@
+import { spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+
+const README = readFileSync(new URL('../../README.md', import.meta.url), 'utf8');
+
+/** The line of the README that tells how to hash a token. */
+const HASH = README.split('\n').find((line) => line.includes('sha256sum')) ?? '';
+
+const hash = (env: Record<string, string>) =>
+  spawnSync('sh', ['-c', HASH], { env: { PATH: process.env['PATH'], ...env }, encoding: 'utf8' });
+
+describe('the README tells how to hash a token', () => {
+  it('as the server does', () => {
+    const expected = createHash('sha256').update('a-token').digest('hex');
+    expect(hash({ TOKEN: 'a-token' })).toMatchObject({ status: 0, stdout: `${expected}  -\n` });
+  });
+
+  it.each<[string, Record<string, string>]>([
+    ['not set', {}],
+    ['empty', { TOKEN: '' }],
+  ])('and gives no hash where the variable is %s', (_, env) => {
+    const { status, stdout } = hash(env);
+    expect(status).not.toBe(0);
+    expect(stdout).toBe('');
+  });
+});
