@@ -2,11 +2,13 @@ import swagger from '@fastify/swagger';
 import swaggerUi from '@fastify/swagger-ui';
 import type { FastifyInstance, FastifySchema } from 'fastify';
 import type { Count } from './rate-limit.ts';
+import { TIME_HEADER } from './tell-time.ts';
 
 const ABOUT = `The read API of the observability service, served from a mirror. Lists are read page by page: follow \
 \`next_cursor\` with the same query until \`has_more\` is false; a page may be short, even empty, before. To follow changes, \
-note the \`Date\` of an answer and ask the feeds (\`synced_since\`, \`deleted_since\`) from there the next time, written as \
-ISO 8601 (\`2026-11-20T10:26:23Z\`). \`Date\` is cut to the second, so objects may come again. After 429 wait for \`Retry-After\`.`;
+note \`${TIME_HEADER}\` of the first page and ask the feeds (\`synced_since\`, \`deleted_since\`) from there the next time. Clients \
+that go by \`Date\` may do so where no proxy replaces it: it is the same time cut to the second, so objects may come again. After \
+429 wait for \`Retry-After\`.`;
 
 const ANSWERS: Readonly<Record<string, string>> = {
   200: 'What was asked for',
@@ -21,7 +23,12 @@ const ANSWERS: Readonly<Record<string, string>> = {
 
 const COUNT = { type: 'integer' };
 const HEADERS = {
-  Date: { type: 'string', description: 'The time of what is shown: the feeds go on from there' },
+  Date: { type: 'string', description: 'The time of what is shown, cut to the second' },
+  [TIME_HEADER]: {
+    type: 'string',
+    format: 'date-time',
+    description: 'The time of what is shown, with microseconds: the feeds go on from there',
+  },
   'RateLimit-Limit': { ...COUNT, description: 'Requests in a window' },
   'RateLimit-Remaining': { ...COUNT, description: 'Requests left' },
   'RateLimit-Reset': { ...COUNT, description: 'Seconds until the window ends' },

@@ -17,7 +17,7 @@ interface Page {
 /** Answers any list request. @throws Refusal */
 export function listPage(view: View, question: Question, query: Query): Page {
   requireEnvironment(view, question.place.env);
-  const asked = readParameters(question.listing, query, view.now);
+  const asked = readParameters(question.listing, query, view);
   requireParent(view, question);
   const seal = { key: view.cursorKey, context: contextOf(question, query) };
   const position = readPosition(question, asked, seal);
@@ -62,13 +62,13 @@ function stretchEnd(view: View, question: Question, asked: Asked, position: Posi
   return stretch === null ? undefined : view.rows(stretch)[0];
 }
 
-function itemsOf(view: View, { listing, place, now }: Question, rows: readonly Row[]): Item[] {
+function itemsOf(view: View, { listing, place, serverTime }: Question, rows: readonly Row[]): Item[] {
   const { entry, nulls } = listing;
   const items = rows.map((row) => {
     const item = itemOf(entry.fields, row, nulls);
     return row['deleted_at'] === undefined ? item : { ...item, deleted_at: row['deleted_at'] };
   });
-  addParts(view, listing, { env: place.env, now }, items);
+  addParts(view, listing, { env: place.env, serverTime }, items);
   return items;
 }
 

@@ -9,7 +9,7 @@ import { weekBefore } from './times.ts';
 export function addParts(
   view: View,
   { entry, nulls }: Listing,
-  { env, now }: { env: string; now: Instant },
+  { env, serverTime }: { env: string; serverTime: Instant },
   items: readonly Item[],
 ): void {
   const [key = ''] = entry.key;
@@ -18,7 +18,7 @@ export function addParts(
     const rows = view.rows({
       sql: `select ${names} from ${getTableName(part.table)} where env_id = @env and bucket_at >= @week
         and "${key}" in (select value from json_each(@keys)) order by ${part.key.join(', ')}`,
-      values: { env, week: weekBefore(now), keys: JSON.stringify(items.map((item) => item[key])) },
+      values: { env, week: weekBefore(serverTime), keys: JSON.stringify(items.map((item) => item[key])) },
     });
     const byKey = Map.groupBy(rows, (row) => row[key]);
     for (const item of items) {

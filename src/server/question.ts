@@ -17,10 +17,10 @@ interface Place {
   readonly one: string | null;
 }
 
-/** Who asks for which collection, and where; `now` is the mirror's. */
+/** Who asks for which collection, and where; `serverTime` is the source's. */
 export interface Question {
   readonly listing: Listing;
   readonly place: Place;
   readonly reader: Reader;
-  readonly now: Instant;
+  readonly serverTime: Instant;
 }

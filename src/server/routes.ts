@@ -175,7 +175,7 @@ function aggregateEndpoint(weights: DimensionWeights): Endpoint {
     answer: { $ref: `${cardSchema.$id}#` },
     respond: (view, { reader, params, query }) => {
       const place = { env: params[ENV] ?? '', id: null, one: null };
-      return aggregateScores(view, { place, reader, now: view.now }, query, weights);
+      return aggregateScores(view, { place, reader, serverTime: view.serverTime }, query, weights);
     },
   };
 }
@@ -184,9 +184,10 @@ function pathOf({ entry, parent }: Listing): string[] {
   return [`:${ENV}`, ...entry.path.map((segment) => segment.replace('{id}', `:${parent?.one?.parameter}`))];
 }
 
-function questionOf(listing: Listing, { now }: View, { reader, params }: Ask): Question {
+function questionOf(listing: Listing, { serverTime }: View, { reader, params }: Ask): Question {
   const idOf = (of: Listing | undefined): string | null => params[of?.one?.parameter ?? ''] ?? null;
-  return { listing, reader, now, place: { env: params[ENV] ?? '', id: idOf(listing.parent), one: idOf(listing) } };
+  const place = { env: params[ENV] ?? '', id: idOf(listing.parent), one: idOf(listing) };
+  return { listing, reader, serverTime, place };
 }
 
 const words = (name: string): string => name.replaceAll('_', ' ');

@@ -44,7 +44,7 @@ export interface ServerOptions {
 }
 
 /** The request line and all headers: room for a URL of 256 KB, in which a thousand values of a filter have room. */
-const MOST_HEADER_BYTES = 272 * 1024;
+export const MOST_HEADER_BYTES = 272 * 1024;
 const HEADERS_TIMEOUT_MS = 10_000;
 const REQUEST_TIMEOUT_MS = 30_000;
 /** A connection on which nothing moves is ended, at the second time that Node finds it so if an answer is not read. */

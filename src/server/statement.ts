@@ -89,8 +89,12 @@ export function filterConditions({ filters }: Pick<Listing, 'filters'>, given: A
 }
 
 /** Values of parameters that a statement does without are passed over. */
-export function valuesOf({ place, reader, now }: Pick<Question, 'place' | 'reader' | 'now'>): Statement['values'] {
-  return { ...place, ...readable(reader), week: weekBefore(now) };
+export function valuesOf({
+  place,
+  reader,
+  serverTime,
+}: Pick<Question, 'place' | 'reader' | 'serverTime'>): Statement['values'] {
+  return { ...place, ...readable(reader), week: weekBefore(serverTime) };
 }
 
 export function filterValues(filters: Asked['filters']): Statement['values'] {

@@ -10,10 +10,16 @@ const MOST_STATEMENTS = 300;
 /** The time of a mirror that nothing was ever written to: earlier than any that a reader may have to be told of. */
 const BEFORE_ALL: Instant = '1970-01-01T00:00:00.000000Z';
 
+/** The newest time of all runs would stay wrong for good once the source's clock was. */
+const MIRROR = `select mirrored_at, cursor_key,
+  (select server_time from sync_runs where server_time is not null order by id desc limit 1) as server_time from mirror`;
+
 /** One state of the mirror. */
 export interface View {
   /** The committed value of the mirror's clock: whatever is committed later has a later `mirrored_at`. */
   readonly now: Instant;
+  /** The source's time in the last run that ended (R1); the mirror's while there is none. */
+  readonly serverTime: Instant;
   /** With which cursors are sealed: 32 bytes. */
   readonly cursorKey: Buffer;
   rows(statement: Statement): Row[];
@@ -30,9 +36,11 @@ export function openStore({ connection }: MirrorFile): Store {
   const keyOfThisProcess = randomBytes(32).toString('hex');
   const rows = ({ sql, values }: Statement): Row[] => prepare(sql).all(values) as Row[];
   const inTransaction = connection.transaction((look: (view: View) => unknown) => {
-    const [mirror] = rows({ sql: 'select mirrored_at, cursor_key from mirror', values: {} });
+    const [mirror] = rows({ sql: MIRROR, values: {} });
+    const now = String(mirror?.['mirrored_at'] || BEFORE_ALL);
     return look({
-      now: String(mirror?.['mirrored_at'] || BEFORE_ALL),
+      now,
+      serverTime: String(mirror?.['server_time'] ?? now),
       cursorKey: Buffer.from(String(mirror?.['cursor_key'] ?? keyOfThisProcess), 'hex'),
       rows,
     });

@@ -1,7 +1,10 @@
 import type { FastifyReply } from 'fastify';
 import type { View } from './store.ts';
 
-/** `Date` is the time of the state that is shown: a reader who goes on from there misses nothing. */
+/** Carries the whole instant, and no proxy replaces it as some do `Date`. */
+export const TIME_HEADER = 'Obsync-Mirrored-At';
+
+/** Both headers are the time of the state that is shown: a reader who goes on from there misses nothing. */
 export function tellTime(reply: FastifyReply, { now }: Pick<View, 'now'>): void {
-  reply.header('date', new Date(now).toUTCString());
+  reply.headers({ date: new Date(now).toUTCString(), [TIME_HEADER]: now });
 }

@@ -10,8 +10,8 @@ export function clamped(bound: Instant, now: Instant): Instant {
   return bound < oldest ? oldest : bound;
 }
 
-/** Where the window of executions begins when nothing is said. */
-export const monthBefore = (now: Instant): Instant => addDays(now, -DEFAULT_WINDOW_DAYS);
+/** Where the window of executions begins when nothing is said; `serverTime` is the source's, by which runs have their times. */
+export const monthBefore = (serverTime: Instant): Instant => addDays(serverTime, -DEFAULT_WINDOW_DAYS);
 
-/** Scores older than this are not shown. */
-export const weekBefore = (now: Instant): Instant => addDays(now, -SCORE_DAYS);
+/** Scores older than this are not shown; `serverTime` is the source's, by which scores have their times. */
+export const weekBefore = (serverTime: Instant): Instant => addDays(serverTime, -SCORE_DAYS);

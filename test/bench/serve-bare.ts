@@ -19,7 +19,7 @@ const questionOf = (one: string | null): Question => ({
   listing,
   place: { env: 'bench', id: null, one },
   reader: masterKey('bench', 'bench').reader,
-  now: new Date().toISOString(),
+  serverTime: new Date().toISOString(),
 });
 
 const ASKED: Asked = {

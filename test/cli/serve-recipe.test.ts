@@ -2,6 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
+import { MOST_HEADER_BYTES } from '../../src/server/server.ts';
 
 const README = readFileSync(new URL('../../README.md', import.meta.url), 'utf8');
 
@@ -24,5 +25,18 @@ describe('the README tells how to hash a token', () => {
     const { status, stdout } = hash(env);
     expect(status).not.toBe(0);
     expect(stdout).toBe('');
+  });
+});
+
+describe('the settings for nginx', () => {
+  const settings = /```nginx\n([^`]*)```/.exec(README)?.[1] ?? '';
+
+  it('let Date through: a reader may go by it', () => {
+    expect(settings).toMatch(/^ +proxy_pass_header Date;/m);
+  });
+
+  it('have room for the longest address that the server reads', () => {
+    const [, buffer] = /large_client_header_buffers \d+ (\d+)k;/.exec(settings) ?? [];
+    expect(Number(buffer) * 1024).toBeGreaterThanOrEqual(MOST_HEADER_BYTES);
   });
 });

@@ -140,7 +140,7 @@ describe('/openapi.json', () => {
     for (const status of REFUSALS) {
       const { content, headers } = responses[status];
       expect(content['application/json'].schema).toEqual({ $ref: '#/components/schemas/ErrorEnvelope' });
-      const quota = ['Date', 'RateLimit-Limit', 'RateLimit-Remaining', 'RateLimit-Reset'];
+      const quota = ['Date', 'Obsync-Mirrored-At', 'RateLimit-Limit', 'RateLimit-Remaining', 'RateLimit-Reset'];
       expect(Object.keys(headers)).toEqual(status === '429' ? [...quota, 'Retry-After'] : quota);
     }
   });

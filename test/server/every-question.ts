@@ -28,7 +28,7 @@ const READERS: readonly Question['reader'][] = [
 export function everyAsking(listing: Listing): Asking[] {
   return READERS.flatMap((reader) => {
     const place = { env: 'e', id: listing.parent === undefined ? null : 't1', one: 'x' };
-    const question: Question = { listing, place, reader, now: NOW };
+    const question: Question = { listing, place, reader, serverTime: NOW };
     const one = listing.one && {
       name: `get-one for ${reader.name}`,
       statement: oneStatement(question),

@@ -1,0 +1,92 @@
+import { afterAll, beforeEach, describe, expect, test } from 'vitest';
+import { assets } from '../../schema/assets.ts';
+import { assetHealthScoreDimensions, assetHealthScores } from '../../schema/health.ts';
+import { syncRuns } from '../../schema/sync.ts';
+import { testExecutions, tests } from '../../schema/tests.ts';
+import type { MirrorFile } from '../../src/destination/sqlite/open.ts';
+import { asset, idsOf, NOW, run, serve, test_ } from './fixture.ts';
+
+/** What the mirror's own time stays at after one sync on a machine whose clock was 400 days ahead. */
+const AHEAD = '2027-12-25T12:00:00.000000Z';
+const BEHIND = '2025-10-16T12:00:00.000000Z';
+
+function fill({ db }: MirrorFile): void {
+  db.insert(assets)
+    .values([asset('a', { synced_at: '2026-09-01T00:00:00.000000Z' }), asset('b', { synced_at: NOW })])
+    .run();
+  db.insert(tests).values(test_('t')).run();
+  const started = { old: '10-01', recent: '11-01', late: '11-19' };
+  const runs = Object.entries(started).map(([id, day]) =>
+    run(id, { test_id: 't', start_time: `2026-${day}T00:00:00.000000Z` }),
+  );
+  db.insert(testExecutions).values(runs).run();
+  const score = { env_id: 'e', asset_id: 'a', score: 0.5, test_count: 2, mirrored_at: NOW };
+  const bucket_at = '2026-11-20T11:00:00.000000Z';
+  db.insert(assetHealthScores)
+    .values({ ...score, bucket_at })
+    .run();
+  db.insert(assetHealthScoreDimensions)
+    .values({ ...score, dimension: 'validity', bucket_at })
+    .run();
+}
+
+const world = serve(fill, {}, afterAll);
+const { get, all } = world;
+const synced = (...times: (string | null)[]) =>
+  world.writing.db
+    .insert(syncRuns)
+    .values(times.map((server_time) => ({ pass_id: 1, status: 'done' as const, server_time, started_at: AHEAD })))
+    .run();
+
+describe.each([
+  ['ahead', AHEAD],
+  ['behind', BEHIND],
+])('R1: windows go by the source’s time, however wrong the clock of this machine was: %s', (_, mirroredAt) => {
+  beforeEach(() => {
+    world.writing.db.delete(syncRuns).run();
+    world.writing.connection.prepare('update mirror set mirrored_at = ?').run(mirroredAt);
+    synced('2026-11-19T12:00:00.000000Z', NOW, null);
+  });
+
+  test('scores of 7 days', async () => {
+    const { items } = (await get('e/asset-health-scores')).body;
+    expect(items).toMatchObject([{ asset_id: 'a', dimensions: [{ dimension: 'validity' }] }]);
+    expect((await get('e/asset-health-scores/a')).status).toBe(200);
+    expect((await get('e/asset-health-scores/aggregate')).body.total).toMatchObject({ score: 0.5, test_count: 2 });
+  });
+
+  test('executions of 30 days, and of 90 where they are asked for', async () => {
+    expect(idsOf((await all('e/tests/t/executions')).items)).toEqual(['late', 'recent']);
+    const longer = await all('e/tests/t/executions?start_time_from=2020-01-01T00:00:00Z');
+    expect(idsOf(longer.items)).toEqual(['late', 'recent', 'old']);
+  });
+
+  test('the newest run counts: a source whose clock was wrong once is believed again', async () => {
+    synced('2027-11-20T12:00:00.000000Z');
+    expect((await get('e/asset-health-scores')).body.items).toEqual([]);
+    synced(NOW);
+    expect((await get('e/asset-health-scores')).body.items).toMatchObject([{ asset_id: 'a' }]);
+  });
+});
+
+test('a feed reaches back 90 days from the source’s time: a clock ahead cuts off nothing that a follower has not seen', async () => {
+  synced(NOW);
+  world.writing.connection.prepare('update mirror set mirrored_at = ?').run(AHEAD);
+  expect(idsOf((await all('e/assets?synced_since=2026-08-31T00:00:00Z')).items)).toEqual(['a', 'b']);
+});
+
+test('the whole instant of the mirror’s time is in a header of its own, and a feed from there misses nothing', async () => {
+  const { get, writing, server } = serve(fill);
+  const at = '2026-11-20T12:00:00.123456Z';
+  writing.connection.prepare('update mirror set mirrored_at = ?').run(at);
+  for (const path of ['environments', 'e/assets', 'e/nothing', 'e/assets?limit=0', 'e/tests/%zz'])
+    expect((await get(path)).headers['obsync-mirrored-at']).toBe(at);
+  expect((await get('environments', {})).headers['obsync-mirrored-at']).toBe(at);
+  expect((await (await server).inject('/healthz')).headers['obsync-mirrored-at']).toBe(at);
+  const next = '2026-11-20T12:00:00.123457Z';
+  writing.db
+    .insert(assets)
+    .values(asset('next', { synced_at: next }))
+    .run();
+  expect(idsOf((await get(`e/assets?synced_since=${at}`)).body.items)).toEqual(['next']);
+});
