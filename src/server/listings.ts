@@ -33,9 +33,10 @@ export type Scope = (typeof SCOPES)[number];
 export interface Listing {
   readonly entry: Entry;
   readonly scope: Scope;
-  /** What one of its items is called in the description. */
+  /** What the description calls the schema of its items. */
   readonly item: string;
-  readonly describe: string;
+  /** What there is to say of it beyond its name. */
+  readonly describe?: string;
   readonly join?: { readonly row: string; readonly on: string };
   /** Which rows there are at all: an index leads to them. */
   readonly where?: string;
@@ -124,7 +125,6 @@ export const TABLE_ASSETS: Listing = {
   ...ASSET,
   ...timed,
   item: 'TableAsset',
-  describe: 'table assets',
   where: "r.kind = 'table'",
   shows: complete(tableAssets),
   filters: TABLE_FILTERS,
@@ -135,7 +135,6 @@ const TESTS: Listing = {
   ...timed,
   scope: 'tests',
   item: 'Test',
-  describe: 'tests',
   shows: complete(tests),
   assets: ['r.asset_id'],
   filters: {
@@ -157,7 +156,7 @@ export const LISTINGS: readonly Listing[] = [
     ...ASSET,
     ...timed,
     item: 'Asset',
-    describe: 'assets of every kind, with the fields common to all',
+    describe: 'Assets of every kind, with the fields common to all.',
     shows: complete(assets),
     filters: ASSET_FILTERS,
   },
@@ -167,7 +166,6 @@ export const LISTINGS: readonly Listing[] = [
     ...ASSET,
     ...timed,
     item: 'BiAsset',
-    describe: 'BI assets',
     where: "r.kind = 'bi'",
     shows: complete(biAssets),
     filters: { ...ASSET_FILTERS, bi_platforms: among('r.bi_platform', 'Such as `looker`, `tableau`') },
@@ -177,7 +175,6 @@ export const LISTINGS: readonly Listing[] = [
     ...timed,
     scope: 'assets',
     item: 'Column',
-    describe: 'columns',
     shows: complete(columns),
     assets: ['r.asset_id'],
     filters: {
@@ -193,7 +190,7 @@ export const LISTINGS: readonly Listing[] = [
     entry: testExecutions,
     scope: 'tests',
     item: 'TestExecution',
-    describe: 'executions of a test, the most recent first',
+    describe: 'Executions of a test, the most recent first.',
     blank: ['description'],
     where: 'r.test_id = @id',
     parent: TESTS,
@@ -215,7 +212,6 @@ export const LISTINGS: readonly Listing[] = [
     entry: assetLineage,
     scope: 'assets',
     item: 'AssetLineageEdge',
-    describe: 'edges between assets',
     shows: `${liveAsset('r.upstream_asset_id')} and ${liveAsset('r.downstream_asset_id')}`,
     assets: ['r.upstream_asset_id', 'r.downstream_asset_id'],
     filters: { asset_ids: touchingAsset },
@@ -228,7 +224,7 @@ export const LISTINGS: readonly Listing[] = [
     scope: 'assets',
     item: 'ColumnLineageEdge',
     // R18: a column takes its edges along, so the tombstones feed has nothing to show.
-    describe: 'edges between columns; those of a deleted column go with it: follow the tombstones of the columns',
+    describe: 'The edges of a deleted column go with it: follow the tombstones of the columns, there are none here.',
     join: { row: 'columns c', on: 'c.env_id = r.env_id and c.id = r.downstream_column_id' },
     timed: 'c',
     assets: ['c.asset_id'],
@@ -247,7 +243,7 @@ export const LISTINGS: readonly Listing[] = [
     entry: latestTestExecutions,
     scope: 'tests',
     item: 'TestExecution',
-    describe: 'the latest execution of every sub-test',
+    describe: 'The latest execution of every sub-test.',
     blank: ['description'],
     shows: `not exists ${parentTest('p.deleted_at is not null')}`,
     assets: [ASSET_OF_TEST],
@@ -274,7 +270,7 @@ export const LISTINGS: readonly Listing[] = [
     entry: assetHealthScores,
     scope: 'assets',
     item: 'AssetHealthScore',
-    describe: 'the score of every table asset with test results in the last 7 days',
+    describe: 'The score of every table asset with test results in the last 7 days.',
     shows: `r.bucket_at >= @week and ${liveTable('r.asset_id')}`,
     assets: ['r.asset_id'],
     filters: { asset_ids: found('r.asset_id', 'Only the scores of these assets') },

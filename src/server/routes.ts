@@ -1,17 +1,19 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest, FastifySchema } from 'fastify';
 import type { Reader } from './access.ts';
 import { aggregateScores } from './aggregate.ts';
-import { cardSchema } from './card-schema.ts';
+import { bucketSchema, cardSchema } from './card-schema.ts';
 import type { DimensionWeights } from './dimension-weights.ts';
 import { ENVIRONMENT_FIELDS, listEnvironments } from './environments.ts';
 import { permissionDenied } from './errors.ts';
 import { getOne, listPage } from './list.ts';
 import { LISTINGS, type Listing, type Scope, TABLE_FILTERS } from './listings.ts';
+import { NAMES, pascal, withArticle } from './names.ts';
 import type { Query } from './parameters.ts';
 import { prepareQuery } from './query-text.ts';
 import type { Question } from './question.ts';
 import {
   filterSchema,
+  innerSchemas,
   itemSchema,
   objectOf,
   pageName,
@@ -55,6 +57,7 @@ interface Endpoint {
   readonly path: readonly string[];
   readonly operationId: string;
   readonly summary: string;
+  readonly description?: string;
   readonly tag: string;
   readonly scope?: Scope;
   readonly query?: Schema;
@@ -82,8 +85,10 @@ function addSchemas(server: FastifyInstance): void {
   for (const listing of items.values()) {
     server.addSchema(itemSchema(listing));
     server.addSchema(pageSchema(listing.item));
+    for (const schema of innerSchemas(listing)) server.addSchema(schema);
   }
-  server.addSchema({ $id: 'Environment', ...objectOf(ENVIRONMENT_FIELDS, 'left out') });
+  server.addSchema({ $id: 'Environment', ...objectOf(ENVIRONMENT_FIELDS) });
+  server.addSchema(bucketSchema);
   server.addSchema(cardSchema);
 }
 
@@ -100,11 +105,12 @@ function addEndpoint(server: FastifyInstance, store: Store, endpoint: Endpoint):
   server.get([ROOT, ...path].join('/'), { schema: schemaOf(endpoint), config }, handler);
 }
 
-function schemaOf({ path, operationId, summary, tag, query, answer }: Endpoint): FastifySchema {
+function schemaOf({ path, operationId, summary, description, tag, query, answer }: Endpoint): FastifySchema {
   const names = path.filter((segment) => segment.startsWith(':')).map((segment) => segment.slice(1));
   return {
     operationId,
     summary,
+    ...(description === undefined ? {} : { description }),
     tags: [tag],
     querystring: query ?? filterSchema({}),
     ...(names.length === 0 ? {} : { params: pathSchema(...names) }),
@@ -126,8 +132,9 @@ function environmentsEndpoint(): Endpoint {
   return {
     path: ['environments'],
     operationId: 'listEnvironments',
-    summary: 'List the environments the token can view',
-    tag: 'environments',
+    summary: 'List environments',
+    description: 'The environments that the token can view, whole: the one list without pages.',
+    tag: 'Environments',
     answer: { type: 'array', items: { $ref: 'Environment#' } },
     respond: (view, { reader }) => listEnvironments(view, reader),
   };
@@ -135,11 +142,13 @@ function environmentsEndpoint(): Endpoint {
 
 function listEndpoint(listing: Listing, pageMax: number): Endpoint {
   const { entry, scope, describe } = listing;
+  const { tag, many } = NAMES[entry.name];
   return {
     path: pathOf(listing),
-    operationId: `list${pascal(entry.name)}`,
-    summary: `List ${describe}`,
-    tag: words(entry.name),
+    operationId: `list${pascal(many)}`,
+    summary: `List ${many}`,
+    ...(describe === undefined ? {} : { description: describe }),
+    tag,
     scope,
     query: querySchema(listing, pageMax),
     answer: { $ref: `${pageName(listing.item)}#` },
@@ -150,13 +159,13 @@ function listEndpoint(listing: Listing, pageMax: number): Endpoint {
 function oneEndpoint(listing: Listing): Endpoint[] {
   const { entry, scope, one, item } = listing;
   if (one === undefined) return [];
-  const singular = entry.name.replace(/s$/, '');
+  const names = NAMES[entry.name];
   return [
     {
       path: [...pathOf(listing), `:${one.parameter}`],
-      operationId: `get${pascal(singular)}`,
-      summary: `Get one ${words(singular)}`,
-      tag: words(entry.name),
+      operationId: `get${pascal(names.one)}`,
+      summary: `Get ${withArticle(names.one)}`,
+      tag: names.tag,
       scope,
       answer: { $ref: `${item}#` },
       respond: (view, ask) => getOne(view, questionOf(listing, view, ask)),
@@ -168,8 +177,9 @@ function aggregateEndpoint(weights: DimensionWeights): Endpoint {
   return {
     path: [`:${ENV}`, ...SCORES],
     operationId: 'aggregateAssetHealthScores',
-    summary: 'Aggregate the health scores of the table assets that match all filters',
-    tag: words('asset_health_scores'),
+    summary: 'Aggregate asset health scores',
+    description: 'One card of the table assets that match all filters.',
+    tag: NAMES.asset_health_scores.tag,
     scope: 'assets',
     query: filterSchema(TABLE_FILTERS),
     answer: { $ref: `${cardSchema.$id}#` },
@@ -189,7 +199,3 @@ function questionOf(listing: Listing, { serverTime }: View, { reader, params }: 
   const place = { env: params[ENV] ?? '', id: idOf(listing.parent), one: idOf(listing) };
   return { listing, reader, serverTime, place };
 }
-
-const words = (name: string): string => name.replaceAll('_', ' ');
-
-const pascal = (name: string): string => name.replaceAll(/(?:^|_)(.)/g, (_, letter: string) => letter.toUpperCase());

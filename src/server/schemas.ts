@@ -45,47 +45,71 @@ export const ERROR: Schema = {
   required: ['error'],
 };
 
+/** What the description calls the objects inside of items, by the member where they stand. */
+const INNER_NAMES: Readonly<Record<string, string>> = { total: 'BucketScore', dimensions: 'DimensionScore' };
+
+const refTo = (name: string): Schema => ({ $ref: `${name}#` });
+
 /** An item of a collection under the name it has in the description. */
-export function itemSchema({ item, entry, nulls, timed }: Listing): Schema {
-  const schema = objectOf(entry.fields, nulls);
-  const parts = Object.fromEntries(
-    (entry.parts ?? []).map(({ each, fields }) => [each, { type: 'array', items: objectOf(fields, nulls) }]),
-  );
-  const deletion: Record<string, Schema> = timed === 'r' ? { deleted_at: { ...INSTANT, description: TOMBSTONE } } : {};
+export function itemSchema({ item, entry, timed }: Listing): Schema {
+  const { properties, required = [] } = objectOf(entry.fields);
+  const inner = Object.keys(innerFields(entry.fields)).map((member) => [member, innerRef(member)]);
+  const parts = (entry.parts ?? []).map(({ each }) => [each, { type: 'array', items: innerRef(each) }]);
+  const members: Record<string, Schema> = Object.fromEntries([...inner, ...parts]);
   return {
     $id: item,
-    ...schema,
-    properties: { ...schema.properties, ...parts, ...deletion },
-    required: [...(schema.required ?? []), ...Object.keys(parts)],
+    type: 'object',
+    properties: { ...properties, ...members, ...(timed === 'r' ? { deleted_at: TOMBSTONE } : {}) },
+    required: [...required, ...Object.keys(members)],
+    additionalProperties: true,
   };
 }
 
-const TOMBSTONE = 'Only in the `deleted_since` feed';
+/** The objects inside of its items, each under the name it has in the description. */
+export function innerSchemas({ entry }: Listing): Schema[] {
+  const members = [
+    ...Object.entries(innerFields(entry.fields)),
+    ...(entry.parts ?? []).map(({ each, fields }) => [each, fields] as const),
+  ];
+  return members.map(([member, fields]) => ({ $id: innerName(member), ...objectOf(fields) }));
+}
 
-/** An object of such fields, each at its place (`from`), with room for fields that no version knows yet. */
-export function objectOf(fields: Fields, nulls: Listing['nulls']): Schema {
-  const properties: Record<string, Schema> = {};
-  const required: string[] = [];
-  const nested = Object.groupBy(Object.entries(fields), ([, field]) => field.from?.[0] ?? '');
-  for (const [name, field] of nested[''] ?? []) {
-    properties[name] = schemaOf(name, field, nulls);
-    if (field.required) required.push(name);
-  }
-  for (const [name, inner] of Object.entries(nested)) {
-    if (name === '') continue;
-    properties[name] = objectOf(Object.fromEntries((inner ?? []).map(inside)), nulls);
-    required.push(name);
-  }
-  return { type: 'object', properties, required, additionalProperties: true };
+const innerName = (member: string): string => INNER_NAMES[member] ?? member;
+
+const innerRef = (member: string): Schema => refTo(innerName(member));
+
+/** An object of the fields that stand in it themselves, with room for fields that no version knows yet. */
+export function objectOf(fields: Fields): Schema {
+  const own = Object.entries(fields).filter(([, { from }]) => from === undefined);
+  return {
+    type: 'object',
+    properties: Object.fromEntries(own.map(([name, field]) => [name, schemaOf(name, field)])),
+    required: own.filter(([, field]) => field.required).map(([name]) => name),
+    additionalProperties: true,
+  };
+}
+
+/** The fields that stand in an object inside (`from`), by the member that holds it. */
+function innerFields(fields: Fields): Readonly<Record<string, Fields>> {
+  const inner = Object.entries(fields).filter(([, { from }]) => from !== undefined);
+  const byMember = Object.groupBy(inner, ([, { from }]) => from?.[0] ?? '');
+  return Object.fromEntries(
+    Object.entries(byMember).map(([member, held]) => [member, Object.fromEntries((held ?? []).map(inside))]),
+  );
 }
 
 const inside = ([name, { from = [], ...field }]: [string, Field]): [string, Field] => [from.at(-1) ?? name, field];
 
-function schemaOf(name: string, field: Field, nulls: Listing['nulls']): Schema {
+/** Whatever may be left out may be null as well: services differ in that. */
+function schemaOf(name: string, field: Field): Schema {
   const schema = (field.type === 'json' ? JSON_SHAPES[name] : undefined) ?? TYPES[field.type];
-  if (field.required || nulls === 'left out' || schema['type'] === undefined) return schema;
-  return { ...schema, type: [schema['type'], 'null'] };
+  return field.required ? schema : nullable(schema);
 }
+
+const nullable = (schema: Schema): Schema =>
+  schema['type'] === undefined ? schema : { ...schema, type: [schema['type'], 'null'] };
+
+const TOMBSTONE: Schema = { ...nullable(INSTANT), description: 'Only in the `deleted_since` feed' };
 
 export const pageName = (item: string): string => `${item}Page`;
 
@@ -95,11 +119,14 @@ export function pageSchema(item: string): Schema {
     $id: pageName(item),
     type: 'object',
     properties: {
-      items: { type: 'array', items: { $ref: `${item}#` } },
-      has_more: { type: 'boolean', description: 'The only sign that there is more: a page may be short, even empty' },
-      next_cursor: { type: ['string', 'null'], description: 'Good for the exact query it came from' },
+      items: { type: 'array', items: refTo(item) },
+      has_more: {
+        type: 'boolean',
+        description: 'The only sign that there is more: a page may be short, even empty. Left out means false',
+      },
+      next_cursor: { type: ['string', 'null'], description: 'Good for the same path, filters and order' },
     },
-    required: ['items', 'has_more', 'next_cursor'],
+    required: ['items'],
   };
 }
 

@@ -10,7 +10,7 @@ import { changeSample } from '../../src/server/sample/changes.ts';
 import { makeSample } from '../../src/server/sample/sample.ts';
 import { createServer } from '../../src/server/server.ts';
 import { OPENAPI_SHAPE } from './openapi-shape.ts';
-import { ENV, OPERATIONS } from './operations.ts';
+import { ENV, OPERATION_NAMES, OPERATIONS } from './operations.ts';
 
 const LISTS = OPERATIONS.filter(([, , , list]) => list);
 const names = (query: string) => query.split(' ').filter((name) => name !== '');
@@ -131,7 +131,7 @@ describe('/openapi.json', () => {
     const ref = { $ref: `#/components/schemas/${item}` };
     const page = {
       properties: { items: { type: 'array', items: ref } },
-      required: ['items', 'has_more', 'next_cursor'],
+      required: ['items'],
     };
     if (list) {
       expect(schema).toEqual({ $ref: `#/components/schemas/${item}Page` });
@@ -154,6 +154,42 @@ describe('/openapi.json', () => {
       expectDescribed(path, { status: 401, body: JSON.parse(body) });
     }
   });
+
+  test.each(OPERATION_NAMES)('%s is called %s, under %s', (path, operationId, summary, tag) => {
+    expect(of(path)).toMatchObject({ operationId, summary, tags: [tag] });
+  });
+
+  test('the objects inside of a score have names of their own', () => {
+    const { AssetHealthScore, AggregatedHealthScore, ...schemas } = document.components.schemas;
+    const ref = (name: string) => ({ $ref: `#/components/schemas/${name}` });
+    const dimensions = { type: 'array', items: ref('DimensionScore') };
+    expect(AssetHealthScore.properties).toEqual({
+      asset_id: { type: 'string' },
+      total: ref('BucketScore'),
+      dimensions,
+    });
+    expect(AggregatedHealthScore.properties).toMatchObject({ total: ref('AggregatedBucket'), dimensions });
+    const named = ['BucketScore', 'DimensionScore', 'AggregatedBucket'].map((name) => schemas[name].required);
+    const bucket = ['score', 'test_count', 'bucket_at'];
+    expect(named).toEqual([bucket, ['dimension', ...bucket], bucket]);
+  });
+
+  test.each(OPERATIONS)(
+    '%s: a service that sends null, or nothing, where a field is optional, keeps to it as well',
+    async (path, _, item, list) => {
+      const { properties, required } = document.components.schemas[item];
+      const url = await filled(path);
+      const { body } = await get(list ? `${url}?limit=1` : url);
+      const shown: Item = list ? body.items[0] : [body].flat()[0];
+      const nulls = Object.keys(properties).filter((name) => !required.includes(name));
+      const bare = Object.fromEntries(Object.entries(shown).filter(([name]) => !nulls.includes(name)));
+      const blank = { ...bare, ...Object.fromEntries(nulls.map((name) => [name, null])) };
+      const answers = list
+        ? [{ items: [bare, blank] }, { items: [], has_more: false, next_cursor: null }]
+        : [bare, blank].map((one) => (Array.isArray(body) ? [one] : one));
+      for (const answer of answers) expectDescribed(path, { status: 200, body: answer });
+    },
+  );
 
   test('the greatest limit it names is the one the server was given', async () => {
     const small = await createServer({ mirror, keys: () => [], pageMax: 7 });

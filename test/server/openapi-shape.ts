@@ -34,6 +34,7 @@ export const OPENAPI_SHAPE = {
     operation: strict(['operationId', 'summary', 'tags', 'responses'], {
       operationId: { type: 'string', pattern: '^[a-z][A-Za-z]+$' },
       summary: text,
+      description: text,
       tags: { type: 'array', items: text },
       parameters: { type: 'array', items: ref('parameter') },
       responses: mapOf(ref('response'), { pattern: '^[1-5]\\d\\d$' }),

@@ -41,3 +41,42 @@ export const OPERATIONS: readonly [path: string, query: string, item: string, li
   [`${ENV}/asset-health-scores/{asset_id}`, '', 'AssetHealthScore', false],
   [`${ENV}/asset-health-scores/aggregate`, TABLE_FILTERS, 'AggregatedHealthScore', false],
 ];
+
+/** What the specification calls each operation, and its group. */
+export const OPERATION_NAMES: readonly [path: string, operationId: string, summary: string, tag: string][] = [
+  ['/public/beta/environments', 'listEnvironments', 'List environments', 'Environments'],
+  [`${ENV}/assets`, 'listAssets', 'List assets', 'Assets'],
+  [`${ENV}/assets/{asset_id}`, 'getAsset', 'Get an asset', 'Assets'],
+  [`${ENV}/assets/tables`, 'listTableAssets', 'List table assets', 'Assets'],
+  [`${ENV}/assets/tables/{asset_id}`, 'getTableAsset', 'Get a table asset', 'Assets'],
+  [`${ENV}/assets/bi`, 'listBiAssets', 'List BI assets', 'Assets'],
+  [`${ENV}/assets/bi/{asset_id}`, 'getBiAsset', 'Get a BI asset', 'Assets'],
+  [`${ENV}/columns`, 'listColumns', 'List columns', 'Columns'],
+  [`${ENV}/columns/{column_id}`, 'getColumn', 'Get a column', 'Columns'],
+  [`${ENV}/asset-lineage`, 'listAssetLineageEdges', 'List asset lineage edges', 'Asset lineage'],
+  [`${ENV}/column-lineage`, 'listColumnLineageEdges', 'List column lineage edges', 'Column lineage'],
+  [`${ENV}/tests`, 'listTests', 'List tests', 'Tests'],
+  [`${ENV}/tests/{test_id}`, 'getTest', 'Get a test', 'Tests'],
+  [
+    `${ENV}/latest-test-executions`,
+    'listLatestTestExecutions',
+    'List latest test executions',
+    'Latest test executions',
+  ],
+  [
+    `${ENV}/latest-test-executions/{sub_test_unique_id}`,
+    'getLatestTestExecution',
+    'Get a latest test execution',
+    'Latest test executions',
+  ],
+  [`${ENV}/tests/{test_id}/executions`, 'listTestExecutions', 'List test executions', 'Test executions'],
+  [`${ENV}/tests/{test_id}/executions/{execution_id}`, 'getTestExecution', 'Get a test execution', 'Test executions'],
+  [`${ENV}/asset-health-scores`, 'listAssetHealthScores', 'List asset health scores', 'Asset health scores'],
+  [`${ENV}/asset-health-scores/{asset_id}`, 'getAssetHealthScore', 'Get an asset health score', 'Asset health scores'],
+  [
+    `${ENV}/asset-health-scores/aggregate`,
+    'aggregateAssetHealthScores',
+    'Aggregate asset health scores',
+    'Asset health scores',
+  ],
+];
