@@ -27,7 +27,7 @@ export const mirror = sqliteTable('mirror', {
 /** A row per run. Times are the machine's; `server_time` is the run's T (R1). */
 export const syncRuns = sqliteTable('sync_runs', {
   id: integer('id').primaryKey({ autoIncrement: true }),
-  /** The run that began this pass; another id than `id` only after a stop by `--max-requests`. */
+  /** The run that began this cycle; another id than `id` only after a run whose requests or quota were spent (R6). */
   pass_id: integer('pass_id').notNull(),
   /** `verify` is a repair: it writes what was found, and brings nothing up to date. */
   command: text('command', { enum: ['sync', 'verify'] })
@@ -45,9 +45,16 @@ export const syncRuns = sqliteTable('sync_runs', {
   rows_deleted: integer('rows_deleted').notNull().default(0),
   rows_rejected: integer('rows_rejected').notNull().default(0),
   error: text('error'),
+  /** 1 if it, and every run of its cycle before it, had `--full`. */
+  full: integer('full').notNull().default(0),
+  /**
+   * What it left when its requests or its quota were spent: `unread` streams, for which the next run carries the cycle on, or
+   * such alone as had `failed` (R6). NULL if it ended in another way, or once another run has brought the cycle to its end.
+   */
+  left_over: text('left_over', { enum: ['unread', 'failed'] }),
 });
 
-/** A row per run, environment and stream: what was done, why, and how it ended. */
+/** A row per stream of an environment that a run did anything to, or that ended otherwise than the last time: what was done, why, and how it ended. */
 export const syncStreamRuns = sqliteTable(
   'sync_stream_runs',
   {

@@ -1,4 +1,4 @@
-import { and, eq } from 'drizzle-orm';
+import { and, eq, isNotNull } from 'drizzle-orm';
 import type { BetterSQLite3Database } from 'drizzle-orm/better-sqlite3';
 import { syncCheckpoints as table } from '../schema/sync.ts';
 import { type Checkpoint, NO_PROGRESS, type Round, type ScanDue } from '../src/core/checkpoint.ts';
@@ -20,6 +20,17 @@ export function loadCheckpoint(db: BetterSQLite3Database, envId: string, stream:
 export function loadCheckpoints(db: BetterSQLite3Database, envId: string): Map<StreamName, Checkpoint> {
   const stored = db.select().from(table).where(eq(table.env_id, envId)).all();
   return new Map(stored.map((row) => [row.stream as StreamName, decode(row)]));
+}
+
+/** Streams with a round that another cycle began and that has not ended, by environment. */
+export function loadUnfinished(db: BetterSQLite3Database, cycle: number): Map<string, StreamName[]> {
+  const unfinished = new Map<string, StreamName[]>();
+  const { env_id, stream, round } = table;
+  for (const row of db.select({ env_id, stream, round }).from(table).where(isNotNull(round)).all()) {
+    if ((JSON.parse(row.round as string) as Round).pass === cycle) continue;
+    unfinished.set(row.env_id, [...(unfinished.get(row.env_id) ?? []), row.stream as StreamName]);
+  }
+  return unfinished;
 }
 
 /** Stores a checkpoint; to be called in the transaction that writes the rows it speaks of (R5). */

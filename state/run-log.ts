@@ -1,8 +1,11 @@
-import { and, desc, eq, inArray, isNull, lt, sql } from 'drizzle-orm';
+import { and, desc, eq, gte, isNull, lt, sql } from 'drizzle-orm';
 import type { BetterSQLite3Database } from 'drizzle-orm/better-sqlite3';
+import { alias } from 'drizzle-orm/sqlite-core';
 import { mirror, syncRuns, syncStreamRuns } from '../schema/sync.ts';
+import { carriesOn, type LastRun, type LastTry, type LeftOver } from '../src/core/cycle.ts';
 import { SyncError } from '../src/core/errors.ts';
 import type { Instant } from '../src/core/instant.ts';
+import type { StreamName } from '../src/core/stream.ts';
 import { tick } from './mirror-clock.ts';
 
 export type RunStatus = Exclude<(typeof syncRuns.$inferSelect)['status'], 'running'>;
@@ -10,7 +13,7 @@ export type StreamRun = typeof syncStreamRuns.$inferSelect;
 
 export interface Run {
   readonly id: number;
-  /** The run that began this pass: an earlier one only when that was stopped by `--max-requests`. */
+  /** The run that began this cycle: an earlier one only when its requests or its quota were spent (R6). */
   readonly pass: number;
 }
 
@@ -39,7 +42,7 @@ export function fillCursorKey(db: BetterSQLite3Database): void {
   if (keyless !== undefined) db.update(mirror).set({ cursor_key: NEW_KEY }).run();
 }
 
-/** Notes that a run has begun, in a pass of its own. @returns its id */
+/** Notes that a run has begun, in a cycle of its own. @returns its id */
 export function beginRun(
   db: BetterSQLite3Database,
   startedAt: Instant,
@@ -54,41 +57,119 @@ export function beginRun(
   return id;
 }
 
-/** A run goes on with the pass of the last run that read any of its environments, if that used up its requests. */
-export function joinPass(db: BetterSQLite3Database, id: number, envIds: readonly string[]): Run {
+/** A run among those before it. */
+export interface Joined extends Run {
+  /** The last run was stopped with its requests or its quota spent. */
+  readonly afterStop: boolean;
+}
+
+interface Joining {
+  readonly id: number;
+  readonly envIds: readonly string[];
+  /** The names of all streams. */
+  readonly streams: readonly StreamName[];
+  /** T of the run. */
+  readonly now: Instant | null;
+  readonly full: boolean;
+}
+
+/** A run carries on the cycle of the last run that did anything in its environments, or begins its own (R6). */
+export function joinCycle(db: BetterSQLite3Database, { id, envIds, streams, now, full }: Joining): Joined {
+  const last = loadLastRun(db, { id, envIds, streams });
+  const pass = last !== null && carriesOn(last, { now, full }) ? last.cycle : id;
+  const allFull = full && (pass === id || last?.full === true);
+  db.update(syncRuns)
+    .set({ pass_id: pass, full: Number(allFull) })
+    .where(eq(syncRuns.id, id))
+    .run();
+  return { id, pass, afterStop: last !== null && last.leftOver !== null };
+}
+
+/** One look into the index for each stream of each environment, however long the log is. */
+function loadLastRun(
+  db: BetterSQLite3Database,
+  { id, envIds, streams }: Pick<Joining, 'id' | 'envIds' | 'streams'>,
+): LastRun | null {
+  const lastId = sql`(select max((
+      select max(s.run_id) from ${syncStreamRuns} s
+      where s.env_id = e.value and s.stream = n.value and s.run_id < ${id}
+    )) from json_each(${JSON.stringify(envIds)}) e, json_each(${JSON.stringify(streams)}) n)`;
+  const first = alias(syncRuns, 'first_run');
   const last = db
-    .select({ status: syncRuns.status, pass: syncRuns.pass_id })
+    .select({
+      cycle: syncRuns.pass_id,
+      leftOver: syncRuns.left_over,
+      full: syncRuns.full,
+      cycleBeganAt: first.server_time,
+    })
     .from(syncRuns)
-    .innerJoin(syncStreamRuns, eq(syncStreamRuns.run_id, syncRuns.id))
-    .where(and(lt(syncRuns.id, id), inArray(syncStreamRuns.env_id, [...envIds])))
-    .orderBy(desc(syncRuns.id))
-    .limit(1)
+    .leftJoin(first, eq(first.id, syncRuns.pass_id))
+    .where(eq(syncRuns.id, lastId))
     .get();
-  const pass = last?.status === 'stopped' ? last.pass : id;
-  db.update(syncRuns).set({ pass_id: pass }).where(eq(syncRuns.id, id)).run();
-  return { id, pass };
+  return last === undefined ? null : { ...last, full: last.full === 1 };
+}
+
+/** The last try of each stream before a run, where it did not end well; by environment. */
+export function loadLastTries(
+  db: BetterSQLite3Database,
+  { id, envIds, streams }: Pick<Joining, 'id' | 'envIds' | 'streams'>,
+): Map<string, LastTry[]> {
+  const tries = db.all<LastTry & { envId: string }>(sql`
+    select s.env_id as envId, s.stream, s.status, s.requests, s.pages
+    from json_each(${JSON.stringify(envIds)}) e
+    cross join json_each(${JSON.stringify(streams)}) n
+    cross join ${syncStreamRuns} s
+    where s.status <> 'done' and s.env_id = e.value and s.stream = n.value and s.run_id = (
+      select max(t.run_id) from ${syncStreamRuns} t
+      where t.env_id = e.value and t.stream = n.value and t.run_id < ${id}
+    )`);
+  const byEnvironment = new Map<string, LastTry[]>();
+  for (const { envId, ...last } of tries) byEnvironment.set(envId, [...(byEnvironment.get(envId) ?? []), last]);
+  return byEnvironment;
 }
 
 export type RunEnd = Pick<
   typeof syncRuns.$inferSelect,
   'server_time' | 'ended_at' | 'requests' | 'rows_written' | 'rows_deleted' | 'rows_rejected' | 'error'
-> & { status: RunStatus };
+> & { status: RunStatus; left_over?: LeftOver | null };
 
 /**
  * Notes how a run ended, and moves the mirror's time on, in one transaction: whoever asks from then on asks at a time later
- * than that of every row the run wrote. `clock` is the machine's.
+ * than that of every row the run wrote. A run that leaves nothing to be carried on ends its cycle for all (R6). `clock` is the
+ * machine's.
  */
-export function endRun(db: BetterSQLite3Database, run: { id: number; clock: () => Instant }, end: RunEnd): void {
+export function endRun(db: BetterSQLite3Database, run: Run & { clock: () => Instant }, end: RunEnd): void {
   db.transaction((tx) => {
     tick(tx, run.clock);
     tx.update(syncRuns).set(end).where(eq(syncRuns.id, run.id)).run();
+    const earlier = and(gte(syncRuns.id, run.pass), lt(syncRuns.id, run.id), eq(syncRuns.pass_id, run.pass));
+    if ((end.left_over ?? null) === null) tx.update(syncRuns).set({ left_over: null }).where(earlier).run();
   });
 }
 
-/** Notes what a run did to one stream, once it has left it; a second time when it came back to it. */
+/**
+ * Notes what a run did to one stream, once it has left it; a second time when it came back to it. What did nothing and ended as
+ * it had the last time is not worth a row.
+ */
 export function recordStreamRun(db: BetterSQLite3Database, row: StreamRun): void {
+  if (!didAnything(row) && lastStatus(db, row) === row.status) return;
   db.insert(syncStreamRuns)
     .values(row)
     .onConflictDoUpdate({ target: [syncStreamRuns.run_id, syncStreamRuns.env_id, syncStreamRuns.stream], set: row })
     .run();
+}
+
+function didAnything({ requests, rows_written, rows_deleted, rows_rejected, error }: StreamRun): boolean {
+  return requests + rows_written + rows_deleted + rows_rejected > 0 || error !== null;
+}
+
+function lastStatus(db: BetterSQLite3Database, { env_id, stream }: StreamRun): StreamRun['status'] | null {
+  const last = db
+    .select({ status: syncStreamRuns.status })
+    .from(syncStreamRuns)
+    .where(and(eq(syncStreamRuns.env_id, env_id), eq(syncStreamRuns.stream, stream)))
+    .orderBy(desc(syncStreamRuns.run_id))
+    .limit(1)
+    .get();
+  return last?.status ?? null;
 }

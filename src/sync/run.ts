@@ -1,17 +1,27 @@
 import { loadEnvironments, saveEnvironments } from '../../state/environment-store.ts';
 import { saveListLengths } from '../../state/list-lengths.ts';
 import { loadQuota, saveQuota } from '../../state/quota-store.ts';
-import { beginRun, claimMirror, endRun, joinPass, type Run, type RunStatus } from '../../state/run-log.ts';
+import {
+  beginRun,
+  claimMirror,
+  endRun,
+  type Joined,
+  joinCycle,
+  loadLastTries,
+  type RunStatus,
+} from '../../state/run-log.ts';
 import type { Context, Options } from '../core/context.ts';
+import { failedLast } from '../core/cycle.ts';
 import { type Environment, type Reconciled, reconcile } from '../core/environments.ts';
 import { endsRun, SyncError } from '../core/errors.ts';
 import type { Instant } from '../core/instant.ts';
 import { learned } from '../core/quota.ts';
-import type { Stream } from '../core/stream.ts';
+import type { Stream, StreamName } from '../core/stream.ts';
+import { CATALOGUE } from '../streams/catalogue.ts';
 import { type MeasuredList, measuring } from './measure-lists.ts';
 import type { OpenMirror, RunPorts } from './ports.ts';
 import { type RunSummary, type StreamSummary, summarize } from './summary.ts';
-import { syncEnvironments } from './sync-environments.ts';
+import { keyOf, type Reached, syncEnvironments } from './sync-environments.ts';
 
 export interface RunOptions extends Options {
   readonly baseUrl: string;
@@ -24,7 +34,8 @@ export interface RunOptions extends Options {
 /** One run: opens with `GET /environments`, brings every stream up to date, notes how it went. Never throws a `SyncError`. */
 export async function runSync(ports: RunPorts, options: RunOptions): Promise<RunSummary> {
   const startedAt = ports.clock();
-  const state: RunState = { mirror: null, run: null, streams: [], missing: [], lists: [] };
+  const reached: Reached = { summaries: new Map(), heldElsewhere: [], leftOver: 'unread', notReached: 0 };
+  const state: RunState = { mirror: null, run: null, environments: [], reached, missing: [], lists: [] };
   let failure: unknown = null;
   try {
     if (ports.mirrorExists) open(ports, options, state, startedAt);
@@ -41,17 +52,18 @@ export async function runSync(ports: RunPorts, options: RunOptions): Promise<Run
 
 interface RunState {
   mirror: OpenMirror | null;
-  run: Run | null;
-  streams: readonly StreamSummary[];
+  run: Joined | null;
+  environments: readonly Environment[];
+  readonly reached: Reached;
   missing: readonly Environment[];
-  readonly lists: MeasuredList[];
+  lists: MeasuredList[];
 }
 
 function open(ports: RunPorts, options: RunOptions, state: RunState, startedAt: Instant): OpenMirror {
   state.mirror = ports.openMirror();
   claimMirror(state.mirror.db, options.baseUrl);
   const id = beginRun(state.mirror.db, startedAt);
-  state.run = { id, pass: id };
+  state.run = { id, pass: id, afterStop: false };
   return state.mirror;
 }
 
@@ -62,20 +74,16 @@ async function readAll(ports: RunPorts, options: RunOptions, state: RunState, st
   // Noted even if the run goes no further: what was not listed has to be scanned when it is back (R13).
   const noted = state.mirror !== null;
   if (noted) note(ports, state, reconciled);
-  const chosen = choose(reconciled, options.environments);
+  state.environments = choose(reconciled, options.environments);
   const mirror = state.mirror ?? open(ports, options, state, startedAt);
   if (!noted) note(ports, state, reconciled);
-  const ids = chosen.map((environment) => environment.id);
-  const run = joinPass(mirror.db, (state.run as Run).id, ids);
-  state.run = run;
-  ports.onProgress({ type: 'environments', environments: chosen, missing: reconciled.missing });
+  const { run, late } = join(ports, options, state, mirror);
+  ports.onProgress({ type: 'environments', environments: state.environments, missing: reconciled.missing });
   const context = (): Context => ({ run: run.id, pass: run.pass, now: ports.source.serverTime(), options });
-  const source = measuring(ports.source, options.streams, (list) => state.lists.push(list));
+  const source = measuring(ports.source, options.streams, (list) => keepLength(mirror, state, list));
   const { streams, concurrency } = options;
-  const session = { ports: { ...ports, source }, context, mirror, streams, concurrency };
-  await syncEnvironments(session, chosen, (summaries) => {
-    state.streams = summaries;
-  });
+  const session = { ports: { ...ports, source }, context, mirror, streams, concurrency, late };
+  await syncEnvironments(session, state.environments, state.reached);
   if (reconciled.rejected.length > 0) {
     throw new SyncError(
       'run',
@@ -84,9 +92,39 @@ async function readAll(ports: RunPorts, options: RunOptions, state: RunState, st
   }
 }
 
+interface Opened {
+  readonly run: Joined;
+  /** What failed at its last try, where the last run was stopped; by environment (R6). */
+  readonly late: ReadonlyMap<string, ReadonlySet<StreamName>>;
+}
+
+function join({ source }: RunPorts, { full }: RunOptions, state: RunState, { db }: OpenMirror): Opened {
+  const where = {
+    id: (state.run as Joined).id,
+    envIds: state.environments.map((environment) => environment.id),
+    streams: CATALOGUE.map((stream) => stream.name),
+  };
+  const run = joinCycle(db, { ...where, now: source.serverTime(), full });
+  state.run = run;
+  const tries = run.afterStop ? [...loadLastTries(db, where)] : [];
+  const late = tries.map(([envId, each]): [string, Set<StreamName>] => [
+    envId,
+    new Set(each.filter(failedLast).map(({ stream }) => stream)),
+  ]);
+  return { run, late: new Map(late.filter(([, streams]) => streams.size > 0)) };
+}
+
+/** Kept by the hundred: with thousands of environments there are many. */
+function keepLength({ db }: OpenMirror, state: RunState, list: MeasuredList): void {
+  state.lists.push(list);
+  if (state.lists.length < 100) return;
+  saveListLengths(db, state.lists);
+  state.lists = [];
+}
+
 function note({ clock }: RunPorts, state: RunState, reconciled: Reconciled): void {
   state.missing = reconciled.missing;
-  saveEnvironments((state.mirror as OpenMirror).db, reconciled, { id: (state.run as Run).id, clock });
+  saveEnvironments((state.mirror as OpenMirror).db, reconciled, { id: (state.run as Joined).id, clock });
 }
 
 /** The environments asked for. @throws SyncError `usage` for one that is not listed, `run` when none is */
@@ -101,29 +139,42 @@ export function choose({ listed }: Pick<Reconciled, 'listed'>, wanted: readonly 
 }
 
 function close(ports: RunPorts, state: RunState, startedAt: Instant, failure: unknown): RunSummary {
-  const status = statusOf(state.streams, failure);
+  const streams = streamsOf(state);
+  const status = statusOf(streams, failure);
   const error = failure instanceof Error ? failure.message : null;
+  const recovery = failure instanceof SyncError ? failure.recovery : null;
   const summary = summarize({
     run: state.run,
     status,
     error,
-    recovery: failure instanceof SyncError ? failure.recovery : null,
+    recovery,
     serverTime: ports.source.serverTime(),
     startedAt,
     endedAt: ports.clock(),
     requests: ports.source.requests(),
-    streams: state.streams,
+    streams,
+    notReached: state.reached.notReached,
     missing: state.missing,
   });
   if (state.mirror !== null && state.run !== null) {
     const { rows_written, rows_deleted, rows_rejected, server_time, ended_at, requests } = summary;
     const counts = { rows_written, rows_deleted, rows_rejected, requests };
-    const run = { id: state.run.id, clock: ports.clock };
-    endRun(state.mirror.db, run, { status, error, ...counts, server_time, ended_at });
+    const leftOver = recovery === 'budget' || recovery === 'quota' ? state.reached.leftOver : null;
+    const end = { status, error, ...counts, server_time, ended_at, left_over: leftOver };
+    endRun(state.mirror.db, { ...state.run, clock: ports.clock }, end);
     keepMeasures(ports, state.mirror, state.lists);
   }
   if (failure !== null && !(failure instanceof SyncError)) throw failure;
   return summary;
+}
+
+/** In the order of the environments and of the catalogue, whatever order they ended in. */
+function streamsOf({ environments, reached }: RunState): StreamSummary[] {
+  const { summaries, heldElsewhere } = reached;
+  const ended = environments.flatMap((environment) =>
+    CATALOGUE.flatMap((stream) => summaries.get(keyOf(environment, stream)) ?? []),
+  );
+  return [...ended, ...heldElsewhere];
 }
 
 /** What a forecast of the next run goes by. */

@@ -29,7 +29,10 @@ export interface RunSummary {
   readonly recovery: Recovery | null;
   /** Environments that are mirrored but no longer listed. */
   readonly missing: readonly string[];
+  /** Streams that the run came to. */
   readonly streams: readonly StreamSummary[];
+  /** How many it was stopped before. */
+  readonly streams_not_reached: number;
 }
 
 export interface RunFacts {
@@ -42,6 +45,7 @@ export interface RunFacts {
   readonly endedAt: Instant;
   readonly requests: number;
   readonly streams: readonly StreamSummary[];
+  readonly notReached: number;
   readonly missing: readonly Environment[];
 }
 
@@ -63,5 +67,6 @@ export function summarize(facts: RunFacts): RunSummary {
     recovery: facts.recovery,
     missing: facts.missing.map((environment) => environment.name),
     streams: facts.streams,
+    streams_not_reached: facts.notReached,
   };
 }

@@ -1,15 +1,18 @@
 import PQueue from 'p-queue';
+import { loadUnfinished } from '../../state/checkpoint-store.ts';
+import { streamsHoldingBack } from '../../state/held-removals.ts';
 import { recordStreamRun } from '../../state/run-log.ts';
 import type { Context } from '../core/context.ts';
+import { type LeftOver, withFollowers } from '../core/cycle.ts';
 import type { Environment } from '../core/environments.ts';
 import { endsRun, SyncError } from '../core/errors.ts';
-import { secondsBetween } from '../core/instant.ts';
 import type { Stream, StreamName } from '../core/stream.ts';
 import { CATALOGUE } from '../streams/catalogue.ts';
 import type { OpenMirror, RunPorts } from './ports.ts';
+import { endingOf, summaryOf } from './stream-summary.ts';
 import type { StreamSummary } from './summary.ts';
-import { type Passage, type Rest, syncStream } from './sync-stream.ts';
-import { createTally, type Tally } from './tally.ts';
+import { type Passage, syncStream } from './sync-stream.ts';
+import { createTally, type Tallied, type Tally } from './tally.ts';
 
 /** What all streams of a run share. */
 export interface Session {
@@ -17,189 +20,196 @@ export interface Session {
   readonly mirror: OpenMirror;
   readonly streams: readonly Stream[];
   readonly concurrency: number;
+  /** By environment, the streams that failed at their last try: they go last (R6). */
+  readonly late: ReadonlyMap<string, ReadonlySet<StreamName>>;
   context(): Context;
 }
 
+/** What a run has come to so far. A stream that it has not come to costs nothing (R27), and is not in here. */
+export interface Reached {
+  readonly summaries: Map<string, StreamSummary>;
+  /** Removals held back of streams it has not come to (R14). */
+  heldElsewhere: readonly StreamSummary[];
+  /** What is left if the run is stopped now (R6). */
+  leftOver: LeftOver;
+  /** How many streams it has not come to when it ends. */
+  notReached: number;
+}
+
+export function keyOf(environment: Environment, stream: Pick<Stream, 'name'>): string {
+  return `${environment.id} ${stream.name}`;
+}
+
 /**
- * Brings every stream of the environments up to date, unfinished rounds of earlier passes first (R6). A stream that fails
- * stops no other (R9). `onSummaries` is told after each stream. @throws SyncError when the run has to end
+ * Brings every stream of the environments up to date: unfinished rounds of earlier cycles first, what failed last time last (R6).
+ * A stream that fails stops no other (R9). @throws SyncError when the run has to end
  */
 export async function syncEnvironments(
   session: Session,
   environments: readonly Environment[],
-  onSummaries: (summaries: readonly StreamSummary[]) => void,
+  reached: Reached,
 ): Promise<void> {
-  const stop: Stop = { error: null };
   const queue = new PQueue({ concurrency: session.concurrency });
-  const walks = environments.flatMap((environment) =>
-    session.streams.map((stream) => createWalk(session, environment, stream, stop)),
-  );
-  const summaries = new Map<Walk, StreamSummary>();
-  const through = async (walk: Walk, only?: 'unfinished'): Promise<void> => {
-    summaries.set(walk, await walk.go(only));
-    onSummaries(walks.flatMap((each) => summaries.get(each) ?? []));
-  };
-  await inOrder(
-    walks.filter((walk) => walk.unfinished()),
-    queue,
-    (walk) => through(walk, 'unfinished'),
-  );
-  const failed = (walk: Walk): boolean =>
-    ['failed', 'denied', 'stopped'].includes(summaries.get(walk)?.status ?? 'done');
-  await inOrder(
-    walks.filter((walk) => !failed(walk)),
-    queue,
-    (walk) => through(walk),
-  );
-  onSummaries([...walks.flatMap((each) => summaries.get(each) ?? []), ...heldElsewhere(session, environments)]);
-  if (stop.error !== null) throw stop.error;
-}
-
-/** Every run says what is held back in its environments, whichever streams it reads (R14). */
-function heldElsewhere(session: Session, environments: readonly Environment[]): StreamSummary[] {
-  const { mirror, ports, streams } = session;
-  const others = CATALOGUE.filter((stream) => !streams.includes(stream));
-  const times = { startedAt: ports.clock(), endedAt: ports.clock() };
-  return environments.flatMap((environment) => {
-    const destination = mirror.destination(environment.id, session.context().run);
-    return others.flatMap((stream) => {
-      const held = destination.heldBack(stream);
-      const outcome = { ending: { rest: 'unread', error: null } as const, tally: createTally(() => {}), times, held };
-      return held === 0 ? [] : [summaryOf(environment, stream, outcome)];
-    });
+  const work: Work = { session, reached, queue, tasks: new Map(), unended: new Map(), stopped: null };
+  const unfinished = loadUnfinished(session.mirror.db, session.context().pass);
+  const lateOf = ({ id }: Environment) => session.late.get(id) ?? NONE;
+  const failed = (environment: Environment, stream: Stream): boolean =>
+    FAILED.has(reached.summaries.get(keyOf(environment, stream))?.status ?? 'done');
+  await inTurn(work, environments, (environment) => {
+    const first = unfinished.get(environment.id) ?? [];
+    const streams = session.streams.filter(({ name }) => first.includes(name) && !lateOf(environment).has(name));
+    return syncStreams(work, environment, streams, 'unfinished');
   });
+  await inTurn(work, environments, async (environment) => {
+    const streams = session.streams.filter(
+      (stream) => !lateOf(environment).has(stream.name) && !failed(environment, stream),
+    );
+    await syncStreams(work, environment, streams);
+    if (!session.late.has(environment.id)) work.tasks.delete(environment.id);
+  });
+  if (work.stopped === null) reached.leftOver = 'failed';
+  await inTurn(work, environments, (environment) => {
+    const streams = withFollowers(session.streams, lateOf(environment)).filter((each) => !failed(environment, each));
+    return syncStreams(work, environment, streams);
+  });
+  for (const end of work.unended.values()) await end();
+  reached.notReached = environments.length * session.streams.length - reached.summaries.size;
+  reached.heldElsewhere = heldElsewhere(session, environments, reached);
+  if (work.stopped !== null) throw work.stopped;
 }
 
-interface Stop {
-  error: SyncError | null;
+const NONE: ReadonlySet<StreamName> = new Set();
+const FAILED: ReadonlySet<StreamSummary['status']> = new Set(['failed', 'denied', 'stopped']);
+
+interface Work {
+  readonly session: Session;
+  readonly reached: Reached;
+  readonly queue: PQueue;
+  /** Of the environments under way. */
+  readonly tasks: Map<string, Map<StreamName, Task>>;
+  /** Streams whose unfinished round has ended, and that have to go on: by key, what tells of one that the run does not come to again. */
+  readonly unended: Map<string, () => Promise<void>>;
+  /** Why the run has to end. */
+  stopped: SyncError | null;
 }
 
 /** One stream of one environment in a run. */
-interface Walk {
-  readonly environment: Environment;
-  readonly stream: Stream;
-  unfinished(): boolean;
-  go(only?: 'unfinished'): Promise<StreamSummary>;
+interface Task {
+  readonly tally: Tally;
+  readonly passage: Passage;
+  readonly startedAt: string;
 }
 
-/** Streams wait for those they follow in their own environment (`after`), whether these succeed or not. */
-async function inOrder(walks: readonly Walk[], queue: PQueue, go: (walk: Walk) => Promise<void>): Promise<void> {
-  const under = new Map<string, Map<StreamName, Promise<void>>>();
-  const all = walks.map((walk) => {
-    const begun = under.get(walk.environment.id) ?? new Map<StreamName, Promise<void>>();
-    under.set(walk.environment.id, begun);
-    const before = walk.stream.after.flatMap((name) => begun.get(name) ?? []);
-    const done = Promise.allSettled(before).then(() => queue.add(() => go(walk)));
-    begun.set(walk.stream.name, done);
-    return done;
-  });
-  const failed = (await Promise.allSettled(all)).find((result) => result.status === 'rejected');
-  if (failed !== undefined) throw failed.reason;
+/** A few environments at once: what the others need is made when their turn comes. A run that has to end begins no more of them. */
+async function inTurn(
+  work: Work,
+  environments: readonly Environment[],
+  go: (environment: Environment) => Promise<void>,
+): Promise<void> {
+  const coming = environments.values();
+  let broken = false;
+  const lane = async (): Promise<void> => {
+    for (const environment of coming) {
+      if (broken || work.stopped !== null) return;
+      await go(environment).catch((error: unknown) => {
+        broken = true;
+        throw error;
+      });
+    }
+  };
+  const lanes = await Promise.allSettled(Array.from({ length: work.session.concurrency }, lane));
+  const failure = lanes.find((result) => result.status === 'rejected');
+  if (failure !== undefined) throw failure.reason;
 }
 
-function createWalk(session: Session, environment: Environment, stream: Stream, stop: Stop): Walk {
-  const { ports, mirror } = session;
-  const { run } = session.context();
-  const destination = mirror.destination(environment.id, run);
+/** Streams wait for those they follow (`after`), whether these succeed or not. */
+async function syncStreams(
+  work: Work,
+  environment: Environment,
+  streams: readonly Stream[],
+  only?: 'unfinished',
+): Promise<void> {
+  const begun = new Map<StreamName, Promise<void>>();
+  for (const stream of streams) {
+    const before = stream.after.flatMap((name) => begun.get(name) ?? []);
+    const done = Promise.allSettled(before).then(() => work.queue.add(() => go(work, environment, stream, only)));
+    begun.set(stream.name, done);
+  }
+  const failure = (await Promise.allSettled(begun.values())).find((result) => result.status === 'rejected');
+  if (failure !== undefined) throw failure.reason;
+}
+
+async function go(work: Work, environment: Environment, stream: Stream, only?: 'unfinished'): Promise<void> {
+  const { ports, mirror, context } = work.session;
+  const key = keyOf(environment, stream);
+  const { tally, passage, startedAt } = taskOf(work, environment, stream);
+  const before = workOf(tally.total());
+  const wasEnded = !work.unended.delete(key);
+  const ending = await endingOf(syncStream(passage, only));
+  if (endsRun(ending.error)) work.stopped ??= ending.error;
+  if (only === 'unfinished' && ending.error === null) work.unended.set(key, () => go(work, environment, stream));
+  const tallied = tally.total();
+  // Not come to, or not again.
+  if (endsRun(ending.error) && workOf(tallied) === before && wasEnded) return;
+  const times = { startedAt, endedAt: ports.clock() };
+  const held = passage.destination.heldBack(stream);
+  const summary = summaryOf(environment, stream, { ending, tallied, times, held });
+  const { environment: _, rows_held: __, seconds: ___, ...row } = summary;
+  recordStreamRun(mirror.db, { ...row, run_id: context().run });
+  work.reached.summaries.set(key, summary);
+  ports.onProgress({ type: 'ended', environment, summary, error: ending.error });
+}
+
+function workOf({ requests, written, deleted }: Tallied): number {
+  return requests + written + deleted;
+}
+
+function taskOf(work: Work, environment: Environment, stream: Stream): Task {
+  const tasks = work.tasks.get(environment.id) ?? new Map<StreamName, Task>();
+  work.tasks.set(environment.id, tasks);
+  const task = tasks.get(stream.name) ?? createTask(work, environment, stream);
+  tasks.set(stream.name, task);
+  return task;
+}
+
+function createTask(work: Work, environment: Environment, stream: Stream): Task {
+  const { ports, mirror, context } = work.session;
   const tally = createTally((tallied) =>
     ports.onProgress({ type: 'stream', environment, stream: stream.name, tallied }),
   );
-  const continueOrStop = (): void => {
-    if (stop.error !== null) throw stop.error;
-    if (ports.signal.aborted) throw new SyncError('signal', 'stopped by a signal: run again to go on');
-  };
   const passage: Passage = {
     stream,
     source: ports.source,
-    destination,
+    destination: mirror.destination(environment.id, context().run),
     prefix: [environment.id],
     tally,
-    context: session.context,
-    continueOrStop,
-  };
-  let startedAt: string | null = null;
-  return {
-    environment,
-    stream,
-    unfinished: () => {
-      const { round } = destination.load(stream.name);
-      return round !== null && round.pass !== session.context().pass;
-    },
-    async go(only) {
-      startedAt ??= ports.clock();
-      const ending = await endingOf(syncStream(passage, only));
-      if (endsRun(ending.error)) stop.error ??= ending.error;
-      const times = { startedAt, endedAt: ports.clock() };
-      const summary = summaryOf(environment, stream, { ending, tally, times, held: destination.heldBack(stream) });
-      const { environment: _, rows_held: __, seconds: ___, ...row } = summary;
-      recordStreamRun(mirror.db, { ...row, run_id: run });
-      ports.onProgress({ type: 'ended', environment, summary, error: ending.error });
-      return summary;
+    context,
+    continueOrStop() {
+      if (work.stopped !== null) throw work.stopped;
+      if (ports.signal.aborted) throw new SyncError('signal', 'stopped by a signal: run again to go on');
     },
   };
+  return { tally, passage, startedAt: ports.clock() };
 }
 
-interface Ending {
-  readonly rest: Rest | 'unread' | null;
-  readonly error: SyncError | null;
-}
-
-async function endingOf(walk: Promise<Rest>): Promise<Ending> {
-  try {
-    return { rest: await walk, error: null };
-  } catch (error) {
-    if (error instanceof SyncError) return { rest: null, error };
-    throw error;
-  }
-}
-
-interface Outcome {
-  readonly ending: Ending;
-  readonly tally: Tally;
-  readonly times: { readonly startedAt: string; readonly endedAt: string };
-  readonly held: number;
-}
-
-function summaryOf(environment: Environment, stream: Stream, { ending, tally, times, held }: Outcome): StreamSummary {
-  const { mode, reason, requests, pages, written, deleted, rejected, late } = tally.total();
-  return {
-    env_id: environment.id,
-    environment: environment.name,
-    stream: stream.name,
-    mode,
-    reason: mode === 'none' ? restReason(ending) : reason,
-    status: statusOf(ending, held),
-    requests,
-    pages,
-    rows_written: written,
-    rows_deleted: deleted,
-    rows_rejected: rejected,
-    rows_late: late,
-    rows_held: held,
-    started_at: times.startedAt,
-    ended_at: times.endedAt,
-    seconds: secondsBetween(times.startedAt, times.endedAt),
-    error: problemOf(stream, ending, held),
-  };
-}
-
-function statusOf({ rest, error }: Ending, held: number): StreamSummary['status'] {
-  if (error !== null) return error.recovery === 'deny' ? 'denied' : endsRun(error) ? 'stopped' : 'failed';
-  if (rest === 'waiting' || rest === 'unavailable') return rest;
-  return held > 0 ? 'held' : 'done';
-}
-
-/** Why nothing was read. */
-function restReason({ rest, error }: Ending): string {
-  if (error !== null) return endsRun(error) ? 'not reached' : 'failed';
-  return rest === 'done' ? 'finished earlier in this pass' : (rest ?? 'none');
-}
-
-function problemOf(stream: Stream, { rest, error }: Ending, held: number): string | null {
-  // What ends the run is told with the run.
-  if (error !== null) return endsRun(error) ? null : (error as SyncError).message;
-  if (rest === 'waiting')
-    return `waits for the first scan of ${stream.after[0]}, which has not ended yet: see there, or sync it as well`;
-  if (held === 0) return null;
-  return `${held} removals are held back: if the source is right, let them go with --allow-shrink; a read that shows the rows again ends it as well`;
+/** Every run says what is held back in its environments, whichever streams it comes to (R14). */
+function heldElsewhere(
+  session: Session,
+  environments: readonly Environment[],
+  { summaries }: Reached,
+): StreamSummary[] {
+  const { mirror, ports, context } = session;
+  const holding = new Set(streamsHoldingBack(mirror.db).map(({ envId, stream }) => `${envId} ${stream}`));
+  const times = { startedAt: ports.clock(), endedAt: ports.clock() };
+  const ending = { rest: 'unread', error: null } as const;
+  const tallied = createTally(() => {}).total();
+  const others = (environment: Environment): readonly Stream[] =>
+    CATALOGUE.filter((each) => holding.has(keyOf(environment, each)) && !summaries.has(keyOf(environment, each)));
+  if (holding.size === 0) return [];
+  return environments.flatMap((environment) =>
+    others(environment).flatMap((stream) => {
+      const held = mirror.destination(environment.id, context().run).heldBack(stream);
+      return held === 0 ? [] : [summaryOf(environment, stream, { ending, tallied, times, held })];
+    }),
+  );
 }

@@ -128,8 +128,8 @@ export function populate(place: Place): void {
   }
 }
 
-export function happen(world: World, happening: Happening): void {
-  HAPPENINGS[happening.what]?.(world.place('e1'), happening);
+export function happen(world: World, happening: Happening, where = 'e1'): void {
+  HAPPENINGS[happening.what]?.(world.place(where), happening);
 }
 
 /** What happens, visible only up to 20 minutes after its stamp. */

@@ -27,7 +27,7 @@ const PARTS: (readonly StreamName[])[] = [
   ['columns', 'column_lineage'],
   ['tests', 'latest_test_executions', 'test_executions'],
 ];
-const RECOVERIES: SyncError['recovery'][] = ['restart', 'shrink', 'deny', 'reread', 'stream', 'run', 'token'];
+const RECOVERIES: SyncError['recovery'][] = ['restart', 'shrink', 'deny', 'reread', 'stream', 'run', 'quota', 'token'];
 
 function troubles(which: 'told' | 'any'): fc.Arbitrary<Trouble> {
   const at = fc.integer({ min: 1, max: 25 });

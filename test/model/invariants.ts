@@ -1,6 +1,7 @@
 import type { Page, PageRequest } from '../../src/core/source.ts';
 import type { StreamName } from '../../src/core/stream.ts';
 import { type Book, openBook } from './book.ts';
+import { cyclesAreYoung } from './invariants/cycles.ts';
 import { keptForEver } from './invariants/kept-for-ever.ts';
 import { marksStay } from './invariants/marks-stay.ts';
 import { type Held, heldOf, type Invariant, type Moment } from './invariants/moment.ts';
@@ -68,6 +69,7 @@ export function guard(mirrored: Mirrored, world: World): { check(): string[] } {
   };
   return {
     check() {
+      note('cyclesAreYoung', cyclesAreYoung(mirrored));
       note('ownTimes', times());
       note('keptForEver', kept.all());
       return [...broken, ...world.violations];

@@ -29,6 +29,10 @@ export interface World {
   answer: (page: Page, asked: Asked) => Page;
   /** Raised to make all cursors invalid. */
   epoch: number;
+  /** A list that answers 500: a page of it fails after so many tries, each of them a request. */
+  failing: { readonly path: string; readonly tries: number } | null;
+  /** What a run's requests are bounded by. */
+  spends: 'budget' | 'quota';
   /** Milliseconds a request takes. */
   latencyMs: number;
   place(id?: string): Place;
@@ -55,6 +59,8 @@ export function createWorld(ids: readonly string[] = ['e1'], start = '2026-11-20
     before: () => {},
     answer: (page) => page,
     epoch: 0,
+    failing: null,
+    spends: 'budget',
     latencyMs: 200,
     place: (id = ids[0] ?? '') => world.places.get(id) as Place,
     advance(seconds) {
@@ -107,9 +113,10 @@ function createSource(world: World, maxRequests: number | null): Source {
   let requests = 0;
   let serverTime: Instant | null = null;
   let latestServerTime: Instant | null = null;
-  const send = (path: string, query: Query, cursor: string | null): Asked => {
-    if (maxRequests !== null && requests >= maxRequests) throw new SyncError('budget', 'the requests are used up');
+  const send = (path: string, { query, cursor }: Pick<Asked, 'query' | 'cursor'>, onRequest?: () => void): Asked => {
+    if (maxRequests !== null && requests >= maxRequests) throw new SyncError(world.spends, 'the requests are used up');
     requests += 1;
+    onRequest?.();
     const asked = { path, query, cursor, number: requests };
     arrive(world, asked);
     return asked;
@@ -122,19 +129,22 @@ function createSource(world: World, maxRequests: number | null): Source {
   };
   return {
     async environments() {
-      noteTime(send('environments', {}, null));
+      noteTime(send('environments', { query: {}, cursor: null }));
       return listEnvironments(world);
     },
     async page(request, onRequest) {
-      const asked = send(request.path.join('/'), request.query, request.cursor);
-      onRequest?.();
+      const path = request.path.join('/');
+      for (let tries = world.failing?.path === path ? world.failing.tries : 0; tries > 0; tries--) {
+        send(path, request, onRequest);
+        if (tries === 1) throw new SyncError('shrink', `500 ${path}`);
+      }
+      const asked = send(path, request, onRequest);
       const page = refusing(() => respond(world, request));
       noteTime(asked);
       return world.answer(page, asked);
     },
     async matchedCount({ path, query }, onRequest) {
-      const asked = send(path.join('/'), query, null);
-      onRequest?.();
+      const asked = send(path.join('/'), { query, cursor: null }, onRequest);
       const count = refusing(() => matched(world, path, query));
       noteTime(asked);
       return count;

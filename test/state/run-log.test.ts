@@ -3,6 +3,7 @@ import { type BetterSQLite3Database, drizzle } from 'drizzle-orm/better-sqlite3'
 import { migrate } from 'drizzle-orm/better-sqlite3/migrator';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { NO_PROGRESS } from '../../src/core/checkpoint.ts';
+import type { LeftOver } from '../../src/core/cycle.ts';
 import { reconcile } from '../../src/core/environments.ts';
 import { saveCheckpoint } from '../../state/checkpoint-store.ts';
 import { loadEnvironments, saveEnvironments } from '../../state/environment-store.ts';
@@ -12,9 +13,11 @@ import {
   claimMirror,
   endRun,
   fillCursorKey,
-  joinPass,
+  joinCycle,
+  loadLastTries,
   type RunStatus,
   recordStreamRun,
+  type StreamRun,
 } from '../../state/run-log.ts';
 
 const T = '2026-11-20T04:10:00.000000Z';
@@ -38,6 +41,11 @@ test('a mirror belongs to the base URL that first wrote it; another is refused (
   );
   expect(all('select base_url from mirror')).toEqual([{ base_url: 'https://a.example' }]);
 });
+
+const begun = () => {
+  const id = beginRun(db, T);
+  return { id, pass: id };
+};
 
 const ended = {
   server_time: T,
@@ -99,7 +107,7 @@ describe('the mirror’s clock (R21)', () => {
     for (const status of ['done', 'problems', 'stopped', 'interrupted', 'refused'] as const) {
       saveEnvironments(db, reconcile([], [], T), { id: 1, clock: () => T });
       times.push(time());
-      endRun(db, { id: beginRun(db, T), clock: () => T }, { ...ended, status });
+      endRun(db, { ...begun(), clock: () => T }, { ...ended, status });
       times.push(time());
     }
     expect(new Set(times).size).toBe(11);
@@ -107,16 +115,16 @@ describe('the mirror’s clock (R21)', () => {
   });
 
   test('moves at the end of a run only if that is noted', () => {
-    const id = beginRun(db, T);
+    const run = begun();
     connection.exec(
       "create trigger broken before update of status on sync_runs begin select raise(abort, 'broken'); end",
     );
-    expect(() => endRun(db, { id, clock: () => T }, { ...ended, status: 'done' })).toThrow();
+    expect(() => endRun(db, { ...run, clock: () => T }, { ...ended, status: 'done' })).toThrow();
     expect([time(), all('select status from sync_runs')]).toEqual(['', [{ status: 'running' }]]);
   });
 });
 
-describe('a pass', () => {
+describe('a cycle (R6)', () => {
   const streamRun = {
     stream: 'assets',
     mode: 'scan',
@@ -132,26 +140,111 @@ describe('a pass', () => {
     ended_at: T,
     error: null,
   } as const;
-  const run = (status: RunStatus | null, environments: readonly string[] = ['a']) => {
-    const begun = joinPass(db, beginRun(db, T), environments);
-    for (const env_id of environments) recordStreamRun(db, { ...streamRun, run_id: begun.id, env_id });
-    if (status !== null) endRun(db, { id: begun.id, clock: () => T }, { ...ended, status });
-    return begun;
+  interface Wish {
+    environments?: readonly string[];
+    now?: string;
+    full?: boolean;
+    streams?: readonly Partial<StreamRun>[];
+  }
+  const run = (
+    status: RunStatus | null,
+    left_over: LeftOver | null = null,
+    { environments = ['a'], now = T, full = false, streams = [{}] }: Wish = {},
+  ) => {
+    const joined = joinCycle(db, { id: beginRun(db, T), envIds: environments, streams: NAMES, now, full });
+    for (const env_id of environments)
+      for (const stream of streams) recordStreamRun(db, { ...streamRun, ...stream, run_id: joined.id, env_id });
+    const server_time = now;
+    if (status !== null) endRun(db, { ...joined, clock: () => T }, { ...ended, status, left_over, server_time });
+    return joined;
   };
+  const NAMES = ['assets', 'columns', 'tests'] as const;
 
-  test('is a run’s own, and goes on only after a run that used up its requests', () => {
-    const statuses = ['done', 'stopped', 'stopped', 'problems', 'interrupted', 'refused', null, 'done'] as const;
-    expect(statuses.map((status) => run(status).pass)).toEqual([1, 2, 2, 2, 5, 6, 7, 8]);
+  test('is a run’s own, and is carried on only after a run whose requests or quota were spent', () => {
+    const runs = [
+      ['done', null],
+      ['stopped', 'unread'],
+      ['problems', 'unread'],
+      ['problems', null],
+      ['interrupted', null],
+      ['refused', null],
+      [null, null],
+      ['done', null],
+    ] as const;
+    expect(runs.map(([status, leftOver]) => run(status, leftOver).pass)).toEqual([1, 2, 2, 2, 5, 6, 7, 8]);
     expect(all('select pass_id from sync_runs order by id').map((row) => row['pass_id'])).toEqual([
       1, 2, 2, 2, 5, 6, 7, 8,
     ]);
   });
 
   test('of one environment outlives the runs of others', () => {
-    run('stopped', ['a']);
-    expect(run('done', ['b']).pass).toBe(2);
-    expect(run('done', ['a']).pass).toBe(1);
-    expect(run('done', ['a', 'b']).pass).toBe(4);
+    run('stopped', 'unread', { environments: ['a'] });
+    expect(run('done', null, { environments: ['b'] }).pass).toBe(2);
+    expect(run('done', null, { environments: ['a'] }).pass).toBe(1);
+    expect(run('done', null, { environments: ['a', 'b'] }).pass).toBe(4);
+  });
+
+  test('ends with a run that leaves nothing, though that logged no stream', () => {
+    run('stopped', 'unread');
+    expect(run('done', null, { streams: [] }).pass).toBe(1);
+    expect(run('done').pass).toBe(3);
+  });
+
+  test('of --full is carried on by --full, but no longer once a run without it went on with it', () => {
+    run('stopped', 'unread', { full: true });
+    expect(run('stopped', 'unread', { full: true }).pass).toBe(1);
+    expect(run('stopped', 'unread').pass).toBe(1);
+    expect(run('stopped', 'unread', { full: true })).toMatchObject({ pass: 4, afterStop: true });
+  });
+
+  test('is carried on for a day at most, from its first run on', () => {
+    run('stopped', 'unread', { now: '2026-11-20T04:00:00.000000Z' });
+    expect(run('stopped', 'unread', { now: '2026-11-20T23:00:00.000000Z' }).pass).toBe(1);
+    expect(run('stopped', 'unread', { now: '2026-11-21T04:00:01.000000Z' })).toMatchObject({
+      pass: 3,
+      afterStop: true,
+    });
+  });
+
+  test('the last try of each stream is known, where it did not end well', () => {
+    const triesBefore = (id: number) => loadLastTries(db, { id, envIds: ['a', 'b'], streams: NAMES }).get('a');
+    run('stopped', 'unread', { streams: [{ status: 'failed' }, { stream: 'tests', status: 'stopped' }] });
+    run('stopped', 'unread', { streams: [{ stream: 'tests' }, { stream: 'columns', status: 'stopped', pages: 0 }] });
+    expect(triesBefore(3)).toEqual([
+      { stream: 'assets', status: 'failed', requests: 1, pages: 1 },
+      { stream: 'columns', status: 'stopped', requests: 1, pages: 0 },
+    ]);
+    run('done', null, { streams: [{}, { stream: 'columns' }] });
+    expect(triesBefore(4)).toBeUndefined();
+    expect(triesBefore(2)).toHaveLength(2);
+  });
+
+  test('is looked up by index: the log is not read, however long it is', () => {
+    const plans: string[] = [];
+    const watched = drizzle(connection, {
+      logger: {
+        logQuery: (query, values) => {
+          const steps = connection.prepare(`explain query plan ${query}`).all(...values) as { detail: string }[];
+          plans.push(...steps.map(({ detail }) => detail));
+        },
+      },
+    });
+    joinCycle(watched, { id: beginRun(db, T), envIds: ['a'], streams: NAMES, now: T, full: false });
+    expect(plans.filter((step) => / s( |$)/.test(step))).toEqual([
+      expect.stringContaining('sync_stream_runs_by_stream'),
+    ]);
+    expect(plans.filter((step) => /^SCAN/.test(step) && !step.includes('VIRTUAL TABLE'))).toEqual([]);
+  });
+
+  test('a stream that did nothing and ended as it had before gets no row, one that ended otherwise does', () => {
+    const idle = { requests: 0, pages: 0 };
+    run('done', null, { streams: [{ status: 'done', ...idle }] });
+    run('done', null, { streams: [{ status: 'done', ...idle }] });
+    run('done', null, { streams: [{ status: 'held', ...idle, error: 'removals are held back' }] });
+    run('done', null, { streams: [{ status: 'held', ...idle, error: 'removals are held back' }] });
+    run('done', null, { streams: [{ status: 'done', ...idle }] });
+    run('done', null, { streams: [{ status: 'done', ...idle, rows_deleted: 1 }] });
+    expect(all('select run_id from sync_stream_runs').map((row) => row['run_id'])).toEqual([1, 3, 4, 5, 6]);
   });
 });
 

@@ -33,7 +33,8 @@ export function openForRehearsal(path: string): MirrorFile {
     // One view of the file, whatever a run writes meanwhile.
     mirror.connection.exec('begin');
     for (const name of STATE) shadow(mirror, name, '');
-    shadow(mirror, getTableName(syncStreamRuns), LAST_RUNS);
+    shadow(mirror, getTableName(syncStreamRuns), OPEN_CYCLES);
+    mirror.connection.exec(`create index temp.by_stream on ${getTableName(syncStreamRuns)} (env_id, stream, run_id)`);
     for (const name of gatheringTables(mirror)) shadow(mirror, name, 'where false');
     return mirror;
   } catch (error) {
@@ -62,8 +63,9 @@ const STATE = [
   testExecutionGaps,
 ].map((table) => getTableName(table));
 
-/** All that a run looks up of those before it (`joinPass`). */
-const LAST_RUNS = 'where run_id in (select max(run_id) from main.sync_stream_runs group by env_id)';
+/** All that decides whether a run carries on a cycle (`joinCycle`): what was done since the oldest that may go on began. */
+const OPEN_CYCLES = `where run_id >= (select min(pass_id) from main.sync_runs where left_over is not null
+  and julianday(started_at) > (select max(julianday(started_at)) from main.sync_runs) - 2)`;
 
 /** Of what was seen, gathered and measured before, the run tried needs nothing: for what is expected, `main.` has it. */
 function gatheringTables({ connection }: MirrorFile): string[] {

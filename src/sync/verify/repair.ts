@@ -84,7 +84,7 @@ export async function repair(ports: RepairPorts, options: Options, verification:
     rows_deleted,
     rows_rejected,
   };
-  endRun(mirror.db, { id: run, clock }, { ...end, ...times });
+  endRun(mirror.db, { id: run, pass: run, clock }, { ...end, ...times });
   return { run, mended, open, environments: reconciled !== null, notRepaired, error };
 }
 

@@ -1,0 +1,78 @@
+import type { Environment } from '../core/environments.ts';
+import { endsRun, SyncError } from '../core/errors.ts';
+import { secondsBetween } from '../core/instant.ts';
+import type { Stream } from '../core/stream.ts';
+import type { StreamSummary } from './summary.ts';
+import type { Rest } from './sync-stream.ts';
+import type { Tallied } from './tally.ts';
+
+/** How a stream ended, or what ended it. */
+export interface Ending {
+  readonly rest: Rest | 'unread' | null;
+  readonly error: SyncError | null;
+}
+
+export async function endingOf(streamSync: Promise<Rest>): Promise<Ending> {
+  try {
+    return { rest: await streamSync, error: null };
+  } catch (error) {
+    if (error instanceof SyncError) return { rest: null, error };
+    throw error;
+  }
+}
+
+interface Outcome {
+  readonly ending: Ending;
+  readonly tallied: Tallied;
+  readonly times: { readonly startedAt: string; readonly endedAt: string };
+  /** Removals held back. */
+  readonly held: number;
+}
+
+export function summaryOf(
+  environment: Environment,
+  stream: Stream,
+  { ending, tallied, times, held }: Outcome,
+): StreamSummary {
+  const { mode, reason, requests, pages, written, deleted, rejected, late } = tallied;
+  return {
+    env_id: environment.id,
+    environment: environment.name,
+    stream: stream.name,
+    mode,
+    reason: mode === 'none' ? restReason(ending) : reason,
+    status: statusOf(ending, held),
+    requests,
+    pages,
+    rows_written: written,
+    rows_deleted: deleted,
+    rows_rejected: rejected,
+    rows_late: late,
+    rows_held: held,
+    started_at: times.startedAt,
+    ended_at: times.endedAt,
+    seconds: secondsBetween(times.startedAt, times.endedAt),
+    error: problemOf(stream, ending, held),
+  };
+}
+
+function statusOf({ rest, error }: Ending, held: number): StreamSummary['status'] {
+  if (error !== null) return error.recovery === 'deny' ? 'denied' : endsRun(error) ? 'stopped' : 'failed';
+  if (rest === 'waiting' || rest === 'unavailable') return rest;
+  return held > 0 ? 'held' : 'done';
+}
+
+/** Why nothing was read. */
+function restReason({ rest, error }: Ending): string {
+  if (error !== null) return endsRun(error) ? 'not reached' : 'failed';
+  return rest === 'done' ? 'finished earlier in this cycle' : (rest ?? 'none');
+}
+
+function problemOf(stream: Stream, { rest, error }: Ending, held: number): string | null {
+  // What ends the run is told with the run.
+  if (error !== null) return endsRun(error) ? null : (error as SyncError).message;
+  if (rest === 'waiting')
+    return `waits for the first scan of ${stream.after[0]}, which has not ended yet: see there, or sync it as well`;
+  if (held === 0) return null;
+  return `${held} removals are held back: if the source is right, let them go with --allow-shrink; a read that shows the rows again ends it as well`;
+}

@@ -1,0 +1,53 @@
+import fc from 'fast-check';
+import type { StreamName } from '../../src/core/stream.ts';
+import { CATALOGUE } from '../../src/streams/catalogue.ts';
+import { happen, happenings } from './happenings.ts';
+import type { Life } from './history.ts';
+import { HOUR } from './world.ts';
+
+/** A list of the first environment that answers 500 for ever, beside few requests for each run (R6). */
+export interface Scarcity {
+  readonly broken: string;
+  /** What a page takes that fails every try. */
+  readonly tries: number;
+  readonly maxRequests: number;
+  readonly spends: 'budget' | 'quota';
+  readonly concurrency: number;
+  readonly changes: readonly Parameters<typeof happen>[1][];
+}
+
+const LISTS = ['assets', 'assets/tables', 'columns', 'tests', 'asset-lineage', 'column-lineage'].concat([
+  'latest-test-executions',
+  'asset-health-scores',
+]);
+
+export const scarcities: fc.Arbitrary<Scarcity> = fc.record({
+  broken: fc.constantFrom(...LISTS),
+  tries: fc.integer({ min: 1, max: 12 }),
+  maxRequests: fc.integer({ min: 6, max: 14 }),
+  spends: fc.constantFrom('budget' as const, 'quota' as const),
+  concurrency: fc.integer({ min: 1, max: 3 }),
+  changes: fc.array(happenings('told'), { maxLength: 6 }),
+});
+
+const RUNS = 40;
+const CHANGES_AT = 24;
+
+/** All but the scores, which are read once an hour. */
+const ONLY: readonly StreamName[] = CATALOGUE.filter(({ hourly, optional }) => !hourly && !optional).map(
+  ({ name }) => name,
+);
+
+/** So many hourly runs: by then the second environment has to be mirrored, with what has changed sixteen runs before. */
+export async function starve(
+  { world, mirrored }: Life,
+  { broken, tries, changes, spends, ...wish }: Scarcity,
+): Promise<void> {
+  world.failing = { path: `e1/${broken}`, tries };
+  world.spends = spends;
+  for (let run = 0; run < RUNS; run++) {
+    await mirrored.sync({ ...wish, pageSize: 5, only: ONLY });
+    world.advance(HOUR);
+    if (run === CHANGES_AT) for (const change of changes) happen(world, change, 'e2');
+  }
+}

@@ -1,0 +1,163 @@
+import { expect, test } from 'vitest';
+import { SyncError } from '../../src/core/errors.ts';
+import type { RunSummary } from '../../src/sync/summary.ts';
+import { mirrorOf, streamOf } from '../model/mirrored.ts';
+import { putAsset, putColumn } from '../model/place.ts';
+import { createWorld, DAY, HOUR } from '../model/world.ts';
+import { calm, expectTrue, failAt, inSyncedWorld, inWorld, type Scene } from '../support/scene.ts';
+
+/** From now on every run meets the end of the quota at its request `last` and one. */
+function quotaOf({ world }: Scene, last: number): void {
+  world.before = ({ number }) => {
+    if (number > last) throw new SyncError('quota', 'the quota is used up');
+  };
+}
+
+/** From now on one list answers 500, and each time it is asked for takes a run's last requests. */
+function breakList({ world }: Scene, path: string, spends: SyncError['recovery'] = 'budget'): void {
+  world.before = (asked) => {
+    if (asked.path.endsWith(path)) throw new SyncError(spends, 'tried until the requests were used up');
+  };
+}
+
+async function runs({ mirrored, world }: Scene, count: number, wish = {}): Promise<RunSummary[]> {
+  const all: RunSummary[] = [];
+  for (let i = 0; i < count; i++) {
+    all.push(await mirrored.sync({ pageSize: 2, concurrency: 1, ...wish }));
+    world.advance(HOUR);
+  }
+  return all;
+}
+
+test(
+  'R6: a run that the quota ends is carried on by the next as one cycle, which reads no page twice and ends done',
+  inSyncedWorld(async (scene) => {
+    quotaOf(scene, 6);
+    const all = await runs(scene, 8);
+    const end = all.findIndex(({ status }) => status === 'done');
+    expect(end).toBeGreaterThan(1);
+    expect(all.slice(0, end).map(({ recovery }) => recovery)).toEqual(Array(end).fill('quota'));
+    expect(new Set(all.slice(0, end + 1).map(({ pass }) => pass))).toEqual(new Set([2]));
+    expectTrue(scene);
+  }),
+);
+
+test(
+  'R6, R27: a run that a signal ends is not: the next one reads anew what was finished, and is true as of its own T',
+  inSyncedWorld(async (scene) => {
+    const stop = new AbortController();
+    scene.world.before = ({ number }) => number === 6 && stop.abort();
+    expect((await scene.mirrored.sync({ signal: stop.signal, concurrency: 1 })).status).toBe('interrupted');
+    calm(scene);
+    putAsset(scene.place, 'a1', { description: 'changed after the signal' });
+    expect(await scene.mirrored.sync()).toMatchObject({ status: 'done', pass: 3 });
+    expectTrue(scene);
+  }),
+);
+
+test(
+  'R6: a cycle is carried on for 24 hours of server time, whatever the clock of the machine says; later all is read anew',
+  inSyncedWorld(async (scene) => {
+    const { mirrored, world } = scene;
+    const first = await mirrored.sync({ maxRequests: 5, concurrency: 1 });
+    expect([first.status, streamOf(first, 'assets').status]).toEqual(['stopped', 'done']);
+    putAsset(scene.place, 'a1', { description: 'changed since' });
+    world.advance(DAY - HOUR);
+    mirrored.clockSkewMs = 30 * DAY * 1000;
+    const second = await mirrored.sync({ maxRequests: 2, concurrency: 1 });
+    expect([second.pass, mirrored.asked('assets')]).toEqual([first.pass, []]);
+    world.advance(HOUR);
+    mirrored.clockSkewMs = 0;
+    const third = await mirrored.sync();
+    expect(third).toMatchObject({ status: 'done', pass: third.run });
+    expectTrue(scene);
+  }),
+);
+
+test(
+  'R6: --full scans what a cycle without --full has finished',
+  inSyncedWorld(async (scene) => {
+    await scene.mirrored.sync({ maxRequests: 5, concurrency: 1 });
+    const full = await scene.mirrored.sync({ full: true });
+    expect(full).toMatchObject({ status: 'done', pass: full.run });
+    expect(streamOf(full, 'assets')).toMatchObject({ mode: 'scan', reason: 'full' });
+    expectTrue(scene);
+  }),
+);
+
+test(
+  'R6: what a run without --full has finished in a cycle begun with it is scanned by the next --full',
+  inSyncedWorld(async (scene) => {
+    await scene.mirrored.sync({ maxRequests: 3, concurrency: 1, full: true });
+    const plain = await scene.mirrored.sync({ maxRequests: 3, concurrency: 1 });
+    expect(plain.pass).toBe(2);
+    const full = await scene.mirrored.sync({ full: true });
+    expect(full.pass).toBe(4);
+    const scanned = full.streams.filter(({ mode, reason }) => mode === 'scan' && reason === 'full');
+    expect(scanned.map(({ stream }) => stream)).toEqual([
+      'assets',
+      'table_assets',
+      'bi_assets',
+      'columns',
+      'tests',
+      'column_lineage',
+    ]);
+  }),
+);
+
+test.each(['budget', 'quota'] as const)(
+  'R6: a list that spends the whole %s with failed tries starves no other: in the next run it goes last',
+  (recovery) =>
+    inSyncedWorld(async (scene) => {
+      const { mirrored, place } = scene;
+      breakList(scene, '/assets', recovery);
+      putColumn(place, 'a1.c9', 'a1', { name: 'new' });
+      const [first, second] = (await runs(scene, 2)) as [RunSummary, RunSummary];
+      expect(first.streams.map(({ stream, pages }) => [stream, pages])).toEqual([['assets', 0]]);
+      const others = ['columns', 'tests', 'asset_lineage', 'latest_test_executions'] as const;
+      expect(others.map((name) => streamOf(second, name).status)).toEqual(others.map(() => 'done'));
+      expect(mirrored.rows("select id from columns where id = 'a1.c9'")).toHaveLength(1);
+    })(),
+);
+
+test(
+  'R6: nor in the cycles after: a cycle of which nothing is left but what failed is over, and so the others stay fresh',
+  inSyncedWorld(async (scene) => {
+    const { mirrored, place } = scene;
+    breakList(scene, '/assets');
+    const passes: (number | null)[] = [];
+    for (let n = 0; n < 4; n++) {
+      passes.push(...(await runs(scene, 1)).map(({ pass }) => pass));
+      putColumn(place, 'a1.c1', 'a1', { data_type: `type ${n}` });
+    }
+    expect(passes).toEqual([2, 2, 4, 5]);
+    expect(mirrored.rows("select data_type from columns where id = 'a1.c1'")).toEqual([{ data_type: 'type 2' }]);
+    calm(scene);
+    expect((await mirrored.sync()).status).toBe('done');
+    expectTrue(scene);
+  }),
+);
+
+test(
+  'R6, R9: what follows a list that went last is looked at again after it: a first sync ends in the run that reads the list',
+  inWorld(async (scene) => {
+    failAt(scene, 'assets');
+    const [first] = (await runs(scene, 1, { maxRequests: 4 })) as [RunSummary];
+    expect([first.status, streamOf(first, 'assets').status]).toEqual(['stopped', 'failed']);
+    calm(scene);
+    expect(await scene.mirrored.sync()).toMatchObject({ status: 'done', pass: first.pass });
+    expectTrue(scene);
+  }),
+);
+
+test('R6: of several environments, one whose lists all fail starves no other', async () => {
+  const world = createWorld(['e1', 'e2', 'e3']);
+  for (const place of world.places.values()) putAsset(place, 'a1');
+  const mirrored = mirrorOf(world);
+  world.before = ({ path }) => {
+    if (path.startsWith('e1/')) throw new SyncError('budget', 'tried until the requests were used up');
+  };
+  for (let run = 0; run < 12; run++) await mirrored.sync({ maxRequests: 6, concurrency: 1 });
+  expect(mirrored.rows('select env_id from assets order by 1')).toEqual([{ env_id: 'e2' }, { env_id: 'e3' }]);
+  mirrored.close();
+});
