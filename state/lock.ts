@@ -1,3 +1,5 @@
+import { lstatSync, readlinkSync, realpathSync, statSync } from 'node:fs';
+import { basename, dirname, join, resolve } from 'node:path';
 import Database from 'better-sqlite3';
 import { SyncError } from '../src/core/errors.ts';
 
@@ -10,12 +12,13 @@ export interface Lock {
 const HELD = new Set<Database.Database>();
 
 /**
- * Takes the lock of a mirror, or fails. It is an SQLite lock on an empty file beside the mirror, which the
- * system drops with the process that holds it, however that ends. The file stays: removing it would race.
+ * Takes the lock of a mirror, or fails. It is an SQLite lock on an empty file beside the mirror itself, whatever name leads
+ * there (R26), which the system drops with the process that holds it, however that ends. The file stays: removing it would race.
  * @throws SyncError `locked`, or `usage` where no lock can be made
  */
 export function takeLock(mirrorPath: string): Lock {
-  const path = `${mirrorPath}.lock`;
+  refuseHardLink(mirrorPath);
+  const path = lockPath(mirrorPath);
   let connection: Database.Database | null = null;
   try {
     // A moment's patience: `status` takes the lock to see whether a run is dead.
@@ -37,6 +40,33 @@ export function takeLock(mirrorPath: string): Lock {
       cause,
     });
   }
+}
+
+/** The file that a mirror's lock is taken on. */
+export function lockPath(mirrorPath: string): string {
+  return `${realPath(mirrorPath)}.lock`;
+}
+
+/** SQLite follows symbolic links as well: its files stand beside the one that is meant, which need not exist yet. */
+function realPath(path: string): string {
+  const entry = lstatSync(path, ABSENT);
+  if (entry?.isSymbolicLink() && statSync(path, ABSENT) === undefined)
+    return realPath(resolve(dirname(path), readlinkSync(path)));
+  if (entry !== undefined) return realpathSync(path);
+  const folder = statSync(dirname(path), ABSENT) === undefined ? dirname(path) : realpathSync(dirname(path));
+  return join(folder, basename(path));
+}
+
+const ABSENT = { throwIfNoEntry: false } as const;
+
+/** Nobody can find the other names of such a file: SQLite's own files would stand beside each of them. @throws SyncError `usage` */
+function refuseHardLink(path: string): void {
+  const names = statSync(path, ABSENT)?.nlink ?? 1;
+  if (names > 1)
+    throw new SyncError(
+      'usage',
+      `${path} is one of ${names} names (hard links) of a file, which SQLite cannot keep apart: remove the others, or use symbolic links`,
+    );
 }
 
 function isBusy(error: unknown): boolean {

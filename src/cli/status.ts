@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { takeLock } from '../../state/lock.ts';
+import { lockPath, takeLock } from '../../state/lock.ts';
 import { instantOfMs } from '../core/instant.ts';
 import { type MirrorFile, openForReading } from '../destination/sqlite/open.ts';
 import type { Command } from './command.ts';
@@ -37,7 +37,7 @@ function withVerdict(mirror: MirrorFile, report: StatusReport): StatusReport {
 
 /** Asks for the lock only when its file exists: a report makes no files. */
 function isHeld(path: string): boolean {
-  if (!existsSync(`${path}.lock`)) return false;
+  if (!existsSync(lockPath(path))) return false;
   try {
     takeLock(path).release();
     return false;

@@ -1,8 +1,8 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { linkSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { takeLock } from '../../state/lock.ts';
 
@@ -30,6 +30,32 @@ describe('one writer per mirror (R26)', () => {
     const lock = takeLock(path);
     takeLock(`${path}2`).release();
     lock.release();
+  });
+
+  test.each([
+    ['a symbolic link', 'current.db', (): void => symlinkSync('obsync.db', join(dirname(path), 'current.db'))],
+    ['a folder that is a symbolic link', 'other/obsync.db', (): void => symlinkSync('.', join(dirname(path), 'other'))],
+    ['a way round', '../here/obsync.db', (): void => {}],
+  ])('the lock is that of the file itself, by whatever name: %s', (_, other, make) => {
+    path = join(dirname(path), 'here', 'obsync.db');
+    mkdirSync(dirname(path));
+    make();
+    for (const isMade of [false, true]) {
+      if (isMade) writeFileSync(path, '');
+      const lock = takeLock(path);
+      expect(() => takeLock(join(dirname(path), other))).toThrow(expect.objectContaining({ recovery: 'locked' }));
+      lock.release();
+      takeLock(join(dirname(path), other)).release();
+    }
+    expect(readdirSync(dirname(path)).filter((name) => name.endsWith('.lock'))).toEqual(['obsync.db.lock']);
+  });
+
+  test('a file with several names (hard links) is refused, and nothing is made beside any of them', () => {
+    writeFileSync(path, '');
+    linkSync(path, `${path}.2`);
+    const message = expect.stringMatching(/^.*obsync\.db is one of 2 names \(hard links\) of a file, [^\n]+$/);
+    expect(() => takeLock(path)).toThrow(expect.objectContaining({ recovery: 'usage', message }));
+    expect(readdirSync(dirname(path))).toEqual(['obsync.db', 'obsync.db.2']);
   });
 
   test('the lock dies with its process, however that ends', async () => {
