@@ -10,7 +10,8 @@ const outdir = process.argv[2] ?? 'dist';
  */
 rmSync(outdir, { recursive: true, force: true });
 await build({
-  entryPoints: ['src/cli/main.ts'],
+  // The second is what each thread of `serve` runs.
+  entryPoints: { main: 'src/cli/main.ts', 'read-thread': 'src/server/read-thread.ts' },
   outdir,
   bundle: true,
   splitting: true,

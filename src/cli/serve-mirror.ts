@@ -16,8 +16,11 @@ import { inRange } from './session.ts';
 import { HEADER_TEXT } from './settings.ts';
 import { stopOnSignals } from './signals.ts';
 
-/** What is under way when a signal comes may take so long: R27 gives 5 seconds in all. */
-const PATIENCE_MS = 4000;
+/** What is under way when a signal comes may take so long: R27 gives 5 seconds in all, and what is being read ends by itself. */
+const PATIENCE_MS = 3000;
+
+/** A heavy request keeps the others waiting in the other one alone, and in no case who asks for `/healthz`. */
+const READ_THREADS = 2;
 
 /** A random token of this length cannot be found by trying. */
 const LEAST_TOKEN_CHARACTERS = 20;
@@ -31,7 +34,7 @@ export async function serveMirror(args: Arguments, io: Io): Promise<number> {
   const stop = stopOnSignals();
   try {
     keyring.load();
-    const server = await createServer({ ...settings, mirror, keys: keyring.keys, log });
+    const server = await createServer({ ...settings, mirror, keys: keyring.keys, threads: READ_THREADS, log });
     io.out(`${await listen(server, settings)}\n`);
     log.info(`serving ${settings.db}, process ${process.pid}`);
     if (settings.token !== null && settings.token.length < LEAST_TOKEN_CHARACTERS)

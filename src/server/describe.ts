@@ -1,7 +1,7 @@
 import swagger from '@fastify/swagger';
 import swaggerUi from '@fastify/swagger-ui';
 import type { FastifyInstance, FastifySchema } from 'fastify';
-import type { Count } from './rate-limit.ts';
+import type { Quota } from './rate-limit.ts';
 import { TIME_HEADER } from './tell-time.ts';
 
 const ABOUT = `The read API of the observability service, served from a mirror. Lists are read page by page: follow \
@@ -19,6 +19,7 @@ const ANSWERS: Readonly<Record<string, string>> = {
   422: '`invalid_request`: the value of a parameter is not valid',
   429: '`rate_limited`: wait for `Retry-After` seconds',
   500: '`internal_error`: unexpected',
+  503: '`overloaded`: too many requests wait: try again after `Retry-After` seconds',
 };
 
 const COUNT = { type: 'integer' };
@@ -42,7 +43,7 @@ const OWN_HOST_ALONE = "default-src 'self'; img-src 'self' data:; style-src 'sel
  * The description of all routes added later, at `/openapi.json`, and a page to browse it at `/docs`; both without a
  * token, and counted against the address that asks.
  */
-export async function addDescription(server: FastifyInstance, count: Count): Promise<void> {
+export async function addDescription(server: FastifyInstance, { count }: Quota): Promise<void> {
   await server.register(swagger, {
     openapi: {
       openapi: '3.1.0',
@@ -79,6 +80,6 @@ function withAnswers(schema: FastifySchema): FastifySchema {
 }
 
 function answer(status: string, schema: unknown): object {
-  const headers = status === '429' ? { ...HEADERS, ...WAIT } : HEADERS;
+  const headers = status === '429' || status === '503' ? { ...HEADERS, ...WAIT } : HEADERS;
   return { description: ANSWERS[status], headers, content: { 'application/json': { schema } } };
 }

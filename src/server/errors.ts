@@ -1,11 +1,15 @@
 import sensible from '@fastify/sensible';
 
-/** A refusal as it is thrown: a status, the `code` of the error envelope, a message for people, and headers that go along. */
-type Refusal = Error & {
+/** A status, the `code` of the error envelope, a message for people, and headers that go along: it passes between threads. */
+export interface RefusalParts {
   readonly statusCode: number;
   readonly code: string;
-  readonly headers?: Readonly<Record<string, string>>;
-};
+  readonly message: string;
+  readonly headers?: Readonly<Record<string, string>> | undefined;
+}
+
+/** A refusal as it is thrown. */
+type Refusal = Error & RefusalParts;
 
 interface Envelope {
   readonly error: { readonly code: string; readonly message: string };
@@ -17,6 +21,9 @@ export function envelope(code: string, message: string): Envelope {
 
 const refusal = (statusCode: number, code: string, message: string, headers?: Refusal['headers']) =>
   sensible.httpErrors.createError(statusCode, message, { code, headers, refusal: true }) as unknown as Refusal;
+
+export const refusalFrom = ({ statusCode, code, message, headers }: RefusalParts): Refusal =>
+  refusal(statusCode, code, message, headers);
 
 export const unprocessable = (message: string) => refusal(422, 'invalid_request', message);
 
@@ -38,9 +45,30 @@ export const permissionDenied = (message: string) => refusal(403, 'permission_de
 export const rateLimited = (seconds: number) =>
   refusal(429, 'rate_limited', `Rate limit exceeded: try again in ${seconds} s`);
 
+/** Soon enough for what waits to be read, late enough to let it. */
+const OVERLOADED_SECONDS = 2;
+
+export const overloaded = () =>
+  refusal(503, 'overloaded', `Too many requests wait to be read: try again in ${OVERLOADED_SECONDS} s`, {
+    'retry-after': String(OVERLOADED_SECONDS),
+  });
+
+/** Nobody is told; the log is. */
+export const gone = () => refusal(499, 'client_gone', 'The client has closed the connection');
+
+/** What a refusal is made of; null for a failure inside. */
+export function refusalParts(error: unknown): RefusalParts | null {
+  if (!isRefusal(error)) return null;
+  const { statusCode, code, message, headers } = error;
+  return { statusCode, code, message, headers };
+}
+
+const isRefusal = (error: unknown): error is Refusal =>
+  typeof error === 'object' && error !== null && 'refusal' in error;
+
 /** What is said of any failure; the framework's own refusals carry a `statusCode`, crashes tell nothing of themselves. */
 export function refusalOf(error: unknown): Refusal {
-  if (typeof error === 'object' && error !== null && 'refusal' in error) return error as unknown as Refusal;
+  if (isRefusal(error)) return error;
   const { statusCode = 500, message } = error as { statusCode?: number; message: string };
   if (statusCode < 400 || statusCode >= 500) return refusal(500, 'internal_error', 'Unexpected server error');
   return refusal(statusCode, statusCode === 404 ? 'not_found' : 'invalid_request', message);

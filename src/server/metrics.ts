@@ -1,19 +1,23 @@
 import { Gauge, Registry } from '@prometheus-io/client';
-import { getTableColumns, getTableName } from 'drizzle-orm';
 import type { FastifyInstance } from 'fastify';
 import metricsPlugin from 'fastify-metrics';
-import { CATALOGUE } from '../streams/catalogue.ts';
-import type { Entry } from '../streams/entry.ts';
-import type { Reader } from './access.ts';
-import { permissionDenied } from './errors.ts';
+import { masterKey, type Reader } from './access.ts';
+import type { Answers } from './answers.ts';
+import { permissionDenied, refusalFrom } from './errors.ts';
 import { syncAgeSeconds } from './freshness.ts';
-import type { Store, View } from './store.ts';
+import { COUNT_ROWS } from './row-counts.ts';
+import type { Store } from './store.ts';
+
+interface Measured {
+  readonly store: Store;
+  readonly answers: Answers;
+  readonly nowMs: () => number;
+}
 
 /** Measures all routes added later, and what goes to none. @returns what adds `/metrics` to the routes that need a token */
 export async function openMetrics(
   server: FastifyInstance,
-  store: Store,
-  nowMs: () => number,
+  measured: Measured,
 ): Promise<(server: FastifyInstance) => void> {
   const registry = new Registry();
   const registers = [registry];
@@ -28,7 +32,7 @@ export async function openMetrics(
       overrides: { histogram: { registers }, summary: { registers } },
     },
   });
-  addMirrorGauges(store, registers, nowMs);
+  addMirrorGauges(measured, registers);
   return (api) => {
     api.get('/metrics', { schema: { hide: true } }, async ({ reader }, reply) => {
       if (!seesEverywhere(reader)) throw permissionDenied('Metrics are of all environments: the token is limited');
@@ -42,8 +46,8 @@ function seesEverywhere(reader: Reader | null): boolean {
   return reader !== null && [reader.environments, reader.assetIds, reader.paths].every((limit) => limit === null);
 }
 
-function addMirrorGauges(store: Store, registers: Registry[], nowMs: () => number): void {
-  const counted = countingOnce();
+function addMirrorGauges({ store, answers, nowMs }: Measured, registers: Registry[]): void {
+  const counted = countingOnce(store, answers);
   new Gauge({
     name: 'obsync_mirror_age_seconds',
     help: 'Seconds since a sync of the mirror last ended with all well; NaN when none ever did',
@@ -57,27 +61,26 @@ function addMirrorGauges(store: Store, registers: Registry[], nowMs: () => numbe
     help: 'Live rows of a stream, over all environments',
     labelNames: ['stream'],
     registers,
-    collect() {
-      for (const [stream, rows] of store.read(counted)) this.set({ stream }, rows);
+    async collect() {
+      for (const [stream, rows] of Object.entries(await counted())) this.set({ stream }, rows);
     },
   });
 }
 
 /** Counts anew only when the mirror has changed: a million rows take a while. */
-function countingOnce(): (view: View) => ReadonlyMap<string, number> {
+function countingOnce(store: Store, answers: Answers): () => Promise<Readonly<Record<string, number>>> {
   let at = '';
-  let counts = new Map<string, number>();
-  return (view) => {
-    if (view.now !== at) counts = new Map(CATALOGUE.map((entry) => [entry.name, countRows(view, entry)]));
-    at = view.now;
+  let counts: Readonly<Record<string, number>> = {};
+  return async () => {
+    if (store.read(({ now }) => now) === at) return counts;
+    const answer = await answers.answer({ operationId: COUNT_ROWS, reader: NOBODY, params: {}, query: {} }, NEVER);
+    if ('refusal' in answer) throw refusalFrom(answer.refusal);
+    at = answer.now;
+    counts = JSON.parse(answer.body.toString());
     return counts;
   };
 }
 
-function countRows(view: View, { table, within }: Entry): number {
-  const conditions = ['true'];
-  if ('deleted_at' in getTableColumns(table)) conditions.push('deleted_at is null');
-  if (within !== undefined) conditions.push(`${within.field} = '${within.is}'`);
-  const sql = `select count(*) as rows from ${getTableName(table)} where ${conditions.join(' and ')}`;
-  return Number(view.rows({ sql, values: {} })[0]?.['rows']);
-}
+/** The server itself asks. */
+const { reader: NOBODY } = masterKey('/metrics', '');
+const NEVER = new AbortController().signal;

@@ -21,17 +21,27 @@ export function parseRateLimit(text: string): RateLimit | null {
   return { limit: Number(limit), windowMs: Number(count ?? 1) * unitMs };
 }
 
-/** Counts a request against its token (a stranger's against his address), tells the quota, and refuses what exceeds it. */
-export type Count = (request: FastifyRequest, reply: FastifyReply) => Promise<void>;
+/** Reading that takes so long counts as one request more. */
+const READING_MS = 100;
 
-/** Windows are opened by their first request. @returns what throws Refusal 429 */
-export async function openRateLimit(server: FastifyInstance, rate: RateLimit | null): Promise<Count> {
-  if (rate === null) return async () => {};
+export interface Quota {
+  /**
+   * Counts a request against its token (a stranger's against his address), tells the quota, and refuses what exceeds it.
+   * @throws Refusal 429
+   */
+  count(request: FastifyRequest, reply: FastifyReply): Promise<void>;
+  /** Counts the time that reading its answer took as well; the next request is told. */
+  charge(request: FastifyRequest, cpuMs: number): Promise<void>;
+}
+
+/** Windows are opened by their first request. */
+export async function openRateLimit(server: FastifyInstance, rate: RateLimit | null): Promise<Quota> {
+  if (rate === null) return { count: async () => {}, charge: async () => {} };
   await server.register(rateLimit, { global: false, max: rate.limit, timeWindow: rate.windowMs });
   const check = server.createRateLimit({
     keyGenerator: ({ reader, ip }) => (reader === null ? `ip ${ip}` : `token ${reader.name}`),
   });
-  return async (request, reply) => {
+  const count: Quota['count'] = async (request, reply) => {
     const quota = await check(request);
     if (quota.isAllowed) return;
     // The plugin's window may be over at the very moment of asking.
@@ -44,5 +54,11 @@ export async function openRateLimit(server: FastifyInstance, rate: RateLimit | n
     if (!quota.isExceeded) return;
     reply.header('retry-after', resetSeconds);
     throw rateLimited(resetSeconds);
+  };
+  return {
+    count,
+    async charge(request, cpuMs) {
+      await Promise.all(Array.from({ length: Math.floor(cpuMs / READING_MS) }, () => check(request)));
+    },
   };
 }

@@ -4,7 +4,7 @@ import { envelope, refusalOf } from './errors.ts';
 /** Answers with the error envelope; what went wrong inside is logged and told to nobody. */
 export function refuse(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const { statusCode, code, message, headers = {} } = refusalOf(error);
-  if (statusCode >= 500) request.log.error({ err: error }, 'a request failed');
+  if (statusCode === 500) request.log.error({ err: error }, 'a request failed');
   return reply.code(statusCode).headers(headers).send(envelope(code, message));
 }
 

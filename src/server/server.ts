@@ -10,6 +10,7 @@ import fastify, {
 import { parseInstant } from '../core/instant.ts';
 import type { MirrorFile } from '../destination/sqlite/open.ts';
 import { identify, type Key } from './access.ts';
+import { answersHere } from './answers.ts';
 import { boundConnections } from './connections.ts';
 import { addDescription } from './describe.ts';
 import type { DimensionWeights } from './dimension-weights.ts';
@@ -18,9 +19,10 @@ import { badRequest, methodNotAllowed, notFound, unauthenticated } from './error
 import { addHealth } from './health.ts';
 import { explainInvalid } from './invalid.ts';
 import { openMetrics } from './metrics.ts';
-import { type Count, openRateLimit, type RateLimit } from './rate-limit.ts';
+import { openRateLimit, type Quota, type RateLimit } from './rate-limit.ts';
+import { answersInThreads } from './read-threads.ts';
 import { refuse, refuseUnreadable } from './refuse.ts';
-import { addRoutes } from './routes.ts';
+import { addRoutes, type Service } from './routes.ts';
 import { ERROR } from './schemas.ts';
 import { serializers } from './serializers.ts';
 import { openStore, type Store } from './store.ts';
@@ -37,6 +39,8 @@ export interface ServerOptions {
   readonly rateLimit?: RateLimit | null;
   /** How much each dimension counts in a total; 1 when left out. */
   readonly weights?: DimensionWeights;
+  /** Threads that read, so that no request keeps the others waiting; with none, which is meant, each is read at once. */
+  readonly threads?: number;
   /** The machine's clock, for ages alone: bounds and `Date` go by the mirror's. */
   readonly nowMs?: () => number;
   /** Told of every request, and of every failure that is answered with 500. */
@@ -52,8 +56,9 @@ const SILENCE_TIMEOUT_MS = 60_000;
 
 /** The read API over a mirror; the caller makes it listen. */
 export async function createServer(options: ServerOptions): Promise<FastifyInstance> {
-  const { mirror, keys, pageMax = 2000, rateLimit = null, weights = new Map(), nowMs = Date.now } = options;
+  const { mirror, keys, rateLimit = null, nowMs = Date.now } = options;
   const store = openStore(mirror);
+  const { answers, ...read } = openAnswers(options);
   let admit: Admit = async () => {};
   const server = fastify({
     ...FRAMEWORK,
@@ -62,8 +67,8 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
   });
   const connections = boundConnections(server);
   server.decorateRequest('reader', null);
-  const count = await openRateLimit(server, rateLimit);
-  admit = doorkeeper({ store, keys, count });
+  const quota = await openRateLimit(server, rateLimit);
+  admit = doorkeeper({ store, keys, quota });
   server.addHook('onResponse', logRequest);
   server.setErrorHandler(refuse);
   // For the files of `/docs`; what else leads nowhere is refused before it comes to a handler.
@@ -72,8 +77,9 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
   // Passed over: Node would refuse such a request itself, before anybody is asked, and without the envelope.
   server.server.on('checkExpectation', (request, answer) => server.server.emit('request', request, answer));
   drainOnClose(server, connections);
-  await addDescription(server, count);
-  const addMetrics = await openMetrics(server, store, nowMs);
+  server.addHook('onClose', () => answers.close());
+  await addDescription(server, quota);
+  const addMetrics = await openMetrics(server, { store, answers, nowMs });
   server.addHook('onRequest', async (request, reply) => {
     if (!request.is404) return;
     await admit(request, reply);
@@ -83,10 +89,22 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
   server.get('/', { schema: { hide: true } }, (_request, reply) => reply.redirect('/docs'));
   await server.register(async (api) => {
     api.addHook('onRequest', admit);
-    addRoutes(api, { store, pageMax, weights });
+    addRoutes(api, { answers, quota, ...read });
     addMetrics(api);
   });
   return server;
+}
+
+function openAnswers({
+  mirror,
+  pageMax = 2000,
+  weights = new Map(),
+  threads = 0,
+}: ServerOptions): Omit<Service, 'quota'> {
+  const read = { pageMax, weights };
+  const answers =
+    threads > 0 ? answersInThreads(threads, { path: mirror.path, ...read }) : answersHere({ mirror, ...read });
+  return { answers, ...read };
 }
 
 const FRAMEWORK: FastifyHttpOptions<Server> = {
@@ -111,11 +129,11 @@ const FRAMEWORK: FastifyHttpOptions<Server> = {
 type Admit = (request: FastifyRequest, reply: FastifyReply) => Promise<void>;
 
 /** Tells the time and the quota, and lets those in whose token is known. */
-function doorkeeper({ store, keys, count }: { store: Store; keys: ServerOptions['keys']; count: Count }): Admit {
+function doorkeeper({ store, keys, quota }: { store: Store; keys: ServerOptions['keys']; quota: Quota }): Admit {
   return async (request, reply) => {
     store.read((view) => tellTime(reply, view));
     request.reader = identify(keys(), request.headers.authorization);
-    await count(request, reply);
+    await quota.count(request, reply);
     if (request.reader === null) throw unauthenticated();
   };
 }

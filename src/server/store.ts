@@ -30,10 +30,12 @@ export interface Store {
   read<Found>(look: (view: View) => Found): Found;
 }
 
-export function openStore({ connection }: MirrorFile): Store {
+/** For a file whose migration was cut off before it had a key: such cursors do not outlive the process. */
+export const makeCursorKey = (): string => randomBytes(32).toString('hex');
+
+/** `cursorKey` serves while the mirror has none. */
+export function openStore({ connection }: MirrorFile, cursorKey = makeCursorKey()): Store {
   const prepare = preparing(connection);
-  // For a file whose migration was cut off before it had a key: such cursors do not outlive the process.
-  const keyOfThisProcess = randomBytes(32).toString('hex');
   const rows = ({ sql, values }: Statement): Row[] => prepare(sql).all(values) as Row[];
   const inTransaction = connection.transaction((look: (view: View) => unknown) => {
     const [mirror] = rows({ sql: MIRROR, values: {} });
@@ -41,7 +43,7 @@ export function openStore({ connection }: MirrorFile): Store {
     return look({
       now,
       serverTime: String(mirror?.['server_time'] ?? now),
-      cursorKey: Buffer.from(String(mirror?.['cursor_key'] ?? keyOfThisProcess), 'hex'),
+      cursorKey: Buffer.from(String(mirror?.['cursor_key'] ?? cursorKey), 'hex'),
       rows,
     });
   });

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vites
 import { mirror as mirrorTable } from '../../schema/sync.ts';
 import { openForWriting } from '../../src/destination/sqlite/open.ts';
 import { EMPTY_PAGE, startApiServer } from '../support/api-server.ts';
-import { largeMirror, refused, SERVE_TOKEN, type Serving, serving, withEnvironment } from './serving.ts';
+import { largeMirror, manyTables, refused, SERVE_TOKEN, type Serving, serving, withEnvironment } from './serving.ts';
 import { folder, mirrorFile, obsync, TOKEN } from './setup.ts';
 
 const AT = '2026-11-20T04:10:00.000000Z';
@@ -161,4 +161,20 @@ it('on SIGTERM a slow reader gets the whole of a large answer, idle connections 
   expect(answer.length).toBeGreaterThan(10_000_000);
   await idle.socket.toArray();
   expect(await server.ended).toMatchObject({ code: 143, stdout: `${server.url}\n` });
+});
+
+it('on SIGTERM heavy requests under way and waiting keep it from ending no longer than its patience', async () => {
+  const server = await serving(['--db', manyTables(), '--rate-limit', 'off']);
+  const heavy = `${BETA}/e1/asset-health-scores/aggregate?path=models`;
+  expect((await server.get(heavy)).status).toBe(200);
+  const asked = Array.from({ length: 250 }, () => server.get(heavy).then(({ status }) => status));
+  const settled = Promise.allSettled(asked);
+  expect(await Promise.any(asked)).toBe(200);
+  expect((await server.get('/healthz')).status).toBe(200);
+  server.kill('SIGTERM');
+  expect(await server.ended).toMatchObject({ code: 143, stdout: `${server.url}\n` });
+  const cut = (await settled).filter(({ status }) => status === 'rejected');
+  // Else all were answered before it ended, and its patience was never tried.
+  expect(cut.length).toBeGreaterThan(0);
+  expect(server.stderr()).not.toMatch(/ERROR|unhandled/i);
 });

@@ -94,6 +94,21 @@ export function largeMirror(): string {
   });
 }
 
+/** A mirror with so many tables that an aggregate of all takes a while. */
+export function manyTables(): string {
+  return mirrorFile((mirror) => {
+    withEnvironment(mirror);
+    mirror.connection
+      .prepare(
+        `insert into assets (env_id, id, name, kind, path, source_type, data_platform, db_name, schema_name, table_name,
+           materialization, mirrored_at)
+         with recursive n(i) as (select 1 union all select i + 1 from n where i < 60000)
+         select 'e1', 'a' || i, 'n', 'table', 'models/marts/area/' || i, 'dbt', 's', 'd', 's', 't', 'view', ? from n`,
+      )
+      .run(AT);
+  });
+}
+
 /** Resolves once the server takes no connection any more. */
 export async function refused(url: string): Promise<void> {
   const { hostname, port } = new URL(url);

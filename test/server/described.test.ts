@@ -15,7 +15,7 @@ import { ENV, OPERATION_NAMES, OPERATIONS } from './operations.ts';
 const LISTS = OPERATIONS.filter(([, , , list]) => list);
 const names = (query: string) => query.split(' ').filter((name) => name !== '');
 const EVERY_NAME = [...new Set(OPERATIONS.flatMap(([, query]) => names(query))), 'token', 'nonsense'];
-const REFUSALS = ['400', '401', '403', '404', '422', '429', '500'];
+const REFUSALS = ['400', '401', '403', '404', '422', '429', '500', '503'];
 
 const NOW_MS = Date.parse('2026-11-20T12:00:00Z');
 const INSTANT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/;
@@ -141,7 +141,7 @@ describe('/openapi.json', () => {
       const { content, headers } = responses[status];
       expect(content['application/json'].schema).toEqual({ $ref: '#/components/schemas/ErrorEnvelope' });
       const quota = ['Date', 'Obsync-Mirrored-At', 'RateLimit-Limit', 'RateLimit-Remaining', 'RateLimit-Reset'];
-      expect(Object.keys(headers)).toEqual(status === '429' ? [...quota, 'Retry-After'] : quota);
+      expect(Object.keys(headers)).toEqual(['429', '503'].includes(status) ? [...quota, 'Retry-After'] : quota);
     }
   });
 

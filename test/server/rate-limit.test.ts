@@ -1,7 +1,7 @@
-import type { InjectOptions } from 'fastify';
-import { afterAll, describe, expect, test } from 'vitest';
+import fastify, { type InjectOptions } from 'fastify';
+import { afterAll, describe, expect, onTestFinished, test } from 'vitest';
 import { type Key, masterKey } from '../../src/server/access.ts';
-import { parseRateLimit } from '../../src/server/rate-limit.ts';
+import { openRateLimit, parseRateLimit } from '../../src/server/rate-limit.ts';
 import { serve } from './fixture.ts';
 import { expectRefusal } from './refusal.ts';
 
@@ -186,4 +186,22 @@ test.each(['/openapi.json', '/docs', '/docs/json', '/docs/yaml', '/docs/static/s
 test('without a limit nothing is counted and no quota is told', async () => {
   const { get } = serve(nothing, { rateLimit: null });
   expect((await get('environments')).headers).not.toHaveProperty('ratelimit-limit');
+});
+
+test.each([
+  [99.9, 1],
+  [100, 2],
+  [1050, 11],
+])('a request whose answer took %s ms to read counts as %i', async (cpuMs, counted) => {
+  const server = fastify();
+  onTestFinished(() => server.close());
+  server.decorateRequest('reader', null);
+  const quota = await openRateLimit(server, { limit: 100, windowMs: 60_000 });
+  server.get('/', async (request, reply) => {
+    await quota.count(request, reply);
+    await quota.charge(request, cpuMs);
+    return null;
+  });
+  const remaining = async () => Number((await server.inject('/')).headers['ratelimit-remaining']);
+  expect((await remaining()) - (await remaining())).toBe(counted);
 });

@@ -1,0 +1,40 @@
+import { parentPort, workerData } from 'node:worker_threads';
+import { openForReading } from '../destination/sqlite/open.ts';
+import type { Reader } from './access.ts';
+import { type Answer, type Asking, openAnswering } from './answers.ts';
+import type { EndpointOptions } from './endpoints.ts';
+
+/** A thread that reads: one question after the other from the thread that serves, and an answer to each. */
+
+export interface ThreadOptions extends EndpointOptions {
+  /** The mirror's file; each thread opens it for itself. */
+  readonly path: string;
+  /** One for all threads: they take each other's cursors. */
+  readonly cursorKey: string;
+}
+
+/** A question, by the name of the one who asks; his limits come along where they are new to this thread: they may be long. */
+export interface Posted extends Omit<Asking, 'reader'> {
+  readonly name: string;
+  readonly reader: Reader | null;
+}
+
+/** A failure inside goes as the error that it is. */
+export type Replied = Answer | { readonly failure: unknown };
+
+const { path, ...options } = workerData as ThreadOptions;
+const answer = openAnswering({ ...options, mirror: openForReading(path) });
+const readers = new Map<string, Reader>();
+
+parentPort?.on('message', ({ name, reader, ...ask }: Posted) => {
+  if (reader !== null) readers.set(name, reader);
+  parentPort?.postMessage(replyTo({ ...ask, reader: readers.get(name) as Reader }));
+});
+
+function replyTo(asking: Asking): Replied {
+  try {
+    return answer(asking);
+  } catch (failure) {
+    return { failure };
+  }
+}

@@ -1,0 +1,113 @@
+import { Worker } from 'node:worker_threads';
+import PQueue from 'p-queue';
+import type { Reader } from './access.ts';
+import type { Answer, Answers, Asking } from './answers.ts';
+import { gone, overloaded } from './errors.ts';
+import type { Posted, Replied, ThreadOptions } from './read-thread.ts';
+import { makeCursorKey } from './store.ts';
+
+/** Compiled, the thread's file stands beside this one; in development both are read as they are. */
+const THREAD = import.meta.url.endsWith('.ts') ? './read-thread.ts' : './read-thread.js';
+
+/** Questions that may wait for a thread; a token alone may have half of them waiting. */
+const MOST_WAITING = 512;
+
+/** One question at a time. */
+interface Thread {
+  ask(asking: Asking): Promise<Answer>;
+  isOver(): boolean;
+  end(): Promise<unknown>;
+}
+
+/** Answers are read in threads, so that nothing read keeps the one that serves from going on; a thread starts when it is needed. */
+export function answersInThreads(count: number, options: Omit<ThreadOptions, 'cursorKey'>): Answers {
+  const threadOptions = { ...options, cursorKey: makeCursorKey() };
+  const queue = new PQueue({ concurrency: count });
+  const threads = new Set<Thread>();
+  const idle: Thread[] = [];
+  const underWay = new Map<Reader, number>();
+  const started = (): Thread => {
+    const thread = startThread(threadOptions);
+    threads.add(thread);
+    return thread;
+  };
+  const read = async (asking: Asking, begun: () => void): Promise<Answer> => {
+    begun();
+    const thread = idle.pop() ?? started();
+    try {
+      return await thread.ask(asking);
+    } finally {
+      if (thread.isOver()) threads.delete(thread);
+      else idle.push(thread);
+    }
+  };
+  return {
+    async answer(asking, goneSignal) {
+      const { reader } = asking;
+      const own = underWay.get(reader) ?? 0;
+      if (queue.size >= MOST_WAITING || own >= MOST_WAITING / 2) throw overloaded();
+      underWay.set(reader, own + 1);
+      try {
+        // Who has more under way waits behind those who have less.
+        return await whileWanted(goneSignal, (begun, signal) =>
+          queue.add(() => read(asking, begun), { signal, priority: -own }),
+        );
+      } finally {
+        const left = (underWay.get(reader) ?? 1) - 1;
+        if (left === 0) underWay.delete(reader);
+        else underWay.set(reader, left);
+      }
+    },
+    async close() {
+      queue.clear();
+      await Promise.all([...threads].map((thread) => thread.end()));
+    },
+  };
+}
+
+/** What waits is given up when nobody wants it any more; what has begun is not: nothing stops SQLite in the midst of it. */
+async function whileWanted<Found>(
+  goneSignal: AbortSignal,
+  wait: (begun: () => void, signal: AbortSignal) => Promise<Found>,
+): Promise<Found> {
+  const waiting = new AbortController();
+  const giveUp = (): void => waiting.abort(gone());
+  if (goneSignal.aborted) giveUp();
+  goneSignal.addEventListener('abort', giveUp);
+  return wait(() => goneSignal.removeEventListener('abort', giveUp), waiting.signal);
+}
+
+function startThread(options: ThreadOptions): Thread {
+  const worker = new Worker(new URL(THREAD, import.meta.url), { workerData: options });
+  worker.unref();
+  const told = new Map<string, Reader>();
+  let pending: PromiseWithResolvers<Answer> | null = null;
+  let isOver = false;
+  worker.on('message', (replied: Replied) => {
+    if ('failure' in replied) pending?.reject(replied.failure);
+    else pending?.resolve('body' in replied ? { ...replied, body: asBuffer(replied.body) } : replied);
+  });
+  const over = (error: unknown): void => {
+    isOver = true;
+    pending?.reject(error);
+  };
+  worker.on('error', over);
+  worker.on('exit', (code) => over(new Error(`a thread that reads ended with ${code}`)));
+  return {
+    ask({ reader, ...ask }) {
+      pending = Promise.withResolvers();
+      const isNew = told.get(reader.name) !== reader;
+      told.set(reader.name, reader);
+      worker.postMessage({ ...ask, name: reader.name, reader: isNew ? reader : null } satisfies Posted);
+      return pending.promise;
+    },
+    isOver: () => isOver,
+    end() {
+      over(gone());
+      return worker.terminate();
+    },
+  };
+}
+
+const asBuffer = ({ buffer, byteOffset, byteLength }: Uint8Array): Buffer =>
+  Buffer.from(buffer, byteOffset, byteLength);

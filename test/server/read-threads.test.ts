@@ -1,0 +1,190 @@
+import { afterAll, describe, expect, onTestFinished, test } from 'vitest';
+import { assets } from '../../schema/assets.ts';
+import { masterKey, type Reader } from '../../src/server/access.ts';
+import { type Answers, type Asking, answersHere } from '../../src/server/answers.ts';
+import { answersInThreads } from '../../src/server/read-threads.ts';
+import { asset, NOW, serve } from './fixture.ts';
+
+const never = new AbortController().signal;
+const reader = (name: string): Reader => masterKey(name, name).reader;
+const ALL = reader('all');
+
+/** Enough tables for an aggregate to take a while. */
+const TABLES = 60_000;
+const fillTables: Parameters<typeof serve>[0] = ({ connection }) =>
+  void connection
+    .prepare(
+      `insert into assets (env_id, id, name, kind, path, source_type, data_platform, db_name, schema_name, table_name,
+         materialization, mirrored_at)
+       with recursive n(i) as (select 1 union all select i + 1 from n where i < ?)
+       select 'e', 'a' || i, 'n', 'table', 'models/marts/area/' || i, 'dbt', 's', 'd', 's', 't', 'view', ? from n`,
+    )
+    .run(TABLES, NOW);
+
+const HEAVY: Omit<Asking, 'reader'> = {
+  operationId: 'aggregateAssetHealthScores',
+  params: { env_id: 'e' },
+  query: { path: ['models'] },
+};
+const LIGHT: Omit<Asking, 'reader'> = { operationId: 'listEnvironments', params: {}, query: {} };
+
+const { mirror, server } = serve(fillTables, { threads: 1 }, afterAll);
+
+/** Threads over the same file, gone when the test ends. */
+function open(count: number): Answers {
+  const answers = answersInThreads(count, { path: mirror.path, pageMax: 2000, weights: new Map() });
+  onTestFinished(() => answers.close());
+  return answers;
+}
+
+/** What was over, in its order. */
+function inOrder(answers: Answers) {
+  const over: string[] = [];
+  const ask = async (name: string, asking: Asking, gone = never) => {
+    try {
+      return await answers.answer(asking, gone);
+    } finally {
+      over.push(name);
+    }
+  };
+  return { over, ask };
+}
+
+describe('reads in threads', () => {
+  test('a heavy read keeps nobody waiting who asks for /healthz', async () => {
+    const headers = { authorization: 'Bearer secret' };
+    const ask = async (url: string) => (await (await server).inject({ url, headers })).statusCode;
+    const heavy = '/public/beta/e/asset-health-scores/aggregate?path=models';
+    expect(await ask('/public/beta/environments')).toBe(200);
+    const over: string[] = [];
+    const noted = async (url: string) => {
+      expect(await ask(url)).toBe(200);
+      over.push(url);
+    };
+    await Promise.all([noted(heavy), noted(heavy), noted('/healthz')]);
+    expect(over).toEqual(['/healthz', heavy, heavy]);
+  });
+
+  test('what waits is not read any more when its client is gone; what has begun is', async () => {
+    const { over, ask } = inOrder(open(1));
+    const gone = new AbortController();
+    const begun = ask('begun', { ...HEAVY, reader: ALL }, gone.signal);
+    const waiting = ask('waiting', { ...HEAVY, reader: ALL }, gone.signal);
+    const other = ask('other', { ...LIGHT, reader: ALL });
+    gone.abort();
+    await expect(waiting).rejects.toMatchObject({ statusCode: 499 });
+    await expect(ask('too late', { ...LIGHT, reader: ALL }, gone.signal)).rejects.toMatchObject({ statusCode: 499 });
+    await begun;
+    await other;
+    expect(over).toEqual(['waiting', 'too late', 'begun', 'other']);
+  });
+
+  test('who has less under way is read first', async () => {
+    const { over, ask } = inOrder(open(1));
+    const [greedy, modest] = [reader('greedy'), reader('modest')];
+    const asking = ['first', 'second', 'third'].map((name) => ask(name, { ...LIGHT, reader: greedy }));
+    await Promise.all([...asking, ask('modest', { ...LIGHT, reader: modest })]);
+    expect(over).toEqual(['first', 'modest', 'second', 'third']);
+  });
+
+  test('with too many waiting the next is refused, and told when to come back', async () => {
+    const answers = open(1);
+    const refused = { statusCode: 503, code: 'overloaded', headers: { 'retry-after': '2' } };
+    const gone = new AbortController();
+    const many = (name: string) => {
+      const by = reader(name);
+      return Array.from({ length: 256 }, () => answers.answer({ ...LIGHT, reader: by }, gone.signal));
+    };
+    const greedy = reader('greedy');
+    const asked = Array.from({ length: 256 }, () => answers.answer({ ...LIGHT, reader: greedy }, gone.signal));
+    // A token alone takes no more than half of the room.
+    await expect(answers.answer({ ...LIGHT, reader: greedy }, never)).rejects.toMatchObject(refused);
+    asked.push(...many('other'));
+    const last = answers.answer({ ...LIGHT, reader: reader('last') }, gone.signal);
+    await expect(answers.answer({ ...LIGHT, reader: reader('too many') }, never)).rejects.toMatchObject(refused);
+    gone.abort();
+    const results = await Promise.allSettled([...asked, last]);
+    expect(results.filter(({ status }) => status === 'rejected')).toHaveLength(512);
+    expect(await answers.answer({ ...LIGHT, reader: greedy }, never)).toHaveProperty('body');
+  });
+
+  test('the limits of a reader hold in every thread, and new ones from the next question on', async () => {
+    const answers = open(2);
+    const count = async (paths: readonly string[] | null) => {
+      const { reader: all } = masterKey('same name', '');
+      const by: Reader = { ...all, paths };
+      const asked = await Promise.all([1, 2, 3].map(() => answers.answer({ ...HEAVY, reader: by }, never)));
+      return asked.map((answer) => ('body' in answer ? JSON.parse(answer.body.toString()).matched_count : answer));
+    };
+    expect(await count(['models/marts/area/7'])).toEqual([1, 1, 1]);
+    expect(await count(['models/marts/area/8', 'models/marts/area/9'])).toEqual([2, 2, 2]);
+    expect(await count(null)).toEqual([TABLES, TABLES, TABLES]);
+    expect(await count([])).toEqual([0, 0, 0]);
+  });
+
+  test('a refusal comes with its status, its code and the time of the mirror', async () => {
+    const asking = { operationId: 'getAsset', params: { env_id: 'e', asset_id: 'none' }, query: {}, reader: ALL };
+    expect(await open(1).answer(asking, never)).toMatchObject({
+      now: NOW,
+      refusal: { statusCode: 404, code: 'not_found', message: 'Asset none does not exist' },
+    });
+  });
+
+  test('a failure inside fails its own question alone, and tells where it was', async () => {
+    const answers = open(1);
+    const broken = answers.answer({ ...LIGHT, operationId: 'none', reader: ALL }, never);
+    await expect(broken).rejects.toThrow('no operation none');
+    await expect(broken).rejects.toHaveProperty('stack', expect.stringContaining('answers.ts'));
+    expect(await answers.answer({ ...LIGHT, reader: ALL }, never)).toHaveProperty('body');
+  });
+
+  test('a thread that cannot start fails the question, and the next question starts another', async () => {
+    const answers = answersInThreads(1, { path: '/nowhere/mirror.db', pageMax: 2000, weights: new Map() });
+    onTestFinished(() => answers.close());
+    for (let i = 0; i < 2; i += 1)
+      await expect(answers.answer({ ...LIGHT, reader: ALL }, never)).rejects.toThrow(
+        '/nowhere/mirror.db does not exist',
+      );
+  });
+});
+
+describe('with threads and without', () => {
+  const small: Parameters<typeof serve>[0] = ({ db }) =>
+    void db
+      .insert(assets)
+      .values([asset('a'), asset('b', { owners: '["ö"]', extra: '{"more":[1]}' })])
+      .run();
+  const files = serve(small, {}, afterAll);
+  const options = { pageMax: 2000, weights: new Map() };
+  const here = answersHere({ mirror: files.mirror, ...options });
+  const there = answersInThreads(2, { path: files.mirror.path, ...options });
+  afterAll(() => there.close());
+  const list = { params: { env_id: 'e' }, query: { limit: 1 } };
+
+  test.each<[string, Omit<Asking, 'reader'>]>([
+    ['a page', { operationId: 'listAssets', ...list }],
+    ['an item', { operationId: 'getAsset', params: { env_id: 'e', asset_id: 'b' }, query: {} }],
+    ['what is not there', { operationId: 'getAsset', params: { env_id: 'e', asset_id: 'c' }, query: {} }],
+    ['the environments', LIGHT],
+    ['the aggregate', HEAVY],
+    ['the number of rows', { operationId: 'countRows', params: {}, query: {} }],
+  ])('%s is answered by the same bytes', async (_, ask) => {
+    const [one, other] = [here, there].map((answers) => answers.answer({ ...ask, reader: ALL }, never));
+    const answered = { ...(await one), cpuMs: expect.any(Number) };
+    expect(await other).toEqual(answered);
+  });
+
+  test('a cursor of one thread is good in every other, also of a mirror that has no key to seal it by', async () => {
+    files.writing.connection.prepare('update mirror set cursor_key = null').run();
+    const page = async (query: object) =>
+      there.answer(
+        { operationId: 'listAssets', params: list.params, query: { limit: 1, ...query }, reader: ALL },
+        never,
+      );
+    const first = await page({});
+    const { next_cursor: cursor } = JSON.parse('body' in first ? first.body.toString() : '');
+    const pages = await Promise.all([page({ cursor }), page({ cursor })]);
+    for (const next of pages)
+      expect('body' in next ? JSON.parse(next.body.toString()) : next).toMatchObject({ items: [{ id: 'b' }] });
+  });
+});
