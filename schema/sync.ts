@@ -186,6 +186,20 @@ export const testReadings = sqliteTable(
   (t) => [primaryKey({ columns: [t.env_id, t.test_id] })],
 );
 
+/** Tests whose history could not be read when it was asked for; they are asked for again after all others (R22). */
+export const historyFailures = sqliteTable(
+  'history_failures',
+  {
+    env_id: envId(),
+    test_id: text('test_id').notNull(),
+    /** The run in which it failed; NULL once it was read after all. */
+    run_id: integer('run_id'),
+    /** Rows a page of this history may have at most, since a larger one failed every try; NULL for no such limit (R24). */
+    page_limit: integer('page_limit'),
+  },
+  (t) => [primaryKey({ columns: [t.env_id, t.test_id] })],
+);
+
 /** Stretches of a test's history that were never read and that the service no longer shows. */
 export const testExecutionGaps = sqliteTable(
   'test_execution_gaps',

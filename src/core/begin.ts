@@ -152,6 +152,7 @@ function round(
       reads: 0,
       askedThrough: null,
       misses: 0,
+      incomplete: false,
     },
   };
 }

@@ -69,8 +69,10 @@ export interface Round {
   readonly reads: number;
   /** The last candidate asked for; null when all of them were (R12). */
   readonly askedThrough: string | null;
-  /** Tests in a row that answered 404 (R15). */
+  /** Tests in a row that answered 404, or 403 (R15, R22). */
   readonly misses: number;
+  /** Something was passed over that could not be read: the stream is not finished with this round (R22). */
+  readonly incomplete: boolean;
 }
 
 export type Phase = Walk | Ask;

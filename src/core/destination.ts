@@ -30,6 +30,14 @@ export interface DueTest {
   readonly knownFrom: Instant | null;
   /** The mirror's own time now. */
   readonly mirroredAt: Instant;
+  /** Rows a page of its history may have, since a larger one failed; null for as many as asked for (R24). */
+  readonly pageLimit: number | null;
+}
+
+export interface UnreadHistory {
+  readonly testId: string;
+  /** Rows a page of it may have when it is asked for again; null to leave that as it is (R24). */
+  readonly pageLimit: number | null;
 }
 
 /** What a finished round does to its table in the end. */
@@ -86,6 +94,8 @@ export interface Commit {
     readonly mirroredAt: Instant;
     readonly gap: { readonly from: Instant; readonly to: Instant } | null;
   };
+  /** A test's history could not be read, and is passed over in this run (R22). */
+  readonly unreadHistory?: UnreadHistory;
   /** What a read (its number) or the whole round saw and gathered is dropped (R7). */
   readonly forget?: number | 'all';
   readonly settle?: Settlement & { readonly hold: boolean };
@@ -110,7 +120,11 @@ export interface Destination {
     stream: Stream,
     ask: { about: 'candidates' | 'owned' | 'marked'; after: string; lastMark: number; before: Instant | null },
   ): Owed;
-  dueTest(stream: Stream, after: string): DueTest | null;
+  /**
+   * The next tests whose histories are to be read, as many as `most`: those that failed last time after all others, those never
+   * read first, then the longest unread. None that failed in this run.
+   */
+  dueTests(stream: Stream, most: number): readonly DueTest[];
   weigh(stream: Stream, settlement: Settlement): Weight;
   /** All of it in one transaction (R5). `marking` says which streams have marks made for them by removals. */
   commit(stream: Stream, commit: Commit, marking: ReadonlySet<StreamName>): Counts;

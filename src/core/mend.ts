@@ -84,6 +84,7 @@ function roundOf(stream: Stream, context: Context): Round {
     reads: 1,
     askedThrough: null,
     misses: 0,
+    incomplete: false,
   };
 }
 

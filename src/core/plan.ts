@@ -91,7 +91,7 @@ export function askForTest(stream: Stream, checkpoint: Checkpoint, context: Cont
     start_time_from: wanted < opens ? opens : wanted,
     order_by: 'start_time',
     direction: 'asc',
-    limit: context.options.pageSize,
+    limit: Math.min(context.options.pageSize, due.pageLimit ?? context.options.pageSize),
   };
   const path = stream.path.map((segment) => (segment === '{id}' ? due.id : segment));
   const reading = { testId: due.id, mirroredAt: due.mirroredAt, gap };

@@ -1,52 +1,72 @@
 import { phasesAfter } from './advance.ts';
 import { type Checkpoint, type Read, type Round, withoutRound } from './checkpoint.ts';
 import type { Context } from './context.ts';
+import type { UnreadHistory } from './destination.ts';
 import type { SyncError } from './errors.ts';
 import type { Stream } from './stream.ts';
 
 /**
  * What becomes of a stream whose fetch failed:
  * - `retry`: go on from the checkpoint at once
+ * - `pass-over`: the stream will have failed; it goes on with what can be read all the same (R22)
  * - `fail`: the stream failed; the checkpoint says where the next run begins
  * - `unavailable`: the service says that the stream is not live; its rows stay (R15)
  */
 export interface Recovered {
-  readonly outcome: 'retry' | 'fail' | 'unavailable';
+  readonly outcome: 'retry' | 'pass-over' | 'fail' | 'unavailable';
   readonly checkpoint: Checkpoint;
   /** What was seen or gathered and no longer counts: a read's number, or all of the round. */
   readonly forget: number | 'all' | null;
+  readonly unreadHistory?: UnreadHistory;
 }
 
 /** Starts of one read in one run after `invalid_cursor` (R7). */
 export const MAX_RESTARTS = 3;
 
-/** So many tests in a row without a history, and none with one: the histories are not live (R15). */
+/** So many tests in a row without a history, and none ever read: the histories are not live (R15), or denied. */
 const MAX_MISSES = 20;
 
 /** Decides, on the kind of failure alone, how a stream goes on. */
 export function recover(stream: Stream, checkpoint: Checkpoint, error: SyncError, context: Context): Recovered {
-  const round = checkpoint.round as Round;
-  const read = round.read as Read;
+  return stream.method === 'window'
+    ? recoverHistory(stream, checkpoint, error, context)
+    : recoverRead(stream, checkpoint, error, context);
+}
+
+function recoverRead(stream: Stream, checkpoint: Checkpoint, error: SyncError, context: Context): Recovered {
   switch (error.recovery) {
     case 'restart':
-      return restarted(checkpoint, read, context);
+      return restarted(checkpoint, context);
     case 'shrink':
-      return shrunk(stream, checkpoint, context);
+      return shrunk(checkpoint, context) ?? failed(checkpoint);
     case 'reread':
-      if (stream.method === 'window') return failed(stream, checkpoint);
       return { outcome: 'fail', checkpoint: withoutRound(checkpoint), forget: 'all' };
     case 'deny':
       return { outcome: 'fail', checkpoint: denied(stream, checkpoint), forget: 'all' };
     case 'absent':
-      return missing(stream, checkpoint, context);
-    case 'stream':
-      return failed(stream, checkpoint);
+      return stream.mayBeUnavailable ? unavailable(checkpoint, context) : failed(checkpoint);
     default:
-      return { outcome: 'fail', checkpoint, forget: null };
+      return failed(checkpoint);
   }
 }
 
-function restarted(checkpoint: Checkpoint, read: Read, context: Context): Recovered {
+/** A history that cannot be read is passed over and bars no other (R22); one that is not there is no failure (R15). */
+function recoverHistory(stream: Stream, checkpoint: Checkpoint, error: SyncError, context: Context): Recovered {
+  const { recovery } = error;
+  const again = recovery === 'restart' ? restarted(checkpoint, context) : null;
+  if (again?.outcome === 'retry') return again;
+  if (recovery === 'shrink') return shrunk(checkpoint, context) ?? passedOver(stream, checkpoint, recovery);
+  if (recovery === 'absent' || recovery === 'deny') {
+    if (!noneLives(checkpoint)) return passedOver(stream, checkpoint, recovery);
+    if (recovery === 'absent') return unavailable(checkpoint, context);
+    return { outcome: 'fail', checkpoint: denied(stream, checkpoint), forget: 'all' };
+  }
+  const isOfHistory = recovery === 'restart' || recovery === 'reread' || recovery === 'stream';
+  return isOfHistory ? passedOver(stream, checkpoint, recovery) : failed(checkpoint);
+}
+
+function restarted(checkpoint: Checkpoint, context: Context): Recovered {
+  const read = readOf(checkpoint);
   const restarts = read.restartRun === context.run ? read.restarts + 1 : 1;
   const again = { ...fresh(read, context), restarts, restartRun: context.run };
   return {
@@ -56,24 +76,40 @@ function restarted(checkpoint: Checkpoint, read: Read, context: Context): Recove
   };
 }
 
-/** A page too heavy for the service may do at half the limit; tried once (R24). */
-function shrunk(stream: Stream, checkpoint: Checkpoint, context: Context): Recovered {
-  const read = checkpoint.round?.read as Read;
+/** A page too heavy for the service may do at half the limit; tried once (R24). Null when it was, or cannot be halved. */
+function shrunk(checkpoint: Checkpoint, context: Context): Recovered | null {
+  const read = readOf(checkpoint);
   const limit = Number(read.query['limit']);
-  if (read.halved || limit <= 1) return failed(stream, checkpoint);
+  if (read.halved || limit <= 1) return null;
   const again = { ...fresh(read, context), halved: true, query: { ...read.query, limit: Math.ceil(limit / 2) } };
   return { outcome: 'retry', checkpoint: withRead(checkpoint, again), forget: read.number };
 }
 
-/** The read goes on where it was; a history that cannot be read is passed over, so that it does not bar the others. */
-function failed(stream: Stream, checkpoint: Checkpoint): Recovered {
+/** The read goes on where it was. */
+function failed(checkpoint: Checkpoint): Recovered {
+  return { outcome: 'fail', checkpoint, forget: null };
+}
+
+/** Goes on with the test after it; only what is not there leaves the round complete. */
+function passedOver(stream: Stream, checkpoint: Checkpoint, recovery: SyncError['recovery']): Recovered {
   const round = checkpoint.round as Round;
-  const next = { ...round, read: null, phases: phasesAfter(stream, round.phases) };
+  const { reading } = readOf(checkpoint);
+  const isMissing = recovery === 'absent';
+  const misses = isMissing || recovery === 'deny' ? round.misses + 1 : round.misses;
+  const incomplete = round.incomplete || !isMissing;
+  const phases = phasesAfter(stream, round.phases);
   return {
-    outcome: 'fail',
-    checkpoint: stream.method === 'window' ? { ...checkpoint, round: next } : checkpoint,
+    outcome: isMissing ? 'retry' : 'pass-over',
+    checkpoint: { ...checkpoint, round: { ...round, read: null, misses, incomplete, phases } },
     forget: null,
+    unreadHistory: { testId: (reading as NonNullable<typeof reading>).testId, pageLimit: null },
   };
+}
+
+/** Once a round of histories has ended the service is known to have them. */
+function noneLives({ watermark, round }: Checkpoint): boolean {
+  const { pages, misses } = round as Round;
+  return watermark === null && pages === 0 && misses + 1 >= MAX_MISSES;
 }
 
 /** Lost permission: whatever is shown when it is back has to be scanned, no feed tells of it (R13). */
@@ -82,24 +118,21 @@ function denied(stream: Stream, checkpoint: Checkpoint): Checkpoint {
   return { ...withoutRound(checkpoint), scanDue };
 }
 
-function missing(stream: Stream, checkpoint: Checkpoint, { pass }: Context): Recovered {
-  if (!stream.mayBeUnavailable) return { outcome: 'fail', checkpoint, forget: null };
-  const round = checkpoint.round as Round;
-  const unavailable: Recovered = {
+function unavailable(checkpoint: Checkpoint, { pass }: Context): Recovered {
+  return {
     outcome: 'unavailable',
     checkpoint: { ...withoutRound(checkpoint), unavailable: true, finishedPass: pass },
     forget: 'all',
   };
-  // Once a round of histories has ended the service is known to have them.
-  const noneLives = checkpoint.watermark === null && round.pages === 0 && round.misses + 1 >= MAX_MISSES;
-  if (stream.method !== 'window' || noneLives) return unavailable;
-  const next = { ...round, read: null, misses: round.misses + 1, phases: phasesAfter(stream, round.phases) };
-  return { outcome: 'retry', checkpoint: { ...checkpoint, round: next }, forget: null };
 }
 
 /** The same read at its first page, begun now. */
 function fresh(read: Read, { now }: Context): Read {
   return { ...read, cursor: null, at: now };
+}
+
+function readOf(checkpoint: Checkpoint): Read {
+  return checkpoint.round?.read as Read;
 }
 
 function withRead(checkpoint: Checkpoint, read: Read): Checkpoint {

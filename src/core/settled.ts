@@ -20,7 +20,7 @@ export function settled(
     scanEndedPass: scan ? pass : checkpoint.scanEndedPass,
     scanDue: stream.method === 'feed' ? dueAfter(checkpoint, settlement) : null,
     unavailable: false,
-    finishedPass: round.pass === pass ? pass : checkpoint.finishedPass,
+    finishedPass: round.pass === pass && !round.incomplete ? pass : checkpoint.finishedPass,
     round: null,
   };
 }

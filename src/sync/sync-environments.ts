@@ -183,6 +183,7 @@ function createTask(work: Work, environment: Environment, stream: Stream): Task 
     destination: mirror.destination(environment.id, context().run),
     prefix: [environment.id],
     tally,
+    concurrency: work.session.concurrency,
     context,
     continueOrStop() {
       if (work.stopped !== null) throw work.stopped;

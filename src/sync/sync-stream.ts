@@ -5,12 +5,13 @@ import type { Context } from '../core/context.ts';
 import { decodePage } from '../core/decode.ts';
 import type { Commit, Destination, Settlement } from '../core/destination.ts';
 import { endsRun, SyncError } from '../core/errors.ts';
-import { askFor, askForTest, begun, type Move, plan } from '../core/plan.ts';
-import { recover } from '../core/recover.ts';
+import { askFor, begun, type Move, plan } from '../core/plan.ts';
+import { type Recovered, recover } from '../core/recover.ts';
 import { settled } from '../core/settled.ts';
 import { isHeld } from '../core/shrink-guard.ts';
-import type { PageRequest, Source } from '../core/source.ts';
+import type { Page, PageRequest, Source } from '../core/source.ts';
 import type { Stream, StreamName } from '../core/stream.ts';
+import { createHistoryQueue, type HistoryQueue } from './history-queue.ts';
 import type { Tally } from './tally.ts';
 
 /** One stream of one environment on its way: what it reads from, writes to and reports to. */
@@ -21,6 +22,8 @@ export interface Passage {
   /** Path segments under which the stream's own path stands. */
   readonly prefix: readonly string[];
   readonly tally: Tally;
+  /** Histories asked for side by side. */
+  readonly concurrency: number;
   /** The circumstances now: T may become known while a run goes on (R1). */
   context(): Context;
   /** @throws SyncError when the run has to end */
@@ -35,27 +38,54 @@ export type Rest = 'done' | 'hourly' | 'waiting' | 'unavailable';
  * when that has ended (R6). @throws SyncError when the stream, or the run, fails
  */
 export async function syncStream(passage: Passage, only?: 'unfinished'): Promise<Rest> {
+  const { stream, destination, concurrency, tally } = passage;
+  const fetch = (request: PageRequest): Promise<Page> => {
+    return passage.source.page(absolute(passage, request), tally.request);
+  };
+  const histories = createHistoryQueue({ stream, destination, concurrency, fetch });
+  const memory = {
+    met: new Set<string>(),
+    marking: markedStreams(stream, destination),
+    histories,
+    passedOver: { first: null, count: 0 },
+  };
+  try {
+    return await takeSteps(passage, memory, only);
+  } finally {
+    await histories.close();
+  }
+}
+
+/** What one stream's part of a run remembers from page to page. */
+interface Memory {
+  /** Cursors met before in this read (R8). */
+  readonly met: Set<string>;
+  readonly marking: ReadonlySet<StreamName>;
+  readonly histories: HistoryQueue;
+  /** Failures that the stream went on after: with them it is not complete (R9). */
+  readonly passedOver: { first: SyncError | null; count: number };
+}
+
+async function takeSteps(passage: Passage, memory: Memory, only?: 'unfinished'): Promise<Rest> {
   const { stream, destination } = passage;
-  const marking = markedStreams(stream, destination);
-  const met = new Set<string>();
   let checkpoint = destination.load(stream.name);
   if (passage.context().options.allowShrink && destination.heldBack(stream) > 0) {
-    passage.tally.count(destination.commit(stream, { checkpoint, release: true }, marking));
+    passage.tally.count(destination.commit(stream, { checkpoint, release: true }, memory.marking));
   }
   for (;;) {
     passage.continueOrStop();
     const context = passage.context();
     if (only === 'unfinished' && (checkpoint.round === null || checkpoint.round.pass === context.pass)) return 'done';
-    const step = next(passage, checkpoint, context);
+    const step = next(passage, checkpoint, context, memory.histories);
     if (step.do === 'rest') return step.why;
     if (step.do === 'fetch') {
-      const fetched = await passPage(passage, step, { met, marking });
-      if (fetched === 'unavailable') return fetched;
+      const fetched = await passPage(passage, step, memory);
+      if (fetched === 'unavailable') return complete(fetched, memory);
       checkpoint = fetched;
     } else if (step.do === 'settle') {
-      checkpoint = settle(passage, checkpoint, step.settlement, marking);
+      checkpoint = complete(settle(passage, checkpoint, step.settlement, memory.marking), memory);
     } else if (step.do === 'forget') {
-      passage.tally.count(destination.commit(stream, { checkpoint: step.checkpoint, forget: 'all' }, marking));
+      passage.tally.count(destination.commit(stream, { checkpoint: step.checkpoint, forget: 'all' }, memory.marking));
       checkpoint = step.checkpoint;
     } else {
       checkpoint = step.checkpoint;
@@ -63,8 +93,22 @@ export async function syncStream(passage: Passage, only?: 'unfinished'): Promise
   }
 }
 
+/** @throws SyncError for what was passed over on the way to a good end (R9, R22) */
+function complete<Ended>(ended: Ended, { passedOver }: Memory): Ended {
+  const { first, count } = passedOver;
+  if (first === null) return ended;
+  const what = count === 1 ? 'A history' : `${count} histories`;
+  const text = `${what} could not be read; the next run asks again, after all others. ${first.message}`;
+  throw new SyncError('stream', text, { cause: first });
+}
+
 /** Plans, and looks up what the plan asks the mirror for. */
-function next({ stream, destination, tally }: Passage, checkpoint: Checkpoint, context: Context): Move {
+function next(
+  { stream, destination, tally }: Passage,
+  checkpoint: Checkpoint,
+  context: Context,
+  histories: HistoryQueue,
+): Move {
   const step = plan(stream, checkpoint, context);
   if (step.do === 'begin') {
     const beginning = begin(stream, checkpoint, context, destination.facts(stream, step.since));
@@ -74,30 +118,24 @@ function next({ stream, destination, tally }: Passage, checkpoint: Checkpoint, c
   }
   if (step.do !== 'ask') return step;
   const { about } = step.ask;
-  if (about === 'tests') {
-    return askForTest(stream, checkpoint, context, destination.dueTest(stream, step.ask.after));
-  }
+  if (about === 'tests') return histories.next(checkpoint, context);
   const { lastMark } = checkpoint.round as Round;
   const owed = destination.owed(stream, { about, after: step.ask.after, lastMark, before: step.ask.before });
   return { do: 'go', checkpoint: askFor(stream, checkpoint, context, owed) };
-}
-
-interface Memory {
-  readonly met: Set<string>;
-  readonly marking: ReadonlySet<StreamName>;
 }
 
 /** Fetches one page and commits it, or what becomes of the stream without it. */
 async function passPage(
   passage: Passage,
   step: Extract<Move, { do: 'fetch' }>,
-  { met, marking }: Memory,
+  { met, marking, histories, passedOver }: Memory,
 ): Promise<Checkpoint | 'unavailable'> {
   const { stream, destination, tally } = passage;
   const { checkpoint } = step;
   tally.round(checkpoint.round as Round);
   try {
-    const page = await passage.source.page(absolute(passage, step.request), tally.request);
+    const sentAhead = histories.take(step);
+    const page = await (sentAhead ?? passage.source.page(absolute(passage, step.request), tally.request));
     const decoded = decodePage(stream, page.items, checkpoint.round?.read?.as === 'tombstones');
     const held = usesHeld(stream)
       ? destination.held(
@@ -114,11 +152,22 @@ async function passPage(
   } catch (error) {
     if (!(error instanceof SyncError) || endsRun(error)) throw error;
     const recovered = recover(stream, checkpoint, error, passage.context());
-    const forget: Partial<Commit> = recovered.forget === null ? {} : { forget: recovered.forget };
-    destination.commit(stream, { checkpoint: recovered.checkpoint, ...forget }, marking);
+    destination.commit(stream, commitOf(recovered), marking);
     if (recovered.outcome === 'fail') throw error;
+    if (recovered.outcome === 'pass-over') {
+      passedOver.first ??= error;
+      passedOver.count += 1;
+    }
     return recovered.outcome === 'unavailable' ? 'unavailable' : recovered.checkpoint;
   }
+}
+
+function commitOf({ checkpoint, forget, unreadHistory }: Recovered): Commit {
+  return {
+    checkpoint,
+    ...(forget === null ? {} : { forget }),
+    ...(unreadHistory === undefined ? {} : { unreadHistory }),
+  };
 }
 
 /** Ends a round: what is gone goes, unless so much is gone that it has to wait (R14). */

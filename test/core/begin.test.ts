@@ -79,7 +79,7 @@ describe('a feed stream', () => {
         firstPageAt: null,
         lastMark: 0,
       },
-      ...{ sweeps: true, refuted: false, read: null, reads: 0, askedThrough: null, misses: 0 },
+      ...{ sweeps: true, refuted: false, read: null, reads: 0, askedThrough: null, misses: 0, incomplete: false },
     });
     expect(phases).toHaveLength(3);
   });

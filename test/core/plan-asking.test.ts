@@ -86,6 +86,7 @@ describe('a test with news (R22)', () => {
     readAt: null,
     knownFrom: null,
     mirroredAt: T,
+    pageLimit: null,
     ...given,
   });
   const begun = (given: DueTest | null, now: string | null = T) =>

@@ -105,37 +105,54 @@ describe('a 404 with the error envelope (R15)', () => {
   });
 });
 
-describe('a test whose history answers 404 (R15)', () => {
-  const histories = (misses: number, pages = 0, watermark: string | null = null) =>
-    met(
-      'absent',
-      under({ mode: 'window', misses, pages, phases: [ask('tests', { ids: ['t'] })] }, { watermark }),
-      'test_executions',
-    );
+describe('a history that cannot be read (R22)', () => {
+  const history = read({ reading: { testId: 't', mirroredAt: T, gap: null } });
+  const from = (given: Partial<Round> = {}, watermark: string | null = null) =>
+    under({ mode: 'window', phases: [ask('tests', { ids: ['t'] })], read: history, ...given }, { watermark });
+  const histories = (recovery: Recovery, given: Partial<Round> = {}, watermark: string | null = null) =>
+    met(recovery, from(given, watermark), 'test_executions');
 
-  test('is passed over', () => {
-    const recovered = histories(0);
-    expect(recovered).toMatchObject({ outcome: 'retry', forget: null });
-    expect(recovered.checkpoint.round).toMatchObject({ read: null, misses: 1, phases: [{ after: 't', ids: [] }] });
+  test('is passed over when it answers 404: its stream is none the worse for it (R15)', () => {
+    const recovered = histories('absent');
+    expect(recovered).toMatchObject({
+      outcome: 'retry',
+      forget: null,
+      unreadHistory: { testId: 't', pageLimit: null },
+    });
+    const left = { read: null, misses: 1, incomplete: false, phases: [{ after: 't', ids: [] }] };
+    expect(recovered.checkpoint.round).toMatchObject(left);
   });
 
-  test('and twenty such in a row, with none that has one, mean that histories are not live', () => {
-    expect(histories(18).outcome).toBe('retry');
-    expect(histories(19)).toMatchObject({ outcome: 'unavailable', forget: 'all' });
-    expect(histories(19, 1).outcome).toBe('retry');
-    expect(histories(19, 0, YESTERDAY).outcome).toBe('retry');
+  test.each(['stream', 'reread', 'deny'] as const)(
+    'is passed over when it fails for good (%s): the run goes on with the test after it, and is not complete',
+    (recovery) => {
+      const recovered = histories(recovery);
+      expect(recovered).toMatchObject({ outcome: 'pass-over', unreadHistory: { testId: 't', pageLimit: null } });
+      const left = { read: null, misses: recovery === 'deny' ? 1 : 0, incomplete: true, phases: [{ ids: [] }] };
+      expect(recovered.checkpoint.round).toMatchObject(left);
+    },
+  );
+
+  test('is passed over once its cursors have died too often (R7)', () => {
+    expect(histories('restart').outcome).toBe('retry');
+    const often = histories('restart', { read: { ...history, restarts: 3 } });
+    expect(often).toMatchObject({ outcome: 'pass-over', unreadHistory: { testId: 't' } });
+  });
+
+  test.each([
+    ['absent', 'retry', 'unavailable'],
+    ['deny', 'pass-over', 'fail'],
+  ] as const)('and twenty in a row that answer so (%s), with none ever read, are all there is', (kind, one, all) => {
+    expect(histories(kind, { misses: 18 }).outcome).toBe(one);
+    expect(histories(kind, { misses: 19 })).toMatchObject({ outcome: all, forget: 'all' });
+    expect(histories(kind, { misses: 19, pages: 1 }).outcome).toBe(one);
+    expect(histories(kind, { misses: 19 }, YESTERDAY).outcome).toBe(one);
+  });
+
+  test('ends with the run, where the run ends', () => {
+    expect(histories('budget')).toEqual({ outcome: 'fail', checkpoint: from(), forget: null });
   });
 });
-
-test.each(['stream', 'reread'] as const)(
-  'a history that cannot be read (%s) fails the stream, and the next run goes on with the test after it (R22)',
-  (recovery) => {
-    const phases = [ask('tests', { ids: ['t'] })];
-    const recovered = met(recovery, under({ mode: 'window', phases }), 'test_executions');
-    expect(recovered).toMatchObject({ outcome: 'fail', forget: null });
-    expect(recovered.checkpoint.round).toMatchObject({ read: null, phases: [{ after: 't', ids: [] }] });
-  },
-);
 
 test.each(['stream', 'run', 'quota', 'token', 'usage', 'locked', 'budget', 'signal'] as const)(
   'a failure that asks for %s leaves the progress as it is (R6)',

@@ -35,7 +35,7 @@ export function checkpoint(given: Partial<Checkpoint> = {}): Checkpoint {
 
 export function round(given: Partial<Round> = {}): Round {
   const counts = { pages: 0, reads: 0, misses: 0, lastMark: 0 };
-  const none = { firstPageAt: null, read: null, askedThrough: null };
+  const none = { firstPageAt: null, read: null, askedThrough: null, incomplete: false };
   const how = { mode: 'feed', reason: 'increment', phases: [], sweeps: false, refuted: false } as const;
   const begun = { run: 5, pass: 5, due: null };
   return { ...how, ...begun, ...counts, ...none, ...given };

@@ -25,8 +25,8 @@ export interface Book {
   open(): void;
   asked(request: PageRequest, at: Instant | null, lastMark: number): void;
   served(request: PageRequest, page: Page): void;
-  /** The walk whose last page is not committed yet. */
-  pending(envId: string, stream: StreamName): Walk | null;
+  /** The walk whose last page is not committed yet; of histories, which are asked for side by side, the one of this test. */
+  pending(envId: string, stream: StreamName, testId?: string): Walk | null;
   walks(envId: string, stream: StreamName): readonly Walk[];
   keep(envId: string, stream: StreamName, walks: readonly Walk[]): void;
 }
@@ -91,7 +91,10 @@ export function openBook(): Book {
       const end = walk?.pages.findIndex(({ nextCursor }) => cursor !== null && nextCursor === cursor) ?? -1;
       walk?.pages.splice(end + 1, walk.pages.length, { ...page, cursor, committed: false });
     },
-    pending: (envId, stream) => of(`${envId} ${stream}`).find(({ pages }) => pages.at(-1)?.committed === false) ?? null,
+    pending: (envId, stream, testId) =>
+      of(`${envId} ${stream}`).find(
+        ({ pages, path }) => pages.at(-1)?.committed === false && (testId === undefined || path[2] === testId),
+      ) ?? null,
     walks: (envId, stream) => of(`${envId} ${stream}`),
     keep: (envId, stream, walks) => void all.set(`${envId} ${stream}`, [...walks]),
   };

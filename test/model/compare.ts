@@ -76,11 +76,24 @@ export function missingExecutions(mirrored: Mirrored, place: Place): Item[] {
   const newsAt = new Map<unknown, string>();
   for (const [item, { at, isNews }] of place.reports) if (isNews) newsAt.set(item['test_id'], at);
   return [...place.reports].flatMap(([item, { at }]) => {
-    const test = place.tests.get(String(item['test_id']));
+    const testId = String(item['test_id']);
+    const test = place.tests.get(testId);
     const start = String(item['start_time']);
     const isWaitedFor = Date.parse(at) - Date.parse(start) < LATE_DAYS * DAY_MS && start > opens;
-    const isDue = test?.state === 'live' && isShown(place, test.item) && at <= (newsAt.get(item['test_id']) ?? '');
+    const isReadable = test !== undefined && isShown(place, test.item) && !place.brokenHistories.has(testId);
+    const isDue = test?.state === 'live' && isReadable && at <= (newsAt.get(item['test_id']) ?? '');
     return isDue && isWaitedFor && !held.has(executionKey(item)) ? [item] : [];
+  });
+}
+
+/** Tests whose history was never read, though the service shows it. */
+export function unreadHistories(mirrored: Mirrored, place: Place): unknown[] {
+  const sql = `select id from tests where env_id = ? and deleted_at is null
+    and id not in (select test_id from test_readings where env_id = tests.env_id)`;
+  const unread = mirrored.rows(sql, place.id).map(({ id }) => String(id));
+  return unread.filter((id) => {
+    const test = place.tests.get(id);
+    return test?.state === 'live' && isShown(place, test.item) && !place.brokenHistories.has(id);
   });
 }
 

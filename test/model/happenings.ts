@@ -56,6 +56,9 @@ const TOLD = {
     p.tests.has(`t${n}`) &&
       execute(p, `t${n}`, `t${n}-${p.executions.length}`, { sub_test_unique_id: `t${n}.${m % 2}`, start_time });
   },
+  /** For good, or until it is mended. */
+  historyBreaks: (p, { n, how }) => p.brokenHistories.set(`t${n}`, how % 2 === 0 ? 403 : 500),
+  historyMends: (p, { n }) => p.brokenHistories.delete(`t${n}`),
   score: (p, { n, how }) => putScore(p, `a${n}`, how / 4, { freshness: how / 4, [`dim${how}`]: 1 }),
   assetGoes: (p, { n, how }) => removeAsset(p, `a${n}`, how % 2 === 0 ? 'tombstone' : 'lost'),
   tombstonesLinger: (p, { how }) => {

@@ -225,6 +225,7 @@ export function openUp({ world }: Life): void {
   place.listed = true;
   place.denied.clear();
   place.notLive.clear();
+  place.brokenHistories.clear();
   mendAll(place);
 }
 

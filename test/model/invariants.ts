@@ -80,12 +80,14 @@ export function guard(mirrored: Mirrored, world: World): { check(): string[] } {
 /** A page is brought in by a commit that says what it showed. */
 function momentOf(told: Told, { book, mirrored, before }: { book: Book; mirrored: Mirrored; before: Held }): Moment {
   const { envId, stream, commit } = told;
-  const walk = commit.shown === undefined ? null : book.pending(envId, stream);
+  const history = commit.reading?.testId ?? commit.checkpoint.round?.read?.reading?.testId;
+  const walk = commit.shown === undefined ? null : book.pending(envId, stream, history);
   const page = walk?.pages.at(-1) ?? null;
   if (page !== null) page.committed = true;
   const all = book.walks(envId, stream);
   // Before the first page of a round there was another round, or none.
-  const walks = walk !== null && before.round === null ? [walk] : all;
+  const isFirst = walk !== null && before.round === null && stream !== 'test_executions';
+  const walks = isFirst ? [walk] : all;
   return { ...told, before, after: heldOf(mirrored, envId, stream), walk, page, walks, rows: mirrored.rows };
 }
 

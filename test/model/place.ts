@@ -37,6 +37,8 @@ export interface Place {
   readonly spoiled: Set<string>;
   /** Collections that answer 404. */
   readonly notLive: Set<string>;
+  /** Tests whose histories answer so, for good. */
+  readonly brokenHistories: Map<string, 403 | 500>;
   /** Whether what is made again keeps its old tombstone in the feed: nothing states it. */
   lingering: boolean;
   /** The version before the present one, by kind and id. */
@@ -67,6 +69,7 @@ export function createPlace(id: string, stamp: () => string, now = stamp): Place
     denied: new Set(),
     spoiled: new Set(),
     notLive: new Set(),
+    brokenHistories: new Map(),
     lingering: false,
     older: new Map(),
     repeating: false,

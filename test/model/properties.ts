@@ -1,11 +1,13 @@
 import { deepStrictEqual, strictEqual } from 'node:assert/strict';
 import fc from 'fast-check';
-import { bothSides, missingExecutions } from './compare.ts';
+import type { RunSummary } from '../../src/sync/summary.ts';
+import { bothSides, missingExecutions, unreadHistories } from './compare.ts';
 import { populate } from './happenings.ts';
 import { contents, histories, type Life, live, liveServed, openUp, PLAIN, type Step } from './history.ts';
 import { fullIsFull } from './invariants/cycles.ts';
 import type { Serving } from './served.ts';
 import { scarcities, starve } from './starving.ts';
+import type { Sync } from './steps.ts';
 import { quotas } from './wire.ts';
 
 /** What has to hold of every history, and how many of a hundred are drawn for it. */
@@ -97,12 +99,26 @@ async function followed(life: Life, step: Step): Promise<void> {
   if (step.step !== 'sync') return;
   intact(life);
   if (step.full && summary !== null) deepStrictEqual(fullIsFull(life.mirrored, summary), []);
+  if (quiet && summary !== null && hasOnlyBrokenHistories(life, step, summary))
+    deepStrictEqual(unreadHistories(life.mirrored, life.world.place('e1')), []);
   const isGreen =
     summary?.status === 'done' &&
     summary.run === summary.pass &&
     !summary.streams.some(({ status }) => status === 'unavailable');
   if (quiet && isGreen && step.only === undefined && life.world.dates !== 'never')
     compare(life, { withHistory: step.history });
+}
+
+/** Every stream has come to its end but the histories, of which some cannot be read: they bar no other (R22). */
+function hasOnlyBrokenHistories(
+  { world }: Life,
+  { history, only, troubles, wire }: Sync,
+  summary: RunSummary,
+): boolean {
+  const isUntroubled = troubles.length === 0 && wire.length === 0 && only === undefined && world.dates !== 'never';
+  const ended = summary.streams.every(({ stream, status }) => status === 'done' || stream === 'test_executions');
+  const histories = summary.streams.find(({ stream }) => stream === 'test_executions');
+  return history && isUntroubled && ended && summary.run === summary.pass && histories?.status === 'failed';
 }
 
 async function survived(life: Life, step: Step): Promise<void> {

@@ -7,7 +7,7 @@ import type { World } from './world.ts';
 
 /** An answer that is an error, as the specification words it. */
 export class Refusal extends Error {
-  readonly status: 400 | 403 | 404;
+  readonly status: 400 | 403 | 404 | 500;
   readonly code: string;
 
   constructor(status: Refusal['status'], code: string, message: string) {
@@ -32,6 +32,7 @@ export function respond(world: World, { path, query, cursor }: PageRequest): Pag
   const place = enter(world, path, name);
   refuseInvalid(query);
   const rows = rowsOf(world, place, { name, path, query });
+  refuseBroken(place, name, path);
   if (rows === null) throw new Refusal(404, 'not_found', `404 ${path.join('/')}`);
   const signature = signatureOf(path, query);
   const [boundTo, after] = cursor === null ? [signature, null] : openCursor(world, cursor);
@@ -68,6 +69,12 @@ function enter(world: World, path: readonly string[], name: string): Place {
     throw new Refusal(403, 'permission_denied', `403 ${path.join('/')}`);
   if (place.notLive.has(name)) throw new Refusal(404, 'not_found', `404 ${path.join('/')}`);
   return place;
+}
+
+/** @throws Refusal for a history that the service cannot make, or does not show */
+function refuseBroken(place: Place, name: string, path: readonly string[]): void {
+  const status = name === 'executions' ? place.brokenHistories.get(path[2] ?? '') : undefined;
+  if (status !== undefined) throw new Refusal(status, 'broken', `${status} ${path.join('/')}`);
 }
 
 /** Which scope health scores need is not stated: here, that of the assets. */

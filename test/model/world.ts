@@ -168,5 +168,6 @@ function refusing<T>(ask: () => T): T {
 function recoveryOf({ status, code }: Refusal): SyncError['recovery'] {
   if (status === 403) return 'deny';
   if (status === 404) return 'absent';
+  if (status === 500) return 'shrink';
   return code === 'invalid_cursor' ? 'restart' : 'reread';
 }

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { SyncError } from '../../src/core/errors.ts';
 import { streamOf } from '../model/mirrored.ts';
 import { execute, type Item, put, putAsset, putTest, remove } from '../model/place.ts';
 import { DAY, HOUR } from '../model/world.ts';
@@ -206,8 +207,72 @@ test(
     calm(scene);
     putTest(scene.place, 't5', 'a1');
     await scene.mirrored.sync({ history: true });
-    // The round goes on behind the one that failed; the next one comes back to it.
-    expect(histories(scene).map((line) => line.slice(0, 2))).toEqual(['t4', 't3', 't5']);
+    // Those never read come first, what failed last.
+    expect(histories(scene).map((line) => line.slice(0, 2))).toEqual(['t5', 't3']);
+  }),
+);
+
+test.each([
+  ['shrink', 'failed'],
+  ['deny', 'failed'],
+  ['absent', 'done'],
+] as const)(
+  'R22: a history that cannot be read (%s) bars no other in the same run, nor in the next: %s',
+  (recovery, status) =>
+    inWorld(async (scene) => {
+      scene.world.before = ({ path }) => {
+        if (path.endsWith('t1/executions')) throw new SyncError(recovery, 'it cannot be read');
+      };
+      for (const asked of [['t1', 't2', 't3', 't4'], ['t1']]) {
+        const summary = await scene.mirrored.sync({ history: true, pageSize: 1 });
+        expect(streamOf(summary, 'test_executions').status).toBe(status);
+        expect(summary.status).toBe(status === 'done' ? 'done' : 'problems');
+        expect([...new Set(histories(scene).map((line) => line.slice(0, 2)))]).toEqual(asked);
+      }
+      calm(scene);
+      expect((await scene.mirrored.sync({ history: true })).status).toBe('done');
+      expect((await scene.mirrored.sync({ history: true })).requests).toBeGreaterThan(0);
+      expect(histories(scene)).toEqual([]);
+    })(),
+);
+
+test(
+  'R22: the run that carries on a cycle asks again for the history that failed in it, and is not green without it (R9)',
+  inWorld(async (scene) => {
+    await scene.mirrored.sync({ only: ['assets', 'tests', 'latest_test_executions'] });
+    scene.world.before = ({ path }) => {
+      if (path.endsWith('t1/executions')) throw new SyncError('stream', 'it cannot be read');
+    };
+    const wish = { only: ['test_executions'] as const, history: true, concurrency: 1, maxRequests: 4 };
+    expect((await scene.mirrored.sync(wish)).status).toBe('stopped');
+    const { status, streams } = await scene.mirrored.sync(wish);
+    expect(status).toBe('problems');
+    expect(streams[0]?.error).toMatch(/^A history could not be read; .*it cannot be read$/);
+    expect(histories(scene).map((line) => line.slice(0, 2))).toEqual(['t4', 't1']);
+  }),
+);
+
+test(
+  'R22: several histories are asked for side by side, and each is committed in its turn (R5)',
+  inWorld(async (scene) => {
+    await scene.mirrored.sync({ only: ['assets', 'tests', 'latest_test_executions'] });
+    const order: string[] = [];
+    scene.world.before = ({ path }) => void order.push(`asked ${path.split('/')[2]}`);
+    scene.mirrored.afterCommit = ({ commit }) => {
+      if (commit.reading) order.push(`read ${commit.reading.testId}`);
+    };
+    await scene.mirrored.sync({ only: ['test_executions'], concurrency: 3 });
+    // The first alone: it shows that there are histories.
+    expect(order.slice(1)).toEqual([
+      'asked t1',
+      'read t1',
+      'asked t2',
+      'asked t3',
+      'asked t4',
+      'read t2',
+      'read t3',
+      'read t4',
+    ]);
   }),
 );
 

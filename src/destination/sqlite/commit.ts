@@ -3,7 +3,7 @@ import type { Stream } from '../../core/stream.ts';
 import type { Writing } from './part.ts';
 import { release, settle } from './settle.ts';
 import { type Changed, writeChanges, writeMarks } from './write-changes.ts';
-import { archive, clearShown, disown, forget, noteReading, pay, reject, see, stage } from './write-page.ts';
+import { archive, clearShown, disown, forget, noteReading, noteUnread, pay, reject, see, stage } from './write-page.ts';
 
 /**
  * Writes the parts of a commit but its checkpoint. The order matters in that
@@ -38,6 +38,7 @@ function applyEnd(writing: Writing, stream: Stream, commit: Commit): Changed[] {
   if (commit.disowned) changed.push(disown(writing, stream, commit.disowned));
   if (commit.paid) pay(writing, stream, commit.paid);
   if (commit.reading) noteReading(writing, commit.reading);
+  if (commit.unreadHistory) noteUnread(writing, commit.unreadHistory);
   if (commit.settle) changed.push(settle(writing, stream, commit.settle));
   const forgotten = commit.settle ? 'all' : commit.forget;
   if (forgotten !== undefined) forget(writing, stream, forgotten);

@@ -6,7 +6,7 @@ import type { Stream, StreamName } from '../../core/stream.ts';
 import { apply } from './commit.ts';
 import { fileError } from './file-error.ts';
 import { heldBack } from './hold.ts';
-import { countMarks, countRows, dueTest, hasRows, held, lastMark, owed } from './lookups.ts';
+import { countMarks, countRows, dueTests, hasRows, held, lastMark, owed } from './lookups.ts';
 import type { MirrorFile } from './open.ts';
 import type { Part } from './part.ts';
 import { weigh } from './settle.ts';
@@ -27,7 +27,7 @@ export function createDestination(mirror: MirrorFile, whose: Whose): Destination
     facts: facing((stream, since) => facts(mirror, part, { stream, since })),
     held: facing((stream, keys) => held(part, stream, keys)),
     owed: facing((stream, ask) => owed(part, stream, ask)),
-    dueTest: facing((_stream, after) => dueTest(part, after)),
+    dueTests: facing((_stream, most) => dueTests(part, whose.run, most)),
     heldBack: facing((stream) => heldBack(part, stream)),
     weigh: facing((stream, settlement) => weigh(part, stream, settlement)),
     commit: facing(committing(mirror, part, whose)),

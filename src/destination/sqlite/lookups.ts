@@ -102,15 +102,24 @@ function owedOwners(part: Part, stream: Stream, { after, lastMark }: Ask): Owed 
   return { ids: column(part, sql, { after, lastMark }) as string[], total: 0 };
 }
 
-export function dueTest(part: Part, after: string): DueTest | null {
-  return (rows(part, DUE_TEST, { after })[0] as unknown as DueTest | undefined) ?? null;
+export function dueTests(part: Part, run: number, most: number): DueTest[] {
+  return rows(part, DUE_TESTS, { run, most }) as unknown as DueTest[];
 }
 
-/** A test with news is one never read, or with a latest execution that changed since (R22). */
-const DUE_TEST = `
-  select t.id, r.read_at readAt, (select mirrored_at from mirror) mirroredAt,
-    (select min(e.start_time) from test_executions e where e.env_id = t.env_id and e.test_id = t.id) knownFrom
-  from tests t left join test_readings r on r.env_id = t.env_id and r.test_id = t.id
-  where t.env_id = @env and t.deleted_at is null and t.id > @after and (r.test_id is null or exists (
-    select 1 from latest_test_executions l where l.env_id = t.env_id and l.test_id = t.id and l.mirrored_at > r.mirrored_at))
-  order by t.id limit 1`;
+/**
+ * A test with news is one never read, or with a latest execution that changed since. Nulls come first: what did not fail last
+ * time before what did, what was never read before what was (R22).
+ */
+const DUE_TESTS = `
+  select d.*, (select mirrored_at from mirror) mirroredAt,
+    (select min(e.start_time) from test_executions e where e.env_id = @env and e.test_id = d.id) knownFrom
+  from (
+    select t.id, r.read_at readAt, f.page_limit pageLimit
+    from tests t
+    left join test_readings r on r.env_id = t.env_id and r.test_id = t.id
+    left join history_failures f on f.env_id = t.env_id and f.test_id = t.id
+    where t.env_id = @env and t.deleted_at is null and coalesce(f.run_id, 0) < @run and (r.test_id is null or exists (
+      select 1 from latest_test_executions l
+      where l.env_id = t.env_id and l.test_id = t.id and l.mirrored_at > r.mirrored_at))
+    order by f.run_id, r.read_at, t.id limit @most
+  ) d`;

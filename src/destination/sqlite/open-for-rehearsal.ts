@@ -4,6 +4,7 @@ import { drizzle } from 'drizzle-orm/better-sqlite3';
 import { environments } from '../../../schema/assets.ts';
 import {
   heldRemovals,
+  historyFailures,
   listLengths,
   marks,
   mirror as mirrorTable,
@@ -61,6 +62,7 @@ const STATE = [
   rejectedRows,
   testReadings,
   testExecutionGaps,
+  historyFailures,
 ].map((table) => getTableName(table));
 
 /** All that decides whether a run carries on a cycle (`joinCycle`): what was done since the oldest that may go on began. */

@@ -1,4 +1,4 @@
-import { rejectedRows, seenKeys, testExecutionGaps, testReadings } from '../../../schema/sync.ts';
+import { historyFailures, rejectedRows, seenKeys, testExecutionGaps, testReadings } from '../../../schema/sync.ts';
 import { type Decoded, joinKey } from '../../core/decode.ts';
 import type { Commit } from '../../core/destination.ts';
 import type { Row, Stream } from '../../core/stream.ts';
@@ -77,8 +77,16 @@ export function disown(writing: Writing, stream: Stream, { by, ids, sinceRead, a
   return { written: 0, deleted: removed.reduce((sum, { deleted }) => sum + deleted, 0) };
 }
 
+/** Asked for again after all others, in pages that may be smaller (R22, R24). */
+export function noteUnread(writing: Writing, { testId, pageLimit }: Given<'unreadHistory'>): void {
+  const sql = 'select page_limit from history_failures where env_id = @env and test_id = @testId';
+  const limit = pageLimit ?? (value(writing, sql, { testId }) as number | undefined) ?? null;
+  upsert(writing, historyFailures, [{ test_id: testId, page_limit: limit }], { added: { run_id: writing.run } });
+}
+
 /** A test's history was read to its end. */
 export function noteReading(writing: Writing, { testId, readAt, mirroredAt, gap }: Given<'reading'>): void {
+  run(writing, 'update history_failures set run_id = null where env_id = @env and test_id = @testId', { testId });
   const row = { test_id: testId, read_at: readAt, mirrored_at: mirroredAt };
   upsert(writing, testReadings, [row], { added: { mirrored_at: mirroredAt } });
   const gaps = gap === null ? [] : [{ test_id: testId, gap_from: gap.from, gap_to: gap.to }];

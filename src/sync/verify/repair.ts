@@ -226,6 +226,7 @@ async function readAnew(work: Work, destination: Destination, examined: Examined
     destination,
     prefix: [sight.envId],
     tally: work.tally,
+    concurrency: 1,
     context: () => contextOf(work, stream),
     continueOrStop: sight.continueOrStop,
   });

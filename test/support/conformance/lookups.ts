@@ -105,7 +105,11 @@ export function describeLookups(bench: Workbench): void {
   });
 
   describe('a test is due (R22)', () => {
-    const due = (after = '') => on().dueTest(stream('test_executions'), after);
+    const dueIds = (most = 9) =>
+      on()
+        .dueTests(stream('test_executions'), most)
+        .map(({ id }) => id);
+    const due = () => on().dueTests(stream('test_executions'), 1)[0] ?? null;
     const placeLatest = (...items: object[]) => {
       bench.gather('latest_test_executions', items);
       bench.settle('latest_test_executions', { replace: 'all' });
@@ -114,8 +118,8 @@ export function describeLookups(bench: Workbench): void {
 
     test('when it was never read, each in turn, unless it is gone', () => {
       show('tests', [test1('u'), test1('t'), test1('s'), test1('s', gone())]);
-      expect(due()).toEqual({ id: 't', readAt: null, knownFrom: null, mirroredAt: START });
-      expect([due('t')?.id, due('u')]).toEqual(['u', null]);
+      expect(due()).toEqual({ id: 't', readAt: null, knownFrom: null, mirroredAt: START, pageLimit: null });
+      expect([dueIds(), dueIds(1)]).toEqual([['t', 'u'], ['t']]);
     });
 
     test('again only when its latest execution changed since that reading began', () => {
@@ -137,6 +141,41 @@ export function describeLookups(bench: Workbench): void {
       placeLatest(execution('s', 'run-2'));
       commit('test_executions', { reading: { ...reading, mirroredAt: began } });
       expect(due()?.id).toBe('t');
+    });
+
+    test('those that failed last time after all others, then those never read, then the longest unread', () => {
+      show(
+        'tests',
+        range(5).map((id) => test1(id)),
+      );
+      const [a = '', b = '', c = '', d = '', e = ''] = range(5);
+      const read = (testId: string, readAt: string) =>
+        commit('test_executions', { reading: { testId, readAt, mirroredAt: YESTERDAY, gap: null } });
+      placeLatest(...[a, b].map((id) => execution(`${id}.1`, 'run-1', { test_id: id })));
+      read(a, YESTERDAY);
+      read(b, LAST_WEEK);
+      commit('test_executions', { unreadHistory: { testId: c, pageLimit: null } });
+      const ids = (run: number) =>
+        on('e', run)
+          .dueTests(stream('test_executions'), 9)
+          .map(({ id }) => id);
+      expect(ids(2)).toEqual([d, e, b, a, c]);
+      expect(ids(1)).toEqual([d, e, b, a]);
+    });
+
+    test('in pages that may be smaller since one failed, until it is read and after (R24)', () => {
+      show('tests', [test1('t')]);
+      const limits = (run: number) =>
+        on('e', run)
+          .dueTests(stream('test_executions'), 9)
+          .map(({ pageLimit }) => pageLimit);
+      commit('test_executions', { unreadHistory: { testId: 't', pageLimit: 500 } });
+      commit('test_executions', { unreadHistory: { testId: 't', pageLimit: null } }, { run: 2 });
+      expect([limits(2), limits(3)]).toEqual([[], [500]]);
+      commit('test_executions', { reading: { ...reading, mirroredAt: START } });
+      bench.setClock(minute(1));
+      placeLatest(execution('s', 'run-2'));
+      expect(limits(2)).toEqual([500]);
     });
 
     test('with the start of the earliest execution known, and its gaps are kept', () => {

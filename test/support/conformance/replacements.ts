@@ -205,6 +205,7 @@ export function describeReplacements(bench: Workbench): void {
         'held_removals',
         'test_readings',
         'test_execution_gaps',
+        'history_failures',
       ],
     ];
     const all = (env: string) => TABLES.map((table) => rows(table, [], env));
@@ -232,6 +233,7 @@ export function describeReplacements(bench: Workbench): void {
       bench.settle('columns', { ...SWEEP, hold: true }, { env });
       const gap = { from: START, to: START };
       commit('test_executions', { reading: { testId: 't', readAt: START, mirroredAt: START, gap } }, { env });
+      commit('test_executions', { unreadHistory: { testId: 't', pageLimit: 50 } }, { env });
       const { rejected } = decodePage(stream('columns'), [{ id: 'bad' }]);
       const marks = range(3).map((id) => ({ stream: 'columns', id }) as const);
       commit('columns', { rejected, marks, seen: { keys: [['a']], readNumber: 1 } }, { env });
@@ -261,7 +263,7 @@ export function describeReplacements(bench: Workbench): void {
       expect(on().owed(stream('columns'), { about: 'candidates', after: '', lastMark: 9, before: null }).ids).toEqual(
         [],
       );
-      expect(on().dueTest(stream('test_executions'), '')).toBeNull();
+      expect(on().dueTests(stream('test_executions'), 9)).toEqual([]);
       expect(on().heldBack(stream('columns'))).toBe(0);
     });
   });

@@ -133,7 +133,7 @@ export const UNDER_WAY: Checkpoint = {
       lastMark: 7,
       sweeps: true,
     },
-    ...{ refuted: true, reads: 2, askedThrough: 'k', misses: 1 },
+    ...{ refuted: true, reads: 2, askedThrough: 'k', misses: 1, incomplete: true },
     phases: [{ do: 'walk', as: 'scan', query: { disabled: 'true', limit: 10, ids: ['a', 'ü'] } }],
     read: {
       ...{ as: 'scan', number: 2, path: ['assets'], query: { limit: 10 }, cursor: 'c"2', at: START },

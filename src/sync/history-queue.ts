@@ -1,0 +1,76 @@
+import type { Checkpoint } from '../core/checkpoint.ts';
+import type { Context } from '../core/context.ts';
+import type { Destination, DueTest } from '../core/destination.ts';
+import { askForTest, type Move } from '../core/plan.ts';
+import type { Page, PageRequest } from '../core/source.ts';
+import type { Stream } from '../core/stream.ts';
+
+/**
+ * The histories that a stream reads one after the other (R22). While one is on its way, the first pages of the next few are asked
+ * for as well; each is committed in its turn (R5).
+ */
+export interface HistoryQueue {
+  /** The step to the next due test, or past the phase when there is none. */
+  next(checkpoint: Checkpoint, context: Context): Move;
+  /** The answer to this step's request, if that was sent ahead. */
+  take(step: Extract<Move, { do: 'fetch' }>): Promise<Page> | undefined;
+  /** Waits for the answers that nobody takes any more. */
+  close(): Promise<void>;
+}
+
+interface Reading {
+  readonly stream: Stream;
+  readonly destination: Pick<Destination, 'dueTests'>;
+  /** Histories asked for side by side. */
+  readonly concurrency: number;
+  fetch(request: PageRequest): Promise<Page>;
+}
+
+/** What was asked for ahead, and the circumstances in which it was. */
+interface Sent {
+  readonly context: Context;
+  readonly page: Promise<Page>;
+}
+
+/** Tests looked up at once: to find the first, all of them have to be put in order. */
+const LOOKED_UP = 200;
+
+export function createHistoryQueue({ stream, destination, concurrency, fetch }: Reading): HistoryQueue {
+  const sent = new Map<string, Sent>();
+  let due: readonly DueTest[] = [];
+
+  function sendAhead(checkpoint: Checkpoint, context: Context): void {
+    for (const test of due.slice(0, concurrency)) {
+      const move = sent.has(test.id) ? null : askForTest(stream, checkpoint, context, test);
+      if (move?.do !== 'fetch') continue;
+      const page = fetch(move.request);
+      // What is wrong with it is met in its turn.
+      page.catch(() => {});
+      sent.set(test.id, { context, page });
+    }
+  }
+
+  return {
+    next(checkpoint, context) {
+      if (due.length === 0) due = destination.dueTests(stream, LOOKED_UP);
+      if (isLive(checkpoint)) sendAhead(checkpoint, context);
+      const [test = null, ...rest] = due;
+      due = rest;
+      return askForTest(stream, checkpoint, sent.get(test?.id ?? '')?.context ?? context, test);
+    },
+    take({ request, checkpoint }) {
+      const id = checkpoint.round?.read?.reading?.testId ?? '';
+      const page = request.cursor === null ? sent.get(id)?.page : undefined;
+      sent.delete(id);
+      return page;
+    },
+    async close() {
+      await Promise.allSettled([...sent.values()].map(({ page }) => page));
+    },
+  };
+}
+
+/** Before any history was read it is not known whether the service has them: then each request is weighed (R15). */
+function isLive({ watermark, round }: Checkpoint): boolean {
+  return watermark !== null || (round?.pages ?? 0) > 0;
+}
