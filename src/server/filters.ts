@@ -1,11 +1,12 @@
 /** An array filter as SQL: `values` is a subquery with the parameter's values. `r` is the row, `@env` the environment. */
 export interface Filter {
+  /** Of a row at hand. */
   readonly matches: (values: string) => string;
   readonly describe: string;
-  /** The values lead to the rows by an index. */
-  readonly leads?: true;
-  /** The same in conditions that have no row in common, where each takes an index of its own. */
-  readonly parts?: (values: string) => readonly string[];
+  /** The same in parts that have no row in common; an index leads from the values to the rows of the first condition of each. */
+  readonly legs?: (values: string) => readonly (readonly string[])[];
+  /** The rows of another table on that way. */
+  readonly through?: (values: string) => string;
 }
 
 export type Filters = Readonly<Record<string, Filter>>;
@@ -20,35 +21,44 @@ export const among = (column: string, describe: string): Filter => ({
 });
 
 /** The same, by the key or another index. */
-export const found = (column: string, describe: string): Filter => ({ ...among(column, describe), leads: true });
+export const found = (column: string, describe: string): Filter => {
+  const { matches } = among(column, describe);
+  return { matches, describe, legs: (values) => [[matches(values)]] };
+};
 
 export const touchingAsset: Filter = {
   matches: (values) => `(r.upstream_asset_id in ${values} or r.downstream_asset_id in ${values})`,
-  parts: (values) => [
-    `r.upstream_asset_id in ${values}`,
-    `r.downstream_asset_id in ${values} and r.upstream_asset_id not in ${values}`,
+  legs: (values) => [
+    [`r.upstream_asset_id in ${values}`],
+    [`r.downstream_asset_id in ${values}`, `r.upstream_asset_id not in ${values}`],
   ],
   describe: 'Only edges that touch one of these assets, at either end',
-  leads: true,
 };
 
+const onAssets = (table: string, values: string): string =>
+  `select o.id from ${table} o where o.env_id = @env and o.asset_id in ${values}`;
+
+/** `c` is the downstream column. */
 export const intoAsset: Filter = {
-  matches: (values) =>
-    `r.downstream_column_id in (select o.id from columns o where o.env_id = @env and o.asset_id in ${values})`,
+  matches: (values) => `c.asset_id in ${values}`,
+  legs: (values) => [[`r.downstream_column_id in (${onAssets('columns', values)})`]],
+  through: (values) => onAssets('columns', values),
   describe: 'Only edges whose downstream column belongs to one of these assets',
-  leads: true,
 };
 
 export const ofTestsOnAsset: Filter = {
-  matches: (values) => `r.test_id in (select o.id from tests o where o.env_id = @env and o.asset_id in ${values})`,
+  matches: (values) => ofTest('asset_id', values),
+  legs: (values) => [[`r.test_id in (${onAssets('tests', values)})`]],
+  through: (values) => onAssets('tests', values),
   describe: 'Only sub-tests of tests on these assets',
-  leads: true,
 };
+
+const ofTest = (column: string, values: string): string =>
+  `exists (select 1 from tests o where o.env_id = r.env_id and o.id = r.test_id and o.${column} in ${values})`;
 
 /** Rows of parent tests whose `column` has one of the values. */
 export const ofTests = (column: string, describe: string): Filter => ({
-  matches: (values) =>
-    `exists (select 1 from tests o where o.env_id = r.env_id and o.id = r.test_id and o.${column} in ${values})`,
+  matches: (values) => ofTest(column, values),
   describe,
 });
 

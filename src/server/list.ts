@@ -1,10 +1,11 @@
 import { openCursor, type Position, type Seal, sealCursor } from './cursor.ts';
 import { invalidCursor, notFound } from './errors.ts';
 import { type Item, itemOf, type Row } from './item.ts';
+import { leadOf } from './lead.ts';
 import { type Asked, type Query, readParameters } from './parameters.ts';
 import { addParts } from './parts.ts';
 import type { Question } from './question.ts';
-import { oneStatement, pageStatement, stretchStatement } from './statement.ts';
+import { oneStatement, pageStatement, pageValues, stretchStatement } from './statement.ts';
 import type { View } from './store.ts';
 import { sortColumn, sortsOf } from './walk.ts';
 
@@ -21,9 +22,13 @@ export function listPage(view: View, question: Question, query: Query): Page {
   requireParent(view, question);
   const seal = { key: view.cursorKey, context: contextOf(question, query) };
   const position = readPosition(question, asked, seal);
-  const rows = view.rows(pageStatement(question, asked, position));
+  const lead = leadOf(view, question, asked, pageValues(question, asked, position));
+  const rows = view.rows(pageStatement(question, asked, position, lead));
   const shown = rows.slice(0, asked.limit);
-  const last = rows.length > asked.limit ? shown.at(-1) : stretchEnd(view, question, asked, position);
+  // The last row looked at, where there may be more behind it.
+  const stretchEnd = (): Row | undefined =>
+    lead === null ? view.rows(stretchStatement(question, asked, position))[0] : undefined;
+  const last = rows.length > asked.limit ? shown.at(-1) : stretchEnd();
   return {
     items: itemsOf(view, question, shown),
     has_more: last !== undefined,
@@ -54,12 +59,6 @@ export function requireEnvironment(view: View, env: string): void {
 function requireParent(view: View, { listing, place, ...asking }: Question): void {
   if (listing.parent === undefined) return;
   requireOne(view, { ...asking, listing: listing.parent, place: { ...place, id: null, one: place.id } });
-}
-
-/** The last row looked at, where there may be more behind it; undefined at the end of all. */
-function stretchEnd(view: View, question: Question, asked: Asked, position: Position | null): Row | undefined {
-  const stretch = stretchStatement(question, asked, position);
-  return stretch === null ? undefined : view.rows(stretch)[0];
 }
 
 function itemsOf(view: View, { listing, place, serverTime }: Question, rows: readonly Row[]): Item[] {

@@ -1,8 +1,10 @@
 import type { Position } from './cursor.ts';
 import { valuesIn } from './filters.ts';
+import type { Lead } from './lead.ts';
 import type { Listing } from './listings.ts';
 import type { Asked } from './parameters.ts';
 import type { Question, Statement } from './question.ts';
+import { STRETCH_ROWS } from './stretch.ts';
 import { weekBefore } from './times.ts';
 import { readable, visible } from './visibility.ts';
 import { deletion, from, isByTime, unindexed, walked, walkOf } from './walk.ts';
@@ -10,18 +12,17 @@ import { deletion, from, isByTime, unindexed, walked, walkOf } from './walk.ts';
 /** Later than any time there is. */
 const END_OF_TIME = '9999';
 
-/**
- * Rows looked at for one page where few of many may show: an answer holds what was found among them, and a cursor that goes on
- * behind them.
- */
-export const STRETCH_ROWS = 40_000;
-
 /** The statement of one page: one row more than the limit tells whether there is another page. Never an OFFSET. */
-export function pageStatement(question: Question, asked: Asked, position: Position | null): Statement {
+export function pageStatement(
+  question: Question,
+  asked: Asked,
+  position: Position | null,
+  lead: Lead | null,
+): Statement {
   const values = pageValues(question, asked, position);
-  const walk = walkOf(question, asked, position);
+  const walk = walkOf(question, asked, position, lead);
   const fields = fieldsOf(question, asked.feed?.of);
-  const narrowing = narrowingConditions(question, asked);
+  const narrowing = narrowingConditions(question, asked, lead);
   if (walk.led) {
     const others = narrowing.map(unindexed);
     const rows = walked({ ...walk, legs: walk.legs.map((leg) => [...leg, ...others]) }, fields);
@@ -31,12 +32,10 @@ export function pageStatement(question: Question, asked: Asked, position: Positi
   return { sql: `select * from (${rows} limit ${STRETCH_ROWS}) where shown limit @limit`, values };
 }
 
-/** Where the stretch of rows that a page looks at ends: no row where it reaches the end of all, null where there is none. */
-export function stretchStatement(question: Question, asked: Asked, position: Position | null): Statement | null {
-  const walk = walkOf(question, asked, position);
-  if (walk.led) return null;
+/** Where the stretch of rows that a page looks at ends, where nothing leads to them: no row where it reaches the end of all. */
+export function stretchStatement(question: Question, asked: Asked, position: Position | null): Statement {
   return {
-    sql: `${walked(walk, [])} limit 1 offset ${STRETCH_ROWS - 1}`,
+    sql: `${walked(walkOf(question, asked, position, null), [])} limit 1 offset ${STRETCH_ROWS - 1}`,
     values: pageValues(question, asked, position),
   };
 }
@@ -72,14 +71,14 @@ function extraOf({ entry }: Listing): string {
 }
 
 /** Which of the rows that are reached show. */
-function narrowingConditions({ listing, reader }: Question, asked: Asked): string[] {
+function narrowingConditions({ listing, reader }: Question, asked: Asked, lead: Lead | null): string[] {
   const { shows, disabled, timed, where, join } = listing;
   const conditions = shows === undefined ? [] : [shows];
   if (where !== undefined && asked.feed?.of === 'deleted') conditions.push(where);
   if (timed !== undefined && !isByTime(listing, asked)) conditions.push(deletion(timed, asked));
   if (join !== undefined && isByTime(listing, asked)) conditions.push('r.env_id is not null');
   if (disabled !== undefined && asked.feed === null) conditions.push(asked.disabled ? disabled.only : disabled.without);
-  const others = Object.entries(asked.filters).filter(([name]) => !listing.filters[name]?.leads);
+  const others = Object.entries(asked.filters).filter(([name]) => name !== lead?.filter);
   return [...conditions, ...filterConditions(listing, Object.fromEntries(others)), ...visible(listing, reader)];
 }
 
@@ -101,7 +100,7 @@ export function filterValues(filters: Asked['filters']): Statement['values'] {
   return Object.fromEntries(Object.entries(filters).map(([name, values]) => [name, JSON.stringify(values)]));
 }
 
-function pageValues(question: Question, asked: Asked, position: Position | null): Statement['values'] {
+export function pageValues(question: Question, asked: Asked, position: Position | null): Statement['values'] {
   return { ...valuesOf(question), ...askedValues(asked), ...positionValues(position) };
 }
 

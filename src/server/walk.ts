@@ -1,6 +1,6 @@
 import { getTableName } from 'drizzle-orm';
 import type { Position } from './cursor.ts';
-import { type Filter, valuesIn } from './filters.ts';
+import type { Lead } from './lead.ts';
 import type { Listing } from './listings.ts';
 import type { Asked } from './parameters.ts';
 import type { Question } from './question.ts';
@@ -21,20 +21,18 @@ interface Walk {
 }
 
 /** The rows behind a position. Those that values lead to are looked up by them alone and then sorted: they are few. */
-export function walkOf(question: Question, asked: Asked, position: Position | null): Walk {
-  const { listing } = question;
-  const leading = leadingConditions(question, asked);
+export function walkOf({ listing }: Question, asked: Asked, position: Position | null, lead: Lead | null): Walk {
   const sorts = sortsOf(listing, asked);
   const { descending } = asked;
   const reached = reachConditions(listing, asked, position);
   const behind = position === null ? ['true'] : behindPosition(listing, { sorts, descending }, position);
-  if (leading.length === 0) {
+  if (lead === null) {
     const first = sorts[0]?.startsWith('c.') ? 'c' : 'r';
     const legs = behind.map((condition) => [`${first}.env_id = @env`, ...reached, condition]);
     return { led: false, from: from(listing, first), legs, sorts, descending };
   }
   const others = [...reached, `(${behind.join(' or ')})`].map(unindexed);
-  const legs = leading.map((conditions) => ['r.env_id = @env', ...conditions, ...others]);
+  const legs = lead.legs.map((conditions) => ['r.env_id = @env', ...conditions, ...others]);
   return { led: true, from: from(listing, 'r'), legs, sorts: sorts.map(unindexed), descending };
 }
 
@@ -63,26 +61,6 @@ export function from({ entry, join }: Listing, first: 'r' | 'c'): string {
 
 export function sortsOf({ orders, timed }: Listing, { feed, order }: Pick<Asked, 'feed' | 'order'>): readonly string[] {
   return (feed !== null && timed !== undefined ? orders['synced_at'] : orders[order]) ?? [];
-}
-
-/** A reader of more assets than this is not led to their rows. */
-const MOST_LEADING_ASSETS = 1000;
-
-/** Conditions whose values lead to rows by an index, of each part of a walk: filters, and the assets of a reader who sees few. */
-function leadingConditions({ listing, reader }: Question, { filters }: Asked): readonly (readonly string[])[] {
-  const leading = Object.keys(filters).flatMap((name) => leadingOf(listing.filters[name], name));
-  const few = reader.assetIds !== null && reader.assetIds.length <= MOST_LEADING_ASSETS;
-  // Not both: SQLite would look up every pair of the two lists.
-  if (few && leading.length === 0)
-    leading.push(...leadingOf(listing.filters['asset_ids'] ?? listing.filters['ids'], 'readable_ids'));
-  if (leading.length === 0) return [];
-  return leading.reduce<string[][]>((legs, parts) => legs.flatMap((leg) => parts.map((part) => [...leg, part])), [[]]);
-}
-
-function leadingOf(filter: Filter | undefined, parameter: string): (readonly string[])[] {
-  if (!filter?.leads) return [];
-  const values = valuesIn(parameter);
-  return [filter.parts?.(values) ?? [filter.matches(values)]];
 }
 
 /** Whether rows go by when the mirror changed them. */

@@ -39,11 +39,11 @@ export const bareStatement = {
     const positions = Array.from({ length: count }, (_, page): Position | null =>
       page === 0 ? null : [columnId(page * PAGE_ROWS - 1)],
     );
-    return measuring(positions.map((position) => pageStatement(questionOf(null), ASKED, position)));
+    return measuring(positions.map((position) => pageStatement(questionOf(null), ASKED, position, null)));
   },
   ones: (ids: readonly string[]): Bare => measuring(ids.map((id) => oneStatement(questionOf(id)))),
   feed: (since: string): Bare =>
-    measuring([pageStatement(questionOf(null), { ...ASKED, feed: { of: 'synced', since } }, null)]),
+    measuring([pageStatement(questionOf(null), { ...ASKED, feed: { of: 'synced', since } }, null, null)]),
 };
 
 function measuring(statements: readonly Statement[]): Bare {

@@ -2,7 +2,7 @@ import { afterAll, describe, expect, test } from 'vitest';
 import { assets, columns } from '../../schema/assets.ts';
 import { type Key, masterKey, type Reader } from '../../src/server/access.ts';
 import { LISTINGS, type Listing, SCOPES } from '../../src/server/listings.ts';
-import { STRETCH_ROWS } from '../../src/server/statement.ts';
+import { STRETCH_ROWS } from '../../src/server/stretch.ts';
 import { fillEstate, isVisible, MINE } from './access-world.ts';
 import { asset, column, idsOf, NOW, serve } from './fixture.ts';
 

@@ -1,9 +1,10 @@
 import { masterKey } from '../../src/server/access.ts';
 import type { Position } from '../../src/server/cursor.ts';
+import { countStatements, leadsOf } from '../../src/server/lead.ts';
 import type { Listing } from '../../src/server/listings.ts';
 import type { Asked } from '../../src/server/parameters.ts';
 import type { Question, Statement } from '../../src/server/question.ts';
-import { oneStatement, pageStatement, stretchStatement } from '../../src/server/statement.ts';
+import { oneStatement, pageStatement, pageValues, stretchStatement } from '../../src/server/statement.ts';
 import { sortsOf } from '../../src/server/walk.ts';
 import { NOW } from './fixture.ts';
 
@@ -39,22 +40,20 @@ export function everyAsking(listing: Listing): Asking[] {
   });
 }
 
+/** By every way that values lead to the rows, by which it is told whether they are few, and by none. */
 function askingsOf(question: Question, asked: Asked): Asking[] {
-  const isLed = isLedBy(question, asked);
-  return positionsOf(sortsOf(question.listing, asked)).flatMap((position) => {
-    const name = nameOf(question, asked, position);
-    const isInside = position !== null || asked.feed !== null;
-    const page = { name, statement: pageStatement(question, asked, position), isLed, isInside };
-    const stretch = stretchStatement(question, asked, position);
-    if (isLed !== (stretch === null)) throw new Error(`${name}: values lead to its rows, or its stretch has an end`);
-    return stretch === null ? [page] : [page, { ...page, name: `end of ${name}`, statement: stretch }];
-  });
-}
-
-/** A filter by ids leads to the rows, and so do the assets of a reader who sees few. */
-function isLedBy({ listing, reader }: Question, { filters }: Asked): boolean {
-  const few = reader.assetIds !== null && reader.assetIds.length <= 1000;
-  return (few && listing.assets.length > 0) || Object.keys(filters).some((name) => listing.filters[name]?.leads);
+  const leads = [null, ...(asked.feed === null ? leadsOf(question, asked) : [])];
+  return positionsOf(sortsOf(question.listing, asked)).flatMap((position) =>
+    leads.flatMap((lead) => {
+      const name = `${nameOf(question, asked, position)} by ${lead?.filter ?? (lead && 'what is seen')}`;
+      const isInside = position !== null || asked.feed !== null;
+      const page = { name, statement: pageStatement(question, asked, position, lead), isLed: lead !== null, isInside };
+      if (lead === null)
+        return [page, { ...page, name: `end of ${name}`, statement: stretchStatement(question, asked, position) }];
+      const counts = countStatements(lead, pageValues(question, asked, position));
+      return [page, ...counts.map(({ statement }) => ({ ...page, name: `count of ${name}`, statement }))];
+    }),
+  );
 }
 
 function everyAsked(listing: Listing): Asked[] {

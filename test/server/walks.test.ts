@@ -3,7 +3,7 @@ import { assetLineage, assets, columnLineage, columns } from '../../schema/asset
 import { assetHealthScores } from '../../schema/health.ts';
 import { latestTestExecutions, testExecutions, tests } from '../../schema/tests.ts';
 import { type Key, masterKey } from '../../src/server/access.ts';
-import { STRETCH_ROWS } from '../../src/server/statement.ts';
+import { STRETCH_ROWS } from '../../src/server/stretch.ts';
 import { asset, column, NOW, run, serve, test_ } from './fixture.ts';
 
 const at = (day: number) => `2026-11-${String(day).padStart(2, '0')}T00:00:00.000000Z`;
