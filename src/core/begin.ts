@@ -96,7 +96,7 @@ function scanReason({ scanEndedPass, watermark }: Checkpoint, context: Context):
   if (scanEndedPass === null) return 'first';
   if (context.options.full && scanEndedPass !== context.pass) return 'full';
   if (watermark === null || !isBelieved(watermark, context)) return 'clock';
-  return isOutOfLookback(addSeconds(watermark, -context.options.overlapSeconds), context.now) ? 'clamp' : null;
+  return isOutOfLookback(addSeconds(watermark, -context.options.overlapSeconds), context) ? 'clamp' : null;
 }
 
 /**

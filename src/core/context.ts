@@ -1,4 +1,5 @@
 import { addDays, type Instant } from './instant.ts';
+import type { Source } from './source.ts';
 
 /** What a run is told to do, as far as decisions depend on it. */
 export interface Options {
@@ -15,6 +16,8 @@ export interface Context {
   readonly pass: number;
   /** T, the run's time; null as long as no answer had a `Date` (R1). */
   readonly now: Instant | null;
+  /** The newest server time seen in the run, which may last for days: how far the service looks back is counted from it (R3). */
+  readonly latest: Instant | null;
   readonly options: Options;
 }
 
@@ -25,6 +28,11 @@ const LOOKBACK_DAYS = 89;
 export const CLOCK_TOLERANCE_SECONDS = 3600;
 
 /** Whether a bound must not be sent (R3); without a server time no bound can be trusted. */
-export function isOutOfLookback(bound: Instant, now: Instant | null): boolean {
-  return now === null || bound < addDays(now, -LOOKBACK_DAYS);
+export function isOutOfLookback(bound: Instant, { latest }: Pick<Context, 'latest'>): boolean {
+  return latest === null || bound < addDays(latest, -LOOKBACK_DAYS);
+}
+
+/** The times of a run, as its answers have told them so far. */
+export function timesOf(source: Pick<Source, 'serverTime' | 'latestServerTime'>): Pick<Context, 'now' | 'latest'> {
+  return { now: source.serverTime(), latest: source.latestServerTime() };
 }

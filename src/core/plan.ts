@@ -77,10 +77,10 @@ export function askFor(stream: Stream, checkpoint: Checkpoint, context: Context,
 export function askForTest(stream: Stream, checkpoint: Checkpoint, context: Context, due: DueTest | null): Move {
   const round = checkpoint.round as Round;
   const [phase, ...rest] = round.phases as [Ask, ...Phase[]];
-  if (due === null || context.now === null) {
+  if (due === null || context.now === null || context.latest === null) {
     return { do: 'go', checkpoint: withRound(checkpoint, { ...round, phases: rest }) };
   }
-  const opens = addDays(context.now, -WINDOW_DAYS);
+  const opens = addDays(context.latest, -WINDOW_DAYS);
   // A reading in the future is not believed, as no watermark is (R1).
   const readAt =
     due.readAt !== null && due.readAt > addSeconds(context.now, CLOCK_TOLERANCE_SECONDS) ? null : due.readAt;
@@ -161,9 +161,10 @@ function outOfReach(round: Round, context: Context): boolean {
   return isTooOld(round.read?.query ?? (next?.do === 'walk' ? next.query : {}), context);
 }
 
-function isTooOld(query: Query, { now, options }: Context): boolean {
+function isTooOld(query: Query, context: Context): boolean {
+  const { now, options } = context;
   const bound = query['synced_since'] ?? query['deleted_since'];
-  if (bound !== undefined) return isOutOfLookback(String(bound), now);
+  if (bound !== undefined) return isOutOfLookback(String(bound), context);
   const opens = query['start_time_from'];
   if (opens === undefined || now === null) return false;
   return String(opens) < addSeconds(addDays(now, -WINDOW_DAYS), -options.overlapSeconds);

@@ -10,7 +10,7 @@ import {
   loadLastTries,
   type RunStatus,
 } from '../../state/run-log.ts';
-import type { Context, Options } from '../core/context.ts';
+import { type Context, type Options, timesOf } from '../core/context.ts';
 import { failedLast } from '../core/cycle.ts';
 import { type Environment, type Reconciled, reconcile } from '../core/environments.ts';
 import { endsRun, SyncError } from '../core/errors.ts';
@@ -79,7 +79,7 @@ async function readAll(ports: RunPorts, options: RunOptions, state: RunState, st
   if (!noted) note(ports, state, reconciled);
   const { run, late } = join(ports, options, state, mirror);
   ports.onProgress({ type: 'environments', environments: state.environments, missing: reconciled.missing });
-  const context = (): Context => ({ run: run.id, pass: run.pass, now: ports.source.serverTime(), options });
+  const context = (): Context => ({ run: run.id, pass: run.pass, ...timesOf(ports.source), options });
   const source = measuring(ports.source, options.streams, (list) => keepLength(mirror, state, list));
   const { streams, concurrency } = options;
   const session = { ports: { ...ports, source }, context, mirror, streams, concurrency, late };

@@ -132,6 +132,7 @@ describe('why a feed stream is scanned', () => {
     ],
     ['a bound beyond 89 days (R3)', behind(89.00002), context(), 'scan: clamp'],
     ['not one of just 89 days (R3)', behind(89), context(), 'feed: increment'],
+    ['the newest time decides, not T (R3)', behind(88), context({ latest: addDays(T, 1.5) }), 'scan: clamp'],
     ['the clamp before a due', { ...behind(100), scanDue: 'returned' }, context(), 'scan: clamp'],
     ['a permission back (R13)', checkpoint({ scanDue: 'permission' }), context(), 'scan: permission'],
     ['an environment back (R13)', checkpoint({ scanDue: 'returned' }), context(), 'scan: returned'],

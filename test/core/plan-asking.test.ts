@@ -98,6 +98,12 @@ describe('a test with news (R22)', () => {
   };
   const OPENS = addDays(T, -90);
 
+  test('is read from 90 days before the newest time seen, in a run that lasts (R3)', () => {
+    const late = context({ latest: addDays(T, 3) });
+    const step = askForTest(executions, under(ask('tests')), late, due());
+    expect(step).toMatchObject({ do: 'fetch', request: { query: { start_time_from: addDays(T, -87) } } });
+  });
+
   test('is read from 90 days before T at first, oldest first', () => {
     const query = { start_time_from: OPENS, order_by: 'start_time', direction: 'asc', limit: 2000 };
     expect(reads(due())).toMatchObject({ path: ['tests', 't/1', 'executions'], query, cursor: null });

@@ -24,7 +24,8 @@ type Circumstances = Partial<Omit<Context, 'options'>> & { readonly options?: Pa
 /** Run 5, which is its own pass. */
 export function context({ options, ...given }: Circumstances = {}): Context {
   const usual = { full: false, fullEveryDays: 7, overlapSeconds: 3600, pageSize: 2000, allowShrink: false };
-  return { run: 5, pass: 5, now: T, ...given, options: { ...usual, ...options } };
+  const now = given.now === undefined ? T : given.now;
+  return { run: 5, pass: 5, now, latest: now, ...given, options: { ...usual, ...options } };
 }
 
 /** Scanned and brought up to date yesterday, in pass 4. */

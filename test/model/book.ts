@@ -57,7 +57,7 @@ export function isScan({ query }: Walk): boolean {
   return Object.keys(query).every((name) => ['limit', 'disabled'].includes(name));
 }
 
-export function isFeed({ query }: Walk): boolean {
+export function isFeed({ query }: Pick<Walk, 'query'>): boolean {
   return 'synced_since' in query || 'deleted_since' in query;
 }
 

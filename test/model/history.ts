@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { SyncError } from '../../src/core/errors.ts';
 import type { StreamName } from '../../src/core/stream.ts';
 import type { RunSummary } from '../../src/sync/summary.ts';
+import { isFeed } from './book.ts';
 import { rowsOfWorld } from './compare.ts';
 import { happen, happenings, happenLate, populate } from './happenings.ts';
 import { contents, guard } from './invariants.ts';
@@ -43,7 +44,13 @@ function troubles(which: 'told' | 'any'): fc.Arbitrary<Trouble> {
     ),
     at,
   });
-  return fc.oneof({ weight: 4, arbitrary: changes }, { weight: 2, arbitrary: faults }, { weight: 3, arbitrary: ends });
+  const waits = fc.record({ do: fc.constant('wait' as const), at, days: fc.constantFrom(0.1, 2, 30) });
+  return fc.oneof(
+    { weight: 1, arbitrary: waits },
+    { weight: 4, arbitrary: changes },
+    { weight: 2, arbitrary: faults },
+    { weight: 3, arbitrary: ends },
+  );
 }
 
 function syncs(which: 'told' | 'any'): fc.Arbitrary<Sync> {
@@ -116,9 +123,12 @@ export async function liveServed(ids: readonly string[], serving: Serving): Prom
     async take(step) {
       if (step.step !== 'sync') return life.take(step);
       served.faults = step.wire;
-      const stopped = step.troubles.some((trouble) => trouble.do !== 'change' && trouble.do !== 'cursors');
+      const stopped = step.troubles.some((trouble) => !['change', 'cursors', 'wait'].includes(trouble.do));
       const fromMs = Math.floor(world.nowMs / 1000) * 1000;
-      const { summary, quiet } = await life.take({ ...step, troubles: step.troubles.filter((t) => t.do !== 'fault') });
+      const { summary, quiet } = await life.take({
+        ...step,
+        troubles: step.troubles.filter((t) => t.do !== 'fault' && t.do !== 'wait'),
+      });
       const toldMs = Date.parse(summary?.server_time ?? new Date(fromMs).toISOString());
       if (toldMs < fromMs || toldMs > world.nowMs)
         world.violations.push(`R1: ${summary?.server_time} is no time of the service`);
@@ -154,11 +164,13 @@ export function live(ids: readonly string[]): Life {
       crashed ||= now;
       if (crashed) throw new Crash();
     };
-    world.before = ({ number }) => {
+    world.before = ({ number, query }) => {
       crash(false);
       for (const trouble of coming.filter((each) => each.do !== 'crashIn' && each.at === number)) {
         if (trouble.do === 'change') happen(world, trouble.happening);
         if (trouble.do === 'change') quiet = false;
+        // A bound on its way is as old as it is when it arrives.
+        if (trouble.do === 'wait' && !isFeed({ query })) world.advance(trouble.days * DAY);
         if (trouble.do === 'cursors') world.epoch += 1;
         if (trouble.do === 'abort') stopped.abort();
         if (trouble.do === 'fault' && number > 1) throw new SyncError(trouble.recovery, `a fault: ${trouble.recovery}`);

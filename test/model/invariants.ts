@@ -52,8 +52,8 @@ export function guard(mirrored: Mirrored, world: World): { check(): string[] } {
     last = null;
     book.open();
   };
-  mirrored.beforeFetch = (request: PageRequest, now) => {
-    note('requestBounds', requestBounds(request, now));
+  mirrored.beforeFetch = (request: PageRequest, now, latest) => {
+    note('requestBounds', requestBounds(request, now, latest));
     book.asked(request, now, Number(mirrored.rows('select last_mark from mirror')[0]?.['last_mark'] ?? 0));
   };
   mirrored.afterFetch = (request: PageRequest, page: Page) => book.served(request, page);

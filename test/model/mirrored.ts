@@ -42,9 +42,9 @@ export interface Mirrored {
   checkpoint(stream: StreamName, envId?: string): Checkpoint;
   /** What was asked for in the last run, the environments left out. */
   asked(path?: string): Asked[];
-  /** Called as a run begins, and around every page it asks for: T is null as long as it is not known. */
+  /** Called as a run begins, and around every page it asks for: T, and the newest time, are null as long as none is known. */
   onOpen: () => void;
-  beforeFetch: (request: PageRequest, now: string | null) => void;
+  beforeFetch: (request: PageRequest, now: string | null, latest: string | null) => void;
   afterFetch: (request: PageRequest, page: Page) => void;
   /** Called around every commit; may throw. */
   beforeCommit: (told: Told) => void;
@@ -142,7 +142,7 @@ function watchedSource(source: Source, mirrored: Mirrored): Source {
   return {
     ...source,
     async page(request, onRequest) {
-      mirrored.beforeFetch(request, source.serverTime());
+      mirrored.beforeFetch(request, source.serverTime(), source.latestServerTime());
       const page = await source.page(request, onRequest);
       mirrored.afterFetch(request, page);
       return page;

@@ -10,6 +10,8 @@ export type Trouble =
   | { readonly do: 'change'; readonly at: number; readonly happening: Happening }
   | { readonly do: 'fault'; readonly at: number; readonly recovery: SyncError['recovery'] }
   | { readonly do: 'cursors' | 'abort' | 'crash'; readonly at: number }
+  /** The run waits so long before its request `at`: for quota, or because it has much to read. */
+  | { readonly do: 'wait'; readonly at: number; readonly days: number }
   | { readonly do: 'crashBefore' | 'crashAfter'; readonly at: number }
   /** After so many commits of one stream. */
   | { readonly do: 'crashIn'; readonly stream: StreamName; readonly at: number };

@@ -179,6 +179,21 @@ test.each([
 );
 
 test(
+  'R3: in a run that lasts for days the 89 are counted from the newest time seen, not from its start',
+  inSyncedWorld(async (scene) => {
+    const { mirrored, place, world } = scene;
+    putColumn(place, 'a1.c1', 'a1', { data_type: 'changed soon after' });
+    world.advance(88.5 * DAY);
+    world.before = ({ path }) => {
+      if (path.endsWith('/assets/bi') || path.endsWith('/assets')) world.advance(2 * DAY);
+    };
+    const summary = await mirrored.sync({ only: ['assets', 'columns'], concurrency: 1, fullEveryDays: 1000 });
+    expect(streamOf(summary, 'columns')).toMatchObject({ mode: 'scan', reason: 'clamp', status: 'done' });
+    expect(rowOf(scene, 'columns', 'a1.c1')).toMatchObject({ data_type: 'changed soon after' });
+  }),
+);
+
+test(
   'R3: the stored bound of a feed that was cut off is not sent either once it is too old',
   inSyncedWorld(async (scene) => {
     for (const n of [7, 8, 9]) putColumn(scene.place, `a1.c${n}`, 'a1');

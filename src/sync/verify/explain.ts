@@ -62,7 +62,7 @@ export async function learnAfresh(sight: Sight): Promise<void> {
 
 /** What lies further back than the feeds reach, the next sync scans (R3): nothing tells of it. */
 async function readChanges(sight: Sight, since: Instant | null): Promise<void> {
-  if (since === null || isOutOfLookback(since, sight.context().now)) return;
+  if (since === null || isOutOfLookback(since, sight.context())) return;
   const { stream, holding } = sight;
   for (const parameter of ['synced_since', 'deleted_since']) {
     await readPages(

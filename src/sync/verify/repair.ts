@@ -1,7 +1,7 @@
 import { saveEnvironments } from '../../../state/environment-store.ts';
 import { beginRun, endRun, type RunStatus } from '../../../state/run-log.ts';
 import { firstChunk } from '../../core/chunk.ts';
-import type { Context, Options } from '../../core/context.ts';
+import { type Context, type Options, timesOf } from '../../core/context.ts';
 import { decodePage, joinKey } from '../../core/decode.ts';
 import type { Commit, Destination } from '../../core/destination.ts';
 import { isLive } from '../../core/difference.ts';
@@ -239,7 +239,7 @@ async function readAnew(work: Work, destination: Destination, examined: Examined
 
 /** The hourly snapshot is read whatever the hour (R22). */
 function contextOf({ ports, options, run }: Work, stream?: Stream): Context {
-  return { run, pass: run, now: ports.source.serverTime(), options: { ...options, full: stream?.hourly === true } };
+  return { run, pass: run, ...timesOf(ports.source), options: { ...options, full: stream?.hourly === true } };
 }
 
 /** The suspects, looked at once more: those that no longer differ, and the others. */

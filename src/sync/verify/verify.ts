@@ -1,7 +1,7 @@
 import type { BetterSQLite3Database } from 'drizzle-orm/better-sqlite3';
 import PQueue from 'p-queue';
 import { loadEnvironments } from '../../../state/environment-store.ts';
-import type { Options } from '../../core/context.ts';
+import { type Options, timesOf } from '../../core/context.ts';
 import type { Depth } from '../../core/difference.ts';
 import { type Environment, type Reconciled, reconcile } from '../../core/environments.ts';
 import { endsRun, SyncError } from '../../core/errors.ts';
@@ -144,7 +144,7 @@ function sightOf(
     stream,
     depth: options.depth,
     // No run and no pass: nothing is written.
-    context: () => ({ run: 0, pass: 0, now: ports.source.serverTime(), options }),
+    context: () => ({ run: 0, pass: 0, ...timesOf(ports.source), options }),
     onRequest,
     continueOrStop() {
       if (stop.error !== null) throw stop.error;

@@ -5,18 +5,18 @@ const REACH_DAYS = 89;
 const MOST_URL_BYTES = 8000;
 
 /**
- * No request beyond what the service allows: no bound older than 89 days before T, none at all without T (R3), pages of
+ * No request beyond what the service allows: no bound older than 89 days before the newest time seen, none at all without one (R3), pages of
  * 2000 (R22), a thousand values, URLs below 8 KB (R12).
  */
-export function requestBounds(request: PageRequest, now: Instant | null): readonly string[] {
+export function requestBounds(request: PageRequest, now: Instant | null, latest: Instant | null): readonly string[] {
   const { path, query } = request;
   const found: string[] = [];
   const limit = Number(query['limit'] ?? 0);
   if (!(limit >= 1 && limit <= 2000)) found.push(`limit ${query['limit']}`);
   for (const name of ['synced_since', 'deleted_since']) {
     const bound = query[name];
-    if (bound !== undefined && (now === null || String(bound) < addDays(now, -REACH_DAYS)))
-      found.push(`${name}=${bound}, at ${now}`);
+    if (bound !== undefined && (latest === null || String(bound) < addDays(latest, -REACH_DAYS)))
+      found.push(`${name}=${bound}, at ${latest}`);
   }
   const opens = query['start_time_from'];
   if (opens !== undefined && (now === null || String(opens) < addSeconds(addDays(now, -REACH_DAYS - 1), -3600)))
