@@ -32,7 +32,7 @@ export function renderSummary(summary: RunSummary, width: number | null): string
   return `${[...table, ...problems(summary), outcome(summary)].join('\n')}\n`;
 }
 
-function problems({ streams, missing, rows_rejected }: RunSummary): string[] {
+function problems({ streams, missing }: RunSummary): string[] {
   return [
     ...streams
       .filter((stream) => stream.error !== null)
@@ -44,7 +44,12 @@ function problems({ streams, missing, rows_rejected }: RunSummary): string[] {
           `${stream.environment}, ${stream.stream}: ${stream.rows_late} rows came later than the overlap allows for: set a longer --overlap`,
       ),
     ...missing.map((name) => `${name} is no longer listed: its rows stay as they were`),
-    ...(rows_rejected > 0 ? [`${rows_rejected} rows were rejected: see the table rejected_rows`] : []),
+    ...streams
+      .filter((stream) => stream.rejected_standing > 0)
+      .map(
+        (stream) =>
+          `${stream.environment}, ${stream.stream}: ${stream.rejected_standing} rows stand rejected: see the table rejected_rows; each run asks for them until they are mended at the source, or gone`,
+      ),
   ];
 }
 

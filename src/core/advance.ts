@@ -168,6 +168,7 @@ function readEnd({ stream, checkpoint, page }: Arrival, read: Read): Effect {
   if (phase?.do !== 'ask' || !isLastVariant(stream, phase)) return {};
   const paid = { ids: phase.ids, lastMark: round.lastMark };
   if (phase.about === 'marked') return stream.staged === undefined ? { paid } : {};
+  if (phase.about === 'rejected') return { notShown: { ids: phase.ids, since: round.run } };
   if (phase.about !== 'owned') return {};
   const by = stream.owners[0]?.by as string;
   return { paid, disowned: { by, ids: phase.ids, sinceRead: read.number - phase.variant, at: read.at } };

@@ -37,7 +37,7 @@ function beginFeed(stream: Stream, checkpoint: Checkpoint, context: Context, fac
   if (reason === null)
     return round(
       { mode: 'feed', reason: 'increment' },
-      [...feeds, ...(stream.owners[0]?.parameter ? [ask('owned')] : [])],
+      [...feeds, ...(stream.owners[0]?.parameter ? [ask('owned')] : []), ...rejectedPhases(facts)],
       context,
       facts,
     );
@@ -54,13 +54,16 @@ function beginMarked(stream: Stream, checkpoint: Checkpoint, context: Context, f
   if (leader === undefined || leader.scanEndedPass === null) return { do: 'rest', why: 'waiting' };
   const { inside, outside } = facts.marks;
   const reason = scanReason(checkpoint, context);
-  // Without a mark nothing is asked for, whatever the clocks say (R18, R22).
+  // Without a mark, or a rejected row, nothing is asked for, whatever the clocks say (R18, R20, R22).
   if (reason !== null && (reason === 'first' || reason === 'full' || inside + outside > 0)) {
     return round({ mode: 'scan', reason }, scans(stream, context), context, facts);
   }
   return round(
     { mode: 'marked', reason: 'increment' },
-    markedPhases(stream, checkpoint, context, facts),
+    [
+      ...markedPhases(stream, checkpoint, context, facts),
+      ...(stream.staged === undefined ? rejectedPhases(facts) : []),
+    ],
     context,
     facts,
   );
@@ -76,6 +79,11 @@ function markedPhases(stream: Stream, checkpoint: Checkpoint, context: Context, 
     ...(marks.inside > 0 ? [feed('upserts', since, context)] : []),
     ...(marks.inside > 0 && stream.staged === undefined ? [rest] : []),
   ];
+}
+
+/** What stands rejected is asked for again, until it is accepted or gone (R20); whole reads show it anyway. */
+function rejectedPhases({ hasRejected }: Facts): Phase[] {
+  return hasRejected ? [ask('rejected')] : [];
 }
 
 function beginSnapshot(stream: Stream, { watermark }: Checkpoint, context: Context, facts: Facts): Beginning {

@@ -87,8 +87,11 @@ export interface Walk {
 /** What a stream still owes, asked for by id, a chunk at a time. */
 export interface Ask {
   readonly do: 'ask';
-  /** `candidates` of a sweep (R12), rows `owned` by what moved (R13), `marked` rows (R18, R22), `tests` with news (R22). */
-  readonly about: 'candidates' | 'owned' | 'marked' | 'tests';
+  /**
+   * `candidates` of a sweep (R12), rows `owned` by what moved (R13), `marked` rows (R18, R22), `tests` with news (R22), rows that
+   * stand `rejected` (R20).
+   */
+  readonly about: 'candidates' | 'owned' | 'marked' | 'tests' | 'rejected';
   /** The last id asked for; ids are asked for in their order. */
   readonly after: string;
   /** Requests begun. */

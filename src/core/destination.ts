@@ -1,4 +1,4 @@
-import type { Checkpoint } from './checkpoint.ts';
+import type { Ask, Checkpoint } from './checkpoint.ts';
 import type { Decoded, Rejected } from './decode.ts';
 import type { Instant } from './instant.ts';
 import type { Change } from './newest-wins.ts';
@@ -10,6 +10,8 @@ export interface Facts {
   readonly rows: number;
   /** Marks that the stream owes, by whether the marked row was synced at or after the bound asked about. */
   readonly marks: { readonly inside: number; readonly outside: number };
+  /** Whether rows stand rejected that can be asked for by id (R20). */
+  readonly hasRejected: boolean;
   /** The number of the last mark made (R18). */
   readonly lastMark: number;
   /** Checkpoints of the stream's own environment, by stream. */
@@ -76,6 +78,11 @@ export interface Commit {
   /** Every key the page showed: no longer rejected (R20), no longer held back (R14). */
   readonly shown?: readonly (readonly string[])[];
   readonly rejected?: readonly Rejected[];
+  /**
+   * Asked for by id and not shown: what was rejected of them before the run `since` is gone, unless the mirror holds an earlier
+   * version live, which a tombstone or a scan has to decide on (R20).
+   */
+  readonly notShown?: { readonly ids: readonly string[]; readonly since: number };
   /** New marks, of streams that have them made: the stream that owes, and the id (R13, R18, R22). */
   readonly marks?: readonly { readonly stream: StreamName; readonly id: string }[];
   /** Marks of this stream that are paid, if made no later than `lastMark`; null for whenever they were made. */
@@ -118,7 +125,14 @@ export interface Destination {
   held(stream: Stream, keys: readonly (readonly string[])[]): Map<string, Row>;
   owed(
     stream: Stream,
-    ask: { about: 'candidates' | 'owned' | 'marked'; after: string; lastMark: number; before: Instant | null },
+    ask: {
+      about: Exclude<Ask['about'], 'tests'>;
+      after: string;
+      lastMark: number;
+      before: Instant | null;
+      /** The run that began the round: what was rejected since then has been met. */
+      run: number;
+    },
   ): Owed;
   /**
    * The next tests whose histories are to be read, as many as `most`: those that failed last time after all others, those never
@@ -130,4 +144,6 @@ export interface Destination {
   commit(stream: Stream, commit: Commit, marking: ReadonlySet<StreamName>): Counts;
   /** Removals held back at present (R14). */
   heldBack(stream: Stream): number;
+  /** Rows that stand rejected at present (R20). */
+  rejected(stream: Stream): number;
 }

@@ -1,7 +1,7 @@
 import type { Checkpoint } from './checkpoint.ts';
 import { type Decoded, joinKey } from './decode.ts';
 import { type HeldRow, isLive } from './difference.ts';
-import { addDays, addSeconds, type Instant, sameHour } from './instant.ts';
+import { addDays, addSeconds, type Instant, sameHour, secondsBetween } from './instant.ts';
 import { changeMarks, type Mark } from './marks.ts';
 import { newestWins } from './newest-wins.ts';
 import type { Row, Stream } from './stream.ts';
@@ -19,6 +19,8 @@ export interface Times {
   readonly now: Instant | null;
   /** When the service itself last refreshed the environment, as far as it says. */
   readonly refreshedAt: Instant | null;
+  /** The same, as the last run met it before it read anything else. */
+  readonly metRefreshAt: Instant | null;
 }
 
 type Since = Times & { readonly watermark: Instant };
@@ -58,13 +60,20 @@ function heldSince(held: HeldRow | undefined): Instant | '' {
  * Edges between assets have no times; scores are read once an hour (R22), may be revised while their hour lasts, and go without
  * a word when the tests of their asset do.
  */
-function isUntold(stream: Stream, { held, shown }: Sides, { watermark, now, refreshedAt }: Since): boolean {
+function isUntold(stream: Stream, { held, shown }: Sides, since: Since): boolean {
+  const { watermark, now } = since;
   const hasTimes = ['synced_at', 'start_time', 'bucket_at'].some((name) => name in stream.fields);
-  if (!hasTimes) return (refreshedAt ?? '') > watermark;
+  if (!hasTimes) return isRefreshed(since);
   if (!stream.hourly) return false;
   const bucketAt = latestBucket(shown?.row ?? {}, [...(shown?.parts ?? []), ...(held?.parts ?? [])]);
   const isOpen = shown !== undefined && bucketAt !== null && endOf(bucketAt) > watermark;
   return isOpen || (now !== null && now > watermark && !sameHour(watermark, now));
+}
+
+/** T has whole seconds: of a refresh in that very second, only what the run met as it began tells that it came before. */
+function isRefreshed({ watermark, refreshedAt, metRefreshAt }: Since): boolean {
+  if (refreshedAt === null || refreshedAt <= watermark) return false;
+  return secondsBetween(watermark, refreshedAt) >= 1 || refreshedAt !== metRefreshAt;
 }
 
 /** Whether a score fell out of the service's window between the last sync and now. */

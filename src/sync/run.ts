@@ -190,11 +190,11 @@ const STATUS_OF: Readonly<Partial<Record<SyncError['recovery'], RunStatus>>> = {
   token: 'refused',
 };
 
-/** A run is green only when every stream is complete (R9). */
+/** A run is green only when every stream is complete, and no row of them stands rejected (R9, R20). */
 function statusOf(streams: readonly StreamSummary[], failure: unknown): RunStatus {
   if (failure !== null)
     return (failure instanceof SyncError && endsRun(failure) && STATUS_OF[failure.recovery]) || 'problems';
-  return streams.every((stream) => GREEN.has(stream.status) && stream.rows_rejected === 0) ? 'done' : 'problems';
+  return streams.every((stream) => GREEN.has(stream.status) && stream.rejected_standing === 0) ? 'done' : 'problems';
 }
 
 const GREEN: ReadonlySet<StreamSummary['status']> = new Set(['done', 'unavailable']);

@@ -27,12 +27,14 @@ interface Outcome {
   readonly times: { readonly startedAt: string; readonly endedAt: string };
   /** Removals held back. */
   readonly held: number;
+  /** Rows that stand rejected (R20). */
+  readonly standing: number;
 }
 
 export function summaryOf(
   environment: Environment,
   stream: Stream,
-  { ending, tallied, times, held }: Outcome,
+  { ending, tallied, times, held, standing }: Outcome,
 ): StreamSummary {
   const { mode, reason, requests, pages, written, deleted, rejected, late } = tallied;
   return {
@@ -49,6 +51,7 @@ export function summaryOf(
     rows_rejected: rejected,
     rows_late: late,
     rows_held: held,
+    rejected_standing: standing,
     started_at: times.startedAt,
     ended_at: times.endedAt,
     seconds: secondsBetween(times.startedAt, times.endedAt),

@@ -9,6 +9,8 @@ export interface StreamSummary extends Omit<StreamRun, 'run_id'> {
   readonly environment: string;
   /** Removals held back, of this run or earlier ones (R14). */
   readonly rows_held: number;
+  /** Rows that stand rejected, of this run or earlier ones (R20). */
+  readonly rejected_standing: number;
   readonly seconds: number;
 }
 

@@ -152,9 +152,9 @@ async function go(work: Work, environment: Environment, stream: Stream, only?: '
   // Not come to, or not again.
   if (endsRun(ending.error) && workOf(tallied) === before && wasEnded) return;
   const times = { startedAt, endedAt: ports.clock() };
-  const held = passage.destination.heldBack(stream);
-  const summary = summaryOf(environment, stream, { ending, tallied, times, held });
-  const { environment: _, rows_held: __, seconds: ___, ...row } = summary;
+  const [held, standing] = [passage.destination.heldBack(stream), passage.destination.rejected(stream)];
+  const summary = summaryOf(environment, stream, { ending, tallied, times, held, standing });
+  const { environment: _, rows_held: __, rejected_standing: ___, seconds: ____, ...row } = summary;
   recordStreamRun(mirror.db, { ...row, run_id: context().run });
   work.reached.summaries.set(key, summary);
   ports.onProgress({ type: 'ended', environment, summary, error: ending.error });
@@ -210,7 +210,7 @@ function heldElsewhere(
   return environments.flatMap((environment) =>
     others(environment).flatMap((stream) => {
       const held = mirror.destination(environment.id, context().run).heldBack(stream);
-      return held === 0 ? [] : [summaryOf(environment, stream, { ending, tallied, times, held })];
+      return held === 0 ? [] : [summaryOf(environment, stream, { ending, tallied, times, held, standing: 0 })];
     }),
   );
 }

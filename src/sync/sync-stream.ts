@@ -119,8 +119,8 @@ function next(
   if (step.do !== 'ask') return step;
   const { about } = step.ask;
   if (about === 'tests') return histories.next(checkpoint, context);
-  const { lastMark } = checkpoint.round as Round;
-  const owed = destination.owed(stream, { about, after: step.ask.after, lastMark, before: step.ask.before });
+  const { lastMark, run } = checkpoint.round as Round;
+  const owed = destination.owed(stream, { about, after: step.ask.after, lastMark, before: step.ask.before, run });
   return { do: 'go', checkpoint: askFor(stream, checkpoint, context, owed) };
 }
 

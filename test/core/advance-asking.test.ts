@@ -118,6 +118,22 @@ describe('rows of an owner that went or came back (R13)', () => {
   });
 });
 
+describe('rejected rows that were asked for (R20)', () => {
+  const phase = ask('rejected', { ids: ['c', 'd'] });
+
+  test('are gone unless they were met since the round began, once every list they may be in was read', () => {
+    expect(commitOf('columns', [], { ...asking(phase), more: true })).not.toHaveProperty('notShown');
+    expect(commitOf('columns', [], asking(phase)).notShown).toEqual({ ids: ['c', 'd'], since: 5 });
+    expect(commitOf('tests', [], asking(phase))).not.toHaveProperty('notShown');
+    expect(commitOf('tests', [], asking({ ...phase, variant: 1 })).notShown?.ids).toEqual(['c', 'd']);
+  });
+
+  test('are taken as a scan shows them, or stand as they are', () => {
+    const commit = commitOf('columns', [column('c', YESTERDAY), { id: 'd' }], asking(phase));
+    expect(commit).toMatchObject({ shown: [['c']], changes: [{ was: 'inserted' }], rejected: [{ rowKey: 'd' }] });
+  });
+});
+
 describe('typed assets fill in what the assets stream made (R22)', () => {
   const item = {
     ...{ id: 'a', name: 'renamed', kind: 'table', source_type: 'dbt', synced_at: T, size: 3 },

@@ -49,6 +49,18 @@ describe('a feed stream', () => {
     expect(roundOf('tests', checkpoint()).phases).toEqual([...feeds(), ask('owned')]);
   });
 
+  test('that holds rejected rows asks for them after its reads; a scan shows them anyway (R20)', () => {
+    const standing = facts({ hasRejected: true });
+    expect(roundOf('assets', checkpoint(), context(), standing).phases).toEqual([...feeds(), ask('rejected')]);
+    expect(roundOf('tests', checkpoint(), context(), standing).phases).toEqual([
+      ...feeds(),
+      ask('owned'),
+      ask('rejected'),
+    ]);
+    const scan = roundOf('assets', checkpoint({ scanDue: 'refuted' }), context(), standing);
+    expect(scan.phases).not.toContainEqual(ask('rejected'));
+  });
+
   test('scanned again reads the tombstones from the old watermark on and asks for its candidates (R12)', () => {
     const round = roundOf('assets', checkpoint({ scanDue: 'refuted' }));
     expect(round).toMatchObject({ mode: 'scan', sweeps: true });

@@ -15,7 +15,7 @@ const EDGES = stream('asset_lineage');
 const at = (time: string): string => `2026-11-20T${time}.000000Z`;
 const WATERMARK = at('12:00:00');
 const checkpoint: Checkpoint = { ...NO_PROGRESS, watermark: WATERMARK };
-const TIMES: Times = { watermark: WATERMARK, now: at('12:30:00'), refreshedAt: null };
+const TIMES: Times = { watermark: WATERMARK, now: at('12:30:00'), refreshedAt: null, metRefreshAt: null };
 
 const held = (row: Row, parts: Row[] = []): HeldRow => ({ row, parts: [parts] });
 const shown = (row: Row, parts: Row[] = []): Decoded => ({ key: ['k'], row, deletedAt: null, parts: [parts] });
@@ -106,6 +106,15 @@ it('of an edge between assets nothing tells, once the service has refreshed the 
   const edge = { held: held({ upstream_asset_id: 'a', downstream_asset_id: 'b' }) };
   expect(cause(EDGES, edge, { refreshedAt: at('11:59:59') })).toBeNull();
   expect(cause(EDGES, edge, { refreshedAt: at('12:00:01') })).toBe('untold');
+  expect(cause(EDGES, edge, { refreshedAt: at('12:00:01'), metRefreshAt: at('12:00:01') })).toBe('untold');
+});
+
+it('of an edge, a refresh in the second of T tells nothing, unless the run met it as it began', () => {
+  const edge = { held: held({ upstream_asset_id: 'a', downstream_asset_id: 'b' }) };
+  const refreshedAt = '2026-11-20T12:00:00.300000Z';
+  expect(cause(EDGES, edge, { refreshedAt })).toBe('untold');
+  expect(cause(EDGES, edge, { refreshedAt, metRefreshAt: at('11:00:00') })).toBe('untold');
+  expect(cause(EDGES, edge, { refreshedAt, metRefreshAt: refreshedAt })).toBeNull();
 });
 
 describe('what a page of a feed is going to do', () => {

@@ -57,7 +57,14 @@ export function read(given: Partial<Read> = {}): Read {
 }
 
 export function facts(given: Partial<Facts> = {}): Facts {
-  return { rows: 100, marks: { inside: 0, outside: 0 }, lastMark: 0, checkpoints: new Map(), ...given };
+  return {
+    rows: 100,
+    marks: { inside: 0, outside: 0 },
+    hasRejected: false,
+    lastMark: 0,
+    checkpoints: new Map(),
+    ...given,
+  };
 }
 
 /** Items as the catalogue decodes them; it must take them all. */

@@ -1,3 +1,4 @@
+import { isExactNumber, parseExactly } from '../../src/core/json.ts';
 import type { StreamName } from '../../src/core/stream.ts';
 import { generic, isLiveTable, isShown, ofKind } from './lists.ts';
 import type { Mirrored, Row } from './mirrored.ts';
@@ -132,9 +133,22 @@ function sorted(tables: Record<string, Row[]>): Record<string, string[]> {
   return Object.fromEntries(
     Object.entries(tables).map(([table, rows]) => [
       table,
-      rows.map((row) => JSON.stringify(Object.entries(row).sort(([a], [b]) => (a < b ? -1 : 1)))).sort(),
+      rows.map((row) => JSON.stringify(inOrder(Object.fromEntries(Object.entries(row).map(byValue))))).sort(),
     ]),
   );
+}
+
+/** JSON by its value: its members in one order (R21). */
+function byValue([name, value]: [string, unknown]): [string, unknown] {
+  const isJson = typeof value === 'string' && /^[[{]/.test(value);
+  return [name, isJson ? JSON.stringify(inOrder(parseExactly(value))) : value];
+}
+
+function inOrder(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(inOrder);
+  if (typeof value !== 'object' || value === null || isExactNumber(value)) return value;
+  const members = Object.entries(value).map(([name, member]): [string, unknown] => [name, inOrder(member)]);
+  return Object.fromEntries(members.sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
 /** What the mirror makes of an item as sent, by stream: the columns which that stream writes. */
@@ -170,11 +184,13 @@ function assetRow(item: Item): Row {
 function stored(item: Item, fields: readonly string[]): Row {
   const row: Row = Object.fromEntries(fields.map((name) => [name, storedValue(name, item[name])]));
   const rest = Object.entries(item).filter(([name]) => !fields.includes(name));
-  return { ...row, extra: rest.length === 0 ? null : JSON.stringify(Object.fromEntries(rest)) };
+  const misfits = fields.filter((name) => isExactNumber(item[name])).map((name) => [name, item[name]]);
+  const extra = [...rest, ...misfits];
+  return { ...row, extra: extra.length === 0 ? null : JSON.stringify(Object.fromEntries(extra)) };
 }
 
 function storedValue(name: string, value: unknown): string | number | null {
-  if (value === undefined || value === null) return null;
+  if (value === undefined || value === null || isExactNumber(value)) return null;
   if (typeof value === 'boolean') return Number(value);
   if (typeof value === 'object') return JSON.stringify(value);
   return /_at$|^start_time$/.test(name) ? instantText(String(value)) : (value as string | number);

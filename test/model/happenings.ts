@@ -1,4 +1,5 @@
 import fc from 'fast-check';
+import { parseExactly } from '../../src/core/json.ts';
 import {
   execute,
   type Kind,
@@ -14,6 +15,7 @@ import {
   removeAsset,
   spoil,
   undelete,
+  unspoil,
 } from './place.ts';
 import { DAY, HOUR, type World } from './world.ts';
 
@@ -29,10 +31,54 @@ const CROWD = 60;
 const KINDS = ['table', 'bi', 'etl', 'table', 'neuland'] as const;
 const MODES: readonly Kind[] = ['assets', 'columns', 'tests'];
 
+const TWINS: readonly ((place: Place, asset: string, test: string, m: number) => void)[] = [
+  (p, asset, test) => putTest(p, `${test}\u0000`, asset),
+  (p, asset, _, m) => putColumn(p, `${asset}.c0\u0000`, asset, { data_type: `t${m}` }),
+  (p, asset) => putColumnEdges(p, `${asset}.c0\u0000`, ['a0.c0', 'a0.c0\u0000']),
+  (p, asset) => {
+    putAsset(p, `${asset}\u0000`);
+    putColumn(p, `${asset}\u0000.c0`, `${asset}\u0000`);
+    putAssetEdge(p, `${asset}\u0000`, asset);
+  },
+];
+
+/** Values that are easily taken for others: numbers that JavaScript rounds (R19), objects (R21). */
+function oddValue(m: number, how: number): unknown {
+  if (m === 1) return parseExactly(`1234567890123456789${how}`);
+  if (m === 2) return { of: how, in: { a: [parseExactly(`900719925474099${how}7`)], b: how } };
+  return m === 3 ? [{ x: how, y: 0 }] : how;
+}
+
 /** Told of by feeds and snapshots: true after any finished run. */
 const TOLD = {
   asset: (p, { n, how }) => isGone(p, n) || putAsset(p, `a${n}`, { kind: KINDS[how % 5], description: `d${how}` }),
-  unknownField: (p, { n, how }) => isGone(p, n) || putAsset(p, `a${n}`, { colour: how }),
+  unknownField: (p, { n, m, how }) => isGone(p, n) || putAsset(p, `a${n}`, { colour: oddValue(m, how), shade: m }),
+  /** No feed tells of it, and nothing has changed (R21). */
+  membersTurn: (p) => {
+    p.turned = !p.turned;
+  },
+  hugeCount: (p, { n, how }) => {
+    p.tests.has(`t${n}`) &&
+      execute(p, `t${n}`, `t${n}-${p.executions.length}`, {
+        sub_test_unique_id: `t${n}.0`,
+        failure_count: oddValue(1, how),
+      });
+  },
+  /** Keys that are another's, but for what follows a U+0000. */
+  twin: (p, { n, m, how }) => hasAsset(p, n) && TWINS[how]?.(p, `a${n}`, `t${n}`, m),
+  twinGoes: (p, { n, how }) =>
+    how === 3
+      ? removeAsset(p, `a${n}\u0000`, 'lost')
+      : remove(p, how === 0 ? 'tests' : 'columns', how === 0 ? `t${n}\u0000` : `a${n}.c0\u0000`),
+  /** A change that comes with a field nobody can take (R20). */
+  spoiltChange: (p, { n, m, how }) => {
+    const [kind, id] = [MODES[how % 3] ?? 'assets', idOf(how, n, m)];
+    const held = p[kind].get(id);
+    if (held?.state !== 'live' || !isLiveOwner(p, held.item['asset_id'] ?? null)) return;
+    spoil(p, kind, id);
+    put(p, kind, id, { description: `d${m}` });
+  },
+  comesRight: (p, { n }) => unspoil(p, n),
   column: (p, { n, m, how }) => hasAsset(p, n) && putColumn(p, `a${n}.c${m % 4}`, `a${n}`, { data_type: `t${how}` }),
   test: (p, { n, m, how }) => {
     // One that moved to an asset which then went without a word about its tests would be lost without a word, too.

@@ -43,6 +43,8 @@ export interface Place {
   lingering: boolean;
   /** The version before the present one, by kind and id. */
   readonly older: Map<string, Item>;
+  /** Whether objects come with their members the other way round (R21). */
+  turned: boolean;
   /** Whether the upserts feeds show that as well: delivery is at least once. */
   repeating: boolean;
   /** The time a change is stamped with. */
@@ -72,6 +74,7 @@ export function createPlace(id: string, stamp: () => string, now = stamp): Place
     brokenHistories: new Map(),
     lingering: false,
     older: new Map(),
+    turned: false,
     repeating: false,
     stamp,
     now,
@@ -136,6 +139,12 @@ export function undelete(place: Place, kind: Kind, id: string): void {
 /** Comes with a field nobody can take, until it is mended (R20). */
 export function spoil(place: Place, kind: Kind, id: string): void {
   if (place[kind].get(id)?.state === 'live') place.spoiled.add(`${kind} ${id}`);
+}
+
+/** What was spoiled comes right again without a word: no feed tells (R20). */
+export function unspoil(place: Place, nth: number): void {
+  const all = [...place.spoiled];
+  place.spoiled.delete(all[nth % Math.max(1, all.length)] ?? '');
 }
 
 /** All that was spoiled comes right again, which is a change. */

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { parseExactly } from '../../src/core/json.ts';
+import { isExactNumber, parseExactly } from '../../src/core/json.ts';
 import type { Page, PageRequest, Query } from '../../src/core/source.ts';
 import { history, LISTS, type Listed } from './lists.ts';
 import type { Item, Place } from './place.ts';
@@ -40,7 +40,8 @@ export function respond(world: World, { path, query, cursor }: PageRequest): Pag
     world.violations.push(`a cursor sent with another query than its own: ${path.join('/')} ${JSON.stringify(query)}`);
     throw new Refusal(400, 'invalid_cursor', '400 invalid_cursor');
   }
-  return pageOf(rows, { limit: Number(query['limit'] ?? DEFAULT_LIMIT), after, toCursor: sealing(world, signature) });
+  const paging = { limit: Number(query['limit'] ?? DEFAULT_LIMIT), after, toCursor: sealing(world, signature) };
+  return pageOf(rows, { ...paging, turned: place.turned });
 }
 
 /** The `matched_count` of the aggregate: the tables that can be seen and match every filter. @throws Refusal */
@@ -117,18 +118,27 @@ interface Paging {
   readonly limit: number;
   readonly after: string | null;
   readonly toCursor: (key: string) => string;
+  readonly turned: boolean;
 }
 
 /** As it comes out of the body of an answer. */
-function overWire(item: Item): Item {
-  return parseExactly(JSON.stringify(item)) as Item;
+function overWire(item: Item, turned: boolean): Item {
+  return parseExactly(JSON.stringify(turned ? turnMembers(item) : item)) as Item;
+}
+
+/** Every object with its members the other way round. */
+export function turnMembers(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(turnMembers);
+  if (typeof value !== 'object' || value === null || isExactNumber(value)) return value;
+  const members = Object.entries(value).map(([name, member]) => [name, turnMembers(member)]);
+  return Object.fromEntries(members.reverse());
 }
 
 /** Keyset paging over live data; rows that may not be seen are trimmed after the page was read. */
-function pageOf(rows: readonly Listed[], { limit, after, toCursor }: Paging): Page {
+function pageOf(rows: readonly Listed[], { limit, after, toCursor, turned }: Paging): Page {
   const left = rows.filter((row) => after === null || row.key > after).sort((a, b) => (a.key < b.key ? -1 : 1));
   const page = left.slice(0, limit);
   const hasMore = left.length > limit;
-  const items = page.filter((row) => row.shown).map((row): Item => overWire(row.item));
+  const items = page.filter((row) => row.shown).map((row): Item => overWire(row.item, turned));
   return { items, hasMore, nextCursor: hasMore ? toCursor(page.at(-1)?.key ?? '') : null };
 }

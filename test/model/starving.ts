@@ -32,6 +32,8 @@ export const scarcities: fc.Arbitrary<Scarcity> = fc.record({
 
 const RUNS = 40;
 const CHANGES_AT = 24;
+/** What came with a field that nobody can take comes right without a word (R20). */
+const RIGHT_AT = 28;
 
 /** All but the scores, which are read once an hour. */
 const ONLY: readonly StreamName[] = CATALOGUE.filter(({ hourly, optional }) => !hourly && !optional).map(
@@ -49,5 +51,6 @@ export async function starve(
     await mirrored.sync({ ...wish, pageSize: 5, only: ONLY });
     world.advance(HOUR);
     if (run === CHANGES_AT) for (const change of changes) happen(world, change, 'e2');
+    if (run === RIGHT_AT) world.place('e2').spoiled.clear();
   }
 }

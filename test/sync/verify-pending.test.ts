@@ -31,6 +31,29 @@ async function later({ world, mirrored }: Subject): Promise<void> {
   world.advance(60);
 }
 
+test('an edge that the mirror made up is a difference, though the service refreshed in the very second in which the sync began', async () => {
+  const { world, mirrored } = await syncedWorld();
+  const last_synced_at = new Date(Math.ceil(world.nowMs / 1000) * 1000 + 300).toISOString();
+  world.nowMs = Date.parse(last_synced_at);
+  world.latencyMs = 10;
+  const source = world.source;
+  world.source = (...given) => ({
+    ...source(...given),
+    async environments() {
+      await source(...given).environments();
+      return [{ id: 'e1', name: 'env e1', last_synced_at }];
+    },
+  });
+  await mirrored.sync();
+  mirrored.exec("delete from asset_lineage where upstream_asset_id = 'a1'");
+  world.advance(60);
+  expect(await look({ world, mirrored }, 'asset_lineage')).toEqual({
+    equal: false,
+    findings: ['missing asset_lineage a1 a2'],
+    pending: [],
+  });
+});
+
 const EDGES = 60;
 
 describe('removals that would be held back (R14)', () => {

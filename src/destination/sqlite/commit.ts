@@ -3,7 +3,19 @@ import type { Stream } from '../../core/stream.ts';
 import type { Writing } from './part.ts';
 import { release, settle } from './settle.ts';
 import { type Changed, writeChanges, writeMarks } from './write-changes.ts';
-import { archive, clearShown, disown, forget, noteReading, noteUnread, pay, reject, see, stage } from './write-page.ts';
+import {
+  archive,
+  clearShown,
+  disown,
+  dropRejected,
+  forget,
+  noteReading,
+  noteUnread,
+  pay,
+  reject,
+  see,
+  stage,
+} from './write-page.ts';
 
 /**
  * Writes the parts of a commit but its checkpoint. The order matters in that
@@ -36,6 +48,7 @@ function applyPage(writing: Writing, stream: Stream, commit: Commit): Changed[] 
 function applyEnd(writing: Writing, stream: Stream, commit: Commit): Changed[] {
   const changed: Changed[] = [];
   if (commit.disowned) changed.push(disown(writing, stream, commit.disowned));
+  if (commit.notShown) dropRejected(writing, stream, commit.notShown);
   if (commit.paid) pay(writing, stream, commit.paid);
   if (commit.reading) noteReading(writing, commit.reading);
   if (commit.unreadHistory) noteUnread(writing, commit.unreadHistory);

@@ -6,7 +6,17 @@ import type { Stream, StreamName } from '../../core/stream.ts';
 import { apply } from './commit.ts';
 import { fileError } from './file-error.ts';
 import { heldBack } from './hold.ts';
-import { countMarks, countRows, dueTests, hasRows, held, lastMark, owed } from './lookups.ts';
+import {
+  countMarks,
+  countRejected,
+  countRows,
+  dueTests,
+  hasRejected,
+  hasRows,
+  held,
+  lastMark,
+  owed,
+} from './lookups.ts';
 import type { MirrorFile } from './open.ts';
 import type { Part } from './part.ts';
 import { weigh } from './settle.ts';
@@ -29,6 +39,7 @@ export function createDestination(mirror: MirrorFile, whose: Whose): Destination
     owed: facing((stream, ask) => owed(part, stream, ask)),
     dueTests: facing((_stream, most) => dueTests(part, whose.run, most)),
     heldBack: facing((stream) => heldBack(part, stream)),
+    rejected: facing((stream) => countRejected(part, stream)),
     weigh: facing((stream, settlement) => weigh(part, stream, settlement)),
     commit: facing(committing(mirror, part, whose)),
   };
@@ -39,6 +50,7 @@ function facts(mirror: MirrorFile, part: Part, about: { stream: Stream; since: I
   return {
     rows: marks.inside + marks.outside > 0 ? countRows(part, about.stream) : Number(hasRows(part, about.stream)),
     marks,
+    hasRejected: hasRejected(part, about.stream),
     lastMark: lastMark(part),
     checkpoints: loadCheckpoints(mirror.db, part.envId),
   };

@@ -65,7 +65,7 @@ const OWED_IDS = 1000;
 
 type Ask = Parameters<Destination['owed']>[1];
 
-const OWED = { candidates: owedCandidates, owned: owedOwners, marked: owedMarked } as const;
+const OWED = { candidates: owedCandidates, owned: owedOwners, marked: owedMarked, rejected: owedRejected } as const;
 
 export function owed(part: Part, stream: Stream, ask: Ask): Owed {
   return OWED[ask.about](part, stream, ask);
@@ -101,6 +101,30 @@ function owedOwners(part: Part, stream: Stream, { after, lastMark }: Ask): Owed 
     and (exists (${lives}) or exists (${owns})) order by m.id limit ${OWED_IDS}`;
   return { ids: column(part, sql, { after, lastMark }) as string[], total: 0 };
 }
+
+/** Rejected rows that the round has not met so far. */
+function owedRejected(part: Part, stream: Stream, { after, run }: Ask): Owed {
+  const sql = `select r.row_key ${rejectedRows(stream)} and ${HAS_KEY} and r.run_id < @run and r.row_key > @after
+    order by r.row_key limit ${OWED_IDS}`;
+  return { ids: column(part, sql, { after, run }) as string[], total: 0 };
+}
+
+/** Whether any stands rejected that can be asked for by id (R20). */
+export function hasRejected(part: Part, stream: Stream): boolean {
+  return value(part, `select 1 ${rejectedRows(stream)} and ${HAS_KEY} limit 1`) !== undefined;
+}
+
+/** Rows that stand rejected (R20). */
+export function countRejected(part: Part, stream: Stream): number {
+  return value(part, `select count(*) ${rejectedRows(stream)}`) as number;
+}
+
+function rejectedRows(stream: Stream): string {
+  return `from rejected_rows r where ${isOf(stream, 'r')}`;
+}
+
+/** The payload stands for a key that is of no use. */
+const HAS_KEY = 'r.row_key <> r.payload';
 
 export function dueTests(part: Part, run: number, most: number): DueTest[] {
   return rows(part, DUE_TESTS, { run, most }) as unknown as DueTest[];

@@ -3,7 +3,7 @@ import { type Decoded, joinKey } from '../../core/decode.ts';
 import type { Commit } from '../../core/destination.ts';
 import type { Row, Stream } from '../../core/stream.ts';
 import { upsert } from './bulk-upsert.ts';
-import { isOf, unseen } from './conditions.ts';
+import { firstKey, isOf, live, tableOf, unseen } from './conditions.ts';
 import { run, value, type Writing } from './part.ts';
 import { remove } from './remove.ts';
 import { nameOf, quote } from './shape.ts';
@@ -61,6 +61,15 @@ export function reject(writing: Writing, stream: Stream, rejected: Given<'reject
   const rows = rejected.map(({ rowKey, reason, payload }): Row => ({ row_key: rowKey, reason, payload }));
   const added = { stream: stream.name, run_id: writing.run, seen_at: writing.mirroredAt };
   upsert(writing, rejectedRows, rows, { added });
+}
+
+/** Of what was asked for by id and not shown, nothing stands rejected any more but what is held live (R20). */
+export function dropRejected(writing: Writing, stream: Stream, { ids, since }: Given<'notShown'>): void {
+  const sql = `delete from rejected_rows as r where ${isOf(stream, 'r')} and r.run_id < @since
+    and r.row_key in (select value from json_each(@ids))
+    and not exists (select 1 from ${tableOf(stream)} t
+      where t.env_id = r.env_id and t.${firstKey(stream)} = r.row_key and ${live(stream)})`;
+  run(writing, sql, { ids: JSON.stringify(ids), since });
 }
 
 export function pay(writing: Writing, stream: Stream, { ids, lastMark }: Given<'paid'>): void {

@@ -35,9 +35,9 @@ function tellersOf(stream: Stream): ReadonlySet<Stream> {
 }
 
 /** By what a stream's rows are judged: those of a typed one change with the stream that leads it. */
-export function timesOf({ stream, checkpoints, context, refreshedAt }: Sight): Times {
+export function timesOf({ stream, checkpoints, context, refreshedAt, metRefreshAt }: Sight): Times {
   const leader = stream.within === undefined ? stream.name : (stream.after[0] ?? stream.name);
-  return { watermark: checkpoints.get(leader)?.watermark ?? null, now: context().now, refreshedAt };
+  return { watermark: checkpoints.get(leader)?.watermark ?? null, now: context().now, refreshedAt, metRefreshAt };
 }
 
 /** Reads what the source has changed since the last sync, each feed once, and notes what the next sync does with it. */

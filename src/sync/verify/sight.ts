@@ -13,6 +13,8 @@ export interface Place {
   readonly envId: string;
   /** When the service itself last refreshed the environment, as far as it says. */
   readonly refreshedAt: Instant | null;
+  /** The same, as the last run met it. */
+  readonly metRefreshAt: Instant | null;
   readonly source: Source;
   readonly holding: Holding;
   /** As they were before the first page: a sync beside moves them. */

@@ -121,12 +121,13 @@ function placeOf(
   envId: string,
   { reconciled, heldEnvironments }: { reconciled: Reconciled; heldEnvironments: readonly Row[] },
 ): Place {
-  const rows = [...reconciled.changed, ...heldEnvironments];
-  const refreshedAt = rows.find((row) => row['id'] === envId)?.['last_synced_at'] ?? null;
+  const refreshIn = (rows: readonly Row[]): Instant | null =>
+    (rows.find((row) => row['id'] === envId)?.['last_synced_at'] ?? null) as Instant | null;
   const holding = holdingOf(envId);
   return {
     envId,
-    refreshedAt: refreshedAt === null ? null : String(refreshedAt),
+    refreshedAt: refreshIn([...reconciled.changed, ...heldEnvironments]),
+    metRefreshAt: refreshIn(heldEnvironments),
     source,
     holding,
     checkpoints: new Map(STREAM_NAMES.map((name) => [name, holding.load(name)])),

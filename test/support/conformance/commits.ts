@@ -205,6 +205,27 @@ export function describeCommits(bench: Workbench): void {
       });
     });
 
+    test('can be asked for by their keys, but those met since the round began', () => {
+      commit('columns', { rejected: rejected({ id: 'b' }, { id: 'a' }, { name: 'no key' }) }, { run: 1 });
+      commit('tests', { rejected: decodePage(stream('tests'), [{ id: 'other' }]).rejected }, { run: 1 });
+      commit('columns', { rejected: rejected({ id: 'c' }) }, { run: 2 });
+      const owed = (run: number, after = ''): readonly string[] =>
+        on().owed(stream('columns'), { about: 'rejected', after, lastMark: 0, before: null, run }).ids;
+      expect([owed(1), owed(2), owed(3), owed(3, 'a')]).toEqual([[], ['a', 'b'], ['a', 'b', 'c'], ['b', 'c']]);
+      expect(on().facts(stream('columns'), null).hasRejected).toBe(true);
+      expect(on().facts(stream('assets'), null).hasRejected).toBe(false);
+      expect(on().rejected(stream('columns'))).toBe(4);
+      expect(on().rejected(stream('assets'))).toBe(0);
+    });
+
+    test('that were asked for and not shown leave, but what is held live, or was met since', () => {
+      show('columns', [column('held'), column('dead', gone())]);
+      commit('columns', { rejected: rejected({ id: 'held' }, { id: 'dead' }, { id: 'new' }, { id: 'x' }) }, { run: 1 });
+      commit('columns', { rejected: rejected({ id: 'met' }) }, { run: 2 });
+      commit('columns', { notShown: { ids: ['held', 'dead', 'new', 'met'], since: 2 } }, { run: 2 });
+      expect(rows('rejected_rows', ['row_key']).map((row) => row['row_key'])).toEqual(['held', 'met', 'x']);
+    });
+
     test('with two keys leave by both', () => {
       const bad = { ...edge('c', 'd'), extra: 1 };
       const [row] = bench.decoded('column_lineage', [bad]);

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import type { Destination } from '../../../src/core/destination.ts';
 import {
   asset,
   column,
@@ -22,9 +23,9 @@ export function describeLookups(bench: Workbench): void {
   const facts = (name: Parameters<typeof stream>[0], since: string | null = null) => on().facts(stream(name), since);
   const owed = (
     name: Parameters<typeof stream>[0],
-    about: 'candidates' | 'owned' | 'marked',
-    given: { after?: string; lastMark?: number; before?: string | null } = {},
-  ) => on().owed(stream(name), { about, after: '', lastMark: 9999, before: null, ...given });
+    about: Parameters<Destination['owed']>[1]['about'],
+    given: { after?: string; lastMark?: number; before?: string | null; run?: number } = {},
+  ) => on().owed(stream(name), { about, after: '', lastMark: 9999, before: null, run: 9, ...given });
   const mark = (name: 'column_lineage' | 'table_assets' | 'columns' | 'tests', ...ids: string[]) =>
     commit('assets', { marks: ids.map((id) => ({ stream: name, id })) });
 

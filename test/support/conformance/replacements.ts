@@ -260,11 +260,12 @@ export function describeReplacements(bench: Workbench): void {
       fill('f');
       expect(on().held(stream('columns'), [['a']]).size).toBe(0);
       expect(on().facts(stream('columns'), null)).toMatchObject({ rows: 0, checkpoints: new Map() });
-      expect(on().owed(stream('columns'), { about: 'candidates', after: '', lastMark: 9, before: null }).ids).toEqual(
-        [],
-      );
+      expect(
+        on().owed(stream('columns'), { about: 'candidates', after: '', lastMark: 9, before: null, run: 9 }).ids,
+      ).toEqual([]);
       expect(on().dueTests(stream('test_executions'), 9)).toEqual([]);
       expect(on().heldBack(stream('columns'))).toBe(0);
+      expect(on().rejected(stream('columns'))).toBe(0);
     });
   });
 }

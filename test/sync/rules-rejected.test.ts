@@ -1,0 +1,118 @@
+import { expect, test } from 'vitest';
+import { streamOf } from '../model/mirrored.ts';
+import { type Item, mendAll, putAsset, putColumn, putTest, remove, removeAsset, spoil } from '../model/place.ts';
+import { DAY } from '../model/world.ts';
+import { calm, expectTrue, inSyncedWorld, liveIds, type Scene } from '../support/scene.ts';
+
+const rejected = ({ mirrored }: Scene): unknown[] =>
+  mirrored.rows('select stream, row_key from rejected_rows order by 1, 2').map((row) => Object.values(row).join(' '));
+
+/** What a collection was asked for by id in the last run. */
+const askedIds = ({ mirrored }: Scene, path: string): unknown[] =>
+  mirrored.asked(path).flatMap(({ query }) => query['ids'] ?? []);
+
+/** A change of a column that nobody can take, which the feed has told of, and tells of no more. */
+async function rejectChange(scene: Scene): Promise<void> {
+  putColumn(scene.place, 'a1.c1', 'a1', { data_type: 'changed' });
+  spoil(scene.place, 'columns', 'a1.c1');
+  for (const _ of ['told', 'told again within the overlap']) {
+    expect((await scene.mirrored.sync()).status).toBe('problems');
+    expect(askedIds(scene, 'columns')).toEqual([]);
+    scene.world.advance(DAY);
+  }
+}
+
+test(
+  'R9, R20: a row that stands rejected is asked for by id in each run, which is not green; once accepted it leaves',
+  inSyncedWorld(async (scene) => {
+    await rejectChange(scene);
+    for (const _ of [1, 2]) {
+      const summary = await scene.mirrored.sync();
+      expect(summary.status).toBe('problems');
+      expect(streamOf(summary, 'columns')).toMatchObject({ status: 'done', rejected_standing: 1 });
+      expect(askedIds(scene, 'columns')).toEqual(['a1.c1']);
+      scene.world.advance(DAY);
+    }
+    // Right again without a word: no feed tells.
+    scene.place.spoiled.clear();
+    expect((await scene.mirrored.sync()).status).toBe('done');
+    expect(rejected(scene)).toEqual([]);
+    expectTrue(scene);
+    await scene.mirrored.sync();
+    expect(askedIds(scene, 'columns')).toEqual([]);
+  }),
+);
+
+test(
+  'R20: tests are asked for among the enabled and the disabled ones, and one that neither shows is gone',
+  inSyncedWorld(async (scene) => {
+    for (const [id, disabled] of [
+      ['x1', true],
+      ['x2', false],
+    ] as const) {
+      putTest(scene.place, id, 'a1', { disabled });
+      spoil(scene.place, 'tests', id);
+    }
+    await scene.mirrored.sync();
+    scene.world.advance(DAY);
+    remove(scene.place, 'tests', 'x2', 'lost');
+    await scene.mirrored.sync();
+    expect(scene.mirrored.asked('tests').filter(({ query }) => 'ids' in query)).toHaveLength(2);
+    expect(rejected(scene)).toEqual(['tests x1']);
+    mendAll(scene.place);
+    expect((await scene.mirrored.sync()).status).toBe('done');
+    expectTrue(scene);
+  }),
+);
+
+test(
+  'R12, R20: a rejected row of which an earlier version is held live stands, though no answer shows it, until a scan has ended',
+  inSyncedWorld(async (scene) => {
+    await rejectChange(scene);
+    remove(scene.place, 'columns', 'a1.c1', 'lost');
+    expect((await scene.mirrored.sync()).status).toBe('problems');
+    expect(rejected(scene)).toEqual(['columns a1.c1']);
+    expect((await scene.mirrored.sync({ full: true })).status).toBe('done');
+    expect(liveIds(scene, 'columns')).not.toContain('a1.c1');
+    expect(rejected(scene)).toEqual([]);
+  }),
+);
+
+test(
+  'R13, R20: a rejected row whose asset went leaves with it',
+  inSyncedWorld(async (scene) => {
+    await rejectChange(scene);
+    removeAsset(scene.place, 'a1', 'lost');
+    await scene.mirrored.sync();
+    scene.world.advance(DAY);
+    expect((await scene.mirrored.sync()).status).toBe('done');
+    expect(rejected(scene)).toEqual([]);
+    expectTrue(scene);
+  }),
+);
+
+test(
+  'R20, R22: a typed asset that stands rejected is asked for in its own list',
+  inSyncedWorld(async (scene) => {
+    const broken = (item: unknown) => ((item as Item)['id'] === 'a1' ? { ...(item as Item), db_name: 7 } : item);
+    scene.world.answer = (page, { path }) =>
+      path.endsWith('assets/tables') ? { ...page, items: page.items.map(broken) } : page;
+    putAsset(scene.place, 'a1', { description: 'changed' });
+    expect(streamOf(await scene.mirrored.sync(), 'table_assets')).toMatchObject({ rejected_standing: 1 });
+    scene.world.advance(DAY);
+    expect((await scene.mirrored.sync()).status).toBe('problems');
+    expect(askedIds(scene, 'assets/tables')).toEqual(['a1']);
+    calm(scene);
+    expect((await scene.mirrored.sync()).status).toBe('done');
+    expectTrue(scene);
+  }),
+);
+
+test(
+  'R9, R20: a run is not green over a stream in which rows stand rejected, though it reads nothing of it',
+  inSyncedWorld(async (scene) => {
+    await rejectChange(scene);
+    expect((await scene.mirrored.sync({ only: ['tests'] })).status).toBe('done');
+    expect((await scene.mirrored.sync({ only: ['columns'] })).status).toBe('problems');
+  }),
+);
