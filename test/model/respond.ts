@@ -127,7 +127,7 @@ function overWire(item: Item, turned: boolean): Item {
 }
 
 /** Every object with its members the other way round. */
-export function turnMembers(value: unknown): unknown {
+function turnMembers(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(turnMembers);
   if (typeof value !== 'object' || value === null || isExactNumber(value)) return value;
   const members = Object.entries(value).map(([name, member]) => [name, turnMembers(member)]);
