@@ -10,8 +10,12 @@ const outdir = process.argv[2] ?? 'dist';
  */
 rmSync(outdir, { recursive: true, force: true });
 await build({
-  // The second is what each thread of `serve` runs.
-  entryPoints: { main: 'src/cli/main.ts', 'read-thread': 'src/server/read-thread.ts' },
+  // Beside the program itself, what the threads of a run and of `serve` run.
+  entryPoints: {
+    main: 'src/cli/main.ts',
+    'run-thread': 'src/cli/run-thread.ts',
+    'read-thread': 'src/server/read-thread.ts',
+  },
   outdir,
   bundle: true,
   splitting: true,

@@ -1,16 +1,18 @@
 import { setTimeout as sleepFor } from 'node:timers/promises';
+import type { Logger } from 'pino';
 import type { Arguments } from 'yargs';
 import { type Environment, reconcile } from '../core/environments.ts';
 import { SyncError } from '../core/errors.ts';
 import type { Rules } from '../core/schedule.ts';
 import { runSchedule, type SchedulePorts } from '../sync/schedule.ts';
 import { nextTick } from '../sync/schedule-cron.ts';
-import type { Command, Io } from './command.ts';
+import type { Command } from './command.ts';
 import { exitCodeOfSignal } from './exit-code.ts';
+import { type RunThread, startRunThread } from './in-thread.ts';
 import { pick } from './options.ts';
-import { watchRun } from './progress-view.ts';
+import { type RunView, watchRun } from './progress-view.ts';
 import { readEnvironments, readMirrored } from './schedule-mirror.ts';
-import { clock, inRange, openSource, runOnce, type SyncSettings, syncSettings, type Watch } from './session.ts';
+import { clock, inRange, openSource, type SyncSettings, syncSettings, type Watch } from './session.ts';
 import { stopOnSignals } from './signals.ts';
 import { SYNC_OPTIONS } from './sync.ts';
 
@@ -22,10 +24,15 @@ export const schedule: Command = {
     const settings = syncSettings(args, io.env);
     const rules = scheduleRules(args, settings);
     const stop = stopOnSignals();
+    const thread = startRunThread();
+    // A schedule logs lines, on a terminal as well.
+    const view = watchRun({ ...io, errIsTerminal: false }, args['log-level'] as string);
+    const log = io.log(args['log-level'] as string);
     try {
-      await runSchedule(schedulePorts(settings, stop.signal, args['log-level'] as string, io), rules);
+      await runSchedule(schedulePorts(settings, stop.signal, { thread, view, log }), rules);
       return exitCodeOfSignal(stop.received() ?? 'SIGTERM');
     } finally {
+      await thread.close();
       stop.dispose();
     }
   },
@@ -40,10 +47,14 @@ function scheduleRules(args: Arguments, { environments }: SyncSettings): Rules {
   return { cron, delaySeconds: inRange('delay', args['delay'], { min: 0, max: 86_400 * 7 }), environments };
 }
 
-function schedulePorts(settings: SyncSettings, signal: AbortSignal, level: string, io: Io): SchedulePorts {
-  const log = io.log(level);
-  // A schedule logs lines, on a terminal as well.
-  const { onProgress, onSourceEvent } = watchRun({ ...io, errIsTerminal: false }, level);
+interface Run {
+  readonly thread: RunThread;
+  readonly view: RunView;
+  readonly log: Logger;
+}
+
+function schedulePorts(settings: SyncSettings, signal: AbortSignal, { thread, view, log }: Run): SchedulePorts {
+  const { onProgress, onSourceEvent } = view;
   return {
     clock,
     sleep: (ms) => sleepFor(ms, undefined, { signal }).catch(() => {}),
@@ -60,7 +71,7 @@ function schedulePorts(settings: SyncSettings, signal: AbortSignal, level: strin
           onProgress(progress);
         },
       };
-      const summary = await runOnce({ ...settings, environments: [environment.id] }, watch);
+      const summary = await thread.sync({ ...settings, environments: [environment.id] }, watch);
       return { summary, listed: listed ? readEnvironments(settings.db) : null };
     },
     log: { info: (line) => log.info(line), warn: (line) => log.warn(line) },

@@ -5,24 +5,46 @@ export interface Stop {
   dispose(): void;
 }
 
-/** Stops cleanly at the first signal; a second one, a moment later, ends the process as if nobody listened. */
+/**
+ * Stops cleanly at the first signal; a second one, a moment later, ends the process as if nobody listened. So does the first where
+ * nothing has come of it in time: SQLite cannot be interrupted, and takes back at the next opening what it had not committed (R5).
+ */
 export function stopOnSignals(): Stop {
   const controller = new AbortController();
   let received: NodeJS.Signals | null = null;
+  let deadline: NodeJS.Timeout | undefined;
   const onSignal = (signal: NodeJS.Signals): void => {
-    received = signal;
+    received ??= signal;
     // Not at once: the listener that restores the cursor is told next, and ends the process when it finds itself alone;
     // and npm passes on a Ctrl-C that the terminal has already sent.
-    setTimeout(dispose, PATIENCE_MS).unref();
+    setTimeout(ignore, PATIENCE_MS).unref();
+    deadline ??= setTimeout(endBy, DEADLINE_MS, signal).unref();
     controller.abort();
   };
-  const dispose = (): void => {
+  const ignore = (): void => {
     for (const name of SIGNALS) process.off(name, onSignal);
+  };
+  const dispose = (): void => {
+    ignore();
+    clearTimeout(deadline);
   };
   for (const name of SIGNALS) process.on(name, onSignal);
   return { signal: controller.signal, received: () => received, dispose };
 }
 
 const PATIENCE_MS = 1000;
+
+/** After the three seconds that a request in flight has, and before the five of the whole stop. */
+const DEADLINE_MS = 4000;
+
+/** Ends the process by the signal itself: `process.exit` would wait for the thread that is in SQLite. */
+function endBy(signal: NodeJS.Signals): void {
+  const cursor = process.stderr.isTTY ? SHOW_CURSOR : '';
+  process.stderr.write(`${cursor}obsync: stopped in the middle of a long write: the next run begins it anew\n`);
+  process.removeAllListeners(signal);
+  process.kill(process.pid, signal);
+}
+
+const SHOW_CURSOR = '\u001B[?25h';
 
 const SIGNALS = ['SIGINT', 'SIGTERM'] as const;

@@ -2,9 +2,10 @@ import type { Arguments } from 'yargs';
 import type { RunSummary } from '../sync/summary.ts';
 import type { Command, Io } from './command.ts';
 import { exitCodeOf, exitCodeOfSignal } from './exit-code.ts';
+import { startRunThread } from './in-thread.ts';
 import { pick } from './options.ts';
 import { watchRun } from './progress-view.ts';
-import { runOnce, syncSettings } from './session.ts';
+import { syncSettings } from './session.ts';
 import { stopOnSignals } from './signals.ts';
 import { renderSummary } from './summary-view.ts';
 
@@ -44,8 +45,9 @@ export const sync: Command = {
     const settings = syncSettings(args, io.env);
     const stop = stopOnSignals();
     const view = watchRun(io, args['log-level'] as string);
+    const thread = startRunThread();
     try {
-      const summary = await runOnce(settings, {
+      const summary = await thread.sync(settings, {
         signal: stop.signal,
         onProgress: view.onProgress,
         onSourceEvent: view.onSourceEvent,
@@ -55,6 +57,7 @@ export const sync: Command = {
       return exitCodeOfRun(summary, stop.received());
     } finally {
       view.end();
+      await thread.close();
       stop.dispose();
     }
   },

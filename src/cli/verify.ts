@@ -1,20 +1,12 @@
 import type { Arguments } from 'yargs';
-import { mirror as mirrorTable } from '../../schema/sync.ts';
-import { claimMirror } from '../../state/run-log.ts';
 import type { Depth } from '../core/difference.ts';
 import { SyncError } from '../core/errors.ts';
-import { fileError } from '../destination/sqlite/file-error.ts';
-import { createHolding, noteApart } from '../destination/sqlite/holding.ts';
-import { type MirrorFile, openForReading } from '../destination/sqlite/open.ts';
-import type { OpenMirror } from '../sync/ports.ts';
-import { repair, suspectsOf } from '../sync/verify/repair.ts';
-import { reportOf } from '../sync/verify/report-of.ts';
-import { type Verification, verify as verifyMirror } from '../sync/verify/verify.ts';
 import type { VerifyReport } from '../sync/verify/verify-report.ts';
 import type { Command, Io } from './command.ts';
 import { exitCodeOf, exitCodeOfSignal } from './exit-code.ts';
+import { startRunThread } from './in-thread.ts';
 import { OPTIONS, pick } from './options.ts';
-import { clock, openLocked, openSource, type SyncSettings, syncSettings } from './session.ts';
+import { syncSettings } from './session.ts';
 import { stopOnSignals } from './signals.ts';
 import { SYNC_DEFAULTS } from './sync.ts';
 import { renderVerify, watchVerify } from './verify-view.ts';
@@ -38,19 +30,22 @@ export const verify: Command = {
     const depth = args['depth'] as Depth;
     refuseUnverified(args, depth);
     const stop = stopOnSignals();
+    const view = watchVerify(io, args['log-level'] as string);
+    const thread = startRunThread();
     try {
-      const report = await verifyOnce({ ...settings, depth }, args, { io, signal: stop.signal });
+      const wish = { ...settings, depth, repair: args['repair'] === true };
+      const { onProgress, onSourceEvent } = view;
+      const report = await thread.verify(wish, { signal: stop.signal, onProgress, onSourceEvent });
+      view.end();
       show(report, args, io);
       return exitCodeOfReport(report, stop.received());
     } finally {
+      view.end();
+      await thread.close();
       stop.dispose();
     }
   },
 };
-
-interface VerifySettings extends SyncSettings {
-  readonly depth: Depth;
-}
 
 /** @throws SyncError `usage` for what no verification can look at */
 function refuseUnverified(args: Arguments, depth: Depth): void {
@@ -65,69 +60,6 @@ function refuseUnverified(args: Arguments, depth: Depth): void {
       'usage',
       '--depth count looks at tables alone: leave --stream out, or take --depth ids or rows',
     );
-}
-
-async function verifyOnce(
-  settings: VerifySettings,
-  args: Arguments,
-  { io, signal }: { io: Io; signal: AbortSignal },
-): Promise<VerifyReport> {
-  const mirror = openVerified(settings);
-  // From the start: nobody else may write between what is found and what is written.
-  const locked = args['repair'] === true ? lock(mirror, settings, signal) : null;
-  const view = watchVerify(io, args['log-level'] as string);
-  const source = openSource(settings, { signal, onSourceEvent: view.onSourceEvent });
-  const ports = {
-    source,
-    db: mirror.db,
-    holding: (envId: string) => createHolding(mirror, envId),
-    clock,
-    signal,
-    onProgress: view.onProgress,
-  };
-  try {
-    const verification = await verifyMirror(ports, settings);
-    const facts = () => ({ server_time: source.serverTime(), requests: source.requests() });
-    const report = reportOf(verification, facts());
-    if (locked === null || report.error !== null || !isRepairable(verification, report)) return report;
-    const repaired = await repair({ source, mirror: locked, clock }, settings, verification);
-    return reportOf(verification, facts(), repaired);
-  } catch (error) {
-    throw fileError(settings.db, error);
-  } finally {
-    view.end();
-    await source.close();
-    mirror.connection.close();
-    locked?.close();
-  }
-}
-
-function isRepairable({ examined }: Verification, { findings }: VerifyReport): boolean {
-  return findings.length > 0 || examined.some((each) => suspectsOf(each).length > 0);
-}
-
-function lock(mirror: MirrorFile, { db }: SyncSettings, signal: AbortSignal): OpenMirror {
-  try {
-    return openLocked(db, signal);
-  } catch (error) {
-    mirror.connection.close();
-    throw error;
-  }
-}
-
-/** The mirror, open for reading; of this base URL and no other (R26). @throws SyncError `usage` */
-function openVerified({ db, baseUrl }: SyncSettings): MirrorFile {
-  const mirror = openForReading(db);
-  try {
-    if (mirror.db.select().from(mirrorTable).get() === undefined)
-      throw new SyncError('usage', `${db} mirrors nothing yet: run \`obsync sync\` first`);
-    claimMirror(mirror.db, baseUrl);
-    noteApart(mirror);
-    return mirror;
-  } catch (error) {
-    mirror.connection.close();
-    throw error;
-  }
 }
 
 function show(report: VerifyReport, args: Arguments, io: Io): void {

@@ -24,3 +24,23 @@ it('a wish to stop still listens while others are told of the signal, and no lon
   vi.advanceTimersByTime(1);
   expect(process.listenerCount('SIGTERM')).toBe(before + 1);
 });
+
+it('a signal that nothing has come of for four seconds ends the process by itself; a stop that has ended leaves it alone (R27)', () => {
+  vi.useFakeTimers();
+  onTestFinished(() => void vi.useRealTimers());
+  const kill = vi.spyOn(process, 'kill').mockReturnValue(true);
+  const write = vi.spyOn(process.stderr, 'write').mockReturnValue(true);
+  onTestFinished(() => void vi.restoreAllMocks());
+  const ended = stopOnSignals();
+  process.emit('SIGINT', 'SIGINT');
+  vi.advanceTimersByTime(3999);
+  ended.dispose();
+  vi.advanceTimersByTime(10_000);
+  expect(kill).not.toHaveBeenCalled();
+  stopOnSignals();
+  process.emit('SIGTERM', 'SIGTERM');
+  vi.advanceTimersByTime(4000);
+  expect(kill.mock.calls).toEqual([[process.pid, 'SIGTERM']]);
+  expect(process.listenerCount('SIGTERM')).toBe(0);
+  expect(String(write.mock.calls[0]?.[0])).toMatch(/obsync: stopped in the middle of a long write: [^\n]+\n$/);
+});

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { chmodSync, chownSync, copyFileSync, existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
+import Database from 'better-sqlite3';
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { MAIN, NODE, TOKEN } from '../cli/setup.ts';
 import { ANYONE, installForAnyone } from '../support/anyone.ts';
@@ -40,7 +41,7 @@ function start(url: string, db: string, { by = [], as = OWN }: Starting = {}) {
     stderr += chunk;
   });
   const ended = once(child, 'close').then(([code, signal]): Ended => ({ code, signal, stderr }));
-  return { ended, kill: () => child.kill('SIGKILL') };
+  return { ended, kill: (signal: NodeJS.Signals = 'SIGKILL') => child.kill(signal) };
 }
 
 /** What the next run is held to: everything that was answered is kept, as one page is asked for at a time. */
@@ -66,6 +67,33 @@ test.each([19])(
     await expectCarriesOn(next, path, reference, pointOf(scene, from, `killed at request ${last}`));
   },
 );
+
+test('R27, R5: a signal ends a process that is in SQLite and does not come back from there; the next run ends equal', async () => {
+  const { scene, reference } = await first();
+  scene.world.nowMs = scene.atMs;
+  const from = scene.world.log.length;
+  const path = freshPath();
+  // Whoever holds this lock keeps a commit waiting for ten seconds, of which a signal has five.
+  let other: Database.Database | null = null;
+  onTestFinished(() => void other?.close());
+  const url = await serveWorld(scene.world, (number) => {
+    if (number !== 9) return true;
+    other = new Database(path);
+    other.exec('begin immediate');
+    stopped.kill('SIGTERM');
+    return true;
+  });
+  const stopped = start(url, path);
+  expect(await stopped.ended).toMatchObject({
+    code: null,
+    signal: 'SIGTERM',
+    stderr: expect.stringMatching(/^obsync: stopped in the middle of a long write: [^\n]+\n$/),
+  });
+  (other as Database.Database | null)?.close();
+  const { nowMs, requests } = pointOf(scene, from, '');
+  const point = { label: 'stopped in SQLite', nowMs, requests, inFlight: countOf(scene.world.log.slice(-1)) };
+  await expectCarriesOn({ ...scene, nextWish: { baseUrl: url } }, path, reference, point);
+});
 
 /** A file that the system lets grow to so many blocks of 512 bytes, and no further. */
 const limited = (blocks: number) => ({ by: ['sh', '-c', 'ulimit -f "$1"; shift; exec "$@"', 'sh', String(blocks)] });

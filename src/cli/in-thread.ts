@@ -1,0 +1,72 @@
+import { Worker } from 'node:worker_threads';
+import { SyncError } from '../core/errors.ts';
+import type { Progress } from '../sync/progress.ts';
+import type { RunSummary } from '../sync/summary.ts';
+import type { VerifyReport } from '../sync/verify/verify-report.ts';
+import type { Event, Job, Posted, PostedError, Reply } from './run-thread.ts';
+import type { SyncSettings, Watch } from './session.ts';
+import type { VerifySettings, VerifyWatch } from './verify-mirror.ts';
+
+/**
+ * Runs in a thread of their own: SQLite is not to be interrupted, and whoever listens for signals must never wait for it (R27).
+ * One job at a time.
+ */
+export interface RunThread {
+  sync(settings: SyncSettings, watch: Watch): Promise<RunSummary>;
+  verify(settings: VerifySettings, watch: VerifyWatch): Promise<VerifyReport>;
+  close(): Promise<void>;
+}
+
+/** Compiled, the thread's file stands beside this one; in development both are read as they are. */
+const THREAD = import.meta.url.endsWith('.ts') ? './run-thread.ts' : './run-thread.js';
+
+export function startRunThread(): RunThread {
+  const worker = new Worker(new URL(THREAD, import.meta.url));
+  return {
+    sync: (settings, watch) =>
+      doJob(worker, { do: 'sync', settings: toPost(settings) }, watch.signal, (event) => {
+        if (event.of === 'source') watch.onSourceEvent(event.event);
+        if (event.of === 'sync') watch.onProgress(event.error === null ? event.event : failing(event));
+      }) as Promise<RunSummary>,
+    verify: (settings, watch) =>
+      doJob(worker, { do: 'verify', settings: toPost(settings) }, watch.signal, (event) => {
+        if (event.of === 'source') watch.onSourceEvent(event.event);
+        if (event.of === 'verify') watch.onProgress(event.event);
+      }) as Promise<VerifyReport>,
+    // Between two jobs nothing keeps it.
+    close: async () => void (await worker.terminate()),
+  };
+}
+
+function toPost<Settings extends SyncSettings>(settings: Settings): Posted<Settings> {
+  return { ...settings, streams: settings.streams.map(({ name }) => name) };
+}
+
+function failing({ event, error }: Extract<Event, { of: 'sync' }>): Progress {
+  return { ...event, error: error === null ? null : errorOf(error) } as Progress;
+}
+
+function errorOf({ name, message, stack, recovery }: PostedError): Error {
+  const error = recovery === null ? new Error(message) : new SyncError(recovery, message);
+  return Object.assign(error, { name, stack: stack ?? '' });
+}
+
+function doJob(worker: Worker, job: Job, signal: AbortSignal, onEvent: (event: Event) => void): Promise<unknown> {
+  const stop = (): void => worker.postMessage('stop');
+  const done = new Promise((resolve, reject) => {
+    worker.on('message', (reply: Reply) => {
+      if (reply.type === 'events') for (const event of reply.events) onEvent(event);
+      else if (reply.type === 'ended') resolve(reply.result);
+      else reject(errorOf(reply.error));
+    });
+    worker.on('error', reject);
+    worker.on('exit', (code) => reject(new Error(`the thread of the run ended with code ${code} before the run did`)));
+  });
+  worker.postMessage(job);
+  signal.addEventListener('abort', stop, { once: true });
+  if (signal.aborted) stop();
+  return done.finally(() => {
+    signal.removeEventListener('abort', stop);
+    worker.removeAllListeners();
+  });
+}

@@ -1,0 +1,102 @@
+import { type MessagePort, parentPort } from 'node:worker_threads';
+import { type Recovery, SyncError } from '../core/errors.ts';
+import type { SourceEvent } from '../core/source.ts';
+import { CATALOGUE } from '../streams/catalogue.ts';
+import type { Progress } from '../sync/progress.ts';
+import type { VerifyProgress } from '../sync/verify/verify.ts';
+import { runOnce, type SyncSettings } from './session.ts';
+import { type VerifySettings, verifyOnce } from './verify-mirror.ts';
+
+/** Settings that a message can carry: streams by their names. */
+export type Posted<Settings extends SyncSettings> = Omit<Settings, 'streams'> & { readonly streams: readonly string[] };
+
+export type Job =
+  | { readonly do: 'sync'; readonly settings: Posted<SyncSettings> }
+  | { readonly do: 'verify'; readonly settings: Posted<VerifySettings> };
+
+/** An error that a message can carry. */
+export interface PostedError {
+  readonly name: string;
+  readonly message: string;
+  readonly stack: string | undefined;
+  readonly recovery: Recovery | null;
+}
+
+/** What a job tells while it goes on. */
+export type Event =
+  | { readonly of: 'source'; readonly event: SourceEvent }
+  | { readonly of: 'sync'; readonly event: Progress; readonly error: PostedError | null }
+  | { readonly of: 'verify'; readonly event: VerifyProgress };
+
+export type Reply =
+  | { readonly type: 'events'; readonly events: readonly Event[] }
+  | { readonly type: 'ended'; readonly result: unknown }
+  | { readonly type: 'failed'; readonly error: PostedError };
+
+function posted(error: unknown): PostedError {
+  if (!(error instanceof Error)) return { name: 'Error', message: String(error), stack: undefined, recovery: null };
+  const { name, message, stack } = error;
+  return { name, message, stack, recovery: error instanceof SyncError ? error.recovery : null };
+}
+
+/** A page makes several events: what a stream has come to is told a few times a second, and only as of then. */
+const RELAY_MS = 50;
+
+/** Sends events on, several in one message. */
+function relayTo(port: MessagePort) {
+  const waiting = new Map<string | number, Event>();
+  let [count, timer]: [number, NodeJS.Timeout | null] = [0, null];
+  const flush = (): void => {
+    if (timer !== null) clearTimeout(timer);
+    timer = null;
+    if (waiting.size === 0) return;
+    port.postMessage({ type: 'events', events: [...waiting.values()] } satisfies Reply);
+    waiting.clear();
+  };
+  const tell = (event: Event, key: string | number = count++): void => {
+    waiting.set(key, event);
+    timer ??= setTimeout(flush, RELAY_MS);
+  };
+  const onSync = (event: Progress): void => {
+    if (event.type === 'environments') return tell({ of: 'sync', event, error: null });
+    const key = `${event.environment.id} ${event.type === 'stream' ? event.stream : event.summary.stream}`;
+    if (event.type === 'stream') return tell({ of: 'sync', event, error: null }, key);
+    waiting.delete(key);
+    const error = event.error === null ? null : posted(event.error);
+    tell({ of: 'sync', event: { ...event, error: null }, error });
+  };
+  return {
+    flush,
+    onSync,
+    onVerify: (event: VerifyProgress): void => tell({ of: 'verify', event }, 'verify'),
+    onSourceEvent: (event: SourceEvent): void => tell({ of: 'source', event }),
+  };
+}
+
+function received<Settings extends SyncSettings>(settings: Posted<Settings>): Settings {
+  const streams = CATALOGUE.filter((stream) => settings.streams.includes(stream.name));
+  return { ...settings, streams } as unknown as Settings;
+}
+
+function listen(port: MessagePort): void {
+  const stop = new AbortController();
+  const { signal } = stop;
+  port.on('message', async (message: Job | 'stop') => {
+    if (message === 'stop') return stop.abort();
+    const { flush, onSync, onVerify, onSourceEvent } = relayTo(port);
+    let reply: Reply;
+    try {
+      const result =
+        message.do === 'sync'
+          ? await runOnce(received(message.settings), { signal, onSourceEvent, onProgress: onSync })
+          : await verifyOnce(received(message.settings), { signal, onSourceEvent, onProgress: onVerify });
+      reply = { type: 'ended', result };
+    } catch (error) {
+      reply = { type: 'failed', error: posted(error) };
+    }
+    flush();
+    port.postMessage(reply);
+  });
+}
+
+if (parentPort !== null) listen(parentPort);

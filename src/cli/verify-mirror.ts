@@ -1,0 +1,79 @@
+import { mirror as mirrorTable } from '../../schema/sync.ts';
+import { claimMirror } from '../../state/run-log.ts';
+import type { Depth } from '../core/difference.ts';
+import { SyncError } from '../core/errors.ts';
+import { fileError } from '../destination/sqlite/file-error.ts';
+import { createHolding, noteApart } from '../destination/sqlite/holding.ts';
+import { type MirrorFile, openForReading } from '../destination/sqlite/open.ts';
+import type { OpenMirror } from '../sync/ports.ts';
+import { repair, suspectsOf } from '../sync/verify/repair.ts';
+import { reportOf } from '../sync/verify/report-of.ts';
+import { type Verification, type VerifyProgress, verify } from '../sync/verify/verify.ts';
+import type { VerifyReport } from '../sync/verify/verify-report.ts';
+import { clock, openLocked, openSource, type SyncSettings, type Watch } from './session.ts';
+
+export interface VerifySettings extends SyncSettings {
+  readonly depth: Depth;
+  /** What is found is written. */
+  readonly repair: boolean;
+}
+
+/** Who watches a verification, and how it is stopped. */
+export interface VerifyWatch extends Omit<Watch, 'onProgress'> {
+  onProgress(progress: VerifyProgress): void;
+}
+
+/** One verification over HTTP of the mirror file. @throws SyncError */
+export async function verifyOnce(
+  settings: VerifySettings,
+  { signal, onSourceEvent, onProgress }: VerifyWatch,
+): Promise<VerifyReport> {
+  const mirror = openVerified(settings);
+  // From the start: nobody else may write between what is found and what is written.
+  const locked = settings.repair ? lock(mirror, settings, signal) : null;
+  const source = openSource(settings, { signal, onSourceEvent });
+  const holding = (envId: string) => createHolding(mirror, envId);
+  const ports = { source, db: mirror.db, holding, clock, signal, onProgress };
+  try {
+    const verification = await verify(ports, settings);
+    const facts = () => ({ server_time: source.serverTime(), requests: source.requests() });
+    const report = reportOf(verification, facts());
+    if (locked === null || report.error !== null || !isRepairable(verification, report)) return report;
+    const repaired = await repair({ source, mirror: locked, clock }, settings, verification);
+    return reportOf(verification, facts(), repaired);
+  } catch (error) {
+    throw fileError(settings.db, error);
+  } finally {
+    await source.close();
+    mirror.connection.close();
+    locked?.close();
+  }
+}
+
+function isRepairable({ examined }: Verification, { findings }: VerifyReport): boolean {
+  return findings.length > 0 || examined.some((each) => suspectsOf(each).length > 0);
+}
+
+function lock(mirror: MirrorFile, { db }: SyncSettings, signal: AbortSignal): OpenMirror {
+  try {
+    return openLocked(db, signal);
+  } catch (error) {
+    mirror.connection.close();
+    throw error;
+  }
+}
+
+/** The mirror, open for reading; of this base URL and no other (R26). @throws SyncError `usage` */
+function openVerified({ db, baseUrl }: SyncSettings): MirrorFile {
+  const mirror = openForReading(db);
+  try {
+    if (mirror.db.select().from(mirrorTable).get() === undefined)
+      throw new SyncError('usage', `${db} mirrors nothing yet: run \`obsync sync\` first`);
+    claimMirror(mirror.db, baseUrl);
+    noteApart(mirror);
+    return mirror;
+  } catch (error) {
+    mirror.connection.close();
+    throw error;
+  }
+}
