@@ -1,8 +1,10 @@
 import { type MessagePort, parentPort } from 'node:worker_threads';
 import { type Recovery, SyncError } from '../core/errors.ts';
 import type { SourceEvent } from '../core/source.ts';
+import type { StreamName } from '../core/stream.ts';
 import { CATALOGUE } from '../streams/catalogue.ts';
 import type { Progress } from '../sync/progress.ts';
+import { keyOf } from '../sync/sync-environments.ts';
 import type { VerifyProgress } from '../sync/verify/verify.ts';
 import { runOnce, type SyncSettings } from './session.ts';
 import { type VerifySettings, verifyOnce } from './verify-mirror.ts';
@@ -58,12 +60,14 @@ function relayTo(port: MessagePort) {
     timer ??= setTimeout(flush, RELAY_MS);
   };
   const onSync = (event: Progress): void => {
-    if (event.type === 'environments') return tell({ of: 'sync', event, error: null });
-    const key = `${event.environment.id} ${event.type === 'stream' ? event.stream : event.summary.stream}`;
-    if (event.type === 'stream') return tell({ of: 'sync', event, error: null }, key);
-    waiting.delete(key);
-    const error = event.error === null ? null : posted(event.error);
-    tell({ of: 'sync', event: { ...event, error: null }, error });
+    if (event.type === 'stream') {
+      tell({ of: 'sync', event, error: null }, keyOf(event.environment, { name: event.stream }));
+    } else if (event.type === 'ended') {
+      waiting.delete(keyOf(event.environment, { name: event.summary.stream as StreamName }));
+      tell({ of: 'sync', event: { ...event, error: null }, error: event.error && posted(event.error) });
+    } else {
+      tell({ of: 'sync', event, error: null });
+    }
   };
   return {
     flush,

@@ -1,5 +1,6 @@
-import { and, eq, inArray, max } from 'drizzle-orm';
+import { sql } from 'drizzle-orm';
 import type { BetterSQLite3Database } from 'drizzle-orm/better-sqlite3';
+import { environments as environmentsTable } from '../../schema/assets.ts';
 import { mirror as mirrorTable, syncRuns, syncStreamRuns } from '../../schema/sync.ts';
 import { loadEnvironments } from '../../state/environment-store.ts';
 import { takeLock } from '../../state/lock.ts';
@@ -7,6 +8,7 @@ import { claimMirror } from '../../state/run-log.ts';
 import type { Environment } from '../core/environments.ts';
 import { SyncError } from '../core/errors.ts';
 import { checkMirror, mirrorExists, openForReading, openForWriting } from '../destination/sqlite/open.ts';
+import { CATALOGUE } from '../streams/catalogue.ts';
 import type { Mirrored } from '../sync/schedule.ts';
 
 /** What a mirror, if there is one, tells a schedule. @throws SyncError `usage` when it cannot be used */
@@ -55,13 +57,20 @@ function listedEnvironments(db: BetterSQLite3Database): Environment[] {
     .map((row) => ({ id: String(row['id']), name: String(row['name']), cron: row['cron'] as string | null }));
 }
 
-/** When the last run of each environment began that came to its end, well or with problems. */
+/**
+ * When the last run of each environment began that came to its end, well or with problems: one look into the index for each stream,
+ * however long the log is.
+ */
 function lastStarts(db: BetterSQLite3Database): Map<string, string> {
+  const streams = JSON.stringify(CATALOGUE.map(({ name }) => name));
+  const lastStart = sql`(select r.started_at from ${syncStreamRuns} s join ${syncRuns} r on r.id = s.run_id
+    where s.env_id = ${environmentsTable.id} and s.stream = n.value and r.status in ('done', 'problems')
+    order by s.run_id desc limit 1)`;
   const rows = db
-    .select({ envId: syncStreamRuns.env_id, startedAt: max(syncRuns.started_at) })
-    .from(syncStreamRuns)
-    .innerJoin(syncRuns, and(eq(syncRuns.id, syncStreamRuns.run_id), inArray(syncRuns.status, ['done', 'problems'])))
-    .groupBy(syncStreamRuns.env_id)
+    .select({ envId: environmentsTable.id, startedAt: sql<string | null>`max(${lastStart})` })
+    .from(environmentsTable)
+    .crossJoin(sql`json_each(${streams}) n`)
+    .groupBy(environmentsTable.id)
     .all();
-  return new Map(rows.map(({ envId, startedAt }) => [envId, startedAt as string]));
+  return new Map(rows.flatMap(({ envId, startedAt }) => (startedAt === null ? [] : [[envId, startedAt] as const])));
 }

@@ -1,5 +1,6 @@
 import { loadEnvironments, saveEnvironments } from '../../state/environment-store.ts';
 import { saveListLengths } from '../../state/list-lengths.ts';
+import { pruneLog } from '../../state/prune-log.ts';
 import { loadQuota, saveQuota } from '../../state/quota-store.ts';
 import {
   beginRun,
@@ -163,6 +164,7 @@ function close(ports: RunPorts, state: RunState, startedAt: Instant, failure: un
     const end = { status, error, ...counts, server_time, ended_at, left_over: leftOver };
     endRun(state.mirror.db, { ...state.run, clock: ports.clock }, end);
     keepMeasures(ports, state.mirror, state.lists);
+    if (server_time !== null) pruneLog(state.mirror.db, server_time);
   }
   if (failure !== null && !(failure instanceof SyncError)) throw failure;
   return summary;

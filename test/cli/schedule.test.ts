@@ -25,6 +25,7 @@ describe('schedule', () => {
     const api = await server(listed('0 0 29 2 *'));
     const synced = mirrorFile(({ db }) => {
       db.update(mirrorTable).set({ base_url: api.url }).run();
+      db.insert(environments).values({ id: 'e1', name: 'Production', mirrored_at: '' }).run();
       addRun(db, { id: 1, env_id: 'e1', started_at: instantOfMs(Date.now()), status: 'done' });
     });
     const started = start(['schedule', '--base-url', api.url, '--db', synced], { env });
@@ -92,6 +93,7 @@ describe('what a mirror tells a schedule', () => {
 
   it('is when the last run of each environment began that came to its end', () => {
     const path = mirrorFile(({ db }) => {
+      for (const id of ['a', 'b', 'c']) db.insert(environments).values({ id, name: id, mirrored_at: '' }).run();
       addRun(db, { id: 1, env_id: 'a', started_at: '2026-11-20T01', status: 'done' });
       addRun(db, { id: 2, env_id: 'a', started_at: '2026-11-20T02', status: 'problems' });
       addRun(db, { id: 3, env_id: 'b', started_at: '2026-11-20T03', status: 'done' });
