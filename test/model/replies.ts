@@ -85,8 +85,8 @@ export function deliver(
 
 function disturbed(disturbance: Disturbance, reply: Reply, nowMs: number): Reply {
   if (disturbance.do === 'garble') {
-    const headers = { ...reply.headers, ...gatewayDate(disturbance, nowMs) };
-    return { status: 200, headers, body: disturbance.body };
+    const date = disturbance.body === GATEWAY_PAGE ? gatewayDate(disturbance, nowMs) : {};
+    return { status: 200, headers: { ...reply.headers, ...date }, body: disturbance.body };
   }
   if (disturbance.do === 'fail') return failure(disturbance, reply.headers, nowMs);
   return disturbance.do === 'untold' ? { ...reply, headers: {} } : reply;
