@@ -95,9 +95,13 @@ export function openSource(settings: SyncSettings, watch: Pick<Watch, 'signal' |
     clock: { nowMs: () => performance.now(), utcMs: () => Date.now() },
     sleep: (delayMs, signal) => sleepFor(delayMs, undefined, { signal }),
     random: Math.random,
+    lists: LISTS,
     onEvent: watch.onSourceEvent,
   });
 }
+
+/** Lists of a whole environment; histories belong to a test. */
+const LISTS = CATALOGUE.map((stream) => stream.path).filter((path) => !path.includes('{id}'));
 
 /** Opens the mirror under its lock, as every run does. @throws SyncError */
 export function openLocked(path: string, stop: AbortSignal): OpenMirror {

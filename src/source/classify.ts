@@ -14,27 +14,27 @@ export interface Asked {
 
 /** A failed try that is worth another (R24). */
 export interface Trouble {
-  /** `slow` (5xx or time-out) may go away with a smaller page, `broken` may not. */
-  readonly kind: 'slow' | 'broken';
+  /** `slow` (5xx or time-out) may go away with a smaller page, `broken` and `refused` may not. */
+  readonly kind: 'slow' | 'broken' | 'refused';
   /** What happened, to follow `GET /path: `. */
   readonly text: string;
   readonly cause: unknown;
   readonly retryAfterMs: number | null;
 }
 
-/** What one outcome means. `refused` is a 429, which is no failed try (R23). */
+/** What one outcome means. `refused` is a 429, which by itself is no failed try (R23). */
 export type Verdict<T> =
   | { readonly kind: 'done'; readonly value: T }
   | { readonly kind: 'again'; readonly trouble: Trouble }
-  | { readonly kind: 'refused' }
+  | { readonly kind: 'refused'; readonly atMs: number }
   | { readonly kind: 'failed'; readonly error: SyncError };
 
 const LONGEST_QUOTE = 200;
 
 /** Decides on status and code alone. A status that says enough counts even when the body got lost. */
-export function classify<T>({ answer, fault }: Outcome, asked: Asked, decode: Decode<T>): Verdict<T> {
+export function classify<T>({ answer, fault, heardMs }: Outcome, asked: Asked, decode: Decode<T>): Verdict<T> {
   const status = answer?.status ?? 0;
-  if (status === 429) return { kind: 'refused' };
+  if (status === 429) return { kind: 'refused', atMs: heardMs };
   if (answer !== null && status === 401) return failed(tokenRefused(answer, asked));
   if (answer !== null && status >= 500) return again(serverTrouble(answer, asked));
   if (fault?.kind === 'too-large' && status < 300) return failed(tooLarge(asked, fault));
@@ -52,6 +52,19 @@ export function exhausted(troubles: readonly Trouble[], asked: Asked): SyncError
   const advice = asked.advice ?? 'Try again later; if it stays, check the base URL and the network.';
   const text = `GET ${asked.path}: ${last?.text ?? 'no answer'}, after ${tries}. ${advice}`;
   return new SyncError(recovery, text, { cause: last?.cause });
+}
+
+/** A 429 while other requests pass (R9). */
+export function refusedAlone(): Trouble {
+  return { kind: 'refused', text: 'answered 429 while other lists answer', cause: undefined, retryAfterMs: null };
+}
+
+/** The service answers nothing any more (R24). */
+export function serviceAway(last: Trouble, path: string, tries: number): SyncError {
+  const probed = tries === 1 ? 'a probe' : `${tries} probes`;
+  const what = `several lists failed one after the other, and so did ${probed}, the last GET ${path}: ${last.text}`;
+  const text = `The service is away: ${what}. Run again when it is back.`;
+  return new SyncError('run', text, { cause: last.cause });
 }
 
 /** Without the environments there is no run: what would fail one stream ends it. */

@@ -22,10 +22,9 @@ export function decodeMatchedCount(body: unknown): number | null {
   return Number.isSafeInteger(count) && Number(count) >= 0 ? Number(count) : null;
 }
 
-/** The list of environments is a bare array; an envelope is taken as well. */
-export function decodeEnvironments(body: unknown): readonly unknown[] | null {
-  if (Array.isArray(body)) return body;
-  return isObject(body) && Array.isArray(body.items) ? body.items : null;
+/** The list of environments is a bare array; an envelope, which may be one page of several, is taken as well. */
+export function decodeEnvironments(body: unknown): Page | null {
+  return Array.isArray(body) ? { items: body, hasMore: false, nextCursor: null } : decodePage(body);
 }
 
 /** The envelope of an error: its code, which decides, and its message, which is only shown; null when it is none. */

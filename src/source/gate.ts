@@ -1,5 +1,6 @@
 import PQueue from 'p-queue';
 import { SyncError } from '../core/errors.ts';
+import { isAway, listFailed, NO_OUTAGE, type Outage } from '../core/outage.ts';
 import {
   allowed,
   depart,
@@ -39,6 +40,11 @@ export interface Gate {
   /** Wakes whoever sleeps once the gate has been stopped. */
   readonly halt: AbortController;
   window: RateWindow;
+  /** When the last request was sent that the limiter let pass; null while none has been. */
+  lastPassMs: number | null;
+  outage: Outage;
+  /** Settled when the outage is over or the gate stopped; null unless somebody probes the service. */
+  back: PromiseWithResolvers<void> | null;
   /** Whether the queue is paused and somebody will wake it. */
   waiting: boolean;
   /** Requests sent so far. */
@@ -53,6 +59,9 @@ export function openGate(options: GateOptions): Gate {
     queue: new PQueue({ concurrency: 1 }),
     halt: new AbortController(),
     window: UNKNOWN_WINDOW,
+    lastPassMs: null,
+    outage: NO_OUTAGE,
+    back: null,
     waiting: false,
     requests: 0,
     stopped: null,
@@ -62,16 +71,48 @@ export function openGate(options: GateOptions): Gate {
 }
 
 /**
- * Sends when it is this request's turn; a repeated one goes before new ones. Throws what the gate was stopped with,
- * but a request already in flight still brings its outcome.
+ * Who goes first. A refused request goes after those that were not: whether they pass tells whether the account is refused or
+ * it alone (R9). While the service is away nothing but the probe goes (R24).
  */
-export async function pass(gate: Gate, send: () => Promise<Outcome>, repeated: boolean): Promise<Outcome> {
-  if (gate.stopped !== null) throw gate.stopped;
-  const turn = gate.queue.add(() => sendCounted(gate, send), { priority: repeated ? 1 : 0 });
-  regulate(gate);
-  return turn.catch((error: unknown) => {
-    throw gate.stopped ?? error;
-  });
+export const PRIORITY = { probe: 2, again: 1, fresh: 0, refused: -1 } as const;
+
+type Priority = (typeof PRIORITY)[keyof typeof PRIORITY];
+
+/** A request, and what its outcome means: that is settled before the next one has its turn. */
+export interface Sending<V> {
+  send(): Promise<Outcome>;
+  judge(outcome: Outcome): V;
+}
+
+/**
+ * Sends when it is this request's turn. Throws what the gate was stopped with, but a request already in flight still brings
+ * its outcome. It ends: every turn sends, throws, or waits for the end of an outage, which has one or stops the gate (R24).
+ */
+export async function pass<V>(gate: Gate, sending: Sending<V>, priority: Priority): Promise<V> {
+  for (;;) {
+    if (gate.stopped !== null) throw gate.stopped;
+    const isHeldUp = () => isAway(gate.outage) && priority !== PRIORITY.probe;
+    const turn = gate.queue.add(async () => (isHeldUp() ? HELD_UP : sendCounted(gate, sending)), { priority });
+    regulate(gate);
+    const verdict = await turn.catch((error: unknown) => {
+      throw gate.stopped ?? error;
+    });
+    if (verdict !== HELD_UP) return verdict;
+    await gate.back?.promise;
+  }
+}
+
+const HELD_UP = Symbol('held up');
+
+/** The list at this path could not be had: when several cannot, the service is away (R24). */
+export function noteFailure(gate: Gate, path: readonly string[]): void {
+  gate.outage = listFailed(gate.outage, path);
+}
+
+/** The service has answered, whatever it said. */
+export function noteAnswer(gate: Gate): void {
+  gate.outage = NO_OUTAGE;
+  letGo(gate);
 }
 
 /** Waits before a further try, outside the queue, so that others may go meanwhile. Throws like `pass`. */
@@ -87,16 +128,29 @@ export function stop(gate: Gate, reason: SyncError): void {
   gate.stopped = reason;
   gate.queue.clear();
   gate.halt.abort();
+  letGo(gate);
 }
 
-async function sendCounted(gate: Gate, send: () => Promise<Outcome>): Promise<Outcome> {
+function letGo(gate: Gate): void {
+  gate.back?.resolve();
+  gate.back = null;
+}
+
+async function sendCounted<V>(gate: Gate, sending: Sending<V>): Promise<V> {
   const departure = depart(gate.window, gate.options.clock.nowMs());
   gate.requests++;
   stopIfSpent(gate);
-  const outcome = await send();
+  const outcome = await sending.send();
   gate.window = observe(gate.window, departure, outcome.answer, outcome.heardMs);
+  if (hasPassed(outcome)) gate.lastPassMs = Math.max(departure.sentMs, gate.lastPassMs ?? departure.sentMs);
+  const verdict = sending.judge(outcome);
   regulate(gate);
-  return outcome;
+  return verdict;
+}
+
+/** The limiter let it pass, and something behind it answered. */
+function hasPassed({ answer }: Outcome): boolean {
+  return answer !== null && answer.status !== 429 && answer.status < 500;
 }
 
 /** Sets the queue to what the window allows now; while it allows nothing, waits if anyone is queued. */

@@ -60,7 +60,7 @@ test('whatever a body holds, it is an envelope or none', LONG, () => {
         expect([Array.isArray(page.items), typeof page.hasMore]).toEqual([true, 'boolean']);
         if (page.nextCursor !== null) expect(page.nextCursor).toMatch(/./s);
       }
-      expect(Array.isArray(decodeEnvironments(json) ?? [])).toBe(true);
+      expect(Array.isArray(decodeEnvironments(json)?.items ?? [])).toBe(true);
       const count = decodeMatchedCount(json) ?? 0;
       expect(Number.isSafeInteger(count) && count >= 0).toBe(true);
       const { code, message } = decodeError(json) ?? { code: '', message: '' };

@@ -11,6 +11,7 @@ import { mendAll } from './place.ts';
 import { type Serving, serveWorld } from './served.ts';
 import { overtaken, PLAIN, restarted, type Step, type Sync, setBack, shrunk, type Trouble } from './steps.ts';
 import { wireFaults } from './wire.ts';
+import { brokenOnWire } from './wire-rules.ts';
 import { Crash, createWorld, DAY, HOUR, type World } from './world.ts';
 
 const COLLECTIONS = [
@@ -124,15 +125,16 @@ export async function liveServed(ids: readonly string[], serving: Serving): Prom
       if (step.step !== 'sync') return life.take(step);
       served.faults = step.wire;
       const stopped = step.troubles.some((trouble) => !['change', 'cursors', 'wait'].includes(trouble.do));
-      const fromMs = Math.floor(world.nowMs / 1000) * 1000;
+      const fromMs = world.nowMs;
       const { summary, quiet } = await life.take({
         ...step,
         troubles: step.troubles.filter((t) => t.do !== 'fault' && t.do !== 'wait'),
       });
-      const toldMs = Date.parse(summary?.server_time ?? new Date(fromMs).toISOString());
-      if (toldMs < fromMs || toldMs > world.nowMs)
-        world.violations.push(`R1: ${summary?.server_time} is no time of the service`);
       const met = served.met();
+      const { wire: faults } = step;
+      const times = { fromMs, toMs: world.nowMs };
+      if (summary !== null)
+        world.violations.push(...brokenOnWire({ summary, faults, met, retries: serving.retries, ...times }));
       if (met > (step.maxRequests ?? Number.POSITIVE_INFINITY))
         world.violations.push(`${met} requests, though ${step.maxRequests} were allowed`);
       if (!stopped && summary?.requests !== met)

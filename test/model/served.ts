@@ -3,6 +3,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import type { Source } from '../../src/core/source.ts';
 import { createHttpSource, type HttpSourceOptions } from '../../src/source/http-source.ts';
+import { CATALOGUE } from '../../src/streams/catalogue.ts';
 import { deliver, errorReply, gatewayDate, type Headers, parse, replyTo, send } from './replies.ts';
 import { counting, type Disturbance, type Quota, type WireFault } from './wire.ts';
 import { type Asked, arrive, Crash, isDated, type World } from './world.ts';
@@ -39,6 +40,7 @@ interface Line {
 }
 
 const CONCURRENCY = 3;
+const LISTS = CATALOGUE.map((stream) => stream.path).filter((path) => !path.includes('{id}'));
 
 export async function serveWorld(world: World, { quota, retries, seed }: Serving): Promise<ServedWorld> {
   const service = createService(world, quota);
@@ -50,7 +52,7 @@ export async function serveWorld(world: World, { quota, retries, seed }: Serving
   const timing = timeOf(world);
   const source = (maxRequests: number | null = null, signal = new AbortController().signal): Source => {
     const userAgent = service.open();
-    const own = { baseUrl, token: TOKEN, userAgent, retries, random, maxRequests, signal };
+    const own = { baseUrl, token: TOKEN, userAgent, retries, random, maxRequests, signal, lists: LISTS };
     return createHttpSource({ ...own, ...timing, concurrency: CONCURRENCY, timeoutMs: 60_000, maxWaitMs: 900_000 });
   };
   return Object.assign(service, {
@@ -84,7 +86,7 @@ function createService(world: World, quota: Quota) {
   }
 
   function answer(asked: Asked, response: ServerResponse): void {
-    const fault = service.faults.find(({ at, times }) => asked.number >= at && asked.number < at + times)?.disturbance;
+    const fault = service.faults.find((each) => befalls(each, asked))?.disturbance;
     arrive(world, asked);
     if (fault?.do === 'refuse') {
       send(response, refusal(fault, quota, gatewayDate(fault, world.nowMs)));
@@ -120,6 +122,11 @@ function createService(world: World, quota: Quota) {
     },
   };
   return service;
+}
+
+/** The list at a path is what follows the environment. */
+function befalls({ at, times, list }: WireFault, { number, path }: Asked): boolean {
+  return number >= at && number < at + times && (list === undefined || path.slice(path.indexOf('/') + 1) === list);
 }
 
 function nameOf({ number }: Line): string {

@@ -22,8 +22,13 @@ export type Disturbance =
 export interface WireFault {
   readonly at: number;
   readonly times: number;
+  /** The one list whose requests alone it befalls; of every list when left out. */
+  readonly list?: string;
   readonly disturbance: Disturbance;
 }
+
+/** More than any run sends: it lasts to the run's end. */
+export const LASTING = 1_000_000;
 
 /** What a gateway puts in place of an answer. */
 export const GATEWAY_PAGE = '<html><head><title>502 Bad Gateway</title></head><body>nginx</body></html>';
@@ -58,13 +63,31 @@ const garbled = fc.record({ do: fc.constant('garble' as const), body: fc.constan
 const others = fc.record({ do: fc.constantFrom('reset' as const, 'truncate' as const, 'untold' as const) });
 
 /** Mostly one that a further try gets over; sometimes one that outlasts all tries. */
-export const wireFaults: fc.Arbitrary<WireFault[]> = fc.array(
-  fc.record({
-    at: fc.oneof({ weight: 1, arbitrary: fc.constant(1) }, { weight: 4, arbitrary: fc.integer({ min: 2, max: 25 }) }),
-    times: fc.constantFrom(1, 1, 1, 2, 3, 9),
-    disturbance: fc.oneof(refusals, failures, garbled, others),
-  }),
-  { maxLength: 4 },
+const passing: fc.Arbitrary<WireFault> = fc.record({
+  at: fc.oneof({ weight: 1, arbitrary: fc.constant(1) }, { weight: 4, arbitrary: fc.integer({ min: 2, max: 25 }) }),
+  times: fc.constantFrom(1, 1, 1, 2, 3, 9),
+  disturbance: fc.oneof(refusals, failures, garbled, others),
+});
+
+/** The service goes away, for the rest of the run or a while of it. */
+const outages: fc.Arbitrary<WireFault> = fc.record({
+  at: fc.integer({ min: 2, max: 12 }),
+  times: fc.constantFrom(LASTING, LASTING, 12),
+  disturbance: fc.oneof(failures, fc.constant({ do: 'reset' as const })),
+});
+
+/** One list is refused, by a limiter of its own, while the others answer. */
+const refusedLists: fc.Arbitrary<WireFault> = fc.record({
+  at: fc.constant(2),
+  times: fc.constant(LASTING),
+  list: fc.constantFrom('assets', 'columns', 'tests', 'asset-lineage', 'column-lineage', 'latest-test-executions'),
+  disturbance: fc.constant({ do: 'refuse' as const, retryAfterSeconds: 1, told: false, gatewayMinutes: 0 }),
+});
+
+export const wireFaults: fc.Arbitrary<WireFault[]> = fc.oneof(
+  { weight: 6, arbitrary: fc.array(passing, { maxLength: 4 }) },
+  { weight: 2, arbitrary: fc.array(outages, { minLength: 1, maxLength: 1 }) },
+  { weight: 1, arbitrary: fc.array(refusedLists, { minLength: 1, maxLength: 1 }) },
 );
 
 /** An account's limit: requests in each window, on a grid of time or from the first request on. */

@@ -31,9 +31,11 @@ describe('the envelope of a page', () => {
   });
 });
 
-test('the environments are a bare array or an envelope', () => {
-  expect(decodeEnvironments([1])).toEqual([1]);
-  expect(decodeEnvironments({ items: [1] })).toEqual([1]);
+test('the environments are a bare array or an envelope, which may have more (R8)', () => {
+  expect(decodeEnvironments([1])).toEqual({ items: [1], hasMore: false, nextCursor: null });
+  expect(decodeEnvironments({ items: [1] })).toEqual({ items: [1], hasMore: false, nextCursor: null });
+  const more = { items: [1], has_more: true, next_cursor: 'x' };
+  expect(decodeEnvironments(more)).toEqual({ items: [1], hasMore: true, nextCursor: 'x' });
   expect(decodeEnvironments({ environments: [1] })).toBeNull();
 });
 

@@ -291,7 +291,7 @@ describe('the time of the server (R1)', () => {
 
 test('a token that no header can carry is bad usage', () => {
   const signal = new AbortController().signal;
-  const rest = { ...virtualTime(), userAgent: 'x', concurrency: 1, retries: 0, timeoutMs: 1, maxWaitMs: 1 };
+  const rest = { ...virtualTime(), userAgent: 'x', concurrency: 1, retries: 0, timeoutMs: 1, maxWaitMs: 1, lists: [] };
   for (const token of ['', 'two words', 'line\nbreak', 'tökén']) {
     const open = () =>
       createHttpSource({ ...rest, token, baseUrl: 'http://127.0.0.1:1', maxRequests: null, signal, random: () => 0 });

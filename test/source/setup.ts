@@ -57,6 +57,7 @@ export function openSource(baseUrl: string, options: Partial<HttpSourceOptions> 
     maxRequests: null,
     signal: new AbortController().signal,
     random: () => 0.5,
+    lists: [['assets'], ['columns'], ['tests']],
     clock,
     sleep,
     ...options,

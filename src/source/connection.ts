@@ -1,0 +1,129 @@
+import { Pool } from 'undici';
+import { SyncError } from '../core/errors.ts';
+import { type Instant, instantOfMs } from '../core/instant.ts';
+import { countHeader, type Headers, httpDateMs } from '../core/retry-delay.ts';
+import type { Asked } from './classify.ts';
+import type { Decode } from './decode.ts';
+import { type Gate, type GateOptions, openGate } from './gate.ts';
+import { type Line, type Outcome, send } from './send.ts';
+
+export interface HttpSourceOptions extends GateOptions {
+  /** As `parseBaseUrl` gives it. */
+  readonly baseUrl: string;
+  readonly token: string;
+  readonly userAgent: string;
+  /** Further tries after the first. */
+  readonly retries: number;
+  /** For one request, its body included. */
+  readonly timeoutMs: number;
+  /** Paths of lists under an environment that can be asked for a row to see whether the service answers (R9, R24). */
+  readonly lists: readonly (readonly string[])[];
+  /** Stops the source: what waits ends at once, what is in flight within three seconds (R27). */
+  readonly signal: AbortSignal;
+  /** From 0 up to 1. */
+  readonly random: () => number;
+}
+
+/** What one source holds for as long as it is open. */
+export interface Connection {
+  readonly options: HttpSourceOptions;
+  readonly line: Line;
+  readonly gate: Gate;
+  /** The path of the base URL, before `/public/beta`. */
+  readonly prefix: string;
+  /** Gives up what is in flight. */
+  readonly cut: AbortController;
+  readonly closed: AbortController;
+  serverTime: Instant | null;
+  latestServerTime: Instant | null;
+  /** `RateLimit-Limit` of the last answer that had one. */
+  limit: number | null;
+  /** The longest `RateLimit-Reset` so far. */
+  windowSeconds: number;
+  /** Ids of the environments listed. */
+  environments: readonly string[];
+  /** Probes sent so far: each goes elsewhere. */
+  probes: number;
+}
+
+/** One thing to fetch. */
+export interface Ask<T> {
+  /** Decoded path segments under `/public/beta`. */
+  readonly path: readonly string[];
+  readonly target: string;
+  readonly asked: Asked;
+  readonly decode: Decode<T>;
+  readonly onRequest: (() => void) | undefined;
+}
+
+export function connect(options: HttpSourceOptions): Connection {
+  if (!/^[\x21-\x7e]+$/.test(options.token)) {
+    throw new SyncError('usage', 'The token is empty or holds characters that no token has, such as spaces.');
+  }
+  const { origin, pathname } = new URL(options.baseUrl);
+  return {
+    options,
+    line: {
+      pool: openPool(origin, options),
+      headers: headersOf(options),
+      timeoutMs: options.timeoutMs,
+      nowMs: () => options.clock.nowMs(),
+    },
+    gate: openGate(options),
+    prefix: pathname.replace(/\/+$/, ''),
+    cut: new AbortController(),
+    closed: new AbortController(),
+    serverTime: null,
+    latestServerTime: null,
+    limit: null,
+    windowSeconds: 0,
+    environments: [],
+    probes: 0,
+  };
+}
+
+/** Our own time-out covers the whole request. HTTP/2 sends again by itself, which would escape our counting (R23). */
+function openPool(origin: string, { concurrency, timeoutMs }: HttpSourceOptions): Pool {
+  return new Pool(origin, {
+    connections: concurrency,
+    allowH2: false,
+    connectTimeout: timeoutMs,
+    headersTimeout: 0,
+    bodyTimeout: 0,
+  });
+}
+
+function headersOf({ token, userAgent }: HttpSourceOptions): Record<string, string> {
+  return {
+    authorization: `Bearer ${token}`,
+    accept: 'application/json',
+    'accept-encoding': 'gzip',
+    'user-agent': userAgent,
+  };
+}
+
+export async function sendOnce<T>(connection: Connection, { target, asked, onRequest }: Ask<T>): Promise<Outcome> {
+  const { line, options, prefix } = connection;
+  const startedMs = line.nowMs();
+  onRequest?.();
+  const outcome = await send(line, prefix + target, connection.cut.signal);
+  noteQuota(connection, outcome.answer?.headers ?? {});
+  const status = outcome.answer?.status ?? 0;
+  options.onEvent?.({ type: 'request', path: asked.path, status, durationMs: line.nowMs() - startedMs });
+  return outcome;
+}
+
+/** Of an accepted answer alone: what stands in the way of the service may have a clock of its own (R1). */
+export function noteTime(connection: Connection, headers: Headers): void {
+  const dateMs = httpDateMs(headers.date);
+  if (dateMs === null) return;
+  const time = instantOfMs(dateMs);
+  const latest = connection.latestServerTime;
+  connection.serverTime ??= time;
+  connection.latestServerTime = latest === null || time > latest ? time : latest;
+}
+
+function noteQuota(connection: Connection, headers: Headers): void {
+  connection.limit = countHeader(headers['ratelimit-limit']) ?? connection.limit;
+  connection.windowSeconds = Math.max(connection.windowSeconds, countHeader(headers['ratelimit-reset']) ?? 0);
+}

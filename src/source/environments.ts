@@ -1,0 +1,76 @@
+import { endsRun, SyncError } from '../core/errors.ts';
+import { MAX_RESTARTS } from '../core/recover.ts';
+import type { Page } from '../core/source.ts';
+import { endsRunHere } from './classify.ts';
+import type { Connection } from './connection.ts';
+import { decodeEnvironments } from './decode.ts';
+import { fetchWhole } from './fetch-whole.ts';
+import { endpointPath, pageTarget } from './target.ts';
+
+const PATH = ['environments'];
+const ADVICE = 'Check the base URL and the token.';
+
+/** All environments, whether they come as an array or in pages (R8). @throws SyncError that ends the run */
+export async function fetchEnvironments(connection: Connection): Promise<readonly unknown[]> {
+  try {
+    const items = await readPages(connection);
+    connection.environments = items.flatMap(idOf);
+    return items;
+  } catch (error) {
+    throw error instanceof SyncError && !endsRun(error) ? endsRunHere(error) : error;
+  }
+}
+
+/** It ends: no cursor comes twice (R8), the list ends, and it is begun again three times at most (R7). */
+async function readPages(connection: Connection): Promise<readonly unknown[]> {
+  const items: unknown[] = [];
+  const visited = new Set<string>();
+  let restarts = 0;
+  for (let cursor: string | null = null; ; ) {
+    const page: Page | null = await fetchPage(connection, cursor, restarts < MAX_RESTARTS);
+    if (page === null) {
+      restarts += 1;
+      items.length = 0;
+      visited.clear();
+      cursor = null;
+      continue;
+    }
+    for (const item of page.items) items.push(item);
+    if (!page.hasMore) return items;
+    cursor = nextCursor(page, visited);
+  }
+}
+
+/** @returns null for a cursor that the service no longer knows, when the list may be begun again (R7) */
+async function fetchPage(connection: Connection, cursor: string | null, mayRestart: boolean): Promise<Page | null> {
+  const asked = { path: endpointPath(PATH), secret: connection.options.token, advice: ADVICE };
+  const target = pageTarget({ path: PATH, query: {}, cursor });
+  try {
+    return await fetchWhole(connection, {
+      path: PATH,
+      target,
+      asked,
+      decode: decodeEnvironments,
+      onRequest: undefined,
+    });
+  } catch (error) {
+    const isRestart = error instanceof SyncError && error.recovery === 'restart';
+    if (isRestart && cursor !== null && mayRestart) return null;
+    throw error;
+  }
+}
+
+/** @throws SyncError for a page that leads nowhere: what it leaves out would count as missing */
+function nextCursor({ nextCursor: cursor }: Page, visited: Set<string>): string {
+  if (cursor !== null && !visited.has(cursor)) {
+    visited.add(cursor);
+    return cursor;
+  }
+  const what = cursor === null ? 'says that there is more but gives no cursor' : 'gives a cursor that it gave before';
+  throw new SyncError('reread', `GET ${endpointPath(PATH)} ${what}: the service pages wrongly. ${ADVICE}`);
+}
+
+function idOf(item: unknown): string[] {
+  const id = typeof item === 'object' && item !== null && 'id' in item ? item.id : null;
+  return typeof id === 'string' ? [id] : [];
+}

@@ -1,0 +1,91 @@
+import { isFailedTry, NO_REFUSALS, needsProbe, type Refusals, refusedAgain } from '../core/refusals.ts';
+import { retryDelayMs } from '../core/retry-delay.ts';
+import { type Asked, classify, exhausted, refusedAlone, type Trouble, type Verdict } from './classify.ts';
+import { type Ask, type Connection, noteTime, sendOnce } from './connection.ts';
+import { backOff, noteAnswer, noteFailure, PRIORITY, pass } from './gate.ts';
+import { sendProbe, troubleOfProbe, waitForService } from './probe.ts';
+import type { Outcome } from './send.ts';
+
+/** What happened to one request so far. */
+interface Tries {
+  readonly troubles: Trouble[];
+  refusals: Refusals;
+}
+
+/**
+ * Tries until there is an answer that decides. It ends: every turn returns, throws, or adds a failed try, of which there are
+ * at most `retries` and one (R24), but for two. A refusal (429) while everything is refused, which the gate bears no longer
+ * than `maxWaitMs` (R23); and a probe that passes, after which the next refusal is a failed try (R9).
+ */
+export async function fetchWhole<T>(connection: Connection, ask: Ask<T>): Promise<T> {
+  const tries: Tries = { troubles: [], refusals: NO_REFUSALS };
+  for (;;) {
+    const verdict = await tryOnce(connection, ask, tries);
+    if (verdict?.kind === 'done') return verdict.value;
+    if (verdict?.kind === 'failed') throw verdict.error;
+    if (verdict?.kind === 'again') await afterFailure(connection, ask, tries, verdict.trouble);
+    if (verdict?.kind === 'refused') afterRefusal(connection, ask.asked, tries, verdict.atMs);
+  }
+}
+
+/** One request, its own or one that tells who is refused; null when that one passed or was refused. */
+async function tryOnce<T>(
+  connection: Connection,
+  ask: Ask<T>,
+  { troubles, refusals }: Tries,
+): Promise<Verdict<T> | null> {
+  const { gate } = connection;
+  const { refused, again, fresh } = PRIORITY;
+  let isProbe = false;
+  const sending = {
+    send() {
+      isProbe = needsProbe(refusals, gate.lastPassMs);
+      return isProbe ? sendProbe(connection, ask.path) : sendOnce(connection, ask);
+    },
+    judge: (outcome: Outcome) => (isProbe ? judgeProbe(connection, outcome) : judge(connection, ask, outcome)),
+  };
+  return pass(gate, sending, refusals.lastMs !== null ? refused : troubles.length > 0 ? again : fresh);
+}
+
+function judge<T>(connection: Connection, { path, asked, decode }: Ask<T>, outcome: Outcome): Verdict<T> {
+  const verdict = classify(outcome, asked, decode);
+  if (verdict.kind === 'done') noteTime(connection, outcome.answer?.headers ?? {});
+  if (verdict.kind === 'again') noteFailure(connection.gate, path);
+  else if (verdict.kind !== 'refused') noteAnswer(connection.gate);
+  return verdict;
+}
+
+function judgeProbe(connection: Connection, outcome: Outcome): Verdict<never> | null {
+  const trouble = troubleOfProbe(connection, outcome);
+  if (trouble === null) return null;
+  // Not `slow`: it says nothing of the page it was sent for, which half the limit would not help.
+  return { kind: 'again', trouble: { ...trouble, kind: 'broken', text: `a probe of another list: ${trouble.text}` } };
+}
+
+/** A refusal that is a failed try uses up one; the wait before the next one is the account's. */
+function afterRefusal({ gate, options }: Connection, asked: Asked, tries: Tries, atMs: number): void {
+  if (isFailedTry(tries.refusals, gate.lastPassMs)) tries.troubles.push(refusedAlone());
+  tries.refusals = refusedAgain(tries.refusals, atMs, gate.lastPassMs);
+  if (tries.troubles.length > options.retries) throw exhausted(tries.troubles, asked);
+}
+
+async function afterFailure<T>(
+  connection: Connection,
+  { path, asked }: Ask<T>,
+  { troubles }: Tries,
+  trouble: Trouble,
+): Promise<void> {
+  const { gate, options } = connection;
+  troubles.push(trouble);
+  if (gate.stopped !== null) throw gate.stopped;
+  const wasAway = await waitForService(connection, path);
+  if (troubles.length > options.retries) throw exhausted(troubles, asked);
+  if (wasAway) return;
+  const delayMs = retryDelayMs({
+    failures: troubles.length,
+    random: options.random(),
+    retryAfterMs: trouble.retryAfterMs,
+    maxWaitMs: options.maxWaitMs,
+  });
+  await backOff(gate, delayMs);
+}

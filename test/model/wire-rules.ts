@@ -1,0 +1,43 @@
+import type { RunSummary } from '../../src/sync/summary.ts';
+import { LASTING, type WireFault } from './wire.ts';
+
+/** A run that came to its end, as the service saw it. */
+export interface ServedRun {
+  readonly summary: RunSummary;
+  readonly faults: readonly WireFault[];
+  /** Requests that the service has met. */
+  readonly met: number;
+  /** Further tries of the source after the first. */
+  readonly retries: number;
+  /** The service's time as it began and as it ended. */
+  readonly fromMs: number;
+  readonly toMs: number;
+}
+
+/** What of the rules about requests a run broke. */
+export function brokenOnWire(run: ServedRun): string[] {
+  return [...ownTime(run), ...starved(run), ...knocked(run)];
+}
+
+/** T is a time of the service, whatever clock a gateway has (R1). */
+function ownTime({ summary: { server_time }, fromMs, toMs }: ServedRun): string[] {
+  if (server_time === null) return [];
+  const ms = Date.parse(server_time);
+  const isOwn = ms >= Math.floor(fromMs / 1000) * 1000 && ms <= toMs;
+  return isOwn ? [] : [`R1: ${server_time} is no time of the service`];
+}
+
+/** A list that is refused while others answer ends no run, whatever it costs (R9). */
+function starved({ summary, faults }: ServedRun): string[] {
+  const isAlone = faults.some(({ list }) => list !== undefined);
+  return isAlone && summary.recovery === 'quota' ? [`R9: one refused list ended the run: ${summary.error}`] : [];
+}
+
+/** Two lists may fail by themselves, by all their reads, before a third tells that the service is away; then one probe goes on (R24). */
+function knocked({ faults, met, retries }: ServedRun): string[] {
+  const outage = faults.find(({ times, list }) => times === LASTING && list === undefined);
+  if (outage === undefined) return [];
+  const most = 5 * (retries + 1) + 4;
+  const sent = met - outage.at + 1;
+  return sent > most ? [`R24: ${sent} requests while the service was away, ${most} are enough`] : [];
+}
