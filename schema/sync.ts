@@ -1,3 +1,4 @@
+import { sql } from 'drizzle-orm';
 import { index, integer, primaryKey, sqliteTable, text } from 'drizzle-orm/sqlite-core';
 import { envId } from './columns.ts';
 
@@ -25,34 +26,42 @@ export const mirror = sqliteTable('mirror', {
 });
 
 /** A row per run. Times are the machine's; `server_time` is the run's T (R1). */
-export const syncRuns = sqliteTable('sync_runs', {
-  id: integer('id').primaryKey({ autoIncrement: true }),
-  /** The run that began this cycle; another id than `id` only after a run whose requests or quota were spent (R6). */
-  pass_id: integer('pass_id').notNull(),
-  /** `verify` is a repair: it writes what was found, and brings nothing up to date. */
-  command: text('command', { enum: ['sync', 'verify'] })
-    .notNull()
-    .default('sync'),
-  /** `running` while it runs, and for ever if its process was killed. */
-  status: text('status', {
-    enum: ['running', 'done', 'problems', 'refused', 'stopped', 'interrupted'],
-  }).notNull(),
-  server_time: text('server_time'),
-  started_at: text('started_at').notNull(),
-  ended_at: text('ended_at'),
-  requests: integer('requests').notNull().default(0),
-  rows_written: integer('rows_written').notNull().default(0),
-  rows_deleted: integer('rows_deleted').notNull().default(0),
-  rows_rejected: integer('rows_rejected').notNull().default(0),
-  error: text('error'),
-  /** 1 if it, and every run of its cycle before it, had `--full`. */
-  full: integer('full').notNull().default(0),
-  /**
-   * What it left when its requests or its quota were spent: `unread` streams, for which the next run carries the cycle on, or
-   * such alone as had `failed` (R6). NULL if it ended in another way, or once another run has brought the cycle to its end.
-   */
-  left_over: text('left_over', { enum: ['unread', 'failed'] }),
-});
+export const syncRuns = sqliteTable(
+  'sync_runs',
+  {
+    id: integer('id').primaryKey({ autoIncrement: true }),
+    /** The run that began this cycle; another id than `id` only after a run whose requests or quota were spent (R6). */
+    pass_id: integer('pass_id').notNull(),
+    /** `verify` is a repair: it writes what was found, and brings nothing up to date. */
+    command: text('command', { enum: ['sync', 'verify'] })
+      .notNull()
+      .default('sync'),
+    /** `running` while it runs, and for ever if its process was killed. */
+    status: text('status', {
+      enum: ['running', 'done', 'problems', 'refused', 'stopped', 'interrupted'],
+    }).notNull(),
+    server_time: text('server_time'),
+    started_at: text('started_at').notNull(),
+    ended_at: text('ended_at'),
+    requests: integer('requests').notNull().default(0),
+    rows_written: integer('rows_written').notNull().default(0),
+    rows_deleted: integer('rows_deleted').notNull().default(0),
+    rows_rejected: integer('rows_rejected').notNull().default(0),
+    error: text('error'),
+    /** 1 if it, and every run of its cycle before it, had `--full`. */
+    full: integer('full').notNull().default(0),
+    /**
+     * What it left when its requests or its quota were spent: `unread` streams, for which the next run carries the cycle on, or
+     * such alone as had `failed` (R6). NULL if it ended in another way, or once another run has brought the cycle to its end.
+     */
+    left_over: text('left_over', { enum: ['unread', 'failed'] }),
+  },
+  (t) => [
+    // Whoever watches over a server asks these often, and there may be very many runs.
+    index('sync_runs_done').on(t.ended_at).where(sql`status = 'done' and command = 'sync'`),
+    index('sync_runs_timed').on(t.id).where(sql`server_time is not null`),
+  ],
+);
 
 /** A row per stream of an environment that a run did anything to, or that ended otherwise than the last time: what was done, why, and how it ended. */
 export const syncStreamRuns = sqliteTable(

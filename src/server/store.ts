@@ -11,7 +11,7 @@ const MOST_STATEMENTS = 300;
 const BEFORE_ALL: Instant = '1970-01-01T00:00:00.000000Z';
 
 /** The newest time of all runs would stay wrong for good once the source's clock was. */
-const MIRROR = `select mirrored_at, cursor_key,
+export const MIRROR = `select mirrored_at, cursor_key,
   (select server_time from sync_runs where server_time is not null order by id desc limit 1) as server_time from mirror`;
 
 /** One state of the mirror. */

@@ -1,6 +1,8 @@
 import { afterAll, describe, expect, test } from 'vitest';
 import type { MirrorFile } from '../../src/destination/sqlite/open.ts';
+import { LAST_SYNC } from '../../src/server/freshness.ts';
 import { LISTINGS, type Listing } from '../../src/server/listings.ts';
+import { MIRROR } from '../../src/server/store.ts';
 import { type Asking, everyAsking } from './every-question.ts';
 import { serve } from './fixture.ts';
 
@@ -121,6 +123,15 @@ describe.each([
       expect(everyAsking(listing).flatMap((asking) => faultsOf(mirror, listing, asking))).toEqual([]);
     },
   );
+
+  test.each([
+    ['the age of the last sync', LAST_SYNC, 'sync_runs_done'],
+    ['the time of the source', MIRROR, 'sync_runs_timed'],
+  ])('%s is looked up, however many runs there were', (_what, sql, index) => {
+    const steps = mirror.connection.prepare(`explain query plan ${sql}`).all() as { detail: string }[];
+    const runs = steps.map(({ detail }) => detail).filter((step) => step.includes('sync_runs'));
+    expect(runs).toEqual([expect.stringContaining(`INDEX ${index}`)]);
+  });
 
   test.each(EXCEPTIONS)('$of cannot do without its exception: $because', ({ of, step }) => {
     const askings = LISTINGS.filter(({ entry }) => entry.name === of).flatMap(everyAsking);
