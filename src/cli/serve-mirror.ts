@@ -14,10 +14,12 @@ import { exitCodeOfSignal } from './exit-code.ts';
 import { type Grants, letsNobodyIn, openKeyring } from './keyring.ts';
 import { inRange } from './session.ts';
 import { HEADER_TEXT } from './settings.ts';
-import { stopOnSignals } from './signals.ts';
+import { type Stop, stopOnSignals } from './signals.ts';
 
 /** What is under way when a signal comes may take so long: R27 gives 5 seconds in all, and what is being read ends by itself. */
 const PATIENCE_MS = 3000;
+/** What is still being read then is read for nobody, and nothing stops SQLite but the end of the process. */
+const LAST_RESORT_MS = 4500;
 
 /** A heavy request keeps the others waiting in the other one alone, and in no case who asks for `/healthz`. */
 const READ_THREADS = 2;
@@ -43,7 +45,7 @@ export async function serveMirror(args: Arguments, io: Io): Promise<number> {
       log.warn('tokens travel unencrypted: put a proxy that speaks TLS in front');
     if (!stop.signal.aborted) await once(stop.signal, 'abort');
     log.info('stopping: answers under way are finished');
-    await close(server);
+    await close(server, stop);
     return exitCodeOfSignal(stop.received() ?? 'SIGTERM');
   } finally {
     keyring.dispose();
@@ -100,8 +102,13 @@ async function listen(server: FastifyInstance, { host, port }: ServeSettings): P
 const hostInUrl = (host: string): string => (isIPv6(host) ? `[${host}]` : host);
 
 /** Lets what is under way finish, but not for ever. */
-async function close(server: FastifyInstance): Promise<void> {
+async function close(server: FastifyInstance, stop: Stop): Promise<void> {
   const impatience = setTimeout(() => server.server.closeAllConnections(), PATIENCE_MS);
+  const lastResort = setTimeout(() => {
+    stop.dispose();
+    process.kill(process.pid, stop.received() ?? 'SIGTERM');
+  }, LAST_RESORT_MS);
   await server.close();
   clearTimeout(impatience);
+  clearTimeout(lastResort);
 }

@@ -23,10 +23,18 @@ export interface Posted extends Omit<Asking, 'reader'> {
 export type Replied = Answer | { readonly failure: unknown };
 
 const { path, ...options } = workerData as ThreadOptions;
-const answer = openAnswering({ ...options, mirror: openForReading(path) });
+const mirror = openForReading(path);
+const answer = openAnswering({ ...options, mirror });
 const readers = new Map<string, Reader>();
 
-parentPort?.on('message', ({ name, reader, ...ask }: Posted) => {
+/** Null ends the thread. */
+parentPort?.on('message', (posted: Posted | null) => {
+  if (posted === null) {
+    mirror.connection.close();
+    parentPort?.close();
+    return;
+  }
+  const { name, reader, ...ask } = posted;
   if (reader !== null) readers.set(name, reader);
   parentPort?.postMessage(replyTo({ ...ask, reader: readers.get(name) as Reader }));
 });

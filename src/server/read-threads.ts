@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import PQueue from 'p-queue';
 import type { Reader } from './access.ts';
@@ -16,29 +17,30 @@ const MOST_WAITING = 512;
 interface Thread {
   ask(asking: Asking): Promise<Answer>;
   isOver(): boolean;
-  end(): Promise<unknown>;
+  /** Once what it is at is read. */
+  end(): Promise<void>;
 }
 
-/** Answers are read in threads, so that nothing read keeps the one that serves from going on; a thread starts when it is needed. */
+/** Answers are read in threads, so that nothing read keeps the one that serves from going on. */
 export function answersInThreads(count: number, options: Omit<ThreadOptions, 'cursorKey'>): Answers {
   const threadOptions = { ...options, cursorKey: makeCursorKey() };
   const queue = new PQueue({ concurrency: count });
   const threads = new Set<Thread>();
-  const idle: Thread[] = [];
   const underWay = new Map<Reader, number>();
   const started = (): Thread => {
-    const thread = startThread(threadOptions);
+    const thread = startThread(threadOptions, () => threads.delete(thread));
     threads.add(thread);
     return thread;
   };
+  const idle = Array.from({ length: count }, started);
   const read = async (asking: Asking, begun: () => void): Promise<Answer> => {
     begun();
-    const thread = idle.pop() ?? started();
+    const free = idle.pop();
+    const thread = free === undefined || free.isOver() ? started() : free;
     try {
       return await thread.ask(asking);
     } finally {
-      if (thread.isOver()) threads.delete(thread);
-      else idle.push(thread);
+      idle.push(thread);
     }
   };
   return {
@@ -77,7 +79,7 @@ async function whileWanted<Found>(
   return wait(() => goneSignal.removeEventListener('abort', giveUp), waiting.signal);
 }
 
-function startThread(options: ThreadOptions): Thread {
+function startThread(options: ThreadOptions, whenOver: () => void): Thread {
   const worker = new Worker(new URL(THREAD, import.meta.url), { workerData: options });
   worker.unref();
   const told = new Map<string, Reader>();
@@ -89,6 +91,7 @@ function startThread(options: ThreadOptions): Thread {
   });
   const over = (error: unknown): void => {
     isOver = true;
+    whenOver();
     pending?.reject(error);
   };
   worker.on('error', over);
@@ -102,9 +105,13 @@ function startThread(options: ThreadOptions): Thread {
       return pending.promise;
     },
     isOver: () => isOver,
-    end() {
-      over(gone());
-      return worker.terminate();
+    async end() {
+      if (isOver) return;
+      pending?.reject(gone());
+      // Not terminated: in the midst of SQLite that would end the whole process.
+      worker.ref();
+      worker.postMessage(null);
+      await once(worker, 'exit');
     },
   };
 }

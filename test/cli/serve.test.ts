@@ -178,3 +178,12 @@ it('on SIGTERM heavy requests under way and waiting keep it from ending no longe
   expect(cut.length).toBeGreaterThan(0);
   expect(server.stderr()).not.toMatch(/ERROR|unhandled/i);
 });
+
+it('on SIGTERM it does not wait for what takes longer to read than its patience: the signal itself ends it', async () => {
+  const server = await serving(['--db', manyTables('deep/'.repeat(200)), '--rate-limit', 'off']);
+  const heavy = server.get(`${BETA}/e1/asset-health-scores/aggregate?path=models`).catch(() => 'cut off');
+  await Promise.all([server.get(`${BETA}/environments`), server.get(`${BETA}/environments`)]);
+  server.kill('SIGTERM');
+  expect(await heavy).toBe('cut off');
+  expect(await server.ended).toMatchObject({ code: null, stdout: `${server.url}\n` });
+});

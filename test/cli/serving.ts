@@ -95,7 +95,7 @@ export function largeMirror(): string {
 }
 
 /** A mirror with so many tables that an aggregate of all takes a while. */
-export function manyTables(): string {
+export function manyTables(path = 'models/marts/area/'): string {
   return mirrorFile((mirror) => {
     withEnvironment(mirror);
     mirror.connection
@@ -103,9 +103,9 @@ export function manyTables(): string {
         `insert into assets (env_id, id, name, kind, path, source_type, data_platform, db_name, schema_name, table_name,
            materialization, mirrored_at)
          with recursive n(i) as (select 1 union all select i + 1 from n where i < 60000)
-         select 'e1', 'a' || i, 'n', 'table', 'models/marts/area/' || i, 'dbt', 's', 'd', 's', 't', 'view', ? from n`,
+         select 'e1', 'a' || i, 'n', 'table', ? || i, 'dbt', 's', 'd', 's', 't', 'view', ? from n`,
       )
-      .run(AT);
+      .run(path, AT);
   });
 }
 
