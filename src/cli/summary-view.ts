@@ -48,7 +48,7 @@ function problems({ streams, missing }: RunSummary): string[] {
       .filter((stream) => stream.rejected_standing > 0)
       .map(
         (stream) =>
-          `${stream.environment}, ${stream.stream}: ${stream.rejected_standing} rows stand rejected: see the table rejected_rows; each run asks for them until they are mended at the source, or gone`,
+          `${stream.environment}, ${stream.stream}: ${stream.rejected_standing} rows stand rejected: see the table rejected_rows; they leave once the source has mended or dropped them, those without a key with the next scan (--full)`,
       ),
   ];
 }

@@ -164,7 +164,8 @@ function readEnd({ stream, checkpoint, page }: Arrival, read: Read): Effect {
   const round = checkpoint.round as Round;
   const phase = round.phases[0];
   if (page.hasMore) return {};
-  if (read.reading !== null && read.at !== null) return { reading: { ...read.reading, readAt: read.at } };
+  if (read.reading !== null && read.at !== null)
+    return { reading: { ...read.reading, readAt: read.at, since: read.restartRun } };
   if (phase?.do !== 'ask' || !isLastVariant(stream, phase)) return {};
   const paid = { ids: phase.ids, lastMark: round.lastMark };
   if (phase.about === 'marked') return stream.staged === undefined ? { paid } : {};

@@ -34,6 +34,8 @@ export interface DueTest {
   readonly mirroredAt: Instant;
   /** Rows a page of its history may have, since a larger one failed; null for as many as asked for (R24). */
   readonly pageLimit: number | null;
+  /** 1 when rows of its history stand rejected: they are looked for wherever they may be (R20). */
+  readonly hasRejected: number;
 }
 
 export interface UnreadHistory {
@@ -100,6 +102,8 @@ export interface Commit {
     readonly readAt: Instant;
     readonly mirroredAt: Instant;
     readonly gap: { readonly from: Instant; readonly to: Instant } | null;
+    /** The run in which the reading began: what was rejected of the history before, and not since, is gone (R20). */
+    readonly since: number;
   };
   /** A test's history could not be read, and is passed over in this run (R22). */
   readonly unreadHistory?: UnreadHistory;

@@ -84,7 +84,7 @@ export function askForTest(stream: Stream, checkpoint: Checkpoint, context: Cont
   // A reading in the future is not believed, as no watermark is (R1).
   const readAt =
     due.readAt !== null && due.readAt > addSeconds(context.now, CLOCK_TOLERANCE_SECONDS) ? null : due.readAt;
-  const wanted = readAt === null ? opens : addDays(readAt, -LATE_DAYS);
+  const wanted = readAt === null || due.hasRejected ? opens : addDays(readAt, -LATE_DAYS);
   const known = readAt ?? due.knownFrom;
   const gap = known !== null && known < opens ? { from: known, to: opens } : null;
   const query = {

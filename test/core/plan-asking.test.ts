@@ -84,6 +84,7 @@ describe('a test with news (R22)', () => {
   const due = (given: Partial<DueTest> = {}): DueTest => ({
     id: 't/1',
     readAt: null,
+    hasRejected: 0,
     knownFrom: null,
     mirroredAt: T,
     pageLimit: null,
@@ -113,6 +114,7 @@ describe('a test with news (R22)', () => {
     const readAt = addDays(T, -2);
     expect(reads(due({ readAt })).query['start_time_from']).toBe(addDays(T, -9));
     expect(reads(due({ readAt: addDays(T, -88) })).query['start_time_from']).toBe(OPENS);
+    expect(reads(due({ readAt, hasRejected: 1 })).query['start_time_from']).toBe(OPENS);
   });
 
   test('is read as if for the first time when its last reading lies more than an hour ahead (R1)', () => {

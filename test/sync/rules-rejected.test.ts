@@ -1,6 +1,16 @@
 import { expect, test } from 'vitest';
 import { streamOf } from '../model/mirrored.ts';
-import { type Item, mendAll, putAsset, putColumn, putTest, remove, removeAsset, spoil } from '../model/place.ts';
+import {
+  execute,
+  type Item,
+  mendAll,
+  putAsset,
+  putColumn,
+  putTest,
+  remove,
+  removeAsset,
+  spoil,
+} from '../model/place.ts';
 import { DAY } from '../model/world.ts';
 import { calm, expectTrue, inSyncedWorld, liveIds, type Scene } from '../support/scene.ts';
 
@@ -114,5 +124,27 @@ test(
     await rejectChange(scene);
     expect((await scene.mirrored.sync({ only: ['tests'] })).status).toBe('done');
     expect((await scene.mirrored.sync({ only: ['columns'] })).status).toBe('problems');
+  }),
+);
+
+test(
+  'R20: an execution that stands rejected has its history read again, as far back as there is any, until it is accepted',
+  inSyncedWorld(async (scene) => {
+    const { world, place, mirrored } = scene;
+    execute(place, 't1', 'odd', { start_time: new Date(world.nowMs - 30 * DAY * 1000).toISOString() });
+    const broken = (item: unknown) => ((item as Item)['id'] === 'odd' ? { ...(item as Item), status: 7 } : item);
+    world.answer = (page, { path }) =>
+      path.endsWith('executions') ? { ...page, items: page.items.map(broken) } : page;
+    for (const _ of [1, 2]) {
+      expect((await mirrored.sync({ history: true })).status).toBe('problems');
+      expect(rejected(scene)).toEqual(['test_executions ["t1.1","odd"]']);
+      world.advance(10 * DAY);
+    }
+    expect(mirrored.asked('executions').map(({ path }) => path)).toEqual(['e1/tests/t1/executions']);
+    calm(scene);
+    expect((await mirrored.sync({ history: true })).status).toBe('done');
+    expect(mirrored.rows("select id from test_executions where id = 'odd'")).toHaveLength(1);
+    await mirrored.sync({ history: true });
+    expect(mirrored.asked('executions')).toEqual([]);
   }),
 );

@@ -94,13 +94,20 @@ export function noteUnread(writing: Writing, { testId, pageLimit }: Given<'unrea
 }
 
 /** A test's history was read to its end. */
-export function noteReading(writing: Writing, { testId, readAt, mirroredAt, gap }: Given<'reading'>): void {
+export function noteReading(writing: Writing, { testId, readAt, mirroredAt, gap, since }: Given<'reading'>): void {
+  run(writing, FORGET_UNMET, { testId, since });
   run(writing, 'update history_failures set run_id = null where env_id = @env and test_id = @testId', { testId });
   const row = { test_id: testId, read_at: readAt, mirrored_at: mirroredAt };
   upsert(writing, testReadings, [row], { added: { mirrored_at: mirroredAt } });
   const gaps = gap === null ? [] : [{ test_id: testId, gap_from: gap.from, gap_to: gap.to }];
   upsert(writing, testExecutionGaps, gaps, { conflict: 'ignore' });
 }
+
+/** Rejected rows of this history that its reading has not met again, and those of no history that is ever read (R20). */
+const FORGET_UNMET = `delete from rejected_rows as r
+  where r.env_id = @env and r.stream = 'test_executions' and r.run_id < @since and not exists (
+    select 1 from tests t
+    where t.env_id = r.env_id and t.id = r.payload ->> 'test_id' and t.id <> @testId and t.deleted_at is null)`;
 
 /** Drops what a read, or all of a round, saw and gathered (R7). */
 export function forget(writing: Writing, stream: Stream, which: Given<'forget'>): void {

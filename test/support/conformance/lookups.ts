@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { decodePage } from '../../../src/core/decode.ts';
 import type { Destination } from '../../../src/core/destination.ts';
 import {
   asset,
@@ -115,11 +116,18 @@ export function describeLookups(bench: Workbench): void {
       bench.gather('latest_test_executions', items);
       bench.settle('latest_test_executions', { replace: 'all' });
     };
-    const reading = { testId: 't', readAt: START, gap: null };
+    const reading = { testId: 't', readAt: START, gap: null, since: 1 };
 
     test('when it was never read, each in turn, unless it is gone', () => {
       show('tests', [test1('u'), test1('t'), test1('s'), test1('s', gone())]);
-      expect(due()).toEqual({ id: 't', readAt: null, knownFrom: null, mirroredAt: START, pageLimit: null });
+      expect(due()).toEqual({
+        id: 't',
+        readAt: null,
+        knownFrom: null,
+        mirroredAt: START,
+        pageLimit: null,
+        hasRejected: 0,
+      });
       expect([dueIds(), dueIds(1)]).toEqual([['t', 'u'], ['t']]);
     });
 
@@ -151,7 +159,7 @@ export function describeLookups(bench: Workbench): void {
       );
       const [a = '', b = '', c = '', d = '', e = ''] = range(5);
       const read = (testId: string, readAt: string) =>
-        commit('test_executions', { reading: { testId, readAt, mirroredAt: YESTERDAY, gap: null } });
+        commit('test_executions', { reading: { testId, readAt, mirroredAt: YESTERDAY, gap: null, since: 1 } });
       placeLatest(...[a, b].map((id) => execution(`${id}.1`, 'run-1', { test_id: id })));
       read(a, YESTERDAY);
       read(b, LAST_WEEK);
@@ -162,6 +170,25 @@ export function describeLookups(bench: Workbench): void {
           .map(({ id }) => id);
       expect(ids(2)).toEqual([d, e, b, a, c]);
       expect(ids(1)).toEqual([d, e, b, a]);
+    });
+
+    test('while rows of its history stand rejected that the run has not met; a reading drops those it has not met (R20)', () => {
+      show('tests', [test1('t'), test1('u')]);
+      placeLatest(execution('s', 'run-1'));
+      for (const testId of ['t', 'u'])
+        commit('test_executions', { reading: { ...reading, testId, mirroredAt: minute(9) } });
+      const broken = (id: string, test_id: string) =>
+        decodePage(stream('test_executions'), [execution(id, id, { test_id, status: 7 })]).rejected;
+      commit('test_executions', { rejected: [...broken('x', 't'), ...broken('y', 'u'), ...broken('z', 'away')] });
+      expect(on('e', 1).dueTests(stream('test_executions'), 9)).toEqual([]);
+      expect(on('e', 2).dueTests(stream('test_executions'), 9)).toMatchObject([
+        { id: 't', readAt: START, hasRejected: 1 },
+        { id: 'u', hasRejected: 1 },
+      ]);
+      commit('test_executions', { rejected: broken('w', 't') }, { run: 2 });
+      commit('test_executions', { reading: { ...reading, mirroredAt: minute(9), since: 2 } }, { run: 2 });
+      const standing = rows('rejected_rows', ['payload']).map((row) => JSON.parse(String(row['payload'])).id);
+      expect(standing.sort()).toEqual(['w', 'y']);
     });
 
     test('in pages that may be smaller since one failed, until it is read and after (R24)', () => {

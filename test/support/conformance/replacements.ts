@@ -232,7 +232,7 @@ export function describeReplacements(bench: Workbench): void {
       bench.gather('asset_lineage', [link('a', 'b')], 1, env);
       bench.settle('columns', { ...SWEEP, hold: true }, { env });
       const gap = { from: START, to: START };
-      commit('test_executions', { reading: { testId: 't', readAt: START, mirroredAt: START, gap } }, { env });
+      commit('test_executions', { reading: { testId: 't', readAt: START, mirroredAt: START, gap, since: 1 } }, { env });
       commit('test_executions', { unreadHistory: { testId: 't', pageLimit: 50 } }, { env });
       const { rejected } = decodePage(stream('columns'), [{ id: 'bad' }]);
       const marks = range(3).map((id) => ({ stream: 'columns', id }) as const);
