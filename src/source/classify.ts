@@ -1,6 +1,7 @@
 import { SyncError } from '../core/errors.ts';
 import { retryAfterMs } from '../core/retry-delay.ts';
 import { type Decode, decodeError, parseJson } from './decode.ts';
+import { maskToken } from './mask-token.ts';
 import { type Answer, errorCode, type Fault, type Outcome } from './send.ts';
 
 /** What was asked for, for messages: `secret` is the token, which no message may show (R25). */
@@ -105,8 +106,10 @@ function tokenRefused(answer: Answer, asked: Asked): SyncError {
   );
 }
 
+/** Half as many rows may do (R24, R27). */
 function tooLarge({ path }: Asked, { cause }: Fault): SyncError {
-  return new SyncError('reread', `GET ${path}: the body is longer than 64 MiB. Use a smaller --page-size.`, { cause });
+  const text = `GET ${path}: the page is longer than 64 MiB. Half as many rows are asked for next; if it stays, report it.`;
+  return new SyncError('shrink', text, { cause });
 }
 
 /** Only the path of the new address is shown: the rest may hold secrets. Following it would send the token there. */
@@ -116,12 +119,16 @@ function redirected(answer: Answer, asked: Asked): SyncError {
   return sentence('stream', what, asked, 'Check the base URL.');
 }
 
+/** What was asked for is too long: as a URL (414), or with the headers (431). */
+const TOO_LONG = new Set([414, 431]);
+
 function rejected(answer: Answer, asked: Asked): SyncError {
   const code = errorOf(answer)?.code ?? null;
   const what = answered(answer, asked);
   if (answer.status === 400 && code === 'invalid_cursor') {
     return sentence('restart', what, asked, 'The read has to start again at its first page.');
   }
+  if (TOO_LONG.has(answer.status)) return sentence('shrink', what, asked, 'Fewer ids have to be asked for at once.');
   if (answer.status === 403) {
     return sentence('deny', what, asked, 'The token may lack access to the environment or the view scope.');
   }
@@ -148,7 +155,7 @@ function errorOf({ body }: Answer): ReturnType<typeof decodeError> {
 
 /** Foreign text on one line, without control characters, cut, and without the token. */
 function quote(text: string, { secret }: Asked): string {
-  const clean = text.replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]+/gu, ' ').replaceAll(secret, '[token]');
+  const clean = maskToken(text.replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]+/gu, ' '), secret);
   return clean.length > LONGEST_QUOTE ? `${clean.slice(0, LONGEST_QUOTE - 1)}…` : clean;
 }
 

@@ -176,6 +176,8 @@ describe('never tried again (R24)', () => {
     ['422', error(422, 'invalid_request'), 'reread'],
     ['422 invalid_cursor', error(422, 'invalid_cursor'), 'reread'],
     ['410', error(410), 'reread'],
+    ['414: the request was too long', error(414), 'shrink'],
+    ['431: the request was too long', error(431), 'shrink'],
   ])('%s', async (_, step, recovery) => {
     const { server, source } = await setUp([step]);
     expect((await failureOf(source.page(ASSETS))).recovery).toBe(recovery);

@@ -1,0 +1,60 @@
+/** Shorter parts of a base64 text would be met by chance. */
+const LEAST_BASE64 = 6;
+
+/**
+ * A text of others without the token, in whatever encoding: as it is, percent-encoded (once or twice), escaped as in JSON or
+ * HTML, as hexadecimal digits, or as base64 of whatever holds it (R25). What comes in its place is `[token]`.
+ */
+export function maskToken(text: string, token: string): string {
+  return forms(token).reduce((masked, form) => masked.replaceAll(form, '[token]'), text);
+}
+
+function forms(token: string): RegExp[] {
+  const bytes = Buffer.from(token);
+  return [
+    new RegExp([...token].map(encoded).join(''), 'gu'),
+    new RegExp(bytes.toString('hex'), 'giu'),
+    ...[0, 1, 2].flatMap((offset) => base64Form(bytes, offset)),
+  ];
+}
+
+/** One character in any of its spellings. */
+function encoded(character: string): string {
+  const code = character.charCodeAt(0);
+  const hex = [...code.toString(16).padStart(2, '0')].map((digit) => `[${digit}${digit.toUpperCase()}]`).join('');
+  const spellings = [
+    `\\\\{0,3}\\x${code.toString(16).padStart(2, '0')}`,
+    `%(?:25){0,2}${hex}`,
+    `\\\\{1,3}u00${hex}`,
+    `&#0{0,4}${code};`,
+    `&#[xX]0{0,4}${hex};`,
+  ];
+  return `(?:${spellings.join('|')}${entity(character)})`;
+}
+
+const ENTITIES: Readonly<Record<string, string>> = { '&': 'amp', '<': 'lt', '>': 'gt', '"': 'quot', "'": 'apos' };
+
+function entity(character: string): string {
+  const name = ENTITIES[character];
+  return name === undefined ? '' : `|&${name};`;
+}
+
+/** What of a base64 text depends on the token alone, when so many bytes stand before it in its group of three. */
+function base64Form(bytes: Buffer, offset: number): RegExp[] {
+  const text = Buffer.concat([Buffer.alloc(offset), bytes])
+    .toString('base64')
+    .replaceAll('=', '');
+  const from = [0, 2, 3][offset] ?? 0;
+  const isWhole = (offset + bytes.length) % 3 === 0;
+  const inner = text.slice(from, isWhole ? undefined : -1);
+  if (inner.length < LEAST_BASE64) return [];
+  const letters = [...inner].map(letter).join('');
+  // The letters at both ends hold bits of the token as well.
+  return [new RegExp(`[A-Za-z0-9+/_-]{0,3}${letters}[A-Za-z0-9+/_-]{0,3}={0,2}`, 'gu')];
+}
+
+/** A letter of either base64 alphabet. */
+function letter(character: string): string {
+  if (character === '+') return `(?:${encoded('+')}|-)`;
+  return character === '/' ? `(?:${encoded('/')}|_)` : character;
+}
