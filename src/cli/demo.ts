@@ -21,9 +21,10 @@ import { QUESTIONS } from './demo-questions.ts';
 import { OPTIONS, pick } from './options.ts';
 import { watchRun } from './progress-view.ts';
 import { renderTable } from './rows-view.ts';
-import { runOnce, syncSettings } from './session.ts';
+import { runOnce } from './session.ts';
 import { type Stop, stopOnSignals } from './signals.ts';
 import { exitCodeOfRun, SYNC_DEFAULTS } from './sync.ts';
+import { syncSettings } from './sync-settings.ts';
 
 const SEED = 7;
 

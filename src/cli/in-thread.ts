@@ -4,7 +4,7 @@ import type { Progress } from '../sync/progress.ts';
 import type { RunSummary } from '../sync/summary.ts';
 import type { VerifyReport } from '../sync/verify/verify-report.ts';
 import type { Event, Job, Posted, PostedError, Reply } from './run-thread.ts';
-import type { SyncSettings, Watch } from './session.ts';
+import type { SyncSettings, Watch } from './sync-settings.ts';
 import type { VerifySettings, VerifyWatch } from './verify-mirror.ts';
 
 /**

@@ -6,7 +6,8 @@ import { mirrorExists, openForReading, refuseNoFolder } from '../destination/sql
 import { openForRehearsal } from '../destination/sqlite/open-for-rehearsal.ts';
 import { createRehearsal } from '../destination/sqlite/rehearsal.ts';
 import { type Forecast, forecast, type Opening } from '../sync/forecast.ts';
-import { clock, openSource, type SyncSettings, type Watch } from './session.ts';
+import { openSource } from './session.ts';
+import { clock, type SyncSettings, type Watch } from './sync-settings.ts';
 
 /** A forecast in one document: what `plan --json` prints. */
 export interface ForecastReport extends Forecast {

@@ -5,9 +5,9 @@ import { pick } from './options.ts';
 import { reportForecast } from './plan-report.ts';
 import { renderForecast } from './plan-view.ts';
 import { watchRun } from './progress-view.ts';
-import { syncSettings } from './session.ts';
 import { stopOnSignals } from './signals.ts';
 import { SYNC_OPTIONS } from './sync.ts';
+import { syncSettings } from './sync-settings.ts';
 
 export const plan: Command = {
   name: 'plan',

@@ -3,19 +3,28 @@ import { findPackageJSON } from 'node:module';
 import yargs, { type Arguments, type Argv, type Options as YargsOption } from 'yargs';
 import { SyncError } from '../core/errors.ts';
 import type { Command, Io } from './command.ts';
-import { demo } from './demo.ts';
 import { exitCodeOf } from './exit-code.ts';
 import { createLog } from './log.ts';
-import { plan } from './plan.ts';
-import { query } from './query.ts';
-import { schedule } from './schedule.ts';
-import { serve } from './serve.ts';
 import { flagValue, settingsOf } from './settings.ts';
-import { status } from './status.ts';
-import { sync } from './sync.ts';
-import { verify } from './verify.ts';
 
-const COMMANDS: readonly Command[] = [sync, plan, schedule, status, verify, query, serve, demo];
+/** What a command is made of is loaded when it is asked for: no other has to wait for it, nor find room for it. */
+const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
+  sync: async () => (await import('./sync.ts')).sync,
+  plan: async () => (await import('./plan.ts')).plan,
+  schedule: async () => (await import('./schedule.ts')).schedule,
+  status: async () => (await import('./status.ts')).status,
+  verify: async () => (await import('./verify.ts')).verify,
+  query: async () => (await import('./query.ts')).query,
+  serve: async () => (await import('./serve.ts')).serve,
+  demo: async () => (await import('./demo.ts')).demo,
+};
+
+/** The commands that a line may mean; all of them when it names none. */
+function commandsIn(argv: readonly string[]): Promise<Command[]> {
+  const all = Object.entries(COMMANDS);
+  const named = all.filter(([name]) => argv.includes(name));
+  return Promise.all((named.length > 0 ? named : all).map(([, load]) => load()));
+}
 
 const EXIT_CODES = `Exit codes: 0 all well (verify: equal); 1 finished with problems (verify: not equal, or not known); 2 bad usage or configuration; 3 token refused; \
 4 another sync holds the mirror; 5 stopped by --max-requests; 130 and 143 on signals.
@@ -35,7 +44,8 @@ export async function main(words: readonly string[]): Promise<number> {
     // What follows it would be passed over without a word.
     if (argv.includes('--')) throw new SyncError('usage', 'unknown argument: -- (see obsync --help)');
     const settings = settingsOf(argv, io.env);
-    const parser = COMMANDS.reduce(
+    const commands = await commandsIn(argv);
+    const parser = commands.reduce(
       (parser, command) =>
         add(parser, command, { argv, settings }, async (args) => {
           code = await command.run(args, io);

@@ -6,7 +6,8 @@ import { CATALOGUE } from '../streams/catalogue.ts';
 import type { Progress } from '../sync/progress.ts';
 import { keyOf } from '../sync/sync-environments.ts';
 import type { VerifyProgress } from '../sync/verify/verify.ts';
-import { runOnce, type SyncSettings } from './session.ts';
+import { runOnce } from './session.ts';
+import type { SyncSettings } from './sync-settings.ts';
 import { type VerifySettings, verifyOnce } from './verify-mirror.ts';
 
 /** Settings that a message can carry: streams by their names. */

@@ -12,9 +12,10 @@ import { type RunThread, startRunThread } from './in-thread.ts';
 import { pick } from './options.ts';
 import { type RunView, watchRun } from './progress-view.ts';
 import { readEnvironments, readMirrored } from './schedule-mirror.ts';
-import { clock, inRange, openSource, type SyncSettings, syncSettings, type Watch } from './session.ts';
+import { openSource } from './session.ts';
 import { stopOnSignals } from './signals.ts';
 import { SYNC_OPTIONS } from './sync.ts';
+import { clock, inRange, type SyncSettings, syncSettings, type Watch } from './sync-settings.ts';
 
 export const schedule: Command = {
   name: 'schedule',

@@ -12,9 +12,9 @@ import { isLoopback } from '../source/base-url.ts';
 import type { Io } from './command.ts';
 import { exitCodeOfSignal } from './exit-code.ts';
 import { type Grants, letsNobodyIn, openKeyring } from './keyring.ts';
-import { inRange } from './session.ts';
 import { HEADER_TEXT } from './settings.ts';
 import { type Stop, stopOnSignals } from './signals.ts';
+import { inRange } from './sync-settings.ts';
 
 /** What is under way when a signal comes may take so long: R27 gives 5 seconds in all, and what is being read ends by itself. */
 const PATIENCE_MS = 3000;

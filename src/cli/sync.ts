@@ -5,9 +5,9 @@ import { exitCodeOf, exitCodeOfSignal } from './exit-code.ts';
 import { startRunThread } from './in-thread.ts';
 import { pick } from './options.ts';
 import { watchRun } from './progress-view.ts';
-import { syncSettings } from './session.ts';
 import { stopOnSignals } from './signals.ts';
 import { renderSummary } from './summary-view.ts';
+import { syncSettings } from './sync-settings.ts';
 
 /** Options of the commands that sync. */
 export const SYNC_OPTIONS = pick(

@@ -10,7 +10,8 @@ import { repair, suspectsOf } from '../sync/verify/repair.ts';
 import { reportOf } from '../sync/verify/report-of.ts';
 import { type Verification, type VerifyProgress, verify } from '../sync/verify/verify.ts';
 import type { VerifyReport } from '../sync/verify/verify-report.ts';
-import { clock, openLocked, openSource, type SyncSettings, type Watch } from './session.ts';
+import { openLocked, openSource } from './session.ts';
+import { clock, type SyncSettings, type Watch } from './sync-settings.ts';
 
 export interface VerifySettings extends SyncSettings {
   readonly depth: Depth;

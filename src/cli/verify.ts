@@ -6,9 +6,9 @@ import type { Command, Io } from './command.ts';
 import { exitCodeOf, exitCodeOfSignal } from './exit-code.ts';
 import { startRunThread } from './in-thread.ts';
 import { OPTIONS, pick } from './options.ts';
-import { syncSettings } from './session.ts';
 import { stopOnSignals } from './signals.ts';
 import { SYNC_DEFAULTS } from './sync.ts';
+import { syncSettings } from './sync-settings.ts';
 import { renderVerify, watchVerify } from './verify-view.ts';
 
 const VERIFY_OPTIONS = {
