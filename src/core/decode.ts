@@ -86,7 +86,7 @@ function decodeFields(fields: Fields, item: Item, reserved: ReadonlySet<string>)
   for (const name in fields) {
     const field = fields[name] as Field;
     const sent = field.from === undefined ? item[name] : dig(item, field.from);
-    const value = sent === undefined || sent === null ? null : toValue(field, sent);
+    const value = sent === undefined || sent === null ? (field.empty ?? null) : toValue(field, sent);
     row[name] = value ?? (field.required ? nearest(field, sent) : null);
     if (value === undefined) misfits.push([field.from ?? [name], sent]);
     if (field.required && row[name] === null) fault ??= faultOf(name, field, sent);

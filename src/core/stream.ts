@@ -21,6 +21,8 @@ export interface Field {
   readonly type: FieldType;
   /** A row without it, or with another type, is rejected (R20); else it is stored as NULL. */
   readonly required?: true;
+  /** What is stored when it is missing or null; NULL where nothing stands here. */
+  readonly empty?: string;
   /** Where it stands in the item, when not under its own name: `['total', 'score']`. */
   readonly from?: readonly string[];
 }

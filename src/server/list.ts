@@ -65,6 +65,8 @@ function itemsOf(view: View, { listing, place, serverTime }: Question, rows: rea
   const { entry, nulls } = listing;
   const items = rows.map((row) => {
     const item = itemOf(entry.fields, row, nulls);
+    // Values of a wrong type among them: the generic list has no place for what its kind alone has.
+    for (const name of entry.kinds?.[String(row['kind'])] ?? []) delete item[name];
     return row['deleted_at'] === undefined ? item : { ...item, deleted_at: row['deleted_at'] };
   });
   addParts(view, listing, { env: place.env, serverTime }, items);

@@ -61,13 +61,7 @@ function fieldsOf({ listing }: Question, feed?: 'synced' | 'deleted'): string[] 
     return blank?.includes(name) ? `nullif(r."${name}", '') as "${name}"` : `r."${name}" as "${name}"`;
   });
   if (timed === 'r' && feed === 'deleted') fields.push('r.mirrored_at as deleted_at');
-  return [...fields, `${extraOf(listing)} as extra`];
-}
-
-/** The unknown fields of a kind came from its typed endpoint and are shown there alone. */
-function extraOf({ entry }: Listing): string {
-  const typed = Object.keys(entry.kinds ?? {}).map((kind) => `'${kind}'`);
-  return typed.length === 0 ? 'r.extra' : `case when r.kind in (${typed.join(', ')}) then null else r.extra end`;
+  return [...fields, 'r.extra as extra'];
 }
 
 /** Which of the rows that are reached show. */

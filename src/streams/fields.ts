@@ -3,6 +3,9 @@ import type { Field, Fields, FieldType } from '../core/stream.ts';
 /** A field that may be missing or null. */
 export const optional = (type: FieldType): Field => ({ type });
 
+/** A list: one that is missing or null has no elements. */
+export const list: Field = { type: 'json', empty: '[]' };
+
 /** A field without which a row is rejected (R20). */
 export const required = (type: FieldType): Field => ({ type, required: true });
 
@@ -13,8 +16,8 @@ export const COMMON_ASSET_FIELDS: Fields = {
   kind: required('text'),
   source_type: required('text'),
   description: optional('text'),
-  owners: optional('json'),
-  tags: optional('json'),
+  owners: list,
+  tags: list,
   parent_id: optional('text'),
   path: optional('text'),
   created_at: optional('instant'),

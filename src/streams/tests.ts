@@ -1,7 +1,7 @@
 import { assets } from '../../schema/assets.ts';
 import { tests as table } from '../../schema/tests.ts';
 import { ENABLED_AND_DISABLED, type Entry } from './entry.ts';
-import { optional, required } from './fields.ts';
+import { list, optional, required } from './fields.ts';
 
 export const tests: Entry = {
   name: 'tests',
@@ -19,8 +19,8 @@ export const tests: Entry = {
     asset_id: optional('text'),
     column_name: optional('text'),
     config: optional('json'),
-    owners: optional('json'),
-    tags: optional('json'),
+    owners: list,
+    tags: list,
     description: optional('text'),
     path: optional('text'),
     project: optional('text'),

@@ -56,7 +56,7 @@ describe('a row is kept as it came (R19)', () => {
       updated_at: '2026-11-20T04:10:00.000000Z',
       asset_id: null,
       column_name: null,
-      tags: null,
+      tags: '[]',
       description: null,
       path: null,
       project: null,
@@ -82,10 +82,27 @@ describe('a row is kept as it came (R19)', () => {
     expect(taken('tests', test1).parts).toEqual([]);
   });
 
-  test('null is kept as such, whatever the field', () => {
+  test.each<[string, object]>([
+    ['left out', {}],
+    ['null', { owners: null, tags: null }],
+    ['empty', { owners: [], tags: [] }],
+  ])('a list that is %s has no elements', (_, sent) => {
+    const none = { owners: '[]', tags: '[]', extra: null };
+    expect(taken('tests', { ...test1, ...sent }).row).toMatchObject(none);
+    const asset = { id: 'a', name: 'a', kind: 'etl', source_type: 'fivetran', ...sent };
+    expect(taken('assets', asset).row).toMatchObject(none);
+  });
+
+  test('a list of the wrong type is none at all: its value is in extra (R20)', () => {
+    const decoded = taken('tests', { ...test1, tags: 'pii' });
+    expect(decoded.row).toMatchObject({ owners: '[]', tags: null });
+    expect(extraOf(decoded)).toEqual({ tags: 'pii' });
+  });
+
+  test('null is kept as such, whatever the other field', () => {
     const { row } = taken('latest_test_executions', { ...execution, failure_count: null });
     expect(row).toMatchObject({ failure_count: null, extra: null });
-    expect(taken('tests', { ...test1, owners: null }).row).toMatchObject({ owners: null, extra: null });
+    expect(taken('tests', { ...test1, config: null }).row).toMatchObject({ config: null, extra: null });
   });
 });
 

@@ -258,6 +258,27 @@ describe('a mirror', () => {
     connection.close();
   });
 
+  test('made when lists that were left out were none has them empty, but where extra has their value', () => {
+    makeOlderMirror(6);
+    const row = "'e', 'x', 'then'";
+    for (const table of ['assets', 'tests'])
+      database(
+        `insert into ${table} (env_id, id, mirrored_at) values (${row})`,
+        `insert into ${table} (env_id, id, mirrored_at, owners, tags) values ('e', 'full', 'then', '["me"]', '[1]')`,
+        `insert into ${table} (env_id, id, mirrored_at, extra) values ('e', 'odd', 'then', '{"owners":1,"tags":"pii"}')`,
+        `insert into ${table} (env_id, id, mirrored_at, extra) values ('e', 'other', 'then', '{"more":null}')`,
+      );
+    const { connection } = openForWriting(path);
+    for (const table of ['assets', 'tests'])
+      expect(connection.prepare(`select id, owners, tags, mirrored_at from ${table} order by id`).raw().all()).toEqual([
+        ['full', '["me"]', '[1]', 'then'],
+        ['odd', null, null, 'then'],
+        ['other', '[]', '[]', 'then'],
+        ['x', '[]', '[]', 'then'],
+      ]);
+    connection.close();
+  });
+
   test('is read while it is written: in WAL mode, synced at checkpoints alone', () => {
     const { connection } = openForWriting(path);
     expect(connection.pragma('journal_mode', { simple: true })).toBe('wal');

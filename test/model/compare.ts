@@ -190,7 +190,8 @@ function stored(item: Item, fields: readonly string[]): Row {
 }
 
 function storedValue(name: string, value: unknown): string | number | null {
-  if (value === undefined || value === null || isExactNumber(value)) return null;
+  if (value === undefined || value === null) return ['owners', 'tags'].includes(name) ? '[]' : null;
+  if (isExactNumber(value)) return null;
   if (typeof value === 'boolean') return Number(value);
   if (typeof value === 'object') return JSON.stringify(value);
   return /_at$|^start_time$/.test(name) ? instantText(String(value)) : (value as string | number);

@@ -5,10 +5,13 @@ import { type Estate, type Node, syncedMs } from './estate.ts';
 
 export type TestRow = typeof tests.$inferInsert;
 
-const DBT = { definition_type: 'generic', source_type: 'dbt', project: 'jaffle_shop' };
-const HOSTED = { definition_type: 'monitor', source_type: 'hosted_cloud', project: null };
+const DBT = { test_type: 'dbt_test', source_type: 'dbt', project: 'jaffle_shop' };
+const HOSTED = { test_type: 'anomaly_detection', source_type: 'hosted_cloud', project: null };
 
-/** What a test type speaks of. */
+/** Whether the service runs the test itself. */
+export const isHosted = ({ test_type }: TestRow): boolean => test_type === HOSTED.test_type;
+
+/** What a definition type speaks of. */
 export const DIMENSION_OF: Readonly<Record<string, string>> = {
   not_null: 'completeness',
   unique: 'uniqueness',
@@ -76,14 +79,14 @@ function monitor(estate: Estate, { asset }: Node, type: string): TestRow {
   };
 }
 
-function common(estate: Estate, asset_id: string, test_type: string) {
+function common(estate: Estate, asset_id: string, definition_type: string) {
   const { env, random } = estate;
   const synced_at = instantOfMs(syncedMs(estate));
   const disabled = random.chance(0.04) ? 1 : 0;
   return {
     env_id: env,
     asset_id,
-    test_type,
+    definition_type,
     disabled,
     synced_at,
     updated_at: synced_at,

@@ -1,6 +1,6 @@
 import type { latestTestExecutions } from '../../../schema/tests.ts';
 import { instantOfMs } from '../../core/instant.ts';
-import { DIMENSION_OF, type TestRow } from './checks.ts';
+import { DIMENSION_OF, isHosted, type TestRow } from './checks.ts';
 import { DAY_MS, HOUR_MS } from './estate.ts';
 import type { Random } from './random.ts';
 import { EXCEPTIONS } from './words.ts';
@@ -45,7 +45,7 @@ export function runOf(
   status: string,
   { random, startMs, nowMs }: RunTime & { random: Random },
 ): RunRow {
-  const hosted = test.definition_type === 'monitor';
+  const hosted = isHosted(test);
   const seconds = Math.round((0.2 + random.next() * random.next() * 90) * 1000) / 1000;
   return {
     env_id: test.env_id,
@@ -58,7 +58,7 @@ export function runOf(
     start_time: instantOfMs(startMs),
     duration_seconds: seconds,
     column_name: test.column_name ?? null,
-    quality_dimension: DIMENSION_OF[test.test_type ?? ''] ?? null,
+    quality_dimension: DIMENSION_OF[test.definition_type ?? ''] ?? null,
     result_reason: hosted ? reasonOf(status) : null,
     exception: status === 'ERROR' ? random.pick(EXCEPTIONS) : null,
     synced_at: instantOfMs(Math.min(startMs + seconds * 1000 + 60_000, nowMs)),
@@ -67,7 +67,7 @@ export function runOf(
 }
 
 /** A test of accepted values checks current and historic rows apart. */
-function subTypesOf({ test_type: type }: TestRow): string[] {
+function subTypesOf({ definition_type: type }: TestRow): string[] {
   return type === 'accepted_values' ? ['accepted_values', 'accepted_values_history'] : [type ?? 'custom'];
 }
 
@@ -76,7 +76,7 @@ function troubleOf(test: TestRow, random: Random): Trouble {
   const since = 1 + random.whole(10);
   if (luck < 0.035) return { status: badStatus(test), since, until: 0 };
   if (luck < 0.045) return { status: 'ERROR', since: random.whole(3), until: 0 };
-  if (luck < 0.055) return { status: test.definition_type === 'monitor' ? 'NO_DATA' : 'SKIPPED', since, until: 0 };
+  if (luck < 0.055) return { status: isHosted(test) ? 'NO_DATA' : 'SKIPPED', since, until: 0 };
   return luck < 0.14 ? { status: badStatus(test), since: since + random.whole(3), until: since } : CALM;
 }
 
