@@ -9,6 +9,8 @@ export interface Io {
   readonly outIsTerminal: boolean;
   readonly errIsTerminal: boolean;
   log(level: string): Logger;
+  /** One that nobody has to read for the program to go on. */
+  serverLog(level: string): Logger;
 }
 
 /** One command: what help says of it, its options, and what it does. */

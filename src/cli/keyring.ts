@@ -1,10 +1,10 @@
 import type { Logger } from 'pino';
-import { environments } from '../../schema/assets.ts';
 import { SyncError } from '../core/errors.ts';
 import type { MirrorFile } from '../destination/sqlite/open.ts';
 import { type Key, masterKey } from '../server/access.ts';
 import { parseTokens } from '../server/tokens.ts';
 import { readTextFile } from './settings.ts';
+import { warningsOfFile, warningsOfLimits } from './token-warnings.ts';
 
 /** Who is let in. */
 export interface Grants {
@@ -30,7 +30,8 @@ export function openKeyring(grants: Grants, { mirror, log }: { mirror: MirrorFil
   let keys: readonly Key[] = [];
   const read = (): void => {
     const found = keysOf(grants);
-    warnOfUnknown(found, mirror, log);
+    const ofFile = tokensFile === null ? [] : warningsOfFile(tokensFile);
+    for (const warning of [...ofFile, ...warningsOfLimits(found, mirror)]) log.warn(warning);
     keys = found;
   };
   const reload = (): void => {
@@ -55,13 +56,4 @@ export function openKeyring(grants: Grants, { mirror, log }: { mirror: MirrorFil
 function keysOf({ token, tokensFile }: Grants): Key[] {
   const master = token === null ? [] : [masterKey('OBSYNC_SERVE_TOKEN', token)];
   return tokensFile === null ? master : [...master, ...parseTokens(tokensFile, readTextFile(tokensFile))];
-}
-
-/** An environment goes by its id; one that is not there lets its token see nothing. */
-function warnOfUnknown(keys: readonly Key[], { db }: MirrorFile, log: Logger): void {
-  const rows = db.select({ id: environments.id }).from(environments).all();
-  const known = new Set(rows.map(({ id }) => id));
-  for (const { reader } of keys)
-    for (const id of reader.environments ?? [])
-      if (!known.has(id)) log.warn(`token ${reader.name}: the mirror holds no environment with the id ${id}`);
 }

@@ -1,16 +1,36 @@
 import { type Logger, pino } from 'pino';
-import pretty from 'pino-pretty';
+import { type PrettyOptions, prettyFactory, default as prettyStream } from 'pino-pretty';
+import { openLineQueue } from './line-queue.ts';
+
+const PRETTY: PrettyOptions = {
+  colorize: false,
+  translateTime: 'UTC:yyyy-mm-dd HH:MM:ss',
+  ignore: 'pid,hostname',
+  singleLine: true,
+};
 
 /** Plain lines on stderr: time, level, message. Errors show their stack at `debug` alone. */
 export function createLog(level: string): Logger {
-  const stream = pretty({
-    destination: 2,
-    sync: true,
-    colorize: false,
-    translateTime: 'UTC:yyyy-mm-dd HH:MM:ss',
-    ignore: 'pid,hostname',
-    singleLine: true,
-  });
+  return pino(optionsOf(level), prettyStream({ ...PRETTY, destination: 2, sync: true }));
+}
+
+/**
+ * The same for a server, which goes on whether or not anybody reads its log; `flush` calls back when the lines are out, or when
+ * nobody has taken them for a while.
+ */
+export function createServerLog(level: string): Logger {
+  const prettify = prettyFactory(PRETTY);
+  const queue = openLineQueue(2, (dropped) =>
+    log.warn(`${dropped} lines of the log were dropped: nobody read them in time`),
+  );
+  const log: Logger = pino(optionsOf(level), {
+    write: (line: string) => queue.write(String(prettify(line))),
+    flush: (done: () => void) => void queue.end().then(done),
+  } as pino.DestinationStream);
+  return log;
+}
+
+function optionsOf(level: string): pino.LoggerOptions {
   const serializers = ['debug', 'trace'].includes(level) ? {} : { err: ({ message }: Error) => message };
-  return pino({ level, base: null, serializers }, stream);
+  return { level, base: null, serializers };
 }

@@ -4,7 +4,7 @@ import yargs, { type Arguments, type Argv, type Options as YargsOption } from 'y
 import { SyncError } from '../core/errors.ts';
 import type { Command, Io } from './command.ts';
 import { exitCodeOf } from './exit-code.ts';
-import { createLog } from './log.ts';
+import { createLog, createServerLog } from './log.ts';
 import { flagValue, settingsOf } from './settings.ts';
 
 /** What a command is made of is loaded when it is asked for: no other has to wait for it, nor find room for it. */
@@ -163,6 +163,7 @@ function processIo(): Io {
     outIsTerminal: process.stdout.isTTY === true,
     errIsTerminal: process.stderr.isTTY === true,
     log: createLog,
+    serverLog: createServerLog,
   };
 }
 

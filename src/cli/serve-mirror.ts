@@ -1,10 +1,11 @@
 import { lookup } from 'node:dns/promises';
 import { once } from 'node:events';
 import { type AddressInfo, isIPv6 } from 'node:net';
+import { promisify } from 'node:util';
 import type { FastifyInstance } from 'fastify';
 import type { Arguments } from 'yargs';
 import { SyncError } from '../core/errors.ts';
-import { openForReading } from '../destination/sqlite/open.ts';
+import { type MirrorFile, openForReading } from '../destination/sqlite/open.ts';
 import { type DimensionWeights, parseDimensionWeights } from '../server/dimension-weights.ts';
 import { parseRateLimit, type RateLimit } from '../server/rate-limit.ts';
 import { createServer } from '../server/server.ts';
@@ -30,7 +31,7 @@ const LEAST_TOKEN_CHARACTERS = 20;
 /** Serves the mirror until a signal comes. @returns the exit code. @throws SyncError `usage` */
 export async function serveMirror(args: Arguments, io: Io): Promise<number> {
   const settings = serveSettings(args, io.env);
-  const log = io.log(args['log-level'] as string);
+  const log = io.serverLog(args['log-level'] as string);
   const mirror = openForReading(settings.db);
   const keyring = openKeyring(settings, { mirror, log });
   const stop = stopOnSignals();
@@ -39,10 +40,7 @@ export async function serveMirror(args: Arguments, io: Io): Promise<number> {
     const server = await createServer({ ...settings, mirror, keys: keyring.keys, threads: READ_THREADS, log });
     io.out(`${await listen(server, settings)}\n`);
     log.info(`serving ${settings.db}, process ${process.pid}`);
-    if (settings.token !== null && settings.token.length < LEAST_TOKEN_CHARACTERS)
-      log.warn('OBSYNC_SERVE_TOKEN is short and can be guessed: use one made by `openssl rand -hex 32`');
-    if (!isLoopback(hostInUrl(settings.host)))
-      log.warn('tokens travel unencrypted: put a proxy that speaks TLS in front');
+    for (const warning of warningsOf(settings, mirror)) log.warn(warning);
     if (!stop.signal.aborted) await once(stop.signal, 'abort');
     log.info('stopping: answers under way are finished');
     await close(server, stop);
@@ -51,8 +49,25 @@ export async function serveMirror(args: Arguments, io: Io): Promise<number> {
     keyring.dispose();
     stop.dispose();
     mirror.connection.close();
+    await promisify(log.flush.bind(log))();
   }
 }
+
+function warningsOf({ token, host, weights }: ServeSettings, { connection }: MirrorFile): string[] {
+  const warnings: string[] = [];
+  if (token !== null && token.length < LEAST_TOKEN_CHARACTERS)
+    warnings.push('OBSYNC_SERVE_TOKEN is short and can be guessed: use one made by `openssl rand -hex 32`');
+  if (!isLoopback(hostInUrl(host))) warnings.push('tokens travel unencrypted: put a proxy that speaks TLS in front');
+  if (weights.size === 0 && connection.prepare(OTHER_DIMENSION).get() !== undefined)
+    warnings.push(
+      'the total of aggregated scores weighs all dimensions alike: name the weights with --dimension-weights',
+    );
+  return warnings;
+}
+
+/** Whether there are scores of more than one dimension. */
+const OTHER_DIMENSION = `select 1 from asset_health_score_dimensions
+  where dimension <> (select dimension from asset_health_score_dimensions limit 1) limit 1`;
 
 interface ServeSettings extends Grants {
   readonly db: string;

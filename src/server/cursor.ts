@@ -14,13 +14,14 @@ export interface Seal {
 const CIPHER = 'aes-256-gcm';
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
+const BLOCK_BYTES = 256;
 
 /**
  * A cursor that stands for `position` and is good for this seal alone. It is encrypted and not only signed: a position may
  * name a row that the reader is not shown.
  */
 export function sealCursor({ key, context }: Seal, position: Position): string {
-  const text = JSON.stringify(position);
+  const text = padded(JSON.stringify(position));
   // From all that goes in: no two texts ever share a nonce, and the same page gives the same cursor.
   const nonce = createHmac('sha256', key)
     .update(JSON.stringify([context, text]))
@@ -29,6 +30,12 @@ export function sealCursor({ key, context }: Seal, position: Position): string {
   const cipher = createCipheriv(CIPHER, key, nonce).setAAD(Buffer.from(context));
   const sealed = Buffer.concat([cipher.update(text), cipher.final()]);
   return Buffer.concat([nonce, cipher.getAuthTag(), sealed]).toString('base64url');
+}
+
+/** White space to the next full block: the length of a cursor tells next to nothing of the row it names. */
+function padded(text: string): string {
+  const bytes = Buffer.byteLength(text);
+  return text + ' '.repeat(Math.ceil(bytes / BLOCK_BYTES) * BLOCK_BYTES - bytes);
 }
 
 /** The position a cursor stands for. @throws Refusal `invalid_cursor` when it was not sealed so */

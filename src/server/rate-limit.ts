@@ -38,9 +38,11 @@ export interface Quota {
 export async function openRateLimit(server: FastifyInstance, rate: RateLimit | null): Promise<Quota> {
   if (rate === null) return { count: async () => {}, charge: async () => {} };
   await server.register(rateLimit, { global: false, max: rate.limit, timeWindow: rate.windowMs });
-  const check = server.createRateLimit({
-    keyGenerator: ({ reader, ip }) => (reader === null ? `ip ${ip}` : `token ${reader.name}`),
-  });
+  // Apart: strangers of many addresses would push the counts of tokens out of the memory they shared.
+  const checkToken = server.createRateLimit({ keyGenerator: ({ reader }) => reader?.name ?? '' });
+  // By the plugin's own key: an IPv6 address counts as its /64, which one machine may have all of.
+  const checkStranger = server.createRateLimit({});
+  const check = (request: FastifyRequest) => (request.reader === null ? checkStranger(request) : checkToken(request));
   const count: Quota['count'] = async (request, reply) => {
     const quota = await check(request);
     if (quota.isAllowed) return;

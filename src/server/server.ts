@@ -151,9 +151,12 @@ function refuseAddress({ method }: FastifyRequest): never {
   throw ['GET', 'HEAD'].includes(method) ? notFound('This address') : methodNotAllowed();
 }
 
+/** Characters of a path: a stranger may ask for one of 256 KB. */
+const MOST_LOGGED = 200;
+
 /** One line a request: the path without its query, where a misplaced token might stand. */
 async function logRequest(request: FastifyRequest, reply: FastifyReply): Promise<void> {
   const { method, url, reader } = request;
   const took = { status: reply.statusCode, ms: Math.round(reply.elapsedTime * 10) / 10 };
-  request.log.info({ method, path: url.split('?', 1)[0], reader: reader?.name ?? null, ...took }, 'request');
+  request.log.info({ method, path: url.split('?', 1)[0]?.slice(0, MOST_LOGGED), reader: reader?.name ?? null, ...took }, 'request');
 }

@@ -26,6 +26,7 @@ async function run<Result>(
     outIsTerminal: false,
     errIsTerminal: false,
     log: () => ({ info() {}, warn() {}, debug() {}, isLevelEnabled: () => false }) as never,
+    serverLog: () => expect.unreachable(),
   };
   const code = await command.run(
     { ...SYNC_DEFAULTS, json: true, retries: 0, 'log-level': 'warn', _: [], $0: '', ...given },

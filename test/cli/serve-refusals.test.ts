@@ -1,10 +1,13 @@
+import { createHash } from 'node:crypto';
 import { once } from 'node:events';
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
 import { type AddressInfo, connect, createServer } from 'node:net';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { pino } from 'pino';
 import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { assets, environments } from '../../schema/assets.ts';
+import { assetHealthScoreDimensions } from '../../schema/health.ts';
 import type { Io } from '../../src/cli/command.ts';
 import { OPTIONS, type OptionName } from '../../src/cli/options.ts';
 import { serve } from '../../src/cli/serve.ts';
@@ -32,7 +35,8 @@ function run(given: Given, variables: Io['env'] = env, out: (text: string) => vo
     out,
     outIsTerminal: false,
     errIsTerminal: false,
-    log: () => pino({ level: 'warn' }, { write: (line) => void warnings.push(JSON.parse(line).msg) }),
+    log: () => expect.unreachable(),
+    serverLog: () => pino({ level: 'warn' }, { write: (line) => void warnings.push(JSON.parse(line).msg) }),
   };
   return serveMirror({ _: [], $0: 'obsync', ...Object.fromEntries(defaults), port: 0, ...given }, io);
 }
@@ -178,6 +182,81 @@ it.each([
   stop('SIGTERM');
   expect(await ended).toBe(143);
   expect(warnings).toEqual(warned);
+});
+
+const granting = (...entries: object[]): string => {
+  const path = file(JSON.stringify(entries));
+  chmodSync(path, 0o600);
+  return path;
+};
+const entry = (name: string, limits: object) => ({ name, token_sha256: hashOf(name), ...limits });
+const hashOf = (text: string) => createHash('sha256').update(text).digest('hex');
+
+/** What is warned of when it starts so. */
+async function warnedOf(given: Given): Promise<string[]> {
+  const { ended } = await started(given);
+  stop('SIGTERM');
+  expect(await ended).toBe(143);
+  return [...warnings];
+}
+
+const estate = () =>
+  mirrorFile(({ db }) => {
+    const at = { env_id: 'e1', mirrored_at: '2026-11-20T04:10:00.000000Z' };
+    db.insert(environments).values({ id: 'e1', name: 'Production', mirrored_at: at.mirrored_at }).run();
+    db.insert(assets)
+      .values([
+        { ...at, id: 'a', path: 'models/marts/orders' },
+        { ...at, id: 'b' },
+      ])
+      .run();
+  });
+
+it('limits of a token that match nothing in the mirror are warned of, those that match something are not', async () => {
+  const tokens = granting(
+    entry('fine', {
+      environments: ['e1'],
+      asset_ids: ['a', 'b'],
+      paths: ['models', 'models/marts/', 'models/marts/orders'],
+    }),
+    entry('astray', {
+      environments: ['Production'],
+      asset_ids: ['a', 'c', 'd'],
+      paths: ['model', 'models/mart', 'orders'],
+    }),
+    entry('one astray', { paths: ['models/marts/orders/x'] }),
+  );
+  expect(await warnedOf({ db: estate(), tokens })).toEqual([
+    'token astray: the mirror holds no environment with the id Production',
+    'token astray: the mirror holds no asset with the id c, nor 1 more that it names',
+    'token astray: the mirror holds no asset at the path model, nor 2 more that it names',
+    'token one astray: the mirror holds no asset at the path models/marts/orders/x',
+  ]);
+});
+
+it('a tokens file that everybody may write is warned of', async () => {
+  const tokens = granting(entry('fine', {}));
+  expect(await warnedOf({ db: estate(), tokens })).toEqual([]);
+  chmodSync(tokens, 0o602);
+  expect(await warnedOf({ db: estate(), tokens })).toEqual([expect.stringContaining(`chmod o-w ${tokens}`)]);
+});
+
+it.each<[string, readonly string[], Given, boolean]>([
+  ['two dimensions and no weights', ['validity', 'freshness'], {}, true],
+  ['two dimensions and weights', ['validity', 'freshness'], { 'dimension-weights': 'validity=2' }, false],
+  ['one dimension', ['validity'], {}, false],
+  ['no scores', [], {}, false],
+])('weights that are only assumed are warned of once: %s', async (_, dimensions, given, isWarned) => {
+  const db = mirrorFile((mirror) => {
+    for (const dimension of dimensions)
+      mirror.db
+        .insert(assetHealthScoreDimensions)
+        .values({ env_id: 'e1', asset_id: 'a', dimension, score: 1, test_count: 1, bucket_at: 'x', mirrored_at: 'x' })
+        .run();
+  });
+  expect(await warnedOf({ db, ...given })).toEqual(
+    isWarned ? [expect.stringMatching(/weighs all dimensions alike.*--dimension-weights/)] : [],
+  );
 });
 
 it.each([

@@ -1,3 +1,4 @@
+import { type AddressInfo, connect } from 'node:net';
 import fastify, { type InjectOptions } from 'fastify';
 import { afterAll, describe, expect, onTestFinished, test } from 'vitest';
 import { type Key, masterKey } from '../../src/server/access.ts';
@@ -172,6 +173,40 @@ test('strangers share the quota of their address, whatever tokens they try', asy
   expect([await ask('a', '10.0.0.1'), await ask('b', '10.0.0.1'), await ask('c', '10.0.0.1')]).toEqual([401, 401, 429]);
   expect(await ask('c', '10.0.0.2')).toBe(401);
   expect(await ask('secret', '10.0.0.1')).toBe(200);
+});
+
+test.each<[what: string, one: string, other: string, status: number]>([
+  ['of one network of 64 bits are one stranger', '2001:db8:1:2::1', '2001:db8:1:2:ffff::9', 429],
+  ['of two are two', '2001:db8:1:2::1', '2001:db8:1:3::1', 401],
+  ['that stand for IPv4 are told apart', '::ffff:10.0.0.1', '::ffff:10.0.0.2', 401],
+  ['that stand for the same one are one', '::ffff:10.0.0.1', '10.0.0.1', 429],
+])('IPv6 addresses %s', async (_, one, other, status) => {
+  const { server } = serve(nothing, { rateLimit: { limit: 1, windowMs: 60_000 } });
+  const ask = async (remoteAddress: string) =>
+    (await (await server).inject({ url: `${API}environments`, remoteAddress })).statusCode;
+  expect([await ask(one), await ask(other)]).toEqual([401, status]);
+});
+
+test('strangers of however many addresses give no token its quota back', async () => {
+  const { server, get } = serve(nothing, { rateLimit: { limit: 1, windowMs: 600_000 } });
+  expect([(await get('environments')).status, (await get('environments')).status]).toEqual([200, 429]);
+  for (let i = 0; i < 5200; i += 1)
+    await (await server).inject({ url: '/nothing', remoteAddress: `10.0.${i >> 8}.${i & 255}` });
+  expect((await get('environments')).status).toBe(429);
+});
+
+test('requests that came in one packet are answered up to the quota', async () => {
+  const { server } = serve(nothing, { rateLimit: { limit: 5, windowMs: 600_000 } });
+  const app = await server;
+  await app.listen({ host: '127.0.0.1', port: 0 });
+  const socket = connect((app.server.address() as AddressInfo).port, '127.0.0.1');
+  const head = `GET ${API}environments HTTP/1.1\r\nhost: x\r\nauthorization: Bearer secret\r\n`;
+  socket.write([...Array<string>(9).fill(head), `${head}connection: close\r\n`].map((each) => `${each}\r\n`).join(''));
+  const answers = Buffer.concat(await socket.toArray()).toString();
+  expect(answers.match(/HTTP\/1\.1 \d+/g)?.map((line) => line.slice(9))).toEqual([
+    ...Array<string>(5).fill('200'),
+    ...Array<string>(5).fill('429'),
+  ]);
 });
 
 test.each(['/openapi.json', '/docs', '/docs/json', '/docs/yaml', '/docs/static/swagger-ui.css'])(

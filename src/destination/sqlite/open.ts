@@ -15,6 +15,9 @@ export interface MirrorFile {
   readonly prepare: Prepare;
 }
 
+/** What the log may take of the disk once all of it is in the file. */
+const MOST_IDLE_LOG_BYTES = 16 * 1024 * 1024;
+
 /** Opens the mirror for its one writer, making the file or migrating it as needed. @throws SyncError `usage` */
 export function openForWriting(path: string): MirrorFile {
   return guarded(path, () => {
@@ -28,6 +31,8 @@ export function openForWriting(path: string): MirrorFile {
       mirror.connection.pragma('cache_size = -8000');
       // Four times what is usual: a page that many commits touch goes from the log to the file less often.
       mirror.connection.pragma('wal_autocheckpoint = 4000');
+      // A reader that is there all the time, such as `serve`, would keep the log at the greatest size it ever had.
+      mirror.connection.pragma(`journal_size_limit = ${MOST_IDLE_LOG_BYTES}`);
       bringUpToDate(mirror);
       return mirror;
     } catch (error) {

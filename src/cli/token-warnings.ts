@@ -1,0 +1,77 @@
+import { statSync } from 'node:fs';
+import { environments } from '../../schema/assets.ts';
+import type { MirrorFile } from '../destination/sqlite/open.ts';
+import type { Key } from '../server/access.ts';
+
+const WRITABLE_BY_ALL = 0o002;
+
+/** A warning where anybody on this machine could let himself in. */
+export function warningsOfFile(path: string): string[] {
+  const open = (statSync(path).mode & WRITABLE_BY_ALL) !== 0;
+  return open ? [`${path} can be written by everybody on this machine: chmod o-w ${path}`] : [];
+}
+
+/** What the tokens are limited to and the mirror does not hold: such a token may see nothing, or less than was meant. */
+export function warningsOfLimits(keys: readonly Key[], mirror: MirrorFile): string[] {
+  const readers = keys.map(({ reader }) => reader);
+  const unknown = {
+    environments: unknownEnvironments(new Set(readers.flatMap((reader) => [...(reader.environments ?? [])])), mirror),
+    assets: unknownAssets(new Set(readers.flatMap(({ assetIds }) => assetIds ?? [])), mirror),
+    paths: unknownPaths(new Set(readers.flatMap(({ paths }) => (paths ?? []).map(trimmed))), mirror),
+  };
+  return readers.flatMap(({ name, environments: ids, assetIds, paths }) => [
+    ...warning(
+      name,
+      'environment with the id',
+      [...(ids ?? [])].filter((id) => unknown.environments.has(id)),
+    ),
+    ...warning(
+      name,
+      'asset with the id',
+      (assetIds ?? []).filter((id) => unknown.assets.has(id)),
+    ),
+    ...warning(
+      name,
+      'asset at the path',
+      (paths ?? []).filter((path) => unknown.paths.has(trimmed(path))),
+    ),
+  ]);
+}
+
+function warning(name: string, what: string, [first, ...others]: readonly string[]): string[] {
+  const more = others.length === 0 ? '' : `, nor ${others.length} more that it names`;
+  return first === undefined ? [] : [`token ${name}: the mirror holds no ${what} ${first}${more}`];
+}
+
+const trimmed = (path: string): string => path.replace(/\/+$/, '');
+
+const without = (all: ReadonlySet<string>, known: ReadonlySet<string>): Set<string> =>
+  new Set([...all].filter((id) => !known.has(id)));
+
+/** An environment goes by its id, not by its name. */
+function unknownEnvironments(ids: ReadonlySet<string>, { db }: MirrorFile): Set<string> {
+  const known = db.select({ id: environments.id }).from(environments).all();
+  return without(ids, new Set(known.map(({ id }) => id)));
+}
+
+function unknownAssets(ids: ReadonlySet<string>, { connection }: MirrorFile): Set<string> {
+  const sql =
+    'select a.id from environments e join assets a on a.env_id = e.id and a.id in (select value from json_each(?))';
+  const known = connection
+    .prepare(sql)
+    .pluck()
+    .all(JSON.stringify([...ids])) as string[];
+  return without(ids, new Set(known));
+}
+
+/** Every path, until all are found: there is no index by which one could be looked for with all that is nested under it. */
+function unknownPaths(paths: ReadonlySet<string>, { connection }: MirrorFile): Set<string> {
+  const unknown = new Set(paths);
+  if (unknown.size === 0) return unknown;
+  const rows = connection.prepare('select path from assets where path is not null').pluck().iterate();
+  for (const path of rows as IterableIterator<string>) {
+    for (let at = path; at !== ''; at = at.slice(0, Math.max(0, at.lastIndexOf('/')))) unknown.delete(at);
+    if (unknown.size === 0) break;
+  }
+  return unknown;
+}
