@@ -158,5 +158,8 @@ const MOST_LOGGED = 200;
 async function logRequest(request: FastifyRequest, reply: FastifyReply): Promise<void> {
   const { method, url, reader } = request;
   const took = { status: reply.statusCode, ms: Math.round(reply.elapsedTime * 10) / 10 };
-  request.log.info({ method, path: url.split('?', 1)[0]?.slice(0, MOST_LOGGED), reader: reader?.name ?? null, ...took }, 'request');
+  request.log.info(
+    { method, path: url.split('?', 1)[0]?.slice(0, MOST_LOGGED), reader: reader?.name ?? null, ...took },
+    'request',
+  );
 }

@@ -259,7 +259,7 @@ describe('a mirror', () => {
   });
 
   test('made when lists that were left out were none has them empty, but where extra has their value', () => {
-    makeOlderMirror(6);
+    makeOlderMirror(8);
     const row = "'e', 'x', 'then'";
     for (const table of ['assets', 'tests'])
       database(
@@ -277,6 +277,24 @@ describe('a mirror', () => {
         ['x', '[]', '[]', 'then'],
       ]);
     connection.close();
+  });
+
+  test('gives back what its log took, though a reader is always there', () => {
+    const writing = openForWriting(path);
+    const reading = openForReading(path);
+    const insert = writing.connection.prepare(
+      "insert into assets (env_id, id, mirrored_at, extra) values ('e', ?, 'now', ?)",
+    );
+    const logBytes = () => statSync(`${path}-wal`).size;
+    reading.connection.exec('begin');
+    reading.connection.prepare('select count(*) from assets').get();
+    for (let i = 0; i < 30; i += 1) insert.run(`a${i}`, 'x'.repeat(1024 * 1024));
+    const greatest = logBytes();
+    reading.connection.exec('commit');
+    writing.connection.pragma('wal_checkpoint(restart)');
+    insert.run('last', null);
+    expect([greatest > 30 * 1024 * 1024, logBytes()]).toEqual([true, 16 * 1024 * 1024]);
+    for (const { connection } of [reading, writing]) connection.close();
   });
 
   test('is read while it is written: in WAL mode, synced at checkpoints alone', () => {

@@ -164,6 +164,23 @@ function ordersOf(path: string): string[] {
 }
 
 describe('cursors', () => {
+  test('have the same length whatever row they name: it may be one that the reader is not shown', async () => {
+    const ids = ['a', 'b'.repeat(40), `c${'ü'.repeat(50)}`, 'd'];
+    const { get } = serve(
+      ({ db }) =>
+        void db
+          .insert(assets)
+          .values(ids.map((id) => asset(id)))
+          .run(),
+    );
+    const lengths = new Set<number>();
+    for (let cursor = '', i = 0; i < 3; i += 1) {
+      cursor = (await get(`e/assets?limit=1&cursor=${cursor}`)).body.next_cursor;
+      lengths.add(cursor.length);
+    }
+    expect(lengths.size).toBe(1);
+  });
+
   const two = () =>
     serve(({ db }) =>
       db
