@@ -70,8 +70,10 @@ function unknownPaths(paths: ReadonlySet<string>, { connection }: MirrorFile): S
   if (unknown.size === 0) return unknown;
   const rows = connection.prepare('select path from assets where path is not null').pluck().iterate();
   for (const path of rows as IterableIterator<string>) {
-    for (let at = path; at !== ''; at = at.slice(0, Math.max(0, at.lastIndexOf('/')))) unknown.delete(at);
+    for (const ancestor of withAncestors(path)) unknown.delete(ancestor);
     if (unknown.size === 0) break;
   }
   return unknown;
 }
+
+const withAncestors = (path: string): string[] => path.split('/').map((_, i, names) => names.slice(0, i + 1).join('/'));
