@@ -104,6 +104,8 @@ async function listen(server: FastifyInstance, { host, port }: ServeSettings): P
     const { address } = await lookup(host);
     await server.listen({ host: address, port });
   } catch (cause) {
+    // Its threads would keep the process from ending.
+    await server.close();
     const code = (cause as NodeJS.ErrnoException).code ?? 'unknown';
     const why = code === 'EADDRINUSE' ? 'it is in use already' : code;
     throw new SyncError('usage', `cannot listen on ${host}:${port} (${why}): name others with --host and --port`, {
