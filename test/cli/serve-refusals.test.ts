@@ -270,7 +270,7 @@ it.each([
   expect(warnings).toEqual(warned);
 });
 
-it('a reader who does not read on is cut off 4 seconds after the signal', async () => {
+it('a reader who does not read on is cut off 3 seconds after the signal', async () => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
   onTestFinished(() => void vi.useRealTimers());
   const { url, ended } = await started({ db: largeMirror() });
@@ -287,7 +287,7 @@ it('a reader who does not read on is cut off 4 seconds after the signal', async 
   });
   stop('SIGINT');
   await refused(url);
-  vi.advanceTimersByTime(3999);
+  vi.advanceTimersByTime(2999);
   await refused(url);
   expect(over).toBe(false);
   vi.advanceTimersByTime(1);
