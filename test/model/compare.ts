@@ -133,15 +133,21 @@ function sorted(tables: Record<string, Row[]>): Record<string, string[]> {
   return Object.fromEntries(
     Object.entries(tables).map(([table, rows]) => [
       table,
-      rows.map((row) => JSON.stringify(inOrder(Object.fromEntries(Object.entries(row).map(byValue))))).sort(),
+      rows
+        .map((row) =>
+          JSON.stringify(
+            inOrder(Object.fromEntries(Object.entries(row).map(([name, value]) => [name, byValue(value)]))),
+          ),
+        )
+        .sort(),
     ]),
   );
 }
 
 /** JSON by its value: its members in one order (R21). */
-function byValue([name, value]: [string, unknown]): [string, unknown] {
+export function byValue(value: unknown): unknown {
   const isJson = typeof value === 'string' && /^[[{]/.test(value);
-  return [name, isJson ? JSON.stringify(inOrder(parseExactly(value))) : value];
+  return isJson ? JSON.stringify(inOrder(parseExactly(value))) : value;
 }
 
 function inOrder(value: unknown): unknown {

@@ -1,5 +1,6 @@
 import { deepStrictEqual, strictEqual } from 'node:assert/strict';
 import fc from 'fast-check';
+import { STREAM_NAMES } from '../../src/core/stream.ts';
 import type { RunSummary } from '../../src/sync/summary.ts';
 import { bothSides, missingExecutions, unreadHistories } from './compare.ts';
 import { populate } from './happenings.ts';
@@ -28,6 +29,7 @@ const WHATEVER = fc.asyncProperty(histories('any'), (steps) =>
     strictEqual(summary?.status, 'done');
     compare(life, { full: true });
     await idle(life);
+    await turned(life);
     intact(life);
   }),
 );
@@ -171,6 +173,14 @@ async function idle(life: Life): Promise<void> {
   const asked = life.mirrored.asked().map(({ path }) => path);
   const wanted = [...life.world.places.keys()].flatMap((id) => LEAST.map((path) => `${id}/${path}`));
   deepStrictEqual(asked.filter((path) => !path.endsWith('health-scores')).sort(), wanted);
+}
+
+/** Members in another order are no change, whoever shows them (R21). Scores go by the clock. */
+async function turned(life: Life): Promise<void> {
+  for (const place of life.world.places.values()) place.turned = !place.turned;
+  const before = contents(life.mirrored);
+  await life.take({ ...PLAIN, full: true, only: STREAM_NAMES.filter((name) => name !== 'asset_health_scores') });
+  strictEqual(contents(life.mirrored), before);
 }
 
 /** A run that ends well; one that only went on with the pass of a stopped run is followed by another. */

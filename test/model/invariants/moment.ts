@@ -1,6 +1,7 @@
 import { addSeconds } from '../../../src/core/instant.ts';
 import type { StreamName } from '../../../src/core/stream.ts';
 import { isFeed, itemsOf, type ServedPage, type Walk } from '../book.ts';
+import { byValue } from '../compare.ts';
 import type { Mirrored, Row, Told } from '../mirrored.ts';
 
 /** A stream's own part of the mirror, as it stands in the file. */
@@ -73,7 +74,7 @@ export function timeOf(row: Row, name: string): string {
 }
 
 export function sameBut(a: Row, b: Row): boolean {
-  return Object.keys(b).every((name) => a[name] === b[name]);
+  return Object.keys(b).every((name) => a[name] === b[name] || byValue(a[name]) === byValue(b[name]));
 }
 
 const TABLES: Readonly<Partial<Record<StreamName, string>>> = { table_assets: 'assets', bi_assets: 'assets' };
