@@ -129,6 +129,8 @@ export const marks = sqliteTable(
     id: text('id').notNull(),
     /** Drawn from `mirror.last_mark`: a read clears only marks made before it began. */
     number: integer('number').notNull(),
+    /** The run whose round could not pay it; another run tries again (R13, R18). NULL while none has. */
+    left_by_run: integer('left_by_run'),
   },
   (t) => [primaryKey({ columns: [t.env_id, t.stream, t.id] })],
 );
@@ -142,6 +144,7 @@ export const seenKeys = sqliteTable(
     key_1: text('key_1').notNull(),
     /** The second half of an edge's key, else empty. */
     key_2: text('key_2').notNull(),
+    /** Number of the read in its round; 0 for what the scan before was shown by id alone: the next one counts it as seen. */
     read_number: integer('read_number').notNull(),
   },
   (t) => [primaryKey({ columns: [t.env_id, t.stream, t.key_1, t.key_2, t.read_number] })],

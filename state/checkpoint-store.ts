@@ -69,6 +69,19 @@ function decode(stored: Stored): Checkpoint {
     scanDue: stored.scan_due as ScanDue | null,
     unavailable: stored.unavailable === 1,
     finishedPass: stored.finished_pass,
-    round: stored.round === null ? null : (JSON.parse(stored.round) as Round),
+    round: stored.round === null ? null : decodeRound(stored.round),
+  };
+}
+
+/** A round that an older version began lacks what that did not know. */
+function decodeRound(stored: string): Round {
+  const round = {
+    firstConfirmation: null,
+    passedOver: [],
+    ...(JSON.parse(stored) as Omit<Round, 'firstConfirmation' | 'passedOver'>),
+  };
+  return {
+    ...round,
+    phases: round.phases.map((phase) => (phase.do === 'ask' ? { ...phase, unpaid: phase.unpaid ?? [] } : phase)),
   };
 }

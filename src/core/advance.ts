@@ -37,11 +37,42 @@ export function advance(arrival: Arrival, context: Context): Advance {
   const round = checkpoint.round as Round;
   const read = round.read as Read;
   refuseBadCursor(arrival, read);
+  if (read.as === 'unshown') return confirmed(arrival, read, context);
   const effect = EFFECTS[effectOf(stream)](arrival, read, context);
   const shown = decoded.rows.map((row) => row.key);
-  const next = nextCheckpoint(arrival, context);
-  const commit = { shown, ...effect, ...readEnd(arrival, read), checkpoint: next, rejected: decoded.rejected };
+  const unpaid = read.as === 'owned' ? stillDead(arrival, effect.changes ?? []) : [];
+  const next = nextCheckpoint(arrival, unpaid, context);
+  const commit = { shown, ...effect, ...readEnd(arrival, read, unpaid), checkpoint: next, rejected: decoded.rejected };
   return { commit, late: lateRows(arrival, read, effect.changes ?? [], context) };
+}
+
+/** A page of the leading list: whose row it shows owes nothing any more, if the mirror has all of that row (R18, R22). */
+function confirmed(arrival: Arrival, read: Read, context: Context): Advance {
+  const { stream, checkpoint, decoded, held } = arrival;
+  const paid = decoded.rows.map(({ key }) => key[0] as string).filter((id) => isFilled(stream, held.get(id)));
+  const unpaid = (phaseOf(checkpoint) as Ask).unpaid.filter((id) => !paid.includes(id));
+  const next = nextCheckpoint(arrival, unpaid, context);
+  return { commit: { shown: [], ...readEnd(arrival, read, unpaid), checkpoint: next }, late: 0 };
+}
+
+/** Whether a row has the fields of its kind without which the typed list would not show it; always so of other rows. */
+function isFilled({ writes = [], fields }: Stream, row: Row | undefined): boolean {
+  return row === undefined || writes.every((name) => !fields[name]?.required || row[name] !== null);
+}
+
+/** Owners of rows that were shown and that a younger tombstone still holds down: they are asked for again (R13). */
+function stillDead({ stream, checkpoint, decoded, held }: Arrival, changes: readonly Change[]): readonly string[] {
+  const by = stream.owners[0]?.by as string;
+  const after = new Map(changes.map(({ row }) => [row[stream.key[0] as string], row]));
+  const dead = decoded.rows
+    .filter(({ deletedAt }) => deletedAt === null)
+    .map(({ key, row }) => ({ owner: row[by], row: after.get(key[0] as string) ?? held.get(joinKey(key)) }))
+    .filter(({ row }) => row !== undefined && row['deleted_at'] !== null);
+  return [...new Set([...(phaseOf(checkpoint) as Ask).unpaid, ...dead.map(({ owner }) => String(owner))])];
+}
+
+function phaseOf({ round }: Checkpoint): Phase | undefined {
+  return round?.phases[0];
 }
 
 type Effect = Omit<Commit, 'checkpoint'>;
@@ -159,23 +190,27 @@ function grantedBefore({ watermark }: Checkpoint, read: Read): string | null {
   return isFeed(read) || watermark === null ? null : addSeconds(watermark, 1);
 }
 
-/** The end of a read may settle more than its last page (R13, R22). */
-function readEnd({ stream, checkpoint, page }: Arrival, read: Read): Effect {
-  const round = checkpoint.round as Round;
-  const phase = round.phases[0];
+/** The end of a read may settle more than its last page (R13, R18). `unpaid` are ids of its chunk whose marks stay. */
+function readEnd({ stream, checkpoint, page }: Arrival, read: Read, unpaid: readonly string[]): Effect {
+  const { lastMark, run, phases } = checkpoint.round as Round;
+  const [phase] = phases;
   if (page.hasMore) return {};
   if (read.reading !== null && read.at !== null)
     return { reading: { ...read.reading, readAt: read.at, since: read.restartRun } };
   if (phase?.do !== 'ask' || !isLastVariant(stream, phase)) return {};
-  const paid = { ids: phase.ids, lastMark: round.lastMark };
-  if (phase.about === 'marked') return stream.staged === undefined ? { paid } : {};
-  if (phase.about === 'rejected') return { notShown: { ids: phase.ids, since: round.run } };
-  if (phase.about !== 'owned') return {};
+  if (phase.about === 'rejected') return { notShown: { ids: phase.ids, since: run } };
+  const left = unpaid.length === 0 ? {} : { left: { ids: unpaid, lastMark, run } };
+  if (phase.about !== 'owned') return left;
+  const paid = { ids: phase.ids.filter((id) => !unpaid.includes(id)), lastMark };
   const by = stream.owners[0]?.by as string;
-  return { paid, disowned: { by, ids: phase.ids, sinceRead: read.number - phase.variant, at: read.at } };
+  return { paid, ...left, disowned: { by, ids: phase.ids, sinceRead: read.number - phase.variant, at: read.at } };
 }
 
-function nextCheckpoint({ stream, checkpoint, page, decoded }: Arrival, { now }: Context): Checkpoint {
+function nextCheckpoint(
+  { stream, checkpoint, page, decoded }: Arrival,
+  unpaid: readonly string[],
+  { now }: Context,
+): Checkpoint {
   const before = checkpoint.round as Round;
   const read = before.read as Read;
   const round: Round = {
@@ -185,8 +220,10 @@ function nextCheckpoint({ stream, checkpoint, page, decoded }: Arrival, { now }:
     refuted: before.refuted || (read.as === 'candidates' && cameBack(decoded)),
     misses: 0,
   };
-  if (page.hasMore) return withRound(checkpoint, { ...round, read: { ...read, cursor: page.nextCursor } });
-  return withRound(checkpoint, { ...round, read: null, phases: phasesAfter(stream, round.phases) });
+  const [phase, ...rest] = round.phases;
+  const phases = phase?.do === 'ask' ? [{ ...phase, unpaid }, ...rest] : round.phases;
+  if (page.hasMore) return withRound(checkpoint, { ...round, phases, read: { ...read, cursor: page.nextCursor } });
+  return withRound(checkpoint, { ...round, phases: phasesAfter(stream, phases), read: null });
 }
 
 /** Whether an answer shows anything that was thought gone, acceptable or not (R12). */
@@ -198,7 +235,7 @@ function cameBack({ rows, rejected }: DecodedPage): boolean {
 export function phasesAfter(stream: Stream, [phase, ...rest]: readonly Phase[]): readonly Phase[] {
   if (phase?.do !== 'ask') return rest;
   if (!isLastVariant(stream, phase)) return [{ ...phase, variant: phase.variant + 1 }, ...rest];
-  return [{ ...phase, after: phase.ids.at(-1) ?? phase.after, ids: [], variant: 0 }, ...rest];
+  return [{ ...phase, after: phase.ids.at(-1) ?? phase.after, ids: [], unpaid: [], variant: 0 }, ...rest];
 }
 
 /** Lineage and typed assets have one list; where there are two, rows asked for by id may be in either (R12). */

@@ -41,11 +41,7 @@ function beginFeed(stream: Stream, checkpoint: Checkpoint, context: Context, fac
       context,
       facts,
     );
-  const phases: Phase[] = [
-    ...scans(stream, context),
-    ...feeds.slice(1),
-    ...(facts.rows > 0 ? [ask('candidates')] : []),
-  ];
+  const phases: Phase[] = [...scans(stream, context), ...feeds.slice(1), ...(facts.hasRows ? [ask('candidates')] : [])];
   return round({ mode: 'scan', reason, due: checkpoint.scanDue }, phases, context, facts);
 }
 
@@ -56,7 +52,12 @@ function beginMarked(stream: Stream, checkpoint: Checkpoint, context: Context, f
   const reason = scanReason(checkpoint, context);
   // Without a mark, or a rejected row, nothing is asked for, whatever the clocks say (R18, R20, R22).
   if (reason !== null && (reason === 'first' || reason === 'full' || inside + outside > 0)) {
-    return round({ mode: 'scan', reason }, scans(stream, context), context, facts);
+    return round(
+      { mode: 'scan', reason },
+      [...scans(stream, context), ...(facts.hasRows ? [ask('unshown')] : [])],
+      context,
+      facts,
+    );
   }
   return round(
     { mode: 'marked', reason: 'increment' },
@@ -69,15 +70,18 @@ function beginMarked(stream: Stream, checkpoint: Checkpoint, context: Context, f
   );
 }
 
-/** The rows that the upserts feed cannot show are asked for by id; where it does not clear marks itself, so is the rest. */
-function markedPhases(stream: Stream, checkpoint: Checkpoint, context: Context, { marks, rows }: Facts): Phase[] {
+/**
+ * The rows that the upserts feed cannot show are asked for by id; where it does not clear marks itself, so is the rest. What
+ * none of it shows is asked for in the leading list (R18).
+ */
+function markedPhases(stream: Stream, checkpoint: Checkpoint, context: Context, { marks }: Facts): Phase[] {
   const since = boundOf(checkpoint, context);
-  const rest = { ...ask('marked'), scanRequests: Math.max(1, Math.ceil(rows / context.options.pageSize)) };
-  if (since === null) return [];
+  if (since === null || marks.inside + marks.outside === 0) return [];
   return [
-    ...(marks.outside > 0 ? [{ ...rest, before: since }] : []),
+    ...(marks.outside > 0 ? [{ ...ask('marked'), before: since }] : []),
     ...(marks.inside > 0 ? [feed('upserts', since, context)] : []),
-    ...(marks.inside > 0 && stream.staged === undefined ? [rest] : []),
+    ...(marks.inside > 0 && stream.staged === undefined ? [ask('marked')] : []),
+    ask('unshown'),
   ];
 }
 
@@ -91,7 +95,9 @@ function beginSnapshot(stream: Stream, { watermark }: Checkpoint, context: Conte
   if (stream.hourly && !options.full && watermark !== null && now !== null && sameHour(watermark, now)) {
     return { do: 'rest', why: 'hourly' };
   }
-  const phases = scans(stream, context).map((walk): Walk => ({ ...walk, as: 'snapshot' }));
+  const lists = scans(stream, context).map((walk): Walk => ({ ...walk, as: 'snapshot' }));
+  // A row may move from one list to the other between their reads (R12).
+  const phases = lists.length > 1 && facts.hasRows ? [...lists, ask('candidates')] : lists;
   return round({ mode: 'snapshot', reason: 'snapshot' }, phases, context, facts);
 }
 
@@ -124,17 +130,17 @@ function dueReason({ scanDue, scanEndedAt }: Checkpoint, { now, options }: Conte
     : null;
 }
 
-function scans(stream: Stream, { options }: Context): Walk[] {
+export function scans(stream: Stream, { options }: Context): Walk[] {
   return stream.variants.map((variant) => ({ do: 'walk', as: 'scan', query: { ...variant, limit: options.pageSize } }));
 }
 
-function feed(as: 'upserts' | 'tombstones', since: Instant, { options }: Context): Walk {
+export function feed(as: 'upserts' | 'tombstones', since: Instant, { options }: Context): Walk {
   const parameter = as === 'upserts' ? 'synced_since' : 'deleted_since';
   return { do: 'walk', as, query: { [parameter]: since, limit: options.pageSize } };
 }
 
-function ask(about: Ask['about']): Ask {
-  return { do: 'ask', about, after: '', asked: 0, ids: [], variant: 0, before: null, scanRequests: 0 };
+export function ask(about: Ask['about']): Ask {
+  return { do: 'ask', about, after: '', asked: 0, ids: [], unpaid: [], variant: 0, before: null };
 }
 
 function round(
@@ -154,11 +160,13 @@ function round(
       pages: 0,
       firstPageAt: null,
       lastMark: facts.lastMark,
-      sweeps: facts.rows > 0,
+      sweeps: facts.hasRows,
       refuted: false,
       read: null,
       reads: 0,
       askedThrough: null,
+      firstConfirmation: null,
+      passedOver: [],
       misses: 0,
       incomplete: false,
     },

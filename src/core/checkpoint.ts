@@ -69,6 +69,10 @@ export interface Round {
   readonly reads: number;
   /** The last candidate asked for; null when all of them were (R12). */
   readonly askedThrough: string | null;
+  /** The number of the first read that asked for candidates; null while none has. */
+  readonly firstConfirmation: number | null;
+  /** Ids that are too long for a URL: candidates among them stay, and marks wait (R12). */
+  readonly passedOver: readonly string[];
   /** Tests in a row that answered 404, or 403 (R15, R22). */
   readonly misses: number;
   /** Something was passed over that could not be read: the stream is not finished with this round (R22). */
@@ -88,21 +92,21 @@ export interface Walk {
 export interface Ask {
   readonly do: 'ask';
   /**
-   * `candidates` of a sweep (R12), rows `owned` by what moved (R13), `marked` rows (R18, R22), `tests` with news (R22), rows that
-   * stand `rejected` (R20).
+   * `candidates` of a sweep (R12), rows `owned` by what moved (R13), `marked` rows (R18, R22), marked rows that these reads left
+   * `unshown`, in the leading list (R18), `tests` with news (R22), rows that stand `rejected` (R20).
    */
-  readonly about: 'candidates' | 'owned' | 'marked' | 'tests' | 'rejected';
+  readonly about: 'candidates' | 'owned' | 'marked' | 'unshown' | 'tests' | 'rejected';
   /** The last id asked for; ids are asked for in their order. */
   readonly after: string;
   /** Requests begun. */
   readonly asked: number;
   /** The chunk under way, read once in each variant. */
   readonly ids: readonly string[];
+  /** Those of the chunk whose marks are not paid by what its pages have shown so far (R13, R18). */
+  readonly unpaid: readonly string[];
   readonly variant: number;
   /** Of marked rows only those last synced before this; the upserts feed has shown the others (R18). */
   readonly before: Instant | null;
-  /** What a scan would take instead, in requests (R18, R22). */
-  readonly scanRequests: number;
 }
 
 /** One cursor-paged read under one fixed query. */

@@ -1,4 +1,4 @@
-import type { Ask, Checkpoint } from './checkpoint.ts';
+import type { Ask, Checkpoint, Round } from './checkpoint.ts';
 import type { Decoded, Rejected } from './decode.ts';
 import type { Instant } from './instant.ts';
 import type { Change } from './newest-wins.ts';
@@ -6,8 +6,8 @@ import type { Row, Stream, StreamName } from './stream.ts';
 
 /** What the mirror holds, as far as the next round depends on it. */
 export interface Facts {
-  /** Live rows of the stream: exact where it owes marks, which a scan is weighed against; else 1 stands for any. */
-  readonly rows: number;
+  /** Whether the stream has live rows. */
+  readonly hasRows: boolean;
   /** Marks that the stream owes, by whether the marked row was synced at or after the bound asked about. */
   readonly marks: { readonly inside: number; readonly outside: number };
   /** Whether rows stand rejected that can be asked for by id (R20). */
@@ -18,10 +18,16 @@ export interface Facts {
   readonly checkpoints: ReadonlyMap<StreamName, Checkpoint>;
 }
 
-/** What a stream still owes: the next ids in order, and how many there are in all. */
+/** What a stream still owes: the next ids in order. */
 export interface Owed {
   readonly ids: readonly string[];
-  readonly total: number;
+  /** What asking for all of it is weighed against: known only of the first ids of `owned` and `marked` (R13, R18, R22). */
+  readonly weighed: { readonly ids: number; readonly rows: number } | null;
+}
+
+/** What is owed in a round: after the last id asked for, by marks that the round has to pay. */
+export interface OwedQuery extends Pick<Ask, 'after' | 'before'>, Pick<Round, 'lastMark' | 'run' | 'mode'> {
+  readonly about: Exclude<Ask['about'], 'tests'>;
 }
 
 export interface DueTest {
@@ -46,15 +52,21 @@ export interface UnreadHistory {
 
 /** What a finished round does to its table in the end. */
 export interface Settlement {
-  /** Rows of a feed stream that the scan did not see go, up to the key `through` (null: all of them) (R12), as of
-   * `at`; without a server time the mirror's own stands in, which decides nothing (R1). */
-  readonly sweep: { readonly through: string | null; readonly at: Instant | null } | null;
+  /** Rows of a feed stream that the scan did not see go, as of `at`; without a server time the mirror's own stands in, which
+   * decides nothing (R1). */
+  readonly sweep: { readonly at: Instant | null } | null;
   /** What was gathered takes the place of the whole table, or of the marked columns' edges (R16, R18). */
   readonly replace: 'all' | 'marked' | null;
-  /** Marks up to this number are paid. */
+  /** Rows after this key were not asked for, and stay, since others came back; null when all may go (R12). */
+  readonly through: string | null;
+  /** What came back by id, from this read on, counts as seen by the next scan; null when no scan follows at once (R12). */
+  readonly rememberFrom: number | null;
+  /** Marks up to this number are paid, but those that the round left. */
   readonly lastMark: number;
-  /** The run that began the round, when it read the whole stream: rows rejected before and not since are gone (R20). */
-  readonly wholeSinceRun: number | null;
+  /** The run that began the round. */
+  readonly run: number;
+  /** It read the whole stream: rows rejected before and not since are gone (R20). */
+  readonly isWhole: boolean;
 }
 
 /**
@@ -89,6 +101,11 @@ export interface Commit {
   readonly marks?: readonly { readonly stream: StreamName; readonly id: string }[];
   /** Marks of this stream that are paid, if made no later than `lastMark`; null for whenever they were made. */
   readonly paid?: { readonly ids: readonly string[]; readonly lastMark: number | null };
+  /**
+   * Marks of this stream that wait for a later run, made where there are none: the round of `run` could not pay them. Those made
+   * after `lastMark` stay as they are (R13, R18).
+   */
+  readonly left?: { readonly ids: readonly string[]; readonly lastMark: number; readonly run: number };
   /** Live rows of these owners that the reads from `sinceRead` on did not see are absent (R13). */
   readonly disowned?: {
     readonly by: string;
@@ -127,17 +144,7 @@ export interface Destination {
   facts(stream: Stream, since: Instant | null): Facts;
   /** The rows held under these keys, by joined key (see `joinKey`). */
   held(stream: Stream, keys: readonly (readonly string[])[]): Map<string, Row>;
-  owed(
-    stream: Stream,
-    ask: {
-      about: Exclude<Ask['about'], 'tests'>;
-      after: string;
-      lastMark: number;
-      before: Instant | null;
-      /** The run that began the round: what was rejected since then has been met. */
-      run: number;
-    },
-  ): Owed;
+  owed(stream: Stream, query: OwedQuery): Owed;
   /**
    * The next tests whose histories are to be read, as many as `most`: those that failed last time after all others, those never
    * read first, then the longest unread. None that failed in this run.

@@ -83,6 +83,8 @@ function roundOf(stream: Stream, context: Context): Round {
     read: readOf(stream, context),
     reads: 1,
     askedThrough: null,
+    firstConfirmation: null,
+    passedOver: [],
     misses: 0,
     incomplete: false,
   };

@@ -1,6 +1,6 @@
-import { boundOf } from './begin.ts';
-import { type Ask, type Checkpoint, type Phase, type Read, type Round, type Walk, withoutRound } from './checkpoint.ts';
-import { firstChunk } from './chunk.ts';
+import { ask, boundOf, feed, scans } from './begin.ts';
+import { type Ask, type Checkpoint, type Phase, type Read, type Round, withoutRound } from './checkpoint.ts';
+import { firstChunk, fitsUrl } from './chunk.ts';
 import { CLOCK_TOLERANCE_SECONDS, type Context, isOutOfLookback } from './context.ts';
 import type { DueTest, Owed, Settlement } from './destination.ts';
 import { addDays, addSeconds, type Instant } from './instant.ts';
@@ -61,16 +61,44 @@ export function plan(stream: Stream, checkpoint: Checkpoint, context: Context): 
 export function askFor(stream: Stream, checkpoint: Checkpoint, context: Context, owed: Owed): Checkpoint {
   const round = checkpoint.round as Round;
   const [phase, ...rest] = round.phases as [Ask, ...Phase[]];
-  const ids = firstChunk(parameterOf(stream, phase.about), owed.ids);
-  if (ids.length === 0) return withRound(checkpoint, { ...round, phases: rest });
-  if (phase.about === 'candidates' && phase.asked + stream.variants.length > MAX_CONFIRMATIONS) {
+  if (owed.ids.length === 0) return withRound(checkpoint, { ...round, phases: rest });
+  if (phase.about === 'candidates' && phase.asked + stream.variants.length > MAX_CONFIRMATIONS)
     return withRound(checkpoint, { ...round, phases: rest, askedThrough: phase.after });
+  const { ids, tooLong } = nextChunk(parameterOf(stream, phase.about), owed.ids);
+  const passedOver = [...round.passedOver, ...tooLong];
+  if (ids.length === 0) {
+    const after = owed.ids.at(-1) as string;
+    return withRound(checkpoint, { ...round, passedOver, phases: [{ ...phase, after }, ...rest] });
   }
-  if (phase.about === 'marked' && phase.asked === 0 && Math.ceil(owed.total / ids.length) > phase.scanRequests) {
-    const scan: Walk = { do: 'walk', as: 'scan', query: { limit: context.options.pageSize } };
-    return withRound(checkpoint, { ...round, mode: 'scan', reason: 'fewer-requests', phases: [scan] });
-  }
-  return withRound(checkpoint, { ...round, phases: [{ ...phase, ids, variant: 0 }, ...rest] });
+  if (isDearer(stream, ids, owed, context)) return withRound(checkpoint, scanned(stream, checkpoint, context));
+  const unpaid = phase.about === 'unshown' ? ids : [];
+  return withRound(checkpoint, { ...round, passedOver, phases: [{ ...phase, ids, unpaid, variant: 0 }, ...rest] });
+}
+
+/** The next ids that one request holds, and those before the last of them that none can hold (R12). */
+function nextChunk(parameter: string, owed: readonly string[]): Record<'ids' | 'tooLong', readonly string[]> {
+  const ids = firstChunk(
+    parameter,
+    owed.filter((id) => fitsUrl(parameter, id)),
+  );
+  const through = ids.length === 0 ? owed.length : owed.indexOf(ids.at(-1) as string);
+  return { ids, tooLong: owed.slice(0, through).filter((id) => !fitsUrl(parameter, id)) };
+}
+
+/** Whether asking for all that is owed takes more requests than a scan (R13, R18, R22). */
+function isDearer({ variants }: Stream, ids: readonly string[], { weighed }: Owed, { options }: Context): boolean {
+  if (weighed === null) return false;
+  const asking = Math.ceil(weighed.ids / ids.length) * variants.length;
+  return asking > Math.max(1, Math.ceil(weighed.rows / options.pageSize)) + variants.length - 1;
+}
+
+/** The round as a scan in place of what it was about to ask for; a sweep needs the tombstones once more, after it (R12). */
+function scanned(stream: Stream, checkpoint: Checkpoint, context: Context): Round {
+  const round = checkpoint.round as Round;
+  const since = boundOf(checkpoint, context);
+  const sweeping = [...(since === null ? [] : [feed('tombstones', since, context)]), ask('candidates')];
+  const phases = [...scans(stream, context), ...(stream.method === 'feed' ? sweeping : [ask('unshown')])];
+  return { ...round, mode: 'scan', reason: 'fewer-requests', sweeps: true, passedOver: [], phases };
 }
 
 /** Begins the reading of the next due test, or ends the phase when there is none (R22). */
@@ -120,17 +148,19 @@ interface NewRead {
 
 function beginRead(checkpoint: Checkpoint, context: Context, wanted: NewRead): Move {
   const round = checkpoint.round as Round;
+  const number = round.reads + 1;
+  const firstConfirmation = round.firstConfirmation ?? (wanted.as === 'candidates' ? number : null);
   const read: Read = {
     ...wanted,
     reading: wanted.reading ?? null,
-    number: round.reads + 1,
+    number,
     cursor: null,
     at: context.now,
     restarts: 0,
     restartRun: context.run,
     halved: false,
   };
-  return fetch(withRound(checkpoint, { ...round, read, reads: read.number }), read);
+  return fetch(withRound(checkpoint, { ...round, read, reads: number, firstConfirmation }), read);
 }
 
 function fetch(checkpoint: Checkpoint, { path, query, cursor }: Read): Move {
@@ -144,10 +174,12 @@ function askedRead(stream: Stream, phase: Ask, context: Context): NewRead {
     [parameterOf(stream, phase.about)]: phase.ids,
     limit: context.options.pageSize,
   };
-  return { as: phase.about, path: stream.path, query };
+  const path = phase.about === 'unshown' ? (stream.leader?.path ?? stream.path) : stream.path;
+  return { as: phase.about, path, query };
 }
 
 function parameterOf(stream: Stream, about: Ask['about']): string {
+  if (about === 'unshown') return 'ids';
   return (about === 'owned' ? stream.owners[0]?.parameter : stream.idsParameter) ?? 'ids';
 }
 
@@ -173,10 +205,19 @@ function isTooOld(query: Query, context: Context): boolean {
 function settlementOf(stream: Stream, round: Round, context: Context): Settlement {
   const at = round.firstPageAt ?? context.now;
   const sweeps = stream.method === 'feed' && round.mode === 'scan' && round.sweeps;
+  const through = round.refuted ? round.askedThrough : null;
   return {
-    sweep: sweeps ? { through: round.refuted ? round.askedThrough : null, at } : null,
+    sweep: sweeps ? { at } : null,
+    through,
+    rememberFrom: sweeps && isScannedAgain(round) ? round.firstConfirmation : null,
     replace: stream.staged === undefined ? null : round.mode === 'marked' ? 'marked' : 'all',
     lastMark: round.lastMark,
-    wholeSinceRun: round.mode === 'scan' || round.mode === 'snapshot' ? round.run : null,
+    run: round.run,
+    isWhole: round.mode === 'scan' || round.mode === 'snapshot',
   };
+}
+
+/** Whether candidates of a sweep stay that only another scan can decide on; it is made once (R12). */
+export function isScannedAgain({ refuted, askedThrough, due }: Round): boolean {
+  return refuted && askedThrough !== null && due !== 'refuted';
 }

@@ -86,8 +86,8 @@ export interface Stream<Table = unknown> {
   readonly writes?: readonly string[];
   /** Fills rows that another stream made: only those with this value; others are passed over. */
   readonly within?: { readonly field: string; readonly is: string };
-  /** Of a marked stream: the table whose rows its marks name (R18, R22). */
-  readonly leader?: Table;
+  /** Of a marked stream: the list whose rows its marks name, and their table (R18, R22). */
+  readonly leader?: { readonly path: readonly string[]; readonly table: Table };
   /** By the value of `kind`, the columns that belong to it alone: a change of kind blanks the others' (R22). */
   readonly kinds?: Readonly<Record<string, readonly string[]>>;
   /** One read each makes a full scan; also the variants of an `ids` request (R12). */
@@ -98,9 +98,18 @@ export interface Stream<Table = unknown> {
   readonly idsParameter?: string;
   /** Its rows belong to rows of another stream: asked for when the owner went or came back (R13), exempt in R14. */
   readonly owners: readonly Owner<Table>[];
+  /** Of edges: the end that is read with all its edges. Where it is shown with others, a missing one was replaced (R14). */
+  readonly replacedBy?: string;
   readonly marks: readonly MarkRule[];
   /** Rows of another table that go along with a deleted row (R18). */
   readonly takes?: { readonly table: Table; readonly by: string };
+  /** Rows of another table that a deleted row may have ended: `id` of each is marked for the stream, to be read again (R18). */
+  readonly doubts?: {
+    readonly table: Table;
+    readonly by: string;
+    readonly stream: StreamName;
+    readonly id: string;
+  };
   readonly parts?: readonly Part<Table>[];
   readonly archives?: readonly Archive<Table>[];
   /** A 404 with the error envelope means not live (R15). */
@@ -121,4 +130,6 @@ interface Owner<Table> {
   readonly table: Table;
   /** The parameter that asks for an owner's rows. */
   readonly parameter?: string;
+  /** What the owner itself belongs to: its removal explains theirs, however far down (R14). */
+  readonly owners?: readonly Owner<Table>[];
 }

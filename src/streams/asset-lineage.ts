@@ -17,5 +17,6 @@ export const assetLineage: Entry = {
     { by: 'upstream_asset_id', table: assets },
     { by: 'downstream_asset_id', table: assets },
   ],
+  replacedBy: 'downstream_asset_id',
   marks: [],
 };

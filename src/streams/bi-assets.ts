@@ -17,7 +17,7 @@ export const biAssets: Entry = {
   table,
   writes: BI_FIELDS,
   within: { field: 'kind', is: 'bi' },
-  leader: table,
+  leader: { path: ['assets'], table },
   variants: ONE_READ,
   after: ['assets'],
   idsParameter: 'ids',

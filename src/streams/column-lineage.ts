@@ -1,6 +1,8 @@
-import { columns, columnLineageStaged as staged, columnLineage as table } from '../../schema/assets.ts';
+import { assets, columns, columnLineageStaged as staged, columnLineage as table } from '../../schema/assets.ts';
 import { type Entry, ONE_READ } from './entry.ts';
 import { required } from './fields.ts';
+
+const OF_ASSET = [{ by: 'asset_id', table: assets }];
 
 /** Follows the columns: they say which edges are read again (R18). The downstream column comes first in the key. */
 export const columnLineage: Entry = {
@@ -11,13 +13,14 @@ export const columnLineage: Entry = {
   fields: { upstream_column_id: required('text'), downstream_column_id: required('text') },
   table,
   staged,
-  leader: columns,
+  leader: { path: ['columns'], table: columns },
   variants: ONE_READ,
   after: ['columns'],
   idsParameter: 'column_ids',
   owners: [
-    { by: 'downstream_column_id', table: columns },
-    { by: 'upstream_column_id', table: columns },
+    { by: 'downstream_column_id', table: columns, owners: OF_ASSET },
+    { by: 'upstream_column_id', table: columns, owners: OF_ASSET },
   ],
+  replacedBy: 'downstream_column_id',
   marks: [],
 };

@@ -21,4 +21,5 @@ export const columns: Entry = {
   owners: [{ by: 'asset_id', table: assets, parameter: 'asset_ids' }],
   marks: [{ stream: 'column_lineage', id: 'id', on: 'shown' }],
   takes: { table: columnLineage, by: 'downstream_column_id' },
+  doubts: { table: columnLineage, by: 'upstream_column_id', stream: 'column_lineage', id: 'downstream_column_id' },
 };

@@ -1,3 +1,4 @@
+import { assets } from '../../schema/assets.ts';
 import {
   latestTestExecutionsStaged as staged,
   latestTestExecutions as table,
@@ -18,7 +19,7 @@ export const latestTestExecutions: Entry = {
   variants: ENABLED_AND_DISABLED,
   after: ['tests'],
   idsParameter: 'sub_test_ids',
-  owners: [{ by: 'test_id', table: tests }],
+  owners: [{ by: 'test_id', table: tests, owners: [{ by: 'asset_id', table: assets }] }],
   marks: [],
   archives: [{ table: testExecutions }],
   mayBeUnavailable: true,

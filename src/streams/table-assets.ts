@@ -19,7 +19,7 @@ export const tableAssets: Entry = {
   table,
   writes: TABLE_FIELDS,
   within: { field: 'kind', is: 'table' },
-  leader: table,
+  leader: { path: ['assets'], table },
   variants: ONE_READ,
   after: ['assets'],
   idsParameter: 'ids',

@@ -1,13 +1,13 @@
 import { advance } from '../core/advance.ts';
 import { begin } from '../core/begin.ts';
-import type { Checkpoint, Round } from '../core/checkpoint.ts';
+import type { Checkpoint, Read, Round } from '../core/checkpoint.ts';
 import type { Context } from '../core/context.ts';
-import { decodePage } from '../core/decode.ts';
+import { decodeRead } from '../core/decode-read.ts';
 import type { Commit, Destination, Settlement } from '../core/destination.ts';
 import { endsRun, SyncError } from '../core/errors.ts';
 import { askFor, begun, type Move, plan } from '../core/plan.ts';
 import { type Recovered, recover } from '../core/recover.ts';
-import { settled } from '../core/settled.ts';
+import { settled, waiting } from '../core/settled.ts';
 import { isHeld } from '../core/shrink-guard.ts';
 import type { Page, PageRequest, Source } from '../core/source.ts';
 import type { Stream, StreamName } from '../core/stream.ts';
@@ -119,8 +119,8 @@ function next(
   if (step.do !== 'ask') return step;
   const { about } = step.ask;
   if (about === 'tests') return histories.next(checkpoint, context);
-  const { lastMark, run } = checkpoint.round as Round;
-  const owed = destination.owed(stream, { about, after: step.ask.after, lastMark, before: step.ask.before, run });
+  const { lastMark, run, mode } = checkpoint.round as Round;
+  const owed = destination.owed(stream, { about, after: step.ask.after, before: step.ask.before, lastMark, run, mode });
   return { do: 'go', checkpoint: askFor(stream, checkpoint, context, owed) };
 }
 
@@ -136,7 +136,7 @@ async function passPage(
   try {
     const sentAhead = histories.take(step);
     const page = await (sentAhead ?? passage.source.page(absolute(passage, step.request), tally.request));
-    const decoded = decodePage(stream, page.items, checkpoint.round?.read?.as === 'tombstones');
+    const decoded = decodeRead(stream, checkpoint.round?.read as Read, page.items);
     const held = usesHeld(stream)
       ? destination.held(
           stream,
@@ -179,7 +179,8 @@ function settle(
 ): Checkpoint {
   const hold = isHeld(stream, destination.weigh(stream, settlement), context());
   const ended = settled(stream, checkpoint, settlement, context());
-  tally.count(destination.commit(stream, { checkpoint: ended, settle: { ...settlement, hold } }, marking));
+  const commit = { checkpoint: ended, settle: { ...settlement, hold }, ...waiting(stream, checkpoint.round as Round) };
+  tally.count(destination.commit(stream, commit, marking));
   // Not `ended` itself: a stream that was marked meanwhile has not finished (R9).
   return destination.load(stream.name);
 }

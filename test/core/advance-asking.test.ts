@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { advance } from '../../src/core/advance.ts';
 import type { Ask, Read, Round } from '../../src/core/checkpoint.ts';
-import { decodePage } from '../../src/core/decode.ts';
+import { decodeRead } from '../../src/core/decode-read.ts';
 import type { Commit } from '../../src/core/destination.ts';
 import type { Row, StreamName } from '../../src/core/stream.ts';
 import { ask, checkpoint, column, context, read, round, streamOf, T, walk, YESTERDAY } from './setup.ts';
@@ -21,7 +21,7 @@ function commitOf(name: StreamName, items: readonly unknown[], given: Given = {}
   });
   const page = { items, hasMore: given.more ?? false, nextCursor: given.more ? 'c2' : null };
   const held = new Map((given.held ?? []).map((row) => [String(row['id']), row]));
-  const decoded = decodePage(stream, items);
+  const decoded = decodeRead(stream, from.round?.read as Read, items);
   return advance({ stream, checkpoint: from, page, decoded, held, met: new Set(), marking: new Set() }, context())
     .commit;
 }
@@ -111,6 +111,22 @@ describe('rows of an owner that went or came back (R13)', () => {
     expect(commitOf('tests', [], last).disowned?.sinceRead).toBe(6);
   });
 
+  test('leave the owner’s mark where a younger tombstone holds down a row that is shown (R13)', () => {
+    const dead = { ...column('c', YESTERDAY), asset_id: 'a', deleted_at: T, deletion: 'tombstone' } as Row;
+    const commit = commitOf('columns', [column('c', YESTERDAY), column('d', T)], { ...asking(phase), held: [dead] });
+    expect(commit).toMatchObject({
+      paid: { ids: ['b'], lastMark: 9 },
+      left: { ids: ['a'], lastMark: 9, run: 5 },
+    });
+  });
+
+  test('leave it, too, where another page or list than the last one has shown that', () => {
+    const dead = { ...column('c', YESTERDAY), asset_id: 'a', deleted_at: T, deletion: 'tombstone' } as Row;
+    const first = commitOf('columns', [column('c', YESTERDAY)], { ...asking(phase), held: [dead], more: true });
+    const [left] = (first.checkpoint.round as Round).phases as [Ask];
+    expect(commitOf('columns', [], asking(left)).left?.ids).toEqual(['a']);
+  });
+
   test('go at the mirror’s own time when no Date says as of when (R1)', () => {
     const commit = commitOf('columns', [], { ...asking(phase), read: { as: 'owned', at: null } });
     expect(commit).toMatchObject({ disowned: { at: null } });
@@ -170,9 +186,42 @@ describe('typed assets fill in what the assets stream made (R22)', () => {
     expect(commitOf('table_assets', [item], { more: true }).paid).toEqual({ ids: ['a'], lastMark: null });
   });
 
-  test('and the last answer by id clears all that was asked for: who is not shown has nothing to fill in', () => {
+  test('and the last answer by id clears no more: who is not shown may be out of sight just now (R18)', () => {
     const commit = commitOf('table_assets', [item], asking(ask('marked', { ids: ['a', 'b'] })));
-    expect(commit.paid).toEqual({ ids: ['a', 'b'], lastMark: 9 });
+    expect(commit.paid).toEqual({ ids: ['a'], lastMark: null });
+  });
+});
+
+describe('what no read has shown is asked for in the leading list (R18)', () => {
+  const phase = ask('unshown', { ids: ['a', 'b'], unpaid: ['a', 'b'] });
+  const filled = {
+    ...{ id: 'a', kind: 'table', data_platform: 'x', db_name: 'd', schema_name: 's', table_name: 't' },
+    ...{ materialization: 'view', deleted_at: null },
+  };
+  const answered = (name: StreamName, items: readonly unknown[], given: Given = {}) =>
+    commitOf(name, items, { ...asking(phase), ...given });
+
+  test('a mark waits for another run where that does not show the row either', () => {
+    expect(answered('column_lineage', [{ id: 'a' }]).left).toEqual({ ids: ['b'], lastMark: 9, run: 5 });
+    expect(answered('column_lineage', [{ id: 'a' }, { id: 'b' }])).not.toHaveProperty('left');
+  });
+
+  test('nothing else is taken from it', () => {
+    const { shown, checkpoint: after, left, ...rest } = answered('table_assets', [{ id: 'a' }, { nonsense: 1 }]);
+    expect([shown, left?.ids, rest]).toEqual([[], ['b'], {}]);
+    expect(after.round?.phases[0]).toMatchObject({ after: 'b', ids: [], unpaid: [] });
+  });
+
+  test('each page pays what it shows', () => {
+    const page = answered('column_lineage', [{ id: 'a' }], { more: true });
+    expect(page).not.toHaveProperty('left');
+    expect(page.checkpoint.round?.phases[0]).toMatchObject({ ids: ['a', 'b'], unpaid: ['b'] });
+  });
+
+  test('a typed row that lacks what its own list has to show is owed all the same (R22)', () => {
+    const shown = [{ id: 'a' }, { id: 'b' }];
+    const held = [filled, { ...filled, id: 'b', schema_name: null }];
+    expect(answered('table_assets', shown, { held }).left?.ids).toEqual(['b']);
   });
 });
 

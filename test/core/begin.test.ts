@@ -29,13 +29,13 @@ const feeds = (since = SINCE) => [
 
 describe('a feed stream', () => {
   test('is scanned at first, without a sweep when nothing is held', () => {
-    const round = roundOf('assets', NO_PROGRESS, context(), facts({ rows: 0 }));
+    const round = roundOf('assets', NO_PROGRESS, context(), facts({ hasRows: false }));
     expect(round).toMatchObject({ mode: 'scan', reason: 'first', sweeps: false, phases: [walk('scan')] });
   });
 
   test('of tests is scanned for enabled and for disabled ones', () => {
     const phases = [walk('scan'), walk('scan', { disabled: 'true', limit: 2000 })];
-    expect(roundOf('tests', NO_PROGRESS, context(), facts({ rows: 0 })).phases).toEqual(phases);
+    expect(roundOf('tests', NO_PROGRESS, context(), facts({ hasRows: false })).phases).toEqual(phases);
   });
 
   test('is then read by its feeds, from the watermark less the overlap on (R2)', () => {
@@ -91,7 +91,8 @@ describe('a feed stream', () => {
         firstPageAt: null,
         lastMark: 0,
       },
-      ...{ sweeps: true, refuted: false, read: null, reads: 0, askedThrough: null, misses: 0, incomplete: false },
+      ...{ sweeps: true, refuted: false, read: null, reads: 0, misses: 0, incomplete: false },
+      ...{ askedThrough: null, firstConfirmation: null, passedOver: [] },
     });
     expect(phases).toHaveLength(3);
   });
@@ -181,7 +182,7 @@ describe('a stream that reads what is marked', () => {
 
   test('is scanned once that has ended (R18)', () => {
     const round = roundOf('column_lineage', NO_PROGRESS, context(), with_(none));
-    expect(round).toMatchObject({ mode: 'scan', reason: 'first', phases: [walk('scan')] });
+    expect(round).toMatchObject({ mode: 'scan', reason: 'first', phases: [walk('scan'), ask('unshown')] });
   });
 
   test('makes no request without a mark, whatever the clocks say (R18, R22)', () => {
@@ -215,20 +216,20 @@ describe('a stream that reads what is marked', () => {
 
   test('takes lineage inside the window from the feed, and asks for the rest by id (R18)', () => {
     const [upserts] = feeds();
-    const asked = ask('marked', { before: SINCE, scanRequests: 3 });
+    const [asked, unshown] = [ask('marked', { before: SINCE }), ask('unshown')];
     const phases = (inside: number, outside: number) =>
-      roundOf('column_lineage', checkpoint(), context(), with_({ inside, outside }, { rows: 4001 })).phases;
-    expect(phases(2, 0)).toEqual([upserts]);
-    expect(phases(0, 2)).toEqual([asked]);
-    expect(phases(2, 2)).toEqual([asked, upserts]);
+      roundOf('column_lineage', checkpoint(), context(), with_({ inside, outside })).phases;
+    expect(phases(2, 0)).toEqual([upserts, unshown]);
+    expect(phases(0, 2)).toEqual([asked, unshown]);
+    expect(phases(2, 2)).toEqual([asked, upserts, unshown]);
   });
 
   test('of typed assets asks, after the feed, for what is still marked (R22)', () => {
     const given = facts({ marks: { inside: 1, outside: 0 }, checkpoints: new Map([['assets', checkpoint()]]) });
     const { phases } = roundOf('table_assets', checkpoint(), context(), given);
-    expect(phases).toEqual([feeds()[0], ask('marked', { scanRequests: 1 })]);
+    expect(phases).toEqual([feeds()[0], ask('marked'), ask('unshown')]);
     const outside = roundOf('table_assets', checkpoint(), context(), { ...given, marks: { inside: 0, outside: 1 } });
-    expect(outside.phases).toEqual([ask('marked', { before: SINCE, scanRequests: 1 })]);
+    expect(outside.phases).toEqual([ask('marked', { before: SINCE }), ask('unshown')]);
   });
 
   test('remembers which marks were made before it began (R18)', () => {
@@ -238,10 +239,11 @@ describe('a stream that reads what is marked', () => {
 });
 
 describe('a snapshot', () => {
-  test('is read whole each time, in every variant (R16)', () => {
+  test('is read whole each time, in every variant; what two lists no longer show is asked for (R12, R16)', () => {
     const round = roundOf('latest_test_executions', checkpoint());
     expect(round).toMatchObject({ mode: 'snapshot', reason: 'snapshot' });
-    expect(round.phases).toEqual([walk('snapshot'), walk('snapshot', { disabled: 'true', limit: 2000 })]);
+    const lists = [walk('snapshot'), walk('snapshot', { disabled: 'true', limit: 2000 })];
+    expect(round.phases).toEqual([...lists, ask('candidates')]);
   });
 
   test.each<[string, string | null, Context, 'hourly' | 'round']>([

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { firstChunk } from '../../src/core/chunk.ts';
+import { firstChunk, fitsUrl } from '../../src/core/chunk.ts';
 import { pageTarget } from '../../src/source/target.ts';
 
 /** What the request line holds besides the base URL, with a long environment, and every other parameter there may be. */
@@ -44,10 +44,15 @@ describe('a chunk of ids', () => {
     ).toBe(1000);
   });
 
-  test('takes one giant id alone, since there is no other way to ask for it', () => {
-    const giant = '資'.repeat(2000);
-    expect(firstChunk('ids', [giant, 'b'])).toEqual([giant]);
-    expect(firstChunk('ids', ['b', giant, 'c'])).toEqual(['b']);
+  test('holds no id that is too long for a URL (R12)', () => {
+    const fits = (id: string): boolean => fitsUrl('asset_ids', id);
+    expect([fits('資'.repeat(700)), fits('資'.repeat(800))]).toEqual([true, false]);
+    expect([fits('x'.repeat(6480)), fits('x'.repeat(6500))]).toEqual([true, false]);
+    fc.assert(
+      fc.property(fc.string({ unit: 'binary', maxLength: 900 }), (id) => {
+        if (fits(id)) expect(urlOf('asset_ids', [id]).length).toBeLessThan(8000);
+      }),
+    );
   });
 
   test('is empty only of nothing, so that asking comes to its end', () => {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { Ask, Checkpoint, Phase, Round } from '../../src/core/checkpoint.ts';
-import type { DueTest } from '../../src/core/destination.ts';
+import type { DueTest, Owed } from '../../src/core/destination.ts';
 import { addDays } from '../../src/core/instant.ts';
 import { askFor, askForTest } from '../../src/core/plan.ts';
 import { ask, checkpoint, context, round, streamOf, T, walk } from './setup.ts';
@@ -8,7 +8,7 @@ import { ask, checkpoint, context, round, streamOf, T, walk } from './setup.ts';
 const REST = walk('upserts');
 const under = (phase: Phase, given: Partial<Round> = {}): Checkpoint =>
   checkpoint({ round: round({ phases: [phase, REST], ...given }) });
-const owed = (ids: readonly string[], total = ids.length) => ({ ids, total });
+const owed = (ids: readonly string[], weighed: Owed['weighed'] = null): Owed => ({ ids, weighed });
 
 function asked(
   name: 'assets' | 'tests' | 'column_lineage' | 'table_assets',
@@ -60,22 +60,23 @@ describe('candidates of a sweep (R12)', () => {
 
 describe('marked rows are scanned for where that takes fewer requests (R18, R22)', () => {
   const ids = ['a', 'b'];
-  const scan = { mode: 'scan', reason: 'fewer-requests', phases: [walk('scan')] };
+  const scan = { mode: 'scan', reason: 'fewer-requests', phases: [walk('scan'), ask('unshown')] };
 
   test.each([
-    [2, 1, 'asked'],
-    [4, 1, 'scanned'],
-    [4, 2, 'asked'],
-    [5, 2, 'scanned'],
-  ])('%i rows, two to a request, where a scan takes %i requests: %s', (total, scanRequests, what) => {
-    const after = asked('column_lineage', ask('marked', { scanRequests }), ids, total);
+    [2, 2000, 'asked'],
+    [4, 2000, 'scanned'],
+    [4, 2001, 'asked'],
+    [5, 4000, 'scanned'],
+    [2, 0, 'asked'],
+  ])('%i rows, two to a request, where a scan shows %i rows: %s', (count, rows, what) => {
+    const after = asked('column_lineage', ask('marked'), ids, { ids: count, rows });
     if (what === 'scanned') expect(after).toMatchObject(scan);
-    else expect(after.phases).toEqual([ask('marked', { scanRequests, ids }), REST]);
+    else expect(after.phases).toEqual([ask('marked', { ids }), REST]);
   });
 
   test('but not once asking has begun', () => {
-    const phase = ask('marked', { scanRequests: 1, asked: 1 });
-    expect(asked('table_assets', phase, ids, 9).phases).toEqual([{ ...phase, ids }, REST]);
+    const phase = ask('marked', { asked: 1 });
+    expect(asked('table_assets', phase, ids).phases).toEqual([{ ...phase, ids }, REST]);
   });
 });
 

@@ -6,7 +6,10 @@ import { settled } from '../../src/core/settled.ts';
 import { checkpoint, context, LAST_WEEK, round, streamOf, T, YESTERDAY } from './setup.ts';
 
 const FIRST = '2026-11-20T02:00:00.000000Z';
-const NOTHING = { sweep: null, replace: null, lastMark: 0, wholeSinceRun: null };
+const NOTHING: Settlement = {
+  ...{ sweep: null, through: null, rememberFrom: null, replace: null },
+  ...{ lastMark: 0, run: 5, isWhole: false },
+};
 
 const settle = (given: Checkpoint, settlement: Settlement, circumstances: Context) =>
   settled(streamOf('assets'), given, settlement, circumstances);
@@ -54,20 +57,27 @@ describe('the times of the last scan', () => {
 });
 
 describe('whether a scan is due', () => {
-  const swept = (through: string | null) => ({ ...NOTHING, sweep: { through, at: T } });
+  const SWEPT = { ...NOTHING, sweep: { at: T } };
 
   test('a scan that took the due over when it began leaves none', () => {
-    expect(settle(under({ ...scan, due: 'returned' }), swept(null), context()).scanDue).toBeNull();
+    expect(settle(under({ ...scan, due: 'returned' }), SWEPT, context()).scanDue).toBeNull();
   });
 
-  test('a scan that was contradicted asks for another (R12)', () => {
-    expect(settle(under(scan), swept('k'), context()).scanDue).toBe('refuted');
-    expect(settle(under({ ...scan, refuted: true }), swept(null), context()).scanDue).toBe('refuted');
+  test('a scan that was contradicted, and left candidates that it did not ask for, asks for another (R12)', () => {
+    const due = (given: Partial<Round>) => settle(under({ ...scan, ...given }), SWEPT, context()).scanDue;
+    expect(due({ refuted: true, askedThrough: 'k' })).toBe('refuted');
+    expect(due({ refuted: true, askedThrough: null })).toBeNull();
+    expect(due({ refuted: false, askedThrough: 'k' })).toBeNull();
+  });
+
+  test('the scan made for that asks for no third (R12)', () => {
+    const again = { ...scan, refuted: true, askedThrough: 'k', due: 'refuted' } as const;
+    expect(settle(under(again), SWEPT, context()).scanDue).toBeNull();
   });
 
   test('a scan that had begun before it came up does not settle it, even if it was made for the same (R13)', () => {
     const begunBefore = under({ ...scan, pass: 4, due: 'returned' }, { scanDue: 'returned' });
-    expect(settle(begunBefore, swept(null), context()).scanDue).toBe('returned');
+    expect(settle(begunBefore, SWEPT, context()).scanDue).toBe('returned');
   });
 
   test('it is no matter of streams that have no feeds', () => {

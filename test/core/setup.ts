@@ -36,7 +36,14 @@ export function checkpoint(given: Partial<Checkpoint> = {}): Checkpoint {
 
 export function round(given: Partial<Round> = {}): Round {
   const counts = { pages: 0, reads: 0, misses: 0, lastMark: 0 };
-  const none = { firstPageAt: null, read: null, askedThrough: null, incomplete: false };
+  const none = {
+    firstPageAt: null,
+    read: null,
+    askedThrough: null,
+    firstConfirmation: null,
+    passedOver: [],
+    incomplete: false,
+  };
   const how = { mode: 'feed', reason: 'increment', phases: [], sweeps: false, refuted: false } as const;
   const begun = { run: 5, pass: 5, due: null };
   return { ...how, ...begun, ...counts, ...none, ...given };
@@ -47,7 +54,7 @@ export function walk(as: Walk['as'], query: Query = { limit: 2000 }): Walk {
 }
 
 export function ask(about: Ask['about'], given: Partial<Ask> = {}): Ask {
-  return { do: 'ask', about, after: '', asked: 0, ids: [], variant: 0, before: null, scanRequests: 0, ...given };
+  return { do: 'ask', about, after: '', asked: 0, ids: [], unpaid: [], variant: 0, before: null, ...given };
 }
 
 /** Read number 1, begun at T in run 5, at its first page. */
@@ -58,7 +65,7 @@ export function read(given: Partial<Read> = {}): Read {
 
 export function facts(given: Partial<Facts> = {}): Facts {
   return {
-    rows: 100,
+    hasRows: true,
     marks: { inside: 0, outside: 0 },
     hasRejected: false,
     lastMark: 0,

@@ -33,6 +33,9 @@ beforeEach(() => {
   });
 });
 
+const OWED = { after: ' ', lastMark: 1, run: 2, mode: 'marked' } as const;
+const UNSWEPT = { sweep: null, through: null, rememberFrom: null, run: 1 } as const;
+
 const stream = (name: StreamName) => CATALOGUE.find((entry) => entry.name === name) as Stream;
 const on = (envId = 'e'): Destination => createDestination(mirror, { envId, run: 1, clock: () => START });
 const commit = (name: StreamName, given: Partial<Commit>, envId = 'e') =>
@@ -69,7 +72,7 @@ describe.each([
 ])('%s', (_, counted) => {
   test('the end of a round of marked lineage looks up the edges of marked columns alone, held or gathered (R18)', () => {
     fill(counted);
-    const settlement: Settlement = { sweep: null, replace: 'marked', lastMark: 1, wholeSinceRun: null };
+    const settlement: Settlement = { ...UNSWEPT, replace: 'marked', lastMark: 1, isWhole: false };
     const plans = plansOf(() => {
       on().weigh(stream('column_lineage'), settlement);
       commit('column_lineage', { settle: { ...settlement, hold: true } });
@@ -92,9 +95,7 @@ describe.each([
 
   test('marked rows are looked up by their id, whatever their kind (R22)', () => {
     fill(counted);
-    const plans = plansOf(() =>
-      on().owed(stream('table_assets'), { about: 'marked', after: '', lastMark: 1, before: START, run: 1 }),
-    );
+    const plans = plansOf(() => on().owed(stream('table_assets'), { ...OWED, about: 'marked', before: START }));
     expect(new Set(plans.filter((step) => / t /.test(step)))).toEqual(
       new Set(['SEARCH t USING INDEX sqlite_autoindex_assets_1 (env_id=? AND id=?)']),
     );
@@ -152,7 +153,7 @@ describe('statements are made once', () => {
       const page = decodePage(stream('column_lineage'), [edge('c', 'd')]);
       on(envId).facts(stream('column_lineage'), null);
       commit('column_lineage', { staged: { rows: page.rows, readNumber: 1 }, shown: [['c', 'd']] }, envId);
-      const settlement = { sweep: null, replace: 'all', lastMark: 1, wholeSinceRun: 1, hold: false } as const;
+      const settlement = { ...UNSWEPT, replace: 'all', lastMark: 1, isWhole: true, hold: false } as const;
       on(envId).weigh(stream('column_lineage'), settlement);
       commit('column_lineage', { settle: settlement }, envId);
       on(envId).heldBack(stream('column_lineage'));

@@ -1,6 +1,7 @@
 import type { Instant } from '../../src/core/instant.ts';
-import type { Page, PageRequest, Query } from '../../src/core/source.ts';
+import type { Page, Query } from '../../src/core/source.ts';
 import type { StreamName } from '../../src/core/stream.ts';
+import type { Fetch } from './mirrored.ts';
 
 /** A page as it came to the connector. */
 export interface ServedPage extends Page {
@@ -23,25 +24,13 @@ export interface Walk {
 export interface Book {
   /** A run begins: what an earlier process was served and did not commit is lost. */
   open(): void;
-  asked(request: PageRequest, at: Instant | null, lastMark: number): void;
-  served(request: PageRequest, page: Page): void;
+  asked(request: Fetch, at: Instant | null, lastMark: number): void;
+  served(request: Fetch, page: Page): void;
   /** The walk whose last page is not committed yet; of histories, which are asked for side by side, the one of this test. */
   pending(envId: string, stream: StreamName, testId?: string): Walk | null;
   walks(envId: string, stream: StreamName): readonly Walk[];
   keep(envId: string, stream: StreamName, walks: readonly Walk[]): void;
 }
-
-const STREAMS: Readonly<Record<string, StreamName>> = {
-  assets: 'assets',
-  'assets/tables': 'table_assets',
-  'assets/bi': 'bi_assets',
-  columns: 'columns',
-  tests: 'tests',
-  'asset-lineage': 'asset_lineage',
-  'column-lineage': 'column_lineage',
-  'latest-test-executions': 'latest_test_executions',
-  'asset-health-scores': 'asset_health_scores',
-};
 
 /** What a walk asks for, its page size aside: a read goes on as the same one at half the limit (R24). */
 export function askedBy({ path, query: { limit: _, ...query } }: Pick<Walk, 'path' | 'query'>): string {
@@ -61,14 +50,19 @@ export function isFeed({ query }: Pick<Walk, 'query'>): boolean {
   return 'synced_since' in query || 'deleted_since' in query;
 }
 
+/** An answer of the leading list, which says who is there and nothing else (R18). */
+export function isConfirmation({ path: [, ...path] }: Walk, stream: StreamName): boolean {
+  if (stream === 'column_lineage') return path[0] === 'columns';
+  return (stream === 'table_assets' || stream === 'bi_assets') && path.length === 1;
+}
+
 export function itemsOf(walk: Walk): readonly Record<string, unknown>[] {
   return walk.pages.flatMap(({ items }) => items as Record<string, unknown>[]);
 }
 
 export function openBook(): Book {
   const all = new Map<string, Walk[]>();
-  const keyOf = ([envId = '', ...rest]: readonly string[]): string =>
-    `${envId} ${STREAMS[rest.join('/')] ?? 'test_executions'}`;
+  const keyOf = ({ path: [envId = ''], stream }: Fetch): string => `${envId} ${stream}`;
   const of = (key: string): Walk[] => all.get(key) ?? [];
   return {
     open() {
@@ -80,14 +74,16 @@ export function openBook(): Book {
         );
       }
     },
-    asked({ path, query, cursor }, at, lastMark) {
+    asked(fetch, at, lastMark) {
+      const { path, query, cursor } = fetch;
       if (cursor !== null) return;
       const walk = { path, query, at, lastMark, pages: [] };
-      const others = of(keyOf(path)).filter((each) => askedBy(each) !== askedBy(walk));
-      all.set(keyOf(path), [...others, walk]);
+      const others = of(keyOf(fetch)).filter((each) => askedBy(each) !== askedBy(walk));
+      all.set(keyOf(fetch), [...others, walk]);
     },
-    served({ path, query, cursor }, page) {
-      const walk = of(keyOf(path)).find((each) => askedBy(each) === askedBy({ path, query }));
+    served(fetch, page) {
+      const { cursor } = fetch;
+      const walk = of(keyOf(fetch)).find((each) => askedBy(each) === askedBy(fetch));
       const end = walk?.pages.findIndex(({ nextCursor }) => cursor !== null && nextCursor === cursor) ?? -1;
       walk?.pages.splice(end + 1, walk.pages.length, { ...page, cursor, committed: false });
     },

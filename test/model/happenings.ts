@@ -13,6 +13,7 @@ import {
   putTest,
   remove,
   removeAsset,
+  restoreAsset,
   spoil,
   undelete,
   unspoil,
@@ -113,6 +114,12 @@ const TOLD = {
   feedsRepeat: (p, { how }) => {
     p.repeating = how % 2 === 0;
   },
+  /** An asset that went by tombstone, and all that went with it, is restored: it alone is touched (R13). */
+  restored: (p, { n }) => restoreAsset(p, `a${n}`),
+  /** The service may drop an edge along with its upstream column, without touching the downstream one (R18). */
+  edgesCut: (p, { how }) => {
+    p.cutsEdges = how % 2 === 0;
+  },
   columnGoes: (p, { n, m }) => remove(p, 'columns', `a${n}.c${m % 4}`),
   testGoes: (p, { n }) => remove(p, 'tests', `t${n}`),
   /** A column or a test that was deleted is there again; its asset never went. */
@@ -126,11 +133,16 @@ const TOLD = {
   },
 } satisfies Record<string, (place: Place, happening: Happening) => unknown>;
 
-/** Told of by nothing: true after a scan (R13). */
-const UNTOLD = {
-  reborn: (p, { n, how }) => putAsset(p, `a${n}`, { kind: KINDS[how % 5] }),
+/** The token loses sight of an asset, or gains it: true after the weekly scans, `--full` or not (R13, R18). */
+const SIGHT = {
   hide: (p, { n }) => p.hidden.add(`a${n}`),
   grant: (p, { n }) => p.hidden.delete(`a${n}`),
+} satisfies Record<string, (place: Place, happening: Happening) => unknown>;
+
+/** Told of by nothing: true after a scan (R13). */
+const UNTOLD = {
+  ...SIGHT,
+  reborn: (p, { n, how }) => putAsset(p, `a${n}`, { kind: KINDS[how % 5] }),
   lost: (p, { n, m, how }) => remove(p, MODES[how % 3] ?? 'assets', idOf(how, n, m), 'lost'),
   undelete: (p, { n, m, how }) => undelete(p, MODES[how % 3] ?? 'assets', idOf(how, n, m)),
   stays: (p, { n }) => removeAsset(p, `a${n}`, 'stay'),
@@ -186,8 +198,13 @@ export function happenLate(world: World, happening: Happening): void {
   world.later(60 + (happening.how * HOUR) / 9, () => happen(world, happening));
 }
 
-export function happenings(which: 'told' | 'any'): fc.Arbitrary<Happening> {
-  const names = which === 'told' ? Object.keys(TOLD) : Object.keys({ ...TOLD, ...UNTOLD });
+/** What a history is made of. */
+export type Which = 'told' | 'sight' | 'any';
+
+const DRAWN = { told: TOLD, sight: { ...TOLD, ...SIGHT }, any: { ...TOLD, ...UNTOLD } };
+
+export function happenings(which: Which): fc.Arbitrary<Happening> {
+  const names = Object.keys(DRAWN[which]);
   const small = fc.nat({ max: 3 });
   return fc.record({ what: fc.constantFrom(...names), n: small, m: small, how: fc.nat({ max: 3 }) });
 }

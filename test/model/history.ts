@@ -4,7 +4,7 @@ import type { StreamName } from '../../src/core/stream.ts';
 import type { RunSummary } from '../../src/sync/summary.ts';
 import { isFeed } from './book.ts';
 import { rowsOfWorld } from './compare.ts';
-import { happen, happenings, happenLate, populate } from './happenings.ts';
+import { happen, happenings, happenLate, populate, type Which } from './happenings.ts';
 import { contents, guard } from './invariants.ts';
 import { type Mirrored, mirrorOf } from './mirrored.ts';
 import { mendAll } from './place.ts';
@@ -31,7 +31,7 @@ const PARTS: (readonly StreamName[])[] = [
 ];
 const RECOVERIES: SyncError['recovery'][] = ['restart', 'shrink', 'deny', 'reread', 'stream', 'run', 'quota', 'token'];
 
-function troubles(which: 'told' | 'any'): fc.Arbitrary<Trouble> {
+function troubles(which: Which): fc.Arbitrary<Trouble> {
   const at = fc.integer({ min: 1, max: 25 });
   const changes = fc.record({ do: fc.constant('change' as const), at, happening: happenings(which) });
   const faults = fc.record({ do: fc.constant('fault' as const), at, recovery: fc.constantFrom(...RECOVERIES) });
@@ -54,7 +54,7 @@ function troubles(which: 'told' | 'any'): fc.Arbitrary<Trouble> {
   );
 }
 
-function syncs(which: 'told' | 'any'): fc.Arbitrary<Sync> {
+function syncs(which: Which): fc.Arbitrary<Sync> {
   return fc.record({
     step: fc.constant('sync' as const),
     pageSize: fc.integer({ min: 1, max: 5 }),
@@ -71,7 +71,7 @@ function syncs(which: 'told' | 'any'): fc.Arbitrary<Sync> {
 }
 
 /** A world's life: what happens in it, how time goes on, and when it is synced. */
-export function histories(which: 'told' | 'any', maxLength = 24): fc.Arbitrary<Step[]> {
+export function histories(which: Which, maxLength = 24): fc.Arbitrary<Step[]> {
   const one: Step[] = [1, 60, HOUR, 5 * HOUR].map((seconds) => ({ step: 'advance', seconds }));
   const long: Step[] = [2, 8, 30, 88, 90, 100].map((days) => ({ step: 'advance', seconds: days * DAY }));
   const step = fc.oneof(

@@ -1,4 +1,3 @@
-import type { Page, PageRequest } from '../../src/core/source.ts';
 import type { StreamName } from '../../src/core/stream.ts';
 import { type Book, openBook } from './book.ts';
 import { cyclesAreYoung } from './invariants/cycles.ts';
@@ -52,11 +51,11 @@ export function guard(mirrored: Mirrored, world: World): { check(): string[] } {
     last = null;
     book.open();
   };
-  mirrored.beforeFetch = (request: PageRequest, now, latest) => {
+  mirrored.beforeFetch = (request, now, latest) => {
     note('requestBounds', requestBounds(request, now, latest));
     book.asked(request, now, Number(mirrored.rows('select last_mark from mirror')[0]?.['last_mark'] ?? 0));
   };
-  mirrored.afterFetch = (request: PageRequest, page: Page) => book.served(request, page);
+  mirrored.afterFetch = (request, page) => book.served(request, page);
   mirrored.beforeCommit = ({ envId, stream }) => {
     before = last?.envId === envId && last.stream === stream ? last.after : heldOf(mirrored, envId, stream);
   };

@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -26,6 +27,11 @@ export interface Told {
   readonly overlapSeconds: number;
 }
 
+/** A page that is asked for, and the stream it is for: one may ask in the list of another (R18). */
+export interface Fetch extends PageRequest {
+  readonly stream: StreamName;
+}
+
 interface RunWish extends Partial<RunOptions> {
   readonly maxRequests?: number;
   /** The streams synced; all but the history when left out. */
@@ -44,8 +50,8 @@ export interface Mirrored {
   asked(path?: string): Asked[];
   /** Called as a run begins, and around every page it asks for: T, and the newest time, are null as long as none is known. */
   onOpen: () => void;
-  beforeFetch: (request: PageRequest, now: string | null, latest: string | null) => void;
-  afterFetch: (request: PageRequest, page: Page) => void;
+  beforeFetch: (request: Fetch, now: string | null, latest: string | null) => void;
+  afterFetch: (request: Fetch, page: Page) => void;
   /** Called around every commit; may throw. */
   beforeCommit: (told: Told) => void;
   afterCommit: (told: Told) => void;
@@ -138,13 +144,17 @@ export function mirrorOf(world: World): Mirrored {
   return mirrored;
 }
 
+/** The stream under way: it loads its own checkpoint last before it asks for anything. */
+const streamUnderWay = new AsyncLocalStorage<StreamName>();
+
 function watchedSource(source: Source, mirrored: Mirrored): Source {
   return {
     ...source,
     async page(request, onRequest) {
-      mirrored.beforeFetch(request, source.serverTime(), source.latestServerTime());
+      const asked = { ...request, stream: streamUnderWay.getStore() as StreamName };
+      mirrored.beforeFetch(asked, source.serverTime(), source.latestServerTime());
       const page = await source.page(request, onRequest);
-      mirrored.afterFetch(request, page);
+      mirrored.afterFetch(asked, page);
       return page;
     },
   };
@@ -157,6 +167,10 @@ function watched(
 ): Destination {
   return {
     ...destination,
+    load(stream) {
+      streamUnderWay.enterWith(stream);
+      return destination.load(stream);
+    },
     commit(stream, commit, marking) {
       const told = { ...where(), stream: stream.name, commit };
       mirrored.beforeCommit(told);

@@ -47,6 +47,8 @@ export interface Place {
   turned: boolean;
   /** Whether the upserts feeds show that as well: delivery is at least once. */
   repeating: boolean;
+  /** Whether a column that goes takes the edges along in which it is upstream: nothing states it. */
+  cutsEdges: boolean;
   /** The time a change is stamped with. */
   stamp(): string;
   /** The time it is. */
@@ -76,6 +78,7 @@ export function createPlace(id: string, stamp: () => string, now = stamp): Place
     older: new Map(),
     turned: false,
     repeating: false,
+    cutsEdges: false,
     stamp,
     now,
   };
@@ -120,6 +123,8 @@ export function remove(place: Place, kind: Kind, id: string, state: 'tombstone' 
   const now = place.stamp();
   if (held?.state !== 'live' || String(held.item['synced_at']) > now) return false;
   place[kind].set(id, { ...held, state, deletedAt: now });
+  if (kind === 'columns' && place.cutsEdges)
+    for (const [key, [up]] of place.columnEdges) if (up === id) place.columnEdges.delete(key);
   return true;
 }
 
@@ -134,6 +139,16 @@ export function removeAsset(place: Place, id: string, children: 'tombstone' | 'l
 export function undelete(place: Place, kind: Kind, id: string): void {
   const held = place[kind].get(id);
   if (held !== undefined) place[kind].set(id, { ...held, state: 'live', deletedAt: null });
+}
+
+/** Restores an asset that went by tombstone, with what went at the same moment, whose `synced_at` stays: no feed tells of that. */
+export function restoreAsset(place: Place, id: string): void {
+  const held = place.assets.get(id);
+  if (held?.state !== 'tombstone') return;
+  for (const kind of ['columns', 'tests'] as const)
+    for (const [child, { item, state, deletedAt }] of place[kind])
+      if (item['asset_id'] === id && state !== 'live' && deletedAt === held.deletedAt) undelete(place, kind, child);
+  put(place, 'assets', id, {});
 }
 
 /** Comes with a field nobody can take, until it is mended (R20). */

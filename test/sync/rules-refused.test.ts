@@ -84,7 +84,8 @@ test(
     remove(scene.place, 'tests', 't1');
     calm(scene);
     expect((await scene.mirrored.sync({ pageSize: 3 })).status).toBe('done');
-    expect(scene.mirrored.asked('latest-test-executions').map(({ query }) => query['limit'])).toEqual([3, 3]);
+    const read = scene.mirrored.asked('latest-test-executions').filter(({ query }) => !('sub_test_ids' in query));
+    expect(read.map(({ query }) => query['limit'])).toEqual([3, 3]);
     expectTrue(scene);
   }),
 );

@@ -244,7 +244,6 @@ test(
     expect(streams.map((stream) => [stream.stream, stream.status, stream.rows_held, stream.requests])).toEqual([
       ['tests', 'done', 0, 2],
       ['columns', 'held', 60, 0],
-      ['column_lineage', 'held', 60, 0],
     ]);
     expect(streams[1]?.error).toContain('--allow-shrink');
     expect((await scene.mirrored.sync({ allowShrink: true })).status).toBe('done');

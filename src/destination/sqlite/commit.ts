@@ -9,10 +9,12 @@ import {
   disown,
   dropRejected,
   forget,
+  leave,
   noteReading,
   noteUnread,
   pay,
   reject,
+  remember,
   see,
   stage,
 } from './write-page.ts';
@@ -50,11 +52,13 @@ function applyEnd(writing: Writing, stream: Stream, commit: Commit): Changed[] {
   if (commit.disowned) changed.push(disown(writing, stream, commit.disowned));
   if (commit.notShown) dropRejected(writing, stream, commit.notShown);
   if (commit.paid) pay(writing, stream, commit.paid);
+  if (commit.left) leave(writing, stream, commit.left);
   if (commit.reading) noteReading(writing, commit.reading);
   if (commit.unreadHistory) noteUnread(writing, commit.unreadHistory);
   if (commit.settle) changed.push(settle(writing, stream, commit.settle));
   const forgotten = commit.settle ? 'all' : commit.forget;
-  if (forgotten !== undefined) forget(writing, stream, forgotten);
+  if (commit.settle && commit.settle.rememberFrom !== null) remember(writing, stream, commit.settle.rememberFrom);
+  else if (forgotten !== undefined) forget(writing, stream, forgotten);
   if (commit.release) changed.push(release(writing, stream));
   return changed;
 }

@@ -1,6 +1,6 @@
 import type { Stream } from '../../core/stream.ts';
 import type { Values } from './part.ts';
-import { nameOf, quote, shapeOf } from './shape.ts';
+import { matches, nameOf, quote, shapeOf } from './shape.ts';
 
 /** A condition on rows `t`, and the values it names. */
 export interface Where {
@@ -39,15 +39,34 @@ export function unseen(stream: Stream, since: 'ever' | '@sinceRead' = 'ever'): s
   return `not exists (select 1 from seen_keys s where ${isOf(stream, 's')} and ${isKeyOf(stream, 's')}${read})`;
 }
 
+/** The condition that row `t` was not gathered by a read of the round. */
+export function notGathered({ staged, key }: Stream): string {
+  return `not exists (select 1 from ${nameOf(staged)} s where ${matches('s', 't', ['env_id', ...key])})`;
+}
+
 /** The condition that a row of the mirror's own tables speaks of row `t`. */
 function isKeyOf(stream: Stream, alias: string): string {
   return stream.key.map((name, i) => `${alias}.key_${i + 1} = t.${quote(name)}`).join(' and ');
 }
 
-/** Marks `m` of this stream whose row `t` lives; `+` keeps the lookup to the key, whatever index there is by the kind. */
+/**
+ * Marks `m` of this stream whose row `t` lives, but those that the round of `@run` left; `+` keeps the lookup to the key, whatever
+ * index there is by the kind.
+ */
 export function markedRows(stream: Stream): string {
-  return `from marks m cross join ${nameOf(stream.leader)} t on t.env_id = m.env_id and t.id = m.id
-    where ${isOf(stream, 'm')} and t.deleted_at is null${isWithin(stream, '+')}`;
+  return `from marks m cross join ${nameOf(stream.leader?.table)} t on t.env_id = m.env_id and t.id = m.id
+    where ${isOf(stream, 'm')} and ${isOwed('m')} and t.deleted_at is null${isWithin(stream, '+')}`;
+}
+
+/** The condition that a mark is still to be paid by the round of `@run`: it has not left it to a later run (R13, R18). */
+export function isOwed(alias: string): string {
+  return `${alias}.left_by_run is not @run`;
+}
+
+/** The condition that row `t` lacks a field without which the typed list would not show it (R22). */
+export function isUnfilled({ writes = [], fields }: Stream): string {
+  const required = writes.filter((name) => fields[name]?.required);
+  return `(${required.map((name) => `t.${quote(name)} is null`).join(' or ')})`;
 }
 
 /** The condition that `h`, a row of `held_removals`, speaks of row `t`. */
@@ -65,11 +84,24 @@ export function isHeldBack(stream: Stream): string {
   return `exists (select 1 from held_removals h where ${holds(stream)})`;
 }
 
-/** The condition that an owner of row `t` went by tombstone: its removal is explained (R14). */
+/**
+ * The condition that the removal of row `t` is explained (R14): what it belongs to went by tombstone, however far up, or it is an
+ * edge whose downstream end is shown with others.
+ */
 export function exempt(stream: Stream): string {
-  const owners = stream.owners.map(
-    ({ by, table }) =>
-      `exists (select 1 from ${nameOf(table)} o where o.env_id = t.env_id and o.id = t.${quote(by)} and o.deletion = 'tombstone')`,
-  );
-  return owners.length === 0 ? 'false' : `(${owners.join(' or ')})`;
+  const { owners, replacedBy: end, staged } = stream;
+  const replaced =
+    end === undefined
+      ? []
+      : [`exists (select 1 from ${nameOf(staged)} s where s.env_id = t.env_id and s.${quote(end)} = t.${quote(end)})`];
+  const explained = [...owners.map((owner) => hasGone(owner, 't')), ...replaced];
+  return explained.length === 0 ? 'false' : `(${explained.join(' or ')})`;
+}
+
+/** The condition that what a row belongs to went by tombstone, or what that belongs to. */
+function hasGone({ by, table, owners = [] }: Stream['owners'][number], alias: string): string {
+  const owner = `${alias}_owner`;
+  const gone = [`${owner}.deletion = 'tombstone'`, ...owners.map((each) => hasGone(each, owner))];
+  return `exists (select 1 from ${nameOf(table)} ${owner}
+    where ${owner}.env_id = t.env_id and ${owner}.id = ${alias}.${quote(by)} and (${gone.join(' or ')}))`;
 }

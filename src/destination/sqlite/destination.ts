@@ -6,17 +6,7 @@ import type { Stream, StreamName } from '../../core/stream.ts';
 import { apply } from './commit.ts';
 import { fileError } from './file-error.ts';
 import { heldBack } from './hold.ts';
-import {
-  countMarks,
-  countRejected,
-  countRows,
-  dueTests,
-  hasRejected,
-  hasRows,
-  held,
-  lastMark,
-  owed,
-} from './lookups.ts';
+import { countMarks, countRejected, dueTests, hasRejected, hasRows, held, lastMark, owed } from './lookups.ts';
 import type { MirrorFile } from './open.ts';
 import type { Part } from './part.ts';
 import { weigh } from './settle.ts';
@@ -34,9 +24,9 @@ export function createDestination(mirror: MirrorFile, whose: Whose): Destination
   const facing = facingFile(mirror.path);
   return {
     load: facing((stream) => loadCheckpoint(mirror.db, part.envId, stream)),
-    facts: facing((stream, since) => facts(mirror, part, { stream, since })),
+    facts: facing((stream, since) => facts(mirror, part, { stream, since, run: whose.run })),
     held: facing((stream, keys) => held(part, stream, keys)),
-    owed: facing((stream, ask) => owed(part, stream, ask)),
+    owed: facing((stream, query) => owed(part, stream, query)),
     dueTests: facing((_stream, most) => dueTests(part, whose.run, most)),
     heldBack: facing((stream) => heldBack(part, stream)),
     rejected: facing((stream) => countRejected(part, stream)),
@@ -45,12 +35,15 @@ export function createDestination(mirror: MirrorFile, whose: Whose): Destination
   };
 }
 
-function facts(mirror: MirrorFile, part: Part, about: { stream: Stream; since: Instant | null }): Facts {
-  const marks = countMarks(part, about.stream, about.since);
+function facts(
+  mirror: MirrorFile,
+  part: Part,
+  { stream, ...about }: { stream: Stream; since: Instant | null; run: number },
+): Facts {
   return {
-    rows: marks.inside + marks.outside > 0 ? countRows(part, about.stream) : Number(hasRows(part, about.stream)),
-    marks,
-    hasRejected: hasRejected(part, about.stream),
+    hasRows: hasRows(part, stream),
+    marks: countMarks(part, stream, about),
+    hasRejected: hasRejected(part, stream),
     lastMark: lastMark(part),
     checkpoints: loadCheckpoints(mirror.db, part.envId),
   };

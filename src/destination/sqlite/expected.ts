@@ -81,7 +81,7 @@ function shownBy(asked: Asked): Where {
 function syncedSince({ key, staged, leader }: Stream): string {
   if (staged === undefined || leader === undefined) return 't.synced_at >= @since';
   return `t.${quote(key[0] as string)} in
-    (select l.id from ${nameOf(leader)} l where l.env_id = @env and l.deleted_at is null and l.synced_at >= @since)`;
+    (select l.id from ${nameOf(leader.table)} l where l.env_id = @env and l.deleted_at is null and l.synced_at >= @since)`;
 }
 
 /** Enabled and disabled tests are listed apart, and so is what belongs to them. */

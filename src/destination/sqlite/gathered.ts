@@ -1,6 +1,6 @@
 import type { Settlement } from '../../core/destination.ts';
 import type { Stream } from '../../core/stream.ts';
-import { firstKey, isOf, unseen } from './conditions.ts';
+import { firstKey, isOf, isOwed, notGathered, unseen } from './conditions.ts';
 import { differs, matches, nameOf, quote, shapeOf } from './shape.ts';
 
 /** What is replaced: the whole table, or the edges of columns marked up to `@lastMark` (R18). */
@@ -12,10 +12,14 @@ export interface Pair {
   readonly staged?: unknown;
 }
 
-/** The condition that row `t` is to go: of those in scope, one not gathered. A rejected row was seen and stays (R12). */
+/**
+ * The condition that row `t` is to go: of those in scope, one not gathered. A rejected row was seen and stays, and so do those
+ * after `@through`, which were not asked for (R12), and what a mark that was left speaks of (R18).
+ */
 export function going(stream: Stream, scope: Scope): string {
-  const gathered = `exists (select 1 from ${nameOf(stream.staged)} s where ${matches('s', 't', ['env_id', ...stream.key])})`;
-  return `${inScope(stream, scope, 't')} and not ${gathered} and ${unseen(stream)}`;
+  const left = `exists (select 1 from marks w where ${isOf(stream, 'w')} and w.id = t.${firstKey(stream)} and not ${isOwed('w')})`;
+  return `${inScope(stream, scope, 't')} and ${notGathered(stream)} and ${unseen(stream)}
+    and (@through is null or t.${firstKey(stream)} <= @through) and not ${left}`;
 }
 
 /** The gathered rows `s` that are new or differ, each as its last read showed it; `from … where …`. */
@@ -38,6 +42,6 @@ export function inScope(stream: Stream, scope: Scope, alias: string): string {
 /** Edges are kept only of columns held live (R18). */
 function leaderLives(stream: Stream): string {
   if (stream.leader === undefined) return 'true';
-  return `exists (select 1 from ${nameOf(stream.leader)} l
+  return `exists (select 1 from ${nameOf(stream.leader.table)} l
     where l.env_id = s.env_id and l.id = s.${firstKey(stream)} and l.deleted_at is null)`;
 }

@@ -1,8 +1,19 @@
 import { type Decoded, joinKey } from '../../core/decode.ts';
-import type { Destination, DueTest, Facts, Owed } from '../../core/destination.ts';
+import type { DueTest, Facts, Owed, OwedQuery } from '../../core/destination.ts';
 import type { Instant } from '../../core/instant.ts';
 import type { Row, Stream } from '../../core/stream.ts';
-import { firstKey, isOf, live, markedRows, tableOf, unseen } from './conditions.ts';
+import {
+  firstKey,
+  isOf,
+  isOwed,
+  isUnfilled,
+  live,
+  markedRows,
+  notGathered,
+  tableOf,
+  unseen,
+  type Where,
+} from './conditions.ts';
 import { column, type Part, rows, value } from './part.ts';
 import { list, nameOf, quote, shapeOf } from './shape.ts';
 
@@ -52,39 +63,73 @@ export function lastMark(part: Part): number {
   return value(part, 'select last_mark from mirror') as number;
 }
 
-/** What the stream owes, by the reach of a feed from `since` on. */
-export function countMarks(part: Part, stream: Stream, since: Instant | null): Facts['marks'] {
+/** What the stream owes, by the reach of a feed from `since` on; without what a round of this run has left. */
+export function countMarks(
+  part: Part,
+  stream: Stream,
+  { since, run }: { since: Instant | null; run: number },
+): Facts['marks'] {
   if (stream.leader === undefined) return { inside: 0, outside: 0 };
   const sql = `select coalesce(sum(coalesce(t.synced_at, '') >= @since), 0) inside,
     coalesce(sum(coalesce(t.synced_at, '') < @since), 0) outside ${markedRows(stream)}`;
-  return rows(part, sql, { since: since ?? '' })[0] as unknown as Facts['marks'];
+  return rows(part, sql, { since: since ?? '', run })[0] as unknown as Facts['marks'];
 }
 
 /** Ids looked up at once: no request holds more (`MAX_IDS` of the chunks). */
 const OWED_IDS = 1000;
 
-type Ask = Parameters<Destination['owed']>[1];
+/** The ids that are owed: `… from … where …`, the id under `id`, and the values named. */
+const OWED = { candidates, owned: movedOwners, marked: markedBefore, unshown, rejected: rejectedBefore } as const;
 
-const OWED = { candidates: owedCandidates, owned: owedOwners, marked: owedMarked, rejected: owedRejected } as const;
-
-export function owed(part: Part, stream: Stream, ask: Ask): Owed {
-  return OWED[ask.about](part, stream, ask);
+/** Ids after the last one asked for, in their order. */
+export function owed(part: Part, stream: Stream, query: OwedQuery): Owed {
+  const { sql, values } = OWED[query.about](stream, query);
+  const ids = column(part, `${sql} and id > @after order by id limit ${OWED_IDS}`, { ...values, after: query.after });
+  const isWeighed = query.after === '' && (query.about === 'owned' || query.about === 'marked');
+  const weighed = isWeighed
+    ? { ids: value(part, `select count(*) from (${sql})`, values) as number, rows: countRows(part, stream) }
+    : null;
+  return { ids: ids as string[], weighed };
 }
 
-/** Rows that a sweep would take: live and not seen. */
-function owedCandidates(part: Part, stream: Stream, { after }: Ask): Owed {
-  const sql = `select t.id from ${tableOf(stream)} t where t.env_id = @env and t.id > @after and ${live(stream)}
-    and ${unseen(stream)} order by t.id limit ${OWED_IDS}`;
-  return { ids: column(part, sql, { after }) as string[], total: 0 };
+/** Rows that a sweep, or a snapshot, would take: live and not seen, nor gathered. */
+function candidates(stream: Stream): Where {
+  const key = stream.key[0] as string;
+  return {
+    sql: `select id from (select t.${quote(key)} id from ${tableOf(stream)} t where t.env_id = @env and ${live(stream)}
+      and ${unseen(stream)}${stream.staged === undefined ? '' : ` and ${notGathered(stream)}`}) where true`,
+  };
 }
 
 /** Marked rows that live and were last synced before the bound. */
-function owedMarked(part: Part, stream: Stream, { after, lastMark, before }: Ask): Owed {
-  const of = `${markedRows(stream)} and m.number <= @lastMark and m.id > @after and coalesce(t.synced_at, '') < @before`;
-  const values = { after, lastMark, before: before ?? LATEST };
+function markedBefore(stream: Stream, { lastMark, before, run }: OwedQuery): Where {
   return {
-    ids: column(part, `select m.id ${of} order by m.id limit ${OWED_IDS}`, values) as string[],
-    total: value(part, `select count(*) ${of}`, values) as number,
+    sql: `select id from (select m.id ${markedRows(stream)} and m.number <= @lastMark
+      and coalesce(t.synced_at, '') < @before) where true`,
+    values: { lastMark, before: before ?? LATEST, run },
+  };
+}
+
+/**
+ * What the reads have not shown of the rows that they were made for (R18): of a typed list, marked rows that have its fields from
+ * before; of lineage, columns that would lose their last edge.
+ */
+function unshown(stream: Stream, { lastMark, run, mode }: OwedQuery): Where {
+  const values = { lastMark, run };
+  const marked = `${markedRows(stream)} and m.number <= @lastMark`;
+  if (stream.staged === undefined)
+    return { sql: `select id from (select m.id ${marked} and not ${isUnfilled(stream)}) where true`, values };
+  const first = firstKey(stream);
+  const gathered = `select 1 from ${nameOf(stream.staged)} s where s.env_id = @env and s.${first} = c.id`;
+  const seen = `select 1 from seen_keys s where ${isOf(stream, 's')} and s.key_1 = c.id`;
+  const held = `select 1 from ${tableOf(stream)} e where e.env_id = @env and e.${first} = c.id`;
+  const columns =
+    mode === 'scan'
+      ? `select c.id from ${nameOf(stream.leader?.table)} c where c.env_id = @env and c.deleted_at is null`
+      : `select c.id from (select m.id ${marked}) c where true`;
+  return {
+    sql: `select id from (${columns} and exists (${held}) and not exists (${gathered}) and not exists (${seen})) where true`,
+    values,
   };
 }
 
@@ -92,21 +137,24 @@ function owedMarked(part: Part, stream: Stream, { after, lastMark, before }: Ask
 const LATEST = '9999';
 
 /** Marked owners that live, or of whose rows one lives: of any other there is nothing to ask. */
-function owedOwners(part: Part, stream: Stream, { after, lastMark }: Ask): Owed {
+function movedOwners(stream: Stream, { lastMark, run }: OwedQuery): Where {
   const [owner] = stream.owners;
   if (owner === undefined) throw new Error(`${stream.name} has no owner`);
   const lives = `select 1 from ${nameOf(owner.table)} o where o.env_id = m.env_id and o.id = m.id and o.deleted_at is null`;
   const owns = `select 1 from ${tableOf(stream)} t where t.env_id = m.env_id and t.${quote(owner.by)} = m.id and ${live(stream)}`;
-  const sql = `select m.id from marks m where ${isOf(stream, 'm')} and m.number <= @lastMark and m.id > @after
-    and (exists (${lives}) or exists (${owns})) order by m.id limit ${OWED_IDS}`;
-  return { ids: column(part, sql, { after, lastMark }) as string[], total: 0 };
+  return {
+    sql: `select m.id from marks m where ${isOf(stream, 'm')} and ${isOwed('m')} and m.number <= @lastMark
+      and (exists (${lives}) or exists (${owns}))`,
+    values: { lastMark, run },
+  };
 }
 
 /** Rejected rows that the round has not met so far. */
-function owedRejected(part: Part, stream: Stream, { after, run }: Ask): Owed {
-  const sql = `select r.row_key ${rejectedRows(stream)} and ${HAS_KEY} and r.run_id < @run and r.row_key > @after
-    order by r.row_key limit ${OWED_IDS}`;
-  return { ids: column(part, sql, { after, run }) as string[], total: 0 };
+function rejectedBefore(stream: Stream, { run }: OwedQuery): Where {
+  return {
+    sql: `select id from (select r.row_key id ${rejectedRows(stream)} and ${HAS_KEY} and r.run_id < @run) where true`,
+    values: { run },
+  };
 }
 
 /** Whether any stands rejected that can be asked for by id (R20). */

@@ -53,10 +53,12 @@ function destinationOf(mirror: MirrorFile, whose: Whose): Destination {
   return {
     ...real,
     owed: (stream, ask) => {
-      if (ask.about === 'candidates')
-        return { ids: heldIds(mirror, whose.envId, { stream, after: ask.after }), total: 0 };
-      // What the feed has shown by then is not asked for again (R22).
-      return ask.about === 'marked' && ask.before === null ? { ids: [], total: 0 } : real.owed(stream, ask);
+      if (ask.about === 'candidates' && stream.staged === undefined)
+        return { ids: heldIds(mirror, whose.envId, { stream, after: ask.after }), weighed: null };
+      // The source is expected to show all: what the feed has shown by then is not asked for again (R18, R22).
+      const isShown =
+        ask.about === 'candidates' || ask.about === 'unshown' || (ask.about === 'marked' && ask.before === null);
+      return isShown ? { ids: [], weighed: null } : real.owed(stream, ask);
     },
     weigh: () => ({ live: 0, going: 0 }),
     commit: (stream, commit, marking) => {
@@ -68,7 +70,7 @@ function destinationOf(mirror: MirrorFile, whose: Whose): Destination {
 
 function withoutRemovals({ disowned: _, ...commit }: Commit): Commit {
   if (commit.settle === undefined) return commit;
-  return { ...commit, settle: { ...commit.settle, sweep: null, replace: null, wholeSinceRun: null } };
+  return { ...commit, settle: { ...commit.settle, sweep: null, replace: null, isWhole: false } };
 }
 
 function heldIds(
@@ -83,7 +85,7 @@ function heldIds(
 
 /** Tables that letting go of what is held back writes to. */
 function releasedFrom({ table, leader, takes, parts = [] }: Stream): string[] {
-  const tables = [table, leader, takes?.table, ...parts.map((part) => part.table)];
+  const tables = [table, leader?.table, takes?.table, ...parts.map((part) => part.table)];
   return tables.filter((each) => each !== undefined).map((each) => shapeOf(each).name);
 }
 

@@ -8,13 +8,13 @@ import type { Changed } from './write-changes.ts';
 
 interface Replacement {
   readonly scope: Scope;
-  readonly lastMark: number;
   readonly hold: boolean;
+  /** The marks that are paid, the run of the round, and the last row that may go. */
+  readonly values: { readonly lastMark: number; readonly run: number; readonly through: string | null };
 }
 
 /** Puts what was gathered in place of what was there: only rows that differ are written (R16). */
-export function replace(writing: Writing, stream: Stream, { scope, lastMark, hold }: Replacement): Changed {
-  const values = { lastMark };
+export function replace(writing: Writing, stream: Stream, { scope, hold, values }: Replacement): Changed {
   const gone = going(stream, scope);
   if (hold) holdBack(writing, stream, { sql: gone, values, at: writing.mirroredAt });
   const deleted = drop(writing, stream, { sql: `${gone} and ${mayGo(stream)}`, values });
@@ -52,7 +52,7 @@ function touchLeaders(writing: Writing, stream: Stream, { sql, values = {} }: Wh
   if (stream.leader === undefined) return;
   run(
     writing,
-    `update ${nameOf(stream.leader)} set mirrored_at = @mirroredAt
+    `update ${nameOf(stream.leader.table)} set mirrored_at = @mirroredAt
       where env_id = @env and deleted_at is null and mirrored_at <> @mirroredAt and id in (${sql})`,
     { ...values, mirroredAt: writing.mirroredAt },
   );

@@ -1,12 +1,25 @@
 import type { Settlement, Weight } from '../../core/destination.ts';
 import type { Stream } from '../../core/stream.ts';
-import { exempt, isHeldBack, isOf, live, mayGo, tableOf, unseen, type Where } from './conditions.ts';
+import {
+  exempt,
+  isHeldBack,
+  isOf,
+  isOwed,
+  isUnfilled,
+  live,
+  markedRows,
+  mayGo,
+  tableOf,
+  unseen,
+  type Where,
+} from './conditions.ts';
 import { going } from './gathered.ts';
 import { holdBack, holdOnly } from './hold.ts';
 import { type Part, run, value, type Writing } from './part.ts';
 import { remove } from './remove.ts';
 import { drop, replace } from './replace-gathered.ts';
 import { type Changed, unfinish } from './write-changes.ts';
+import { leaveRows } from './write-page.ts';
 
 type Sweep = NonNullable<Settlement['sweep']>;
 
@@ -23,22 +36,39 @@ export function weigh(part: Part, stream: Stream, settlement: Settlement): Weigh
 }
 
 /** The rows `t` that a settlement removes; null when it removes none. */
-function goingAt(stream: Stream, { sweep: swept, replace: scope, lastMark }: Settlement): Where | null {
-  if (swept !== null) return sweptRows(stream, swept);
-  return scope === null ? null : { sql: going(stream, scope), values: { lastMark } };
+function goingAt(stream: Stream, { sweep: swept, replace: scope, through, lastMark, run }: Settlement): Where | null {
+  if (swept !== null) return { sql: sweptRows(stream), values: { through } };
+  return scope === null ? null : { sql: going(stream, scope), values: { lastMark, run, through } };
 }
 
 /** The end of a round: a sweep, or what was gathered put in place, and what is paid and mended by that. */
 export function settle(writing: Writing, stream: Stream, settlement: Settlement & { hold: boolean }): Changed {
-  const { sweep: swept, replace: scope, lastMark, hold, wholeSinceRun } = settlement;
+  const { sweep: swept, replace: scope, through, hold, isWhole } = settlement;
+  const of = { lastMark: settlement.lastMark, run: settlement.run };
   let changed: Changed = { written: 0, deleted: 0 };
-  if (swept !== null) changed = sweep(writing, stream, { ...swept, hold });
-  else if (scope !== null) changed = replace(writing, stream, { scope, lastMark, hold });
-  run(writing, `delete from marks as m where ${isOf(stream, 'm')} and m.number <= @lastMark`, { lastMark });
-  if (value(writing, `select 1 from marks m where ${isOf(stream, 'm')} limit 1`) !== undefined)
-    unfinish(writing, [stream.name]);
-  if (wholeSinceRun !== null) forgetRejected(writing, stream, wholeSinceRun);
+  if (swept !== null) changed = sweep(writing, stream, { ...swept, through, hold });
+  else if (scope !== null) changed = replace(writing, stream, { scope, hold, values: { ...of, through } });
+  if (stream.within !== undefined) leaveUnfilled(writing, stream, { ...of, isWhole });
+  const owed = `marks as m where ${isOf(stream, 'm')} and ${isOwed('m')}`;
+  run(writing, `delete from ${owed} and m.number <= @lastMark`, of);
+  if (value(writing, `select 1 from ${owed} limit 1`, of) !== undefined) unfinish(writing, [stream.name]);
+  if (isWhole) forgetRejected(writing, stream, of.run);
   return changed;
+}
+
+/**
+ * A live row without the fields of its kind is still owed, whatever the typed list has shown: that may lag behind (R22). A scan,
+ * which is made without marks, makes one for each.
+ */
+function leaveUnfilled(
+  writing: Writing,
+  stream: Stream,
+  { isWhole, ...of }: { isWhole: boolean; lastMark: number; run: number },
+): void {
+  const unfilled = isWhole
+    ? `select t.id from ${tableOf(stream)} t where t.env_id = @env and ${live(stream)} and ${isUnfilled(stream)}`
+    : `select m.id ${markedRows(stream)} and ${isUnfilled(stream)}`;
+  leaveRows(writing, stream, { sql: unfilled, values: of });
 }
 
 /** A row rejected before that a read of the whole stream has not met again is gone from the source (R20). */
@@ -46,8 +76,9 @@ function forgetRejected(writing: Writing, stream: Stream, since: number): void {
   run(writing, `delete from rejected_rows as r where ${isOf(stream, 'r')} and r.run_id < @since`, { since });
 }
 
-function sweep(writing: Writing, stream: Stream, swept: Sweep & { hold: boolean }): Changed {
-  const { sql, values } = sweptRows(stream, swept);
+function sweep(writing: Writing, stream: Stream, swept: Sweep & { hold: boolean; through: string | null }): Changed {
+  const sql = sweptRows(stream);
+  const values = { through: swept.through };
   const at = swept.at ?? writing.mirroredAt;
   if (swept.hold) holdBack(writing, stream, { sql, values, at });
   const removed = remove(writing, stream, { sql: `${sql} and ${mayGo(stream)}`, values, at });
@@ -56,8 +87,8 @@ function sweep(writing: Writing, stream: Stream, swept: Sweep & { hold: boolean 
 }
 
 /** Rows the scan did not see, as far as they may go (R12). */
-function sweptRows(stream: Stream, { through }: Sweep): Where & { readonly values: { through: string | null } } {
-  return { sql: through === null ? unseen(stream) : `${unseen(stream)} and t.id <= @through`, values: { through } };
+function sweptRows(stream: Stream): string {
+  return `${unseen(stream)} and (@through is null or t.id <= @through)`;
 }
 
 /** Lets go what was held back, without a new read (R14). */

@@ -5,7 +5,7 @@ import type { Change } from '../../core/newest-wins.ts';
 import type { Stream, StreamName } from '../../core/stream.ts';
 import { upsert } from './bulk-upsert.ts';
 import { lastMark } from './lookups.ts';
-import { run, type Writing } from './part.ts';
+import { column, run, type Writing } from './part.ts';
 import { nameOf, quote } from './shape.ts';
 
 /** What became of rows. */
@@ -20,6 +20,7 @@ export function writeChanges(writing: Writing, stream: Stream, changes: readonly
   );
   const gone = changes.filter((change) => change.was === 'deleted').map((change) => change.row['id']);
   if (gone.length > 0) takeAlong(writing, stream, gone);
+  if (gone.length > 0) doubt(writing, stream, gone);
   return { written: changes.length - gone.length, deleted: gone.length };
 }
 
@@ -29,6 +30,18 @@ function takeAlong(writing: Writing, { takes }: Stream, ids: readonly unknown[])
   run(writing, sql, { ids: JSON.stringify(ids) });
 }
 
+/** What the rows that went may have ended is read again: the service tells of no such end by itself (R18). */
+function doubt(writing: Writing, { doubts }: Stream, ids: readonly unknown[]): void {
+  if (doubts === undefined || !writing.marking.has(doubts.stream)) return;
+  const sql = `select distinct ${quote(doubts.id)} from ${nameOf(doubts.table)}
+    where env_id = @env and ${quote(doubts.by)} in (select value from json_each(@ids))`;
+  const doubted = column(writing, sql, { ids: JSON.stringify(ids) }) as string[];
+  writeMarks(
+    writing,
+    doubted.map((id) => ({ stream: doubts.stream, id })),
+  );
+}
+
 /** Marks in the order in which they are made: each has the next number. */
 export function writeMarks(writing: Writing, marks: readonly Mark[]): void {
   if (marks.length === 0) return;
@@ -36,7 +49,7 @@ export function writeMarks(writing: Writing, marks: readonly Mark[]): void {
   upsert(
     writing,
     marksTable,
-    marks.map((mark, i) => ({ ...mark, number: last + i + 1 })),
+    marks.map((mark, i) => ({ ...mark, number: last + i + 1, left_by_run: null })),
   );
   run(writing, 'update mirror set last_mark = @last', { last: last + marks.length });
   unfinish(writing, [...new Set(marks.map((mark) => mark.stream))]);

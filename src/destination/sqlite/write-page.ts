@@ -3,7 +3,7 @@ import { type Decoded, joinKey } from '../../core/decode.ts';
 import type { Commit } from '../../core/destination.ts';
 import type { Row, Stream } from '../../core/stream.ts';
 import { upsert } from './bulk-upsert.ts';
-import { firstKey, isOf, live, tableOf, unseen } from './conditions.ts';
+import { firstKey, isOf, live, tableOf, unseen, type Where } from './conditions.ts';
 import { run, value, type Writing } from './part.ts';
 import { remove } from './remove.ts';
 import { nameOf, quote } from './shape.ts';
@@ -78,6 +78,27 @@ export function pay(writing: Writing, stream: Stream, { ids, lastMark }: Given<'
   run(writing, sql, { ids: JSON.stringify(ids), lastMark: lastMark ?? Number.MAX_SAFE_INTEGER });
 }
 
+/** Marks that wait for another run; lineage has one made for each column it doubts (R13, R18). */
+export function leave(writing: Writing, stream: Stream, { ids, ...values }: Given<'left'>): void {
+  const listed = 'select value id from json_each(@ids)';
+  const sql =
+    stream.staged === undefined
+      ? `select m.id from marks m where ${isOf(stream, 'm')} and m.id in (${listed})`
+      : listed;
+  leaveRows(writing, stream, { sql, values: { ...values, ids: JSON.stringify(ids) } });
+}
+
+/** The same of the ids of a select; a mark made after `@lastMark` is still owed. */
+export function leaveRows(writing: Writing, stream: Stream, { sql, values }: Where): void {
+  run(
+    writing,
+    `insert into marks (env_id, stream, id, number, left_by_run)
+      select @env, '${stream.name}', id, @lastMark, @run from (${sql}) where true
+      on conflict do update set left_by_run = excluded.left_by_run where number <= @lastMark`,
+    values,
+  );
+}
+
 /** Rows of each owner that no read from the given one on has seen are absent (R13). */
 export function disown(writing: Writing, stream: Stream, { by, ids, sinceRead, at }: Given<'disowned'>): Changed {
   const sql = `t.${quote(by)} = @owner and ${unseen(stream, '@sinceRead')}`;
@@ -108,6 +129,13 @@ const FORGET_UNMET = `delete from rejected_rows as r
   where r.env_id = @env and r.stream = 'test_executions' and r.run_id < @since and not exists (
     select 1 from tests t
     where t.env_id = r.env_id and t.id = r.payload ->> 'test_id' and t.id <> @testId and t.deleted_at is null)`;
+
+/** Of what a round saw only that stays which came back by id, from a read on: the scan that follows counts it as seen (R12). */
+export function remember(writing: Writing, stream: Stream, from: number): void {
+  const seen = `seen_keys as x where ${isOf(stream, 'x')}`;
+  run(writing, `delete from ${seen} and x.read_number < @from`, { from });
+  run(writing, `update or replace seen_keys as x set read_number = 0 where ${isOf(stream, 'x')}`);
+}
 
 /** Drops what a read, or all of a round, saw and gathered (R7). */
 export function forget(writing: Writing, stream: Stream, which: Given<'forget'>): void {

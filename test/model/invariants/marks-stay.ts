@@ -1,4 +1,4 @@
-import { isScan, isWhole, type Walk } from '../book.ts';
+import { isConfirmation, isScan, isWhole, itemsOf, type Walk } from '../book.ts';
 import type { Row } from '../mirrored.ts';
 import { isLive, type Moment, sameBut, shows, variantsOf } from './moment.ts';
 import { covers } from './removals-told.ts';
@@ -38,14 +38,43 @@ function shownMarks(stream: 'columns' | 'assets', id: string, row: Row): string[
 function isPaid(moment: Moment, id: string, number: number): boolean {
   const { walk, page, walks, commit, stream } = moment;
   if (page !== null && walk !== null) {
-    if (['table_assets', 'bi_assets'].includes(stream) && shows(walk, id)) return true;
+    if (TYPED.includes(stream)) return shows(walk, id) && !isConfirmation(walk, stream);
     const asked = walks.filter((each) => idsOf(each).includes(id) && number <= each.lastMark);
-    return asked.length >= variantsOf(stream) && asked.every(isWhole);
+    return asked.length >= variantsOf(stream) && asked.every(isWhole) && standLive(moment, asked, id);
   }
   if (!commit.settle) return false;
   const leader = leaderOf(moment, id);
   if (leader === null) return true;
-  return walks.some((each) => isWhole(each) && number <= each.lastMark && pays(each, { stream, id, leader }));
+  const asked = walks.filter((each) => !isConfirmation(each, stream) && isWhole(each) && number <= each.lastMark);
+  if (!asked.some((each) => pays(each, { stream, id, leader }))) return false;
+  if (!TYPED.includes(stream) && stream !== 'column_lineage') return true;
+  return asked.some((each) => showsOf(each, id)) || !isDoubtful(moment, id) || isConfirmed(moment, id);
+}
+
+const TYPED = ['table_assets', 'bi_assets'] as readonly string[];
+
+/** What was shown of an asset stands live: a row that a younger tombstone holds down leaves the mark (R13). */
+function standLive({ after }: Moment, asked: readonly Walk[], assetId: string): boolean {
+  const shown = new Set(asked.flatMap(itemsOf).map((item) => String(item['id'])));
+  return [...after.rows].every(([id, row]) => !shown.has(id) || row['asset_id'] !== assetId || isLive(row));
+}
+
+/** Whether a read shows the row that a mark speaks of: itself, or an edge into it. */
+function showsOf(walk: Walk, id: string): boolean {
+  return shows(walk, id) || itemsOf(walk).some((item) => item['downstream_column_id'] === id);
+}
+
+/** An answer that does not show a row proves nothing alone, nor does one that would take a column's last edge (R18). */
+function isDoubtful({ stream, before }: Moment, id: string): boolean {
+  return stream !== 'column_lineage' || [...before.rows.values()].some((row) => row['downstream_column_id'] === id);
+}
+
+/** The leading list was asked after it and shows the row, of which the mirror has all there is to have (R18, R22). */
+export function isConfirmed({ walks, stream, envId, rows }: Moment, id: string): boolean {
+  if (!walks.some((each) => isConfirmation(each, stream) && isWhole(each) && shows(each, id))) return false;
+  if (stream === 'column_lineage') return true;
+  const [row] = rows('select data_platform, bi_platform from assets where env_id = ? and id = ?', envId, id);
+  return row?.[stream === 'table_assets' ? 'data_platform' : 'bi_platform'] !== null;
 }
 
 function idsOf({ query }: Walk): readonly string[] {

@@ -1,6 +1,7 @@
 import { isScan, isWhole, itemsOf, type Walk } from '../book.ts';
 import { instantText } from '../compare.ts';
 import type { Row } from '../mirrored.ts';
+import { isConfirmed } from './marks-stay.ts';
 import { FED, isLive, keyOf, type Moment, shows, timeOf, variantsOf } from './moment.ts';
 
 const MOST_GONE = 50;
@@ -73,6 +74,8 @@ function untoldSnapshotRow({ walks, commit, before, after, stream }: Moment, key
   if (before.heldBack.has(key) && !after.heldBack.has(key)) return null;
   if (!commit.settle) return `${key} amid a snapshot`;
   if (!isAnswered(walks.filter(isScan), stream)) return `${key} by a snapshot that was not finished`;
+  const asked = walks.filter(({ query }) => (query['sub_test_ids'] as string[] | undefined)?.includes(key));
+  if (stream === 'latest_test_executions' && !isAnswered(asked, stream)) return `${key} without being asked for`;
   return walks.flatMap(itemsOf).some((item) => keyOf(stream, item) === key) ? `${key} though it was shown` : null;
 }
 
@@ -85,9 +88,10 @@ function untoldEdge(moment: Moment, key: string, row: Row): string | null {
   const leader = rows('select synced_at, deleted_at from columns where env_id = ? and id = ?', envId, column)[0];
   if (!isLive(leader)) return null;
   if (walks.flatMap(itemsOf).some((item) => keyOf('column_lineage', item) === key)) return `${key} though it was shown`;
-  return walks.some((walk) => isWhole(walk) && covers(walk, column, leader))
-    ? null
-    : `${key} though its column's edges were not read`;
+  if (!walks.some((walk) => isWhole(walk) && covers(walk, column, leader)))
+    return `${key} though its column's edges were not read`;
+  const isLast = ![...after.rows.values()].some((edge) => edge['downstream_column_id'] === column);
+  return isLast && !isConfirmed(moment, column) ? `${key}, the last of a column that was not seen to be there` : null;
 }
 
 /** Whether a read of lineage was to show all edges of a column. */

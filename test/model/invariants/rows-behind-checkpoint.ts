@@ -1,5 +1,5 @@
 import { addSeconds } from '../../../src/core/instant.ts';
-import { askedBy, isScan, isWhole, itemsOf, type Walk } from '../book.ts';
+import { askedBy, isConfirmation, isScan, isWhole, itemsOf, type Walk } from '../book.ts';
 import { bucket, SHOWN_AS } from '../compare.ts';
 import type { Row } from '../mirrored.ts';
 import type { Item } from '../place.ts';
@@ -25,7 +25,7 @@ function cursorOfCommittedPage({ after, envId, walks }: Moment): string[] {
 
 function rowsOfPage(moment: Moment): string[] {
   const { page, walk, stream, rows, envId } = moment;
-  if (page === null || walk === null) return [];
+  if (page === null || walk === null || isConfirmation(walk, stream)) return [];
   const isRejected = (key: string): boolean =>
     rows('select 1 from rejected_rows where env_id = ? and stream = ? and row_key = ?', envId, stream, key).length > 0;
   return (page.items as Item[])
@@ -100,7 +100,7 @@ function readsOfRound(moment: Moment): string[] {
   if (before.round?.mode === 'feed') broken.push(...feedsOfRound(moment));
   if (before.round?.mode === 'scan' && before.round.sweeps && FED.includes(stream)) broken.push(...notSwept(moment));
   if (commit.settle.replace !== 'all' || stream === 'column_lineage') return broken;
-  const shown = new Map(scans.flatMap(itemsOf).map((item) => [keyOf(stream, item), SHOWN_AS[stream](item)]));
+  const shown = new Map(walks.flatMap(itemsOf).map((item) => [keyOf(stream, item), SHOWN_AS[stream](item)]));
   const extra = [...after.rows.keys()].filter((key) => !shown.has(key) && !after.heldBack.has(key));
   return broken.concat(
     extra.map((key) => `${key} is in a snapshot that did not show it`),
@@ -120,7 +120,7 @@ function feedsOfRound({ before, walks, overlapSeconds }: Moment): string[] {
 
 /** What a finished scan leaves live was shown in its round, rejected or held back (R12, R14). */
 function notSwept({ stream, commit, walks, after, rows, envId }: Moment): string[] {
-  const through = commit.settle?.sweep?.through ?? null;
+  const through = commit.settle?.through ?? null;
   const shown = new Set(walks.flatMap(itemsOf).map((item) => String(item['id'])));
   const rejected = new Set(
     rows('select row_key from rejected_rows where env_id = ? and stream = ?', envId, stream).map((r) => r['row_key']),

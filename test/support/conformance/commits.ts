@@ -194,13 +194,13 @@ export function describeCommits(bench: Workbench): void {
         commit('tests', { rejected: decodePage(stream('tests'), [{ id: 'other' }]).rejected });
         reject(2, { id: 'now' }, { id: 'back' });
         reject(3, { id: 'later' });
-        bench.settle('columns', { wholeSinceRun: 2 }, { run: 3 });
+        bench.settle('columns', { isWhole: true, run: 2 }, { run: 3 });
         expect(keys()).toEqual(['back', 'later', 'now', 'other']);
       });
 
       test('none after a round that read but the changes', () => {
         reject(1, { id: 'a' });
-        bench.settle('columns', { wholeSinceRun: null }, { run: 2 });
+        bench.settle('columns', { isWhole: false, run: 2 }, { run: 2 });
         expect(keys()).toEqual(['a']);
       });
     });
@@ -210,7 +210,7 @@ export function describeCommits(bench: Workbench): void {
       commit('tests', { rejected: decodePage(stream('tests'), [{ id: 'other' }]).rejected }, { run: 1 });
       commit('columns', { rejected: rejected({ id: 'c' }) }, { run: 2 });
       const owed = (run: number, after = ''): readonly string[] =>
-        on().owed(stream('columns'), { about: 'rejected', after, lastMark: 0, before: null, run }).ids;
+        on().owed(stream('columns'), { about: 'rejected', after, lastMark: 0, before: null, run, mode: 'feed' }).ids;
       expect([owed(1), owed(2), owed(3), owed(3, 'a')]).toEqual([[], ['a', 'b'], ['a', 'b', 'c'], ['b', 'c']]);
       expect(on().facts(stream('columns'), null).hasRejected).toBe(true);
       expect(on().facts(stream('assets'), null).hasRejected).toBe(false);

@@ -37,13 +37,13 @@ export function describeRemovals(bench: Workbench): void {
       bench.setClock(minute(1));
       commit('columns', { disowned: { by: 'asset_id', ids: ['x'], sinceRead: 1, at: null } });
       bench.setClock(minute(2));
-      bench.settle('columns', { sweep: { through: null, at: null } });
+      bench.settle('columns', { sweep: { at: null } });
       expect(rows('columns', ['id', 'deleted_at']).map((row) => row['deleted_at'])).toEqual([minute(2), minute(1)]);
     });
 
     test('goes no further than the candidates that were asked for', () => {
       show('columns', [column('a'), column('b'), column('c')]);
-      bench.settle('columns', { sweep: { through: 'b', at: START } });
+      bench.settle('columns', { sweep: { at: START }, through: 'b' });
       expect(columns()).toEqual(['a absent', 'b absent', 'c lives']);
     });
 
@@ -79,7 +79,7 @@ export function describeRemovals(bench: Workbench): void {
       show('columns', [column('a'), column('b'), column('c'), column('d', gone())]);
       bench.see('columns', ['a']);
       expect(bench.weigh('columns', SWEEP)).toEqual({ live: 3, going: 2 });
-      expect(bench.weigh('columns', { sweep: { through: 'b', at: START } }).going).toBe(1);
+      expect(bench.weigh('columns', { sweep: { at: START }, through: 'b' }).going).toBe(1);
       expect(bench.weigh('columns', {})).toEqual({ live: 0, going: 0 });
     });
 
@@ -130,7 +130,7 @@ export function describeRemovals(bench: Workbench): void {
       expect(bench.weigh('columns', SWEEP)).toEqual({ live: 2, going: 1 });
       bench.settle('columns', SWEEP);
       expect(columns()).toEqual(['a lives', 'b lives', 'c absent']);
-      bench.settle('columns', { sweep: { through: 'a', at: START } });
+      bench.settle('columns', { sweep: { at: START }, through: 'a' });
       expect([columns(), heldBack()]).toEqual([['a absent', 'b lives', 'c absent'], 1]);
     });
 
@@ -156,7 +156,7 @@ export function describeRemovals(bench: Workbench): void {
     test('goes when it is let go, as of the read that did not show it, with what hangs on it', () => {
       show('columns', [column('a'), column('b')]);
       bench.see('columns', ['a']);
-      bench.settle('columns', { ...HELD, sweep: { through: null, at: YESTERDAY } });
+      bench.settle('columns', { ...HELD, sweep: { at: YESTERDAY } });
       show('tests', [test1('t')]);
       expect(commit('columns', { release: true })).toEqual({ written: 0, deleted: 1, rejected: 0 });
       expect(rows('columns', ['id', 'deleted_at'])).toEqual([

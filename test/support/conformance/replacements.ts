@@ -259,10 +259,9 @@ export function describeReplacements(bench: Workbench): void {
     test('sees nothing of another', () => {
       fill('f');
       expect(on().held(stream('columns'), [['a']]).size).toBe(0);
-      expect(on().facts(stream('columns'), null)).toMatchObject({ rows: 0, checkpoints: new Map() });
-      expect(
-        on().owed(stream('columns'), { about: 'candidates', after: '', lastMark: 9, before: null, run: 9 }).ids,
-      ).toEqual([]);
+      expect(on().facts(stream('columns'), null)).toMatchObject({ hasRows: false, checkpoints: new Map() });
+      const query = { about: 'candidates', after: '', lastMark: 9, before: null, run: 1, mode: 'scan' } as const;
+      expect(on().owed(stream('columns'), query).ids).toEqual([]);
       expect(on().dueTests(stream('test_executions'), 9)).toEqual([]);
       expect(on().heldBack(stream('columns'))).toBe(0);
       expect(on().rejected(stream('columns'))).toBe(0);

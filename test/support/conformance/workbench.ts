@@ -103,9 +103,12 @@ export function workbench(make: MakeMirror) {
   };
 }
 
-const NO_SETTLEMENT: Settlement = { sweep: null, replace: null, lastMark: 0, wholeSinceRun: null };
+const NO_SETTLEMENT: Settlement = {
+  ...{ sweep: null, through: null, rememberFrom: null, replace: null },
+  ...{ lastMark: 0, run: 1, isWhole: false },
+};
 
-export const SWEEP = { sweep: { through: null, at: START } };
+export const SWEEP = { sweep: { at: START } };
 
 function picked(row: Row, names: readonly string[]): Row {
   return Object.fromEntries(names.map((name) => [name, row[name] ?? null]));
@@ -133,7 +136,8 @@ export const UNDER_WAY: Checkpoint = {
       lastMark: 7,
       sweeps: true,
     },
-    ...{ refuted: true, reads: 2, askedThrough: 'k', misses: 1, incomplete: true },
+    ...{ refuted: true, reads: 2, askedThrough: 'k', firstConfirmation: 2, passedOver: ['long'] },
+    ...{ misses: 1, incomplete: true },
     phases: [{ do: 'walk', as: 'scan', query: { disabled: 'true', limit: 10, ids: ['a', 'ü'] } }],
     read: {
       ...{ as: 'scan', number: 2, path: ['assets'], query: { limit: 10 }, cursor: 'c"2', at: START },

@@ -1,0 +1,1 @@
+ALTER TABLE `marks` ADD `left_by_run` integer;
