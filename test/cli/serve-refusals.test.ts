@@ -166,7 +166,11 @@ describe('serve is refused with one clear line', () => {
 async function started(given: Given, variables: Io['env'] = env): Promise<{ url: string; ended: Promise<number> }> {
   const { promise: url, resolve } = Promise.withResolvers<string>();
   const ended = run(given, variables, (text) => resolve(text.trim()));
-  return { url: await Promise.race([url, ended.then(String)]), ended };
+  const at = await Promise.race([url, ended.then(String)]);
+  // Each of its threads has begun: one that has not yet could not end in time on a machine that has much to do.
+  const headers = { authorization: `Bearer ${variables['OBSYNC_SERVE_TOKEN']}` };
+  await Promise.all([1, 2].map(() => fetch(`${at}/public/beta/environments`, { headers })));
+  return { url: at, ended };
 }
 
 const stop = (signal: NodeJS.Signals) => void process.emit(signal, signal);
