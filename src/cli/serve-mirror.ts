@@ -14,13 +14,11 @@ import type { Io } from './command.ts';
 import { exitCodeOfSignal } from './exit-code.ts';
 import { type Grants, letsNobodyIn, openKeyring } from './keyring.ts';
 import { HEADER_TEXT } from './settings.ts';
-import { type Stop, stopOnSignals } from './signals.ts';
+import { stopOnSignals } from './signals.ts';
 import { inRange } from './sync-settings.ts';
 
-/** What is under way when a signal comes may take so long: R27 gives 5 seconds in all, and what is being read ends by itself. */
+/** What is under way when a signal comes may take so long: R27 gives 5 seconds in all, also to what is being read. */
 const PATIENCE_MS = 3000;
-/** What is still being read then is read for nobody, and nothing stops SQLite but the end of the process. */
-const LAST_RESORT_MS = 4500;
 
 /** A heavy request keeps the others waiting in the other one alone, and in no case who asks for `/healthz`. */
 const READ_THREADS = 2;
@@ -34,7 +32,7 @@ export async function serveMirror(args: Arguments, io: Io): Promise<number> {
   const log = io.serverLog(args['log-level'] as string);
   const mirror = openForReading(settings.db);
   const keyring = openKeyring(settings, { mirror, log });
-  const stop = stopOnSignals();
+  const stop = stopOnSignals('a long read');
   try {
     keyring.load();
     const server = await createServer({ ...settings, mirror, keys: keyring.keys, threads: READ_THREADS, log });
@@ -43,7 +41,7 @@ export async function serveMirror(args: Arguments, io: Io): Promise<number> {
     for (const warning of warningsOf(settings, mirror)) log.warn(warning);
     if (!stop.signal.aborted) await once(stop.signal, 'abort');
     log.info('stopping: answers under way are finished');
-    await close(server, stop);
+    await close(server);
     return exitCodeOfSignal(stop.received() ?? 'SIGTERM');
   } finally {
     keyring.dispose();
@@ -119,13 +117,8 @@ async function listen(server: FastifyInstance, { host, port }: ServeSettings): P
 const hostInUrl = (host: string): string => (isIPv6(host) ? `[${host}]` : host);
 
 /** Lets what is under way finish, but not for ever. */
-async function close(server: FastifyInstance, stop: Stop): Promise<void> {
+async function close(server: FastifyInstance): Promise<void> {
   const impatience = setTimeout(() => server.server.closeAllConnections(), PATIENCE_MS);
-  const lastResort = setTimeout(() => {
-    stop.dispose();
-    process.kill(process.pid, stop.received() ?? 'SIGTERM');
-  }, LAST_RESORT_MS);
   await server.close();
   clearTimeout(impatience);
-  clearTimeout(lastResort);
 }

@@ -7,9 +7,10 @@ export interface Stop {
 
 /**
  * Stops cleanly at the first signal; a second one, a moment later, ends the process as if nobody listened. So does the first where
- * nothing has come of it in time: SQLite cannot be interrupted, and takes back at the next opening what it had not committed (R5).
+ * nothing has come of it in time: SQLite cannot be interrupted, and takes back at the next opening what it had not committed (R5);
+ * it is then told what was `cutOff`.
  */
-export function stopOnSignals(): Stop {
+export function stopOnSignals(cutOff = LONG_WRITE): Stop {
   const controller = new AbortController();
   let received: NodeJS.Signals | null = null;
   let deadline: NodeJS.Timeout | undefined;
@@ -18,7 +19,7 @@ export function stopOnSignals(): Stop {
     // Not at once: the listener that restores the cursor is told next, and ends the process when it finds itself alone;
     // and npm passes on a Ctrl-C that the terminal has already sent.
     setTimeout(ignore, PATIENCE_MS).unref();
-    deadline ??= setTimeout(endBy, DEADLINE_MS, signal).unref();
+    deadline ??= setTimeout(endBy, DEADLINE_MS, signal, cutOff).unref();
     controller.abort();
   };
   const ignore = (): void => {
@@ -32,15 +33,17 @@ export function stopOnSignals(): Stop {
   return { signal: controller.signal, received: () => received, dispose };
 }
 
+const LONG_WRITE = 'a long write: the next run begins it anew';
+
 const PATIENCE_MS = 1000;
 
 /** After the three seconds that a request in flight has, and before the five of the whole stop. */
 const DEADLINE_MS = 4000;
 
 /** Ends the process by the signal itself: `process.exit` would wait for the thread that is in SQLite. */
-function endBy(signal: NodeJS.Signals): void {
+function endBy(signal: NodeJS.Signals, cutOff: string): void {
   const cursor = process.stderr.isTTY ? SHOW_CURSOR : '';
-  process.stderr.write(`${cursor}obsync: stopped in the middle of a long write: the next run begins it anew\n`);
+  process.stderr.write(`${cursor}obsync: stopped in the middle of ${cutOff}\n`);
   process.removeAllListeners(signal);
   process.kill(process.pid, signal);
 }

@@ -1,10 +1,11 @@
 import type { Instant } from '../core/instant.ts';
 import type { MirrorFile } from '../destination/sqlite/open.ts';
-import { type Ask, type EndpointOptions, endpointsOf, sharedSchemas } from './endpoints.ts';
+import { type Ask, ENV, type EndpointOptions, endpointsOf, sharedSchemas } from './endpoints.ts';
 import { type RefusalParts, refusalParts } from './errors.ts';
 import { COUNT_ROWS, countRows } from './row-counts.ts';
 import { serializers } from './serializers.ts';
 import { openStore, type View } from './store.ts';
+import { keepVisible } from './visibility.ts';
 
 /** A request that is let in: what is asked for, by whom, and of what. */
 export interface Asking extends Ask {
@@ -47,6 +48,7 @@ export function openAnswering({ mirror, cursorKey, ...options }: AnswerOptions):
     const before = process.threadCpuUsage();
     const answered = store.read((view) => {
       try {
+        keepVisible(view, ask.reader, ask.params[ENV] ?? '');
         return { now: view.now, body: Buffer.from(operations(operationId)(view, ask)) };
       } catch (error) {
         const refusal = refusalParts(error);

@@ -4,6 +4,7 @@ import type { Asked } from './parameters.ts';
 import type { Question, Statement } from './question.ts';
 import type { View } from './store.ts';
 import { STRETCH_ROWS } from './stretch.ts';
+import { isLimited, VISIBLE_IDS } from './visibility.ts';
 
 /** A way that values lead to the rows of a page, as long as there are few of them. */
 export interface Lead {
@@ -42,27 +43,22 @@ export function countStatements({ passed }: Lead, values: Statement['values']) {
 /** The ways there are: one by each filter that leads, and one by the assets of a reader who does not see all. */
 export function leadsOf(question: Question, { filters }: Asked): Lead[] {
   const { listing, reader } = question;
-  const byFilters = Object.keys(filters).flatMap((name) => leadBy(question, listing.filters[name], name));
-  if (reader.assetIds === null) return byFilters;
-  const readable = valuesIn('readable_ids');
-  const byReader = leadBy(question, listing.filters['asset_ids'] ?? listing.filters['ids'], 'readable_ids').map(
-    (lead) => ({
-      ...lead,
-      filter: null,
-      passed: [{ rows: `select 1 from ${readable}`, fewerThan: MOST_LEADING_ASSETS }, ...lead.passed],
-    }),
+  const byFilters = Object.keys(filters).flatMap((name) =>
+    leadBy(question, listing.filters[name], valuesIn(name), name),
   );
-  return [...byFilters, ...byReader];
+  if (!isLimited(reader)) return byFilters;
+  const byReader = leadBy(question, listing.filters['asset_ids'] ?? listing.filters['ids'], VISIBLE_IDS, null);
+  const seen = { rows: `select 1 from ${VISIBLE_IDS}`, fewerThan: MOST_LEADING_ASSETS };
+  return [...byFilters, ...byReader.map((lead) => ({ ...lead, passed: [seen, ...lead.passed] }))];
 }
 
-function leadBy({ listing }: Question, filter: Filter | undefined, name: string): Lead[] {
-  if (filter?.legs === undefined) return [];
-  const values = valuesIn(name);
-  const legs = filter.legs(values);
+function leadBy({ listing }: Question, by: Filter | undefined, values: string, filter: Lead['filter']): Lead[] {
+  if (by?.legs === undefined) return [];
+  const legs = by.legs(values);
   const table = getTableName(listing.entry.table);
   const rows = [
-    ...(filter.through === undefined ? [] : [filter.through(values)]),
+    ...(by.through === undefined ? [] : [by.through(values)]),
     ...legs.map(([indexed]) => `select 1 from ${table} r where r.env_id = @env and ${indexed}`),
   ];
-  return [{ filter: name, legs, passed: rows.map((passed) => ({ rows: passed, fewerThan: STRETCH_ROWS })) }];
+  return [{ filter, legs, passed: rows.map((passed) => ({ rows: passed, fewerThan: STRETCH_ROWS })) }];
 }

@@ -116,6 +116,8 @@ const FRAMEWORK: FastifyHttpOptions<Server> = {
   routerOptions: { maxParamLength: MOST_HEADER_BYTES },
   forceCloseConnections: 'idle',
   return503OnClosing: false,
+  // A busy machine starts slowly, and nothing that is loaded here waits for anybody.
+  pluginTimeout: 0,
   ajv: {
     customOptions: { coerceTypes: 'array', removeAdditional: false },
     onCreate: (ajv) => void ajv.addFormat('date-time', (text: string) => parseInstant(text) !== null),

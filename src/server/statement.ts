@@ -6,7 +6,7 @@ import type { Asked } from './parameters.ts';
 import type { Question, Statement } from './question.ts';
 import { STRETCH_ROWS } from './stretch.ts';
 import { weekBefore } from './times.ts';
-import { readable, visible } from './visibility.ts';
+import { numberOf, visible } from './visibility.ts';
 import { deletion, from, isByTime, unindexed, walked, walkOf } from './walk.ts';
 
 /** Later than any time there is. */
@@ -87,7 +87,7 @@ export function valuesOf({
   reader,
   serverTime,
 }: Pick<Question, 'place' | 'reader' | 'serverTime'>): Statement['values'] {
-  return { ...place, ...readable(reader), week: weekBefore(serverTime) };
+  return { ...place, reader: numberOf(reader), week: weekBefore(serverTime) };
 }
 
 export function filterValues(filters: Asked['filters']): Statement['values'] {

@@ -3,6 +3,7 @@ import type Database from 'better-sqlite3';
 import type { Instant } from '../core/instant.ts';
 import type { MirrorFile } from '../destination/sqlite/open.ts';
 import type { Row } from './item.ts';
+import { KEPT_TABLES } from './kept-tables.ts';
 import type { Statement } from './question.ts';
 
 const MOST_STATEMENTS = 300;
@@ -23,6 +24,8 @@ export interface View {
   /** With which cursors are sealed: 32 bytes. */
   readonly cursorKey: Buffer;
   rows(statement: Statement): Row[];
+  /** Writes what is kept beside the mirror, which itself is open for reading alone. */
+  run(statement: Statement): void;
 }
 
 /** Reads of the mirror, each from one consistent state; each statement is prepared once. */
@@ -35,6 +38,7 @@ export const makeCursorKey = (): string => randomBytes(32).toString('hex');
 
 /** `cursorKey` serves while the mirror has none. */
 export function openStore({ connection }: MirrorFile, cursorKey = makeCursorKey()): Store {
+  connection.exec(KEPT_TABLES);
   const prepare = preparing(connection);
   const rows = ({ sql, values }: Statement): Row[] => prepare(sql).all(values) as Row[];
   const inTransaction = connection.transaction((look: (view: View) => unknown) => {
@@ -45,6 +49,7 @@ export function openStore({ connection }: MirrorFile, cursorKey = makeCursorKey(
       serverTime: String(mirror?.['server_time'] ?? now),
       cursorKey: Buffer.from(String(mirror?.['cursor_key'] ?? cursorKey), 'hex'),
       rows,
+      run: ({ sql, values }) => void prepare(sql).run(values),
     });
   });
   return { read: <Found>(look: (view: View) => Found) => inTransaction(look) as Found };

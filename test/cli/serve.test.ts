@@ -185,5 +185,6 @@ it('on SIGTERM it does not wait for what takes longer to read than its patience:
   await Promise.all([server.get(`${BETA}/environments`), server.get(`${BETA}/environments`)]);
   server.kill('SIGTERM');
   expect(await heavy).toBe('cut off');
-  expect(await server.ended).toMatchObject({ code: null, stdout: `${server.url}\n` });
+  const stderr = expect.stringContaining('obsync: stopped in the middle of a long read\n');
+  expect(await server.ended).toMatchObject({ code: null, stdout: `${server.url}\n`, stderr });
 });

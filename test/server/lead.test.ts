@@ -8,6 +8,7 @@ import type { Asked } from '../../src/server/parameters.ts';
 import { pageValues } from '../../src/server/statement.ts';
 import { openStore } from '../../src/server/store.ts';
 import { STRETCH_ROWS } from '../../src/server/stretch.ts';
+import { keepVisible } from '../../src/server/visibility.ts';
 import { asset, column, NOW, serve, test_ } from './fixture.ts';
 
 const { reader: ALL } = masterKey('all', 'secret');
@@ -63,7 +64,10 @@ function leads(name: string, { by = ALL, ...more }: Partial<Asked> & { by?: Read
     ...more,
   };
   const values = pageValues(question, asked, null);
-  return openStore(mirror).read((view) => leadOf(view, question, asked, values)) !== null;
+  return openStore(mirror).read((view) => {
+    keepVisible(view, by, 'e');
+    return leadOf(view, question, asked, values) !== null;
+  });
 }
 
 const FEW = { filters: { asset_ids: ['few'] } };

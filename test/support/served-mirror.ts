@@ -69,14 +69,17 @@ export function interrupted({ connection, ...file }: MirrorFile, happens: () => 
       isFirst = !connection.inTransaction;
       return rows;
     };
-    return { all };
+    return { all, run: (...values: unknown[]) => statement.run(...values) };
   };
   const transaction = (body: (...given: unknown[]) => unknown) =>
     connection.transaction((...given: unknown[]) => {
       isFirst = true;
       return body(...given);
     });
-  return { ...file, connection: { prepare, transaction } as unknown as Database.Database };
+  return {
+    ...file,
+    connection: { prepare, transaction, exec: (sql: string) => connection.exec(sql) } as unknown as Database.Database,
+  };
 }
 
 interface Following {

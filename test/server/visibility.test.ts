@@ -1,0 +1,124 @@
+import { afterAll, beforeEach, describe, expect, test } from 'vitest';
+import { assets, columns, environments } from '../../schema/assets.ts';
+import { masterKey, type Reader } from '../../src/server/access.ts';
+import { asset, column, NOW, serve } from './fixture.ts';
+
+const key = (name: string, limits: Partial<Reader>) => {
+  const { sha256, reader } = masterKey(name, name);
+  return { sha256, reader: { ...reader, ...limits } };
+};
+const KEYS = [
+  key('finance', { paths: ['finance'] }),
+  key('sales', { paths: ['sales'] }),
+  key('both', { paths: ['finance', 'sales'], assetIds: ['a', 'c'] }),
+  key('ids', { assetIds: ['a', 'not-mirrored'] }),
+];
+const later = (seconds: number) => NOW.replace('12:00:00', `12:00:0${seconds}`);
+
+describe('what a limited token sees', () => {
+  let keys = KEYS;
+  const { get, writing, mirror } = serve(
+    ({ db }) => {
+      const at = (path: string) => ({ path, mirrored_at: NOW });
+      db.insert(assets)
+        .values([asset('a', at('finance/x')), asset('b', at('sales')), asset('c', at('sales/y'))])
+        .run();
+      db.insert(assets)
+        .values([asset('a', { env_id: 'f', path: 'sales', mirrored_at: NOW })])
+        .run();
+      db.insert(columns)
+        .values([
+          column('ca', { asset_id: 'a' }),
+          column('cb', { asset_id: 'b' }),
+          column('cn', { asset_id: 'not-mirrored' }),
+        ])
+        .run();
+      db.insert(environments).values({ id: 'f', name: 'Other', mirrored_at: NOW }).run();
+    },
+    { keys: () => keys },
+    afterAll,
+  );
+  beforeEach(() => {
+    keys = KEYS;
+  });
+  const seen = async (token: string, list = 'assets', env = 'e') => {
+    const { body } = await get(`${env}/${list}`, { authorization: `Bearer ${token}` });
+    return body.items.map(({ id }: { id: string }) => id).join(' ');
+  };
+  /** As every commit does (R21). */
+  const commit = (seconds: number, sql: string) =>
+    writing.connection.transaction(() => {
+      writing.connection.prepare(sql).run({ now: later(seconds) });
+      writing.connection.prepare('update mirror set mirrored_at = ?').run(later(seconds));
+    })();
+
+  test('is kept apart by token and by environment', async () => {
+    for (let i = 0; i < 2; i += 1) {
+      expect([await seen('finance'), await seen('sales'), await seen('both'), await seen('ids')]).toEqual([
+        'a',
+        'b c',
+        'a c',
+        'a',
+      ]);
+      expect([await seen('finance', 'assets', 'f'), await seen('sales', 'assets', 'f')]).toEqual(['', 'a']);
+      expect([await seen('finance', 'columns'), await seen('ids', 'columns')]).toEqual(['ca', 'ca cn']);
+    }
+  });
+
+  test('is looked for once, until the mirror’s clock moves', async () => {
+    const changes = () => mirror.connection.prepare('select total_changes() as n').get();
+    await seen('finance');
+    const before = changes();
+    expect(await seen('finance')).toBe('a');
+    expect(changes()).toEqual(before);
+    commit(1, "update columns set name = 'other', mirrored_at = @now where id = 'ca'");
+    expect(await seen('finance')).toBe('a');
+    expect(changes()).not.toEqual(before);
+  });
+
+  test('follows an asset that moves, goes, comes back, or is new', async () => {
+    expect([await seen('finance'), await seen('sales')]).toEqual(['a', 'b c']);
+    commit(2, "update assets set path = 'finance', mirrored_at = @now where env_id = 'e' and id = 'b'");
+    expect([await seen('finance'), await seen('sales'), await seen('finance', 'columns')]).toEqual([
+      'a b',
+      'c',
+      'ca cb',
+    ]);
+    commit(3, "update assets set deleted_at = @now, mirrored_at = @now where env_id = 'e' and id = 'a'");
+    expect(await seen('finance')).toBe('b');
+    expect(await seen('finance', 'assets?deleted_since=2026-11-01T00:00:00Z')).toBe('a');
+    commit(
+      4,
+      "update assets set deleted_at = null, path = 'sales', mirrored_at = @now where env_id = 'e' and id = 'a'",
+    );
+    expect([await seen('finance'), await seen('sales'), await seen('both')]).toEqual(['b', 'a c', 'a c']);
+    commit(
+      5,
+      `insert into assets (env_id, id, name, kind, source_type, path, mirrored_at)
+       values ('e', 'd', 'd', 'other', 'dbt', 'finance/new', @now)`,
+    );
+    expect([await seen('finance'), await seen('both'), await seen('ids')]).toEqual(['b d', 'a c', 'a']);
+  });
+
+  test('other limits under the same name and token hold from the next request on', async () => {
+    keys = [key('finance', { paths: ['sales'] })];
+    expect(await seen('finance')).toBe('a c');
+    keys = [key('finance', { assetIds: ['c'] })];
+    expect(await seen('finance')).toBe('c');
+    keys = KEYS;
+    expect(await seen('finance')).toBe('b d');
+  });
+
+  test('is kept of so many tokens as there are', async () => {
+    keys = Array.from({ length: 250 }, (_, i) => key(`t${i}`, { paths: [i % 2 === 0 ? 'finance' : 'sales'] }));
+    for (const i of [...keys.keys(), 0, 1]) expect(await seen(`t${i}`)).toBe(i % 2 === 0 ? 'b d' : 'a c');
+    const kept = mirror.connection.prepare('select count(*) as n from visible_kept').get() as { n: number };
+    expect(kept.n).toBeLessThanOrEqual(100);
+  });
+
+  test('an answer that is refused keeps it all the same', async () => {
+    keys = [key('new', { paths: ['sales'] })];
+    const { status } = await get('e/assets/none', { authorization: 'Bearer new' });
+    expect([status, await seen('new')]).toEqual([404, 'a c']);
+  });
+});
