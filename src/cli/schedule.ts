@@ -40,12 +40,14 @@ export const schedule: Command = {
 };
 
 /** @throws SyncError `usage` */
-function scheduleRules(args: Arguments, { environments }: SyncSettings): Rules {
+function scheduleRules(args: Arguments, { environments, maxRequests }: SyncSettings): Rules {
   const cron = (args['cron'] as string | undefined) ?? null;
   if (cron !== null && nextTick(cron, clock()) === null) {
     throw new SyncError('usage', `--cron ${cron} is no cron expression that comes due: write one such as "0 6 * * *"`);
   }
-  return { cron, delaySeconds: inRange('delay', args['delay'], { min: 0, max: 86_400 * 7 }), environments };
+  const delaySeconds = inRange('delay', args['delay'], { min: 0, max: 86_400 * 7 });
+  // Requests that are counted are counted for each environment.
+  return { cron, delaySeconds, environments, together: maxRequests === null };
 }
 
 interface Run {
@@ -62,7 +64,7 @@ function schedulePorts(settings: SyncSettings, signal: AbortSignal, { thread, vi
     next: nextTick,
     mirrored: () => readMirrored(settings.db, settings.baseUrl),
     list: () => listEnvironments(settings, { signal, onSourceEvent }),
-    async run(environment) {
+    async run(environments) {
       let listed = false;
       const watch: Watch = {
         signal,
@@ -72,7 +74,7 @@ function schedulePorts(settings: SyncSettings, signal: AbortSignal, { thread, vi
           onProgress(progress);
         },
       };
-      const summary = await thread.sync({ ...settings, environments: [environment.id] }, watch);
+      const summary = await thread.sync({ ...settings, environments: environments.map(({ id }) => id) }, watch);
       return { summary, listed: listed ? readEnvironments(settings.db) : null };
     },
     log: { info: (line) => log.info(line), warn: (line) => log.warn(line) },

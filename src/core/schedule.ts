@@ -12,6 +12,8 @@ export interface Rules {
   readonly delaySeconds: number;
   /** Ids or names; all environments when empty. */
   readonly environments: readonly string[];
+  /** Environments that are due at the same moment are synced by one run, which lists them once (R22). */
+  readonly together: boolean;
 }
 
 /** An environment and when its next run is due. */
@@ -71,17 +73,17 @@ export function believable(lastStarts: LastStarts, now: Instant): LastStarts {
 
 /** What comes next: run what is due, look which environments there are, or wait. */
 export type Turn =
-  | { readonly do: 'run'; readonly slot: Slot }
+  | { readonly do: 'run'; readonly slots: readonly Slot[] }
   | { readonly do: 'list' }
   | { readonly do: 'wait'; readonly until: Instant };
 
 /** Environments are listed at least so often. */
 export const LIST_EVERY_SECONDS = 3600;
 
+/** `slots` as `timetable` sorts them. */
 export function turn(slots: readonly Slot[], nextListing: Instant, now: Instant): Turn {
-  const slot = slots[0];
-  const due = slot?.due ?? NEVER;
-  if (slot !== undefined && due <= now) return { do: 'run', slot };
+  const due = slots[0]?.due ?? NEVER;
+  if (due <= now) return { do: 'run', slots: slots.filter((slot) => slot.due === due) };
   if (nextListing <= now || secondsBetween(now, nextListing) > LIST_EVERY_SECONDS) return { do: 'list' };
   return { do: 'wait', until: due < nextListing ? due : nextListing };
 }

@@ -130,13 +130,15 @@ function note({ clock }: RunPorts, state: RunState, reconciled: Reconciled): voi
 
 /** The environments asked for. @throws SyncError `usage` for one that is not listed, `run` when none is */
 export function choose({ listed }: Pick<Reconciled, 'listed'>, wanted: readonly string[]): readonly Environment[] {
-  const unknown = wanted.filter((name) => !listed.some((env) => env.id === name || env.name === name));
+  const known = new Set(listed.flatMap(({ id, name }) => [id, name]));
+  const unknown = wanted.filter((each) => !known.has(each));
   if (unknown.length > 0) {
     const names = listed.map((env) => env.name).join(', ') || 'none';
     throw new SyncError('usage', `no environment ${unknown.join(', ')}: the token sees ${names}`);
   }
   if (listed.length === 0) throw new SyncError('run', 'the token sees no environment: check its permissions');
-  return wanted.length === 0 ? listed : listed.filter((env) => wanted.includes(env.id) || wanted.includes(env.name));
+  const chosen = new Set(wanted);
+  return wanted.length === 0 ? listed : listed.filter(({ id, name }) => chosen.has(id) || chosen.has(name));
 }
 
 function close(ports: RunPorts, state: RunState, startedAt: Instant, failure: unknown): RunSummary {

@@ -33,8 +33,8 @@ export interface SchedulePorts {
   mirrored(): Mirrored;
   /** `GET /environments`. @throws SyncError */
   list(): Promise<readonly Environment[]>;
-  /** One run of one environment. */
-  run(environment: Environment): Promise<Ran>;
+  /** One run of these environments. */
+  run(environments: readonly Environment[]): Promise<Ran>;
   readonly log: { info(line: string): void; warn(line: string): void };
   readonly signal: AbortSignal;
 }
@@ -64,7 +64,7 @@ export async function runSchedule(ports: SchedulePorts, rules: Rules): Promise<v
     const now = ports.clock();
     retime(ports, rules, schedule, now);
     const next = turn(schedule.slots, schedule.nextListing, now);
-    if (next.do === 'run') await runDue(ports, rules, schedule, next.slot);
+    if (next.do === 'run') await runDue(ports, rules, schedule, next.slots);
     else if (next.do === 'list') await list(ports, rules, schedule);
     else await ports.sleep(Math.min(secondsBetween(now, next.until), NAP_SECONDS) * 1000);
   }
@@ -149,38 +149,53 @@ function refuseNothing(ports: SchedulePorts, rules: Rules, schedule: Schedule): 
   }
 }
 
-async function runDue(ports: SchedulePorts, rules: Rules, schedule: Schedule, { environment }: Slot): Promise<void> {
-  schedule.lastStarts = new Map(schedule.lastStarts).set(environment.id, ports.clock());
-  const ran = await outcomeOf(ports, environment);
+async function runDue(ports: SchedulePorts, rules: Rules, schedule: Schedule, due: readonly Slot[]): Promise<void> {
+  const environments = due.slice(0, rules.together ? due.length : 1).map((slot) => slot.environment);
+  const { lastStarts } = schedule;
+  schedule.lastStarts = new Map([...lastStarts, ...environments.map(({ id }) => [id, ports.clock()] as const)]);
+  const ran = await outcomeOf(ports, environments);
   if (ports.signal.aborted || ran === null) return;
   const { summary, listed } = ran;
-  report(ports, environment, summary);
+  report(ports, environments, summary);
   if (listed !== null) {
     schedule.environments = listed;
     schedule.nextListing = addSeconds(ports.clock(), LIST_EVERY_SECONDS);
-  } else if (summary.recovery === 'usage' && !schedule.proven) {
+  } else if (summary.recovery === 'usage' && !(schedule.proven && environments.length === 1)) {
     await list(ports, rules, schedule);
-    // An environment that has just gone is nobody's fault.
-    const stays = schedule.environments.some(({ id }) => id === environment.id);
-    if (stays && !ports.signal.aborted) throw new SyncError('usage', summary.error ?? 'the run was refused');
+    const stay = environments.filter(({ id }) => schedule.environments.some((each) => each.id === id));
+    // One that has just gone is nobody's fault: the others are due as they were.
+    if (stay.length < environments.length) schedule.lastStarts = lastStarts;
+    else if (!schedule.proven && !ports.signal.aborted)
+      throw new SyncError('usage', summary.error ?? 'the run was refused');
   }
   schedule.proven ||= summary.recovery !== 'usage';
 }
 
 /** @returns null for a failure that no run foresees: it is logged, and the schedule goes on */
-async function outcomeOf(ports: SchedulePorts, environment: Environment): Promise<Ran | null> {
+async function outcomeOf(ports: SchedulePorts, environments: readonly Environment[]): Promise<Ran | null> {
   try {
-    return await ports.run(environment);
+    return await ports.run(environments);
   } catch (error) {
-    ports.log.warn(`${environment.name}: the run broke off: ${error instanceof Error ? error.message : String(error)}`);
+    const message = error instanceof Error ? error.message : String(error);
+    ports.log.warn(`${namesOf(environments)}: the run broke off: ${message}`);
     return null;
   }
 }
 
-function report({ log }: SchedulePorts, environment: Environment, summary: RunSummary): void {
+/** Names in a line of the log. */
+function namesOf(environments: readonly Environment[]): string {
+  return environments.length > MOST_NAMED
+    ? `${environments.length} environments`
+    : environments.map(({ name }) => name).join(', ');
+}
+
+const MOST_NAMED = 5;
+
+function report({ log }: SchedulePorts, environments: readonly Environment[], summary: RunSummary): void {
+  const names = namesOf(environments);
   const { run, status, rows_written, rows_deleted, requests, error } = summary;
-  const line = `${environment.name}: run ${run} ended, ${status}: ${rows_written} rows written, ${rows_deleted} deleted, ${requests} requests`;
+  const line = `${names}: run ${run} ended, ${status}: ${rows_written} rows written, ${rows_deleted} deleted, ${requests} requests`;
   if (status === 'done') log.info(line);
-  else if (run === null) log.warn(`${environment.name}: ${error}`);
+  else if (run === null) log.warn(`${names}: ${error}`);
   else log.warn(error === null ? line : `${line}; ${error}`);
 }

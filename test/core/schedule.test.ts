@@ -6,7 +6,7 @@ import { T, YESTERDAY } from './setup.ts';
 
 const env = (id: string, cron: string | null = null): Environment => ({ id, name: `Env ${id}`, cron });
 const at = (time: string): string => `2026-11-20T${time}.000000Z`;
-const ALL: Rules = { cron: null, delaySeconds: 600, environments: [] };
+const ALL: Rules = { cron: null, delaySeconds: 600, environments: [], together: true };
 
 /** Each environment with when it is due, by the clock at T. */
 function due(environments: readonly Environment[], starts: Record<string, string>, rules: Partial<Rules> = {}): Slot[] {
@@ -36,7 +36,7 @@ describe('an environment is due', () => {
   test('for ever, and before all others, when it never ran', () => {
     const slots = due([env('late', '0 * * * *'), env('new', '0 6 * * *')], { late: YESTERDAY });
     expect(order(slots)).toEqual(['new', 'late']);
-    expect(turn(slots, T, '0001-01-01T00:00:00.000000Z')).toEqual({ do: 'run', slot: slots[0] });
+    expect(turn(slots, T, '0001-01-01T00:00:00.000000Z')).toEqual({ do: 'run', slots: slots.slice(0, 1) });
   });
 
   test.each([null, 'at dawn', '0 0 30 2 *'])('never by %j, even when it never ran', (cron) => {
@@ -76,8 +76,9 @@ describe('what comes next', () => {
   const a = slot('a', at('05:00:00'));
   const soon = at('04:40:00');
 
-  test('is the first that is due, the listing notwithstanding', () => {
-    expect(turn([a, slot('b', at('05:00:00'))], T, at('05:00:00'))).toEqual({ do: 'run', slot: a });
+  test('is what has been due longest, all of that moment, the listing notwithstanding', () => {
+    const slots = [a, slot('b', at('05:00:00')), slot('c', at('05:00:01'))];
+    expect(turn(slots, T, at('05:00:01'))).toEqual({ do: 'run', slots: slots.slice(0, 2) });
     expect(turn([a], soon, at('04:59:59')).do).toBe('list');
   });
 

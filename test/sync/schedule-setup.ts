@@ -16,7 +16,7 @@ export interface World {
   /** How long a run takes, in seconds. */
   runSeconds?: number;
   /** How a run ends, and what it lists; `done`, and what the service lists, when left out. */
-  ending?: (environment: Environment, hours: number) => Partial<RunSummary> | Error;
+  ending?: (environments: readonly Environment[], hours: number) => Partial<RunSummary> | Error;
   /** The machine sleeps once: at the first nap after this hour the clock is set to that hour. */
   asleep?: readonly [from: number, to: number];
   startAt?: string;
@@ -25,7 +25,7 @@ export interface World {
 }
 
 export interface Story {
-  /** `06:00 prod`: when a run began, and of what. */
+  /** `06:00 prod+test`: when a run began, and of what. */
   readonly runs: readonly string[];
   readonly news: readonly string[];
   readonly warnings: readonly string[];
@@ -77,11 +77,11 @@ export async function live(world: World): Promise<Story> {
       listings.push(clock().slice(11, 16));
       return list(hours());
     },
-    async run(environment): Promise<Ran> {
-      runs.push(`${clock().slice(11, 16)} ${environment.id}`);
+    async run(environments): Promise<Ran> {
+      runs.push(`${clock().slice(11, 16)} ${environments.map(({ id }) => id).join('+')}`);
       mostAtOnce = Math.max(mostAtOnce, ++under);
       await Promise.resolve();
-      const ending = world.ending?.(environment, hours()) ?? {};
+      const ending = world.ending?.(environments, hours()) ?? {};
       pass((world.runSeconds ?? 1) * 1000);
       under--;
       if (ending instanceof Error) throw ending;
@@ -89,7 +89,7 @@ export async function live(world: World): Promise<Story> {
       return { summary, listed: summary.status === 'done' ? list(hours()) : null };
     },
   };
-  const rules = { cron: null, delaySeconds: 0, environments: [], ...world.rules };
+  const rules = { cron: null, delaySeconds: 0, environments: [], together: true, ...world.rules };
   const error = await runSchedule(ports, rules).then(
     () => null,
     (error: SyncError) => error,

@@ -20,7 +20,7 @@ describe('when a run is due', () => {
   it('runs every environment at the ticks of --cron instead, without the delay', async () => {
     const rules = { cron: '30 12 * * *', delaySeconds: 600 };
     const { runs } = await live({ ...synced(env('a', '0 6 * * *'), env('b')), rules, hours: 24 });
-    expect(runs).toEqual(['12:30 a', '12:30 b']);
+    expect(runs).toEqual(['12:30 a+b']);
   });
 
   it('runs an environment that was never synced at once', async () => {
@@ -69,7 +69,7 @@ describe('when a run is due', () => {
       runSeconds: 3600,
       hours: 3,
     });
-    expect(runs).toEqual(['01:00 a', '02:00 b']);
+    expect(runs).toEqual(['01:00 a+b', '02:00 b']);
     expect(mostAtOnce).toBe(1);
   });
 
@@ -80,7 +80,7 @@ describe('when a run is due', () => {
       runSeconds: 1800,
       hours: 2.5,
     });
-    expect(runs).toEqual(['00:00 new', '00:30 busy', '01:00 busy', '01:30 other', '02:00 new']);
+    expect(runs).toEqual(['00:00 new', '00:30 busy', '01:00 busy', '01:30 other+new', '02:00 busy']);
   });
 
   it('lets one that never ran go before those that are always late', async () => {
@@ -207,7 +207,11 @@ describe('what ends a schedule', () => {
   });
 
   it('begins no run once the signal has come', async () => {
-    const { runs, error } = await live({ ...synced(env('a', '0 1 * * *'), env('b', '0 1 * * *')), hours: 1.0001 });
+    const { runs, error } = await live({
+      ...synced(env('a', '0 1 * * *'), env('b', '0 1 * * *')),
+      rules: { together: false },
+      hours: 1.0001,
+    });
     expect(runs).toEqual(['01:00 a']);
     expect(error).toBeNull();
   });
@@ -289,7 +293,7 @@ describe('turn', () => {
   });
 
   it('runs before it lists: a run lists as well', () => {
-    expect(turn([slot], slot.due, slot.due)).toEqual({ do: 'run', slot });
+    expect(turn([slot], slot.due, slot.due)).toEqual({ do: 'run', slots: [slot] });
   });
 
   it('lists when nothing is ever due', () => {
