@@ -116,6 +116,12 @@ export const syncCheckpoints = sqliteTable(
     finished_pass: integer('finished_pass'),
     /** The unfinished round as JSON (see `Round`), NULL when there is none (R6). */
     round: text('round'),
+    /** Rows that a page of this stream may have, since a larger one failed every try; NULL for as many as asked for (R24). */
+    page_limit: integer('page_limit'),
+    /** T of the run in which that limit was set. */
+    page_limit_at: text('page_limit_at'),
+    /** A due scan that could not end, as JSON (see `SetAside`), while the feeds go on; NULL when there is none (R9). */
+    set_aside: text('set_aside'),
   },
   (t) => [primaryKey({ columns: [t.env_id, t.stream] })],
 );

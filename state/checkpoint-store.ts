@@ -1,7 +1,7 @@
 import { and, eq, isNotNull } from 'drizzle-orm';
 import type { BetterSQLite3Database } from 'drizzle-orm/better-sqlite3';
 import { syncCheckpoints as table } from '../schema/sync.ts';
-import { type Checkpoint, NO_PROGRESS, type Round, type ScanDue } from '../src/core/checkpoint.ts';
+import { type Checkpoint, NO_PROGRESS, type Round, type ScanDue, type SetAside } from '../src/core/checkpoint.ts';
 import type { StreamName } from '../src/core/stream.ts';
 
 type Stored = typeof table.$inferSelect;
@@ -57,6 +57,9 @@ function encode(checkpoint: Checkpoint): Omit<Stored, 'env_id' | 'stream'> {
     unavailable: Number(checkpoint.unavailable),
     finished_pass: checkpoint.finishedPass,
     round: checkpoint.round === null ? null : JSON.stringify(checkpoint.round),
+    page_limit: checkpoint.pageLimit?.rows ?? null,
+    page_limit_at: checkpoint.pageLimit?.at ?? null,
+    set_aside: checkpoint.setAside === null ? null : JSON.stringify(checkpoint.setAside),
   };
 }
 
@@ -70,6 +73,8 @@ function decode(stored: Stored): Checkpoint {
     unavailable: stored.unavailable === 1,
     finishedPass: stored.finished_pass,
     round: stored.round === null ? null : decodeRound(stored.round),
+    pageLimit: stored.page_limit === null ? null : { rows: stored.page_limit, at: stored.page_limit_at },
+    setAside: stored.set_aside === null ? null : (JSON.parse(stored.set_aside) as SetAside),
   };
 }
 

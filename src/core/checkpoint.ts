@@ -37,6 +37,25 @@ export interface Checkpoint {
   readonly finishedPass: number | null;
   /** The round under way; null between rounds. */
   readonly round: Round | null;
+  /** Null while no page has failed for being too large (R24). */
+  readonly pageLimit: PageLimit | null;
+  /** A due scan that waits while the feeds go on; null when there is none (R9). */
+  readonly setAside: SetAside | null;
+}
+
+/** How many rows a page of the stream may have, since a larger one failed every try (R24). */
+interface PageLimit {
+  readonly rows: number;
+  /** T of the run that set it; null if that met none. */
+  readonly at: Instant | null;
+}
+
+/** A due scan that could not end (R9). */
+export interface SetAside {
+  /** The run in which it failed: no run tries it twice. */
+  readonly run: number;
+  /** Where it stood; null when it has to begin anew. */
+  readonly round: Round | null;
 }
 
 type Mode = 'scan' | 'feed' | 'snapshot' | 'marked' | 'window';
@@ -122,8 +141,8 @@ export interface Read {
   /** How often it was started again in `restartRun` (R7). */
   readonly restarts: number;
   readonly restartRun: number;
-  /** Already started again at half its limit (R24). */
-  readonly halved: boolean;
+  /** The run in which it was last started again at half its limit; null if it never was (R24). */
+  readonly halvedRun: number | null;
   /** Which test's history this is, and what its end is to record (R22). */
   readonly reading: Reading | null;
 }
@@ -146,4 +165,6 @@ export const NO_PROGRESS: Checkpoint = {
   unavailable: false,
   finishedPass: null,
   round: null,
+  pageLimit: null,
+  setAside: null,
 };

@@ -1,7 +1,7 @@
 /**
  * What the one who meets a failure has to do about it:
  * - `restart`: start this read again at its first page (R7)
- * - `shrink`: start this read again at half its limit, once (R24)
+ * - `shrink`: start this read again at half its limit, once a run (R24)
  * - `deny`: give up this part, go on with the rest; scan it when it is back (R13)
  * - `absent`: the service says that this is not live, or not there (R15)
  * - `reread`: fail this stream and give up its round: what was asked for, or answered, is wrong for good; the next run

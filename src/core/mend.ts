@@ -91,6 +91,6 @@ function roundOf(stream: Stream, context: Context): Round {
 }
 
 function readOf({ path }: Stream, { run, now }: Context): Read {
-  const fresh = { cursor: null, at: now, restarts: 0, restartRun: run, halved: false, reading: null };
+  const fresh = { cursor: null, at: now, restarts: 0, restartRun: run, halvedRun: null, reading: null };
   return { as: 'candidates', number: 1, path, query: {}, ...fresh };
 }

@@ -14,7 +14,7 @@ import type { Stream } from './stream.ts';
  * - `ask`: look up what is owed and call `askFor` or `askForTest`
  * - `go`: plan again from this checkpoint
  * - `fetch`: one page
- * - `forget`: drop what the round gathered, its bound is too old (R3)
+ * - `forget`: drop what a read, or the whole round, gathered: it starts anew (R3, R6)
  * - `settle`: the round has ended
  */
 export type Step =
@@ -23,7 +23,7 @@ export type Step =
   | { readonly do: 'ask'; readonly ask: Ask }
   | { readonly do: 'go'; readonly checkpoint: Checkpoint }
   | { readonly do: 'fetch'; readonly request: PageRequest; readonly checkpoint: Checkpoint }
-  | { readonly do: 'forget'; readonly checkpoint: Checkpoint }
+  | { readonly do: 'forget'; readonly checkpoint: Checkpoint; readonly which: number | 'all' }
   | { readonly do: 'settle'; readonly settlement: Settlement };
 
 /** The history's window, in days: the service shows nothing older (R22). */
@@ -43,8 +43,9 @@ export function plan(stream: Stream, checkpoint: Checkpoint, context: Context): 
       return { do: 'rest', why: checkpoint.unavailable ? 'unavailable' : 'done' };
     return { do: 'begin', since: boundOf(checkpoint, context) };
   }
-  if (outOfReach(round, context)) return { do: 'forget', checkpoint: withoutRound(checkpoint) };
-  if (round.read !== null && !isTooOld(round.read.query, context)) return fetch(checkpoint, round.read);
+  if (outOfReach(round, context) || isForFull(round, context))
+    return { do: 'forget', checkpoint: withoutRound(checkpoint), which: 'all' };
+  if (round.read !== null && !isTooOld(round.read.query, context)) return goOn(checkpoint, round.read, context);
   const [phase, ...rest] = round.phases;
   if (phase === undefined) return { do: 'settle', settlement: settlementOf(stream, round, context) };
   if (phase.do === 'walk') {
@@ -55,6 +56,30 @@ export function plan(stream: Stream, checkpoint: Checkpoint, context: Context): 
   if (phase.ids.length === 0) return { do: 'ask', ask: phase };
   const asking = withRound(checkpoint, { ...round, phases: [{ ...phase, asked: phase.asked + 1 }, ...rest] });
   return beginRead(asking, context, askedRead(stream, phase, context));
+}
+
+/** A `--full` that begins a cycle goes on with nothing that was read before it (R6). */
+function isForFull({ pass }: Round, context: Context): boolean {
+  return context.options.full && context.pass === context.run && pass !== context.pass;
+}
+
+/**
+ * A read goes on from where it stood, but starts anew where its pages are larger than the run asks for; one that stands at its
+ * first page also where they are larger than the stream's pages may be (R6, R24).
+ */
+function goOn(checkpoint: Checkpoint, read: Read, context: Context): Move {
+  const limit = Number(read.query['limit']);
+  const most = read.cursor === null ? pageLimitOf(checkpoint, context) : context.options.pageSize;
+  if (limit <= most) return fetch(checkpoint, read);
+  const query = { ...read.query, limit: pageLimitOf(checkpoint, context) };
+  const anew = { ...read, query, cursor: null, at: context.now };
+  const round = checkpoint.round as Round;
+  return { do: 'forget', checkpoint: withRound(checkpoint, { ...round, read: anew }), which: read.number };
+}
+
+/** How many rows a page of the stream is asked to have. */
+function pageLimitOf({ pageLimit }: Checkpoint, { options }: Context): number {
+  return Math.min(options.pageSize, pageLimit?.rows ?? options.pageSize);
 }
 
 /** Puts the next chunk of what is owed into the phase under way, or ends the phase when nothing is. */
@@ -150,15 +175,17 @@ function beginRead(checkpoint: Checkpoint, context: Context, wanted: NewRead): M
   const round = checkpoint.round as Round;
   const number = round.reads + 1;
   const firstConfirmation = round.firstConfirmation ?? (wanted.as === 'candidates' ? number : null);
+  const limit = Math.min(Number(wanted.query['limit']), pageLimitOf(checkpoint, context));
   const read: Read = {
     ...wanted,
+    query: { ...wanted.query, limit },
     reading: wanted.reading ?? null,
     number,
     cursor: null,
     at: context.now,
     restarts: 0,
     restartRun: context.run,
-    halved: false,
+    halvedRun: null,
   };
   return fetch(withRound(checkpoint, { ...round, read, reads: number, firstConfirmation }), read);
 }

@@ -18,6 +18,8 @@ export interface Recovered {
   /** What was seen or gathered and no longer counts: a read's number, or all of the round. */
   readonly forget: number | 'all' | null;
   readonly unreadHistory?: UnreadHistory;
+  /** What to do about it, or what comes next, for the error's message. */
+  readonly advice?: string;
 }
 
 /** Starts of one read in one run after `invalid_cursor` (R7). */
@@ -38,7 +40,7 @@ function recoverRead(stream: Stream, checkpoint: Checkpoint, error: SyncError, c
     case 'restart':
       return restarted(checkpoint, context);
     case 'shrink':
-      return shrunk(checkpoint, context) ?? failed(checkpoint);
+      return shrunk(checkpoint, context);
     case 'reread':
       return { outcome: 'fail', checkpoint: withoutRound(checkpoint), forget: 'all' };
     case 'deny':
@@ -55,7 +57,7 @@ function recoverHistory(stream: Stream, checkpoint: Checkpoint, error: SyncError
   const { recovery } = error;
   const again = recovery === 'restart' ? restarted(checkpoint, context) : null;
   if (again?.outcome === 'retry') return again;
-  if (recovery === 'shrink') return shrunk(checkpoint, context) ?? passedOver(stream, checkpoint, recovery);
+  if (recovery === 'shrink') return shrunkHistory(stream, checkpoint, context);
   if (recovery === 'absent' || recovery === 'deny') {
     if (!noneLives(checkpoint)) return passedOver(stream, checkpoint, recovery);
     if (recovery === 'absent') return unavailable(checkpoint, context);
@@ -76,13 +78,44 @@ function restarted(checkpoint: Checkpoint, context: Context): Recovered {
   };
 }
 
-/** A page too heavy for the service may do at half the limit; tried once (R24). Null when it was, or cannot be halved. */
-function shrunk(checkpoint: Checkpoint, context: Context): Recovered | null {
+/** Pages are not asked for in less than so many rows (R24). */
+const LEAST_ROWS = 50;
+
+/** Half of what failed, as far down as pages go; null when it was as small as that. */
+function halfOf({ query }: Read): number | null {
+  const limit = Number(query['limit']);
+  return limit <= LEAST_ROWS ? null : Math.max(LEAST_ROWS, Math.ceil(limit / 2));
+}
+
+/** The read again at half its limit; null when it was halved in this run, or cannot be. */
+function halved(checkpoint: Checkpoint, context: Context): Recovered | null {
   const read = readOf(checkpoint);
-  const limit = Number(read.query['limit']);
-  if (read.halved || limit <= 1) return null;
-  const again = { ...fresh(read, context), halved: true, query: { ...read.query, limit: Math.ceil(limit / 2) } };
+  const half = halfOf(read);
+  if (half === null || read.halvedRun === context.run) return null;
+  const again = { ...fresh(read, context), halvedRun: context.run, query: { ...read.query, limit: half } };
   return { outcome: 'retry', checkpoint: withRead(checkpoint, again), forget: read.number };
+}
+
+/** A page too heavy for the service may do at half the limit: once a run, and no read of the stream asks for more (R24). */
+function shrunk(checkpoint: Checkpoint, context: Context): Recovered {
+  const read = readOf(checkpoint);
+  const rows = halfOf(read);
+  const limited = rows === null ? checkpoint : { ...checkpoint, pageLimit: { rows, at: context.now } };
+  return halved(limited, context) ?? { ...failed(limited), advice: adviceOn(read, rows) };
+}
+
+function adviceOn({ query }: Read, rows: number | null): string {
+  const failing = `Pages of ${query['limit']} rows fail.`;
+  if (rows === null) return `${failing} Smaller ones are not asked for: report it to the service if it stays.`;
+  return `${failing} The next run asks for ${rows}; a smaller --page-size is taken at once.`;
+}
+
+/** As any read, but that the limit is the history's own. */
+function shrunkHistory(stream: Stream, checkpoint: Checkpoint, context: Context): Recovered {
+  const read = readOf(checkpoint);
+  const unreadHistory = { testId: read.reading?.testId ?? '', pageLimit: halfOf(read) };
+  const again = halved(checkpoint, context);
+  return { ...(again ?? passedOver(stream, checkpoint, 'shrink')), unreadHistory };
 }
 
 /** The read goes on where it was. */

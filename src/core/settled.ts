@@ -1,16 +1,13 @@
 import type { Checkpoint, Round, ScanDue } from './checkpoint.ts';
 import type { Context } from './context.ts';
 import type { Commit, Settlement } from './destination.ts';
+import { addDays } from './instant.ts';
 import { isScannedAgain } from './plan.ts';
 import type { Stream } from './stream.ts';
 
 /** The checkpoint after a round has ended: the watermark moves, unless the run met no `Date` (R1, R2). */
-export function settled(
-  stream: Stream,
-  checkpoint: Checkpoint,
-  settlement: Settlement,
-  { now, pass }: Context,
-): Checkpoint {
+export function settled(stream: Stream, checkpoint: Checkpoint, settlement: Settlement, context: Context): Checkpoint {
+  const { now, pass } = context;
   const round = checkpoint.round as Round;
   const at = round.pages === 0 ? now : round.firstPageAt;
   const scan = round.mode === 'scan';
@@ -23,7 +20,21 @@ export function settled(
     unavailable: false,
     finishedPass: round.pass === pass && !round.incomplete ? pass : checkpoint.finishedPass,
     round: null,
+    pageLimit: round.mode === 'scan' || round.mode === 'snapshot' ? raised(checkpoint, context) : checkpoint.pageLimit,
+    setAside: checkpoint.setAside,
   };
+}
+
+/**
+ * Larger pages are tried again after a list was read whole, once `--full-every` has passed since they failed: twice as large each
+ * time, so that one halving undoes it (R24).
+ */
+function raised({ pageLimit }: Checkpoint, { now, options }: Context): Checkpoint['pageLimit'] {
+  if (pageLimit === null || now === null) return pageLimit;
+  const { rows, at } = pageLimit;
+  if (at === null) return { rows, at: now };
+  if (addDays(at, options.fullEveryDays) > now) return pageLimit;
+  return 2 * rows >= options.pageSize ? null : { rows: 2 * rows, at: now };
 }
 
 /** What could not be asked for, because its id is too long for a URL, stays as it is: rows count as seen, marks wait (R12). */

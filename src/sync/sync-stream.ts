@@ -85,7 +85,9 @@ async function takeSteps(passage: Passage, memory: Memory, only?: 'unfinished'):
     } else if (step.do === 'settle') {
       checkpoint = complete(settle(passage, checkpoint, step.settlement, memory.marking), memory);
     } else if (step.do === 'forget') {
-      passage.tally.count(destination.commit(stream, { checkpoint: step.checkpoint, forget: 'all' }, memory.marking));
+      passage.tally.count(
+        destination.commit(stream, { checkpoint: step.checkpoint, forget: step.which }, memory.marking),
+      );
       checkpoint = step.checkpoint;
     } else {
       checkpoint = step.checkpoint;
@@ -153,13 +155,18 @@ async function passPage(
     if (!(error instanceof SyncError) || endsRun(error)) throw error;
     const recovered = recover(stream, checkpoint, error, passage.context());
     destination.commit(stream, commitOf(recovered), marking);
-    if (recovered.outcome === 'fail') throw error;
+    const told = advised(error, recovered);
+    if (recovered.outcome === 'fail') throw told;
     if (recovered.outcome === 'pass-over') {
-      passedOver.first ??= error;
+      passedOver.first ??= told;
       passedOver.count += 1;
     }
     return recovered.outcome === 'unavailable' ? 'unavailable' : recovered.checkpoint;
   }
+}
+
+function advised(error: SyncError, { advice }: Recovered): SyncError {
+  return advice === undefined ? error : new SyncError(error.recovery, `${error.message} ${advice}`, { cause: error });
 }
 
 function commitOf({ checkpoint, forget, unreadHistory }: Recovered): Commit {

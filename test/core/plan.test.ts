@@ -55,20 +55,47 @@ describe('a read that was cut off', () => {
   const cut = read({ as: 'upserts', query: { synced_since: SINCE, limit: 500 }, cursor: 'c7', at: YESTERDAY });
 
   test('goes on from its stored cursor, with its stored query and limit (R6)', () => {
-    const step = fetching(planned({ read: cut, phases: [upserts] }, context({ options: { pageSize: 10 } })));
+    const step = fetching(planned({ read: cut, phases: [upserts] }));
     expect(step.request).toEqual({ path: ['assets'], query: { synced_since: SINCE, limit: 500 }, cursor: 'c7' });
     expect(step.checkpoint.round?.read).toEqual(cut);
   });
 
-  test('goes on however long ago it was, and --full does not restart it (R6)', () => {
-    const scan: Partial<Round> = { mode: 'scan', pass: 1, read: read({ cursor: 'c7' }), phases: [walk('scan')] };
-    const step = planned(scan, context({ now: addDays(T, 400), options: { full: true } }));
-    expect(fetching(step).request.cursor).toBe('c7');
+  const scan: Partial<Round> = { mode: 'scan', pass: 1, read: read({ cursor: 'c7' }), phases: [walk('scan')] };
+
+  test('goes on however long ago it was (R6)', () => {
+    expect(fetching(planned(scan, context({ now: addDays(T, 400) }))).request.cursor).toBe('c7');
+  });
+
+  test('is given up with its round by a --full that begins a cycle, not by one that carries it on (R6)', () => {
+    const full = { options: { full: true } };
+    const dropped = { do: 'forget', which: 'all', checkpoint: { ...under(scan), round: null } };
+    expect(planned(scan, context(full))).toEqual(dropped);
+    expect(planned(scan, context({ ...full, run: 6 })).do).toBe('fetch');
+    expect(planned({ ...scan, pass: 5 }, context(full)).do).toBe('fetch');
+  });
+
+  test('starts anew where its pages are larger than asked for now (R6)', () => {
+    const smaller = context({ options: { pageSize: 10 } });
+    const step = planned({ read: cut, phases: [upserts] }, smaller);
+    expect(step).toMatchObject({ do: 'forget', which: cut.number });
+    const anew = { ...cut, cursor: null, at: T, query: { synced_since: SINCE, limit: 10 } };
+    if (step.do === 'forget') expect(step.checkpoint.round?.read).toEqual(anew);
+  });
+
+  test('keeps a limit that has failed in one run only if it has pages to keep (R6, R24)', () => {
+    const limited = (cursor: string | null) =>
+      plan(
+        assets,
+        { ...under({ read: { ...cut, cursor }, phases: [upserts] }), pageLimit: { rows: 250, at: T } },
+        context(),
+      );
+    expect(fetching(limited('c7')).request.query['limit']).toBe(500);
+    expect(limited(null)).toMatchObject({ do: 'forget', checkpoint: { round: { read: { query: { limit: 250 } } } } });
   });
 
   test('is given up with its round when its bound is out of reach (R3)', () => {
     const given = { read: cut, phases: [upserts, tombstones], mode: 'feed' } as const;
-    const dropped = { do: 'forget', checkpoint: { ...under(given), round: null } };
+    const dropped = { do: 'forget', which: 'all', checkpoint: { ...under(given), round: null } };
     expect(planned(given, context({ now: addDays(SINCE, 89) })).do).toBe('fetch');
     expect(planned(given, context({ now: addDays(SINCE, 90) }))).toEqual(dropped);
     expect(planned(given, context({ now: null }))).toEqual(dropped);
@@ -91,8 +118,20 @@ describe('the phases of a round', () => {
     expect(step.checkpoint.round).toMatchObject({
       reads: 4,
       phases: [upserts, tombstones],
-      read: { as: 'upserts', number: 4, at: T, cursor: null, restarts: 0, halved: false },
+      read: { as: 'upserts', number: 4, at: T, cursor: null, restarts: 0, halvedRun: null },
     });
+  });
+
+  test('never ask for more rows than the pages of the stream may have (R24)', () => {
+    const limited = (rows: number, pageSize: number) =>
+      fetching(
+        plan(
+          assets,
+          { ...under({ phases: [upserts] }), pageLimit: { rows, at: T } },
+          context({ options: { pageSize } }),
+        ),
+      ).request.query['limit'];
+    expect([limited(500, 2000), limited(500, 100)]).toEqual([500, 100]);
   });
 
   test('never send a bound beyond 89 days, even one stored before (R3)', () => {
@@ -183,7 +222,7 @@ describe('a history under way', () => {
     under({
       mode: 'window',
       phases: [ask('tests', { ids: ['t'] })],
-      read: read({ as: 'tests', query: { start_time_from } }),
+      read: read({ as: 'tests', query: { start_time_from, limit: 2000 } }),
     });
   const step = (from: string, circumstances = context()) =>
     plan(streamOf('test_executions'), window(from), circumstances).do;

@@ -40,22 +40,30 @@ describe('invalid_cursor (R7)', () => {
 });
 
 describe('a page that fails every try (R24)', () => {
-  test('starts its read again at half the limit, once', () => {
+  test('starts its read again at half the limit, once a run', () => {
     const once = met('shrink');
     expect(once).toMatchObject({ outcome: 'retry', forget: 3 });
-    expect(readOf(once)).toMatchObject({ cursor: null, at: T, halved: true, query: { limit: 1000 } });
-    expect(met('shrink', once.checkpoint)).toEqual({ outcome: 'fail', checkpoint: once.checkpoint, forget: null });
+    expect(readOf(once)).toMatchObject({ cursor: null, at: T, halvedRun: 5, query: { limit: 1000 } });
+    expect(once.checkpoint.pageLimit).toEqual({ rows: 1000, at: T });
+    const twice = met('shrink', once.checkpoint);
+    expect(twice).toMatchObject({ outcome: 'fail', forget: null, advice: expect.stringContaining('asks for 500') });
+    expect(twice.checkpoint).toEqual({ ...once.checkpoint, pageLimit: { rows: 500, at: T } });
+    const next = met('shrink', twice.checkpoint, 'assets', context({ run: 6 }));
+    expect([next.outcome, readOf(next).query['limit']]).toEqual(['retry', 500]);
   });
 
   test.each([
     [2001, 1001],
-    [2, 1],
+    [99, 50],
+    [51, 50],
   ])('of %i rows, %i', (limit, half) => {
     expect(readOf(met('shrink', under({ read: { ...cut, query: { limit } } }))).query['limit']).toBe(half);
   });
 
-  test('cannot be halved when it asks for one row', () => {
-    expect(met('shrink', under({ read: { ...cut, query: { limit: 1 } } })).outcome).toBe('fail');
+  test.each([50, 1])('cannot be halved at %i rows', (limit) => {
+    const recovered = met('shrink', under({ read: { ...cut, query: { limit } } }));
+    expect(recovered).toMatchObject({ outcome: 'fail', advice: expect.stringContaining('report it') });
+    expect(recovered.checkpoint.pageLimit).toBeNull();
   });
 });
 
@@ -137,6 +145,14 @@ describe('a history that cannot be read (R22)', () => {
     expect(histories('restart').outcome).toBe('retry');
     const often = histories('restart', { read: { ...history, restarts: 3 } });
     expect(often).toMatchObject({ outcome: 'pass-over', unreadHistory: { testId: 't' } });
+  });
+
+  test('is read in smaller pages by itself: those of its stream stay as they are (R24)', () => {
+    const once = histories('shrink');
+    expect(once).toMatchObject({ outcome: 'retry', unreadHistory: { testId: 't', pageLimit: 1000 } });
+    const twice = met('shrink', once.checkpoint, 'test_executions');
+    expect(twice).toMatchObject({ outcome: 'pass-over', unreadHistory: { testId: 't', pageLimit: 500 } });
+    expect(twice.checkpoint.pageLimit).toBeNull();
   });
 
   test.each([

@@ -59,7 +59,7 @@ export function ask(about: Ask['about'], given: Partial<Ask> = {}): Ask {
 
 /** Read number 1, begun at T in run 5, at its first page. */
 export function read(given: Partial<Read> = {}): Read {
-  const none = { cursor: null, restarts: 0, restartRun: 5, halved: false, reading: null };
+  const none = { cursor: null, restarts: 0, restartRun: 5, halvedRun: null, reading: null };
   return { as: 'scan', number: 1, path: ['assets'], query: { limit: 2000 }, at: T, ...none, ...given };
 }
 

@@ -30,6 +30,7 @@ export interface Happening {
 
 const CROWD = 60;
 const KINDS = ['table', 'bi', 'etl', 'table', 'neuland'] as const;
+const HEAVY = ['columns', 'tests', 'asset-lineage', 'executions'] as const;
 const MODES: readonly Kind[] = ['assets', 'columns', 'tests'];
 
 const TWINS: readonly ((place: Place, asset: string, test: string, m: number) => void)[] = [
@@ -103,6 +104,8 @@ const TOLD = {
     p.tests.has(`t${n}`) &&
       execute(p, `t${n}`, `t${n}-${p.executions.length}`, { sub_test_unique_id: `t${n}.${m % 2}`, start_time });
   },
+  /** Pages of more than 60 rows, or of 300, take the service too long. */
+  growsHeavy: (p, { n, how }) => p.heavy.set(HEAVY[n] ?? 'columns', how % 2 === 0 ? 60 : 300),
   /** For good, or until it is mended. */
   historyBreaks: (p, { n, how }) => p.brokenHistories.set(`t${n}`, how % 2 === 0 ? 403 : 500),
   historyMends: (p, { n }) => p.brokenHistories.delete(`t${n}`),

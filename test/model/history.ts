@@ -57,7 +57,7 @@ function troubles(which: Which): fc.Arbitrary<Trouble> {
 function syncs(which: Which): fc.Arbitrary<Sync> {
   return fc.record({
     step: fc.constant('sync' as const),
-    pageSize: fc.integer({ min: 1, max: 5 }),
+    pageSize: fc.oneof({ weight: 9, arbitrary: fc.integer({ min: 1, max: 5 }) }, fc.constantFrom(100, 2000)),
     concurrency: fc.integer({ min: 1, max: 3 }),
     full: fc.nat({ max: 7 }).map((n) => n === 0),
     history: fc.boolean(),

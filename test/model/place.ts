@@ -37,6 +37,8 @@ export interface Place {
   readonly spoiled: Set<string>;
   /** Collections that answer 404. */
   readonly notLive: Set<string>;
+  /** Collections that answer no page of more rows than this. */
+  readonly heavy: Map<string, number>;
   /** Tests whose histories answer so, for good. */
   readonly brokenHistories: Map<string, 403 | 500>;
   /** Whether what is made again keeps its old tombstone in the feed: nothing states it. */
@@ -73,6 +75,7 @@ export function createPlace(id: string, stamp: () => string, now = stamp): Place
     denied: new Set(),
     spoiled: new Set(),
     notLive: new Set(),
+    heavy: new Map(),
     brokenHistories: new Map(),
     lingering: false,
     older: new Map(),

@@ -42,7 +42,8 @@ export async function readPages(
   query: Query,
   { begin = () => {}, page }: { begin?: () => void; page: (page: Page) => void | Promise<void> },
 ): Promise<void> {
-  let limit = sight.context().options.pageSize;
+  const { pageSize } = sight.context().options;
+  let limit = Math.min(pageSize, sight.checkpoints.get(sight.stream.name)?.pageLimit?.rows ?? pageSize);
   for (let restarts = 0, halved = false; ; ) {
     begin();
     try {

@@ -124,6 +124,8 @@ export const UNDER_WAY: Checkpoint = {
   scanDue: 'returned',
   unavailable: true,
   finishedPass: 4,
+  pageLimit: { rows: 125, at: YESTERDAY },
+  setAside: { run: 6, round: null },
   round: {
     ...{
       mode: 'scan',
@@ -141,7 +143,7 @@ export const UNDER_WAY: Checkpoint = {
     phases: [{ do: 'walk', as: 'scan', query: { disabled: 'true', limit: 10, ids: ['a', 'ü'] } }],
     read: {
       ...{ as: 'scan', number: 2, path: ['assets'], query: { limit: 10 }, cursor: 'c"2', at: START },
-      ...{ restarts: 1, restartRun: 5, halved: true, reading: { testId: 't', mirroredAt: START, gap: null } },
+      ...{ restarts: 1, restartRun: 5, halvedRun: 6, reading: { testId: 't', mirroredAt: START, gap: null } },
     },
   },
 };

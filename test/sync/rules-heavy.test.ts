@@ -1,0 +1,109 @@
+import { expect, test } from 'vitest';
+import { SyncError } from '../../src/core/errors.ts';
+import { streamOf } from '../model/mirrored.ts';
+import { putColumn } from '../model/place.ts';
+import { DAY } from '../model/world.ts';
+import { calm, expectTrue, inWorld, type Scene } from '../support/scene.ts';
+
+/** Pages of the collection that are asked for with more rows fail every try. */
+function onlySmall({ world }: Scene, path: string, most: number): void {
+  world.before = (asked) => {
+    if (asked.path.endsWith(`/${path}`) && Number(asked.query['limit']) > most)
+      throw new SyncError('shrink', 'too heavy.');
+  };
+}
+
+const limits = ({ mirrored }: Scene, path = 'columns'): unknown[] => [
+  ...new Set(mirrored.asked(path).map(({ query }) => query['limit'])),
+];
+
+test(
+  'R24: a list that answers only small pages is asked for half, once a run, from run to run, until it answers',
+  inWorld(async (scene) => {
+    onlySmall(scene, 'columns', 200);
+    const runs: unknown[] = [];
+    for (let run = 0; run < 3; run++) {
+      const summary = await scene.mirrored.sync();
+      runs.push([summary.status, limits(scene), streamOf(summary, 'columns').error]);
+    }
+    const said = (limit: number, next: number): string =>
+      `too heavy. Pages of ${limit} rows fail. The next run asks for ${next}; a smaller --page-size is taken at once.`;
+    expect(runs).toEqual([
+      ['problems', [2000, 1000], said(1000, 500)],
+      ['problems', [500, 250], said(250, 125)],
+      ['done', [125], null],
+    ]);
+    expectTrue(scene);
+    expect((await scene.mirrored.sync()).status).toBe('done');
+    expect(limits(scene)).toEqual([125]);
+  }),
+);
+
+test.each([{ pageSize: 100 }, { pageSize: 100, full: true }, { pageSize: 50, only: ['columns'] as const }])(
+  'R6: a smaller page size is taken at once, whatever was stored: %j',
+  (wish) =>
+    inWorld(async (scene) => {
+      onlySmall(scene, 'columns', 200);
+      await scene.mirrored.sync();
+      expect(streamOf(await scene.mirrored.sync(wish), 'columns').status).toBe('done');
+      expect(limits(scene)).toEqual([wish.pageSize]);
+    })(),
+);
+
+test(
+  'R24: larger pages are tried again a week after they failed, twice as large, and one halving undoes it',
+  inWorld(async (scene) => {
+    onlySmall(scene, 'asset-lineage', 700);
+    expect((await scene.mirrored.sync()).status).toBe('problems');
+    const weekly: unknown[] = [];
+    for (let week = 0; week < 4; week++) {
+      expect((await scene.mirrored.sync()).status).toBe('done');
+      weekly.push(limits(scene, 'asset-lineage'));
+      scene.world.advance(7 * DAY);
+    }
+    expect(weekly).toEqual([[500], [500], [1000, 500], [500]]);
+    calm(scene);
+    for (let run = 0; run < 5; run++) {
+      expect((await scene.mirrored.sync()).status).toBe('done');
+      scene.world.advance(7 * DAY);
+    }
+    expect(limits(scene, 'asset-lineage')).toEqual([2000]);
+  }),
+);
+
+test(
+  'R6, R24: a read that was under way goes on with its limit; one that fails in a second run is halved',
+  inWorld(async (scene) => {
+    for (let n = 0; n < 130; n++) putColumn(scene.place, `a1.x${n}`, 'a1');
+    let broken = false;
+    scene.world.before = ({ path, cursor, query }) => {
+      if (path.endsWith('/columns') && cursor !== null && broken && Number(query['limit']) > 50)
+        throw new SyncError('shrink', 'too heavy.');
+    };
+    broken = true;
+    expect((await scene.mirrored.sync({ pageSize: 120 })).status).toBe('problems');
+    expect(limits(scene)).toEqual([120, 60]);
+    expect((await scene.mirrored.sync({ pageSize: 120 })).status).toBe('done');
+    const asked = scene.mirrored.asked('columns').map(({ query, cursor }) => `${query['limit']}${cursor ? ' on' : ''}`);
+    // The scan, then both feeds of the round after it.
+    expect(asked).toEqual(['60 on', '50', '50 on', '50 on', '50', '50 on', '50 on', '50']);
+    expectTrue(scene);
+  }),
+);
+
+test(
+  'R24: a history that answers only small pages is read in its own, and stays so',
+  inWorld(async (scene) => {
+    onlySmall(scene, 't1/executions', 200);
+    const runs: unknown[] = [];
+    for (let run = 0; run < 3; run++) {
+      const summary = await scene.mirrored.sync({ history: true });
+      runs.push([summary.status, limits(scene, 't1/executions'), limits(scene, 't2/executions')]);
+    }
+    expect(runs).toEqual([
+      ['problems', [2000, 1000], [2000]],
+      ['problems', [500, 250], []],
+      ['done', [125], []],
+    ]);
+  }),
+);
