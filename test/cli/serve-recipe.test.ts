@@ -35,6 +35,10 @@ describe('the settings for nginx', () => {
     expect(settings).toMatch(/^ +proxy_pass_header Date;/m);
   });
 
+  it('compress what is sent', () => {
+    expect(settings).toMatch(/^ +gzip on;\n +gzip_types application\/json;/m);
+  });
+
   it('have room for the longest address that the server reads', () => {
     const [, buffer] = /large_client_header_buffers \d+ (\d+)k;/.exec(settings) ?? [];
     expect(Number(buffer) * 1024).toBeGreaterThanOrEqual(MOST_HEADER_BYTES);
