@@ -90,7 +90,8 @@ export function askFor(stream: Stream, checkpoint: Checkpoint, context: Context,
   if (phase.about === 'candidates' && phase.asked + stream.variants.length > MAX_CONFIRMATIONS)
     return withRound(checkpoint, { ...round, phases: rest, askedThrough: phase.after });
   const { ids, tooLong } = nextChunk(parameterOf(stream, phase.about), owed.ids);
-  const passedOver = [...round.passedOver, ...tooLong];
+  // What stands rejected does so without being asked for: it owes nothing else (R20).
+  const passedOver = phase.about === 'rejected' ? round.passedOver : [...round.passedOver, ...tooLong];
   if (ids.length === 0) {
     const after = owed.ids.at(-1) as string;
     return withRound(checkpoint, { ...round, passedOver, phases: [{ ...phase, after }, ...rest] });

@@ -11,7 +11,7 @@ const under = (phase: Phase, given: Partial<Round> = {}): Checkpoint =>
 const owed = (ids: readonly string[], weighed: Owed['weighed'] = null): Owed => ({ ids, weighed });
 
 function asked(
-  name: 'assets' | 'tests' | 'column_lineage' | 'table_assets',
+  name: 'assets' | 'columns' | 'tests' | 'column_lineage' | 'table_assets',
   phase: Ask,
   ...rest: Parameters<typeof owed>
 ): Round {
@@ -29,6 +29,19 @@ describe('what is owed is asked for', () => {
     const [phase] = asked('assets', ask('candidates'), ids).phases as [Ask];
     expect(phase.ids.length).toBeLessThan(100);
     expect(phase.ids).toEqual(ids.slice(0, phase.ids.length));
+  });
+
+  test('but for ids too long for a URL, which wait; as rejected rows do anyway (R12, R20)', () => {
+    const long = `a${'x'.repeat(8000)}`;
+    expect(asked('columns', ask('owned'), [long, 'b'])).toMatchObject({
+      passedOver: [long],
+      phases: [{ ids: ['b'] }, REST],
+    });
+    expect(asked('columns', ask('rejected'), [long, 'b'])).toMatchObject({
+      passedOver: [],
+      phases: [{ ids: ['b'] }, REST],
+    });
+    expect(asked('columns', ask('rejected'), [long]).phases).toEqual([ask('rejected', { after: long }), REST]);
   });
 
   test('until nothing is owed', () => {
