@@ -23,6 +23,12 @@ export const mirror = sqliteTable('mirror', {
   quota_limit: integer('quota_limit'),
   /** The longest such a window was seen to be, in seconds. */
   quota_window_seconds: integer('quota_window_seconds'),
+  /** Requests left in the window under way when the last run ended (R23); NULL while no run was told. */
+  quota_remaining: integer('quota_remaining'),
+  /** Until that window ended, in seconds, counted from `quota_noted_at`. */
+  quota_reset_seconds: integer('quota_reset_seconds'),
+  /** When that was noted, by the machine's clock. */
+  quota_noted_at: text('quota_noted_at'),
 });
 
 /** A row per run. Times are the machine's; `server_time` is the run's T (R1). */

@@ -1,6 +1,7 @@
 import type { BetterSQLite3Database } from 'drizzle-orm/better-sqlite3';
 import { mirror } from '../schema/sync.ts';
-import type { Quota } from '../src/core/quota.ts';
+import type { Instant } from '../src/core/instant.ts';
+import type { KeptQuota, Quota } from '../src/core/quota.ts';
 
 /** What earlier runs were told of the account's quota; null where none was. */
 export function loadQuota(db: BetterSQLite3Database): Pick<Quota, 'limit' | 'windowSeconds'> | null {
@@ -8,7 +9,23 @@ export function loadQuota(db: BetterSQLite3Database): Pick<Quota, 'limit' | 'win
   return held === undefined || held.limit === null ? null : { ...held, windowSeconds: held.windowSeconds ?? 0 };
 }
 
+/** What the last run left of the quota (R23); null where none was told. A mirror of another service is refused before (R26). */
+export function loadKeptQuota(db: BetterSQLite3Database): KeptQuota | null {
+  const held = db.select().from(mirror).get();
+  const { quota_remaining: remaining, quota_reset_seconds: resetSeconds, quota_noted_at: notedAt } = held ?? {};
+  return remaining == null || resetSeconds == null || notedAt == null ? null : { remaining, resetSeconds, notedAt };
+}
+
 /** Keeps what a run was told. */
-export function saveQuota(db: BetterSQLite3Database, { limit, windowSeconds }: Quota): void {
-  db.update(mirror).set({ quota_limit: limit, quota_window_seconds: windowSeconds }).run();
+export function saveQuota(db: BetterSQLite3Database, quota: Quota, notedAt: Instant): void {
+  const { limit, windowSeconds, remaining, resetSeconds } = quota;
+  db.update(mirror)
+    .set({
+      quota_limit: limit,
+      quota_window_seconds: windowSeconds,
+      quota_remaining: remaining,
+      quota_reset_seconds: resetSeconds,
+      quota_noted_at: notedAt,
+    })
+    .run();
 }

@@ -6,7 +6,7 @@ import { mirrorExists, openForReading, refuseNoFolder } from '../destination/sql
 import { openForRehearsal } from '../destination/sqlite/open-for-rehearsal.ts';
 import { createRehearsal } from '../destination/sqlite/rehearsal.ts';
 import { type Forecast, forecast, type Opening } from '../sync/forecast.ts';
-import { openSource } from './session.ts';
+import { resumeSource } from './session.ts';
 import { clock, type SyncSettings, type Watch } from './sync-settings.ts';
 
 /** A forecast in one document: what `plan --json` prints. */
@@ -74,7 +74,7 @@ async function listEnvironments(
   settings: SyncSettings,
   watch: Pick<Watch, 'signal' | 'onSourceEvent'>,
 ): Promise<{ opening: Opening; told: Quota | null }> {
-  const source = openSource({ ...settings, maxRequests: null }, watch);
+  const source = resumeSource({ ...settings, maxRequests: null }, watch);
   try {
     const environments = await source.environments();
     return { opening: { environments, serverTime: source.serverTime() }, told: source.quota?.() ?? null };

@@ -3,6 +3,7 @@ import type { Logger } from 'pino';
 import type { Arguments } from 'yargs';
 import { type Environment, reconcile } from '../core/environments.ts';
 import { SyncError } from '../core/errors.ts';
+import type { KeptQuota } from '../core/quota.ts';
 import type { Rules } from '../core/schedule.ts';
 import { runSchedule, type SchedulePorts } from '../sync/schedule.ts';
 import { nextTick } from '../sync/schedule-cron.ts';
@@ -12,7 +13,7 @@ import { type RunThread, startRunThread } from './in-thread.ts';
 import { pick } from './options.ts';
 import { type RunView, watchRun } from './progress-view.ts';
 import { readEnvironments, readMirrored } from './schedule-mirror.ts';
-import { openSource } from './session.ts';
+import { resumeSource } from './session.ts';
 import { stopOnSignals } from './signals.ts';
 import { SYNC_OPTIONS } from './sync.ts';
 import { clock, inRange, type SyncSettings, syncSettings, type Watch } from './sync-settings.ts';
@@ -58,12 +59,17 @@ interface Run {
 
 function schedulePorts(settings: SyncSettings, signal: AbortSignal, { thread, view, log }: Run): SchedulePorts {
   const { onProgress, onSourceEvent } = view;
+  let keptQuota: KeptQuota | null = null;
   return {
     clock,
     sleep: (ms) => sleepFor(ms, undefined, { signal }).catch(() => {}),
     next: nextTick,
     mirrored: () => readMirrored(settings.db, settings.baseUrl),
-    list: () => listEnvironments(settings, { signal, onSourceEvent }),
+    async list() {
+      const listing = await listEnvironments({ ...settings, keptQuota }, { signal, onSourceEvent });
+      keptQuota = listing.keptQuota;
+      return listing.environments;
+    },
     async run(environments) {
       let listed = false;
       const watch: Watch = {
@@ -74,7 +80,7 @@ function schedulePorts(settings: SyncSettings, signal: AbortSignal, { thread, vi
           onProgress(progress);
         },
       };
-      const summary = await thread.sync({ ...settings, environments: environments.map(({ id }) => id) }, watch);
+      const summary = await thread.sync({ ...settings, keptQuota, environments: environments.map(({ id }) => id) }, watch);
       return { summary, listed: listed ? readEnvironments(settings.db) : null };
     },
     log: { info: (line) => log.info(line), warn: (line) => log.warn(line) },
@@ -85,10 +91,12 @@ function schedulePorts(settings: SyncSettings, signal: AbortSignal, { thread, vi
 async function listEnvironments(
   settings: SyncSettings,
   watch: Pick<Watch, 'signal' | 'onSourceEvent'>,
-): Promise<readonly Environment[]> {
-  const source = openSource(settings, watch);
+): Promise<{ environments: readonly Environment[]; keptQuota: KeptQuota | null }> {
+  const source = resumeSource(settings, watch);
   try {
-    return reconcile(await source.environments(), [], clock()).listed;
+    const environments = reconcile(await source.environments(), [], clock()).listed;
+    const told = source.quota?.() ?? null;
+    return { environments, keptQuota: told === null ? null : { ...told, notedAt: clock() } };
   } finally {
     await source.close();
   }

@@ -1,10 +1,18 @@
 import { performance } from 'node:perf_hooks';
 import { setTimeout as sleepFor } from 'node:timers/promises';
 import { takeLock } from '../../state/lock.ts';
+import { loadKeptQuota } from '../../state/quota-store.ts';
+import { type KeptQuota, stillLeft } from '../core/quota.ts';
 import type { Source } from '../core/source.ts';
 import { createDestination } from '../destination/sqlite/destination.ts';
 import { fileError } from '../destination/sqlite/file-error.ts';
-import { checkMirror, type MirrorFile, mirrorExists, openForWriting } from '../destination/sqlite/open.ts';
+import {
+  checkMirror,
+  type MirrorFile,
+  mirrorExists,
+  openForReading,
+  openForWriting,
+} from '../destination/sqlite/open.ts';
 import { buildSecondaryIndexes, dropSecondaryIndexes } from '../destination/sqlite/secondary-indexes.ts';
 import { createHttpSource } from '../source/http-source.ts';
 import { CATALOGUE } from '../streams/catalogue.ts';
@@ -18,6 +26,7 @@ export async function runOnce(settings: SyncSettings, watch: Watch): Promise<Run
   const source = openSource(settings, watch);
   const ports = {
     source,
+    keptQuota: settings.keptQuota ?? null,
     mirrorExists: mirrorExists(settings.db),
     openMirror: () => openLocked(settings.db, watch.signal),
     clock,
@@ -33,8 +42,27 @@ export async function runOnce(settings: SyncSettings, watch: Watch): Promise<Run
   }
 }
 
+/** For requests outside of a run: the service itself, within what earlier runs and requests left of the quota (R23). */
+export function resumeSource(settings: SyncSettings, watch: Pick<Watch, 'signal' | 'onSourceEvent'>): Source {
+  const source = openSource(settings, watch);
+  const left = stillLeft([readKeptQuota(settings.db), settings.keptQuota ?? null], clock());
+  if (left !== null) source.resumeQuota?.(left);
+  return source;
+}
+
+/** What the last run left of the quota; null without a mirror, or with one of another version. */
+function readKeptQuota(path: string): KeptQuota | null {
+  if (!mirrorExists(path)) return null;
+  const mirror = openForReading(path);
+  try {
+    return loadKeptQuota(mirror.db);
+  } finally {
+    mirror.connection.close();
+  }
+}
+
 /** The service itself, as the settings reach it. */
-export function openSource(settings: SyncSettings, watch: Pick<Watch, 'signal' | 'onSourceEvent'>): Source {
+function openSource(settings: SyncSettings, watch: Pick<Watch, 'signal' | 'onSourceEvent'>): Source {
   return createHttpSource({
     ...settings,
     userAgent: 'obsync',

@@ -1,6 +1,7 @@
 import type { Arguments } from 'yargs';
 import { SyncError } from '../core/errors.ts';
 import { type Instant, instantOfMs } from '../core/instant.ts';
+import type { KeptQuota } from '../core/quota.ts';
 import type { SourceEvent } from '../core/source.ts';
 import { parseBaseUrl } from '../source/base-url.ts';
 import { CATALOGUE } from '../streams/catalogue.ts';
@@ -16,6 +17,8 @@ export interface SyncSettings extends RunOptions {
   readonly timeoutMs: number;
   readonly maxWaitMs: number;
   readonly maxRequests: number | null;
+  /** What requests of this process outside of any run left of the quota (R23). */
+  readonly keptQuota?: KeptQuota | null;
 }
 
 /** Who watches a run, and how it is stopped. */

@@ -10,7 +10,7 @@ import { repair, suspectsOf } from '../sync/verify/repair.ts';
 import { reportOf } from '../sync/verify/report-of.ts';
 import { type Verification, type VerifyProgress, verify } from '../sync/verify/verify.ts';
 import type { VerifyReport } from '../sync/verify/verify-report.ts';
-import { openLocked, openSource } from './session.ts';
+import { openLocked, resumeSource } from './session.ts';
 import { clock, type SyncSettings, type Watch } from './sync-settings.ts';
 
 export interface VerifySettings extends SyncSettings {
@@ -32,7 +32,7 @@ export async function verifyOnce(
   const mirror = openVerified(settings);
   // From the start: nobody else may write between what is found and what is written.
   const locked = settings.repair ? lock(mirror, settings, signal) : null;
-  const source = openSource(settings, { signal, onSourceEvent });
+  const source = resumeSource(settings, { signal, onSourceEvent });
   const holding = (envId: string) => createHolding(mirror, envId);
   const ports = { source, db: mirror.db, holding, clock, signal, onProgress };
   try {

@@ -1,3 +1,5 @@
+import { type Instant, secondsBetween } from './instant.ts';
+
 /** What an account's quota is known to be: whole requests and seconds. */
 export interface Quota {
   /** Requests of one window; null where no answer told. */
@@ -27,4 +29,27 @@ export function learned(known: Pick<Quota, 'limit' | 'windowSeconds'> | null, to
   const limit = told.limit ?? known?.limit ?? null;
   const same = known !== null && known.limit === limit;
   return { ...told, limit, windowSeconds: Math.max(told.windowSeconds, same ? known.windowSeconds : 0) };
+}
+
+/** What a run leaves of the quota, for the next one. */
+export interface KeptQuota extends Pick<Quota, 'remaining' | 'resetSeconds'> {
+  /** By the machine's clock. */
+  readonly notedAt: Instant;
+}
+
+/** What is left of a window that is under way. */
+export type WindowLeft = Pick<Quota, 'remaining' | 'resetSeconds'>;
+
+/**
+ * What of the kept quotas still holds at a time of the machine's clock: the one noted last (R23); null once its window has
+ * ended. A clock that was set back tells nothing; one that was set otherwise costs a wait of one window at most.
+ */
+export function stillLeft(kept: readonly (KeptQuota | null)[], now: Instant): WindowLeft | null {
+  const last = kept
+    .filter((each) => each !== null)
+    .filter(({ notedAt }) => notedAt <= now)
+    .reduce<KeptQuota | null>((a, b) => (a !== null && a.notedAt > b.notedAt ? a : b), null);
+  if (last === null) return null;
+  const resetSeconds = last.resetSeconds - secondsBetween(last.notedAt, now);
+  return resetSeconds > 0 ? { remaining: last.remaining, resetSeconds } : null;
 }

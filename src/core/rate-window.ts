@@ -64,6 +64,11 @@ export const UNKNOWN_WINDOW: RateWindow = {
   refusedSinceMs: null,
 };
 
+/** Before the first answer, in a window of which an earlier run has told: what was left then is all there is. */
+export function resumedWindow(remaining: number, resetAtMs: number): RateWindow {
+  return heldIfSpent({ ...UNKNOWN_WINDOW, remaining, resetAtMs });
+}
+
 export function depart(window: RateWindow, nowMs: number): Departure {
   return { sentMs: nowMs, silent: window.silent };
 }

@@ -115,6 +115,12 @@ export function noteAnswer(gate: Gate): void {
   letGo(gate);
 }
 
+/** Before the first request: what is known of the window under way (R23). */
+export function resume(gate: Gate, window: RateWindow): void {
+  gate.window = window;
+  regulate(gate);
+}
+
 /** Waits before a further try, outside the queue, so that others may go meanwhile. Throws like `pass`. */
 export async function backOff(gate: Gate, delayMs: number): Promise<void> {
   if (gate.stopped !== null) throw gate.stopped;

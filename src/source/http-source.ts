@@ -1,11 +1,12 @@
 import { SyncError } from '../core/errors.ts';
 import type { Quota } from '../core/quota.ts';
+import { resumedWindow } from '../core/rate-window.ts';
 import type { PageRequest, Source } from '../core/source.ts';
 import { type Connection, connect, type HttpSourceOptions } from './connection.ts';
 import { type Decode, decodeMatchedCount, decodePage } from './decode.ts';
 import { fetchEnvironments } from './environments.ts';
 import { fetchWhole } from './fetch-whole.ts';
-import { stop } from './gate.ts';
+import { resume, stop } from './gate.ts';
 import { endpointPath, pageTarget } from './target.ts';
 
 export type { HttpSourceOptions } from './connection.ts';
@@ -29,6 +30,9 @@ export function createHttpSource(options: HttpSourceOptions): Source {
     latestServerTime: () => connection.latestServerTime,
     requests: () => gate.requests,
     quota: () => quotaOf(connection),
+    resumeQuota({ remaining, resetSeconds }) {
+      resume(gate, resumedWindow(remaining, options.clock.nowMs() + resetSeconds * 1000));
+    },
     async close() {
       options.signal.removeEventListener('abort', onSignal);
       connection.closed.abort();

@@ -1,6 +1,7 @@
 import type { BetterSQLite3Database } from 'drizzle-orm/better-sqlite3';
 import type { Destination } from '../core/destination.ts';
 import type { Instant } from '../core/instant.ts';
+import type { KeptQuota } from '../core/quota.ts';
 import type { Source } from '../core/source.ts';
 import type { Progress } from './progress.ts';
 
@@ -13,6 +14,8 @@ export interface OpenMirror {
 
 export interface RunPorts {
   readonly source: Source;
+  /** What requests of this process outside of any run left of the quota (R23). */
+  readonly keptQuota?: KeptQuota | null;
   /** Whether there is a mirror yet: a run that fails before its first answer leaves no new file behind. */
   readonly mirrorExists: boolean;
   /** Opens the mirror, making it where there is none, and takes its lock. */

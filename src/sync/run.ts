@@ -1,7 +1,7 @@
 import { loadEnvironments, saveEnvironments } from '../../state/environment-store.ts';
 import { saveListLengths } from '../../state/list-lengths.ts';
 import { pruneLog } from '../../state/prune-log.ts';
-import { loadQuota, saveQuota } from '../../state/quota-store.ts';
+import { loadKeptQuota, loadQuota, saveQuota } from '../../state/quota-store.ts';
 import {
   beginRun,
   claimMirror,
@@ -16,7 +16,7 @@ import { failedLast } from '../core/cycle.ts';
 import { type Environment, type Reconciled, reconcile } from '../core/environments.ts';
 import { endsRun, SyncError } from '../core/errors.ts';
 import type { Instant } from '../core/instant.ts';
-import { learned } from '../core/quota.ts';
+import { learned, stillLeft } from '../core/quota.ts';
 import type { Stream, StreamName } from '../core/stream.ts';
 import { CATALOGUE } from '../streams/catalogue.ts';
 import { type MeasuredList, measuring } from './measure-lists.ts';
@@ -69,6 +69,7 @@ function open(ports: RunPorts, options: RunOptions, state: RunState, startedAt: 
 }
 
 async function readAll(ports: RunPorts, options: RunOptions, state: RunState, startedAt: Instant): Promise<void> {
+  resumeQuota(ports, state.mirror);
   const items = await ports.source.environments();
   const held = state.mirror === null ? [] : loadEnvironments(state.mirror.db);
   const reconciled = reconcile(items, held, ports.source.serverTime() ?? ports.clock());
@@ -182,10 +183,17 @@ function streamsOf({ environments, reached }: RunState): StreamSummary[] {
 }
 
 /** What a forecast of the next run goes by. */
-function keepMeasures({ source }: RunPorts, { db }: OpenMirror, lists: readonly MeasuredList[]): void {
+/** No request goes beyond what earlier runs left of the quota (R23). */
+function resumeQuota({ source, keptQuota, clock }: RunPorts, mirror: OpenMirror | null): void {
+  const kept = mirror === null ? null : loadKeptQuota(mirror.db);
+  const left = stillLeft([kept, keptQuota ?? null], clock());
+  if (left !== null) source.resumeQuota?.(left);
+}
+
+function keepMeasures({ source, clock }: RunPorts, { db }: OpenMirror, lists: readonly MeasuredList[]): void {
   saveListLengths(db, lists);
   const told = source.quota?.() ?? null;
-  if (told !== null) saveQuota(db, learned(loadQuota(db), told));
+  if (told !== null) saveQuota(db, learned(loadQuota(db), told), clock());
 }
 
 const STATUS_OF: Readonly<Partial<Record<SyncError['recovery'], RunStatus>>> = {

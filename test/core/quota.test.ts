@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { learned, type Quota, secondsOfWaiting } from '../../src/core/quota.ts';
+import { learned, type Quota, secondsOfWaiting, stillLeft } from '../../src/core/quota.ts';
 
 const QUOTA: Quota = { limit: 100, remaining: 40, resetSeconds: 12, windowSeconds: 60 };
 
@@ -28,5 +28,28 @@ describe('waiting for quota (R23)', () => {
     expect(learned({ limit: 50, windowSeconds: 60 }, told)).toEqual(told);
     expect(learned(null, told)).toEqual(told);
     expect(learned({ limit: 100, windowSeconds: 60 }, { ...told, limit: null })).toEqual(QUOTA);
+  });
+});
+
+describe('what one run leaves of the quota holds for the next (R23)', () => {
+  const kept = { remaining: 0, resetSeconds: 40, notedAt: '2026-11-20T04:10:00.000000Z' };
+
+  it.each([
+    ['2026-11-20T04:10:00.000000Z', 40],
+    ['2026-11-20T04:10:15.500000Z', 24.5],
+  ])('until its window ends: at %s for %d seconds more', (now, resetSeconds) => {
+    expect(stillLeft([kept], now)).toEqual({ remaining: 0, resetSeconds });
+  });
+
+  it('no longer than its window, whatever the clock of the machine says', () => {
+    expect(stillLeft([kept], '2026-11-20T04:10:40.000000Z')).toBeNull();
+    expect(stillLeft([kept], '2027-11-20T04:10:00.000000Z')).toBeNull();
+    expect(stillLeft([kept], '2026-11-20T04:09:59.000000Z')).toBeNull();
+  });
+
+  it('as it was noted last', () => {
+    const later = { remaining: 3, resetSeconds: 30, notedAt: '2026-11-20T04:10:10.000000Z' };
+    expect(stillLeft([later, kept, null], '2026-11-20T04:10:20.000000Z')).toEqual({ remaining: 3, resetSeconds: 20 });
+    expect(stillLeft([null], '2026-11-20T04:10:20.000000Z')).toBeNull();
   });
 });

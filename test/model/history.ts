@@ -122,7 +122,13 @@ export async function liveServed(ids: readonly string[], serving: Serving): Prom
   return {
     ...life,
     async take(step) {
-      if (step.step !== 'sync') return life.take(step);
+      const { nowMs } = world;
+      if (step.step !== 'sync') {
+        const taken = await life.take(step);
+        // By a clock that was set nobody can tell how long ago something was (R23).
+        if (step.step === 'clock' || world.nowMs < nowMs) served.forget();
+        return taken;
+      }
       served.faults = step.wire;
       const stopped = step.troubles.some((trouble) => !['change', 'cursors', 'wait'].includes(trouble.do));
       const fromMs = world.nowMs;
@@ -131,6 +137,8 @@ export async function liveServed(ids: readonly string[], serving: Serving): Prom
         troubles: step.troubles.filter((t) => t.do !== 'fault' && t.do !== 'wait'),
       });
       const met = served.met();
+      // Who is killed leaves no word.
+      if (summary === null || world.nowMs < nowMs) served.forget();
       const { wire: faults } = step;
       const times = { fromMs, toMs: world.nowMs };
       if (summary !== null)

@@ -24,6 +24,8 @@ export interface ServedWorld {
   faults: readonly WireFault[];
   /** Requests that the service has met since the source was opened. */
   met(): number;
+  /** What the sources so far were told of the quota is lost to the next one. */
+  forget(): void;
   /** To take the place of the world's own source. */
   readonly source: World['source'];
   close(): Promise<void>;
@@ -33,7 +35,7 @@ export interface ServedWorld {
 interface Line {
   readonly number: number;
   met: number;
-  /** The last window whose state an answer has told this source. */
+  /** The last window whose state an answer has told this source, or one before it that has left word. */
   toldWindow: number;
   /** Requests that may have been on their way, without a bound, when the first answer told of any. */
   unaware: number;
@@ -101,8 +103,11 @@ function createService(world: World, quota: Quota) {
     faults: [] as readonly WireFault[],
     met: () => line.met,
     open(): string {
-      line = { number: line.number + 1, met: 0, toldWindow: 0, unaware: 0 };
+      line = { ...line, number: line.number + 1, met: 0 };
       return nameOf(line);
+    },
+    forget(): void {
+      line = { ...line, toldWindow: 0, unaware: 0 };
     },
     meet(incoming: IncomingMessage, response: ServerResponse): void {
       if (incoming.headers['user-agent'] !== nameOf(line)) {

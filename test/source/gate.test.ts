@@ -92,6 +92,30 @@ describe('requests in flight (R23)', () => {
   });
 });
 
+describe('what an earlier run left of the quota (R23)', () => {
+  test('when it was nothing, the first request waits for the reset', async () => {
+    const { server, source, time, events } = await setUp([quota(9, 60)]);
+    source.resumeQuota?.({ remaining: 0, resetSeconds: 12.5 });
+    await source.page(ASSETS);
+    expect([server.requests.length, time.slept]).toEqual([1, [12_500]]);
+    expect(events).toContainEqual({ type: 'wait', reason: 'quota', delayMs: 12_500 });
+  });
+
+  test('when it was something, no more than that is sent before an answer tells', async () => {
+    const { source, time } = await setUp([{}, {}, quota(9, 60)]);
+    source.resumeQuota?.({ remaining: 2, resetSeconds: 30 });
+    for (let i = 0; i < 3; i++) await source.page(ASSETS);
+    expect(time.slept).toEqual([30_000]);
+  });
+
+  test('ends a run that would wait longer for it than it may, before any request', async () => {
+    const { server, source } = await setUp([{}], { maxWaitMs: 10_000 });
+    source.resumeQuota?.({ remaining: 0, resetSeconds: 3600 });
+    expect((await failureOf(source.environments())).recovery).toBe('quota');
+    expect(server.requests).toHaveLength(0);
+  });
+});
+
 describe('a 429 (R23)', () => {
   test('is no failed try while everything is refused, however often it comes', async () => {
     const { source, time } = await setUp([refusal('2'), refusal('2'), refusal('2'), {}], { retries: 0 });
