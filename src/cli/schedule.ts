@@ -80,7 +80,10 @@ function schedulePorts(settings: SyncSettings, signal: AbortSignal, { thread, vi
           onProgress(progress);
         },
       };
-      const summary = await thread.sync({ ...settings, keptQuota, environments: environments.map(({ id }) => id) }, watch);
+      const summary = await thread.sync(
+        { ...settings, keptQuota, environments: environments.map(({ id }) => id) },
+        watch,
+      );
       return { summary, listed: listed ? readEnvironments(settings.db) : null };
     },
     log: { info: (line) => log.info(line), warn: (line) => log.warn(line) },
