@@ -5,7 +5,7 @@ import type { Commit } from './destination.ts';
 import { SyncError } from './errors.ts';
 import { addSeconds } from './instant.ts';
 import { changeMarks } from './marks.ts';
-import { type Change, type Floor, newestWins, sameRow } from './newest-wins.ts';
+import { type Change, type Floor, newestWins, sameRow, withoutFuture } from './newest-wins.ts';
 import { withRound } from './plan.ts';
 import type { Page } from './source.ts';
 import type { Row, Stream, StreamName } from './stream.ts';
@@ -93,7 +93,7 @@ function mergeRows({ stream, checkpoint, decoded, held, marking }: Arrival, read
   for (const shown of decoded.rows) {
     const key = joinKey(shown.key);
     const before = changes.get(key);
-    const change = newestWins(stream, before?.row ?? held.get(key), shown, floor);
+    const change = newestWins(stream, before?.row ?? withoutFuture(held.get(key), context.latest), shown, floor);
     if (change !== null)
       changes.set(key, before === undefined ? change : { ...change, was: combined(before.was, change.was) });
   }

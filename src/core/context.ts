@@ -1,4 +1,4 @@
-import { addDays, type Instant } from './instant.ts';
+import { addDays, addSeconds, type Instant } from './instant.ts';
 import type { Source } from './source.ts';
 
 /** What a run is told to do, as far as decisions depend on it. */
@@ -26,6 +26,11 @@ const LOOKBACK_DAYS = 89;
 
 /** A time of the mirror that is later than T by more is not believed (R1). */
 export const CLOCK_TOLERANCE_SECONDS = 3600;
+
+/** Whether a time of a row lies so far ahead of the server's that it is not believed (R10); any is without a server time. */
+export function isFuture(time: unknown, latest: Instant | null): boolean {
+  return latest !== null && typeof time === 'string' && time > addSeconds(latest, CLOCK_TOLERANCE_SECONDS);
+}
 
 /** Whether a bound must not be sent (R3); without a server time no bound can be trusted. */
 export function isOutOfLookback(bound: Instant, { latest }: Pick<Context, 'latest'>): boolean {

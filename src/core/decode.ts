@@ -1,3 +1,4 @@
+import { isFuture } from './context.ts';
 import { type Instant, parseInstant } from './instant.ts';
 import { isExactNumber } from './json.ts';
 import type { Field, Fields, Part, Row, Stream, Value } from './stream.ts';
@@ -8,6 +9,8 @@ export interface Decoded {
   readonly row: Row;
   /** Set when the item is a tombstone. */
   readonly deletedAt: Instant | null;
+  /** A tombstone whose own time is not believed: `deletedAt` is the server's time when it was read (R10). */
+  readonly isUntimed?: true;
   readonly parts: readonly (readonly Row[])[];
 }
 
@@ -27,12 +30,24 @@ export interface DecodedPage {
 
 type Item = Readonly<Record<string, unknown>>;
 
-/** Turns the items of a page into rows, item by item: a bad one costs only itself (R20). A tombstone says when it went. */
-export function decodePage(stream: Decodable, items: readonly unknown[], tombstones = false): DecodedPage {
+/** How the items of a page were read. */
+export interface Reading {
+  /** A tombstone says when it went. */
+  readonly tombstones?: boolean;
+  /** The server's time; null while none is known. */
+  readonly latest?: Instant | null;
+}
+
+/** Turns the items of a page into rows, item by item: a bad one costs only itself (R20). */
+export function decodePage(
+  stream: Decodable,
+  items: readonly unknown[],
+  { tombstones = false, latest = null }: Reading = {},
+): DecodedPage {
   const rows: Decoded[] = [];
   const rejected: Rejected[] = [];
   for (const item of items) {
-    const result = decodeItem(stream, item);
+    const result = decodeItem(stream, item, latest);
     if ('reason' in result) rejected.push(result);
     else if (tombstones && result.deletedAt === null) rejected.push(reject(item, result.key, 'deleted_at is missing'));
     else rows.push(result);
@@ -48,8 +63,8 @@ export function joinKey(key: readonly string[]): string {
 /** What decoding needs to know of a collection. */
 export type Decodable = Pick<Stream, 'key' | 'fields' | 'method' | 'parts'>;
 
-/** An item into a row, or the reason why not. */
-export function decodeItem(stream: Decodable, item: unknown): Decoded | Rejected {
+/** An item into a row, or the reason why not. `latest` is the server's time when it was read. */
+export function decodeItem(stream: Decodable, item: unknown, latest: Instant | null = null): Decoded | Rejected {
   if (!isItem(item)) return reject(item, null, 'not an object');
   const key = stream.key.map((field) => item[field]);
   if (!key.every(isKey)) return reject(item, null, `no usable ${stream.key.join(', ')}`);
@@ -65,7 +80,17 @@ export function decodeItem(stream: Decodable, item: unknown): Decoded | Rejected
     parts.push(rows);
     decoded.unknown.delete(part.each);
   }
-  return { key, row: { ...decoded.row, extra: asJson(decoded.unknown) }, deletedAt, parts };
+  if (isFuture(decoded.row['synced_at'], latest)) disbelieve(decoded, item);
+  const row = { ...decoded.row, extra: asJson(decoded.unknown) };
+  return isFuture(deletedAt, latest)
+    ? { key, row, deletedAt: latest as Instant, isUntimed: true, parts }
+    : { key, row, deletedAt, parts };
+}
+
+/** A time that is not believed counts as none, so that the next showing of the row replaces it (R10); it is kept as sent. */
+function disbelieve({ row, unknown }: DecodedFields, item: Item): void {
+  row['synced_at'] = null;
+  unknown.set('synced_at', item['synced_at']);
 }
 
 const RESERVED: ReadonlySet<string> = new Set(['deleted_at']);

@@ -1,3 +1,4 @@
+import { isFuture } from './context.ts';
 import type { Decoded } from './decode.ts';
 import type { Instant } from './instant.ts';
 import { sameJson } from './json.ts';
@@ -20,6 +21,8 @@ export type Floor = Instant | null;
 
 /** What a row becomes that the source shows; null when it stays as it is (R10, R21). */
 export function newestWins(stream: Stream, held: Row | undefined, shown: Decoded, floor: Floor): Change | null {
+  if (shown.isUntimed)
+    return held !== undefined && held['deleted_at'] === null ? absent(held, shown.deletedAt as Instant) : null;
   if (shown.deletedAt !== null) return bury(stream, held, shown, shown.deletedAt);
   const row = fieldsShown(stream, shown.row);
   if (held === undefined) return { row: { ...blank(stream), ...row, ...LIVE }, was: 'inserted' };
@@ -29,6 +32,18 @@ export function newestWins(stream: Stream, held: Row | undefined, shown: Decoded
   const dead = isTombstone(held) && !believed && !isAfter(shown.row['synced_at'], held['deleted_at']);
   const merged = { ...held, ...foreignFields(stream, held, shown.row), ...row, ...(dead ? {} : LIVE) };
   return sameRow(stream.fields, held, merged) ? null : { row: merged, was: fate(held, merged) };
+}
+
+/**
+ * A row held from before such times were kept apart: a `synced_at` that is not believed counts as none, and a tombstone without a
+ * time of its own as `absent`, which stands against nothing that is shown (R10).
+ */
+export function withoutFuture(held: Row | undefined, latest: Instant | null): Row | undefined {
+  if (held === undefined) return undefined;
+  const isRowFuture = isFuture(held['synced_at'], latest);
+  const isGraveFuture = isTombstone(held) && isFuture(held['deleted_at'], latest);
+  if (!isRowFuture && !isGraveFuture) return held;
+  return { ...held, ...(isRowFuture ? { synced_at: null } : {}), ...(isGraveFuture ? { deletion: 'absent' } : {}) };
 }
 
 /** A live row that a finished read did not show (R11). */

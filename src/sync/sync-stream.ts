@@ -138,7 +138,7 @@ async function passPage(
   try {
     const sentAhead = histories.take(step);
     const page = await (sentAhead ?? passage.source.page(absolute(passage, step.request), tally.request));
-    const decoded = decodeRead(stream, checkpoint.round?.read as Read, page.items);
+    const decoded = decodeRead(stream, checkpoint.round?.read as Read, page.items, passage.context());
     const held = usesHeld(stream)
       ? destination.held(
           stream,

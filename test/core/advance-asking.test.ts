@@ -21,7 +21,7 @@ function commitOf(name: StreamName, items: readonly unknown[], given: Given = {}
   });
   const page = { items, hasMore: given.more ?? false, nextCursor: given.more ? 'c2' : null };
   const held = new Map((given.held ?? []).map((row) => [String(row['id']), row]));
-  const decoded = decodeRead(stream, from.round?.read as Read, items);
+  const decoded = decodeRead(stream, from.round?.read as Read, items, context());
   return advance({ stream, checkpoint: from, page, decoded, held, met: new Set(), marking: new Set() }, context())
     .commit;
 }

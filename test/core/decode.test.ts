@@ -262,7 +262,7 @@ describe('a tombstone', () => {
   });
 
   test('is all that its feed may show', () => {
-    const { rows, rejected } = decodePage(streamOf('tests'), [{ id: 'gone', deleted_at }, test1], true);
+    const { rows, rejected } = decodePage(streamOf('tests'), [{ id: 'gone', deleted_at }, test1], { tombstones: true });
     expect(rows.map((row) => row.key)).toEqual([['gone']]);
     expect(rejected).toMatchObject([{ rowKey: 't', reason: 'deleted_at is missing' }]);
   });

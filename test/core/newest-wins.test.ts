@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { Decoded } from '../../src/core/decode.ts';
-import { absent, type Change, type Floor, newestWins } from '../../src/core/newest-wins.ts';
+import { type Decoded, decodePage } from '../../src/core/decode.ts';
+import { absent, type Change, type Floor, newestWins, withoutFuture } from '../../src/core/newest-wins.ts';
 import type { Row } from '../../src/core/stream.ts';
 import { column, decoded, streamOf } from './setup.ts';
 
@@ -130,6 +130,40 @@ describe('the newest wins (R10)', () => {
 
   test('what a finished read did not show is absent as of that read (R11)', () => {
     expect(absent(live, LATER)).toEqual({ row: { ...live, deleted_at: LATER, deletion: 'absent' }, was: 'deleted' });
+  });
+});
+
+describe('a time that is not believed (R10)', () => {
+  const FUTURE = '2126-11-20T11:00:00.000000Z';
+
+  test('counts as none in a row that is held: the next showing, or tombstone, replaces it', () => {
+    const held = withoutFuture({ ...live, synced_at: FUTURE }, LATER) as Row;
+    expect(held['synced_at']).toBeNull();
+    expect(newestWins(columns, held, upsert(HELD)(), FEED)).toMatchObject({ was: 'updated', row: { synced_at: HELD } });
+    expect(newestWins(columns, held, tombstone(GONE)(), FEED)).toMatchObject({ was: 'deleted' });
+  });
+
+  test('of a deletion that is held stands against nothing that is shown', () => {
+    const held = withoutFuture({ ...buried, deleted_at: FUTURE }, LATER);
+    expect(newestWins(columns, held, upsert(HELD)(), FEED)).toMatchObject({ was: 'revived' });
+  });
+
+  test('is one more than an hour later than the server’s; without a server time any is believed', () => {
+    const row = (synced_at: string): Row => ({ ...live, synced_at });
+    expect(withoutFuture(row(hour(14)), LATER)).toEqual(row(hour(14)));
+    expect(withoutFuture(row('2026-11-20T14:00:00.000001Z'), LATER)?.['synced_at']).toBeNull();
+    expect(withoutFuture(row(FUTURE), null)).toEqual(row(FUTURE));
+  });
+
+  test('is kept beside the row as it was sent, and a tombstone without a time says only that the row is gone', () => {
+    const page = (item: object) => decodePage(columns, [item], { latest: LATER }).rows[0] as Decoded;
+    expect(page(column('c', '2126-11-20T11:00:00')).row).toMatchObject({
+      synced_at: null,
+      extra: '{"synced_at":"2126-11-20T11:00:00"}',
+    });
+    const gone = page(column('c', null, { deleted_at: FUTURE }));
+    expect(newestWins(columns, live, gone, FEED)).toEqual(absent(live, LATER));
+    expect(newestWins(columns, undefined, gone, FEED)).toBeNull();
   });
 });
 

@@ -99,7 +99,7 @@ function expectRejected(stream: Entry, { key, rowKey, reason, payload }: Rejecte
 }
 
 function expectOneOf(stream: Entry, item: unknown, tombstones: boolean): void {
-  const { rows, rejected } = decodePage(stream, [item], tombstones);
+  const { rows, rejected } = decodePage(stream, [item], { tombstones });
   expect(rows.length + rejected.length).toBe(1);
   for (const row of rows) expectRow(stream, row, item);
   for (const row of rejected) expectRejected(stream, row, item);
@@ -134,8 +134,8 @@ test('whatever an item is, it becomes one row of the right types or one rejected
         const sample = sampleItem(stream, `i${i}`);
         return garbled(deletedAt === undefined ? sample : { ...sample, deleted_at: deletedAt }, change);
       });
-      const page = decodePage(stream, items, tombstones);
-      const alone = items.map((item) => decodePage(stream, [item], tombstones));
+      const page = decodePage(stream, items, { tombstones });
+      const alone = items.map((item) => decodePage(stream, [item], { tombstones }));
       expect(alone.map(({ rows, rejected }) => rows.length + rejected.length)).toEqual(items.map(() => 1));
       expect(page.rows).toEqual(alone.flatMap(({ rows }) => rows));
       expect(page.rejected).toEqual(alone.flatMap(({ rejected }) => rejected));

@@ -2,7 +2,7 @@ import { isExactNumber, parseExactly } from '../../src/core/json.ts';
 import type { StreamName } from '../../src/core/stream.ts';
 import { generic, isLiveTable, isShown, ofKind } from './lists.ts';
 import type { Mirrored, Row } from './mirrored.ts';
-import { currentScore, type Item, type Place, type Thing } from './place.ts';
+import { currentScore, FAR_AHEAD, type Item, type Place, type Thing } from './place.ts';
 
 const COMMON = 'id name kind source_type description owners tags parent_id path created_at updated_at synced_at'.split(
   ' ',
@@ -190,14 +190,19 @@ function assetRow(item: Item): Row {
 function stored(item: Item, fields: readonly string[]): Row {
   const row: Row = Object.fromEntries(fields.map((name) => [name, storedValue(name, item[name])]));
   const rest = Object.entries(item).filter(([name]) => !fields.includes(name));
-  const misfits = fields.filter((name) => isExactNumber(item[name])).map((name) => [name, item[name]]);
+  const misfits = fields.filter((name) => isMisfit(name, item[name])).map((name) => [name, item[name]]);
   const extra = [...rest, ...misfits];
   return { ...row, extra: extra.length === 0 ? null : JSON.stringify(Object.fromEntries(extra)) };
 }
 
+/** What is kept as sent beside the columns: numbers that no column holds, and times that are not believed (R10, R19). */
+function isMisfit(name: string, value: unknown): boolean {
+  return isExactNumber(value) || (name === 'synced_at' && value === FAR_AHEAD);
+}
+
 function storedValue(name: string, value: unknown): string | number | null {
   if (value === undefined || value === null) return ['owners', 'tags'].includes(name) ? '[]' : null;
-  if (isExactNumber(value)) return null;
+  if (isMisfit(name, value)) return null;
   if (typeof value === 'boolean') return Number(value);
   if (typeof value === 'object') return JSON.stringify(value);
   return /_at$|^start_time$/.test(name) ? instantText(String(value)) : (value as string | number);

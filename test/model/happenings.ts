@@ -14,6 +14,7 @@ import {
   remove,
   removeAsset,
   restoreAsset,
+  sendAhead,
   spoil,
   undelete,
   unspoil,
@@ -136,10 +137,12 @@ const TOLD = {
   },
 } satisfies Record<string, (place: Place, happening: Happening) => unknown>;
 
-/** The token loses sight of an asset, or gains it: true after the weekly scans, `--full` or not (R13, R18). */
+/** The token loses sight of an asset, or gains it, or a time is nonsense: true after the weekly scans, `--full` or not (R10, R13, R18). */
 const SIGHT = {
   hide: (p, { n }) => p.hidden.add(`a${n}`),
   grant: (p, { n }) => p.hidden.delete(`a${n}`),
+  /** A time that is not believed counts as none: a feed does not replace a row by it, a scan does (R10). */
+  fromFuture: (p, { n, m, how }) => sendAhead(p, MODES[how % 3] ?? 'assets', idOf(how, n, m)),
 } satisfies Record<string, (place: Place, happening: Happening) => unknown>;
 
 /** Told of by nothing: true after a scan (R13). */

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { type Item, putAsset, putColumn, remove, undelete } from '../model/place.ts';
+import { type Item, putAsset, putColumn, remove, sendAhead, undelete } from '../model/place.ts';
 import { DAY, HOUR } from '../model/world.ts';
 import { alter, calm, expectTrue, failAt, inSyncedWorld, liveIds, rowOf, type Scene } from '../support/scene.ts';
 
@@ -148,6 +148,22 @@ test(
     }
     expect([...shown]).toHaveLength(1);
     expect([...shown][0]).toContain('"data_type":"v2","synced_at"');
+  }),
+);
+
+test(
+  'R10: a row that came with a time a century ahead takes the source’s correction, and its tombstone, by the feed',
+  inSyncedWorld(async (scene) => {
+    for (const id of ['a1', 'a2']) sendAhead(scene.place, 'assets', id);
+    await scene.mirrored.sync({ full: true });
+    expectTrue(scene);
+    expect(rowOf(scene, 'assets', 'a1')).toMatchObject({ description: 'from the future', synced_at: null });
+    scene.world.advance(DAY);
+    putAsset(scene.place, 'a1', { description: 'corrected' });
+    remove(scene.place, 'assets', 'a2');
+    await scene.mirrored.sync();
+    expect(rowOf(scene, 'assets', 'a1')).toMatchObject({ description: 'corrected' });
+    expect(rowOf(scene, 'assets', 'a2')).toMatchObject({ deletion: 'tombstone' });
   }),
 );
 

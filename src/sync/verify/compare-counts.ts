@@ -50,7 +50,7 @@ export async function readIds(sight: Sight, group: TableFilter, counted: Counted
     },
     page: ({ items }) => {
       shown += items.length;
-      const decoded = decodePage(stream, items);
+      const decoded = decodePage(stream, items, sight.context());
       const keys = keysOf(decoded);
       const held = holding.held(stream, keys);
       holding.see(stream, keys);

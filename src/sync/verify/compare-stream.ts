@@ -55,7 +55,7 @@ const MANY = 5000;
 
 function comparePage(sight: Sight, page: Page, compared: Compared): void {
   const { stream, holding, depth } = sight;
-  const decoded = decodePage(stream, page.items);
+  const decoded = decodePage(stream, page.items, sight.context());
   const keys = keysOf(decoded);
   const held = holding.held(stream, keys);
   const times = timesOf(sight);

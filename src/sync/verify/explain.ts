@@ -70,7 +70,10 @@ async function readChanges(sight: Sight, since: Instant | null): Promise<void> {
       { [parameter]: since },
       {
         page({ items }) {
-          const rows = notOutlived(sight, decodePage(stream, items, parameter === 'deleted_since').rows);
+          const rows = notOutlived(
+            sight,
+            decodePage(stream, items, { tombstones: parameter === 'deleted_since', ...sight.context() }).rows,
+          );
           const held = holding.held(
             stream,
             rows.map(({ key }) => key),

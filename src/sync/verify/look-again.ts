@@ -149,7 +149,7 @@ async function ask(sight: Sight, ids: readonly string[]): Promise<Shown> {
       { ...variant, [stream.idsParameter ?? 'ids']: ids },
       {
         page: ({ items }) => {
-          const { rows, rejected } = decodePage(stream, items);
+          const { rows, rejected } = decodePage(stream, items, sight.context());
           for (const row of rows) if (row.deletedAt === null) shown.rows.set(joinKey(row.key), row);
           for (const row of rejected) if (row.key !== null) shown.rejected.set(joinKey(row.key), row);
         },

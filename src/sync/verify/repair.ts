@@ -186,7 +186,7 @@ async function repairChunk(
       { ...variant, [stream.idsParameter ?? 'ids']: ids },
       {
         page: (page) => {
-          const decoded = decodePage(stream, page.items);
+          const decoded = decodePage(stream, page.items, sight.context());
           for (const key of keysOf(decoded)) shown.add(joinKey(key));
           const held = destination.held(
             stream,
