@@ -86,7 +86,7 @@ describe('a row is kept as it came (R19)', () => {
     ['left out', {}],
     ['null', { owners: null, tags: null }],
     ['empty', { owners: [], tags: [] }],
-  ])('a list that is %s has no elements', (_, sent) => {
+  ])('a list that is %s has no elements (R19)', (_, sent) => {
     const none = { owners: '[]', tags: '[]', extra: null };
     expect(taken('tests', { ...test1, ...sent }).row).toMatchObject(none);
     const asset = { id: 'a', name: 'a', kind: 'etl', source_type: 'fivetran', ...sent };

@@ -143,6 +143,21 @@ describe('the sample', () => {
     expect(value(sample, 'select count(distinct date(start_time)) from test_executions')).toBeGreaterThanOrEqual(14);
   });
 
+  test('has the category of a test in test_type, what it tests in definition_type', () => {
+    const named = sample.connection
+      .prepare('select distinct test_type, definition_type from tests order by 1, 2')
+      .raw()
+      .all();
+    expect(named).toEqual([
+      ['anomaly_detection', 'freshness'],
+      ['anomaly_detection', 'volume'],
+      ['dbt_test', 'accepted_values'],
+      ['dbt_test', 'not_null'],
+      ['dbt_test', 'relationships'],
+      ['dbt_test', 'unique'],
+    ]);
+  });
+
   test('has valid JSON wherever JSON stands', () => {
     for (const [table, name] of [
       ['assets', 'owners'],
