@@ -1,4 +1,4 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { FastifyInstance } from 'fastify';
 
@@ -28,7 +28,12 @@ export function boundConnections(server: FastifyInstance): Connections {
     });
     return answers;
   };
-  server.server.prependListener('request', ({ socket }: IncomingMessage, answer: ServerResponse) => {
+  const handle = server.server.listeners('request') as RequestListener[];
+  server.server.removeAllListeners('request');
+  server.server.on('request', (request: IncomingMessage, answer: ServerResponse) => {
+    const { socket } = request;
+    // One packet may hold thousands more: Node reads them all the same.
+    if (socket.destroyed) return;
     const answers = connections.get(socket) ?? opened(socket);
     const before = [...answers.values()].at(-1);
     if (before !== undefined) answersBefore.set(answer, before.promise);
@@ -39,6 +44,7 @@ export function boundConnections(server: FastifyInstance): Connections {
       over.resolve();
     });
     if (answers.size > MOST_UNANSWERED) socket.destroy();
+    else for (const listener of handle) listener.call(server.server, request, answer);
   });
   server.addHook('onRequest', async ({ raw }, reply) => {
     await answersBefore.get(reply.raw);
