@@ -1,0 +1,215 @@
+import { expect, test } from 'vitest';
+import { streamOf } from '../model/mirrored.ts';
+import {
+  execute,
+  type Place,
+  putAsset,
+  putColumn,
+  putColumnEdges,
+  putTest,
+  remove,
+  removeAsset,
+  restoreAsset,
+} from '../model/place.ts';
+import { DAY, HOUR } from '../model/world.ts';
+import { at, calm, expectTrue, inSyncedWorld, inWorld, liveIds, rowOf, type Scene } from '../support/scene.ts';
+
+/** The token does not see an asset from the first request of a collection on, for the rest of the run. */
+function hideFrom(scene: Scene, path: string, assetId: string): void {
+  at(scene, path, 1, () => scene.place.hidden.add(assetId));
+}
+
+async function syncUnseen(scene: Scene, path: string, assetId: string): Promise<void> {
+  hideFrom(scene, path, assetId);
+  expect((await scene.mirrored.sync({ concurrency: 1 })).status).toBe('done');
+  calm(scene);
+  scene.place.hidden.clear();
+}
+
+/** The list of tables does not show an asset yet. */
+function lagBehind({ world }: Scene, assetId: string): void {
+  world.answer = (page, { path }) =>
+    path.endsWith('/tables') ? { ...page, items: page.items.filter((item) => idOf(item) !== assetId) } : page;
+}
+
+const marksLeft = ({ mirrored }: Scene): unknown[] =>
+  mirrored
+    .rows('select stream, id from marks where left_by_run is not null')
+    .map(({ stream, id }) => `${stream} ${id}`);
+
+const edgesOf = ({ mirrored }: Scene): number => mirrored.rows('select 1 from column_lineage').length;
+
+test(
+  'R18: edges are not lost because their column was out of sight when they were asked for; its mark waits',
+  inSyncedWorld(async (scene) => {
+    putColumn(scene.place, 'a2.c1', 'a2', { data_type: 'new' });
+    await syncUnseen(scene, 'column-lineage', 'a2');
+    expect(marksLeft(scene)).toEqual(['column_lineage a2.c1']);
+    expect(edgesOf(scene)).toBe(5);
+    putColumnEdges(scene.place, 'a2.c1', []);
+    await scene.mirrored.sync();
+    expect(marksLeft(scene)).toEqual([]);
+    expectTrue(scene);
+  }),
+);
+
+test(
+  'R18: the last edge of a column goes once the leading list, asked after it, shows the column',
+  inSyncedWorld(async (scene) => {
+    putColumnEdges(scene.place, 'a2.c2', []);
+    await scene.mirrored.sync();
+    const asked = scene.mirrored.asked('columns').filter(({ query }) => 'ids' in query);
+    expect(asked.map(({ query }) => query['ids'])).toEqual([['a2.c2']]);
+    expectTrue(scene);
+  }),
+);
+
+test(
+  'R18: a scan of lineage takes no edge of a column that is out of sight',
+  inSyncedWorld(async (scene) => {
+    hideFrom(scene, 'column-lineage', 'a2');
+    await scene.mirrored.sync({ concurrency: 1, full: true });
+    calm(scene);
+    scene.place.hidden.clear();
+    expect(edgesOf(scene)).toBe(5);
+    expect(marksLeft(scene)).toEqual(['column_lineage a2.c1', 'column_lineage a2.c2']);
+    await scene.mirrored.sync();
+    expect(marksLeft(scene)).toEqual([]);
+    expectTrue(scene);
+  }),
+);
+
+test(
+  'R18: a column that goes has the columns downstream of it read again, for the service may have dropped their edges',
+  inSyncedWorld(async (scene) => {
+    scene.place.cutsEdges = true;
+    remove(scene.place, 'columns', 'a1.c2');
+    await scene.mirrored.sync();
+    expectTrue(scene);
+    scene.place.cutsEdges = false;
+    remove(scene.place, 'columns', 'a1.c1');
+    await scene.mirrored.sync();
+    expectTrue(scene);
+  }),
+);
+
+test(
+  'R22: an asset whose own list did not show it keeps its mark, and one whose list lags behind is still owed',
+  inSyncedWorld(async (scene) => {
+    putAsset(scene.place, 'a9');
+    await syncUnseen(scene, 'assets/tables', 'a9');
+    expect(marksLeft(scene)).toEqual(['table_assets a9']);
+    expect(rowOf(scene, 'assets', 'a9')).toMatchObject({ schema_name: null });
+    lagBehind(scene, 'a9');
+    await scene.mirrored.sync();
+    expect(rowOf(scene, 'assets', 'a9')).toMatchObject({ schema_name: null });
+    calm(scene);
+    await scene.mirrored.sync();
+    expectTrue(scene);
+    expect(marksLeft(scene)).toEqual([]);
+  }),
+);
+
+test(
+  'R22: what the first scan of a typed list did not show is owed, too',
+  inWorld(async (scene) => {
+    lagBehind(scene, 'a2');
+    expect((await scene.mirrored.sync()).status).toBe('done');
+    expect(marksLeft(scene)).toEqual(['table_assets a2']);
+    calm(scene);
+    await scene.mirrored.sync();
+    expectTrue(scene);
+  }),
+);
+
+test(
+  'R13: what was deleted and restored within the overlap is asked for until it stands live',
+  inSyncedWorld(async (scene) => {
+    const { place, world, mirrored } = scene;
+    removeAsset(place, 'a1', 'tombstone');
+    world.advance(300);
+    await mirrored.sync();
+    world.advance(300);
+    restoreAsset(place, 'a1');
+    world.advance(300);
+    expect((await mirrored.sync()).status).toBe('done');
+    expect(liveIds(scene, 'columns')).not.toContain('a1.c1');
+    expect(marksLeft(scene)).toContain('columns a1');
+    world.advance(2 * HOUR);
+    await mirrored.sync();
+    expectTrue(scene);
+    expect(marksLeft(scene)).toEqual([]);
+  }),
+);
+
+test(
+  'R13: what very many assets own is scanned for, where that takes fewer requests, and swept',
+  inSyncedWorld(async (scene) => {
+    const { place, mirrored } = scene;
+    for (const id of manyIds()) removeAsset(place, id, 'tombstone');
+    await mirrored.sync({ allowShrink: true });
+    for (const id of manyIds()) restoreAsset(place, id);
+    remove(place, 'columns', 'a1.c1', 'lost');
+    const summary = await mirrored.sync();
+    expect(streamOf(summary, 'columns')).toMatchObject({ mode: 'scan', reason: 'fewer-requests', status: 'done' });
+    expect(mirrored.asked().filter(({ query }) => 'asset_ids' in query)).toEqual([]);
+    expect(liveIds(scene, 'columns')).not.toContain('a1.c1');
+  }, furnishMany),
+);
+
+const manyIds = (): string[] =>
+  Array.from({ length: 60 }, (_, n) => `${String(n).padStart(2, '0')}${'x'.repeat(3000)}`);
+
+function furnishMany(place: Place): void {
+  putAsset(place, 'a1');
+  for (const n of [1, 2]) putColumn(place, `a1.c${n}`, 'a1');
+  for (const id of manyIds()) {
+    putAsset(place, id);
+    putColumn(place, `c-${id.slice(0, 2)}`, id);
+  }
+}
+
+test(
+  'R12: a test that is switched between the two lists of latest executions keeps its rows',
+  inSyncedWorld(async (scene) => {
+    at(scene, 'latest-test-executions', 2, () => putTest(scene.place, 't3', 'a2', { disabled: false }));
+    execute(scene.place, 't1', 't1-news');
+    expect((await scene.mirrored.sync()).status).toBe('done');
+    expect(scene.mirrored.rows('select sub_test_unique_id id from latest_test_executions order by 1')).toHaveLength(4);
+  }),
+);
+
+test(
+  'R14: after a merge of projects nothing waits: what hangs on a tombstone, however far down, and edges that were replaced',
+  inSyncedWorld(async (scene) => {
+    const { place, mirrored, world } = scene;
+    for (const id of oldIds()) removeAsset(place, id, 'lost');
+    for (let n = 0; n < 60; n++) putColumnEdges(place, `new.c${n}`, [`new.c${(n + 1) % 60}`]);
+    world.advance(DAY);
+    const summary = await mirrored.sync();
+    expect(
+      summary.streams.map(({ stream, rows_held: held }) => [stream, held]).filter(([, held]) => held !== 0),
+    ).toEqual([]);
+    expect(summary.status).toBe('done');
+    expectTrue(scene);
+  }, furnishProjects),
+);
+
+const oldIds = (): string[] => Array.from({ length: 60 }, (_, n) => `old${n}`);
+
+function furnishProjects(place: Place): void {
+  putAsset(place, 'new');
+  for (let n = 0; n < 60; n++) putColumn(place, `new.c${n}`, 'new');
+  for (const id of oldIds()) {
+    putAsset(place, id);
+    putColumn(place, `${id}.c`, id);
+    putColumnEdges(place, `${id}.c`, ['new.c1']);
+    putTest(place, `t-${id}`, id);
+    execute(place, `t-${id}`, `r-${id}`);
+  }
+  for (let n = 0; n < 60; n++) putColumnEdges(place, `new.c${n}`, [`old${n}.c`]);
+}
+
+function idOf(item: unknown): unknown {
+  return (item as { id?: unknown }).id;
+}
