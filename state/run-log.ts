@@ -26,9 +26,10 @@ export function claimMirror(db: BetterSQLite3Database, baseUrl: string): void {
   if (held === undefined) {
     db.insert(mirror).values({ id: 1, base_url: baseUrl, mirrored_at: '', last_mark: 0, cursor_key: NEW_KEY }).run();
   } else if (held.base_url !== baseUrl) {
+    const { file } = db.get<{ file: string }>(sql`select file from pragma_database_list where name = 'main'`);
     throw new SyncError(
       'usage',
-      `the mirror belongs to ${held.base_url}, not to ${baseUrl}: name another file with --db`,
+      `${file} belongs to ${held.base_url}, not to ${baseUrl}: give that address with --base-url, or name another file with --db`,
     );
   }
 }
@@ -126,6 +127,11 @@ export function loadLastTries(
   const byEnvironment = new Map<string, LastTry[]>();
   for (const { envId, ...last } of tries) byEnvironment.set(envId, [...(byEnvironment.get(envId) ?? []), last]);
   return byEnvironment;
+}
+
+/** Takes back the note that a run has begun. */
+export function forgetRun(db: BetterSQLite3Database, id: number): void {
+  db.delete(syncRuns).where(eq(syncRuns.id, id)).run();
 }
 
 export type RunEnd = Pick<

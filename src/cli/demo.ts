@@ -11,6 +11,7 @@ import {
   mirrorExists,
   openForReading,
   openForWriting,
+  refuseNoFolder,
 } from '../destination/sqlite/open.ts';
 import { masterKey } from '../server/access.ts';
 import { changeSample, type SampleChanges } from '../server/sample/changes.ts';
@@ -37,6 +38,7 @@ export const demo: Command = {
   options: { db: { ...OPTIONS.db, default: 'demo.db' }, ...pick('log-level', 'config') },
   async run(args, io) {
     const db = args['db'] as string;
+    refuseNoFolder(db);
     // Not before it is needed: no other command has to wait for it.
     const { createServer } = await import('../server/server.ts');
     const folder = mkdtempSync(join(tmpdir(), 'obsync-demo-'));
@@ -72,14 +74,25 @@ async function syncTwice(runs: Runs, source: MirrorFile): Promise<number | null>
   const { io, stop } = runs;
   io.out(`It answers at ${runs.baseUrl}. Syncing it into ${runs.db} for the first time ...\n`);
   const first = await syncOnce(runs);
+  if (first.status !== 'done') return failed(first, stop);
   io.out(
     `${renderRun(first)}\n\nNow the source changes: ${renderChanges(changeSample(source, { seed: SEED, nowMs: Date.now() }))}.\n`,
   );
-  if (first.status !== 'done') return exitCodeOfRun(first, stop.received());
   io.out('Syncing again: only what changed travels ...\n');
   const second = await syncOnce(runs);
+  if (second.status !== 'done') return failed(second, stop);
   io.out(`${renderRun(second)}\n${renderComparison(first, second)}\n`);
-  return second.status === 'done' ? null : exitCodeOfRun(second, stop.received());
+  return null;
+}
+
+/** Says what went wrong, as a sync does. @returns the exit code */
+function failed(summary: RunSummary, stop: Stop): number {
+  const streams = summary.streams.flatMap(({ environment, stream, error }) =>
+    error === null ? [] : [`${environment}, ${stream}: ${error}`],
+  );
+  for (const error of [...streams, ...(summary.error === null ? [] : [summary.error])])
+    process.stderr.write(`obsync: ${error}\n`);
+  return exitCodeOfRun(summary, stop.received());
 }
 
 async function syncOnce({ io, stop, baseUrl, db, logLevel }: Runs): Promise<RunSummary> {
@@ -139,7 +152,7 @@ function answer(db: string, io: Io): number {
     const statement = mirror.connection.prepare(sql).raw();
     const columns = statement.columns().map((column) => column.name);
     io.out(
-      `\n${words}\n\n${indent(sql)}\n\n${renderTable(columns, statement.all() as unknown[][], process.stdout.columns ?? 120)}\n`,
+      `\n${words}\n\n${indent(sql)}\n\n${renderTable(columns, statement.all() as unknown[][], process.stdout.columns || 120)}\n`,
     );
   }
   mirror.connection.close();
@@ -149,12 +162,9 @@ function answer(db: string, io: Io): number {
   return 0;
 }
 
-function renderRun({ streams, rows_written, rows_deleted, requests, started_at, ended_at }: RunSummary): string {
+function renderRun({ rows_written, rows_deleted, requests, started_at, ended_at }: RunSummary): string {
   const seconds = ((Date.parse(ended_at) - Date.parse(started_at)) / 1000).toFixed(1);
-  const problems = streams
-    .filter((stream) => stream.error !== null)
-    .map((stream) => `\n  ${stream.environment}, ${stream.stream}: ${stream.error}`);
-  return `  ${rows_written} rows written, ${rows_deleted} deleted, ${requests} requests, ${seconds} s${problems.join('')}`;
+  return `  ${rows_written} rows written, ${rows_deleted} deleted, ${requests} requests, ${seconds} s`;
 }
 
 function renderChanges(changes: SampleChanges): string {

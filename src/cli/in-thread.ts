@@ -53,20 +53,21 @@ function errorOf({ name, message, stack, recovery }: PostedError): Error {
 
 function doJob(worker: Worker, job: Job, signal: AbortSignal, onEvent: (event: Event) => void): Promise<unknown> {
   const stop = (): void => worker.postMessage('stop');
-  const done = new Promise((resolve, reject) => {
-    worker.on('message', (reply: Reply) => {
-      if (reply.type === 'events') for (const event of reply.events) onEvent(event);
-      else if (reply.type === 'ended') resolve(reply.result);
-      else reject(errorOf(reply.error));
-    });
-    worker.on('error', reject);
-    worker.on('exit', (code) => reject(new Error(`the thread of the run ended with code ${code} before the run did`)));
-  });
+  const { promise: done, resolve, reject } = Promise.withResolvers<unknown>();
+  const onMessage = (reply: Reply): void => {
+    if (reply.type === 'events') for (const event of reply.events) onEvent(event);
+    else if (reply.type === 'ended') resolve(reply.result);
+    else reject(errorOf(reply.error));
+  };
+  const onExit = (code: number): void =>
+    reject(new Error(`the thread of the run ended with code ${code} before the run did`));
+  worker.on('message', onMessage).on('error', reject).on('exit', onExit);
   worker.postMessage(job);
   signal.addEventListener('abort', stop, { once: true });
   if (signal.aborted) stop();
   return done.finally(() => {
     signal.removeEventListener('abort', stop);
-    worker.removeAllListeners();
+    // Not all there are: by some of its own the worker hears of the next job's listeners.
+    worker.off('message', onMessage).off('error', reject).off('exit', onExit);
   });
 }

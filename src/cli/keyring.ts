@@ -30,6 +30,7 @@ export function openKeyring(grants: Grants, { mirror, log }: { mirror: MirrorFil
   let keys: readonly Key[] = [];
   const read = (): void => {
     const found = keysOf(grants);
+    if (found.length === 0) throw letsNobodyIn(`${tokensFile} names no token`);
     const ofFile = tokensFile === null ? [] : warningsOfFile(tokensFile);
     for (const warning of [...ofFile, ...warningsOfLimits(found, mirror)]) log.warn(warning);
     keys = found;
@@ -44,10 +45,7 @@ export function openKeyring(grants: Grants, { mirror, log }: { mirror: MirrorFil
   };
   if (tokensFile !== null) process.on('SIGHUP', reload);
   return {
-    load() {
-      read();
-      if (keys.length === 0) throw letsNobodyIn(`${tokensFile} names no token`);
-    },
+    load: read,
     keys: () => keys,
     dispose: () => void process.off('SIGHUP', reload),
   };

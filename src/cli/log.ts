@@ -4,7 +4,7 @@ import { openLineQueue } from './line-queue.ts';
 
 const PRETTY: PrettyOptions = {
   colorize: false,
-  translateTime: 'UTC:yyyy-mm-dd HH:MM:ss',
+  translateTime: "UTC:yyyy-mm-dd HH:MM:ss'Z'",
   ignore: 'pid,hostname',
   singleLine: true,
 };

@@ -6,8 +6,18 @@ export const OPTIONS = {
   'base-url': { type: 'string', describe: 'address of the service, before /public/beta' },
   db: { type: 'string', default: 'obsync.db', describe: 'the mirror file' },
   'token-file': { type: 'string', describe: 'file that holds the access token (or set OBSYNC_TOKEN)' },
-  env: { type: 'string', array: true, describe: 'only this environment, by id or name (repeatable)' },
-  stream: { type: 'string', array: true, choices: STREAM_NAMES, describe: 'only this stream (repeatable)' },
+  env: {
+    type: 'string',
+    array: true,
+    describe: 'only these environments, by id or name (repeatable, or separated by commas)',
+  },
+  stream: {
+    type: 'string',
+    array: true,
+    choices: STREAM_NAMES,
+    coerce: splitAtCommas,
+    describe: 'only these streams (repeatable, or separated by commas)',
+  },
   full: { type: 'boolean', default: false, describe: 'scan everything anew instead of reading the changes' },
   'full-every': { type: 'number', default: 7, describe: 'days after which a stream is scanned anew' },
   overlap: {
@@ -30,6 +40,7 @@ export const OPTIONS = {
     choices: ['fatal', 'error', 'warn', 'info', 'debug', 'trace'],
     describe: 'how much is logged',
   },
+  verbose: { type: 'boolean', default: false, describe: 'show the streams in which nothing changed as well' },
   json: { type: 'boolean', default: false, describe: 'print one JSON document on stdout' },
   config: { type: 'string', describe: 'JSON file of options, such as {"baseUrl": "https://…", "fullEvery": 14}' },
   cron: {
@@ -56,6 +67,7 @@ export const OPTIONS = {
     type: 'string',
     describe: 'how much each dimension counts in a total, such as completeness=2,freshness=0.5 (default: 1 each)',
   },
+  file: { type: 'string', alias: 'f', describe: 'file that holds the SQL statement' },
   format: {
     type: 'string',
     choices: ['table', 'csv', 'json', 'ndjson'],
@@ -71,6 +83,14 @@ export const OPTIONS = {
   },
   repair: { type: 'boolean', default: false, describe: 'write what was found, under the lock of a sync' },
 } as const satisfies Record<string, YargsOption>;
+
+/** Of texts alone: what else a config file may hold is refused for itself. */
+function splitAtCommas(given: readonly string[] | string): string[] {
+  return [given].flat().flatMap((text) => text.split(',').map((part) => part.trim()));
+}
+
+/** In place of an SQL statement: it is read from there. */
+export const STDIN = '-';
 
 export type OptionName = keyof typeof OPTIONS;
 

@@ -2,6 +2,7 @@ import { mirror as mirrorTable } from '../../schema/sync.ts';
 import { loadQuota } from '../../state/quota-store.ts';
 import { claimMirror } from '../../state/run-log.ts';
 import { learned, type Quota, secondsOfWaiting } from '../core/quota.ts';
+import { fileError } from '../destination/sqlite/file-error.ts';
 import { mirrorExists, openForReading, refuseNoFolder } from '../destination/sqlite/open.ts';
 import { openForRehearsal } from '../destination/sqlite/open-for-rehearsal.ts';
 import { createRehearsal } from '../destination/sqlite/rehearsal.ts';
@@ -19,6 +20,8 @@ export interface ForecastReport extends Forecast {
   readonly max_wait_seconds: number;
   /** How long the run waits for quota; null when no answer has told of one. */
   readonly seconds: number | null;
+  /** Requests that come on top, in words: no mirror tells of them. */
+  readonly not_counted: readonly string[];
   readonly quota: {
     readonly limit: number | null;
     readonly remaining: number;
@@ -47,15 +50,20 @@ export async function reportForecast(
       requests: foretold.requests,
       at_least: foretold.at_least,
       runs: foretold.runs,
+      not_counted: mirrorExists(settings.db) ? [CHANGES] : [],
       seconds: secondsOfWaiting(foretold.requests, quota),
       quota: quota === null ? null : reported(quota),
       missing: foretold.missing,
       streams: foretold.streams,
     };
+  } catch (error) {
+    throw fileError(settings.db, error);
   } finally {
     mirror.connection.close();
   }
 }
+
+const CHANGES = 'those for what has changed at the source since the last sync';
 
 /** Refuses another service's mirror (R26), and a folder that is not there, before any request. @throws SyncError `usage` */
 function refuseForeign({ db, baseUrl }: SyncSettings): void {

@@ -1,8 +1,9 @@
 import type { StreamForecast } from '../sync/forecast.ts';
 import type { ForecastReport } from './plan-report.ts';
 import { renderTable } from './rows-view.ts';
+import { counted, modeText } from './words.ts';
 
-const HEAD = ['environment', 'stream', 'mode', 'why', 'requests'];
+const HEAD = ['environment', 'stream', 'mode', 'requests'];
 
 /** A forecast as a table, and below it what to know of it, each on a line of its own. `width` is the terminal's. */
 export function renderForecast(report: ForecastReport, width: number | null): string {
@@ -10,8 +11,7 @@ export function renderForecast(report: ForecastReport, width: number | null): st
   const rows = streams.map((stream) => [
     stream.environment,
     stream.stream,
-    stream.mode,
-    stream.reason,
+    modeText(stream.mode, stream.reason),
     report.at_least ? countText(stream, streams) : stream.requests,
   ]);
   const table = rows.length === 0 ? [] : [renderTable(HEAD, rows, width)];
@@ -46,13 +46,18 @@ const REMARKS: Readonly<Partial<Record<StreamForecast['status'], string>>> = {
 
 function outcome(report: ForecastReport): string[] {
   return [
-    `the next sync takes ${countOf(report)}, one of them for the list of environments${stop(report)}`,
+    `the next sync takes ${countOf(report)}, one of them for the list of environments${plus(report)}${stop(report)}`,
     waiting(report),
   ];
 }
 
 function countOf({ requests, at_least }: ForecastReport): string {
-  return `${at_least ? 'at least ' : ''}${requests} requests`;
+  return `${at_least ? 'at least ' : ''}${counted(requests, 'request')}`;
+}
+
+/** What no mirror tells of. */
+function plus({ not_counted }: ForecastReport): string {
+  return not_counted.map((what) => `, plus ${what}`).join('');
 }
 
 function stop({ at_least, max_requests, runs }: ForecastReport): string {

@@ -5,6 +5,7 @@ import { pick } from './options.ts';
 import { reportForecast } from './plan-report.ts';
 import { renderForecast } from './plan-view.ts';
 import { watchRun } from './progress-view.ts';
+import { widthOf } from './screen.ts';
 import { stopOnSignals } from './signals.ts';
 import { SYNC_OPTIONS } from './sync.ts';
 import { syncSettings } from './sync-settings.ts';
@@ -20,7 +21,7 @@ export const plan: Command = {
     try {
       const report = await reportForecast(settings, { signal: stop.signal, onSourceEvent: view.onSourceEvent });
       view.end();
-      const width = io.outIsTerminal ? process.stdout.columns : null;
+      const width = widthOf(process.stdout, io.outIsTerminal);
       io.out(args['json'] === true ? `${JSON.stringify(report, null, 2)}\n` : renderForecast(report, width));
       return 0;
     } catch (error) {

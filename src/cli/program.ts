@@ -5,7 +5,10 @@ import { SyncError } from '../core/errors.ts';
 import type { Command, Io } from './command.ts';
 import { exitCodeOf } from './exit-code.ts';
 import { createLog, createServerLog } from './log.ts';
-import { flagValue, settingsOf } from './settings.ts';
+import { OptionError } from './option-error.ts';
+import { type OptionName, STDIN } from './options.ts';
+import { flagValue, hint, type Settings, settingsOf, unknownVariables } from './settings.ts';
+import { isReadByAll } from './token.ts';
 
 /** What a command is made of is loaded when it is asked for: no other has to wait for it, nor find room for it. */
 const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
@@ -40,48 +43,92 @@ export async function main(words: readonly string[]): Promise<number> {
   const io = processIo();
   process.stdout.on('error', endOutput);
   let code = 0;
+  let settings: Settings = new Map();
   try {
     // What follows it would be passed over without a word.
     if (argv.includes('--')) throw new SyncError('usage', 'unknown argument: -- (see obsync --help)');
-    const settings = settingsOf(argv, io.env);
+    settings = settingsOf(argv, io.env);
     const commands = await commandsIn(argv);
     const parser = commands.reduce(
       (parser, command) =>
         add(parser, command, { argv, settings }, async (args) => {
+          warn(args, io);
           code = await command.run(args, io);
         }),
-      base(argv),
+      base({ argv, settings, commands }),
     );
     await parser.parseAsync();
     return code;
   } catch (error) {
-    return report(error, argv, io);
+    return report(located(error, argv, settings), argv, io);
   }
 }
 
 /** SQL may open with a comment, which only its white space tells from a flag. */
 function shielded(word: string): string {
+  // The parser would take it for an empty text.
+  if (word === STDIN) return ` ${word}`;
   return /^--[^=]*\s/.test(word) ? ` ${word}` : word;
 }
 
-function base(argv: readonly string[]): Argv {
+interface Line {
+  readonly argv: readonly string[];
+  readonly settings: Settings;
+  readonly commands: readonly Command[];
+}
+
+function base(line: Line): Argv {
+  const { argv } = line;
   return yargs([...argv])
     .scriptName('obsync')
     .usage('$0 <command> [options]\n\nMirrors a data-observability service into a local SQLite file and keeps it true.')
     .locale('en')
     .version(version())
+    .alias({ help: 'h', version: 'v' })
     .parserConfiguration({ 'greedy-arrays': false, 'dot-notation': false, 'camel-case-expansion': false })
     .strict()
     .demandCommand(1, 'no command: try obsync sync')
     .recommendCommands()
     .epilogue(EXIT_CODES)
-    .wrap(Math.min(120, process.stdout.columns ?? 100))
+    .wrap(Math.min(120, process.stdout.columns || 100))
     .exitProcess(false)
     .showHelpOnFail(false)
     .fail((message: string | null, error: Error | undefined) => {
       if (error !== undefined && error.name !== 'YError') throw error;
-      throw new SyncError('usage', `${plain(error?.message ?? message ?? 'bad usage')} (see obsync --help)`);
+      throw explained(plain(error?.message ?? message ?? 'bad usage'), line);
     });
+}
+
+/** What yargs found wrong, with where it stands or what was meant. */
+function explained(words: string, { argv, settings, commands }: Line): SyncError {
+  const option = /^--([a-z-]+) cannot be/.exec(words)?.[1];
+  if (option !== undefined) return located(new OptionError(option as OptionName, words), argv, settings) as SyncError;
+  const [, unknown] = /^unknown arguments?: ([^\s,]+)/.exec(words) ?? [];
+  const options = commands.find(({ name }) => argv.includes(name))?.options ?? {};
+  const meant = unknown === undefined ? '' : hint(unknown, Object.keys(options));
+  return new SyncError('usage', `${words}${meant} (see obsync --help)`);
+}
+
+/** An error in the value of an option, with the variable or the file that gave it. */
+function located(error: unknown, argv: readonly string[], settings: Settings): unknown {
+  if (!(error instanceof OptionError) || isFlagged(error.option, argv)) return error;
+  const from = settings.get(error.option)?.from;
+  return from === undefined ? error : new SyncError(error.recovery, `${from}: ${error.message}`, { cause: error });
+}
+
+function isFlagged(name: string, argv: readonly string[]): boolean {
+  return argv.some((word) => word === `--${name}` || word.startsWith(`--${name}=`));
+}
+
+/** What does not stop a command, but is hardly what was meant. */
+function warn(args: Arguments, io: Io): void {
+  const tokenFile = args['token-file'];
+  const isOpen = typeof tokenFile === 'string' && isReadByAll(tokenFile);
+  const open = `every user of this machine may read the token file ${tokenFile}: make it readable to its owner alone (chmod 600)`;
+  const warnings = [...unknownVariables(io.env), ...(isOpen ? [open] : [])];
+  if (warnings.length === 0) return;
+  const log = io.log((args['log-level'] as string | undefined) ?? 'warn');
+  for (const each of warnings) log.warn(each);
 }
 
 /** What yargs says, in one line and in words that name what to write. */
@@ -89,7 +136,6 @@ function plain(message: string): string {
   const line = message
     .replaceAll(/\n\s*/g, ' ')
     .replace(/^Not enough arguments following: (.*)$/, '--$1 needs a value')
-    .replace(/^Not enough non-option arguments: .*$/, 'query takes one SQL statement')
     .replace(/^Invalid values: Argument: (.*), Given: (.*), Choices: /, '--$1 cannot be $2, it is one of ');
   return line.charAt(0).toLowerCase() + line.slice(1);
 }
@@ -97,13 +143,15 @@ function plain(message: string): string {
 function add(
   parser: Argv,
   command: Command,
-  { argv, settings }: { argv: readonly string[]; settings: Record<string, unknown> },
+  { argv, settings }: { argv: readonly string[]; settings: Settings },
   handler: (args: Arguments) => Promise<void>,
 ): Argv {
-  const known = Object.fromEntries(Object.entries(settings).filter(([name]) => name in command.options));
+  const known = Object.fromEntries(
+    [...settings].filter(([name]) => name in command.options).map(([name, { value }]) => [name, value]),
+  );
   const { argument } = command;
   return parser.command({
-    command: argument === undefined ? command.name : `${command.name} <${argument.name}>`,
+    command: argument === undefined ? command.name : `${command.name} [${argument.name}]`,
     describe: command.describe,
     builder: (builder: Argv) => {
       const described =
@@ -123,7 +171,7 @@ function withValues({ options }: Command): Record<string, YargsOption> {
   );
 }
 
-/** What yargs lets pass: numbers that are none, options given twice, and flags with a value (`--json=1` is a no to it). */
+/** What yargs lets pass: options given twice, and flags with a value (`--json=1` is a no to it). */
 function checkValues({ options }: Command, argv: readonly string[]): (args: Arguments) => true {
   return (args) => {
     for (const [name, option] of Object.entries(options)) {
@@ -132,9 +180,8 @@ function checkValues({ options }: Command, argv: readonly string[]): (args: Argu
       if (option.type === 'boolean' && argv.some((word) => given.test(word)))
         throw new SyncError('usage', `--${name} takes no value: write --${name} or --no-${name}`);
       if (!option.array && Array.isArray(value)) throw new SyncError('usage', `--${name} is given more than once`);
-      if (option.type === 'number' && value !== undefined && !(Number(value) >= 0))
-        throw new SyncError('usage', `--${name} needs a number, 0 or more`);
-      if (option.type === 'string' && value === '') throw new SyncError('usage', `--${name} needs a value`);
+      if (option.type === 'string' && value === '')
+        throw new OptionError(name as OptionName, `--${name} needs a value`);
     }
     return true;
   };

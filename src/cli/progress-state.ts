@@ -1,12 +1,13 @@
 import type { SourceEvent } from '../core/source.ts';
 import type { Progress } from '../sync/progress.ts';
 import type { Tallied } from '../sync/tally.ts';
+import { counted, modeText } from './words.ts';
 
 /** What a live view shows of a run. Times are milliseconds since 1970. */
 export interface ProgressState {
   readonly lines: ReadonlyMap<string, Line>;
   readonly ended: number;
-  readonly wait: { readonly reason: string; readonly untilMs: number } | null;
+  readonly wait: { readonly why: string; readonly untilMs: number } | null;
 }
 
 interface Line {
@@ -31,7 +32,7 @@ export function tell(state: ProgressState, event: Progress | SourceEvent, nowMs:
       return { ...state, lines, ended: state.ended + 1 };
     }
     case 'wait':
-      return { ...state, wait: { reason: event.reason, untilMs: nowMs + event.delayMs } };
+      return { ...state, wait: { why: whyOf(event), untilMs: nowMs + event.delayMs } };
     case 'request':
       return state.wait !== null && nowMs >= state.wait.untilMs ? { ...state, wait: null } : state;
     case 'environments':
@@ -39,11 +40,30 @@ export function tell(state: ProgressState, event: Progress | SourceEvent, nowMs:
   }
 }
 
-const WAITS: Readonly<Record<string, string>> = {
+type Wait = Extract<SourceEvent, { type: 'wait' }>;
+
+const WAITS: Readonly<Record<Wait['reason'], string>> = {
   quota: 'waiting for quota',
-  'rate-limited': 'told to slow down, waiting',
-  retry: 'trying again',
+  'rate-limited': 'told to slow down (429), waiting',
+  retry: 'trying again in',
 };
+
+function whyOf({ reason, about }: Wait): string {
+  return about === undefined ? WAITS[reason] : `${about}, ${WAITS[reason]}`;
+}
+
+/** A wait in one line. */
+export function waitText(event: Wait): string {
+  return `${whyOf(event)} ${(event.delayMs / 1000).toFixed(1)} s`;
+}
+
+/** An answer in one line: what exactly was asked stands in it where everything is logged. */
+export function requestText(
+  { status, path, query, durationMs }: Extract<SourceEvent, { type: 'request' }>,
+  everything: boolean,
+): string {
+  return `${status === 0 ? 'no answer' : status} GET ${path}${everything ? query : ''} ${Math.round(durationMs)} ms`;
+}
 
 /** The lines to show: the streams under way, then what the run waits for. */
 export function renderProgress(
@@ -53,12 +73,13 @@ export function renderProgress(
 ): string {
   const shown = [...lines.values()].slice(0, Math.max(1, screen.rows - 3)).map(renderLine);
   const left = wait === null ? 0 : Math.ceil((wait.untilMs - nowMs) / 1000);
-  const waiting = wait !== null && left > 0 ? `, ${WAITS[wait.reason] ?? wait.reason}: ${left} s` : '';
-  return [...shown, `${ended} streams ended, ${lines.size} under way${waiting}`]
-    .map((line) => line.slice(0, screen.columns - 1))
-    .join('\n');
+  const waiting = wait !== null && left > 0 ? `, ${wait.why} ${left} s` : '';
+  const summary = `${counted(ended, 'stream')} ended, ${lines.size} under way`;
+  // Of a command that reads no stream there is only what it waits for.
+  const last = ended + lines.size > 0 ? [summary + waiting] : waiting === '' ? [] : [waiting.slice(2)];
+  return [...shown, ...last].map((line) => line.slice(0, screen.columns - 1)).join('\n');
 }
 
 function renderLine({ environment, stream, tallied: { mode, reason, rows, pages, requests } }: Line): string {
-  return `  ${environment}  ${stream.padEnd(22)}  ${mode} (${reason})  ${rows} rows  ${pages} pages  ${requests} requests`;
+  return `  ${environment}  ${stream.padEnd(22)}  ${modeText(mode, reason)}  ${counted(rows, 'row')}  ${counted(pages, 'page')}  ${counted(requests, 'request')}`;
 }

@@ -3,7 +3,9 @@ import type { Logger } from 'pino';
 import type { SourceEvent } from '../core/source.ts';
 import type { Progress } from '../sync/progress.ts';
 import type { Io } from './command.ts';
-import { INITIAL, type ProgressState, renderProgress, tell } from './progress-state.ts';
+import { INITIAL, type ProgressState, renderProgress, requestText, tell, waitText } from './progress-state.ts';
+import { columnsOf } from './screen.ts';
+import { counted, modeText } from './words.ts';
 
 /** Shows a run on stderr: live on a terminal, else in plain lines. */
 export interface RunView {
@@ -22,7 +24,7 @@ function liveView(): RunView {
   const draw = createLogUpdate(process.stderr);
   let state: ProgressState = INITIAL;
   const paint = (): void =>
-    draw(renderProgress(state, Date.now(), { columns: process.stderr.columns ?? 80, rows: process.stderr.rows ?? 24 }));
+    draw(renderProgress(state, Date.now(), { columns: columnsOf(process.stderr), rows: process.stderr.rows || 24 }));
   const timer = setInterval(paint, FRAME_MS);
   return {
     onProgress(progress) {
@@ -46,23 +48,22 @@ function lineView(io: Io, level: string): RunView {
       if (progress.type === 'ended') logEnd(log, progress);
     },
     onSourceEvent(event) {
-      if (event.type === 'wait') log.info(`waiting ${(event.delayMs / 1000).toFixed(1)} s (${event.reason})`);
-      else log.debug(`${event.status} ${event.path} ${Math.round(event.durationMs)} ms`);
+      if (event.type === 'wait') log.info(waitText(event));
+      else log.debug(requestText(event, log.isLevelEnabled('trace')));
     },
     end() {},
   };
 }
 
 function logEnvironments(log: Logger, { environments, missing }: Extract<Progress, { type: 'environments' }>): void {
-  log.info(
-    `${environments.length === 1 ? '1 environment' : `${environments.length} environments`}: ${environments.map(({ name }) => name).join(', ')}`,
-  );
+  log.info(`${counted(environments.length, 'environment')}: ${environments.map(({ name }) => name).join(', ')}`);
   for (const { name } of missing) log.warn(`${name} is no longer listed: its rows stay as they were`);
 }
 
 function logEnd(log: Logger, { summary, error }: Extract<Progress, { type: 'ended' }>): void {
   const { environment, stream, mode, reason, status, pages, rows_written, rows_deleted } = summary;
-  const line = `${environment} ${stream}: ${status}, ${mode} (${reason}), ${pages} pages, ${rows_written} written, ${rows_deleted} deleted`;
+  if (status === 'stopped' && mode === 'none') return;
+  const line = `${environment} ${stream}: ${status}, ${modeText(mode, reason)}, ${counted(pages, 'page')}, ${rows_written} written, ${rows_deleted} deleted`;
   // What ends the whole run is said once, by the command.
   if (summary.error === null || status === 'stopped') log.info(line);
   else log.warn(error !== null && log.isLevelEnabled('debug') ? { err: error } : {}, `${line}: ${summary.error}`);

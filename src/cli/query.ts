@@ -1,26 +1,44 @@
+import { text } from 'node:stream/consumers';
+import { SyncError } from '../core/errors.ts';
 import { openForReading } from '../destination/sqlite/open.ts';
 import type { Command, Io } from './command.ts';
-import { pick } from './options.ts';
+import { pick, STDIN } from './options.ts';
 import { print } from './print.ts';
 import { type Reading, readStatement } from './read-statement.ts';
 import { csvText, jsonText, ndjsonText } from './rows-text.ts';
-import { renderTable } from './rows-view.ts';
+import { tableText } from './rows-view.ts';
+import { widthOf } from './screen.ts';
+import { readTextFile } from './settings.ts';
 
 export const query: Command = {
   name: 'query',
   describe: 'ask the mirror with one SQL statement that only reads',
-  options: pick('db', 'format', 'config'),
-  argument: { name: 'sql', describe: 'such as "select * from failing_tests"' },
+  options: pick('db', 'file', 'format', 'config'),
+  argument: { name: 'sql', describe: 'such as "select * from failing_tests"; - reads it from stdin' },
   async run(args, io) {
+    const sql = await statementOf(args['sql'] as string | undefined, args['file'] as string | undefined);
     const mirror = openForReading(args['db'] as string);
     try {
-      await answer(readStatement(mirror, String(args['sql'])), args['format'] as string | undefined, io);
+      await answer(readStatement(mirror, sql), args['format'] as string | undefined, io);
       return 0;
     } finally {
       mirror.connection.close();
     }
   },
 };
+
+/** @throws SyncError `usage` where there is none, or two */
+async function statementOf(sql: string | undefined, file: string | undefined): Promise<string> {
+  if (sql !== undefined && file !== undefined)
+    throw new SyncError('usage', `query takes one SQL statement: this is one, and there is one in ${file}`);
+  if (file !== undefined) return readTextFile(file);
+  if (sql === undefined)
+    throw new SyncError(
+      'usage',
+      'query takes one SQL statement: write it in quotes, name its file with -f, or give - to read it from stdin',
+    );
+  return sql.trim() === STDIN ? text(process.stdin) : sql;
+}
 
 async function answer(reading: Reading, format: string | undefined, io: Io): Promise<void> {
   try {
@@ -39,6 +57,6 @@ function textOf({ columns, rows }: Reading, format: string | undefined, io: Io):
     case 'ndjson':
       return ndjsonText(columns, rows);
     default:
-      return [`${renderTable(columns, [...rows], io.outIsTerminal ? process.stdout.columns : null)}\n`];
+      return tableText(columns, rows, widthOf(process.stdout, io.outIsTerminal));
   }
 }

@@ -1,4 +1,5 @@
 import { stringify } from 'csv-stringify/sync';
+import { batches } from './batches.ts';
 
 type Rows = Iterable<readonly unknown[]>;
 
@@ -8,7 +9,7 @@ const BATCH = 500;
 /** CSV with a header line. NULL is an empty field, an empty text a quoted one. */
 export function* csvText(columns: readonly string[], rows: Rows): Generator<string> {
   yield stringify([columns]);
-  for (const batch of batches(rows)) {
+  for (const batch of batches(rows, BATCH)) {
     yield stringify(
       batch.map((row) => row.map((value) => (Buffer.isBuffer(value) ? value.toString('hex') : value))),
       { cast: { string: (value) => ({ value, quoted_empty: true }) } },
@@ -20,7 +21,7 @@ export function* csvText(columns: readonly string[], rows: Rows): Generator<stri
 export function* jsonText(columns: readonly string[], rows: Rows): Generator<string> {
   const keys = keysOf(columns);
   let start = '[\n';
-  for (const batch of batches(rows)) {
+  for (const batch of batches(rows, BATCH)) {
     yield start + batch.map((row) => objectText(keys, row)).join(',\n');
     start = ',\n';
   }
@@ -30,18 +31,7 @@ export function* jsonText(columns: readonly string[], rows: Rows): Generator<str
 /** One JSON object a line. */
 export function* ndjsonText(columns: readonly string[], rows: Rows): Generator<string> {
   const keys = keysOf(columns);
-  for (const batch of batches(rows)) yield `${batch.map((row) => objectText(keys, row)).join('\n')}\n`;
-}
-
-function* batches(rows: Rows): Generator<(readonly unknown[])[]> {
-  let batch: (readonly unknown[])[] = [];
-  for (const row of rows) {
-    batch.push(row);
-    if (batch.length < BATCH) continue;
-    yield batch;
-    batch = [];
-  }
-  if (batch.length > 0) yield batch;
+  for (const batch of batches(rows, BATCH)) yield `${batch.map((row) => objectText(keys, row)).join('\n')}\n`;
 }
 
 /** Names that stand more than once get a number: `id`, `id_2`. */

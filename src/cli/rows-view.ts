@@ -1,3 +1,43 @@
+import { batches } from './batches.ts';
+
+/** Rows that a table is made of at once: one of many rows takes no more memory. */
+const BATCH = 1000;
+
+/** `renderTable` for any number of rows: where later ones need wider columns, a new table begins. */
+export function* tableText(
+  columns: readonly string[],
+  rows: Iterable<readonly unknown[]>,
+  width: number | null,
+): Generator<string> {
+  const heads = columns.map(printable);
+  let shape: Shape | null = null;
+  let shown = 0;
+  for (const batch of batches(rows, BATCH)) {
+    const cells = batch.map((row) => row.map(cellText));
+    const wanted = shapeOf({ heads, cells, rows: batch }, width, shape);
+    const goesOn = shape !== null && isSame(shape, wanted);
+    if (!goesOn && shape?.widths) yield `${rule(BOTTOM, shape.widths)}\n`;
+    yield `${bodyOf(heads, cells, wanted, { opens: !goesOn, width, shown })}\n`;
+    shape = wanted;
+    shown += batch.length;
+  }
+  if (shape === null) yield `${renderTable(columns, [], width)}\n`;
+  else if (shape.widths !== null) yield `${rule(BOTTOM, shape.widths)}\n`;
+}
+
+function bodyOf(
+  heads: readonly string[],
+  cells: readonly (readonly string[])[],
+  shape: Shape,
+  { opens, width, shown }: { opens: boolean; width: number | null; shown: number },
+): string {
+  const { widths } = shape;
+  if (widths === null) return renderLists(heads, cells, width as number, shown);
+  return [...(opens ? [opening(heads, shape, widths)] : []), ...cells.map((row) => line(row, shape, widths))].join(
+    '\n',
+  );
+}
+
 /**
  * Rows as a table; the longest cells are cut with … where it would be wider than `width`, and where that would leave
  * nothing legible, each row becomes a list. Null: as wide as it gets.
@@ -9,21 +49,82 @@ export function renderTable(
 ): string {
   const heads = columns.map(printable);
   const cells = rows.map((row) => row.map(cellText));
-  const natural = heads.map((head, i) => Math.max(widthOf(head), longest(cells, i)));
-  const widths = width === null ? natural : narrow(natural, width);
+  const shape = shapeOf({ heads, cells, rows }, width, null);
+  const { widths } = shape;
   if (widths === null) return renderLists(heads, cells, width as number);
-  const numeric = heads.map((_, i) => isNumeric(rows, i));
-  const line = (texts: readonly string[]): string =>
-    `│ ${texts.map((text, i) => pad(cut(text, widths[i] as number), widths[i] as number, numeric[i] === true)).join(' │ ')} │`;
-  const rule = ([left, middle, right]: readonly [string, string, string]): string =>
-    left + widths.map((each) => '─'.repeat(each + 2)).join(middle) + right;
-  return [rule(TOP), line(heads), rule(MIDDLE), ...cells.map(line), rule(BOTTOM)].join('\n');
+  return [opening(heads, shape, widths), ...cells.map((row) => line(row, shape, widths)), rule(BOTTOM, widths)].join(
+    '\n',
+  );
 }
 
-function renderLists(heads: readonly string[], cells: readonly (readonly string[])[], width: number): string {
+/** How a table is laid out. */
+interface Shape {
+  /** Of the columns with nothing cut. */
+  readonly natural: readonly number[];
+  /** Of the columns as they are shown; null where they are too many for the width. */
+  readonly widths: readonly number[] | null;
+  /** Columns of numbers stand to the right. */
+  readonly numeric: readonly boolean[];
+}
+
+function shapeOf(
+  {
+    heads,
+    cells,
+    rows,
+  }: { heads: readonly string[]; cells: readonly string[][]; rows: readonly (readonly unknown[])[] },
+  width: number | null,
+  before: Shape | null,
+): Shape {
+  const natural = naturalWidths(heads, cells).map((each, i) => Math.max(each, before?.natural[i] ?? 0));
+  const numeric = heads.map((_, i) => (before?.numeric[i] ?? true) && isNumeric(rows, i));
+  return { natural, widths: width === null ? natural : narrow(natural, width), numeric };
+}
+
+function isSame(one: Shape, other: Shape): boolean {
+  const { widths, numeric } = one;
+  const isAsWide = widths?.every((each, i) => each === other.widths?.[i]) ?? false;
+  return isAsWide && numeric.every((each, i) => each === other.numeric[i]);
+}
+
+function opening(heads: readonly string[], shape: Shape, widths: readonly number[]): string {
+  return [rule(TOP, widths), line(heads, shape, widths), rule(MIDDLE, widths)].join('\n');
+}
+
+function line(texts: readonly string[], { numeric }: Shape, widths: readonly number[]): string {
+  const padded = texts.map((text, i) => {
+    const width = widths[i] as number;
+    return pad(cut(text, width), width, numeric[i] === true);
+  });
+  return `│ ${padded.join(' │ ')} │`;
+}
+
+function rule([left, middle, right]: readonly [string, string, string], widths: readonly number[]): string {
+  return left + widths.map((each) => '─'.repeat(each + 2)).join(middle) + right;
+}
+
+/** How wide a table is that cuts nothing. */
+export function naturalWidth(columns: readonly string[], rows: readonly (readonly unknown[])[]): number {
+  const widths = naturalWidths(
+    columns.map(printable),
+    rows.map((row) => row.map(cellText)),
+  );
+  return widths.reduce((sum, each) => sum + each + 3, 1);
+}
+
+function naturalWidths(heads: readonly string[], cells: readonly (readonly string[])[]): number[] {
+  return heads.map((head, i) => Math.max(widthOf(head), longest(cells, i)));
+}
+
+function renderLists(
+  heads: readonly string[],
+  cells: readonly (readonly string[])[],
+  width: number,
+  before = 0,
+): string {
   const left = heads.reduce((most, head) => Math.max(most, widthOf(head)), 0);
   const lists = cells.map((row, n) => [
-    `── row ${n + 1} `.padEnd(width, '─'),
+    `── row ${before + n + 1} `.padEnd(width, '─'),
     ...row.map((cell, i) => cut(`${pad(heads[i] as string, left, false)} │ ${cell}`, width)),
   ]);
   return lists.length === 0 ? heads.join('\n') : lists.flat().join('\n');

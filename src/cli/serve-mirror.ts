@@ -6,16 +6,17 @@ import type { FastifyInstance } from 'fastify';
 import type { Arguments } from 'yargs';
 import { SyncError } from '../core/errors.ts';
 import { type MirrorFile, openForReading } from '../destination/sqlite/open.ts';
-import { type DimensionWeights, parseDimensionWeights } from '../server/dimension-weights.ts';
+import { type DimensionWeights, parseDimensionWeights, refuseUnknownDimensions } from '../server/dimension-weights.ts';
 import { parseRateLimit, type RateLimit } from '../server/rate-limit.ts';
 import { createServer } from '../server/server.ts';
 import { isLoopback } from '../source/base-url.ts';
 import type { Io } from './command.ts';
 import { exitCodeOfSignal } from './exit-code.ts';
 import { type Grants, letsNobodyIn, openKeyring } from './keyring.ts';
-import { HEADER_TEXT } from './settings.ts';
+import { readOption } from './option-error.ts';
 import { stopOnSignals } from './signals.ts';
 import { inRange } from './sync-settings.ts';
+import { HEADER_TEXT } from './token.ts';
 
 /** What is under way when a signal comes may take so long: R27 gives 5 seconds in all, also to what is being read. */
 const PATIENCE_MS = 3000;
@@ -34,6 +35,7 @@ export async function serveMirror(args: Arguments, io: Io): Promise<number> {
   const keyring = openKeyring(settings, { mirror, log });
   const stop = stopOnSignals('a long read');
   try {
+    readOption('dimension-weights', () => refuseUnknownDimensions(settings.weights, mirror.db));
     keyring.load();
     const server = await createServer({ ...settings, mirror, keys: keyring.keys, threads: READ_THREADS, log });
     io.out(`${await listen(server, settings)}\n`);
@@ -90,8 +92,9 @@ function serveSettings(args: Arguments, env: Io['env']): ServeSettings {
     port: inRange('port', args['port'], { min: 0, max: 65_535 }),
     token,
     tokensFile,
-    rateLimit: parseRateLimit(args['rate-limit'] as string),
-    weights: typeof weights === 'string' ? parseDimensionWeights(weights) : new Map(),
+    rateLimit: readOption('rate-limit', () => parseRateLimit(args['rate-limit'] as string)),
+    weights:
+      typeof weights === 'string' ? readOption('dimension-weights', () => parseDimensionWeights(weights)) : new Map(),
   };
 }
 

@@ -1,54 +1,71 @@
 import { readFileSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
 import { SyncError } from '../core/errors.ts';
+import { nearest } from './nearest.ts';
 import { OPTIONS, type OptionName } from './options.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
+/** What was set by other means than a flag, by the flag's name. */
+export type Settings = ReadonlyMap<string, Setting>;
+
+interface Setting {
+  readonly value: unknown;
+  /** The variable, or the config file. */
+  readonly from: string;
+}
+
 /**
- * What `OBSYNC_…` variables and the config file say about a command's options, by flag name; a flag stands over both, a
- * variable over the file. @throws SyncError `usage`
+ * What `OBSYNC_…` variables and the config file say about a command's options; a flag stands over both, a variable over
+ * the file. @throws SyncError `usage`
  */
-export function settingsOf(argv: readonly string[], env: Environment): Record<string, unknown> {
+export function settingsOf(argv: readonly string[], env: Environment): Settings {
   const path = flagValue(argv, '--config') ?? (env['OBSYNC_CONFIG'] || undefined);
-  return { ...(path === undefined ? {} : readConfig(path)), ...readVariables(env) };
+  return new Map([...(path === undefined ? [] : readConfig(path)), ...readVariables(env)]);
 }
 
-/** What a header can carry of a token. */
-export const HEADER_TEXT = /^[\x21-\x7e]+$/;
-
-/** The access token (R25). @throws SyncError `usage` when there is none */
-export function readToken(tokenFile: string | undefined, env: Environment): string {
-  const token = (env['OBSYNC_TOKEN']?.trim() || (tokenFile === undefined ? '' : readTextFile(tokenFile))).trim();
-  if (token === '')
-    throw new SyncError('usage', 'no access token: set OBSYNC_TOKEN, or name a file that holds it with --token-file');
-  if (!HEADER_TEXT.test(token))
-    throw new SyncError(
-      'usage',
-      'the access token holds characters that no header can carry: check OBSYNC_TOKEN or the token file',
-    );
-  return token;
+/** Variables that name no option: a misspelt one would else be passed over without a word. */
+export function unknownVariables(env: Environment): string[] {
+  const known = [...(Object.keys(OPTIONS) as OptionName[]).map(variableOf), ...SECRETS];
+  return Object.keys(env)
+    .filter((name) => name.startsWith('OBSYNC_') && !known.includes(name))
+    .map((name) => `${name} is passed over, there is no such variable${didYouMean(nearest(name, known))}`);
 }
 
-function readVariables(env: Environment): Record<string, unknown> {
-  const settings: Record<string, unknown> = {};
-  for (const name of Object.keys(OPTIONS) as OptionName[]) {
-    const variable = `OBSYNC_${name.replaceAll('-', '_').toUpperCase()}`;
-    const value = env[variable];
-    if (value !== undefined && value !== '') settings[name] = ofItsKind(variable, name, fromText(name, value));
-  }
-  return settings;
+const SECRETS: readonly string[] = ['OBSYNC_TOKEN', 'OBSYNC_SERVE_TOKEN'];
+
+function variableOf(name: OptionName): string {
+  return `OBSYNC_${name.replaceAll('-', '_').toUpperCase()}`;
 }
 
-function readConfig(path: string): Record<string, unknown> {
-  const parsed = parse(path);
-  const settings: Record<string, unknown> = {};
-  for (const [key, value] of Object.entries(parsed)) {
+function readVariables(env: Environment): [OptionName, Setting][] {
+  return (Object.keys(OPTIONS) as OptionName[]).flatMap((name): [OptionName, Setting][] => {
+    const from = variableOf(name);
+    const value = env[from];
+    if (value === undefined || value === '') return [];
+    return [[name, { value: ofItsKind(from, name, fromText(name, value)), from }]];
+  });
+}
+
+function readConfig(path: string): [OptionName, Setting][] {
+  return Object.entries(parse(path)).map(([key, given]) => {
     const name = key.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`).replaceAll('_', '-');
-    if (!Object.hasOwn(OPTIONS, name) || name === 'config')
-      throw new SyncError('usage', `${path}: there is no option ${key}${tokenHint(name)}`);
-    settings[name] = ofItsKind(path, name as OptionName, value);
-  }
-  return settings;
+    if (!isOption(name))
+      throw new SyncError('usage', `${path}: there is no option ${key}${hint(key, Object.keys(OPTIONS).map(keyOf))}`);
+    const value = ofItsKind(path, name, given);
+    // The file may be read from anywhere, and the token stands beside it.
+    const isBeside = name === 'token-file' && typeof value === 'string' && value !== '';
+    return [name, { value: isBeside ? resolve(dirname(path), value) : value, from: path }];
+  });
+}
+
+/** An option's name in a config file. */
+function keyOf(name: string): string {
+  return name.replaceAll(/-([a-z])/g, (_, letter: string) => letter.toUpperCase());
+}
+
+function isOption(name: string): name is OptionName {
+  return Object.hasOwn(OPTIONS, name) && name !== 'config';
 }
 
 const KINDS = { boolean: 'true or false', number: 'a number', string: 'a text' } as const;
@@ -80,8 +97,15 @@ export function readTextFile(path: string): string {
   }
 }
 
-function tokenHint(name: string): string {
-  return name === 'token' ? ': a token belongs into OBSYNC_TOKEN or a file named by --token-file' : '';
+/** What was meant by an option that there is not. */
+export function hint(name: string, options: readonly string[] = Object.keys(OPTIONS)): string {
+  if (name === 'token') return ': a token belongs into OBSYNC_TOKEN or a file named by --token-file';
+  if (name === 'json' && options.includes('format')) return ': write --format json';
+  return didYouMean(nearest(name, options));
+}
+
+function didYouMean(name: string | null): string {
+  return name === null ? '' : `, did you mean ${name}?`;
 }
 
 const BOOLEANS: ReadonlyMap<string, boolean> = new Map([
@@ -91,10 +115,9 @@ const BOOLEANS: ReadonlyMap<string, boolean> = new Map([
   ['0', false],
 ]);
 
-/** Repeatable options are separated by commas in a variable. */
 function fromText(name: OptionName, value: string): unknown {
   if (OPTIONS[name].type === 'boolean') return BOOLEANS.get(value.toLowerCase()) ?? value;
-  return 'array' in OPTIONS[name] ? value.split(',').map((part) => part.trim()) : value;
+  return 'array' in OPTIONS[name] ? [value] : value;
 }
 
 /** The value of a flag that has to be known before, or although, the others cannot be read. */

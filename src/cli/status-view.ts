@@ -1,9 +1,8 @@
 import type { Instant } from '../core/instant.ts';
 import { secondsBetween } from '../core/instant.ts';
-import { renderTable } from './rows-view.ts';
+import { type FittingColumn, renderFitting } from './fitting-table.ts';
 import type { EnvironmentStatus, RunStatusReport, StatusReport, StreamStatus } from './status-report.ts';
-
-const COLUMNS = ['stream', 'rows', 'as of', 'age', 'last run', 'mode', 'why'];
+import { counted, modeText } from './words.ts';
 
 /** A report for people: a table for each environment, and below it what needs a word. */
 export function renderStatus(report: StatusReport, width: number | null): string {
@@ -12,48 +11,58 @@ export function renderStatus(report: StatusReport, width: number | null): string
     `${report.db} mirrors ${report.base_url ?? 'nothing yet'}`,
     lastRun(report.last_run, report.checked_at),
     ...(rejected > 0 ? [`${rejected} environments could not be read: see the table rejected_rows`] : []),
-    ...report.environments.flatMap((environment) => ['', ...renderEnvironment(environment, report.checked_at, width)]),
+    ...report.environments.flatMap((environment) => ['', ...renderEnvironment(environment, report, width)]),
     '',
   ].join('\n');
 }
 
-function renderEnvironment(environment: EnvironmentStatus, now: Instant, width: number | null): string[] {
+function renderEnvironment(environment: EnvironmentStatus, report: StatusReport, width: number | null): string[] {
   const { env_id, environment: name, cron, missing_since, streams } = environment;
   const title = `${name} (${env_id})${cron === null ? '' : `, cron ${cron}`}`;
   const missing =
     missing_since === null ? '' : `, no longer listed since ${at(missing_since)}: its rows stay as they were`;
-  return [
-    title + missing,
-    renderTable(COLUMNS, streams.map(row), width),
-    ...streams.flatMap((each) => notes(each, now)),
-  ];
+  return [title + missing, renderFitting(COLUMNS, streams, width), ...streams.flatMap((each) => notes(each, report))];
 }
 
-function row({ stream, rows, watermark, watermark_age_seconds, last_run }: StreamStatus): unknown[] {
-  return [
-    stream,
-    rows,
-    watermark === null ? (last_run === null && rows > 0 ? '' : 'never') : at(watermark),
-    watermark_age_seconds === null ? '' : span(watermark_age_seconds),
-    last_run === null ? '' : last_run.status,
-    last_run === null ? '' : last_run.mode,
-    last_run === null ? '' : last_run.reason,
-  ];
-}
+/** A stream without a watermark has never come to its end, unless its rows come with those of another. */
+const COLUMNS: readonly FittingColumn<StreamStatus>[] = [
+  { head: 'stream', cell: ({ stream }) => stream },
+  { head: 'rows', cell: ({ rows }) => rows },
+  { head: 'as of', cell: ({ watermark }) => (watermark === null ? '' : at(watermark)), spare: 1 },
+  {
+    head: 'age',
+    cell: ({ watermark_age_seconds: seconds, last_run, rows }) =>
+      seconds === null ? (last_run === null && rows > 0 ? '' : 'never') : span(seconds),
+  },
+  { head: 'last run', cell: ({ last_run: last }) => last?.status ?? '' },
+  { head: 'mode', cell: ({ last_run: last }) => (last === null ? '' : modeText(last.mode, last.reason)) },
+];
 
-function notes(status: StreamStatus, now: Instant): string[] {
-  const { unavailable, under_way: round, rows_held, rows_rejected, marks, scan_due, last_run } = status;
-  const since = round?.since == null ? '' : ` since ${at(round.since)}, ${ago(round.since, now)}`;
+function notes(status: StreamStatus, { checked_at: now, last_run: run }: StatusReport): string[] {
+  const { unavailable, under_way, rows_held, rows_rejected, marks, scan_due, last_run } = status;
   return [
     ...(unavailable ? ['unavailable, the service says that it is not live'] : []),
-    ...(round === null ? [] : [`a ${round.mode} (${round.reason}) is under way${since}: ${round.pages} pages so far`]),
-    ...(rows_held > 0 ? [`${rows_held} removals are held back: let them go with \`obsync sync --allow-shrink\``] : []),
-    ...(rows_rejected > 0 ? [`${rows_rejected} rows are rejected: see the table rejected_rows`] : []),
-    ...(marks > 0 ? [`${marks} follow-up reads are owed`] : []),
+    ...(under_way === null ? [] : [underWay(under_way, { now, isRunning: run?.status === 'running' })]),
+    ...(rows_held > 0
+      ? [`${counted(rows_held, 'removal')} held back: let go with \`obsync sync --allow-shrink\``]
+      : []),
+    ...(rows_rejected > 0 ? [`${counted(rows_rejected, 'row')} rejected: see the table rejected_rows`] : []),
+    ...(marks > 0 ? [`${counted(marks, 'follow-up read')} owed`] : []),
     ...(scan_due === null ? [] : [`the next run scans it anew (${scan_due})`]),
     // What is held back is told above.
     ...(last_run?.error == null || last_run.status === 'held' ? [] : [`${last_run.status}: ${last_run.error}`]),
   ].map((note) => `  ${status.stream}: ${note}`);
+}
+
+/** Without a run nothing is under way, whatever was begun. */
+function underWay(
+  { mode, reason, since, pages }: NonNullable<StreamStatus['under_way']>,
+  { now, isRunning }: { now: Instant; isRunning: boolean },
+): string {
+  const read = `a ${modeText(mode, reason)}`;
+  const begun = since === null ? '' : `, begun ${ago(since, now)} (${at(since)})`;
+  if (isRunning) return `${read} is under way${begun}: ${counted(pages, 'page')} so far`;
+  return `${read}${begun}, was stopped after ${counted(pages, 'page')} and goes on with the next run`;
 }
 
 function lastRun(run: RunStatusReport | null, now: Instant): string {
@@ -61,7 +70,7 @@ function lastRun(run: RunStatusReport | null, now: Instant): string {
   const { rows_written, rows_deleted, requests, ended_at, started_at, error } = run;
   const told = `run ${run.run} ${OUTCOMES[run.status]}`;
   if (ended_at === null) return `${told}; it began ${ago(started_at, now)} (${at(started_at)})`;
-  const work = `${rows_written} rows written, ${rows_deleted} deleted, ${requests} requests`;
+  const work = `${counted(rows_written, 'row')} written, ${rows_deleted} deleted, ${counted(requests, 'request')}`;
   const line = `${told}; it ended ${ago(ended_at, now)} (${at(ended_at)}): ${work}`;
   return error === null ? line : `${line}\n${error}`;
 }

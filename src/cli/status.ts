@@ -1,9 +1,11 @@
 import { existsSync } from 'node:fs';
 import { lockPath, takeLock } from '../../state/lock.ts';
 import { instantOfMs } from '../core/instant.ts';
+import { fileError } from '../destination/sqlite/file-error.ts';
 import { type MirrorFile, openForReading } from '../destination/sqlite/open.ts';
 import type { Command } from './command.ts';
 import { pick } from './options.ts';
+import { widthOf } from './screen.ts';
 import { readLastRun, readStatus, type StatusReport } from './status-report.ts';
 import { renderStatus } from './status-view.ts';
 
@@ -15,9 +17,11 @@ export const status: Command = {
     const mirror = openForReading(args['db'] as string);
     try {
       const report = withVerdict(mirror, readStatus(mirror, instantOfMs(Date.now())));
-      const width = io.outIsTerminal ? process.stdout.columns : null;
+      const width = widthOf(process.stdout, io.outIsTerminal);
       io.out(args['json'] === true ? `${JSON.stringify(report, null, 2)}\n` : renderStatus(report, width));
       return 0;
+    } catch (error) {
+      throw fileError(mirror.path, error);
     } finally {
       mirror.connection.close();
     }

@@ -1,38 +1,80 @@
-import type { RunSummary } from '../sync/summary.ts';
-import { renderTable } from './rows-view.ts';
+import type { RunSummary, StreamSummary } from '../sync/summary.ts';
+import { type FittingColumn, renderFitting } from './fitting-table.ts';
+import { counted, modeText } from './words.ts';
 
-const HEAD = [
-  'environment',
-  'stream',
-  'mode',
-  'why',
-  'status',
-  'written',
-  'deleted',
-  'rejected',
-  'requests',
-  'seconds',
-];
+interface View {
+  /** The terminal's, in columns; null for none. */
+  readonly width: number | null;
+  /** Shows the streams in which nothing changed as well. */
+  readonly verbose: boolean;
+}
 
-/** A run as a table, and its problems below, each on a line of its own. `width` is the terminal's, in columns. */
-export function renderSummary(summary: RunSummary, width: number | null): string {
-  const rows = summary.streams.map((stream) => [
-    stream.environment,
-    stream.stream,
-    stream.mode,
-    stream.reason,
-    stream.status,
+/** A run as a table of each environment, its problems below, each on a line of its own. */
+export function renderSummary(summary: RunSummary, view: View): string {
+  const environments = [...Map.groupBy(summary.streams, ({ env_id }) => env_id).values()];
+  const busy = environments.filter((streams) => view.verbose || streams.some(didSomething));
+  const idle = environments.length - busy.length;
+  const others = busy.length === 0 ? '' : 'other ';
+  return [
+    ...busy.flatMap((streams) => [...environmentLines(streams, view), '']),
+    ...(idle === 0 ? [] : [`nothing changed in ${counted(idle, `${others}environment`)}`]),
+    ...problems(summary),
+    outcome(summary),
+    '',
+  ].join('\n');
+}
+
+/** Whether a table would tell anything that the run's own error does not. */
+export function isWorthATable({ streams, error }: RunSummary): boolean {
+  return error === null || streams.some(didSomething);
+}
+
+/** What a run that ended has not come to is told with the run. */
+function didSomething({ mode, status, ...stream }: StreamSummary): boolean {
+  const counts = [
     stream.rows_written,
     stream.rows_deleted,
     stream.rows_rejected,
-    stream.requests,
-    Number(stream.seconds.toFixed(1)),
-  ]);
-  const table = rows.length === 0 ? [] : [renderTable(HEAD, rows, width)];
-  return `${[...table, ...problems(summary), outcome(summary)].join('\n')}\n`;
+    stream.rows_late,
+    stream.rows_held,
+    stream.rejected_standing,
+  ];
+  if (counts.some((count) => count > 0)) return true;
+  return status === 'stopped' ? mode !== 'none' && stream.pages > 0 : status !== 'done';
 }
 
-function problems({ streams, missing }: RunSummary): string[] {
+function environmentLines(streams: readonly StreamSummary[], { width, verbose }: View): string[] {
+  const [{ environment, env_id }] = streams as readonly [StreamSummary];
+  const shown = verbose ? streams : streams.filter(didSomething);
+  const idle = streams.length - shown.length;
+  return [
+    `${environment} (${env_id})`,
+    renderFitting(columnsFor(shown), shown, width),
+    ...(idle === 0 ? [] : [`nothing changed in ${counted(idle, 'other stream')} (--verbose shows them)`]),
+  ];
+}
+
+/** Numbers that are all zero tell nothing, nor does a status where all is done. */
+function columnsFor(streams: readonly StreamSummary[]): FittingColumn<StreamSummary>[] {
+  const changes = COUNTS.filter(([, field]) => streams.some((stream) => stream[field] > 0));
+  const isDone = streams.every(({ status }) => status === 'done');
+  return [
+    { head: 'stream', cell: ({ stream }) => stream },
+    { head: 'mode', cell: ({ mode, reason }) => modeText(mode, reason) },
+    ...(isDone ? [] : [{ head: 'status', cell: ({ status }: StreamSummary) => status }]),
+    ...changes.map(([head, field]) => ({ head, cell: (stream: StreamSummary) => stream[field] })),
+    { head: 'requests', cell: ({ requests }) => requests, spare: 1 },
+    { head: 'seconds', cell: ({ seconds }) => Number(seconds.toFixed(1)), spare: 2 },
+  ];
+}
+
+const COUNTS = [
+  ['written', 'rows_written'],
+  ['deleted', 'rows_deleted'],
+  ['rejected', 'rows_rejected'],
+] as const;
+
+function problems({ streams, missing, streams_not_reached }: RunSummary): string[] {
   return [
     ...streams
       .filter((stream) => stream.error !== null)
@@ -41,26 +83,28 @@ function problems({ streams, missing }: RunSummary): string[] {
       .filter((stream) => stream.rows_late > 0)
       .map(
         (stream) =>
-          `${stream.environment}, ${stream.stream}: ${stream.rows_late} rows came later than the overlap allows for: set a longer --overlap`,
+          `${stream.environment}, ${stream.stream}: ${counted(stream.rows_late, 'row')} came later than the overlap allows for: set a longer --overlap`,
       ),
     ...missing.map((name) => `${name} is no longer listed: its rows stay as they were`),
     ...streams
       .filter((stream) => stream.rejected_standing > 0)
       .map(
         (stream) =>
-          `${stream.environment}, ${stream.stream}: ${stream.rejected_standing} rows stand rejected: see the table rejected_rows; they leave once the source has mended or dropped them, those without a key with the next scan (--full)`,
+          `${stream.environment}, ${stream.stream}: ${counted(stream.rejected_standing, 'row')} rejected: see the table rejected_rows; they leave once the source has mended or dropped them, those without a key with the next scan (--full)`,
       ),
+    ...(streams_not_reached > 0 ? [`${counted(streams_not_reached, 'stream')} not reached`] : []),
   ];
 }
 
 function outcome({ run, status, rows_written, rows_deleted, requests }: RunSummary): string {
-  return `run ${run} ${OUTCOMES[status]}: ${rows_written} rows written, ${rows_deleted} deleted, ${requests} requests`;
+  return `run ${run} ${OUTCOMES[status]}: ${counted(rows_written, 'row')} written, ${rows_deleted} deleted, ${counted(requests, 'request')}`;
 }
 
+/** What stopped it, and that the next run goes on, says the run's error. */
 const OUTCOMES: Readonly<Record<RunSummary['status'], string>> = {
   done: 'is done',
   problems: 'ended with problems',
   refused: 'was refused',
-  stopped: 'stopped at --max-requests, the next one goes on',
-  interrupted: 'was interrupted, the next one goes on',
+  stopped: 'stopped',
+  interrupted: 'was interrupted',
 };

@@ -7,11 +7,12 @@ import { parseBaseUrl } from '../source/base-url.ts';
 import { CATALOGUE } from '../streams/catalogue.ts';
 import type { Progress } from '../sync/progress.ts';
 import type { RunOptions } from '../sync/run.ts';
-import { readToken } from './settings.ts';
+import { OptionError, readOption } from './option-error.ts';
+import type { OptionName } from './options.ts';
+import { readToken, type Token } from './token.ts';
 
 /** All that a run needs to know, from the options of a command. */
-export interface SyncSettings extends RunOptions {
-  readonly token: string;
+export interface SyncSettings extends RunOptions, Token {
   readonly db: string;
   readonly retries: number;
   readonly timeoutMs: number;
@@ -32,12 +33,13 @@ export interface Watch {
 export function syncSettings(args: Arguments, env: Readonly<Record<string, string | undefined>>): SyncSettings {
   if (typeof args['base-url'] !== 'string')
     throw new SyncError('usage', 'no base URL: name the service with --base-url or OBSYNC_BASE_URL');
-  const number = (name: string, min: number, max = Number.MAX_SAFE_INTEGER): number =>
+  const baseUrl = args['base-url'];
+  const number = (name: OptionName, min: number, max = Number.MAX_SAFE_INTEGER): number =>
     inRange(name, args[name], { min, max });
   const names = (args['stream'] ?? []) as string[];
   return {
-    baseUrl: parseBaseUrl(args['base-url'], { allowHttp: args['allow-http'] === true }),
-    token: readToken(args['token-file'] as string | undefined, env),
+    baseUrl: readOption('base-url', () => parseBaseUrl(baseUrl, { allowHttp: args['allow-http'] === true })),
+    ...readToken(args['token-file'] as string | undefined, env),
     db: args['db'] as string,
     environments: (args['env'] ?? []) as string[],
     streams: CATALOGUE.filter(
@@ -64,14 +66,14 @@ export function clock(): Instant {
   return instantOfMs(Date.now());
 }
 
-/** @throws SyncError `usage` for what is no such number */
+/** @throws OptionError for what is no such number */
 export function inRange(
-  name: string,
+  name: OptionName,
   given: unknown,
   { min, max = Number.MAX_SAFE_INTEGER, whole = true }: { min: number; max?: number; whole?: boolean },
 ): number {
   const value = Number(given);
   if (value >= min && value <= max && (!whole || Number.isInteger(value))) return value;
   const range = max === Number.MAX_SAFE_INTEGER ? `of at least ${min}` : `from ${min} to ${max}`;
-  throw new SyncError('usage', `--${name} needs a ${whole ? 'whole ' : ''}number ${range}`);
+  throw new OptionError(name, `--${name} needs a ${whole ? 'whole ' : ''}number ${range}`);
 }

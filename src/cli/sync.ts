@@ -5,8 +5,9 @@ import { exitCodeOf, exitCodeOfSignal } from './exit-code.ts';
 import { startRunThread } from './in-thread.ts';
 import { pick } from './options.ts';
 import { watchRun } from './progress-view.ts';
+import { widthOf } from './screen.ts';
 import { stopOnSignals } from './signals.ts';
-import { renderSummary } from './summary-view.ts';
+import { isWorthATable, renderSummary } from './summary-view.ts';
 import { syncSettings } from './sync-settings.ts';
 
 /** Options of the commands that sync. */
@@ -40,7 +41,7 @@ export const SYNC_DEFAULTS = Object.fromEntries(
 export const sync: Command = {
   name: 'sync',
   describe: 'bring the mirror up to date, once',
-  options: { ...SYNC_OPTIONS, ...pick('json') },
+  options: { ...SYNC_OPTIONS, ...pick('verbose', 'json') },
   async run(args, io) {
     const settings = syncSettings(args, io.env);
     const stop = stopOnSignals();
@@ -63,12 +64,12 @@ export const sync: Command = {
   },
 };
 
-/** Results go to stdout as one document, or to stderr as a table for whoever watches: cron sends mail of each line. */
+/** Cron sends mail of each line: a run that went well says nothing to it where only what goes wrong is asked for. */
 function show(summary: RunSummary, args: Arguments, io: Io): void {
-  const quiet = !io.errIsTerminal && summary.status === 'done' && QUIET_LEVELS.includes(args['log-level'] as string);
+  const quiet = !io.outIsTerminal && summary.status === 'done' && QUIET_LEVELS.includes(args['log-level'] as string);
+  const view = { width: widthOf(process.stdout, io.outIsTerminal), verbose: args['verbose'] === true };
   if (args['json'] === true) io.out(`${JSON.stringify(summary, null, 2)}\n`);
-  else if (summary.run !== null && !quiet)
-    process.stderr.write(renderSummary(summary, io.errIsTerminal ? process.stderr.columns : null));
+  else if (summary.run !== null && !quiet && isWorthATable(summary)) io.out(renderSummary(summary, view));
   if (summary.error !== null) process.stderr.write(`obsync: ${summary.error}\n`);
 }
 

@@ -3,6 +3,7 @@ import type { SourceEvent } from '../core/source.ts';
 import type { VerifyProgress } from '../sync/verify/verify.ts';
 import type { Finding, StreamReport, VerifyReport } from '../sync/verify/verify-report.ts';
 import type { Io } from './command.ts';
+import { requestText, waitText } from './progress-state.ts';
 import { renderTable } from './rows-view.ts';
 
 /** Shows on stderr how far a verification has come: one live line on a terminal, else only what holds it up. */
@@ -20,9 +21,9 @@ export function watchVerify(io: Io, level: string): VerifyView {
     onProgress: ({ requests, streamsDone, streams }) =>
       draw?.(`verifying: ${streamsDone} of ${streams} streams, ${requests} requests`),
     onSourceEvent(event) {
-      if (event.type === 'request') log.debug(`${event.status} ${event.path} ${Math.round(event.durationMs)} ms`);
-      else if (draw !== null) draw(`waiting ${(event.delayMs / 1000).toFixed(1)} s (${event.reason})`);
-      else log.info(`waiting ${(event.delayMs / 1000).toFixed(1)} s (${event.reason})`);
+      if (event.type === 'request') log.debug(requestText(event, log.isLevelEnabled('trace')));
+      else if (draw !== null) draw(waitText(event));
+      else log.info(waitText(event));
     },
     end: () => draw?.clear(),
   };

@@ -1,5 +1,6 @@
 import type { Environment } from './environments.ts';
 import { addSeconds, type Instant, secondsBetween } from './instant.ts';
+import { wantedOf } from './wanted.ts';
 
 /** The first tick of a cron expression after a moment; null when none comes, or when it is no cron expression. */
 export type NextTick = (cron: string, after: Instant) => Instant | null;
@@ -43,8 +44,8 @@ export function timetable(
   lastStarts: LastStarts,
   clockwork: Clockwork,
 ): Slot[] {
-  return chosen(environments, rules)
-    .map((environment) => {
+  return wantedOf(environments, rules.environments)
+    .chosen.map((environment) => {
       const cron = rules.cron ?? environment.cron;
       const delaySeconds = rules.cron === null ? rules.delaySeconds : 0;
       const lastStart = lastStarts.get(environment.id) ?? null;
@@ -112,16 +113,6 @@ function sameSchedule(old: Slot | undefined, slot: Slot): boolean {
 function statusOf({ cron, due }: Slot): Change['what'] {
   if (cron === null) return 'no cron';
   return due === null ? 'bad cron' : 'scheduled';
-}
-
-function chosen(environments: readonly Environment[], { environments: wanted }: Rules): readonly Environment[] {
-  if (wanted.length === 0) return environments;
-  return environments.filter(({ id, name }) => wanted.includes(id) || wanted.includes(name));
-}
-
-/** The environments asked for that are not among those listed. */
-export function unlisted(environments: readonly Environment[], { environments: wanted }: Rules): string[] {
-  return wanted.filter((name) => !environments.some((listed) => listed.id === name || listed.name === name));
 }
 
 function compare(a: string, b: string): number {

@@ -21,8 +21,21 @@ export interface Page {
 
 /** Progress of the requests themselves, for whoever shows it. */
 export type SourceEvent =
-  | { readonly type: 'wait'; readonly reason: 'quota' | 'rate-limited' | 'retry'; readonly delayMs: number }
-  | { readonly type: 'request'; readonly path: string; readonly status: number; readonly durationMs: number };
+  | {
+      readonly type: 'wait';
+      readonly reason: 'quota' | 'rate-limited' | 'retry';
+      readonly delayMs: number;
+      /** What failed, before a further try. */
+      readonly about?: string | undefined;
+    }
+  | {
+      readonly type: 'request';
+      readonly path: string;
+      /** As sent, with its question mark; empty where there is none. The token is never in it (R25). */
+      readonly query: string;
+      readonly status: number;
+      readonly durationMs: number;
+    };
 
 /** The read API, as the sync sees it. Every failure is a `SyncError`. */
 export interface Source {

@@ -39,6 +39,24 @@ const WAIT = { 'Retry-After': { ...COUNT, description: 'Seconds to wait' } };
 /** The page loads nothing from other hosts, and sends nothing there. */
 const OWN_HOST_ALONE = "default-src 'self'; img-src 'self' data:; style-src 'self' 'unsafe-inline'";
 
+const BLANK = '<svg xmlns="http://www.w3.org/2000/svg"/>';
+const LOGO = { type: 'image/svg+xml', content: BLANK };
+
+/** Without the bar and the signs of the page's makers. */
+const THEME = {
+  title: 'Data observability read API',
+  css: [{ filename: 'own.css', content: '.swagger-ui .topbar { display: none }' }],
+  favicon: [
+    {
+      filename: 'none.svg',
+      rel: 'icon',
+      type: 'image/svg+xml',
+      sizes: 'any',
+      content: BLANK,
+    },
+  ],
+};
+
 /**
  * The description of all routes added later, at `/openapi.json`, and a page to browse it at `/docs`; both without a
  * token, and counted against the address that asks.
@@ -64,7 +82,7 @@ export async function addDescription(server: FastifyInstance, { count }: Quota):
   let description: Buffer | null = null;
   await server.register(async (open) => {
     open.addHook('onRequest', count);
-    await open.register(swaggerUi, { routePrefix: '/docs', staticCSP: OWN_HOST_ALONE });
+    await open.register(swaggerUi, { routePrefix: '/docs', staticCSP: OWN_HOST_ALONE, theme: THEME, logo: LOGO });
     open.get('/openapi.json', { schema: { hide: true } }, (_request, reply) => {
       description ??= Buffer.from(JSON.stringify(server.swagger()));
       return reply.type('application/json; charset=utf-8').send(description);

@@ -1,3 +1,5 @@
+import type { BetterSQLite3Database } from 'drizzle-orm/better-sqlite3';
+import { assetHealthScoreDimensions as scores } from '../../schema/health.ts';
 import { SyncError } from '../core/errors.ts';
 
 /** How much each dimension counts in a total; one that is not named counts 1. */
@@ -9,6 +11,27 @@ export function parseDimensionWeights(text: string): DimensionWeights {
   const twice = weights.find(([dimension], i) => weights.findIndex(([other]) => other === dimension) < i);
   if (twice !== undefined) throw new SyncError('usage', `--dimension-weights names ${twice[0]} more than once`);
   return new Map(weights);
+}
+
+/** Those there are at present; the service may add some. */
+const DIMENSIONS: readonly string[] = [
+  'completeness',
+  'uniqueness',
+  'freshness',
+  'validity',
+  'accuracy',
+  'consistency',
+];
+
+/** A weight of what no table is scored by would change nothing, and nobody would know. @throws SyncError `usage` */
+export function refuseUnknownDimensions(weights: DimensionWeights, db: BetterSQLite3Database): void {
+  const others = [...weights.keys()].filter((dimension) => !DIMENSIONS.includes(dimension));
+  if (others.length === 0) return;
+  const mirrored = db.selectDistinct({ dimension: scores.dimension }).from(scores).all();
+  const known = [...new Set([...DIMENSIONS, ...mirrored.map(({ dimension }) => dimension)])];
+  const unknown = others.find((dimension) => !known.includes(dimension));
+  if (unknown !== undefined)
+    throw new SyncError('usage', `--dimension-weights: there is no dimension ${unknown}, but ${known.join(', ')}`);
 }
 
 function parseWeight(text: string): [dimension: string, weight: number] {

@@ -9,8 +9,21 @@ export interface Asked {
   /** The path, without its query. */
   readonly path: string;
   readonly secret: string;
+  /** Where the token was found. */
+  readonly tokenFrom?: string | undefined;
   /** What to do when it fails, instead of the usual advice; null for that. */
   readonly advice: string | null;
+}
+
+/** What no message may show of the token, and what it may. */
+export function secretOf({
+  token,
+  tokenFrom,
+}: {
+  token: string;
+  tokenFrom?: string;
+}): Pick<Asked, 'secret' | 'tokenFrom'> {
+  return { secret: token, tokenFrom };
 }
 
 /** A failed try that is worth another (R24). */
@@ -50,7 +63,7 @@ export function exhausted(troubles: readonly Trouble[], asked: Asked): SyncError
   const last = troubles.at(-1);
   const recovery = troubles.every((trouble) => trouble.kind === 'slow') ? 'shrink' : 'stream';
   const tries = troubles.length === 1 ? '1 try' : `${troubles.length} tries`;
-  const advice = asked.advice ?? 'Try again later; if it stays, check the base URL and the network.';
+  const advice = 'Try again later; if it stays, check the base URL and the network.';
   const text = `GET ${asked.path}: ${last?.text ?? 'no answer'}, after ${tries}. ${advice}`;
   return new SyncError(recovery, text, { cause: last?.cause });
 }
@@ -102,7 +115,7 @@ function tokenRefused(answer: Answer, asked: Asked): SyncError {
     'token',
     answered(answer, asked),
     { ...asked, advice: null },
-    'The token is refused: give a valid one.',
+    `The token${asked.tokenFrom === undefined ? '' : ` in ${asked.tokenFrom}`} is refused: give a valid one.`,
   );
 }
 
@@ -130,7 +143,12 @@ function rejected(answer: Answer, asked: Asked): SyncError {
   }
   if (TOO_LONG.has(answer.status)) return sentence('shrink', what, asked, 'Fewer ids have to be asked for at once.');
   if (answer.status === 403) {
-    return sentence('deny', what, asked, 'The token may lack access to the environment or the view scope.');
+    return sentence(
+      'deny',
+      what,
+      { ...asked, advice: null },
+      'The token may lack access to the environment or the view scope.',
+    );
   }
   if (answer.status === 404 && code !== null) return sentence('absent', what, asked, 'It is not live, or not there.');
   if (answer.status === 404) return sentence('stream', what, asked, 'Check the base URL.');

@@ -11,6 +11,8 @@ export interface HttpSourceOptions extends GateOptions {
   /** As `parseBaseUrl` gives it. */
   readonly baseUrl: string;
   readonly token: string;
+  /** Where it was found, for messages. */
+  readonly tokenFrom?: string;
   readonly userAgent: string;
   /** Further tries after the first. */
   readonly retries: number;
@@ -109,7 +111,8 @@ export async function sendOnce<T>(connection: Connection, { target, asked, onReq
   const outcome = await send(line, prefix + target, connection.cut.signal);
   noteQuota(connection, outcome.answer?.headers ?? {});
   const status = outcome.answer?.status ?? 0;
-  options.onEvent?.({ type: 'request', path: asked.path, status, durationMs: line.nowMs() - startedMs });
+  const query = target.slice(asked.path.length);
+  options.onEvent?.({ type: 'request', path: asked.path, query, status, durationMs: line.nowMs() - startedMs });
   return outcome;
 }
 

@@ -1,14 +1,14 @@
 import { endsRun, SyncError } from '../core/errors.ts';
 import { MAX_RESTARTS } from '../core/recover.ts';
 import type { Page } from '../core/source.ts';
-import { endsRunHere } from './classify.ts';
+import { endsRunHere, secretOf } from './classify.ts';
 import type { Connection } from './connection.ts';
 import { decodeEnvironments } from './decode.ts';
 import { fetchWhole } from './fetch-whole.ts';
 import { endpointPath, pageTarget } from './target.ts';
 
 const PATH = ['environments'];
-const ADVICE = 'Check the base URL and the token.';
+const ADVICE = 'Check the base URL.';
 
 /** All environments, whether they come as an array or in pages (R8). @throws SyncError that ends the run */
 export async function fetchEnvironments(connection: Connection): Promise<readonly unknown[]> {
@@ -43,7 +43,7 @@ async function readPages(connection: Connection): Promise<readonly unknown[]> {
 
 /** @returns null for a cursor that the service no longer knows, when the list may be begun again (R7) */
 async function fetchPage(connection: Connection, cursor: string | null, mayRestart: boolean): Promise<Page | null> {
-  const asked = { path: endpointPath(PATH), secret: connection.options.token, advice: ADVICE };
+  const asked = { path: endpointPath(PATH), ...secretOf(connection.options), advice: ADVICE };
   const target = pageTarget({ path: PATH, query: {}, cursor });
   try {
     return await fetchWhole(connection, {

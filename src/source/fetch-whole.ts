@@ -87,5 +87,5 @@ async function afterFailure<T>(
     retryAfterMs: trouble.retryAfterMs,
     maxWaitMs: options.maxWaitMs,
   });
-  await backOff(gate, delayMs);
+  await backOff(gate, delayMs, `GET ${asked.path}: ${trouble.text}`);
 }

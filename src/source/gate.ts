@@ -122,9 +122,9 @@ export function resume(gate: Gate, window: RateWindow): void {
 }
 
 /** Waits before a further try, outside the queue, so that others may go meanwhile. Throws like `pass`. */
-export async function backOff(gate: Gate, delayMs: number): Promise<void> {
+export async function backOff(gate: Gate, delayMs: number, about: string): Promise<void> {
   if (gate.stopped !== null) throw gate.stopped;
-  await pause(gate, delayMs, 'retry').catch((error: unknown) => {
+  await pause(gate, delayMs, 'retry', about).catch((error: unknown) => {
     throw gate.stopped ?? error;
   });
 }
@@ -181,9 +181,14 @@ async function waitFor(gate: Gate, { delayMs, reason }: { delayMs: number; reaso
   regulate(gate);
 }
 
-function pause({ options, halt }: Gate, delayMs: number, reason: Hold['reason'] | 'retry'): Promise<void> {
+function pause(
+  { options, halt }: Gate,
+  delayMs: number,
+  reason: Hold['reason'] | 'retry',
+  about?: string,
+): Promise<void> {
   const wholeMs = Math.ceil(delayMs);
-  options.onEvent?.({ type: 'wait', reason, delayMs: wholeMs });
+  options.onEvent?.({ type: 'wait', reason, delayMs: wholeMs, ...(about === undefined ? {} : { about }) });
   return options.sleep(wholeMs, halt.signal);
 }
 

@@ -2,6 +2,7 @@ import { SyncError } from '../core/errors.ts';
 import type { Quota } from '../core/quota.ts';
 import { resumedWindow } from '../core/rate-window.ts';
 import type { PageRequest, Source } from '../core/source.ts';
+import { secretOf } from './classify.ts';
 import { type Connection, connect, type HttpSourceOptions } from './connection.ts';
 import { type Decode, decodeMatchedCount, decodePage } from './decode.ts';
 import { fetchEnvironments } from './environments.ts';
@@ -49,7 +50,7 @@ function fetchRequested<T>(
   onRequest: (() => void) | undefined,
 ): Promise<T> {
   const { path } = request;
-  const asked = { path: endpointPath(path), secret: connection.options.token, advice: null };
+  const asked = { path: endpointPath(path), ...secretOf(connection.options), advice: null };
   return fetchWhole(connection, { path, target: pageTarget(request), asked, decode, onRequest });
 }
 

@@ -1,7 +1,7 @@
 import { isAway, isOver, listFailed, probeFailed } from '../core/outage.ts';
 import { probeRequest } from '../core/probe-request.ts';
 import { retryDelayMs } from '../core/retry-delay.ts';
-import { classify, serviceAway, type Trouble } from './classify.ts';
+import { classify, secretOf, serviceAway, type Trouble } from './classify.ts';
 import { type Ask, type Connection, sendOnce } from './connection.ts';
 import { decodePage } from './decode.ts';
 import { backOff, noteAnswer, PRIORITY, pass, stop } from './gate.ts';
@@ -44,6 +44,7 @@ async function probeUntilBack(connection: Connection, path: readonly string[]): 
     await backOff(
       gate,
       retryDelayMs({ failures, random: options.random(), retryAfterMs, maxWaitMs: options.maxWaitMs }),
+      'several lists fail alike, the service seems to be away',
     );
     // Another request, in flight all the while, may have been answered.
     if (gate.back !== back) return;
@@ -66,6 +67,6 @@ function askElsewhere(connection: Connection, own: readonly string[]): Ask<unkno
   const { environments, options, gate } = connection;
   const elsewhere = { environments, lists: options.lists, avoid: gate.outage.lists };
   const request = probeRequest(connection.probes++, elsewhere, own);
-  const asked = { path: endpointPath(request.path), secret: options.token, advice: null };
+  const asked = { path: endpointPath(request.path), ...secretOf(options), advice: null };
   return { path: request.path, target: pageTarget(request), asked, decode: decodePage, onRequest: undefined };
 }

@@ -6,6 +6,7 @@ import {
   beginRun,
   claimMirror,
   endRun,
+  forgetRun,
   type Joined,
   joinCycle,
   loadLastTries,
@@ -18,6 +19,7 @@ import { endsRun, SyncError } from '../core/errors.ts';
 import type { Instant } from '../core/instant.ts';
 import { learned, stillLeft } from '../core/quota.ts';
 import type { Stream, StreamName } from '../core/stream.ts';
+import { noSuchEnvironment, wantedOf } from '../core/wanted.ts';
 import { CATALOGUE } from '../streams/catalogue.ts';
 import { type MeasuredList, measuring } from './measure-lists.ts';
 import type { OpenMirror, RunPorts } from './ports.ts';
@@ -131,19 +133,22 @@ function note({ clock }: RunPorts, state: RunState, reconciled: Reconciled): voi
 
 /** The environments asked for. @throws SyncError `usage` for one that is not listed, `run` when none is */
 export function choose({ listed }: Pick<Reconciled, 'listed'>, wanted: readonly string[]): readonly Environment[] {
-  const known = new Set(listed.flatMap(({ id, name }) => [id, name]));
-  const unknown = wanted.filter((each) => !known.has(each));
-  if (unknown.length > 0) {
-    const names = listed.map((env) => env.name).join(', ') || 'none';
-    throw new SyncError('usage', `no environment ${unknown.join(', ')}: the token sees ${names}`);
-  }
+  const { chosen, unknown } = wantedOf(listed, wanted);
+  if (unknown.length > 0) throw noSuchEnvironment(unknown, listed);
   if (listed.length === 0) throw new SyncError('run', 'the token sees no environment: check its permissions');
-  const chosen = new Set(wanted);
-  return wanted.length === 0 ? listed : listed.filter(({ id, name }) => chosen.has(id) || chosen.has(name));
+  return chosen;
+}
+
+/** A run that was asked for what there is not has not taken place. */
+function forgetRefused(state: RunState, streams: readonly StreamSummary[], failure: unknown): void {
+  if (!(failure instanceof SyncError) || failure.recovery !== 'usage' || streams.length > 0) return;
+  if (state.mirror !== null && state.run !== null) forgetRun(state.mirror.db, state.run.id);
+  state.run = null;
 }
 
 function close(ports: RunPorts, state: RunState, startedAt: Instant, failure: unknown): RunSummary {
   const streams = streamsOf(state);
+  forgetRefused(state, streams, failure);
   const status = statusOf(streams, failure);
   const error = failure instanceof Error ? failure.message : null;
   const recovery = failure instanceof SyncError ? failure.recovery : null;

@@ -12,8 +12,8 @@ import {
   type Slot,
   timetable,
   turn,
-  unlisted,
 } from '../core/schedule.ts';
+import { noSuchEnvironment, wantedOf } from '../core/wanted.ts';
 import type { RunSummary } from './summary.ts';
 
 /** What the mirror knows of the environments and of their past runs. */
@@ -111,7 +111,7 @@ function sentence({ what, slot: { environment, cron, due } }: Change, now: Insta
 }
 
 function at(instant: Instant): string {
-  return `at ${instant.slice(0, 19).replace('T', ' ')}`;
+  return `at ${instant.slice(0, 19).replace('T', ' ')}Z`;
 }
 
 /** Looks which environments there are. Only the first listing may end the schedule. */
@@ -121,7 +121,7 @@ async function list(ports: SchedulePorts, rules: Rules, schedule: Schedule): Pro
   } catch (error) {
     if (!(error instanceof SyncError)) throw error;
     if (ports.signal.aborted) return;
-    if (!schedule.listed && isHopeless(error, schedule)) throw error;
+    if (!schedule.listed && isHopeless(error)) throw error;
     const seconds = schedule.environments.length === 0 ? LIST_AGAIN_SECONDS : LIST_EVERY_SECONDS;
     ports.log.warn(`${error.message} The environments are listed again in ${seconds / 60} min.`);
     schedule.nextListing = addSeconds(ports.clock(), seconds);
@@ -132,17 +132,14 @@ async function list(ports: SchedulePorts, rules: Rules, schedule: Schedule): Pro
   schedule.listed = true;
 }
 
-/** A configuration that is wrong, or a token that never was right. */
-function isHopeless({ recovery }: SyncError, { environments }: Schedule): boolean {
-  return recovery === 'usage' || (recovery === 'token' && environments.length === 0);
+/** A configuration that is wrong, or a token that is refused. */
+function isHopeless({ recovery }: SyncError): boolean {
+  return recovery === 'usage' || recovery === 'token';
 }
 
 function refuseNothing(ports: SchedulePorts, rules: Rules, schedule: Schedule): void {
-  const unknown = unlisted(schedule.environments, rules);
-  if (unknown.length > 0) {
-    const names = schedule.environments.map((environment) => environment.name).join(', ') || 'none';
-    throw new SyncError('usage', `no environment ${unknown.join(', ')}: the token sees ${names}`);
-  }
+  const { unknown } = wantedOf(schedule.environments, rules.environments);
+  if (unknown.length > 0) throw noSuchEnvironment(unknown, schedule.environments);
   retime(ports, rules, schedule, ports.clock());
   if (schedule.slots.every((slot) => slot.due === null)) {
     throw new SyncError('usage', 'there is nothing to schedule: give a cron expression with --cron');

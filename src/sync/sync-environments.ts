@@ -157,7 +157,9 @@ async function go(work: Work, environment: Environment, stream: Stream, only?: '
   const { environment: _, rows_held: __, rejected_standing: ___, seconds: ____, ...row } = summary;
   recordStreamRun(mirror.db, { ...row, run_id: context().run });
   work.reached.summaries.set(key, summary);
-  ports.onProgress({ type: 'ended', environment, summary, error: ending.error });
+  // With the end of an unfinished round alone the stream has not ended: the run comes to it again (R6).
+  if (only === undefined || ending.error !== null)
+    ports.onProgress({ type: 'ended', environment, summary, error: ending.error });
 }
 
 function workOf({ requests, written, deleted }: Tallied): number {

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { environments } from '../../schema/assets.ts';
 import { mirror as mirrorTable } from '../../schema/sync.ts';
 import { takeLock } from '../../state/lock.ts';
-import { mirrorFile, obsync } from './setup.ts';
+import { mirrorFile, obsync, refusal } from './setup.ts';
 
 const mirrorOf = (baseUrl: string, envId: string) =>
   mirrorFile(({ db }) => {
@@ -24,6 +24,18 @@ describe.concurrent('demo', () => {
       stderr: `obsync: ${db} mirrors ${baseUrl} and is no demo: name another file with --db\n`,
     });
     expect(statSync(db)).toMatchObject({ ino: before.ino, size: before.size });
+  });
+
+  it('says why it cannot write its mirror, as a sync does', async () => {
+    expect(await obsync(['demo', '--db', 'no/such.db'])).toEqual(
+      refusal(/^obsync: no does not exist: make the folder/),
+    );
+    const { code, stdout, stderr } = await obsync(['demo', '--db', '/proc/demo.db']);
+    expect({ code, stderr }).toEqual({
+      code: 2,
+      stderr: expect.stringMatching(/^obsync: \/proc\/demo\.db.* cannot be .*\n$/),
+    });
+    expect(stdout).not.toContain('rows written');
   });
 
   it('ends 4 while another demo holds the mirror', async () => {

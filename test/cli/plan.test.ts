@@ -110,11 +110,21 @@ describe('plan', () => {
   it('prints for people a table, what is uncertain, and how many requests that makes', async () => {
     const { options } = await setUp();
     const text = (await run(plan, { ...options, json: false, stream: ['assets'], env: ['env e2'] })).out;
-    expect(text).toMatch(/│ env e2 +│ assets +│ scan +│ first +│ +1\+ │/);
+    expect(text).toMatch(/│ env e2 +│ assets +│ scan \(first\) +│ +1\+ │/);
     expect(text).toContain('there is no mirror yet');
     expect(text).toContain(
       'the next sync takes at least 2 requests, one of them for the list of environments\nit does not wait for quota: 100 requests of 100 in 30 s',
     );
+  });
+
+  it('says that what has changed at the source comes on top', async () => {
+    const { options } = await setUp();
+    await run(sync, options);
+    const changes = 'those for what has changed at the source since the last sync';
+    const { at_least, not_counted } = (await run<ForecastReport>(plan, options)).json();
+    expect({ at_least, not_counted }).toEqual({ at_least: false, not_counted: [changes] });
+    const text = (await run(plan, { ...options, json: false })).out;
+    expect(text).toContain(`requests, one of them for the list of environments, plus ${changes}\n`);
   });
 
   it('is refused for what a sync is refused for', async () => {

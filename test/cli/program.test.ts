@@ -1,4 +1,4 @@
-import { readdirSync, writeFileSync } from 'node:fs';
+import { chmodSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { folder, mirrorFile, obsync, refusal, TOKEN } from './setup.ts';
@@ -26,13 +26,28 @@ describe.concurrent('bad usage is told in one line, ends 2 and leaves no file be
     ['an empty value', ['status', '--db='], /--db needs a value/],
     ['a flag with a value', [...SYNC, '--full=maybe'], /--full takes no value/],
     ['a query without SQL', ['query'], /query takes one SQL statement/],
-    ['a number that is none', [...SYNC, '--retries', 'five'], /--retries needs a number/],
-    ['a negative number', [...SYNC, '--retries=-1'], /--retries needs a number/],
+    ['a number that is none', [...SYNC, '--retries', 'five'], /obsync: --retries needs a whole number from 0 to 100$/m],
+    ['a negative number', [...SYNC, '--retries=-1'], /--retries needs a whole number from 0 to 100/],
+    ['a negative time', [...SYNC, '--timeout', '-1'], /--timeout needs a number from 0\.001 to 86400/],
+    ['no time', [...SYNC, '--timeout', '0'], /--timeout needs a number from 0\.001 to 86400/],
+    ['an option with a typo', [...SYNC, '--ful'], /unknown argument: ful, did you mean full\?/],
+    [
+      'SQL behind an option there is not',
+      ['query', '--json', 'select 1'],
+      /unknown argument: json: write --format json/,
+    ],
+    [
+      'two statements',
+      ['query', '-f', 'q.sql', 'select 1'],
+      /one SQL statement: this is one, and there is one in q\.sql/,
+    ],
+    ['a file of SQL that is missing', ['query', '--file', 'q.sql'], /q\.sql cannot be read/],
+    ['an unknown stream among others', [...SYNC, '--stream', 'assets,nothing'], /--stream cannot be "nothing"/],
     ['a number out of range', [...SYNC, '--page-size', '2001'], /--page-size needs a whole number from 1 to 2000/],
     ['a number that is not whole', [...SYNC, '--concurrency', '1.5'], /--concurrency needs a whole number/],
     ['a delay without end', ['schedule', ...SYNC.slice(1), '--delay', 'Infinity'], /--delay needs a whole number/],
     ['an unknown stream', [...SYNC, '--stream', 'assets', '--stream', 'nothing'], /nothing.*assets/],
-    ['a token on the command line', [...SYNC, '--token', 'x'], /unknown.*token/],
+    ['a token on the command line', [...SYNC, '--token', 'x'], /unknown.*token: a token belongs into OBSYNC_TOKEN or/],
     ['no base URL', ['sync'], /--base-url/],
     ['plain http to another machine', ['sync', '--base-url', 'http://api.example.com'], /plain http/],
     ['a base URL that is none', ['sync', '--base-url', 'example'], /is no URL/],
@@ -58,7 +73,14 @@ describe.concurrent('bad usage is told in one line, ends 2 and leaves no file be
       /^(?!.*geh).*characters that no header can carry/,
     ],
     ['a token file that is missing', { OBSYNC_TOKEN_FILE: 'no-such-file' }, /no-such-file cannot be read/],
-    ['a bad number in a variable', { ...env, OBSYNC_RETRIES: 'five' }, /--retries needs a number/],
+    [
+      'a bad number in a variable',
+      { ...env, OBSYNC_RETRIES: 'five' },
+      /OBSYNC_RETRIES: --retries needs a whole number/,
+    ],
+    ['an unknown stream in a variable', { ...env, OBSYNC_STREAM: 'x' }, /OBSYNC_STREAM: --stream cannot be "x"/],
+    ['two tokens', { ...env, OBSYNC_TOKEN_FILE: 'f' }, /two access tokens: .*OBSYNC_TOKEN.*file f: leave one/],
+    ['a token with its scheme', { OBSYNC_TOKEN: 'Bearer xyz' }, /OBSYNC_TOKEN .*give it without Bearer/],
     ['neither yes nor no in a variable', { ...env, OBSYNC_FULL: 'maybe' }, /OBSYNC_FULL: --full needs true or false/],
   ])('%s', async (_, variables, line) => {
     const cwd = folder();
@@ -89,7 +111,13 @@ describe.concurrent('settings', () => {
   it.each([
     ['an unknown option', { frobnicate: 1 }, /there is no option frobnicate/],
     ['a token', { token: 'secret' }, /^(?!.*secret).*OBSYNC_TOKEN/],
-    ['a number that is none', { baseUrl: 'http://127.0.0.1:1', retries: 'five' }, /--retries needs a number/],
+    [
+      'a number that is none',
+      { baseUrl: 'http://127.0.0.1:1', retries: 'five' },
+      /config\.json: --retries needs a whole number/,
+    ],
+    ['a base URL that is none', { baseUrl: 'example' }, /config\.json: The base URL is no URL/],
+    ['an option with a typo', { tokenFil: 'f' }, /there is no option tokenFil, did you mean tokenFile\?/],
     ['neither yes nor no', { full: 1 }, /config\.json: --full needs true or false/],
     ['a text that is none', { db: 5 }, /config\.json: --db needs a text/],
     ['a list', ['db'], /no JSON object/],
@@ -98,6 +126,33 @@ describe.concurrent('settings', () => {
     const cwd = folder();
     expect(await obsync(['sync', '--config', config(settings)], { cwd, env })).toEqual(refusal(line));
     expect(readdirSync(cwd)).toEqual([]);
+  });
+
+  it('name a token file by its place beside the config file', async () => {
+    const where = folder();
+    writeFileSync(join(where, 'token'), 'Bearer x', { mode: 0o600 });
+    writeFileSync(join(where, 'c.json'), JSON.stringify({ tokenFile: 'token' }));
+    const ended = await obsync([...SYNC, '--config', join(where, 'c.json')]);
+    expect(ended).toEqual(refusal(/the token file .*\/token begins with Bearer/));
+  });
+
+  it('warn of a variable that there is not', async () => {
+    const { code, stderr } = await obsync(['status', '--db', mirrorFile()], { env: { OBSYNC_HISTROY: 'true' } });
+    expect(code).toBe(0);
+    expect(stderr).toMatch(
+      /^\[.*Z\] WARN: OBSYNC_HISTROY is passed over, there is no such variable, did you mean OBSYNC_HISTORY\?\n$/,
+    );
+  });
+
+  it.each([
+    [0o644, /^\[.*Z\] WARN: every user of this machine may read the token file .*\nobsync: .*is empty.*\n$/],
+    [0o600, /^obsync: .*is empty.*\n$/],
+  ])('warn of a token file that others may read: mode %o', async (mode, said) => {
+    const file = join(folder(), 'token');
+    writeFileSync(file, '');
+    chmodSync(file, mode);
+    const { code, stderr } = await obsync([...SYNC, '--token-file', file]);
+    expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringMatching(said) });
   });
 
   it('refuse a config file that is missing', async () => {
@@ -111,6 +166,15 @@ describe.concurrent('help', () => {
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
     for (const name of ['sync', 'schedule', 'status', 'query', 'demo']) expect(stdout).toContain(`obsync ${name}`);
     expect(stdout).toContain('Exit codes: 0 all well');
+  });
+
+  it.each([['-h'], ['sync', '-h']])('comes for %s %s as well', async (...args) => {
+    const { code, stdout } = await obsync(args.filter((word) => word !== undefined));
+    expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringContaining('Options:') });
+  });
+
+  it('has a version, also as -v', async () => {
+    expect(await obsync(['-v'])).toEqual({ code: 0, stdout: expect.stringMatching(/^\d+\.\d+\.\d+\n$/), stderr: '' });
   });
 
   it('of schedule says that cron expressions are read in UTC', async () => {

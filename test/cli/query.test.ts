@@ -33,7 +33,16 @@ describe.concurrent('query', () => {
     expect(await query(sql)).toEqual({ code: 0, stdout: 'a\n1\n', stderr: '' });
   });
 
-  it.each(['csv', 'json', 'ndjson'])('ends quietly when the reader of its %s has had enough', (format) => {
+  it('takes its statement from a file, or from stdin', async () => {
+    const file = join(folder(), 'q.sql');
+    writeFileSync(file, '-- one\nselect 1 as a;\n');
+    const db = mirrorFile();
+    expect(await obsync(['query', '-f', file, '--db', db])).toEqual({ code: 0, stdout: 'a\n1\n', stderr: '' });
+    const { stdout } = spawnSync(NODE, [MAIN, 'query', '-', '--db', db], { encoding: 'utf8', input: 'select 2 as b' });
+    expect(stdout).toBe('b\n2\n');
+  });
+
+  it.each(['csv', 'json', 'ndjson', 'table'])('ends quietly when the reader of its %s has had enough', (format) => {
     const endless = 'with recursive c(x) as (select 1 union all select x + 1 from c) select x from c';
     const shell = '"$0" "$1" query "$2" --db "$3" --format "$4" | head -c 1 >/dev/null; echo "$PIPESTATUS"';
     const args = [NODE, MAIN, endless, mirrorFile(), format];

@@ -1,5 +1,39 @@
 import { describe, expect, it } from 'vitest';
-import { renderTable } from '../../src/cli/rows-view.ts';
+import { renderTable, tableText } from '../../src/cli/rows-view.ts';
+
+describe('a table of any number of rows', () => {
+  const numbers = function* (count: number): Generator<unknown[]> {
+    for (let n = 1; n <= count; n++) yield [n];
+  };
+
+  it('is one table while its columns are wide enough, and each of its parts is small', () => {
+    const parts = [...tableText(['number'], numbers(5000), null)];
+    const lines = parts.join('').trimEnd().split('\n');
+    expect(lines).toHaveLength(5004);
+    expect(lines.filter((line) => line.includes('number'))).toHaveLength(1);
+    expect(Math.max(...parts.map((part) => part.split('\n').length))).toBeLessThan(1010);
+  });
+
+  it('begins a new table where later rows need wider columns, and cuts nothing', () => {
+    const lines = [...tableText(['n'], numbers(10_001), null)].join('').trimEnd().split('\n');
+    expect(lines).toHaveLength(10_001 + 2 * 4);
+    expect(lines.slice(9003, 9008)).toEqual(['└──────┘', '┌───────┐', '│     n │', '├───────┤', '│  9001 │']);
+  });
+
+  it('is what a table of few rows is', () => {
+    for (const rows of [[], [[1, 'a']], [[1, 'x'.repeat(90)]]] as unknown[][][])
+      expect([...tableText(['a', 'b'], rows, 40)].join('')).toBe(`${renderTable(['a', 'b'], rows, 40)}\n`);
+  });
+
+  it('goes on as lists, by their number, where later rows fit no more', () => {
+    const names = Array.from({ length: 9 }, (_, i) => `c${i}`);
+    const rows = [...Array.from({ length: 1000 }, () => names), names.map((name) => name.repeat(20))];
+    const lines = [...tableText(names, rows, 60)].join('').split('\n');
+    expect(lines[0]).toMatch(/^┌/);
+    expect(lines[1003]).toMatch(/^└/);
+    expect(lines[1004]).toMatch(/^── row 1001 ─/);
+  });
+});
 
 describe('a table', () => {
   const widths = (table: string) => table.split('\n').map((line) => line.length);

@@ -1,4 +1,5 @@
-import { readdirSync } from 'node:fs';
+import { readdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { environments } from '../../schema/assets.ts';
 import { mirror as mirrorTable, syncRuns, syncStreamRuns } from '../../schema/sync.ts';
@@ -63,6 +64,42 @@ describe('schedule', () => {
     const ended = await obsync(['schedule', '--base-url', api.url, '--db', mirrorFile()], { env });
     expect(ended).toEqual(refusal(/belongs to https:\/\/api\.example\.com/));
     expect(api.requests).toHaveLength(0);
+  });
+
+  it('reads the token file again for every run, and at once when the token is refused meanwhile', async () => {
+    const file = join(folder(), 'token');
+    writeFileSync(file, 'old', { mode: 0o600 });
+    const refused = { status: 401, body: { error: { code: 'unauthenticated', message: 'no' } } };
+    const api = await server(
+      listed('0 6 * * *'),
+      () => {
+        writeFileSync(file, 'new');
+        return refused;
+      },
+      listed('0 6 * * *'),
+      { body: { items: [], has_more: false } },
+    );
+    const args = ['schedule', '--base-url', api.url, '--token-file', file, '--stream', 'assets'];
+    const started = start(args, { cwd: folder() });
+    await started.logged('Production: run 1 ended, done');
+    started.kill('SIGTERM');
+    expect((await started.ended).code).toBe(143);
+    expect(api.requests.slice(0, 3).map(({ headers }) => headers['authorization'])).toEqual([
+      'Bearer old',
+      'Bearer old',
+      'Bearer new',
+    ]);
+  });
+
+  it('ends 3 when the token is refused at the start, whatever is mirrored', async () => {
+    const api = await server({ status: 401, body: { error: { code: 'unauthenticated', message: 'no' } } });
+    const db = mirrorFile((file) => {
+      file.db.update(mirrorTable).set({ base_url: api.url }).run();
+      addRun(file.db, { id: 1, env_id: 'e1', started_at: instantOfMs(Date.now()), status: 'done' });
+      file.db.insert(environments).values({ id: 'e1', name: 'E', cron: '0 6 * * *', mirrored_at: '' }).run();
+    });
+    const ended = await obsync(['schedule', '--base-url', api.url, '--db', db], { env });
+    expect(ended).toMatchObject({ code: 3, stderr: expect.stringContaining('The token in OBSYNC_TOKEN is refused') });
   });
 
   it('ends 3 when the token is refused before anything was mirrored', async () => {

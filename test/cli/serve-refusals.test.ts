@@ -118,6 +118,12 @@ describe('serve is refused with one clear line', () => {
       env,
       /--dimension-weights names a more than once/,
     ],
+    [
+      'with the weight of a dimension there is not',
+      { 'dimension-weights': 'freshness=2,foo=1' },
+      env,
+      /--dimension-weights: there is no dimension foo, but completeness, /,
+    ],
     ['with a port that is none', { port: 65_536 }, env, /--port needs a whole number from 0 to 65535/],
     ['with half a port', { port: 80.5 }, env, /--port needs a whole number/],
     [

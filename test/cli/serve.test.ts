@@ -8,7 +8,7 @@ import { mirror as mirrorTable } from '../../schema/sync.ts';
 import { openForWriting } from '../../src/destination/sqlite/open.ts';
 import { EMPTY_PAGE, startApiServer } from '../support/api-server.ts';
 import { largeMirror, manyTables, refused, SERVE_TOKEN, type Serving, serving, withEnvironment } from './serving.ts';
-import { folder, mirrorFile, obsync, TOKEN } from './setup.ts';
+import { folder, mirrorFile, obsync, start, TOKEN } from './setup.ts';
 
 const AT = '2026-11-20T04:10:00.000000Z';
 const BETA = '/public/beta';
@@ -91,6 +91,19 @@ describe('serve', () => {
     server.kill('SIGHUP');
     await server.logged('read again: 4 tokens');
     expect(await entering('kept-token', 'last-token')).toEqual([401, 200]);
+  });
+
+  it('keeps the tokens when the file names none any more and nobody would be let in', async () => {
+    const alone = join(folder(), 'tokens.json');
+    writeFileSync(alone, JSON.stringify([{ name: 'kept-token', token_sha256: sha256('kept-token') }]));
+    const args = ['serve', '--tokens', alone, '--db', mirrorFile(), '--port', '0'];
+    const started = start(args);
+    await started.logged('serving');
+    writeFileSync(alone, '[]');
+    started.kill('SIGHUP');
+    await started.logged('the tokens stay as they were: nobody would be let in');
+    started.kill('SIGTERM');
+    expect((await started.ended).stderr).toContain('the tokens stay as they were: nobody would be let in: ');
   });
 
   it('a sync of the same file goes on beside it: each page shows as soon as it is written', async () => {

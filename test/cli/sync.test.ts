@@ -1,6 +1,8 @@
-import { existsSync, readdirSync } from 'node:fs';
+import { closeSync, existsSync, openSync, readdirSync, writeFileSync, writeSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import Database from 'better-sqlite3';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { environments } from '../../schema/assets.ts';
 import { mirror as mirrorTable } from '../../schema/sync.ts';
 import { takeLock } from '../../state/lock.ts';
 import { type ScriptedStep, startApiServer } from '../support/api-server.ts';
@@ -17,6 +19,21 @@ async function server(...steps: ScriptedStep[]) {
 
 /** A mirror that belongs to this server. */
 const mirrorOf = (url: string) => mirrorFile(({ db }) => db.update(mirrorTable).set({ base_url: url }).run());
+
+/** Overwrites what stands of the assets and of how far they have come. */
+function damage(path: string): void {
+  const file = new Database(path);
+  file.pragma('wal_checkpoint(truncate)');
+  const size = Number(file.pragma('page_size', { simple: true }));
+  const pages = file
+    .prepare("select rootpage from sqlite_schema where tbl_name in ('assets', 'sync_checkpoints') and rootpage > 0")
+    .pluck();
+  const roots = pages.all() as number[];
+  file.close();
+  const bytes = openSync(path, 'r+');
+  for (const root of roots) writeSync(bytes, Buffer.alloc(size, 0xff), 0, size, (root - 1) * size);
+  closeSync(bytes);
+}
 
 describe('sync', () => {
   it('ends 3 when the token is refused, asks once, makes no mirror and shows the token to nobody', async () => {
@@ -47,7 +64,9 @@ describe('sync', () => {
     const api = await server(ERROR_401);
     const db = mirrorFile();
     const ended = await obsync(['sync', '--base-url', api.url, '--db', db], { env });
-    expect(ended).toEqual(refusal(/belongs to https:\/\/api\.example\.com.*name another file with --db/));
+    expect(ended).toEqual(
+      refusal(/m\.db belongs to https:\/\/api\.example\.com, not to http:\/\/127.*name another file with --db/),
+    );
     expect(api.requests).toHaveLength(0);
   });
 
@@ -55,8 +74,66 @@ describe('sync', () => {
     const api = await server({ body: [{ id: 'e1', name: 'Production' }] });
     const cwd = folder();
     const ended = await obsync(['sync', '--base-url', api.url, '--env', 'Nope'], { cwd, env });
-    expect(ended).toEqual(refusal(/no environment Nope: the token sees Production/));
+    expect(ended).toEqual(refusal(/no environment Nope: the token sees e1 \(Production\)/));
     expect(readdirSync(cwd)).toEqual([]);
+  });
+
+  it('notes no run in a mirror that there is when an environment asked for is not listed', async () => {
+    const api = await server({ body: [{ id: 'e1', name: 'Production' }] });
+    const db = mirrorOf(api.url);
+    const ended = await obsync(['sync', '--base-url', api.url, '--db', db, '--env', 'nope'], { env });
+    expect(ended).toEqual(refusal(/no environment nope/));
+    expect((await obsync(['query', 'select count(*) as runs from sync_runs', '--db', db])).stdout).toBe('runs\n0\n');
+  });
+
+  it('says of a refused token where it was found', async () => {
+    const api = await server(ERROR_401);
+    const file = join(folder(), 'token');
+    writeFileSync(file, TOKEN, { mode: 0o600 });
+    expect((await obsync(['sync', '--base-url', api.url], { env })).stderr).toMatch(
+      /The token in OBSYNC_TOKEN is refused/,
+    );
+    const ended = await obsync(['sync', '--base-url', api.url, '--token-file', file]);
+    expect(ended).toMatchObject({ code: 3, stderr: expect.stringContaining(`in the token file ${file} is refused`) });
+  });
+
+  it('says before a further try what has failed, and in the end where to look', async () => {
+    const { stderr } = await obsync(['sync', '--base-url', 'http://127.0.0.1:1', '--retries', '1'], { env });
+    expect(stderr).toMatch(
+      /INFO: GET \/public\/beta\/environments: the connection failed \(\w+\), trying again in 0\.\d s\n/,
+    );
+    expect(stderr).toMatch(/after 2 tries\. Try again later; if it stays, check the base URL and the network\.\n$/);
+  });
+
+  it.each([
+    ['debug', /DEBUG: 200 GET \/public\/beta\/e1\/assets \d+ ms/],
+    ['trace', /DEBUG: 200 GET \/public\/beta\/e1\/assets\?limit=2000 \d+ ms/],
+  ])('logs the requests at --log-level %s', async (level, line) => {
+    const api = await server({ body: [{ id: 'e1', name: 'Production' }] }, { body: { items: [], has_more: false } });
+    const args = ['sync', '--base-url', api.url, '--stream', 'assets', '--log-level', level];
+    expect((await obsync(args, { env })).stderr).toMatch(line);
+  });
+
+  it('says of a damaged mirror what to do, in one line and no more', async () => {
+    const api = await server({ body: [{ id: 'e1', name: 'Production' }] });
+    const db = mirrorFile((file) => {
+      file.db.update(mirrorTable).set({ base_url: api.url }).run();
+      file.db.insert(environments).values({ id: 'e1', name: 'Production', mirrored_at: '' }).run();
+    });
+    damage(db);
+    const where = ['--base-url', api.url, '--db', db];
+    for (const args of [
+      ['status', '--db', db],
+      ['plan', ...where],
+      ['sync', ...where, '--log-level', 'warn'],
+      ['verify', ...where],
+    ]) {
+      const { code, stdout, stderr } = await obsync(args, { env });
+      expect({ code, stdout }, args[0]).toEqual({ code: 1, stdout: '' });
+      expect(stderr).toMatch(
+        /^(\[.*\n)?obsync: .*m\.db is damaged: restore it from a backup, or move it away and sync anew\n$/,
+      );
+    }
   });
 
   it('ends 2 when the folder of the mirror is missing, and does not make it', async () => {
@@ -67,13 +144,17 @@ describe('sync', () => {
   });
 
   it.each([
-    ['info', /Production assets: done.*run 1 is done/s],
-    ['warn', /^$/],
-  ])('without a terminal, says of a run that went well at --log-level %s: %s', async (level, said) => {
+    ['info', /Production assets: done/, /^nothing changed in 1 environment\nrun 1 is done: .*\n$/],
+    ['warn', /^$/, /^$/],
+  ])('without a terminal, says of a run that went well at --log-level %s: %s', async (level, logged, printed) => {
     const api = await server({ body: [{ id: 'e1', name: 'Production' }] }, { body: { items: [], has_more: false } });
     const args = ['sync', '--base-url', api.url, '--stream', 'assets', '--log-level', level];
-    const { code, stderr } = await obsync(args, { cwd: folder(), env });
-    expect({ code, stderr }).toEqual({ code: 0, stderr: expect.stringMatching(said) });
+    const ended = await obsync(args, { cwd: folder(), env });
+    expect(ended).toEqual({
+      code: 0,
+      stderr: expect.stringMatching(logged),
+      stdout: expect.stringMatching(printed),
+    });
   });
 
   it('prints one JSON document on stdout with --json, when it fails as well', async () => {

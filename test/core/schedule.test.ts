@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { Environment } from '../../src/core/environments.ts';
-import { believable, changes, type Rules, type Slot, timetable, turn, unlisted } from '../../src/core/schedule.ts';
+import { believable, changes, type Rules, type Slot, timetable, turn } from '../../src/core/schedule.ts';
 import { nextTick } from '../../src/sync/schedule-cron.ts';
 import { T, YESTERDAY } from './setup.ts';
 
@@ -57,7 +57,6 @@ describe('an environment is due', () => {
     const environments = [env('a'), env('b'), env('c')];
     expect(order(due(environments, {}))).toEqual(['a', 'b', 'c']);
     expect(order(due(environments, {}, { environments: ['c', 'Env a', 'x'] }))).toEqual(['a', 'c']);
-    expect(unlisted(environments, { ...ALL, environments: ['c', 'Env a', 'x'] })).toEqual(['x']);
   });
 });
 

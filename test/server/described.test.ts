@@ -293,6 +293,16 @@ describe('/docs', () => {
     }
   });
 
+  test('wears the sign of no other project', async () => {
+    const { body } = await server.inject('/docs');
+    expect(body).toContain('<title>Data observability read API</title>');
+    expect(body).not.toMatch(/favicon|Swagger UI<\/title>/);
+    expect((await server.inject('/docs/static/theme/own.css')).body).toContain('.topbar { display: none }');
+    const [, logo = ''] =
+      /base64,([^']*)'/.exec((await server.inject('/docs/static/swagger-initializer.js')).body) ?? [];
+    expect(Buffer.from(logo, 'base64').toString()).toBe('<svg xmlns="http://www.w3.org/2000/svg"/>');
+  });
+
   test('browses the same document', async () => {
     expect((await server.inject('/docs/json')).json()).toEqual(document);
     expect((await server.inject('/docs/static/swagger-initializer.js')).body).toContain("url: resolveUrl('./json')");

@@ -227,18 +227,19 @@ describe('the environments', () => {
     expect(server.requests).toHaveLength(2);
   });
 
-  test.each<[string, Step]>([
-    ['403', error(403, 'permission_denied')],
-    ['404', error(404, 'not_found')],
-    ['404 without envelope', error(404)],
-    ['400 invalid_cursor', error(400, 'invalid_cursor')],
-    ['500 at every try', error(500)],
-    ['a reset at every try', 'reset'],
-  ])('without them there is no run: %s', async (_, step) => {
+  test.each<[string, Step, string]>([
+    ['403', error(403, 'permission_denied'), 'The token may lack access to the environment or the view scope.'],
+    ['404', error(404, 'not_found'), 'Check the base URL.'],
+    ['404 without envelope', error(404), 'Check the base URL.'],
+    ['400 invalid_cursor', error(400, 'invalid_cursor'), 'Check the base URL.'],
+    ['500 at every try', error(500), 'Try again later; if it stays, check the base URL and the network.'],
+    ['a reset at every try', 'reset', 'Try again later; if it stays, check the base URL and the network.'],
+  ])('without them there is no run: %s', async (_, step, advice) => {
     const { source } = await setUp([step]);
     const failure = await failureOf(source.environments());
     expect(failure.recovery).toBe('run');
-    expect(failure.message).toMatch(/^Cannot list the environments: .* Check the base URL and the token\.$/);
+    expect(failure.message).toMatch(/^Cannot list the environments: /);
+    expect(failure.message.endsWith(` ${advice}`)).toBe(true);
   });
 
   test('a refused token stays one', async () => {

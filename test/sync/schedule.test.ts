@@ -144,8 +144,8 @@ describe('environments that come and go', () => {
     const { runs, news } = await live({ ...later([env('a', '0 6 * * *')], [env('a', '0 9 * * *')]), hours: 24 });
     expect(runs).toEqual(['09:00 a']);
     expect(news.filter((line) => line.includes('next run'))).toEqual([
-      'a-name: 0 6 * * * (UTC), next run at 2026-11-20 06:00:00',
-      'a-name: 0 9 * * * (UTC), next run at 2026-11-20 09:00:00',
+      'a-name: 0 6 * * * (UTC), next run at 2026-11-20 06:00:00Z',
+      'a-name: 0 9 * * * (UTC), next run at 2026-11-20 09:00:00Z',
     ]);
   });
 
@@ -180,14 +180,19 @@ describe('what ends a schedule', () => {
 
   it('ends when an environment asked for is not listed', async () => {
     const { error } = await live({ ...synced(env('a', '0 6 * * *')), rules: { environments: ['x'] }, hours: 24 });
-    expect(error).toMatchObject({ recovery: 'usage', message: 'no environment x: the token sees a-name' });
+    expect(error).toMatchObject({ recovery: 'usage', message: 'no environment x: the token sees a (a-name)' });
   });
 
-  it('ends when the token is refused before anything was mirrored', async () => {
+  it.each([
+    ['before anything was mirrored', {}],
+    ['at the start, whatever is mirrored', synced(env('a', '0 3 * * *'))],
+  ])('ends when the token is refused %s', async (_, world) => {
     const list = () => {
       throw new SyncError('token', 'refused');
     };
-    expect((await live({ list, hours: 24 })).error).toMatchObject({ recovery: 'token' });
+    const { error, runs } = await live({ ...world, list, hours: 24 });
+    expect(error).toMatchObject({ recovery: 'token' });
+    expect(runs).toEqual([]);
   });
 
   it('ends when the first run meets a wrong configuration', async () => {
@@ -254,7 +259,7 @@ describe('what does not end a schedule', () => {
 
   it('goes on with the environments of the mirror while they cannot be listed', async () => {
     const list = () => {
-      throw new SyncError('token', 'refused');
+      throw new SyncError('run', 'the service is away');
     };
     const { runs, error, listings } = await live({ ...synced(env('a', '0 3 * * *')), list, hours: 3.5 });
     expect(listings).toEqual(['00:00', '01:00', '02:00', '03:00']);
@@ -262,15 +267,18 @@ describe('what does not end a schedule', () => {
     expect(error).toBeNull();
   });
 
-  it('goes on when a listing is refused that was taken before', async () => {
-    const list = (hours: number) => {
-      if (hours > 2) throw new SyncError('usage', 'the base URL is wrong');
-      return [env('a', '0 6 * * *')];
-    };
-    const { runs, error } = await live({ ...synced(env('a', '0 6 * * *')), list, hours: 7 });
-    expect(runs).toEqual(['06:00 a']);
-    expect(error).toBeNull();
-  });
+  it.each(['usage', 'token'] as const)(
+    'goes on when a listing is refused that was taken before: %s',
+    async (recovery) => {
+      const list = (hours: number) => {
+        if (hours > 2) throw new SyncError(recovery, 'refused');
+        return [env('a', '0 6 * * *')];
+      };
+      const { runs, error } = await live({ ...synced(env('a', '0 6 * * *')), list, hours: 7 });
+      expect(runs).toEqual(['06:00 a']);
+      expect(error).toBeNull();
+    },
+  );
 
   it('lists them again every minute while none is known', async () => {
     const list = (hours: number) => {

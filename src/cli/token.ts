@@ -1,0 +1,44 @@
+import { statSync } from 'node:fs';
+import { SyncError } from '../core/errors.ts';
+import { readTextFile } from './settings.ts';
+
+/** The access token, and where it was found. */
+export interface Token {
+  readonly token: string;
+  /** In words, for messages. */
+  readonly tokenFrom: string;
+}
+
+/** What a header can carry of a token. */
+export const HEADER_TEXT = /^[\x21-\x7e]+$/;
+
+/** The access token (R25). @throws SyncError `usage` when there is none, or two */
+export function readToken(tokenFile: string | undefined, env: Readonly<Record<string, string | undefined>>): Token {
+  const variable = env['OBSYNC_TOKEN']?.trim() ?? '';
+  if (tokenFile === undefined) {
+    if (variable === '')
+      throw new SyncError('usage', 'no access token: set OBSYNC_TOKEN, or name a file that holds it with --token-file');
+    return checked({ token: variable, tokenFrom: 'OBSYNC_TOKEN' });
+  }
+  if (variable !== '')
+    throw new SyncError(
+      'usage',
+      `two access tokens: one in OBSYNC_TOKEN, one in the token file ${tokenFile}: leave one of them out`,
+    );
+  return checked({ token: readTextFile(tokenFile).trim(), tokenFrom: `the token file ${tokenFile}` });
+}
+
+function checked(found: Token): Token {
+  const { token, tokenFrom } = found;
+  if (token === '') throw new SyncError('usage', `${tokenFrom} is empty: write the access token into it`);
+  if (/^bearer\s/i.test(token))
+    throw new SyncError('usage', `the access token in ${tokenFrom} begins with Bearer: give it without Bearer`);
+  if (HEADER_TEXT.test(token)) return found;
+  throw new SyncError('usage', `the access token in ${tokenFrom} holds characters that no header can carry`);
+}
+
+/** Whether every user of the machine may read a file. */
+export function isReadByAll(path: string): boolean {
+  const { mode } = statSync(path, { throwIfNoEntry: false }) ?? { mode: 0 };
+  return process.platform !== 'win32' && (mode & 0o004) !== 0;
+}

@@ -1,0 +1,16 @@
+import { expect, it } from 'vitest';
+import { INITIAL, renderProgress, tell } from '../../src/cli/progress-state.ts';
+import { columnsOf } from '../../src/cli/screen.ts';
+
+const SCREEN = { columns: 80, rows: 24 };
+
+it('a live view of a command that reads no stream shows what it waits for, and else nothing', () => {
+  expect(renderProgress(INITIAL, 0, SCREEN)).toBe('');
+  const about = 'GET /public/beta/environments: answered 503';
+  const waiting = tell(INITIAL, { type: 'wait', reason: 'retry', delayMs: 1500, about }, 0);
+  expect(renderProgress(waiting, 0, SCREEN)).toBe(`${about}, trying again in 2 s`);
+});
+
+it('a terminal of 0 columns does not know its width: it counts as 80', () => {
+  expect([{ columns: 0 }, {}, { columns: 132 }].map(columnsOf)).toEqual([80, 80, 132]);
+});

@@ -1,0 +1,98 @@
+import { describe, expect, it } from 'vitest';
+import { isWorthATable, renderSummary } from '../../src/cli/summary-view.ts';
+import { STREAM_NAMES } from '../../src/core/stream.ts';
+import type { RunSummary, StreamSummary } from '../../src/sync/summary.ts';
+
+const T = '2026-11-20T04:10:00.000000Z';
+
+function streamOf(env: string, stream: StreamSummary['stream'], changed: Partial<StreamSummary> = {}): StreamSummary {
+  const counts = {
+    requests: 2,
+    pages: 2,
+    rows_written: 0,
+    rows_deleted: 0,
+    rows_rejected: 0,
+    rows_late: 0,
+    rows_held: 0,
+    rejected_standing: 0,
+  };
+  const how = { mode: 'feed', reason: 'increment', status: 'done', seconds: 0.25, error: null } as const;
+  return { env_id: env, environment: `Env ${env}`, stream, started_at: T, ended_at: T, ...counts, ...how, ...changed };
+}
+
+function summaryOf(streams: readonly StreamSummary[], changed: Partial<RunSummary> = {}): RunSummary {
+  return {
+    run: 7,
+    status: 'done',
+    started_at: T,
+    ended_at: T,
+    requests: 20,
+    rows_written: 5,
+    rows_deleted: 0,
+    rows_rejected: 0,
+    streams_not_reached: 0,
+    error: null,
+    recovery: null,
+    missing: [],
+    streams,
+    ...changed,
+  } as RunSummary;
+}
+
+const ALL = STREAM_NAMES.slice(0, 9);
+const first = { mode: 'scan', reason: 'first', rows_written: 1_234_567, requests: 618 };
+const lines = (text: string): string[] => text.split('\n');
+
+describe('the summary of a sync', () => {
+  it.each([80, 100, 130])('is a table of each environment, in %i columns, with the names of streams whole', (width) => {
+    const streams = ['e1', 'e2'].flatMap((env) =>
+      ALL.map((name) => streamOf(env, name, { ...first, rows_deleted: 12 })),
+    );
+    const text = renderSummary(summaryOf(streams), { width, verbose: false });
+    expect(text.match(/┌/g)).toHaveLength(2);
+    expect(Math.max(...lines(text).map((line) => line.length))).toBeLessThanOrEqual(width);
+    expect(text).not.toContain('…');
+    expect(lines(text).slice(0, 4)).toEqual([
+      'Env e1 (e1)',
+      expect.stringMatching(/^┌/),
+      expect.stringMatching(/^│ stream +│ mode +│ written │ deleted │/),
+      expect.stringMatching(/^├/),
+    ]);
+    expect(text).toMatch(/│ latest_test_executions │ scan \(first\) │ 1234567 │ +12 │/);
+  });
+
+  it('leaves out what did nothing, columns that are all zero, and a why that says no more than the mode', () => {
+    const streams = ALL.map((name) => streamOf('e1', name, name === 'columns' ? { rows_written: 5 } : {}));
+    const summary = summaryOf([...streams, ...ALL.map((name) => streamOf('e2', name))]);
+    const text = renderSummary(summary, { width: null, verbose: false });
+    expect(lines(text)[2]).toMatch(/^│ stream +│ mode │ written │ requests │ seconds │$/);
+    expect(lines(text)[4]).toMatch(/^│ columns │ feed │ +5 │ +2 │ +0\.3 │$/);
+    expect(lines(text).slice(6)).toEqual([
+      'nothing changed in 8 other streams (--verbose shows them)',
+      '',
+      'nothing changed in 1 other environment',
+      'run 7 is done: 5 rows written, 0 deleted, 20 requests',
+      '',
+    ]);
+    const all = renderSummary(summary, { width: null, verbose: true });
+    expect(all.match(/│ assets /g)).toHaveLength(2);
+  });
+
+  it('shows a stream that is not done, with its status and its error', () => {
+    const streams = [streamOf('e1', 'assets'), streamOf('e1', 'tests', { status: 'failed', error: 'answered 500' })];
+    const text = renderSummary(summaryOf(streams, { status: 'problems' }), { width: 80, verbose: false });
+    expect(text).toMatch(/│ tests +│ feed │ failed │/);
+    expect(text).toContain('Env e1, tests: answered 500\nrun 7 ended with problems: ');
+  });
+
+  it('says nothing of streams that a run which broke off has not come to', () => {
+    const stopped = ALL.map((name) => streamOf('e1', name, { status: 'stopped', mode: 'none', pages: 0 }));
+    expect(isWorthATable(summaryOf(stopped, { status: 'problems', error: 'the file is damaged' }))).toBe(false);
+    const begun = [...stopped.slice(1), streamOf('e1', 'assets', { status: 'stopped', rows_written: 3 })];
+    const summary = summaryOf(begun, { status: 'stopped', error: 'Stopped at 5 requests (--max-requests)' });
+    expect(isWorthATable(summary)).toBe(true);
+    const text = renderSummary(summary, { width: 80, verbose: false });
+    expect(text.match(/^│/gm)).toHaveLength(2);
+    expect(text).toContain('run 7 stopped: 5 rows written');
+  });
+});
