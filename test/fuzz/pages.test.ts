@@ -47,6 +47,12 @@ function expectValue({ type }: Field, value: Value | undefined, sent: unknown): 
   else expect(value).toBe(type === 'boolean' ? Number(sent) : sent);
 }
 
+/** What stands for a value that is not there, or does not fit: nothing, but for empty lists and counts that cannot be left out. */
+function standIn({ type, required, empty }: Field, sent: unknown): Value {
+  if (sent === undefined || sent === null) return empty ?? null;
+  return required && type === 'integer' && Number.isInteger(sent) ? (sent as number) : null;
+}
+
 /** What is left of an item beside the fields that are taken from it. */
 function expectFields(fields: Fields, row: Row, item: Item, apart: readonly string[]): void {
   const extra = new Map(Object.entries(item).filter(([name]) => !apart.includes(name)));
@@ -56,9 +62,9 @@ function expectFields(fields: Fields, row: Row, item: Item, apart: readonly stri
     const sent = isItem(home) ? home[inner ?? outer] : undefined;
     const taken = sent !== null && sent !== undefined && fits(field, sent);
     if (taken) expectValue(field, row[name], sent);
-    else expect(row[name]).toBeNull();
+    else expect(row[name]).toBe(standIn(field, sent));
     if (inner === undefined && (taken || sent === null)) extra.delete(outer);
-    else if (inner !== undefined) {
+    else if (inner !== undefined && (taken || sent === null || sent === undefined)) {
       const { [inner]: _, ...rest } = extra.get(outer) as Item;
       if (Object.keys(rest).length === 0) extra.delete(outer);
       else extra.set(outer, rest);
