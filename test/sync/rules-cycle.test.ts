@@ -161,3 +161,20 @@ test('R6: of several environments, one whose lists all fail starves no other', a
   expect(mirrored.rows('select env_id from assets order by 1')).toEqual([{ env_id: 'e2' }, { env_id: 'e3' }]);
   mirrored.close();
 });
+
+test.each(['budget', 'signal'] as const)(
+  'R27: a run that a %s stops early costs nothing for the environments it has not come to: no row of the log, no summary',
+  async (ends) => {
+    const world = createWorld(Array.from({ length: 40 }, (_, n) => `e${n}`));
+    const mirrored = mirrorOf(world);
+    const stop = new AbortController();
+    world.before = ({ number }) => number === 2 && ends === 'signal' && stop.abort();
+    const wish = ends === 'budget' ? { maxRequests: 2 } : { signal: stop.signal };
+    const summary = await mirrored.sync({ ...wish, concurrency: 2 });
+    const logged = mirrored.rows('select stream from sync_stream_runs');
+    expect(logged.length).toBeLessThanOrEqual(2);
+    expect(summary.streams.map(({ stream }) => stream)).toEqual(logged.map(({ stream }) => stream));
+    expect(summary.streams.length + summary.streams_not_reached).toBe(40 * 9);
+    mirrored.close();
+  },
+);
