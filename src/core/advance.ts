@@ -108,7 +108,7 @@ function mergeRows({ stream, checkpoint, decoded, held, marking }: Arrival, read
     changes: list,
     marks,
     shown: shown.map((row) => row.key),
-    ...seen(checkpoint.round as Round, read, decoded),
+    ...seen(checkpoint, read, decoded),
   };
 }
 
@@ -145,7 +145,7 @@ function stageRows({ stream, checkpoint, decoded }: Arrival, read: Read): Effect
     staged: { rows: decoded.rows, readNumber: read.number },
     ...(stream.archives === undefined ? {} : { archived: decoded.rows }),
     // A rejected row was seen: what the mirror holds of it stays (R12).
-    ...seen(checkpoint.round as Round, read, { rows: [], rejected: decoded.rejected }, true),
+    ...seen(checkpoint, read, { rows: [], rejected: decoded.rejected }, true),
   };
 }
 
@@ -169,17 +169,27 @@ const ALWAYS = '9999-12-31T23:59:59.999999Z';
 
 /** Keys to keep for the sweep, rejected ones included (R12). */
 function seen(
-  round: Round,
+  checkpoint: Checkpoint,
   read: Read,
   { rows, rejected }: Pick<DecodedPage, 'rows' | 'rejected'>,
   always = false,
 ): Effect {
-  if (isFeed(read) || !(always || round.sweeps || read.as === 'owned')) return {};
+  const isKept = isFeed(read) ? countsForScan(checkpoint, read) : always || sweeps(checkpoint) || read.as === 'owned';
+  if (!isKept) return {};
   const keys = [
     ...rows.filter((row) => row.deletedAt === null).map((row) => row.key),
     ...rejected.flatMap((row) => (row.key ? [row.key] : [])),
   ];
   return keys.length === 0 ? {} : { seen: { keys, readNumber: read.number } };
+}
+
+function sweeps({ round }: Checkpoint): boolean {
+  return round?.sweeps === true;
+}
+
+/** What the upserts show while a scan is set aside, that scan need not see (R9). */
+function countsForScan({ setAside }: Checkpoint, { as }: Read): boolean {
+  return as === 'upserts' && setAside?.round?.sweeps === true;
 }
 
 /**

@@ -1,5 +1,5 @@
-import type { Ask, Checkpoint, Phase, Reason, Round, ScanDue, Walk } from './checkpoint.ts';
-import { CLOCK_TOLERANCE_SECONDS, type Context, isOutOfLookback } from './context.ts';
+import type { Ask, Checkpoint, Phase, Reason, Round, Walk } from './checkpoint.ts';
+import { CLOCK_TOLERANCE_SECONDS, type Context, isOutOfLookback, withinLookback } from './context.ts';
 import type { Facts } from './destination.ts';
 import { addDays, addSeconds, type Instant, sameHour } from './instant.ts';
 import type { Method, Stream } from './stream.ts';
@@ -29,14 +29,16 @@ const BEGINNINGS: Readonly<Record<Method, Begin>> = {
 };
 
 function beginFeed(stream: Stream, checkpoint: Checkpoint, context: Context, facts: Facts): Beginning {
-  const since = boundOf(checkpoint, context);
   const reason = scanReason(checkpoint, context) ?? dueReason(checkpoint, context);
+  const isSetAside = checkpoint.setAside?.run === context.run;
+  const bound = boundOf(checkpoint, context);
+  const since = isSetAside ? withinLookback(bound, context) : bound;
   // A bound in the future would show nothing.
   const hasFeeds = since !== null && isBelieved(checkpoint.watermark, context);
   const feeds: Phase[] = hasFeeds ? [feed('upserts', since, context), feed('tombstones', since, context)] : [];
-  if (reason === null)
+  if (reason === null || isSetAside)
     return round(
-      { mode: 'feed', reason: 'increment' },
+      { mode: 'feed', reason: 'increment', reads: checkpoint.setAside?.round?.reads ?? 0 },
       [...feeds, ...(stream.owners[0]?.parameter ? [ask('owned')] : []), ...rejectedPhases(facts)],
       context,
       facts,
@@ -117,7 +119,7 @@ function scanReason({ scanEndedPass, watermark }: Checkpoint, context: Context):
  * Whether a watermark may serve as a bound: none does without a server time, nor one that lies so far beyond it that a feed
  * read from it less the overlap would begin after now (R1).
  */
-function isBelieved(watermark: Instant | null, { now, options }: Context): boolean {
+export function isBelieved(watermark: Instant | null, { now, options }: Context): boolean {
   const toleranceSeconds = Math.min(CLOCK_TOLERANCE_SECONDS, options.overlapSeconds);
   return watermark !== null && now !== null && watermark <= addSeconds(now, toleranceSeconds);
 }
@@ -144,7 +146,7 @@ export function ask(about: Ask['about']): Ask {
 }
 
 function round(
-  how: Pick<Round, 'mode' | 'reason'> & { due?: ScanDue | null },
+  how: Pick<Round, 'mode' | 'reason'> & Partial<Pick<Round, 'due' | 'reads'>>,
   phases: readonly Phase[],
   { run, pass }: Context,
   facts: Facts,
@@ -153,6 +155,7 @@ function round(
     do: 'round',
     round: {
       due: null,
+      reads: 0,
       ...how,
       run,
       pass,
@@ -163,7 +166,6 @@ function round(
       sweeps: facts.hasRows,
       refuted: false,
       read: null,
-      reads: 0,
       askedThrough: null,
       firstConfirmation: null,
       passedOver: [],

@@ -16,11 +16,13 @@ export type Reason =
   | 'snapshot' // it can only be read whole
   | 'window'; // tests with news
 
-export type ScanDue = Extract<Reason, 'permission' | 'returned' | 'refuted'>;
+export type ScanDue = Extract<Reason, 'permission' | 'returned' | 'refuted' | 'clamp'>;
 
 /** A round given up before its end: what it was to make good is due again. */
 export function withoutRound(checkpoint: Checkpoint): Checkpoint {
-  return { ...checkpoint, scanDue: checkpoint.scanDue ?? checkpoint.round?.due ?? null, round: null };
+  const { round, setAside } = checkpoint;
+  const scanDue = checkpoint.scanDue ?? round?.due ?? setAside?.round?.due ?? null;
+  return { ...checkpoint, scanDue, round: null, setAside: null };
 }
 
 /** All progress of one stream of one environment. */
@@ -74,6 +76,8 @@ export interface Round {
   readonly pages: number;
   /** T of the run that committed the first page: the next watermark (R2). */
   readonly firstPageAt: Instant | null;
+  /** Of a scan that was set aside: the watermark that the feeds have reached beside it (R9). */
+  readonly fedUntil?: Instant | null;
   /** Marks up to this number were made before the round began (R18). */
   readonly lastMark: number;
   /** Keys seen are kept, for a sweep at the end. A mirror without rows needs none. */

@@ -37,6 +37,12 @@ export function isOutOfLookback(bound: Instant, { latest }: Pick<Context, 'lates
   return latest === null || bound < addDays(latest, -LOOKBACK_DAYS);
 }
 
+/** A bound no older than may be sent (R3). */
+export function withinLookback(bound: Instant | null, context: Pick<Context, 'latest'>): Instant | null {
+  if (bound === null || context.latest === null) return null;
+  return isOutOfLookback(bound, context) ? addDays(context.latest, -LOOKBACK_DAYS) : bound;
+}
+
 /** The times of a run, as its answers have told them so far. */
 export function timesOf(source: Pick<Source, 'serverTime' | 'latestServerTime'>): Pick<Context, 'now' | 'latest'> {
   return { now: source.serverTime(), latest: source.latestServerTime() };

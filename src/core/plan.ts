@@ -41,6 +41,9 @@ export function plan(stream: Stream, checkpoint: Checkpoint, context: Context): 
   if (round === null) {
     if (checkpoint.finishedPass === context.pass)
       return { do: 'rest', why: checkpoint.unavailable ? 'unavailable' : 'done' };
+    const { setAside } = checkpoint;
+    if (setAside !== null && setAside.round !== null && setAside.run !== context.run)
+      return { do: 'go', checkpoint: { ...checkpoint, round: setAside.round, setAside: null } };
     return { do: 'begin', since: boundOf(checkpoint, context) };
   }
   if (outOfReach(round, context) || isForFull(round, context))
@@ -159,7 +162,8 @@ export function withRound(checkpoint: Checkpoint, round: Round): Checkpoint {
 
 /** The checkpoint as a round begins: a scan takes over what made it due, so that what comes up from now on stands (R13). */
 export function begun(checkpoint: Checkpoint, round: Round): Checkpoint {
-  return { ...checkpoint, scanDue: round.mode === 'scan' ? null : checkpoint.scanDue, round };
+  if (round.mode !== 'scan') return { ...checkpoint, round };
+  return { ...checkpoint, scanDue: null, setAside: null, round };
 }
 
 /** Candidates of a sweep are asked for in at most so many requests (R12). */

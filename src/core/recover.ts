@@ -1,4 +1,5 @@
 import { phasesAfter } from './advance.ts';
+import { isBelieved } from './begin.ts';
 import { type Checkpoint, type Read, type Round, withoutRound } from './checkpoint.ts';
 import type { Context } from './context.ts';
 import type { UnreadHistory } from './destination.ts';
@@ -8,7 +9,7 @@ import type { Stream } from './stream.ts';
 /**
  * What becomes of a stream whose fetch failed:
  * - `retry`: go on from the checkpoint at once
- * - `pass-over`: the stream will have failed; it goes on with what can be read all the same (R22)
+ * - `pass-over`: the stream will have failed; it goes on with what can be read all the same (R9, R22)
  * - `fail`: the stream failed; the checkpoint says where the next run begins
  * - `unavailable`: the service says that the stream is not live; its rows stay (R15)
  */
@@ -36,6 +37,37 @@ export function recover(stream: Stream, checkpoint: Checkpoint, error: SyncError
 }
 
 function recoverRead(stream: Stream, checkpoint: Checkpoint, error: SyncError, context: Context): Recovered {
+  const recovered = ofRead(stream, checkpoint, error, context);
+  const isOver = recovered.outcome === 'fail' && OF_LIST.has(error.recovery);
+  return isOver && mayWait(stream, checkpoint, context) ? setAside(recovered, checkpoint, context) : recovered;
+}
+
+/** Failures of one list, which another of the same stream need not share. */
+const OF_LIST: ReadonlySet<SyncError['recovery']> = new Set(['restart', 'shrink', 'reread', 'absent', 'stream']);
+
+/** A due scan may wait while there is a watermark from which the feeds can go on (R9). */
+function mayWait({ method }: Stream, { round, watermark, scanEndedPass }: Checkpoint, context: Context): boolean {
+  if (method !== 'feed' || round?.mode !== 'scan' || scanEndedPass === null) return false;
+  return round.reason !== 'clock' && isBelieved(watermark, context);
+}
+
+/** The scan waits for the next run, where it stood if it can go on from there; this one goes on with the feeds (R9). */
+function setAside(recovered: Recovered, { round }: Checkpoint, { run }: Context): Recovered {
+  const { checkpoint, advice } = recovered;
+  // Beyond its reach a feed leaves a gap, whatever the watermark says from then on.
+  const due = round?.due ?? (round?.reason === 'clamp' ? 'clamp' : null);
+  const left = checkpoint.round === null ? null : { ...checkpoint.round, due };
+  const scanDue = checkpoint.scanDue ?? (left === null ? due : null);
+  const meanwhile = 'The scan waits for the next run, which tries it again; the feeds go on meanwhile.';
+  return {
+    ...recovered,
+    outcome: 'pass-over',
+    checkpoint: { ...checkpoint, scanDue, round: null, setAside: { run, round: left } },
+    advice: advice === undefined ? meanwhile : `${advice} ${meanwhile}`,
+  };
+}
+
+function ofRead(stream: Stream, checkpoint: Checkpoint, error: SyncError, context: Context): Recovered {
   switch (error.recovery) {
     case 'restart':
       return restarted(checkpoint, context);

@@ -1,7 +1,7 @@
-import type { Checkpoint, Round, ScanDue } from './checkpoint.ts';
+import type { Checkpoint, Round, ScanDue, SetAside } from './checkpoint.ts';
 import type { Context } from './context.ts';
 import type { Commit, Settlement } from './destination.ts';
-import { addDays } from './instant.ts';
+import { addDays, type Instant } from './instant.ts';
 import { isScannedAgain } from './plan.ts';
 import type { Stream } from './stream.ts';
 
@@ -11,18 +11,38 @@ export function settled(stream: Stream, checkpoint: Checkpoint, settlement: Sett
   const round = checkpoint.round as Round;
   const at = round.pages === 0 ? now : round.firstPageAt;
   const scan = round.mode === 'scan';
+  const watermark = watermarkAfter(checkpoint, context);
   return {
-    watermark: now === null ? checkpoint.watermark : (at ?? checkpoint.watermark),
+    watermark,
     scannedAt: (scan ? at : null) ?? checkpoint.scannedAt,
     scanEndedAt: (scan ? now : null) ?? checkpoint.scanEndedAt,
     scanEndedPass: scan ? pass : checkpoint.scanEndedPass,
     scanDue: stream.method === 'feed' ? dueAfter(checkpoint, settlement) : null,
     unavailable: false,
-    finishedPass: round.pass === pass && !round.incomplete ? pass : checkpoint.finishedPass,
+    finishedPass: isComplete(checkpoint, pass) ? pass : checkpoint.finishedPass,
     round: null,
     pageLimit: round.mode === 'scan' || round.mode === 'snapshot' ? raised(checkpoint, context) : checkpoint.pageLimit,
-    setAside: checkpoint.setAside,
+    setAside: scan ? null : readOnBeside(checkpoint.setAside, round.reads, watermark),
   };
+}
+
+/** The T of the round's first page, or what the feeds have reached beside a scan since (R9). */
+function watermarkAfter({ watermark, round }: Checkpoint, { now }: Context): Instant | null {
+  if (now === null || round === null) return watermark;
+  const at = (round.pages === 0 ? now : round.firstPageAt) ?? watermark;
+  const { fedUntil = null } = round;
+  return fedUntil !== null && (at === null || fedUntil > at) ? fedUntil : at;
+}
+
+/** Whether the stream has come to its end in this pass: nothing passed over (R22), no scan set aside (R9). */
+function isComplete({ round, setAside }: Checkpoint, pass: number): boolean {
+  return round?.pass === pass && !round.incomplete && setAside === null;
+}
+
+/** What the feeds saw meanwhile counts for the scan as well: its reads go on with their numbers (R9, R12). */
+function readOnBeside(setAside: SetAside | null, reads: number, fedUntil: Instant | null): SetAside | null {
+  if (setAside === null || setAside.round === null) return setAside;
+  return { ...setAside, round: { ...setAside.round, reads, fedUntil } };
 }
 
 /**

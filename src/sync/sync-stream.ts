@@ -75,15 +75,16 @@ async function takeSteps(passage: Passage, memory: Memory, only?: 'unfinished'):
   for (;;) {
     passage.continueOrStop();
     const context = passage.context();
-    if (only === 'unfinished' && (checkpoint.round === null || checkpoint.round.pass === context.pass)) return 'done';
+    const isDue = checkpoint.round !== null && checkpoint.round.pass !== context.pass;
+    if (only === 'unfinished' && !isDue && memory.passedOver.first === null) return 'done';
     const step = next(passage, checkpoint, context, memory.histories);
     if (step.do === 'rest') return step.why;
     if (step.do === 'fetch') {
       const fetched = await passPage(passage, step, memory);
-      if (fetched === 'unavailable') return complete(fetched, memory);
+      if (fetched === 'unavailable') return complete(stream, fetched, memory);
       checkpoint = fetched;
     } else if (step.do === 'settle') {
-      checkpoint = complete(settle(passage, checkpoint, step.settlement, memory.marking), memory);
+      checkpoint = complete(stream, settle(passage, checkpoint, step.settlement, memory.marking), memory);
     } else if (step.do === 'forget') {
       passage.tally.count(
         destination.commit(stream, { checkpoint: step.checkpoint, forget: step.which }, memory.marking),
@@ -96,9 +97,10 @@ async function takeSteps(passage: Passage, memory: Memory, only?: 'unfinished'):
 }
 
 /** @throws SyncError for what was passed over on the way to a good end (R9, R22) */
-function complete<Ended>(ended: Ended, { passedOver }: Memory): Ended {
+function complete<Ended>(stream: Stream, ended: Ended, { passedOver }: Memory): Ended {
   const { first, count } = passedOver;
   if (first === null) return ended;
+  if (stream.method !== 'window') throw first;
   const what = count === 1 ? 'A history' : `${count} histories`;
   const text = `${what} could not be read; the next run asks again, after all others. ${first.message}`;
   throw new SyncError('stream', text, { cause: first });

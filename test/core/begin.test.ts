@@ -166,6 +166,29 @@ describe('why a feed stream is scanned', () => {
   });
 });
 
+describe('while a scan is set aside in this run (R9)', () => {
+  const aside = { run: 5, round: null };
+
+  test('the feeds go on from the watermark, with numbers beyond those of its reads', () => {
+    const scan = { ...roundOf('assets', checkpoint({ scanDue: 'returned' })), reads: 7 };
+    const left = roundOf('assets', checkpoint({ scanDue: 'returned', setAside: { run: 5, round: scan } }));
+    expect(left).toMatchObject({ mode: 'feed', reason: 'increment', reads: 7, phases: feeds() });
+  });
+
+  test('they go no further back than the service looks (R3)', () => {
+    const { phases } = roundOf('assets', checkpoint({ watermark: addDays(T, -200), setAside: aside }));
+    expect(phases).toMatchObject([
+      { query: { synced_since: addDays(T, -89) } },
+      { query: { deleted_since: addDays(T, -89) } },
+    ]);
+  });
+
+  test('in a later run the scan is due again', () => {
+    const due = checkpoint({ scanDue: 'returned', setAside: { ...aside, run: 4 } });
+    expect(roundOf('assets', due).mode).toBe('scan');
+  });
+});
+
 describe('a stream that reads what is marked', () => {
   const leader = (given: Partial<Checkpoint>) => new Map([['columns', checkpoint(given)] as const]);
   const with_ = (marks: Facts['marks'], given: Partial<Facts> = {}) =>

@@ -38,6 +38,13 @@ describe('between rounds', () => {
   });
 });
 
+test('a scan that was set aside is tried again in the next run, where it stood, and not in this one (R9)', () => {
+  const aside = round({ mode: 'scan', phases: [walk('scan')], read: read({ cursor: 'c7' }) });
+  const waiting = (run: number): Step => plan(assets, checkpoint({ setAside: { run, round: aside } }), context());
+  expect(waiting(4)).toEqual({ do: 'go', checkpoint: checkpoint({ round: aside }) });
+  expect(waiting(5).do).toBe('begin');
+});
+
 describe('a round begun', () => {
   const due = checkpoint({ scanDue: 'returned' });
 

@@ -8,7 +8,7 @@ import { ask, checkpoint, context, read, round, streamOf, T, walk, YESTERDAY } f
 
 const cut = read({ number: 3, cursor: 'c7', at: YESTERDAY, restartRun: 4 });
 const under = (given: Partial<Round>, more: Partial<Checkpoint> = {}): Checkpoint =>
-  checkpoint({ ...more, round: round({ mode: 'scan', phases: [walk('scan')], read: cut, ...given }) });
+  checkpoint({ ...more, round: round({ mode: 'feed', phases: [walk('upserts')], read: cut, ...given }) });
 
 const met = (
   recovery: Recovery,
@@ -110,6 +110,37 @@ describe('a 404 with the error envelope (R15)', () => {
 
   test('leaves a scan due that was due', () => {
     expect(met('absent', under({}, { scanDue: 'returned' }), 'tests').checkpoint.scanDue).toBe('returned');
+  });
+});
+
+describe('a due scan that cannot end (R9)', () => {
+  const scan = (given: Partial<Round> = {}, more: Partial<Checkpoint> = {}) =>
+    under({ mode: 'scan', reason: 'full-every', phases: [walk('scan')], ...given }, more);
+
+  test('is set aside where it stood, while the feeds go on', () => {
+    const { round: left, ...rest } = scan();
+    const recovered = met('stream', scan());
+    expect(recovered).toMatchObject({ outcome: 'pass-over', forget: null });
+    expect(recovered.checkpoint).toEqual({ ...rest, round: null, setAside: { run: 5, round: left } });
+  });
+
+  test('begins anew when it is wrong for good, and stays due', () => {
+    const { checkpoint: left, forget } = met('reread', scan({ due: 'returned' }));
+    expect([forget, left.scanDue, left.setAside]).toEqual(['all', 'returned', { run: 5, round: null }]);
+  });
+
+  test('for what no feed reaches stays due for that (R3)', () => {
+    expect(met('stream', scan({ reason: 'clamp' })).checkpoint.setAside?.round?.due).toBe('clamp');
+    expect(met('reread', scan({ reason: 'clamp' })).checkpoint.scanDue).toBe('clamp');
+  });
+
+  test.each<[string, Checkpoint, Recovery]>([
+    ['the first', scan({}, { scanEndedPass: null }), 'stream'],
+    ['one for a clock that is not believed', scan({}, { watermark: '2026-11-20T06:00:00.000000Z' }), 'stream'],
+    ['one that is denied', scan(), 'deny'],
+    ['one that a budget stops', scan(), 'budget'],
+  ])('but not %s', (_, from, recovery) => {
+    expect(met(recovery, from)).toMatchObject({ outcome: 'fail', checkpoint: { setAside: null } });
   });
 });
 

@@ -32,6 +32,7 @@ export interface Happening {
 const CROWD = 60;
 const KINDS = ['table', 'bi', 'etl', 'table', 'neuland'] as const;
 const HEAVY = ['columns', 'tests', 'asset-lineage', 'executions'] as const;
+const SCANNED = ['assets', 'columns', 'tests'] as const;
 const MODES: readonly Kind[] = ['assets', 'columns', 'tests'];
 
 const TWINS: readonly ((place: Place, asset: string, test: string, m: number) => void)[] = [
@@ -107,6 +108,9 @@ const TOLD = {
   },
   /** Pages of more than 60 rows, or of 300, take the service too long. */
   growsHeavy: (p, { n, how }) => p.heavy.set(HEAVY[n] ?? 'columns', how % 2 === 0 ? 60 : 300),
+  /** A page of a list cannot be made, for days. */
+  scanBreaks: (p, { n }) => p.brokenScans.add(SCANNED[n % 3] ?? 'columns'),
+  scanMends: (p, { n }) => p.brokenScans.delete(SCANNED[n % 3] ?? 'columns'),
   /** For good, or until it is mended. */
   historyBreaks: (p, { n, how }) => p.brokenHistories.set(`t${n}`, how % 2 === 0 ? 403 : 500),
   historyMends: (p, { n }) => p.brokenHistories.delete(`t${n}`),

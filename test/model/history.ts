@@ -249,6 +249,7 @@ export function openUp({ world }: Life): void {
   place.listed = true;
   place.denied.clear();
   place.notLive.clear();
+  place.brokenScans.clear();
   place.brokenHistories.clear();
   mendAll(place);
 }

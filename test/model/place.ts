@@ -39,6 +39,8 @@ export interface Place {
   readonly notLive: Set<string>;
   /** Collections that answer no page of more rows than this. */
   readonly heavy: Map<string, number>;
+  /** Collections whose lists break after their first page; their feeds, and what is asked for by id, answer. */
+  readonly brokenScans: Set<string>;
   /** Tests whose histories answer so, for good. */
   readonly brokenHistories: Map<string, 403 | 500>;
   /** Whether what is made again keeps its old tombstone in the feed: nothing states it. */
@@ -76,6 +78,7 @@ export function createPlace(id: string, stamp: () => string, now = stamp): Place
     spoiled: new Set(),
     notLive: new Set(),
     heavy: new Map(),
+    brokenScans: new Set(),
     brokenHistories: new Map(),
     lingering: false,
     older: new Map(),

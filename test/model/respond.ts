@@ -32,7 +32,7 @@ export function respond(world: World, { path, query, cursor }: PageRequest): Pag
   const place = enter(world, path, name);
   refuseInvalid(query);
   const rows = rowsOf(world, place, { name, path, query });
-  refuseBroken(place, { name, path, query });
+  refuseBroken(place, { name, path, query, cursor });
   if (rows === null) throw new Refusal(404, 'not_found', `404 ${path.join('/')}`);
   const signature = signatureOf(path, query);
   const [boundTo, after] = cursor === null ? [signature, null] : openCursor(world, cursor);
@@ -75,9 +75,12 @@ function enter(world: World, path: readonly string[], name: string): Place {
 /** @throws Refusal for what the service cannot make, or does not show */
 function refuseBroken(
   place: Place,
-  { name, path, query }: { name: string; path: readonly string[]; query: Query },
+  { name, path, query, cursor }: { name: string; path: readonly string[]; query: Query; cursor: string | null },
 ): void {
   const isHeavy = Number(query['limit'] ?? DEFAULT_LIMIT) > (place.heavy.get(name) ?? MOST_LIMIT);
+  const isScan = Object.keys(query).every((key) => key === 'limit' || key === 'disabled');
+  if (isScan && cursor !== null && place.brokenScans.has(name))
+    throw new Refusal(500, 'broken', `500 ${path.join('/')}`);
   if (isHeavy) throw new Refusal(500, 'too_heavy', `500 ${path.join('/')}`);
   const status = name === 'executions' ? place.brokenHistories.get(path[2] ?? '') : undefined;
   if (status !== undefined) throw new Refusal(status, 'broken', `${status} ${path.join('/')}`);

@@ -56,7 +56,9 @@ function applyEnd(writing: Writing, stream: Stream, commit: Commit): Changed[] {
   if (commit.reading) noteReading(writing, commit.reading);
   if (commit.unreadHistory) noteUnread(writing, commit.unreadHistory);
   if (commit.settle) changed.push(settle(writing, stream, commit.settle));
-  const forgotten = commit.settle ? 'all' : commit.forget;
+  // What a scan has seen that is set aside waits with it (R9).
+  const ended = commit.checkpoint.setAside?.round ? undefined : 'all';
+  const forgotten = commit.settle ? ended : commit.forget;
   if (commit.settle && commit.settle.rememberFrom !== null) remember(writing, stream, commit.settle.rememberFrom);
   else if (forgotten !== undefined) forget(writing, stream, forgotten);
   if (commit.release) changed.push(release(writing, stream));

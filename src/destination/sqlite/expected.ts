@@ -1,4 +1,4 @@
-import { type Checkpoint, NO_PROGRESS } from '../../core/checkpoint.ts';
+import { type Checkpoint, NO_PROGRESS, type Round } from '../../core/checkpoint.ts';
 import type { Expected } from '../../core/expectations.ts';
 import { addDays, type Instant } from '../../core/instant.ts';
 import type { PageRequest, Query } from '../../core/source.ts';
@@ -143,7 +143,7 @@ function hiddenRows(asked: Asked, variant: string): Expected {
 /** Rows that the read under way has passed already. */
 function passed(asked: Asked, hidden: number): number {
   const { stream, stored, query } = asked;
-  const round = stored.get(stream.name)?.round;
+  const round = underWay(stored.get(stream.name));
   if (round?.read == null) return 0;
   const { number } = round.read;
   const table = stream.staged === undefined ? 'seen_keys' : nameOf(stream.staged);
@@ -152,18 +152,23 @@ function passed(asked: Asked, hidden: number): number {
   const kept = value(asked, sql, { number }) as number;
   if (kept > 0 && hidden === 0) return kept;
   // A feed keeps no keys, and nobody those of hidden rows: what the reads before did not take of the round's pages, this one did.
-  const before = readsBefore(asked, number).reduce((sum, read) => sum + pagesOf({ ...asked, query: read }), 0);
+  const before = readsBefore(asked).reduce((sum, read) => sum + pagesOf({ ...asked, query: read }), 0);
   return Math.max(kept, Math.max(1, round.pages - before) * Number(query['limit']));
 }
 
+/** The round that the next run goes on with. */
+function underWay(checkpoint: Checkpoint | undefined): Round | null {
+  return checkpoint?.round ?? checkpoint?.setAside?.round ?? null;
+}
+
 /** The queries of the reads that a round made before this one; of what was asked for by id, it is not known. */
-function readsBefore({ stream, stored, query }: Asked, number: number): Query[] {
+function readsBefore({ stream, stored, query }: Asked): Query[] {
   const { limit = 1, deleted_since: since } = query;
-  const mode = stored.get(stream.name)?.round?.mode;
-  if (mode === 'feed') return since === undefined ? [] : [{ synced_since: since, limit }];
-  if (mode === 'scan' || mode === 'snapshot')
-    return stream.variants.slice(0, number - 1).map((variant) => ({ ...variant, limit }));
-  return [];
+  const round = underWay(stored.get(stream.name));
+  if (round?.mode === 'feed') return since === undefined ? [] : [{ synced_since: since, limit }];
+  if (round?.mode !== 'scan' && round?.mode !== 'snapshot') return [];
+  const left = round.phases.filter((phase) => phase.do === 'walk' && phase.as !== 'tombstones').length;
+  return stream.variants.slice(0, stream.variants.length - left).map((variant) => ({ ...variant, limit }));
 }
 
 function pagesOf(asked: Asked): number {

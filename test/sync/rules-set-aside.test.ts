@@ -1,0 +1,94 @@
+import { expect, test } from 'vitest';
+import { SyncError } from '../../src/core/errors.ts';
+import { streamOf } from '../model/mirrored.ts';
+import { putColumn, remove } from '../model/place.ts';
+import { DAY } from '../model/world.ts';
+import { calm, expectTrue, inSyncedWorld, rowOf, type Scene } from '../support/scene.ts';
+
+/** The scan of the columns fails at its second page, whatever its size; the feeds answer. */
+function breakScan({ world }: Scene, recovery: SyncError['recovery'] = 'stream'): void {
+  world.before = ({ path, query, cursor }) => {
+    const isFeed = 'synced_since' in query || 'deleted_since' in query;
+    if (path.endsWith('/columns') && cursor !== null && !isFeed) throw new SyncError(recovery, 'the page is broken.');
+  };
+}
+
+const asked = ({ mirrored }: Scene): string[] =>
+  mirrored.asked('columns').map(({ query, cursor }) => {
+    const kind = ['synced_since', 'deleted_since', 'asset_ids', 'ids'].find((name) => name in query) ?? 'scan';
+    return `${kind}${cursor === null ? '' : ' on'}`;
+  });
+
+test.each([
+  ['full-every', 8, 'stream'],
+  ['clamp', 100, 'stream'],
+  ['full-every', 8, 'reread'],
+  ['full-every', 8, 'shrink'],
+] as const)(
+  'R9: while a due scan (%s) cannot end, the feeds go on from their watermark, and the runs end 1: after %i days, %s',
+  (reason, days, recovery) =>
+    inSyncedWorld(async (scene) => {
+      const { mirrored, place, world } = scene;
+      world.advance(days * DAY);
+      breakScan(scene, recovery);
+      for (let day = 0; day < 3; day++) {
+        putColumn(place, 'a1.c1', 'a1', { data_type: `on day ${day}` });
+        putColumn(place, `a1.new${day}`, 'a1');
+        remove(place, 'columns', day === 0 ? 'a2.c1' : `a1.new${day - 1}`);
+        const summary = await mirrored.sync({ pageSize: 2 });
+        expect(summary.status).toBe('problems');
+        expect(streamOf(summary, 'columns')).toMatchObject({ status: 'failed', mode: 'feed' });
+        expect(streamOf(summary, 'columns').error).toMatch(/^the page is broken\. .*tries it again; the feeds go on/);
+        expect(rowOf(scene, 'columns', 'a1.c1')).toMatchObject({ data_type: `on day ${day}`, deleted_at: null });
+        expect(rowOf(scene, 'columns', `a1.new${day}`)).toMatchObject({ deleted_at: null });
+        expect(mirrored.checkpoint('columns').watermark).toBe(summary.server_time);
+        const scans = day === 0 || recovery === 'reread' ? ['scan', 'scan on'] : ['scan on'];
+        expect(asked(scene).slice(0, scans.length + 1)).toEqual([...scans, 'synced_since']);
+        world.advance(DAY);
+      }
+      calm(scene);
+      const last = await mirrored.sync({ pageSize: 2 });
+      expect([last.status, streamOf(last, 'columns').error]).toEqual(['done', null]);
+      expect(asked(scene)).toContain('scan on');
+      expectTrue(scene);
+      world.advance(3600);
+      expect(streamOf(await mirrored.sync(), 'columns')).toMatchObject({ mode: 'feed', status: 'done' });
+      expect(reason).toBeDefined();
+    })(),
+);
+
+test(
+  'R9, R12: what the feeds show while a scan is set aside counts as seen by it; what neither shows goes',
+  inSyncedWorld(async (scene) => {
+    const { mirrored, place, world } = scene;
+    world.advance(DAY);
+    await mirrored.sync();
+    world.advance(7 * DAY);
+    breakScan(scene);
+    await mirrored.sync({ pageSize: 2 });
+    putColumn(place, 'a0.before', 'a1');
+    remove(place, 'columns', 'a3.c1', 'lost');
+    await mirrored.sync({ pageSize: 2 });
+    calm(scene);
+    expect((await mirrored.sync({ pageSize: 2 })).status).toBe('done');
+    expect(mirrored.asked('columns').flatMap(({ query }) => query['ids'] ?? [])).not.toContain('a0.before');
+    expect(rowOf(scene, 'columns', 'a3.c1')).toMatchObject({ deletion: 'absent' });
+    expectTrue(scene);
+  }),
+);
+
+test(
+  'R9, R6: a run that is stopped after a scan was set aside is carried on, and is not green without the scan',
+  inSyncedWorld(async (scene) => {
+    const { mirrored, world } = scene;
+    world.advance(8 * DAY);
+    breakScan(scene);
+    const wish = { only: ['columns'] as const, pageSize: 2, concurrency: 1 };
+    expect((await mirrored.sync({ ...wish, maxRequests: 3 })).status).toBe('stopped');
+    expect((await mirrored.sync(wish)).status).toBe('problems');
+    calm(scene);
+    expect((await mirrored.sync(wish)).status).toBe('done');
+    expect((await mirrored.sync()).status).toBe('done');
+    expectTrue(scene);
+  }),
+);
