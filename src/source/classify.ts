@@ -1,6 +1,8 @@
 import { SyncError } from '../core/errors.ts';
 import { retryAfterMs } from '../core/retry-delay.ts';
-import { type Decode, decodeError, parseJson } from './decode.ts';
+import { collectGarbage } from './collect-garbage.ts';
+import { type Decode, decodeError, decodeText, parseJson, parseText } from './decode.ts';
+import { HEAVY_BYTES } from './heavy-turns.ts';
 import { maskToken } from './mask-token.ts';
 import { type Answer, errorCode, type Fault, type Outcome } from './send.ts';
 
@@ -87,12 +89,26 @@ export function endsRunHere(error: SyncError): SyncError {
 }
 
 function decoded<T>(answer: Answer, asked: Asked, decode: Decode<T>): Verdict<T> {
-  const json = answer.body === null ? undefined : parseJson(answer.body);
+  const isHeavy = (answer.body?.length ?? 0) > HEAVY_BYTES;
+  const json = parseText(takeText(answer));
+  if (isHeavy) collectGarbage();
   const value = json === undefined ? null : decode(json);
   if (value !== null) return { kind: 'done', value };
   const type = quote(answer.headers['content-type'] ?? 'no content type', asked);
   const what = json === undefined ? `a body that is no JSON (${type})` : 'a body that is not the expected list';
   return again(broken(`answered ${answer.status} with ${what}`, undefined));
+}
+
+/** Takes the body as text, so that a heavy one is not held as bytes as well while it is parsed (R27). */
+function takeText(answer: Answer): string | null {
+  const text = textOf(answer);
+  answer.body = null;
+  if (text !== null && text.length > HEAVY_BYTES) collectGarbage();
+  return text;
+}
+
+function textOf({ body }: Answer): string | null {
+  return body === null ? null : decodeText(body);
 }
 
 function serverTrouble(answer: Answer, asked: Asked): Trouble {

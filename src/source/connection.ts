@@ -5,6 +5,7 @@ import { countHeader, type Headers, httpDateMs } from '../core/retry-delay.ts';
 import type { Asked } from './classify.ts';
 import type { Decode } from './decode.ts';
 import { type Gate, type GateOptions, openGate } from './gate.ts';
+import { openHeavyTurns } from './heavy-turns.ts';
 import { type Line, type Outcome, send } from './send.ts';
 
 export interface HttpSourceOptions extends GateOptions {
@@ -70,6 +71,7 @@ export function connect(options: HttpSourceOptions): Connection {
       headers: headersOf(options),
       timeoutMs: options.timeoutMs,
       nowMs: () => options.clock.nowMs(),
+      heavyTurns: openHeavyTurns(),
     },
     gate: openGate(options),
     prefix: pathname.replace(/\/+$/, ''),

@@ -36,8 +36,21 @@ export function decodeError(body: unknown): { code: string; message: string } | 
 
 /** The JSON a body holds, numbers as they were sent (R19); undefined when it holds none. */
 export function parseJson(body: Uint8Array): unknown {
+  return parseText(decodeText(body));
+}
+
+/** The text a body holds; null when it is no UTF-8. */
+export function decodeText(body: Uint8Array): string | null {
   try {
-    return parseExactly(UTF8.decode(body));
+    return UTF8.decode(body);
+  } catch {
+    return null;
+  }
+}
+
+export function parseText(text: string | null): unknown {
+  try {
+    return text === null ? undefined : parseExactly(text);
   } catch {
     return undefined;
   }

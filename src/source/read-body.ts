@@ -18,18 +18,28 @@ export class BadEncoding extends Error {
   }
 }
 
+export interface Bounds {
+  /** A body may hold so much. */
+  readonly mostBytes: number;
+  /** With more than this it is read on when `onHeavy` says so. */
+  readonly heavyBytes: number;
+  onHeavy(): Promise<void>;
+}
+
 /**
  * Reads a body whole, decompressing it as `encoding` (the `content-encoding` header) says. Stops and destroys it with
- * `BodyTooLarge` as soon as it holds more than `mostBytes`, so that neither a runaway nor a bomb fills the memory.
+ * `BodyTooLarge` as soon as it holds more than it may, so that neither a runaway nor a bomb fills the memory.
  * Throws `BadEncoding`, or what the connection failed with.
  */
-export async function readBody(body: Readable, encoding: string | undefined, mostBytes: number): Promise<Buffer> {
+export async function readBody(body: Readable, encoding: string | undefined, bounds: Bounds): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let bytes = 0;
   const collect = async (source: AsyncIterable<Buffer>) => {
     for await (const chunk of source) {
+      const wasLight = bytes <= bounds.heavyBytes;
       bytes += chunk.length;
-      if (bytes > mostBytes) throw new BodyTooLarge(mostBytes);
+      if (bytes > bounds.mostBytes) throw new BodyTooLarge(bounds.mostBytes);
+      if (wasLight && bytes > bounds.heavyBytes) await bounds.onHeavy();
       chunks.push(chunk);
     }
   };
@@ -37,7 +47,18 @@ export async function readBody(body: Readable, encoding: string | undefined, mos
   await (inflater === null ? pipeline(body, collect) : pipeline(body, inflater, collect)).catch((error: unknown) => {
     throw isZlibError(error) ? new BadEncoding('The body is not compressed as it says', { cause: error }) : error;
   });
-  return Buffer.concat(chunks, bytes);
+  return join(chunks, bytes);
+}
+
+/** Each chunk is let go as soon as it is copied: a heavy body is not held twice (R27). */
+function join(chunks: Buffer[], bytes: number): Buffer {
+  const whole = Buffer.allocUnsafeSlow(bytes);
+  let at = bytes;
+  for (let chunk = chunks.pop(); chunk !== undefined; chunk = chunks.pop()) {
+    at -= chunk.length;
+    chunk.copy(whole, at);
+  }
+  return whole;
 }
 
 function inflaterFor(encoding: string | undefined, body: Readable): Transform | null {

@@ -1,5 +1,7 @@
 import type { Pool } from 'undici';
 import type { Headers } from '../core/retry-delay.ts';
+import { collectGarbage } from './collect-garbage.ts';
+import { HEAVY_BYTES, type HeavyTurns, takeTurn } from './heavy-turns.ts';
 import { BadEncoding, BodyTooLarge, readBody } from './read-body.ts';
 
 const MOST_PAGE_BYTES = 64 * 1024 * 1024;
@@ -9,8 +11,8 @@ const MOST_ERROR_BYTES = 64 * 1024;
 export interface Answer {
   readonly status: number;
   readonly headers: Headers;
-  /** Null when the body did not come whole: then the outcome has a fault. */
-  readonly body: Buffer | null;
+  /** Null when the body did not come whole: then the outcome has a fault. And once it has been taken. */
+  body: Buffer | null;
 }
 
 /**
@@ -40,26 +42,60 @@ export interface Line {
   /** For the whole request, its body included. */
   readonly timeoutMs: number;
   readonly nowMs: () => number;
+  readonly heavyTurns: HeavyTurns;
+}
+
+/** A request on its way: whether it waits for its turn to be read on, and what ends that turn. */
+interface Way {
+  isWaiting: boolean;
+  endTurn: (() => void) | null;
 }
 
 /** Sends one GET and reads its answer whole. Never throws; `stop` gives it up. */
 export async function send(line: Line, target: string, stop: AbortSignal): Promise<Outcome> {
   const abort = new AbortController();
+  const way: Way = { isWaiting: false, endTurn: null };
   const stopNow = () => abort.abort(STOPPED);
-  const timer = setTimeout(() => abort.abort(TIMED_OUT), line.timeoutMs);
+  const timer = startTimer(line.timeoutMs, way, () => abort.abort(TIMED_OUT));
   stop.addEventListener('abort', stopNow, { once: true });
   try {
-    return await exchange(line, target, abort.signal);
+    return await exchange(line, target, abort.signal, way);
   } finally {
-    clearTimeout(timer);
+    clearInterval(timer);
     stop.removeEventListener('abort', stopNow);
+    // Whoever gets the outcome decodes and commits it before anything else is done.
+    if (way.endTurn !== null) setImmediate(endHeavy, way.endTurn);
   }
+}
+
+function endHeavy(endTurn: () => void): void {
+  collectGarbage();
+  endTurn();
+}
+
+const TICKS = 10;
+/** A tick that comes so much too late was held up here, not by the service. */
+const HELD_UP_MS = 1000;
+
+/** Time counts while this process listens, and not while the request waits for others. */
+function startTimer(timeoutMs: number, way: Way, onTimeout: () => void): NodeJS.Timeout {
+  const tickMs = timeoutMs / TICKS;
+  let left = TICKS;
+  let lastMs = performance.now();
+  return setInterval(() => {
+    const isLate = performance.now() - lastMs > tickMs + HELD_UP_MS;
+    lastMs = performance.now();
+    if (isLate || way.isWaiting) return;
+    left -= 1;
+    if (left === 0) onTimeout();
+  }, tickMs);
 }
 
 const TIMED_OUT = new Error('The request took too long');
 const STOPPED = new Error('The request was given up');
 
-async function exchange({ pool, headers, nowMs }: Line, target: string, signal: AbortSignal): Promise<Outcome> {
+async function exchange(line: Line, target: string, signal: AbortSignal, way: Way): Promise<Outcome> {
+  const { pool, headers, nowMs } = line;
   let head: { status: number; headers: Headers } | null = null;
   let heardMs: number | null = null;
   try {
@@ -67,12 +103,20 @@ async function exchange({ pool, headers, nowMs }: Line, target: string, signal: 
     heardMs = nowMs();
     head = { status: response.statusCode, headers: flatten(response.headers) };
     const mostBytes = head.status < 300 ? MOST_PAGE_BYTES : MOST_ERROR_BYTES;
-    const body = await readBody(response.body, head.headers['content-encoding'], mostBytes);
+    const onHeavy = () => waitForTurn(line, way);
+    const bounds = { mostBytes, heavyBytes: HEAVY_BYTES, onHeavy };
+    const body = await readBody(response.body, head.headers['content-encoding'], bounds);
     return { answer: { ...head, body }, fault: null, heardMs };
   } catch (cause) {
     const answer = head === null ? null : { ...head, body: null };
     return { answer, fault: { kind: faultKind(cause, signal), cause }, heardMs: heardMs ?? nowMs() };
   }
+}
+
+async function waitForTurn({ heavyTurns }: Line, way: Way): Promise<void> {
+  way.isWaiting = true;
+  way.endTurn = await takeTurn(heavyTurns);
+  way.isWaiting = false;
 }
 
 function faultKind(cause: unknown, signal: AbortSignal): Fault['kind'] {
