@@ -74,7 +74,7 @@ test.each(['Fri, 31 Dec 9999 23:59:59 GMT', 'Sat, 13 Sep 275760 00:00:00 GMT'])(
   async (after) => {
     const headers = { date: 'Thu, 01 Jan 1970 00:00:00 GMT', 'retry-after': after };
     const { source } = await setUp([{ status: 429, headers }]);
-    expect((await failureOf(source.page(ASSETS))).recovery).toBe('run');
+    expect((await failureOf(source.page(ASSETS))).recovery).toBe('quota');
   },
 );
 
