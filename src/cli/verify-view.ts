@@ -125,10 +125,17 @@ function pendingLines({ pending }: VerifyReport): string[] {
   const kinds = Map.groupBy(pending, ({ why }) => why ?? '');
   return [...kinds].flatMap(([why, all]) =>
     under(
-      `the next sync brings these (scores: one in a later hour); ${why}:`,
+      `no difference so far, ${why}; ${whenBrought(all)}:`,
       all.map((finding) => ({ ...finding, why: null })),
     ),
   );
+}
+
+/** Scores are read once a clock hour (R22): a sync right after the last one brings none. */
+function whenBrought(pending: readonly Finding[]): string {
+  const scores = pending.filter(({ stream }) => stream === 'asset_health_scores').length;
+  if (scores === pending.length) return 'a sync in a later hour brings these';
+  return scores === 0 ? 'the next sync brings these' : 'the next sync brings these (scores: a sync in a later hour)';
 }
 
 function answer(report: VerifyReport): string {

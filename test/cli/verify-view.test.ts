@@ -85,6 +85,19 @@ it('what was not looked at again is called possible, and leaves the answer open'
 it('what the next sync brings stands under what is known of it', () => {
   const pending = [finding('missing', 'changed'), finding('extra', 'cannot be told')];
   const text = renderVerify(report({ equal: true, pending }, { pending: 2 }), 80);
-  expect(text).toMatch(/the next sync brings these.*; changed:\n {2}staging, columns:\n {4}missing a1\.x\n/);
-  expect(text).toMatch(/the next sync brings these.*; cannot be told:\n {2}staging, columns:\n {4}extra a1\.x\n/);
+  expect(text).toMatch(
+    /no difference so far, changed; the next sync brings these:\n {2}staging, columns:\n {4}missing a1\.x\n/,
+  );
+  expect(text).toMatch(
+    /no difference so far, cannot be told; the next sync brings these:\n {2}staging, columns:\n {4}extra a1\.x\n/,
+  );
+});
+
+it('scores that differ are said to come with a sync in a later hour, right after a sync as well', () => {
+  const score = { ...finding('unequal', 'cannot be told'), stream: 'asset_health_scores' as const };
+  const brought = (...pending: Finding[]): string => renderVerify(report({ equal: true, pending }, { pending: 2 }), 80);
+  expect(brought(score)).toContain('cannot be told; a sync in a later hour brings these:\n');
+  expect(brought(score, finding('extra', 'cannot be told'))).toContain(
+    'the next sync brings these (scores: a sync in a later hour):\n',
+  );
 });

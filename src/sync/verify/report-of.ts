@@ -115,7 +115,7 @@ function pendingOf({ compared, pending }: Examined, outcome: Outcome): Suspect[]
 /** What is said of rows that the next sync brings. */
 const CAUSES: Readonly<Record<Cause, string>> = {
   changed: 'changed at the source since the last sync',
-  untold: 'whether the source changed or the mirror was wrong cannot be told',
+  untold: 'whether the source has changed or the mirror is wrong cannot be told yet',
 };
 
 function findingOf({ environment, sight }: Examined, { key, what, fields, why, cause }: Suspect): Finding {
@@ -200,6 +200,9 @@ function notLookedAt({ depth, reconciled, examined }: Verification): string[] {
 
 const UNSEEN: Readonly<Record<Verification['depth'], readonly string[]>> = {
   count: ['which tables there are while their number is right, and all that is no table: see --depth ids and rows'],
-  ids: ['the fields of the rows: see --depth rows'],
+  ids: [
+    'the fields of the rows: see --depth rows',
+    'table_assets and bi_assets: their ids are those of assets, their fields are looked at with --depth rows',
+  ],
   rows: [],
 };
