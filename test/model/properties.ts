@@ -154,8 +154,9 @@ function hasOnlyScansSetAside({ world, mirrored }: Life, { only, troubles, wire 
   const set = summary.streams
     .filter(({ status }) => status !== 'done')
     .map(({ stream }) => mirrored.checkpoint(stream as StreamName));
-  const isFed = set.every(({ setAside }) => ['full', 'full-every'].includes(setAside?.round?.reason ?? ''));
-  return isUntroubled && set.length > 0 && isFed && summary.run === summary.pass;
+  const scans = set.map(({ setAside, round }) => setAside?.round ?? round);
+  const isFed = scans.every((scan) => scan?.mode === 'scan' && ['full', 'full-every'].includes(scan.reason));
+  return isUntroubled && isFed && set.length > 0 && summary.status === 'problems' && summary.run === summary.pass;
 }
 
 async function survived(life: Life, step: Step): Promise<void> {
