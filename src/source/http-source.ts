@@ -32,6 +32,8 @@ export function createHttpSource(options: HttpSourceOptions): Source {
     requests: () => gate.requests,
     quota: () => quotaOf(connection),
     resumeQuota({ remaining, resetSeconds }) {
+      // What is left of a window is reckoned by the machine's clock, which may be wrong: it may delay a run, not end it (R1).
+      if (remaining === 0 && resetSeconds * 1000 > options.maxWaitMs) return;
       resume(gate, resumedWindow(remaining, options.clock.nowMs() + resetSeconds * 1000));
     },
     async close() {

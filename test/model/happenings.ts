@@ -13,7 +13,6 @@ import {
   putTest,
   remove,
   removeAsset,
-  restoreAsset,
   sendAhead,
   spoil,
   undelete,
@@ -122,8 +121,6 @@ const TOLD = {
   feedsRepeat: (p, { how }) => {
     p.repeating = how % 2 === 0;
   },
-  /** An asset that went by tombstone, and all that went with it, is restored: it alone is touched (R13). */
-  restored: (p, { n }) => restoreAsset(p, `a${n}`),
   /** The service may drop an edge along with its upstream column, without touching the downstream one (R18). */
   edgesCut: (p, { how }) => {
     p.cutsEdges = how % 2 === 0;

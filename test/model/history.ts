@@ -7,9 +7,19 @@ import { rowsOfWorld } from './compare.ts';
 import { happen, happenings, happenLate, populate, type Which } from './happenings.ts';
 import { contents, guard } from './invariants.ts';
 import { type Mirrored, mirrorOf } from './mirrored.ts';
-import { mendAll } from './place.ts';
+import { mendAll, restoreAsset } from './place.ts';
 import { type Serving, serveWorld } from './served.ts';
-import { overtaken, PLAIN, restarted, type Step, type Sync, setBack, shrunk, type Trouble } from './steps.ts';
+import {
+  overtaken,
+  PLAIN,
+  restarted,
+  restoredSoon,
+  type Step,
+  type Sync,
+  setBack,
+  shrunk,
+  type Trouble,
+} from './steps.ts';
 import { wireFaults } from './wire.ts';
 import { brokenOnWire } from './wire-rules.ts';
 import { Crash, createWorld, DAY, HOUR, type World } from './world.ts';
@@ -98,6 +108,7 @@ export function histories(which: Which, maxLength = 24): fc.Arbitrary<Step[]> {
     { weight: 28, arbitrary: step.map((one) => [one]) },
     { weight: 1, arbitrary: overtaken },
     { weight: 1, arbitrary: restarted },
+    { weight: 1, arbitrary: restoredSoon },
     { weight: 1, arbitrary: setBack(happenings(which)) },
     { weight: which === 'any' ? 1 : 0, arbitrary: shrunk },
   );
@@ -217,6 +228,11 @@ export function live(ids: readonly string[]): Life {
     return { summary, quiet: quiet && shape() === shapeBefore };
   }
 
+  function restore(n: number): void {
+    const sql = "select 1 from assets where env_id = 'e1' and id = ? and deletion = 'tombstone'";
+    if (mirrored.rows(sql, `a${n}`).length > 0) restoreAsset(world.place('e1'), `a${n}`);
+  }
+
   return {
     world,
     mirrored,
@@ -224,6 +240,7 @@ export function live(ids: readonly string[]): Life {
       const place = world.place('e1');
       if (step.step === 'sync') return sync(step);
       if (step.step === 'happen') happen(world, step.happening);
+      if (step.step === 'restore') restore(step.n);
       if (step.step === 'late') happenLate(world, step.happening);
       if (step.step === 'advance') world.advance(step.seconds);
       if (step.step === 'clock') mirrored.clockSkewMs = step.hours * HOUR * 1000;

@@ -34,6 +34,8 @@ export interface Sync {
 export type Step =
   | Sync
   | { readonly step: 'happen' | 'late'; readonly happening: Happening }
+  /** What went by a tombstone that the mirror knows of is restored soon: the asset alone is touched, and tells of it all (R13). */
+  | { readonly step: 'restore'; readonly n: number }
   | { readonly step: 'advance'; readonly seconds: number }
   | { readonly step: 'clock'; readonly hours: number }
   /** The service's own clock is set. */
@@ -85,6 +87,18 @@ export const overtaken: fc.Arbitrary<Step[]> = fc
       slow,
     ];
   });
+
+/** An asset goes, a run sees it go, and it is there again before its tombstone is older than the overlap (R13). */
+export const restoredSoon: fc.Arbitrary<Step[]> = fc
+  .nat({ max: 3 })
+  .map((n) => [
+    { step: 'happen', happening: { what: 'assetGoes', n, m: 0, how: 0 } },
+    { step: 'advance', seconds: 300 },
+    PLAIN,
+    { step: 'advance', seconds: 300 },
+    { step: 'restore', n },
+    PLAIN,
+  ]);
 
 /** A clock that was ahead for one run, by less than an hour, is set right; what happens then lies before the watermark (R1). */
 export function setBack(happening: fc.Arbitrary<Happening>): fc.Arbitrary<Step[]> {

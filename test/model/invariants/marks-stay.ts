@@ -53,9 +53,11 @@ function isPaid(moment: Moment, id: string, number: number): boolean {
 
 const TYPED = ['table_assets', 'bi_assets'] as readonly string[];
 
-/** What was shown of an asset stands live: a row that a younger tombstone holds down leaves the mark (R13). */
-function standLive({ after }: Moment, asked: readonly Walk[], assetId: string): boolean {
+/** What was shown of an asset stands live, or rejected, which is asked for by itself: a row that a younger tombstone holds down leaves the mark (R13, R20). */
+function standLive({ after, rows, envId, stream }: Moment, asked: readonly Walk[], assetId: string): boolean {
+  const rejected = rows('select row_key from rejected_rows where env_id = ? and stream = ?', envId, stream);
   const shown = new Set(asked.flatMap(itemsOf).map((item) => String(item['id'])));
+  for (const { row_key: id } of rejected) shown.delete(String(id));
   return [...after.rows].every(([id, row]) => !shown.has(id) || row['asset_id'] !== assetId || isLive(row));
 }
 
