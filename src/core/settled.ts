@@ -7,11 +7,12 @@ import type { Stream } from './stream.ts';
 
 /** The checkpoint after a round has ended: the watermark moves, unless the run met no `Date` (R1, R2). */
 export function settled(stream: Stream, checkpoint: Checkpoint, settlement: Settlement, context: Context): Checkpoint {
-  const { now, pass } = context;
+  const { now, pass, run } = context;
   const round = checkpoint.round as Round;
   const at = round.pages === 0 ? now : round.firstPageAt;
   const scan = round.mode === 'scan';
   const watermark = watermarkAfter(checkpoint, context);
+  const setAside = scan ? null : readOnBeside(checkpoint.setAside, { run, reads: round.reads, fedUntil: watermark });
   return {
     watermark,
     scannedAt: (scan ? at : null) ?? checkpoint.scannedAt,
@@ -19,10 +20,10 @@ export function settled(stream: Stream, checkpoint: Checkpoint, settlement: Sett
     scanEndedPass: scan ? pass : checkpoint.scanEndedPass,
     scanDue: stream.method === 'feed' ? dueAfter(checkpoint, settlement) : null,
     unavailable: false,
-    finishedPass: isComplete(checkpoint, pass) ? pass : checkpoint.finishedPass,
+    finishedPass: isComplete({ round, setAside }, pass) ? pass : checkpoint.finishedPass,
     round: null,
     pageLimit: round.mode === 'scan' || round.mode === 'snapshot' ? raised(checkpoint, context) : checkpoint.pageLimit,
-    setAside: scan ? null : readOnBeside(checkpoint.setAside, round.reads, watermark),
+    setAside,
   };
 }
 
@@ -35,14 +36,21 @@ function watermarkAfter({ watermark, round }: Checkpoint, { now }: Context): Ins
 }
 
 /** Whether the stream has come to its end in this pass: nothing passed over (R22), no scan set aside (R9). */
-function isComplete({ round, setAside }: Checkpoint, pass: number): boolean {
+function isComplete({ round, setAside }: Pick<Checkpoint, 'round' | 'setAside'>, pass: number): boolean {
   return round?.pass === pass && !round.incomplete && setAside === null;
 }
 
-/** What the feeds saw meanwhile counts for the scan as well: its reads go on with their numbers (R9, R12). */
-function readOnBeside(setAside: SetAside | null, reads: number, fedUntil: Instant | null): SetAside | null {
-  if (setAside === null || setAside.round === null) return setAside;
-  return { ...setAside, round: { ...setAside.round, reads, fedUntil } };
+/**
+ * What the feeds saw meanwhile counts for the scan as well: its reads go on with their numbers (R9, R12). A scan of which nothing
+ * was left bars no later run than the one in which it failed.
+ */
+function readOnBeside(
+  setAside: SetAside | null,
+  { run, ...read }: Pick<Round, 'run' | 'reads'> & { fedUntil: Instant | null },
+): SetAside | null {
+  if (setAside === null) return null;
+  if (setAside.round === null) return setAside.run === run ? setAside : null;
+  return { ...setAside, round: { ...setAside.round, ...read } };
 }
 
 /**

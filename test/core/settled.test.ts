@@ -95,6 +95,12 @@ test('a round begun in this pass finishes it; one begun before is followed by an
   expect(settle(under({ ...feed, pass: 4 }, { finishedPass: 3 }), NOTHING, context()).finishedPass).toBe(3);
 });
 
+test('a scan of which nothing was left to go on with bars the run in which it failed, and no later one (R9)', () => {
+  const aside = (run: number) => settle(under(feed, { setAside: { run, round: null } }), NOTHING, context());
+  expect(aside(5)).toMatchObject({ finishedPass: 4, setAside: { run: 5, round: null } });
+  expect(aside(4)).toMatchObject({ finishedPass: 5, setAside: null });
+});
+
 test('a stream that has come to its end is live (R15)', () => {
   expect(settle(under(feed, { unavailable: true }), NOTHING, context()).unavailable).toBe(false);
 });
