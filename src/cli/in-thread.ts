@@ -21,20 +21,30 @@ export interface RunThread {
 const THREAD = import.meta.url.endsWith('.ts') ? './run-thread.ts' : './run-thread.js';
 
 export function startRunThread(): RunThread {
-  const worker = new Worker(new URL(THREAD, import.meta.url));
+  let alive: Worker | null = null;
+  /** A thread that died, of want of memory say, is followed by another: the next run finds one. */
+  const worker = (): Worker => {
+    if (alive !== null) return alive;
+    const begun = new Worker(new URL(THREAD, import.meta.url));
+    begun.once('exit', () => {
+      if (alive === begun) alive = null;
+    });
+    alive = begun;
+    return begun;
+  };
   return {
     sync: (settings, watch) =>
-      doJob(worker, { do: 'sync', settings: toPost(settings) }, watch.signal, (event) => {
+      doJob(worker(), { do: 'sync', settings: toPost(settings) }, watch.signal, (event) => {
         if (event.of === 'source') watch.onSourceEvent(event.event);
         if (event.of === 'sync') watch.onProgress(event.error === null ? event.event : failing(event));
       }) as Promise<RunSummary>,
     verify: (settings, watch) =>
-      doJob(worker, { do: 'verify', settings: toPost(settings) }, watch.signal, (event) => {
+      doJob(worker(), { do: 'verify', settings: toPost(settings) }, watch.signal, (event) => {
         if (event.of === 'source') watch.onSourceEvent(event.event);
         if (event.of === 'verify') watch.onProgress(event.event);
       }) as Promise<VerifyReport>,
     // Between two jobs nothing keeps it.
-    close: async () => void (await worker.terminate()),
+    close: async () => void (await alive?.terminate()),
   };
 }
 

@@ -22,9 +22,18 @@ export function openLineQueue(descriptor: number, onDropped: (lines: number) => 
   const kind = fstatSync(descriptor);
   // A file or a terminal takes a line at once.
   if (!kind.isFIFO() && !kind.isSocket()) {
-    return { write: (line) => void writeSync(descriptor, line), end: async () => {} };
+    return { write: (line) => writeTo(descriptor, line), end: async () => {} };
   }
   return queueTo(new Socket({ fd: descriptor, readable: false, writable: true }), onDropped);
+}
+
+/** A full disk takes no line, and whoever wrote it has better to do than to fail for it. */
+function writeTo(descriptor: number, line: string): void {
+  try {
+    writeSync(descriptor, line);
+  } catch {
+    // There is nobody left to tell: the log itself is what failed.
+  }
 }
 
 /** @internal */

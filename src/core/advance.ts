@@ -40,9 +40,13 @@ export function advance(arrival: Arrival, context: Context): Advance {
   if (read.as === 'unshown') return confirmed(arrival, read, context);
   const effect = EFFECTS[effectOf(stream)](arrival, read, context);
   const shown = decoded.rows.map((row) => row.key);
-  const unpaid = read.as === 'owned' ? stillDead(arrival, effect.changes ?? []) : [];
+  const dead = isFeed(read) ? [] : stillDead(arrival, effect.changes ?? []);
+  const unpaid = read.as === 'owned' ? [...new Set([...(phaseOf(checkpoint) as Ask).unpaid, ...dead])] : [];
   const next = nextCheckpoint(arrival, unpaid, context);
-  const commit = { shown, ...effect, ...readEnd(arrival, read, unpaid), checkpoint: next, rejected: decoded.rejected };
+  const { lastMark, run } = round;
+  const left = read.as === 'owned' || dead.length === 0 ? {} : { left: { ids: dead, lastMark, run, makes: true } };
+  const end = readEnd(arrival, read, unpaid);
+  const commit = { shown, ...effect, ...left, ...end, checkpoint: next, rejected: decoded.rejected };
   return { commit, late: lateRows(arrival, read, effect.changes ?? [], context) };
 }
 
@@ -61,14 +65,16 @@ function isFilled({ writes = [], fields }: Stream, row: Row | undefined): boolea
 }
 
 /** Owners of rows that were shown and that a younger tombstone still holds down: they are asked for again (R13). */
-function stillDead({ stream, checkpoint, decoded, held }: Arrival, changes: readonly Change[]): readonly string[] {
-  const by = stream.owners[0]?.by as string;
+function stillDead({ stream, decoded, held }: Arrival, changes: readonly Change[]): readonly string[] {
+  const [owner] = stream.owners;
+  if (owner?.parameter === undefined) return [];
+  const { by } = owner;
   const after = new Map(changes.map(({ row }) => [row[stream.key[0] as string], row]));
   const dead = decoded.rows
     .filter(({ deletedAt }) => deletedAt === null)
     .map(({ key, row }) => ({ owner: row[by], row: after.get(key[0] as string) ?? held.get(joinKey(key)) }))
-    .filter(({ row }) => row !== undefined && row['deleted_at'] !== null);
-  return [...new Set([...(phaseOf(checkpoint) as Ask).unpaid, ...dead.map(({ owner }) => String(owner))])];
+    .filter(({ owner, row }) => typeof owner === 'string' && row !== undefined && row['deleted_at'] !== null);
+  return [...new Set(dead.map(({ owner }) => String(owner)))];
 }
 
 function phaseOf({ round }: Checkpoint): Phase | undefined {
@@ -93,7 +99,8 @@ function mergeRows({ stream, checkpoint, decoded, held, marking }: Arrival, read
   for (const shown of decoded.rows) {
     const key = joinKey(shown.key);
     const before = changes.get(key);
-    const change = newestWins(stream, before?.row ?? withoutFuture(held.get(key), context.latest), shown, floor);
+    const believed = withoutFuture(held.get(key), context.latest);
+    const change = newestWins(stream, before?.row ?? believed, shown, floor) ?? rewritten(held.get(key), believed);
     if (change !== null)
       changes.set(key, before === undefined ? change : { ...change, was: combined(before.was, change.was) });
   }
@@ -110,6 +117,12 @@ function mergeRows({ stream, checkpoint, decoded, held, marking }: Arrival, read
     shown: shown.map((row) => row.key),
     ...seen(checkpoint, read, decoded),
   };
+}
+
+/** A row that is shown as it is held, but for a time that is no longer believed (R10). */
+function rewritten(held: Row | undefined, believed: Row | undefined): Change | null {
+  if (believed === undefined || believed === held) return null;
+  return { row: believed, was: believed['deleted_at'] === null ? 'updated' : 'buried' };
 }
 
 /** A row whose tombstone is the first that is heard of it went as any other: what it owns may be held (R13). */
@@ -209,7 +222,8 @@ function readEnd({ stream, checkpoint, page }: Arrival, read: Read, unpaid: read
     return { reading: { ...read.reading, readAt: read.at, since: read.restartRun } };
   if (phase?.do !== 'ask' || !isLastVariant(stream, phase)) return {};
   if (phase.about === 'rejected') return { notShown: { ids: phase.ids, since: run } };
-  const left = unpaid.length === 0 ? {} : { left: { ids: unpaid, lastMark, run } };
+  const makes = stream.staged !== undefined;
+  const left = unpaid.length === 0 ? {} : { left: { ids: unpaid, lastMark, run, makes } };
   if (phase.about !== 'owned') return left;
   const paid = { ids: phase.ids.filter((id) => !unpaid.includes(id)), lastMark };
   const by = stream.owners[0]?.by as string;

@@ -37,10 +37,10 @@ export function isOutOfLookback(bound: Instant, { latest }: Pick<Context, 'lates
   return latest === null || bound < addDays(latest, -LOOKBACK_DAYS);
 }
 
-/** A bound no older than may be sent (R3). */
+/** A bound no older than may be sent, with a day to spare while the run goes on (R3). */
 export function withinLookback(bound: Instant | null, context: Pick<Context, 'latest'>): Instant | null {
   if (bound === null || context.latest === null) return null;
-  return isOutOfLookback(bound, context) ? addDays(context.latest, -LOOKBACK_DAYS) : bound;
+  return isOutOfLookback(bound, context) ? addDays(context.latest, 1 - LOOKBACK_DAYS) : bound;
 }
 
 /** The times of a run, as its answers have told them so far. */

@@ -78,6 +78,15 @@ export interface Weight {
   readonly going: number;
 }
 
+/** Marks that the round of `run` could not pay; those made after `lastMark` stay as they are. */
+interface Left {
+  readonly ids: readonly string[];
+  readonly lastMark: number;
+  readonly run: number;
+  /** One is made where there is none. */
+  readonly makes: boolean;
+}
+
 /** What one page, or the end of a round, does to the mirror. Every part is optional but the checkpoint. */
 export interface Commit {
   readonly checkpoint: Checkpoint;
@@ -101,11 +110,8 @@ export interface Commit {
   readonly marks?: readonly { readonly stream: StreamName; readonly id: string }[];
   /** Marks of this stream that are paid, if made no later than `lastMark`; null for whenever they were made. */
   readonly paid?: { readonly ids: readonly string[]; readonly lastMark: number | null };
-  /**
-   * Marks of this stream that wait for a later run, made where there are none: the round of `run` could not pay them. Those made
-   * after `lastMark` stay as they are (R13, R18).
-   */
-  readonly left?: { readonly ids: readonly string[]; readonly lastMark: number; readonly run: number };
+  /** Marks of this stream that wait for a later run (R13, R18). */
+  readonly left?: Left;
   /** Live rows of these owners that the reads from `sinceRead` on did not see are absent (R13). */
   readonly disowned?: {
     readonly by: string;

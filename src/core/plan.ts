@@ -99,7 +99,10 @@ export function askFor(stream: Stream, checkpoint: Checkpoint, context: Context,
     const after = owed.ids.at(-1) as string;
     return withRound(checkpoint, { ...round, passedOver, phases: [{ ...phase, after }, ...rest] });
   }
-  if (isDearer(stream, ids, owed, context)) return withRound(checkpoint, scanned(stream, checkpoint, context));
+  // A scan that has failed in this run is not tried again in it (R9).
+  const mayScan = checkpoint.setAside?.run !== context.run;
+  if (mayScan && isDearer(stream, ids, owed, context))
+    return withRound(checkpoint, scanned(stream, checkpoint, context));
   const unpaid = phase.about === 'unshown' ? ids : [];
   return withRound(checkpoint, { ...round, passedOver, phases: [{ ...phase, ids, unpaid, variant: 0 }, ...rest] });
 }

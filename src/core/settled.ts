@@ -70,7 +70,9 @@ export function waiting(stream: Stream, round: Round): Pick<Commit, 'seen' | 'le
   const { passedOver: ids, lastMark, run, mode, reads } = round;
   if (ids.length === 0) return {};
   const isMarks = stream.method === 'marked' || mode === 'feed';
-  return isMarks ? { left: { ids, lastMark, run } } : { seen: { keys: ids.map((id) => [id]), readNumber: reads + 1 } };
+  return isMarks
+    ? { left: { ids, lastMark, run, makes: false } }
+    : { seen: { keys: ids.map((id) => [id]), readNumber: reads + 1 } };
 }
 
 /** Another scan is due if the sweep was contradicted and left candidates (R12), or if something came up since (R13). */

@@ -24,7 +24,7 @@ export function prepareQuery({ query, routeOptions, log }: FastifyRequest): void
 const MOST_LOGGED = 200;
 
 function prepared(name: string, text: string, type: unknown): Query[string] {
-  if (type === 'integer' && !/^\d+$/.test(text))
+  if (type === 'integer' && !/^\d{1,15}$/.test(text))
     throw unprocessable(`${name} must be a whole number, written in digits alone`);
   return type === 'boolean' ? (BOOLEANS[text.toLowerCase()] ?? text) : text;
 }

@@ -110,7 +110,13 @@ function openAnswers({
 const FRAMEWORK: FastifyHttpOptions<Server> = {
   logController: new LogController({ disableRequestLogging: true }),
   // Node would refuse a request without `Host` before anybody is asked, and without the envelope.
-  http: { maxHeaderSize: MOST_HEADER_BYTES, headersTimeout: HEADERS_TIMEOUT_MS, requireHostHeader: false },
+  http: {
+    maxHeaderSize: MOST_HEADER_BYTES,
+    headersTimeout: HEADERS_TIMEOUT_MS,
+    // Else Node would look only every half minute.
+    connectionsCheckingInterval: 1000,
+    requireHostHeader: false,
+  },
   requestTimeout: REQUEST_TIMEOUT_MS,
   connectionTimeout: SILENCE_TIMEOUT_MS,
   routerOptions: { maxParamLength: MOST_HEADER_BYTES },

@@ -116,8 +116,15 @@ describe('rows of an owner that went or came back (R13)', () => {
     const commit = commitOf('columns', [column('c', YESTERDAY), column('d', T)], { ...asking(phase), held: [dead] });
     expect(commit).toMatchObject({
       paid: { ids: ['b'], lastMark: 9 },
-      left: { ids: ['a'], lastMark: 9, run: 5 },
+      left: { ids: ['a'], lastMark: 9, run: 5, makes: false },
     });
+  });
+
+  test('leave a mark for the owner where a scan shows them, and the scan pays none of that (R13)', () => {
+    const dead = { ...column('c', YESTERDAY), asset_id: 'a', deleted_at: T, deletion: 'tombstone' } as Row;
+    const shown = [column('c', YESTERDAY), column('d', T)];
+    expect(commitOf('columns', shown, { held: [dead] }).left).toEqual({ ids: ['a'], lastMark: 0, run: 5, makes: true });
+    expect(commitOf('columns', shown, { held: [dead], read: { as: 'upserts' } })).not.toHaveProperty('left');
   });
 
   test('leave it, too, where another page or list than the last one has shown that', () => {
@@ -202,7 +209,7 @@ describe('what no read has shown is asked for in the leading list (R18)', () => 
     commitOf(name, items, { ...asking(phase), ...given });
 
   test('a mark waits for another run where that does not show the row either', () => {
-    expect(answered('column_lineage', [{ id: 'a' }]).left).toEqual({ ids: ['b'], lastMark: 9, run: 5 });
+    expect(answered('column_lineage', [{ id: 'a' }]).left).toEqual({ ids: ['b'], lastMark: 9, run: 5, makes: true });
     expect(answered('column_lineage', [{ id: 'a' }, { id: 'b' }])).not.toHaveProperty('left');
   });
 

@@ -178,8 +178,8 @@ describe('while a scan is set aside in this run (R9)', () => {
   test('they go no further back than the service looks (R3)', () => {
     const { phases } = roundOf('assets', checkpoint({ watermark: addDays(T, -200), setAside: aside }));
     expect(phases).toMatchObject([
-      { query: { synced_since: addDays(T, -89) } },
-      { query: { deleted_since: addDays(T, -89) } },
+      { query: { synced_since: addDays(T, -88) } },
+      { query: { deleted_since: addDays(T, -88) } },
     ]);
   });
 

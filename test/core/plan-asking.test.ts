@@ -87,6 +87,12 @@ describe('marked rows are scanned for where that takes fewer requests (R18, R22)
     else expect(after.phases).toEqual([ask('marked', { ids }), REST]);
   });
 
+  test('but not in a run in which a scan was set aside: it would fail again (R9)', () => {
+    const aside = { ...under(ask('owned')), setAside: { run: 5, round: null } };
+    const after = askFor(streamOf('columns'), aside, context(), owed(ids, { ids: 900, rows: 10 }));
+    expect(after.round?.phases).toEqual([ask('owned', { ids }), REST]);
+  });
+
   test('but not once asking has begun', () => {
     const phase = ask('marked', { asked: 1 });
     expect(asked('table_assets', phase, ids).phases).toEqual([{ ...phase, ids }, REST]);

@@ -78,13 +78,10 @@ export function pay(writing: Writing, stream: Stream, { ids, lastMark }: Given<'
   run(writing, sql, { ids: JSON.stringify(ids), lastMark: lastMark ?? Number.MAX_SAFE_INTEGER });
 }
 
-/** Marks that wait for another run; lineage has one made for each column it doubts (R13, R18). */
-export function leave(writing: Writing, stream: Stream, { ids, ...values }: Given<'left'>): void {
+/** Marks that wait for another run (R13, R18). */
+export function leave(writing: Writing, stream: Stream, { ids, makes, ...values }: Given<'left'>): void {
   const listed = 'select value id from json_each(@ids)';
-  const sql =
-    stream.staged === undefined
-      ? `select m.id from marks m where ${isOf(stream, 'm')} and m.id in (${listed})`
-      : listed;
+  const sql = makes ? listed : `select m.id from marks m where ${isOf(stream, 'm')} and m.id in (${listed})`;
   leaveRows(writing, stream, { sql, values: { ...values, ids: JSON.stringify(ids) } });
 }
 

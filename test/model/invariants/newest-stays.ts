@@ -1,3 +1,5 @@
+import { instantText } from '../compare.ts';
+import { FAR_AHEAD } from '../place.ts';
 import { FED, floorOf, isLive, type Moment, timeOf } from './moment.ts';
 
 /** No row replaced by an older one, nor brought back against its tombstone, but as R10 lets a scan or an answer by ids. */
@@ -9,7 +11,9 @@ export function newestStays(moment: Moment): readonly string[] {
   return [...after.rows].flatMap(([key, row]) => {
     const old = before.rows.get(key);
     if (old === undefined) return [];
-    const [was, is] = [timeOf(old, 'synced_at'), timeOf(row, 'synced_at')];
+    // A time that is not believed counts as none.
+    const known = timeOf(old, 'synced_at');
+    const [was, is] = [known === instantText(FAR_AHEAD) ? '' : known, timeOf(row, 'synced_at')];
     const found = is < was && stands(was) ? [`${key} of ${was} was replaced by one of ${is}`] : [];
     const diedAt = old['deletion'] === 'tombstone' ? timeOf(old, 'deleted_at') : '';
     if (isLive(row) && diedAt !== '' && is <= diedAt && stands(diedAt))

@@ -1,4 +1,4 @@
-import { addSeconds } from '../../../src/core/instant.ts';
+import { addDays, addSeconds } from '../../../src/core/instant.ts';
 import { askedBy, isConfirmation, isScan, isWhole, itemsOf, type Walk } from '../book.ts';
 import { bucket, SHOWN_AS } from '../compare.ts';
 import type { Row } from '../mirrored.ts';
@@ -116,9 +116,15 @@ function readsOfRound(moment: Moment): string[] {
   );
 }
 
-/** Both feeds, from no later than the watermark less the overlap (R2). */
-function feedsOfRound({ before, walks, overlapSeconds }: Moment): string[] {
-  const from = before.watermark === null ? '' : addSeconds(before.watermark, -overlapSeconds);
+const REACH_DAYS = 89;
+
+/** Both feeds, from no later than the watermark less the overlap (R2), or as far back as they reach beside a scan that is still due (R9). */
+function feedsOfRound({ before, walks, overlapSeconds, serverTime, rows, envId, stream }: Moment): string[] {
+  const sql = 'select coalesce(set_aside, scan_due) due from sync_checkpoints where env_id = ? and stream = ?';
+  const isDue = rows(sql, envId, stream)[0]?.['due'] != null;
+  const since = before.watermark === null ? '' : addSeconds(before.watermark, -overlapSeconds);
+  const reach = serverTime === null ? '' : addDays(serverTime, -REACH_DAYS);
+  const from = isDue && since < reach ? addDays(reach, 1) : since;
   return ['synced_since', 'deleted_since']
     .filter((name) => !walks.some((walk) => isWhole(walk) && String(walk.query[name] ?? '9999') <= from))
     .map((name) => `a round ended without ${name}=${from}`);

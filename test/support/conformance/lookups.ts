@@ -41,7 +41,7 @@ export function describeLookups(bench: Workbench): void {
     test('count no mark that a round of the same run has left to a later one (R18)', () => {
       show('columns', [column('a'), column('b')], { marking: [] });
       mark('column_lineage', 'a', 'b');
-      commit('column_lineage', { left: { ids: ['a'], lastMark: 2, run: 1 } });
+      commit('column_lineage', { left: { ids: ['a'], lastMark: 2, run: 1, makes: false } });
       expect(facts('column_lineage').marks).toEqual({ inside: 1, outside: 0 });
       expect(owed('column_lineage', 'marked').ids).toEqual(['b']);
       expect(owed('column_lineage', 'marked', { run: 2 }).ids).toEqual(['a', 'b']);
