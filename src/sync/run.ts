@@ -187,7 +187,6 @@ function streamsOf({ environments, reached }: RunState): StreamSummary[] {
   return [...ended, ...heldElsewhere];
 }
 
-/** What a forecast of the next run goes by. */
 /** No request goes beyond what earlier runs left of the quota (R23). */
 function resumeQuota({ source, keptQuota, clock }: RunPorts, mirror: OpenMirror | null): void {
   const kept = mirror === null ? null : loadKeptQuota(mirror.db);
@@ -195,6 +194,7 @@ function resumeQuota({ source, keptQuota, clock }: RunPorts, mirror: OpenMirror 
   if (left !== null) source.resumeQuota?.(left);
 }
 
+/** What a forecast of the next run, and its quota, go by. */
 function keepMeasures({ source, clock }: RunPorts, { db }: OpenMirror, lists: readonly MeasuredList[]): void {
   saveListLengths(db, lists);
   const told = source.quota?.() ?? null;
