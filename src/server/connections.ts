@@ -5,6 +5,15 @@ import type { FastifyInstance } from 'fastify';
 /** Who sends more requests on one connection than this, without waiting for an answer, wants no answers. */
 export const MOST_UNANSWERED = 16;
 
+/**
+ * Connections that may be open without a request under way: up to 272 KB of unfinished headers stay in memory for each, 34 MiB in
+ * all. With one more, the connection that has waited longest is ended.
+ */
+export const MOST_WAITING_CONNECTIONS = 128;
+
+/** With those that have a request under way: nobody keeps one open for long without a token. */
+const MOST_CONNECTIONS = 1024;
+
 /** The answers under way on a connection, the oldest first; each with a promise that it is over, read or not. */
 type Answers = Map<ServerResponse, PromiseWithResolvers<void>>;
 
@@ -12,10 +21,12 @@ type Answers = Map<ServerResponse, PromiseWithResolvers<void>>;
 export type Connections = ReadonlyMap<Socket, Answers>;
 
 /**
- * Bounds what a connection may ask at once: its requests are answered one by one, each when the answer before it is read, so that
- * no more than one answer waits in memory; and a connection with too many of them is ended.
+ * Bounds the connections, and what one may ask at once: its requests are answered one by one, each when the answer before it is
+ * read, so that no more than one answer waits in memory; and a connection with too many of them is ended.
  */
 export function boundConnections(server: FastifyInstance): Connections {
+  server.server.maxConnections = MOST_CONNECTIONS;
+  const waiting = boundWaiting(server);
   const connections = new Map<Socket, Answers>();
   const answersBefore = new WeakMap<ServerResponse, Promise<void>>();
   const opened = (socket: Socket): Answers => {
@@ -39,9 +50,11 @@ export function boundConnections(server: FastifyInstance): Connections {
     if (before !== undefined) answersBefore.set(answer, before.promise);
     const over = Promise.withResolvers<void>();
     answers.set(answer, over);
+    waiting.leave(socket);
     answer.once('close', () => {
       answers.delete(answer);
       over.resolve();
+      if (answers.size === 0) waiting.join(socket);
     });
     if (answers.size > MOST_UNANSWERED) socket.destroy();
     else for (const listener of handle) listener.call(server.server, request, answer);
@@ -51,4 +64,25 @@ export function boundConnections(server: FastifyInstance): Connections {
     if (raw.socket.destroyed) reply.hijack();
   });
   return connections;
+}
+
+/** The connections without a request under way, the one that waits for longest first. */
+interface Waiting {
+  join(socket: Socket): void;
+  leave(socket: Socket): void;
+}
+
+function boundWaiting({ server }: FastifyInstance): Waiting {
+  const waiting = new Set<Socket>();
+  const join = (socket: Socket): void => {
+    if (socket.destroyed) return;
+    waiting.add(socket);
+    const [longest] = waiting;
+    if (waiting.size > MOST_WAITING_CONNECTIONS) longest?.destroy();
+  };
+  server.on('connection', (socket: Socket) => {
+    socket.once('close', () => waiting.delete(socket));
+    join(socket);
+  });
+  return { join, leave: (socket) => void waiting.delete(socket) };
 }

@@ -14,7 +14,10 @@ const UNREADABLE: Readonly<Record<string, readonly [status: string, message: str
   ERR_HTTP_REQUEST_TIMEOUT: ['408 Request Timeout', 'The request took too long to arrive'],
 };
 
-/** Answers what never became a request. */
+/** So long has a client to take the refusal of what never became a request. */
+const LINGER_MS = 1000;
+
+/** Answers what never became a request, and lets go of the connection, whether or not the other side does. */
 export function refuseUnreadable(
   error: Error & { code?: string },
   socket: { writable: boolean; end(text: string): void; destroy(): void },
@@ -27,4 +30,5 @@ export function refuseUnreadable(
   const body = JSON.stringify(envelope('invalid_request', message));
   const head = [`HTTP/1.1 ${status}`, 'Content-Type: application/json; charset=utf-8'];
   socket.end([...head, `Content-Length: ${Buffer.byteLength(body)}`, 'Connection: close', '', body].join('\r\n'));
+  setTimeout(() => socket.destroy(), LINGER_MS).unref();
 }

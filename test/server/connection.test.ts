@@ -2,10 +2,11 @@ import { once } from 'node:events';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { PassThrough } from 'node:stream';
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { promisify } from 'node:util';
 import type { FastifyInstance } from 'fastify';
 import { afterAll, describe, expect, onTestFinished, test } from 'vitest';
 import { assets } from '../../schema/assets.ts';
-import { MOST_UNANSWERED } from '../../src/server/connections.ts';
+import { MOST_UNANSWERED, MOST_WAITING_CONNECTIONS } from '../../src/server/connections.ts';
 import { refuseUnreadable } from '../../src/server/refuse.ts';
 import { asset, NOW_MS, serve } from './fixture.ts';
 import { expectRefusal } from './refusal.ts';
@@ -125,6 +126,64 @@ describe('what comes in is bounded', () => {
     );
     const [first] = (await once(socket, 'data')) as [Buffer];
     expect(parse(first).status).toBe(405);
+  });
+});
+
+describe('connections without a request are bounded', () => {
+  const UNFINISHED = `GET ${LIST}?ids=${'x'.repeat(10_000)}`;
+  const openWaiting = async (port: number, count: number) => {
+    const sockets = Array.from({ length: count }, () => open(port));
+    for (const socket of sockets) socket.on('error', nothing).write(UNFINISHED);
+    await Promise.all(sockets.map((socket) => once(socket, 'connect')));
+    return sockets;
+  };
+  const countOf = (server: FastifyInstance) => promisify(server.server.getConnections).call(server.server);
+
+  test('the one that has waited longest with unfinished headers gives way, and others are answered', async () => {
+    const server = await serve(nothing).server;
+    const port = await listening(server);
+    const [first] = await openWaiting(port, 1);
+    const closed = once(first as Socket, 'close');
+    await openWaiting(port, MOST_WAITING_CONNECTIONS);
+    await closed;
+    expect(await countOf(server)).toBe(MOST_WAITING_CONNECTIONS);
+    const asking = open(port);
+    asking.write(request('/healthz', 'connection: close\r\n'));
+    expect(await lastAnswer(asking)).toMatchObject({ status: 200 });
+  });
+
+  test('a connection whose answer is being read does not count, and one that has had its answer waits anew', async () => {
+    const server = await serve(fillLarge).server;
+    const port = await listening(server);
+    const [reading, served] = [open(port), open(port)];
+    reading.write(request(`${LIST}?limit=${ROWS}`, 'connection: close\r\n'));
+    const [start] = (await once(reading, 'data')) as [Buffer];
+    reading.pause();
+    const [oldest] = await openWaiting(port, 1);
+    const closed = once(oldest as Socket, 'close');
+    served.write(request('/healthz'));
+    await once(served, 'data');
+    await openWaiting(port, MOST_WAITING_CONNECTIONS - 1);
+    await closed;
+    served.write(request('/healthz', 'connection: close\r\n'));
+    expect(await lastAnswer(served)).toMatchObject({ status: 200 });
+    const answer = await lastAnswer(reading, [start]);
+    expect(answer.body.length).toBe(lengthOf(answer));
+  });
+
+  test('a client whose headers took too long is told so, and let go of whether or not it ends the connection', async () => {
+    const server = await serve(nothing).server;
+    Object.assign(server.server, { headersTimeout: 1, timeout: 0 });
+    const port = await listening(server);
+    const opened = once(server.server, 'connection') as Promise<[Socket]>;
+    const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
+    onTestFinished(() => void socket.destroy());
+    socket.write(UNFINISHED);
+    const [connection] = await opened;
+    const closed = once(connection, 'close');
+    const { status, body } = await lastAnswer(socket);
+    expectRefusal({ status, body: JSON.parse(body.toString()) }, 408, 'invalid_request');
+    await closed;
   });
 });
 
