@@ -1,6 +1,8 @@
 import type { Instant } from '../core/instant.ts';
 import type { MirrorFile } from '../destination/sqlite/open.ts';
+import type { Reader } from './access.ts';
 import { type Ask, ENV, type EndpointOptions, endpointsOf, sharedSchemas } from './endpoints.ts';
+import { requireEnvironment } from './environments.ts';
 import { type RefusalParts, refusalParts } from './errors.ts';
 import { COUNT_ROWS, countRows } from './row-counts.ts';
 import { serializers } from './serializers.ts';
@@ -48,7 +50,8 @@ export function openAnswering({ mirror, cursorKey, ...options }: AnswerOptions):
     const before = process.threadCpuUsage();
     const answered = store.read((view) => {
       try {
-        keepVisible(view, ask.reader, ask.params[ENV] ?? '');
+        const env = ask.params[ENV];
+        if (env !== undefined) enter(view, ask.reader, env);
         return { now: view.now, body: Buffer.from(operations(operationId)(view, ask)) };
       } catch (error) {
         const refusal = refusalParts(error);
@@ -59,6 +62,12 @@ export function openAnswering({ mirror, cursorKey, ...options }: AnswerOptions):
     const { user, system } = process.threadCpuUsage(before);
     return { ...answered, cpuMs: (user + system) / 1000 };
   };
+}
+
+/** What leads nowhere costs nothing more. @throws Refusal 404 */
+function enter(view: View, reader: Reader, env: string): void {
+  requireEnvironment(view, env);
+  keepVisible(view, reader, env);
 }
 
 type Operation = (view: View, ask: Ask) => string;

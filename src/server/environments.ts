@@ -1,6 +1,7 @@
 import type { Fields } from '../core/stream.ts';
 import { optional, required } from '../streams/fields.ts';
 import type { Reader } from './access.ts';
+import { notFound } from './errors.ts';
 import { type Item, itemOf } from './item.ts';
 import type { View } from './store.ts';
 
@@ -23,4 +24,10 @@ export function listEnvironments(view: View, { environments }: Reader): Item[] {
   return rows
     .filter((row) => environments === null || environments.has(String(row['id'])))
     .map((row) => itemOf(ENVIRONMENT_FIELDS, row, 'left out'));
+}
+
+/** An environment the source no longer lists is none here either. @throws Refusal 404 */
+export function requireEnvironment(view: View, env: string): void {
+  const sql = 'select 1 from environments where id = @env and missing_since is null';
+  if (view.rows({ sql, values: { env } }).length === 0) throw notFound(`Environment ${env}`);
 }

@@ -17,7 +17,6 @@ interface Page {
 
 /** Answers any list request. @throws Refusal */
 export function listPage(view: View, question: Question, query: Query): Page {
-  requireEnvironment(view, question.place.env);
   const asked = readParameters(question.listing, query, view);
   requireParent(view, question);
   const seal = { key: view.cursorKey, context: contextOf(question, query) };
@@ -38,7 +37,6 @@ export function listPage(view: View, question: Question, query: Query): Page {
 
 /** Answers any get-one request. @throws Refusal 404 */
 export function getOne(view: View, question: Question): Item {
-  requireEnvironment(view, question.place.env);
   requireParent(view, question);
   return requireOne(view, question);
 }
@@ -48,12 +46,6 @@ function requireOne(view: View, question: Question): Item {
   const [item] = itemsOf(view, question, view.rows(oneStatement(question)));
   if (item === undefined) throw notFound(`${listing.item} ${place.one}`);
   return item;
-}
-
-/** An environment the source no longer lists is none here either. @throws Refusal 404 */
-export function requireEnvironment(view: View, env: string): void {
-  const sql = 'select 1 from environments where id = @env and missing_since is null';
-  if (view.rows({ sql, values: { env } }).length === 0) throw notFound(`Environment ${env}`);
 }
 
 function requireParent(view: View, { listing, place, ...asking }: Question): void {

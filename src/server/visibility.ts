@@ -36,26 +36,34 @@ export function numberOf(reader: Reader): number {
 export function keepVisible(view: View, reader: Reader, env: string): void {
   if (!isLimited(reader)) return;
   const key = { reader: numberOf(reader), env };
-  const [kept] = view.rows({
-    sql: 'select at from visible_kept where reader = @reader and env_id = @env',
-    values: key,
-  });
-  if (kept?.['at'] === view.now) return;
+  const [kept] = view.rows({ sql: KEPT, values: key });
   if (kept === undefined) makeRoom(view);
   const { assetIds, paths } = reader;
-  const values = { ...key, ids: JSON.stringify(assetIds), paths: JSON.stringify(paths), since: kept?.['at'] ?? '' };
-  if (paths === null) view.run({ sql: ALL_IDS, values });
-  else for (const sql of [FORGET_CHANGED, lookAgain(reader)]) view.run({ sql, values });
-  view.run({
-    sql: 'insert or replace into visible_kept values (@reader, @env, @now)',
-    values: { ...key, now: view.now },
-  });
+  // Of a token by ids alone no commit changes what it sees.
+  const isCurrent = kept !== undefined && (paths === null || kept['at'] === view.now);
+  if (isCurrent && kept['is_last_used'] === 1) return;
+  if (!isCurrent) {
+    const values = { ...key, ids: JSON.stringify(assetIds), paths: JSON.stringify(paths), since: kept?.['at'] ?? '' };
+    if (paths === null) view.run({ sql: ALL_IDS, values });
+    else for (const sql of [FORGET_CHANGED, lookAgain(reader)]) view.run({ sql, values });
+  }
+  view.run({ sql: USE, values: { ...key, now: view.now } });
 }
 
+const LAST_USE = '(select coalesce(max(last_use), 0) from visible_kept)';
+
+const KEPT = `select at, last_use = ${LAST_USE} as is_last_used from visible_kept
+  where reader = @reader and env_id = @env`;
+
+const USE = `insert or replace into visible_kept values (@reader, @env, @now, ${LAST_USE} + 1)`;
+
+/** Forgets what was not used for longest. */
 function makeRoom(view: View): void {
   const [kept] = view.rows({ sql: 'select count(*) as kept from visible_kept', values: {} });
   if (Number(kept?.['kept']) < MOST_KEPT) return;
-  for (const table of ['visible_kept', 'visible_assets']) view.run({ sql: `delete from ${table}`, values: {} });
+  const oldest = '(select reader, env_id from visible_kept order by last_use limit 1)';
+  for (const table of ['visible_assets', 'visible_kept'])
+    view.run({ sql: `delete from ${table} where (reader, env_id) = ${oldest}`, values: {} });
 }
 
 /** Ids are seen whether or not there are such assets: other rows may name them. */

@@ -1,6 +1,7 @@
 import { afterAll, beforeEach, describe, expect, test } from 'vitest';
 import { assets, columns, environments } from '../../schema/assets.ts';
 import { masterKey, type Reader } from '../../src/server/access.ts';
+import { numberOf } from '../../src/server/visibility.ts';
 import { asset, column, NOW, serve } from './fixture.ts';
 
 const key = (name: string, limits: Partial<Reader>) => {
@@ -116,9 +117,39 @@ describe('what a limited token sees', () => {
     expect(kept.n).toBeLessThanOrEqual(100);
   });
 
+  test('is forgotten of the token that has not asked for longest', async () => {
+    keys = Array.from({ length: 101 }, (_, i) => key(`u${i}`, { paths: ['sales'] }));
+    const kept = (table: string) =>
+      mirror.connection.prepare(`select distinct reader from ${table} order by 1`).pluck().all();
+    for (const i of [...keys.keys()].slice(0, 100)) await seen(`u${i}`);
+    await seen('u0');
+    await seen('u100');
+    const expected = keys.filter((_, i) => i !== 1).map(({ reader }) => numberOf(reader));
+    expect(kept('visible_kept')).toEqual(expected.sort((a, b) => a - b));
+    expect(kept('visible_assets')).toEqual(kept('visible_kept'));
+  });
+
+  test('is not looked for in an environment that does not exist, nor in none', async () => {
+    const asked = ['none/assets', 'none/assets/a', 'none/asset-health-scores/aggregate', 'environments'];
+    const statuses = [];
+    for (const path of asked) statuses.push((await get(path, { authorization: 'Bearer sales' })).status);
+    expect(statuses).toEqual([404, 404, 404, 200]);
+    const kept = mirror.connection.prepare("select count(*) from visible_kept where env_id not in ('e', 'f')");
+    expect(kept.pluck().get()).toBe(0);
+  });
+
   test('an answer that is refused keeps it all the same', async () => {
     keys = [key('new', { paths: ['sales'] })];
     const { status } = await get('e/assets/none', { authorization: 'Bearer new' });
     expect([status, await seen('new')]).toEqual([404, 'a c']);
+  });
+
+  test('by ids alone is looked for once, whatever is committed', async () => {
+    const changes = () => mirror.connection.prepare('select total_changes() as n').get();
+    expect(await seen('ids')).toBe('a');
+    const before = changes();
+    commit(6, "update assets set name = 'other', mirrored_at = @now where env_id = 'e' and id = 'a'");
+    expect(await seen('ids')).toBe('a');
+    expect(changes()).toEqual(before);
   });
 });
