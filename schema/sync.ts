@@ -126,7 +126,7 @@ export const syncCheckpoints = sqliteTable(
     page_limit: integer('page_limit'),
     /** T of the run in which that limit was set. */
     page_limit_at: text('page_limit_at'),
-    /** A due scan that could not end, as JSON (see `SetAside`), while the feeds go on; NULL when there is none (R9). */
+    /** As JSON, the last run in which a due scan failed, and where that stood if it waits while the feeds go on; NULL when none did (R9). */
     set_aside: text('set_aside'),
   },
   (t) => [primaryKey({ columns: [t.env_id, t.stream] })],

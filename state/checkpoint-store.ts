@@ -1,7 +1,7 @@
 import { and, eq, isNotNull } from 'drizzle-orm';
 import type { BetterSQLite3Database } from 'drizzle-orm/better-sqlite3';
 import { syncCheckpoints as table } from '../schema/sync.ts';
-import { type Checkpoint, NO_PROGRESS, type Round, type ScanDue, type SetAside } from '../src/core/checkpoint.ts';
+import { type Checkpoint, NO_PROGRESS, type Round, type ScanDue } from '../src/core/checkpoint.ts';
 import type { StreamName } from '../src/core/stream.ts';
 
 type Stored = typeof table.$inferSelect;
@@ -59,7 +59,7 @@ function encode(checkpoint: Checkpoint): Omit<Stored, 'env_id' | 'stream'> {
     round: checkpoint.round === null ? null : JSON.stringify(checkpoint.round),
     page_limit: checkpoint.pageLimit?.rows ?? null,
     page_limit_at: checkpoint.pageLimit?.at ?? null,
-    set_aside: checkpoint.setAside === null ? null : JSON.stringify(checkpoint.setAside),
+    set_aside: encodeSetAside(checkpoint),
   };
 }
 
@@ -74,8 +74,21 @@ function decode(stored: Stored): Checkpoint {
     finishedPass: stored.finished_pass,
     round: stored.round === null ? null : decodeRound(stored.round),
     pageLimit: stored.page_limit === null ? null : { rows: stored.page_limit, at: stored.page_limit_at },
-    setAside: stored.set_aside === null ? null : (JSON.parse(stored.set_aside) as SetAside),
+    ...decodeSetAside(stored.set_aside),
   };
+}
+
+type SetAside = Pick<Checkpoint, 'scanTriedInRun' | 'waitingScan'>;
+
+/** One column holds both: the run, and where the scan stood. */
+function encodeSetAside({ scanTriedInRun, waitingScan }: SetAside): string | null {
+  return scanTriedInRun === null ? null : JSON.stringify({ run: scanTriedInRun, round: waitingScan });
+}
+
+function decodeSetAside(stored: string | null): SetAside {
+  if (stored === null) return { scanTriedInRun: null, waitingScan: null };
+  const { run, round } = JSON.parse(stored) as { run: number; round: object | null };
+  return { scanTriedInRun: run, waitingScan: round === null ? null : decodeRound(JSON.stringify(round)) };
 }
 
 /** A round that an older version began lacks what that did not know. */

@@ -200,9 +200,9 @@ function sweeps({ round }: Checkpoint): boolean {
   return round?.sweeps === true;
 }
 
-/** What the upserts show while a scan is set aside, that scan need not see (R9). */
-function countsForScan({ setAside }: Checkpoint, { as }: Read): boolean {
-  return as === 'upserts' && setAside?.round?.sweeps === true;
+/** What the upserts show while a scan waits, that scan need not see (R9). */
+function countsForScan({ waitingScan }: Checkpoint, { as }: Read): boolean {
+  return as === 'upserts' && waitingScan?.sweeps === true;
 }
 
 /**

@@ -30,15 +30,15 @@ const BEGINNINGS: Readonly<Record<Method, Begin>> = {
 
 function beginFeed(stream: Stream, checkpoint: Checkpoint, context: Context, facts: Facts): Beginning {
   const reason = scanReason(checkpoint, context) ?? dueReason(checkpoint, context);
-  const isSetAside = checkpoint.setAside?.run === context.run;
+  const hasFailed = checkpoint.scanTriedInRun === context.run;
   const bound = boundOf(checkpoint, context);
-  const since = isSetAside ? withinLookback(bound, context) : bound;
+  const since = hasFailed ? withinLookback(bound, context) : bound;
   // A bound in the future would show nothing.
   const hasFeeds = since !== null && isBelieved(checkpoint.watermark, context);
   const feeds: Phase[] = hasFeeds ? [feed('upserts', since, context), feed('tombstones', since, context)] : [];
-  if (reason === null || isSetAside)
+  if (reason === null || hasFailed)
     return round(
-      { mode: 'feed', reason: 'increment', reads: checkpoint.setAside?.round?.reads ?? 0 },
+      { mode: 'feed', reason: 'increment', reads: checkpoint.waitingScan?.reads ?? 0 },
       [...feeds, ...(stream.owners[0]?.parameter ? [ask('owned')] : []), ...rejectedPhases(facts)],
       context,
       facts,

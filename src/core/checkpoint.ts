@@ -20,9 +20,9 @@ export type ScanDue = Extract<Reason, 'permission' | 'returned' | 'refuted' | 'c
 
 /** A round given up before its end: what it was to make good is due again. */
 export function withoutRound(checkpoint: Checkpoint): Checkpoint {
-  const { round, setAside } = checkpoint;
-  const scanDue = checkpoint.scanDue ?? round?.due ?? setAside?.round?.due ?? null;
-  return { ...checkpoint, scanDue, round: null, setAside: null };
+  const { round, waitingScan } = checkpoint;
+  const scanDue = checkpoint.scanDue ?? round?.due ?? waitingScan?.due ?? null;
+  return { ...checkpoint, scanDue, round: null, waitingScan: null };
 }
 
 /** All progress of one stream of one environment. */
@@ -41,8 +41,10 @@ export interface Checkpoint {
   readonly round: Round | null;
   /** Null while no page has failed for being too large (R24). */
   readonly pageLimit: PageLimit | null;
-  /** A due scan that waits while the feeds go on; null when there is none (R9). */
-  readonly setAside: SetAside | null;
+  /** The run in which the due scan failed last: no run tries it twice. Null once one has begun anew or ended (R9). */
+  readonly scanTriedInRun: number | null;
+  /** The due scan that a later run goes on with where it stood, while the feeds go on; null when there is none (R9). */
+  readonly waitingScan: Round | null;
 }
 
 /** How many rows a page of the stream may have, since a larger one failed every try (R24). */
@@ -50,14 +52,6 @@ interface PageLimit {
   readonly rows: number;
   /** T of the run that set it; null if that met none. */
   readonly at: Instant | null;
-}
-
-/** A due scan that could not end (R9). */
-export interface SetAside {
-  /** The run in which it failed: no run tries it twice. */
-  readonly run: number;
-  /** Where it stood; null when it has to begin anew. */
-  readonly round: Round | null;
 }
 
 type Mode = 'scan' | 'feed' | 'snapshot' | 'marked' | 'window';
@@ -76,7 +70,7 @@ export interface Round {
   readonly pages: number;
   /** T of the run that committed the first page: the next watermark (R2). */
   readonly firstPageAt: Instant | null;
-  /** Of a scan that was set aside: the watermark that the feeds have reached beside it (R9). */
+  /** Of a scan that waited: the watermark that the feeds have reached beside it (R9). */
   readonly fedUntil?: Instant | null;
   /** Marks up to this number were made before the round began (R18). */
   readonly lastMark: number;
@@ -170,5 +164,6 @@ export const NO_PROGRESS: Checkpoint = {
   finishedPass: null,
   round: null,
   pageLimit: null,
-  setAside: null,
+  scanTriedInRun: null,
+  waitingScan: null,
 };

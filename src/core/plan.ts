@@ -41,13 +41,13 @@ export function plan(stream: Stream, checkpoint: Checkpoint, context: Context): 
   if (round === null) {
     if (checkpoint.finishedPass === context.pass)
       return { do: 'rest', why: checkpoint.unavailable ? 'unavailable' : 'done' };
-    const { setAside } = checkpoint;
-    if (setAside !== null && setAside.round !== null && setAside.run !== context.run)
-      return { do: 'go', checkpoint: { ...checkpoint, round: setAside.round, setAside: null } };
+    const { waitingScan, scanTriedInRun } = checkpoint;
+    if (waitingScan !== null && scanTriedInRun !== context.run)
+      return { do: 'go', checkpoint: { ...checkpoint, round: waitingScan, waitingScan: null } };
     return { do: 'begin', since: boundOf(checkpoint, context) };
   }
-  if (outOfReach(round, context) || isForFull(round, context))
-    return { do: 'forget', checkpoint: withoutRound(checkpoint), which: 'all' };
+  if (isForFull(round, context)) return { do: 'forget', checkpoint: withoutRound(checkpoint), which: 'all' };
+  if (outOfReach(round, context)) return giveUp(checkpoint, context);
   if (round.read !== null && !isTooOld(round.read.query, context)) return goOn(checkpoint, round.read, context);
   const [phase, ...rest] = round.phases;
   if (phase === undefined) return { do: 'settle', settlement: settlementOf(stream, round, context) };
@@ -59,6 +59,17 @@ export function plan(stream: Stream, checkpoint: Checkpoint, context: Context): 
   if (phase.ids.length === 0) return { do: 'ask', ask: phase };
   const asking = withRound(checkpoint, { ...round, phases: [{ ...phase, asked: phase.asked + 1 }, ...rest] });
   return beginRead(asking, context, askedRead(stream, phase, context));
+}
+
+/**
+ * A round whose bound may not be sent any more (R3) is given up. Beside a scan that has failed in this run no other may follow
+ * it: its feeds are left out instead, and it moves no watermark (R9).
+ */
+function giveUp(checkpoint: Checkpoint, { run }: Context): Step {
+  const round = checkpoint.round as Round;
+  if (checkpoint.scanTriedInRun !== run) return { do: 'forget', checkpoint: withoutRound(checkpoint), which: 'all' };
+  const phases = round.phases.filter((phase) => phase.do !== 'walk');
+  return { do: 'go', checkpoint: withRound(checkpoint, { ...round, phases, read: null, incomplete: true }) };
 }
 
 /** A `--full` that begins a cycle goes on with nothing that was read before it (R6). */
@@ -99,8 +110,8 @@ export function askFor(stream: Stream, checkpoint: Checkpoint, context: Context,
     const after = owed.ids.at(-1) as string;
     return withRound(checkpoint, { ...round, passedOver, phases: [{ ...phase, after }, ...rest] });
   }
-  // A scan that has failed in this run is not tried again in it (R9).
-  const mayScan = checkpoint.setAside?.run !== context.run;
+  // Of a scan that waits, or has failed in this run, there is no second one beside it (R9).
+  const mayScan = checkpoint.waitingScan === null && checkpoint.scanTriedInRun !== context.run;
   if (mayScan && isDearer(stream, ids, owed, context))
     return withRound(checkpoint, scanned(stream, checkpoint, context));
   const unpaid = phase.about === 'unshown' ? ids : [];
@@ -166,7 +177,7 @@ export function withRound(checkpoint: Checkpoint, round: Round): Checkpoint {
 /** The checkpoint as a round begins: a scan takes over what made it due, so that what comes up from now on stands (R13). */
 export function begun(checkpoint: Checkpoint, round: Round): Checkpoint {
   if (round.mode !== 'scan') return { ...checkpoint, round };
-  return { ...checkpoint, scanDue: null, setAside: null, round };
+  return { ...checkpoint, scanDue: null, scanTriedInRun: null, waitingScan: null, round };
 }
 
 /** Candidates of a sweep are asked for in at most so many requests (R12). */

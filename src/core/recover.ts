@@ -1,7 +1,7 @@
 import { phasesAfter } from './advance.ts';
-import { isBelieved } from './begin.ts';
+import { boundOf, isBelieved } from './begin.ts';
 import { type Checkpoint, type Read, type Round, withoutRound } from './checkpoint.ts';
-import type { Context } from './context.ts';
+import { type Context, withinLookback } from './context.ts';
 import type { UnreadHistory } from './destination.ts';
 import type { SyncError } from './errors.ts';
 import type { Stream } from './stream.ts';
@@ -52,19 +52,29 @@ function mayWait({ method }: Stream, { round, watermark, scanEndedPass }: Checkp
 }
 
 /** The scan waits for the next run, where it stood if it can go on from there; this one goes on with the feeds (R9). */
-function setAside(recovered: Recovered, { round }: Checkpoint, { run }: Context): Recovered {
+function setAside(recovered: Recovered, { round }: Checkpoint, context: Context): Recovered {
   const { checkpoint, advice } = recovered;
+  const leavesGap = isBeforeFeeds(checkpoint, context);
   // Beyond its reach a feed leaves a gap, whatever the watermark says from then on.
   const due = round?.due ?? (round?.reason === 'clamp' ? 'clamp' : null);
-  const left = checkpoint.round === null ? null : { ...checkpoint.round, due };
+  const left = checkpoint.round === null || leavesGap ? null : { ...checkpoint.round, due };
   const scanDue = checkpoint.scanDue ?? (left === null ? due : null);
   const meanwhile = 'The scan waits for the next run, which tries it again; the feeds go on meanwhile.';
   return {
     ...recovered,
     outcome: 'pass-over',
-    checkpoint: { ...checkpoint, scanDue, round: null, setAside: { run, round: left } },
+    checkpoint: { ...checkpoint, scanDue, round: null, scanTriedInRun: context.run, waitingScan: left },
+    forget: leavesGap ? 'all' : recovered.forget,
     advice: advice === undefined ? meanwhile : `${advice} ${meanwhile}`,
   };
+}
+
+/** Whether the scan began before anything that the feeds still reach: between the two lies what neither shows (R3). */
+function isBeforeFeeds(checkpoint: Checkpoint, context: Context): boolean {
+  const bound = boundOf(checkpoint, context);
+  const since = withinLookback(bound, context);
+  const began = checkpoint.round?.firstPageAt ?? null;
+  return since !== bound && since !== null && began !== null && began < since;
 }
 
 function ofRead(stream: Stream, checkpoint: Checkpoint, error: SyncError, context: Context): Recovered {

@@ -1,4 +1,4 @@
-import type { Checkpoint, Round, ScanDue, SetAside } from './checkpoint.ts';
+import type { Checkpoint, Round, ScanDue } from './checkpoint.ts';
 import type { Context } from './context.ts';
 import type { Commit, Settlement } from './destination.ts';
 import { addDays, type Instant } from './instant.ts';
@@ -7,12 +7,13 @@ import type { Stream } from './stream.ts';
 
 /** The checkpoint after a round has ended: the watermark moves, unless the run met no `Date` (R1, R2). */
 export function settled(stream: Stream, checkpoint: Checkpoint, settlement: Settlement, context: Context): Checkpoint {
-  const { now, pass, run } = context;
+  const { now, pass } = context;
   const round = checkpoint.round as Round;
   const at = round.pages === 0 ? now : round.firstPageAt;
   const scan = round.mode === 'scan';
   const watermark = watermarkAfter(checkpoint, context);
-  const setAside = scan ? null : readOnBeside(checkpoint.setAside, { run, reads: round.reads, fedUntil: watermark });
+  const scanTriedInRun = scan ? null : checkpoint.scanTriedInRun;
+  const waitingScan = scan ? null : readOnBeside(checkpoint.waitingScan, { reads: round.reads, fedUntil: watermark });
   return {
     watermark,
     scannedAt: (scan ? at : null) ?? checkpoint.scannedAt,
@@ -20,37 +21,32 @@ export function settled(stream: Stream, checkpoint: Checkpoint, settlement: Sett
     scanEndedPass: scan ? pass : checkpoint.scanEndedPass,
     scanDue: stream.method === 'feed' ? dueAfter(checkpoint, settlement) : null,
     unavailable: false,
-    finishedPass: isComplete({ round, setAside }, pass) ? pass : checkpoint.finishedPass,
+    finishedPass: isComplete({ round, scanTriedInRun, waitingScan }, context) ? pass : checkpoint.finishedPass,
     round: null,
     pageLimit: round.mode === 'scan' || round.mode === 'snapshot' ? raised(checkpoint, context) : checkpoint.pageLimit,
-    setAside,
+    scanTriedInRun,
+    waitingScan,
   };
 }
 
-/** The T of the round's first page, or what the feeds have reached beside a scan since (R9). */
+/** The T of the round's first page, unless one of its feeds was left out, or what the feeds have reached beside a scan since (R9). */
 function watermarkAfter({ watermark, round }: Checkpoint, { now }: Context): Instant | null {
-  if (now === null || round === null) return watermark;
+  if (now === null || round === null || (round.mode === 'feed' && round.incomplete)) return watermark;
   const at = (round.pages === 0 ? now : round.firstPageAt) ?? watermark;
   const { fedUntil = null } = round;
   return fedUntil !== null && (at === null || fedUntil > at) ? fedUntil : at;
 }
 
-/** Whether the stream has come to its end in this pass: nothing passed over (R22), no scan set aside (R9). */
-function isComplete({ round, setAside }: Pick<Checkpoint, 'round' | 'setAside'>, pass: number): boolean {
-  return round?.pass === pass && !round.incomplete && setAside === null;
+type Ended = Pick<Checkpoint, 'round' | 'scanTriedInRun' | 'waitingScan'>;
+
+/** Whether the stream has come to its end in this pass: nothing passed over (R22), no scan that failed or waits (R9). */
+function isComplete({ round, scanTriedInRun, waitingScan }: Ended, { pass, run }: Context): boolean {
+  return round?.pass === pass && !round.incomplete && waitingScan === null && scanTriedInRun !== run;
 }
 
-/**
- * What the feeds saw meanwhile counts for the scan as well: its reads go on with their numbers (R9, R12). A scan of which nothing
- * was left bars no later run than the one in which it failed.
- */
-function readOnBeside(
-  setAside: SetAside | null,
-  { run, ...read }: Pick<Round, 'run' | 'reads'> & { fedUntil: Instant | null },
-): SetAside | null {
-  if (setAside === null) return null;
-  if (setAside.round === null) return setAside.run === run ? setAside : null;
-  return { ...setAside, round: { ...setAside.round, ...read } };
+/** What the feeds saw meanwhile counts for the scan as well: its reads go on with their numbers (R9, R12). */
+function readOnBeside(scan: Round | null, fed: { reads: number; fedUntil: Instant | null }): Round | null {
+  return scan === null ? null : { ...scan, ...fed };
 }
 
 /**

@@ -166,17 +166,15 @@ describe('why a feed stream is scanned', () => {
   });
 });
 
-describe('while a scan is set aside in this run (R9)', () => {
-  const aside = { run: 5, round: null };
-
+describe('after a scan that failed in this run (R9)', () => {
   test('the feeds go on from the watermark, with numbers beyond those of its reads', () => {
     const scan = { ...roundOf('assets', checkpoint({ scanDue: 'returned' })), reads: 7 };
-    const left = roundOf('assets', checkpoint({ scanDue: 'returned', setAside: { run: 5, round: scan } }));
+    const left = roundOf('assets', checkpoint({ scanDue: 'returned', scanTriedInRun: 5, waitingScan: scan }));
     expect(left).toMatchObject({ mode: 'feed', reason: 'increment', reads: 7, phases: feeds() });
   });
 
   test('they go no further back than the service looks (R3)', () => {
-    const { phases } = roundOf('assets', checkpoint({ watermark: addDays(T, -200), setAside: aside }));
+    const { phases } = roundOf('assets', checkpoint({ watermark: addDays(T, -200), scanTriedInRun: 5 }));
     expect(phases).toMatchObject([
       { query: { synced_since: addDays(T, -88) } },
       { query: { deleted_since: addDays(T, -88) } },
@@ -184,7 +182,7 @@ describe('while a scan is set aside in this run (R9)', () => {
   });
 
   test('in a later run the scan is due again', () => {
-    const due = checkpoint({ scanDue: 'returned', setAside: { ...aside, run: 4 } });
+    const due = checkpoint({ scanDue: 'returned', scanTriedInRun: 4 });
     expect(roundOf('assets', due).mode).toBe('scan');
   });
 });

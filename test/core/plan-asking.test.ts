@@ -6,8 +6,8 @@ import { askFor, askForTest } from '../../src/core/plan.ts';
 import { ask, checkpoint, context, round, streamOf, T, walk } from './setup.ts';
 
 const REST = walk('upserts');
-const under = (phase: Phase, given: Partial<Round> = {}): Checkpoint =>
-  checkpoint({ round: round({ phases: [phase, REST], ...given }) });
+const under = (phase: Phase, given: Partial<Round> = {}, beside: Partial<Checkpoint> = {}): Checkpoint =>
+  checkpoint({ round: round({ phases: [phase, REST], ...given }), ...beside });
 const owed = (ids: readonly string[], weighed: Owed['weighed'] = null): Owed => ({ ids, weighed });
 
 function asked(
@@ -87,10 +87,13 @@ describe('marked rows are scanned for where that takes fewer requests (R18, R22)
     else expect(after.phases).toEqual([ask('marked', { ids }), REST]);
   });
 
-  test('but not in a run in which a scan was set aside: it would fail again (R9)', () => {
-    const aside = { ...under(ask('owned')), setAside: { run: 5, round: null } };
-    const after = askFor(streamOf('columns'), aside, context(), owed(ids, { ids: 900, rows: 10 }));
-    expect(after.round?.phases).toEqual([ask('owned', { ids }), REST]);
+  test('but not in a run in which a scan failed, nor while one waits: it would fail again (R9)', () => {
+    const waitingScan = round({ mode: 'scan' });
+    const dear = { ids: 900, rows: 10 };
+    for (const beside of [{ scanTriedInRun: 5 }, { scanTriedInRun: 4, waitingScan }]) {
+      const after = askFor(streamOf('columns'), under(ask('owned'), {}, beside), context(), owed(ids, dear));
+      expect(after.round?.phases).toEqual([ask('owned', { ids }), REST]);
+    }
   });
 
   test('but not once asking has begun', () => {

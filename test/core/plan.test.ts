@@ -40,9 +40,24 @@ describe('between rounds', () => {
 
 test('a scan that was set aside is tried again in the next run, where it stood, and not in this one (R9)', () => {
   const aside = round({ mode: 'scan', phases: [walk('scan')], read: read({ cursor: 'c7' }) });
-  const waiting = (run: number): Step => plan(assets, checkpoint({ setAside: { run, round: aside } }), context());
-  expect(waiting(4)).toEqual({ do: 'go', checkpoint: checkpoint({ round: aside }) });
+  const waiting = (scanTriedInRun: number): Step =>
+    plan(assets, checkpoint({ scanTriedInRun, waitingScan: aside }), context());
+  expect(waiting(4)).toEqual({ do: 'go', checkpoint: checkpoint({ scanTriedInRun: 4, round: aside }) });
   expect(waiting(5).do).toBe('begin');
+});
+
+test('a feed out of reach beside a scan that failed in this run is left out: no other round follows in it (R9, R3)', () => {
+  const since = addDays(T, -90);
+  const feeds = [walk('upserts', { synced_since: since }), walk('tombstones', { deleted_since: since }), ask('owned')];
+  const beside = round({ phases: feeds, read: read({ as: 'upserts', query: { synced_since: since } }) });
+  const after = (scanTriedInRun: number): Step =>
+    plan(assets, checkpoint({ scanTriedInRun, scanDue: 'clamp', round: beside }), context());
+  const left = { ...beside, phases: [ask('owned')], read: null, incomplete: true };
+  expect(after(5)).toEqual({
+    do: 'go',
+    checkpoint: checkpoint({ scanTriedInRun: 5, scanDue: 'clamp', round: left }),
+  });
+  expect(after(4)).toMatchObject({ do: 'forget', which: 'all', checkpoint: { round: null } });
 });
 
 describe('a round begun', () => {

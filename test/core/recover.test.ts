@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { Checkpoint, Read, Round } from '../../src/core/checkpoint.ts';
 import type { Context } from '../../src/core/context.ts';
 import { type Recovery, SyncError } from '../../src/core/errors.ts';
+import { addDays } from '../../src/core/instant.ts';
 import { type Recovered, recover } from '../../src/core/recover.ts';
 import type { StreamName } from '../../src/core/stream.ts';
 import { ask, checkpoint, context, read, round, streamOf, T, walk, YESTERDAY } from './setup.ts';
@@ -121,17 +122,24 @@ describe('a due scan that cannot end (R9)', () => {
     const { round: left, ...rest } = scan();
     const recovered = met('stream', scan());
     expect(recovered).toMatchObject({ outcome: 'pass-over', forget: null });
-    expect(recovered.checkpoint).toEqual({ ...rest, round: null, setAside: { run: 5, round: left } });
+    expect(recovered.checkpoint).toEqual({ ...rest, round: null, scanTriedInRun: 5, waitingScan: left });
   });
 
   test('begins anew when it is wrong for good, and stays due', () => {
     const { checkpoint: left, forget } = met('reread', scan({ due: 'returned' }));
-    expect([forget, left.scanDue, left.setAside]).toEqual(['all', 'returned', { run: 5, round: null }]);
+    expect([forget, left.scanDue, left.scanTriedInRun, left.waitingScan]).toEqual(['all', 'returned', 5, null]);
   });
 
   test('for what no feed reaches stays due for that (R3)', () => {
-    expect(met('stream', scan({ reason: 'clamp' })).checkpoint.setAside?.round?.due).toBe('clamp');
+    expect(met('stream', scan({ reason: 'clamp' })).checkpoint.waitingScan?.due).toBe('clamp');
     expect(met('reread', scan({ reason: 'clamp' })).checkpoint.scanDue).toBe('clamp');
+  });
+
+  test('begins anew where the feeds no longer reach back to its first page (R3)', () => {
+    const from = (firstPageAt: string) =>
+      met('stream', scan({ reason: 'clamp', pages: 1, firstPageAt }, { watermark: addDays(T, -200) }));
+    expect(from(addDays(T, -89))).toMatchObject({ forget: 'all', checkpoint: { waitingScan: null, scanDue: 'clamp' } });
+    expect(from(addDays(T, -88))).toMatchObject({ forget: null, checkpoint: { waitingScan: { due: 'clamp' } } });
   });
 
   test.each<[string, Checkpoint, Recovery]>([
@@ -140,7 +148,10 @@ describe('a due scan that cannot end (R9)', () => {
     ['one that is denied', scan(), 'deny'],
     ['one that a budget stops', scan(), 'budget'],
   ])('but not %s', (_, from, recovery) => {
-    expect(met(recovery, from)).toMatchObject({ outcome: 'fail', checkpoint: { setAside: null } });
+    expect(met(recovery, from)).toMatchObject({
+      outcome: 'fail',
+      checkpoint: { scanTriedInRun: null, waitingScan: null },
+    });
   });
 });
 

@@ -95,10 +95,16 @@ test('a round begun in this pass finishes it; one begun before is followed by an
   expect(settle(under({ ...feed, pass: 4 }, { finishedPass: 3 }), NOTHING, context()).finishedPass).toBe(3);
 });
 
-test('a scan of which nothing was left to go on with bars the run in which it failed, and no later one (R9)', () => {
-  const aside = (run: number) => settle(under(feed, { setAside: { run, round: null } }), NOTHING, context());
-  expect(aside(5)).toMatchObject({ finishedPass: 4, setAside: { run: 5, round: null } });
-  expect(aside(4)).toMatchObject({ finishedPass: 5, setAside: null });
+test('the feeds finish no pass in a run in which a scan failed, nor while one waits (R9)', () => {
+  const after = (given: Partial<Checkpoint>) => settle(under(feed, given), NOTHING, context()).finishedPass;
+  expect(after({ scanTriedInRun: 5 })).toBe(4);
+  expect(after({ scanTriedInRun: 4 })).toBe(5);
+  expect(after({ scanTriedInRun: 4, waitingScan: round({ mode: 'scan' }) })).toBe(4);
+});
+
+test('a feed that was left out moves no watermark (R9, R2)', () => {
+  const left = under({ ...feed, pages: 1, firstPageAt: T, incomplete: true }, { scanTriedInRun: 5 });
+  expect(settle(left, NOTHING, context()).watermark).toBe(YESTERDAY);
 });
 
 test('a stream that has come to its end is live (R15)', () => {

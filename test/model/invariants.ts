@@ -85,7 +85,7 @@ function momentOf(told: Told, { book, mirrored, before }: { book: Book; mirrored
   if (page !== null) page.committed = true;
   const all = book.walks(envId, stream);
   // Before the first page of a round there was another round, or none.
-  const isWaiting = (commit.checkpoint.setAside?.round ?? null) !== null;
+  const isWaiting = commit.checkpoint.waitingScan !== null;
   const isFirst = walk !== null && before.round === null && !isWaiting && stream !== 'test_executions';
   const walks = isFirst ? [walk] : all;
   return { ...told, before, after: heldOf(mirrored, envId, stream), walk, page, walks, rows: mirrored.rows };
@@ -94,7 +94,7 @@ function momentOf(told: Told, { book, mirrored, before }: { book: Book; mirrored
 /** With the round its walks end; what was asked for and never came into it never was. */
 function turnLeaf(book: Book, { envId, stream, commit, walks }: Moment): void {
   // A scan that is set aside goes on after the round of the feeds (R9).
-  const isWaiting = (commit.checkpoint.setAside?.round ?? null) !== null;
+  const isWaiting = commit.checkpoint.waitingScan !== null;
   const isOver = (commit.settle !== undefined && !isWaiting) || commit.forget === 'all';
   book.keep(envId, stream as StreamName, isOver ? [] : walks);
 }

@@ -154,7 +154,7 @@ function hasOnlyScansSetAside({ world, mirrored }: Life, { only, troubles, wire 
   const set = summary.streams
     .filter(({ status }) => status !== 'done')
     .map(({ stream }) => mirrored.checkpoint(stream as StreamName));
-  const scans = set.map(({ setAside, round }) => setAside?.round ?? round);
+  const scans = set.map(({ waitingScan, round }) => waitingScan ?? round);
   const isFed = scans.every((scan) => scan?.mode === 'scan' && ['full', 'full-every'].includes(scan.reason));
   return isUntroubled && isFed && set.length > 0 && summary.status === 'problems' && summary.run === summary.pass;
 }

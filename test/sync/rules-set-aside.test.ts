@@ -92,3 +92,24 @@ test(
     expectTrue(scene);
   }),
 );
+
+test(
+  'R9, R3: a run that lasts for days tries a scan once, and reads the feeds beside it no second time when they run out of reach',
+  inSyncedWorld(async (scene) => {
+    const { mirrored, world } = scene;
+    world.advance(100 * DAY);
+    const { watermark } = mirrored.checkpoint('columns');
+    world.before = ({ path, query, cursor }) => {
+      if (!path.endsWith('/columns') || 'deleted_since' in query) return;
+      if ('synced_since' in query) world.advance(2 * DAY);
+      else if (cursor !== null) throw new SyncError('stream', 'the page is broken.');
+    };
+    const summary = await mirrored.sync({ only: ['columns'], pageSize: 2 });
+    expect(summary.status).toBe('problems');
+    expect(asked(scene)).toEqual(['scan', 'scan on', 'synced_since']);
+    expect(mirrored.checkpoint('columns').watermark).toBe(watermark);
+    calm(scene);
+    expect((await mirrored.sync({ pageSize: 2 })).status).toBe('done');
+    expectTrue(scene);
+  }),
+);

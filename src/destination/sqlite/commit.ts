@@ -56,8 +56,8 @@ function applyEnd(writing: Writing, stream: Stream, commit: Commit): Changed[] {
   if (commit.reading) noteReading(writing, commit.reading);
   if (commit.unreadHistory) noteUnread(writing, commit.unreadHistory);
   if (commit.settle) changed.push(settle(writing, stream, commit.settle));
-  // What a scan has seen that is set aside waits with it (R9).
-  const ended = commit.checkpoint.setAside?.round ? undefined : 'all';
+  // What a scan has seen that waits does so with it (R9).
+  const ended = commit.checkpoint.waitingScan ? undefined : 'all';
   const forgotten = commit.settle ? ended : commit.forget;
   if (commit.settle && commit.settle.rememberFrom !== null) remember(writing, stream, commit.settle.rememberFrom);
   else if (forgotten !== undefined) forget(writing, stream, forgotten);

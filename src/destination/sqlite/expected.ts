@@ -158,7 +158,7 @@ function passed(asked: Asked, hidden: number): number {
 
 /** The round that the next run goes on with. */
 function underWay(checkpoint: Checkpoint | undefined): Round | null {
-  return checkpoint?.round ?? checkpoint?.setAside?.round ?? null;
+  return checkpoint?.round ?? checkpoint?.waitingScan ?? null;
 }
 
 /** The queries of the reads that a round made before this one; of what was asked for by id, it is not known. */

@@ -28,6 +28,7 @@ interface StoredRound {
   /** A mirror without rows needs no sweep. */
   readonly sweeps: boolean;
   readonly firstPageAt: string | null;
+  readonly incomplete: boolean;
   readonly read: { readonly path: string[]; readonly query: Walk['query']; readonly cursor: string | null } | null;
 }
 

@@ -125,7 +125,12 @@ export const UNDER_WAY: Checkpoint = {
   unavailable: true,
   finishedPass: 4,
   pageLimit: { rows: 125, at: YESTERDAY },
-  setAside: { run: 6, round: null },
+  scanTriedInRun: 6,
+  waitingScan: {
+    ...{ mode: 'scan', reason: 'clamp', run: 5, pass: 5, due: 'clamp', pages: 1, firstPageAt: START, lastMark: 7 },
+    ...{ sweeps: true, refuted: false, phases: [], read: null, reads: 1, askedThrough: null, firstConfirmation: null },
+    ...{ passedOver: [], misses: 0, incomplete: false },
+  },
   round: {
     ...{
       mode: 'scan',
