@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { readFileSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { SyncError } from '../core/errors.ts';
 import { nearest } from './nearest.ts';
@@ -89,9 +89,18 @@ function parse(path: string): object {
   throw new SyncError('usage', `${path} is no JSON object: write the options as {"name": value}`);
 }
 
+/** What pipes and the like have said: they can be read only once, and a second reader would wait for ever. */
+const readOnce = new Map<string, string>();
+
+/** @throws SyncError `usage` for a file that cannot be read */
 export function readTextFile(path: string): string {
   try {
-    return readFileSync(path, 'utf8');
+    const isRegular = statSync(path).isFile();
+    const said = isRegular ? undefined : readOnce.get(path);
+    if (said !== undefined) return said;
+    const text = readFileSync(path, 'utf8');
+    if (!isRegular) readOnce.set(path, text);
+    return text;
   } catch (cause) {
     throw new SyncError('usage', `${path} cannot be read: check the path and its permissions`, { cause });
   }

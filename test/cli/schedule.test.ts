@@ -1,4 +1,6 @@
+import { execFileSync } from 'node:child_process';
 import { readdirSync, writeFileSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { environments } from '../../schema/assets.ts';
@@ -89,6 +91,19 @@ describe('schedule', () => {
       'Bearer old',
       'Bearer new',
     ]);
+  });
+
+  it('keeps what a token file has said that can be read only once', async () => {
+    const file = join(folder(), 'token');
+    execFileSync('sh', ['-c', `mkfifo -m 600 '${file}'`]);
+    const api = await server(listed('0 6 * * *'), listed('0 6 * * *'), { body: { items: [], has_more: false } });
+    const args = ['schedule', '--base-url', api.url, '--token-file', file, '--stream', 'assets'];
+    const started = start(args, { cwd: folder() });
+    await writeFile(file, 'once');
+    await started.logged('Production: run 1 ended, done');
+    started.kill('SIGTERM');
+    expect((await started.ended).code).toBe(143);
+    expect(new Set(api.requests.map(({ headers }) => headers['authorization']))).toEqual(new Set(['Bearer once']));
   });
 
   it('ends 3 when the token is refused at the start, whatever is mirrored', async () => {
