@@ -1,3 +1,5 @@
+import { exitCodeOfSignal } from './exit-code.ts';
+
 /** A wish to stop, from SIGINT or SIGTERM (R27). */
 export interface Stop {
   readonly signal: AbortSignal;
@@ -45,7 +47,16 @@ function endBy(signal: NodeJS.Signals, cutOff: string): void {
   const cursor = process.stderr.isTTY ? SHOW_CURSOR : '';
   process.stderr.write(`${cursor}obsync: stopped in the middle of ${cutOff}\n`);
   process.removeAllListeners(signal);
-  process.kill(process.pid, signal);
+  if (process.pid === FIRST_PID) replaceBy(exitCodeOfSignal(signal));
+  else process.kill(process.pid, signal);
+}
+
+/** As the first process of a container no signal ends it that nobody listens to. */
+const FIRST_PID = 1;
+
+/** Whatever its threads are at, they end when another program takes the place of this one. */
+function replaceBy(exitCode: number): void {
+  process.execve?.(process.execPath, [process.execPath, '--eval', `process.exitCode = ${exitCode}`], process.env);
 }
 
 const SHOW_CURSOR = '\u001B[?25h';

@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { stopOnSignals } from '../../src/cli/signals.ts';
 
@@ -43,4 +44,20 @@ it('a signal that nothing has come of for four seconds ends the process by itsel
   expect(kill.mock.calls).toEqual([[process.pid, 'SIGTERM']]);
   expect(process.listenerCount('SIGTERM')).toBe(0);
   expect(String(write.mock.calls[0]?.[0])).toMatch(/obsync: stopped in the middle of a long write: [^\n]+\n$/);
+});
+
+it('as the first process of a container, which no signal ends, it gives its place to a program that ends at once (R27)', () => {
+  vi.useFakeTimers();
+  onTestFinished(() => void vi.useRealTimers());
+  vi.spyOn(process, 'pid', 'get').mockReturnValue(1);
+  vi.spyOn(process.stderr, 'write').mockReturnValue(true);
+  const kill = vi.spyOn(process, 'kill').mockReturnValue(true);
+  const execve = vi.spyOn(process, 'execve').mockReturnValue(undefined as never);
+  onTestFinished(() => void vi.restoreAllMocks());
+  stopOnSignals();
+  process.emit('SIGTERM', 'SIGTERM');
+  vi.advanceTimersByTime(4000);
+  expect(kill).not.toHaveBeenCalled();
+  const [program = '', words = []] = execve.mock.calls[0] ?? [];
+  expect(spawnSync(program, words.slice(1)).status).toBe(143);
 });
