@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -29,8 +30,10 @@ import { syncSettings } from './sync-settings.ts';
 
 const SEED = 7;
 
+const makeToken = (): string => randomBytes(16).toString('hex');
+
 /** Known to this process alone; the server listens on loopback for as long as the demo runs. */
-const TOKEN = 'demo-token';
+const TOKEN = makeToken();
 
 export const demo: Command = {
   name: 'demo',
@@ -157,7 +160,7 @@ function answer(db: string, io: Io): number {
   }
   mirror.connection.close();
   io.out(
-    `\nAsk more:  npx obsync query --db ${db} "select * from live_tables limit 5"\nSee what is mirrored:  npx obsync status --db ${db}\nServe it as the API:  OBSYNC_SERVE_TOKEN=secret npx obsync serve --db ${db}\n`,
+    `\nAsk more:  npx obsync query --db ${db} "select * from live_tables limit 5"\nSee what is mirrored:  npx obsync status --db ${db}\nServe it as the API:  OBSYNC_SERVE_TOKEN=${makeToken()} npx obsync serve --db ${db}\n`,
   );
   return 0;
 }

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { environments } from '../../schema/assets.ts';
 import { mirror as mirrorTable } from '../../schema/sync.ts';
 import { takeLock } from '../../state/lock.ts';
-import { mirrorFile, obsync, refusal } from './setup.ts';
+import { folder, mirrorFile, obsync, refusal } from './setup.ts';
 
 const mirrorOf = (baseUrl: string, envId: string) =>
   mirrorFile(({ db }) => {
@@ -36,6 +36,17 @@ describe.concurrent('demo', () => {
       stderr: expect.stringMatching(/^obsync: \/proc\/demo\.db.* cannot be .*\n$/),
     });
     expect(stdout).not.toContain('rows written');
+  });
+
+  it('proposes to serve its mirror with a token that nobody can guess', async () => {
+    const cwd = folder();
+    const tokens = [];
+    for (const name of ['a.db', 'b.db']) {
+      const { stdout } = await obsync(['demo', '--db', name], { cwd });
+      tokens.push(/OBSYNC_SERVE_TOKEN=([0-9a-f]{32}) npx obsync serve/.exec(stdout)?.[1]);
+    }
+    expect(tokens).toEqual([expect.any(String), expect.any(String)]);
+    expect(tokens[0]).not.toBe(tokens[1]);
   });
 
   it('ends 4 while another demo holds the mirror', async () => {
