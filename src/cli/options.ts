@@ -67,7 +67,7 @@ export const OPTIONS = {
     type: 'string',
     describe: 'how much each dimension counts in a total, such as completeness=2,freshness=0.5 (default: 1 each)',
   },
-  file: { type: 'string', alias: 'f', describe: 'file that holds the SQL statement' },
+  file: { type: 'string', alias: 'f', describe: 'file that holds the SQL statement; - reads it from stdin' },
   format: {
     type: 'string',
     choices: ['table', 'csv', 'json', 'ndjson'],
@@ -89,7 +89,7 @@ function splitAtCommas(given: readonly string[] | string): string[] {
   return [given].flat().flatMap((text) => text.split(',').map((part) => part.trim()));
 }
 
-/** In place of an SQL statement: it is read from there. */
+/** In place of an SQL statement, or of its file: it is read from stdin. */
 export const STDIN = '-';
 
 export type OptionName = keyof typeof OPTIONS;

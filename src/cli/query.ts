@@ -31,14 +31,17 @@ export const query: Command = {
 async function statementOf(sql: string | undefined, file: string | undefined): Promise<string> {
   if (sql !== undefined && file !== undefined)
     throw new SyncError('usage', `query takes one SQL statement: this is one, and there is one in ${file}`);
+  if (isStdin(file)) return text(process.stdin);
   if (file !== undefined) return readTextFile(file);
   if (sql === undefined)
     throw new SyncError(
       'usage',
-      'query takes one SQL statement: write it in quotes, name its file with -f, or give - to read it from stdin',
+      'query takes one SQL statement: write it in quotes, name its file with -f, or write - (or -f -) to read it from stdin',
     );
-  return sql.trim() === STDIN ? text(process.stdin) : sql;
+  return isStdin(sql) ? text(process.stdin) : sql;
 }
+
+const isStdin = (word: string | undefined): boolean => word?.trim() === STDIN;
 
 async function answer(reading: Reading, format: string | undefined, io: Io): Promise<void> {
   try {

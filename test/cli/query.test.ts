@@ -33,14 +33,21 @@ describe.concurrent('query', () => {
     expect(await query(sql)).toEqual({ code: 0, stdout: 'a\n1\n', stderr: '' });
   });
 
-  it('takes its statement from a file, or from stdin', async () => {
+  it('takes its statement from a file', async () => {
     const file = join(folder(), 'q.sql');
     writeFileSync(file, '-- one\nselect 1 as a;\n');
     const db = mirrorFile();
     expect(await obsync(['query', '-f', file, '--db', db])).toEqual({ code: 0, stdout: 'a\n1\n', stderr: '' });
-    const { stdout } = spawnSync(NODE, [MAIN, 'query', '-', '--db', db], { encoding: 'utf8', input: 'select 2 as b' });
-    expect(stdout).toBe('b\n2\n');
   });
+
+  it.each([['-'], ['-f', '-'], ['-f-'], ['--file', '-'], ['--file=-']])(
+    'takes its statement from stdin: %s %s',
+    (...words) => {
+      const args = [MAIN, 'query', ...words, '--db', mirrorFile()];
+      const { stdout, stderr } = spawnSync(NODE, args, { encoding: 'utf8', input: 'select 2 as b' });
+      expect({ stdout, stderr }).toEqual({ stdout: 'b\n2\n', stderr: '' });
+    },
+  );
 
   it.each(['csv', 'json', 'ndjson', 'table'])('ends quietly when the reader of its %s has had enough', (format) => {
     const endless = 'with recursive c(x) as (select 1 union all select x + 1 from c) select x from c';
