@@ -1,12 +1,14 @@
 import { type Logger, pino } from 'pino';
 import { type PrettyOptions, prettyFactory, default as prettyStream } from 'pino-pretty';
 import { openLineQueue } from './line-queue.ts';
+import { printable } from './printable.ts';
 
 const PRETTY: PrettyOptions = {
   colorize: false,
   translateTime: "UTC:yyyy-mm-dd HH:MM:ss'Z'",
   ignore: 'pid,hostname',
   singleLine: true,
+  messageFormat: (log, key) => printable(String(log[key])),
 };
 
 /** Plain lines on stderr: time, level, message. Errors show their stack at `debug` alone. */

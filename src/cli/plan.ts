@@ -4,6 +4,7 @@ import { exitCodeOfSignal } from './exit-code.ts';
 import { pick } from './options.ts';
 import { reportForecast } from './plan-report.ts';
 import { renderForecast } from './plan-view.ts';
+import { printableReport } from './printable.ts';
 import { watchRun } from './progress-view.ts';
 import { widthOf } from './screen.ts';
 import { stopOnSignals } from './signals.ts';
@@ -22,7 +23,9 @@ export const plan: Command = {
       const report = await reportForecast(settings, { signal: stop.signal, onSourceEvent: view.onSourceEvent });
       view.end();
       const width = widthOf(process.stdout, io.outIsTerminal);
-      io.out(args['json'] === true ? `${JSON.stringify(report, null, 2)}\n` : renderForecast(report, width));
+      io.out(
+        args['json'] === true ? `${JSON.stringify(report, null, 2)}\n` : renderForecast(printableReport(report), width),
+      );
       return 0;
     } catch (error) {
       const signal = stop.received();

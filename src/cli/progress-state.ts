@@ -1,6 +1,7 @@
 import type { SourceEvent } from '../core/source.ts';
 import type { Progress } from '../sync/progress.ts';
 import type { Tallied } from '../sync/tally.ts';
+import { printable } from './printable.ts';
 import { counted, modeText } from './words.ts';
 
 /** What a live view shows of a run. Times are milliseconds since 1970. */
@@ -77,7 +78,7 @@ export function renderProgress(
   const summary = `${counted(ended, 'stream')} ended, ${lines.size} under way`;
   // Of a command that reads no stream there is only what it waits for.
   const last = ended + lines.size > 0 ? [summary + waiting] : waiting === '' ? [] : [waiting.slice(2)];
-  return [...shown, ...last].map((line) => line.slice(0, screen.columns - 1)).join('\n');
+  return [...shown, ...last].map((line) => printable(line).slice(0, screen.columns - 1)).join('\n');
 }
 
 function renderLine({ environment, stream, tallied: { mode, reason, rows, pages, requests } }: Line): string {

@@ -1,4 +1,5 @@
 import { batches } from './batches.ts';
+import { printable } from './printable.ts';
 
 /** Rows that a table is made of at once: one of many rows takes no more memory. */
 const BATCH = 1000;
@@ -139,14 +140,6 @@ function cellText(value: unknown): string {
   if (value === null) return 'NULL';
   if (value === 'NULL') return '"NULL"';
   return Buffer.isBuffer(value) ? value.toString('hex') : printable(String(value));
-}
-
-/** What would break the line, or steer the terminal, is escaped. */
-function printable(text: string): string {
-  return text.replaceAll(/[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/gu, (character) => {
-    const short = JSON.stringify(character).slice(1, -1);
-    return short.length > 1 ? short : `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
-  });
 }
 
 function isNumeric(rows: readonly (readonly unknown[])[], column: number): boolean {

@@ -5,6 +5,7 @@ import { fileError } from '../destination/sqlite/file-error.ts';
 import { type MirrorFile, openForReading } from '../destination/sqlite/open.ts';
 import type { Command } from './command.ts';
 import { pick } from './options.ts';
+import { printableReport } from './printable.ts';
 import { widthOf } from './screen.ts';
 import { readLastRun, readStatus, type StatusReport } from './status-report.ts';
 import { renderStatus } from './status-view.ts';
@@ -18,7 +19,9 @@ export const status: Command = {
     try {
       const report = withVerdict(mirror, readStatus(mirror, instantOfMs(Date.now())));
       const width = widthOf(process.stdout, io.outIsTerminal);
-      io.out(args['json'] === true ? `${JSON.stringify(report, null, 2)}\n` : renderStatus(report, width));
+      io.out(
+        args['json'] === true ? `${JSON.stringify(report, null, 2)}\n` : renderStatus(printableReport(report), width),
+      );
       return 0;
     } catch (error) {
       throw fileError(mirror.path, error);

@@ -4,6 +4,7 @@ import type { Command, Io } from './command.ts';
 import { exitCodeOf, exitCodeOfSignal } from './exit-code.ts';
 import { startRunThread } from './in-thread.ts';
 import { pick } from './options.ts';
+import { printableReport } from './printable.ts';
 import { watchRun } from './progress-view.ts';
 import { widthOf } from './screen.ts';
 import { stopOnSignals } from './signals.ts';
@@ -69,7 +70,8 @@ function show(summary: RunSummary, args: Arguments, io: Io): void {
   const quiet = !io.outIsTerminal && summary.status === 'done' && QUIET_LEVELS.includes(args['log-level'] as string);
   const view = { width: widthOf(process.stdout, io.outIsTerminal), verbose: args['verbose'] === true };
   if (args['json'] === true) io.out(`${JSON.stringify(summary, null, 2)}\n`);
-  else if (summary.run !== null && !quiet && isWorthATable(summary)) io.out(renderSummary(summary, view));
+  else if (summary.run !== null && !quiet && isWorthATable(summary))
+    io.out(renderSummary(printableReport(summary), view));
   if (summary.error !== null) process.stderr.write(`obsync: ${summary.error}\n`);
 }
 

@@ -105,7 +105,7 @@ function grouped(findings: readonly Finding[]): string[] {
 }
 
 function line({ what, key, fields, why, repaired }: Finding): string {
-  const id = Object.values(key).map(printable).join(' → ');
+  const id = Object.values(key).join(' → ');
   const apart = fields.length === 0 ? '' : `: ${fields.join(', ')}`;
   const reason = repaired ? ' (repaired)' : why === null ? '' : ` (${why})`;
   return `  ${what}${id === '' ? '' : ` ${id}`}${apart}${reason}`;
@@ -113,11 +113,6 @@ function line({ what, key, fields, why, repaired }: Finding): string {
 
 function under(heading: string, findings: readonly Finding[]): string[] {
   return findings.length === 0 ? [] : [heading, ...grouped(findings).map((text) => `  ${text}`)];
-}
-
-/** What would break the line, or steer the terminal. */
-function printable(id: string): string {
-  return id.replaceAll(/[\p{Cc}\p{Zl}\p{Zp}]/gu, '�');
 }
 
 /** Each kind under what is said of it. */

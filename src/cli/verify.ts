@@ -6,6 +6,7 @@ import type { Command, Io } from './command.ts';
 import { exitCodeOf, exitCodeOfSignal } from './exit-code.ts';
 import { startRunThread } from './in-thread.ts';
 import { OPTIONS, pick } from './options.ts';
+import { printableReport } from './printable.ts';
 import { widthOf } from './screen.ts';
 import { stopOnSignals } from './signals.ts';
 import { SYNC_DEFAULTS } from './sync.ts';
@@ -66,7 +67,7 @@ function refuseUnverified(args: Arguments, depth: Depth): void {
 function show(report: VerifyReport, args: Arguments, io: Io): void {
   const width = widthOf(process.stdout, io.outIsTerminal);
   if (args['json'] === true) io.out(`${JSON.stringify(report, null, 2)}\n`);
-  else if (report.environments.length > 0) io.out(renderVerify(report, width));
+  else if (report.environments.length > 0) io.out(renderVerify(printableReport(report), width));
   if (report.error !== null) process.stderr.write(`obsync: ${report.error}\n`);
 }
 

@@ -157,6 +157,25 @@ describe('sync', () => {
     });
   });
 
+  it.each(['sync', 'plan', 'verify', 'status'])(
+    '%s shows names that would steer the terminal escaped',
+    async (command) => {
+      const name = 'red \u001b[31m\nand \u202e';
+      const answer = ({ target }: { target: string }) => ({
+        body: target.endsWith('/environments') ? [{ id: 'e', name }] : { items: [{ id: 'a' }], has_more: false },
+      });
+      const api = await server(answer);
+      const cwd = folder();
+      const args = ['--base-url', api.url, '--stream', 'assets'];
+      const first = await obsync(['sync', ...args], { cwd, env });
+      const { stdout, stderr } =
+        command === 'sync' ? first : await obsync([command, ...(command === 'status' ? [] : args)], { cwd, env });
+      expect(stdout + stderr).toContain('red \\u001b[31m\\nand \\u202e');
+      expect((stdout + stderr).replaceAll('\n', '')).not.toMatch(/[\p{Cc}\p{Bidi_Control}]/u);
+      if (command === 'sync') expect(stderr).toContain('red \\u001b');
+    },
+  );
+
   it('prints one JSON document on stdout with --json, when it fails as well', async () => {
     const api = await server(ERROR_401);
     const { stdout } = await obsync(['sync', '--base-url', api.url, '--json'], { cwd: folder(), env });

@@ -1,0 +1,14 @@
+/** What would break the line, or steer the terminal, is escaped. */
+export function printable(text: string): string {
+  return text.replaceAll(/[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/gu, (character) => {
+    const short = JSON.stringify(character).slice(1, -1);
+    return short.length > 1 ? short : `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
+  });
+}
+
+/** A report, which is made of JSON values alone, with each of its texts printable: names come from the service. */
+export function printableReport<Report>(report: Report): Report {
+  return JSON.parse(JSON.stringify(report), (_, value: unknown) =>
+    typeof value === 'string' ? printable(value) : value,
+  ) as Report;
+}
