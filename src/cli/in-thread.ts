@@ -56,8 +56,9 @@ function failing({ event, error }: Extract<Event, { of: 'sync' }>): Progress {
   return { ...event, error: error === null ? null : errorOf(error) } as Progress;
 }
 
-function errorOf({ name, message, stack, recovery }: PostedError): Error {
-  const error = recovery === null ? new Error(message) : new SyncError(recovery, message);
+function errorOf({ name, message, stack, recovery, cause }: PostedError): Error {
+  const options = cause === null ? {} : { cause: errorOf(cause) };
+  const error = recovery === null ? new Error(message, options) : new SyncError(recovery, message, options);
   return Object.assign(error, { name, stack: stack ?? '' });
 }
 

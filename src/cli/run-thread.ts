@@ -23,6 +23,8 @@ export interface PostedError {
   readonly message: string;
   readonly stack: string | undefined;
   readonly recovery: Recovery | null;
+  /** What led to it; null for nothing. */
+  readonly cause: PostedError | null;
 }
 
 /** What a job tells while it goes on. */
@@ -37,9 +39,11 @@ export type Reply =
   | { readonly type: 'failed'; readonly error: PostedError };
 
 function posted(error: unknown): PostedError {
-  if (!(error instanceof Error)) return { name: 'Error', message: String(error), stack: undefined, recovery: null };
-  const { name, message, stack } = error;
-  return { name, message, stack, recovery: error instanceof SyncError ? error.recovery : null };
+  if (!(error instanceof Error))
+    return { name: 'Error', message: String(error), stack: undefined, recovery: null, cause: null };
+  const { name, message, stack, cause = null } = error;
+  const recovery = error instanceof SyncError ? error.recovery : null;
+  return { name, message, stack, recovery, cause: cause === null ? null : posted(cause) };
 }
 
 /** A page makes several events: what a stream has come to is told a few times a second, and only as of then. */

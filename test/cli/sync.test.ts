@@ -35,6 +35,17 @@ function damage(path: string): void {
   closeSync(bytes);
 }
 
+/** A service, and the mirror of it that cannot be read, as options name them. */
+async function damagedMirror() {
+  const api = await server({ body: [{ id: 'e1', name: 'Production' }] });
+  const db = mirrorFile((file) => {
+    file.db.update(mirrorTable).set({ base_url: api.url }).run();
+    file.db.insert(environments).values({ id: 'e1', name: 'Production', mirrored_at: '' }).run();
+  });
+  damage(db);
+  return { db, where: ['--base-url', api.url, '--db', db] };
+}
+
 describe('sync', () => {
   it('ends 3 when the token is refused, asks once, makes no mirror and shows the token to nobody', async () => {
     const api = await server(ERROR_401);
@@ -115,13 +126,7 @@ describe('sync', () => {
   });
 
   it('says of a damaged mirror what to do, in one line and no more', async () => {
-    const api = await server({ body: [{ id: 'e1', name: 'Production' }] });
-    const db = mirrorFile((file) => {
-      file.db.update(mirrorTable).set({ base_url: api.url }).run();
-      file.db.insert(environments).values({ id: 'e1', name: 'Production', mirrored_at: '' }).run();
-    });
-    damage(db);
-    const where = ['--base-url', api.url, '--db', db];
+    const { where, db } = await damagedMirror();
     for (const args of [
       ['status', '--db', db],
       ['plan', ...where],
@@ -134,6 +139,12 @@ describe('sync', () => {
         /^(\[.*\n)?obsync: .*m\.db is damaged: restore it from a backup, or move it away and sync anew\n$/,
       );
     }
+  });
+
+  it('shows at --log-level debug what led to a failure', async () => {
+    const { where } = await damagedMirror();
+    const { stderr } = await obsync(['sync', ...where, '--log-level', 'debug'], { env });
+    expect(stderr).toMatch(/\[cause\]: .*SqliteError.*: database disk image is malformed/);
   });
 
   it('ends 2 when the folder of the mirror is missing, and does not make it', async () => {
