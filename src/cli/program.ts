@@ -60,7 +60,7 @@ export async function main(words: readonly string[]): Promise<number> {
     await parser.parseAsync();
     return code;
   } catch (error) {
-    return report(located(error, argv, settings), argv, io);
+    return report(located(error, argv, settings), logLevelOf(argv, settings, io.env));
   }
 }
 
@@ -187,11 +187,15 @@ function checkValues({ options }: Command, argv: readonly string[]): (args: Argu
   };
 }
 
+/** As it is set, whatever else could not be read. */
+function logLevelOf(argv: readonly string[], settings: Settings, env: Io['env']): unknown {
+  return flagValue(argv, '--log-level') ?? settings.get('log-level')?.value ?? env['OBSYNC_LOG_LEVEL'];
+}
+
 /** One clear line; the stack at `--log-level debug` alone. */
-function report(error: unknown, argv: readonly string[], io: Io): number {
+function report(error: unknown, level: unknown): number {
   const message = error instanceof Error ? error.message : String(error);
   process.stderr.write(`obsync: ${message}\n`);
-  const level = flagValue(argv, '--log-level') ?? io.env['OBSYNC_LOG_LEVEL'];
   if (level === 'debug' || level === 'trace') console.error(error);
   return error instanceof SyncError ? exitCodeOf(error.recovery) : 1;
 }

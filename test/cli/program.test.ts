@@ -155,6 +155,16 @@ describe.concurrent('settings', () => {
     expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringMatching(said) });
   });
 
+  it.each([
+    ['the config file', { logLevel: 'debug' }, {}, [], true],
+    ['a variable over it', { logLevel: 'debug' }, { OBSYNC_LOG_LEVEL: 'info' }, [], false],
+    ['a flag over both', {}, { OBSYNC_LOG_LEVEL: 'info' }, ['--log-level', 'debug'], true],
+  ])('say whether the stack of a failure is shown: %s', async (_, file, variables, flags, shown) => {
+    const args = [...SYNC, '--retries', '-1', '--config', config(file), ...flags];
+    const { stderr } = await obsync(args, { env: { ...env, ...variables } });
+    expect(/^ {4}at /m.test(stderr)).toBe(shown);
+  });
+
   it('refuse a config file that is missing', async () => {
     expect(await obsync(['status', '--config', 'missing.json'])).toEqual(refusal(/missing\.json cannot be read/));
   });
