@@ -3,9 +3,11 @@ import type { Context } from './context.ts';
 import { type DecodedPage, joinKey } from './decode.ts';
 import type { Commit } from './destination.ts';
 import { SyncError } from './errors.ts';
+import { fill, isFilled, mayLag } from './fill.ts';
+import { floorOf, isFeed } from './floor.ts';
 import { addSeconds } from './instant.ts';
 import { changeMarks } from './marks.ts';
-import { type Change, type Floor, newestWins, sameRow, withoutFuture } from './newest-wins.ts';
+import { type Change, newestWins, withoutFuture } from './newest-wins.ts';
 import { withRound } from './plan.ts';
 import type { Page } from './source.ts';
 import type { Row, Stream, StreamName } from './stream.ts';
@@ -53,15 +55,12 @@ export function advance(arrival: Arrival, context: Context): Advance {
 /** A page of the leading list: whose row it shows owes nothing any more, if the mirror has all of that row (R18, R22). */
 function confirmed(arrival: Arrival, read: Read, context: Context): Advance {
   const { stream, checkpoint, decoded, held } = arrival;
-  const paid = decoded.rows.map(({ key }) => key[0] as string).filter((id) => isFilled(stream, held.get(id)));
+  const paid = decoded.rows
+    .map(({ key }) => key[0] as string)
+    .filter((id) => isFilled(stream, held.get(id)) && !mayLag(held.get(id), read, context));
   const unpaid = (phaseOf(checkpoint) as Ask).unpaid.filter((id) => !paid.includes(id));
   const next = nextCheckpoint(arrival, unpaid, context);
   return { commit: { shown: [], ...readEnd(arrival, read, unpaid), checkpoint: next }, late: 0 };
-}
-
-/** Whether a row has the fields of its kind without which the typed list would not show it; always so of other rows. */
-function isFilled({ writes = [], fields }: Stream, row: Row | undefined): boolean {
-  return row === undefined || writes.every((name) => !fields[name]?.required || row[name] !== null);
 }
 
 /** Owners of rows that were shown and that a younger tombstone still holds down: they are asked for again (R13). */
@@ -138,18 +137,12 @@ function combined(first: Change['was'], second: Change['was']): Change['was'] {
   return second;
 }
 
-/** Typed fields, into the rows the leading stream holds live; each row shown clears its mark (R22). */
-function fillRows({ stream, decoded, held }: Arrival): Effect {
-  const { field, is } = stream.within as NonNullable<Stream['within']>;
-  const changes: Change[] = [];
-  for (const { key, row } of decoded.rows) {
-    const before = held.get(joinKey(key));
-    if (before === undefined || before['deleted_at'] !== null || before[field] !== is) continue;
-    const written = Object.fromEntries([...(stream.writes ?? []), 'extra'].map((name) => [name, row[name] ?? null]));
-    const merged = { ...before, ...written };
-    if (!sameRow(stream.fields, before, merged)) changes.push({ row: merged, was: 'updated' });
-  }
-  return { changes, paid: { ids: decoded.rows.map((row) => row.key[0] as string), lastMark: null } };
+/** Typed fields; what a feed has not paid is asked for by id in the same round, what an answer has not, in a later run (R22). */
+function fillRows({ stream, checkpoint, decoded, held }: Arrival, read: Read, context: Context): Effect {
+  const { lastMark, run } = checkpoint.round as Round;
+  const { changes, paid, early } = fill({ stream, rows: decoded.rows, held }, read, context);
+  const left = early.length === 0 || isFeed(read) ? {} : { left: { ids: early, lastMark, run, makes: true } };
+  return { changes, paid: { ids: paid, lastMark: null }, ...left };
 }
 
 /** Rows of a snapshot or of lineage wait beside the table; those kept for ever are written at once (R16, R17). */
@@ -166,19 +159,6 @@ function stageRows({ stream, checkpoint, decoded }: Arrival, read: Read): Effect
 function archiveRows({ decoded }: Arrival): Effect {
   return { archived: decoded.rows };
 }
-
-/** What a read shows is believed back to its T less the overlap; a feed shows no more than its rows (R10). */
-function floorOf(read: Read, { options }: Context): Floor {
-  if (isFeed(read)) return null;
-  return read.at === null ? ALWAYS : addSeconds(read.at, -options.overlapSeconds);
-}
-
-function isFeed({ as }: Read): boolean {
-  return as === 'upserts' || as === 'tombstones';
-}
-
-/** Later than any time of a row: without a server time what a scan shows is believed. */
-const ALWAYS = '9999-12-31T23:59:59.999999Z';
 
 /** Keys to keep for the sweep, rejected ones included (R12). */
 function seen(

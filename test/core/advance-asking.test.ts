@@ -199,6 +199,51 @@ describe('typed assets fill in what the assets stream made (R22)', () => {
   });
 });
 
+describe('a typed row of an earlier version than the one held (R22)', () => {
+  const filled = { data_platform: 'x', db_name: 'p', schema_name: 's', table_name: 't', materialization: 'view' };
+  const item = { id: 'a', name: 'a', kind: 'table', source_type: 'dbt', synced_at: YESTERDAY, ...filled };
+  const held = { id: 'a', name: 'a', kind: 'table', synced_at: T, deleted_at: null, ...filled, data_platform: 'newer' };
+  const left = { ids: ['a'], lastMark: 9, run: 5, makes: true };
+  const answered = (as: Ask['about'] | 'scan', row: Row, shown: object = item) =>
+    commitOf('table_assets', [shown], { ...asking(ask('marked', { ids: ['a'] })), read: { as }, held: [row] });
+
+  test.each(['scan', 'marked'] as const)('leaves its mark to a later run, and takes no field back: %s', (as) => {
+    expect(answered(as, held)).toMatchObject({ changes: [], paid: { ids: [] }, left });
+  });
+
+  test('fills what has no fields yet, and is owed all the same', () => {
+    const commit = answered('marked', { ...held, schema_name: null });
+    expect(commit).toMatchObject({ changes: [{ row: filled }], paid: { ids: [] }, left });
+  });
+
+  test('on a feed is asked for by id in the same round', () => {
+    const commit = commitOf('table_assets', [item], { read: { as: 'upserts' }, held: [held], round: { lastMark: 9 } });
+    expect(commit.paid?.ids).toEqual([]);
+    expect(commit).not.toHaveProperty('left');
+  });
+
+  test('is believed once the held one is older than the overlap, so that none is asked for for ever (R10)', () => {
+    const settled = { ...held, synced_at: '2026-11-20T03:10:00.000000Z' };
+    const commit = answered('marked', settled);
+    expect(commit).toMatchObject({ changes: [{ row: { data_platform: 'x' } }], paid: { ids: ['a'] } });
+    expect(commit).not.toHaveProperty('left');
+  });
+
+  test('is none where either has no time, or one that is not believed (R10)', () => {
+    for (const synced_at of [null, '2026-11-20T06:00:00.000000Z'])
+      expect(answered('marked', { ...held, synced_at }).paid?.ids).toEqual(['a']);
+    expect(answered('marked', held, { ...item, synced_at: null }).paid?.ids).toEqual(['a']);
+  });
+
+  test('so with one left out: the leading list pays its mark once it is older than the overlap', () => {
+    const asked = asking(ask('unshown', { ids: ['a'], unpaid: ['a'] }));
+    const confirmed = (synced_at: string) =>
+      commitOf('table_assets', [{ id: 'a' }], { ...asked, held: [{ ...held, synced_at }] }).left?.ids;
+    expect(confirmed(T)).toEqual(['a']);
+    expect(confirmed('2026-11-20T03:10:00.000000Z')).toBeUndefined();
+  });
+});
+
 describe('what no read has shown is asked for in the leading list (R18)', () => {
   const phase = ask('unshown', { ids: ['a', 'b'], unpaid: ['a', 'b'] });
   const filled = {

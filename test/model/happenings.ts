@@ -125,6 +125,12 @@ const TOLD = {
   edgesCut: (p, { how }) => {
     p.cutsEdges = how % 2 === 0;
   },
+  /** Only the typed list shows the change whole, and it may come to it late (R22). */
+  tableMoves: (p, { n, m, how }) => {
+    p.typedLag = m > 0;
+    if (hasAsset(p, n) && p.assets.get(`a${n}`)?.item['kind'] === 'table')
+      putAsset(p, `a${n}`, { kind: 'table', schema_name: `s${how}` });
+  },
   columnGoes: (p, { n, m }) => remove(p, 'columns', `a${n}.c${m % 4}`),
   testGoes: (p, { n }) => remove(p, 'tests', `t${n}`),
   /** A column or a test that was deleted is there again; its asset never went. */

@@ -136,8 +136,19 @@ function typed(place: Place, kind: string, query: Query, oldest: string): Listed
     return wanted === undefined ? [] : [(item: Item) => wanted.has(String(item[field]))];
   });
   return things(place, place.assets, query, oldest)
+    .flatMap((row) => versionAt(place, row))
     .filter(({ item, isOld }) => !isOld && item['kind'] === kind && filters.every((matches) => matches(item)))
     .map((row) => ({ ...row, item: ofKind(row.item, kind) }));
+}
+
+const LAG_MS = 1_800_000;
+
+/** The version of an asset that a typed list has come to: the one before, or none, where it lags behind (R22). */
+function versionAt(place: Place, row: Listed): Listed[] {
+  const ageMs = Date.parse(place.now()) - Date.parse(`${instant(row.item['synced_at'])}Z`);
+  if (!place.typedLag || row.isOld || !(ageMs < LAG_MS)) return [row];
+  const item = place.older.get(`assets ${row.item['id']}`);
+  return item === undefined ? [] : [{ ...row, item }];
 }
 
 /** Without the fields that only a typed list shows. */

@@ -53,6 +53,8 @@ export interface Place {
   repeating: boolean;
   /** Whether a column that goes takes the edges along in which it is upstream: nothing states it. */
   cutsEdges: boolean;
+  /** Whether the typed lists come to a new version of an asset half an hour late (R22). */
+  typedLag: boolean;
   /** The time a change is stamped with. */
   stamp(): string;
   /** The time it is. */
@@ -85,6 +87,7 @@ export function createPlace(id: string, stamp: () => string, now = stamp): Place
     turned: false,
     repeating: false,
     cutsEdges: false,
+    typedLag: false,
     stamp,
     now,
   };

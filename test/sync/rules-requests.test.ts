@@ -115,7 +115,7 @@ test(
 );
 
 test(
-  'R22: a typed row that never comes is not asked for in every run',
+  'R22: a typed row that never comes is asked for until its asset is older than the overlap, and then no more',
   inSyncedWorld(async (scene) => {
     putAsset(scene.place, 'a1', { db_name: 'other' });
     for (const way of ['synced_since', 'ids'] as const) {
@@ -126,6 +126,11 @@ test(
     }
     await scene.mirrored.sync();
     expect(typed(scene)).toEqual(['assets/tables synced_since', 'assets/tables ids']);
+    await scene.mirrored.sync();
+    expect(typed(scene)).toEqual(['assets/tables synced_since', 'assets/tables ids']);
+    scene.world.advance(2 * HOUR);
+    await scene.mirrored.sync();
+    expect(typed(scene)).toHaveLength(2);
     await scene.mirrored.sync();
     expect(typed(scene)).toEqual([]);
   }),

@@ -122,6 +122,31 @@ test(
   }),
 );
 
+test.each(['shows the version before', 'leaves it out'])(
+  'R22: an asset that changed stays owed while its own list %s, though all its fields are there from before',
+  (way) =>
+    inSyncedWorld(async (scene) => {
+      const { place, world, mirrored } = scene;
+      const old = { ...place.assets.get('a2')?.item };
+      world.advance(DAY);
+      putAsset(place, 'a2', { schema_name: 'moved' });
+      world.answer = (page, { path }) => {
+        if (!path.endsWith('/tables')) return page;
+        const items = page.items.flatMap((item) =>
+          idOf(item) !== 'a2' ? [item] : way === 'leaves it out' ? [] : [old],
+        );
+        return { ...page, items };
+      };
+      expect((await mirrored.sync()).status).toBe('done');
+      expect(marksLeft(scene)).toEqual(['table_assets a2']);
+      calm(scene);
+      await mirrored.sync();
+      expect(rowOf(scene, 'assets', 'a2')).toMatchObject({ schema_name: 'moved' });
+      expectTrue(scene);
+      expect(marksLeft(scene)).toEqual([]);
+    })(),
+);
+
 test(
   'R13: what was deleted and restored within the overlap is asked for until it stands live',
   inSyncedWorld(async (scene) => {
