@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { readdirSync, writeFileSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { environments } from '../../schema/assets.ts';
 import { mirror as mirrorTable, syncRuns, syncStreamRuns } from '../../schema/sync.ts';
@@ -104,6 +105,31 @@ describe('schedule', () => {
     started.kill('SIGTERM');
     expect((await started.ended).code).toBe(143);
     expect(new Set(api.requests.map(({ headers }) => headers['authorization']))).toEqual(new Set(['Bearer once']));
+  });
+
+  it('goes on with a new thread after one that ended in the middle of a run (R27)', async () => {
+    // As want of memory ends it, at any moment.
+    const ending = join(folder(), 'end-thread.mjs');
+    writeFileSync(ending, "process.on('worker', (thread) => process.once('SIGUSR2', () => thread.terminate()));");
+    let endThread = (): 'hang' => 'hang';
+    const page = { body: { items: [{ id: 'a' }], has_more: true, next_cursor: 'next' } };
+    const rest = { body: { items: [], has_more: false } };
+    const list = listed('0 6 * * *');
+    const api = await server(list, list, page, () => endThread(), list, rest);
+    const args = ['schedule', '--base-url', api.url, '--stream', 'assets', '--cron', '* * * * * *'];
+    const started = start(args, { cwd: folder(), env: { ...env, NODE_OPTIONS: `--import ${pathToFileURL(ending)}` } });
+    endThread = () => {
+      started.kill('SIGUSR2');
+      return 'hang';
+    };
+    await started.logged('Production: run 2 ended, done');
+    started.kill('SIGTERM');
+    const { code, stderr } = await started.ended;
+    expect(code).toBe(143);
+    expect(stderr).toContain(
+      'Production: the run broke off: the thread of the run ended with code 1 before the run did',
+    );
+    expect(api.requests[5]?.target).toContain('cursor=next');
   });
 
   it('ends 3 when the token is refused at the start, whatever is mirrored', async () => {
