@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { endsRun } from '../../src/core/errors.ts';
 import { createHttpSource } from '../../src/source/http-source.ts';
 import { EMPTY_PAGE, type Step, startApiServer } from '../support/api-server.ts';
@@ -93,6 +93,30 @@ describe('tried again, with growing delays (R24)', () => {
     const { server, source } = await setUp(['hang', {}], { timeoutMs: 30 });
     await source.page(ASSETS);
     expect(server.requests).toHaveLength(2);
+  });
+
+  test('an answer whose body never stops coming, however little at a time', async () => {
+    const { server, source } = await setUp(['trickle', {}], { timeoutMs: 50 });
+    await source.page(ASSETS);
+    expect(server.requests).toHaveLength(2);
+  });
+
+  test('but none that this process was too busy to hear', async () => {
+    let nowMs = 0;
+    let answer = (): void => {};
+    // Each tick of the time-out comes later than it may: of none can be said that the service has not answered meanwhile.
+    const now = vi.spyOn(performance, 'now').mockImplementation(() => {
+      nowMs += 5000;
+      if (nowMs > 500_000) answer();
+      return nowMs;
+    });
+    onTestFinished(() => now.mockRestore());
+    const answered = new Promise<Step>((resolve) => {
+      answer = () => resolve({});
+    });
+    const { server, source } = await setUp([() => answered], { timeoutMs: 30 });
+    await source.page(ASSETS);
+    expect(server.requests).toHaveLength(1);
   });
 
   test('a 503 not before the time that it asks for', async () => {

@@ -10,10 +10,10 @@ export interface Reply {
 }
 
 /**
- * What becomes of one request: an answer, no answer at all (`hang`), the connection cut off before one (`reset`) or
- * after half the body of one (`truncate`).
+ * What becomes of one request: an answer, no answer at all (`hang`), one whose body comes byte by byte and without end (`trickle`),
+ * the connection cut off before one (`reset`) or after half the body of one (`truncate`).
  */
-export type Step = Reply | 'hang' | 'reset' | { readonly truncate: Reply };
+export type Step = Reply | 'hang' | 'trickle' | 'reset' | { readonly truncate: Reply };
 
 /** A step, or what makes one from the request; a promise holds the answer back until it is resolved. */
 export type ScriptedStep = Step | ((request: RecordedRequest) => Step | Promise<Step>);
@@ -91,6 +91,11 @@ function perform(step: Step, response: ServerResponse): void {
   if (step === 'hang') return;
   if (step === 'reset') {
     response.socket?.resetAndDestroy();
+    return;
+  }
+  if (step === 'trickle') {
+    const byByte = setInterval(() => response.write(' '), 1);
+    response.on('close', () => clearInterval(byByte));
     return;
   }
   if ('truncate' in step) truncate(step.truncate, response);
