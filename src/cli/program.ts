@@ -42,6 +42,8 @@ export async function main(words: readonly string[]): Promise<number> {
   const argv = words.map(shielded);
   const io = processIo();
   process.stdout.on('error', endOutput);
+  // A full disk, or a reader that has gone: what cannot be told changes nothing else.
+  process.stderr.on('error', () => {});
   let code = 0;
   let settings: Settings = new Map();
   try {

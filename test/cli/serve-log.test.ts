@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { closeSync, openSync } from 'node:fs';
 import { Agent, get } from 'node:http';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { createInterface } from 'node:readline';
@@ -43,6 +44,33 @@ describe('the log of a server', () => {
     agent.destroy();
     child.kill('SIGTERM');
     expect(await once(child, 'exit')).toEqual([143, null]);
+  });
+});
+
+describe('a full disk takes no line', () => {
+  it('of the log of a server, which answers all the same and ends on SIGTERM', async () => {
+    const full = openSync('/dev/full', 'w');
+    onTestFinished(() => closeSync(full));
+    const child: ChildProcess = spawn(NODE, [MAIN, 'serve', '--port', '0', '--db', mirrorFile()], {
+      cwd: folder(),
+      env: { PATH: process.env['PATH'], OBSYNC_SERVE_TOKEN: SERVE_TOKEN },
+      stdio: ['ignore', 'pipe', full],
+    });
+    onTestFinished(() => void child.kill('SIGKILL'));
+    const [url] = (await once(createInterface(child.stdout as Socket), 'line')) as [string];
+    for (let i = 0; i < 3; i += 1) expect((await fetch(`${url}/healthz`)).status).toBe(200);
+    child.kill('SIGTERM');
+    expect(await once(child, 'exit')).toEqual([143, null]);
+  });
+
+  it('of any other command, which ends as it would have', async () => {
+    const full = openSync('/dev/full', 'w');
+    onTestFinished(() => closeSync(full));
+    const child = spawn(NODE, [MAIN, 'status', '--db', 'none.db'], {
+      cwd: folder(),
+      stdio: ['ignore', 'ignore', full],
+    });
+    expect(await once(child, 'exit')).toEqual([2, null]);
   });
 });
 
