@@ -47,13 +47,16 @@ function beginFeed(stream: Stream, checkpoint: Checkpoint, context: Context, fac
   return round({ mode: 'scan', reason, due: checkpoint.scanDue }, phases, context, facts);
 }
 
+/** What has a stream scanned to which no mark leads. */
+const UNMARKED: ReadonlySet<Reason> = new Set(['first', 'full', 'full-every']);
+
 function beginMarked(stream: Stream, checkpoint: Checkpoint, context: Context, facts: Facts): Beginning {
   const leader = facts.checkpoints.get(stream.after[0] as Stream['name']);
   if (leader === undefined || leader.scanEndedPass === null) return { do: 'rest', why: 'waiting' };
   const { inside, outside } = facts.marks;
-  const reason = scanReason(checkpoint, context);
+  const reason = scanReason(checkpoint, context) ?? (facts.hasKeyless ? dueReason(checkpoint, context) : null);
   // Without a mark, or a rejected row, nothing is asked for, whatever the clocks say (R18, R20, R22).
-  if (reason !== null && (reason === 'first' || reason === 'full' || inside + outside > 0)) {
+  if (reason !== null && (UNMARKED.has(reason) || inside + outside > 0)) {
     return round(
       { mode: 'scan', reason },
       [...scans(stream, context), ...(facts.hasRows ? [ask('unshown')] : [])],

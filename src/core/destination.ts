@@ -12,6 +12,8 @@ export interface Facts {
   readonly marks: { readonly inside: number; readonly outside: number };
   /** Whether rows stand rejected that can be asked for by id (R20). */
   readonly hasRejected: boolean;
+  /** Whether rows without a usable key stand rejected: a whole read alone tells that they are gone (R20). */
+  readonly hasKeyless: boolean;
   /** The number of the last mark made (R18). */
   readonly lastMark: number;
   /** Checkpoints of the stream's own environment, by stream. */

@@ -68,6 +68,7 @@ export function facts(given: Partial<Facts> = {}): Facts {
     hasRows: true,
     marks: { inside: 0, outside: 0 },
     hasRejected: false,
+    hasKeyless: false,
     lastMark: 0,
     checkpoints: new Map(),
     ...given,

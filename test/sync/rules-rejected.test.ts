@@ -148,3 +148,32 @@ test(
     expect(mirrored.asked('executions')).toEqual([]);
   }),
 );
+
+test.each([
+  ['column_lineage', 'column-lineage', { upstream_column_id: 7, downstream_column_id: 'a2.c1' }],
+  ['table_assets', 'assets/tables', { name: 'no id', kind: 'table' }],
+] as const)(
+  'R20: a row of %s without a key is gone once the list, scanned after --full-every for it alone, no longer shows it',
+  (stream, path, keyless) =>
+    inSyncedWorld(async (scene) => {
+      const { mirrored, place, world } = scene;
+      const modes = async (days: number): Promise<unknown[]> => {
+        world.advance(days * DAY);
+        const summary = await mirrored.sync();
+        const { status, mode, reason } = streamOf(summary, stream);
+        return [summary.status, status, mode, reason, mirrored.asked(path).length];
+      };
+      world.answer = (page, asked) =>
+        asked.path.endsWith(`/${path}`) ? { ...page, items: [...page.items, keyless] } : page;
+      putColumn(place, 'a2.c1', 'a2', { data_type: 'changed' });
+      putAsset(place, 'a2', { description: 'changed' });
+      expect((await mirrored.sync()).status).toBe('problems');
+      expect(await modes(2)).toEqual(['problems', 'done', 'marked', 'increment', 0]);
+      expect(await modes(6)).toEqual(['problems', 'done', 'scan', 'full-every', 1]);
+      calm(scene);
+      expect(await modes(2)).toEqual(['problems', 'done', 'marked', 'increment', 0]);
+      expect(await modes(6)).toEqual(['done', 'done', 'scan', 'full-every', 1]);
+      expect(rejected(scene)).toEqual([]);
+      expect((await modes(8)).slice(0, 1).concat(mirrored.asked(path).length)).toEqual(['done', 0]);
+    })(),
+);

@@ -6,7 +6,17 @@ import type { Stream, StreamName } from '../../core/stream.ts';
 import { apply } from './commit.ts';
 import { fileError } from './file-error.ts';
 import { heldBack } from './hold.ts';
-import { countMarks, countRejected, dueTests, hasRejected, hasRows, held, lastMark, owed } from './lookups.ts';
+import {
+  countMarks,
+  countRejected,
+  dueTests,
+  hasKeyless,
+  hasRejected,
+  hasRows,
+  held,
+  lastMark,
+  owed,
+} from './lookups.ts';
 import type { MirrorFile } from './open.ts';
 import type { Part } from './part.ts';
 import { weigh } from './settle.ts';
@@ -44,6 +54,7 @@ function facts(
     hasRows: hasRows(part, stream),
     marks: countMarks(part, stream, about),
     hasRejected: hasRejected(part, stream),
+    hasKeyless: hasKeyless(part, stream),
     lastMark: lastMark(part),
     checkpoints: loadCheckpoints(mirror.db, part.envId),
   };

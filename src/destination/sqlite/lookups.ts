@@ -162,6 +162,11 @@ export function hasRejected(part: Part, stream: Stream): boolean {
   return value(part, `select 1 ${rejectedRows(stream)} and ${HAS_KEY} limit 1`) !== undefined;
 }
 
+/** Whether any stands rejected that cannot (R20). */
+export function hasKeyless(part: Part, stream: Stream): boolean {
+  return value(part, `select 1 ${rejectedRows(stream)} and not ${HAS_KEY} limit 1`) !== undefined;
+}
+
 /** Rows that stand rejected (R20). */
 export function countRejected(part: Part, stream: Stream): number {
   return value(part, `select count(*) ${rejectedRows(stream)}`) as number;
@@ -172,7 +177,7 @@ function rejectedRows(stream: Stream): string {
 }
 
 /** The payload stands for a key that is of no use. */
-const HAS_KEY = 'r.row_key <> r.payload';
+const HAS_KEY = '(r.row_key <> r.payload)';
 
 export function dueTests(part: Part, run: number, most: number): DueTest[] {
   return rows(part, DUE_TESTS, { run, most }) as unknown as DueTest[];

@@ -214,6 +214,10 @@ export function describeCommits(bench: Workbench): void {
       expect([owed(1), owed(2), owed(3), owed(3, 'a')]).toEqual([[], ['a', 'b'], ['a', 'b', 'c'], ['b', 'c']]);
       expect(on().facts(stream('columns'), null).hasRejected).toBe(true);
       expect(on().facts(stream('assets'), null).hasRejected).toBe(false);
+      expect((['columns', 'tests'] as const).map((name) => on().facts(stream(name), null).hasKeyless)).toEqual([
+        true,
+        false,
+      ]);
       expect(on().rejected(stream('columns'))).toBe(4);
       expect(on().rejected(stream('assets'))).toBe(0);
     });
