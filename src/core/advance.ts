@@ -12,7 +12,7 @@ import { withRound } from './plan.ts';
 import type { Page } from './source.ts';
 import type { Row, Stream, StreamName } from './stream.ts';
 
-/** A fetched page on its way into the mirror, with what is known when it arrives. */
+/** A fetched page, or a slice of a heavy one, on its way into the mirror, with what is known when it arrives. */
 export interface Arrival {
   readonly stream: Stream;
   /** As `plan` gave it with the request. */
@@ -194,10 +194,10 @@ function grantedBefore({ watermark }: Checkpoint, read: Read): string | null {
 }
 
 /** The end of a read may settle more than its last page (R13, R18). `unpaid` are ids of its chunk whose marks stay. */
-function readEnd({ stream, checkpoint, page }: Arrival, read: Read, unpaid: readonly string[]): Effect {
+function readEnd({ stream, checkpoint, page, decoded }: Arrival, read: Read, unpaid: readonly string[]): Effect {
   const { lastMark, run, phases } = checkpoint.round as Round;
   const [phase] = phases;
-  if (page.hasMore) return {};
+  if (page.hasMore || decoded.isPart) return {};
   if (read.reading !== null && read.at !== null)
     return { reading: { ...read.reading, readAt: read.at, since: read.restartRun } };
   if (phase?.do !== 'ask' || !isLastVariant(stream, phase)) return {};
@@ -226,6 +226,8 @@ function nextCheckpoint(
   };
   const [phase, ...rest] = round.phases;
   const phases = phase?.do === 'ask' ? [{ ...phase, unpaid }, ...rest] : round.phases;
+  // Until all of a heavy page is written, it is read again after a stop (R5, R27).
+  if (decoded.isPart) return withRound(checkpoint, { ...round, phases, pages: before.pages });
   if (page.hasMore) return withRound(checkpoint, { ...round, phases, read: { ...read, cursor: page.nextCursor } });
   return withRound(checkpoint, { ...round, phases: phasesAfter(stream, phases), read: null });
 }

@@ -1,18 +1,20 @@
 import type { Read } from './checkpoint.ts';
 import type { Context } from './context.ts';
-import { type Decodable, type DecodedPage, decodePage } from './decode.ts';
+import type { Decodable, DecodedPage } from './decode.ts';
+import { decodeSlices } from './decode-slices.ts';
+import type { Page } from './source.ts';
 import type { Stream } from './stream.ts';
 
-/** The items of a page as the read that asked for it takes them. */
+/** The items of a page as the read that asked for it takes them, in slices. */
 export function decodeRead(
   stream: Stream,
   { as }: Pick<Read, 'as'>,
-  items: readonly unknown[],
+  items: Page['items'],
   { latest }: Pick<Context, 'latest'>,
-): DecodedPage {
+): Iterable<DecodedPage> {
   // Of the leading list nothing is taken but who is in it (R18).
-  if (as === 'unshown') return decodePage(LEADING, items);
-  return decodePage(stream, items, { tombstones: as === 'tombstones', latest });
+  if (as === 'unshown') return decodeSlices(LEADING, items, {});
+  return decodeSlices(stream, items, { tombstones: as === 'tombstones', latest });
 }
 
 const LEADING: Decodable = { method: 'snapshot', key: ['id'], fields: {} };

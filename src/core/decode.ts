@@ -26,6 +26,8 @@ export interface Rejected {
 export interface DecodedPage {
   readonly rows: readonly Decoded[];
   readonly rejected: readonly Rejected[];
+  /** Set where more of the same page follows (R27). */
+  readonly isPart?: true;
 }
 
 type Item = Readonly<Record<string, unknown>>;
@@ -41,7 +43,7 @@ export interface Reading {
 /** Turns the items of a page into rows, item by item: a bad one costs only itself (R20). */
 export function decodePage(
   stream: Decodable,
-  items: readonly unknown[],
+  items: Iterable<unknown>,
   { tombstones = false, latest = null }: Reading = {},
 ): DecodedPage {
   const rows: Decoded[] = [];

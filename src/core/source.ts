@@ -12,9 +12,16 @@ export interface PageRequest {
   readonly cursor: string | null;
 }
 
+/** The items of a heavy page, held as they were sent until they are gone through, which may be more than once (R27). */
+export interface SlicedItems extends Iterable<unknown> {
+  readonly length: number;
+  /** Each gives the next few items; there is at least one. */
+  readonly slices: readonly (() => readonly unknown[])[];
+}
+
 /** One decoded response of a list endpoint. */
 export interface Page {
-  readonly items: readonly unknown[];
+  readonly items: readonly unknown[] | SlicedItems;
   readonly hasMore: boolean;
   readonly nextCursor: string | null;
 }

@@ -1,7 +1,7 @@
 import { SyncError } from '../core/errors.ts';
 import { retryAfterMs } from '../core/retry-delay.ts';
-import { collectGarbage } from './collect-garbage.ts';
-import { type Decode, decodeError, decodeText, parseJson, parseText } from './decode.ts';
+import { type Decode, decodeError, parseJson } from './decode.ts';
+import { parseHeavyPage } from './heavy-page.ts';
 import { HEAVY_BYTES } from './heavy-turns.ts';
 import { maskToken } from './mask-token.ts';
 import { type Answer, errorCode, type Fault, type Outcome } from './send.ts';
@@ -89,9 +89,7 @@ export function endsRunHere(error: SyncError): SyncError {
 }
 
 function decoded<T>(answer: Answer, asked: Asked, decode: Decode<T>): Verdict<T> {
-  const isHeavy = (answer.body?.length ?? 0) > HEAVY_BYTES;
-  const json = parseText(takeText(answer));
-  if (isHeavy) collectGarbage();
+  const json = parseBody(answer);
   const value = json === undefined ? null : decode(json);
   if (value !== null) return { kind: 'done', value };
   const type = quote(answer.headers['content-type'] ?? 'no content type', asked);
@@ -99,16 +97,11 @@ function decoded<T>(answer: Answer, asked: Asked, decode: Decode<T>): Verdict<T>
   return again(broken(`answered ${answer.status} with ${what}`, undefined));
 }
 
-/** Takes the body as text, so that a heavy one is not held as bytes as well while it is parsed (R27). */
-function takeText(answer: Answer): string | null {
-  const text = textOf(answer);
-  answer.body = null;
-  if (text !== null && text.length > HEAVY_BYTES) collectGarbage();
-  return text;
-}
-
-function textOf({ body }: Answer): string | null {
-  return body === null ? null : decodeText(body);
+/** A heavy body is never parsed as a whole, unless it has another form than that of a list (R27). */
+function parseBody({ body }: Answer): unknown {
+  if (body === null) return undefined;
+  const heavy = body.length > HEAVY_BYTES ? parseHeavyPage(body) : null;
+  return heavy === null ? parseJson(body) : heavy;
 }
 
 function serverTrouble(answer: Answer, asked: Asked): Trouble {

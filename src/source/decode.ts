@@ -9,11 +9,16 @@ export type Decode<T> = (body: unknown) => T | null;
  * else of the wrong type makes it no envelope, since a page taken for the last one would end its read (R8).
  */
 export function decodePage(body: unknown): Page | null {
-  if (!isObject(body) || !Array.isArray(body.items)) return null;
+  if (!isObject(body) || !isItems(body.items)) return null;
   const { items, has_more: hasMore = false, next_cursor: nextCursor = null } = body;
   if (typeof hasMore !== 'boolean') return null;
   if (nextCursor !== null && typeof nextCursor !== 'string') return null;
   return { items, hasMore, nextCursor: nextCursor === '' ? null : nextCursor };
+}
+
+/** An array, or what `parseHeavyPage` makes of one: no JSON has a symbol. */
+function isItems(items: unknown): items is Page['items'] {
+  return Array.isArray(items) || (typeof items === 'object' && items !== null && Symbol.iterator in items);
 }
 
 /** The number of table assets that an aggregated health score covers. */
@@ -36,21 +41,8 @@ export function decodeError(body: unknown): { code: string; message: string } | 
 
 /** The JSON a body holds, numbers as they were sent (R19); undefined when it holds none. */
 export function parseJson(body: Uint8Array): unknown {
-  return parseText(decodeText(body));
-}
-
-/** The text a body holds; null when it is no UTF-8. */
-export function decodeText(body: Uint8Array): string | null {
   try {
-    return UTF8.decode(body);
-  } catch {
-    return null;
-  }
-}
-
-export function parseText(text: string | null): unknown {
-  try {
-    return text === null ? undefined : parseExactly(text);
+    return parseExactly(UTF8.decode(body));
   } catch {
     return undefined;
   }

@@ -1,7 +1,7 @@
 import PQueue from 'p-queue';
 
 /** A body beyond this is heavy: it is read, decoded and committed before the next heavy one is read on (R27). */
-export const HEAVY_BYTES = 8 * 1024 * 1024;
+export const HEAVY_BYTES = 2 * 1024 * 1024;
 
 /** One heavy body at a time, however many requests are in flight. */
 export type HeavyTurns = PQueue;

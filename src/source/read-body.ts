@@ -33,31 +33,32 @@ export interface Bounds {
  */
 export async function readBody(body: Readable, encoding: string | undefined, bounds: Bounds): Promise<Buffer> {
   const chunks: Buffer[] = [];
+  let heavy: Buffer | null = null;
   let bytes = 0;
   const collect = async (source: AsyncIterable<Buffer>) => {
     for await (const chunk of source) {
-      const wasLight = bytes <= bounds.heavyBytes;
+      if (bytes + chunk.length > bounds.mostBytes) throw new BodyTooLarge(bounds.mostBytes);
+      if (heavy === null && bytes + chunk.length > bounds.heavyBytes) {
+        await bounds.onHeavy();
+        heavy = gather(chunks, bounds.mostBytes);
+      }
+      if (heavy === null) chunks.push(chunk);
+      else chunk.copy(heavy, bytes);
       bytes += chunk.length;
-      if (bytes > bounds.mostBytes) throw new BodyTooLarge(bounds.mostBytes);
-      if (wasLight && bytes > bounds.heavyBytes) await bounds.onHeavy();
-      chunks.push(chunk);
     }
   };
   const inflater = inflaterFor(encoding, body);
   await (inflater === null ? pipeline(body, collect) : pipeline(body, inflater, collect)).catch((error: unknown) => {
     throw isZlibError(error) ? new BadEncoding('The body is not compressed as it says', { cause: error }) : error;
   });
-  return join(chunks, bytes);
+  return heavy === null ? Buffer.concat(chunks, bytes) : (heavy as Buffer).subarray(0, bytes);
 }
 
-/** Each chunk is let go as soon as it is copied: a heavy body is not held twice (R27). */
-function join(chunks: Buffer[], bytes: number): Buffer {
-  const whole = Buffer.allocUnsafeSlow(bytes);
-  let at = bytes;
-  for (let chunk = chunks.pop(); chunk !== undefined; chunk = chunks.pop()) {
-    at -= chunk.length;
-    chunk.copy(whole, at);
-  }
+/** What a heavy body has room in; what is not yet written of it takes no memory. It is not held twice (R27). */
+function gather(chunks: Buffer[], mostBytes: number): Buffer {
+  const whole = Buffer.allocUnsafeSlow(mostBytes);
+  Buffer.concat(chunks).copy(whole);
+  chunks.length = 0;
   return whole;
 }
 

@@ -11,8 +11,8 @@ const MOST_ERROR_BYTES = 64 * 1024;
 export interface Answer {
   readonly status: number;
   readonly headers: Headers;
-  /** Null when the body did not come whole: then the outcome has a fault. And once it has been taken. */
-  body: Buffer | null;
+  /** Null when the body did not come whole: then the outcome has a fault. */
+  readonly body: Buffer | null;
 }
 
 /**

@@ -7,7 +7,7 @@ import type { Stream } from '../core/stream.ts';
 
 /**
  * The histories that a stream reads one after the other (R22). While one is on its way, the first pages of the next few are asked
- * for as well; each is committed in its turn (R5).
+ * for as well; each is committed in its turn (R5). Once one is heavy, each is asked for in its turn (R27).
  */
 export interface HistoryQueue {
   /** The step to the next due test, or past the phase when there is none. */
@@ -38,12 +38,22 @@ const LOOKED_UP = 200;
 export function createHistoryQueue({ stream, destination, concurrency, fetch }: Reading): HistoryQueue {
   const sent = new Map<string, Sent>();
   let due: readonly DueTest[] = [];
+  let metHeavy = false;
+
+  async function fetchAhead(id: string, request: PageRequest): Promise<Page> {
+    const page = await fetch(request);
+    if (Array.isArray(page.items)) return page;
+    metHeavy = true;
+    // Not held until its turn comes, but asked for again then.
+    sent.delete(id);
+    return page;
+  }
 
   function sendAhead(checkpoint: Checkpoint, context: Context): void {
     for (const test of due.slice(0, concurrency)) {
       const move = sent.has(test.id) ? null : askForTest(stream, checkpoint, context, test);
       if (move?.do !== 'fetch') continue;
-      const page = fetch(move.request);
+      const page = fetchAhead(test.id, move.request);
       // What is wrong with it is met in its turn.
       page.catch(() => {});
       sent.set(test.id, { context, page });
@@ -53,7 +63,7 @@ export function createHistoryQueue({ stream, destination, concurrency, fetch }: 
   return {
     next(checkpoint, context) {
       if (due.length === 0) due = destination.dueTests(stream, LOOKED_UP);
-      if (isLive(checkpoint)) sendAhead(checkpoint, context);
+      if (isLive(checkpoint) && !metHeavy) sendAhead(checkpoint, context);
       const [test = null, ...rest] = due;
       due = rest;
       return askForTest(stream, checkpoint, sent.get(test?.id ?? '')?.context ?? context, test);

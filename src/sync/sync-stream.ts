@@ -1,4 +1,4 @@
-import { advance } from '../core/advance.ts';
+import { type Arrival, advance } from '../core/advance.ts';
 import { begin } from '../core/begin.ts';
 import type { Checkpoint, Read, Round } from '../core/checkpoint.ts';
 import type { Context } from '../core/context.ts';
@@ -140,19 +140,10 @@ async function passPage(
   try {
     const sentAhead = histories.take(step);
     const page = await (sentAhead ?? passage.source.page(absolute(passage, step.request), tally.request));
-    const decoded = decodeRead(stream, checkpoint.round?.read as Read, page.items, passage.context());
-    const held = usesHeld(stream)
-      ? destination.held(
-          stream,
-          decoded.rows.map((row) => row.key),
-        )
-      : new Map();
     if (step.request.cursor === null) met.clear();
-    const { commit, late } = advance({ stream, checkpoint, page, decoded, held, met, marking }, passage.context());
+    const next = takePage(passage, { checkpoint, page, met, marking });
     if (page.nextCursor !== null) met.add(page.nextCursor);
-    tally.page(decoded.rows.length, late);
-    tally.count(destination.commit(stream, commit, marking));
-    return commit.checkpoint;
+    return next;
   } catch (error) {
     if (!(error instanceof SyncError) || endsRun(error)) throw error;
     const recovered = recover(stream, checkpoint, error, passage.context());
@@ -165,6 +156,26 @@ async function passPage(
     }
     return recovered.outcome === 'unavailable' ? 'unavailable' : recovered.checkpoint;
   }
+}
+
+/** Commits a page, a heavy one slice by slice (R27): only the last moves the read on (R5). @returns the next checkpoint */
+function takePage(
+  { stream, destination, tally, context }: Passage,
+  { page, ...before }: Pick<Arrival, 'checkpoint' | 'page' | 'met' | 'marking'>,
+): Checkpoint {
+  const { met, marking } = before;
+  const now = context();
+  const read = before.checkpoint.round?.read as Read;
+  let { checkpoint } = before;
+  for (const decoded of decodeRead(stream, read, page.items, now)) {
+    const keys = decoded.rows.map((row) => row.key);
+    const held = usesHeld(stream) ? destination.held(stream, keys) : new Map();
+    const { commit, late } = advance({ stream, checkpoint, page, decoded, held, met, marking }, now);
+    tally.slice({ rows: keys.length, late, pages: decoded.isPart ? 0 : 1 });
+    tally.count(destination.commit(stream, commit, marking));
+    checkpoint = commit.checkpoint;
+  }
+  return checkpoint;
 }
 
 function advised(error: SyncError, { advice }: Recovered): SyncError {

@@ -17,7 +17,8 @@ export interface Tallied extends Counts {
 export interface Tally {
   round(round: Pick<Round, 'mode' | 'reason'>): void;
   request(this: void): void;
-  page(rows: number, late: number): void;
+  /** A page, or a slice of a heavy one: then `pages` is 0 but for its last. */
+  slice(shown: Pick<Tallied, 'pages' | 'rows' | 'late'>): void;
   count(counts: Counts): void;
   total(): Tallied;
 }
@@ -43,7 +44,8 @@ export function createTally(onChange: (tallied: Tallied) => void): Tally {
       if (mode !== tallied.mode || reason !== tallied.reason) change({ mode, reason });
     },
     request: () => change({ requests: tallied.requests + 1 }),
-    page: (rows, late) => change({ pages: tallied.pages + 1, rows: tallied.rows + rows, late: tallied.late + late }),
+    slice: ({ pages, rows, late }) =>
+      change({ pages: tallied.pages + pages, rows: tallied.rows + rows, late: tallied.late + late }),
     count: ({ written, deleted, rejected }) =>
       change({
         written: tallied.written + written,

@@ -13,6 +13,8 @@ interface Given {
   readonly more?: boolean;
 }
 
+const NOTHING = { rows: [], rejected: [] };
+
 /** The commit of a page of a stream, the last of its read unless there is more. */
 function commitOf(name: StreamName, items: readonly unknown[], given: Given = {}): Commit {
   const stream = streamOf(name);
@@ -21,7 +23,7 @@ function commitOf(name: StreamName, items: readonly unknown[], given: Given = {}
   });
   const page = { items, hasMore: given.more ?? false, nextCursor: given.more ? 'c2' : null };
   const held = new Map((given.held ?? []).map((row) => [String(row['id']), row]));
-  const decoded = decodeRead(stream, from.round?.read as Read, items, context());
+  const [decoded = NOTHING] = decodeRead(stream, from.round?.read as Read, items, context());
   return advance({ stream, checkpoint: from, page, decoded, held, met: new Set(), marking: new Set() }, context())
     .commit;
 }

@@ -17,6 +17,8 @@ interface Given {
   readonly next?: string | null;
   readonly hasMore?: boolean;
   readonly met?: readonly string[];
+  /** More of the page follows. */
+  readonly isPart?: true;
   readonly marking?: readonly StreamName[];
   readonly context?: Context;
 }
@@ -32,7 +34,7 @@ function arrive(given: Given): Advance {
       round: round({ mode: 'scan', phases, read: read(given.read), ...given.round }),
     }),
     page: { items, hasMore: given.hasMore ?? given.next !== undefined, nextCursor: given.next ?? null },
-    decoded: decodePage(stream, items),
+    decoded: { ...decodePage(stream, items), ...(given.isPart ? { isPart: true } : {}) },
     held: new Map((given.held ?? []).map((row) => [String(row['id']), row])),
     met: new Set(given.met),
     marking: new Set(given.marking),
@@ -96,6 +98,28 @@ describe('a page is one commit (R5)', () => {
     const later = arrive({ round: { pages: 1, firstPageAt: YESTERDAY }, next: 'c2' });
     expect(later.commit.checkpoint.round).toMatchObject({ pages: 2, firstPageAt: YESTERDAY });
     expect(arrive({ round: { pages: 1 } }).commit.checkpoint.round?.firstPageAt).toBeNull();
+  });
+});
+
+describe('a slice of a heavy page is a commit that leaves the read where it is (R5, R27)', () => {
+  const items = [column('c', T)];
+
+  test.each([{ next: 'c2' }, {}])('whether the page is the last or not: %j', (more) => {
+    const { commit } = arrive({ items, isPart: true, ...more });
+    expect(commit.changes).toHaveLength(1);
+    expect(commit.checkpoint.round).toMatchObject({ pages: 0, firstPageAt: T, read: { ...read(), cursor: null } });
+  });
+
+  test('with nothing settled before the last slice (R13)', () => {
+    const phase = ask('owned', { ids: ['a'], variant: 0 });
+    const owned = { items, read: { as: 'owned' }, round: { phases: [phase] } } as const;
+    expect(arrive({ ...owned, isPart: true }).commit).not.toHaveProperty('paid');
+    expect(arrive({ ...owned, isPart: true }).commit).not.toHaveProperty('disowned');
+    expect(arrive(owned).commit.paid).toEqual({ ids: ['a'], lastMark: 0 });
+  });
+
+  test('and a cursor that leads nowhere is refused before the first of them (R8)', () => {
+    expect(() => arrive({ items, isPart: true, hasMore: true })).toThrow('gives no cursor');
   });
 });
 

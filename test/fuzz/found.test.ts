@@ -52,7 +52,10 @@ test('the deepest values that are taken can be read with SQL', async () => {
   try {
     world.answer = (page, { path }) =>
       path.endsWith('/assets')
-        ? { ...page, items: page.items.map((item) => ({ ...(item as object), tags: nested(899), odd: nested(899) })) }
+        ? {
+            ...page,
+            items: [...page.items].map((item) => ({ ...(item as object), tags: nested(899), odd: nested(899) })),
+          }
         : page;
     expect((await mirrored.sync()).status).toBe('done');
     expect(mirrored.rows('select count(*) n from asset_tags')).toEqual([{ n: 5 }]);

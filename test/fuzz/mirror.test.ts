@@ -57,7 +57,7 @@ function spoil(world: World, spoilt: readonly Victim[]): ReadonlySet<string> {
     const isVictim = (item: unknown): boolean => String(of(item)) === String(victim.key);
     return {
       ...page,
-      items: page.items.map((item) => (isVictim(item) ? garbled(item as Item, victim.changes) : item)),
+      items: [...page.items].map((item) => (isVictim(item) ? garbled(item as Item, victim.changes) : item)),
     };
   };
   return new Set([...keys.values()].flatMap(({ key }) => key));

@@ -176,6 +176,7 @@ export function live(ids: readonly string[]): Life {
   world.place().lingering = true;
   world.place().repeating = true;
   const mirrored = mirrorOf(world);
+  mirrored.isHeavy = () => world.log.length % 3 === 0;
   const guarded = guard(mirrored, world);
   const [before, after] = [mirrored.beforeCommit, mirrored.afterCommit];
 

@@ -46,9 +46,12 @@ export function guard(mirrored: Mirrored, world: World): { check(): string[] } {
   };
   let before: Held | null = null;
   let last: Moment | null = null;
+  // Of a heavy page only the commit of its last slice is looked at, as the whole page.
+  let isAmidPage = false;
 
   mirrored.onOpen = () => {
     last = null;
+    isAmidPage = false;
     book.open();
   };
   mirrored.beforeFetch = (request, now, latest) => {
@@ -57,9 +60,12 @@ export function guard(mirrored: Mirrored, world: World): { check(): string[] } {
   };
   mirrored.afterFetch = (request, page) => book.served(request, page);
   mirrored.beforeCommit = ({ envId, stream }) => {
+    if (isAmidPage) return;
     before = last?.envId === envId && last.stream === stream ? last.after : heldOf(mirrored, envId, stream);
   };
   mirrored.afterCommit = (told) => {
+    isAmidPage = told.isPart;
+    if (isAmidPage) return;
     const moment = momentOf(told, { book, mirrored, before: before as Held });
     for (const [name, invariant] of Object.entries(invariants))
       note(name, invariant(moment), `${told.envId} ${told.stream}: `);

@@ -25,6 +25,8 @@ export interface Told {
   /** Removals are let go (R14). */
   readonly allowShrink: boolean;
   readonly overlapSeconds: number;
+  /** More of the same page follows in commits of their own (R27). */
+  readonly isPart: boolean;
 }
 
 /** A page that is asked for, and the stream it is for: one may ask in the list of another (R18). */
@@ -55,6 +57,8 @@ export interface Mirrored {
   /** Called around every commit; may throw. */
   beforeCommit: (told: Told) => void;
   afterCommit: (told: Told) => void;
+  /** Pages that come as heavy ones do, in slices (R27). */
+  isHeavy: (request: PageRequest) => boolean;
   /** The machine's clock against the world's. */
   clockSkewMs: number;
   close(): void;
@@ -98,7 +102,8 @@ export function mirrorOf(world: World): Mirrored {
   const mirrored: Mirrored = {
     async sync({ maxRequests, only, history, signal, ...options } = {}) {
       logFrom = world.log.length;
-      const source = watchedSource(world.source(maxRequests, signal), mirrored);
+      const slice = { isPart: false };
+      const source = watchedSource(world.source(maxRequests, signal), mirrored, slice);
       mirrored.onOpen();
       const ports = {
         source,
@@ -111,6 +116,7 @@ export function mirrorOf(world: World): Mirrored {
               serverTime: source.serverTime(),
               allowShrink: options.allowShrink ?? false,
               overlapSeconds: options.overlapSeconds ?? OPTIONS.overlapSeconds,
+              ...slice,
             }));
           return { db: file.db, destination, close: () => {} };
         },
@@ -135,6 +141,7 @@ export function mirrorOf(world: World): Mirrored {
     afterFetch: () => {},
     beforeCommit: () => {},
     afterCommit: () => {},
+    isHeavy: () => false,
     clockSkewMs: 0,
     close() {
       file.connection.close();
@@ -147,7 +154,19 @@ export function mirrorOf(world: World): Mirrored {
 /** The stream under way: it loads its own checkpoint last before it asks for anything. */
 const streamUnderWay = new AsyncLocalStorage<StreamName>();
 
-function watchedSource(source: Source, mirrored: Mirrored): Source {
+/** A page as a heavy one comes, in slices of two items (R27); `slice` tells whether the one parsed last has others after it. */
+function slicedPage(page: Page, slice: { isPart: boolean }): Page {
+  const all = [...page.items];
+  const parts = Array.from({ length: Math.ceil(all.length / 2) || 1 }, (_, i) => all.slice(2 * i, 2 * i + 2));
+  const slices = parts.map((part, i) => () => {
+    slice.isPart = i < parts.length - 1;
+    return part;
+  });
+  const items = { length: all.length, slices, [Symbol.iterator]: () => all[Symbol.iterator]() };
+  return { ...page, items };
+}
+
+function watchedSource(source: Source, mirrored: Mirrored, slice: { isPart: boolean }): Source {
   return {
     ...source,
     async page(request, onRequest) {
@@ -155,7 +174,7 @@ function watchedSource(source: Source, mirrored: Mirrored): Source {
       mirrored.beforeFetch(asked, source.serverTime(), source.latestServerTime());
       const page = await source.page(request, onRequest);
       mirrored.afterFetch(asked, page);
-      return page;
+      return mirrored.isHeavy(request) ? slicedPage(page, slice) : page;
     },
   };
 }
@@ -163,7 +182,7 @@ function watchedSource(source: Source, mirrored: Mirrored): Source {
 function watched(
   destination: Destination,
   mirrored: Mirrored,
-  where: () => Pick<Told, 'envId' | 'serverTime' | 'allowShrink' | 'overlapSeconds'>,
+  where: () => Omit<Told, 'stream' | 'commit'>,
 ): Destination {
   return {
     ...destination,
@@ -172,7 +191,8 @@ function watched(
       return destination.load(stream);
     },
     commit(stream, commit, marking) {
-      const told = { ...where(), stream: stream.name, commit };
+      const now = where();
+      const told = { ...now, stream: stream.name, commit, isPart: now.isPart && commit.shown !== undefined };
       mirrored.beforeCommit(told);
       const counts = destination.commit(stream, commit, marking);
       mirrored.afterCommit(told);

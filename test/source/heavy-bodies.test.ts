@@ -39,5 +39,5 @@ test('heavy pages asked for at once all come (R27)', async () => {
   const { source } = await setUp([{ body }], { concurrency: 3 });
   await source.page(ASSETS);
   const pages = await Promise.all([source.page(ASSETS), source.page(ASSETS), source.page(ASSETS)]);
-  expect(pages.map(({ items }) => String(items[0]).length)).toEqual([1, 1, 1].map(() => HEAVY_BYTES + 1));
+  expect(pages.map(({ items }) => String([...items][0]).length)).toEqual([1, 1, 1].map(() => HEAVY_BYTES + 1));
 });

@@ -148,7 +148,7 @@ function sourceOver(server: FastifyInstance, { maxRequests, turn }: Pick<Followi
     throw verdict.kind === 'failed' ? verdict.error : new Error(`${target}: ${status} ${rawPayload}`);
   }
   return {
-    environments: async () => (await ask(endpointPath(['environments']), decodeEnvironments)).items,
+    environments: async () => [...(await ask(endpointPath(['environments']), decodeEnvironments)).items],
     async page(request, onRequest) {
       onRequest?.();
       return ask(pageTarget(request), decodePage);

@@ -107,3 +107,46 @@ test(
     ]);
   }),
 );
+
+test(
+  'R27: a heavy page is committed slice by slice, and moves the read on with its last (R5)',
+  inWorld(async (scene) => {
+    const { mirrored } = scene;
+    mirrored.isHeavy = () => true;
+    const cursors: unknown[] = [];
+    mirrored.afterCommit = ({ stream, commit }) => {
+      if (stream === 'columns' && commit.shown?.length)
+        cursors.push([mirrored.rows('select 1 from columns').length, commit.checkpoint.round?.read?.cursor ?? null]);
+    };
+    const summary = await mirrored.sync({ only: ['assets', 'columns'], pageSize: 4 });
+    const [next] = mirrored.asked('columns').flatMap(({ cursor }) => cursor ?? []);
+    expect(cursors.slice(0, 3)).toEqual([
+      [2, null],
+      [4, next],
+      [6, next],
+    ]);
+    expect(streamOf(summary, 'columns').pages).toBe(mirrored.asked('columns').length);
+    mirrored.afterCommit = () => {};
+    await mirrored.sync();
+    expectTrue(scene);
+  }),
+);
+
+test(
+  'R27: histories are no longer asked for ahead once one was heavy, and only the one at hand is held',
+  inWorld(async (scene) => {
+    await scene.mirrored.sync({ only: ['assets', 'tests', 'latest_test_executions'] });
+    scene.mirrored.isHeavy = () => true;
+    const order: string[] = [];
+    scene.world.before = ({ path }) => void order.push(`asked ${path.split('/')[2]}`);
+    scene.mirrored.afterCommit = ({ commit }) => {
+      if (commit.reading) order.push(`read ${commit.reading.testId}`);
+    };
+    await scene.mirrored.sync({ only: ['test_executions'], concurrency: 2 });
+    expect(order.slice(1)).toEqual([
+      ...['asked t1', 'read t1', 'asked t2', 'asked t3', 'read t2'],
+      ...['asked t3', 'read t3', 'asked t4', 'read t4'],
+    ]);
+    expect(scene.mirrored.rows('select 1 from test_executions').length).toBeGreaterThan(3);
+  }),
+);

@@ -106,7 +106,7 @@ test(
   inSyncedWorld(async (scene) => {
     const broken = (item: unknown) => ((item as Item)['id'] === 'a1' ? { ...(item as Item), db_name: 7 } : item);
     scene.world.answer = (page, { path }) =>
-      path.endsWith('assets/tables') ? { ...page, items: page.items.map(broken) } : page;
+      path.endsWith('assets/tables') ? { ...page, items: [...page.items].map(broken) } : page;
     putAsset(scene.place, 'a1', { description: 'changed' });
     expect(streamOf(await scene.mirrored.sync(), 'table_assets')).toMatchObject({ rejected_standing: 1 });
     scene.world.advance(DAY);
@@ -134,7 +134,7 @@ test(
     execute(place, 't1', 'odd', { start_time: new Date(world.nowMs - 30 * DAY * 1000).toISOString() });
     const broken = (item: unknown) => ((item as Item)['id'] === 'odd' ? { ...(item as Item), status: 7 } : item);
     world.answer = (page, { path }) =>
-      path.endsWith('executions') ? { ...page, items: page.items.map(broken) } : page;
+      path.endsWith('executions') ? { ...page, items: [...page.items].map(broken) } : page;
     for (const _ of [1, 2]) {
       expect((await mirrored.sync({ history: true })).status).toBe('problems');
       expect(rejected(scene)).toEqual(['test_executions ["t1.1","odd"]']);

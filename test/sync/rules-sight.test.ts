@@ -29,7 +29,7 @@ async function syncUnseen(scene: Scene, path: string, assetId: string): Promise<
 /** The list of tables does not show an asset yet. */
 function lagBehind({ world }: Scene, assetId: string): void {
   world.answer = (page, { path }) =>
-    path.endsWith('/tables') ? { ...page, items: page.items.filter((item) => idOf(item) !== assetId) } : page;
+    path.endsWith('/tables') ? { ...page, items: [...page.items].filter((item) => idOf(item) !== assetId) } : page;
 }
 
 const marksLeft = ({ mirrored }: Scene): unknown[] =>

@@ -143,7 +143,7 @@ describe('a difference is looked at again before it is called one', () => {
       // The first page of columns lacks a row, and shows another as it never was.
       const reads = path.endsWith('/columns') && query['ids'] === undefined && cursor === null;
       if (!reads) return page;
-      return { ...page, items: page.items.slice(1).map((item) => ({ ...(item as object), data_type: 'torn' })) };
+      return { ...page, items: [...page.items].slice(1).map((item) => ({ ...(item as object), data_type: 'torn' })) };
     };
     const report = await verified(world, mirrored, { pageSize: 4 });
     expect(report).toMatchObject({ equal: true, findings: [], pending: [] });

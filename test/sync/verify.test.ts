@@ -290,7 +290,7 @@ it('differences of which none that was looked at again has stood leave the answe
   world.answer = (page, { path, query }) => {
     const isList = path.endsWith('/columns') && query['limit'] === 1 && query['ids'] === undefined;
     if (!isList || query['synced_since'] !== undefined || query['deleted_since'] !== undefined) return page;
-    return { ...page, items: page.items.map((item) => ({ ...(item as object), data_type: 'torn' })) };
+    return { ...page, items: [...page.items].map((item) => ({ ...(item as object), data_type: 'torn' })) };
   };
   const report = await verified(world, mirrored, { only: ['columns'], pageSize: 1 });
   expect(report).toMatchObject({ equal: null, error: null, findings: [] });

@@ -1,4 +1,5 @@
-import { type DecodedPage, decodePage, joinKey } from '../../core/decode.ts';
+import { type DecodedPage, joinKey } from '../../core/decode.ts';
+import { decodeSlices } from '../../core/decode-slices.ts';
 import { differenceOf, type HeldRow, isLive } from '../../core/difference.ts';
 import type { Key } from '../../core/holding.ts';
 import { causeOf } from '../../core/pending.ts';
@@ -54,8 +55,11 @@ export async function compareStream(sight: Sight, compared: Compared): Promise<v
 const MANY = 5000;
 
 function comparePage(sight: Sight, page: Page, compared: Compared): void {
+  for (const decoded of decodeSlices(sight.stream, page.items, sight.context())) compareSlice(sight, decoded, compared);
+}
+
+function compareSlice(sight: Sight, decoded: DecodedPage, compared: Compared): void {
   const { stream, holding, depth } = sight;
-  const decoded = decodePage(stream, page.items, sight.context());
   const keys = keysOf(decoded);
   const held = holding.held(stream, keys);
   const times = timesOf(sight);

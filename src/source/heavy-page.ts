@@ -1,0 +1,115 @@
+import type { SlicedItems } from '../core/source.ts';
+import { collectGarbage } from './collect-garbage.ts';
+import { parseJson } from './decode.ts';
+
+/** Items are parsed together until they have so many bytes. */
+const SLICE_BYTES = 64 * 1024;
+
+/**
+ * The envelope of a heavy list, its items left as bytes until they are gone through (R27). Each is parsed once before, to know
+ * that it can be. Null for what has another form, undefined for what is no JSON.
+ */
+export function parseHeavyPage(body: Buffer, sliceBytes = SLICE_BYTES): object | null | undefined {
+  const place = findItems(body, sliceBytes);
+  if (place === null) return null;
+  const { start, end, commas } = place;
+  const envelope = parseJson(Buffer.concat([body.subarray(0, start), body.subarray(end)])) as object | undefined;
+  const slices = [...commas, end].map((until, i) => body.subarray(i === 0 ? start : (commas[i - 1] ?? 0) + 1, until));
+  const length = countItems(slices);
+  return envelope === undefined || length === null ? undefined : { ...envelope, items: itemsOf(slices, length) };
+}
+
+/** Null where one of the slices is no JSON. */
+function countItems(slices: readonly Buffer[]): number | null {
+  let length = 0;
+  for (const slice of slices) {
+    const items = parseSlice(slice);
+    if (items === undefined || (slices.length > 1 && items.length === 0)) return null;
+    length += items.length;
+  }
+  return length;
+}
+
+function itemsOf(slices: readonly Buffer[], length: number): SlicedItems {
+  const parsers = slices.map((slice, i) => () => {
+    if (i % SLICES_PER_COLLECTION === 0) collectGarbage();
+    return parseSlice(slice) ?? [];
+  });
+  return {
+    length,
+    slices: parsers,
+    *[Symbol.iterator]() {
+      for (const parse of parsers) yield* parse();
+    },
+  };
+}
+
+/** What the rows of so many slices took is freed before the next ones: left to itself, it would grow to as much as the page. */
+const SLICES_PER_COLLECTION = 64;
+
+function parseSlice(slice: Buffer): readonly unknown[] | undefined {
+  return parseJson(Buffer.concat([OPEN, slice, CLOSE])) as readonly unknown[] | undefined;
+}
+
+const [OPEN, CLOSE] = [Buffer.from('['), Buffer.from(']')];
+
+/** Where the elements of `items` stand, and the commas after which the next slices begin. */
+interface Place {
+  readonly start: number;
+  readonly end: number;
+  readonly commas: readonly number[];
+}
+
+const [QUOTE, BACKSLASH, COMMA, BRACE, END_BRACE, BRACKET, END_BRACKET] = Buffer.from('"\\,{}[]') as unknown as Codes;
+type Codes = [number, number, number, number, number, number, number];
+
+/** Null where the list has no member `items` that is an array, or two. Strings are jumped over. */
+function findItems(body: Buffer, sliceBytes: number): Place | null {
+  const commas: number[] = [];
+  let [start, end, cutAt, depth] = [-1, -1, 0, 0];
+  // The member under way, null where its name comes next.
+  let name: string | null = null;
+  for (let at = 0; at < body.length; at++) {
+    switch (body[at]) {
+      case QUOTE: {
+        const quote = endOfString(body, at);
+        if (depth === 1) name ??= body.toString('latin1', at + 1, quote);
+        // Such a name may be another way to write `items`.
+        if (depth === 1 && name?.includes('\\')) return null;
+        at = quote;
+        break;
+      }
+      case COMMA:
+        if (depth === 1) name = null;
+        if (depth !== 2 || start < 0 || end >= 0 || at < cutAt) break;
+        commas.push(at);
+        cutAt = at + sliceBytes;
+        break;
+      case BRACKET:
+        depth += 1;
+        if (depth !== 2 || name !== 'items') break;
+        if (start >= 0) return null;
+        start = at + 1;
+        cutAt = start + sliceBytes;
+        break;
+      case BRACE:
+        depth += 1;
+        break;
+      case END_BRACE:
+      case END_BRACKET:
+        depth -= 1;
+        if (depth === 1 && start >= 0 && end < 0) end = at;
+    }
+  }
+  return end < 0 ? null : { start, end, commas };
+}
+
+/** Where the quotation mark is that ends the string begun at `start`; the end of all where none does. */
+function endOfString(body: Buffer, start: number): number {
+  for (let at = body.indexOf(QUOTE, start + 1); at >= 0; at = body.indexOf(QUOTE, at + 1)) {
+    let first = at;
+    while (body[first - 1] === BACKSLASH) first -= 1;
+    if ((at - first) % 2 === 0) return at;
+  }
+  return body.length;
+}

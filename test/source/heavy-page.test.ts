@@ -1,0 +1,98 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { decodePage, parseJson } from '../../src/source/decode.ts';
+import { parseHeavyPage } from '../../src/source/heavy-page.ts';
+import { HEAVY_BYTES } from '../../src/source/heavy-turns.ts';
+import { ASSETS, setUp } from './setup.ts';
+
+const sliced = (text: string, sliceBytes = 1) => parseHeavyPage(Buffer.from(text), sliceBytes);
+
+function itemsOf(page: object | null | undefined): unknown[] {
+  return [...(decodePage(page)?.items ?? [])];
+}
+
+test('a heavy list read in slices is the same page as when it is parsed whole (R8, R27)', () => {
+  const bodies = fc.record(
+    {
+      items: fc.array(fc.jsonValue(), { maxLength: 6 }),
+      has_more: fc.boolean(),
+      next_cursor: fc.option(fc.string()),
+      'it\\ems': fc.jsonValue(),
+    },
+    { requiredKeys: ['items'] },
+  );
+  fc.assert(
+    fc.property(bodies, fc.nat({ max: 40 }), fc.constantFrom(0, 1), (body, sliceBytes, indent) => {
+      const text = JSON.stringify(body, null, indent);
+      const page = sliced(text, sliceBytes);
+      if ('it\\ems' in body) {
+        expect(page).toBeNull();
+        return;
+      }
+      const whole = parseJson(Buffer.from(text)) as { items: unknown[] };
+      expect({ ...page, items: itemsOf(page) }).toEqual(whole);
+      expect(decodePage(page)?.items.length).toBe(whole.items.length);
+    }),
+  );
+});
+
+test('a heavy list comes in as many slices as its bytes ask for, and can be gone through again (R27)', () => {
+  const page = decodePage(sliced(JSON.stringify({ items: ['a,]', { b: [1, 2] }, 'c"\\', 4] })));
+  const slices = page !== null && 'slices' in page.items ? page.items.slices : [];
+  const parts = [['a,]'], [{ b: [1, 2] }], ['c"\\'], [4]];
+  expect(slices.map((parse) => parse())).toEqual(parts);
+  expect(slices.map((parse) => parse())).toEqual(parts);
+});
+
+test.each([
+  '{"items": [1, 2',
+  '{"items": [1,, 2]}',
+  '{"items": [1, 2,]}',
+  '{"items": [1, 2]} more',
+  '{"items": ["a\u0001", 2]}',
+  '{"items": [1, 2], "has_more": tru}',
+  '{"items": [1, 2}]',
+])('a heavy body that is no JSON is none in slices either: %s', (text) => {
+  expect(parseJson(Buffer.from(text))).toBeUndefined();
+  expect([null, undefined]).toContain(sliced(text, 1));
+  expect([null, undefined]).toContain(sliced(text, 1000));
+});
+
+test('half a character in a slice is no JSON, as it is in the whole', () => {
+  const body = Buffer.concat([Buffer.from('{"items":["a","'), Buffer.from([0xc3]), Buffer.from('"]}')]);
+  expect(parseHeavyPage(body)).toBeUndefined();
+});
+
+test.each([
+  '[1, 2]',
+  '{"items": {"a": [1]}}',
+  '{"items": [1], "items": [2]}',
+  '{"a": {"items": [1]}}',
+  '"items"',
+  '{}',
+])('what has another form is parsed as a whole: %s', (text) => expect(sliced(text)).toBeNull());
+
+test('numbers keep all of their digits in a slice (R19)', () => {
+  const text = '{"items": [{"n": 12345678901234567890}]}';
+  expect(JSON.stringify(itemsOf(sliced(text)))).toBe('[{"n":12345678901234567890}]');
+});
+
+test('a heavy answer comes in slices, a light one as an array (R27)', async () => {
+  const filler = 'x'.repeat(HEAVY_BYTES / 8);
+  const items = Array.from({ length: 9 }, (_, n) => `${n}${filler}`);
+  const { source } = await setUp([
+    { body: { items: ['light'] } },
+    { body: { items, next_cursor: 'c', has_more: true } },
+  ]);
+  expect(await source.page(ASSETS)).toEqual({ items: ['light'], hasMore: false, nextCursor: null });
+  const heavy = await source.page(ASSETS);
+  expect({ ...heavy, items: [...heavy.items] }).toEqual({ items, hasMore: true, nextCursor: 'c' });
+  expect('slices' in heavy.items && heavy.items.slices.length).toBeGreaterThan(1);
+});
+
+test('a heavy answer that is no JSON at its end is asked for again, as any other (R24)', async () => {
+  const text = `{"items":["${'x'.repeat(HEAVY_BYTES)}", "y"`;
+  const { source, server } = await setUp([{ body: text }, { body: { items: [1] } }]);
+  expect((await source.page(ASSETS)).items).toEqual([1]);
+  expect(server.requests.length).toBe(2);
+});
