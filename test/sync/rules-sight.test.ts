@@ -132,7 +132,7 @@ test.each(['shows the version before', 'leaves it out'])(
       putAsset(place, 'a2', { schema_name: 'moved' });
       world.answer = (page, { path }) => {
         if (!path.endsWith('/tables')) return page;
-        const items = page.items.flatMap((item) =>
+        const items = [...page.items].flatMap((item) =>
           idOf(item) !== 'a2' ? [item] : way === 'leaves it out' ? [] : [old],
         );
         return { ...page, items };
