@@ -1,6 +1,7 @@
 import type { Readable, Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
+import { collectGarbage } from './collect-garbage.ts';
 
 /** The body, decompressed, is longer than it may be. */
 export class BodyTooLarge extends Error {
@@ -26,6 +27,9 @@ export interface Bounds {
   onHeavy(): Promise<void>;
 }
 
+/** After so many bytes of a heavy body the chunks that they came in are freed (R27). */
+const COLLECTED_BYTES = 8 * 1024 * 1024;
+
 /**
  * Reads a body whole, decompressing it as `encoding` (the `content-encoding` header) says. Stops and destroys it with
  * `BodyTooLarge` as soon as it holds more than it may, so that neither a runaway nor a bomb fills the memory.
@@ -44,6 +48,7 @@ export async function readBody(body: Readable, encoding: string | undefined, bou
       }
       if (heavy === null) chunks.push(chunk);
       else chunk.copy(heavy, bytes);
+      if (heavy !== null && (bytes % COLLECTED_BYTES) + chunk.length >= COLLECTED_BYTES) collectGarbage();
       bytes += chunk.length;
     }
   };
