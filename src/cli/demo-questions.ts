@@ -7,7 +7,7 @@ export interface Question {
 export const QUESTIONS: readonly Question[] = [
   {
     words: 'Which tests fail now, on which assets?',
-    sql: `select env_name, asset_name, test_name, status, failure_count, start_time
+    sql: `select asset_name, test_name, status, failure_count as failures
 from failing_tests order by start_time desc limit 5`,
   },
   {
@@ -15,17 +15,19 @@ from failing_tests order by start_time desc limit 5`,
     sql: `select depth, count(*) as assets, min(downstream_name) as for_example
 from lineage_downstream
 where (env_id, asset_id) = (
-  select env_id, upstream_asset_id from asset_lineage group by 1, 2 order by count(*) desc, 2 limit 1)
+  select env_id, upstream_asset_id from asset_lineage
+  group by 1, 2 order by count(*) desc, 2 limit 1)
 group by depth order by depth`,
   },
   {
     words: 'Which tables have the most columns and no test?',
     sql: `select env_name, schema_name, table_name, column_count
-from test_coverage where test_count = 0 order by column_count desc, table_name limit 5`,
+from test_coverage where test_count = 0
+order by column_count desc, table_name limit 5`,
   },
   {
     words: 'Which assets are in the worst health, and why?',
-    sql: `select env_name, asset_name, total, completeness, uniqueness, freshness, validity
+    sql: `select asset_name, total, completeness, uniqueness, freshness, validity
 from asset_health order by total, asset_name limit 5`,
   },
 ];

@@ -27,6 +27,7 @@ import { runOnce } from './session.ts';
 import { type Stop, stopOnSignals } from './signals.ts';
 import { exitCodeOfRun, SYNC_DEFAULTS } from './sync.ts';
 import { syncSettings } from './sync-settings.ts';
+import { tellFailure, wrapped } from './wrapped.ts';
 
 const SEED = 7;
 
@@ -64,6 +65,8 @@ export const demo: Command = {
   },
 };
 
+const width = (): number => process.stdout.columns || 120;
+
 interface Runs {
   readonly io: Io;
   readonly stop: Stop;
@@ -75,16 +78,15 @@ interface Runs {
 /** @returns an exit code when a run went wrong, else null */
 async function syncTwice(runs: Runs, source: MirrorFile): Promise<number | null> {
   const { io, stop } = runs;
-  io.out(`It answers at ${runs.baseUrl}. Syncing it into ${runs.db} for the first time ...\n`);
+  io.out(`It answers at ${runs.baseUrl}.\nSyncing it into ${runs.db} for the first time ...\n`);
   const first = await syncOnce(runs);
   if (first.status !== 'done') return failed(first, stop);
-  io.out(
-    `${renderRun(first)}\n\nNow the source changes: ${renderChanges(changeSample(source, { seed: SEED, nowMs: Date.now() }))}.\n`,
-  );
+  const changes = renderChanges(changeSample(source, { seed: SEED, nowMs: Date.now() }));
+  io.out(wrapped(`${renderRun(first)}\n\nNow the source changes: ${changes}.\n`, width()));
   io.out('Syncing again: only what changed travels ...\n');
   const second = await syncOnce(runs);
   if (second.status !== 'done') return failed(second, stop);
-  io.out(`${renderRun(second)}\n${renderComparison(first, second)}\n`);
+  io.out(wrapped(`${renderRun(second)}\n${renderComparison(first, second)}\n`, width()));
   return null;
 }
 
@@ -93,8 +95,7 @@ function failed(summary: RunSummary, stop: Stop): number {
   const streams = summary.streams.flatMap(({ environment, stream, error }) =>
     error === null ? [] : [`${environment}, ${stream}: ${error}`],
   );
-  for (const error of [...streams, ...(summary.error === null ? [] : [summary.error])])
-    process.stderr.write(`obsync: ${error}\n`);
+  for (const error of [...streams, ...(summary.error === null ? [] : [summary.error])]) tellFailure(error);
   return exitCodeOfRun(summary, stop.received());
 }
 
@@ -154,13 +155,11 @@ function answer(db: string, io: Io): number {
   for (const { words, sql } of QUESTIONS) {
     const statement = mirror.connection.prepare(sql).raw();
     const columns = statement.columns().map((column) => column.name);
-    io.out(
-      `\n${words}\n\n${indent(sql)}\n\n${renderTable(columns, statement.all() as unknown[][], process.stdout.columns || 120)}\n`,
-    );
+    io.out(`\n${words}\n\n${indent(sql)}\n\n${renderTable(columns, statement.all() as unknown[][], width())}\n`);
   }
   mirror.connection.close();
   io.out(
-    `\nAsk more:  npx obsync query --db ${db} "select * from live_tables limit 5"\nSee what is mirrored:  npx obsync status --db ${db}\nServe it as the API:  OBSYNC_SERVE_TOKEN=${makeToken()} npx obsync serve --db ${db}\n`,
+    `\nAsk more:  npx obsync query --db ${db} "select * from live_tables limit 5"\nSee what is mirrored:  npx obsync status --db ${db}\nServe it as the API:\n  export OBSYNC_SERVE_TOKEN=${makeToken()}\n  npx obsync serve --db ${db}\n`,
   );
   return 0;
 }

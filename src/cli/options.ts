@@ -26,7 +26,7 @@ export const OPTIONS = {
     describe: 'seconds that each read of changes reaches back beyond the last',
   },
   history: { type: 'boolean', default: false, describe: 'mirror the history of test executions as well' },
-  'page-size': { type: 'number', default: 2000, describe: 'rows a request asks for, 1 to 2000' },
+  'page-size': { type: 'number', default: 2000, describe: 'rows per request, 1 to 2000' },
   concurrency: { type: 'number', default: 4, describe: 'requests in flight at once' },
   retries: { type: 'number', default: 5, describe: 'further tries of a request that failed' },
   timeout: { type: 'number', default: 60, describe: 'seconds a request may take' },

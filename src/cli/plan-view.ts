@@ -33,7 +33,7 @@ function remarks({ streams, missing, at_least, mirror_exists }: ForecastReport):
     }),
     ...missing.map((name) => `${name} is no longer listed: nothing is asked of it`),
     ...(mirror_exists ? [] : ['there is no mirror yet: how much a first sync reads, only the sync can tell']),
-    ...(at_least ? ['+ may take more: it was never read to its end, or not in pages so small'] : []),
+    ...(at_least ? ['+ means at least so many: the list was never read to its end, or was read in larger pages'] : []),
   ];
 }
 

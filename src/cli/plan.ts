@@ -10,6 +10,7 @@ import { widthOf } from './screen.ts';
 import { stopOnSignals } from './signals.ts';
 import { SYNC_OPTIONS } from './sync.ts';
 import { syncSettings } from './sync-settings.ts';
+import { wrapped } from './wrapped.ts';
 
 export const plan: Command = {
   name: 'plan',
@@ -24,7 +25,9 @@ export const plan: Command = {
       view.end();
       const width = widthOf(process.stdout, io.outIsTerminal);
       io.out(
-        args['json'] === true ? `${JSON.stringify(report, null, 2)}\n` : renderForecast(printableReport(report), width),
+        args['json'] === true
+          ? `${JSON.stringify(report, null, 2)}\n`
+          : wrapped(renderForecast(printableReport(report), width), width),
       );
       return 0;
     } catch (error) {

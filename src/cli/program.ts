@@ -9,6 +9,7 @@ import { OptionError } from './option-error.ts';
 import { type OptionName, STDIN } from './options.ts';
 import { flagValue, hint, type Settings, settingsOf, unknownVariables } from './settings.ts';
 import { isReadByAll } from './token.ts';
+import { tellFailure } from './wrapped.ts';
 
 /** What a command is made of is loaded when it is asked for: no other has to wait for it, nor find room for it. */
 const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
@@ -106,9 +107,16 @@ function explained(words: string, { argv, settings, commands }: Line): SyncError
   const option = /^--([a-z-]+) cannot be/.exec(words)?.[1];
   if (option !== undefined) return located(new OptionError(option as OptionName, words), argv, settings) as SyncError;
   const [, unknown] = /^unknown arguments?: ([^\s,]+)/.exec(words) ?? [];
+  if (words.startsWith('did you mean')) {
+    const command = argv.find((word) => !word.startsWith('-'));
+    return new SyncError('usage', `unknown command: ${command}, ${words} (see obsync --help)`);
+  }
+  if (unknown === undefined || !isFlagged(unknown, argv)) return new SyncError('usage', `${words} (see obsync --help)`);
   const options = commands.find(({ name }) => argv.includes(name))?.options ?? {};
-  const meant = unknown === undefined ? '' : hint(unknown, Object.keys(options));
-  return new SyncError('usage', `${words}${meant} (see obsync --help)`);
+  return new SyncError(
+    'usage',
+    `unknown option: --${unknown}${hint(unknown, Object.keys(options), '--')} (see obsync --help)`,
+  );
 }
 
 /** An error in the value of an option, with the variable or the file that gave it. */
@@ -197,7 +205,7 @@ function logLevelOf(argv: readonly string[], settings: Settings, env: Io['env'])
 /** One clear line; the stack at `--log-level debug` alone. */
 function report(error: unknown, level: unknown): number {
   const message = error instanceof Error ? error.message : String(error);
-  process.stderr.write(`obsync: ${message}\n`);
+  tellFailure(message);
   if (level === 'debug' || level === 'trace') console.error(error);
   return error instanceof SyncError ? exitCodeOf(error.recovery) : 1;
 }

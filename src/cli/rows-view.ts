@@ -114,7 +114,7 @@ export function naturalWidth(columns: readonly string[], rows: readonly (readonl
 }
 
 function naturalWidths(heads: readonly string[], cells: readonly (readonly string[])[]): number[] {
-  return heads.map((head, i) => Math.max(widthOf(head), longest(cells, i)));
+  return heads.map((head, i) => Math.max(textWidth(head), longest(cells, i)));
 }
 
 function renderLists(
@@ -123,7 +123,7 @@ function renderLists(
   width: number,
   before = 0,
 ): string {
-  const left = heads.reduce((most, head) => Math.max(most, widthOf(head)), 0);
+  const left = heads.reduce((most, head) => Math.max(most, textWidth(head)), 0);
   const lists = cells.map((row, n) => [
     `── row ${before + n + 1} `.padEnd(width, '─'),
     ...row.map((cell, i) => cut(`${pad(heads[i] as string, left, false)} │ ${cell}`, width)),
@@ -148,7 +148,7 @@ function isNumeric(rows: readonly (readonly unknown[])[], column: number): boole
 }
 
 function longest(cells: readonly (readonly string[])[], column: number): number {
-  return cells.reduce((most, row) => Math.max(most, widthOf(row[column] as string)), 0);
+  return cells.reduce((most, row) => Math.max(most, textWidth(row[column] as string)), 0);
 }
 
 /** A column cut to less tells nothing. */
@@ -167,12 +167,12 @@ function narrow(widths: readonly number[], width: number): number[] | null {
 }
 
 function pad(text: string, width: number, right: boolean): string {
-  const blank = ' '.repeat(Math.max(0, width - widthOf(text)));
+  const blank = ' '.repeat(Math.max(0, width - textWidth(text)));
   return right ? blank + text : text + blank;
 }
 
 function cut(text: string, width: number): string {
-  if (widthOf(text) <= width) return text;
+  if (textWidth(text) <= width) return text;
   let kept = '';
   let left = width - 1;
   for (const { segment } of GRAPHEMES.segment(text)) {
@@ -186,7 +186,7 @@ function cut(text: string, width: number): string {
 const GRAPHEMES = new Intl.Segmenter();
 
 /** Columns of the screen that a text takes. */
-function widthOf(text: string): number {
+export function textWidth(text: string): number {
   if (/^[\x20-\x7e]*$/.test(text)) return text.length;
   let width = 0;
   for (const { segment } of GRAPHEMES.segment(text)) width += widthOfGrapheme(segment);

@@ -107,10 +107,11 @@ export function readTextFile(path: string): string {
 }
 
 /** What was meant by an option that there is not. */
-export function hint(name: string, options: readonly string[] = Object.keys(OPTIONS)): string {
+export function hint(name: string, options: readonly string[], prefix = ''): string {
   if (name === 'token') return ': a token belongs into OBSYNC_TOKEN or a file named by --token-file';
   if (name === 'json' && options.includes('format')) return ': write --format json';
-  return didYouMean(nearest(name, options));
+  const meant = nearest(name, options);
+  return didYouMean(meant === null ? null : `${prefix}${meant}`);
 }
 
 function didYouMean(name: string | null): string {

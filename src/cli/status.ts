@@ -9,6 +9,7 @@ import { printableReport } from './printable.ts';
 import { widthOf } from './screen.ts';
 import { readLastRun, readStatus, type StatusReport } from './status-report.ts';
 import { renderStatus } from './status-view.ts';
+import { wrapped } from './wrapped.ts';
 
 export const status: Command = {
   name: 'status',
@@ -20,7 +21,9 @@ export const status: Command = {
       const report = withVerdict(mirror, readStatus(mirror, instantOfMs(Date.now())));
       const width = widthOf(process.stdout, io.outIsTerminal);
       io.out(
-        args['json'] === true ? `${JSON.stringify(report, null, 2)}\n` : renderStatus(printableReport(report), width),
+        args['json'] === true
+          ? `${JSON.stringify(report, null, 2)}\n`
+          : wrapped(renderStatus(printableReport(report), width), width),
       );
       return 0;
     } catch (error) {

@@ -10,6 +10,7 @@ import { widthOf } from './screen.ts';
 import { stopOnSignals } from './signals.ts';
 import { isWorthATable, renderSummary } from './summary-view.ts';
 import { syncSettings } from './sync-settings.ts';
+import { tellFailure, wrapped } from './wrapped.ts';
 
 /** Options of the commands that sync. */
 export const SYNC_OPTIONS = pick(
@@ -71,8 +72,8 @@ function show(summary: RunSummary, args: Arguments, io: Io): void {
   const view = { width: widthOf(process.stdout, io.outIsTerminal), verbose: args['verbose'] === true };
   if (args['json'] === true) io.out(`${JSON.stringify(summary, null, 2)}\n`);
   else if (summary.run !== null && !quiet && isWorthATable(summary))
-    io.out(renderSummary(printableReport(summary), view));
-  if (summary.error !== null) process.stderr.write(`obsync: ${summary.error}\n`);
+    io.out(wrapped(renderSummary(printableReport(summary), view), view.width));
+  if (summary.error !== null) tellFailure(summary.error);
 }
 
 const QUIET_LEVELS: readonly string[] = ['fatal', 'error', 'warn'];

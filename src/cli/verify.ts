@@ -12,6 +12,7 @@ import { stopOnSignals } from './signals.ts';
 import { SYNC_DEFAULTS } from './sync.ts';
 import { syncSettings } from './sync-settings.ts';
 import { renderVerify, watchVerify } from './verify-view.ts';
+import { tellFailure, wrapped } from './wrapped.ts';
 
 const VERIFY_OPTIONS = {
   ...pick('base-url', 'db', 'token-file', 'env', 'stream', 'depth', 'repair', 'overlap', 'page-size', 'concurrency'),
@@ -67,8 +68,8 @@ function refuseUnverified(args: Arguments, depth: Depth): void {
 function show(report: VerifyReport, args: Arguments, io: Io): void {
   const width = widthOf(process.stdout, io.outIsTerminal);
   if (args['json'] === true) io.out(`${JSON.stringify(report, null, 2)}\n`);
-  else if (report.environments.length > 0) io.out(renderVerify(printableReport(report), width));
-  if (report.error !== null) process.stderr.write(`obsync: ${report.error}\n`);
+  else if (report.environments.length > 0) io.out(wrapped(renderVerify(printableReport(report), width), width));
+  if (report.error !== null) tellFailure(report.error);
 }
 
 function exitCodeOfReport({ equal, recovery }: VerifyReport, signal: NodeJS.Signals | null): number {

@@ -43,7 +43,7 @@ describe.concurrent('demo', () => {
     const tokens = [];
     for (const name of ['a.db', 'b.db']) {
       const { stdout } = await obsync(['demo', '--db', name], { cwd });
-      tokens.push(/OBSYNC_SERVE_TOKEN=([0-9a-f]{32}) npx obsync serve/.exec(stdout)?.[1]);
+      tokens.push(/export OBSYNC_SERVE_TOKEN=([0-9a-f]{32})\n {2}npx obsync serve/.exec(stdout)?.[1]);
     }
     expect(tokens).toEqual([expect.any(String), expect.any(String)]);
     expect(tokens[0]).not.toBe(tokens[1]);

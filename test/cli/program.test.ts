@@ -16,7 +16,7 @@ describe.concurrent('bad usage is told in one line, ends 2 and leaves no file be
   const USES: [string, string[], RegExp][] = [
     ['no command', [], /no command.*obsync sync/],
     ['an unknown command', ['frobnicate'], /unknown.*frobnicate/],
-    ['a command with a typo', ['stauts'], /did you mean status/],
+    ['a command with a typo', ['stauts'], /unknown command: stauts, did you mean status\?/],
     ['an unknown option', [...SYNC, '--frobnicate'], /unknown.*frobnicate/],
     ['an option of another command', ['status', '--full'], /unknown.*full/],
     ['an argument too many', ['status', 'm.db'], /unknown.*m\.db/],
@@ -30,11 +30,11 @@ describe.concurrent('bad usage is told in one line, ends 2 and leaves no file be
     ['a negative number', [...SYNC, '--retries=-1'], /--retries needs a whole number from 0 to 100/],
     ['a negative time', [...SYNC, '--timeout', '-1'], /--timeout needs a number from 0\.001 to 86400/],
     ['no time', [...SYNC, '--timeout', '0'], /--timeout needs a number from 0\.001 to 86400/],
-    ['an option with a typo', [...SYNC, '--ful'], /unknown argument: ful, did you mean full\?/],
+    ['an option with a typo', [...SYNC, '--ful'], /unknown option: --ful, did you mean --full\?/],
     [
       'SQL behind an option there is not',
       ['query', '--json', 'select 1'],
-      /unknown argument: json: write --format json/,
+      /unknown option: --json: write --format json/,
     ],
     [
       'two statements',
