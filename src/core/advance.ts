@@ -210,18 +210,15 @@ function readEnd({ stream, checkpoint, page, decoded }: Arrival, read: Read, unp
   return { paid, ...left, disowned: { by, ids: phase.ids, sinceRead: read.number - phase.variant, at: read.at } };
 }
 
-function nextCheckpoint(
-  { stream, checkpoint, page, decoded }: Arrival,
-  unpaid: readonly string[],
-  { now }: Context,
-): Checkpoint {
+function nextCheckpoint(arrival: Arrival, unpaid: readonly string[], { now }: Context): Checkpoint {
+  const { stream, checkpoint, page } = arrival;
   const before = checkpoint.round as Round;
   const read = before.read as Read;
   const round: Round = {
     ...before,
     pages: before.pages + 1,
     firstPageAt: before.pages === 0 ? now : before.firstPageAt,
-    refuted: before.refuted || (read.as === 'candidates' && cameBack(decoded)),
+    refuted: before.refuted || isRefuted(arrival, read, unpaid),
     misses: 0,
   };
   const [phase, ...rest] = round.phases;
@@ -230,6 +227,11 @@ function nextCheckpoint(
   if (decoded.isPart) return withRound(checkpoint, { ...round, phases, pages: before.pages });
   if (page.hasMore) return withRound(checkpoint, { ...round, phases, read: { ...read, cursor: page.nextCursor } });
   return withRound(checkpoint, { ...round, phases: phasesAfter(stream, phases), read: null });
+}
+
+/** Whether an answer says of what the reads have not shown that it is there (R12), or that it may be out of sight (R18). */
+function isRefuted({ page, decoded }: Arrival, { as }: Read, unpaid: readonly string[]): boolean {
+  return (as === 'candidates' && cameBack(decoded)) || (as === 'unshown' && !page.hasMore && unpaid.length > 0);
 }
 
 /** Whether an answer shows anything that was thought gone, acceptable or not (R12). */

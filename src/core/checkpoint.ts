@@ -76,7 +76,7 @@ export interface Round {
   readonly lastMark: number;
   /** Keys seen are kept, for a sweep at the end. A mirror without rows needs none. */
   readonly sweeps: boolean;
-  /** A candidate of the sweep came back (R12). */
+  /** A candidate of the sweep came back (R12), or the leading list did not show what was asked for in it (R18). */
   readonly refuted: boolean;
   /** What is left to read; the first is under way. */
   readonly phases: readonly Phase[];
@@ -84,7 +84,7 @@ export interface Round {
   readonly read: Read | null;
   /** Reads begun so far: the number of the last. */
   readonly reads: number;
-  /** The last candidate asked for; null when all of them were (R12). */
+  /** The last candidate, or unshown row, asked for; null when all of them were (R12, R18). */
   readonly askedThrough: string | null;
   /** The number of the first read that asked for candidates; null while none has. */
   readonly firstConfirmation: number | null;

@@ -59,7 +59,10 @@ export interface Settlement {
   readonly sweep: { readonly at: Instant | null } | null;
   /** What was gathered takes the place of the whole table, or of the marked columns' edges (R16, R18). */
   readonly replace: 'all' | 'marked' | null;
-  /** Rows after this key were not asked for, and stay, since others came back; null when all may go (R12). */
+  /**
+   * Rows after this key were not asked for, and stay, since others came back, or were out of sight; null when all may go, and all
+   * marks are paid (R12, R18).
+   */
   readonly through: string | null;
   /** What came back by id, from this read on, counts as seen by the next scan; null when no scan follows at once (R12). */
   readonly rememberFrom: number | null;

@@ -101,7 +101,7 @@ export function askFor(stream: Stream, checkpoint: Checkpoint, context: Context,
   const round = checkpoint.round as Round;
   const [phase, ...rest] = round.phases as [Ask, ...Phase[]];
   if (owed.ids.length === 0) return withRound(checkpoint, { ...round, phases: rest });
-  if (phase.about === 'candidates' && phase.asked + stream.variants.length > MAX_CONFIRMATIONS)
+  if (CONFIRMING.has(phase.about) && phase.asked + stream.variants.length > MAX_CONFIRMATIONS)
     return withRound(checkpoint, { ...round, phases: rest, askedThrough: phase.after });
   const { ids, tooLong } = nextChunk(parameterOf(stream, phase.about), owed.ids);
   // What stands rejected does so without being asked for: it owes nothing else (R20).
@@ -180,8 +180,9 @@ export function begun(checkpoint: Checkpoint, round: Round): Checkpoint {
   return { ...checkpoint, scanDue: null, scanTriedInRun: null, waitingScan: null, round };
 }
 
-/** Candidates of a sweep are asked for in at most so many requests (R12). */
+/** Candidates of a sweep, and what no read has shown, are asked for in at most so many requests (R12, R18). */
 const MAX_CONFIRMATIONS = 20;
+const CONFIRMING: ReadonlySet<Ask['about']> = new Set(['candidates', 'unshown']);
 
 interface NewRead {
   readonly as: Read['as'];

@@ -260,6 +260,15 @@ describe('what no read has shown is asked for in the leading list (R18)', () => 
     expect(answered('column_lineage', [{ id: 'a' }, { id: 'b' }])).not.toHaveProperty('left');
   });
 
+  test('and what is not asked for waits alike, or is believed if that shows all (R18)', () => {
+    const refuted = (ids: readonly string[]) =>
+      answered(
+        'column_lineage',
+        ids.map((id) => ({ id })),
+      ).checkpoint.round?.refuted;
+    expect([refuted(['a']), refuted(['a', 'b'])]).toEqual([true, false]);
+  });
+
   test('nothing else is taken from it', () => {
     const { shown, checkpoint: after, left, ...rest } = answered('table_assets', [{ id: 'a' }, { nonsense: 1 }]);
     expect([shown, left?.ids, rest]).toEqual([[], ['b'], {}]);

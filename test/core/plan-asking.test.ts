@@ -102,6 +102,13 @@ describe('marked rows are scanned for where that takes fewer requests (R18, R22)
   });
 });
 
+test('what no read has shown is asked for in twenty requests at most (R18)', () => {
+  const ids = ['x', 'y'];
+  const phase = ask('unshown', { after: 'm', asked: 19 });
+  expect(asked('column_lineage', phase, ids)).toMatchObject({ phases: [{ ids }, REST], askedThrough: null });
+  expect(asked('column_lineage', { ...phase, asked: 20 }, ids)).toMatchObject({ phases: [REST], askedThrough: 'm' });
+});
+
 describe('a test with news (R22)', () => {
   const executions = streamOf('test_executions');
   const due = (given: Partial<DueTest> = {}): DueTest => ({

@@ -12,7 +12,7 @@ import {
   restoreAsset,
 } from '../model/place.ts';
 import { DAY, HOUR } from '../model/world.ts';
-import { at, calm, expectTrue, inSyncedWorld, inWorld, liveIds, rowOf, type Scene } from '../support/scene.ts';
+import { alter, at, calm, expectTrue, inSyncedWorld, inWorld, liveIds, rowOf, type Scene } from '../support/scene.ts';
 
 /** The token does not see an asset from the first request of a collection on, for the rest of the run. */
 function hideFrom(scene: Scene, path: string, assetId: string): void {
@@ -78,6 +78,35 @@ test(
     expectTrue(scene);
   }),
 );
+
+test.each([
+  [false, 'takes them where the leading list shows all that it is asked for'],
+  [true, 'leaves those that were not asked for where one is out of sight'],
+])(
+  'R18: a scan that shows no edges asks for very many columns in twenty requests: one is hidden %s, and it %s',
+  (isHidden) =>
+    inSyncedWorld(async (scene) => {
+      const { world, mirrored, place } = scene;
+      alter(scene, 'column-lineage', 'scan', () => []);
+      if (isHidden) at(scene, 'column-lineage', 1, () => place.hidden.add('a2'));
+      await mirrored.sync({ full: true, allowShrink: true, concurrency: 1 });
+      expect(mirrored.asked('columns').filter(({ query }) => 'ids' in query)).toHaveLength(20);
+      // Two to a request: forty were asked for, and one of them was not shown.
+      expect(edgesOf(scene)).toBe(isHidden ? 21 : 0);
+      calm(scene);
+      world.advance(HOUR);
+      expect((await mirrored.sync()).status).toBe('done');
+    }, furnishLongColumns)(),
+);
+
+function furnishLongColumns(place: Place): void {
+  for (const id of ['a1', 'a2']) putAsset(place, id);
+  putColumn(place, 'up', 'a1');
+  for (const id of manyIds()) {
+    putColumn(place, id, id.startsWith('00') ? 'a2' : 'a1');
+    putColumnEdges(place, id, ['up']);
+  }
+}
 
 test(
   'R18: a column that goes has the columns downstream of it read again, for the service may have dropped their edges',

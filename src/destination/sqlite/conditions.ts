@@ -44,6 +44,11 @@ export function notGathered({ staged, key }: Stream): string {
   return `not exists (select 1 from ${nameOf(staged)} s where ${matches('s', 't', ['env_id', ...key])})`;
 }
 
+/** The condition that a read of the round has gathered a row with this first part of its key. */
+export function isGathered(stream: Stream, id: string): string {
+  return `exists (select 1 from ${nameOf(stream.staged)} s where s.env_id = @env and s.${firstKey(stream)} = ${id})`;
+}
+
 /** The condition that a row of the mirror's own tables speaks of row `t`. */
 function isKeyOf(stream: Stream, alias: string): string {
   return stream.key.map((name, i) => `${alias}.key_${i + 1} = t.${quote(name)}`).join(' and ');

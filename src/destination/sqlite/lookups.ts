@@ -4,6 +4,7 @@ import type { Instant } from '../../core/instant.ts';
 import type { Row, Stream } from '../../core/stream.ts';
 import {
   firstKey,
+  isGathered,
   isOf,
   isOwed,
   isUnfilled,
@@ -120,7 +121,6 @@ function unshown(stream: Stream, { lastMark, run, mode }: OwedQuery): Where {
   if (stream.staged === undefined)
     return { sql: `select id from (select m.id ${marked} and not ${isUnfilled(stream)}) where true`, values };
   const first = firstKey(stream);
-  const gathered = `select 1 from ${nameOf(stream.staged)} s where s.env_id = @env and s.${first} = c.id`;
   const seen = `select 1 from seen_keys s where ${isOf(stream, 's')} and s.key_1 = c.id`;
   const held = `select 1 from ${tableOf(stream)} e where e.env_id = @env and e.${first} = c.id`;
   const columns =
@@ -128,7 +128,7 @@ function unshown(stream: Stream, { lastMark, run, mode }: OwedQuery): Where {
       ? `select c.id from ${nameOf(stream.leader?.table)} c where c.env_id = @env and c.deleted_at is null`
       : `select c.id from (select m.id ${marked}) c where true`;
   return {
-    sql: `select id from (${columns} and exists (${held}) and not exists (${gathered}) and not exists (${seen})) where true`,
+    sql: `select id from (${columns} and exists (${held}) and not ${isGathered(stream, 'c.id')} and not exists (${seen})) where true`,
     values,
   };
 }

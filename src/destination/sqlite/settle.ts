@@ -2,6 +2,7 @@ import type { Settlement, Weight } from '../../core/destination.ts';
 import type { Stream } from '../../core/stream.ts';
 import {
   exempt,
+  isGathered,
   isHeldBack,
   isOf,
   isOwed,
@@ -46,6 +47,7 @@ export function settle(writing: Writing, stream: Stream, settlement: Settlement 
   const { sweep: swept, replace: scope, through, hold, isWhole } = settlement;
   const of = { lastMark: settlement.lastMark, run: settlement.run };
   let changed: Changed = { written: 0, deleted: 0 };
+  if (through !== null && stream.leader !== undefined) leaveUnasked(writing, stream, { ...of, through });
   if (swept !== null) changed = sweep(writing, stream, { ...swept, through, hold });
   else if (scope !== null) changed = replace(writing, stream, { scope, hold, values: { ...of, through } });
   if (stream.within !== undefined) leaveUnfilled(writing, stream, { ...of, isWhole });
@@ -69,6 +71,18 @@ function leaveUnfilled(
     ? `select t.id from ${tableOf(stream)} t where t.env_id = @env and ${live(stream)} and ${isUnfilled(stream)}`
     : `select m.id ${markedRows(stream)} and ${isUnfilled(stream)}`;
   leaveRows(writing, stream, { sql: unfilled, values: of });
+}
+
+/** Marks of rows after the last one asked for in the leading list, as far as no read has shown what they are owed (R18). */
+function leaveUnasked(
+  writing: Writing,
+  stream: Stream,
+  values: { lastMark: number; run: number; through: string },
+): void {
+  const shown = stream.staged === undefined ? 'false' : isGathered(stream, 'm.id');
+  const sql = `select m.id from marks m where ${isOf(stream, 'm')} and ${isOwed('m')} and m.number <= @lastMark
+    and m.id > @through and not ${shown}`;
+  leaveRows(writing, stream, { sql, values });
 }
 
 /** A row rejected before that a read of the whole stream has not met again is gone from the source (R20). */
