@@ -211,7 +211,7 @@ function readEnd({ stream, checkpoint, page, decoded }: Arrival, read: Read, unp
 }
 
 function nextCheckpoint(arrival: Arrival, unpaid: readonly string[], { now }: Context): Checkpoint {
-  const { stream, checkpoint, page } = arrival;
+  const { stream, checkpoint, page, decoded } = arrival;
   const before = checkpoint.round as Round;
   const read = before.read as Read;
   const round: Round = {
@@ -231,7 +231,8 @@ function nextCheckpoint(arrival: Arrival, unpaid: readonly string[], { now }: Co
 
 /** Whether an answer says of what the reads have not shown that it is there (R12), or that it may be out of sight (R18). */
 function isRefuted({ page, decoded }: Arrival, { as }: Read, unpaid: readonly string[]): boolean {
-  return (as === 'candidates' && cameBack(decoded)) || (as === 'unshown' && !page.hasMore && unpaid.length > 0);
+  const isWhole = !page.hasMore && !decoded.isPart;
+  return (as === 'candidates' && cameBack(decoded)) || (as === 'unshown' && isWhole && unpaid.length > 0);
 }
 
 /** Whether an answer shows anything that was thought gone, acceptable or not (R12). */

@@ -93,6 +93,14 @@ export function describeLookups(bench: Workbench): void {
       expect(owed('columns', 'candidates').weighed).toBeNull();
     });
 
+    test('is left to a later run after the last one asked for, as far as it was not shown (R18)', () => {
+      show('columns', [column('a'), column('b'), column('c'), column('d')], { marking: [] });
+      mark('column_lineage', 'a', 'b', 'c', 'd');
+      bench.gather('column_lineage', [edge('d', 'x')]);
+      bench.settle('column_lineage', { replace: 'marked', through: 'b', lastMark: 4, run: 1 });
+      expect(owed('column_lineage', 'marked', { run: 2 }).ids).toEqual(['c']);
+    });
+
     test('is counted in full, though no more ids are given than a request may hold', () => {
       const ids = range(1500);
       show(
