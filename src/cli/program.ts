@@ -108,7 +108,8 @@ function explained(words: string, { argv, settings, commands }: Line): SyncError
   if (option !== undefined) return located(new OptionError(option as OptionName, words), argv, settings) as SyncError;
   const [, unknown] = /^unknown arguments?: ([^\s,]+)/.exec(words) ?? [];
   if (words.startsWith('did you mean')) {
-    const command = argv.find((word) => !word.startsWith('-'));
+    // What stands behind an option counts as its value.
+    const command = argv.find((word, i) => !word.startsWith('-') && argv[i - 1]?.startsWith('-') !== true);
     return new SyncError('usage', `unknown command: ${command}, ${words} (see obsync --help)`);
   }
   if (unknown === undefined || !isFlagged(unknown, argv)) return new SyncError('usage', `${words} (see obsync --help)`);

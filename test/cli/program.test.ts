@@ -17,6 +17,7 @@ describe.concurrent('bad usage is told in one line, ends 2 and leaves no file be
     ['no command', [], /no command.*obsync sync/],
     ['an unknown command', ['frobnicate'], /unknown.*frobnicate/],
     ['a command with a typo', ['stauts'], /unknown command: stauts, did you mean status\?/],
+    ['a command with a typo behind an option', ['--db', 'm.db', 'snyc'], /unknown command: snyc, did you mean sync\?/],
     ['an unknown option', [...SYNC, '--frobnicate'], /unknown.*frobnicate/],
     ['an option of another command', ['status', '--full'], /unknown.*full/],
     ['an argument too many', ['status', 'm.db'], /unknown.*m\.db/],
