@@ -240,3 +240,21 @@ test(
     expect(rowOf(scene, 'latest_test_executions', 't1-r1')).toBeDefined();
   }),
 );
+
+test(
+  'R12, R22: executions of a test that went by tombstone go without being asked for by id; others are asked for',
+  inSyncedWorld(async ({ mirrored, place }) => {
+    const asked = (): unknown[] =>
+      mirrored.asked('latest-test-executions').flatMap(({ query }) => query['sub_test_ids'] ?? []);
+    const latest = (): unknown[] =>
+      mirrored.rows('select sub_test_unique_id id from latest_test_executions order by 1').map(({ id }) => id);
+    const before = latest();
+    remove(place, 'tests', 't1');
+    await mirrored.sync();
+    expect(asked()).toEqual([]);
+    expect(latest()).toEqual(before.filter((id) => !String(id).startsWith('t1')));
+    remove(place, 'tests', 't2', 'lost');
+    await mirrored.sync();
+    expect(asked().length).toBeGreaterThan(0);
+  }),
+);

@@ -3,6 +3,7 @@ import type { DueTest, Facts, Owed, OwedQuery } from '../../core/destination.ts'
 import type { Instant } from '../../core/instant.ts';
 import type { Row, Stream } from '../../core/stream.ts';
 import {
+  exempt,
   firstKey,
   isGathered,
   isOf,
@@ -93,12 +94,13 @@ export function owed(part: Part, stream: Stream, query: OwedQuery): Owed {
   return { ids: ids as string[], weighed };
 }
 
-/** Rows that a sweep, or a snapshot, would take: live and not seen, nor gathered. */
+/** Rows that a sweep, or a snapshot, would take: live and not seen, nor gathered. What a tombstone explains needs no asking (R14). */
 function candidates(stream: Stream): Where {
   const key = stream.key[0] as string;
+  const ofSnapshot = stream.staged === undefined ? '' : ` and ${notGathered(stream)} and not ${exempt(stream)}`;
   return {
     sql: `select id from (select t.${quote(key)} id from ${tableOf(stream)} t where t.env_id = @env and ${live(stream)}
-      and ${unseen(stream)}${stream.staged === undefined ? '' : ` and ${notGathered(stream)}`}) where true`,
+      and ${unseen(stream)}${ofSnapshot}) where true`,
   };
 }
 
