@@ -48,7 +48,7 @@ function sqlError(path: string, error: unknown): unknown {
   if (error instanceof Database.SqliteError) {
     return OF_THE_FILE.test(error.code)
       ? fileError(path, error)
-      : new SyncError('usage', error.message, { cause: error });
+      : new SyncError('usage', `the statement cannot be run: ${error.message}`, { cause: error });
   }
   // The driver's own words: no statement, more than one, or parameters without values.
   if (!(error instanceof RangeError || error instanceof TypeError)) return error;
