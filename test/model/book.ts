@@ -10,12 +10,14 @@ export interface ServedPage extends Page {
   committed: boolean;
 }
 
-/** What was served of one read, from its first page on; `at` and `lastMark` are as of the moment it was asked for. */
+/** What was served of one read, from its first page on; `at`, `latest` and `lastMark` are as of the moment it was asked for. */
 export interface Walk {
   readonly path: readonly string[];
   readonly query: Query;
   /** T of the run that began it. */
   readonly at: Instant | null;
+  /** The newest server time that the run had met. */
+  readonly latest: Instant | null;
   readonly lastMark: number;
   pages: ServedPage[];
 }
@@ -24,7 +26,7 @@ export interface Walk {
 export interface Book {
   /** A run begins: what an earlier process was served and did not commit is lost. */
   open(): void;
-  asked(request: Fetch, at: Instant | null, lastMark: number): void;
+  asked(request: Fetch, when: Pick<Walk, 'at' | 'latest' | 'lastMark'>): void;
   served(request: Fetch, page: Page): void;
   /** The walk whose last page is not committed yet; of histories, which are asked for side by side, the one of this test. */
   pending(envId: string, stream: StreamName, testId?: string): Walk | null;
@@ -74,10 +76,10 @@ export function openBook(): Book {
         );
       }
     },
-    asked(fetch, at, lastMark) {
+    asked(fetch, when) {
       const { path, query, cursor } = fetch;
       if (cursor !== null) return;
-      const walk = { path, query, at, lastMark, pages: [] };
+      const walk = { path, query, ...when, pages: [] };
       const others = of(keyOf(fetch)).filter((each) => askedBy(each) !== askedBy(walk));
       all.set(keyOf(fetch), [...others, walk]);
     },

@@ -19,8 +19,9 @@ import {
   setBack,
   shrunk,
   type Trouble,
+  unscannable,
 } from './steps.ts';
-import { wireFaults } from './wire.ts';
+import type { WireFault } from './wire.ts';
 import { brokenOnWire } from './wire-rules.ts';
 import { Crash, createWorld, DAY, HOUR, type World } from './world.ts';
 
@@ -64,7 +65,7 @@ function troubles(which: Which): fc.Arbitrary<Trouble> {
   );
 }
 
-function syncs(which: Which): fc.Arbitrary<Sync> {
+function syncs(which: Which, wire: fc.Arbitrary<readonly WireFault[]>): fc.Arbitrary<Sync> {
   return fc.record({
     step: fc.constant('sync' as const),
     pageSize: fc.oneof({ weight: 9, arbitrary: fc.integer({ min: 1, max: 5 }) }, fc.constantFrom(100, 2000)),
@@ -76,12 +77,14 @@ function syncs(which: Which): fc.Arbitrary<Sync> {
     allowShrink: which === 'any' ? fc.nat({ max: 3 }).map((n) => n === 0) : fc.constant(false),
     overlapSeconds: fc.constant(PLAIN.overlapSeconds),
     troubles: fc.oneof(fc.constant([]), fc.array(troubles(which), { maxLength: 3 })),
-    wire: fc.oneof(fc.constant([]), wireFaults),
+    wire,
   });
 }
 
-/** A world's life: what happens in it, how time goes on, and when it is synced. */
-export function histories(which: Which, maxLength = 24): fc.Arbitrary<Step[]> {
+const NO_FAULTS: fc.Arbitrary<readonly WireFault[]> = fc.constant([]);
+
+/** A world's life: what happens in it, how time goes on, and when it is synced; `wire` is what befalls a run's requests where there is a wire. */
+export function histories(which: Which, maxLength = 24, wire = NO_FAULTS): fc.Arbitrary<Step[]> {
   const one: Step[] = [1, 60, HOUR, 5 * HOUR].map((seconds) => ({ step: 'advance', seconds }));
   const long: Step[] = [2, 8, 30, 88, 90, 100].map((days) => ({ step: 'advance', seconds: days * DAY }));
   const step = fc.oneof(
@@ -102,7 +105,7 @@ export function histories(which: Which, maxLength = 24): fc.Arbitrary<Step[]> {
         as: fc.constantFrom('denied' as const, 'notLive' as const, 'open' as const, 'open' as const),
       }),
     },
-    { weight: 5, arbitrary: syncs(which) },
+    { weight: 5, arbitrary: syncs(which, wire) },
   );
   const steps = fc.oneof(
     { weight: 28, arbitrary: step.map((one) => [one]) },
@@ -110,6 +113,7 @@ export function histories(which: Which, maxLength = 24): fc.Arbitrary<Step[]> {
     { weight: 1, arbitrary: restarted },
     { weight: 1, arbitrary: restoredSoon },
     { weight: 1, arbitrary: setBack(happenings(which)) },
+    { weight: 1, arbitrary: unscannable(happenings(which)) },
     { weight: which === 'any' ? 1 : 0, arbitrary: shrunk },
   );
   return fc.array(steps, { minLength: 6, maxLength }).map((parts) => parts.flat());

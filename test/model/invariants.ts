@@ -56,7 +56,8 @@ export function guard(mirrored: Mirrored, world: World): { check(): string[] } {
   };
   mirrored.beforeFetch = (request, now, latest) => {
     note('requestBounds', requestBounds(request, now, latest));
-    book.asked(request, now, Number(mirrored.rows('select last_mark from mirror')[0]?.['last_mark'] ?? 0));
+    const lastMark = Number(mirrored.rows('select last_mark from mirror')[0]?.['last_mark'] ?? 0);
+    book.asked(request, { at: now, latest, lastMark });
   };
   mirrored.afterFetch = (request, page) => book.served(request, page);
   mirrored.beforeCommit = ({ envId, stream }) => {
@@ -90,17 +91,17 @@ function momentOf(told: Told, { book, mirrored, before }: { book: Book; mirrored
   const page = walk?.pages.at(-1) ?? null;
   if (page !== null) page.committed = true;
   const all = book.walks(envId, stream);
-  // Before the first page of a round there was another round, or none.
-  const isWaiting = commit.checkpoint.waitingScan !== null;
+  const after = heldOf(mirrored, envId, stream);
+  // Before the first page of a round there was another round, or none; what was read of a scan that is set aside stays (R9).
+  const isWaiting = before.waiting !== null || after.waiting !== null;
   const isFirst = walk !== null && before.round === null && !isWaiting && stream !== 'test_executions';
   const walks = isFirst ? [walk] : all;
-  return { ...told, before, after: heldOf(mirrored, envId, stream), walk, page, walks, rows: mirrored.rows };
+  return { ...told, before, after, walk, page, walks, rows: mirrored.rows };
 }
 
 /** With the round its walks end; what was asked for and never came into it never was. */
-function turnLeaf(book: Book, { envId, stream, commit, walks }: Moment): void {
+function turnLeaf(book: Book, { envId, stream, commit, walks, after }: Moment): void {
   // A scan that is set aside goes on after the round of the feeds (R9).
-  const isWaiting = commit.checkpoint.waitingScan !== null;
-  const isOver = (commit.settle !== undefined && !isWaiting) || commit.forget === 'all';
+  const isOver = (commit.settle !== undefined && after.waiting === null) || commit.forget === 'all';
   book.keep(envId, stream as StreamName, isOver ? [] : walks);
 }

@@ -3,7 +3,7 @@ import type { SyncError } from '../../src/core/errors.ts';
 import type { StreamName } from '../../src/core/stream.ts';
 import type { Happening } from './happenings.ts';
 import type { WireFault } from './wire.ts';
-import { HOUR, type World } from './world.ts';
+import { DAY, HOUR, type World } from './world.ts';
 
 /** What befalls a run at its request (or commit) `at`, counted from 1. */
 export type Trouble =
@@ -114,6 +114,22 @@ export function setBack(happening: fc.Arbitrary<Happening>): fc.Arbitrary<Step[]
       close,
     ];
   });
+}
+
+/** Lists whose scans cannot end for a while in which one falls due or is asked for; what happens meanwhile is told of (R9). */
+export function unscannable(happening: fc.Arbitrary<Happening>): fc.Arbitrary<Step[]> {
+  const happen = happening.map((one): Step => ({ step: 'happen', happening: one }));
+  const breaks = fc
+    .nat({ max: 2 })
+    .map((n): Step => ({ step: 'happen', happening: { what: 'scanBreaks', n, m: 0, how: 0 } }));
+  const due = fc.constantFrom<Step>({ step: 'advance', seconds: 8 * DAY }, { ...PLAIN, full: true, pageSize: 2 });
+  const sync = fc
+    .record({ full: fc.boolean(), pageSize: fc.integer({ min: 1, max: 3 }) })
+    .map((wish): Step => ({ ...PLAIN, ...wish }));
+  const goesOn = fc.tuple(fc.array(happen, { minLength: 1, maxLength: 4 }), sync).map((parts) => parts.flat());
+  return fc
+    .tuple(breaks, due, fc.array(goesOn, { minLength: 1, maxLength: 3 }))
+    .map(([broken, dueBy, after]) => [broken, dueBy, ...after.flat()]);
 }
 
 /** Snapshots whose cursors die just after something they have shown has gone (R7). */

@@ -9,6 +9,8 @@ export interface Held {
   readonly watermark: string | null;
   /** The unfinished round as stored. */
   readonly round: StoredRound | null;
+  /** The scan that is set aside while the feeds go on (R9). */
+  readonly waiting: StoredRound | null;
   /** The rows of its table by key; `mirrored_at` is left out. */
   readonly rows: ReadonlyMap<string, Row>;
   /** The edges of a column, which go along with it; only of the columns stream. */
@@ -107,9 +109,11 @@ export function heldOf({ rows }: Mirrored, envId: string, stream: StreamName): H
   const checkpoints = rows('select * from sync_checkpoints where env_id = ?', envId);
   const own = checkpoints.find((each) => each['stream'] === stream);
   const round = own?.['round'] ?? null;
+  const setAside = JSON.parse(String(own?.['set_aside'] ?? null)) as { readonly round: StoredRound | null } | null;
   return {
     watermark: (own?.['watermark'] ?? null) as string | null,
     round: round === null ? null : (JSON.parse(String(round)) as StoredRound),
+    waiting: setAside?.round ?? null,
     rows: stream === 'test_executions' ? new Map() : table(tableOf(stream), stream),
     edges: stream === 'columns' ? table('column_lineage', 'column_lineage') : new Map(),
     marks: new Map(

@@ -3,7 +3,7 @@ import { askedBy, isConfirmation, isScan, isWhole, itemsOf, type Walk } from '..
 import { bucket, SHOWN_AS } from '../compare.ts';
 import type { Row } from '../mirrored.ts';
 import { FAR_AHEAD, type Item } from '../place.ts';
-import { FED, floorOf, isLive, keyOf, type Moment, sameBut, timeOf, variantsOf } from './moment.ts';
+import { FED, floorOf, type Held, isLive, keyOf, type Moment, sameBut, timeOf, variantsOf } from './moment.ts';
 
 /**
  * No checkpoint ahead of its rows (R5, R6, R8): the stored cursor is that of a committed page, every row of the page at
@@ -93,12 +93,12 @@ function isTaken(held: Row, wanted: Row, moment: Moment): boolean {
 
 /** A round that has ended has read all of its lists to their ends; a snapshot in place is what they showed. */
 function readsOfRound(moment: Moment): string[] {
-  const { commit, before, stream, walks, after } = moment;
+  const { commit, before, stream, walks, after, envId } = moment;
   if (commit.settle === undefined || stream === 'test_executions') return [];
   const broken = walks
     .filter((walk) => !isWhole(walk) && !(before.round?.mode === 'scan' && 'deleted_since' in walk.query))
     // That of a scan which is set aside goes on later (R9).
-    .filter((walk) => !(before.round?.mode === 'feed' && isScan(walk)))
+    .filter((walk) => !isUnderWay(walk, envId, before.waiting))
     .map((walk) => `a round ended amid ${JSON.stringify(walk.query)}`);
   const isScanned = before.round?.mode === 'scan' || before.round?.mode === 'snapshot';
   const scans = walks.filter((walk) => isWhole(walk) && isScan(walk));
@@ -117,18 +117,25 @@ function readsOfRound(moment: Moment): string[] {
   );
 }
 
+function isUnderWay(walk: Walk, envId: string, round: Held['round']): boolean {
+  const read = round?.read ?? null;
+  return read !== null && askedBy(walk) === askedBy({ path: [envId, ...read.path], query: read.query });
+}
+
 const REACH_DAYS = 89;
 
 /** Both feeds, from no later than the watermark less the overlap (R2), or as far back as they reach beside a scan that is still due (R9). */
-function feedsOfRound({ before, walks, overlapSeconds, serverTime, rows, envId, stream }: Moment): string[] {
+function feedsOfRound({ before, walks, overlapSeconds, rows, envId, stream }: Moment): string[] {
   const sql = 'select coalesce(set_aside, scan_due) due from sync_checkpoints where env_id = ? and stream = ?';
   const isDue = rows(sql, envId, stream)[0]?.['due'] != null;
   const since = before.watermark === null ? '' : addSeconds(before.watermark, -overlapSeconds);
-  const reach = serverTime === null ? '' : addDays(serverTime, -REACH_DAYS);
-  const from = isDue && since < reach ? addDays(reach, 1) : since;
+  const from = ({ latest }: Walk): string => {
+    const reach = latest === null ? '' : addDays(latest, -REACH_DAYS);
+    return isDue && since < reach ? addDays(reach, 1) : since;
+  };
   return ['synced_since', 'deleted_since']
-    .filter((name) => !walks.some((walk) => isWhole(walk) && String(walk.query[name] ?? '9999') <= from))
-    .map((name) => `a round ended without ${name}=${from}`);
+    .filter((name) => !walks.some((walk) => isWhole(walk) && String(walk.query[name] ?? '9999') <= from(walk)))
+    .map((name) => `a round ended without ${name}=${since}`);
 }
 
 /** What a finished scan leaves live was shown in its round, rejected or held back (R12, R14). */
