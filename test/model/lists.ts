@@ -1,5 +1,5 @@
 import type { Query } from '../../src/core/source.ts';
-import { currentScore, type Item, type Kind, type Place, type Thing } from './place.ts';
+import { currentScore, FAR_AHEAD, type Item, type Kind, type Place, type Thing } from './place.ts';
 
 /** A row of a list in the making: rows that are not `shown` are trimmed off after the page is read. */
 export interface Listed {
@@ -98,7 +98,10 @@ function again(place: Place, held: ReadonlyMap<string, Thing>, id: string, since
   ];
   return versions.flatMap((item) => {
     const at = instant(item?.['synced_at'] ?? '');
-    return item === undefined || at < since ? [] : [{ key: `${at} ${id}`, item, shown: true, isOld: true as const }];
+    // One that comes with a time far ahead would be repeated for ever.
+    return item === undefined || at < since || item['synced_at'] === FAR_AHEAD
+      ? []
+      : [{ key: `${at} ${id}`, item, shown: true, isOld: true as const }];
   });
 }
 
@@ -146,7 +149,7 @@ const LAG_MS = 1_800_000;
 /** The version of an asset that a typed list has come to: the one before, or none, where it lags behind (R22). */
 function versionAt(place: Place, row: Listed): Listed[] {
   const ageMs = Date.parse(place.now()) - Date.parse(`${instant(row.item['synced_at'])}Z`);
-  if (!place.typedLag || row.isOld || !(ageMs < LAG_MS)) return [row];
+  if (!place.typedLag || row.isOld || !(ageMs >= 0 && ageMs < LAG_MS)) return [row];
   const item = place.older.get(`assets ${row.item['id']}`);
   return item === undefined ? [] : [{ ...row, item }];
 }

@@ -1,6 +1,6 @@
 import { isConfirmation, isScan, isWhole, itemsOf, type Walk } from '../book.ts';
 import type { Row } from '../mirrored.ts';
-import { isLive, type Moment, sameBut, shows, variantsOf } from './moment.ts';
+import { isEarly, isLive, type Moment, mayLag, sameBut, shows, variantsOf } from './moment.ts';
 import { covers } from './removals-told.ts';
 
 /** No mark lost (R13, R18, R22): what a commit changes is marked, and a mark goes only with a read made for it since. */
@@ -38,7 +38,10 @@ function shownMarks(stream: 'columns' | 'assets', id: string, row: Row): string[
 function isPaid(moment: Moment, id: string, number: number): boolean {
   const { walk, page, walks, commit, stream } = moment;
   if (page !== null && walk !== null) {
-    if (TYPED.includes(stream)) return shows(walk, id) && !isConfirmation(walk, stream);
+    // A version before the one held pays nothing (R22).
+    if (TYPED.includes(stream) && !isConfirmation(walk, stream))
+      return itemsOf(walk).some((item) => item['id'] === id && !isEarly(moment, walk, item));
+    if (TYPED.includes(stream)) return false;
     const asked = walks.filter((each) => idsOf(each).includes(id) && number <= each.lastMark);
     return asked.length >= variantsOf(stream) && asked.every(isWhole) && standLive(moment, asked, id);
   }
@@ -72,9 +75,12 @@ function isDoubtful({ stream, before }: Moment, id: string): boolean {
 }
 
 /** The leading list was asked after it and shows the row, of which the mirror has all there is to have (R18, R22). */
-export function isConfirmed({ walks, stream, envId, rows }: Moment, id: string): boolean {
-  if (!walks.some((each) => isConfirmation(each, stream) && isWhole(each) && shows(each, id))) return false;
+export function isConfirmed(moment: Moment, id: string): boolean {
+  const { walks, stream, envId, rows } = moment;
+  const shown = walks.filter((each) => isConfirmation(each, stream) && isWhole(each) && shows(each, id));
+  if (shown.length === 0) return false;
   if (stream === 'column_lineage') return true;
+  if (shown.every((each) => mayLag(moment, each, id))) return false;
   const [row] = rows('select data_platform, bi_platform from assets where env_id = ? and id = ?', envId, id);
   return row?.[stream === 'table_assets' ? 'data_platform' : 'bi_platform'] !== null;
 }

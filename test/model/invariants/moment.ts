@@ -1,8 +1,9 @@
 import { addSeconds } from '../../../src/core/instant.ts';
 import type { StreamName } from '../../../src/core/stream.ts';
 import { isFeed, itemsOf, type ServedPage, type Walk } from '../book.ts';
-import { byValue } from '../compare.ts';
+import { byValue, instantText } from '../compare.ts';
 import type { Mirrored, Row, Told } from '../mirrored.ts';
+import { FAR_AHEAD } from '../place.ts';
 
 /** A stream's own part of the mirror, as it stands in the file. */
 export interface Held {
@@ -61,6 +62,20 @@ export function variantsOf(stream: StreamName): number {
 export function floorOf(walk: Walk, { overlapSeconds }: Pick<Moment, 'overlapSeconds'>): string | null {
   if (isFeed(walk)) return null;
   return walk.at === null ? '9999' : addSeconds(walk.at, -overlapSeconds);
+}
+
+/** A typed list may not have come to the version of a row that is held, where that is younger than the read less the overlap (R22). */
+export function mayLag(moment: Moment, walk: Walk, id: string): boolean {
+  const floor = floorOf(walk, moment);
+  const at = timeOf(moment.after.rows.get(id) ?? {}, 'synced_at');
+  return at !== '' && at !== instantText(FAR_AHEAD) && (floor === null || at > floor);
+}
+
+/** Whether a typed list showed a row in an earlier version than the one held, and may not have come to that. */
+export function isEarly(moment: Moment, walk: Walk, item: Readonly<Record<string, unknown>>): boolean {
+  const id = String(item['id']);
+  const isEarlier = instantText(String(item['synced_at'])) < timeOf(moment.after.rows.get(id) ?? {}, 'synced_at');
+  return isEarlier && mayLag(moment, walk, id);
 }
 
 export function isLive(row: Row | undefined): row is Row {

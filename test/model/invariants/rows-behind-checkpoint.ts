@@ -3,7 +3,7 @@ import { askedBy, isConfirmation, isScan, isWhole, itemsOf, type Walk } from '..
 import { bucket, SHOWN_AS } from '../compare.ts';
 import type { Row } from '../mirrored.ts';
 import { FAR_AHEAD, type Item } from '../place.ts';
-import { FED, floorOf, type Held, isLive, keyOf, type Moment, sameBut, timeOf, variantsOf } from './moment.ts';
+import { FED, floorOf, type Held, isEarly, isLive, keyOf, type Moment, sameBut, timeOf, variantsOf } from './moment.ts';
 
 /**
  * No checkpoint ahead of its rows (R5, R6, R8): the stored cursor is that of a committed page, every row of the page at
@@ -46,7 +46,12 @@ function isSettled(moment: Moment, walk: Walk, item: Item): boolean {
   }
   const wanted = SHOWN_AS[stream](item);
   if (stream === 'table_assets' || stream === 'bi_assets')
-    return !isLive(held) || held['kind'] !== (stream === 'bi_assets' ? 'bi' : 'table') || sameBut(held, wanted);
+    return (
+      !isLive(held) ||
+      held['kind'] !== (stream === 'bi_assets' ? 'bi' : 'table') ||
+      sameBut(held, wanted) ||
+      isEarly(moment, walk, item)
+    );
   const table = stream === 'test_executions' ? stream : `${stream}_staged`;
   const gathered = rows(`select * from ${table} where env_id = ?`, envId);
   return gathered.some((row) => sameBut(row, wanted)) && isArchived(moment, item);
