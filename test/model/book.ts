@@ -90,7 +90,8 @@ export function openBook(): Book {
       walk?.pages.splice(end + 1, walk.pages.length, { ...page, cursor, committed: false });
     },
     pending: (envId, stream, testId) =>
-      of(`${envId} ${stream}`).find(
+      // What was asked for ahead may be asked for again in its turn (R27).
+      of(`${envId} ${stream}`).findLast(
         ({ pages, path }) => pages.at(-1)?.committed === false && (testId === undefined || path[2] === testId),
       ) ?? null,
     walks: (envId, stream) => of(`${envId} ${stream}`),
