@@ -110,6 +110,8 @@ export interface Stream<Table = unknown> {
     readonly stream: StreamName;
     readonly id: string;
   };
+  /** A stream that reads what changed rows of this one make due: it has not finished with them (R9, R22). */
+  readonly newsFor?: StreamName;
   readonly parts?: readonly Part<Table>[];
   readonly archives?: readonly Archive<Table>[];
   /** A 404 with the error envelope means not live (R15). */

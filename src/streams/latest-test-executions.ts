@@ -21,6 +21,7 @@ export const latestTestExecutions: Entry = {
   idsParameter: 'sub_test_ids',
   owners: [{ by: 'test_id', table: tests, owners: [{ by: 'asset_id', table: assets }] }],
   marks: [],
+  newsFor: 'test_executions',
   archives: [{ table: testExecutions }],
   mayBeUnavailable: true,
 };

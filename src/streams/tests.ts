@@ -33,5 +33,6 @@ export const tests: Entry = {
   idsParameter: 'ids',
   owners: [{ by: 'asset_id', table: assets, parameter: 'asset_ids' }],
   marks: [],
+  newsFor: 'test_executions',
   mayBeUnavailable: true,
 };

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { SyncError } from '../../src/core/errors.ts';
 import type { RunSummary } from '../../src/sync/summary.ts';
 import { mirrorOf, streamOf } from '../model/mirrored.ts';
-import { putAsset, putColumn } from '../model/place.ts';
+import { execute, putAsset, putColumn, putTest } from '../model/place.ts';
 import { createWorld, DAY, HOUR } from '../model/world.ts';
 import { calm, expectTrue, failAt, inSyncedWorld, inWorld, type Scene } from '../support/scene.ts';
 
@@ -148,6 +148,25 @@ test(
     expect(await scene.mirrored.sync()).toMatchObject({ status: 'done', pass: first.pass });
     expectTrue(scene);
   }),
+);
+
+test.each([
+  ['/tests', 't9'],
+  ['/latest-test-executions', 't1'],
+])('R6, R22: the histories that %s makes due are read in the same run, also where that list goes last', (list, id) =>
+  inSyncedWorld(async (scene) => {
+    const { mirrored, place } = scene;
+    expect((await mirrored.sync({ history: true })).status).toBe('done');
+    scene.world.advance(HOUR);
+    breakList(scene, list);
+    const [first] = (await runs(scene, 1, { history: true })) as [RunSummary];
+    expect(first.status).toBe('stopped');
+    if (id === 't9') putTest(place, id, 'a1');
+    execute(place, id, 'news');
+    calm(scene);
+    expect((await mirrored.sync({ history: true, concurrency: 1 })).status).toBe('done');
+    expect(mirrored.asked(`${id}/executions`)).toHaveLength(1);
+  })(),
 );
 
 test('R6: of several environments, one whose lists all fail starves no other', async () => {

@@ -2,7 +2,7 @@ import type { Commit, Counts } from '../../core/destination.ts';
 import type { Stream } from '../../core/stream.ts';
 import type { Writing } from './part.ts';
 import { release, settle } from './settle.ts';
-import { type Changed, writeChanges, writeMarks } from './write-changes.ts';
+import { type Changed, unfinish, writeChanges, writeMarks } from './write-changes.ts';
 import {
   archive,
   clearShown,
@@ -27,8 +27,10 @@ import {
  */
 export function apply(writing: Writing, stream: Stream, commit: Commit): Counts {
   const changed = [...applyPage(writing, stream, commit), ...applyEnd(writing, stream, commit)];
+  const written = changed.reduce((sum, counts) => sum + counts.written, 0);
+  if (stream.newsFor !== undefined && written > 0) unfinish(writing, [stream.newsFor]);
   return {
-    written: changed.reduce((sum, counts) => sum + counts.written, 0),
+    written,
     deleted: changed.reduce((sum, counts) => sum + counts.deleted, 0),
     rejected: commit.rejected?.length ?? 0,
   };
