@@ -36,8 +36,9 @@ function withExtra(fields: Fields, item: Item, extra: string): Item {
   const members = parsed(extra);
   if (!isObject(members)) return item;
   const whole = together(item, members);
-  for (const [name, { type, from }] of Object.entries(fields)) {
-    if (type !== 'integer') continue;
+  for (const [name, { type, from, required }] of Object.entries(fields)) {
+    // What may be left out is written as it is.
+    if (type !== 'integer' || !required) continue;
     const path = from ?? [name];
     const value = path.reduce<unknown>((within, step) => (isObject(within) ? within[step] : undefined), whole);
     if (isExactNumber(value)) place(whole, path, integerOf(value));

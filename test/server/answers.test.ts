@@ -27,6 +27,20 @@ describe('shapes', () => {
     expect((await get('g/assets')).status).toBe(404);
   });
 
+  test('a count beyond 2^53 is shown as it was sent, also where the field may be left out (R19)', async () => {
+    const { server } = serve(({ db }) => {
+      db.insert(tests)
+        .values([test_('t')])
+        .run();
+      db.insert(testExecutions)
+        .values([{ ...run('x', { sub_test_unique_id: 't' }), extra: '{"failure_count":9007199254740993}' }])
+        .run();
+    });
+    const url = '/public/beta/e/tests/t/executions';
+    const { statusCode, body } = await (await server).inject({ url, headers: ADMITTED });
+    expect([statusCode, body]).toEqual([200, expect.stringContaining('"failure_count":9007199254740993')]);
+  });
+
   test('field notes: the generic list shows the common fields and unknown ones, the typed one those of its kind as well', async () => {
     const row = asset('a', { db_name: 'raw', owners: '["Team"]', tags: '[]', extra: '{"rank":7,"table_name":8}' });
     const { get } = serve(({ db }) => db.insert(assets).values(row).run());
