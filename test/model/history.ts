@@ -10,6 +10,7 @@ import { type Mirrored, mirrorOf } from './mirrored.ts';
 import { mendAll, restoreAsset } from './place.ts';
 import { type Serving, serveWorld } from './served.ts';
 import {
+  lasting,
   overtaken,
   PLAIN,
   restarted,
@@ -110,6 +111,7 @@ export function histories(which: Which, maxLength = 24, wire = NO_FAULTS): fc.Ar
   const steps = fc.oneof(
     { weight: 28, arbitrary: step.map((one) => [one]) },
     { weight: 1, arbitrary: overtaken },
+    { weight: 1, arbitrary: lasting },
     { weight: 1, arbitrary: restarted },
     { weight: 1, arbitrary: restoredSoon },
     { weight: 1, arbitrary: setBack(happenings(which)) },

@@ -1,9 +1,9 @@
 import type { StreamName } from '../../src/core/stream.ts';
-import { type Book, openBook } from './book.ts';
+import { askedBy, type Book, openBook } from './book.ts';
 import { cyclesAreYoung } from './invariants/cycles.ts';
 import { keptForEver } from './invariants/kept-for-ever.ts';
 import { marksStay } from './invariants/marks-stay.ts';
-import { type Held, heldOf, type Invariant, type Moment } from './invariants/moment.ts';
+import { type Held, heldOf, type Invariant, type Moment, roundsOf } from './invariants/moment.ts';
 import { newestStays } from './invariants/newest-stays.ts';
 import { ownTimes } from './invariants/own-times.ts';
 import { removalsTold } from './invariants/removals-told.ts';
@@ -12,7 +12,7 @@ import { rowsBehindCheckpoint } from './invariants/rows-behind-checkpoint.ts';
 import { snapshotsWhole } from './invariants/snapshots-whole.ts';
 import { watermarkClaims } from './invariants/watermark-claims.ts';
 import { watermarkForward } from './invariants/watermark-forward.ts';
-import type { Mirrored, Told } from './mirrored.ts';
+import type { Fetch, Mirrored, Told } from './mirrored.ts';
 import type { World } from './world.ts';
 
 const KEPT = ['test_executions', 'asset_health_score_history'];
@@ -57,7 +57,7 @@ export function guard(mirrored: Mirrored, world: World): { check(): string[] } {
   mirrored.beforeFetch = (request, now, latest) => {
     note('requestBounds', requestBounds(request, now, latest));
     const lastMark = Number(mirrored.rows('select last_mark from mirror')[0]?.['last_mark'] ?? 0);
-    book.asked(request, { at: now, latest, lastMark });
+    book.asked(request, { at: beganAt(mirrored, request) ?? now, latest, lastMark });
   };
   mirrored.afterFetch = (request, page) => book.served(request, page);
   mirrored.beforeCommit = ({ envId, stream }) => {
@@ -81,6 +81,13 @@ export function guard(mirrored: Mirrored, world: World): { check(): string[] } {
       return [...broken, ...world.violations];
     },
   };
+}
+
+/** When the stored read began that asks for its first page again: what it shows is true as of then (R10). */
+function beganAt(mirrored: Mirrored, { path: [envId = '', ...path], query, stream }: Fetch): string | null {
+  const { round, waiting } = roundsOf(mirrored, envId, stream);
+  const read = (round ?? waiting)?.read ?? null;
+  return read !== null && askedBy({ path, query }) === askedBy(read) ? read.at : null;
 }
 
 /** A page is brought in by a commit that says what it showed. */

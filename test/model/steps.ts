@@ -132,6 +132,25 @@ export function unscannable(happening: fc.Arbitrary<Happening>): fc.Arbitrary<St
     .map(([broken, dueBy, after]) => [broken, dueBy, ...after.flat()]);
 }
 
+/** A run that lasts for days, after a pause so long that bounds which it could send as it began may lie out of reach later (R3). */
+export const lasting: fc.Arbitrary<Step[]> = fc
+  .record({
+    pauseDays: fc.integer({ min: 55, max: 88 }),
+    pageSize: fc.integer({ min: 1, max: 3 }),
+    waits: fc.array(
+      fc.record({
+        do: fc.constant('wait' as const),
+        at: fc.integer({ min: 2, max: 20 }),
+        days: fc.constantFrom(0.1, 2, 30),
+      }),
+      { minLength: 1, maxLength: 3 },
+    ),
+  })
+  .map(({ pauseDays, pageSize, waits }) => [
+    { step: 'advance', seconds: pauseDays * DAY },
+    { ...PLAIN, pageSize, troubles: waits },
+  ]);
+
 /** Snapshots whose cursors die just after something they have shown has gone (R7). */
 export const restarted: fc.Arbitrary<Step[]> = fc.integer({ min: 3, max: 8 }).map((at) => {
   const gone: Happening[] = [

@@ -32,7 +32,12 @@ interface StoredRound {
   readonly sweeps: boolean;
   readonly firstPageAt: string | null;
   readonly incomplete: boolean;
-  readonly read: { readonly path: string[]; readonly query: Walk['query']; readonly cursor: string | null } | null;
+  readonly read: {
+    readonly path: string[];
+    readonly query: Walk['query'];
+    readonly cursor: string | null;
+    readonly at: string | null;
+  } | null;
 }
 
 /** One commit, before and after, with what was served for it. */
@@ -113,6 +118,18 @@ function tableOf(stream: StreamName): string {
   return TABLES[stream] ?? stream;
 }
 
+/** The round of a stream, and the one that waits, as stored. */
+export function roundsOf({ rows }: Mirrored, envId: string, stream: StreamName): Pick<Held, 'round' | 'waiting'> {
+  const sql = 'select round, set_aside from sync_checkpoints where env_id = ? and stream = ?';
+  return roundsIn(rows(sql, envId, stream)[0]);
+}
+
+function roundsIn(stored: Row | undefined): Pick<Held, 'round' | 'waiting'> {
+  const round = JSON.parse(String(stored?.['round'] ?? null)) as StoredRound | null;
+  const setAside = JSON.parse(String(stored?.['set_aside'] ?? null)) as { readonly round: StoredRound | null } | null;
+  return { round, waiting: setAside?.round ?? null };
+}
+
 export function heldOf({ rows }: Mirrored, envId: string, stream: StreamName): Held {
   const table = (name: string, of: StreamName): Map<string, Row> =>
     new Map(
@@ -123,12 +140,9 @@ export function heldOf({ rows }: Mirrored, envId: string, stream: StreamName): H
     );
   const checkpoints = rows('select * from sync_checkpoints where env_id = ?', envId);
   const own = checkpoints.find((each) => each['stream'] === stream);
-  const round = own?.['round'] ?? null;
-  const setAside = JSON.parse(String(own?.['set_aside'] ?? null)) as { readonly round: StoredRound | null } | null;
   return {
     watermark: (own?.['watermark'] ?? null) as string | null,
-    round: round === null ? null : (JSON.parse(String(round)) as StoredRound),
-    waiting: setAside?.round ?? null,
+    ...roundsIn(own),
     rows: stream === 'test_executions' ? new Map() : table(tableOf(stream), stream),
     edges: stream === 'columns' ? table('column_lineage', 'column_lineage') : new Map(),
     marks: new Map(
