@@ -1,0 +1,112 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import Database from 'better-sqlite3';
+import { openForWriting } from '../../src/destination/sqlite/open.ts';
+
+/** What a process has used. */
+export interface Usage {
+  readonly cpuSeconds: number;
+  readonly wallSeconds: number;
+  readonly peakMiB: number;
+  /** What it had the system write, whether that has come to the disk or not. */
+  readonly writtenMiB: number;
+  readonly requests: number;
+}
+
+/** What a mirror takes of the disk, as it is and packed as tightly as SQLite can. */
+export interface Size {
+  readonly fileMiB: number;
+  readonly vacuumedMiB: number;
+  readonly freePages: number;
+}
+
+/** A service, and a folder for one mirror at a time. */
+export interface Bench {
+  readonly db: string;
+  /** Runs one process to its end. In its arguments `URL` stands for the service, `DB` for the mirror and `EMPTY` for one without rows. */
+  run(args: readonly string[]): Promise<Usage>;
+  /** The same, killed at a request; what it used is lost with it. */
+  kill(args: readonly string[], atRequest: number): Promise<void>;
+  /** One row in a hundred of the service changes. */
+  change(): Promise<void>;
+  size(): Size;
+  /** The mirror goes. */
+  clear(): void;
+  close(): void;
+}
+
+export async function openBench(scale: number): Promise<Bench> {
+  const folder = mkdtempSync(join(tmpdir(), 'obsync-bench-'));
+  const { server, baseUrl } = await serve(scale);
+  const db = join(folder, 'mirror.db');
+  const noted = join(folder, 'usage.json');
+  const places: Readonly<Record<string, string>> = { URL: baseUrl, DB: db, EMPTY: join(folder, 'empty.db') };
+  openForWriting(places['EMPTY'] as string).connection.close();
+  const start = (args: readonly string[]): ChildProcess => {
+    const filled = args.map((arg) => places[arg] ?? arg);
+    const own = { OBSYNC_BASE_URL: baseUrl, OBSYNC_TOKEN: 'bench', OBSYNC_DB: db, BENCH_USAGE: noted };
+    const options = {
+      env: { ...process.env, ...own },
+      stdio: ['ignore', 'pipe', 'pipe'] as ['ignore', 'pipe', 'pipe'],
+    };
+    return spawn(process.execPath, ['--import', './test/bench/note-usage.ts', ...filled], options);
+  };
+  const clear = (): void => {
+    for (const suffix of ['', '-wal', '-shm', '.lock']) rmSync(db + suffix, { force: true });
+  };
+  return {
+    db,
+    async run(args) {
+      const { code, out, errors } = await ended(start(args));
+      if (code !== 0) throw new Error(`${args.join(' ')} ended ${code}: ${errors.slice(-500)}`);
+      const { requests = 0 } = out.startsWith('{') ? (JSON.parse(out) as { requests?: number }) : {};
+      return { ...(JSON.parse(readFileSync(noted, 'utf8')) as Omit<Usage, 'requests'>), requests };
+    },
+    async kill(args, atRequest) {
+      const child = start(args);
+      await fetch(`${baseUrl}/die/${atRequest}`, { method: 'POST', body: String(child.pid) });
+      await ended(child);
+    },
+    async change() {
+      await fetch(`${baseUrl}/change`, { method: 'POST' });
+    },
+    size: () => sizeOf(db, join(folder, 'packed.db')),
+    clear,
+    close() {
+      server.stdin?.end();
+      rmSync(folder, { recursive: true });
+    },
+  };
+}
+
+async function serve(scale: number): Promise<{ server: ChildProcess; baseUrl: string }> {
+  const args = ['--max-old-space-size=12288', 'test/bench/page-server.ts', String(scale)];
+  const server = spawn(process.execPath, args, { stdio: ['pipe', 'pipe', 'inherit'] });
+  const port = await new Promise<string>((resolve) => createInterface({ input: server.stdout }).once('line', resolve));
+  return { server, baseUrl: `http://127.0.0.1:${port}` };
+}
+
+function ended(child: ChildProcess): Promise<{ code: number | null; out: string; errors: string }> {
+  const said = { out: '', errors: '' };
+  child.stdout?.on('data', (chunk) => {
+    said.out += chunk;
+  });
+  child.stderr?.on('data', (chunk) => {
+    said.errors += chunk;
+  });
+  return new Promise((resolve) => child.on('close', (code) => resolve({ code, ...said })));
+}
+
+function sizeOf(path: string, packed: string): Size {
+  const connection = new Database(path);
+  connection.exec(`vacuum into '${packed}'`);
+  const freePages = connection.pragma('freelist_count', { simple: true }) as number;
+  connection.close();
+  const mib = (file: string): number => statSync(file).size / 2 ** 20;
+  const size = { fileMiB: mib(path), vacuumedMiB: mib(packed), freePages };
+  rmSync(packed);
+  return size;
+}

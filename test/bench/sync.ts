@@ -1,0 +1,107 @@
+import { writeFileSync } from 'node:fs';
+import { cpus, totalmem } from 'node:os';
+import { type Bench, openBench, type Size, type Usage } from './measure.ts';
+import { THOUSANDS_AT_SCALE_1 } from './world.ts';
+
+/**
+ * What the commands cost, against the fastest programs we know that do the same, as whole processes in turn. Prints tables of
+ * medians, and keeps them in `docs/benchmarks.md` where `--keep` stands. Arguments: how often (default 3), then thousands of rows
+ * (default 100 and 1000).
+ */
+const numbers = process.argv.slice(2).filter((arg) => !arg.startsWith('--'));
+const [rounds = 3, ...sizes] = numbers.map(Number);
+const SYNC = ['dist/main.js', 'sync', '--json', '--log-level', 'error'];
+
+interface Line {
+  readonly what: string;
+  readonly usages: readonly Usage[];
+  readonly size?: Size;
+  /** What it is measured against. */
+  readonly against?: readonly Usage[];
+}
+
+async function measured(scale: number): Promise<Line[]> {
+  const bench = await openBench(scale);
+  try {
+    const rows: Record<string, Usage[]> = {};
+    let size: Size | undefined;
+    for (let round = 0; round < rounds; round++) {
+      const used = await oneRound(bench);
+      size = used.size;
+      for (const [name, usage] of Object.entries(used.usages)) rows[name] = [...(rows[name] ?? []), usage];
+    }
+    const of = (name: string): readonly Usage[] => rows[name] ?? [];
+    return [
+      { what: 'fetch and parse alone', usages: of('parse') },
+      { what: 'bare loop', usages: of('bare') },
+      { what: '`sync`, the first', usages: of('first'), against: of('bare'), ...(size === undefined ? {} : { size }) },
+      { what: '`sync`, nothing changed', usages: of('idle') },
+      { what: '`sync`, 1 % changed', usages: of('changed') },
+      { what: '`sync --full`, nothing changed', usages: of('full'), against: of('parse') },
+      { what: '`verify`, all equal', usages: of('verify'), against: of('parse') },
+      { what: '`sync` after a kill half-way', usages: of('resumed'), against: of('bare') },
+    ];
+  } finally {
+    bench.close();
+  }
+}
+
+async function oneRound(bench: Bench): Promise<{ usages: Record<string, Usage>; size: Size }> {
+  const parse = await bench.run(['test/bench/bare-loop.ts', 'URL']);
+  const bare = await bench.run(['test/bench/bare-loop.ts', 'URL', 'EMPTY', 'DB']);
+  bench.clear();
+  const first = await bench.run(SYNC);
+  const size = bench.size();
+  const idle = await bench.run(SYNC);
+  const full = await bench.run([...SYNC, '--full']);
+  const verify = await bench.run(['dist/main.js', 'verify', '--json', '--log-level', 'error']);
+  await bench.change();
+  const changed = await bench.run(SYNC);
+  bench.clear();
+  await bench.kill(SYNC, Math.floor(first.requests / 2));
+  const resumed = await bench.run(SYNC);
+  bench.clear();
+  return { usages: { parse, bare, first, idle, full, verify, changed, resumed }, size };
+}
+
+const median = (values: readonly number[]): number =>
+  values.toSorted((a, b) => a - b)[values.length >> 1] ?? Number.NaN;
+
+function lineOf({ what, usages, size, against }: Line): string {
+  const of = (field: keyof Usage): number => median(usages.map((usage) => usage[field]));
+  const ratio = (field: keyof Usage): string =>
+    against === undefined ? '' : median(usages.map((usage, i) => usage[field] / (against[i]?.[field] ?? 1))).toFixed(2);
+  const written = of('writtenMiB');
+  return `| ${[
+    what,
+    of('cpuSeconds').toFixed(2),
+    ratio('cpuSeconds'),
+    of('wallSeconds').toFixed(2),
+    ratio('wallSeconds'),
+    of('peakMiB').toFixed(0),
+    written.toFixed(written < 10 ? 1 : 0),
+    size === undefined ? '' : (written / size.fileMiB).toFixed(1),
+    size === undefined ? '' : `${size.fileMiB.toFixed(0)} (${(size.fileMiB / size.vacuumedMiB).toFixed(2)})`,
+    of('requests') || '',
+  ].join(' | ')} |`;
+}
+
+const HEAD = `| what | CPU s | ratio | wall s | ratio | peak MiB | written MiB | of the file | file MiB (of vacuumed) | requests |
+|---|---|---|---|---|---|---|---|---|---|`;
+
+const said: string[] = [];
+function say(line: string): void {
+  said.push(line);
+  console.log(line);
+}
+
+say(
+  `${cpus().length} cores, ${Math.round(totalmem() / 2 ** 30)} GiB, Node ${process.versions.node}; medians of ${rounds}\n`,
+);
+for (const thousands of sizes.length > 0 ? sizes : [100, 1000]) {
+  say(`${thousands} thousand rows\n\n${HEAD}`);
+  for (const line of await measured(thousands / THOUSANDS_AT_SCALE_1)) say(lineOf(line));
+  say('');
+}
+if (process.argv.includes('--keep'))
+  writeFileSync('docs/benchmarks.md', `# What the commands cost\n\n${said.join('\n')}`);

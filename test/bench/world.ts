@@ -1,0 +1,193 @@
+import { createHash } from 'node:crypto';
+
+/** An account as services have them: most of it columns and edges between far ones, half of the ids hashes, none in order. */
+export interface BenchWorld {
+  /** Row `n` of a list, in the order in which the service lists it. */
+  readonly lists: Readonly<Record<string, BenchList>>;
+  /** Rows by the id that a request names them by. */
+  find(path: string, parameter: string, id: string): readonly number[];
+}
+
+export interface BenchList {
+  readonly rows: number;
+  /** `generation` is when one row in a hundred was changed last, in ms; 0 for never. */
+  row(n: number, generation: number): Item;
+  /** Whether the feeds tell of its changes. */
+  readonly feed: boolean;
+}
+
+export type Item = Readonly<Record<string, unknown>>;
+
+/** Rows of all lists at scale 1, in thousands: the mixture that `docs/benchmarks.md` speaks of. */
+export const THOUSANDS_AT_SCALE_1 = 742;
+
+const COLUMNS_PER_TABLE = 50;
+const WORDS = ['orders', 'customers', 'payments', 'sessions', 'inventory', 'refunds', 'ledger'];
+
+const hash = (text: string): string => createHash('md5').update(text).digest('hex');
+const time = (n: number): string =>
+  new Date(Date.UTC(2026, 9, 1) + (n % 2_000_000) * 1000).toISOString().replace('Z', '123Z');
+
+/** A fixed shuffle of 0 to `count` - 1: its order has nothing to do with that of the numbers. */
+function shuffled(count: number, seed: number): (n: number) => number {
+  let factor = Math.floor(count * 0.618) + seed;
+  while (divisor(factor, count) !== 1) factor += 1;
+  return (n) => (n * factor + seed) % count;
+}
+
+function divisor(a: number, b: number): number {
+  return b === 0 ? a : divisor(b, a % b);
+}
+
+/** One row in a hundred, the same every time. */
+const changesAt = (n: number): boolean => n % 100 === 37;
+const syncedAt = (n: number, generation: number): string =>
+  generation > 0 && changesAt(n) ? new Date(generation).toISOString() : time(n);
+
+/** `scale` 1 is 742 thousand rows. */
+export function benchWorld(scale: number): BenchWorld {
+  const of = (rows: number): number => Math.max(10, Math.round(rows * scale));
+  const tables = of(8000);
+  const columns = tables * COLUMNS_PER_TABLE;
+  const edges = Math.round(columns * 0.7);
+  const tests = of(12_000);
+  const assetOf = (n: number): string => (n % 2 === 0 ? `model.warehouse.${WORDS[n % 7]}_${n}` : hash(`asset ${n}`));
+  const columnOf = (n: number): string => {
+    const table = Math.floor(n / COLUMNS_PER_TABLE);
+    return table % 2 === 0 ? `${assetOf(table)}.column_${n % COLUMNS_PER_TABLE}` : hash(`column ${n}`);
+  };
+  const testOf = (n: number): string => (n % 2 === 0 ? `test.warehouse.not_null_${n}` : hash(`test ${n}`));
+  const tableOrder = shuffled(tables, 17);
+  const columnOrder = (n: number): number =>
+    tableOrder(Math.floor(n / COLUMNS_PER_TABLE)) * COLUMNS_PER_TABLE + (n % COLUMNS_PER_TABLE);
+  const downstream = shuffled(columns, 101);
+  const upstream = shuffled(columns, 7919);
+  const asset = (n: number, generation: number): Item => ({
+    id: assetOf(n),
+    name: `${WORDS[n % 7]}_${n}`,
+    kind: 'table',
+    source_type: 'dbt',
+    description: `One row for each of ${WORDS[n % 7]}, as the shop reports it${generation > 0 && changesAt(n) ? `, version ${generation}` : ''}`,
+    owners: ['data-platform'],
+    tags: ['finance', 'daily'],
+    parent_id: null,
+    path: `models/marts/area_${n % 13}`,
+    created_at: time(n),
+    updated_at: time(n),
+    synced_at: syncedAt(n, generation),
+  });
+  const edge = (n: number): Item => ({
+    upstream_column_id: columnOf(upstream(n)),
+    downstream_column_id: columnOf(downstream(n)),
+  });
+  const bucket = (n: number): Item => ({ score: (n % 1000) / 1000, test_count: n % 9, bucket_at: time(0) });
+  const numbers: Readonly<Record<string, Map<string, number[]>>> = {
+    columns: by(columns, (n) => columnOf(columnOrder(n))),
+    assets: by(tables, (n) => assetOf(tableOrder(n))),
+    'column-lineage': by(edges, (n) => columnOf(downstream(n))),
+  };
+  return {
+    find: (path, parameter, id) => {
+      if (parameter === 'asset_ids') return [];
+      return numbers[path.startsWith('assets') ? 'assets' : path]?.get(id) ?? [];
+    },
+    lists: {
+      assets: { rows: tables, feed: true, row: (n, generation) => asset(tableOrder(n), generation) },
+      'assets/tables': {
+        rows: tables,
+        feed: true,
+        row: (n, generation) => ({
+          ...asset(tableOrder(n), generation),
+          data_platform: 'snowflake',
+          db_name: 'analytics',
+          schema_name: `schema_${n % 97}`,
+          table_name: `TABLE_${n}`,
+          materialization: 'table',
+        }),
+      },
+      columns: {
+        rows: columns,
+        feed: true,
+        row: (at, generation) => {
+          const n = columnOrder(at);
+          return {
+            id: columnOf(n),
+            asset_id: assetOf(Math.floor(n / COLUMNS_PER_TABLE)),
+            name: `column_${n % COLUMNS_PER_TABLE}`,
+            data_type: generation > 0 && changesAt(at) ? `VARCHAR(${generation})` : 'VARCHAR',
+            synced_at: syncedAt(at, generation),
+          };
+        },
+      },
+      tests: {
+        rows: tests,
+        feed: true,
+        row: (n, generation) => ({
+          id: testOf(n),
+          name: 'not_null',
+          test_type: 'dbt_test',
+          definition_type: 'not_null',
+          source_type: 'dbt',
+          severity: generation > 0 && changesAt(n) ? 'WARN' : 'ERROR',
+          disabled: false,
+          asset_id: assetOf(n % tables),
+          column_name: 'id',
+          config: { sensitivity: 'low' },
+          owners: [],
+          tags: [],
+          synced_at: syncedAt(n, generation),
+        }),
+      },
+      'asset-lineage': {
+        rows: of(12_000),
+        feed: false,
+        row: (n) => ({
+          upstream_asset_id: assetOf(tableOrder(n % tables)),
+          downstream_asset_id: assetOf((tableOrder(n % tables) + 1 + Math.floor(n / tables)) % tables),
+        }),
+      },
+      'column-lineage': { rows: edges, feed: true, row: edge },
+      'latest-test-executions': {
+        rows: tests,
+        feed: false,
+        row: (n, generation) => ({
+          id: `execution-${n}-${changesAt(n) ? generation : 0}`,
+          test_id: testOf(n),
+          sub_test_unique_id: `${testOf(n)}.sub`,
+          sub_type: 'generic',
+          status: generation > 0 && changesAt(n) ? 'FAIL' : 'PASS',
+          failure_count: 0,
+          start_time: time(n),
+          duration_seconds: 1.25,
+          synced_at: syncedAt(n, generation),
+        }),
+      },
+      'asset-health-scores': {
+        rows: tables,
+        feed: false,
+        row: (n, generation) => ({
+          asset_id: assetOf(tableOrder(n)),
+          dimensions: ['freshness', 'validity'].map((dimension, i) => ({ dimension, ...bucket(n + i) })),
+          total: bucket(n + (changesAt(n) ? generation : 0)),
+        }),
+      },
+    },
+  };
+}
+
+function by(rows: number, idOf: (n: number) => string): Map<string, number[]> {
+  const found = new Map<string, number[]>();
+  for (let n = 0; n < rows; n++) {
+    const id = idOf(n);
+    const others = found.get(id);
+    if (others === undefined) found.set(id, [n]);
+    else others.push(n);
+  }
+  return found;
+}
+
+/** The rows of a list that a generation has changed; a column's edges are told with it. */
+export function changedRows({ lists }: BenchWorld, path: string): number[] {
+  const rows = lists[path]?.rows ?? 0;
+  return Array.from({ length: Math.ceil(rows / 100) }, (_, i) => i * 100 + 37).filter((n) => n < rows);
+}
