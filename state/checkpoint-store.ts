@@ -95,8 +95,7 @@ function decodeSetAside(stored: string | null): SetAside {
 function decodeRound(stored: string): Round {
   const round = {
     firstConfirmation: null,
-    passedOver: [],
-    ...(JSON.parse(stored) as Omit<Round, 'firstConfirmation' | 'passedOver'>),
+    ...(JSON.parse(stored) as Omit<Round, 'firstConfirmation'>),
   };
   return {
     ...round,

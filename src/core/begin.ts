@@ -171,7 +171,6 @@ function round(
       read: null,
       askedThrough: null,
       firstConfirmation: null,
-      passedOver: [],
       misses: 0,
       incomplete: false,
     },

@@ -88,8 +88,8 @@ export interface Round {
   readonly askedThrough: string | null;
   /** The number of the first read that asked for candidates; null while none has. */
   readonly firstConfirmation: number | null;
-  /** Ids that are too long for a URL: candidates among them stay, and marks wait (R12). */
-  readonly passedOver: readonly string[];
+  /** Of a round that an older version began: ids too long for a URL, that its end has yet to pass over (R12). */
+  readonly passedOver?: readonly string[];
   /** Tests in a row that answered 404, or 403 (R15, R22). */
   readonly misses: number;
   /** Something was passed over that could not be read: the stream is not finished with this round (R22). */

@@ -84,7 +84,6 @@ function roundOf(stream: Stream, context: Context): Round {
     reads: 1,
     askedThrough: null,
     firstConfirmation: null,
-    passedOver: [],
     misses: 0,
     incomplete: false,
   };

@@ -2,7 +2,7 @@ import { ask, boundOf, feed, scans } from './begin.ts';
 import { type Ask, type Checkpoint, type Phase, type Read, type Round, withoutRound } from './checkpoint.ts';
 import { firstChunk, fitsUrl } from './chunk.ts';
 import { CLOCK_TOLERANCE_SECONDS, type Context, isOutOfLookback } from './context.ts';
-import type { DueTest, Owed, Settlement } from './destination.ts';
+import type { Commit, DueTest, Owed, Settlement } from './destination.ts';
 import { addDays, addSeconds, type Instant } from './instant.ts';
 import type { PageRequest, Query } from './source.ts';
 import type { Stream } from './stream.ts';
@@ -12,7 +12,7 @@ import type { Stream } from './stream.ts';
  * - `rest`: nothing; `why` says whether it is up to date or has to wait for another stream
  * - `begin`: a round has to begin: look up the facts and call `begin`
  * - `ask`: look up what is owed and call `askFor` or `askForTest`
- * - `go`: plan again from this checkpoint
+ * - `go`: plan again from this checkpoint; what is passed over on the way is committed with it (R12)
  * - `fetch`: one page
  * - `forget`: drop what a read, or the whole round, gathered: it starts anew (R3, R6)
  * - `settle`: the round has ended
@@ -21,10 +21,15 @@ export type Step =
   | { readonly do: 'rest'; readonly why: 'done' | 'hourly' | 'waiting' | 'unavailable' }
   | { readonly do: 'begin'; readonly since: Instant | null }
   | { readonly do: 'ask'; readonly ask: Ask }
-  | { readonly do: 'go'; readonly checkpoint: Checkpoint }
+  | { readonly do: 'go'; readonly checkpoint: Checkpoint; readonly passedOver?: PassedOver }
   | { readonly do: 'fetch'; readonly request: PageRequest; readonly checkpoint: Checkpoint }
   | { readonly do: 'forget'; readonly checkpoint: Checkpoint; readonly which: number | 'all' }
   | { readonly do: 'settle'; readonly settlement: Settlement };
+
+type Go = Extract<Step, { do: 'go' }>;
+
+/** What is said of ids that cannot be asked for. */
+export type PassedOver = Pick<Commit, 'seen' | 'left'>;
 
 /** The history's window, in days: the service shows nothing older (R22). */
 const WINDOW_DAYS = 90;
@@ -97,25 +102,31 @@ function pageLimitOf({ pageLimit }: Checkpoint, { options }: Context): number {
 }
 
 /** Puts the next chunk of what is owed into the phase under way, or ends the phase when nothing is. */
-export function askFor(stream: Stream, checkpoint: Checkpoint, context: Context, owed: Owed): Checkpoint {
+export function askFor(stream: Stream, checkpoint: Checkpoint, context: Context, owed: Owed): Go {
   const round = checkpoint.round as Round;
   const [phase, ...rest] = round.phases as [Ask, ...Phase[]];
-  if (owed.ids.length === 0) return withRound(checkpoint, { ...round, phases: rest });
+  const go = (next: Partial<Round>): Go => ({ do: 'go', checkpoint: withRound(checkpoint, { ...round, ...next }) });
+  if (owed.ids.length === 0) return go({ phases: rest });
   if (CONFIRMING.has(phase.about) && phase.asked + stream.variants.length > MAX_CONFIRMATIONS)
-    return withRound(checkpoint, { ...round, phases: rest, askedThrough: phase.after });
+    return go({ phases: rest, askedThrough: phase.after });
   const { ids, tooLong } = nextChunk(parameterOf(stream, phase.about), owed.ids);
-  // What stands rejected does so without being asked for: it owes nothing else (R20).
-  const passedOver = phase.about === 'rejected' ? round.passedOver : [...round.passedOver, ...tooLong];
-  if (ids.length === 0) {
-    const after = owed.ids.at(-1) as string;
-    return withRound(checkpoint, { ...round, passedOver, phases: [{ ...phase, after }, ...rest] });
-  }
+  const passedOver = tooLong.length === 0 ? {} : { passedOver: waiting(round, phase.about, tooLong) };
+  if (ids.length === 0)
+    return { ...go({ phases: [{ ...phase, after: owed.ids.at(-1) as string }, ...rest] }), ...passedOver };
   // Of a scan that waits, or has failed in this run, there is no second one beside it (R9).
   const mayScan = checkpoint.waitingScan === null && checkpoint.scanTriedInRun !== context.run;
-  if (mayScan && isDearer(stream, ids, owed, context))
-    return withRound(checkpoint, scanned(stream, checkpoint, context));
+  if (mayScan && isDearer(stream, ids, owed, context)) return go(scanned(stream, checkpoint, context));
   const unpaid = phase.about === 'unshown' ? ids : [];
-  return withRound(checkpoint, { ...round, passedOver, phases: [{ ...phase, ids, unpaid, variant: 0 }, ...rest] });
+  return { ...go({ phases: [{ ...phase, ids, unpaid, variant: 0 }, ...rest] }), ...passedOver };
+}
+
+/** What could not be asked for, because its id is too long for a URL, stays as it is: rows count as seen, marks wait (R12). */
+export function waiting({ lastMark, run }: Round, about: Ask['about'], ids: readonly string[]): PassedOver {
+  // What stands rejected does so without being asked for: it owes nothing else (R20).
+  if (about === 'rejected') return {};
+  // As no read saw them, starting one again does not forget them (R7).
+  if (about === 'candidates') return { seen: { keys: ids.map((id) => [id]), readNumber: 0 } };
+  return { left: { ids, lastMark, run, makes: about === 'unshown' } };
 }
 
 /** The next ids that one request holds, and those before the last of them that none can hold (R12). */
@@ -141,7 +152,7 @@ function scanned(stream: Stream, checkpoint: Checkpoint, context: Context): Roun
   const since = boundOf(checkpoint, context);
   const sweeping = [...(since === null ? [] : [feed('tombstones', since, context)]), ask('candidates')];
   const phases = [...scans(stream, context), ...(stream.method === 'feed' ? sweeping : [ask('unshown')])];
-  return { ...round, mode: 'scan', reason: 'fewer-requests', sweeps: true, passedOver: [], phases };
+  return { ...round, mode: 'scan', reason: 'fewer-requests', sweeps: true, phases };
 }
 
 /** Begins the reading of the next due test, or ends the phase when there is none (R22). */

@@ -1,8 +1,8 @@
 import type { Checkpoint, Round, ScanDue } from './checkpoint.ts';
 import type { Context } from './context.ts';
-import type { Commit, Settlement } from './destination.ts';
+import type { Settlement } from './destination.ts';
 import { addDays, type Instant } from './instant.ts';
-import { isScannedAgain } from './plan.ts';
+import { isScannedAgain, type PassedOver, waiting } from './plan.ts';
 import type { Stream } from './stream.ts';
 
 /** The checkpoint after a round has ended: the watermark moves, unless the run met no `Date` (R1, R2). */
@@ -61,14 +61,10 @@ function raised({ pageLimit }: Checkpoint, { now, options }: Context): Checkpoin
   return 2 * rows >= options.pageSize ? null : { rows: 2 * rows, at: now };
 }
 
-/** What could not be asked for, because its id is too long for a URL, stays as it is: rows count as seen, marks wait (R12). */
-export function waiting(stream: Stream, round: Round): Pick<Commit, 'seen' | 'left'> {
-  const { passedOver: ids, lastMark, run, mode, reads } = round;
-  if (ids.length === 0) return {};
-  const isMarks = stream.method === 'marked' || mode === 'feed';
-  return isMarks
-    ? { left: { ids, lastMark, run, makes: false } }
-    : { seen: { keys: ids.map((id) => [id]), readNumber: reads + 1 } };
+/** What a round that an older version began could not ask for (R12). */
+export function unasked({ method }: Stream, round: Round): PassedOver {
+  const { passedOver: ids = [], mode } = round;
+  return ids.length === 0 ? {} : waiting(round, method === 'marked' || mode === 'feed' ? 'marked' : 'candidates', ids);
 }
 
 /** Another scan is due if the sweep was contradicted and left candidates (R12), or if something came up since (R13). */

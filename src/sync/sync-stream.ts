@@ -7,7 +7,7 @@ import type { Commit, Destination, Settlement } from '../core/destination.ts';
 import { endsRun, SyncError } from '../core/errors.ts';
 import { askFor, begun, type Move, plan } from '../core/plan.ts';
 import { type Recovered, recover } from '../core/recover.ts';
-import { settled, waiting } from '../core/settled.ts';
+import { settled, unasked } from '../core/settled.ts';
 import { isHeld } from '../core/shrink-guard.ts';
 import type { Page, PageRequest, Source } from '../core/source.ts';
 import type { Stream, StreamName } from '../core/stream.ts';
@@ -91,7 +91,9 @@ async function takeSteps(passage: Passage, memory: Memory, only?: 'unfinished'):
       );
       checkpoint = step.checkpoint;
     } else {
+      const { passedOver } = step;
       checkpoint = step.checkpoint;
+      if (passedOver !== undefined) destination.commit(stream, { checkpoint, ...passedOver }, memory.marking);
     }
   }
 }
@@ -125,7 +127,7 @@ function next(
   if (about === 'tests') return histories.next(checkpoint, context);
   const { lastMark, run, mode } = checkpoint.round as Round;
   const owed = destination.owed(stream, { about, after: step.ask.after, before: step.ask.before, lastMark, run, mode });
-  return { do: 'go', checkpoint: askFor(stream, checkpoint, context, owed) };
+  return askFor(stream, checkpoint, context, owed);
 }
 
 /** Fetches one page and commits it, or what becomes of the stream without it. */
@@ -199,7 +201,7 @@ function settle(
 ): Checkpoint {
   const hold = isHeld(stream, destination.weigh(stream, settlement), context());
   const ended = settled(stream, checkpoint, settlement, context());
-  const commit = { checkpoint: ended, settle: { ...settlement, hold }, ...waiting(stream, checkpoint.round as Round) };
+  const commit = { checkpoint: ended, settle: { ...settlement, hold }, ...unasked(stream, checkpoint.round as Round) };
   tally.count(destination.commit(stream, commit, marking));
   // Not `ended` itself: a stream that was marked meanwhile has not finished (R9).
   return destination.load(stream.name);

@@ -92,7 +92,7 @@ describe('a feed stream', () => {
         lastMark: 0,
       },
       ...{ sweeps: true, refuted: false, read: null, reads: 0, misses: 0, incomplete: false },
-      ...{ askedThrough: null, firstConfirmation: null, passedOver: [] },
+      ...{ askedThrough: null, firstConfirmation: null },
     });
     expect(phases).toHaveLength(3);
   });

@@ -10,12 +10,13 @@ const under = (phase: Phase, given: Partial<Round> = {}, beside: Partial<Checkpo
   checkpoint({ round: round({ phases: [phase, REST], ...given }), ...beside });
 const owed = (ids: readonly string[], weighed: Owed['weighed'] = null): Owed => ({ ids, weighed });
 
-function asked(
-  name: 'assets' | 'columns' | 'tests' | 'column_lineage' | 'table_assets',
-  phase: Ask,
-  ...rest: Parameters<typeof owed>
-): Round {
-  return askFor(streamOf(name), under(phase), context(), owed(...rest)).round as Round;
+type Name = 'assets' | 'columns' | 'tests' | 'column_lineage' | 'table_assets';
+
+const goOn = (name: Name, phase: Ask, ...rest: Parameters<typeof owed>): ReturnType<typeof askFor> =>
+  askFor(streamOf(name), under(phase), context(), owed(...rest));
+
+function asked(name: Name, phase: Ask, ...rest: Parameters<typeof owed>): Round {
+  return goOn(name, phase, ...rest).checkpoint.round as Round;
 }
 
 describe('what is owed is asked for', () => {
@@ -31,17 +32,25 @@ describe('what is owed is asked for', () => {
     expect(phase.ids).toEqual(ids.slice(0, phase.ids.length));
   });
 
-  test('but for ids too long for a URL, which wait; as rejected rows do anyway (R12, R20)', () => {
+  test('but for ids too long for a URL, which wait, once for all; rejected rows do anyway (R12, R20)', () => {
     const long = `a${'x'.repeat(8000)}`;
-    expect(asked('columns', ask('owned'), [long, 'b'])).toMatchObject({
-      passedOver: [long],
-      phases: [{ ids: ['b'] }, REST],
-    });
-    expect(asked('columns', ask('rejected'), [long, 'b'])).toMatchObject({
-      passedOver: [],
-      phases: [{ ids: ['b'] }, REST],
-    });
-    expect(asked('columns', ask('rejected'), [long]).phases).toEqual([ask('rejected', { after: long }), REST]);
+    const marks = { left: { ids: [long], lastMark: 0, run: 5 } };
+    for (const [name, about, passedOver] of [
+      ['columns', 'owned', marks],
+      ['column_lineage', 'marked', marks],
+      ['column_lineage', 'unshown', { left: { makes: true } }],
+      ['columns', 'candidates', { seen: { keys: [[long]], readNumber: 0 } }],
+      ['columns', 'rejected', {}],
+    ] as const) {
+      const step = goOn(name, ask(about), [long, 'b']);
+      expect(step).toMatchObject({ passedOver, checkpoint: { round: { phases: [{ ids: ['b'] }, REST] } } });
+      expect(JSON.stringify(step.checkpoint)).not.toContain(long);
+      expect(goOn(name, ask(about), [long])).toMatchObject({
+        passedOver,
+        checkpoint: { round: { phases: [ask(about, { after: long }), REST] } },
+      });
+    }
+    expect(goOn('columns', ask('owned'), ['b'])).not.toHaveProperty('passedOver');
   });
 
   test('until nothing is owed', () => {
@@ -92,7 +101,7 @@ describe('marked rows are scanned for where that takes fewer requests (R18, R22)
     const dear = { ids: 900, rows: 10 };
     for (const beside of [{ scanTriedInRun: 5 }, { scanTriedInRun: 4, waitingScan }]) {
       const after = askFor(streamOf('columns'), under(ask('owned'), {}, beside), context(), owed(ids, dear));
-      expect(after.round?.phases).toEqual([ask('owned', { ids }), REST]);
+      expect(after.checkpoint.round?.phases).toEqual([ask('owned', { ids }), REST]);
     }
   });
 

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { Checkpoint, Round } from '../../src/core/checkpoint.ts';
 import type { Context } from '../../src/core/context.ts';
 import type { Settlement } from '../../src/core/destination.ts';
-import { settled } from '../../src/core/settled.ts';
+import { settled, unasked } from '../../src/core/settled.ts';
 import { checkpoint, context, LAST_WEEK, round, streamOf, T, YESTERDAY } from './setup.ts';
 
 const FIRST = '2026-11-20T02:00:00.000000Z';
@@ -109,4 +109,15 @@ test('a feed that was left out moves no watermark (R9, R2)', () => {
 
 test('a stream that has come to its end is live (R15)', () => {
   expect(settle(under(feed, { unavailable: true }), NOTHING, context()).unavailable).toBe(false);
+});
+
+test('what a round of an older version could not ask for waits as it ends: rows count as seen, marks stay (R12)', () => {
+  const passed = { passedOver: ['long'], lastMark: 7 };
+  const seen = { seen: { keys: [['long']], readNumber: 0 } };
+  const left = { left: { ids: ['long'], lastMark: 7, run: 5, makes: false } };
+  for (const mode of ['scan', 'snapshot'] as const)
+    expect(unasked(streamOf('tests'), round({ mode, ...passed }))).toEqual(seen);
+  expect(unasked(streamOf('tests'), round({ mode: 'feed', ...passed }))).toEqual(left);
+  expect(unasked(streamOf('column_lineage'), round({ mode: 'scan', ...passed }))).toEqual(left);
+  expect(unasked(streamOf('tests'), round())).toEqual({});
 });

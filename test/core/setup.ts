@@ -41,7 +41,6 @@ export function round(given: Partial<Round> = {}): Round {
     read: null,
     askedThrough: null,
     firstConfirmation: null,
-    passedOver: [],
     incomplete: false,
   };
   const how = { mode: 'feed', reason: 'increment', phases: [], sweeps: false, refuted: false } as const;

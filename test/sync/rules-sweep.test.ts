@@ -1,7 +1,17 @@
 import { expect, test } from 'vitest';
 import { furnish } from '../model/furnish.ts';
 import { streamOf } from '../model/mirrored.ts';
-import { type Item, type Place, putAsset, putColumn, putTest, remove, removeAsset, undelete } from '../model/place.ts';
+import {
+  type Item,
+  type Place,
+  putAsset,
+  putColumn,
+  putColumnEdges,
+  putTest,
+  remove,
+  removeAsset,
+  undelete,
+} from '../model/place.ts';
 import { DAY } from '../model/world.ts';
 import {
   alter,
@@ -145,6 +155,51 @@ test(
       furnish(place);
       putColumn(place, TOO_LONG, 'a1');
       putAsset(place, TOO_LONG);
+    },
+  ),
+);
+
+test(
+  'R12: ids too long for a URL are noted once, whatever stops the run: no checkpoint carries them',
+  inSyncedWorld(
+    async (scene) => {
+      const { place, mirrored } = scene;
+      const long = Array.from({ length: 9 }, (_, n) => `${TOO_LONG}${n}`);
+      for (const id of [...long, 'z1.c1']) remove(place, 'columns', id, 'lost');
+      failAt(scene, 'columns', 3);
+      expect(streamOf(await mirrored.sync({ full: true }), 'columns').status).toBe('failed');
+      const [stored] = mirrored.rows("select length(set_aside) size from sync_checkpoints where stream = 'columns'");
+      expect(stored?.['size']).toBeLessThan(20_000);
+      calm(scene);
+      expect((await mirrored.sync()).status).toBe('done');
+      expect(liveIds(scene, 'columns')).toEqual(expect.arrayContaining(long));
+      expect(liveIds(scene, 'columns')).not.toContain('z1.c1');
+    },
+    (place) => {
+      furnish(place);
+      putColumn(place, 'z1.c1', 'a1');
+      for (let n = 0; n < 9; n++) putColumn(place, `${TOO_LONG}${n}`, 'a1');
+    },
+  ),
+);
+
+test(
+  'R12: a column whose id is too long for a URL keeps its last edge: nothing can tell whether it is out of sight (R18)',
+  inSyncedWorld(
+    async (scene) => {
+      const edges = (): unknown[] =>
+        scene.mirrored.rows('select 1 from column_lineage where downstream_column_id = ?', TOO_LONG);
+      alter(scene, 'column-lineage', 'scan', (sent) => sent.filter(({ downstream_column_id: id }) => id !== TOO_LONG));
+      await scene.mirrored.sync({ full: true });
+      expect(edges()).toHaveLength(1);
+      calm(scene);
+      expect((await scene.mirrored.sync()).status).toBe('done');
+      expect(edges()).toHaveLength(1);
+    },
+    (place) => {
+      furnish(place);
+      putColumn(place, TOO_LONG, 'a1');
+      putColumnEdges(place, TOO_LONG, ['a1.c1']);
     },
   ),
 );

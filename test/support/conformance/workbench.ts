@@ -129,7 +129,7 @@ export const UNDER_WAY: Checkpoint = {
   waitingScan: {
     ...{ mode: 'scan', reason: 'clamp', run: 5, pass: 5, due: 'clamp', pages: 1, firstPageAt: START, lastMark: 7 },
     ...{ sweeps: true, refuted: false, phases: [], read: null, reads: 1, askedThrough: null, firstConfirmation: null },
-    ...{ passedOver: [], misses: 0, incomplete: false },
+    ...{ misses: 0, incomplete: false },
   },
   round: {
     ...{
