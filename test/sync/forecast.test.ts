@@ -116,8 +116,24 @@ describe('a forecast', () => {
       for (let n = 0; n < 60; n++) scene.place.assets.delete(`h${n}`);
       await scene.mirrored.sync({ full: true });
       scene.world.advance(2 * HOUR);
-      await expectForetold(scene, { full: true, pageSize: 10 });
-      await expectForetold(scene, { full: true, pageSize: 10, allowShrink: true });
+      const { forecast, summary } = await expectForetold(scene, { full: true, pageSize: 10 });
+      expect(forecast).toMatchObject({ requests: summary.requests, at_least: true });
+      const rest = await expectForetold(scene, { full: true, pageSize: 10, allowShrink: true });
+      expect(rest.forecast.at_least).toBe(false);
+    }),
+  );
+
+  it(
+    'says "at least" where what is held back may be out of sight: pages of ids may come empty (R14)',
+    inWorld(async (scene) => {
+      putAsset(scene.place, 'z');
+      for (let n = 0; n < 60; n++) putColumn(scene.place, `h${n}`, 'z');
+      await scene.mirrored.sync();
+      scene.place.hidden.add('z');
+      await scene.mirrored.sync({ full: true, pageSize: 10 });
+      const { forecast, summary } = await expectForetold(scene, { full: true, pageSize: 10 });
+      expect(forecast.streams.filter(({ at_least }) => at_least).map(({ stream }) => stream)).toEqual(['columns']);
+      expect(forecast.requests).toBeLessThan(summary.requests);
     }),
   );
 

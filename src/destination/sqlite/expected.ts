@@ -38,13 +38,18 @@ function rowsOf(asked: Asked): Expected & { readonly hidden: number } {
   const { limit: _, ...variant } = asked.query;
   const shown = count(asked, shownBy(asked));
   const isWhole = Object.keys(variant).every((name) => asked.stream.variants.some((each) => name in each));
-  if (!isWhole) return { rows: shown, atLeast: false, hidden: 0 };
+  if (!isWhole) return { rows: shown, atLeast: mayHide(asked.query, shown), hidden: 0 };
   const hidden = hiddenRows(asked, JSON.stringify(variant));
   return {
     rows: shown + rejected(asked) + hidden.rows,
     atLeast: !wasReadWhole(asked) || hidden.atLeast,
     hidden: hidden.rows,
   };
+}
+
+/** Whether what is asked for by id and not shown may be trimmed from pages of its own. */
+function mayHide({ limit, ...asked }: Query, shown: number): boolean {
+  return Object.values(asked).some((ids) => Array.isArray(ids) && ids.length > shown && ids.length > Number(limit));
 }
 
 /** A typed list is as long as the assets say, whether it was read or not. */
