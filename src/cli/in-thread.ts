@@ -42,6 +42,7 @@ export function startRunThread(): RunThread {
       doJob(worker(), { do: 'verify', settings: toPost(settings) }, watch.signal, (event) => {
         if (event.of === 'source') watch.onSourceEvent(event.event);
         if (event.of === 'verify') watch.onProgress(event.event);
+        if (event.of === 'failure') watch.onFailure(errorOf(event.error));
       }) as Promise<VerifyReport>,
     // Between two jobs nothing keeps it.
     close: async () => void (await alive?.terminate()),

@@ -6,7 +6,7 @@ import type { Command, Io } from './command.ts';
 import { exitCodeOf } from './exit-code.ts';
 import { createLog, createServerLog } from './log.ts';
 import { OptionError } from './option-error.ts';
-import { type OptionName, STDIN } from './options.ts';
+import { OPTIONS, type OptionName, STDIN } from './options.ts';
 import { flagValue, hint, type Settings, settingsOf, unknownVariables } from './settings.ts';
 import { isReadByAll } from './token.ts';
 import { tellFailure } from './wrapped.ts';
@@ -74,6 +74,13 @@ function shielded(word: string): string {
   return /^--[^=]*\s/.test(word) ? ` ${word}` : word;
 }
 
+/** Options without a value: what follows one before the command is the command. Each command says by itself which it takes. */
+const FLAGS: Readonly<Record<string, YargsOption>> = Object.fromEntries(
+  Object.entries(OPTIONS)
+    .filter(([, { type }]) => type === 'boolean')
+    .map(([name]) => [name, { type: 'boolean', global: false, hidden: true }]),
+);
+
 interface Line {
   readonly argv: readonly string[];
   readonly settings: Settings;
@@ -89,6 +96,7 @@ function base(line: Line): Argv {
     .version(version())
     .alias({ help: 'h', version: 'v' })
     .parserConfiguration({ 'greedy-arrays': false, 'dot-notation': false, 'camel-case-expansion': false })
+    .options(FLAGS)
     .strict()
     .demandCommand(1, 'no command: try obsync sync')
     .recommendCommands()
@@ -108,8 +116,7 @@ function explained(words: string, { argv, settings, commands }: Line): SyncError
   if (option !== undefined) return located(new OptionError(option as OptionName, words), argv, settings) as SyncError;
   const [, unknown] = /^unknown arguments?: ([^\s,]+)/.exec(words) ?? [];
   if (words.startsWith('did you mean')) {
-    // What stands behind an option counts as its value.
-    const command = argv.find((word, i) => !word.startsWith('-') && argv[i - 1]?.startsWith('-') !== true);
+    const command = argv.find((word, i) => !word.startsWith('-') && !takesValue(argv[i - 1] ?? ''));
     return new SyncError('usage', `unknown command: ${command}, ${words} (see obsync --help)`);
   }
   if (unknown === undefined || !isFlagged(unknown, argv)) return new SyncError('usage', `${words} (see obsync --help)`);
@@ -118,6 +125,11 @@ function explained(words: string, { argv, settings, commands }: Line): SyncError
     'usage',
     `unknown option: --${unknown}${hint(unknown, Object.keys(options), '--')} (see obsync --help)`,
   );
+}
+
+/** Whether a word is an option whose value is the word behind it. */
+function takesValue(word: string): boolean {
+  return word.startsWith('-') && !word.includes('=') && !(word.replace(/^--(no-)?/, '') in FLAGS);
 }
 
 /** An error in the value of an option, with the variable or the file that gave it. */

@@ -31,7 +31,8 @@ export interface PostedError {
 export type Event =
   | { readonly of: 'source'; readonly event: SourceEvent }
   | { readonly of: 'sync'; readonly event: Progress; readonly error: PostedError | null }
-  | { readonly of: 'verify'; readonly event: VerifyProgress };
+  | { readonly of: 'verify'; readonly event: VerifyProgress }
+  | { readonly of: 'failure'; readonly error: PostedError };
 
 export type Reply =
   | { readonly type: 'events'; readonly events: readonly Event[] }
@@ -77,7 +78,10 @@ function relayTo(port: MessagePort) {
   return {
     flush,
     onSync,
-    onVerify: (event: VerifyProgress): void => tell({ of: 'verify', event }, 'verify'),
+    onVerify: {
+      onProgress: (event: VerifyProgress): void => tell({ of: 'verify', event }, 'verify'),
+      onFailure: (error: Error): void => tell({ of: 'failure', error: posted(error) }),
+    },
     onSourceEvent: (event: SourceEvent): void => tell({ of: 'source', event }),
   };
 }
@@ -98,7 +102,7 @@ function listen(port: MessagePort): void {
       const result =
         message.do === 'sync'
           ? await runOnce(received(message.settings), { signal, onSourceEvent, onProgress: onSync })
-          : await verifyOnce(received(message.settings), { signal, onSourceEvent, onProgress: onVerify });
+          : await verifyOnce(received(message.settings), { signal, onSourceEvent, ...onVerify });
       reply = { type: 'ended', result };
     } catch (error) {
       reply = { type: 'failed', error: posted(error) };

@@ -22,12 +22,14 @@ export interface VerifySettings extends SyncSettings {
 /** Who watches a verification, and how it is stopped. */
 export interface VerifyWatch extends Omit<Watch, 'onProgress'> {
   onProgress(progress: VerifyProgress): void;
+  /** What the report tells of in one line. */
+  onFailure(error: Error): void;
 }
 
 /** One verification over HTTP of the mirror file. @throws SyncError */
 export async function verifyOnce(
   settings: VerifySettings,
-  { signal, onSourceEvent, onProgress }: VerifyWatch,
+  { signal, onSourceEvent, onProgress, onFailure }: VerifyWatch,
 ): Promise<VerifyReport> {
   const mirror = openVerified(settings);
   // From the start: nobody else may write between what is found and what is written.
@@ -37,10 +39,12 @@ export async function verifyOnce(
   const ports = { source, db: mirror.db, holding, clock, signal, onProgress };
   try {
     const verification = await verify(ports, settings);
+    for (const error of failuresOf(verification)) onFailure(error);
     const facts = () => ({ server_time: source.serverTime(), requests: source.requests() });
     const report = reportOf(verification, facts());
     if (locked === null || report.error !== null || !isRepairable(verification, report)) return report;
     const repaired = await repair({ source, mirror: locked, clock }, settings, verification);
+    if (repaired.error !== null) onFailure(repaired.error);
     return reportOf(verification, facts(), repaired);
   } catch (error) {
     throw fileError(settings.db, error);
@@ -49,6 +53,10 @@ export async function verifyOnce(
     mirror.connection.close();
     locked?.close();
   }
+}
+
+function failuresOf({ error, examined }: Verification): Set<SyncError> {
+  return new Set([error, ...examined.map((each) => each.error)].filter((each) => each !== null));
 }
 
 function isRepairable({ examined }: Verification, { findings }: VerifyReport): boolean {

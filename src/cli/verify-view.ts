@@ -10,6 +10,7 @@ import { renderTable } from './rows-view.ts';
 export interface VerifyView {
   onProgress(progress: VerifyProgress): void;
   onSourceEvent(event: SourceEvent): void;
+  onFailure(error: Error): void;
   end(): void;
 }
 
@@ -25,6 +26,8 @@ export function watchVerify(io: Io, level: string): VerifyView {
       else if (draw !== null) draw(waitText(event));
       else log.info(waitText(event));
     },
+    // The report says it in one line.
+    onFailure: (err) => log.debug({ err }, err.message),
     end: () => draw?.clear(),
   };
 }

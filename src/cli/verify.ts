@@ -37,8 +37,8 @@ export const verify: Command = {
     const thread = startRunThread();
     try {
       const wish = { ...settings, depth, repair: args['repair'] === true };
-      const { onProgress, onSourceEvent } = view;
-      const report = await thread.verify(wish, { signal: stop.signal, onProgress, onSourceEvent });
+      const { onProgress, onSourceEvent, onFailure } = view;
+      const report = await thread.verify(wish, { signal: stop.signal, onProgress, onSourceEvent, onFailure });
       view.end();
       show(report, args, io);
       return exitCodeOfReport(report, stop.received());

@@ -41,6 +41,24 @@ async function synced() {
 }
 
 describe('verify', () => {
+  it.each([
+    ['a list', 'columns', { code: 1, stderr: '' }],
+    ['all of it', 'environments', { code: 1, stderr: expect.stringMatching(/^obsync: .*\n$/) }],
+  ])('shows the stack of what failed with --log-level debug alone: %s', async (_, path, told) => {
+    const { db } = await synced();
+    const refusing = await startApiServer((request) =>
+      request.target.includes(path) ? { status: 403, body: {} } : answer(request.target),
+    );
+    onTestFinished(() => refusing.close());
+    const file = new Database(db);
+    file.prepare('update mirror set base_url = ?').run(refusing.url);
+    file.close();
+    const where = ['--base-url', refusing.url, '--db', db];
+    expect(await obsync(['verify', ...where], { env })).toMatchObject(told);
+    const debugged = await obsync(['verify', ...where, '--log-level', 'debug'], { env });
+    expect(debugged.stderr).toMatch(/^ +at /m);
+  });
+
   it('answers whether the mirror equals the source, names what does not, and repairs it', async () => {
     const { api, db, where } = await synced();
     const before = api.requests.length;
