@@ -28,5 +28,11 @@ export const changes = (table: string, { env_id, mirrored_at, id }: Followed) =>
   index(`${table}_gone`).on(env_id, mirrored_at, id).where(sql`deleted_at is not null`),
 ];
 
-/** In a staged copy of a table: the number of the read, within its round, that gathered the row (R7, R16). */
-export const readNumber = () => integer('read_number').notNull();
+/**
+ * The columns of a staged copy of a table, which has no key, so that rows are written one after the other: with each the number of
+ * the read, within its round, that gathered it (R7, R16).
+ */
+export const staged = <Columns extends { mirrored_at: unknown }>({ mirrored_at: _, ...columns }: Columns) => ({
+  ...columns,
+  read_number: integer('read_number').notNull(),
+});

@@ -1,5 +1,5 @@
 import { integer, primaryKey, real, sqliteTable, text } from 'drizzle-orm/sqlite-core';
-import { envId, kept, readNumber } from './columns.ts';
+import { envId, kept, staged } from './columns.ts';
 
 const bucket = () => ({
   score: real('score').notNull(),
@@ -21,11 +21,7 @@ export const assetHealthScores = sqliteTable('asset_health_scores', total(), (t)
   primaryKey({ columns: [t.env_id, t.asset_id] }),
 ]);
 
-export const assetHealthScoresStaged = sqliteTable(
-  'asset_health_scores_staged',
-  { ...total(), read_number: readNumber() },
-  (t) => [primaryKey({ columns: [t.env_id, t.asset_id, t.read_number] })],
-);
+export const assetHealthScoresStaged = sqliteTable('asset_health_scores_staged', staged(total()));
 
 export const assetHealthScoreDimensions = sqliteTable('asset_health_score_dimensions', dimension(), (t) => [
   primaryKey({ columns: [t.env_id, t.asset_id, t.dimension] }),
@@ -33,8 +29,7 @@ export const assetHealthScoreDimensions = sqliteTable('asset_health_score_dimens
 
 export const assetHealthScoreDimensionsStaged = sqliteTable(
   'asset_health_score_dimensions_staged',
-  { ...dimension(), read_number: readNumber() },
-  (t) => [primaryKey({ columns: [t.env_id, t.asset_id, t.dimension, t.read_number] })],
+  staged(dimension()),
 );
 
 /** Every score ever seen, one row per asset, dimension (or `total`) and hourly bucket (R17). */

@@ -147,19 +147,22 @@ export const marks = sqliteTable(
   (t) => [primaryKey({ columns: [t.env_id, t.stream, t.id] })],
 );
 
-/** Keys met by the reads of an unfinished round: what a finished scan did not see is swept (R12). */
-export const seenKeys = sqliteTable(
-  'seen_keys',
+/**
+ * Keys met by the reads of an unfinished round: what a finished scan did not see is swept (R12). They are noted page by page, and
+ * put in order only when something asks which rows are missing: to keep them in order all the time costs more than the rows.
+ */
+export const seenPages = sqliteTable(
+  'seen_pages',
   {
+    id: integer('id').primaryKey(),
     env_id: envId(),
     stream: text('stream').notNull(),
-    key_1: text('key_1').notNull(),
-    /** The second half of an edge's key, else empty. */
-    key_2: text('key_2').notNull(),
     /** Number of the read in its round; 0 for what the scan before was shown by id alone: the next one counts it as seen. */
     read_number: integer('read_number').notNull(),
+    /** JSON: an array of keys, each an array of its parts. */
+    keys: text('keys').notNull(),
   },
-  (t) => [primaryKey({ columns: [t.env_id, t.stream, t.key_1, t.key_2, t.read_number] })],
+  (t) => [index('seen_pages_by_stream').on(t.env_id, t.stream)],
 );
 
 /** Live rows whose removal is held back (R14). */

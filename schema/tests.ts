@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm';
 import { index, integer, primaryKey, real, sqliteTable, text } from 'drizzle-orm/sqlite-core';
-import { changes, envId, json, kept, readNumber, soft } from './columns.ts';
+import { changes, envId, json, kept, soft, staged } from './columns.ts';
 
 export const tests = sqliteTable(
   'tests',
@@ -58,11 +58,7 @@ export const latestTestExecutions = sqliteTable('latest_test_executions', execut
   index('latest_test_executions_by_synced_at').on(t.env_id, t.synced_at, t.sub_test_unique_id),
 ]);
 
-export const latestTestExecutionsStaged = sqliteTable(
-  'latest_test_executions_staged',
-  { ...execution(), read_number: readNumber() },
-  (t) => [primaryKey({ columns: [t.env_id, t.sub_test_unique_id, t.read_number] })],
-);
+export const latestTestExecutionsStaged = sqliteTable('latest_test_executions_staged', staged(execution()));
 
 /** Every execution ever seen (R17). */
 export const testExecutions = sqliteTable('test_executions', execution(), (t) => [

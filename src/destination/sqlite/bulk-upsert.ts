@@ -7,8 +7,9 @@ import { differs, list, quote, replacing, type Shape, shapeOf } from './shape.ts
  * - `replace`: the given one, always
  * - `keep-newer`: the given one if it differs and its `synced_at` is not older (none counts as oldest)
  * - `ignore`: the one that is there
+ * - `append`: both, in a table without a key
  */
-type Conflict = 'replace' | 'keep-newer' | 'ignore';
+type Conflict = 'replace' | 'keep-newer' | 'ignore' | 'append';
 
 interface Way {
   readonly conflict?: Conflict;
@@ -51,6 +52,7 @@ function valuesOf(shape: Shape, rows: readonly Row[], same: Row): Value[] {
 function upsertSql(shape: Shape, conflict: Conflict, count: number): string {
   const row = `(${shape.columns.map(() => '?').join(', ')})`;
   const insert = `insert into ${quote(shape.name)} (${list(shape.columns)}) values ${Array(count).fill(row).join(', ')}`;
+  if (conflict === 'append') return insert;
   if (conflict === 'ignore') return `${insert} on conflict do nothing`;
   return `${insert} ${replacing(shape)}${conflict === 'replace' ? '' : newer(shape)}`;
 }

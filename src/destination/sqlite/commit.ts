@@ -1,6 +1,8 @@
 import type { Commit, Counts } from '../../core/destination.ts';
 import type { Stream } from '../../core/stream.ts';
+import { gather, hasTable } from './gather.ts';
 import type { Writing } from './part.ts';
+import { remember, see } from './seen.ts';
 import { release, settle } from './settle.ts';
 import { type Changed, unfinish, writeChanges, writeMarks } from './write-changes.ts';
 import {
@@ -14,9 +16,6 @@ import {
   noteUnread,
   pay,
   reject,
-  remember,
-  see,
-  stage,
 } from './write-page.ts';
 
 /**
@@ -40,7 +39,7 @@ export function apply(writing: Writing, stream: Stream, commit: Commit): Counts 
 function applyPage(writing: Writing, stream: Stream, commit: Commit): Changed[] {
   const changed = [writeChanges(writing, stream, commit.changes ?? [])];
   writeMarks(writing, commit.marks ?? []);
-  if (commit.staged) stage(writing, stream, commit.staged);
+  if (commit.staged) gather(writing, stream, commit.staged, isCompared(writing, stream, commit));
   if (commit.archived) changed.push(archive(writing, stream, commit.archived));
   if (commit.seen) see(writing, stream, commit.seen);
   if (commit.shown?.length) clearShown(writing, stream, commit.shown);
@@ -65,4 +64,9 @@ function applyEnd(writing: Writing, stream: Stream, commit: Commit): Changed[] {
   else if (forgotten !== undefined) forget(writing, stream, forgotten);
   if (commit.release) changed.push(release(writing, stream));
   return changed;
+}
+
+/** The first scan of an empty table finds nothing to compare with; with a table that has rows, or marks to pay, what is shown counts. */
+function isCompared(writing: Writing, stream: Stream, { checkpoint: { round } }: Commit): boolean {
+  return round === null || round.mode === 'marked' || round.sweeps || hasTable(writing, stream);
 }

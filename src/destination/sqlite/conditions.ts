@@ -1,6 +1,6 @@
 import type { Stream } from '../../core/stream.ts';
 import type { Values } from './part.ts';
-import { matches, nameOf, quote, shapeOf } from './shape.ts';
+import { nameOf, quote, shapeOf } from './shape.ts';
 
 /** A condition on rows `t`, and the values it names. */
 export interface Where {
@@ -33,20 +33,18 @@ function isWithin({ within }: Stream, indexed: '' | '+' = ''): string {
   return within === undefined ? '' : ` and ${indexed}t.${quote(within.field)} = '${within.is}'`;
 }
 
-/** The condition that no read of the round has seen row `t`; with a number, none from `@sinceRead` on. */
+/**
+ * The condition that no read of the round has seen row `t`; with a number, none from `@sinceRead` on. Gathered rows are seen, too.
+ * Whoever asks has called `bringSeen`.
+ */
 export function unseen(stream: Stream, since: 'ever' | '@sinceRead' = 'ever'): string {
   const read = since === 'ever' ? '' : ` and s.read_number >= ${since}`;
   return `not exists (select 1 from seen_keys s where ${isOf(stream, 's')} and ${isKeyOf(stream, 's')}${read})`;
 }
 
-/** The condition that row `t` was not gathered by a read of the round. */
-export function notGathered({ staged, key }: Stream): string {
-  return `not exists (select 1 from ${nameOf(staged)} s where ${matches('s', 't', ['env_id', ...key])})`;
-}
-
-/** The condition that a read of the round has gathered a row with this first part of its key. */
-export function isGathered(stream: Stream, id: string): string {
-  return `exists (select 1 from ${nameOf(stream.staged)} s where s.env_id = @env and s.${firstKey(stream)} = ${id})`;
+/** The condition that a read of the round has seen a row with this first part of its key. */
+export function isSeen(stream: Stream, id: string): string {
+  return `exists (select 1 from seen_keys s where ${isOf(stream, 's')} and s.key_1 = ${id})`;
 }
 
 /** The condition that a row of the mirror's own tables speaks of row `t`. */
@@ -94,11 +92,11 @@ export function isHeldBack(stream: Stream): string {
  * edge whose downstream end is shown with others.
  */
 export function exempt(stream: Stream): string {
-  const { owners, replacedBy: end, staged } = stream;
+  const { owners, replacedBy: end, key } = stream;
   const replaced =
     end === undefined
       ? []
-      : [`exists (select 1 from ${nameOf(staged)} s where s.env_id = t.env_id and s.${quote(end)} = t.${quote(end)})`];
+      : [`t.${quote(end)} in (select s.key_${key.indexOf(end) + 1} from seen_keys s where ${isOf(stream, 's')})`];
   const explained = [...owners.map((owner) => hasGone(owner, 't')), ...replaced];
   return explained.length === 0 ? 'false' : `(${explained.join(' or ')})`;
 }

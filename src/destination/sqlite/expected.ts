@@ -151,10 +151,14 @@ function passed(asked: Asked, hidden: number): number {
   const round = underWay(stored.get(stream.name));
   if (round?.read == null) return 0;
   const { number } = round.read;
-  const table = stream.staged === undefined ? 'seen_keys' : nameOf(stream.staged);
-  const own = stream.staged === undefined ? `and stream = '${stream.name}'` : '';
-  const sql = `select count(*) from main.${table} where env_id = @env ${own} and read_number = @number`;
-  const kept = value(asked, sql, { number }) as number;
+  const seen = `select coalesce(sum(json_array_length(keys)), 0) from main.seen_pages
+    where env_id = @env and stream = '${stream.name}' and read_number = @number`;
+  // The first scan of a staged stream gathers its rows, and sees none.
+  const gathered =
+    stream.staged === undefined
+      ? '0'
+      : `(select count(*) from main.${nameOf(stream.staged)} where env_id = @env and read_number = @number)`;
+  const kept = value(asked, `select max((${seen}), ${gathered})`, { number }) as number;
   if (kept > 0 && hidden === 0) return kept;
   // A feed keeps no keys, and nobody those of hidden rows: what the reads before did not take of the round's pages, this one did.
   const before = readsBefore(asked).reduce((sum, read) => sum + pagesOf({ ...asked, query: read }), 0);

@@ -1,7 +1,7 @@
 import type { Settlement } from '../../core/destination.ts';
 import type { Stream } from '../../core/stream.ts';
-import { firstKey, isOf, isOwed, notGathered, unseen } from './conditions.ts';
-import { differs, matches, nameOf, quote, shapeOf } from './shape.ts';
+import { firstKey, isOf, isOwed, unseen } from './conditions.ts';
+import { differs, list, matches, nameOf, quote, shapeOf } from './shape.ts';
 
 /** What is replaced: the whole table, or the edges of columns marked up to `@lastMark` (R18). */
 export type Scope = NonNullable<Settlement['replace']>;
@@ -13,23 +13,24 @@ export interface Pair {
 }
 
 /**
- * The condition that row `t` is to go: of those in scope, one not gathered. A rejected row was seen and stays, and so do those
+ * The condition that row `t` is to go: of those in scope, one not seen. A rejected row was seen and stays, and so do those
  * after `@through`, which were not asked for (R12), and what a mark that was left speaks of (R18).
  */
 export function going(stream: Stream, scope: Scope): string {
   const left = `exists (select 1 from marks w where ${isOf(stream, 'w')} and w.id = t.${firstKey(stream)} and not ${isOwed('w')})`;
-  return `${inScope(stream, scope, 't')} and ${notGathered(stream)} and ${unseen(stream)}
+  return `${inScope(stream, scope, 't')} and ${unseen(stream)}
     and (@through is null or t.${firstKey(stream)} <= @through) and not ${left}`;
 }
 
-/** The gathered rows `s` that are new or differ, each as its last read showed it; `from … where …`. */
+/** The gathered rows `s` that are new or differ, each as it was gathered last, in the order of the table; `from … where …`. */
 export function arriving(stream: Stream, { table, staged }: Pair, scope: Scope): string {
   const shape = shapeOf(table);
   const { key } = shape;
-  const last = `select max(r.read_number) from ${nameOf(staged)} r where ${matches('r', 's', key)}`;
-  return `from ${nameOf(staged)} s left join ${nameOf(table)} t on ${matches('t', 's', key)}
-    where s.env_id = @env and ${inScope(stream, scope, 's')} and s.read_number = (${last})
-    and (t.${quote(key[1] as string)} is null or ${differs('t', 's', shape)}) and ${leaderLives(stream)}`;
+  // With max() SQLite takes the other columns from the row that has it.
+  const last = `select *, max(g.rowid) from ${nameOf(staged)} g
+    where g.env_id = @env and ${inScope(stream, scope, 'g')} group by ${list(key, 'g.')}`;
+  return `from (${last}) s left join ${nameOf(table)} t on ${matches('t', 's', key)}
+    where (t.${quote(key[1] as string)} is null or ${differs('t', 's', shape)}) and ${leaderLives(stream)}`;
 }
 
 /** The condition that a replacement may touch a row. The marks lead to it: their rows are few, the others many. */

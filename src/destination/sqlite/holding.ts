@@ -1,15 +1,15 @@
 import { loadCheckpoint } from '../../../state/checkpoint-store.ts';
 import { joinKey } from '../../core/decode.ts';
-import type { HeldRow } from '../../core/difference.ts';
 import type { Holding, Key, Keys, TableFilter, TableGroup } from '../../core/holding.ts';
-import type { Row, Stream, StreamName } from '../../core/stream.ts';
+import type { Stream, StreamName } from '../../core/stream.ts';
 import { unseen } from './conditions.ts';
 import { facingFile } from './destination.ts';
-import { countRows, held, liveRows } from './lookups.ts';
+import { heldRows } from './held-rows.ts';
+import { countRows, liveRows } from './lookups.ts';
 import type { MirrorFile } from './open.ts';
 import { column, type Part, rows, run } from './part.ts';
-import { list, nameOf, quote, shapeOf } from './shape.ts';
-import { forget, see } from './write-page.ts';
+import { bringSeen, forgetSeen, openSeen, see } from './seen.ts';
+import { list, nameOf, quote } from './shape.ts';
 
 /** One environment's part of a mirror that is open for reading alone (see `noteApart`). */
 export function createHolding(mirror: MirrorFile, envId: string): Holding {
@@ -21,8 +21,11 @@ export function createHolding(mirror: MirrorFile, envId: string): Holding {
     load: facing((stream) => loadCheckpoint(mirror.db, envId, stream)),
     held: facing((stream, keys) => heldRows(part, stream, keys)),
     see: facing((stream, keys) => see(writing, stream, { keys, readNumber: 1 })),
-    forget: facing((stream) => forget(writing, { ...stream, staged: undefined, parts: [] }, 'all')),
-    unseen: facing((stream, from, within) => unseenKeys(part, stream, { ...from, within: within ?? {} })),
+    forget: facing((stream) => forgetSeen(writing, stream, 'all')),
+    unseen: facing((stream, from, within) => {
+      bringSeen(part, stream);
+      return unseenKeys(part, stream, { ...from, within: within ?? {} });
+    }),
     expect: facing((what, stream, ids) => {
       const sql = `insert or ignore into expected select @env, @stream, @what, value from json_each(@ids)`;
       run(writing, sql, { stream, what, ids: JSON.stringify(ids) });
@@ -66,36 +69,14 @@ export function noteApart({ connection }: MirrorFile): void {
   // Half of what is usual, and little for what is only written and counted: memory has a bound.
   connection.pragma('cache_size = -8000');
   connection.pragma('temp.cache_size = -2000');
-  connection.exec(`create temp table seen_keys (env_id text, stream text, key_1 text, key_2 text, read_number integer,
-    primary key (env_id, stream, key_1, key_2, read_number)) without rowid`);
+  connection.exec(
+    `create temp table seen_pages (id integer primary key, env_id text, stream text, read_number integer, keys text)`,
+  );
+  openSeen(connection);
   connection.exec(`create temp table expected (env_id text, stream text, what text, id text,
     primary key (env_id, stream, what, id)) without rowid`);
   connection.exec(`create temp table dated (env_id text, stream text, id text, at text,
     primary key (env_id, stream, id)) without rowid`);
-}
-
-function heldRows(part: Part, stream: Stream, keys: Keys): Map<string, HeldRow> {
-  const found = held(part, stream, keys);
-  const of = partsOf(part, stream, keys);
-  const all = keys.flatMap((key): [string, HeldRow][] => {
-    const joined = joinKey(key);
-    const row = found.get(joined);
-    const parts = of.map((byOwner) => byOwner.get(joined) ?? []);
-    if (row !== undefined) return [[joined, { row, parts }]];
-    return parts.flat().length === 0 ? [] : [[joined, { row: { [String(stream.key[0])]: joined }, parts, torn: true }]];
-  });
-  return new Map(all);
-}
-
-/** The rows of each part by what they belong to. */
-function partsOf(part: Part, stream: Stream, keys: Keys): Map<string, Row[]>[] {
-  const owner = stream.key[0] as string;
-  return (stream.parts ?? []).map(({ table }) => {
-    const sql = `select ${list(shapeOf(table).given)} from ${nameOf(table)}
-      where env_id = @env and ${quote(owner)} in (select value from json_each(@ids))`;
-    const ids = JSON.stringify(keys.map(([id]) => id));
-    return Map.groupBy(rows(part, sql, { ids }), (row) => String(row[owner]));
-  });
 }
 
 function unseenKeys(

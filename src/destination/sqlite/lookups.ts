@@ -5,18 +5,18 @@ import type { Row, Stream } from '../../core/stream.ts';
 import {
   exempt,
   firstKey,
-  isGathered,
   isOf,
   isOwed,
+  isSeen,
   isUnfilled,
   live,
   markedRows,
-  notGathered,
   tableOf,
   unseen,
   type Where,
 } from './conditions.ts';
 import { column, type Part, rows, value } from './part.ts';
+import { bringSeen } from './seen.ts';
 import { list, nameOf, quote, shapeOf } from './shape.ts';
 
 type Keys = readonly Decoded['key'][];
@@ -85,6 +85,7 @@ const OWED = { candidates, owned: movedOwners, marked: markedBefore, unshown, re
 
 /** Ids after the last one asked for, in their order. */
 export function owed(part: Part, stream: Stream, query: OwedQuery): Owed {
+  if (query.about === 'candidates' || query.about === 'unshown') bringSeen(part, stream);
   const { sql, values } = OWED[query.about](stream, query);
   const ids = column(part, `${sql} and id > @after order by id limit ${OWED_IDS}`, { ...values, after: query.after });
   const isWeighed = query.after === '' && (query.about === 'owned' || query.about === 'marked');
@@ -94,10 +95,10 @@ export function owed(part: Part, stream: Stream, query: OwedQuery): Owed {
   return { ids: ids as string[], weighed };
 }
 
-/** Rows that a sweep, or a snapshot, would take: live and not seen, nor gathered. What a tombstone explains needs no asking (R14). */
+/** Rows that a sweep, or a snapshot, would take: live and not seen. What a tombstone explains needs no asking (R14). */
 function candidates(stream: Stream): Where {
   const key = stream.key[0] as string;
-  const ofSnapshot = stream.staged === undefined ? '' : ` and ${notGathered(stream)} and not ${exempt(stream)}`;
+  const ofSnapshot = stream.staged === undefined ? '' : ` and not ${exempt(stream)}`;
   return {
     sql: `select id from (select t.${quote(key)} id from ${tableOf(stream)} t where t.env_id = @env and ${live(stream)}
       and ${unseen(stream)}${ofSnapshot}) where true`,
@@ -123,14 +124,13 @@ function unshown(stream: Stream, { lastMark, run, mode }: OwedQuery): Where {
   if (stream.staged === undefined)
     return { sql: `select id from (select m.id ${marked} and not ${isUnfilled(stream)}) where true`, values };
   const first = firstKey(stream);
-  const seen = `select 1 from seen_keys s where ${isOf(stream, 's')} and s.key_1 = c.id`;
   const held = `select 1 from ${tableOf(stream)} e where e.env_id = @env and e.${first} = c.id`;
   const columns =
     mode === 'scan'
       ? `select c.id from ${nameOf(stream.leader?.table)} c where c.env_id = @env and c.deleted_at is null`
       : `select c.id from (select m.id ${marked}) c where true`;
   return {
-    sql: `select id from (${columns} and exists (${held}) and not ${isGathered(stream, 'c.id')} and not exists (${seen})) where true`,
+    sql: `select id from (${columns} and exists (${held}) and not ${isSeen(stream, 'c.id')}) where true`,
     values,
   };
 }

@@ -9,7 +9,7 @@ import {
   marks,
   mirror as mirrorTable,
   rejectedRows,
-  seenKeys,
+  seenPages,
   syncCheckpoints,
   syncRuns,
   syncStreamRuns,
@@ -17,9 +17,11 @@ import {
   testReadings,
 } from '../../../schema/sync.ts';
 import { fileError } from './file-error.ts';
+import { openGathered } from './gather.ts';
 import { bringUpToDate } from './migrations.ts';
 import { type MirrorFile, mirrorExists, openForReading } from './open.ts';
 import { preparing } from './prepared.ts';
+import { openSeen } from './seen.ts';
 import { quote } from './shape.ts';
 
 /**
@@ -37,6 +39,8 @@ export function openForRehearsal(path: string): MirrorFile {
     shadow(mirror, getTableName(syncStreamRuns), OPEN_CYCLES);
     mirror.connection.exec(`create index temp.by_stream on ${getTableName(syncStreamRuns)} (env_id, stream, run_id)`);
     for (const name of gatheringTables(mirror)) shadow(mirror, name, 'where false');
+    openSeen(mirror.connection);
+    openGathered(mirror.connection);
     return mirror;
   } catch (error) {
     mirror.connection.close();
@@ -48,6 +52,8 @@ function emptyMirror(): MirrorFile {
   const connection = new Database(':memory:');
   const mirror = { path: ':memory:', connection, db: drizzle(connection), prepare: preparing(connection) };
   bringUpToDate(mirror);
+  openSeen(mirror.connection);
+  openGathered(mirror.connection);
   return mirror;
 }
 
@@ -73,7 +79,7 @@ const OPEN_CYCLES = `where run_id >= (select min(pass_id) from main.sync_runs wh
 function gatheringTables({ connection }: MirrorFile): string[] {
   const staged = connection.prepare(`select name from main.sqlite_schema where type = 'table' and name like '%\\_staged'
     escape '\\'`);
-  return [getTableName(seenKeys), getTableName(listLengths), ...(staged.pluck().all() as string[])];
+  return [getTableName(seenPages), getTableName(listLengths), ...(staged.pluck().all() as string[])];
 }
 
 /** SQLite takes a name for that of the temporary table, where there is one: from now on the file's own is only read from. */

@@ -3,7 +3,7 @@ import { firstKey, mayGo, tableOf, unseen, type Where } from './conditions.ts';
 import { arriving, going, inScope, type Pair, type Scope } from './gathered.ts';
 import { holdBack, holdOnly } from './hold.ts';
 import { run, type Values, type Writing } from './part.ts';
-import { list, matches, nameOf, quote, replacing, shapeOf } from './shape.ts';
+import { list, nameOf, quote, replacing, shapeOf } from './shape.ts';
 import type { Changed } from './write-changes.ts';
 
 interface Replacement {
@@ -68,13 +68,12 @@ function put(writing: Writing, { table }: Pair, { sql, values }: Where): number 
   );
 }
 
-/** A part goes with the row it belongs to, or when that is shown without it. */
+/** A part goes with the row it belongs to, or when that is gathered without it. */
 function dropParts(writing: Writing, stream: Stream): void {
-  for (const { table, staged } of stream.parts ?? []) {
-    const gathered = `select 1 from ${nameOf(staged)} s where ${matches('s', 't', shapeOf(table).key)}`;
-    run(
-      writing,
-      `delete from ${nameOf(table)} as t where t.env_id = @env and ${unseen(stream)} and not exists (${gathered})`,
-    );
+  const gathered = `t.${firstKey(stream)} in (select s.${firstKey(stream)} from ${nameOf(stream.staged)} s where s.env_id = @env)`;
+  for (const { table, staged, key } of stream.parts ?? []) {
+    const kept = `(${list(key, 't.')}) in (select ${list(key, 's.')} from ${nameOf(staged)} s where s.env_id = @env)`;
+    const gone = `(${unseen(stream)} or ${gathered}) and not ${kept}`;
+    run(writing, `delete from ${nameOf(table)} as t where t.env_id = @env and ${gone}`);
   }
 }

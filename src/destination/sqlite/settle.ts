@@ -2,10 +2,10 @@ import type { Settlement, Weight } from '../../core/destination.ts';
 import type { Stream } from '../../core/stream.ts';
 import {
   exempt,
-  isGathered,
   isHeldBack,
   isOf,
   isOwed,
+  isSeen,
   isUnfilled,
   live,
   markedRows,
@@ -19,6 +19,7 @@ import { holdBack, holdOnly } from './hold.ts';
 import { type Part, run, value, type Writing } from './part.ts';
 import { remove } from './remove.ts';
 import { drop, replace } from './replace-gathered.ts';
+import { bringSeen } from './seen.ts';
 import { type Changed, unfinish } from './write-changes.ts';
 import { leaveRows } from './write-page.ts';
 
@@ -26,6 +27,7 @@ type Sweep = NonNullable<Settlement['sweep']>;
 
 /** What a settlement would remove; what is held back stays so, and weighs no more, until it is shown or let go (R14). */
 export function weigh(part: Part, stream: Stream, settlement: Settlement): Weight {
+  bringSeen(part, stream);
   const gone = goingAt(stream, settlement);
   if (gone === null) return { live: 0, going: 0 };
   const counted = `from ${tableOf(stream)} t
@@ -44,6 +46,7 @@ function goingAt(stream: Stream, { sweep: swept, replace: scope, through, lastMa
 
 /** The end of a round: a sweep, or what was gathered put in place, and what is paid and mended by that. */
 export function settle(writing: Writing, stream: Stream, settlement: Settlement & { hold: boolean }): Changed {
+  bringSeen(writing, stream);
   const { sweep: swept, replace: scope, through, hold, isWhole } = settlement;
   const of = { lastMark: settlement.lastMark, run: settlement.run };
   let changed: Changed = { written: 0, deleted: 0 };
@@ -79,7 +82,7 @@ function leaveUnasked(
   stream: Stream,
   values: { lastMark: number; run: number; through: string },
 ): void {
-  const shown = stream.staged === undefined ? 'false' : isGathered(stream, 'm.id');
+  const shown = stream.staged === undefined ? 'false' : isSeen(stream, 'm.id');
   const sql = `select m.id from marks m where ${isOf(stream, 'm')} and ${isOwed('m')} and m.number <= @lastMark
     and m.id > @through and not ${shown}`;
   leaveRows(writing, stream, { sql, values });

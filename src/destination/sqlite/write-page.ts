@@ -1,30 +1,17 @@
-import { historyFailures, rejectedRows, seenKeys, testExecutionGaps, testReadings } from '../../../schema/sync.ts';
+import { historyFailures, rejectedRows, testExecutionGaps, testReadings } from '../../../schema/sync.ts';
 import { type Decoded, joinKey } from '../../core/decode.ts';
 import type { Commit } from '../../core/destination.ts';
 import type { Row, Stream } from '../../core/stream.ts';
 import { upsert } from './bulk-upsert.ts';
 import { firstKey, isOf, live, tableOf, unseen, type Where } from './conditions.ts';
+import { forgetGathered } from './gather.ts';
 import { run, value, type Writing } from './part.ts';
 import { remove } from './remove.ts';
-import { nameOf, quote } from './shape.ts';
+import { bringSeen, forgetSeen } from './seen.ts';
+import { quote } from './shape.ts';
 import type { Changed } from './write-changes.ts';
 
 type Given<Name extends keyof Commit> = NonNullable<Commit[Name]>;
-
-/** Gathers rows, and those of their parts, beside their tables (R16). */
-export function stage(writing: Writing, stream: Stream, { rows, readNumber }: Given<'staged'>): void {
-  const way = { added: { read_number: readNumber } };
-  upsert(
-    writing,
-    stream.staged,
-    rows.map((row) => row.row),
-    way,
-  );
-  stream.parts?.forEach((part, i) => {
-    const parts = rows.flatMap((row) => row.parts[i] ?? []);
-    upsert(writing, part.staged, parts, way);
-  });
-}
 
 /** Into the archive tables, or for a stream that is itself one, into its own (R17). */
 export function archive(writing: Writing, stream: Stream, rows: readonly Decoded[]): Changed {
@@ -37,11 +24,6 @@ export function archive(writing: Writing, stream: Stream, rows: readonly Decoded
     upsert(writing, table, parts, way);
   }
   return { written: 0, deleted: 0 };
-}
-
-export function see(writing: Writing, stream: Stream, { keys, readNumber }: Given<'seen'>): void {
-  const rows = keys.map(([first = '', second = '']): Row => ({ key_1: first, key_2: second }));
-  upsert(writing, seenKeys, rows, { conflict: 'ignore', added: { stream: stream.name, read_number: readNumber } });
 }
 
 /** A row that is shown is neither rejected any more nor held back (R14, R20). */
@@ -98,6 +80,7 @@ export function leaveRows(writing: Writing, stream: Stream, { sql, values }: Whe
 
 /** Rows of each owner that no read from the given one on has seen are absent (R13). */
 export function disown(writing: Writing, stream: Stream, { by, ids, sinceRead, at }: Given<'disowned'>): Changed {
+  bringSeen(writing, stream);
   const sql = `t.${quote(by)} = @owner and ${unseen(stream, '@sinceRead')}`;
   const removal = { sql, at: at ?? writing.mirroredAt, few: true } as const;
   const removed = ids.map((owner) => remove(writing, stream, { ...removal, values: { owner, sinceRead } }));
@@ -127,18 +110,8 @@ const FORGET_UNMET = `delete from rejected_rows as r
     select 1 from tests t
     where t.env_id = r.env_id and t.id = r.payload ->> 'test_id' and t.id <> @testId and t.deleted_at is null)`;
 
-/** Of what a round saw only that stays which came back by id, from a read on: the scan that follows counts it as seen (R12). */
-export function remember(writing: Writing, stream: Stream, from: number): void {
-  const seen = `seen_keys as x where ${isOf(stream, 'x')}`;
-  run(writing, `delete from ${seen} and x.read_number < @from`, { from });
-  run(writing, `update or replace seen_keys as x set read_number = 0 where ${isOf(stream, 'x')}`);
-}
-
 /** Drops what a read, or all of a round, saw and gathered (R7). */
 export function forget(writing: Writing, stream: Stream, which: Given<'forget'>): void {
-  const only = which === 'all' ? '' : ' and x.read_number = @which';
-  const staged = [stream.staged, ...(stream.parts ?? []).map((part) => part.staged)];
-  for (const table of staged.filter((table) => table !== undefined))
-    run(writing, `delete from ${nameOf(table)} as x where x.env_id = @env${only}`, { which });
-  run(writing, `delete from seen_keys as x where ${isOf(stream, 'x')}${only}`, { which });
+  forgetGathered(writing, stream, which);
+  forgetSeen(writing, stream, which);
 }

@@ -54,7 +54,15 @@ function isSettled(moment: Moment, walk: Walk, item: Item): boolean {
     );
   const table = stream === 'test_executions' ? stream : `${stream}_staged`;
   const gathered = rows(`select * from ${table} where env_id = ?`, envId);
-  return gathered.some((row) => sameBut(row, wanted)) && isArchived(moment, item);
+  const isHeld = held !== undefined && sameBut(held, wanted) && isSeen(moment, keyOf(stream, item));
+  return (isHeld || gathered.some((row) => sameBut(row, wanted))) && isArchived(moment, item);
+}
+
+/** A row that is there as shown is not gathered, but known to be shown (R16). */
+function isSeen({ rows, envId, stream }: Moment, key: string): boolean {
+  const sql = 'select k.value from seen_pages p, json_each(p.keys) k where p.env_id = ? and p.stream = ?';
+  const seen = rows(sql, envId, stream).map(({ value }) => JSON.parse(String(value)) as string[]);
+  return seen.some((both) => both.filter((part) => part !== '').join(' < ') === key);
 }
 
 /** Also written at once where it is kept for ever (R17). */

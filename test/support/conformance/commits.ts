@@ -32,7 +32,7 @@ export function describeCommits(bench: Workbench): void {
       rejected: rejected({ id: 'bad' }),
       shown: [['worse']],
     });
-    const TABLES = ['columns', 'marks', 'seen_keys', 'rejected_rows', 'sync_checkpoints'];
+    const TABLES = ['columns', 'marks', 'seen_pages', 'rejected_rows', 'sync_checkpoints'];
     const state = () => [TABLES.map((table) => rows(table)), on().facts(stream('columns'), null), on().load('columns')];
 
     test.each(['marks', 'rejected_rows', 'sync_checkpoints'])('when %s cannot be written, nothing is', (table) => {

@@ -67,8 +67,8 @@ export function describeReplacements(bench: Workbench): void {
     });
 
     test('showing a row met twice as the later read showed it', () => {
-      bench.gather('latest_test_executions', [execution('s', 'run-2')], 2);
       bench.gather('latest_test_executions', [execution('s', 'run-1')], 1);
+      bench.gather('latest_test_executions', [execution('s', 'run-2')], 2);
       bench.settle('latest_test_executions', { replace: 'all' });
       expect(rows('latest_test_executions', ['id'])).toEqual([{ id: 'run-2' }]);
     });
@@ -200,7 +200,7 @@ export function describeReplacements(bench: Workbench): void {
       ...[
         'sync_checkpoints',
         'marks',
-        'seen_keys',
+        'seen_pages',
         'asset_lineage_staged',
         'held_removals',
         'test_readings',
@@ -229,7 +229,7 @@ export function describeReplacements(bench: Workbench): void {
         );
         bench.settle(name, { replace: 'all' }, { env });
       }
-      bench.gather('asset_lineage', [link('a', 'b')], 1, env);
+      bench.gather('asset_lineage', [link('a', 'c')], 1, env);
       bench.settle('columns', { ...SWEEP, hold: true }, { env });
       const gap = { from: START, to: START };
       commit('test_executions', { reading: { testId: 't', readAt: START, mirroredAt: START, gap, since: 1 } }, { env });

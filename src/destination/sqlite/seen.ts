@@ -1,0 +1,65 @@
+import type { Database } from 'better-sqlite3';
+import { seenPages } from '../../../schema/sync.ts';
+import type { Commit } from '../../core/destination.ts';
+import type { Stream } from '../../core/stream.ts';
+import { upsert } from './bulk-upsert.ts';
+import { isOf } from './conditions.ts';
+import { type Part, run, value, type Writing } from './part.ts';
+
+/**
+ * The keys seen, in order: of a connection alone, filled from the pages in the file when something asks (`bringSeen`). `key_2` is
+ * the second half of an edge's key, else empty.
+ */
+export function openSeen(connection: Database): void {
+  connection.exec(`create temp table seen_keys (env_id text, stream text, key_1 text, key_2 text, read_number integer,
+    primary key (env_id, stream, key_1, key_2, read_number)) without rowid`);
+  connection.exec(`create temp table seen_through (env_id text, stream text, page integer,
+    primary key (env_id, stream)) without rowid`);
+}
+
+type Keys = NonNullable<Commit['seen']>['keys'];
+
+/** Notes keys that a read has shown (R12). */
+export function see(writing: Writing, stream: Stream, { keys, readNumber }: { keys: Keys; readNumber: number }): void {
+  if (keys.length === 0) return;
+  const both = keys.map(([first = '', second = '']) => [first, second]);
+  const page = { id: null, keys: JSON.stringify(both) };
+  upsert(writing, seenPages, [page], { added: { stream: stream.name, read_number: readNumber } });
+}
+
+/** Puts in order what has been noted since this was last asked for: from now on SQL may ask `seen_keys`. */
+export function bringSeen(part: Part, stream: Stream): void {
+  const pages = `from seen_pages p where ${isOf(stream, 'p')}`;
+  const last = value(part, `select max(p.id) ${pages}`);
+  const through = value(part, `select s.page from seen_through s where ${isOf(stream, 's')}`) ?? 0;
+  if (last === null || last === through) return;
+  run(
+    part,
+    `insert or ignore into seen_keys
+      select p.env_id, p.stream, k.value ->> 0, k.value ->> 1, p.read_number
+      from seen_pages p, json_each(p.keys) k where ${isOf(stream, 'p')} and p.id > @through order by 3, 4`,
+    { through },
+  );
+  run(part, `insert or replace into seen_through values (@env, '${stream.name}', @last)`, { last });
+}
+
+/** Of what a round saw only that stays which came back by id, from a read on: the scan that follows counts it as seen (R12). */
+export function remember(writing: Writing, stream: Stream, from: number): void {
+  const pages = `seen_pages as p where ${isOf(stream, 'p')}`;
+  run(writing, `delete from ${pages} and p.read_number < @from`, { from });
+  run(writing, `update seen_pages as p set read_number = 0 where ${isOf(stream, 'p')}`);
+  letGo(writing, stream);
+}
+
+/** Drops what a read, or all of a round, saw (R7). */
+export function forgetSeen(writing: Writing, stream: Stream, which: number | 'all'): void {
+  const only = which === 'all' ? '' : ' and p.read_number = @which';
+  const forgotten = run(writing, `delete from seen_pages as p where ${isOf(stream, 'p')}${only}`, { which });
+  if (forgotten > 0) letGo(writing, stream);
+}
+
+/** Page numbers are given out again, so that all is brought anew. */
+function letGo(part: Part, stream: Stream): void {
+  for (const table of ['seen_keys', 'seen_through'])
+    run(part, `delete from temp.${table} as s where ${isOf(stream, 's')}`);
+}
