@@ -1,4 +1,4 @@
-import type { Ask, Checkpoint, Phase, Read, Round } from './checkpoint.ts';
+import { type Ask, type Checkpoint, type Phase, type Read, type Round, untried } from './checkpoint.ts';
 import type { Context } from './context.ts';
 import { type DecodedPage, joinKey } from './decode.ts';
 import type { Commit } from './destination.ts';
@@ -225,7 +225,8 @@ function nextCheckpoint(arrival: Arrival, unpaid: readonly string[], { now }: Co
   const phases = phase?.do === 'ask' ? [{ ...phase, unpaid }, ...rest] : round.phases;
   // Until all of a heavy page is written, it is read again after a stop (R5, R27).
   if (decoded.isPart) return withRound(checkpoint, { ...round, phases, pages: before.pages });
-  if (page.hasMore) return withRound(checkpoint, { ...round, phases, read: { ...read, cursor: page.nextCursor } });
+  if (page.hasMore)
+    return withRound(checkpoint, { ...round, phases, read: { ...untried(read), cursor: page.nextCursor } });
   return withRound(checkpoint, { ...round, phases: phasesAfter(stream, phases), read: null });
 }
 

@@ -134,6 +134,8 @@ export interface Read {
   readonly path: readonly string[];
   readonly query: Query;
   readonly cursor: string | null;
+  /** Of the page at the cursor: see `PageRequest` (R24). */
+  readonly failedTries?: number;
   /** T of the run in which it began (R10). */
   readonly at: Instant | null;
   /** How often it was started again in `restartRun` (R7). */
@@ -143,6 +145,11 @@ export interface Read {
   readonly halvedRun: number | null;
   /** Which test's history this is, and what its end is to record (R22). */
   readonly reading: Reading | null;
+}
+
+/** A read of whose next page no try has failed (R24). */
+export function untried({ failedTries: _, ...read }: Read): Read {
+  return read;
 }
 
 /** The reading of one test's history. */

@@ -36,11 +36,17 @@ export type Recovery =
  */
 export class SyncError extends Error {
   readonly recovery: Recovery;
+  /**
+   * Of a request that the end of the run cut off from its further tries: how many have failed, those of earlier runs included, all
+   * by a 5xx or a time-out (R24). Null for any other.
+   */
+  readonly failedTries: number | null;
 
-  constructor(recovery: Recovery, message: string, options?: { cause?: unknown }) {
+  constructor(recovery: Recovery, message: string, options?: { cause?: unknown; failedTries?: number }) {
     super(message.replaceAll(LINE_BREAKS, ' '), options);
     this.name = 'SyncError';
     this.recovery = recovery;
+    this.failedTries = options?.failedTries ?? null;
   }
 }
 

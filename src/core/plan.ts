@@ -1,5 +1,5 @@
 import { ask, boundOf, feed, scans } from './begin.ts';
-import { type Ask, type Checkpoint, type Phase, type Read, type Round, withoutRound } from './checkpoint.ts';
+import { type Ask, type Checkpoint, type Phase, type Read, type Round, untried, withoutRound } from './checkpoint.ts';
 import { firstChunk, fitsUrl } from './chunk.ts';
 import { CLOCK_TOLERANCE_SECONDS, type Context, isOutOfLookback } from './context.ts';
 import type { Commit, DueTest, Owed, Settlement } from './destination.ts';
@@ -91,7 +91,7 @@ function goOn(checkpoint: Checkpoint, read: Read, context: Context): Move {
   const most = read.cursor === null ? pageLimitOf(checkpoint, context) : context.options.pageSize;
   if (limit <= most) return fetch(checkpoint, read);
   const query = { ...read.query, limit: pageLimitOf(checkpoint, context) };
-  const anew = { ...read, query, cursor: null, at: context.now };
+  const anew = { ...untried(read), query, cursor: null, at: context.now };
   const round = checkpoint.round as Round;
   return { do: 'forget', checkpoint: withRound(checkpoint, { ...round, read: anew }), which: read.number };
 }
@@ -221,8 +221,9 @@ function beginRead(checkpoint: Checkpoint, context: Context, wanted: NewRead): M
   return fetch(withRound(checkpoint, { ...round, read, reads: number, firstConfirmation }), read);
 }
 
-function fetch(checkpoint: Checkpoint, { path, query, cursor }: Read): Move {
-  return { do: 'fetch', request: { path, query, cursor }, checkpoint };
+function fetch(checkpoint: Checkpoint, { path, query, cursor, failedTries = 0 }: Read): Move {
+  const request = { path, query, cursor, ...(failedTries === 0 ? {} : { failedTries }) };
+  return { do: 'fetch', request, checkpoint };
 }
 
 /** The read of a chunk in its present variant. */

@@ -1,6 +1,6 @@
 import { phasesAfter } from './advance.ts';
 import { boundOf, isBelieved } from './begin.ts';
-import { type Checkpoint, type Read, type Round, withoutRound } from './checkpoint.ts';
+import { type Checkpoint, type Read, type Round, untried, withoutRound } from './checkpoint.ts';
 import { type Context, withinLookback } from './context.ts';
 import type { UnreadHistory } from './destination.ts';
 import type { SyncError } from './errors.ts';
@@ -120,6 +120,16 @@ function restarted(checkpoint: Checkpoint, context: Context): Recovered {
   };
 }
 
+/**
+ * Where the next run goes on after one whose end cut a page off from its further tries: only the rest of them is left to it, however
+ * few requests each run has (R6, R24). Null where nothing has to be kept.
+ */
+export function cutOff(checkpoint: Checkpoint, { failedTries }: SyncError): Checkpoint | null {
+  const read = checkpoint.round?.read ?? null;
+  if (read === null || failedTries === null) return null;
+  return withRead(checkpoint, { ...read, failedTries });
+}
+
 /** Pages are not asked for in less than so many rows (R24). */
 const LEAST_ROWS = 50;
 
@@ -160,9 +170,9 @@ function shrunkHistory(stream: Stream, checkpoint: Checkpoint, context: Context)
   return { ...(again ?? passedOver(stream, checkpoint, 'shrink')), unreadHistory };
 }
 
-/** The read goes on where it was. */
+/** The read goes on where it was, with all its tries. */
 function failed(checkpoint: Checkpoint): Recovered {
-  return { outcome: 'fail', checkpoint, forget: null };
+  return { outcome: 'fail', checkpoint: withRead(checkpoint, untried(readOf(checkpoint))), forget: null };
 }
 
 /** Goes on with the test after it; only what is not there leaves the round complete. */
@@ -203,7 +213,7 @@ function unavailable(checkpoint: Checkpoint, { pass }: Context): Recovered {
 
 /** The same read at its first page, begun now. */
 function fresh(read: Read, { now }: Context): Read {
-  return { ...read, cursor: null, at: now };
+  return { ...untried(read), cursor: null, at: now };
 }
 
 function readOf(checkpoint: Checkpoint): Read {

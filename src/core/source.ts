@@ -10,6 +10,8 @@ export interface PageRequest {
   readonly path: readonly string[];
   readonly query: Query;
   readonly cursor: string | null;
+  /** Its tries that failed in earlier runs, which were cut off from the others (R24); none where this is left out. */
+  readonly failedTries?: number;
 }
 
 /** The items of a heavy page, held as they were sent until they are gone through, which may be more than once (R27). */

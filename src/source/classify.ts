@@ -60,11 +60,15 @@ export function classify<T>({ answer, fault, heardMs }: Outcome, asked: Asked, d
   return failed(status < 400 ? redirected(answer, asked) : rejected(answer, asked));
 }
 
-/** After the last try: a page that was too much for the service every time may be asked for in halves (R24). */
-export function exhausted(troubles: readonly Trouble[], asked: Asked): SyncError {
+/**
+ * After the last try, of which so many were made in earlier runs: a page that was too much for the service every time may be asked
+ * for in halves (R24).
+ */
+export function exhausted(troubles: readonly Trouble[], asked: Asked, before: number): SyncError {
   const last = troubles.at(-1);
   const recovery = troubles.every((trouble) => trouble.kind === 'slow') ? 'shrink' : 'stream';
-  const tries = troubles.length === 1 ? '1 try' : `${troubles.length} tries`;
+  const count = before + troubles.length;
+  const tries = count === 1 ? '1 try' : `${count} tries`;
   const advice = 'Try again later; if it stays, check the base URL and the network.';
   const text = `GET ${asked.path}: ${last?.text ?? 'no answer'}, after ${tries}. ${advice}`;
   return new SyncError(recovery, text, { cause: last?.cause });

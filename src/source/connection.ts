@@ -57,6 +57,8 @@ export interface Ask<T> {
   readonly asked: Asked;
   readonly decode: Decode<T>;
   readonly onRequest: (() => void) | undefined;
+  /** Tries that failed in earlier runs (R24). */
+  readonly failedTries?: number;
 }
 
 export function connect(options: HttpSourceOptions): Connection {

@@ -1,3 +1,5 @@
+import { SyncError } from '../core/errors.ts';
+import { isAway } from '../core/outage.ts';
 import { isFailedTry, NO_REFUSALS, needsProbe, type Refusals, refusedAgain } from '../core/refusals.ts';
 import { retryDelayMs } from '../core/retry-delay.ts';
 import { type Asked, classify, exhausted, refusedAlone, type Trouble, type Verdict } from './classify.ts';
@@ -8,6 +10,8 @@ import type { Outcome } from './send.ts';
 
 /** What happened to one request so far. */
 interface Tries {
+  /** How many failed in earlier runs (R24). */
+  readonly before: number;
   readonly troubles: Trouble[];
   refusals: Refusals;
 }
@@ -18,14 +22,29 @@ interface Tries {
  * than `maxWaitMs` (R23); and a probe that passes, after which the next refusal is a failed try (R9).
  */
 export async function fetchWhole<T>(connection: Connection, ask: Ask<T>): Promise<T> {
-  const tries: Tries = { troubles: [], refusals: NO_REFUSALS };
-  for (;;) {
-    const verdict = await tryOnce(connection, ask, tries);
-    if (verdict?.kind === 'done') return verdict.value;
-    if (verdict?.kind === 'failed') throw verdict.error;
-    if (verdict?.kind === 'again') await afterFailure(connection, ask, tries, verdict.trouble);
-    if (verdict?.kind === 'refused') afterRefusal(connection, ask.asked, tries, verdict.atMs);
+  const tries: Tries = { before: ask.failedTries ?? 0, troubles: [], refusals: NO_REFUSALS };
+  try {
+    for (;;) {
+      const verdict = await tryOnce(connection, ask, tries);
+      if (verdict?.kind === 'done') return verdict.value;
+      if (verdict?.kind === 'failed') throw verdict.error;
+      if (verdict?.kind === 'again') await afterFailure(connection, ask, tries, verdict.trouble);
+      if (verdict?.kind === 'refused') afterRefusal(connection, ask.asked, tries, verdict.atMs);
+    }
+  } catch (error) {
+    throw withTries(error, connection, tries);
   }
+}
+
+/** The requests of a run may be spent amid the tries of a page, whatever kept others from it: the next run goes on with them. */
+function withTries(error: unknown, { gate }: Connection, { before, troubles }: Tries): unknown {
+  if (!isSpent(error) || troubles.length === 0 || isAway(gate.outage)) return error;
+  const failedTries = troubles.every(({ kind }) => kind === 'slow') ? before + troubles.length : 0;
+  return new SyncError(error.recovery, error.message, { cause: error, failedTries });
+}
+
+function isSpent(error: unknown): error is SyncError {
+  return error instanceof SyncError && (error.recovery === 'budget' || error.recovery === 'quota');
 }
 
 /** One request, its own or one that tells who is refused; null when that one passed or was refused. */
@@ -62,24 +81,29 @@ function judgeProbe(connection: Connection, outcome: Outcome): Verdict<never> | 
   return { kind: 'again', trouble: { ...trouble, kind: 'broken', text: `a probe of another list: ${trouble.text}` } };
 }
 
+function isUsedUp({ before, troubles }: Tries, { retries }: Connection['options']): boolean {
+  return before + troubles.length > retries;
+}
+
 /** A refusal that is a failed try uses up one; the wait before the next one is the account's. */
 function afterRefusal({ gate, options }: Connection, asked: Asked, tries: Tries, atMs: number): void {
   if (isFailedTry(tries.refusals, gate.lastPassMs)) tries.troubles.push(refusedAlone());
   tries.refusals = refusedAgain(tries.refusals, atMs, gate.lastPassMs);
-  if (tries.troubles.length > options.retries) throw exhausted(tries.troubles, asked);
+  if (isUsedUp(tries, options)) throw exhausted(tries.troubles, asked, tries.before);
 }
 
 async function afterFailure<T>(
   connection: Connection,
   { path, asked }: Ask<T>,
-  { troubles }: Tries,
+  tries: Tries,
   trouble: Trouble,
 ): Promise<void> {
   const { gate, options } = connection;
+  const { troubles, before } = tries;
   troubles.push(trouble);
-  if (gate.stopped !== null) throw gate.stopped;
-  const wasAway = await waitForService(connection, path);
-  if (troubles.length > options.retries) throw exhausted(troubles, asked);
+  if (gate.stopped !== null && !(isSpent(gate.stopped) && isUsedUp(tries, options))) throw gate.stopped;
+  const wasAway = gate.stopped === null && (await waitForService(connection, path));
+  if (isUsedUp(tries, options)) throw exhausted(troubles, asked, before);
   if (wasAway) return;
   const delayMs = retryDelayMs({
     failures: troubles.length,

@@ -51,9 +51,9 @@ function fetchRequested<T>(
   decode: Decode<T>,
   onRequest: (() => void) | undefined,
 ): Promise<T> {
-  const { path } = request;
+  const { path, failedTries = 0 } = request;
   const asked = { path: endpointPath(path), ...secretOf(connection.options), advice: null };
-  return fetchWhole(connection, { path, target: pageTarget(request), asked, decode, onRequest });
+  return fetchWhole(connection, { path, target: pageTarget(request), asked, decode, onRequest, failedTries });
 }
 
 function quotaOf({ gate, limit, windowSeconds, options }: Connection): Quota | null {

@@ -6,7 +6,7 @@ import { decodeRead } from '../core/decode-read.ts';
 import type { Commit, Destination, Settlement } from '../core/destination.ts';
 import { endsRun, SyncError } from '../core/errors.ts';
 import { askFor, begun, type Move, plan } from '../core/plan.ts';
-import { type Recovered, recover } from '../core/recover.ts';
+import { cutOff, type Recovered, recover } from '../core/recover.ts';
 import { settled, unasked } from '../core/settled.ts';
 import { isHeld } from '../core/shrink-guard.ts';
 import type { Page, PageRequest, Source } from '../core/source.ts';
@@ -147,7 +147,12 @@ async function passPage(
     if (page.nextCursor !== null) met.add(page.nextCursor);
     return next;
   } catch (error) {
-    if (!(error instanceof SyncError) || endsRun(error)) throw error;
+    if (!(error instanceof SyncError)) throw error;
+    if (endsRun(error)) {
+      const kept = cutOff(checkpoint, error);
+      if (kept !== null) destination.commit(stream, { checkpoint: kept }, marking);
+      throw error;
+    }
     const recovered = recover(stream, checkpoint, error, passage.context());
     destination.commit(stream, commitOf(recovered), marking);
     const told = advised(error, recovered);

@@ -3,7 +3,8 @@ import type { Checkpoint, Read, Round } from '../../src/core/checkpoint.ts';
 import type { Context } from '../../src/core/context.ts';
 import { type Recovery, SyncError } from '../../src/core/errors.ts';
 import { addDays } from '../../src/core/instant.ts';
-import { type Recovered, recover } from '../../src/core/recover.ts';
+import { plan } from '../../src/core/plan.ts';
+import { cutOff, type Recovered, recover } from '../../src/core/recover.ts';
 import type { StreamName } from '../../src/core/stream.ts';
 import { ask, checkpoint, context, read, round, streamOf, T, walk, YESTERDAY } from './setup.ts';
 
@@ -41,6 +42,17 @@ describe('invalid_cursor (R7)', () => {
 });
 
 describe('a page that fails every try (R24)', () => {
+  test('in runs that end amid them has the rest of them in the next one, and all of them once they are spent', () => {
+    const error = new SyncError('budget', 'it is spent', { failedTries: 4 });
+    const kept = cutOff(under({}), error) as Checkpoint;
+    expect(kept).toEqual(under({ read: { ...cut, failedTries: 4 } }));
+    expect(plan(streamOf('assets'), kept, context())).toMatchObject({ request: { cursor: 'c7', failedTries: 4 } });
+    for (const recovery of ['restart', 'shrink', 'stream'] as const)
+      expect(readOf(met(recovery, kept))).not.toHaveProperty('failedTries');
+    expect(cutOff(under({}), new SyncError('budget', 'it is spent'))).toBeNull();
+    expect(cutOff(under({ read: null }), error)).toBeNull();
+  });
+
   test('starts its read again at half the limit, once a run', () => {
     const once = met('shrink');
     expect(once).toMatchObject({ outcome: 'retry', forget: 3 });

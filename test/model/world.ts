@@ -1,6 +1,6 @@
 import { SyncError } from '../../src/core/errors.ts';
 import { type Instant, instantOfMs } from '../../src/core/instant.ts';
-import type { Page, Query, Source } from '../../src/core/source.ts';
+import type { Page, PageRequest, Query, Source } from '../../src/core/source.ts';
 import { createPlace, type Item, type Place } from './place.ts';
 import { matched, Refusal, respond } from './respond.ts';
 
@@ -134,10 +134,7 @@ function createSource(world: World, maxRequests: number | null): Source {
     },
     async page(request, onRequest) {
       const path = request.path.join('/');
-      for (let tries = world.failing?.path === path ? world.failing.tries : 0; tries > 0; tries--) {
-        send(path, request, onRequest);
-        if (tries === 1) throw new SyncError('shrink', `500 ${path}`);
-      }
+      if (world.failing?.path === path) return failing(request, world.failing, () => send(path, request, onRequest));
       const asked = send(path, request, onRequest);
       const page = refusing(() => respond(world, request));
       noteTime(asked);
@@ -154,6 +151,23 @@ function createSource(world: World, maxRequests: number | null): Source {
     requests: () => requests,
     close: async () => {},
   };
+}
+
+/** Every try of a page fails, those of earlier runs counted (R24). */
+function failing(
+  { failedTries = 0 }: PageRequest,
+  { path, tries }: { readonly path: string; readonly tries: number },
+  send: () => void,
+): never {
+  for (let failed = failedTries; failed < tries; failed++) {
+    try {
+      send();
+    } catch (error) {
+      if (!(error instanceof SyncError) || failed === failedTries) throw error;
+      throw new SyncError(error.recovery, error.message, { failedTries: failed });
+    }
+  }
+  throw new SyncError('shrink', `500 ${path}`);
 }
 
 /** What a refusal means to who asked, without the wire between. */

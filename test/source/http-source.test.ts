@@ -53,6 +53,29 @@ describe('a page', () => {
   });
 });
 
+describe('a page cut off from its further tries by the end of the run (R24)', () => {
+  const cutOff = async (steps: Step[], maxRequests: number, failedTries?: number) => {
+    const { source } = await setUp(steps, { maxRequests });
+    const request = failedTries === undefined ? ASSETS : { ...ASSETS, failedTries };
+    return failureOf(source.page(request));
+  };
+
+  test('tells how many of them failed, by the page alone, in all runs', async () => {
+    expect(await cutOff([error(500), error(503)], 1)).toMatchObject({ recovery: 'budget', failedTries: 1 });
+    expect(await cutOff([error(500), error(503)], 2)).toMatchObject({ recovery: 'budget', failedTries: 2 });
+    expect(await cutOff([error(500)], 1, 1)).toMatchObject({ recovery: 'budget', failedTries: 2 });
+    expect(await cutOff([error(500), { body: 'no list' }], 2, 0)).toMatchObject({ failedTries: 0 });
+    expect(await cutOff([{}], 0, 1)).toMatchObject({ recovery: 'budget', failedTries: null });
+  });
+
+  test('fails with the last of them, whether the run ends with it or not', async () => {
+    const failure = { recovery: 'shrink', message: expect.stringContaining('after 3 tries') };
+    expect(await cutOff([error(500)], 1, 2)).toMatchObject(failure);
+    expect(await cutOff([error(500)], 9, 2)).toMatchObject(failure);
+    expect(await cutOff([error(500)], 3)).toMatchObject(failure);
+  });
+});
+
 describe('the number of tables that match', () => {
   const AGGREGATE = { path: ['env-1', 'asset-health-scores', 'aggregate'], query: { db_names: ['d 1'] } };
 

@@ -39,6 +39,30 @@ test(
   }),
 );
 
+test.each(['budget', 'quota'] as const)(
+  'R24: the tries of a page add up over runs that have fewer requests than those, until it is asked for in halves: %s',
+  (spends) =>
+    inWorld(async (scene) => {
+      await scene.mirrored.sync({ pageSize: 200, only: ['assets'] });
+      scene.world.failing = { path: 'e1/columns', tries: 6 };
+      scene.world.spends = spends;
+      const runs: unknown[] = [];
+      for (let run = 0; run < 6; run++) {
+        const summary = await scene.mirrored.sync({ only: ['columns'], maxRequests: 3 });
+        runs.push([streamOf(summary, 'columns').status, limits(scene)]);
+      }
+      const [whole, half] = [
+        ['stopped', [2000]],
+        ['stopped', [1000]],
+      ];
+      expect(runs).toEqual([whole, whole, whole, half, half, half]);
+      scene.world.failing = null;
+      expect((await scene.mirrored.sync()).status).toBe('done');
+      expect(limits(scene)).toEqual([500]);
+      expectTrue(scene);
+    })(),
+);
+
 test.each([{ pageSize: 100 }, { pageSize: 100, full: true }, { pageSize: 50, only: ['columns'] as const }])(
   'R6: a smaller page size is taken at once, whatever was stored: %j',
   (wish) =>
