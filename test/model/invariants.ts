@@ -1,5 +1,5 @@
 import type { StreamName } from '../../src/core/stream.ts';
-import { askedBy, type Book, openBook } from './book.ts';
+import { askedBy, type Book, isFeed, isWhole, openBook } from './book.ts';
 import { cyclesAreYoung } from './invariants/cycles.ts';
 import { keptForEver } from './invariants/kept-for-ever.ts';
 import { marksStay } from './invariants/marks-stay.ts';
@@ -110,5 +110,7 @@ function momentOf(told: Told, { book, mirrored, before }: { book: Book; mirrored
 function turnLeaf(book: Book, { envId, stream, commit, walks, after }: Moment): void {
   // A scan that is set aside goes on after the round of the feeds (R9).
   const isOver = (commit.settle !== undefined && after.waiting === null) || commit.forget === 'all';
-  book.keep(envId, stream as StreamName, isOver ? [] : walks);
+  // Feeds that were left out are not gone on with.
+  const still = commit.settle === undefined ? walks : walks.filter((walk) => isWhole(walk) || !isFeed(walk));
+  book.keep(envId, stream as StreamName, isOver ? [] : still);
 }

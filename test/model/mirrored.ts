@@ -22,6 +22,8 @@ export interface Told {
   readonly stream: StreamName;
   readonly commit: Commit;
   readonly serverTime: string | null;
+  /** The newest server time that the run has met. */
+  readonly latest: string | null;
   /** Removals are let go (R14). */
   readonly allowShrink: boolean;
   readonly overlapSeconds: number;
@@ -114,6 +116,7 @@ export function mirrorOf(world: World): Mirrored {
             watched(createDestination(file, { envId, run, clock }), mirrored, () => ({
               envId,
               serverTime: source.serverTime(),
+              latest: source.latestServerTime(),
               allowShrink: options.allowShrink ?? false,
               overlapSeconds: options.overlapSeconds ?? OPTIONS.overlapSeconds,
               ...slice,

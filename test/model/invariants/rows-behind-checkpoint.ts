@@ -1,5 +1,5 @@
 import { addDays, addSeconds } from '../../../src/core/instant.ts';
-import { askedBy, isConfirmation, isScan, isWhole, itemsOf, type Walk } from '../book.ts';
+import { askedBy, isConfirmation, isFeed, isScan, isWhole, itemsOf, type Walk } from '../book.ts';
 import { bucket, SHOWN_AS } from '../compare.ts';
 import type { Row } from '../mirrored.ts';
 import { FAR_AHEAD, type Item } from '../place.ts';
@@ -115,16 +115,17 @@ function isTaken(held: Row, wanted: Row, moment: Moment): boolean {
 function readsOfRound(moment: Moment): string[] {
   const { commit, before, stream, walks, after, envId } = moment;
   if (commit.settle === undefined || stream === 'test_executions') return [];
+  const leftOut = isLeftOut(moment);
   const broken = walks
     .filter((walk) => !isWhole(walk) && !(before.round?.mode === 'scan' && 'deleted_since' in walk.query))
+    .filter((walk) => !(leftOut && isFeed(walk)))
     // That of a scan which is set aside goes on later (R9).
     .filter((walk) => !isUnderWay(walk, envId, before.waiting))
     .map((walk) => `a round ended amid ${JSON.stringify(walk.query)}`);
   const isScanned = before.round?.mode === 'scan' || before.round?.mode === 'snapshot';
   const scans = walks.filter((walk) => isWhole(walk) && isScan(walk));
   if (isScanned && scans.length < variantsOf(stream)) broken.push('a scan ended before all of its lists were read');
-  // What was left out moved no watermark (R9).
-  if (before.round?.mode === 'feed' && !before.round.incomplete) broken.push(...feedsOfRound(moment));
+  if (before.round?.mode === 'feed' && !leftOut) broken.push(...feedsOfRound(moment));
   if (before.round?.mode === 'scan' && before.round.sweeps && FED.includes(stream)) broken.push(...notSwept(moment));
   if (commit.settle.replace !== 'all' || stream === 'column_lineage') return broken;
   const shown = new Map(walks.flatMap(itemsOf).map((item) => [keyOf(stream, item), SHOWN_AS[stream](item)]));
@@ -144,14 +145,31 @@ function isUnderWay(walk: Walk, envId: string, round: Held['round']): boolean {
 
 const REACH_DAYS = 89;
 
-/** Both feeds, from no later than the watermark less the overlap (R2), or as far back as they reach beside a scan that is still due (R9). */
-function feedsOfRound({ before, walks, overlapSeconds, rows, envId, stream }: Moment): string[] {
+/** What is left out, since it went out of reach beside a scan that has failed (R3), moves no watermark (R9). */
+function isLeftOut(moment: Moment): boolean {
+  const { before, after, latest } = moment;
+  if (before.round?.mode !== 'feed') return false;
+  const isOutOfReach = isDue(moment) && latest !== null && sinceOf(moment) < addDays(latest, -REACH_DAYS);
+  return before.round.incomplete || (isOutOfReach && after.watermark === before.watermark);
+}
+
+/** Whether a scan is due, or was tried in this run. */
+function isDue({ rows, envId, stream }: Moment): boolean {
   const sql = 'select coalesce(set_aside, scan_due) due from sync_checkpoints where env_id = ? and stream = ?';
-  const isDue = rows(sql, envId, stream)[0]?.['due'] != null;
-  const since = before.watermark === null ? '' : addSeconds(before.watermark, -overlapSeconds);
+  return rows(sql, envId, stream)[0]?.['due'] != null;
+}
+
+function sinceOf({ before, overlapSeconds }: Moment): string {
+  return before.watermark === null ? '' : addSeconds(before.watermark, -overlapSeconds);
+}
+
+/** Both feeds, from no later than the watermark less the overlap (R2), or as far back as they reach beside a scan that is still due (R9). */
+function feedsOfRound(moment: Moment): string[] {
+  const { walks } = moment;
+  const [since, isScanDue] = [sinceOf(moment), isDue(moment)];
   const from = ({ latest }: Walk): string => {
     const reach = latest === null ? '' : addDays(latest, -REACH_DAYS);
-    return isDue && since < reach ? addDays(reach, 1) : since;
+    return isScanDue && since < reach ? addDays(reach, 1) : since;
   };
   return ['synced_since', 'deleted_since']
     .filter((name) => !walks.some((walk) => isWhole(walk) && String(walk.query[name] ?? '9999') <= from(walk)))
