@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { furnish } from '../model/furnish.ts';
 import { mirrorOf } from '../model/mirrored.ts';
-import { putAsset, putColumn, putColumnEdges, putTest, removeAsset } from '../model/place.ts';
+import { putAsset, putColumn, putColumnEdges, putTest, remove, removeAsset } from '../model/place.ts';
 import { createWorld, DAY, HOUR } from '../model/world.ts';
 import { expectForetold, foretold } from '../support/forecasting.ts';
 import { inSyncedWorld, inWorld, type Scene } from '../support/scene.ts';
@@ -120,6 +120,24 @@ describe('a forecast', () => {
       expect(forecast).toMatchObject({ requests: summary.requests, at_least: true });
       const rest = await expectForetold(scene, { full: true, pageSize: 10, allowShrink: true });
       expect(rest.forecast.at_least).toBe(false);
+    }),
+  );
+
+  it(
+    'counts no edges of columns that are held back, and the asking whether those are in sight (R18)',
+    inWorld(async (scene) => {
+      for (let n = 0; n < 60; n++) {
+        putColumn(scene.place, `h${n}`, 'a1');
+        putColumnEdges(scene.place, `h${n}`, ['a1.c1']);
+      }
+      await scene.mirrored.sync();
+      for (let n = 0; n < 60; n++) remove(scene.place, 'columns', `h${n}`, 'lost');
+      await scene.mirrored.sync({ full: true });
+      for (const pageSize of [60, 100]) {
+        const { forecast, summary } = await expectForetold(scene, { full: true, pageSize });
+        for (const told of [forecast.streams, summary.streams])
+          expect(told.find(({ stream }) => stream === 'column_lineage')?.requests).toBe(2);
+      }
     }),
   );
 

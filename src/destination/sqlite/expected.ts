@@ -71,7 +71,7 @@ function shownBy(asked: Asked): Where {
   const owner = stream.owners[0];
   if (deletedSince !== undefined)
     return { sql: `t.deletion = 'tombstone' and t.deleted_at >= @since`, values: { since: deletedSince } };
-  const shown = `${live(stream)} and not exists (select 1 from held_removals h where ${holds(decider(stream))})`;
+  const shown = `${live(stream)} and not exists (select 1 from held_removals h where ${holds(decider(stream))})${hangsOnShown(stream)}`;
   if (since !== undefined) return { sql: `${shown} and ${syncedSince(stream)}`, values: { since } };
   const variant = ` and ${ofVariant(stream, query)}${stillShown(asked)}`;
   const ids = query[stream.idsParameter ?? 'ids'];
@@ -80,6 +80,16 @@ function shownBy(asked: Asked): Where {
   if (owners !== undefined)
     return { sql: `${shown}${variant} and ${isOneOf(owner?.by)}`, values: { ids: json(owners) } };
   return { sql: `${shown}${variant}` };
+}
+
+/** What hangs on rows that are held back is not shown either. */
+function hangsOnShown({ staged, owners }: Stream): string {
+  if (staged === undefined) return '';
+  const held = owners.map(
+    ({ by, table }) => ` and not exists (select 1 from held_removals o
+      where o.env_id = t.env_id and o.stream = '${shapeOf(table).name}' and o.key_1 = t.${quote(by)})`,
+  );
+  return held.join('');
 }
 
 /** The feeds of lineage go by the times of the column downstream. */

@@ -4,7 +4,7 @@ import type { Commit, Destination } from '../../core/destination.ts';
 import type { Expectations } from '../../core/expectations.ts';
 import type { Instant } from '../../core/instant.ts';
 import type { Stream, StreamName } from '../../core/stream.ts';
-import { tableOf } from './conditions.ts';
+import { firstKey, tableOf } from './conditions.ts';
 import { createDestination } from './destination.ts';
 import { expectedRows } from './expected.ts';
 import type { MirrorFile } from './open.ts';
@@ -55,6 +55,8 @@ function destinationOf(mirror: MirrorFile, whose: Whose): Destination {
     owed: (stream, ask) => {
       if (ask.about === 'candidates' && stream.staged === undefined)
         return { ids: heldIds(mirror, whose.envId, { stream, after: ask.after }), weighed: null };
+      if (ask.about === 'unshown' && ask.mode === 'scan' && stream.staged !== undefined)
+        return { ids: heldLeaders(mirror, whose.envId, { stream, after: ask.after }), weighed: null };
       // The source is expected to show all: what the feed has shown by then is not asked for again (R18, R22).
       const isShown =
         ask.about === 'candidates' || ask.about === 'unshown' || (ask.about === 'marked' && ask.before === null);
@@ -81,6 +83,18 @@ function heldIds(
   const sql = `select h.key_1 from held_removals h join ${tableOf(stream)} t on t.env_id = h.env_id and t.id = h.key_1
     where h.env_id = ? and h.stream = ? and h.key_1 > ? and t.deleted_at is null order by h.key_1 limit 1000`;
   return connection.prepare(sql).pluck().all(envId, stream.name, after) as string[];
+}
+
+/** Rows held back of the leading list that have edges: the list is asked whether they are in sight (R18). */
+function heldLeaders(
+  { connection }: MirrorFile,
+  envId: string,
+  { stream, after }: { stream: Stream; after: string },
+): string[] {
+  const sql = `select h.key_1 from held_removals h where h.env_id = ? and h.stream = ? and h.key_1 > ?
+    and exists (select 1 from ${tableOf(stream)} t where t.env_id = h.env_id and t.${firstKey(stream)} = h.key_1)
+    order by h.key_1 limit 1000`;
+  return connection.prepare(sql).pluck().all(envId, shapeOf(stream.leader?.table).name, after) as string[];
 }
 
 /** Tables that letting go of what is held back writes to. */
