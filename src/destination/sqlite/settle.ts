@@ -30,11 +30,14 @@ export function weigh(part: Part, stream: Stream, settlement: Settlement): Weigh
   bringSeen(part, stream);
   const gone = goingAt(stream, settlement);
   if (gone === null) return { live: 0, going: 0 };
-  const counted = `from ${tableOf(stream)} t
-    where t.env_id = @env and ${live(stream)} and not ${exempt(stream)} and not ${isHeldBack(stream)}`;
-  const leaving = value(part, `select count(*) ${counted} and ${gone.sql}`, gone.values) as number;
+  const rows = `from ${tableOf(stream)} t where t.env_id = @env and ${live(stream)}`;
+  const counts = `not ${exempt(stream)} and not ${isHeldBack(stream)}`;
+  // Nearly every row is seen: that comes first, and decides.
+  const leaving = value(part, `select count(*) ${rows} and ${gone.sql} and ${counts}`, gone.values) as number;
   if (leaving === 0) return { live: 0, going: 0 };
-  const enough = value(part, `select count(*) from (select 1 ${counted} limit @most)`, { most: 2 * leaving });
+  const enough = value(part, `select count(*) from (select 1 ${rows} and ${counts} limit @most)`, {
+    most: 2 * leaving,
+  });
   return { live: enough as number, going: leaving };
 }
 
