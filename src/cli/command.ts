@@ -8,10 +8,13 @@ export interface Io {
   out(text: string): void;
   readonly outIsTerminal: boolean;
   readonly errIsTerminal: boolean;
-  log(level: string): Logger;
+  log(level: string): Promise<Logger>;
   /** One that nobody has to read for the program to go on. */
-  serverLog(level: string): Logger;
+  serverLog(level: string): Promise<Logger>;
 }
+
+/** What a command does. @returns the exit code. @throws SyncError */
+export type RunCommand = (args: Arguments, io: Io) => Promise<number>;
 
 /** One command: what help says of it, its options, and what it does. */
 export interface Command {
@@ -20,6 +23,5 @@ export interface Command {
   readonly options: Readonly<Record<string, YargsOption>>;
   /** The one positional argument, when there is one. */
   readonly argument?: { readonly name: string; readonly describe: string };
-  /** @returns the exit code. @throws SyncError */
-  run(args: Arguments, io: Io): Promise<number>;
+  readonly run: RunCommand;
 }

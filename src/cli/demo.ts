@@ -17,15 +17,16 @@ import {
 import { masterKey } from '../server/access.ts';
 import { changeSample, type SampleChanges } from '../server/sample/changes.ts';
 import { makeSample } from '../server/sample/sample.ts';
+import { createServer } from '../server/server.ts';
 import type { RunSummary } from '../sync/summary.ts';
-import type { Command, Io } from './command.ts';
+import type { Io, RunCommand } from './command.ts';
 import { QUESTIONS } from './demo-questions.ts';
-import { OPTIONS, pick } from './options.ts';
 import { watchRun } from './progress-view.ts';
 import { renderTable } from './rows-view.ts';
 import { runOnce } from './session.ts';
 import { type Stop, stopOnSignals } from './signals.ts';
-import { exitCodeOfRun, SYNC_DEFAULTS } from './sync.ts';
+import { exitCodeOfRun } from './sync.ts';
+import { SYNC_DEFAULTS } from './sync-options.ts';
 import { syncSettings } from './sync-settings.ts';
 import { tellFailure, wrapped } from './wrapped.ts';
 
@@ -36,33 +37,26 @@ const makeToken = (): string => randomBytes(16).toString('hex');
 /** Known to this process alone; the server listens on loopback for as long as the demo runs. */
 const TOKEN = makeToken();
 
-export const demo: Command = {
-  name: 'demo',
-  describe: 'make a sample source, sync it twice with changes in between, and ask the mirror',
-  options: { db: { ...OPTIONS.db, default: 'demo.db' }, ...pick('log-level', 'config') },
-  async run(args, io) {
-    const db = args['db'] as string;
-    refuseNoFolder(db);
-    // Not before it is needed: no other command has to wait for it.
-    const { createServer } = await import('../server/server.ts');
-    const folder = mkdtempSync(join(tmpdir(), 'obsync-demo-'));
-    const source = openForWriting(join(folder, 'source.db'));
-    const stop = stopOnSignals();
-    const server = await createServer({ mirror: source, keys: () => [masterKey('demo', TOKEN)] });
-    try {
-      io.out(`Making a sample source: two environments of a shop's warehouse ...\n`);
-      makeSample(source, { seed: SEED, nowMs: Date.now() });
-      makeRoom(db, source);
-      const baseUrl = await listen(server);
-      const runs = { io, stop, baseUrl, db, logLevel: args['log-level'] as string };
-      return (await syncTwice(runs, source)) ?? answer(db, io);
-    } finally {
-      stop.dispose();
-      await server.close();
-      source.connection.close();
-      rmSync(folder, { recursive: true, force: true });
-    }
-  },
+export const demo: RunCommand = async (args, io) => {
+  const db = args['db'] as string;
+  refuseNoFolder(db);
+  const folder = mkdtempSync(join(tmpdir(), 'obsync-demo-'));
+  const source = openForWriting(join(folder, 'source.db'));
+  const stop = stopOnSignals();
+  const server = await createServer({ mirror: source, keys: () => [masterKey('demo', TOKEN)] });
+  try {
+    io.out(`Making a sample source: two environments of a shop's warehouse ...\n`);
+    makeSample(source, { seed: SEED, nowMs: Date.now() });
+    makeRoom(db, source);
+    const baseUrl = await listen(server);
+    const runs = { io, stop, baseUrl, db, logLevel: args['log-level'] as string };
+    return (await syncTwice(runs, source)) ?? answer(db, io);
+  } finally {
+    stop.dispose();
+    await server.close();
+    source.connection.close();
+    rmSync(folder, { recursive: true, force: true });
+  }
 };
 
 const width = (): number => process.stdout.columns || 120;
@@ -104,7 +98,7 @@ async function syncOnce({ io, stop, baseUrl, db, logLevel }: Runs): Promise<RunS
     { ...SYNC_DEFAULTS, 'base-url': baseUrl, db, _: [], $0: 'obsync' },
     { OBSYNC_TOKEN: TOKEN },
   );
-  const view = watchRun(io, logLevel);
+  const view = await watchRun(io, logLevel);
   try {
     return await runOnce(settings, {
       signal: stop.signal,

@@ -3,7 +3,7 @@ import { SyncError } from '../core/errors.ts';
 import type { Progress } from '../sync/progress.ts';
 import type { RunSummary } from '../sync/summary.ts';
 import type { VerifyReport } from '../sync/verify/verify-report.ts';
-import type { Event, Job, Posted, PostedError, Reply } from './run-thread.ts';
+import type { Event, Job, PostedError, Reply } from './run-thread.ts';
 import type { SyncSettings, Watch } from './sync-settings.ts';
 import type { VerifySettings, VerifyWatch } from './verify-mirror.ts';
 
@@ -34,12 +34,12 @@ export function startRunThread(): RunThread {
   };
   return {
     sync: (settings, watch) =>
-      doJob(worker(), { do: 'sync', settings: toPost(settings) }, watch.signal, (event) => {
+      doJob(worker(), { do: 'sync', settings }, watch.signal, (event) => {
         if (event.of === 'source') watch.onSourceEvent(event.event);
         if (event.of === 'sync') watch.onProgress(event.error === null ? event.event : failing(event));
       }) as Promise<RunSummary>,
     verify: (settings, watch) =>
-      doJob(worker(), { do: 'verify', settings: toPost(settings) }, watch.signal, (event) => {
+      doJob(worker(), { do: 'verify', settings }, watch.signal, (event) => {
         if (event.of === 'source') watch.onSourceEvent(event.event);
         if (event.of === 'verify') watch.onProgress(event.event);
         if (event.of === 'failure') watch.onFailure(errorOf(event.error));
@@ -47,10 +47,6 @@ export function startRunThread(): RunThread {
     // Between two jobs nothing keeps it.
     close: async () => void (await alive?.terminate()),
   };
-}
-
-function toPost<Settings extends SyncSettings>(settings: Settings): Posted<Settings> {
-  return { ...settings, streams: settings.streams.map(({ name }) => name) };
 }
 
 function failing({ event, error }: Extract<Event, { of: 'sync' }>): Progress {

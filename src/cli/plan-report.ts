@@ -8,6 +8,7 @@ import { openForRehearsal } from '../destination/sqlite/open-for-rehearsal.ts';
 import { createRehearsal } from '../destination/sqlite/rehearsal.ts';
 import { type Forecast, forecast, type Opening } from '../sync/forecast.ts';
 import { resumeSource } from './session.ts';
+import { streamsAskedFor } from './streams-asked-for.ts';
 import { clock, type SyncSettings, type Watch } from './sync-settings.ts';
 
 /** A forecast in one document: what `plan --json` prints. */
@@ -40,7 +41,8 @@ export async function reportForecast(
   const mirror = openForRehearsal(settings.db);
   try {
     const quota = quotaOf(loadQuota(mirror.db), told);
-    const foretold = await forecast(createRehearsal(mirror, clock), opening, settings, { clock, signal: watch.signal });
+    const options = { ...settings, streams: streamsAskedFor(settings) };
+    const foretold = await forecast(createRehearsal(mirror, clock), opening, options, { clock, signal: watch.signal });
     return {
       server_time: foretold.server_time,
       mirror_exists: mirrorExists(settings.db),

@@ -1,42 +1,35 @@
 import { SyncError } from '../core/errors.ts';
-import type { Command } from './command.ts';
+import type { RunCommand } from './command.ts';
 import { exitCodeOfSignal } from './exit-code.ts';
-import { pick } from './options.ts';
 import { reportForecast } from './plan-report.ts';
 import { renderForecast } from './plan-view.ts';
 import { printableReport } from './printable.ts';
 import { watchRun } from './progress-view.ts';
 import { widthOf } from './screen.ts';
 import { stopOnSignals } from './signals.ts';
-import { SYNC_OPTIONS } from './sync.ts';
 import { syncSettings } from './sync-settings.ts';
 import { wrapped } from './wrapped.ts';
 
-export const plan: Command = {
-  name: 'plan',
-  describe: 'how many requests the next sync takes, how long and why; asks for the list of environments alone',
-  options: { ...SYNC_OPTIONS, ...pick('json') },
-  async run(args, io) {
-    const settings = syncSettings(args, io.env);
-    const stop = stopOnSignals();
-    const view = watchRun(io, args['log-level'] as string);
-    try {
-      const report = await reportForecast(settings, { signal: stop.signal, onSourceEvent: view.onSourceEvent });
-      view.end();
-      const width = widthOf(process.stdout, io.outIsTerminal);
-      io.out(
-        args['json'] === true
-          ? `${JSON.stringify(report, null, 2)}\n`
-          : wrapped(renderForecast(printableReport(report), width), width),
-      );
-      return 0;
-    } catch (error) {
-      const signal = stop.received();
-      if (signal !== null && error instanceof SyncError && error.recovery === 'signal') return exitCodeOfSignal(signal);
-      throw error;
-    } finally {
-      view.end();
-      stop.dispose();
-    }
-  },
+export const plan: RunCommand = async (args, io) => {
+  const settings = syncSettings(args, io.env);
+  const stop = stopOnSignals();
+  const view = await watchRun(io, args['log-level'] as string);
+  try {
+    const report = await reportForecast(settings, { signal: stop.signal, onSourceEvent: view.onSourceEvent });
+    view.end();
+    const width = widthOf(process.stdout, io.outIsTerminal);
+    io.out(
+      args['json'] === true
+        ? `${JSON.stringify(report, null, 2)}\n`
+        : wrapped(renderForecast(printableReport(report), width), width),
+    );
+    return 0;
+  } catch (error) {
+    const signal = stop.received();
+    if (signal !== null && error instanceof SyncError && error.recovery === 'signal') return exitCodeOfSignal(signal);
+    throw error;
+  } finally {
+    view.end();
+    stop.dispose();
+  }
 };

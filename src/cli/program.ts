@@ -1,33 +1,19 @@
-import { readFileSync } from 'node:fs';
-import { findPackageJSON } from 'node:module';
 import yargs, { type Arguments, type Argv, type Options as YargsOption } from 'yargs';
 import { SyncError } from '../core/errors.ts';
 import type { Command, Io } from './command.ts';
+import { COMMANDS } from './commands.ts';
 import { exitCodeOf } from './exit-code.ts';
-import { createLog, createServerLog } from './log.ts';
 import { OptionError } from './option-error.ts';
 import { OPTIONS, type OptionName, STDIN } from './options.ts';
 import { flagValue, hint, type Settings, settingsOf, unknownVariables } from './settings.ts';
 import { isReadByAll } from './token.ts';
+import { version } from './version.ts';
 import { tellFailure } from './wrapped.ts';
 
-/** What a command is made of is loaded when it is asked for: no other has to wait for it, nor find room for it. */
-const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
-  sync: async () => (await import('./sync.ts')).sync,
-  plan: async () => (await import('./plan.ts')).plan,
-  schedule: async () => (await import('./schedule.ts')).schedule,
-  status: async () => (await import('./status.ts')).status,
-  verify: async () => (await import('./verify.ts')).verify,
-  query: async () => (await import('./query.ts')).query,
-  serve: async () => (await import('./serve.ts')).serve,
-  demo: async () => (await import('./demo.ts')).demo,
-};
-
 /** The commands that a line may mean; all of them when it names none. */
-function commandsIn(argv: readonly string[]): Promise<Command[]> {
-  const all = Object.entries(COMMANDS);
-  const named = all.filter(([name]) => argv.includes(name));
-  return Promise.all((named.length > 0 ? named : all).map(([, load]) => load()));
+function commandsIn(argv: readonly string[]): readonly Command[] {
+  const named = COMMANDS.filter(({ name }) => argv.includes(name));
+  return named.length > 0 ? named : COMMANDS;
 }
 
 const EXIT_CODES = `Exit codes: 0 all well (verify: equal); 1 finished with problems (verify: not equal, or not known); 2 bad usage or configuration; 3 token refused; \
@@ -51,11 +37,11 @@ export async function main(words: readonly string[]): Promise<number> {
     // What follows it would be passed over without a word.
     if (argv.includes('--')) throw new SyncError('usage', 'unknown argument: -- (see obsync --help)');
     settings = settingsOf(argv, io.env);
-    const commands = await commandsIn(argv);
+    const commands = commandsIn(argv);
     const parser = commands.reduce(
       (parser, command) =>
         add(parser, command, { argv, settings }, async (args) => {
-          warn(args, io);
+          await warn(args, io);
           code = await command.run(args, io);
         }),
       base({ argv, settings, commands }),
@@ -144,13 +130,13 @@ function isFlagged(name: string, argv: readonly string[]): boolean {
 }
 
 /** What does not stop a command, but is hardly what was meant. */
-function warn(args: Arguments, io: Io): void {
+async function warn(args: Arguments, io: Io): Promise<void> {
   const tokenFile = args['token-file'];
   const isOpen = typeof tokenFile === 'string' && isReadByAll(tokenFile);
   const open = `every user of this machine may read the token file ${tokenFile}: make it readable to its owner alone (chmod 600)`;
   const warnings = [...unknownVariables(io.env), ...(isOpen ? [open] : [])];
   if (warnings.length === 0) return;
-  const log = io.log((args['log-level'] as string | undefined) ?? 'warn');
+  const log = await io.log((args['log-level'] as string | undefined) ?? 'warn');
   for (const each of warnings) log.warn(each);
 }
 
@@ -236,12 +222,7 @@ function processIo(): Io {
     out: (text) => void process.stdout.write(text),
     outIsTerminal: process.stdout.isTTY === true,
     errIsTerminal: process.stderr.isTTY === true,
-    log: createLog,
-    serverLog: createServerLog,
+    log: async (level) => (await import('./log.ts')).createLog(level),
+    serverLog: async (level) => (await import('./log.ts')).createServerLog(level),
   };
-}
-
-function version(): string {
-  const manifest = findPackageJSON(import.meta.url) ?? 'package.json';
-  return (JSON.parse(readFileSync(manifest, 'utf8')) as { version: string }).version;
 }

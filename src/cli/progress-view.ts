@@ -1,4 +1,3 @@
-import { createLogUpdate } from 'log-update';
 import type { Logger } from 'pino';
 import type { SourceEvent } from '../core/source.ts';
 import type { Progress } from '../sync/progress.ts';
@@ -16,11 +15,13 @@ export interface RunView {
 
 const FRAME_MS = 100;
 
-export function watchRun(io: Io, level: string): RunView {
-  return io.errIsTerminal && !['debug', 'trace'].includes(level) ? liveView() : lineView(io, level);
+/** Loads what shows it: a run under cron has no use for a live view, nor one on a terminal for a log. */
+export async function watchRun(io: Io, level: string): Promise<RunView> {
+  return io.errIsTerminal && !['debug', 'trace'].includes(level) ? liveView() : lineView(await io.log(level));
 }
 
-function liveView(): RunView {
+async function liveView(): Promise<RunView> {
+  const { createLogUpdate } = await import('log-update');
   const draw = createLogUpdate(process.stderr);
   let state: ProgressState = INITIAL;
   const paint = (): void =>
@@ -40,8 +41,7 @@ function liveView(): RunView {
   };
 }
 
-function lineView(io: Io, level: string): RunView {
-  const log = io.log(level);
+function lineView(log: Logger): RunView {
   return {
     onProgress(progress) {
       if (progress.type === 'environments') logEnvironments(log, progress);

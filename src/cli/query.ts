@@ -1,8 +1,8 @@
 import { text } from 'node:stream/consumers';
 import { SyncError } from '../core/errors.ts';
 import { openForReading } from '../destination/sqlite/open.ts';
-import type { Command, Io } from './command.ts';
-import { pick, STDIN } from './options.ts';
+import type { Io, RunCommand } from './command.ts';
+import { STDIN } from './options.ts';
 import { print } from './print.ts';
 import { type Reading, readStatement } from './read-statement.ts';
 import { csvText, jsonText, ndjsonText } from './rows-text.ts';
@@ -10,21 +10,15 @@ import { tableText } from './rows-view.ts';
 import { widthOf } from './screen.ts';
 import { readTextFile } from './settings.ts';
 
-export const query: Command = {
-  name: 'query',
-  describe: 'ask the mirror with one SQL statement that only reads',
-  options: pick('db', 'file', 'format', 'config'),
-  argument: { name: 'sql', describe: 'such as "select * from failing_tests"; - reads it from stdin' },
-  async run(args, io) {
-    const sql = await statementOf(args['sql'] as string | undefined, args['file'] as string | undefined);
-    const mirror = openForReading(args['db'] as string);
-    try {
-      await answer(readStatement(mirror, sql), args['format'] as string | undefined, io);
-      return 0;
-    } finally {
-      mirror.connection.close();
-    }
-  },
+export const query: RunCommand = async (args, io) => {
+  const sql = await statementOf(args['sql'] as string | undefined, args['file'] as string | undefined);
+  const mirror = openForReading(args['db'] as string);
+  try {
+    await answer(readStatement(mirror, sql), args['format'] as string | undefined, io);
+    return 0;
+  } finally {
+    mirror.connection.close();
+  }
 };
 
 /** @throws SyncError `usage` where there is none, or two */

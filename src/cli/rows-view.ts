@@ -1,5 +1,6 @@
 import { batches } from './batches.ts';
 import { printable } from './printable.ts';
+import { graphemes, textWidth, widthOfGrapheme } from './text-width.ts';
 
 /** Rows that a table is made of at once: one of many rows takes no more memory. */
 const BATCH = 1000;
@@ -175,29 +176,10 @@ function cut(text: string, width: number): string {
   if (textWidth(text) <= width) return text;
   let kept = '';
   let left = width - 1;
-  for (const { segment } of GRAPHEMES.segment(text)) {
+  for (const { segment } of graphemes(text)) {
     left -= widthOfGrapheme(segment);
     if (left < 0) break;
     kept += segment;
   }
   return `${kept}…`;
-}
-
-const GRAPHEMES = new Intl.Segmenter();
-
-/** Columns of the screen that a text takes. */
-export function textWidth(text: string): number {
-  if (/^[\x20-\x7e]*$/.test(text)) return text.length;
-  let width = 0;
-  for (const { segment } of GRAPHEMES.segment(text)) width += widthOfGrapheme(segment);
-  return width;
-}
-
-const WIDE =
-  /^[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\p{Emoji_Presentation}\u3000-\u303e\uff01-\uff60\uffe0-\uffe6]|\ufe0f/u;
-const INVISIBLE = /^[\p{Mn}\p{Me}\p{Cf}]+$/u;
-
-function widthOfGrapheme(grapheme: string): number {
-  if (INVISIBLE.test(grapheme)) return 0;
-  return WIDE.test(grapheme) ? 2 : 1;
 }

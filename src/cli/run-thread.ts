@@ -2,7 +2,6 @@ import { type MessagePort, parentPort } from 'node:worker_threads';
 import { type Recovery, SyncError } from '../core/errors.ts';
 import type { SourceEvent } from '../core/source.ts';
 import type { StreamName } from '../core/stream.ts';
-import { CATALOGUE } from '../streams/catalogue.ts';
 import type { Progress } from '../sync/progress.ts';
 import { keyOf } from '../sync/sync-environments.ts';
 import type { VerifyProgress } from '../sync/verify/verify.ts';
@@ -10,12 +9,9 @@ import { runOnce } from './session.ts';
 import type { SyncSettings } from './sync-settings.ts';
 import { type VerifySettings, verifyOnce } from './verify-mirror.ts';
 
-/** Settings that a message can carry: streams by their names. */
-export type Posted<Settings extends SyncSettings> = Omit<Settings, 'streams'> & { readonly streams: readonly string[] };
-
 export type Job =
-  | { readonly do: 'sync'; readonly settings: Posted<SyncSettings> }
-  | { readonly do: 'verify'; readonly settings: Posted<VerifySettings> };
+  | { readonly do: 'sync'; readonly settings: SyncSettings }
+  | { readonly do: 'verify'; readonly settings: VerifySettings };
 
 /** An error that a message can carry. */
 export interface PostedError {
@@ -86,11 +82,6 @@ function relayTo(port: MessagePort) {
   };
 }
 
-function received<Settings extends SyncSettings>(settings: Posted<Settings>): Settings {
-  const streams = CATALOGUE.filter((stream) => settings.streams.includes(stream.name));
-  return { ...settings, streams } as unknown as Settings;
-}
-
 function listen(port: MessagePort): void {
   const stop = new AbortController();
   const { signal } = stop;
@@ -101,8 +92,8 @@ function listen(port: MessagePort): void {
     try {
       const result =
         message.do === 'sync'
-          ? await runOnce(received(message.settings), { signal, onSourceEvent, onProgress: onSync })
-          : await verifyOnce(received(message.settings), { signal, onSourceEvent, ...onVerify });
+          ? await runOnce(message.settings, { signal, onSourceEvent, onProgress: onSync })
+          : await verifyOnce(message.settings, { signal, onSourceEvent, ...onVerify });
       reply = { type: 'ended', result };
     } catch (error) {
       reply = { type: 'failed', error: posted(error) };

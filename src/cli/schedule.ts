@@ -7,40 +7,33 @@ import type { Rules } from '../core/schedule.ts';
 import { runSchedule, type SchedulePorts } from '../sync/schedule.ts';
 import { nextTick } from '../sync/schedule-cron.ts';
 import type { RunSummary } from '../sync/summary.ts';
-import type { Command } from './command.ts';
+import type { RunCommand } from './command.ts';
 import { exitCodeOfSignal } from './exit-code.ts';
 import { type RunThread, startRunThread } from './in-thread.ts';
 import { OptionError } from './option-error.ts';
-import { pick } from './options.ts';
 import { type RunView, watchRun } from './progress-view.ts';
 import { readEnvironments, readMirrored } from './schedule-mirror.ts';
 import { resumeSource } from './session.ts';
 import { stopOnSignals } from './signals.ts';
-import { SYNC_OPTIONS } from './sync.ts';
 import { clock, inRange, type SyncSettings, syncSettings, type Watch } from './sync-settings.ts';
 
-export const schedule: Command = {
-  name: 'schedule',
-  describe: 'bring the mirror up to date on a schedule (cron expressions in UTC), until stopped',
-  options: { ...SYNC_OPTIONS, ...pick('cron', 'delay') },
-  async run(args, io) {
-    const settings = syncSettings(args, io.env);
-    const rules = scheduleRules(args, settings);
-    const stop = stopOnSignals();
-    const thread = startRunThread();
-    // A schedule logs lines, on a terminal as well.
-    const view = watchRun({ ...io, errIsTerminal: false }, args['log-level'] as string);
-    const log = io.log(args['log-level'] as string);
-    try {
-      // A token may be replaced while the schedule goes on.
-      const fresh = (): SyncSettings => syncSettings(args, io.env);
-      await runSchedule(schedulePorts(settings, stop.signal, { thread, view, log, fresh }), rules);
-      return exitCodeOfSignal(stop.received() ?? 'SIGTERM');
-    } finally {
-      await thread.close();
-      stop.dispose();
-    }
-  },
+export const schedule: RunCommand = async (args, io) => {
+  const settings = syncSettings(args, io.env);
+  const rules = scheduleRules(args, settings);
+  const stop = stopOnSignals();
+  const thread = startRunThread();
+  // A schedule logs lines, on a terminal as well.
+  const view = await watchRun({ ...io, errIsTerminal: false }, args['log-level'] as string);
+  const log = await io.log(args['log-level'] as string);
+  try {
+    // A token may be replaced while the schedule goes on.
+    const fresh = (): SyncSettings => syncSettings(args, io.env);
+    await runSchedule(schedulePorts(settings, stop.signal, { thread, view, log, fresh }), rules);
+    return exitCodeOfSignal(stop.received() ?? 'SIGTERM');
+  } finally {
+    await thread.close();
+    stop.dispose();
+  }
 };
 
 /** @throws SyncError `usage` */

@@ -30,7 +30,7 @@ const LEAST_TOKEN_CHARACTERS = 20;
 /** Serves the mirror until a signal comes. @returns the exit code. @throws SyncError `usage` */
 export async function serveMirror(args: Arguments, io: Io): Promise<number> {
   const settings = serveSettings(args, io.env);
-  const log = io.serverLog(args['log-level'] as string);
+  const log = await io.serverLog(args['log-level'] as string);
   const mirror = openForReading(settings.db);
   const keyring = openKeyring(settings, { mirror, log });
   const stop = stopOnSignals('a long read');

@@ -19,6 +19,7 @@ import { CATALOGUE } from '../streams/catalogue.ts';
 import type { OpenMirror } from '../sync/ports.ts';
 import { runSync } from '../sync/run.ts';
 import type { RunSummary } from '../sync/summary.ts';
+import { streamsAskedFor } from './streams-asked-for.ts';
 import { clock, type SyncSettings, type Watch } from './sync-settings.ts';
 
 /** One run over HTTP into the mirror file. */
@@ -34,7 +35,7 @@ export async function runOnce(settings: SyncSettings, watch: Watch): Promise<Run
     onProgress: watch.onProgress,
   };
   try {
-    return await runSync(ports, settings);
+    return await runSync(ports, { ...settings, streams: streamsAskedFor(settings) });
   } catch (error) {
     throw fileError(settings.db, error);
   } finally {

@@ -3,35 +3,29 @@ import { lockPath, takeLock } from '../../state/lock.ts';
 import { instantOfMs } from '../core/instant.ts';
 import { fileError } from '../destination/sqlite/file-error.ts';
 import { type MirrorFile, openForReading } from '../destination/sqlite/open.ts';
-import type { Command } from './command.ts';
-import { pick } from './options.ts';
+import type { RunCommand } from './command.ts';
 import { printableReport } from './printable.ts';
 import { widthOf } from './screen.ts';
 import { readLastRun, readStatus, type StatusReport } from './status-report.ts';
 import { renderStatus } from './status-view.ts';
 import { wrapped } from './wrapped.ts';
 
-export const status: Command = {
-  name: 'status',
-  describe: 'what is mirrored, how fresh it is, and what went wrong last; from the file alone',
-  options: pick('db', 'json', 'config'),
-  async run(args, io) {
-    const mirror = openForReading(args['db'] as string);
-    try {
-      const report = withVerdict(mirror, readStatus(mirror, instantOfMs(Date.now())));
-      const width = widthOf(process.stdout, io.outIsTerminal);
-      io.out(
-        args['json'] === true
-          ? `${JSON.stringify(report, null, 2)}\n`
-          : wrapped(renderStatus(printableReport(report), width), width),
-      );
-      return 0;
-    } catch (error) {
-      throw fileError(mirror.path, error);
-    } finally {
-      mirror.connection.close();
-    }
-  },
+export const status: RunCommand = async (args, io) => {
+  const mirror = openForReading(args['db'] as string);
+  try {
+    const report = withVerdict(mirror, readStatus(mirror, instantOfMs(Date.now())));
+    const width = widthOf(process.stdout, io.outIsTerminal);
+    io.out(
+      args['json'] === true
+        ? `${JSON.stringify(report, null, 2)}\n`
+        : wrapped(renderStatus(printableReport(report), width), width),
+    );
+    return 0;
+  } catch (error) {
+    throw fileError(mirror.path, error);
+  } finally {
+    mirror.connection.close();
+  }
 };
 
 /** A run noted as `running` was killed when nobody holds the lock, unless it has ended since the report was read. */

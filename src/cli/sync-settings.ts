@@ -4,15 +4,22 @@ import { type Instant, instantOfMs } from '../core/instant.ts';
 import type { KeptQuota } from '../core/quota.ts';
 import type { SourceEvent } from '../core/source.ts';
 import { parseBaseUrl } from '../source/base-url.ts';
-import { CATALOGUE } from '../streams/catalogue.ts';
 import type { Progress } from '../sync/progress.ts';
 import type { RunOptions } from '../sync/run.ts';
 import { OptionError, readOption } from './option-error.ts';
 import type { OptionName } from './options.ts';
 import { readToken, type Token } from './token.ts';
 
+/** Which streams a run is asked for. */
+export interface AskedStreams {
+  /** All that are not optional when empty. */
+  readonly streamNames: readonly string[];
+  /** The history of test executions as well. */
+  readonly history: boolean;
+}
+
 /** All that a run needs to know, from the options of a command. */
-export interface SyncSettings extends RunOptions, Token {
+export interface SyncSettings extends Omit<RunOptions, 'streams'>, AskedStreams, Token {
   readonly db: string;
   readonly retries: number;
   readonly timeoutMs: number;
@@ -36,17 +43,13 @@ export function syncSettings(args: Arguments, env: Readonly<Record<string, strin
   const baseUrl = args['base-url'];
   const number = (name: OptionName, min: number, max = Number.MAX_SAFE_INTEGER): number =>
     inRange(name, args[name], { min, max });
-  const names = (args['stream'] ?? []) as string[];
   return {
     baseUrl: readOption('base-url', () => parseBaseUrl(baseUrl, { allowHttp: args['allow-http'] === true })),
     ...readToken(args['token-file'] as string | undefined, env),
     db: args['db'] as string,
     environments: (args['env'] ?? []) as string[],
-    streams: CATALOGUE.filter(
-      (stream) =>
-        (names.length === 0 ? !stream.optional : names.includes(stream.name)) ||
-        (stream.optional && args['history'] === true),
-    ),
+    streamNames: (args['stream'] ?? []) as string[],
+    history: args['history'] === true,
     full: args['full'] === true,
     fullEveryDays: inRange('full-every', args['full-every'], { min: 0, whole: false }),
     overlapSeconds: number('overlap', 0, 86_400 * 30),

@@ -1,9 +1,8 @@
 import type { Arguments } from 'yargs';
 import type { RunSummary } from '../sync/summary.ts';
-import type { Command, Io } from './command.ts';
+import type { Io, RunCommand } from './command.ts';
 import { exitCodeOf, exitCodeOfSignal } from './exit-code.ts';
 import { startRunThread } from './in-thread.ts';
-import { pick } from './options.ts';
 import { printableReport } from './printable.ts';
 import { watchRun } from './progress-view.ts';
 import { widthOf } from './screen.ts';
@@ -12,58 +11,25 @@ import { isWorthATable, renderSummary } from './summary-view.ts';
 import { syncSettings } from './sync-settings.ts';
 import { tellFailure, wrapped } from './wrapped.ts';
 
-/** Options of the commands that sync. */
-export const SYNC_OPTIONS = pick(
-  'base-url',
-  'db',
-  'token-file',
-  'env',
-  'stream',
-  'full',
-  'full-every',
-  'overlap',
-  'history',
-  'page-size',
-  'concurrency',
-  'retries',
-  'timeout',
-  'max-wait',
-  'max-requests',
-  'allow-shrink',
-  'allow-http',
-  'log-level',
-  'config',
-);
-
-/** What these options are when nobody sets them. */
-export const SYNC_DEFAULTS = Object.fromEntries(
-  Object.entries(SYNC_OPTIONS).map(([name, option]) => [name, 'default' in option ? option.default : undefined]),
-);
-
-export const sync: Command = {
-  name: 'sync',
-  describe: 'bring the mirror up to date, once',
-  options: { ...SYNC_OPTIONS, ...pick('verbose', 'json') },
-  async run(args, io) {
-    const settings = syncSettings(args, io.env);
-    const stop = stopOnSignals();
-    const view = watchRun(io, args['log-level'] as string);
-    const thread = startRunThread();
-    try {
-      const summary = await thread.sync(settings, {
-        signal: stop.signal,
-        onProgress: view.onProgress,
-        onSourceEvent: view.onSourceEvent,
-      });
-      view.end();
-      show(summary, args, io);
-      return exitCodeOfRun(summary, stop.received());
-    } finally {
-      view.end();
-      await thread.close();
-      stop.dispose();
-    }
-  },
+export const sync: RunCommand = async (args, io) => {
+  const settings = syncSettings(args, io.env);
+  const stop = stopOnSignals();
+  const view = await watchRun(io, args['log-level'] as string);
+  const thread = startRunThread();
+  try {
+    const summary = await thread.sync(settings, {
+      signal: stop.signal,
+      onProgress: view.onProgress,
+      onSourceEvent: view.onSourceEvent,
+    });
+    view.end();
+    show(summary, args, io);
+    return exitCodeOfRun(summary, stop.received());
+  } finally {
+    view.end();
+    await thread.close();
+    stop.dispose();
+  }
 };
 
 /** Cron sends mail of each line: a run that went well says nothing to it where only what goes wrong is asked for. */

@@ -11,6 +11,7 @@ import { reportOf } from '../sync/verify/report-of.ts';
 import { type Verification, type VerifyProgress, verify } from '../sync/verify/verify.ts';
 import type { VerifyReport } from '../sync/verify/verify-report.ts';
 import { openLocked, resumeSource } from './session.ts';
+import { streamsAskedFor } from './streams-asked-for.ts';
 import { clock, type SyncSettings, type Watch } from './sync-settings.ts';
 
 export interface VerifySettings extends SyncSettings {
@@ -35,15 +36,16 @@ export async function verifyOnce(
   // From the start: nobody else may write between what is found and what is written.
   const locked = settings.repair ? lock(mirror, settings, signal) : null;
   const source = resumeSource(settings, { signal, onSourceEvent });
+  const options = { ...settings, streams: streamsAskedFor(settings) };
   const holding = (envId: string) => createHolding(mirror, envId);
   const ports = { source, db: mirror.db, holding, clock, signal, onProgress };
   try {
-    const verification = await verify(ports, settings);
+    const verification = await verify(ports, options);
     for (const error of failuresOf(verification)) onFailure(error);
     const facts = () => ({ server_time: source.serverTime(), requests: source.requests() });
     const report = reportOf(verification, facts());
     if (locked === null || report.error !== null || !isRepairable(verification, report)) return report;
-    const repaired = await repair({ source, mirror: locked, clock }, settings, verification);
+    const repaired = await repair({ source, mirror: locked, clock }, options, verification);
     if (repaired.error !== null) onFailure(repaired.error);
     return reportOf(verification, facts(), repaired);
   } catch (error) {

@@ -1,4 +1,3 @@
-import { createLogUpdate } from 'log-update';
 import type { SourceEvent } from '../core/source.ts';
 import type { VerifyProgress } from '../sync/verify/verify.ts';
 import type { Finding, StreamReport, VerifyReport } from '../sync/verify/verify-report.ts';
@@ -14,10 +13,10 @@ export interface VerifyView {
   end(): void;
 }
 
-export function watchVerify(io: Io, level: string): VerifyView {
-  const log = io.log(level);
+export async function watchVerify(io: Io, level: string): Promise<VerifyView> {
+  const log = await io.log(level);
   const isLive = io.errIsTerminal && !['debug', 'trace'].includes(level);
-  const draw = isLive ? createLogUpdate(process.stderr) : null;
+  const draw = isLive ? (await import('log-update')).createLogUpdate(process.stderr) : null;
   return {
     onProgress: ({ requests, streamsDone, streams }) =>
       draw?.(`verifying: ${streamsDone} of ${streams} streams, ${requests} requests`),

@@ -2,52 +2,36 @@ import type { Arguments } from 'yargs';
 import type { Depth } from '../core/difference.ts';
 import { SyncError } from '../core/errors.ts';
 import type { VerifyReport } from '../sync/verify/verify-report.ts';
-import type { Command, Io } from './command.ts';
+import type { Io, RunCommand } from './command.ts';
 import { exitCodeOf, exitCodeOfSignal } from './exit-code.ts';
 import { startRunThread } from './in-thread.ts';
-import { OPTIONS, pick } from './options.ts';
 import { printableReport } from './printable.ts';
 import { widthOf } from './screen.ts';
 import { stopOnSignals } from './signals.ts';
-import { SYNC_DEFAULTS } from './sync.ts';
+import { SYNC_DEFAULTS } from './sync-options.ts';
 import { syncSettings } from './sync-settings.ts';
 import { renderVerify, watchVerify } from './verify-view.ts';
 import { tellFailure, wrapped } from './wrapped.ts';
 
-const VERIFY_OPTIONS = {
-  ...pick('base-url', 'db', 'token-file', 'env', 'stream', 'depth', 'repair', 'overlap', 'page-size', 'concurrency'),
-  ...pick('retries', 'timeout', 'max-wait'),
-  'max-requests': {
-    ...OPTIONS['max-requests'],
-    describe: 'requests after which it stops (exit 5), with what it has found and what it has not looked at',
-  },
-  ...pick('allow-http', 'log-level', 'json', 'config'),
-} as const;
-
-export const verify: Command = {
-  name: 'verify',
-  describe: 'whether the mirror equals the source now: what is missing, extra or unequal (exit 0 equal, 1 not)',
-  options: VERIFY_OPTIONS,
-  async run(args, io) {
-    const settings = syncSettings({ ...SYNC_DEFAULTS, ...args }, io.env);
-    const depth = args['depth'] as Depth;
-    refuseUnverified(args, depth);
-    const stop = stopOnSignals();
-    const view = watchVerify(io, args['log-level'] as string);
-    const thread = startRunThread();
-    try {
-      const wish = { ...settings, depth, repair: args['repair'] === true };
-      const { onProgress, onSourceEvent, onFailure } = view;
-      const report = await thread.verify(wish, { signal: stop.signal, onProgress, onSourceEvent, onFailure });
-      view.end();
-      show(report, args, io);
-      return exitCodeOfReport(report, stop.received());
-    } finally {
-      view.end();
-      await thread.close();
-      stop.dispose();
-    }
-  },
+export const verify: RunCommand = async (args, io) => {
+  const settings = syncSettings({ ...SYNC_DEFAULTS, ...args }, io.env);
+  const depth = args['depth'] as Depth;
+  refuseUnverified(args, depth);
+  const stop = stopOnSignals();
+  const view = await watchVerify(io, args['log-level'] as string);
+  const thread = startRunThread();
+  try {
+    const wish = { ...settings, depth, repair: args['repair'] === true };
+    const { onProgress, onSourceEvent, onFailure } = view;
+    const report = await thread.verify(wish, { signal: stop.signal, onProgress, onSourceEvent, onFailure });
+    view.end();
+    show(report, args, io);
+    return exitCodeOfReport(report, stop.received());
+  } finally {
+    view.end();
+    await thread.close();
+    stop.dispose();
+  }
 };
 
 /** @throws SyncError `usage` for what no verification can look at */

@@ -1,5 +1,5 @@
-import { textWidth } from './rows-view.ts';
 import { widthOf } from './screen.ts';
+import { textWidth } from './text-width.ts';
 
 /** Lines of words that are too long for the screen go on below, indented: no word is cut in two. Null: as they are. */
 export function wrapped(text: string, width: number | null): string {

@@ -1,4 +1,4 @@
-import { Pool } from 'undici';
+import type { Pool as OpenPool } from 'undici';
 import { SyncError } from '../core/errors.ts';
 import { type Instant, instantOfMs } from '../core/instant.ts';
 import { countHeader, type Headers, httpDateMs } from '../core/retry-delay.ts';
@@ -6,6 +6,7 @@ import type { Asked } from './classify.ts';
 import type { Decode } from './decode.ts';
 import { type Gate, type GateOptions, openGate } from './gate.ts';
 import { openHeavyTurns } from './heavy-turns.ts';
+import { Pool } from './pool.ts';
 import { type Line, type Outcome, send } from './send.ts';
 
 export interface HttpSourceOptions extends GateOptions {
@@ -89,7 +90,7 @@ export function connect(options: HttpSourceOptions): Connection {
 }
 
 /** Our own time-out covers the whole request. HTTP/2 sends again by itself, which would escape our counting (R23). */
-function openPool(origin: string, { concurrency, timeoutMs }: HttpSourceOptions): Pool {
+function openPool(origin: string, { concurrency, timeoutMs }: HttpSourceOptions): OpenPool {
   return new Pool(origin, {
     connections: concurrency,
     allowH2: false,

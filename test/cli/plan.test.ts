@@ -4,7 +4,8 @@ import { dirname, join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { plan } from '../../src/cli/plan.ts';
 import type { ForecastReport } from '../../src/cli/plan-report.ts';
-import { SYNC_DEFAULTS, sync } from '../../src/cli/sync.ts';
+import { sync } from '../../src/cli/sync.ts';
+import { SYNC_DEFAULTS } from '../../src/cli/sync-options.ts';
 import type { RunSummary } from '../../src/sync/summary.ts';
 import { takeLock } from '../../state/lock.ts';
 import { furnish } from '../model/furnish.ts';
@@ -25,10 +26,10 @@ async function run<Result>(
     },
     outIsTerminal: false,
     errIsTerminal: false,
-    log: () => ({ info() {}, warn() {}, debug() {}, isLevelEnabled: () => false }) as never,
+    log: async () => ({ info() {}, warn() {}, debug() {}, isLevelEnabled: () => false }) as never,
     serverLog: () => expect.unreachable(),
   };
-  const code = await command.run(
+  const code = await command(
     { ...SYNC_DEFAULTS, json: true, retries: 0, 'log-level': 'warn', _: [], $0: '', ...given },
     io,
   );

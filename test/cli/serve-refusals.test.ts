@@ -9,8 +9,8 @@ import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { assets, environments } from '../../schema/assets.ts';
 import { assetHealthScoreDimensions } from '../../schema/health.ts';
 import type { Io } from '../../src/cli/command.ts';
+import { COMMANDS } from '../../src/cli/commands.ts';
 import { OPTIONS, type OptionName } from '../../src/cli/options.ts';
-import { serve } from '../../src/cli/serve.ts';
 import { serveMirror } from '../../src/cli/serve-mirror.ts';
 import { largeMirror, refused, SERVE_TOKEN } from './serving.ts';
 import { folder, mirrorFile, obsync, refusal } from './setup.ts';
@@ -26,7 +26,7 @@ beforeEach(() => void warnings.splice(0));
 
 /** Serves in this process, with the defaults of the command line. */
 function run(given: Given, variables: Io['env'] = env, out: (text: string) => void = () => {}): Promise<number> {
-  const defaults = Object.keys(serve.options).map((name) => [
+  const defaults = Object.keys(COMMANDS.find(({ name }) => name === 'serve')?.options ?? {}).map((name) => [
     name,
     (OPTIONS as Given as Record<string, { default?: unknown }>)[name]?.default,
   ]);
@@ -36,7 +36,7 @@ function run(given: Given, variables: Io['env'] = env, out: (text: string) => vo
     outIsTerminal: false,
     errIsTerminal: false,
     log: () => expect.unreachable(),
-    serverLog: () => pino({ level: 'warn' }, { write: (line) => void warnings.push(JSON.parse(line).msg) }),
+    serverLog: async () => pino({ level: 'warn' }, { write: (line) => void warnings.push(JSON.parse(line).msg) }),
   };
   return serveMirror({ _: [], $0: 'obsync', ...Object.fromEntries(defaults), port: 0, ...given }, io);
 }

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import type { FastifyInstance } from 'fastify';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { runOnce } from '../../src/cli/session.ts';
-import { SYNC_DEFAULTS } from '../../src/cli/sync.ts';
+import { SYNC_DEFAULTS } from '../../src/cli/sync-options.ts';
 import { syncSettings } from '../../src/cli/sync-settings.ts';
 import { type MirrorFile, openForReading, openForWriting } from '../../src/destination/sqlite/open.ts';
 import { masterKey } from '../../src/server/access.ts';

@@ -1,0 +1,29 @@
+import { pick } from './options.ts';
+
+/** Options of the commands that sync. */
+export const SYNC_OPTIONS = pick(
+  'base-url',
+  'db',
+  'token-file',
+  'env',
+  'stream',
+  'full',
+  'full-every',
+  'overlap',
+  'history',
+  'page-size',
+  'concurrency',
+  'retries',
+  'timeout',
+  'max-wait',
+  'max-requests',
+  'allow-shrink',
+  'allow-http',
+  'log-level',
+  'config',
+);
+
+/** What these options are when nobody sets them. */
+export const SYNC_DEFAULTS = Object.fromEntries(
+  Object.entries(SYNC_OPTIONS).map(([name, option]) => [name, 'default' in option ? option.default : undefined]),
+);

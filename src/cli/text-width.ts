@@ -1,0 +1,25 @@
+let segmenter: Intl.Segmenter | null = null;
+
+/** Made when a text needs it: that takes longer than all else of a command's start. */
+export function graphemes(text: string): Intl.Segments {
+  segmenter ??= new Intl.Segmenter();
+  return segmenter.segment(text);
+}
+
+/** Columns of the screen that a text takes. */
+export function textWidth(text: string): number {
+  // Dashes, quotation marks and … among them.
+  if (/^[\x20-\x7e\u2010-\u2027]*$/.test(text)) return text.length;
+  let width = 0;
+  for (const { segment } of graphemes(text)) width += widthOfGrapheme(segment);
+  return width;
+}
+
+const WIDE =
+  /^[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\p{Emoji_Presentation}\u3000-\u303e\uff01-\uff60\uffe0-\uffe6]|\ufe0f/u;
+const INVISIBLE = /^[\p{Mn}\p{Me}\p{Cf}]+$/u;
+
+export function widthOfGrapheme(grapheme: string): number {
+  if (INVISIBLE.test(grapheme)) return 0;
+  return WIDE.test(grapheme) ? 2 : 1;
+}

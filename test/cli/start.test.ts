@@ -1,0 +1,70 @@
+import { readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { createWorld } from '../model/world.ts';
+import { serveWorld } from '../support/world-server.ts';
+import { folder, mirrorFile, obsync, TOKEN } from './setup.ts';
+
+/** Notes the address of every module that the main thread loads. */
+const NOTING = `
+import { appendFileSync } from 'node:fs';
+import { registerHooks } from 'node:module';
+import { isMainThread } from 'node:worker_threads';
+if (isMainThread)
+  registerHooks({
+    load(url, context, next) {
+      appendFileSync(process.env.LOADED, url + '\\n');
+      return next(url, context);
+    },
+  });
+`;
+
+/** How many bytes of JavaScript the main thread of a command loads, and the packages beside the program itself. */
+async function loadedBy(args: readonly string[], env: Readonly<Record<string, string>> = {}) {
+  const place = folder();
+  const [noting, loaded] = [join(place, 'noting.mjs'), join(place, 'loaded')];
+  writeFileSync(noting, NOTING);
+  writeFileSync(loaded, '');
+  const ended = await obsync(args, { env: { ...env, NODE_OPTIONS: `--import ${noting}`, LOADED: loaded } });
+  const files = readFileSync(loaded, 'utf8')
+    .split('\n')
+    .filter((url) => url.startsWith('file:') && url.endsWith('.js'))
+    .map((url) => fileURLToPath(url));
+  return {
+    code: ended.code,
+    bytes: files.reduce((sum, file) => sum + statSync(file).size, 0),
+    packages: files.filter((file) => file.includes('node_modules')),
+  };
+}
+
+describe.concurrent('a command loads what it is made of and nothing of the others', () => {
+  it('the version hardly anything', async () => {
+    const { bytes, ...loaded } = await loadedBy(['--version']);
+    expect(loaded).toEqual({ code: 0, packages: [] });
+    expect(bytes).toBeGreaterThan(0);
+    expect(bytes).toBeLessThan(10_000);
+  });
+
+  it.each(['--help', 'sync --help'])('%s what reads the line, and no command', async (line) => {
+    const { bytes, ...loaded } = await loadedBy(line.split(' '));
+    expect(loaded).toEqual({ code: 0, packages: [] });
+    expect(bytes).toBeLessThan(350_000);
+  });
+
+  it('a status what reads the mirror, and neither a log nor what sends requests', async () => {
+    const { code, bytes, packages } = await loadedBy(['status', '--db', mirrorFile()]);
+    expect(code).toBe(0);
+    expect(packages.every((file) => file.includes('better-sqlite3'))).toBe(true);
+    expect(bytes).toBeLessThan(750_000);
+  });
+
+  it('a sync has in its own thread what reads and writes: the one that waits for signals loads none of it', async () => {
+    const server = await serveWorld(createWorld(['e1']));
+    onTestFinished(() => server.close());
+    const args = ['sync', '--base-url', server.url, '--db', join(folder(), 'm.db'), '--log-level', 'warn'];
+    const { bytes, ...loaded } = await loadedBy(args, { OBSYNC_TOKEN: TOKEN });
+    expect(loaded).toEqual({ code: 0, packages: [] });
+    expect(bytes).toBeLessThan(700_000);
+  });
+});
