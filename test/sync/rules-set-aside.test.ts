@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { SyncError } from '../../src/core/errors.ts';
 import { streamOf } from '../model/mirrored.ts';
-import { putColumn, remove } from '../model/place.ts';
-import { DAY } from '../model/world.ts';
+import { putColumn, remove, removeAsset, restoreAsset } from '../model/place.ts';
+import { DAY, HOUR } from '../model/world.ts';
 import { calm, expectTrue, inSyncedWorld, rowOf, type Scene } from '../support/scene.ts';
 
 /** The scan of the columns fails at its second page, whatever its size; the feeds answer. */
@@ -55,6 +55,29 @@ test.each([
       expect(streamOf(await mirrored.sync(), 'columns')).toMatchObject({ mode: 'feed', status: 'done' });
       expect(reason).toBeDefined();
     })(),
+);
+
+test(
+  'R9, R13: a scan that was set aside pays no mark that the feeds beside it had to leave to a later run',
+  inSyncedWorld(async (scene) => {
+    const { mirrored, place, world } = scene;
+    removeAsset(place, 'a1', 'tombstone');
+    world.advance(300);
+    await mirrored.sync();
+    world.advance(300);
+    restoreAsset(place, 'a1');
+    await mirrored.sync();
+    breakScan(scene);
+    // Within the overlap a tombstone stands against what is shown: by the scan, and by the feeds' asking for what the asset owns.
+    await mirrored.sync({ pageSize: 4, full: true });
+    await mirrored.sync({ pageSize: 4 });
+    expect(asked(scene)).toContain('asset_ids');
+    calm(scene);
+    world.advance(2 * HOUR);
+    expect((await mirrored.sync({ pageSize: 4 })).status).toBe('done');
+    expectTrue(scene);
+    expect(mirrored.rows('select * from marks')).toEqual([]);
+  }),
 );
 
 test(

@@ -61,9 +61,12 @@ export function markedRows(stream: Stream): string {
     where ${isOf(stream, 'm')} and ${isOwed('m')} and t.deleted_at is null${isWithin(stream, '+')}`;
 }
 
-/** The condition that a mark is still to be paid by the round of `@run`: it has not left it to a later run (R13, R18). */
+/**
+ * The condition that a mark is still to be paid by the round of `@run`: neither has it left it to a later run, nor has one of the
+ * rounds that went on beside it while it waited (R9, R13, R18).
+ */
 export function isOwed(alias: string): string {
-  return `${alias}.left_by_run is not @run`;
+  return `coalesce(${alias}.left_by_run, 0) < @run`;
 }
 
 /** The condition that row `t` lacks a field without which the typed list would not show it (R22). */
