@@ -11,7 +11,8 @@ export function settled(stream: Stream, checkpoint: Checkpoint, settlement: Sett
   const round = checkpoint.round as Round;
   const at = round.pages === 0 ? now : round.firstPageAt;
   const scan = round.mode === 'scan';
-  const watermark = watermarkAfter(checkpoint, context);
+  const unavailable = noneAnswered(stream, checkpoint);
+  const watermark = unavailable ? null : watermarkAfter(checkpoint, context);
   const scanTriedInRun = scan ? null : checkpoint.scanTriedInRun;
   const waitingScan = scan ? null : readOnBeside(checkpoint.waitingScan, { reads: round.reads, fedUntil: watermark });
   return {
@@ -20,13 +21,19 @@ export function settled(stream: Stream, checkpoint: Checkpoint, settlement: Sett
     scanEndedAt: (scan ? now : null) ?? checkpoint.scanEndedAt,
     scanEndedPass: scan ? pass : checkpoint.scanEndedPass,
     scanDue: stream.method === 'feed' ? dueAfter(checkpoint, settlement) : null,
-    unavailable: false,
+    unavailable,
     finishedPass: isComplete({ round, scanTriedInRun, waitingScan }, context) ? pass : checkpoint.finishedPass,
     round: null,
     pageLimit: round.mode === 'scan' || round.mode === 'snapshot' ? raised(checkpoint, context) : checkpoint.pageLimit,
     scanTriedInRun,
     waitingScan,
   };
+}
+
+/** In a first round of fewer histories than are tried before they are given up, all answered that they are not there (R15). */
+function noneAnswered({ method }: Stream, { watermark, round }: Checkpoint): boolean {
+  if (method !== 'window' || watermark !== null || round === null) return false;
+  return round.pages === 0 && round.misses > 0 && !round.incomplete;
 }
 
 /** The T of the round's first page, unless one of its feeds was left out, or what the feeds have reached beside a scan since (R9). */

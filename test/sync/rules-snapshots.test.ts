@@ -102,6 +102,21 @@ test(
 );
 
 test(
+  'R15: fewer than twenty histories that all answer 404 mean unavailable as well, until one is there',
+  inWorld(async (scene) => {
+    scene.place.notLive.add('executions');
+    for (let run = 0; run < 2; run++) {
+      const summary = await scene.mirrored.sync({ history: true });
+      expect([summary.status, streamOf(summary, 'test_executions').status]).toEqual(['done', 'unavailable']);
+      expect(scene.mirrored.checkpoint('test_executions').watermark).toBeNull();
+    }
+    scene.place.notLive.clear();
+    const next = await scene.mirrored.sync({ history: true });
+    expect(streamOf(next, 'test_executions')).toMatchObject({ status: 'done', requests: 4 });
+  }),
+);
+
+test(
   'R15, R22: once a round of histories has ended, twenty tests that answer 404 do not starve the others',
   inWorld(async (scene) => {
     await scene.mirrored.sync({ history: true });
