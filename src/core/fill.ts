@@ -26,7 +26,8 @@ export function fill({ stream, rows, held }: Filling, read: Read, context: Conte
   const early: string[] = [];
   for (const { key, row } of rows) {
     const before = held.get(joinKey(key));
-    const isEarly = isEarlier(row, before) && mayLag(before, read, context);
+    // Without a server time nobody can tell for how long the list has lagged: it is asked again.
+    const isEarly = isEarlier(row, before) && (read.at === null || mayLag(before, read, context));
     (isEarly ? early : paid).push(key[0] as string);
     if (before === undefined || !takes(stream, before) || (isEarly && isFilled(stream, before))) continue;
     const written = Object.fromEntries([...(stream.writes ?? []), 'extra'].map((name) => [name, row[name] ?? null]));

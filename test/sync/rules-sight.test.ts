@@ -151,6 +151,25 @@ test(
   }),
 );
 
+test(
+  'R22: nor does an earlier version pay in a run that meets no server time: nobody can tell for how long the list has lagged (R1)',
+  inSyncedWorld(async (scene) => {
+    const { place, world, mirrored } = scene;
+    const old = { ...place.assets.get('a2')?.item };
+    world.advance(DAY);
+    putAsset(place, 'a2', { schema_name: 'moved' });
+    alter(scene, 'assets/tables', 'scan', (sent) => sent.map((item) => (idOf(item) === 'a2' ? old : item)));
+    world.dates = 'never';
+    await mirrored.sync();
+    expect(marksLeft(scene)).toEqual(['table_assets a2']);
+    calm(scene);
+    world.dates = 'always';
+    await mirrored.sync();
+    expect(rowOf(scene, 'assets', 'a2')).toMatchObject({ schema_name: 'moved' });
+    expectTrue(scene);
+  }),
+);
+
 test.each(['shows the version before', 'leaves it out'])(
   'R22: an asset that changed stays owed while its own list %s, though all its fields are there from before',
   (way) =>

@@ -80,7 +80,7 @@ export function mayLag(moment: Moment, walk: Walk, id: string): boolean {
 export function isEarly(moment: Moment, walk: Walk, item: Readonly<Record<string, unknown>>): boolean {
   const id = String(item['id']);
   const isEarlier = instantText(String(item['synced_at'])) < timeOf(moment.after.rows.get(id) ?? {}, 'synced_at');
-  return isEarlier && mayLag(moment, walk, id);
+  return isEarlier && (walk.at === null || mayLag(moment, walk, id));
 }
 
 export function isLive(row: Row | undefined): row is Row {
