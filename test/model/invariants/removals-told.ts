@@ -56,7 +56,10 @@ function untoldRow(moment: Moment, key: string, row: Row): string | null {
   }
   if (before.heldBack.has(key) && !after.heldBack.has(key)) return null;
   const owner = String(row['asset_id']);
-  const asked = walks.filter((each) => (each.query['asset_ids'] as string[] | undefined)?.includes(owner));
+  // Beside a scan that waits, what rounds before this one were served is in the book as well (R9).
+  const asked = walks
+    .filter((each) => (each.query['asset_ids'] as string[] | undefined)?.includes(owner))
+    .slice(-variantsOf(stream));
   if (commit.disowned && isAnswered(asked, stream) && !asked.some((each) => shows(each, key))) return null;
   if (!commit.settle) return `${key} amid a round`;
   if (!isAnswered(walks.filter(isScan), stream)) return `${key} by a scan that was not finished`;
