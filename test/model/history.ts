@@ -156,8 +156,8 @@ export async function liveServed(ids: readonly string[], serving: Serving): Prom
         troubles: step.troubles.filter((t) => t.do !== 'fault' && t.do !== 'wait'),
       });
       const met = served.met();
-      // Who is killed leaves no word.
-      if (summary === null || world.nowMs < nowMs) served.forget();
+      // Who is killed leaves no word; who is stopped does not hear what is still on its way (R27).
+      if (summary === null || summary.status === 'interrupted' || world.nowMs < nowMs) served.forget();
       const { wire: faults } = step;
       const times = { fromMs, toMs: world.nowMs };
       if (summary !== null)
