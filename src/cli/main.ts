@@ -1,6 +1,4 @@
 #!/usr/bin/env node
-import { setFlagsFromString } from 'node:v8';
-
 const OLDEST = [22, 20] as const;
 
 const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
@@ -15,9 +13,5 @@ if (major < OLDEST[0] || (major === OLDEST[0] && minor < OLDEST[1])) {
   process.stdout.write(`${version()}\n`);
 } else {
   const { main } = await import('./program.ts');
-  // Pages are short-lived: a young generation that goes on growing with them takes 100 MiB more and saves no time.
-  setFlagsFromString('--semi-space-growth-factor=1');
-  // What reads the heads of answers is compiled well enough at once: to do it better takes 20 MiB and saves no time.
-  setFlagsFromString('--wasm-tiering-budget=1000000000');
   process.exitCode = await main(process.argv.slice(2));
 }

@@ -12,6 +12,7 @@ that go by \`Date\` may do so where no proxy replaces it: it is the same time cu
 
 const ANSWERS: Readonly<Record<string, string>> = {
   200: 'What was asked for',
+  304: 'What `If-None-Match` names still stands: nothing is sent',
   400: '`invalid_cursor`: start again without it; `invalid_request`: parameters exclude each other, or an id is of another kind',
   401: '`unauthenticated`: the bearer token is missing or unknown',
   403: '`permission_denied`: the token cannot view the environment, or lacks the scope',
@@ -33,6 +34,12 @@ const HEADERS = {
   'RateLimit-Limit': { ...COUNT, description: 'Requests in a window' },
   'RateLimit-Remaining': { ...COUNT, description: 'Requests left' },
   'RateLimit-Reset': { ...COUNT, description: 'Seconds until the window ends' },
+};
+const TAG = {
+  ETag: {
+    type: 'string',
+    description: 'Sent back as `If-None-Match`, it is answered with 304 until a sync has written anything',
+  },
 };
 const WAIT = { 'Retry-After': { ...COUNT, description: 'Seconds to wait' } };
 
@@ -98,6 +105,12 @@ function withAnswers(schema: FastifySchema): FastifySchema {
 }
 
 function answer(status: string, schema: unknown): object {
-  const headers = status === '429' || status === '503' ? { ...HEADERS, ...WAIT } : HEADERS;
-  return { description: ANSWERS[status], headers, content: { 'application/json': { schema } } };
+  const description = ANSWERS[status];
+  if (status === '304') return { description, headers: { ...HEADERS, ...TAG } };
+  return { description, headers: headersOf(status), content: { 'application/json': { schema } } };
+}
+
+function headersOf(status: string): object {
+  if (status === '200') return { ...HEADERS, ...TAG };
+  return status === '429' || status === '503' ? { ...HEADERS, ...WAIT } : HEADERS;
 }

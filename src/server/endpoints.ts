@@ -3,7 +3,7 @@ import { aggregateScores } from './aggregate.ts';
 import { bucketSchema, cardSchema } from './card-schema.ts';
 import type { DimensionWeights } from './dimension-weights.ts';
 import { ENVIRONMENT_FIELDS, listEnvironments } from './environments.ts';
-import { getOne, listPage } from './list.ts';
+import { getOne, getSmallOne, idlePage, listPage } from './list.ts';
 import { LISTINGS, type Listing, type Scope, TABLE_FILTERS } from './listings.ts';
 import { NAMES, pascal, withArticle } from './names.ts';
 import type { Query } from './parameters.ts';
@@ -41,6 +41,8 @@ export interface Endpoint {
   readonly query?: Schema;
   readonly answer: Schema;
   respond(view: View, ask: Ask): unknown;
+  /** The same where it takes next to no time whatever the mirror holds, else null; never when left out. @throws Refusal */
+  respondLightly?(view: View, ask: Ask): unknown;
 }
 
 export interface EndpointOptions {
@@ -97,6 +99,7 @@ function listEndpoint(listing: Listing, pageMax: number): Endpoint {
     query: querySchema(listing, pageMax),
     answer: { $ref: `${pageName(listing.item)}#` },
     respond: (view, ask) => listPage(view, questionOf(listing, view, ask), ask.query),
+    respondLightly: (view, ask) => idlePage(view, questionOf(listing, view, ask), ask.query),
   };
 }
 
@@ -113,6 +116,7 @@ function oneEndpoint(listing: Listing): Endpoint[] {
       scope,
       answer: { $ref: `${item}#` },
       respond: (view, ask) => getOne(view, questionOf(listing, view, ask)),
+      respondLightly: (view, ask) => getSmallOne(view, questionOf(listing, view, ask)),
     },
   ];
 }

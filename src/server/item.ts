@@ -10,11 +10,31 @@ export type Item = Record<string, unknown>;
 /** A row as the API shows it: fields in their place, unknown members back among them. */
 export function itemOf(fields: Fields, row: Row, nulls: Listing['nulls']): Item {
   const item: Item = {};
-  for (const [name, field] of Object.entries(fields)) {
+  for (const { name, field, path } of placesOf(fields)) {
     const value = shown(field, row[name] ?? null);
-    if (value !== null || nulls === 'shown') place(item, field.from ?? [name], value);
+    if (value === null && nulls !== 'shown') continue;
+    if (path === null) item[name] = value;
+    else place(item, path, value);
   }
   return typeof row.extra === 'string' ? withExtra(fields, item, row.extra) : item;
+}
+
+interface Place {
+  readonly name: string;
+  readonly field: Field;
+  /** Null where the field stands in the item itself, under its name. */
+  readonly path: readonly string[] | null;
+}
+
+const places = new WeakMap<Fields, readonly Place[]>();
+
+/** Made once for each collection: a page has hundreds of rows. */
+function placesOf(fields: Fields): readonly Place[] {
+  const known = places.get(fields);
+  if (known !== undefined) return known;
+  const made = Object.entries(fields).map(([name, field]) => ({ name, field, path: field.from ?? null }));
+  places.set(fields, made);
+  return made;
 }
 
 function shown({ type }: Field, value: string | number | null): unknown {

@@ -5,8 +5,16 @@ import { leadOf } from './lead.ts';
 import { type Asked, type Query, readParameters } from './parameters.ts';
 import { addParts } from './parts.ts';
 import type { Question } from './question.ts';
-import { oneStatement, pageStatement, pageValues, stretchStatement } from './statement.ts';
+import {
+  oneStatement,
+  pageStatement,
+  pageValues,
+  reachedStatement,
+  smallStatement,
+  stretchStatement,
+} from './statement.ts';
 import type { View } from './store.ts';
+import { isLimited } from './visibility.ts';
 import { sortColumn, sortsOf } from './walk.ts';
 
 interface Page {
@@ -33,6 +41,26 @@ export function listPage(view: View, question: Question, query: Query): Page {
     has_more: last !== undefined,
     next_cursor: last === undefined ? null : sealCursor(seal, positionOf(last)),
   };
+}
+
+/** The page of a feed with nothing new, which takes next to no time; null for any other. @throws Refusal */
+export function idlePage(view: View, question: Question, query: Query): Page | null {
+  if (query['synced_since'] === undefined && query['deleted_since'] === undefined) return null;
+  const asked = readParameters(question.listing, query, view);
+  if (asked.feed === null || asked.cursor !== undefined) return null;
+  const isIdle = view.rows(reachedStatement(question, asked)).length === 0;
+  return isIdle ? { items: [], has_more: false, next_cursor: null } : null;
+}
+
+/** A row of which no part takes long to read, or to write out. */
+const SMALL_BYTES = 64 * 1024;
+
+/** A single item that takes next to no time: found by its key alone, and small; null for any other. */
+export function getSmallOne(view: View, question: Question): Item | null {
+  const { listing, reader } = question;
+  if (listing.parent !== undefined || isLimited(reader)) return null;
+  const isSmall = view.rows(smallStatement(question, SMALL_BYTES)).length > 0;
+  return isSmall ? requireOne(view, question) : null;
 }
 
 /** Answers any get-one request. @throws Refusal 404 */

@@ -36,8 +36,24 @@ parentPort?.on('message', (posted: Posted | null) => {
   }
   const { name, reader, ...ask } = posted;
   if (reader !== null) readers.set(name, reader);
-  parentPort?.postMessage(replyTo({ ...ask, reader: readers.get(name) as Reader }));
+  const replied = replyTo({ ...ask, reader: readers.get(name) as Reader });
+  const isLong = 'body' in replied && replied.body.length >= HANDED_OVER_FROM;
+  if (!isLong) return parentPort?.postMessage(replied);
+  const body = handedOver(replied.body);
+  parentPort?.postMessage({ ...replied, body }, [body.buffer]);
 });
+
+/** Shorter answers are cheaper to copy. */
+const HANDED_OVER_FROM = 4096;
+
+/** Bytes in a memory of their own. */
+function handedOver(body: Buffer | string): Uint8Array<ArrayBuffer> {
+  if (typeof body === 'string') return new TextEncoder().encode(body);
+  const { buffer, byteLength } = body;
+  return buffer instanceof ArrayBuffer && buffer.byteLength === byteLength
+    ? new Uint8Array(buffer)
+    : new Uint8Array(body);
+}
 
 function replyTo(asking: Asking): Replied {
   try {

@@ -87,7 +87,7 @@ function startThread(options: ThreadOptions, whenOver: () => void): Thread {
   let isOver = false;
   worker.on('message', (replied: Replied) => {
     if ('failure' in replied) pending?.reject(replied.failure);
-    else pending?.resolve('body' in replied ? { ...replied, body: asBuffer(replied.body) } : replied);
+    else pending?.resolve('body' in replied ? { ...replied, body: asSent(replied.body) } : replied);
   });
   const over = (error: unknown): void => {
     isOver = true;
@@ -116,5 +116,5 @@ function startThread(options: ThreadOptions, whenOver: () => void): Thread {
   };
 }
 
-const asBuffer = ({ buffer, byteOffset, byteLength }: Uint8Array): Buffer =>
-  Buffer.from(buffer, byteOffset, byteLength);
+const asSent = (body: Uint8Array | string): Buffer | string =>
+  typeof body === 'string' ? body : Buffer.from(body.buffer, body.byteOffset, body.byteLength);

@@ -3,14 +3,18 @@ import type { Reader } from './access.ts';
 import type { Answers } from './answers.ts';
 import { ENV, type Endpoint, type EndpointOptions, endpointsOf, sharedSchemas } from './endpoints.ts';
 import { permissionDenied, refusalFrom } from './errors.ts';
+import { entityTag, isHeld, takesGzip } from './etag.ts';
 import type { Scope } from './listings.ts';
 import { prepareQuery } from './query-text.ts';
 import type { Quota } from './rate-limit.ts';
 import { filterSchema, pathSchema } from './schemas.ts';
+import type { State } from './store.ts';
 import { tellTime } from './tell-time.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
+    /** The state of the mirror when the request came; null before that is known. */
+    mirrorState: State | null;
     /** Whose token the request carries; null before that is known, and for strangers. */
     reader: Reader | null;
   }
@@ -41,20 +45,32 @@ function addEndpoint(server: FastifyInstance, { answers, quota }: Service, endpo
   const { path, scope, operationId } = endpoint;
   const handler = async (request: FastifyRequest, reply: FastifyReply): Promise<unknown> => {
     const { reader, params, query } = request as unknown as Parameters<Endpoint['respond']>[1];
-    const answer = await answers.answer({ operationId, reader, params, query }, goneSignal(reply));
+    // Of the state before the one that is read, or of the same: what is told to be unchanged never was changed.
+    const tag = entityTag(request.mirrorState as State, reader, request.url);
+    if (isHeld(tag, request)) return reply.code(304).headers(cachedAs(tag)).send();
+    const gzip = takesGzip(request.headers['accept-encoding']);
+    const answer = await answers.answer({ operationId, reader, params, query, gzip }, goneSignal(reply));
     tellTime(reply, answer);
     await quota.charge(request, answer.cpuMs);
     if ('refusal' in answer) throw refusalFrom(answer.refusal);
-    return reply.type('application/json; charset=utf-8').send(answer.body);
+    if (answer.gzipped) reply.header('content-encoding', 'gzip');
+    return reply.headers(cachedAs(tag)).type('application/json; charset=utf-8').send(answer.body);
   };
   const config = scope === undefined ? {} : { scope };
   server.get([ROOT, ...path].join('/'), { schema: schemaOf(endpoint), config }, handler);
 }
 
+/** Whoever keeps an answer asks each time whether it still stands, and never shows it to the bearer of another token. */
+function cachedAs(tag: string): Readonly<Record<string, string>> {
+  return { etag: tag, 'cache-control': 'private, no-cache', vary: 'accept-encoding, authorization' };
+}
+
 /** Aborts when there is nobody any more to read the answer. */
 function goneSignal({ raw }: FastifyReply): AbortSignal {
   const gone = new AbortController();
-  raw.once('close', () => gone.abort());
+  raw.once('close', () => {
+    if (!raw.writableEnded) gone.abort();
+  });
   return gone.signal;
 }
 
@@ -67,7 +83,11 @@ function schemaOf({ path, operationId, summary, description, tag, query, answer 
     tags: [tag],
     querystring: query ?? filterSchema({}),
     ...(names.length === 0 ? {} : { params: pathSchema(...names) }),
-    response: { 200: answer, ...Object.fromEntries(REFUSALS.map((status) => [status, { $ref: 'ErrorEnvelope#' }])) },
+    response: {
+      200: answer,
+      304: { type: 'null' },
+      ...Object.fromEntries(REFUSALS.map((status) => [status, { $ref: 'ErrorEnvelope#' }])),
+    },
   };
 }
 

@@ -10,7 +10,7 @@ import fastify, {
 import { parseInstant } from '../core/instant.ts';
 import type { MirrorFile } from '../destination/sqlite/open.ts';
 import { identify, type Key } from './access.ts';
-import { answersHere } from './answers.ts';
+import { answersHere, lightFirst, openLightAnswering } from './answers.ts';
 import { boundConnections } from './connections.ts';
 import { addDescription } from './describe.ts';
 import type { DimensionWeights } from './dimension-weights.ts';
@@ -67,6 +67,7 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
   });
   const connections = boundConnections(server);
   server.decorateRequest('reader', null);
+  server.decorateRequest('mirrorState', null);
   const quota = await openRateLimit(server, rateLimit);
   admit = doorkeeper({ store, keys, quota });
   server.addHook('onResponse', logRequest);
@@ -103,7 +104,9 @@ function openAnswers({
 }: ServerOptions): Omit<Service, 'quota'> {
   const read = { pageMax, weights };
   const answers =
-    threads > 0 ? answersInThreads(threads, { path: mirror.path, ...read }) : answersHere({ mirror, ...read });
+    threads > 0
+      ? lightFirst(openLightAnswering({ mirror, ...read }), answersInThreads(threads, { path: mirror.path, ...read }))
+      : answersHere({ mirror, ...read });
   return { answers, ...read };
 }
 
@@ -139,7 +142,9 @@ type Admit = (request: FastifyRequest, reply: FastifyReply) => Promise<void>;
 /** Tells the time and the quota, and lets those in whose token is known. */
 function doorkeeper({ store, keys, quota }: { store: Store; keys: ServerOptions['keys']; quota: Quota }): Admit {
   return async (request, reply) => {
-    store.read((view) => tellTime(reply, view));
+    const state = store.state();
+    request.mirrorState = state;
+    tellTime(reply, state);
     request.reader = identify(keys(), request.headers.authorization);
     await quota.count(request, reply);
     if (request.reader === null) throw unauthenticated();

@@ -1,3 +1,4 @@
+import { getTableName } from 'drizzle-orm';
 import type { Position } from './cursor.ts';
 import { valuesIn } from './filters.ts';
 import type { Lead } from './lead.ts';
@@ -37,6 +38,25 @@ export function stretchStatement(question: Question, asked: Asked, position: Pos
   return {
     sql: `${walked(walkOf(question, asked, position, null), [])} limit 1 offset ${STRETCH_ROWS - 1}`,
     values: pageValues(question, asked, position),
+  };
+}
+
+/** One row, whether or not it shows, where any is reached. */
+export function reachedStatement(question: Question, asked: Asked): Statement {
+  return {
+    sql: `${walked(walkOf(question, asked, null, null), [])} limit 1`,
+    values: pageValues(question, asked, null),
+  };
+}
+
+/** One row where there is a single item of that id, no longer than `bytes` in all. */
+export function smallStatement({ listing, ...question }: Question, bytes: number): Statement {
+  const { entry, one } = listing;
+  const fields = [...Object.keys(entry.fields).map((name) => `r."${name}"`), 'r.extra'];
+  const length = fields.map((field) => `ifnull(octet_length(${field}), 0)`).join(' + ');
+  return {
+    sql: `select 1 from ${getTableName(entry.table)} r where r.env_id = @env and ${one?.by} = @one and ${length} <= ${bytes}`,
+    values: valuesOf(question),
   };
 }
 

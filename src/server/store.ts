@@ -15,14 +15,20 @@ const BEFORE_ALL: Instant = '1970-01-01T00:00:00.000000Z';
 export const MIRROR = `select mirrored_at, cursor_key,
   (select server_time from sync_runs where server_time is not null order by id desc limit 1) as server_time from mirror`;
 
-/** One state of the mirror. */
-export interface View {
+/** When a state of the mirror is, and which it is. */
+export interface State {
+  /** Another one after every commit, of this connection's own as well; told apart within this process alone. */
+  readonly version: string;
   /** The committed value of the mirror's clock: whatever is committed later has a later `mirrored_at`. */
   readonly now: Instant;
   /** The source's time in the last run that ended (R1); the mirror's while there is none. */
   readonly serverTime: Instant;
   /** With which cursors are sealed: 32 bytes. */
   readonly cursorKey: Buffer;
+}
+
+/** One state of the mirror. */
+export interface View extends State {
   rows(statement: Statement): Row[];
   /** Writes what is kept beside the mirror, which itself is open for reading alone. */
   run(statement: Statement): void;
@@ -30,6 +36,8 @@ export interface View {
 
 /** Reads of the mirror, each from one consistent state; each statement is prepared once. */
 export interface Store {
+  /** The state now, or a later one under the version of the one before it. */
+  state(): State;
   read<Found>(look: (view: View) => Found): Found;
 }
 
@@ -42,17 +50,28 @@ export function openStore({ connection }: MirrorFile, cursorKey = makeCursorKey(
   const prepare = preparing(connection);
   const rows = ({ sql, values }: Statement): Row[] => prepare(sql).all(values) as Row[];
   const inTransaction = connection.transaction((look: (view: View) => unknown) => {
-    const [mirror] = rows({ sql: MIRROR, values: {} });
+    return look({ ...state(), rows, run: ({ sql, values }) => void prepare(sql).run(values) });
+  });
+  const state = stateOf((sql) => rows({ sql, values: {} })[0], cursorKey);
+  return { state, read: <Found>(look: (view: View) => Found) => inTransaction(look) as Found };
+}
+
+/** Read again only where something was committed: most requests find the state as the one before them. */
+function stateOf(one: (sql: string) => Row | undefined, cursorKey: string): Store['state'] {
+  let kept: State | null = null;
+  return () => {
+    const version = `${one('pragma data_version')?.['data_version']} ${one('select total_changes() as own')?.['own']}`;
+    if (kept?.version === version) return kept;
+    const mirror = one(MIRROR);
     const now = String(mirror?.['mirrored_at'] || BEFORE_ALL);
-    return look({
+    kept = {
+      version,
       now,
       serverTime: String(mirror?.['server_time'] ?? now),
       cursorKey: Buffer.from(String(mirror?.['cursor_key'] ?? cursorKey), 'hex'),
-      rows,
-      run: ({ sql, values }) => void prepare(sql).run(values),
-    });
-  });
-  return { read: <Found>(look: (view: View) => Found) => inTransaction(look) as Found };
+    };
+    return kept;
+  };
 }
 
 function preparing(connection: Database.Database): (sql: string) => Database.Statement {

@@ -126,7 +126,7 @@ describe('/openapi.json', () => {
 
   test.each(OPERATIONS)('%s (%s) answers with %s, or with one of the refusals', (path, _, item, list) => {
     const { responses } = of(path);
-    expect(Object.keys(responses)).toEqual(['200', ...REFUSALS]);
+    expect(Object.keys(responses)).toEqual(['200', '304', ...REFUSALS]);
     const schema = responses['200'].content['application/json'].schema;
     const ref = { $ref: `#/components/schemas/${item}` };
     const page = {
@@ -137,6 +137,7 @@ describe('/openapi.json', () => {
       expect(schema).toEqual({ $ref: `#/components/schemas/${item}Page` });
       expect(document.components.schemas[`${item}Page`]).toMatchObject(page);
     } else expect(schema).toEqual(item === 'Environment' ? { type: 'array', items: ref } : ref);
+    for (const status of ['200', '304']) expect(responses[status].headers).toHaveProperty('ETag');
     for (const status of REFUSALS) {
       const { content, headers } = responses[status];
       expect(content['application/json'].schema).toEqual({ $ref: '#/components/schemas/ErrorEnvelope' });

@@ -1,0 +1,109 @@
+import { gunzipSync } from 'node:zlib';
+import { describe, expect, test } from 'vitest';
+import { columns, environments } from '../../schema/assets.ts';
+import { masterKey } from '../../src/server/access.ts';
+import { takesGzip } from '../../src/server/etag.ts';
+import { column, NOW, serve } from './fixture.ts';
+
+const MANY = Array.from({ length: 200 }, (_, n) => column(`c${n}`));
+const fill: Parameters<typeof serve>[0] = ({ db }) => void db.insert(columns).values(MANY).run();
+const keys = () => KEYS;
+const KEYS = [
+  masterKey('all', 'secret'),
+  { ...masterKey('part', 'other'), reader: { ...masterKey('part', 'other').reader, paths: ['models'] } },
+];
+const bearer = (token = 'secret') => ({ authorization: `Bearer ${token}` });
+
+/** An answer as it travels. */
+async function asked({ server }: ReturnType<typeof serve>, path: string, headers: Record<string, string> = {}) {
+  const url = `/public/beta/${path}`;
+  const answer = await (await server).inject({ method: 'GET', url, headers: { ...bearer(), ...headers } });
+  return { status: answer.statusCode, headers: answer.headers, raw: answer.rawPayload };
+}
+
+const tagOf = ({ headers }: { headers: Record<string, unknown> }): string => String(headers['etag']);
+
+describe.each([0, 1])('with %i threads, an answer that is held already', (threads) => {
+  const open = () => serve(fill, { threads, keys });
+
+  test.each([
+    'environments',
+    'e/columns',
+    'e/columns/c1',
+    'e/columns?synced_since=2026-11-20T12:00:00Z',
+    'e/tests?limit=1',
+  ])('is not sent again: %s', async (path) => {
+    const served = open();
+    const first = await asked(served, path);
+    expect(first).toMatchObject({
+      status: 200,
+      headers: { 'cache-control': 'private, no-cache', vary: 'accept-encoding, authorization' },
+    });
+    const again = await asked(served, path, { 'if-none-match': `"other", ${tagOf(first)}` });
+    expect(again).toMatchObject({ status: 304, headers: { etag: tagOf(first), 'obsync-mirrored-at': NOW } });
+    expect(again.raw).toHaveLength(0);
+  });
+
+  test('is sent anew once a sync has written anything, whether or not the mirror’s clock has moved', async () => {
+    const served = open();
+    const tag = tagOf(await asked(served, 'environments'));
+    served.writing.db.update(environments).set({ missing_since: NOW }).run();
+    const after = await asked(served, 'environments', { 'if-none-match': tag });
+    expect({ status: after.status, body: after.raw.toString() }).toEqual({ status: 200, body: '[]' });
+  });
+
+  test('is another one for another token, path or query', async () => {
+    const served = open();
+    const tag = tagOf(await asked(served, 'e/columns'));
+    for (const [path, token] of [
+      ['e/columns', 'other'],
+      ['e/columns?limit=500', 'secret'],
+      ['e/assets', 'secret'],
+    ] as const)
+      expect(await asked(served, path, { ...bearer(token), 'if-none-match': tag })).toMatchObject({ status: 200 });
+  });
+
+  test('is no reason to pass over who asks, what is wrong, or what is not there', async () => {
+    const served = open();
+    const held = { 'if-none-match': tagOf(await asked(served, 'e/columns')) };
+    expect(await asked(served, 'e/columns', { ...held, authorization: 'Bearer none' })).toMatchObject({ status: 401 });
+    expect(await asked(served, 'e/columns?limit=x', held)).toMatchObject({ status: 422 });
+    const missing = await asked(served, 'f/columns', { 'if-none-match': '*' });
+    expect(missing).toMatchObject({ status: 404 });
+    expect(missing.headers).not.toHaveProperty('etag');
+  });
+
+  test('counts against the rate limit all the same', async () => {
+    const served = serve(fill, { threads, keys, rateLimit: { limit: 2, windowMs: 3_600_000 } });
+    const held = { 'if-none-match': tagOf(await asked(served, 'e/columns')) };
+    expect(await asked(served, 'e/columns', held)).toMatchObject({ status: 304 });
+    expect(await asked(served, 'e/columns', held)).toMatchObject({ status: 429 });
+  });
+
+  test('is compressed where that is asked for and worth it, and the same then', async () => {
+    const served = open();
+    const plain = await asked(served, 'e/columns');
+    const packed = await asked(served, 'e/columns', { 'accept-encoding': 'br, gzip;q=0.5' });
+    expect(packed.headers).toMatchObject({ 'content-encoding': 'gzip', etag: tagOf(plain) });
+    expect(packed.raw.length).toBeLessThan(plain.raw.length / 5);
+    expect(gunzipSync(packed.raw)).toEqual(plain.raw);
+    expect(plain.headers).not.toHaveProperty('content-encoding');
+    const small = await asked(served, 'e/columns/c1', { 'accept-encoding': 'gzip' });
+    expect(small.headers).not.toHaveProperty('content-encoding');
+  });
+});
+
+test.each<[string | undefined, boolean]>([
+  [undefined, false],
+  ['', false],
+  ['gzip', true],
+  ['GZIP', true],
+  ['deflate, gzip;q=1.0', true],
+  ['*', true],
+  ['gzip;q=0', false],
+  ['gzip;q=0, *', false],
+  ['*;q=0', false],
+  ['br', false],
+])('compressed for %s: %s', (header, expected) => {
+  expect(takesGzip(header)).toBe(expected);
+});
