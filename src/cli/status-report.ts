@@ -166,7 +166,9 @@ function countRejected({ db }: MirrorFile, envId: string, stream: string): numbe
 /** Marks of rows that are gone ask for nothing. */
 function countMarks({ db, prepare }: MirrorFile, envId: string, stream: Entry): number {
   if (stream.leader !== undefined) {
-    const { inside, outside } = countMarked({ envId, prepare }, stream, { since: null, run: 0 });
+    // What was left to a later run waits for the next one.
+    const run = Number.MAX_SAFE_INTEGER;
+    const { inside, outside } = countMarked({ envId, prepare }, stream, { since: null, run });
     return inside + outside;
   }
   const of = and(eq(marks.env_id, envId), eq(marks.stream, stream.name));
