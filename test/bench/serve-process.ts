@@ -31,7 +31,14 @@ export async function startServe(file: string, folder: string): Promise<Serving>
   const tokens = join(folder, 'tokens.json');
   writeFileSync(tokens, JSON.stringify(Object.entries(PARTIAL).map(([name, part]) => ({ ...key(name), ...part }))));
   const options = ['--port', '0', '--tokens', tokens, '--rate-limit', 'off', '--log-level', 'warn'];
-  const program = spawn(process.execPath, [...process.execArgv, 'src/cli/main.ts', 'serve', '--db', file, ...options], {
+  return launch(['src/cli/main.ts', 'serve', '--db', file, ...options]);
+}
+
+/** Starts the few lines that serve the same rows. */
+export const startPlain = (file: string): Promise<Serving> => launch(['test/bench/serve-plain.ts', file]);
+
+async function launch(args: readonly string[]): Promise<Serving> {
+  const program = spawn(process.execPath, [...process.execArgv, ...args], {
     env: { ...process.env, OBSYNC_SERVE_TOKEN: MASTER },
     stdio: ['ignore', 'pipe', 'inherit'],
   });

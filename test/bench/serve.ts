@@ -5,7 +5,7 @@ import { openForReading } from '../../src/destination/sqlite/open.ts';
 import { bareStatement } from './serve-bare.ts';
 import { loadOf, timeOf } from './serve-load.ts';
 import { assetId, COLUMNS, columnId, makeMirror } from './serve-mirror.ts';
-import { ROOT, startServe } from './serve-process.ts';
+import { ROOT, type Serving, startPlain, startServe } from './serve-process.ts';
 import type { Measured } from './serve-spread.ts';
 
 /**
@@ -23,23 +23,24 @@ const nowMs = Date.now();
 const since = new Date(nowMs).toISOString();
 makeMirror(file, nowMs);
 const serving = await startServe(file, folder);
+const plain = await startPlain(file);
 
 /** Ids all over the table, in an order of no meaning. */
 const ids = Array.from({ length: PAGES }, (_, i) => columnId((i * 7919 * 31) % COLUMNS));
 const QUESTIONS = [
   {
     name: 'a page of 500 of `/columns`',
-    paths: await serving.followPages('/columns?limit=500', PAGES),
+    paths: (of: Serving) => of.followPages('/columns?limit=500', PAGES),
     bare: bareStatement.pages(PAGES),
   },
   {
     name: 'a get-one, `/columns/{id}`',
-    paths: ids.map((id) => `/columns/${encodeURIComponent(id)}`),
+    paths: async () => ids.map((id) => `/columns/${encodeURIComponent(id)}`),
     bare: bareStatement.ones(ids),
   },
   {
     name: 'a feed with nothing new, `/columns?synced_since=…`',
-    paths: [`/columns?synced_since=${since}`],
+    paths: async () => [`/columns?synced_since=${since}`],
     bare: bareStatement.feed(since),
   },
 ];
@@ -57,7 +58,9 @@ for (const { name, paths, bare } of QUESTIONS) {
   row(name, 'bare SQLite, rows as objects', alone.rows, '');
   row(name, 'the same and `JSON.stringify`', alone.text, '');
   for (const connections of CONNECTIONS) {
-    const served = await loadOf(serving, { paths, connections, seconds });
+    const least = await loadOf(plain, { paths: await paths(plain), connections, seconds });
+    row(name, `a few lines of Fastify, ${connections} at a time`, least, ratioOf(least, alone.rows));
+    const served = await loadOf(serving, { paths: await paths(serving), connections, seconds });
     row(name, `\`obsync serve\`, ${connections} at a time`, served, ratioOf(served, alone.rows));
   }
 }
@@ -89,7 +92,7 @@ for (const [name, path, token] of RARE) {
   const { firstMs, medianMs } = await timeOf(serving, path, token);
   console.log(`| ${name} | ${firstMs.toFixed(1)} | ${medianMs.toFixed(1)} |`);
 }
-await serving.stop();
+await Promise.all([serving.stop(), plain.stop()]);
 
 function ratioOf(served: Measured, bare: Measured): string {
   return (served.perSecond / bare.perSecond).toFixed(2);
