@@ -199,7 +199,10 @@ it('on SIGTERM heavy requests under way and waiting keep it from ending no longe
   expect(await Promise.any(asked)).toBe(200);
   expect((await server.get('/healthz')).status).toBe(200);
   server.kill('SIGTERM');
-  expect(await server.ended).toMatchObject({ code: 143, stdout: `${server.url}\n` });
+  const { code, stdout } = await server.ended;
+  // On a busy machine a single read may take longer than its patience: then the signal itself ends it.
+  const isAmidRead = server.stderr().includes('stopped in the middle of a long read');
+  expect({ code, stdout }).toEqual({ code: isAmidRead ? null : 143, stdout: `${server.url}\n` });
   const cut = (await settled).filter(({ status }) => status === 'rejected');
   // Else all were answered before it ended, and its patience was never tried.
   expect(cut.length).toBeGreaterThan(0);
