@@ -13,57 +13,57 @@ export const environments = sqliteTable('environments', {
   ...kept(),
 });
 
-const asset = () => ({
-  env_id: envId(),
-  id: text('id').notNull(),
-  name: text('name'),
-  kind: text('kind'),
-  source_type: text('source_type'),
-  data_platform: text('data_platform'),
-  db_name: text('db_name'),
-  schema_name: text('schema_name'),
-  table_name: text('table_name'),
-  materialization: text('materialization'),
-  bi_platform: text('bi_platform'),
-  bi_type: text('bi_type'),
-  url: text('url'),
-  description: text('description'),
-  owners: json('owners'),
-  tags: json('tags'),
-  parent_id: text('parent_id'),
-  path: text('path'),
-  created_at: text('created_at'),
-  updated_at: text('updated_at'),
-  synced_at: text('synced_at'),
-  ...soft(),
-});
+export const assets = sqliteTable(
+  'assets',
+  {
+    env_id: envId(),
+    id: text('id').notNull(),
+    name: text('name'),
+    kind: text('kind'),
+    source_type: text('source_type'),
+    data_platform: text('data_platform'),
+    db_name: text('db_name'),
+    schema_name: text('schema_name'),
+    table_name: text('table_name'),
+    materialization: text('materialization'),
+    bi_platform: text('bi_platform'),
+    bi_type: text('bi_type'),
+    url: text('url'),
+    description: text('description'),
+    owners: json('owners'),
+    tags: json('tags'),
+    parent_id: text('parent_id'),
+    path: text('path'),
+    created_at: text('created_at'),
+    updated_at: text('updated_at'),
+    synced_at: text('synced_at'),
+    ...soft(),
+  },
+  (t) => [
+    primaryKey({ columns: [t.env_id, t.id] }),
+    ...changes('assets', t),
+    index('assets_by_kind').on(t.env_id, t.kind, t.id),
+    index('assets_live_by_kind').on(t.env_id, t.kind, t.mirrored_at, t.id).where(isLive),
+  ],
+);
 
-export const assets = sqliteTable('assets', asset(), (t) => [
-  primaryKey({ columns: [t.env_id, t.id] }),
-  ...changes('assets', t),
-  index('assets_by_kind').on(t.env_id, t.kind, t.id),
-  index('assets_live_by_kind').on(t.env_id, t.kind, t.mirrored_at, t.id).where(isLive),
-]);
-
-const column = () => ({
-  env_id: envId(),
-  id: text('id').notNull(),
-  asset_id: text('asset_id'),
-  name: text('name'),
-  data_type: text('data_type'),
-  synced_at: text('synced_at'),
-  ...soft(),
-});
-
-export const columns = sqliteTable('columns', column(), (t) => [
-  primaryKey({ columns: [t.env_id, t.id] }),
-  ...changes('columns', t),
-  index('columns_by_asset').on(t.env_id, t.asset_id),
-]);
-
-/** The first scan's rows until they are put in place (R5). */
-export const assetsLoading = sqliteTable('assets_loading', staged(asset()));
-export const columnsLoading = sqliteTable('columns_loading', staged(column()));
+export const columns = sqliteTable(
+  'columns',
+  {
+    env_id: envId(),
+    id: text('id').notNull(),
+    asset_id: text('asset_id'),
+    name: text('name'),
+    data_type: text('data_type'),
+    synced_at: text('synced_at'),
+    ...soft(),
+  },
+  (t) => [
+    primaryKey({ columns: [t.env_id, t.id] }),
+    ...changes('columns', t),
+    index('columns_by_asset').on(t.env_id, t.asset_id),
+  ],
+);
 
 const assetEdge = () => ({
   env_id: envId(),

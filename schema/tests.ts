@@ -2,37 +2,36 @@ import { sql } from 'drizzle-orm';
 import { index, integer, primaryKey, real, sqliteTable, text } from 'drizzle-orm/sqlite-core';
 import { changes, envId, json, kept, soft, staged } from './columns.ts';
 
-const test = () => ({
-  env_id: envId(),
-  id: text('id').notNull(),
-  name: text('name'),
-  test_type: text('test_type'),
-  definition_type: text('definition_type'),
-  source_type: text('source_type'),
-  severity: text('severity'),
-  disabled: integer('disabled'),
-  asset_id: text('asset_id'),
-  column_name: text('column_name'),
-  config: json('config'),
-  owners: json('owners'),
-  tags: json('tags'),
-  description: text('description'),
-  path: text('path'),
-  project: text('project'),
-  updated_at: text('updated_at'),
-  synced_at: text('synced_at'),
-  ...soft(),
-});
-
-export const tests = sqliteTable('tests', test(), (t) => [
-  primaryKey({ columns: [t.env_id, t.id] }),
-  ...changes('tests', t),
-  index('tests_by_asset').on(t.env_id, t.asset_id),
-  index('tests_disabled').on(t.env_id, t.id).where(sql`disabled = 1`),
-]);
-
-/** The first scan's rows until they are put in place (R5). */
-export const testsLoading = sqliteTable('tests_loading', staged(test()));
+export const tests = sqliteTable(
+  'tests',
+  {
+    env_id: envId(),
+    id: text('id').notNull(),
+    name: text('name'),
+    test_type: text('test_type'),
+    definition_type: text('definition_type'),
+    source_type: text('source_type'),
+    severity: text('severity'),
+    disabled: integer('disabled'),
+    asset_id: text('asset_id'),
+    column_name: text('column_name'),
+    config: json('config'),
+    owners: json('owners'),
+    tags: json('tags'),
+    description: text('description'),
+    path: text('path'),
+    project: text('project'),
+    updated_at: text('updated_at'),
+    synced_at: text('synced_at'),
+    ...soft(),
+  },
+  (t) => [
+    primaryKey({ columns: [t.env_id, t.id] }),
+    ...changes('tests', t),
+    index('tests_by_asset').on(t.env_id, t.asset_id),
+    index('tests_disabled').on(t.env_id, t.id).where(sql`disabled = 1`),
+  ],
+);
 
 const execution = () => ({
   env_id: envId(),

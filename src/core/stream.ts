@@ -82,8 +82,6 @@ export interface Stream<Table = unknown> {
   readonly table: Table;
   /** Same columns and `read_number`: where a snapshot or lineage is gathered (R16). */
   readonly staged?: Table;
-  /** Same columns and `read_number`: where the rows of a first scan lie until it ends (R5). */
-  readonly loading?: Table;
   /** Fields this stream writes when it shares its table with another stream; all of them when left out. */
   readonly writes?: readonly string[];
   /** Fills rows that another stream made: only those with this value; others are passed over. */

@@ -1,4 +1,4 @@
-import { assetsLoading as loading, assets as table } from '../../schema/assets.ts';
+import { assets as table } from '../../schema/assets.ts';
 import { type Entry, ONE_READ } from './entry.ts';
 import { BI_FIELDS, COMMON_ASSET_FIELDS, TABLE_FIELDS } from './fields.ts';
 
@@ -10,7 +10,6 @@ export const assets: Entry = {
   key: ['id'],
   fields: COMMON_ASSET_FIELDS,
   table,
-  loading,
   kinds: { table: TABLE_FIELDS, bi: BI_FIELDS },
   variants: ONE_READ,
   after: [],

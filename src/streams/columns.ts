@@ -1,4 +1,4 @@
-import { assets, columnLineage, columnsLoading as loading, columns as table } from '../../schema/assets.ts';
+import { assets, columnLineage, columns as table } from '../../schema/assets.ts';
 import { type Entry, ONE_READ } from './entry.ts';
 import { optional, required } from './fields.ts';
 
@@ -15,7 +15,6 @@ export const columns: Entry = {
     synced_at: optional('instant'),
   },
   table,
-  loading,
   variants: ONE_READ,
   after: ['assets'],
   idsParameter: 'ids',

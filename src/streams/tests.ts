@@ -1,5 +1,5 @@
 import { assets } from '../../schema/assets.ts';
-import { testsLoading as loading, tests as table } from '../../schema/tests.ts';
+import { tests as table } from '../../schema/tests.ts';
 import { ENABLED_AND_DISABLED, type Entry } from './entry.ts';
 import { list, optional, required } from './fields.ts';
 
@@ -28,7 +28,6 @@ export const tests: Entry = {
     synced_at: optional('instant'),
   },
   table,
-  loading,
   variants: ENABLED_AND_DISABLED,
   after: ['assets'],
   idsParameter: 'ids',

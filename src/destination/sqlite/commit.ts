@@ -1,11 +1,10 @@
 import type { Commit, Counts } from '../../core/destination.ts';
 import type { Stream } from '../../core/stream.ts';
 import { gather, hasTable } from './gather.ts';
-import { writePage } from './load.ts';
 import type { Writing } from './part.ts';
 import { remember, see } from './seen.ts';
 import { release, settle } from './settle.ts';
-import { type Changed, unfinish, writeMarks } from './write-changes.ts';
+import { type Changed, unfinish, writeChanges, writeMarks } from './write-changes.ts';
 import {
   archive,
   clearShown,
@@ -38,7 +37,7 @@ export function apply(writing: Writing, stream: Stream, commit: Commit): Counts 
 
 /** What a page shows. */
 function applyPage(writing: Writing, stream: Stream, commit: Commit): Changed[] {
-  const changed = [writePage(writing, stream, commit)];
+  const changed = [writeChanges(writing, stream, commit.changes ?? [])];
   writeMarks(writing, commit.marks ?? []);
   if (commit.staged) gather(writing, stream, commit.staged, isCompared(writing, stream, commit));
   if (commit.archived) changed.push(archive(writing, stream, commit.archived));

@@ -14,6 +14,9 @@ import { nameOf } from './shape.ts';
 export function openGathered(connection: Database): void {
   connection.exec(`create temp table gathered_keys (env_id text, stream text, key text,
     primary key (env_id, stream, key)) without rowid`);
+  connection.exec(
+    'create temp table gathered_brought (env_id text, stream text, primary key (env_id, stream)) without rowid',
+  );
 }
 
 /**
@@ -61,15 +64,18 @@ function changed(writing: Writing, stream: Stream, shown: readonly Decoded[]): r
 /** Which of the keys shown the round has gathered before. */
 function gatheredAmong(writing: Writing, stream: Stream, shown: readonly Decoded[]): ReadonlySet<string> {
   const own = `gathered_keys as g where ${isOf(stream, 'g')}`;
-  if (value(writing, `select 1 from ${own} limit 1`) === undefined) bringGathered(writing, stream);
+  bringGathered(writing, stream);
   if (value(writing, `select 1 from ${own} limit 1`) === undefined) return new Set();
   const keys = JSON.stringify(shown.map(({ key }) => joinKey(key)));
   const found = column(writing, `select g.key from ${own} and g.key in (select value from json_each(@keys))`, { keys });
   return new Set(found as string[]);
 }
 
-/** What an earlier process has gathered. */
+/** What an earlier process has gathered, once: the staged tables have no key, and hold what other environments gather, too. */
 function bringGathered(writing: Writing, stream: Stream): void {
+  const known = `select 1 from gathered_brought b where ${isOf(stream, 'b')}`;
+  if (value(writing, known) !== undefined) return;
+  run(writing, `insert into gathered_brought values (@env, '${stream.name}')`);
   const [first = '', second] = stream.key.map((name) => `s."${name}"`);
   const joined = second === undefined ? first : `json_array(${first}, ${second})`;
   const sql = `insert or ignore into gathered_keys
@@ -88,7 +94,8 @@ export function forgetGathered(writing: Writing, stream: Stream, which: number |
   const only = which === 'all' ? '' : ' and x.read_number = @which';
   const staged = [stream.staged, ...(stream.parts ?? []).map((part) => part.staged)];
   for (const table of staged) run(writing, `delete from ${nameOf(table)} as x where x.env_id = @env${only}`, { which });
-  run(writing, `delete from gathered_keys as g where ${isOf(stream, 'g')}`);
+  for (const table of ['gathered_keys', 'gathered_brought'])
+    run(writing, `delete from temp.${table} as g where ${isOf(stream, 'g')}`);
 }
 
 /** Whether the table holds anything that what is gathered could be compared with, or that could be missing. */

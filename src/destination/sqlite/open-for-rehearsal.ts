@@ -77,8 +77,8 @@ const OPEN_CYCLES = `where run_id >= (select min(pass_id) from main.sync_runs wh
 
 /** Of what was seen, gathered and measured before, the run tried needs nothing: for what is expected, `main.` has it. */
 function gatheringTables({ connection }: MirrorFile): string[] {
-  const staged = connection.prepare(`select name from main.sqlite_schema where type = 'table'
-    and (name like '%\\_staged' escape '\\' or name like '%\\_loading' escape '\\')`);
+  const staged = connection.prepare(`select name from main.sqlite_schema where type = 'table' and name like '%\\_staged'
+    escape '\\'`);
   return [getTableName(seenPages), getTableName(listLengths), ...(staged.pluck().all() as string[])];
 }
 

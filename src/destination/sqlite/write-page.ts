@@ -5,7 +5,6 @@ import type { Row, Stream } from '../../core/stream.ts';
 import { upsert } from './bulk-upsert.ts';
 import { firstKey, isOf, live, tableOf, unseen, type Where } from './conditions.ts';
 import { forgetGathered } from './gather.ts';
-import { forgetLoaded } from './load.ts';
 import { run, value, type Writing } from './part.ts';
 import { remove } from './remove.ts';
 import { bringSeen, forgetSeen } from './seen.ts';
@@ -114,6 +113,5 @@ const FORGET_UNMET = `delete from rejected_rows as r
 /** Drops what a read, or all of a round, saw and gathered (R7). */
 export function forget(writing: Writing, stream: Stream, which: Given<'forget'>): void {
   forgetGathered(writing, stream, which);
-  forgetLoaded(writing, stream, which);
   forgetSeen(writing, stream, which);
 }

@@ -41,7 +41,7 @@ function isSettled(moment: Moment, walk: Walk, item: Item): boolean {
   const { stream, after, envId, rows } = moment;
   const held = after.rows.get(keyOf(stream, item));
   if (FED.includes(stream)) {
-    if (held === undefined) return isLoaded(moment, item);
+    if (held === undefined) return false;
     return 'deleted_since' in walk.query ? isBuried(held, item) : isTaken(held, SHOWN_AS[stream](item), moment);
   }
   const wanted = SHOWN_AS[stream](item);
@@ -56,13 +56,6 @@ function isSettled(moment: Moment, walk: Walk, item: Item): boolean {
   const gathered = rows(`select * from ${table} where env_id = ?`, envId);
   const isHeld = held !== undefined && sameBut(held, wanted) && isSeen(moment, keyOf(stream, item));
   return (isHeld || gathered.some((row) => sameBut(row, wanted))) && isArchived(moment, item);
-}
-
-/** The rows of a first scan wait beside their table until it ends. */
-function isLoaded(moment: Moment, item: Item): boolean {
-  const { rows, envId, stream } = moment;
-  const sql = `select * from ${stream}_loading where env_id = ? and id = ?`;
-  return rows(sql, envId, item['id']).some((row) => isTaken(row, SHOWN_AS[stream](item), moment));
 }
 
 /** A row that is there as shown is not gathered, but known to be shown (R16). */

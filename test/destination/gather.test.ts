@@ -1,0 +1,48 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { NO_PROGRESS } from '../../src/core/checkpoint.ts';
+import type { Destination } from '../../src/core/destination.ts';
+import { createDestination } from '../../src/destination/sqlite/destination.ts';
+import { type MirrorFile, openForWriting } from '../../src/destination/sqlite/open.ts';
+import { claimMirror } from '../../state/run-log.ts';
+import { streamOf, T } from '../core/setup.ts';
+
+let folder: string;
+let mirror: MirrorFile;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'obsync-'));
+  mirror = openForWriting(join(folder, 'obsync.db'));
+  claimMirror(mirror.db, 'http://localhost');
+});
+afterEach(() => {
+  mirror.connection.close();
+  rmSync(folder, { recursive: true });
+});
+
+const on = (): Destination => createDestination(mirror, { envId: 'e', run: 1, clock: () => T });
+
+test('an unchanged row of a snapshot is noted as seen and not gathered, unless another version was (R16)', () => {
+  const stream = streamOf('asset_lineage');
+  const edge = (extra: string | null = null) => {
+    const row = { upstream_asset_id: 'a', downstream_asset_id: 'b', extra };
+    return { key: ['a', 'b'], row, deletedAt: null, parts: [] };
+  };
+  const show = (readNumber: number, extra: string | null = null) =>
+    on().commit(stream, { checkpoint: NO_PROGRESS, staged: { rows: [edge(extra)], readNumber } }, new Set());
+  const settlement = { sweep: null, through: null, rememberFrom: null, lastMark: 0, run: 1, isWhole: true } as const;
+  const settle = () =>
+    on().commit(stream, { checkpoint: NO_PROGRESS, settle: { ...settlement, replace: 'all', hold: false } }, new Set());
+  const gathered = () => mirror.connection.prepare('select extra from asset_lineage_staged').pluck().all();
+  show(1);
+  settle();
+  show(1);
+  expect(gathered()).toEqual([]);
+  expect(settle()).toMatchObject({ written: 0, deleted: 0 });
+  show(1, '{"v":2}');
+  show(2);
+  expect(gathered()).toEqual(['{"v":2}', null]);
+  expect(settle()).toMatchObject({ written: 0, deleted: 0 });
+  expect(mirror.connection.prepare('select extra from asset_lineage').pluck().all()).toEqual([null]);
+});
