@@ -3,12 +3,10 @@ import type { RunCommand } from './command.ts';
 import { exitCodeOfSignal } from './exit-code.ts';
 import { reportForecast } from './plan-report.ts';
 import { renderForecast } from './plan-view.ts';
-import { printableReport } from './printable.ts';
 import { watchRun } from './progress-view.ts';
-import { widthOf } from './screen.ts';
 import { stopOnSignals } from './signals.ts';
 import { syncSettings } from './sync-settings.ts';
-import { wrapped } from './wrapped.ts';
+import { tellReport } from './tell-report.ts';
 
 export const plan: RunCommand = async (args, io) => {
   const settings = syncSettings(args, io.env);
@@ -17,12 +15,7 @@ export const plan: RunCommand = async (args, io) => {
   try {
     const report = await reportForecast(settings, { signal: stop.signal, onSourceEvent: view.onSourceEvent });
     view.end();
-    const width = widthOf(process.stdout, io.outIsTerminal);
-    io.out(
-      args['json'] === true
-        ? `${JSON.stringify(report, null, 2)}\n`
-        : wrapped(renderForecast(printableReport(report), width), width),
-    );
+    tellReport(report, args, io, renderForecast);
     return 0;
   } catch (error) {
     const signal = stop.received();

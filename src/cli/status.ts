@@ -4,22 +4,15 @@ import { instantOfMs } from '../core/instant.ts';
 import { fileError } from '../destination/sqlite/file-error.ts';
 import { type MirrorFile, openForReading } from '../destination/sqlite/open.ts';
 import type { RunCommand } from './command.ts';
-import { printableReport } from './printable.ts';
-import { widthOf } from './screen.ts';
 import { readLastRun, readStatus, type StatusReport } from './status-report.ts';
 import { renderStatus } from './status-view.ts';
-import { wrapped } from './wrapped.ts';
+import { tellReport } from './tell-report.ts';
 
 export const status: RunCommand = async (args, io) => {
   const mirror = openForReading(args['db'] as string);
   try {
     const report = withVerdict(mirror, readStatus(mirror, instantOfMs(Date.now())));
-    const width = widthOf(process.stdout, io.outIsTerminal);
-    io.out(
-      args['json'] === true
-        ? `${JSON.stringify(report, null, 2)}\n`
-        : wrapped(renderStatus(printableReport(report), width), width),
-    );
+    tellReport(report, args, io, renderStatus);
     return 0;
   } catch (error) {
     throw fileError(mirror.path, error);

@@ -3,13 +3,12 @@ import type { RunSummary } from '../sync/summary.ts';
 import type { Io, RunCommand } from './command.ts';
 import { exitCodeOf, exitCodeOfSignal } from './exit-code.ts';
 import { startRunThread } from './in-thread.ts';
-import { printableReport } from './printable.ts';
 import { watchRun } from './progress-view.ts';
-import { widthOf } from './screen.ts';
 import { stopOnSignals } from './signals.ts';
 import { isWorthATable, renderSummary } from './summary-view.ts';
 import { syncSettings } from './sync-settings.ts';
-import { tellFailure, wrapped } from './wrapped.ts';
+import { tellReport } from './tell-report.ts';
+import { tellFailure } from './wrapped.ts';
 
 export const sync: RunCommand = async (args, io) => {
   const settings = syncSettings(args, io.env);
@@ -35,10 +34,9 @@ export const sync: RunCommand = async (args, io) => {
 /** Cron sends mail of each line: a run that went well says nothing to it where only what goes wrong is asked for. */
 function show(summary: RunSummary, args: Arguments, io: Io): void {
   const quiet = !io.outIsTerminal && summary.status === 'done' && QUIET_LEVELS.includes(args['log-level'] as string);
-  const view = { width: widthOf(process.stdout, io.outIsTerminal), verbose: args['verbose'] === true };
-  if (args['json'] === true) io.out(`${JSON.stringify(summary, null, 2)}\n`);
-  else if (summary.run !== null && !quiet && isWorthATable(summary))
-    io.out(wrapped(renderSummary(printableReport(summary), view), view.width));
+  const verbose = args['verbose'] === true;
+  if (args['json'] === true || (summary.run !== null && !quiet && isWorthATable(summary)))
+    tellReport(summary, args, io, (shown, width) => renderSummary(shown, { width, verbose }));
   if (summary.error !== null) tellFailure(summary.error);
 }
 

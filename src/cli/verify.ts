@@ -5,13 +5,12 @@ import type { VerifyReport } from '../sync/verify/verify-report.ts';
 import type { Io, RunCommand } from './command.ts';
 import { exitCodeOf, exitCodeOfSignal } from './exit-code.ts';
 import { startRunThread } from './in-thread.ts';
-import { printableReport } from './printable.ts';
-import { widthOf } from './screen.ts';
 import { stopOnSignals } from './signals.ts';
 import { SYNC_DEFAULTS } from './sync-options.ts';
 import { syncSettings } from './sync-settings.ts';
+import { tellReport } from './tell-report.ts';
 import { renderVerify, watchVerify } from './verify-view.ts';
-import { tellFailure, wrapped } from './wrapped.ts';
+import { tellFailure } from './wrapped.ts';
 
 export const verify: RunCommand = async (args, io) => {
   const settings = syncSettings({ ...SYNC_DEFAULTS, ...args }, io.env);
@@ -50,9 +49,7 @@ function refuseUnverified(args: Arguments, depth: Depth): void {
 }
 
 function show(report: VerifyReport, args: Arguments, io: Io): void {
-  const width = widthOf(process.stdout, io.outIsTerminal);
-  if (args['json'] === true) io.out(`${JSON.stringify(report, null, 2)}\n`);
-  else if (report.environments.length > 0) io.out(wrapped(renderVerify(printableReport(report), width), width));
+  if (args['json'] === true || report.environments.length > 0) tellReport(report, args, io, renderVerify);
   if (report.error !== null) tellFailure(report.error);
 }
 

@@ -1,0 +1,20 @@
+import type { Arguments } from 'yargs';
+import type { Io } from './command.ts';
+import { printableReport } from './printable.ts';
+import { widthOf } from './screen.ts';
+import { wrapped } from './wrapped.ts';
+
+/** Says on stdout what a command has found: with `--json` as it is, else as `render` has it for a screen of that width. */
+export function tellReport<Report>(
+  report: Report,
+  args: Arguments,
+  io: Io,
+  render: (report: Report, width: number | null) => string,
+): void {
+  const width = widthOf(process.stdout, io.outIsTerminal);
+  io.out(
+    args['json'] === true
+      ? `${JSON.stringify(report, null, 2)}\n`
+      : wrapped(render(printableReport(report), width), width),
+  );
+}
