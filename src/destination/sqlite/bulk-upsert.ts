@@ -7,7 +7,7 @@ import { differs, list, quote, replacing, type Shape, shapeOf } from './shape.ts
  * - `replace`: the given one, always
  * - `keep-newer`: the given one if it differs and its `synced_at` is not older (none counts as oldest)
  * - `ignore`: the one that is there
- * - `append`: both, in a table without a key
+ * - `append`: both, in a table without a key or with one that SQLite gives out
  */
 type Conflict = 'replace' | 'keep-newer' | 'ignore' | 'append';
 

@@ -6,14 +6,15 @@ import type { Stream } from '../../core/stream.ts';
 import { upsert } from './bulk-upsert.ts';
 import { isOf, tableOf } from './conditions.ts';
 import { heldRows } from './held-rows.ts';
-import { column, run, value, type Writing } from './part.ts';
-import { see } from './seen.ts';
-import { nameOf } from './shape.ts';
+import { rows, run, value, type Writing } from './part.ts';
+import { keysAsJson, openSeen, see } from './seen.ts';
+import { nameOf, quote } from './shape.ts';
 
-/** Which keys are gathered, of a connection alone, filled from the staged tables when first asked. */
-export function openGathered(connection: Database): void {
-  connection.exec(`create temp table gathered_keys (env_id text, stream text, key text,
-    primary key (env_id, stream, key)) without rowid`);
+/** Which keys are seen and gathered, of a connection alone; those gathered are filled from the staged tables when first asked. */
+export function openGathering(connection: Database): void {
+  openSeen(connection);
+  connection.exec(`create temp table gathered_keys (env_id text, stream text, key_1 text, key_2 text,
+    primary key (env_id, stream, key_1, key_2)) without rowid`);
   connection.exec(
     'create temp table gathered_brought (env_id text, stream text, primary key (env_id, stream)) without rowid',
   );
@@ -26,10 +27,10 @@ export function openGathered(connection: Database): void {
 export function gather(
   writing: Writing,
   stream: Stream,
-  { rows, readNumber }: NonNullable<Commit['staged']>,
+  { rows: shown, readNumber }: NonNullable<Commit['staged']>,
   isCompared: boolean,
 ): void {
-  const gathered = isCompared ? changed(writing, stream, rows) : rows;
+  const gathered = isCompared ? changed(writing, stream, shown) : shown;
   const way = { conflict: 'append', added: { read_number: readNumber } } as const;
   upsert(
     writing,
@@ -42,7 +43,7 @@ export function gather(
     upsert(writing, part.staged, parts, way);
   });
   // What is compared with nothing can find nothing missing.
-  if (isCompared) see(writing, stream, { keys: rows.map(({ key }) => key), readNumber });
+  if (isCompared) see(writing, stream, { keys: shown.map(({ key }) => key), readNumber });
 }
 
 function changed(writing: Writing, stream: Stream, shown: readonly Decoded[]): readonly Decoded[] {
@@ -51,24 +52,21 @@ function changed(writing: Writing, stream: Stream, shown: readonly Decoded[]): r
     stream,
     shown.map(({ key }) => key),
   );
-  const apart = new Set<string>();
-  for (const row of shown) {
-    const joined = joinKey(row.key);
-    if (differenceOf(stream, held.get(joined), row, 'rows') !== null) apart.add(joined);
-  }
+  const apart = shown.filter((row) => differenceOf(stream, held.get(joinKey(row.key)), row, 'rows') !== null);
   const before = gatheredAmong(writing, stream, shown);
-  if (apart.size > 0) noteGathered(writing, stream, [...apart]);
-  return shown.filter(({ key }) => apart.has(joinKey(key)) || before.has(joinKey(key)));
+  noteGathered(writing, stream, apart);
+  const kept = new Set([...before, ...apart.map(({ key }) => joinKey(key))]);
+  return shown.filter(({ key }) => kept.has(joinKey(key)));
 }
 
-/** Which of the keys shown the round has gathered before. */
-function gatheredAmong(writing: Writing, stream: Stream, shown: readonly Decoded[]): ReadonlySet<string> {
+/** Which of the keys shown the round has gathered before, joined. */
+function gatheredAmong(writing: Writing, stream: Stream, shown: readonly Decoded[]): readonly string[] {
   const own = `gathered_keys as g where ${isOf(stream, 'g')}`;
   bringGathered(writing, stream);
-  if (value(writing, `select 1 from ${own} limit 1`) === undefined) return new Set();
-  const keys = JSON.stringify(shown.map(({ key }) => joinKey(key)));
-  const found = column(writing, `select g.key from ${own} and g.key in (select value from json_each(@keys))`, { keys });
-  return new Set(found as string[]);
+  if (value(writing, `select 1 from ${own} limit 1`) === undefined) return [];
+  const among = `(g.key_1, g.key_2) in (select value ->> 0, value ->> 1 from json_each(@keys))`;
+  const found = rows(writing, `select g.key_1, g.key_2 from ${own} and ${among}`, { keys: bothParts(shown) });
+  return found.map((row) => joinKey([row['key_1'], row['key_2']].slice(0, stream.key.length).map(String)));
 }
 
 /** What an earlier process has gathered, once: the staged tables have no key, and hold what other environments gather, too. */
@@ -76,16 +74,21 @@ function bringGathered(writing: Writing, stream: Stream): void {
   const known = `select 1 from gathered_brought b where ${isOf(stream, 'b')}`;
   if (value(writing, known) !== undefined) return;
   run(writing, `insert into gathered_brought values (@env, '${stream.name}')`);
-  const [first = '', second] = stream.key.map((name) => `s."${name}"`);
-  const joined = second === undefined ? first : `json_array(${first}, ${second})`;
+  const [first = '', second = `''`] = stream.key.map((name) => `s.${quote(name)}`);
   const sql = `insert or ignore into gathered_keys
-    select s.env_id, '${stream.name}', ${joined} from ${nameOf(stream.staged)} s where s.env_id = @env`;
+    select s.env_id, '${stream.name}', ${first}, ${second} from ${nameOf(stream.staged)} s where s.env_id = @env`;
   run(writing, sql);
 }
 
-function noteGathered(writing: Writing, stream: Stream, keys: readonly string[]): void {
-  const sql = `insert or ignore into gathered_keys select @env, '${stream.name}', value from json_each(@keys)`;
-  run(writing, sql, { keys: JSON.stringify(keys) });
+function noteGathered(writing: Writing, stream: Stream, gathered: readonly Decoded[]): void {
+  if (gathered.length === 0) return;
+  const sql = `insert or ignore into gathered_keys
+    select @env, '${stream.name}', value ->> 0, value ->> 1 from json_each(@keys)`;
+  run(writing, sql, { keys: bothParts(gathered) });
+}
+
+function bothParts(shown: readonly Decoded[]): string {
+  return keysAsJson(shown.map(({ key }) => key));
 }
 
 /** Drops what a read, or all of a round, gathered (R7). */

@@ -17,11 +17,10 @@ import {
   testReadings,
 } from '../../../schema/sync.ts';
 import { fileError } from './file-error.ts';
-import { openGathered } from './gather.ts';
+import { openGathering } from './gather.ts';
 import { bringUpToDate } from './migrations.ts';
 import { type MirrorFile, mirrorExists, openForReading } from './open.ts';
 import { preparing } from './prepared.ts';
-import { openSeen } from './seen.ts';
 import { quote } from './shape.ts';
 
 /**
@@ -39,8 +38,7 @@ export function openForRehearsal(path: string): MirrorFile {
     shadow(mirror, getTableName(syncStreamRuns), OPEN_CYCLES);
     mirror.connection.exec(`create index temp.by_stream on ${getTableName(syncStreamRuns)} (env_id, stream, run_id)`);
     for (const name of gatheringTables(mirror)) shadow(mirror, name, 'where false');
-    openSeen(mirror.connection);
-    openGathered(mirror.connection);
+    openGathering(mirror.connection);
     return mirror;
   } catch (error) {
     mirror.connection.close();
@@ -52,8 +50,7 @@ function emptyMirror(): MirrorFile {
   const connection = new Database(':memory:');
   const mirror = { path: ':memory:', connection, db: drizzle(connection), prepare: preparing(connection) };
   bringUpToDate(mirror);
-  openSeen(mirror.connection);
-  openGathered(mirror.connection);
+  openGathering(mirror.connection);
   return mirror;
 }
 

@@ -4,10 +4,9 @@ import Database from 'better-sqlite3';
 import { type BetterSQLite3Database, drizzle } from 'drizzle-orm/better-sqlite3';
 import { SyncError } from '../../core/errors.ts';
 import { fileError } from './file-error.ts';
-import { openGathered } from './gather.ts';
+import { openGathering } from './gather.ts';
 import { bringUpToDate, newestVersion, version } from './migrations.ts';
 import { type Prepare, preparing } from './prepared.ts';
-import { openSeen } from './seen.ts';
 
 /** An open mirror: the connection, its statements for bulk reads and writes, and drizzle over it for all else. */
 export interface MirrorFile {
@@ -36,8 +35,7 @@ export function openForWriting(path: string): MirrorFile {
       // A reader that is there all the time, such as `serve`, would keep the log at the greatest size it ever had.
       mirror.connection.pragma(`journal_size_limit = ${MOST_IDLE_LOG_BYTES}`);
       bringUpToDate(mirror);
-      openSeen(mirror.connection);
-      openGathered(mirror.connection);
+      openGathering(mirror.connection);
       return mirror;
     } catch (error) {
       mirror.connection.close();

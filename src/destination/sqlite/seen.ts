@@ -22,9 +22,13 @@ type Keys = NonNullable<Commit['seen']>['keys'];
 /** Notes keys that a read has shown (R12). */
 export function see(writing: Writing, stream: Stream, { keys, readNumber }: { keys: Keys; readNumber: number }): void {
   if (keys.length === 0) return;
-  const both = keys.map(([first = '', second = '']) => [first, second]);
-  const page = { id: null, keys: JSON.stringify(both) };
-  upsert(writing, seenPages, [page], { added: { stream: stream.name, read_number: readNumber } });
+  const page = { id: null, keys: keysAsJson(keys) };
+  upsert(writing, seenPages, [page], { conflict: 'append', added: { stream: stream.name, read_number: readNumber } });
+}
+
+/** Keys as SQL takes them apart: each an array of its two parts, the second empty where there is none. */
+export function keysAsJson(keys: Keys): string {
+  return JSON.stringify(keys.map(([first = '', second = '']) => [first, second]));
 }
 
 /** Puts in order what has been noted since this was last asked for: from now on SQL may ask `seen_keys`. */
