@@ -7,15 +7,15 @@ const ROOT = join(import.meta.dirname, '..');
 const SPEC = join(ROOT, 'src/core/SPEC.md');
 const RULES = Array.from({ length: 27 }, (_, i) => `R${i + 1}`);
 
-/** What is skipped or to be done holds nothing. */
-const TESTS = /^(test|it|describe)(\.(each|for|concurrent|sequential))*$/;
+/** A skipped test and one that is still to be written hold no rule. */
+const TESTS = /^(test|describe)(\.(each|for|concurrent|sequential))*$/;
 
 const spec = readFileSync(SPEC, 'utf8');
 const sources = ['src', 'state', 'schema'].flatMap((folder) => files(folder, '.ts')).map(load);
 /** The conformance suite is run by the tests of each destination. */
 const tests = [...files('test', '.test.ts'), ...files('test/support/conformance', '.ts')]
   .map(load)
-  .map(({ path, text }) => ({ path, titles: titlesOf(text) }));
+  .map(({ path, text }) => ({ path, titles: titlesOf(text), calls: callsOf(text) }));
 
 interface Source {
   readonly path: string;
@@ -59,7 +59,7 @@ function isFunction(node: unknown): boolean {
   return ['ArrowFunctionExpression', 'FunctionExpression'].includes((node as Node | null)?.type ?? '');
 }
 
-/** The names given to `test`, `it` and `describe`, however they are called: `test.each(…)('…')`. */
+/** The titles given to `test` and `describe`, however they are called: `test.each(…)('…')`. */
 function titlesOf(text: string): string[] {
   const titles: string[] = [];
   walk(text, (node) => {
@@ -70,6 +70,15 @@ function titlesOf(text: string): string[] {
       titles.push((title['quasis'] as { raw: string }[]).map(({ raw }) => raw).join('…'));
   });
   return titles;
+}
+
+/** The functions that a file calls, by the first part of their names: `test` for `test.each(…)(…)`. */
+function callsOf(text: string): Set<string> {
+  const names = new Set<string>();
+  walk(text, (node) => {
+    if (node.type === 'CallExpression') names.add(calleeOf(node['callee']).split('.')[0] ?? '');
+  });
+  return names;
 }
 
 /** `test.each` for `test.each(…)(…)` and its like. */
@@ -124,6 +133,16 @@ describe('SPEC.md', () => {
 
   test('says where each rule is kept and which tests hold it', async () => {
     await expect(written()).toMatchFileSnapshot(SPEC);
+  });
+
+  test('gives its numbers to test titles that name them at their end, in parentheses', () => {
+    const cited = tests.flatMap(({ titles }) => titles).filter((title) => /\bR\d+\b/.test(title));
+    expect(cited.filter((title) => !/^[^(].*[^:,] \(R\d+(, R\d+)*\)$/s.test(title))).toEqual([]);
+  });
+
+  test('counts every test, because all are made by `test`, never by its other name', () => {
+    const callers = tests.filter(({ calls }) => calls.has('it'));
+    expect(callers.map(({ path }) => path)).toEqual([]);
   });
 
   test('says of every loop why it ends', () => {

@@ -1,5 +1,5 @@
 import { statSync } from 'node:fs';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { environments } from '../../schema/assets.ts';
 import { mirror as mirrorTable } from '../../schema/sync.ts';
 import { takeLock } from '../../state/lock.ts';
@@ -12,7 +12,7 @@ const mirrorOf = (baseUrl: string, envId: string) =>
   });
 
 describe.concurrent('demo', () => {
-  it.each([
+  test.each([
     ['of a service', 'https://api.example.com', 'prod-analytics'],
     ['of a service behind a tunnel', 'http://127.0.0.1:8080', 'e1'],
   ])('leaves a mirror %s alone, and ends 2', async (_, baseUrl, envId) => {
@@ -26,7 +26,7 @@ describe.concurrent('demo', () => {
     expect(statSync(db)).toMatchObject({ ino: before.ino, size: before.size });
   });
 
-  it('says why it cannot write its mirror, as a sync does', async () => {
+  test('says why it cannot write its mirror, as a sync does', async () => {
     expect(await obsync(['demo', '--db', 'no/such.db'])).toEqual(
       refusal(/^obsync: no does not exist: make the folder/),
     );
@@ -38,7 +38,7 @@ describe.concurrent('demo', () => {
     expect(stdout).not.toContain('rows written');
   });
 
-  it('proposes to serve its mirror with a token that nobody can guess', async () => {
+  test('proposes to serve its mirror with a token that nobody can guess', async () => {
     const cwd = folder();
     const tokens = [];
     for (const name of ['a.db', 'b.db']) {
@@ -49,7 +49,7 @@ describe.concurrent('demo', () => {
     expect(tokens[0]).not.toBe(tokens[1]);
   });
 
-  it('ends 4 while another demo holds the mirror', async () => {
+  test('ends 4 while another demo holds the mirror', async () => {
     const db = mirrorOf('http://127.0.0.1:8080', 'prod-analytics');
     const lock = takeLock(db);
     expect(await obsync(['demo', '--db', db])).toMatchObject({ code: 4 });

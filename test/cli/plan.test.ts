@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { plan } from '../../src/cli/plan.ts';
 import type { ForecastReport } from '../../src/cli/plan-report.ts';
 import { sync } from '../../src/cli/sync.ts';
@@ -61,7 +61,7 @@ const parts = (streams: ForecastReport['streams'] | RunSummary['streams']) =>
 const bytes = (path: string) => createHash('sha256').update(readFileSync(path)).digest('hex');
 
 describe('plan', () => {
-  it('foretells over HTTP what the next sync sends, and asks for the environments alone', async () => {
+  test('foretells over HTTP what the next sync sends, and asks for the environments alone', async () => {
     const { world, server, options } = await setUp();
     expect((await run(sync, options)).code).toBe(0);
     world.advance(3 * HOUR);
@@ -75,7 +75,7 @@ describe('plan', () => {
     expect(server.requests.length - before - 1).toBe(ran.requests);
   });
 
-  it('reckons how long the run waits for the quota it is told of, or else that the last run was told of', async () => {
+  test('reckons how long the run waits for the quota it is told of, or else that the last run was told of', async () => {
     const { options, quota } = await setUp();
     await run(sync, options);
     quota.remaining = 5;
@@ -90,7 +90,7 @@ describe('plan', () => {
     expect((await run<ForecastReport>(plan, options)).json()).toMatchObject({ seconds: 0, quota: { remaining: 99 } });
   });
 
-  it('takes no lock and leaves the mirror as it is', async () => {
+  test('takes no lock and leaves the mirror as it is', async () => {
     const { options } = await setUp();
     await run(sync, options);
     const lock = takeLock(options.db);
@@ -100,7 +100,7 @@ describe('plan', () => {
     lock.release();
   });
 
-  it('counts a request for each read, or more, while there is no mirror, and makes none', async () => {
+  test('counts a request for each read, or more, while there is no mirror, and makes none', async () => {
     const { options } = await setUp();
     const report = (await run<ForecastReport>(plan, options)).json();
     expect(report).toMatchObject({ requests: 23, at_least: true, mirror_exists: false });
@@ -108,7 +108,7 @@ describe('plan', () => {
     expect(readdirSync(dirname(options.db))).toEqual([]);
   });
 
-  it('prints for people a table, what is uncertain, and how many requests that makes', async () => {
+  test('prints for people a table, what is uncertain, and how many requests that makes', async () => {
     const { options } = await setUp();
     const text = (await run(plan, { ...options, json: false, stream: ['assets'], env: ['env e2'] })).out;
     expect(text).toMatch(/│ env e2 +│ assets +│ scan \(first\) +│ +1\+ │/);
@@ -118,7 +118,7 @@ describe('plan', () => {
     );
   });
 
-  it('says that what has changed at the source comes on top', async () => {
+  test('says that what has changed at the source comes on top', async () => {
     const { options } = await setUp();
     await run(sync, options);
     const changes = 'those for what has changed at the source since the last sync';
@@ -128,7 +128,7 @@ describe('plan', () => {
     expect(text).toContain(`requests, one of them for the list of environments, plus ${changes}\n`);
   });
 
-  it('is refused for what a sync is refused for', async () => {
+  test('is refused for what a sync is refused for', async () => {
     const { options, server } = await setUp();
     for (const db of [mirrorFile(), join(dirname(options.db), 'none', 'm.db')])
       await expect(run(plan, { ...options, db })).rejects.toMatchObject({ recovery: 'usage' });
@@ -141,7 +141,7 @@ describe('plan', () => {
     expect(existsSync(options.db)).toBe(false);
   });
 
-  it('is a command of the program', async () => {
+  test('is a command of the program', async () => {
     const { options } = await setUp();
     const args = ['plan', '--base-url', options['base-url'], '--stream', 'columns', '--json'];
     const { code, stdout } = await obsync(args, { cwd: folder(), env: { OBSYNC_TOKEN: TOKEN } });

@@ -1,6 +1,6 @@
 import { chmodSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { folder, mirrorFile, obsync, refusal, TOKEN } from './setup.ts';
 
 const SYNC = ['sync', '--base-url', 'http://127.0.0.1:1'];
@@ -62,13 +62,13 @@ describe.concurrent('bad usage is told in one line, ends 2 and leaves no file be
     ],
   ];
 
-  it.each(USES)('%s', async (_, args, line) => {
+  test.each(USES)('%s', async (_, args, line) => {
     const cwd = folder();
     expect(await obsync(args, { cwd, env })).toEqual(refusal(line));
     expect(readdirSync(cwd)).toEqual([]);
   });
 
-  it.each([
+  test.each([
     ['no token', {}, /no access token: set OBSYNC_TOKEN/],
     ['an empty token', { OBSYNC_TOKEN: ' ' }, /no access token/],
     [
@@ -94,7 +94,7 @@ describe.concurrent('bad usage is told in one line, ends 2 and leaves no file be
 });
 
 describe.concurrent('settings', () => {
-  it('come from the flag, else from the variable, else from the config file', async () => {
+  test('come from the flag, else from the variable, else from the config file', async () => {
     const args = ['status', '--config', config({ db: 'from-file.db' })];
     const variable = { OBSYNC_DB: 'from-variable.db' };
     expect(await obsync(args)).toEqual(refusal(/from-file\.db does not exist/));
@@ -102,17 +102,17 @@ describe.concurrent('settings', () => {
     expect(await obsync([...args, '--db', 'from-flag.db'], { env: variable })).toEqual(refusal(/from-flag\.db does/));
   });
 
-  it('may name the config file in a variable, and options of other commands in it', async () => {
+  test('may name the config file in a variable, and options of other commands in it', async () => {
     const file = config({ db: 'from-file.db', fullEvery: 14 });
     expect(await obsync(['status'], { env: { OBSYNC_CONFIG: file } })).toEqual(refusal(/from-file\.db does not exist/));
   });
 
-  it.each(['1', 'true', 'TRUE'])('take %s in a variable as a yes', async (value) => {
+  test.each(['1', 'true', 'TRUE'])('take %s in a variable as a yes', async (value) => {
     const { stdout } = await obsync(['status', '--db', mirrorFile()], { env: { OBSYNC_JSON: value } });
     expect(JSON.parse(stdout)).toMatchObject({ base_url: 'https://api.example.com' });
   });
 
-  it.each([
+  test.each([
     ['an unknown option', { frobnicate: 1 }, /there is no option frobnicate/],
     ['a token', { token: 'secret' }, /^(?!.*secret).*OBSYNC_TOKEN/],
     [
@@ -132,7 +132,7 @@ describe.concurrent('settings', () => {
     expect(readdirSync(cwd)).toEqual([]);
   });
 
-  it('name a token file by its place beside the config file', async () => {
+  test('name a token file by its place beside the config file', async () => {
     const where = folder();
     writeFileSync(join(where, 'token'), 'Bearer x', { mode: 0o600 });
     writeFileSync(join(where, 'c.json'), JSON.stringify({ tokenFile: 'token' }));
@@ -140,7 +140,7 @@ describe.concurrent('settings', () => {
     expect(ended).toEqual(refusal(/the token file .*\/token begins with Bearer/));
   });
 
-  it('warn of a variable that there is not', async () => {
+  test('warn of a variable that there is not', async () => {
     const { code, stderr } = await obsync(['status', '--db', mirrorFile()], { env: { OBSYNC_HISTROY: 'true' } });
     expect(code).toBe(0);
     expect(stderr).toMatch(
@@ -148,7 +148,7 @@ describe.concurrent('settings', () => {
     );
   });
 
-  it.each([
+  test.each([
     [0o644, /^\[.*Z\] WARN: every user of this machine may read the token file .*\nobsync: .*is empty.*\n$/],
     [0o600, /^obsync: .*is empty.*\n$/],
   ])('warn of a token file that others may read: mode %o', async (mode, said) => {
@@ -159,7 +159,7 @@ describe.concurrent('settings', () => {
     expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringMatching(said) });
   });
 
-  it.each([
+  test.each([
     ['the config file', { logLevel: 'debug' }, {}, [], true],
     ['a variable over it', { logLevel: 'debug' }, { OBSYNC_LOG_LEVEL: 'info' }, [], false],
     ['a flag over both', {}, { OBSYNC_LOG_LEVEL: 'info' }, ['--log-level', 'debug'], true],
@@ -169,29 +169,29 @@ describe.concurrent('settings', () => {
     expect(/^ {4}at /m.test(stderr)).toBe(shown);
   });
 
-  it('refuse a config file that is missing', async () => {
+  test('refuse a config file that is missing', async () => {
     expect(await obsync(['status', '--config', 'missing.json'])).toEqual(refusal(/missing\.json cannot be read/));
   });
 });
 
 describe.concurrent('help', () => {
-  it('names every command, and the exit codes', async () => {
+  test('names every command, and the exit codes', async () => {
     const { code, stdout, stderr } = await obsync(['--help']);
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
     for (const name of ['sync', 'schedule', 'status', 'query', 'demo']) expect(stdout).toContain(`obsync ${name}`);
     expect(stdout).toContain('Exit codes: 0 all well');
   });
 
-  it.each([['-h'], ['sync', '-h']])('comes for %s %s as well', async (...args) => {
+  test.each([['-h'], ['sync', '-h']])('comes for %s %s as well', async (...args) => {
     const { code, stdout } = await obsync(args.filter((word) => word !== undefined));
     expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringContaining('Options:') });
   });
 
-  it('has a version, also as -v', async () => {
+  test('has a version, also as -v', async () => {
     expect(await obsync(['-v'])).toEqual({ code: 0, stdout: expect.stringMatching(/^\d+\.\d+\.\d+\n$/), stderr: '' });
   });
 
-  it('of schedule says that cron expressions are read in UTC', async () => {
+  test('of schedule says that cron expressions are read in UTC', async () => {
     expect((await obsync(['schedule', '--help'])).stdout).toMatch(/cron expressions? .*UTC/);
   });
 });

@@ -1,24 +1,24 @@
-import { expect, it } from 'vitest';
+import { expect, test } from 'vitest';
 import { INITIAL, renderProgress, tell } from '../../src/cli/progress-state.ts';
 import { columnsOf } from '../../src/cli/screen.ts';
 import type { Tallied } from '../../src/sync/tally.ts';
 
 const SCREEN = { columns: 80, rows: 24 };
 
-it('a live view of a command that reads no stream shows what it waits for, and else nothing', () => {
+test('a live view of a command that reads no stream shows what it waits for, and else nothing', () => {
   expect(renderProgress(INITIAL, 0, SCREEN)).toBe('');
   const about = 'GET /public/beta/environments: answered 503';
   const waiting = tell(INITIAL, { type: 'wait', reason: 'retry', delayMs: 1500, about }, 0);
   expect(renderProgress(waiting, 0, SCREEN)).toBe(`${about}, trying again in 2 s`);
 });
 
-it('a live view shows names that would steer the terminal escaped', () => {
+test('a live view shows names that would steer the terminal escaped', () => {
   const environment = { id: 'e', name: 'red \u001b[31m', cron: null };
   const tallied = { mode: 'scan', reason: 'first', rows: 1, pages: 1, requests: 1 } as Tallied;
   const told = tell(INITIAL, { type: 'stream', environment, stream: 'assets', tallied }, 0);
   expect(renderProgress(told, 0, SCREEN)).toMatch(/^ {2}red \\u001b\[31m {2}assets/);
 });
 
-it('a terminal of 0 columns does not know its width: it counts as 80', () => {
+test('a terminal of 0 columns does not know its width: it counts as 80', () => {
   expect([{ columns: 0 }, {}, { columns: 132 }].map(columnsOf)).toEqual([80, 80, 132]);
 });

@@ -2,14 +2,14 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { environments } from '../../schema/assets.ts';
 import { folder, MAIN, mirrorFile, NODE, obsync, refusal } from './setup.ts';
 
 const query = (sql: string, ...args: string[]) => obsync(['query', sql, '--db', mirrorFile(), ...args]);
 
 describe.concurrent('query', () => {
-  it('answers from the mirror, as CSV when stdout is no terminal', async () => {
+  test('answers from the mirror, as CSV when stdout is no terminal', async () => {
     const row = { id: 'e', name: 'Production', mirrored_at: '2026-11-20T04:10:00.000000Z' };
     const db = mirrorFile((mirror) => mirror.db.insert(environments).values(row).run());
     const sql = 'select id, name, cron from environments';
@@ -20,7 +20,7 @@ describe.concurrent('query', () => {
     });
   });
 
-  it.each([
+  test.each([
     ['csv', 'a,b\n1,\n'],
     ['json', '[\n{"a":1,"b":null}\n]\n'],
     ['ndjson', '{"a":1,"b":null}\n'],
@@ -29,18 +29,21 @@ describe.concurrent('query', () => {
     expect(await query('select 1 as a, null as b', '--format', format)).toEqual({ code: 0, stdout, stderr: '' });
   });
 
-  it.each(['-- why\nselect 1 as a', '--why\nselect 1 as a'])('takes SQL that opens with a comment: %j', async (sql) => {
-    expect(await query(sql)).toEqual({ code: 0, stdout: 'a\n1\n', stderr: '' });
-  });
+  test.each(['-- why\nselect 1 as a', '--why\nselect 1 as a'])(
+    'takes SQL that opens with a comment: %j',
+    async (sql) => {
+      expect(await query(sql)).toEqual({ code: 0, stdout: 'a\n1\n', stderr: '' });
+    },
+  );
 
-  it('takes its statement from a file', async () => {
+  test('takes its statement from a file', async () => {
     const file = join(folder(), 'q.sql');
     writeFileSync(file, '-- one\nselect 1 as a;\n');
     const db = mirrorFile();
     expect(await obsync(['query', '-f', file, '--db', db])).toEqual({ code: 0, stdout: 'a\n1\n', stderr: '' });
   });
 
-  it.each([['-'], ['-f', '-'], ['-f-'], ['--file', '-'], ['--file=-']])(
+  test.each([['-'], ['-f', '-'], ['-f-'], ['--file', '-'], ['--file=-']])(
     'takes its statement from stdin: %s %s',
     (...words) => {
       const args = [MAIN, 'query', ...words, '--db', mirrorFile()];
@@ -49,7 +52,7 @@ describe.concurrent('query', () => {
     },
   );
 
-  it.each(['csv', 'json', 'ndjson', 'table'])('ends quietly when the reader of its %s has had enough', (format) => {
+  test.each(['csv', 'json', 'ndjson', 'table'])('ends quietly when the reader of its %s has had enough', (format) => {
     const endless = 'with recursive c(x) as (select 1 union all select x + 1 from c) select x from c';
     const shell = '"$0" "$1" query "$2" --db "$3" --format "$4" | head -c 1 >/dev/null; echo "$PIPESTATUS"';
     const args = [NODE, MAIN, endless, mirrorFile(), format];
@@ -59,43 +62,43 @@ describe.concurrent('query', () => {
 });
 
 describe.concurrent('query refuses in one line and with exit code 2', () => {
-  it('a statement that writes, and the mirror stays as it was', async () => {
+  test('a statement that writes, and the mirror stays as it was', async () => {
     const db = mirrorFile();
     expect(await obsync(['query', 'delete from mirror', '--db', db])).toEqual(refusal(/only reads/));
     expect((await obsync(['query', 'select count(*) as n from mirror', '--db', db])).stdout).toBe('n\n1\n');
   });
 
-  it('a statement that opens another file, and makes none', async () => {
+  test('a statement that opens another file, and makes none', async () => {
     const cwd = folder();
     const sql = "attach 'other.db' as other";
     expect(await obsync(['query', sql, '--db', mirrorFile()], { cwd })).toEqual(refusal(/returns no rows/));
     expect(existsSync(join(cwd, 'other.db'))).toBe(false);
   });
 
-  it('what SQLite does not take', async () => {
+  test('what SQLite does not take', async () => {
     expect(await query('selec 1')).toEqual(refusal(/near "selec": syntax error/));
   });
 
-  it('a row that cannot be made', async () => {
+  test('a row that cannot be made', async () => {
     expect(await query("select json('{')")).toEqual(refusal(/malformed JSON/));
   });
 
-  it('an unknown format', async () => {
+  test('an unknown format', async () => {
     expect(await query('select 1', '--format', 'xml')).toEqual(refusal(/format.*"csv"/));
   });
 
-  it('no statement at all, and more than one', async () => {
+  test('no statement at all, and more than one', async () => {
     expect(await obsync(['query'])).toEqual(refusal(/./));
     expect(await obsync(['query', 'select 1', 'select 2'])).toEqual(refusal(/select 2/));
   });
 
-  it('a file that is missing, and makes none', async () => {
+  test('a file that is missing, and makes none', async () => {
     const cwd = folder();
     expect(await obsync(['query', 'select 1', '--db', 'm.db'], { cwd })).toEqual(refusal(/m\.db does not exist/));
     expect(existsSync(join(cwd, 'm.db'))).toBe(false);
   });
 
-  it('a file that is no mirror', async () => {
+  test('a file that is no mirror', async () => {
     const foreign = join(folder(), 'foreign.db');
     new Database(foreign).exec('create table t (a)').close();
     expect(await obsync(['query', 'select 1', '--db', foreign])).toEqual(refusal(/not a mirror/));

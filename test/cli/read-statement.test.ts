@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { readStatement } from '../../src/cli/read-statement.ts';
 import { type MirrorFile, openForReading } from '../../src/destination/sqlite/open.ts';
 import { mirrorFile } from './setup.ts';
@@ -14,7 +14,7 @@ const refused = (message: RegExp) =>
 const rows = (sql: string) => [...readStatement(mirror, sql).rows];
 
 describe('a statement that query takes', () => {
-  it('gives its columns by name, and whole numbers without loss', () => {
+  test('gives its columns by name, and whole numbers without loss', () => {
     const reading = readStatement(
       mirror,
       "select 9223372036854775807 as n, 0.5 as part, x'00ff' as blob, 'x' as n; -- done",
@@ -23,7 +23,7 @@ describe('a statement that query takes', () => {
     expect([...reading.rows]).toEqual([[9223372036854775807n, 0.5, Buffer.from([0, 255]), 'x']]);
   });
 
-  it.each([
+  test.each([
     'select 1',
     'with t as (select 1) select * from t',
     'values (1)',
@@ -31,7 +31,7 @@ describe('a statement that query takes', () => {
     'explain select 1',
   ])('is any that reads: %s', (sql) => expect(rows(sql)).not.toHaveLength(0));
 
-  it('lets go of the file when its rows are not read to the end', () => {
+  test('lets go of the file when its rows are not read to the end', () => {
     const other = openForReading(mirror.path);
     const reading = readStatement(other, 'select 1 as a union all select 2');
     const [first] = reading.rows;
@@ -42,7 +42,7 @@ describe('a statement that query takes', () => {
 });
 
 describe('a statement that query refuses', () => {
-  it.each([
+  test.each([
     'delete from environments',
     'insert into environments (id, name, mirrored_at) values (1, 2, 3) returning id',
     'create table t (a)',
@@ -53,17 +53,17 @@ describe('a statement that query refuses', () => {
     'vacuum',
   ])('writes: %s', (sql) => expect(() => readStatement(mirror, sql)).toThrow(refused(/only reads/)));
 
-  it.each(["attach 'other.db' as other", 'detach main', 'begin', 'pragma query_only = 0', 'pragma cache_size = 1'])(
+  test.each(["attach 'other.db' as other", 'detach main', 'begin', 'pragma query_only = 0', 'pragma cache_size = 1'])(
     'returns no rows: %s',
     (sql) => expect(() => readStatement(mirror, sql)).toThrow(refused(/returns no rows/)),
   );
 
-  it.each(['', ' ', '-- nothing', 'select 1; select 2', 'select 1; delete from environments'])(
+  test.each(['', ' ', '-- nothing', 'select 1; select 2', 'select 1; delete from environments'])(
     'is not one statement: %o',
     (sql) => expect(() => readStatement(mirror, sql)).toThrow(refused(/one SQL statement/)),
   );
 
-  it.each([
+  test.each([
     ['selec 1', /near "selec": syntax error/],
     ['select * from nowhere', /no such table: nowhere/],
     ['select nope from assets', /no such column: nope/],
@@ -72,14 +72,14 @@ describe('a statement that query refuses', () => {
     expect(() => rows(sql)).toThrow(refused(words)),
   );
 
-  it.each(['select ?', 'select :id'])('has parameters, and nobody gives them values: %s', (sql) =>
+  test.each(['select ?', 'select :id'])('has parameters, and nobody gives them values: %s', (sql) =>
     expect(() => rows(sql)).toThrow(refused(/parameters/)),
   );
 
-  it('fails at its first row, before anything is printed', () =>
+  test('fails at its first row, before anything is printed', () =>
     expect(() => readStatement(mirror, "select json('{')")).toThrow(refused(/malformed JSON/)));
 
-  it('fails on the way to its last row', () => {
+  test('fails on the way to its last row', () => {
     const sql = `select json(value) from json_each('["1", "{"]')`;
     expect(() => rows(sql)).toThrow(refused(/malformed JSON/));
   });

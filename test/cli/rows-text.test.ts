@@ -1,11 +1,11 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { csvText, jsonText, ndjsonText } from '../../src/cli/rows-text.ts';
 
 const text = (texts: Iterable<string>) => [...texts].join('');
 const MANY = Array.from({ length: 2001 }, (_, i) => [BigInt(i)]);
 
 describe('rows as CSV', () => {
-  it('are fields with commas, quoted where they have to be', () => {
+  test('are fields with commas, quoted where they have to be', () => {
     expect(
       text(
         csvText(
@@ -19,21 +19,21 @@ describe('rows as CSV', () => {
     ).toBe('a,"b,c"\nx,"y ""z"""\n"1\n2", \n');
   });
 
-  it('show NULL as an empty field and an empty text as a quoted one', () => {
+  test('show NULL as an empty field and an empty text as a quoted one', () => {
     expect(text(csvText(['a', 'b'], [[null, '']]))).toBe('a,b\n,""\n');
   });
 
-  it('begin with the header even when there are none', () => {
+  test('begin with the header even when there are none', () => {
     expect(text(csvText(['a', 'b'], []))).toBe('a,b\n');
   });
 
-  it('keep every column, of whatever name', () => {
+  test('keep every column, of whatever name', () => {
     expect(text(csvText(['a', 'a'], [[1, 2]]))).toBe('a,a\n1,2\n');
   });
 });
 
 describe('rows as JSON', () => {
-  it('are one array of objects', () => {
+  test('are one array of objects', () => {
     expect(
       text(
         jsonText(
@@ -47,37 +47,37 @@ describe('rows as JSON', () => {
     ).toBe('[\n{"a":1,"b":null},\n{"a":0.5,"b":"x\\ny"}\n]\n');
   });
 
-  it('are an empty array when there are none', () => {
+  test('are an empty array when there are none', () => {
     expect(text(jsonText(['a'], []))).toBe('[]\n');
   });
 
-  it('are one array however many there are', () => {
+  test('are one array however many there are', () => {
     expect(JSON.parse(text(jsonText(['a'], MANY)))).toHaveLength(2001);
   });
 
-  it('number columns of one name, past the names that are taken', () => {
+  test('number columns of one name, past the names that are taken', () => {
     expect(text(ndjsonText(['a', 'a', 'a_2', 'a'], [[1, 2, 3, 4]]))).toBe('{"a":1,"a_3":2,"a_2":3,"a_4":4}\n');
   });
 
-  it('are one object a line as NDJSON, and nothing when there are none', () => {
+  test('are one object a line as NDJSON, and nothing when there are none', () => {
     expect(text(ndjsonText(['a'], MANY)).split('\n')).toHaveLength(2002);
     expect(text(ndjsonText(['a'], []))).toBe('');
   });
 
-  it('keep what JSON numbers can hold but JavaScript does not write', () => {
+  test('keep what JSON numbers can hold but JavaScript does not write', () => {
     expect(text(ndjsonText(['a', 'b'], [[9223372036854775807n, Number.POSITIVE_INFINITY]]))).toBe(
       '{"a":9223372036854775807,"b":9e999}\n',
     );
   });
 });
 
-it('a BLOB is hexadecimal in every format', () => {
+test('a BLOB is hexadecimal in every format', () => {
   const rows = [[Buffer.from([0, 255])]];
   expect(text(csvText(['a'], rows))).toBe('a\n00ff\n');
   expect(text(ndjsonText(['a'], rows))).toBe('{"a":"00ff"}\n');
 });
 
-it('rows are asked for as they are written, not all at once', () => {
+test('rows are asked for as they are written, not all at once', () => {
   let asked = 0;
   const endless = (function* () {
     for (;;) yield [++asked];

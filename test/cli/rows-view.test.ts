@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { renderTable, tableText } from '../../src/cli/rows-view.ts';
 
 describe('a table of any number of rows', () => {
@@ -6,7 +6,7 @@ describe('a table of any number of rows', () => {
     for (let n = 1; n <= count; n++) yield [n];
   };
 
-  it('is one table while its columns are wide enough, and each of its parts is small', () => {
+  test('is one table while its columns are wide enough, and each of its parts is small', () => {
     const parts = [...tableText(['number'], numbers(5000), null)];
     const lines = parts.join('').trimEnd().split('\n');
     expect(lines).toHaveLength(5004);
@@ -14,18 +14,18 @@ describe('a table of any number of rows', () => {
     expect(Math.max(...parts.map((part) => part.split('\n').length))).toBeLessThan(1010);
   });
 
-  it('begins a new table where later rows need wider columns, and cuts nothing', () => {
+  test('begins a new table where later rows need wider columns, and cuts nothing', () => {
     const lines = [...tableText(['n'], numbers(10_001), null)].join('').trimEnd().split('\n');
     expect(lines).toHaveLength(10_001 + 2 * 4);
     expect(lines.slice(9003, 9008)).toEqual(['└──────┘', '┌───────┐', '│     n │', '├───────┤', '│  9001 │']);
   });
 
-  it('is what a table of few rows is', () => {
+  test('is what a table of few rows is', () => {
     for (const rows of [[], [[1, 'a']], [[1, 'x'.repeat(90)]]] as unknown[][][])
       expect([...tableText(['a', 'b'], rows, 40)].join('')).toBe(`${renderTable(['a', 'b'], rows, 40)}\n`);
   });
 
-  it('goes on as lists, by their number, where later rows fit no more', () => {
+  test('goes on as lists, by their number, where later rows fit no more', () => {
     const names = Array.from({ length: 9 }, (_, i) => `c${i}`);
     const rows = [...Array.from({ length: 1000 }, () => names), names.map((name) => name.repeat(20))];
     const lines = [...tableText(names, rows, 60)].join('').split('\n');
@@ -38,7 +38,7 @@ describe('a table of any number of rows', () => {
 describe('a table', () => {
   const widths = (table: string) => table.split('\n').map((line) => line.length);
 
-  it('fits the width it is given by cutting the widest columns', () => {
+  test('fits the width it is given by cutting the widest columns', () => {
     const rows = [['short', 'x'.repeat(100), 'y'.repeat(80)]];
     const table = renderTable(['a', 'b', 'c'], rows, 60);
     expect(Math.max(...widths(table))).toBeLessThanOrEqual(60);
@@ -46,11 +46,11 @@ describe('a table', () => {
     expect(table).toContain('x… │ yyyy');
   });
 
-  it('uses all the width there is', () => {
+  test('uses all the width there is', () => {
     expect(widths(renderTable(['a', 'b'], [['x'.repeat(100), 'y'.repeat(80)]], 60))[0]).toBe(60);
   });
 
-  it('becomes a list for each row where too many columns would leave nothing legible', () => {
+  test('becomes a list for each row where too many columns would leave nothing legible', () => {
     const columns = Array.from({ length: 20 }, (_, i) => `column_${i}`);
     const row = columns.map((name) => `${name} of a row, ${'x'.repeat(100)}`);
     const lines = renderTable(columns, [row, row], 80).split('\n');
@@ -60,21 +60,21 @@ describe('a table', () => {
     expect(Math.max(...lines.map((line) => line.length))).toBe(80);
   });
 
-  it('is as wide as its cells where no width is given', () => {
+  test('is as wide as its cells where no width is given', () => {
     expect(widths(renderTable(['a'], [['x'.repeat(300)]], null))[0]).toBe(304);
   });
 
-  it('keeps a cell on its line and steers no terminal', () => {
+  test('keeps a cell on its line and steers no terminal', () => {
     const table = renderTable(['a'], [['one\ntwo\t\u001b[31mred\u202e']], null);
     expect(table.split('\n')[3]).toBe('│ one\\ntwo\\t\\u001b[31mred\\u202e │');
   });
 
-  it('counts what takes two columns of the screen as two, and cuts no character in half', () => {
+  test('counts what takes two columns of the screen as two, and cuts no character in half', () => {
     const table = renderTable(['a'], [['日本'], ['abcdefgh'], ['😀😀😀😀😀']], 12);
     expect(table.split('\n').slice(3, 6)).toEqual(['│ 日本     │', '│ abcdefgh │', '│ 😀😀😀…  │']);
   });
 
-  it('sets numbers to the right', () => {
+  test('sets numbers to the right', () => {
     expect(
       renderTable(
         ['n', 't'],

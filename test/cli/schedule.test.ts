@@ -3,7 +3,7 @@ import { readdirSync, writeFileSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { environments } from '../../schema/assets.ts';
 import { mirror as mirrorTable, syncRuns, syncStreamRuns } from '../../schema/sync.ts';
 import { readMirrored } from '../../src/cli/schedule-mirror.ts';
@@ -22,7 +22,7 @@ async function server(...steps: ScriptedStep[]) {
 const listed = (cron: string | null) => ({ body: [{ id: 'e1', name: 'Production', cron }] });
 
 describe('schedule', () => {
-  it.each([
+  test.each([
     ['SIGTERM', 143],
     ['SIGINT', 130],
   ] as const)('ends at once on %s while it waits, with exit code %i (R27)', async (signal, code) => {
@@ -39,7 +39,7 @@ describe('schedule', () => {
     expect(api.requests).toHaveLength(1);
   });
 
-  it('stops the run at hand on SIGTERM, with exit code 143 (R27)', async () => {
+  test('stops the run at hand on SIGTERM, with exit code 143 (R27)', async () => {
     let stop = (): void => {};
     const api = await server(listed('0 6 * * *'), listed('0 6 * * *'), () => {
       stop();
@@ -53,7 +53,7 @@ describe('schedule', () => {
     expect(await started.ended).toMatchObject({ code: 143, stdout: '' });
   });
 
-  it('ends 2 when no environment can be scheduled, and makes no mirror', async () => {
+  test('ends 2 when no environment can be scheduled, and makes no mirror', async () => {
     const api = await server(listed(null));
     const cwd = folder();
     const { code, stderr } = await obsync(['schedule', '--base-url', api.url], { cwd, env });
@@ -62,14 +62,14 @@ describe('schedule', () => {
     expect(readdirSync(cwd)).toEqual([]);
   });
 
-  it('ends 2 before any request when the mirror belongs to another base URL', async () => {
+  test('ends 2 before any request when the mirror belongs to another base URL', async () => {
     const api = await server(listed('0 6 * * *'));
     const ended = await obsync(['schedule', '--base-url', api.url, '--db', mirrorFile()], { env });
     expect(ended).toEqual(refusal(/belongs to https:\/\/api\.example\.com/));
     expect(api.requests).toHaveLength(0);
   });
 
-  it('reads the token file again for every run, and at once when the token is refused meanwhile', async () => {
+  test('reads the token file again for every run, and at once when the token is refused meanwhile', async () => {
     const file = join(folder(), 'token');
     writeFileSync(file, 'old', { mode: 0o600 });
     const refused = { status: 401, body: { error: { code: 'unauthenticated', message: 'no' } } };
@@ -94,7 +94,7 @@ describe('schedule', () => {
     ]);
   });
 
-  it('keeps what a token file has said that can be read only once', async () => {
+  test('keeps what a token file has said that can be read only once', async () => {
     const file = join(folder(), 'token');
     execFileSync('sh', ['-c', `mkfifo -m 600 '${file}'`]);
     const api = await server(listed('0 6 * * *'), listed('0 6 * * *'), { body: { items: [], has_more: false } });
@@ -107,7 +107,7 @@ describe('schedule', () => {
     expect(new Set(api.requests.map(({ headers }) => headers['authorization']))).toEqual(new Set(['Bearer once']));
   });
 
-  it('goes on with a new thread after one that ended in the middle of a run (R27)', async () => {
+  test('goes on with a new thread after one that ended in the middle of a run (R27)', async () => {
     // As want of memory ends it, at any moment.
     const ending = join(folder(), 'end-thread.mjs');
     writeFileSync(ending, "process.on('worker', (thread) => process.once('SIGUSR2', () => thread.terminate()));");
@@ -132,7 +132,7 @@ describe('schedule', () => {
     expect(api.requests[5]?.target).toContain('cursor=next');
   });
 
-  it('ends 3 when the token is refused at the start, whatever is mirrored', async () => {
+  test('ends 3 when the token is refused at the start, whatever is mirrored', async () => {
     const api = await server({ status: 401, body: { error: { code: 'unauthenticated', message: 'no' } } });
     const db = mirrorFile((file) => {
       file.db.update(mirrorTable).set({ base_url: api.url }).run();
@@ -143,7 +143,7 @@ describe('schedule', () => {
     expect(ended).toMatchObject({ code: 3, stderr: expect.stringContaining('The token in OBSYNC_TOKEN is refused') });
   });
 
-  it('ends 3 when the token is refused before anything was mirrored', async () => {
+  test('ends 3 when the token is refused before anything was mirrored', async () => {
     const api = await server({ status: 401, body: { error: { code: 'unauthenticated', message: 'no' } } });
     expect(await obsync(['schedule', '--base-url', api.url], { cwd: folder(), env })).toMatchObject({ code: 3 });
   });
@@ -152,13 +152,13 @@ describe('schedule', () => {
 describe('what a mirror tells a schedule', () => {
   const read = (path: string) => readMirrored(path, 'https://api.example.com');
 
-  it('is nothing while there is no mirror, and makes none', () => {
+  test('is nothing while there is no mirror, and makes none', () => {
     const cwd = folder();
     expect(read(`${cwd}/m.db`)).toEqual({ environments: [], lastStarts: new Map() });
     expect(readdirSync(cwd)).toEqual([]);
   });
 
-  it('is the environments that are still listed', () => {
+  test('is the environments that are still listed', () => {
     const bare = { mirrored_at: '2026-11-20T04:10:00.000000Z' };
     const path = mirrorFile(({ db }) => {
       const missing = { id: 'e2', name: 'Gone', missing_since: '2026-11-20T04:10:00.000000Z', ...bare };
@@ -169,7 +169,7 @@ describe('what a mirror tells a schedule', () => {
     expect(read(path).environments).toEqual([{ id: 'e1', name: 'Production', cron: '0 6 * * *' }]);
   });
 
-  it('is when the last run of each environment began that came to its end', () => {
+  test('is when the last run of each environment began that came to its end', () => {
     const path = mirrorFile(({ db }) => {
       for (const id of ['a', 'b', 'c']) db.insert(environments).values({ id, name: id, mirrored_at: '' }).run();
       addRun(db, { id: 1, env_id: 'a', started_at: '2026-11-20T01', status: 'done' });
@@ -186,7 +186,7 @@ describe('what a mirror tells a schedule', () => {
     ]);
   });
 
-  it('may come from a mirror of an older version, which is brought up to date first', () => {
+  test('may come from a mirror of an older version, which is brought up to date first', () => {
     const path = mirrorFile(({ connection }) => connection.exec('drop view failing_tests'));
     expect(read(path).environments).toEqual([]);
   });

@@ -4,13 +4,13 @@ import { closeSync, openSync } from 'node:fs';
 import { Agent, get } from 'node:http';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { createInterface } from 'node:readline';
-import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { queueTo } from '../../src/cli/line-queue.ts';
 import { SERVE_TOKEN, serving } from './serving.ts';
 import { folder, MAIN, mirrorFile, NODE } from './setup.ts';
 
 describe('the log of a server', () => {
-  it('has 200 characters of a path at most, whoever asks for it', async () => {
+  test('has 200 characters of a path at most, whoever asks for it', async () => {
     const server = await serving(['--db', mirrorFile()]);
     const path = `/${'x'.repeat(60_000)}`;
     for (const token of [SERVE_TOKEN, 'a-strangers-token']) await server.get(path, token);
@@ -20,7 +20,7 @@ describe('the log of a server', () => {
     expect(paths).toEqual([path.slice(0, 200), path.slice(0, 200)]);
   });
 
-  it('is written to its end before the server ends', async () => {
+  test('is written to its end before the server ends', async () => {
     const server = await serving(['--db', mirrorFile()]);
     for (let i = 0; i < 300; i += 1) await server.get(`/healthz?${i}`);
     server.kill('SIGTERM');
@@ -29,7 +29,7 @@ describe('the log of a server', () => {
     expect(lines.at(-1)).toContain('stopping: answers under way are finished');
   });
 
-  it('keeps the server from nothing when nobody reads it: it answers, and ends on SIGTERM', async () => {
+  test('keeps the server from nothing when nobody reads it: it answers, and ends on SIGTERM', async () => {
     const child: ChildProcess = spawn(NODE, [MAIN, 'serve', '--port', '0', '--db', mirrorFile()], {
       cwd: folder(),
       env: { PATH: process.env['PATH'], OBSYNC_SERVE_TOKEN: SERVE_TOKEN },
@@ -48,7 +48,7 @@ describe('the log of a server', () => {
 });
 
 describe('a full disk takes no line', () => {
-  it('of the log of a server, which answers all the same and ends on SIGTERM', async () => {
+  test('of the log of a server, which answers all the same and ends on SIGTERM', async () => {
     const full = openSync('/dev/full', 'w');
     onTestFinished(() => closeSync(full));
     const child: ChildProcess = spawn(NODE, [MAIN, 'serve', '--port', '0', '--db', mirrorFile()], {
@@ -63,7 +63,7 @@ describe('a full disk takes no line', () => {
     expect(await once(child, 'exit')).toEqual([143, null]);
   });
 
-  it('of any other command, which ends as it would have', async () => {
+  test('of any other command, which ends as it would have', async () => {
     const full = openSync('/dev/full', 'w');
     onTestFinished(() => closeSync(full));
     const child = spawn(NODE, [MAIN, 'status', '--db', 'none.db'], {
@@ -98,7 +98,7 @@ async function ends(): Promise<{ near: Socket; far: Socket }> {
 const LINE = `${'x'.repeat(999)}\n`;
 
 describe('a queue of lines', () => {
-  it('drops what has no room, and says how many when there is some again', async () => {
+  test('drops what has no room, and says how many when there is some again', async () => {
     const { near, far } = await ends();
     const told = Promise.withResolvers<number>();
     const queue = queueTo(near, told.resolve);
@@ -116,7 +116,7 @@ describe('a queue of lines', () => {
     expect(lines + dropped).toBe(20_000);
   });
 
-  it('is given up half a second after its end when nobody takes the rest', async () => {
+  test('is given up half a second after its end when nobody takes the rest', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
     onTestFinished(() => void vi.useRealTimers());
     const { near } = await ends();
@@ -130,7 +130,7 @@ describe('a queue of lines', () => {
     expect(near.destroyed).toBe(true);
   });
 
-  it('that is empty has ended at once, and a reader who has gone is no trouble', async () => {
+  test('that is empty has ended at once, and a reader who has gone is no trouble', async () => {
     const { near, far } = await ends();
     const queue = queueTo(near, () => {});
     await queue.end();

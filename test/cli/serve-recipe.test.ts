@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { MOST_HEADER_BYTES } from '../../src/server/server.ts';
 
 const README = readFileSync(new URL('../../README.md', import.meta.url), 'utf8');
@@ -13,12 +13,12 @@ const hash = (env: Record<string, string>) =>
   spawnSync('sh', ['-c', HASH], { env: { PATH: process.env['PATH'], ...env }, encoding: 'utf8' });
 
 describe('the README tells how to hash a token', () => {
-  it('as the server does', () => {
+  test('as the server does', () => {
     const expected = createHash('sha256').update('a-token').digest('hex');
     expect(hash({ TOKEN: 'a-token' })).toMatchObject({ status: 0, stdout: `${expected}  -\n` });
   });
 
-  it.each<[string, Record<string, string>]>([
+  test.each<[string, Record<string, string>]>([
     ['not set', {}],
     ['empty', { TOKEN: '' }],
   ])('and gives no hash where the variable is %s', (_, env) => {
@@ -31,15 +31,15 @@ describe('the README tells how to hash a token', () => {
 describe('the settings for nginx', () => {
   const settings = /```nginx\n([^`]*)```/.exec(README)?.[1] ?? '';
 
-  it('let Date through: a reader may go by it', () => {
+  test('let Date through: a reader may go by it', () => {
     expect(settings).toMatch(/^ +proxy_pass_header Date;/m);
   });
 
-  it('compress what is sent', () => {
+  test('compress what is sent', () => {
     expect(settings).toMatch(/^ +gzip on;\n +gzip_types application\/json;/m);
   });
 
-  it('have room for the longest address that the server reads', () => {
+  test('have room for the longest address that the server reads', () => {
     const [, buffer] = /large_client_header_buffers \d+ (\d+)k;/.exec(settings) ?? [];
     expect(Number(buffer) * 1024).toBeGreaterThanOrEqual(MOST_HEADER_BYTES);
   });

@@ -5,7 +5,7 @@ import { type AddressInfo, connect, createServer } from 'node:net';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { pino } from 'pino';
-import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { assets, environments } from '../../schema/assets.ts';
 import { assetHealthScoreDimensions } from '../../schema/health.ts';
 import type { Io } from '../../src/cli/command.ts';
@@ -66,7 +66,7 @@ const clear = (line: RegExp) => ({
 describe('serve is refused with one clear line', () => {
   const served = mirrorFile();
 
-  it.each<[string, Given, Io['env'], RegExp]>([
+  test.each<[string, Given, Io['env'], RegExp]>([
     ['with neither a token nor a file of them', {}, {}, /set OBSYNC_SERVE_TOKEN.*--tokens/],
     ['with the token of sync alone', {}, { OBSYNC_TOKEN: SERVE_TOKEN }, /set OBSYNC_SERVE_TOKEN.*--tokens/],
     ['with an empty token', {}, { OBSYNC_SERVE_TOKEN: ' ' }, /set OBSYNC_SERVE_TOKEN.*--tokens/],
@@ -156,7 +156,7 @@ describe('serve is refused with one clear line', () => {
     expect(said).toEqual([]);
   });
 
-  it('at a port that is taken, and the process ends 2', async () => {
+  test('at a port that is taken, and the process ends 2', async () => {
     const other = createServer().listen(0, '127.0.0.1');
     await once(other, 'listening');
     onTestFinished(() => void other.close());
@@ -181,7 +181,7 @@ async function started(given: Given, variables: Io['env'] = env): Promise<{ url:
 
 const stop = (signal: NodeJS.Signals) => void process.emit(signal, signal);
 
-it.each([
+test.each([
   ['127.0.0.1', /^http:\/\/127\.0\.0\.1:\d+$/, []],
   ['localhost', /^http:\/\/localhost:\d+$/, []],
   ['0.0.0.0', /^http:\/\/0\.0\.0\.0:\d+$/, [expect.stringContaining('unencrypted')]],
@@ -222,7 +222,7 @@ const estate = () =>
       .run();
   });
 
-it('limits of a token that match nothing in the mirror are warned of, those that match something are not', async () => {
+test('limits of a token that match nothing in the mirror are warned of, those that match something are not', async () => {
   const tokens = granting(
     entry('fine', {
       environments: ['e1'],
@@ -244,14 +244,14 @@ it('limits of a token that match nothing in the mirror are warned of, those that
   ]);
 });
 
-it('a tokens file that everybody may write is warned of', async () => {
+test('a tokens file that everybody may write is warned of', async () => {
   const tokens = granting(entry('fine', {}));
   expect(await warnedOf({ db: estate(), tokens })).toEqual([]);
   chmodSync(tokens, 0o602);
   expect(await warnedOf({ db: estate(), tokens })).toEqual([expect.stringContaining(`chmod o-w ${tokens}`)]);
 });
 
-it.each<[string, readonly string[], Given, boolean]>([
+test.each<[string, readonly string[], Given, boolean]>([
   ['two dimensions and no weights', ['validity', 'freshness'], {}, true],
   ['two dimensions and weights', ['validity', 'freshness'], { 'dimension-weights': 'validity=2' }, false],
   ['one dimension', ['validity'], {}, false],
@@ -269,7 +269,7 @@ it.each<[string, readonly string[], Given, boolean]>([
   );
 });
 
-it.each([
+test.each([
   ['a', [expect.stringMatching(/^OBSYNC_SERVE_TOKEN is short/)]],
   ['x'.repeat(19), [expect.stringMatching(/^OBSYNC_SERVE_TOKEN is short/)]],
   ['x'.repeat(20), []],
@@ -280,7 +280,7 @@ it.each([
   expect(warnings).toEqual(warned);
 });
 
-it('a reader who does not read on is cut off 3 seconds after the signal', async () => {
+test('a reader who does not read on is cut off 3 seconds after the signal', async () => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
   onTestFinished(() => void vi.useRealTimers());
   const { url, ended } = await started({ db: largeMirror() });

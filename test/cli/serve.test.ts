@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { mirror as mirrorTable } from '../../schema/sync.ts';
 import { openForWriting } from '../../src/destination/sqlite/open.ts';
 import { EMPTY_PAGE, startApiServer } from '../support/api-server.ts';
@@ -35,13 +35,13 @@ describe('serve', () => {
   const entering = async (...given: string[]) =>
     Promise.all(given.map(async (token) => (await server.get(`${BETA}/environments`, token)).status));
 
-  it('says its base URL, on the loopback and at a free port, and answers there', async () => {
+  test('says its base URL, on the loopback and at a free port, and answers there', async () => {
     expect(server.url).toMatch(/^http:\/\/127\.0\.0\.1:[1-9]\d+$/);
     const answer = await server.get(`${BETA}/environments`);
     expect(answer).toEqual({ status: 200, body: [{ id: 'e1', name: 'Production' }] });
   });
 
-  it('tells anybody that it is up and when the mirror was last synced, and whoever has a token its metrics', async () => {
+  test('tells anybody that it is up and when the mirror was last synced, and whoever has a token its metrics', async () => {
     expect(await server.get('/healthz', null)).toEqual({
       status: 200,
       body: { status: 'up', last_sync_age_seconds: null },
@@ -51,21 +51,21 @@ describe('serve', () => {
     expect(await metrics.text()).toContain('obsync_mirror_rows{stream="assets"} 0');
   });
 
-  it('lets in the token of OBSYNC_SERVE_TOKEN and those of --tokens, and no other', async () => {
+  test('lets in the token of OBSYNC_SERVE_TOKEN and those of --tokens, and no other', async () => {
     grant('first-token');
     expect(await entering(SERVE_TOKEN, 'first-token', 'other-token', sha256('first-token'))).toEqual([
       200, 200, 401, 401,
     ]);
   });
 
-  it('reads the tokens again on SIGHUP: the new one is let in, the old one out', async () => {
+  test('reads the tokens again on SIGHUP: the new one is let in, the old one out', async () => {
     grant('second-token', 'third-token');
     server.kill('SIGHUP');
     await server.logged('read again: 3 tokens');
     expect(await entering('first-token', 'second-token', 'third-token', SERVE_TOKEN)).toEqual([401, 200, 200, 200]);
   });
 
-  it('warns of an environment that is not in the mirror: its token would see nothing', async () => {
+  test('warns of an environment that is not in the mirror: its token would see nothing', async () => {
     const names = ['misled', 'fourth-token', 'fifth-token', 'sixth-token'];
     const entries = names.map((name) => ({ name, token_sha256: sha256(name), environments: ['e1'] }));
     entries[0]?.environments.push('Production');
@@ -75,7 +75,7 @@ describe('serve', () => {
     expect(server.stderr()).not.toContain('with the id e1');
   });
 
-  it('keeps the tokens when the file is broken, says so in one line, and goes on listening to SIGHUP', async () => {
+  test('keeps the tokens when the file is broken, says so in one line, and goes on listening to SIGHUP', async () => {
     grant('kept-token');
     server.kill('SIGHUP');
     await server.logged('read again: 2 tokens');
@@ -93,7 +93,7 @@ describe('serve', () => {
     expect(await entering('kept-token', 'last-token')).toEqual([401, 200]);
   });
 
-  it('keeps the tokens when the file names none any more and nobody would be let in', async () => {
+  test('keeps the tokens when the file names none any more and nobody would be let in', async () => {
     const alone = join(folder(), 'tokens.json');
     writeFileSync(alone, JSON.stringify([{ name: 'kept-token', token_sha256: sha256('kept-token') }]));
     const args = ['serve', '--tokens', alone, '--db', mirrorFile(), '--port', '0'];
@@ -106,7 +106,7 @@ describe('serve', () => {
     expect((await started.ended).stderr).toContain('the tokens stay as they were: nobody would be let in: ');
   });
 
-  it('a sync of the same file goes on beside it: each page shows as soon as it is written', async () => {
+  test('a sync of the same file goes on beside it: each page shows as soon as it is written', async () => {
     const item = (id: string) => ({ id, name: id, kind: 'other', source_type: 'dbt', synced_at: AT });
     const held = Promise.withResolvers<void>();
     const api = await startApiServer(
@@ -134,7 +134,7 @@ describe('serve', () => {
     expect((await server.get('/healthz')).body).toEqual({ status: 'up', last_sync_age_seconds: expect.any(Number) });
   });
 
-  it('logs one line for each request, on stderr, and never a token', async () => {
+  test('logs one line for each request, on stderr, and never a token', async () => {
     const paths = [
       `${BETA}/e1/assets`,
       '/nothing',
@@ -155,13 +155,13 @@ describe('serve', () => {
     expect(server.stderr()).not.toMatch(new RegExp(`${SERVE_TOKEN}|stranger-token|secret-token`));
   });
 
-  it('writes nothing on stdout but its base URL, and ends 130 on SIGINT', async () => {
+  test('writes nothing on stdout but its base URL, and ends 130 on SIGINT', async () => {
     server.kill('SIGINT');
     expect(await server.ended).toMatchObject({ code: 130, stdout: `${server.url}\n` });
   });
 });
 
-it('on SIGTERM a slow reader gets the whole of a large answer, idle connections are ended, and the code is 143', async () => {
+test('on SIGTERM a slow reader gets the whole of a large answer, idle connections are ended, and the code is 143', async () => {
   const server = await serving(['--db', largeMirror()]);
   const idle = await asking(server.url, '/healthz');
   const { socket, first } = await asking(server.url, `${BETA}/e1/assets?limit=2000`);
@@ -176,7 +176,7 @@ it('on SIGTERM a slow reader gets the whole of a large answer, idle connections 
   expect(await server.ended).toMatchObject({ code: 143, stdout: `${server.url}\n` });
 });
 
-it('on SIGTERM heavy requests under way and waiting keep it from ending no longer than its patience', async () => {
+test('on SIGTERM heavy requests under way and waiting keep it from ending no longer than its patience', async () => {
   const server = await serving(['--db', manyTables(), '--rate-limit', 'off']);
   const heavy = `${BETA}/e1/asset-health-scores/aggregate?path=models`;
   expect((await server.get(heavy)).status).toBe(200);
@@ -195,7 +195,7 @@ it('on SIGTERM heavy requests under way and waiting keep it from ending no longe
   expect(server.stderr()).not.toMatch(/ERROR|unhandled/i);
 });
 
-it('on SIGTERM it does not wait for what takes longer to read than its patience: the signal itself ends it', async () => {
+test('on SIGTERM it does not wait for what takes longer to read than its patience: the signal itself ends it', async () => {
   const server = await serving(['--db', manyTables('deep/'.repeat(200)), '--rate-limit', 'off']);
   const heavy = server.get(`${BETA}/e1/asset-health-scores/aggregate?path=models`).catch(() => 'cut off');
   await Promise.all([server.get(`${BETA}/environments`), server.get(`${BETA}/environments`)]);

@@ -1,7 +1,7 @@
 import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { createWorld } from '../model/world.ts';
 import { serveWorld } from '../support/world-server.ts';
 import { folder, mirrorFile, obsync, TOKEN } from './setup.ts';
@@ -39,27 +39,27 @@ async function loadedBy(args: readonly string[], env: Readonly<Record<string, st
 }
 
 describe.concurrent('a command loads what it is made of and nothing of the others', () => {
-  it('the version hardly anything', async () => {
+  test('the version hardly anything', async () => {
     const { bytes, ...loaded } = await loadedBy(['--version']);
     expect(loaded).toEqual({ code: 0, packages: [] });
     expect(bytes).toBeGreaterThan(0);
     expect(bytes).toBeLessThan(10_000);
   });
 
-  it.each(['--help', 'sync --help'])('%s what reads the line, and no command', async (line) => {
+  test.each(['--help', 'sync --help'])('%s what reads the line, and no command', async (line) => {
     const { bytes, ...loaded } = await loadedBy(line.split(' '));
     expect(loaded).toEqual({ code: 0, packages: [] });
     expect(bytes).toBeLessThan(350_000);
   });
 
-  it('a status what reads the mirror, and neither a log nor what sends requests', async () => {
+  test('a status what reads the mirror, and neither a log nor what sends requests', async () => {
     const { code, bytes, packages } = await loadedBy(['status', '--db', mirrorFile()]);
     expect(code).toBe(0);
     expect(packages.every((file) => file.includes('better-sqlite3'))).toBe(true);
     expect(bytes).toBeLessThan(750_000);
   });
 
-  it('a sync has in its own thread what reads and writes: the one that waits for signals loads none of it', async () => {
+  test('a sync has in its own thread what reads and writes: the one that waits for signals loads none of it', async () => {
     const server = await serveWorld(createWorld(['e1']));
     onTestFinished(() => server.close());
     const args = ['sync', '--base-url', server.url, '--db', join(folder(), 'm.db'), '--log-level', 'warn'];

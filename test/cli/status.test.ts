@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import Database from 'better-sqlite3';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { assets, environments } from '../../schema/assets.ts';
 import { heldRemovals, marks, rejectedRows, syncRuns, syncStreamRuns } from '../../schema/sync.ts';
 import type { StatusReport, StreamStatus } from '../../src/cli/status-report.ts';
@@ -101,7 +101,7 @@ async function report(db: string): Promise<StatusReport> {
 }
 
 describe('status --json', () => {
-  it('is one document with the last run, and each environment with what is mirrored and what went wrong', async () => {
+  test('is one document with the last run, and each environment with what is mirrored and what went wrong', async () => {
     const status = await report(mirrorFile(fill));
     expect(status).toMatchObject({ base_url: 'https://api.example.com', environments_rejected: 0 });
     expect(status.last_run).toMatchObject({ run: 2, status: 'problems', error: 'the service is away', requests: 7 });
@@ -127,13 +127,13 @@ describe('status --json', () => {
     expect(streams.get('tests')).toMatchObject({ unavailable: true, rows_rejected: 1 });
   });
 
-  it('tells of a mirror that no run has got to', async () => {
+  test('tells of a mirror that no run has got to', async () => {
     expect(await report(mirrorFile())).toMatchObject({ last_run: null, environments: [] });
   });
 });
 
 describe('status for people', () => {
-  it('says the same in words, and ends 0: it is a report', async () => {
+  test('says the same in words, and ends 0: it is a report', async () => {
     const { code, stdout, stderr } = await obsync(['status', '--db', mirrorFile(fill)]);
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
     for (const words of [
@@ -156,7 +156,7 @@ describe('status for people', () => {
   });
 });
 
-it('status ends quietly when its reader has gone', () => {
+test('status ends quietly when its reader has gone', () => {
   const shell = '"$0" "$1" status --db "$2" | true; echo "$PIPESTATUS"';
   const { stdout, stderr } = spawnSync('bash', ['-c', shell, NODE, MAIN, mirrorFile(fill)], { encoding: 'utf8' });
   expect({ stdout, stderr }).toEqual({ stdout: '0\n', stderr: '' });
@@ -166,19 +166,19 @@ describe('a run that never said how it ended', () => {
   const unended = () =>
     mirrorFile(({ db }) => db.insert(syncRuns).values({ pass_id: 1, status: 'running', started_at: T }).run());
 
-  it('was killed when nobody holds the lock, and asking makes no lock file', async () => {
+  test('was killed when nobody holds the lock, and asking makes no lock file', async () => {
     const db = unended();
     expect((await report(db)).last_run?.status).toBe('killed');
     expect(existsSync(`${db}.lock`)).toBe(false);
   });
 
-  it('was killed when there is a lock that nobody holds', async () => {
+  test('was killed when there is a lock that nobody holds', async () => {
     const db = unended();
     takeLock(db).release();
     expect((await report(db)).last_run?.status).toBe('killed');
   });
 
-  it('is under way while its process holds the lock', async () => {
+  test('is under way while its process holds the lock', async () => {
     const db = unended();
     const lock = takeLock(db);
     expect((await report(db)).last_run?.status).toBe('running');
@@ -187,40 +187,40 @@ describe('a run that never said how it ended', () => {
 });
 
 describe.concurrent('status refuses in one line and with exit code 2', () => {
-  it('a file that is missing, and makes none', async () => {
+  test('a file that is missing, and makes none', async () => {
     const cwd = folder();
     expect(await obsync(['status'], { cwd })).toEqual(refusal(/obsync\.db does not exist.*obsync sync/));
     expect(readdirSync(cwd)).toEqual([]);
   });
 
-  it('a file that is empty', async () => {
+  test('a file that is empty', async () => {
     const db = join(folder(), 'm.db');
     writeFileSync(db, '');
     expect(await obsync(['status', '--db', db])).toEqual(refusal(/m\.db is empty: make it with `obsync sync`/));
   });
 
-  it('a file in a folder that is missing', async () => {
+  test('a file in a folder that is missing', async () => {
     expect(await obsync(['status', '--db', join(folder(), 'no', 'm.db')])).toEqual(refusal(/does not exist/));
   });
 
-  it('another program’s database', async () => {
+  test('another program’s database', async () => {
     const db = join(folder(), 'foreign.db');
     new Database(db).exec('create table t (a)').close();
     expect(await obsync(['status', '--db', db])).toEqual(refusal(/not a mirror but another SQLite database/));
   });
 
-  it('a folder', async () => {
+  test('a folder', async () => {
     expect(await obsync(['status', '--db', dirname(mirrorFile())])).toEqual(refusal(/folder/));
   });
 
-  it('a mirror made by a newer version', async () => {
+  test('a mirror made by a newer version', async () => {
     const db = mirrorFile(({ connection }) =>
       connection.exec("insert into __drizzle_migrations (hash, created_at) values ('x', 9999999999999)"),
     );
     expect(await obsync(['status', '--db', db])).toEqual(refusal(/made by a newer obsync: update obsync/));
   });
 
-  it('a mirror made by an older version, and says how to bring it up to date', async () => {
+  test('a mirror made by an older version, and says how to bring it up to date', async () => {
     const db = mirrorFile(({ connection }) => connection.exec('update __drizzle_migrations set created_at = 1'));
     expect(await obsync(['status', '--db', db])).toEqual(refusal(/made by an older obsync: run `obsync sync` once/));
   });

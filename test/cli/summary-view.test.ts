@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { isWorthATable, renderSummary } from '../../src/cli/summary-view.ts';
 import { STREAM_NAMES } from '../../src/core/stream.ts';
 import type { RunSummary, StreamSummary } from '../../src/sync/summary.ts';
@@ -44,24 +44,27 @@ const first = { mode: 'scan', reason: 'first', rows_written: 1_234_567, requests
 const lines = (text: string): string[] => text.split('\n');
 
 describe('the summary of a sync', () => {
-  it.each([80, 100, 130])('is a table of each environment, in %i columns, with the names of streams whole', (width) => {
-    const streams = ['e1', 'e2'].flatMap((env) =>
-      ALL.map((name) => streamOf(env, name, { ...first, rows_deleted: 12 })),
-    );
-    const text = renderSummary(summaryOf(streams), { width, verbose: false });
-    expect(text.match(/┌/g)).toHaveLength(2);
-    expect(Math.max(...lines(text).map((line) => line.length))).toBeLessThanOrEqual(width);
-    expect(text).not.toContain('…');
-    expect(lines(text).slice(0, 4)).toEqual([
-      'Env e1 (e1)',
-      expect.stringMatching(/^┌/),
-      expect.stringMatching(/^│ stream +│ mode +│ written │ deleted │/),
-      expect.stringMatching(/^├/),
-    ]);
-    expect(text).toMatch(/│ latest_test_executions │ scan \(first\) │ 1234567 │ +12 │/);
-  });
+  test.each([80, 100, 130])(
+    'is a table of each environment, in %i columns, with the names of streams whole',
+    (width) => {
+      const streams = ['e1', 'e2'].flatMap((env) =>
+        ALL.map((name) => streamOf(env, name, { ...first, rows_deleted: 12 })),
+      );
+      const text = renderSummary(summaryOf(streams), { width, verbose: false });
+      expect(text.match(/┌/g)).toHaveLength(2);
+      expect(Math.max(...lines(text).map((line) => line.length))).toBeLessThanOrEqual(width);
+      expect(text).not.toContain('…');
+      expect(lines(text).slice(0, 4)).toEqual([
+        'Env e1 (e1)',
+        expect.stringMatching(/^┌/),
+        expect.stringMatching(/^│ stream +│ mode +│ written │ deleted │/),
+        expect.stringMatching(/^├/),
+      ]);
+      expect(text).toMatch(/│ latest_test_executions │ scan \(first\) │ 1234567 │ +12 │/);
+    },
+  );
 
-  it('leaves out what did nothing, columns that are all zero, and a why that says no more than the mode', () => {
+  test('leaves out what did nothing, columns that are all zero, and a why that says no more than the mode', () => {
     const streams = ALL.map((name) => streamOf('e1', name, name === 'columns' ? { rows_written: 5 } : {}));
     const summary = summaryOf([...streams, ...ALL.map((name) => streamOf('e2', name))]);
     const text = renderSummary(summary, { width: null, verbose: false });
@@ -78,14 +81,14 @@ describe('the summary of a sync', () => {
     expect(all.match(/│ assets /g)).toHaveLength(2);
   });
 
-  it('shows a stream that is not done, with its status and its error', () => {
+  test('shows a stream that is not done, with its status and its error', () => {
     const streams = [streamOf('e1', 'assets'), streamOf('e1', 'tests', { status: 'failed', error: 'answered 500' })];
     const text = renderSummary(summaryOf(streams, { status: 'problems' }), { width: 80, verbose: false });
     expect(text).toMatch(/│ tests +│ feed │ failed │/);
     expect(text).toContain('Env e1, tests: answered 500\nrun 7 ended with problems: ');
   });
 
-  it('says nothing of streams that a run which broke off has not come to', () => {
+  test('says nothing of streams that a run which broke off has not come to', () => {
     const stopped = ALL.map((name) => streamOf('e1', name, { status: 'stopped', mode: 'none', pages: 0 }));
     expect(isWorthATable(summaryOf(stopped, { status: 'problems', error: 'the file is damaged' }))).toBe(false);
     const begun = [...stopped.slice(1), streamOf('e1', 'assets', { status: 'stopped', rows_written: 3 })];

@@ -1,7 +1,7 @@
 import { closeSync, existsSync, openSync, readdirSync, writeFileSync, writeSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import Database from 'better-sqlite3';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { environments } from '../../schema/assets.ts';
 import { mirror as mirrorTable } from '../../schema/sync.ts';
 import { takeLock } from '../../state/lock.ts';
@@ -47,7 +47,7 @@ async function damagedMirror() {
 }
 
 describe('sync', () => {
-  it('ends 3 when the token is refused, asks once, makes no mirror and shows the token to nobody', async () => {
+  test('ends 3 when the token is refused, asks once, makes no mirror and shows the token to nobody', async () => {
     const api = await server(ERROR_401);
     const cwd = folder();
     const { code, stdout, stderr } = await obsync(['sync', '--base-url', api.url], { cwd, env });
@@ -58,7 +58,7 @@ describe('sync', () => {
     expect(readdirSync(cwd)).toEqual([]);
   });
 
-  it('ends 4 before any request while another process holds the mirror', async () => {
+  test('ends 4 before any request while another process holds the mirror', async () => {
     const api = await server(ERROR_401);
     const db = mirrorOf(api.url);
     const lock = takeLock(db);
@@ -71,7 +71,7 @@ describe('sync', () => {
     expect(api.requests).toHaveLength(0);
   });
 
-  it('ends 2 before any request when the mirror belongs to another base URL', async () => {
+  test('ends 2 before any request when the mirror belongs to another base URL', async () => {
     const api = await server(ERROR_401);
     const db = mirrorFile();
     const ended = await obsync(['sync', '--base-url', api.url, '--db', db], { env });
@@ -81,7 +81,7 @@ describe('sync', () => {
     expect(api.requests).toHaveLength(0);
   });
 
-  it('ends 2 when an environment asked for is not listed, and makes no mirror', async () => {
+  test('ends 2 when an environment asked for is not listed, and makes no mirror', async () => {
     const api = await server({ body: [{ id: 'e1', name: 'Production' }] });
     const cwd = folder();
     const ended = await obsync(['sync', '--base-url', api.url, '--env', 'Nope'], { cwd, env });
@@ -89,7 +89,7 @@ describe('sync', () => {
     expect(readdirSync(cwd)).toEqual([]);
   });
 
-  it('notes no run in a mirror that there is when an environment asked for is not listed', async () => {
+  test('notes no run in a mirror that there is when an environment asked for is not listed', async () => {
     const api = await server({ body: [{ id: 'e1', name: 'Production' }] });
     const db = mirrorOf(api.url);
     const ended = await obsync(['sync', '--base-url', api.url, '--db', db, '--env', 'nope'], { env });
@@ -97,7 +97,7 @@ describe('sync', () => {
     expect((await obsync(['query', 'select count(*) as runs from sync_runs', '--db', db])).stdout).toBe('runs\n0\n');
   });
 
-  it('says of a refused token where it was found', async () => {
+  test('says of a refused token where it was found', async () => {
     const api = await server(ERROR_401);
     const file = join(folder(), 'token');
     writeFileSync(file, TOKEN, { mode: 0o600 });
@@ -108,7 +108,7 @@ describe('sync', () => {
     expect(ended).toMatchObject({ code: 3, stderr: expect.stringContaining(`in the token file ${file} is refused`) });
   });
 
-  it('says before a further try what has failed, and in the end where to look', async () => {
+  test('says before a further try what has failed, and in the end where to look', async () => {
     const { stderr } = await obsync(['sync', '--base-url', 'http://127.0.0.1:1', '--retries', '1'], { env });
     expect(stderr).toMatch(
       /INFO: GET \/public\/beta\/environments: the connection failed \(\w+\), trying again in 0\.\d s\n/,
@@ -116,7 +116,7 @@ describe('sync', () => {
     expect(stderr).toMatch(/after 2 tries\. Try again later; if it stays, check the base URL and the network\.\n$/);
   });
 
-  it.each([
+  test.each([
     ['debug', /DEBUG: 200 GET \/public\/beta\/e1\/assets \d+ ms/],
     ['trace', /DEBUG: 200 GET \/public\/beta\/e1\/assets\?limit=2000 \d+ ms/],
   ])('logs the requests at --log-level %s', async (level, line) => {
@@ -125,7 +125,7 @@ describe('sync', () => {
     expect((await obsync(args, { env })).stderr).toMatch(line);
   });
 
-  it('says of a damaged mirror what to do, in one line and no more', async () => {
+  test('says of a damaged mirror what to do, in one line and no more', async () => {
     const { where, db } = await damagedMirror();
     for (const args of [
       ['status', '--db', db],
@@ -141,20 +141,20 @@ describe('sync', () => {
     }
   });
 
-  it('shows at --log-level debug what led to a failure', async () => {
+  test('shows at --log-level debug what led to a failure', async () => {
     const { where } = await damagedMirror();
     const { stderr } = await obsync(['sync', ...where, '--log-level', 'debug'], { env });
     expect(stderr).toMatch(/\[cause\]: .*SqliteError.*: database disk image is malformed/);
   });
 
-  it('ends 2 when the folder of the mirror is missing, and does not make it', async () => {
+  test('ends 2 when the folder of the mirror is missing, and does not make it', async () => {
     const api = await server({ body: [{ id: 'e1', name: 'Production' }] });
     const db = join(folder(), 'no', 'm.db');
     expect(await obsync(['sync', '--base-url', api.url, '--db', db], { env })).toEqual(refusal(/folder/));
     expect(existsSync(dirname(db))).toBe(false);
   });
 
-  it.each([
+  test.each([
     ['info', /Production assets: done/, /^nothing changed in 1 environment\nrun 1 is done: .*\n$/],
     ['warn', /^$/, /^$/],
   ])('without a terminal, says of a run that went well at --log-level %s: %s', async (level, logged, printed) => {
@@ -168,7 +168,7 @@ describe('sync', () => {
     });
   });
 
-  it.each(['sync', 'plan', 'verify', 'status'])(
+  test.each(['sync', 'plan', 'verify', 'status'])(
     '%s shows names that would steer the terminal escaped',
     async (command) => {
       const name = 'red \u001b[31m\nand \u202e';
@@ -187,7 +187,7 @@ describe('sync', () => {
     },
   );
 
-  it('prints one JSON document on stdout with --json, when it fails as well', async () => {
+  test('prints one JSON document on stdout with --json, when it fails as well', async () => {
     const api = await server(ERROR_401);
     const { stdout } = await obsync(['sync', '--base-url', api.url, '--json'], { cwd: folder(), env });
     expect(JSON.parse(stdout)).toMatchObject({ run: null, status: 'refused', recovery: 'token', requests: 1 });

@@ -1,4 +1,4 @@
-import { expect, it } from 'vitest';
+import { expect, test } from 'vitest';
 import { renderVerify } from '../../src/cli/verify-view.ts';
 import { STREAM_NAMES } from '../../src/core/stream.ts';
 import type { Finding, StreamReport, VerifyReport } from '../../src/sync/verify/verify-report.ts';
@@ -50,7 +50,7 @@ const finding = (what: Finding['what'], why: string | null = null): Finding => (
   repaired: false,
 });
 
-it('the table fits 80 columns and lists what is not equal', () => {
+test('the table fits 80 columns and lists what is not equal', () => {
   const odd = { status: 'different', missing: 3, extra: 1, pending: 12 } as const;
   const lines = renderVerify(report({ findings: [finding('missing')] }, {}, odd), 80).split('\n');
   expect(lines[3]).toMatch(/│ table_assets │ 1234567 │ 3 missing, 1 extra, 12 pending │/);
@@ -61,7 +61,7 @@ it('the table fits 80 columns and lists what is not equal', () => {
   );
 });
 
-it('streams that were never synced are one line of each environment, and call for a sync', () => {
+test('streams that were never synced are one line of each environment, and call for a sync', () => {
   const unsynced = streams.map((): Partial<StreamReport> => ({ status: 'unsynced', rows: 0 }));
   const findings = streams.map(() => finding('unsynced'));
   const text = renderVerify(report({ findings }, ...unsynced.slice(0, 17)), 80);
@@ -72,7 +72,7 @@ it('streams that were never synced are one line of each environment, and call fo
   );
 });
 
-it('what was not looked at again is called possible, and leaves the answer open', () => {
+test('what was not looked at again is called possible, and leaves the answer open', () => {
   const text = renderVerify(
     report({ equal: null, possible: [finding('extra')] }, { status: 'stopped', possible: 61 }),
     80,
@@ -82,7 +82,7 @@ it('what was not looked at again is called possible, and leaves the answer open'
   expect(text).toMatch(/not finished: 61 differences possible, not looked at again, \d+ rows compared, 42 requests\n$/);
 });
 
-it('what the next sync brings stands under what is known of it', () => {
+test('what the next sync brings stands under what is known of it', () => {
   const pending = [finding('missing', 'changed'), finding('extra', 'cannot be told')];
   const text = renderVerify(report({ equal: true, pending }, { pending: 2 }), 80);
   expect(text).toMatch(
@@ -93,7 +93,7 @@ it('what the next sync brings stands under what is known of it', () => {
   );
 });
 
-it('scores that differ are said to come with a sync in a later hour, right after a sync as well', () => {
+test('scores that differ are said to come with a sync in a later hour, right after a sync as well', () => {
   const score = { ...finding('unequal', 'cannot be told'), stream: 'asset_health_scores' as const };
   const brought = (...pending: Finding[]): string => renderVerify(report({ equal: true, pending }, { pending: 2 }), 80);
   expect(brought(score)).toContain('cannot be told; a sync in a later hour brings these:\n');

@@ -1,5 +1,5 @@
 import Database from 'better-sqlite3';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { mirror as mirrorTable } from '../../schema/sync.ts';
 import type { VerifyReport } from '../../src/sync/verify/verify-report.ts';
 import { takeLock } from '../../state/lock.ts';
@@ -41,7 +41,7 @@ async function synced() {
 }
 
 describe('verify', () => {
-  it.each([
+  test.each([
     ['a list', 'columns', { code: 1, stderr: '' }],
     ['all of it', 'environments', { code: 1, stderr: expect.stringMatching(/^obsync: .*\n$/) }],
   ])('shows the stack of what failed with --log-level debug alone: %s', async (_, path, told) => {
@@ -59,7 +59,7 @@ describe('verify', () => {
     expect(debugged.stderr).toMatch(/^ +at /m);
   });
 
-  it('answers whether the mirror equals the source, names what does not, and repairs it', async () => {
+  test('answers whether the mirror equals the source, names what does not, and repairs it', async () => {
     const { api, db, where } = await synced();
     const before = api.requests.length;
     const counted = await obsync(['verify', ...where, '--depth', 'count'], { env });
@@ -90,7 +90,7 @@ describe('verify', () => {
     expect(repaired.stdout).toMatch(/the mirror equals the source now: 2 differences repaired, \d+ requests\n$/);
   });
 
-  it('refuses, in one line, what it cannot look at', async () => {
+  test('refuses, in one line, what it cannot look at', async () => {
     const where = ['--base-url', 'https://api.example.com'];
     expect(await obsync(['verify', ...where, '--db', 'none.db'], { env })).toEqual(
       refusal(/none\.db does not exist: make it with `obsync sync`/),
@@ -100,7 +100,7 @@ describe('verify', () => {
     );
   });
 
-  it('takes the lock for --repair alone: 4 while another process holds the mirror (R26)', async () => {
+  test('takes the lock for --repair alone: 4 while another process holds the mirror (R26)', async () => {
     const api = await startApiServer((request) => answer(request.target));
     onTestFinished(() => api.close());
     const db = mirrorFile((file) => file.db.update(mirrorTable).set({ base_url: api.url }).run());

@@ -1,7 +1,7 @@
-import { expect, it } from 'vitest';
+import { expect, test } from 'vitest';
 import { wrapped } from '../../src/cli/wrapped.ts';
 
-it('a line of words that is too long for the screen goes on below, indented, and no word is cut in two', () => {
+test('a line of words that is too long for the screen goes on below, indented, and no word is cut in two', () => {
   const text = 'not looked at: histories\n  tests: one row is missing\n│ 表 │ b │';
   expect(wrapped(text, 16).split('\n')).toEqual([
     'not looked at:',
@@ -12,7 +12,7 @@ it('a line of words that is too long for the screen goes on below, indented, and
   ]);
 });
 
-it('a word that is longer than the screen, and a screen of no width, leave a line as it is', () => {
+test('a word that is longer than the screen, and a screen of no width, leave a line as it is', () => {
   expect(wrapped('a https://example.com/long', 10)).toBe('a\n  https://example.com/long');
   expect(wrapped('no terminal cuts this', null)).toBe('no terminal cuts this');
 });

@@ -71,7 +71,7 @@ describe('a feed stream', () => {
     [false, 'scan: clock'],
     [true, 'scan: full'],
   ])(
-    'whose watermark lies in the future reads no tombstones: the bound would show none (R1), --full %s',
+    'whose watermark lies in the future reads no tombstones: the bound would show none, --full %s (R1)',
     (full, why) => {
       const ahead = roundOf('assets', checkpoint({ watermark: addDays(T, 1) }), context({ options: { full } }));
       expect([how(ahead), ahead.phases]).toEqual([why, [walk('scan'), ask('candidates')]]);

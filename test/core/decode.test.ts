@@ -313,7 +313,7 @@ describe('a health score', () => {
     [{ ...item, dimensions: {} }, 'dimensions is no array'],
     [{ ...item, dimensions: ['freshness'] }, 'an element of dimensions is not an object'],
     [{ ...item, dimensions: [{ ...dimension, test_count: 1.5 }] }, 'dimensions: test_count is no integer'],
-  ])('is rejected with a fault in its total or a dimension (R20, %#)', (sent, reason) => {
+  ])('is rejected with a fault in its total or a dimension: %# (R20)', (sent, reason) => {
     expect(refused('asset_health_scores', sent)).toMatchObject({ key: ['a'], reason });
   });
 });

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { type Decoded, decodePage } from '../../src/core/decode.ts';
 import { differenceOf } from '../../src/core/difference.ts';
 import type { Row, Stream } from '../../src/core/stream.ts';
@@ -23,7 +23,7 @@ const between = (name: Stream['name'], row: Row | undefined, item: object) =>
   differenceOf(stream(name), row && { row, parts: [] }, decoded(name, item), 'rows');
 
 describe('a row that a sync would leave as it is differs in nothing', () => {
-  it('an asset, by its common fields and those of no kind but its own', () => {
+  test('an asset, by its common fields and those of no kind but its own', () => {
     expect(between('assets', HELD, TABLE)).toBeNull();
     expect(between('assets', { ...HELD, name: 'm', tags: null }, TABLE)?.fields).toEqual(['name', 'tags']);
     expect(between('assets', { ...HELD, url: 'u' }, TABLE)?.fields).toEqual(['url']);
@@ -32,7 +32,7 @@ describe('a row that a sync would leave as it is differs in nothing', () => {
     expect(between('assets', { ...HELD, kind: 'bi' }, TABLE)?.fields).toEqual(['kind']);
   });
 
-  it('a typed asset, by the fields of its kind and `extra`, and only where it is held live and of that kind', () => {
+  test('a typed asset, by the fields of its kind and `extra`, and only where it is held live and of that kind', () => {
     expect(between('table_assets', HELD, { ...TABLE, ...TYPED })).toBeNull();
     expect(between('table_assets', { ...HELD, db_name: null, name: 'm' }, { ...TABLE, ...TYPED })?.fields).toEqual([
       'db_name',
@@ -42,12 +42,12 @@ describe('a row that a sync would leave as it is differs in nothing', () => {
     expect(between('table_assets', { ...HELD, kind: 'bi', db_name: null }, { ...TABLE, ...TYPED })).toBeNull();
   });
 
-  it('a row that is not held, or held as deleted, is missing', () => {
+  test('a row that is not held, or held as deleted, is missing', () => {
     expect(between('assets', undefined, TABLE)).toEqual({ what: 'missing', fields: [] });
     expect(between('assets', { ...HELD, deleted_at: '2026', deletion: 'absent' }, TABLE)?.what).toBe('missing');
   });
 
-  it('below depth rows, only what is not there counts', () => {
+  test('below depth rows, only what is not there counts', () => {
     const shown = decoded('assets', { ...TABLE, name: 'm' });
     expect(differenceOf(stream('assets'), { row: HELD, parts: [] }, shown, 'ids')).toBeNull();
     expect(differenceOf(stream('assets'), undefined, shown, 'ids')?.what).toBe('missing');
@@ -65,7 +65,7 @@ describe('the parts of a row', () => {
   const dimensions = shown.parts[0] as Row[];
   const extra = { ...(dimensions[0] as Row), dimension: 'z' };
 
-  it.each([
+  test.each([
     ['are the same', dimensions, []],
     ['are the same in another order', dimensions.toReversed(), []],
     ['differ', dimensions.map((row) => (row['dimension'] === 'y' ? { ...row, score: 0 } : row)), ['dimensions.y']],
@@ -75,7 +75,7 @@ describe('the parts of a row', () => {
     expect(differenceOf(scores, { row: shown.row, parts: [parts] }, shown, 'rows')?.fields ?? []).toEqual(fields);
   });
 
-  it('left without their row, they make none', () => {
+  test('left without their row, they make none', () => {
     const torn = { row: { asset_id: 'a' }, parts: [dimensions], torn: true } as const;
     expect(differenceOf(scores, torn, shown, 'ids')?.what).toBe('missing');
   });

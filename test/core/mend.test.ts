@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { type Checkpoint, NO_PROGRESS } from '../../src/core/checkpoint.ts';
 import type { Context } from '../../src/core/context.ts';
 import { decodePage, joinKey } from '../../src/core/decode.ts';
@@ -26,14 +26,14 @@ function mended(of: Stream, items: readonly object[], held: readonly Row[]) {
 }
 
 describe('an answer to the ids of rows that differ', () => {
-  it('brings a row that the mirror lacks, and leaves the checkpoint as it is', () => {
+  test('brings a row that the mirror lacks, and leaves the checkpoint as it is', () => {
     const commit = mended(COLUMNS, [ITEM], []);
     expect(commit.checkpoint).toBe(checkpoint);
     expect(commit.changes).toEqual([{ row: { ...row(ITEM), ...LIVE }, was: 'inserted' }]);
     expect(commit.marks).toEqual([{ stream: 'column_lineage', id: 'c' }]);
   });
 
-  it.each([
+  test.each([
     ['a name that differs', { name: 'm' }, 'updated'],
     ['a time in the future (R10)', { data_type: 'x', synced_at: '2036-01-01T00:00:00.000000Z' }, 'updated'],
     ['a tombstone of just now (R10)', { deleted_at: T, deletion: 'tombstone' }, 'revived'],
@@ -44,12 +44,12 @@ describe('an answer to the ids of rows that differ', () => {
     expect(commit.changes).toEqual([{ row: { ...row(ITEM), ...LIVE }, was }]);
   });
 
-  it('writes nothing of a row that is right (R21)', () => {
+  test('writes nothing of a row that is right (R21)', () => {
     expect(mended(COLUMNS, [ITEM], [{ ...row(ITEM), ...LIVE }]).changes).toEqual([]);
   });
 
-  it.each([['2026-11-20T09:00:00Z'], [null]])(
-    'blanks what is filled of another kind and nothing else, and marks the row for its own (R22): synced at %s',
+  test.each([['2026-11-20T09:00:00Z'], [null]])(
+    'blanks what is filled of another kind and nothing else, and marks the row for its own: synced at %s (R22)',
     (synced_at) => {
       const item = { id: 'a', name: 'n', kind: 'table', source_type: 'dbt', ...(synced_at ? { synced_at } : {}) };
       const typed = { db_name: 'd', schema_name: 's', url: 'wrong', bi_type: null, bi_platform: null, extra: null };
@@ -62,7 +62,7 @@ describe('an answer to the ids of rows that differ', () => {
 });
 
 describe('rows that the source does not show', () => {
-  it('are absent as of the run, and mark what was theirs (R11, R13)', () => {
+  test('are absent as of the run, and mark what was theirs (R11, R13)', () => {
     const held = { id: 'a', kind: 'table', ...LIVE };
     const commit = bury({ stream: ASSETS, checkpoint, marking: new Set(['columns']) }, [held], T);
     expect(commit).toEqual({

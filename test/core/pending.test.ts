@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { type Checkpoint, NO_PROGRESS } from '../../src/core/checkpoint.ts';
 import type { Decoded } from '../../src/core/decode.ts';
 import type { HeldRow } from '../../src/core/difference.ts';
@@ -23,28 +23,28 @@ const cause = (of: Stream, sides: Partial<Sides>, times: Partial<Times> = {}): C
   causeOf(of, { held: undefined, shown: undefined, ...sides }, { ...TIMES, ...times });
 
 describe('a row that the mirror lacks was changed at the source', () => {
-  it.each([
+  test.each([
     ['at the watermark or later', '12:00:00', 'changed'],
     ['not before it: the last round has shown it (R2)', '11:59:59', null],
   ])('%s', (_how, time, is) => {
     expect(cause(COLUMNS, { shown: shown({ synced_at: at(time) }) })).toBe(is);
   });
 
-  it('if it is newer than the tombstone that the mirror holds (R10)', () => {
+  test('if it is newer than the tombstone that the mirror holds (R10)', () => {
     const grave = (time: string) => held({ deleted_at: at(time), deletion: 'tombstone' });
     const row = shown({ synced_at: at('13:00:00') });
     expect(cause(COLUMNS, { shown: row, held: grave('12:30:00') })).toBe('changed');
     expect(cause(COLUMNS, { shown: row, held: grave('13:00:00') })).toBeNull();
   });
 
-  it('never without a time, nor in a mirror without a watermark', () => {
+  test('never without a time, nor in a mirror without a watermark', () => {
     expect(cause(COLUMNS, { shown: shown({ synced_at: null }) })).toBeNull();
     expect(cause(COLUMNS, { shown: shown({ synced_at: at('13:00:00') }) }, { watermark: null })).toBeNull();
   });
 });
 
 describe('a row that differs was changed at the source', () => {
-  it.each([
+  test.each([
     ['10:00:00', '12:00:00', 'changed'],
     ['10:00:00', '11:00:00', null],
     ['13:00:00', '13:00:00', null],
@@ -54,7 +54,7 @@ describe('a row that differs was changed at the source', () => {
     expect(cause(COLUMNS, sides)).toBe(is);
   });
 
-  it('an execution by its end, where it has no `synced_at`', () => {
+  test('an execution by its end, where it has no `synced_at`', () => {
     const run = (time: string, duration_seconds: number): Row => ({
       synced_at: null,
       start_time: at(time),
@@ -71,7 +71,7 @@ describe('of a score', () => {
   const score = (time: string): Row => ({ bucket_at: at(time) });
   const both = (ours: string, theirs: string) => ({ held: held(score(ours)), shown: shown(score(theirs)) });
 
-  it('a later bucket tells, its own or that of a dimension, which was not over at the watermark', () => {
+  test('a later bucket tells, its own or that of a dimension, which was not over at the watermark', () => {
     expect(cause(SCORES, both('11:00:00', '12:00:00'))).toBe('changed');
     expect(cause(SCORES, both('10:00:00', '11:00:00'))).toBeNull();
     const dimension = {
@@ -81,12 +81,12 @@ describe('of a score', () => {
     expect(cause(SCORES, dimension)).toBe('changed');
   });
 
-  it('nothing tells whether it was revised while its hour lasted', () => {
+  test('nothing tells whether it was revised while its hour lasted', () => {
     expect(cause(SCORES, both('12:00:00', '12:00:00'))).toBe('untold');
     expect(cause(SCORES, both('11:00:00', '11:00:00'))).toBeNull();
   });
 
-  it('nothing tells in a later hour than they were read in: the next sync reads them whole (R22)', () => {
+  test('nothing tells in a later hour than they were read in: the next sync reads them whole (R22)', () => {
     const sides = [both('11:00:00', '11:00:00'), { held: held(score('11:00:00')) }];
     for (const each of sides) {
       expect(cause(SCORES, each)).toBeNull();
@@ -94,7 +94,7 @@ describe('of a score', () => {
     }
   });
 
-  it('the days tell that it fell out of the seven', () => {
+  test('the days tell that it fell out of the seven', () => {
     const old = (day: string) => ({ held: held({ bucket_at: `2026-11-${day}:00:00.000000Z` }) });
     expect(cause(SCORES, old('13T12'))).toBe('changed');
     expect(cause(SCORES, old('13T13'))).toBeNull();
@@ -102,14 +102,14 @@ describe('of a score', () => {
   });
 });
 
-it('of an edge between assets nothing tells, once the service has refreshed the environment', () => {
+test('of an edge between assets nothing tells, once the service has refreshed the environment', () => {
   const edge = { held: held({ upstream_asset_id: 'a', downstream_asset_id: 'b' }) };
   expect(cause(EDGES, edge, { refreshedAt: at('11:59:59') })).toBeNull();
   expect(cause(EDGES, edge, { refreshedAt: at('12:00:01') })).toBe('untold');
   expect(cause(EDGES, edge, { refreshedAt: at('12:00:01'), metRefreshAt: at('12:00:01') })).toBe('untold');
 });
 
-it('of an edge, a refresh in the second of T tells nothing, unless the run met it as it began', () => {
+test('of an edge, a refresh in the second of T tells nothing, unless the run met it as it began', () => {
   const edge = { held: held({ upstream_asset_id: 'a', downstream_asset_id: 'b' }) };
   const refreshedAt = '2026-11-20T12:00:00.300000Z';
   expect(cause(EDGES, edge, { refreshedAt })).toBe('untold');
@@ -124,7 +124,7 @@ describe('what a page of a feed is going to do', () => {
   const ahead = (page: Decoded, ours?: Row) => changesAhead(ASSETS, [page], new Map(ours ? [['k', held(ours)]] : []));
   const marked = (page: Decoded, ours?: Row) => ahead(page, ours).marks.map((mark) => mark.stream);
 
-  it('is told by the newest wins, and by the marks that a change leaves (R10, R13, R22)', () => {
+  test('is told by the newest wins, and by the marks that a change leaves (R10, R13, R22)', () => {
     expect(marked(shown(row('12:10:00')))).toEqual(['table_assets']);
     expect(marked(shown(row('12:10:00')), { ...row('11:00:00'), ...live })).toEqual(['table_assets']);
     expect(marked(buried('12:10:00'), { ...row('11:00:00'), ...live })).toEqual(['columns', 'tests']);
@@ -132,18 +132,18 @@ describe('what a page of a feed is going to do', () => {
     expect(ahead(buried('12:10:00'), { ...row('12:20:00'), ...live }).changed).toEqual([]);
   });
 
-  it('takes along what was owned by a row that the mirror never held (R13)', () => {
+  test('takes along what was owned by a row that the mirror never held (R13)', () => {
     expect(marked(buried('12:10:00'))).toEqual(['columns', 'tests']);
     expect(ahead(buried('12:10:00'))).toMatchObject({ changed: ['k'], deleted: ['k'] });
   });
 
-  it('says nothing of a row of the same time: the source has not changed it', () => {
+  test('says nothing of a row of the same time: the source has not changed it', () => {
     expect(ahead(shown(row('12:10:00')), { ...row('12:10:00', 'wrong'), ...live }).changed).toEqual([]);
   });
 });
 
 describe('a stream is unsynced', () => {
-  it('until its first scan, or its first snapshot, has ended', () => {
+  test('until its first scan, or its first snapshot, has ended', () => {
     expect(isUnsynced(COLUMNS, { ...NO_PROGRESS, watermark: WATERMARK })).toBe(true);
     expect(isUnsynced(COLUMNS, { ...NO_PROGRESS, scanEndedPass: 1 })).toBe(false);
     expect(isUnsynced(RUNS, NO_PROGRESS)).toBe(true);

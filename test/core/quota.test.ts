@@ -1,10 +1,10 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { learned, type Quota, secondsOfWaiting, stillLeft } from '../../src/core/quota.ts';
 
 const QUOTA: Quota = { limit: 100, remaining: 40, resetSeconds: 12, windowSeconds: 60 };
 
 describe('waiting for quota (R23)', () => {
-  it.each([
+  test.each([
     [0, 0],
     [40, 0],
     [41, 12],
@@ -15,14 +15,14 @@ describe('waiting for quota (R23)', () => {
     expect(secondsOfWaiting(requests, QUOTA)).toBe(seconds);
   });
 
-  it('is not known without a quota, or beyond what is left of one whose limit was not told', () => {
+  test('is not known without a quota, or beyond what is left of one whose limit was not told', () => {
     expect(secondsOfWaiting(1, null)).toBeNull();
     expect(secondsOfWaiting(41, { ...QUOTA, limit: null })).toBeNull();
     expect(secondsOfWaiting(41, { ...QUOTA, limit: 0 })).toBeNull();
     expect(secondsOfWaiting(40, { ...QUOTA, limit: null })).toBe(0);
   });
 
-  it('takes a window to be as long as the longest wait seen under the same limit', () => {
+  test('takes a window to be as long as the longest wait seen under the same limit', () => {
     const told = { ...QUOTA, windowSeconds: 12 };
     expect(learned({ limit: 100, windowSeconds: 60 }, told)).toEqual(QUOTA);
     expect(learned({ limit: 50, windowSeconds: 60 }, told)).toEqual(told);
@@ -34,20 +34,20 @@ describe('waiting for quota (R23)', () => {
 describe('what one run leaves of the quota holds for the next (R23)', () => {
   const kept = { remaining: 0, resetSeconds: 40, notedAt: '2026-11-20T04:10:00.000000Z' };
 
-  it.each([
+  test.each([
     ['2026-11-20T04:10:00.000000Z', 40],
     ['2026-11-20T04:10:15.500000Z', 24.5],
   ])('until its window ends: at %s for %d seconds more', (now, resetSeconds) => {
     expect(stillLeft([kept], now)).toEqual({ remaining: 0, resetSeconds });
   });
 
-  it('no longer than its window, whatever the clock of the machine says', () => {
+  test('no longer than its window, whatever the clock of the machine says', () => {
     expect(stillLeft([kept], '2026-11-20T04:10:40.000000Z')).toBeNull();
     expect(stillLeft([kept], '2027-11-20T04:10:00.000000Z')).toBeNull();
     expect(stillLeft([kept], '2026-11-20T04:09:59.000000Z')).toBeNull();
   });
 
-  it('as it was noted last', () => {
+  test('as it was noted last', () => {
     const later = { remaining: 3, resetSeconds: 30, notedAt: '2026-11-20T04:10:10.000000Z' };
     expect(stillLeft([later, kept, null], '2026-11-20T04:10:20.000000Z')).toEqual({ remaining: 3, resetSeconds: 20 });
     expect(stillLeft([null], '2026-11-20T04:10:20.000000Z')).toBeNull();

@@ -50,7 +50,7 @@ function pointOf({ world }: Scene, from: number, label: string): Point {
 }
 
 test.each([19])(
-  'R5, R6, R26: a process that is killed at request %i leaves no lock, and its next run ends equal',
+  'a process that is killed at request %i leaves no lock, and its next run ends equal (R5, R6, R26)',
   async (last) => {
     const { scene, reference } = await first();
     scene.world.nowMs = scene.atMs;
@@ -68,7 +68,7 @@ test.each([19])(
   },
 );
 
-test('R27, R5: a signal ends a process that is in SQLite and does not come back from there; the next run ends equal', async () => {
+test('a signal ends a process that is in SQLite and does not come back from there; the next run ends equal (R27, R5)', async () => {
   const { scene, reference } = await first();
   scene.world.nowMs = scene.atMs;
   const from = scene.world.log.length;

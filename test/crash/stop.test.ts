@@ -5,7 +5,7 @@ import { carryOn, expectCarriesOn, SCENES } from './reference.ts';
 import type { Scene } from './scenes.ts';
 
 test.each(SCENES)(
-  'R5, R6: after a stop before or after any statement or request of %s the next run ends equal, and asks again for the cut-off page alone',
+  'after a stop before or after any statement or request of %s the next run ends equal, and asks again for the cut-off page alone (R5, R6)',
   async (_, stage) => {
     const { scene, reference } = await stage();
     const states = await statesOf(scene);
@@ -17,7 +17,7 @@ test.each(SCENES)(
 const STREAMS_AT_ONCE = 3;
 
 test.each(each(SCENES, 3))(
-  'R5, R6: with several streams under way in %s it asks again for one page of each at most',
+  'with several streams under way in %s it asks again for one page of each at most (R5, R6)',
   async (_, stage) => {
     const { scene, reference } = await stage();
     let most = 0;

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { add, gone, pluck, run, select, useMirror } from './views-setup.ts';
 
 useMirror();
@@ -26,7 +26,7 @@ describe('lineage', () => {
       id,
     );
 
-  it('shows every ancestor and descendant once, at the least depth', () => {
+  test('shows every ancestor and descendant once, at the least depth', () => {
     addEdges('a>b', 'b>c', 'c>d', 'a>c', 'x>d');
     expect(upstream('d')).toEqual(['c 1', 'x 1', 'a 2', 'b 2']);
     expect(downstream('a')).toEqual(['b 1', 'c 1', 'd 2']);
@@ -34,25 +34,25 @@ describe('lineage', () => {
     expect(select('SELECT * FROM lineage_downstream')).toHaveLength(7);
   });
 
-  it('the least depth is found whichever way is gone first', () => {
+  test('the least depth is found whichever way is gone first', () => {
     addEdges('p>end', 'q>end', 'near_p>p', 'near_q>q', 'far_p>near_p', 'far_q>near_q', 'far_p>q', 'far_q>p');
     expect(upstream('end')).toEqual(['p 1', 'q 1', 'far_p 2', 'far_q 2', 'near_p 2', 'near_q 2']);
     expect(downstream('far_p')).toEqual(['near_p 1', 'q 1', 'end 2', 'p 2']);
   });
 
-  it('cycles end, and no asset is its own ancestor', () => {
+  test('cycles end, and no asset is its own ancestor', () => {
     addEdges('a>b', 'b>c', 'c>a', 'a>a', 'z>a');
     expect(upstream('a')).toEqual(['c 1', 'z 1', 'b 2']);
     expect(downstream('a')).toEqual(['b 1', 'c 2']);
   });
 
-  it('stays within an environment', () => {
+  test('stays within an environment', () => {
     addEdges('a>b');
     add('asset_lineage', { env_id: 'other', upstream_asset_id: 'z', downstream_asset_id: 'a' });
     expect(upstream('b')).toEqual(['a 1']);
   });
 
-  it('leads neither to a deleted asset nor through one, and names the others', () => {
+  test('leads neither to a deleted asset nor through one, and names the others', () => {
     add(
       'assets',
       { id: 'a', name: 'raw', kind: 'table' },
@@ -69,14 +69,14 @@ describe('lineage', () => {
     expect(pluck('SELECT downstream_kind FROM lineage_downstream')).toEqual(['other', 'other']);
   });
 
-  it('takes ids of any characters', () => {
+  test('takes ids of any characters', () => {
     const odd = ['a"b', "it's", 'trail ', 'trail', '✓/,"', '\\', '7', 'a\u0000b', 'a', 'a\u0000', '[1]'];
     addEdges(...odd.map((id) => `${id}>end`));
     expect(upstream('end').sort()).toEqual(odd.map((id) => `${id} 1`).sort());
     expect(downstream('trail ')).toEqual(['end 1']);
   });
 
-  it('a graph rich in diamonds and cycles costs no more than its edges', () => {
+  test('a graph rich in diamonds and cycles costs no more than its edges', () => {
     const steps = Array.from({ length: 360 }, (_, i) => i);
     addEdges(...steps.flatMap((i) => [`${i}>${i + 1}`, `${i}>${i + 2}`]), '361>0');
     expect(upstream('360')).toHaveLength(361);
@@ -85,7 +85,7 @@ describe('lineage', () => {
     ]);
   });
 
-  it.each(['none', 'those of a single edge'])(
+  test.each(['none', 'those of a single edge'])(
     'a filter on an asset makes one walk, edge by edge, with statistics: %s',
     (has) => {
       addEdges('a>b');

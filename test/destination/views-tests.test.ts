@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { add, addRuns, gone, pluck, type Row, select, useMirror } from './views-setup.ts';
 
 useMirror();
@@ -7,7 +7,7 @@ describe('tests', () => {
   const latest = (test_id: string, sub: string, status: string, row: Row = {}) =>
     addRuns([status], { test_id, sub_test_unique_id: sub, ...row }, 'latest_test_executions');
 
-  it('test_status shows every sub-test of an enabled test, and a test without a result with NULL', () => {
+  test('test_status shows every sub-test of an enabled test, and a test without a result with NULL', () => {
     add('tests', { id: 't1', disabled: 0, column_name: 'id' }, { id: 't2', disabled: 0 });
     latest('t1', 's1', 'PASS');
     latest('t1', 's2', 'FAIL', { column_name: 'amount' });
@@ -21,7 +21,7 @@ describe('tests', () => {
     ]);
   });
 
-  it('disabled tests are not in test_status, but in live_tests', () => {
+  test('disabled tests are not in test_status, but in live_tests', () => {
     add('tests', { id: 'on', disabled: 0 }, { id: 'off', disabled: 1 }, { id: 'unsaid', disabled: null });
     latest('off', 's', 'FAIL');
     expect(pluck('SELECT test_id FROM test_status ORDER BY 1')).toEqual(['on', 'unsaid']);
@@ -29,13 +29,13 @@ describe('tests', () => {
     expect(pluck('SELECT test_id FROM failing_tests')).toEqual([]);
   });
 
-  it('failing_tests shows WARN, FAIL and ERROR', () => {
+  test('failing_tests shows WARN, FAIL and ERROR', () => {
     add('tests', { id: 't', disabled: 0 });
     for (const status of ['PASS', 'WARN', 'FAIL', 'ERROR', 'SKIPPED', 'NO_DATA', 'NEW']) latest('t', status, status);
     expect(pluck('SELECT status FROM failing_tests ORDER BY 1')).toEqual(['ERROR', 'FAIL', 'WARN']);
   });
 
-  it('test_coverage counts the enabled tests of a table and the columns they name, and shows a table with no test', () => {
+  test('test_coverage counts the enabled tests of a table and the columns they name, and shows a table with no test', () => {
     add('assets', { id: 'a', kind: 'table' }, { id: 'b', kind: 'table' }, { id: 'c', kind: 'bi' });
     add('columns', ...['id', 'amount', 'day'].map((id) => ({ id, asset_id: 'a' })), {
       id: 'x',
@@ -60,7 +60,7 @@ describe('runs', () => {
       worst_status worst, last_status, substr(resolved_at, 12, 2) + 0 resolved, duration_hours hours
       FROM test_incidents ORDER BY sub_test_unique_id, first_start_time`);
 
-  it('each stretch of failing runs of a sub-test is an incident, from its first run to the next PASS', () => {
+  test('each stretch of failing runs of a sub-test is an incident, from its first run to the next PASS', () => {
     addRuns(['PASS', 'WARN', 'ERROR', 'FAIL', 'PASS', 'PASS', 'WARN', 'PASS']);
     expect(incidents()).toEqual([
       { first: 1, last: 3, run_count: 3, worst: 'ERROR', last_status: 'FAIL', resolved: 4, hours: 3 },
@@ -68,7 +68,7 @@ describe('runs', () => {
     ]);
   });
 
-  it('an incident no PASS has followed is not resolved, and has lasted to its last run', () => {
+  test('an incident no PASS has followed is not resolved, and has lasted to its last run', () => {
     addRuns(['FAIL', 'PASS', 'FAIL', 'WARN']);
     expect(incidents()[1]).toEqual({
       first: 2,
@@ -81,14 +81,14 @@ describe('runs', () => {
     });
   });
 
-  it('SKIPPED, NO_DATA and unknown statuses neither end an incident nor belong to it', () => {
+  test('SKIPPED, NO_DATA and unknown statuses neither end an incident nor belong to it', () => {
     addRuns(['SKIPPED', 'FAIL', 'SKIPPED', 'FAIL', 'NO_DATA', 'NEW', 'PASS', 'SKIPPED']);
     expect(incidents()).toEqual([
       { first: 1, last: 3, run_count: 2, worst: 'FAIL', last_status: 'FAIL', resolved: 6, hours: 5 },
     ]);
   });
 
-  it('the sub-tests of a test have incidents of their own', () => {
+  test('the sub-tests of a test have incidents of their own', () => {
     addRuns(['FAIL', 'SKIPPED', 'FAIL'], { sub_test_unique_id: 's1' });
     addRuns(['WARN', 'PASS', 'SKIPPED', 'FAIL'], { sub_test_unique_id: 's2' });
     expect(incidents().map((it) => [it.first, it.run_count, it.resolved])).toEqual([
@@ -98,7 +98,7 @@ describe('runs', () => {
     ]);
   });
 
-  it('how long an incident lasted is told in seconds and in hours', () => {
+  test('how long an incident lasted is told in seconds and in hours', () => {
     addRuns(['FAIL'], { start_time: '2026-11-20T04:10:00.123456Z' });
     addRuns(['PASS'], { start_time: '2026-11-21T05:40:01.623456Z', id: 'next' });
     expect(select('SELECT duration_seconds, duration_hours FROM test_incidents')).toEqual([
@@ -106,7 +106,7 @@ describe('runs', () => {
     ]);
   });
 
-  it('an incident names its test, and says when that is disabled', () => {
+  test('an incident names its test, and says when that is disabled', () => {
     add('assets', { id: 'a', name: 'orders' });
     add('tests', { id: 't', name: 'not_null', disabled: 1, asset_id: 'a' });
     addRuns(['FAIL']);
@@ -115,7 +115,7 @@ describe('runs', () => {
     ]);
   });
 
-  it('the pass rate of a day is that of the runs with a verdict, and NULL without any', () => {
+  test('the pass rate of a day is that of the runs with a verdict, and NULL without any', () => {
     addRuns(['PASS', 'PASS', 'PASS', 'WARN', 'FAIL', 'ERROR', 'SKIPPED', 'NO_DATA', 'NEW']);
     addRuns(['SKIPPED'], { id: 'next', start_time: '2026-11-21T23:59:59.999999Z' });
     const none = { pass_count: 0, warn_count: 0, fail_count: 0, error_count: 0, pass_rate: null };

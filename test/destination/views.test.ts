@@ -1,6 +1,6 @@
 import { is } from 'drizzle-orm';
 import { getViewConfig, SQLiteView } from 'drizzle-orm/sqlite-core';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import * as views from '../../schema/views.ts';
 import * as testViews from '../../schema/views-tests.ts';
 import { add, addRuns, gone, pluck, type Row, run, select, useMirror } from './views-setup.ts';
@@ -11,7 +11,7 @@ const names = declared.map((view) => getViewConfig(view).name);
 useMirror();
 
 describe('every view', () => {
-  it('is in the migrations, with the columns its declaration names, in that order', () => {
+  test('is in the migrations, with the columns its declaration names, in that order', () => {
     const made = Object.fromEntries(
       pluck(`SELECT name FROM sqlite_schema WHERE type = 'view' ORDER BY name`).map((name) => [
         name,
@@ -23,7 +23,7 @@ describe('every view', () => {
     expect(Object.keys(made)).toHaveLength(16);
   });
 
-  it('begins with the id and the name of the environment, and shows none for one that is not there', () => {
+  test('begins with the id and the name of the environment, and shows none for one that is not there', () => {
     addEverything('e', {});
     addEverything('unlisted', {});
     for (const view of names) {
@@ -36,7 +36,7 @@ describe('every view', () => {
     }
   });
 
-  it('shows no deleted row, and nothing of a deleted asset or test but the runs of a day', () => {
+  test('shows no deleted row, and nothing of a deleted asset or test but the runs of a day', () => {
     addEverything('e', gone);
     const full = declared
       .map((it) => getViewConfig(it).name)
@@ -44,7 +44,7 @@ describe('every view', () => {
     expect(full).toEqual(['test_runs_daily']);
   });
 
-  it('shows what names an asset or a test the mirror does not hold', () => {
+  test('shows what names an asset or a test the mirror does not hold', () => {
     addEverything('e', {});
     for (const table of ['assets', 'columns', 'tests']) run(`DELETE FROM ${table}`);
     const full = declared
@@ -76,20 +76,20 @@ describe('every view', () => {
 });
 
 describe('assets', () => {
-  it('an unknown kind counts as other in live_assets', () => {
+  test('an unknown kind counts as other in live_assets', () => {
     const kinds = ['table', 'bi', 'semantic', 'etl', 'other', 'notebook', 'TABLE', null];
     add('assets', ...kinds.map((kind, i) => ({ id: String(i), kind })));
     const shown = ['table', 'bi', 'semantic', 'etl', 'other', 'other', 'other', 'other'];
     expect(pluck('SELECT kind FROM live_assets ORDER BY id')).toEqual(shown);
   });
 
-  it('live_tables and live_bi_assets show their kind only', () => {
+  test('live_tables and live_bi_assets show their kind only', () => {
     for (const kind of ['table', 'bi', 'etl', 'other']) add('assets', { id: kind, kind });
     expect(pluck('SELECT id FROM live_tables')).toEqual(['table']);
     expect(pluck('SELECT id FROM live_bi_assets')).toEqual(['bi']);
   });
 
-  it('a live column or test of a deleted asset shows without its name', () => {
+  test('a live column or test of a deleted asset shows without its name', () => {
     add('assets', { id: 'a', name: 'orders' }, { id: 'b', name: 'old_orders', ...gone });
     add('columns', { id: 'c1', asset_id: 'a' }, { id: 'c2', asset_id: 'b' }, { id: 'c3', asset_id: 'unseen' });
     add('tests', { id: 't1', disabled: 1, asset_id: 'a' }, { id: 't2', disabled: 0, asset_id: 'b' });
@@ -98,7 +98,7 @@ describe('assets', () => {
     expect(pluck('SELECT asset_name FROM test_status')).toEqual([null]);
   });
 
-  it.each([
+  test.each([
     ['strings as they are', '["b, c", "a"]', ['b, c', 'a']],
     ['numbers and booleans as text', '[1, 2.5, true, false]', ['1', '2.5', 'true', 'false']],
     ['an object by its name, else email, else id', objects('name', 'email', 'id'), ['my name', 'my email', 'my id']],
@@ -120,7 +120,7 @@ describe('assets', () => {
     );
   });
 
-  it('owners and tags in live views are text separated by commas, NULL when there is none', () => {
+  test('owners and tags in live views are text separated by commas, NULL when there is none', () => {
     const lists = { owners: '[{"email":"ann@x.org"},"bob"]', tags: '[]' };
     add('assets', { id: 'a', kind: 'table', ...lists }, { id: 'b', kind: 'table', owners: '{', tags: '["x"]' });
     add('tests', { id: 't', disabled: 0, asset_id: 'a', owners: '["eve"]', tags: '["x", "y"]' });
@@ -147,7 +147,7 @@ describe('assets', () => {
 describe('health', () => {
   const at = (hour: string) => ({ test_count: 2, bucket_at: `2026-11-${hour}:00:00.000000Z` });
 
-  it('asset_health has a column per known dimension, NULL where there is no score, and none for an unknown one', () => {
+  test('asset_health has a column per known dimension, NULL where there is no score, and none for an unknown one', () => {
     add(
       'asset_health_scores',
       { asset_id: 'a', score: 0.9, ...at('20T05') },
@@ -164,7 +164,7 @@ describe('health', () => {
     expect(shown('b').map(Object.values)).toEqual([[0, null, null, 0, null, null, null]]);
   });
 
-  it('health_daily shows the last score of a day and the mean of its buckets, per asset and dimension', () => {
+  test('health_daily shows the last score of a day and the mean of its buckets, per asset and dimension', () => {
     const total = { asset_id: 'a', dimension: 'total' };
     add(
       'asset_health_score_history',

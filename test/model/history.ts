@@ -165,7 +165,7 @@ export async function liveServed(ids: readonly string[], serving: Serving): Prom
       if (met > (step.maxRequests ?? Number.POSITIVE_INFINITY))
         world.violations.push(`${met} requests, though ${step.maxRequests} were allowed`);
       if (!stopped && summary?.requests !== met)
-        world.violations.push(`R23: ${met} requests were met, ${summary?.requests} counted`);
+        world.violations.push(`${met} requests were met, ${summary?.requests} counted (R23)`);
       return { summary, quiet };
     },
     async close() {

@@ -76,7 +76,7 @@ function createService(world: World, quota: Quota) {
     const { isOver, remaining, resetSeconds, window } = count(world.nowMs);
     // Until an answer has told this source of the window, another may have used it up (R23).
     if (isOver && line.toldWindow === window && line.unaware-- <= 0)
-      world.violations.push(`R23: request ${asked.number} overran the quota`);
+      world.violations.push(`request ${asked.number} overran the quota (R23)`);
     if (fault === undefined) {
       // A service whose first answers tell of no quota is asked as if it had none.
       if (line.toldWindow === 0 && asked.number > 1) line.unaware = CONCURRENCY - 1;

@@ -24,13 +24,13 @@ function ownTime({ summary: { server_time }, fromMs, toMs }: ServedRun): string[
   if (server_time === null) return [];
   const ms = Date.parse(server_time);
   const isOwn = ms >= Math.floor(fromMs / 1000) * 1000 && ms <= toMs;
-  return isOwn ? [] : [`R1: ${server_time} is no time of the service`];
+  return isOwn ? [] : [`${server_time} is no time of the service (R1)`];
 }
 
 /** A list that is refused while others answer ends no run, whatever it costs (R9). */
 function starved({ summary, faults }: ServedRun): string[] {
   const isAlone = faults.some(({ list }) => list !== undefined);
-  return isAlone && summary.recovery === 'quota' ? [`R9: one refused list ended the run: ${summary.error}`] : [];
+  return isAlone && summary.recovery === 'quota' ? [`one refused list ended the run: ${summary.error} (R9)`] : [];
 }
 
 /**
@@ -42,5 +42,5 @@ function knocked({ faults, met, retries }: ServedRun): string[] {
   if (outage === undefined) return [];
   const most = (2 * 2 * 2 + 1) * (retries + 1) + 4;
   const sent = met - outage.at + 1;
-  return sent > most ? [`R24: ${sent} requests while the service was away, ${most} are enough`] : [];
+  return sent > most ? [`${sent} requests while the service was away, ${most} are enough (R24)`] : [];
 }

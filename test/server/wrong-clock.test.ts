@@ -41,7 +41,7 @@ const synced = (...times: (string | null)[]) =>
 describe.each([
   ['ahead', AHEAD],
   ['behind', BEHIND],
-])('R1: windows go by the source’s time, however wrong the clock of this machine was: %s', (_, mirroredAt) => {
+])('windows go by the source’s time, however wrong the clock of this machine was: %s (R1)', (_, mirroredAt) => {
   beforeEach(() => {
     world.writing.db.delete(syncRuns).run();
     world.writing.connection.prepare('update mirror set mirrored_at = ?').run(mirroredAt);

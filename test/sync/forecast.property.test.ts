@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { describe, it } from 'vitest';
+import { describe, test } from 'vitest';
 import { histories, live, openUp, PLAIN } from '../model/history.ts';
 import { DAY, HOUR } from '../model/world.ts';
 import { expectForetold } from '../support/forecasting.ts';
@@ -14,7 +14,7 @@ const SEED = Number(process.env['OBSYNC_SEED'] ?? 20261120);
 const RUNS = Number(process.env['OBSYNC_RUNS'] ?? 4);
 
 describe('a forecast, whatever has happened before', () => {
-  it('tells what the next run sends, once all has been read in pages of its size', async () => {
+  test('tells what the next run sends, once all has been read in pages of its size', async () => {
     await fc.assert(
       fc.asyncProperty(histories('any', 10), NEXT, async (steps, { seconds, wish }) => {
         const life = live(['e1', 'e2']);

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { furnish } from '../model/furnish.ts';
 import { mirrorOf } from '../model/mirrored.ts';
 import { putAsset, putColumn, putColumnEdges, putTest, remove, removeAsset } from '../model/place.ts';
@@ -16,7 +16,7 @@ async function killedAt({ world, mirrored }: Scene, nth: number, wish: Parameter
 }
 
 describe('a forecast', () => {
-  it.each([
+  test.each([
     { pageSize: 1, history: true },
     { pageSize: 2, history: false },
     { pageSize: 3, history: true },
@@ -33,7 +33,7 @@ describe('a forecast', () => {
     })(),
   );
 
-  it(
+  test(
     'names why each stream is read: it is due, out of reach, or asked for',
     inSyncedWorld(async (scene) => {
       const reasons = async (wish = {}): Promise<unknown> => {
@@ -52,7 +52,7 @@ describe('a forecast', () => {
     }),
   );
 
-  it(
+  test(
     'writes nothing, and changes nothing of what the run after it does',
     inSyncedWorld(async (scene) => {
       const everything = (): unknown =>
@@ -65,7 +65,7 @@ describe('a forecast', () => {
     }),
   );
 
-  it(
+  test(
     'knows what is owed: marked columns, tables without details, children of what went or came back',
     inSyncedWorld(async (scene) => {
       const { place, mirrored } = scene;
@@ -83,7 +83,7 @@ describe('a forecast', () => {
     }),
   );
 
-  it(
+  test(
     'counts the pages from which the service trims what the token may not see',
     inWorld(async (scene) => {
       for (const n of [1, 2, 3, 4, 5]) {
@@ -97,7 +97,7 @@ describe('a forecast', () => {
     }),
   );
 
-  it(
+  test(
     'takes it that what was denied, or not live, is so still',
     inSyncedWorld(async (scene) => {
       scene.place.denied.add('columns');
@@ -108,7 +108,7 @@ describe('a forecast', () => {
     }),
   );
 
-  it(
+  test(
     'counts removals that are held back as not shown (R14)',
     inWorld(async (scene) => {
       for (let n = 0; n < 60; n++) putAsset(scene.place, `h${n}`);
@@ -123,7 +123,7 @@ describe('a forecast', () => {
     }),
   );
 
-  it(
+  test(
     'counts no edges of columns that are held back, and the asking whether those are in sight (R18)',
     inWorld(async (scene) => {
       for (let n = 0; n < 60; n++) {
@@ -141,7 +141,7 @@ describe('a forecast', () => {
     }),
   );
 
-  it(
+  test(
     'says "at least" where what is held back may be out of sight: pages of ids may come empty (R14)',
     inWorld(async (scene) => {
       putAsset(scene.place, 'z');
@@ -155,7 +155,7 @@ describe('a forecast', () => {
     }),
   );
 
-  it(
+  test(
     'goes on with the pass of a run stopped by its budget, and tells how many runs it takes',
     inSyncedWorld(async (scene) => {
       const wish = { full: true, pageSize: 2, concurrency: 1, maxRequests: 12 };
@@ -170,7 +170,7 @@ describe('a forecast', () => {
     }),
   );
 
-  it(
+  test(
     'does not count runs beyond a hundred',
     inSyncedWorld(async (scene) => {
       for (let n = 0; n < 101; n++) putColumn(scene.place, `a1.x${n}`, 'a1');
@@ -180,7 +180,7 @@ describe('a forecast', () => {
     }),
   );
 
-  it.each([4, 11, 17, 23])(
+  test.each([4, 11, 17, 23])(
     'goes on where a run was killed, at its request %i, and does the round after it (R6)',
     (nth) =>
       inSyncedWorld(async (scene) => {
@@ -190,7 +190,7 @@ describe('a forecast', () => {
       })(),
   );
 
-  it(
+  test(
     'says "at least" of what was never read to its end',
     inWorld(async (scene) => {
       const wish = { history: true, pageSize: 2 };
@@ -205,7 +205,7 @@ describe('a forecast', () => {
     }),
   );
 
-  it('tells of every environment, and of one that is listed again (R13)', async () => {
+  test('tells of every environment, and of one that is listed again (R13)', async () => {
     const world = createWorld(['e1', 'e2', 'e3']);
     for (const place of world.places.values()) furnish(place);
     const mirrored = mirrorOf(world);

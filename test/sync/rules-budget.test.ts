@@ -100,7 +100,7 @@ function expectPaid(scene: Scene): void {
 }
 
 test(
-  'R9, R22: typed assets that finished before the assets marked anew are read once more before the pass ends',
+  'typed assets that finished before the assets marked anew are read once more before the pass ends (R9, R22)',
   inSyncedWorld(async (scene) => {
     putAsset(scene.place, 'a9', { db_name: 'new' });
     const [first, second] = await inTwo(scene, 'assets', 6);
@@ -111,7 +111,7 @@ test(
 );
 
 test(
-  'R9, R13: columns and tests that finished before their asset went are asked for before the pass ends',
+  'columns and tests that finished before their asset went are asked for before the pass ends (R9, R13)',
   inSyncedWorld(async (scene) => {
     removeAsset(scene.place, 'a2', 'lost');
     const [first] = await inTwo(scene, 'assets', 6);
@@ -124,7 +124,7 @@ test(
 );
 
 test(
-  'R9, R13: tests under way when their asset went are asked for before the pass ends',
+  'tests under way when their asset went are asked for before the pass ends (R9, R13)',
   inSyncedWorld(async (scene) => {
     removeAsset(scene.place, 'a2', 'lost');
     const [first] = await inTwo(scene, 'assets', 5);
@@ -135,7 +135,7 @@ test(
 );
 
 test(
-  'R9, R18: column lineage that finished before the columns marked anew is read once more before the pass ends',
+  'column lineage that finished before the columns marked anew is read once more before the pass ends (R9, R18)',
   inSyncedWorld(async (scene) => {
     putColumnEdges(scene.place, 'a2.c1', ['a1.c3']);
     const [first, second] = await inTwo(scene, 'columns', 8);
@@ -146,7 +146,7 @@ test(
 );
 
 test(
-  'R27: a signal stops a run after the page at hand, which the next run does not ask for again',
+  'a signal stops a run after the page at hand, which the next run does not ask for again (R27)',
   inWorld(async (scene) => {
     const stop = new AbortController();
     at(scene, 'columns', 2, () => stop.abort());

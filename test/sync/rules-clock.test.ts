@@ -17,7 +17,7 @@ const bounds = ({ mirrored }: Scene): string[] =>
 test.each([
   ['an hour and a minute later than T is not believed: the whole window is read again', 61, 90],
   ['half an hour later than T is read on from', 30, 7],
-])('R1, R22: a reading of a history %s', (_, minutes, days) =>
+])('a reading of a history %s (R1, R22)', (_, minutes, days) =>
   inWorld(async (scene) => {
     // Within one second the 90 days begin at one moment, whenever a history is asked for (R3).
     scene.world.latencyMs = 1;
@@ -40,7 +40,7 @@ test.each([
 );
 
 test(
-  'R1: what was lost while the clock of the service was ahead is found: a scan for that reason sends no bound in the future',
+  'what was lost while the clock of the service was ahead is found: a scan for that reason sends no bound in the future (R1)',
   inSyncedWorld(async (scene) => {
     await scene.mirrored.sync();
     scene.world.nowMs -= 5400 * 1000;
@@ -59,7 +59,7 @@ test(
 );
 
 test(
-  'R1: a clock set back by less than an hour loses nothing with a small overlap: the streams are scanned',
+  'a clock set back by less than an hour loses nothing with a small overlap: the streams are scanned (R1)',
   inSyncedWorld(async (scene) => {
     const { mirrored, place, world } = scene;
     await mirrored.sync({ overlapSeconds: 60 });
@@ -74,7 +74,7 @@ test(
 );
 
 test(
-  'R1: a service without any Date is scanned in each run, moves no watermark, and loses what a scan no longer shows',
+  'a service without any Date is scanned in each run, moves no watermark, and loses what a scan no longer shows (R1)',
   inWorld(async (scene) => {
     const { mirrored, place, world } = scene;
     world.dates = 'never';
@@ -98,7 +98,7 @@ test(
 );
 
 test(
-  'R1: a run without any Date that goes on with a round of one that had it loses what the round no longer shows',
+  'a run without any Date that goes on with a round of one that had it loses what the round no longer shows (R1)',
   inSyncedWorld(async (scene) => {
     const { mirrored, place, world } = scene;
     await mirrored.sync();

@@ -30,7 +30,7 @@ async function runs({ mirrored, world }: Scene, count: number, wish = {}): Promi
 }
 
 test(
-  'R6: a run that the quota ends is carried on by the next as one cycle, which reads no page twice and ends done',
+  'a run that the quota ends is carried on by the next as one cycle, which reads no page twice and ends done (R6)',
   inSyncedWorld(async (scene) => {
     quotaOf(scene, 6);
     const all = await runs(scene, 8);
@@ -43,7 +43,7 @@ test(
 );
 
 test(
-  'R6, R27: a run that a signal ends is not: the next one reads anew what was finished, and is true as of its own T',
+  'a run that a signal ends is not: the next one reads anew what was finished, and is true as of its own T (R6, R27)',
   inSyncedWorld(async (scene) => {
     const stop = new AbortController();
     scene.world.before = ({ number }) => number === 6 && stop.abort();
@@ -56,7 +56,7 @@ test(
 );
 
 test(
-  'R6: a cycle is carried on for 24 hours of server time, whatever the clock of the machine says; later all is read anew',
+  'a cycle is carried on for 24 hours of server time, whatever the clock of the machine says; later all is read anew (R6)',
   inSyncedWorld(async (scene) => {
     const { mirrored, world } = scene;
     const first = await mirrored.sync({ maxRequests: 5, concurrency: 1 });
@@ -75,7 +75,7 @@ test(
 );
 
 test(
-  'R6: --full scans what a cycle without --full has finished',
+  '--full scans what a cycle without --full has finished (R6)',
   inSyncedWorld(async (scene) => {
     await scene.mirrored.sync({ maxRequests: 5, concurrency: 1 });
     const full = await scene.mirrored.sync({ full: true });
@@ -86,7 +86,7 @@ test(
 );
 
 test(
-  'R6: what a run without --full has finished in a cycle begun with it is scanned by the next --full',
+  'what a run without --full has finished in a cycle begun with it is scanned by the next --full (R6)',
   inSyncedWorld(async (scene) => {
     await scene.mirrored.sync({ maxRequests: 3, concurrency: 1, full: true });
     const plain = await scene.mirrored.sync({ maxRequests: 3, concurrency: 1 });
@@ -106,7 +106,7 @@ test(
 );
 
 test.each(['budget', 'quota'] as const)(
-  'R6: a list that spends the whole %s with failed tries starves no other: in the next run it goes last',
+  'a list that spends the whole %s with failed tries starves no other: in the next run it goes last (R6)',
   (recovery) =>
     inSyncedWorld(async (scene) => {
       const { mirrored, place } = scene;
@@ -121,7 +121,7 @@ test.each(['budget', 'quota'] as const)(
 );
 
 test(
-  'R6: nor in the cycles after: a cycle of which nothing is left but what failed is over, and so the others stay fresh',
+  'a list that fails starves no other in the cycles after: a cycle with only failed lists left is over, and the others stay fresh (R6)',
   inSyncedWorld(async (scene) => {
     const { mirrored, place } = scene;
     breakList(scene, '/assets');
@@ -139,7 +139,7 @@ test(
 );
 
 test(
-  'R6, R9: what follows a list that went last is looked at again after it: a first sync ends in the run that reads the list',
+  'what follows a list that went last is looked at again after it: a first sync ends in the run that reads the list (R6, R9)',
   inWorld(async (scene) => {
     failAt(scene, 'assets');
     const [first] = (await runs(scene, 1, { maxRequests: 4 })) as [RunSummary];
@@ -153,7 +153,7 @@ test(
 test.each([
   ['/tests', 't9'],
   ['/latest-test-executions', 't1'],
-])('R6, R22: the histories that %s makes due are read in the same run, also where that list goes last', (list, id) =>
+])('the histories that %s makes due are read in the same run, also where that list goes last (R6, R22)', (list, id) =>
   inSyncedWorld(async (scene) => {
     const { mirrored, place } = scene;
     expect((await mirrored.sync({ history: true })).status).toBe('done');
@@ -169,7 +169,7 @@ test.each([
   })(),
 );
 
-test('R6: of several environments, one whose lists all fail starves no other', async () => {
+test('of several environments, one whose lists all fail starves no other (R6)', async () => {
   const world = createWorld(['e1', 'e2', 'e3']);
   for (const place of world.places.values()) putAsset(place, 'a1');
   const mirrored = mirrorOf(world);
@@ -182,7 +182,7 @@ test('R6: of several environments, one whose lists all fail starves no other', a
 });
 
 test.each(['budget', 'signal'] as const)(
-  'R27: a run that a %s stops early costs nothing for the environments it has not come to: no row of the log, no summary',
+  'a run that a %s stops early costs nothing for the environments it has not come to: no row of the log, no summary (R27)',
   async (ends) => {
     const world = createWorld(Array.from({ length: 40 }, (_, n) => `e${n}`));
     const mirrored = mirrorOf(world);

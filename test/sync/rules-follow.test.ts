@@ -45,7 +45,7 @@ function follow(mirrored: Mirrored): { catchUp(): void; copy: ReadonlyMap<string
 
 const sorted = (rows: ReadonlyMap<string, string>): unknown[] => [...rows].sort();
 
-test('R21: who follows the mirror by its clock, at whatever moments, misses no row, no deletion and no edge', async () => {
+test('who follows the mirror by its clock, at whatever moments, misses no row, no deletion and no edge (R21)', async () => {
   await fc.assert(
     fc.asyncProperty(histories('any', 16), async (steps) => {
       const { world, mirrored, take } = live(['e1', 'e2']);
@@ -88,7 +88,7 @@ function fail(scene: Scene, recovery: SyncError['recovery']): object {
   return {};
 }
 
-test.each(Object.entries(ENDS))('R21: a run’s end moves the mirror’s clock: %s', (status, bring) =>
+test.each(Object.entries(ENDS))('a run’s end moves the mirror’s clock: %s (R21)', (status, bring) =>
   inSyncedWorld(async (scene) => {
     const { mirrored, place } = scene;
     // Behind the mirror's time, the machine's clock itself moves nothing.
@@ -106,7 +106,7 @@ test.each(Object.entries(ENDS))('R21: a run’s end moves the mirror’s clock: 
 );
 
 test(
-  'R21: a run that is refused before anything is read moves the mirror’s clock as well',
+  'a run that is refused before anything is read moves the mirror’s clock as well (R21)',
   inSyncedWorld(async (scene) => {
     const before = timeOf(scene.mirrored);
     scene.world.before = ({ path }) => {

@@ -18,7 +18,7 @@ const limits = ({ mirrored }: Scene, path = 'columns'): unknown[] => [
 ];
 
 test(
-  'R24: a list that answers only small pages is asked for half, once a run, from run to run, until it answers',
+  'a list that answers only small pages is asked for half, once a run, from run to run, until it answers (R24)',
   inWorld(async (scene) => {
     onlySmall(scene, 'columns', 200);
     const runs: unknown[] = [];
@@ -40,7 +40,7 @@ test(
 );
 
 test.each(['budget', 'quota'] as const)(
-  'R24: the tries of a page add up over runs that have fewer requests than those, until it is asked for in halves: %s',
+  'the tries of a page add up over runs that have fewer requests than those, until it is asked for in halves: %s (R24)',
   (spends) =>
     inWorld(async (scene) => {
       await scene.mirrored.sync({ pageSize: 200, only: ['assets'] });
@@ -64,7 +64,7 @@ test.each(['budget', 'quota'] as const)(
 );
 
 test.each([{ pageSize: 100 }, { pageSize: 100, full: true }, { pageSize: 50, only: ['columns'] as const }])(
-  'R6: a smaller page size is taken at once, whatever was stored: %j',
+  'a smaller page size is taken at once, whatever was stored: %j (R6)',
   (wish) =>
     inWorld(async (scene) => {
       onlySmall(scene, 'columns', 200);
@@ -75,7 +75,7 @@ test.each([{ pageSize: 100 }, { pageSize: 100, full: true }, { pageSize: 50, onl
 );
 
 test(
-  'R24: larger pages are tried again a week after they failed, twice as large, and one halving undoes it',
+  'larger pages are tried again a week after they failed, twice as large, and one halving undoes it (R24)',
   inWorld(async (scene) => {
     onlySmall(scene, 'asset-lineage', 700);
     expect((await scene.mirrored.sync()).status).toBe('problems');
@@ -96,7 +96,7 @@ test(
 );
 
 test(
-  'R6, R24: a read that was under way goes on with its limit; one that fails in a second run is halved',
+  'a read that was under way goes on with its limit; one that fails in a second run is halved (R6, R24)',
   inWorld(async (scene) => {
     for (let n = 0; n < 130; n++) putColumn(scene.place, `a1.x${n}`, 'a1');
     let broken = false;
@@ -116,7 +116,7 @@ test(
 );
 
 test(
-  'R24: a history that answers only small pages is read in its own, and stays so',
+  'a history that answers only small pages is read in its own, and stays so (R24)',
   inWorld(async (scene) => {
     onlySmall(scene, 't1/executions', 200);
     const runs: unknown[] = [];
@@ -133,7 +133,7 @@ test(
 );
 
 test(
-  'R27: a heavy page is committed slice by slice, and moves the read on with its last (R5)',
+  'a heavy page is committed slice by slice, and moves the read on with its last (R27, R5)',
   inWorld(async (scene) => {
     const { mirrored } = scene;
     mirrored.isHeavy = () => true;
@@ -157,7 +157,7 @@ test(
 );
 
 test(
-  'R27: histories are no longer asked for ahead once one was heavy, and only the one at hand is held',
+  'histories are no longer asked for ahead once one was heavy, and only the one at hand is held (R27)',
   inWorld(async (scene) => {
     await scene.mirrored.sync({ only: ['assets', 'tests', 'latest_test_executions'] });
     scene.mirrored.isHeavy = () => true;

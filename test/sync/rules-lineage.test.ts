@@ -21,7 +21,7 @@ function putOld(place: Place, id: string, ups: readonly string[] = []): void {
 }
 
 test(
-  'R18: the first scan of column_lineage waits for the first scan of columns to end',
+  'the first scan of column_lineage waits for the first scan of columns to end (R18)',
   inWorld(async (scene) => {
     failAt(scene, 'columns', 3);
     const summary = await scene.mirrored.sync({ pageSize: 2 });
@@ -33,7 +33,7 @@ test(
 );
 
 test(
-  'R18: a column that changed has its edges replaced by one read of the upserts feed',
+  'a column that changed has its edges replaced by one read of the upserts feed (R18)',
   inSyncedWorld(async (scene) => {
     putColumnEdges(scene.place, 'a2.c1', ['a1.c3', 'elsewhere']);
     const summary = await scene.mirrored.sync();
@@ -46,7 +46,7 @@ test(
 );
 
 test(
-  'R18: a column that lost its last edge loses it in the mirror, though the feed has no row for it',
+  'a column that lost its last edge loses it in the mirror, though the feed has no row for it (R18)',
   inSyncedWorld(async (scene) => {
     putColumnEdges(scene.place, 'a2.c2', []);
     await scene.mirrored.sync();
@@ -56,7 +56,7 @@ test(
 );
 
 test(
-  'R18: edges of one column that straddle pages are replaced together',
+  'edges of one column that straddle pages are replaced together (R18)',
   inSyncedWorld(async (scene) => {
     putColumnEdges(scene.place, 'a2.c1', ['a1.c1', 'a1.c3', 'a3.c3', 'x', 'y']);
     const seen = new Set<string>();
@@ -68,7 +68,7 @@ test(
 );
 
 test(
-  'R18: marks outlive a run in which columns were committed and the lineage failed',
+  'marks outlive a run in which columns were committed and the lineage failed (R18)',
   inSyncedWorld(async (scene) => {
     putColumnEdges(scene.place, 'a2.c1', ['a1.c3']);
     failAt(scene, 'column-lineage');
@@ -82,7 +82,7 @@ test(
 );
 
 test(
-  'R18: marks outlive runs that leave the lineage out',
+  'marks outlive runs that leave the lineage out (R18)',
   inSyncedWorld(async (scene) => {
     putColumnEdges(scene.place, 'a2.c1', ['a1.c3']);
     await scene.mirrored.sync({ only: ['assets', 'columns'] });
@@ -94,7 +94,7 @@ test(
 );
 
 test(
-  'R18: marks made after the read began stay',
+  'marks made after the read began stay (R18)',
   inSyncedWorld(async (scene) => {
     putColumnEdges(scene.place, 'a2.c1', ['a1.c1', 'a1.c3']);
     failAt(scene, 'column-lineage', 2, 'run');
@@ -114,7 +114,7 @@ test(
 );
 
 test(
-  'R18: a column changed while its edges are read is read again in the next run',
+  'a column changed while its edges are read is read again in the next run (R18)',
   inSyncedWorld(async (scene) => {
     putColumnEdges(scene.place, 'a2.c1', ['a1.c1', 'a1.c3']);
     at(scene, 'column-lineage', 2, () => putColumnEdges(scene.place, 'a2.c1', ['elsewhere']));
@@ -126,7 +126,7 @@ test(
 );
 
 test(
-  'R18: marked columns that the feed cannot show are asked for by column_ids',
+  'marked columns that the feed cannot show are asked for by column_ids (R18)',
   inSyncedWorld(async (scene) => {
     putOld(scene.place, 'a1.old', ['a2.c3']);
     scene.place.denied.add('columns');
@@ -140,7 +140,7 @@ test(
 );
 
 test(
-  'R18: a column outside the window and one inside are both brought up to date',
+  'a column outside the window and one inside are both brought up to date (R18)',
   inSyncedWorld(async (scene) => {
     putOld(scene.place, 'a1.old', ['a2.c3']);
     putColumnEdges(scene.place, 'a2.c1', ['a1.old']);
@@ -154,7 +154,7 @@ test(
 );
 
 test(
-  'R18: where a scan takes fewer requests than asking for the marked columns, it is scanned',
+  'where a scan takes fewer requests than asking for the marked columns, it is scanned (R18)',
   inSyncedWorld(async (scene) => {
     for (let n = 0; n < 6; n++) putOld(scene.place, `${n}${'x'.repeat(3000)}`, ['a2.c3']);
     scene.place.denied.add('columns');
@@ -167,7 +167,7 @@ test(
 );
 
 test(
-  'R18: edges are kept only of columns held live; they come with their column',
+  'edges are kept only of columns held live; they come with their column (R18)',
   inSyncedWorld(async (scene) => {
     at(scene, 'column-lineage', 1, () => {
       putColumn(scene.place, 'a1.new', 'a1');
@@ -181,7 +181,7 @@ test(
   }),
 );
 
-test.each(['tombstone', 'lost'] as const)('R18: a column that goes by %s takes its edges along', (how) =>
+test.each(['tombstone', 'lost'] as const)('a column that goes by %s takes its edges along (R18)', (how) =>
   inSyncedWorld(async (scene) => {
     remove(scene.place, 'columns', 'a2.c1', how);
     let left: unknown[] = ['not looked'];
@@ -195,7 +195,7 @@ test.each(['tombstone', 'lost'] as const)('R18: a column that goes by %s takes i
 );
 
 test(
-  'R18: a column that comes back has its edges again',
+  'a column that comes back has its edges again (R18)',
   inSyncedWorld(async (scene) => {
     remove(scene.place, 'columns', 'a2.c1');
     await scene.mirrored.sync();
@@ -208,7 +208,7 @@ test(
 );
 
 test(
-  'R18: a column tombstoned twice on one page loses its edges',
+  'a column tombstoned twice on one page loses its edges (R18)',
   inSyncedWorld(async (scene) => {
     remove(scene.place, 'columns', 'a2.c1');
     const { deletedAt } = scene.place.columns.get('a2.c1') ?? {};
@@ -222,7 +222,7 @@ test(
 );
 
 test(
-  'R18: no mark, no request: not after --full-every, nor when the feeds no longer reach back',
+  'no mark, no request: not after --full-every, nor when the feeds no longer reach back (R18)',
   inSyncedWorld(async (scene) => {
     scene.world.advance(30 * DAY);
     expect(streamOf(await scene.mirrored.sync(), 'columns').reason).toBe('full-every');
@@ -235,7 +235,7 @@ test(
 );
 
 test(
-  'R18: --full scans it again',
+  '--full scans it again (R18)',
   inSyncedWorld(async (scene) => {
     expect(streamOf(await scene.mirrored.sync({ full: true }), 'column_lineage')).toMatchObject({ reason: 'full' });
     expect(queries(scene)).toEqual([[]]);
@@ -243,7 +243,7 @@ test(
 );
 
 test(
-  'R18: the clamp scans it again when there is a mark',
+  'the clamp scans it again when there is a mark (R18)',
   inSyncedWorld(async (scene) => {
     putColumnEdges(scene.place, 'a2.c1', ['a1.c3']);
     scene.world.advance(100 * DAY);
@@ -253,7 +253,7 @@ test(
 );
 
 test(
-  'R21: a column whose edges became others has moved, one that was read again has not',
+  'a column whose edges became others has moved, one that was read again has not (R21)',
   inSyncedWorld(async (scene) => {
     const time = (id: string): unknown => rowOf(scene, 'columns', id)?.['mirrored_at'];
     await scene.mirrored.sync();
@@ -266,7 +266,7 @@ test(
 );
 
 test(
-  'R21: a column that gets the first edge there is has moved, too',
+  'a column that gets the first edge there is has moved, too (R21)',
   inSyncedWorld(
     async (scene) => {
       putColumnEdges(scene.place, 'c1', ['c2']);

@@ -23,7 +23,7 @@ const scans = ({ streams }: RunSummary): string[] =>
     .map(({ environment, stream, reason }) => `${environment} ${stream} ${reason}`);
 
 test(
-  'R13: a run that sees no environment at all notes them as missing and ends with problems; what is back is scanned',
+  'a run that sees no environment at all notes them as missing and ends with problems; what is back is scanned (R13)',
   inSyncedWorld(async (scene) => {
     const { mirrored, place } = scene;
     place.listed = false;
@@ -40,7 +40,7 @@ test(
 );
 
 test(
-  'R13: a run of one environment alone that is not listed is refused, yet notes it as missing; it is scanned once back',
+  'a run of one environment alone that is not listed is refused, yet notes it as missing; it is scanned once back (R13)',
   inWorld(async (scene) => {
     const { mirrored, place, world } = scene;
     createOther(scene);
@@ -59,7 +59,7 @@ test(
 );
 
 test(
-  'R13: an environment that is back again while the scan of its first return goes on is scanned once more',
+  'an environment that is back again while the scan of its first return goes on is scanned once more (R13)',
   inSyncedWorld(async (scene) => {
     const { world, mirrored, place } = scene;
     place.listed = false;
@@ -90,7 +90,7 @@ const dueScans = ({ mirrored }: Scene): unknown[] =>
   mirrored.rows('select stream, scan_due from sync_checkpoints where scan_due is not null order by stream');
 
 test(
-  'R13: after a return no stream without feeds keeps a scan due',
+  'after a return no stream without feeds keeps a scan due (R13)',
   inSyncedWorld(async (scene) => {
     const { mirrored, place } = scene;
     place.listed = false;
@@ -103,7 +103,7 @@ test(
 );
 
 test(
-  'R13: after a return no stream without feeds keeps a scan due, not even one that was not read',
+  'after a return no stream without feeds keeps a scan due, not even one that was not read (R13)',
   inWorld(async (scene) => {
     const { mirrored, place } = scene;
     await mirrored.sync({ history: true });

@@ -16,7 +16,7 @@ test.each([
   ['older', -60, 'int'],
   ['of the same time', 0, 'shown'],
   ['newer', 60, 'shown'],
-])('R10: an upsert %s than the row held', (_, seconds, wanted) =>
+])('an upsert %s than the row held (R10)', (_, seconds, wanted) =>
   inSyncedWorld(async (scene) => {
     const held = column(scene, 'a1.c1');
     const synced_at = new Date(Date.parse(String(held['synced_at'])) + seconds * 1000).toISOString();
@@ -26,7 +26,7 @@ test.each([
 );
 
 test(
-  'R10: no time counts as the oldest',
+  'no time counts as the oldest (R10)',
   inSyncedWorld(async (scene) => {
     const { synced_at: _, ...timeless } = column(scene, 'a1.c1');
     await feedWith(scene, 'synced_since', { ...timeless, data_type: 'timeless' });
@@ -38,7 +38,7 @@ test.each([
   ['before', -1, null],
   ['at', 0, 'tombstone'],
   ['after', 1, 'tombstone'],
-])('R10: a tombstone of %s the row’s synced_at', (_, seconds, deletion) =>
+])('a tombstone of %s the row’s synced_at (R10)', (_, seconds, deletion) =>
   inSyncedWorld(async (scene) => {
     const held = column(scene, 'a1.c1');
     const deleted_at = new Date(Date.parse(String(held['synced_at'])) + seconds * 1000).toISOString();
@@ -50,7 +50,7 @@ test.each([
 test.each([
   ['no newer than the deletion leaves it', 0, 'tombstone'],
   ['newer than the deletion brings it back', 1, null],
-])('R10: of a deleted row an upsert %s', (_, seconds, deletion) =>
+])('of a deleted row an upsert %s (R10)', (_, seconds, deletion) =>
   inSyncedWorld(async (scene) => {
     const held = column(scene, 'a1.c1');
     remove(scene.place, 'columns', 'a1.c1');
@@ -63,7 +63,7 @@ test.each([
 );
 
 test(
-  'R10: what a scan shows replaces a row of later times, as after a restore of the source',
+  'what a scan shows replaces a row of later times, as after a restore of the source (R10)',
   inSyncedWorld(async (scene) => {
     putColumn(scene.place, 'a1.c1', 'a1', { data_type: 'to be undone' });
     await scene.mirrored.sync();
@@ -77,7 +77,7 @@ test(
 );
 
 test(
-  'R10: a scan that goes on in a later run is believed no more than when it began',
+  'a scan that goes on in a later run is believed no more than when it began (R10)',
   inSyncedWorld(async (scene) => {
     const stale = { ...column(scene, 'a3.c3') };
     failAt(scene, 'columns', 2, 'run');
@@ -98,7 +98,7 @@ test(
 );
 
 test(
-  'R10: a scan brings back a tombstoned row whose deletion was undone, once the tombstone is older than the overlap',
+  'a scan brings back a tombstoned row whose deletion was undone, once the tombstone is older than the overlap (R10)',
   inSyncedWorld(async (scene) => {
     remove(scene.place, 'columns', 'a1.c1');
     await scene.mirrored.sync();
@@ -112,7 +112,7 @@ test(
 );
 
 test(
-  'R10: absent never stands against a row shown again, not even by an older page',
+  'absent never stands against a row shown again, not even by an older page (R10)',
   inSyncedWorld(async (scene) => {
     const held = column(scene, 'a1.c1');
     remove(scene.place, 'columns', 'a1.c1', 'lost');
@@ -124,7 +124,7 @@ test(
 );
 
 test(
-  'R10: pages in any order, and again, give the same rows',
+  'pages in any order, and again, give the same rows (R10)',
   inSyncedWorld(async (scene) => {
     const sent: Item[] = [];
     const at = (seconds: number): string => new Date(scene.world.nowMs + seconds * 1000).toISOString();
@@ -152,7 +152,7 @@ test(
 );
 
 test(
-  'R10: a row that came with a time a century ahead takes the source’s correction, and its tombstone, by the feed',
+  'a row that came with a time a century ahead takes the source’s correction, and its tombstone, by the feed (R10)',
   inSyncedWorld(async (scene) => {
     for (const id of ['a1', 'a2']) sendAhead(scene.place, 'assets', id);
     await scene.mirrored.sync({ full: true });
@@ -168,7 +168,7 @@ test(
 );
 
 test(
-  'R11: deleted rows stay, with when and how they went',
+  'deleted rows stay, with when and how they went (R11)',
   inSyncedWorld(async (scene) => {
     remove(scene.place, 'tests', 't1');
     remove(scene.place, 'tests', 't2', 'lost');

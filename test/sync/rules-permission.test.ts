@@ -19,7 +19,7 @@ import {
 const FEEDS = ['assets', 'columns', 'tests'] as const;
 
 test(
-  'R13: what was lost sight of or granted without a word is found by the scan that is due after --full-every days',
+  'what was lost sight of or granted without a word is found by the scan that is due after --full-every days (R13)',
   inSyncedWorld(async (scene) => {
     scene.place.hidden.add('a1');
     scene.world.advance(6 * DAY);
@@ -37,7 +37,7 @@ test(
 );
 
 test(
-  'R13: the days are counted from the end of the last scan, and their number can be given',
+  'the days are counted from the end of the last scan, and their number can be given (R13)',
   inWorld(async (scene) => {
     failAt(scene, 'columns', 3, 'run');
     await scene.mirrored.sync({ pageSize: 2 });
@@ -52,7 +52,7 @@ test(
 );
 
 test(
-  'R13: --full forces a scan of every stream that has one',
+  '--full forces a scan of every stream that has one (R13)',
   inSyncedWorld(async (scene) => {
     const summary = await scene.mirrored.sync({ full: true });
     const scanned = summary.streams.filter(({ mode }) => mode === 'scan');
@@ -63,7 +63,7 @@ test(
 );
 
 test(
-  'R13: an environment that is not listed keeps its rows and is scanned once it is back',
+  'an environment that is not listed keeps its rows and is scanned once it is back (R13)',
   inWorld(async (scene) => {
     const { world, mirrored, place } = scene;
     const other = createOther(scene);
@@ -96,7 +96,7 @@ function createOther({ world, place }: Scene): Place {
 }
 
 test(
-  'R13: a scan begun before its environment went missing does not do for the one that is due',
+  'a scan begun before its environment went missing does not do for the one that is due (R13)',
   inSyncedWorld(async (scene) => {
     const { world, mirrored, place } = scene;
     createOther(scene);
@@ -116,7 +116,7 @@ test(
   }),
 );
 
-test.each(['assets', 'columns', 'tests'] as const)('R13: %s that answered 403 is scanned once it is back', (path) =>
+test.each(['assets', 'columns', 'tests'] as const)('%s that answered 403 is scanned once it is back (R13)', (path) =>
   inSyncedWorld(async (scene) => {
     scene.place.denied.add(path);
     const denied = await scene.mirrored.sync();
@@ -136,7 +136,7 @@ test.each(['assets', 'columns', 'tests'] as const)('R13: %s that answered 403 is
 );
 
 test(
-  'R13: columns and tests of an asset that went are asked for by their owner in the same run; what is not shown is absent',
+  'columns and tests of an asset that went are asked for by their owner in the same run; what is not shown is absent (R13)',
   inSyncedWorld(async (scene) => {
     removeAsset(scene.place, 'a2', 'lost');
     const { server_time, status } = await scene.mirrored.sync();
@@ -157,7 +157,7 @@ test(
 );
 
 test(
-  'R13: an asset tombstoned twice on one page has its columns and tests asked for',
+  'an asset tombstoned twice on one page has its columns and tests asked for (R13)',
   inSyncedWorld(async (scene) => {
     removeAsset(scene.place, 'a2', 'lost');
     const again = new Date(Date.parse(String(scene.place.assets.get('a2')?.deletedAt)) + 1000).toISOString();
@@ -175,7 +175,7 @@ test(
 );
 
 test(
-  'R13: an asset that went before it was mirrored takes along what is mirrored of it',
+  'an asset that went before it was mirrored takes along what is mirrored of it (R13)',
   inSyncedWorld(async (scene) => {
     putAsset(scene.place, 'a9');
     putColumn(scene.place, 'a9.c1', 'a9');
@@ -190,7 +190,7 @@ test(
 );
 
 test(
-  'R13: rows of a deleted asset that are still shown stay',
+  'rows of a deleted asset that are still shown stay (R13)',
   inSyncedWorld(async (scene) => {
     removeAsset(scene.place, 'a2', 'stay');
     expect((await scene.mirrored.sync()).status).toBe('done');
@@ -200,7 +200,7 @@ test(
 );
 
 test(
-  'R13: columns and tests of an asset that came back are shown in the same run, though no feed tells of them',
+  'columns and tests of an asset that came back are shown in the same run, though no feed tells of them (R13)',
   inSyncedWorld(async (scene) => {
     removeAsset(scene.place, 'a2', 'lost');
     await scene.mirrored.sync();
@@ -214,7 +214,7 @@ test(
 );
 
 test(
-  'R13: what an asset owns that a scan finds granted, or lost, is asked for in the same run',
+  'what an asset owns that a scan finds granted, or lost, is asked for in the same run (R13)',
   inWorld(async (scene) => {
     scene.place.hidden.add('a3');
     await scene.mirrored.sync();
@@ -232,7 +232,7 @@ test(
 );
 
 test(
-  'R13: owners that do not fit into one request are asked for in several',
+  'owners that do not fit into one request are asked for in several (R13)',
   inSyncedWorld(async (scene) => {
     const ids = Array.from({ length: 12 }, (_, n) => `${n}${'ö'.repeat(300)}`);
     for (const id of ids) {
@@ -250,7 +250,7 @@ test(
 );
 
 test(
-  'R13: a row as old as its placeholder is found by a scan alone',
+  'a row as old as its placeholder is found by a scan alone (R13)',
   inSyncedWorld(async (scene) => {
     put(scene.place, 'columns', 'a1.old', { asset_id: 'a1', name: 'old' });
     const held = scene.place.columns.get('a1.old');

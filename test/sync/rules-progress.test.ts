@@ -18,7 +18,7 @@ import {
 } from '../support/scene.ts';
 
 test(
-  'R5: a page, its marks and its checkpoint are written together or not at all',
+  'a page, its marks and its checkpoint are written together or not at all (R5)',
   inSyncedWorld(async (scene) => {
     const { mirrored, place } = scene;
     const before = mirrored.checkpoint('columns');
@@ -35,7 +35,7 @@ test(
   }),
 );
 
-test.each(['before', 'after'] as const)('R5: a crash %s any commit of a first sync loses nothing', (when) =>
+test.each(['before', 'after'] as const)('a crash %s any commit of a first sync loses nothing (R5)', (when) =>
   inWorld(async (scene) => {
     const { mirrored } = scene;
     const hook = when === 'before' ? 'beforeCommit' : 'afterCommit';
@@ -54,7 +54,7 @@ test.each(['before', 'after'] as const)('R5: a crash %s any commit of a first sy
 );
 
 test(
-  'R6: a read that was cut off goes on from its stored cursor with its stored limit, however long ago, and goes first',
+  'a read that was cut off goes on from its stored cursor with its stored limit, however long ago, and goes first (R6)',
   inWorld(async (scene) => {
     failAt(scene, 'columns', 3, 'run');
     await scene.mirrored.sync({ pageSize: 2, concurrency: 1 });
@@ -73,7 +73,7 @@ test(
 );
 
 test(
-  'R6: when a round of an earlier run has ended another one follows, so that a green run is true as of its own T',
+  'when a round of an earlier run has ended another one follows, so that a green run is true as of its own T (R6)',
   inWorld(async (scene) => {
     failAt(scene, 'columns', 3, 'run');
     await scene.mirrored.sync({ pageSize: 2 });
@@ -88,7 +88,7 @@ test(
 );
 
 test(
-  'R6: runs within one second are told apart',
+  'runs within one second are told apart (R6)',
   inWorld(async (scene) => {
     scene.world.latencyMs = 1;
     failAt(scene, 'columns', 3, 'run');
@@ -101,7 +101,7 @@ test(
 );
 
 test(
-  'R6: --full starts a scan under way again, unless it carries on a cycle of its own',
+  '--full starts a scan under way again, unless it carries on a cycle of its own (R6)',
   inWorld(async (scene) => {
     const firstPages = () =>
       scene.mirrored
@@ -130,7 +130,7 @@ function expireCursorsOf({ world }: Scene, path: string, times = 99): void {
 }
 
 test(
-  'R7: invalid_cursor starts a read again at its first page',
+  'invalid_cursor starts a read again at its first page (R7)',
   inWorld(async (scene) => {
     expireCursorsOf(scene, 'columns', 3);
     expect((await scene.mirrored.sync({ pageSize: 2 })).status).toBe('done');
@@ -140,7 +140,7 @@ test(
 );
 
 test(
-  'R7: at most three times for a read and run; the next run has three again',
+  'at most three times for a read and run; the next run has three again (R7)',
   inWorld(async (scene) => {
     for (let run = 1; run <= 2; run++) {
       expireCursorsOf(scene, 'columns');
@@ -157,7 +157,7 @@ test(
 );
 
 test(
-  'R7: a read that starts again forgets which rows it saw, so that they can be swept',
+  'a read that starts again forgets which rows it saw, so that they can be swept (R7)',
   inSyncedWorld(async (scene) => {
     scene.world.advance(DAY);
     at(scene, 'columns', 2, () => {
@@ -170,7 +170,7 @@ test(
 );
 
 test(
-  'R7: a read that starts again forgets what it gathered',
+  'a read that starts again forgets what it gathered (R7)',
   inSyncedWorld(async (scene) => {
     at(scene, 'latest-test-executions', 2, () => {
       remove(scene.place, 'tests', 't1');
@@ -183,7 +183,7 @@ test(
 );
 
 test(
-  'R8: short and empty pages do not end a read',
+  'short and empty pages do not end a read (R8)',
   inWorld(async (scene) => {
     scene.place.hidden.add('a1').add('a2');
     expect((await scene.mirrored.sync({ pageSize: 2 })).status).toBe('done');
@@ -206,7 +206,7 @@ function remember(page: Page): Page {
   return page;
 }
 
-test.each(BAD_CURSORS)('R8: a cursor that leads nowhere is an error of its stream alone: %s', (_, answer) =>
+test.each(BAD_CURSORS)('a cursor that leads nowhere is an error of its stream alone: %s (R8)', (_, answer) =>
   inWorld(async (scene) => {
     CYCLE.first = null;
     scene.world.answer = (page, asked) => (asked.path === 'e1/columns' ? answer(page, asked) : page);
@@ -223,7 +223,7 @@ test.each(BAD_CURSORS)('R8: a cursor that leads nowhere is an error of its strea
 );
 
 test(
-  'R8: a read that goes on knows the cursor it goes on from',
+  'a read that goes on knows the cursor it goes on from (R8)',
   inWorld(async (scene) => {
     failAt(scene, 'columns', 3, 'run');
     await scene.mirrored.sync({ pageSize: 1 });
@@ -242,7 +242,7 @@ test.each([
   'asset-lineage',
   'latest-test-executions',
   'asset-health-scores',
-])('R9: a failing stream stops no other, and the run is not green: %s', (path) =>
+])('a failing stream stops no other, and the run is not green: %s (R9)', (path) =>
   inWorld(async (scene) => {
     failAt(scene, path);
     const summary = await scene.mirrored.sync();

@@ -31,7 +31,7 @@ const IDLE = [
 ];
 
 test(
-  'R22: an idle run takes one request for the environments, two for each feed stream, and its snapshots',
+  'an idle run takes one request for the environments, two for each feed stream, and its snapshots (R22)',
   inSyncedWorld(async (scene) => {
     scene.world.advance(HOUR);
     const first = await scene.mirrored.sync();
@@ -44,7 +44,7 @@ test(
 );
 
 test(
-  'R22: pages are of 2000 rows unless told otherwise',
+  'pages are of 2000 rows unless told otherwise (R22)',
   inSyncedWorld(async (scene) => {
     await scene.mirrored.sync();
     expect(scene.mirrored.asked().every(({ query }) => query['limit'] === 2000)).toBe(true);
@@ -52,7 +52,7 @@ test(
 );
 
 test(
-  'R22: health scores are read once in an hour of the server’s clock, except with --full',
+  'health scores are read once in an hour of the server’s clock, except with --full (R22)',
   inWorld(async (scene) => {
     const read = async (options = {}): Promise<number> => {
       await scene.mirrored.sync(options);
@@ -70,7 +70,7 @@ test(
 );
 
 test(
-  'R22: the typed feed of a kind is read only while an asset of it is marked',
+  'the typed feed of a kind is read only while an asset of it is marked (R22)',
   inSyncedWorld(async (scene) => {
     putAsset(scene.place, 'a1', { db_name: 'other' });
     await scene.mirrored.sync();
@@ -84,7 +84,7 @@ test(
 );
 
 test(
-  'R22: marks of assets outlive a run in which the typed read failed',
+  'marks of assets outlive a run in which the typed read failed (R22)',
   inSyncedWorld(async (scene) => {
     putAsset(scene.place, 'a1', { db_name: 'other' });
     putAsset(scene.place, 'b2', { kind: 'bi' });
@@ -100,7 +100,7 @@ test(
 );
 
 test(
-  'R22: what is still marked after the feed is asked for once, by ids',
+  'what is still marked after the feed is asked for once, by ids (R22)',
   inSyncedWorld(async (scene) => {
     putAsset(scene.place, 'a1', { db_name: 'other' });
     putAsset(scene.place, 'a2', { db_name: 'other' });
@@ -115,7 +115,7 @@ test(
 );
 
 test(
-  'R22: a typed row that never comes is asked for until its asset is older than the overlap, and then no more',
+  'a typed row that never comes is asked for until its asset is older than the overlap, and then no more (R22)',
   inSyncedWorld(async (scene) => {
     putAsset(scene.place, 'a1', { db_name: 'other' });
     for (const way of ['synced_since', 'ids'] as const) {
@@ -137,7 +137,7 @@ test(
 );
 
 test(
-  'R22: marked assets that no feed can show are asked for by ids at once, or scanned where that takes less',
+  'marked assets that no feed can show are asked for by ids at once, or scanned where that takes less (R22)',
   inSyncedWorld(async (scene) => {
     const old = (id: string): void => {
       putAsset(scene.place, id);
@@ -166,7 +166,7 @@ test.each([
   ['table', 'etl'],
   ['etl', 'table'],
   ['bi', 'neuland'],
-])('R22: a change of kind from %s to %s blanks the other kind’s fields', (from, to) =>
+])('a change of kind from %s to %s blanks the other kind’s fields (R22)', (from, to) =>
   inWorld(async (scene) => {
     putAsset(scene.place, 'k1', { kind: from });
     await scene.mirrored.sync();
@@ -187,7 +187,7 @@ const DAYS = (time: string | null, days: number): string =>
   new Date(Date.parse(String(time)) - days * DAY * 1000).toISOString().replace('.000Z', '.000000Z');
 
 test(
-  'R22: histories are read first for 90 days, then for tests with news alone, from 7 days before their last reading',
+  'histories are read first for 90 days, then for tests with news alone, from 7 days before their last reading (R22)',
   inWorld(async (scene) => {
     // Within one second the 90 days begin at one moment, whenever a history is asked for (R3).
     scene.world.latencyMs = 1;
@@ -206,7 +206,7 @@ test(
 );
 
 test(
-  'R22: a test whose history failed is read again, one that came since is read whole',
+  'a test whose history failed is read again, one that came since is read whole (R22)',
   inWorld(async (scene) => {
     failAt(scene, 'executions', 3);
     const broken = await scene.mirrored.sync({ history: true });
@@ -224,7 +224,7 @@ test.each([
   ['deny', 'failed'],
   ['absent', 'done'],
 ] as const)(
-  'R22: a history that cannot be read (%s) bars no other in the same run, nor in the next: %s',
+  'a history that cannot be read (%s) bars no other in the same run, nor in the next: %s (R22)',
   (recovery, status) =>
     inWorld(async (scene) => {
       scene.world.before = ({ path }) => {
@@ -244,7 +244,7 @@ test.each([
 );
 
 test(
-  'R22: the run that carries on a cycle asks again for the history that failed in it, and is not green without it (R9)',
+  'the run that carries on a cycle asks again for the history that failed in it, and is not green without it (R22, R9)',
   inWorld(async (scene) => {
     await scene.mirrored.sync({ only: ['assets', 'tests', 'latest_test_executions'] });
     scene.world.before = ({ path }) => {
@@ -260,7 +260,7 @@ test(
 );
 
 test(
-  'R22: several histories are asked for side by side, and each is committed in its turn (R5)',
+  'several histories are asked for side by side, and each is committed in its turn (R22, R5)',
   inWorld(async (scene) => {
     await scene.mirrored.sync({ only: ['assets', 'tests', 'latest_test_executions'] });
     const order: string[] = [];
@@ -284,7 +284,7 @@ test(
 );
 
 test(
-  'R22: an execution that comes while the history is read is news for the next run',
+  'an execution that comes while the history is read is news for the next run (R22)',
   inWorld(async (scene) => {
     await scene.mirrored.sync();
     scene.world.before = ({ path }) => {
@@ -298,7 +298,7 @@ test(
 );
 
 test(
-  'R22: a stretch that was never read and is out of reach is noted as a gap',
+  'a stretch that was never read and is out of reach is noted as a gap (R22)',
   inWorld(async (scene) => {
     scene.world.latencyMs = 1;
     const { server_time } = await scene.mirrored.sync({ history: true });
@@ -313,7 +313,7 @@ test(
 );
 
 test(
-  'R22: a test whose history is not found costs only itself',
+  'a test whose history is not found costs only itself (R22)',
   inWorld(async (scene) => {
     scene.world.before = ({ path }) => {
       if (path.endsWith('t2/executions')) remove(scene.place, 'tests', 't2', 'lost');

@@ -21,7 +21,7 @@ const rejected = ({ mirrored }: Scene): unknown[][] =>
     .map((row) => Object.values(row));
 
 test(
-  'R19: unknown fields are kept in extra, by the typed stream for its kinds',
+  'unknown fields are kept in extra, by the typed stream for its kinds (R19)',
   inWorld(async (scene) => {
     putAsset(scene.place, 'a1', { sla: { hours: 4 } });
     putAsset(scene.place, 'o1', { flow: 7 });
@@ -37,7 +37,7 @@ test(
 );
 
 test(
-  'R19: a value that only the typed list knows outlives a change of the common fields',
+  'a value that only the typed list knows outlives a change of the common fields (R19)',
   inSyncedWorld(async (scene) => {
     scene.place.denied.add('assets/tables');
     putAsset(scene.place, 'a1', { name: 'renamed' });
@@ -47,7 +47,7 @@ test(
 );
 
 test(
-  'R19: an unknown field that only the typed list shows is not blanked by the common one',
+  'an unknown field that only the typed list shows is not blanked by the common one (R19)',
   inWorld(async (scene) => {
     putAsset(scene.place, 'a1', { cluster_by: 'day' });
     await scene.mirrored.sync();
@@ -59,7 +59,7 @@ test(
 );
 
 test(
-  'R19: unknown values of enums are stored as they come; an unknown kind is other in views',
+  'unknown values of enums are stored as they come; an unknown kind is other in views (R19)',
   inWorld(async (scene) => {
     putAsset(scene.place, 'n1', { kind: 'neuland', source_type: 'nowhere' });
     execute(scene.place, 't1', 't1-r9', { status: 'MAYBE' });
@@ -71,7 +71,7 @@ test(
 );
 
 test(
-  'R20: a row that cannot be taken costs only itself: it is kept with its payload and the reason, and the run is not green',
+  'a row that cannot be taken costs only itself: it is kept with its payload and the reason, and the run is not green (R20)',
   inWorld(async (scene) => {
     alter(scene, 'columns', 'scan', (sent) => [
       ...sent,
@@ -96,7 +96,7 @@ test(
 );
 
 test(
-  'R20: the same row rejected again is one row, seen later; once accepted it leaves',
+  'the same row rejected again is one row, seen later; once accepted it leaves (R20)',
   inWorld(async (scene) => {
     const broken = { id: 'x1', asset_id: 'a1' };
     const seen = (): unknown => scene.mirrored.rows('select seen_at from rejected_rows')[0]?.['seen_at'];
@@ -117,7 +117,7 @@ test(
 test.each([
   ['older', 'no sign of it: the row stays rejected'],
   ['newer', 'the end of it: the row is no longer rejected'],
-])('R20: a tombstone %s than the rejected row it names is %s', (age) =>
+])('a tombstone %s than the rejected row it names is %s (R20)', (age) =>
   inSyncedWorld(async (scene) => {
     scene.world.advance(DAY);
     await scene.mirrored.sync();
@@ -137,7 +137,7 @@ test.each([
 test.each([
   ['scan', 'columns', 'columns', { full: true }],
   ['snapshot', 'asset-lineage', 'asset_lineage', {}],
-] as const)('R20: a rejected row that a later %s no longer sends leaves', (_, path, stream, options) =>
+] as const)('a rejected row that a later %s no longer sends leaves (R20)', (_, path, stream, options) =>
   inSyncedWorld(async (scene) => {
     const broken = path === 'columns' ? { id: 'x1', asset_id: 'a1' } : { upstream_asset_id: 'a1' };
     alter(scene, path, 'scan', (sent) => [...sent, broken, { id: '' }]);
@@ -154,7 +154,7 @@ test.each([
 );
 
 test(
-  'R20: a feed is no whole read: what was rejected without a key stays until a scan no longer sends it',
+  'a feed is no whole read: what was rejected without a key stays until a scan no longer sends it (R20)',
   inSyncedWorld(async (scene) => {
     alter(scene, 'columns', 'scan', (sent) => [...sent, { id: '', asset_id: 'a1' }]);
     await scene.mirrored.sync({ full: true });
@@ -168,7 +168,7 @@ test(
 );
 
 test(
-  'R20: a row rejected by a scan that goes on in a later run stays when that ends',
+  'a row rejected by a scan that goes on in a later run stays when that ends (R20)',
   inSyncedWorld(async (scene) => {
     scene.world.answer = (page, { path, query }) => {
       const shows = 'ids' in query || ([...page.items][0] as Item | undefined)?.['id'] === 'a1.c1';
@@ -185,7 +185,7 @@ test(
 );
 
 test(
-  'R20: rejected rows without a key do not pile up from run to run',
+  'rejected rows without a key do not pile up from run to run (R20)',
   inSyncedWorld(async (scene) => {
     for (const run of [1, 2, 3]) {
       scene.world.answer = (page, { path, query }) =>
@@ -201,7 +201,7 @@ test(
 );
 
 test(
-  'R20: an optional field of the wrong type is NULL, and its value is kept',
+  'an optional field of the wrong type is NULL, and its value is kept (R20)',
   inWorld(async (scene) => {
     putColumn(scene.place, 'a1.c1', 'a1', { data_type: 7 });
     putTest(scene.place, 't1', 'a1', { config: 'text', description: ['d'] });
@@ -213,7 +213,7 @@ test(
 );
 
 test(
-  'R20: a tombstone needs only its key and deleted_at, and keeps what is held of the row',
+  'a tombstone needs only its key and deleted_at, and keeps what is held of the row (R20)',
   inSyncedWorld(async (scene) => {
     const deleted_at = new Date(scene.world.nowMs).toISOString();
     remove(scene.place, 'columns', 'a1.c1');
@@ -228,7 +228,7 @@ test(
 );
 
 test(
-  'R20: a row of the tombstones feed without a usable deleted_at is rejected: it is no sign of life',
+  'a row of the tombstones feed without a usable deleted_at is rejected: it is no sign of life (R20)',
   inSyncedWorld(async (scene) => {
     remove(scene.place, 'columns', 'a1.c1');
     await scene.mirrored.sync();
@@ -244,7 +244,7 @@ test(
 );
 
 test(
-  'R20: an explicit null of deleted_at is no tombstone',
+  'an explicit null of deleted_at is no tombstone (R20)',
   inWorld(async (scene) => {
     alter(scene, 'columns', 'scan', (sent) => sent.map((item) => ({ ...item, deleted_at: null })));
     await scene.mirrored.sync();
@@ -253,7 +253,7 @@ test(
 );
 
 test(
-  'R21: a row that has not changed is not written again, not even by a scan',
+  'a row that has not changed is not written again, not even by a scan (R21)',
   inSyncedWorld(async (scene) => {
     const before = contents(scene.mirrored);
     const summary = await scene.mirrored.sync({ full: true, history: false });
@@ -263,7 +263,7 @@ test(
 );
 
 test(
-  'R21: mirrored_at never runs backwards, whatever the clock of the machine does',
+  'mirrored_at never runs backwards, whatever the clock of the machine does (R21)',
   inSyncedWorld(async (scene) => {
     const time = (id: string): string => String(rowOf(scene, 'columns', id)?.['mirrored_at']);
     const before = [time('a1.c1'), time('a1.c2'), time('a1.c3')] as const;
@@ -282,7 +282,7 @@ test(
 );
 
 test(
-  'R21: mirrored_at is the mirror’s own time, and moves with a deletion',
+  'mirrored_at is the mirror’s own time, and moves with a deletion (R21)',
   inSyncedWorld(async (scene) => {
     scene.mirrored.clockSkewMs = HOUR * 1000;
     remove(scene.place, 'tests', 't1', 'lost');

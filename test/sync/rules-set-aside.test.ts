@@ -25,7 +25,7 @@ test.each([
   ['full-every', 8, 'reread'],
   ['full-every', 8, 'shrink'],
 ] as const)(
-  'R9: while a due scan (%s) cannot end, the feeds go on from their watermark, and the runs end 1: after %i days, %s',
+  'while a due scan (%s) cannot end, the feeds go on from their watermark, and the runs end 1: after %i days, %s (R9)',
   (reason, days, recovery) =>
     inSyncedWorld(async (scene) => {
       const { mirrored, place, world } = scene;
@@ -58,7 +58,7 @@ test.each([
 );
 
 test(
-  'R9, R13: a scan that was set aside pays no mark that the feeds beside it had to leave to a later run',
+  'a scan that was set aside pays no mark that the feeds beside it had to leave to a later run (R9, R13)',
   inSyncedWorld(async (scene) => {
     const { mirrored, place, world } = scene;
     removeAsset(place, 'a1', 'tombstone');
@@ -81,7 +81,7 @@ test(
 );
 
 test(
-  'R9, R12: what the feeds show while a scan is set aside counts as seen by it; what neither shows goes',
+  'what the feeds show while a scan is set aside counts as seen by it; what neither shows goes (R9, R12)',
   inSyncedWorld(async (scene) => {
     const { mirrored, place, world } = scene;
     world.advance(DAY);
@@ -101,7 +101,7 @@ test(
 );
 
 test(
-  'R9, R6: a run that is stopped after a scan was set aside is carried on, and is not green without the scan',
+  'a run that is stopped after a scan was set aside is carried on, and is not green without the scan (R9, R6)',
   inSyncedWorld(async (scene) => {
     const { mirrored, world } = scene;
     world.advance(8 * DAY);
@@ -117,7 +117,7 @@ test(
 );
 
 test(
-  'R9, R3: a run that lasts for days tries a scan once, and reads the feeds beside it no second time when they run out of reach',
+  'a run that lasts for days tries a scan once, and reads the feeds beside it no second time when they run out of reach (R9, R3)',
   inSyncedWorld(async (scene) => {
     const { mirrored, world } = scene;
     world.advance(100 * DAY);

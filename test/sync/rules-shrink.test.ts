@@ -35,7 +35,7 @@ const loseColumns = ({ place }: Scene, count: number): void => {
 };
 
 test(
-  'R14: a sweep of more than half of the rows is held back: changes are written, removals wait, every run says so',
+  'a sweep of more than half of the rows is held back: changes are written, removals wait, every run says so (R14)',
   inSyncedWorld(async (scene) => {
     loseColumns(scene, 60);
     putColumn(scene.place, 'c109', 'hub', { data_type: 'changed' });
@@ -55,7 +55,7 @@ test(
 );
 
 test(
-  'R14: --allow-shrink lets go what is held back, without a new scan',
+  '--allow-shrink lets go what is held back, without a new scan (R14)',
   inSyncedWorld(async (scene) => {
     loseColumns(scene, 60);
     const { server_time } = await scene.mirrored.sync({ full: true });
@@ -74,7 +74,7 @@ test(
 );
 
 test(
-  'R14: with --allow-shrink from the start nothing is held back',
+  'with --allow-shrink from the start nothing is held back (R14)',
   inSyncedWorld(async (scene) => {
     loseColumns(scene, 60);
     expect((await scene.mirrored.sync({ full: true, allowShrink: true })).status).toBe('done');
@@ -83,7 +83,7 @@ test(
 );
 
 test(
-  'R14: a read that shows the rows again ends it, be it a scan or a feed',
+  'a read that shows the rows again ends it, be it a scan or a feed (R14)',
   inSyncedWorld(async (scene) => {
     loseColumns(scene, 60);
     await scene.mirrored.sync({ full: true });
@@ -98,7 +98,7 @@ test(
 );
 
 test(
-  'R14: rows shown again are no longer let go by --allow-shrink',
+  'rows shown again are no longer let go by --allow-shrink (R14)',
   inSyncedWorld(async (scene) => {
     loseColumns(scene, 60);
     await scene.mirrored.sync({ full: true });
@@ -112,7 +112,7 @@ test(
 test.each([
   ['half of the rows', 55, 'done'],
   ['one more than half', 56, 'held'],
-])('R14: of 110 columns %s are gone', (_, count, status) =>
+])('of 110 columns %s are gone (R14)', (_, count, status) =>
   inSyncedWorld(async (scene) => {
     loseColumns(scene, count);
     expect(streamOf(await scene.mirrored.sync({ full: true }), 'columns').status).toBe(status);
@@ -122,7 +122,7 @@ test.each([
 test.each([
   [49, 'done'],
   [50, 'held'],
-])('R14: of 80 columns %i are gone', (count, status) =>
+])('of 80 columns %i are gone (R14)', (count, status) =>
   inSyncedWorld(
     async (scene) => {
       loseColumns(scene, count);
@@ -136,7 +136,7 @@ test.each([
 );
 
 test(
-  'R14: a snapshot that would lose more than half is held back; the rest of it is put in place',
+  'a snapshot that would lose more than half is held back; the rest of it is put in place (R14)',
   inSyncedWorld(async (scene) => {
     for (const n of some(60)) scene.place.assetEdges.delete(`hub>a${n}`);
     putAssetEdge(scene.place, 'a000', 'hub');
@@ -151,7 +151,7 @@ test(
 );
 
 test(
-  'R14: a snapshot that shows the rows again ends it',
+  'a snapshot that shows the rows again ends it (R14)',
   inSyncedWorld(async (scene) => {
     const edges = [...scene.place.assetEdges];
     scene.place.assetEdges.clear();
@@ -163,7 +163,7 @@ test(
 );
 
 test(
-  'R14: edges whose assets went by tombstone do not count, neither do scores',
+  'edges whose assets went by tombstone do not count, neither do scores (R14)',
   inSyncedWorld(async (scene) => {
     for (const n of some(100)) remove(scene.place, 'assets', `a${n}`);
     scene.world.advance(HOUR);
@@ -176,7 +176,7 @@ test(
 );
 
 test(
-  'R14: columns whose asset went by tombstone do not count: they go, and what is left is weighed alone',
+  'columns whose asset went by tombstone do not count: they go, and what is left is weighed alone (R14)',
   inSyncedWorld(async (scene) => {
     for (const n of some(100)) putColumn(scene.place, `own${n}`, 'own');
     putAsset(scene.place, 'own');
@@ -190,7 +190,7 @@ test(
 );
 
 test(
-  'R14: scores that all go are let go',
+  'scores that all go are let go (R14)',
   inSyncedWorld(async (scene) => {
     scene.place.scores.clear();
     const summary = await scene.mirrored.sync();
@@ -198,7 +198,7 @@ test(
   }, furnishMany),
 );
 
-test.each([true, false])('R14: a replacement of column lineage is held back (scanned: %s)', (full) =>
+test.each([true, false])('a replacement of column lineage is held back (scanned: %s) (R14)', (full) =>
   inSyncedWorld(async (scene) => {
     for (const n of some(60))
       if (full) scene.place.columnEdges.delete(`far>c${n}`);
@@ -214,7 +214,7 @@ test.each([true, false])('R14: a replacement of column lineage is held back (sca
 );
 
 test(
-  'R14: a tombstone older than the row it names is no sign of it: the row stays held back',
+  'a tombstone older than the row it names is no sign of it: the row stays held back (R14)',
   inSyncedWorld(async (scene) => {
     loseColumns(scene, 60);
     await scene.mirrored.sync({ full: true });
@@ -234,7 +234,7 @@ test(
 );
 
 test(
-  'R14: every run says what is held back, even one of other streams; with nothing held it says nothing',
+  'every run says what is held back, even one of other streams; with nothing held it says nothing (R14)',
   inSyncedWorld(async (scene) => {
     expect(await scene.mirrored.sync({ only: ['tests'] })).toMatchObject({ status: 'done', streams: [{}] });
     loseColumns(scene, 60);

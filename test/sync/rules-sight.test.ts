@@ -40,7 +40,7 @@ const marksLeft = ({ mirrored }: Scene): unknown[] =>
 const edgesOf = ({ mirrored }: Scene): number => mirrored.rows('select 1 from column_lineage').length;
 
 test(
-  'R18: edges are not lost because their column was out of sight when they were asked for; its mark waits',
+  'edges are not lost because their column was out of sight when they were asked for; its mark waits (R18)',
   inSyncedWorld(async (scene) => {
     putColumn(scene.place, 'a2.c1', 'a2', { data_type: 'new' });
     await syncUnseen(scene, 'column-lineage', 'a2');
@@ -54,7 +54,7 @@ test(
 );
 
 test(
-  'R18: the last edge of a column goes once the leading list, asked after it, shows the column',
+  'the last edge of a column goes once the leading list, asked after it, shows the column (R18)',
   inSyncedWorld(async (scene) => {
     putColumnEdges(scene.place, 'a2.c2', []);
     await scene.mirrored.sync();
@@ -65,7 +65,7 @@ test(
 );
 
 test(
-  'R18: a scan of lineage takes no edge of a column that is out of sight',
+  'a scan of lineage takes no edge of a column that is out of sight (R18)',
   inSyncedWorld(async (scene) => {
     hideFrom(scene, 'column-lineage', 'a2');
     await scene.mirrored.sync({ concurrency: 1, full: true });
@@ -83,7 +83,7 @@ test.each([
   [false, 'takes them where the leading list shows all that it is asked for'],
   [true, 'leaves those that were not asked for where one is out of sight'],
 ])(
-  'R18: a scan that shows no edges asks for very many columns in twenty requests: one is hidden %s, and it %s',
+  'a scan that shows no edges asks for very many columns in twenty requests: one is hidden %s, and it %s (R18)',
   (isHidden) =>
     inSyncedWorld(async (scene) => {
       const { world, mirrored, place } = scene;
@@ -109,7 +109,7 @@ function furnishLongColumns(place: Place): void {
 }
 
 test(
-  'R18: a column that goes has the columns downstream of it read again, for the service may have dropped their edges',
+  'a column that goes has the columns downstream of it read again, for the service may have dropped their edges (R18)',
   inSyncedWorld(async (scene) => {
     scene.place.cutsEdges = true;
     remove(scene.place, 'columns', 'a1.c2');
@@ -123,7 +123,7 @@ test(
 );
 
 test(
-  'R22: an asset whose own list did not show it keeps its mark, and one whose list lags behind is still owed',
+  'an asset whose own list did not show it keeps its mark, and one whose list lags behind is still owed (R22)',
   inSyncedWorld(async (scene) => {
     putAsset(scene.place, 'a9');
     await syncUnseen(scene, 'assets/tables', 'a9');
@@ -140,7 +140,7 @@ test(
 );
 
 test(
-  'R22: what the first scan of a typed list did not show is owed, too',
+  'what the first scan of a typed list did not show is owed, too (R22)',
   inWorld(async (scene) => {
     lagBehind(scene, 'a2');
     expect((await scene.mirrored.sync()).status).toBe('done');
@@ -152,7 +152,7 @@ test(
 );
 
 test(
-  'R22: nor does an earlier version pay in a run that meets no server time: nobody can tell for how long the list has lagged (R1)',
+  'nor does an earlier version pay in a run that meets no server time: nobody can tell for how long the list has lagged (R22, R1)',
   inSyncedWorld(async (scene) => {
     const { place, world, mirrored } = scene;
     const old = { ...place.assets.get('a2')?.item };
@@ -171,7 +171,7 @@ test(
 );
 
 test.each(['shows the version before', 'leaves it out'])(
-  'R22: an asset that changed stays owed while its own list %s, though all its fields are there from before',
+  'an asset that changed stays owed while its own list %s, though all its fields are there from before (R22)',
   (way) =>
     inSyncedWorld(async (scene) => {
       const { place, world, mirrored } = scene;
@@ -196,7 +196,7 @@ test.each(['shows the version before', 'leaves it out'])(
 );
 
 test(
-  'R13: what was deleted and restored within the overlap is asked for until it stands live',
+  'what was deleted and restored within the overlap is asked for until it stands live (R13)',
   inSyncedWorld(async (scene) => {
     const { place, world, mirrored } = scene;
     removeAsset(place, 'a1', 'tombstone');
@@ -216,7 +216,7 @@ test(
 );
 
 test(
-  'R13: what very many assets own is scanned for, where that takes fewer requests, and swept',
+  'what very many assets own is scanned for, where that takes fewer requests, and swept (R13)',
   inSyncedWorld(async (scene) => {
     const { place, mirrored } = scene;
     for (const id of manyIds()) removeAsset(place, id, 'tombstone');
@@ -243,7 +243,7 @@ function furnishMany(place: Place): void {
 }
 
 test(
-  'R12: a test that is switched between the two lists of latest executions keeps its rows',
+  'a test that is switched between the two lists of latest executions keeps its rows (R12)',
   inSyncedWorld(async (scene) => {
     at(scene, 'latest-test-executions', 2, () => putTest(scene.place, 't3', 'a2', { disabled: false }));
     execute(scene.place, 't1', 't1-news');
@@ -253,7 +253,7 @@ test(
 );
 
 test(
-  'R14: after a merge of projects nothing waits: what hangs on a tombstone, however far down, and edges that were replaced',
+  'after a merge of projects nothing waits: what hangs on a tombstone, however far down, and edges that were replaced (R14)',
   inSyncedWorld(async (scene) => {
     const { place, mirrored, world } = scene;
     for (const id of oldIds()) removeAsset(place, id, 'lost');

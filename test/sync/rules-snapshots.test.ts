@@ -15,7 +15,7 @@ test.each([
   ['tests', 'tests'],
   ['latest-test-executions', 'latest_test_executions'],
   ['asset-health-scores', 'asset_health_scores'],
-] as const)('R15: 404 of %s means not live: its rows stay, and the run is no failure', (path, stream) =>
+] as const)('404 of %s means not live: its rows stay, and the run is no failure (R15)', (path, stream) =>
   inSyncedWorld(async (scene) => {
     const before = scene.mirrored.rows(`select * from ${stream}`);
     scene.place.notLive.add(path);
@@ -37,7 +37,7 @@ test.each([
   ['assets', 'assets'],
   ['columns', 'columns'],
   ['asset-lineage', 'asset_lineage'],
-] as const)('R15: 404 of %s is a failure', (path, stream) =>
+] as const)('404 of %s is a failure (R15)', (path, stream) =>
   inSyncedWorld(async (scene) => {
     scene.place.notLive.add(path);
     const summary = await scene.mirrored.sync();
@@ -48,7 +48,7 @@ test.each([
 );
 
 test(
-  'R15: a stream that was under way and is not live any more is told of as unavailable',
+  'a stream that was under way and is not live any more is told of as unavailable (R15)',
   inSyncedWorld(async (scene) => {
     failAt(scene, 'latest-test-executions', 2, 'run');
     await scene.mirrored.sync();
@@ -61,7 +61,7 @@ test(
 );
 
 test(
-  'R15: histories that are not live are given up after twenty tests',
+  'histories that are not live are given up after twenty tests (R15)',
   inWorld(async (scene) => {
     for (let n = 10; n < 40; n++) putTest(scene.place, `t${n}`, 'a1');
     scene.place.notLive.add('executions');
@@ -89,7 +89,7 @@ function loseHistories({ world }: Scene): void {
 }
 
 test(
-  'R15: in the very first round of histories twenty tests in a row that answer 404 mean unavailable',
+  'in the very first round of histories twenty tests in a row that answer 404 mean unavailable (R15)',
   inWorld(async (scene) => {
     loseHistories(scene);
     const summary = await scene.mirrored.sync({ history: true });
@@ -102,7 +102,7 @@ test(
 );
 
 test(
-  'R15: fewer than twenty histories that all answer 404 mean unavailable as well, until one is there',
+  'fewer than twenty histories that all answer 404 mean unavailable as well, until one is there (R15)',
   inWorld(async (scene) => {
     scene.place.notLive.add('executions');
     for (let run = 0; run < 2; run++) {
@@ -117,7 +117,7 @@ test(
 );
 
 test(
-  'R15, R22: once a round of histories has ended, twenty tests that answer 404 do not starve the others',
+  'once a round of histories has ended, twenty tests that answer 404 do not starve the others (R15, R22)',
   inWorld(async (scene) => {
     await scene.mirrored.sync({ history: true });
     scene.world.advance(HOUR);
@@ -137,7 +137,7 @@ test(
 );
 
 test(
-  'R16: a broken read leaves the old snapshot whole, and what it gathered is read on from',
+  'a broken read leaves the old snapshot whole, and what it gathered is read on from (R16)',
   inSyncedWorld(async (scene) => {
     const before = latest(scene);
     for (const id of ['t1', 't2']) execute(scene.place, id, `${id}-r2`);
@@ -152,7 +152,7 @@ test(
 );
 
 test(
-  'R16: a snapshot is put in its place at once: no commit leaves a mixture',
+  'a snapshot is put in its place at once: no commit leaves a mixture (R16)',
   inSyncedWorld(async (scene) => {
     const seen = new Set<string>();
     for (const id of ['t1', 't2', 't3']) execute(scene.place, id, `${id}-r2`);
@@ -167,7 +167,7 @@ test(
 );
 
 test(
-  'R16: only rows that differ are written',
+  'only rows that differ are written (R16)',
   inSyncedWorld(async (scene) => {
     const time = (table: string): unknown[] => scene.mirrored.rows(`select * from ${table}`);
     const [edges, scores] = [time('asset_lineage'), time('asset_health_score_dimensions')];
@@ -184,7 +184,7 @@ test(
 );
 
 test(
-  'R16: the dimensions of a score go and come with it',
+  'the dimensions of a score go and come with it (R16)',
   inSyncedWorld(async (scene) => {
     putScore(scene.place, 'a2', 0.25, { validity: 0.25, accuracy: 1 });
     scene.place.scores.delete('a1');
@@ -194,7 +194,7 @@ test(
 );
 
 test(
-  'R17: executions of a snapshot that broke are kept all the same',
+  'executions of a snapshot that broke are kept all the same (R17)',
   inSyncedWorld(async (scene) => {
     execute(scene.place, 't1', 't1-r2');
     failAt(scene, 'latest-test-executions', 3);
@@ -209,7 +209,7 @@ test(
 );
 
 test(
-  'R17: executions stay when their row is replaced, their test deleted, or their snapshot held back',
+  'executions stay when their row is replaced, their test deleted, or their snapshot held back (R17)',
   inSyncedWorld(async (scene) => {
     execute(scene.place, 't1', 't1-r2');
     remove(scene.place, 'tests', 't2');
@@ -220,7 +220,7 @@ test(
 );
 
 test(
-  'R17: scores are kept by asset, dimension and hour',
+  'scores are kept by asset, dimension and hour (R17)',
   inSyncedWorld(async (scene) => {
     putScore(scene.place, 'a1', 0.6);
     at(scene, 'asset-health-scores', 2, () => {
@@ -246,7 +246,7 @@ test(
 );
 
 test(
-  'R16: a rejected row of a snapshot was seen, what is held of it stays',
+  'a rejected row of a snapshot was seen, what is held of it stays (R16)',
   inSyncedWorld(async (scene) => {
     const held = scene.place.latest.get('t1.1');
     scene.place.latest.set('t1.1', { ...held, start_time: 'whenever' });
@@ -257,7 +257,7 @@ test(
 );
 
 test(
-  'R12, R22: executions of a test that went by tombstone go without being asked for by id; others are asked for',
+  'executions of a test that went by tombstone go without being asked for by id; others are asked for (R12, R22)',
   inSyncedWorld(async ({ mirrored, place }) => {
     const asked = (): unknown[] =>
       mirrored.asked('latest-test-executions').flatMap(({ query }) => query['sub_test_ids'] ?? []);

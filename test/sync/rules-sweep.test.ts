@@ -26,7 +26,7 @@ import {
 } from '../support/scene.ts';
 
 test(
-  'R12: a scan that breaks sweeps nothing; once it has ended it does',
+  'a scan that breaks sweeps nothing; once it has ended it does (R12)',
   inSyncedWorld(async (scene) => {
     remove(scene.place, 'columns', 'a1.c1', 'lost');
     failAt(scene, 'columns', 4);
@@ -39,7 +39,7 @@ test(
 );
 
 test(
-  'R12: tests are swept only when enabled and disabled ones have been read',
+  'tests are swept only when enabled and disabled ones have been read (R12)',
   inSyncedWorld(async (scene) => {
     remove(scene.place, 'tests', 't1', 'lost');
     failAt(scene, 'tests', 2);
@@ -53,7 +53,7 @@ test(
 );
 
 test(
-  'R12: after a scan the tombstones feed is read from the old watermark, before anything is swept',
+  'after a scan the tombstones feed is read from the old watermark, before anything is swept (R12)',
   inSyncedWorld(async (scene) => {
     remove(scene.place, 'columns', 'a1.c1');
     await scene.mirrored.sync({ full: true });
@@ -66,7 +66,7 @@ test(
 );
 
 test(
-  'R12: candidates are asked for by id, tests with both values of disabled; what comes back was not gone, and with none left nothing is scanned again',
+  'candidates are asked for by id, tests with both values of disabled; what comes back was not gone, and with none left nothing is scanned again (R12)',
   inSyncedWorld(async (scene) => {
     remove(scene.place, 'tests', 't2', 'lost');
     alter(scene, 'tests', 'scan', (sent) => sent.filter(({ id }) => id !== 't1' && id !== 't3'));
@@ -96,7 +96,7 @@ const TOO_LONG = 'x'.repeat(8200);
 const askedIds = (scene: Scene): number => scene.mirrored.asked('columns').filter(({ query }) => 'ids' in query).length;
 
 test(
-  'R12: twenty requests are enough: when nothing comes back, the candidates not asked for go too',
+  'twenty requests are enough: when nothing comes back, the candidates not asked for go too (R12)',
   inSyncedWorld(async (scene) => {
     for (let n = 0; n < 25; n++) remove(scene.place, 'columns', longId(n), 'lost');
     await scene.mirrored.sync({ full: true });
@@ -106,7 +106,7 @@ test(
 );
 
 test(
-  'R12: when one comes back, those not asked for stay, and the stream is scanned again in the next run',
+  'when one comes back, those not asked for stay, and the stream is scanned again in the next run (R12)',
   inSyncedWorld(async (scene) => {
     for (let n = 0; n < 25; n++) if (n !== 3) remove(scene.place, 'columns', longId(n), 'lost');
     alter(scene, 'columns', 'scan', (sent) => sent.filter(({ id }) => id !== longId(3)));
@@ -123,7 +123,7 @@ test(
 );
 
 test(
-  'R12: in the scan that follows, what came back by id counts as seen; no third scan follows, whatever it shows',
+  'in the scan that follows, what came back by id counts as seen; no third scan follows, whatever it shows (R12)',
   inSyncedWorld(async (scene) => {
     for (let n = 0; n < 25; n++) if (n !== 3) remove(scene.place, 'columns', longId(n), 'lost');
     alter(scene, 'columns', 'scan', (sent) => sent.filter(({ id }) => id !== longId(3)));
@@ -137,7 +137,7 @@ test(
 );
 
 test(
-  'R12: an id too long for a URL is never asked for: a row waits where it is, and bars no other',
+  'an id too long for a URL is never asked for: a row waits where it is, and bars no other (R12)',
   inSyncedWorld(
     async (scene) => {
       const { place, mirrored } = scene;
@@ -160,7 +160,7 @@ test(
 );
 
 test(
-  'R12: ids too long for a URL are noted once, whatever stops the run: no checkpoint carries them',
+  'ids too long for a URL are noted once, whatever stops the run: no checkpoint carries them (R12)',
   inSyncedWorld(
     async (scene) => {
       const { place, mirrored } = scene;
@@ -184,7 +184,7 @@ test(
 );
 
 test(
-  'R12: a column whose id is too long for a URL keeps its last edge: nothing can tell whether it is out of sight (R18)',
+  'a column whose id is too long for a URL keeps its last edge: nothing can tell whether it is out of sight (R12, R18)',
   inSyncedWorld(
     async (scene) => {
       const edges = (): unknown[] =>
@@ -205,7 +205,7 @@ test(
 );
 
 test(
-  'R12: a row that cannot be taken was seen all the same',
+  'a row that cannot be taken was seen all the same (R12)',
   inSyncedWorld(async (scene) => {
     alter(scene, 'columns', 'scan', (sent) =>
       sent.map((item) => (item['id'] === 'a1.c1' ? { ...item, name: 7 } : item)),
@@ -218,7 +218,7 @@ test(
 );
 
 test(
-  'R12: the assets stream sweeps for all kinds; the typed ones read no tombstones and never sweep',
+  'the assets stream sweeps for all kinds; the typed ones read no tombstones and never sweep (R12)',
   inSyncedWorld(async (scene) => {
     remove(scene.place, 'assets', 'a3', 'lost');
     remove(scene.place, 'assets', 'b1', 'lost');
@@ -234,7 +234,7 @@ test(
 );
 
 test(
-  'R12: a test that is switched while a scan is between its two lists is not swept',
+  'a test that is switched while a scan is between its two lists is not swept (R12)',
   inSyncedWorld(async (scene) => {
     let lists = 0;
     scene.world.before = ({ path }) => {
@@ -247,7 +247,7 @@ test(
 );
 
 test(
-  'R12: a mirror without rows has nothing to sweep and asks for nothing more',
+  'a mirror without rows has nothing to sweep and asks for nothing more (R12)',
   inWorld(async (scene) => {
     await scene.mirrored.sync();
     expect(scene.mirrored.asked('columns').map(({ query }) => query)).toEqual([{ limit: 2000 }]);
@@ -255,7 +255,7 @@ test(
 );
 
 test(
-  'R10: a candidate that comes back stands against its tombstone, too, if that is old',
+  'a candidate that comes back stands against its tombstone, too, if that is old (R10)',
   inSyncedWorld(async (scene) => {
     remove(scene.place, 'columns', 'a1.c1');
     await scene.mirrored.sync();

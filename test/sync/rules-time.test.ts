@@ -10,7 +10,7 @@ const FEEDS = ['assets', 'columns', 'tests'] as const;
 const LONG = [0, 1, 2, 3].map((n) => `${n}${'x'.repeat(3000)}`);
 
 test(
-  'R1: T is the Date of the answer that opens the run, whatever the clock of the machine says',
+  'T is the Date of the answer that opens the run, whatever the clock of the machine says (R1)',
   inWorld(async (scene) => {
     scene.mirrored.clockSkewMs = -10 * DAY * 1000;
     const time = timeOfRun(scene);
@@ -21,7 +21,7 @@ test(
 );
 
 test(
-  'R1: where the first answer has no Date, T is that of any answer so far',
+  'where the first answer has no Date, T is that of any answer so far (R1)',
   inWorld(async (scene) => {
     scene.world.dates = 'later';
     scene.world.advance(1);
@@ -32,7 +32,7 @@ test(
 );
 
 test(
-  'R1: a run that meets no Date scans, moves no watermark, and forgets no time of a scan',
+  'a run that meets no Date scans, moves no watermark, and forgets no time of a scan (R1)',
   inSyncedWorld(async (scene) => {
     const before = scene.mirrored.checkpoint('columns');
     scene.world.dates = 'never';
@@ -52,7 +52,7 @@ test(
 test.each([
   ['an hour and a minute', 61, 'clock'],
   ['half an hour', 30, 'increment'],
-])('R1: a watermark %s later than T is read on as it should', (_, minutes, reason) =>
+])('a watermark %s later than T is read on as it should (R1)', (_, minutes, reason) =>
   inWorld(async (scene) => {
     await scene.mirrored.sync();
     scene.world.nowMs -= minutes * 60_000;
@@ -63,7 +63,7 @@ test.each([
   })(),
 );
 
-test.each([undefined, 60])('R2: a feed is read from the watermark less an overlap of %s seconds', (overlapSeconds) =>
+test.each([undefined, 60])('a feed is read from the watermark less an overlap of %s seconds (R2)', (overlapSeconds) =>
   inSyncedWorld(async (scene) => {
     const { watermark } = scene.mirrored.checkpoint('assets');
     await scene.mirrored.sync(overlapSeconds === undefined ? {} : { overlapSeconds });
@@ -75,7 +75,7 @@ test.each([undefined, 60])('R2: a feed is read from the watermark less an overla
 );
 
 test(
-  'R2: a commit that becomes visible within the overlap is not lost',
+  'a commit that becomes visible within the overlap is not lost (R2)',
   inSyncedWorld(async (scene) => {
     scene.world.later(HOUR / 2, () => putColumn(scene.place, 'a1.c9', 'a1'));
     scene.world.advance(60);
@@ -87,7 +87,7 @@ test(
 );
 
 test(
-  'R2: the watermark of a round that spans runs is the T of the run of its first page',
+  'the watermark of a round that spans runs is the T of the run of its first page (R2)',
   inSyncedWorld(async (scene) => {
     const claimed: unknown[] = [];
     for (const n of [7, 8, 9]) putColumn(scene.place, `a1.c${n}`, 'a1');
@@ -106,7 +106,7 @@ test(
 );
 
 test(
-  'R2: a watermark stays until every read of the round has ended',
+  'a watermark stays until every read of the round has ended (R2)',
   inSyncedWorld(async (scene) => {
     const { watermark } = scene.mirrored.checkpoint('columns');
     failAt(scene, 'columns', 2);
@@ -117,7 +117,7 @@ test(
 );
 
 test(
-  'R2: a scan reports rows that came later than the overlap allows for',
+  'a scan reports rows that came later than the overlap allows for (R2)',
   inSyncedWorld(async (scene) => {
     scene.world.later(2 * HOUR, () => putColumn(scene.place, 'a1.c1', 'a1', { data_type: 'late' }));
     scene.world.advance(1.5 * HOUR);
@@ -135,7 +135,7 @@ test(
 );
 
 test(
-  'R2: rows that came too late are reported for feed streams alone: a typed stream scanned for many marks reports none',
+  'rows that came too late are reported for feed streams alone: a typed stream scanned for many marks reports none (R2)',
   inSyncedWorld(
     async (scene) => {
       for (const id of LONG)
@@ -167,7 +167,7 @@ test.each([
   [88, 'increment'],
   [90, 'clamp'],
   [120, 'clamp'],
-])('R3: after %i days the streams are read as %s, and no bound is cut silently', (days, reason) =>
+])('after %i days the streams are read as %s, and no bound is cut silently (R3)', (days, reason) =>
   inSyncedWorld(async (scene) => {
     putAsset(scene.place, 'a1', { description: 'new' });
     remove(scene.place, 'columns', 'a1.c1');
@@ -179,7 +179,7 @@ test.each([
 );
 
 test(
-  'R3: in a run that lasts for days the 89 are counted from the newest time seen, not from its start',
+  'in a run that lasts for days the 89 are counted from the newest time seen, not from its start (R3)',
   inSyncedWorld(async (scene) => {
     const { mirrored, place, world } = scene;
     putColumn(place, 'a1.c1', 'a1', { data_type: 'changed soon after' });
@@ -194,7 +194,7 @@ test(
 );
 
 test(
-  'R3: the stored bound of a feed that was cut off is not sent either once it is too old',
+  'the stored bound of a feed that was cut off is not sent either once it is too old (R3)',
   inSyncedWorld(async (scene) => {
     for (const n of [7, 8, 9]) putColumn(scene.place, `a1.c${n}`, 'a1');
     scene.world.advance(88 * DAY);
@@ -209,7 +209,7 @@ test(
 );
 
 test(
-  'R3: a scan that was cut off goes on, without its tombstones feed once that is too old',
+  'a scan that was cut off goes on, without its tombstones feed once that is too old (R3)',
   inSyncedWorld(async (scene) => {
     failAt(scene, 'columns', 3, 'run');
     await scene.mirrored.sync({ pageSize: 2, full: true });
@@ -223,7 +223,7 @@ test(
 );
 
 test(
-  'R4: times are kept as UTC text of fixed width, to the microsecond',
+  'times are kept as UTC text of fixed width, to the microsecond (R4)',
   inWorld(async (scene) => {
     const sent = {
       'a1.c1': '2026-11-20T04:10:00.123456Z',

@@ -7,7 +7,7 @@ import { expectTrue, inSyncedWorld, inWorld, liveIds, rowOf } from '../support/s
 import { inShort, verified } from './verify-setup.ts';
 
 test(
-  'R21: JSON is compared by value: members in another order write no row, whoever shows it',
+  'JSON is compared by value: members in another order write no row, whoever shows it (R21)',
   inWorld(async (scene) => {
     const { place, mirrored } = scene;
     const config = { where: { from: 1, to: 2 }, of: ['x'] };
@@ -27,7 +27,7 @@ test(
 );
 
 test(
-  'R19: numbers beyond 2^53 are kept as they were sent, and a change of one is a change of the row',
+  'numbers beyond 2^53 are kept as they were sent, and a change of one is a change of the row (R19)',
   inWorld(async (scene) => {
     const { place, world, mirrored } = scene;
     const huge = (last: number): unknown => parseExactly(`1234567890123456789${last}`);
@@ -62,7 +62,7 @@ test(
 );
 
 test(
-  'R19, R20: a required count beyond 2^53 rejects no row: the nearest number stands for it, and extra has it',
+  'a required count beyond 2^53 rejects no row: the nearest number stands for it, and extra has it (R19, R20)',
   inWorld(async (scene) => {
     const { place, world, mirrored } = scene;
     putScore(place, 'a1', 0.5);
@@ -80,7 +80,7 @@ test(
 );
 
 test(
-  'R13, R18: keys with U+0000 and what stands before it are told apart, when they go and come back too',
+  'keys with U+0000 and what stands before it are told apart, when they go and come back too (R13, R18)',
   inSyncedWorld(async (scene) => {
     const { place, world, mirrored } = scene;
     const odd = 'a1\u0000b';

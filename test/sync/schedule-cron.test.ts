@@ -1,10 +1,10 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { nextTick } from '../../src/sync/schedule-cron.ts';
 
 const NOON = '2026-11-20T12:00:00.000000Z';
 
 describe('nextTick', () => {
-  it.each([
+  test.each([
     ['30 12 * * *', '2026-11-20T12:30:00.000000Z'],
     ['0 12 * * *', '2026-11-21T12:00:00.000000Z'],
     ['0 6 * * MON', '2026-11-23T06:00:00.000000Z'],
@@ -15,12 +15,12 @@ describe('nextTick', () => {
     expect(nextTick(cron, NOON)).toBe(tick);
   });
 
-  it('is not misled by a fraction of a second', () => {
+  test('is not misled by a fraction of a second', () => {
     expect(nextTick('0 12 * * *', '2026-11-20T11:59:59.999999Z')).toBe(NOON);
     expect(nextTick('0 12 * * *', '2026-11-20T12:00:00.000001Z')).toBe('2026-11-21T12:00:00.000000Z');
   });
 
-  it.each(['', 'daily', '61 * * * *', '0 0 30 2 *', '0 0 0 1 1 * 2020', '2030-01-01T00:00:00Z'])(
+  test.each(['', 'daily', '61 * * * *', '0 0 30 2 *', '0 0 0 1 1 * 2020', '2030-01-01T00:00:00Z'])(
     'finds none for %o, which is no cron expression or never comes due again',
     (cron) => {
       expect(nextTick(cron, NOON)).toBeNull();

@@ -1,20 +1,20 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { env, live, synced } from './schedule-setup.ts';
 
 describe('environments due at the same moment', () => {
-  it('makes one run of those due at the same moment, which lists the environments once (R22)', async () => {
+  test('makes one run of those due at the same moment, which lists the environments once (R22)', async () => {
     const all = synced(env('a', '0 1 * * *'), env('b', '0 1,2 * * *'), env('c', '0 1 * * *'), env('d', '30 1 * * *'));
     const { runs, listings } = await live({ ...all, hours: 3 });
     expect(runs).toEqual(['01:00 a+b+c', '01:30 d', '02:00 b']);
     expect(listings).toEqual(['00:00']);
   });
 
-  it('makes a run for each where a run may send so many requests alone', async () => {
+  test('makes a run for each where a run may send so many requests alone', async () => {
     const all = synced(env('a', '0 1 * * *'), env('b', '0 1 * * *'));
     expect((await live({ ...all, rules: { together: false }, hours: 3 })).runs).toEqual(['01:00 a', '01:00 b']);
   });
 
-  it('runs the others of one moment again at once when one of them has just gone', async () => {
+  test('runs the others of one moment again at once when one of them has just gone', async () => {
     const all = synced(env('a', '0 1 * * *'), env('b', '0 1 * * *'), env('c', '0 1 * * *'));
     const { runs, error } = await live({
       ...all,

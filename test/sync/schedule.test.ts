@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { Environment } from '../../src/core/environments.ts';
 import { SyncError } from '../../src/core/errors.ts';
 import { addSeconds } from '../../src/core/instant.ts';
@@ -7,35 +7,35 @@ import type { RunSummary } from '../../src/sync/summary.ts';
 import { env, live, MIDNIGHT, ran, synced } from './schedule-setup.ts';
 
 describe('when a run is due', () => {
-  it('runs an environment at the ticks of its own cron expression, read in UTC', async () => {
+  test('runs an environment at the ticks of its own cron expression, read in UTC', async () => {
     const { runs } = await live({ ...synced(env('a', '0 6,18 * * *')), hours: 24 });
     expect(runs).toEqual(['06:00 a', '18:00 a']);
   });
 
-  it('waits the delay after a tick of an environment’s own cron', async () => {
+  test('waits the delay after a tick of an environment’s own cron', async () => {
     const { runs } = await live({ ...synced(env('a', '0 6 * * *')), rules: { delaySeconds: 600 }, hours: 24 });
     expect(runs).toEqual(['06:10 a']);
   });
 
-  it('runs every environment at the ticks of --cron instead, without the delay', async () => {
+  test('runs every environment at the ticks of --cron instead, without the delay', async () => {
     const rules = { cron: '30 12 * * *', delaySeconds: 600 };
     const { runs } = await live({ ...synced(env('a', '0 6 * * *'), env('b')), rules, hours: 24 });
     expect(runs).toEqual(['12:30 a+b']);
   });
 
-  it('runs an environment that was never synced at once', async () => {
+  test('runs an environment that was never synced at once', async () => {
     const { runs } = await live({ list: () => [env('a', '0 6 * * *')], hours: 5 });
     expect(runs).toEqual(['00:00 a']);
   });
 
-  it('runs an environment once at the start when ticks were missed since its last finished run', async () => {
+  test('runs an environment once at the start when ticks were missed since its last finished run', async () => {
     const environments = [env('late', '0 * * * *'), env('fresh', '0 6 * * *')];
     const lastStarts = { late: addSeconds(MIDNIGHT, -86_400), fresh: addSeconds(MIDNIGHT, -3600) };
     const { runs } = await live({ list: () => environments, mirrored: { environments, lastStarts }, hours: 0.9 });
     expect(runs).toEqual(['00:00 late']);
   });
 
-  it('counts a tick as missed only once its delay has passed', async () => {
+  test('counts a tick as missed only once its delay has passed', async () => {
     const environments = [env('a', '0 0 * * *')];
     const lastStarts = { a: addSeconds(MIDNIGHT, -3600) };
     const world = { list: () => environments, mirrored: { environments, lastStarts }, rules: { delaySeconds: 600 } };
@@ -43,7 +43,7 @@ describe('when a run is due', () => {
     expect((await live({ ...world, startAt: addSeconds(MIDNIGHT, 900), hours: 1 })).runs).toEqual(['00:15 a']);
   });
 
-  it('counts no run that began between a tick and the end of its delay as that tick’s', async () => {
+  test('counts no run that began between a tick and the end of its delay as that tick’s', async () => {
     const environments = [env('a', '0 0 * * *')];
     const lastStarts = { a: addSeconds(MIDNIGHT, 300) };
     const mirrored = { environments, lastStarts };
@@ -58,12 +58,12 @@ describe('when a run is due', () => {
     expect(runs).toEqual(['00:10 a']);
   });
 
-  it('makes one run of all the ticks missed while the machine slept', async () => {
+  test('makes one run of all the ticks missed while the machine slept', async () => {
     const { runs } = await live({ ...synced(env('a', '0 * * * *')), asleep: [0.5, 7.5], hours: 9 });
     expect(runs).toEqual(['07:30 a', '08:00 a']);
   });
 
-  it('makes one run of all the ticks missed while another run went on', async () => {
+  test('makes one run of all the ticks missed while another run went on', async () => {
     const { runs, mostAtOnce } = await live({
       ...synced(env('a', '0 1 * * *'), env('b', '*/10 1-2 * * *')),
       runSeconds: 3600,
@@ -73,7 +73,7 @@ describe('when a run is due', () => {
     expect(mostAtOnce).toBe(1);
   });
 
-  it('lets nobody starve: of what is due, what has been due longest goes first', async () => {
+  test('lets nobody starve: of what is due, what has been due longest goes first', async () => {
     const { runs } = await live({
       list: () => [env('busy', '* * * * *'), env('other', '0 1 * * *'), env('new', '0 1 * * *')],
       mirrored: { environments: [], lastStarts: ran('busy', 'other') },
@@ -83,7 +83,7 @@ describe('when a run is due', () => {
     expect(runs).toEqual(['00:00 new', '00:30 busy', '01:00 busy', '01:30 other+new', '02:00 busy']);
   });
 
-  it('lets one that never ran go before those that are always late', async () => {
+  test('lets one that never ran go before those that are always late', async () => {
     const [busy, late] = [env('busy', '* * * * *'), env('late', '* * * * *')];
     const { runs } = await live({
       list: (hours) => (hours < 0.9 ? [busy] : [busy, late]),
@@ -94,11 +94,11 @@ describe('when a run is due', () => {
     expect(runs).toEqual(['00:01 busy', '00:31 busy', '01:01 late', '01:31 busy']);
   });
 
-  it('never sleeps longer than a minute: the machine may have slept itself', async () => {
+  test('never sleeps longer than a minute: the machine may have slept itself', async () => {
     expect((await live({ ...synced(env('a', '0 6 * * *')), hours: 7 })).longestNapMs).toBe(60_000);
   });
 
-  it('is not held up by a clock that was set back', async () => {
+  test('is not held up by a clock that was set back', async () => {
     const environments = [env('a', '0 6 * * *')];
     const lastStarts = { a: '2031-01-01T00:00:00.000000Z' };
     const { runs } = await live({ list: () => environments, mirrored: { environments, lastStarts }, hours: 24 });
@@ -112,35 +112,35 @@ describe('environments that come and go', () => {
     mirrored: { environments: before, lastStarts: ran(...before.map(({ id }) => id)) },
   });
 
-  it('lists them at the start and every hour while nothing runs', async () => {
+  test('lists them at the start and every hour while nothing runs', async () => {
     const { listings } = await live({ ...synced(env('a', '0 6 * * *')), hours: 3.5 });
     expect(listings).toEqual(['00:00', '01:00', '02:00', '03:00']);
   });
 
-  it('lists them soon after a clock was set back', async () => {
+  test('lists them soon after a clock was set back', async () => {
     const { listings } = await live({ ...synced(env('a', '0 6 * * *')), asleep: [2.5, 0.5], hours: 2.9 });
     expect(listings).toEqual(['00:00', '01:00', '02:00', '00:30', '01:30', '02:30']);
   });
 
-  it('takes them from a run, which lists them anyway, instead of listing them again', async () => {
+  test('takes them from a run, which lists them anyway, instead of listing them again', async () => {
     const { listings } = await live({ ...synced(env('a', '*/30 * * * *')), hours: 5 });
     expect(listings).toEqual(['00:00']);
   });
 
-  it('syncs one that appears', async () => {
+  test('syncs one that appears', async () => {
     const a = env('a', '0 6 * * *');
     const { runs } = await live({ ...later([a], [a, env('b', '0 12 * * *')]), hours: 24 });
     expect(runs).toEqual(['03:00 b', '06:00 a', '12:00 b']);
   });
 
-  it('leaves one alone that vanished, says so once, and stays for its return', async () => {
+  test('leaves one alone that vanished, says so once, and stays for its return', async () => {
     const { runs, warnings, error } = await live({ ...later([env('a', '0 * * * *')], []), hours: 6 });
     expect(runs).toEqual(['01:00 a', '02:00 a', '03:00 a']);
     expect(warnings).toEqual(['a-name is no longer listed and not synced any more: its rows stay as they were']);
     expect(error).toBeNull();
   });
 
-  it('follows a cron expression that changed', async () => {
+  test('follows a cron expression that changed', async () => {
     const { runs, news } = await live({ ...later([env('a', '0 6 * * *')], [env('a', '0 9 * * *')]), hours: 24 });
     expect(runs).toEqual(['09:00 a']);
     expect(news.filter((line) => line.includes('next run'))).toEqual([
@@ -149,13 +149,13 @@ describe('environments that come and go', () => {
     ]);
   });
 
-  it('warns once of one without a cron expression, and syncs the others', async () => {
+  test('warns once of one without a cron expression, and syncs the others', async () => {
     const { runs, warnings } = await live({ ...synced(env('a', '0 6 * * *'), env('b')), hours: 24 });
     expect(runs).toEqual(['06:00 a']);
     expect(warnings).toEqual(['b-name has no cron expression of its own and is not synced: give one with --cron']);
   });
 
-  it.each(['61 * * * *', 'daily', '0 0 30 2 *', '2026-11-20T06:00:00Z', ''])(
+  test.each(['61 * * * *', 'daily', '0 0 30 2 *', '2026-11-20T06:00:00Z', ''])(
     'warns once of a bad cron expression (%o), and syncs the others',
     async (cron) => {
       const { runs, warnings } = await live({ ...synced(env('a', '0 6 * * *'), env('b', cron)), hours: 24 });
@@ -165,7 +165,7 @@ describe('environments that come and go', () => {
     },
   );
 
-  it('syncs only the environments asked for, by id or name', async () => {
+  test('syncs only the environments asked for, by id or name', async () => {
     const all = synced(env('a', '0 6 * * *'), env('b', '0 7 * * *'), env('c', '0 8 * * *'));
     const { runs } = await live({ ...all, rules: { environments: ['a', 'c-name'] }, hours: 24 });
     expect(runs).toEqual(['06:00 a', '08:00 c']);
@@ -173,17 +173,17 @@ describe('environments that come and go', () => {
 });
 
 describe('what ends a schedule', () => {
-  it('ends when none of the environments can be scheduled', async () => {
+  test('ends when none of the environments can be scheduled', async () => {
     const { error } = await live({ list: () => [env('a'), env('b', 'bad')], hours: 24 });
     expect(error).toMatchObject({ recovery: 'usage', message: expect.stringContaining('--cron') });
   });
 
-  it('ends when an environment asked for is not listed', async () => {
+  test('ends when an environment asked for is not listed', async () => {
     const { error } = await live({ ...synced(env('a', '0 6 * * *')), rules: { environments: ['x'] }, hours: 24 });
     expect(error).toMatchObject({ recovery: 'usage', message: 'no environment x: the token sees a (a-name)' });
   });
 
-  it.each([
+  test.each([
     ['before anything was mirrored', {}],
     ['at the start, whatever is mirrored', synced(env('a', '0 3 * * *'))],
   ])('ends when the token is refused %s', async (_, world) => {
@@ -195,14 +195,14 @@ describe('what ends a schedule', () => {
     expect(runs).toEqual([]);
   });
 
-  it('ends when the first run meets a wrong configuration', async () => {
+  test('ends when the first run meets a wrong configuration', async () => {
     const ending = () => ({ run: null, status: 'problems', recovery: 'usage', error: 'not a mirror' }) as const;
     const { error, runs } = await live({ list: () => [env('a', '0 6 * * *')], ending, hours: 24 });
     expect(error).toMatchObject({ recovery: 'usage', message: 'not a mirror' });
     expect(runs).toEqual(['00:00 a']);
   });
 
-  it('goes on when the first run finds that its environment has just gone', async () => {
+  test('goes on when the first run finds that its environment has just gone', async () => {
     const ending = () => ({ run: null, status: 'problems', recovery: 'usage', error: 'no environment a' }) as const;
     const list = (hours: number) => (hours < 5.5 ? [env('a', '0 6 * * *')] : []);
     const mirrored = { environments: list(0), lastStarts: ran('a') };
@@ -211,7 +211,7 @@ describe('what ends a schedule', () => {
     expect(error).toBeNull();
   });
 
-  it('begins no run once the signal has come', async () => {
+  test('begins no run once the signal has come', async () => {
     const { runs, error } = await live({
       ...synced(env('a', '0 1 * * *'), env('b', '0 1 * * *')),
       rules: { together: false },
@@ -231,13 +231,13 @@ describe('what does not end a schedule', () => {
     { status: 'stopped', recovery: 'budget', error: 'stopped at --max-requests' },
   ];
 
-  it.each(failures)('tries again at the next tick after a run that ended $status, $recovery', async (failure) => {
+  test.each(failures)('tries again at the next tick after a run that ended $status, $recovery', async (failure) => {
     const { runs, error } = await live({ ...synced(env('a', '0 6,12 * * *')), ending: () => failure, hours: 24 });
     expect(runs).toEqual(['06:00 a', '12:00 a']);
     expect(error).toBeNull();
   });
 
-  it('tries again at the next tick after a failure that nobody foresaw, and says what it was', async () => {
+  test('tries again at the next tick after a failure that nobody foresaw, and says what it was', async () => {
     const { runs, warnings } = await live({
       ...synced(env('a', '0 6,12 * * *')),
       ending: (_, hours) => (hours < 7 ? new Error('boom') : {}),
@@ -247,7 +247,7 @@ describe('what does not end a schedule', () => {
     expect(warnings).toEqual(['a-name: the run broke off: boom']);
   });
 
-  it('goes on after a wrong configuration that came after a good run', async () => {
+  test('goes on after a wrong configuration that came after a good run', async () => {
     const { runs, error } = await live({
       ...synced(env('a', '0 6,12,18 * * *')),
       ending: (_, hours) => (hours < 7 ? {} : { run: null, status: 'problems', recovery: 'usage', error: 'no file' }),
@@ -257,7 +257,7 @@ describe('what does not end a schedule', () => {
     expect(error).toBeNull();
   });
 
-  it('goes on with the environments of the mirror while they cannot be listed', async () => {
+  test('goes on with the environments of the mirror while they cannot be listed', async () => {
     const list = () => {
       throw new SyncError('run', 'the service is away');
     };
@@ -267,7 +267,7 @@ describe('what does not end a schedule', () => {
     expect(error).toBeNull();
   });
 
-  it.each(['usage', 'token'] as const)(
+  test.each(['usage', 'token'] as const)(
     'goes on when a listing is refused that was taken before: %s',
     async (recovery) => {
       const list = (hours: number) => {
@@ -280,7 +280,7 @@ describe('what does not end a schedule', () => {
     },
   );
 
-  it('lists them again every minute while none is known', async () => {
+  test('lists them again every minute while none is known', async () => {
     const list = (hours: number) => {
       if (hours < 0.04) throw new SyncError('run', 'the service is away');
       return [env('a', '0 6 * * *')];
@@ -294,17 +294,17 @@ describe('what does not end a schedule', () => {
 describe('turn', () => {
   const slot = { environment: env('a'), cron: null, due: '2026-11-20T02:00:00.000000Z' };
 
-  it('waits for what comes first, the next run or the next listing', () => {
+  test('waits for what comes first, the next run or the next listing', () => {
     const early = '2026-11-20T00:30:00.000000Z';
     expect(turn([slot], early, MIDNIGHT)).toEqual({ do: 'wait', until: early });
     expect(turn([{ ...slot, due: early }], addSeconds(MIDNIGHT, 3600), MIDNIGHT)).toEqual({ do: 'wait', until: early });
   });
 
-  it('runs before it lists: a run lists as well', () => {
+  test('runs before it lists: a run lists as well', () => {
     expect(turn([slot], slot.due, slot.due)).toEqual({ do: 'run', slots: [slot] });
   });
 
-  it('lists when nothing is ever due', () => {
+  test('lists when nothing is ever due', () => {
     expect(turn([{ ...slot, due: null }], MIDNIGHT, MIDNIGHT)).toEqual({ do: 'list' });
   });
 });

@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, test } from 'vitest';
 import type { Mirrored } from '../model/mirrored.ts';
 import { putAsset } from '../model/place.ts';
 import type { World } from '../model/world.ts';
@@ -22,7 +22,7 @@ describe('counting the tables', () => {
     return { world, mirrored };
   }
 
-  it('closes in on the one schema that differs, in 12 requests and those that look again', async () => {
+  test('closes in on the one schema that differs, in 12 requests and those that look again', async () => {
     const { world, mirrored } = await wide();
     mirrored.exec("delete from assets where id = 't21'");
     const from = world.log.length;
@@ -36,7 +36,7 @@ describe('counting the tables', () => {
     expect(await verified(world, mirrored)).toMatchObject({ equal: true, findings: [] });
   });
 
-  it('reads the ids of all tables where counting on would take more requests', async () => {
+  test('reads the ids of all tables where counting on would take more requests', async () => {
     const { world, mirrored } = await wide();
     mirrored.exec("delete from assets where id in ('t21', 't42', 't63', 't84')");
     for (const [pageSize, most] of [
@@ -55,21 +55,21 @@ describe('counting the tables', () => {
     }
   });
 
-  it('finds tables of a database that the mirror does not know', async () => {
+  test('finds tables of a database that the mirror does not know', async () => {
     const { world, mirrored } = await wide();
     mirrored.exec("delete from assets where db_name = 'db3'");
     const report = await verified(world, mirrored, { depth: 'count' });
     expect(report.streams).toMatchObject([{ stream: 'assets', missing: 16, extra: 0 }]);
   });
 
-  it('finds a table that the mirror holds in another schema', async () => {
+  test('finds a table that the mirror holds in another schema', async () => {
     const { world, mirrored } = await wide();
     mirrored.exec("update assets set schema_name = 's0' where id = 't16'; delete from assets where id = 't24'");
     const report = await verified(world, mirrored, { depth: 'count' });
     expect(inShort(report)).toEqual(['missing assets t24', 'unequal table_assets t16 (schema_name)']);
   });
 
-  it('reads the ids of the tables where the source does not count (R15)', async () => {
+  test('reads the ids of the tables where the source does not count (R15)', async () => {
     const { world, mirrored } = await wide();
     world.place().notLive.add('asset-health-scores');
     mirrored.exec("delete from assets where id = 't21'");

@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, test } from 'vitest';
 import type { Query, Source } from '../../src/core/source.ts';
 import type { Mirrored } from '../model/mirrored.ts';
 import { putAsset, putAssetEdge, putColumn, putScore, remove, removeAsset } from '../model/place.ts';
@@ -17,14 +17,14 @@ async function synced(ids?: readonly string[]): Promise<{ world: World; mirrored
 }
 
 describe('what cannot be compared is said', () => {
-  it('a stream that was never synced to its end is one finding', async () => {
+  test('a stream that was never synced to its end is one finding', async () => {
     const { world, mirrored } = await synced();
     mirrored.exec("delete from sync_checkpoints where stream = 'columns'; delete from columns");
     const report = await verified(world, mirrored);
     expect({ equal: report.equal, found: inShort(report) }).toEqual({ equal: false, found: ['unsynced columns'] });
   });
 
-  it.each(['count', 'rows'] as const)(
+  test.each(['count', 'rows'] as const)(
     'an environment that was never synced is not equal at depth %s',
     async (depth) => {
       const { world, mirrored } = await synced();
@@ -35,7 +35,7 @@ describe('what cannot be compared is said', () => {
     },
   );
 
-  it('an environment that cannot be read leaves the answer open (R20)', async () => {
+  test('an environment that cannot be read leaves the answer open (R20)', async () => {
     const { world, mirrored } = await synced();
     const { source } = world;
     world.source = (...given) => ({
@@ -50,7 +50,7 @@ describe('what cannot be compared is said', () => {
     expect(report.not_looked_at).toContain('environment e2: cannot be read: name is no text');
   });
 
-  it('a collection that is not live keeps its rows, and is no difference (R15)', async () => {
+  test('a collection that is not live keeps its rows, and is no difference (R15)', async () => {
     const { world, mirrored } = await synced();
     world.place().notLive.add('latest-test-executions').add('asset-health-scores').add('tests');
     const report = await verified(world, mirrored);
@@ -62,7 +62,7 @@ describe('what cannot be compared is said', () => {
     ]);
   });
 
-  it('a collection that may not be read leaves the others to be compared, and the answer open (R9)', async () => {
+  test('a collection that may not be read leaves the others to be compared, and the answer open (R9)', async () => {
     const { world, mirrored } = await synced();
     world.place().denied.add('tests');
     const report = await verified(world, mirrored);
@@ -72,7 +72,7 @@ describe('what cannot be compared is said', () => {
     ).toEqual([['tests', 'failed']]);
   });
 
-  it('a row that the mirror cannot take is a difference, with the reason (R20)', async () => {
+  test('a row that the mirror cannot take is a difference, with the reason (R20)', async () => {
     const { world, mirrored } = await synced();
     putColumn(world.place(), 'bad', 'a1', { name: 7 });
     await mirrored.sync();
@@ -82,7 +82,7 @@ describe('what cannot be compared is said', () => {
     ]);
   });
 
-  it('a change of permission, of which no feed tells, is a difference (R13)', async () => {
+  test('a change of permission, of which no feed tells, is a difference (R13)', async () => {
     const { world, mirrored } = await synced();
     world.place().hidden.add('a3');
     const report = await verified(world, mirrored, { only: ['assets', 'columns'] });
@@ -97,7 +97,7 @@ describe('what cannot be compared is said', () => {
 });
 
 describe('an edge between assets, which has no time,', () => {
-  it.each([
+  test.each([
     ['is pending if the service has refreshed its environment since', '2026-11-20T06:10:30Z', true],
     ['is a difference if it has not', '2026-11-20T06:09:00Z', false],
   ])('%s', async (_what, last_synced_at, isPending) => {
@@ -114,7 +114,7 @@ describe('an edge between assets, which has no time,', () => {
   });
 });
 
-it('the score of a table that came after the scores were last read is pending (R22)', async () => {
+test('the score of a table that came after the scores were last read is pending (R22)', async () => {
   const { world, mirrored } = await synced();
   putAsset(world.place(), 'a4');
   putScore(world.place(), 'a4', 0.25);
@@ -124,7 +124,7 @@ it('the score of a table that came after the scores were last read is pending (R
   expect([inShort(report), inShort({ findings: report.pending })]).toEqual([[], ['missing asset_health_scores a4']]);
 });
 
-it('an asset that only changed explains no column that is missing (R13)', async () => {
+test('an asset that only changed explains no column that is missing (R13)', async () => {
   const { world, mirrored } = await synced();
   mirrored.exec("delete from columns where id = 'a1.c1'");
   putAsset(world.place(), 'a1', { name: 'new' });
@@ -136,7 +136,7 @@ it('an asset that only changed explains no column that is missing (R13)', async 
 });
 
 describe('a difference is looked at again before it is called one', () => {
-  it('pages that shift while they are read show no false one', async () => {
+  test('pages that shift while they are read show no false one', async () => {
     const { world, mirrored } = await synced();
     const place = world.place();
     world.answer = (page, { path, query, cursor }) => {
@@ -150,7 +150,7 @@ describe('a difference is looked at again before it is called one', () => {
     expect(place.columns.size).toBe(9);
   });
 
-  it('a sync that is ahead of the answers makes none', async () => {
+  test('a sync that is ahead of the answers makes none', async () => {
     const { world, mirrored } = await synced();
     world.answer = (page, { path }) => {
       // The answer is on its way when the source changes and a sync brings that.
@@ -185,7 +185,7 @@ describe('a difference is looked at again before it is called one', () => {
     };
   }
 
-  it.each([
+  test.each([
     ['before the feeds are read', (query: Query) => query['deleted_since'] !== undefined],
     ['before a row is asked for', (query: Query) => query['ids'] !== undefined],
     ['between two pages', (_query: Query, path: string) => path.endsWith('column-lineage')],
@@ -205,7 +205,7 @@ describe('a difference is looked at again before it is called one', () => {
     });
   });
 
-  it('a row that is written meanwhile is none', async () => {
+  test('a row that is written meanwhile is none', async () => {
     const { world, mirrored } = await synced();
     // Its tombstone comes late: nothing tells but the overlap of the next sync.
     world.later(100, () => remove(world.place(), 'columns', 'a1.c1'));
@@ -224,7 +224,7 @@ describe('a difference is looked at again before it is called one', () => {
     expect(await verified(world, mirrored, { only: ['columns'] })).toMatchObject({ equal: true, findings: [] });
   });
 
-  it('a cursor that died has the read start anew, and nothing counts twice (R7)', async () => {
+  test('a cursor that died has the read start anew, and nothing counts twice (R7)', async () => {
     const { world, mirrored } = await synced();
     mirrored.exec("update columns set name = 'wrong' where id = 'a1.c1'");
     putColumn(world.place(), 'a1.c2', 'a1', { name: 'new' });
@@ -239,7 +239,7 @@ describe('a difference is looked at again before it is called one', () => {
     expect(report.streams).toMatchObject([{ rows: 9, unequal: 1, missing: 0, extra: 0, pending: 1 }]);
   });
 
-  it('in so many requests, however small the pages', async () => {
+  test('in so many requests, however small the pages', async () => {
     const { world, mirrored } = await synced();
     mirrored.exec("update columns set name = 'wrong'");
     for (let n = 0; n < 291; n++) putColumn(world.place(), `x${n}`, 'a1');
@@ -251,7 +251,7 @@ describe('a difference is looked at again before it is called one', () => {
     expect(asked).toHaveLength(50);
   });
 
-  it('in so many requests; what is left is counted and said', async () => {
+  test('in so many requests; what is left is counted and said', async () => {
     const { world, mirrored } = await synced();
     for (let n = 0; n < 3000; n++) putColumn(world.place(), `${'long'.repeat(60)}${n}`, 'a1');
     world.advance(3600);
@@ -267,7 +267,7 @@ describe('a difference is looked at again before it is called one', () => {
 });
 
 describe('--max-requests', () => {
-  it('leaves the answer open where nothing was looked at again', async () => {
+  test('leaves the answer open where nothing was looked at again', async () => {
     const { world, mirrored } = await synced();
     mirrored.exec("update columns set name = 'wrong'");
     const report = await verified(world, mirrored, { only: ['columns'], maxRequests: 3 });
@@ -278,7 +278,7 @@ describe('--max-requests', () => {
     ]);
   });
 
-  it('stops cleanly, with what was found so far and what was not looked at', async () => {
+  test('stops cleanly, with what was found so far and what was not looked at', async () => {
     const { world, mirrored } = await synced();
     mirrored.exec("delete from assets where id = 'b1'; update columns set name = 'wrong' where id = 'a1.c1'");
     const report = await verified(world, mirrored, { maxRequests: 11 });

@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, test } from 'vitest';
 import type { Mirrored } from '../model/mirrored.ts';
 import { putColumn, remove } from '../model/place.ts';
 import type { World } from '../model/world.ts';
@@ -22,7 +22,7 @@ function putColumns(world: World, count: number, prefix = 'x'): void {
 const LIVE = 'select count(*) n from columns where deleted_at is null';
 
 describe('--repair', () => {
-  it('is a run of its own that breaks no pass (R6)', async () => {
+  test('is a run of its own that breaks no pass (R6)', async () => {
     const { world, mirrored } = await synced();
     mirrored.exec("delete from columns where id = 'a1.c1'; delete from asset_lineage");
     const stopped = await mirrored.sync({ maxRequests: 4, full: true });
@@ -39,7 +39,7 @@ describe('--repair', () => {
     expect(await mirrored.sync()).toMatchObject({ status: 'done', pass: stopped.pass });
   });
 
-  it('writes no row that is right already (R21)', async () => {
+  test('writes no row that is right already (R21)', async () => {
     const { world, mirrored } = await synced();
     const before = mirrored.rows('select id, mirrored_at from columns order by id');
     mirrored.exec("update columns set name = 'wrong' where id = 'a1.c1'");
@@ -49,7 +49,7 @@ describe('--repair', () => {
     expect(written.map(({ id }) => id)).toEqual(['a1.c1']);
   });
 
-  it('a removal of more than half is not for a repair to make (R14)', async () => {
+  test('a removal of more than half is not for a repair to make (R14)', async () => {
     const { world, mirrored } = await synced();
     mirrored.exec(`with recursive n(i) as (select 1 union all select i + 1 from n where i < 60)
       insert into columns (env_id, id, asset_id, name, mirrored_at) select 'e1', 'x' || i, 'a1', 'x', '' from n`);
@@ -61,7 +61,7 @@ describe('--repair', () => {
     expect(mirrored.rows("select 1 from columns where deleted_at is null and id like 'x%'")).toHaveLength(60);
   });
 
-  it('removes more than half of a stream in no case, however many rows there are (R14)', async () => {
+  test('removes more than half of a stream in no case, however many rows there are (R14)', async () => {
     const { world, mirrored } = await synced();
     mirrored.exec(`with recursive n(i) as (select 1 union all select i + 1 from n where i < 41000)
       insert into columns (env_id, id, asset_id, name, mirrored_at) select 'e1', 'x' || i, 'a1', 'x', '' from n`);
@@ -71,7 +71,7 @@ describe('--repair', () => {
     expect(mirrored.rows('select status from sync_runs order by id desc limit 1')).toEqual([{ status: 'problems' }]);
   });
 
-  it('leaves what is held back, looked at again or not (R14)', async () => {
+  test('leaves what is held back, looked at again or not (R14)', async () => {
     const { world, mirrored } = await synced();
     putColumns(world, 120);
     world.advance(10);
@@ -89,7 +89,7 @@ describe('--repair', () => {
     expect(mirrored.rows(LIVE)).toEqual([{ n: 9 + 120 + 240 }]);
   });
 
-  it('removes no row but one that was found to be too many', async () => {
+  test('removes no row but one that was found to be too many', async () => {
     const { world, mirrored } = await synced();
     putColumns(world, 100);
     world.advance(10);
@@ -104,7 +104,7 @@ describe('--repair', () => {
     expect(mirrored.rows(LIVE)).toEqual([{ n: 109 }]);
   });
 
-  it('leaves nothing to a second verification: an asset comes back with all that is its own (R13)', async () => {
+  test('leaves nothing to a second verification: an asset comes back with all that is its own (R13)', async () => {
     const { world, mirrored } = await synced();
     world.place().hidden.add('a2');
     world.advance(3600);
@@ -125,7 +125,7 @@ describe('--repair', () => {
     expect(await verified(world, mirrored)).toMatchObject({ equal: true, findings: [], pending: [] });
   });
 
-  it('writes what cannot be told from a change at the source', async () => {
+  test('writes what cannot be told from a change at the source', async () => {
     const { world, mirrored } = await synced();
     mirrored.exec("update asset_health_scores set score = 0.1 where asset_id = 'a1'");
     world.advance(3600);

@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, test } from 'vitest';
 import type { Mirrored } from '../model/mirrored.ts';
 import {
   execute,
@@ -27,7 +27,7 @@ async function synced(ids?: readonly string[]): Promise<{ world: World; mirrored
 }
 
 describe('after a sync the mirror equals the source', () => {
-  it.each([
+  test.each([
     ['count', 3],
     ['ids', 1 + 2 * 9],
     ['rows', 1 + 2 * 11],
@@ -153,7 +153,7 @@ const CORRUPTIONS = [
 const DEPTHS = ['count', 'ids', 'rows'] as const;
 
 describe('what is wrong in the mirror is found, and repaired', () => {
-  it.each(CORRUPTIONS)('%s', async (_what, sql, depth, found) => {
+  test.each(CORRUPTIONS)('%s', async (_what, sql, depth, found) => {
     const { world, mirrored } = await synced();
     mirrored.exec(sql);
     for (const each of DEPTHS) {
@@ -175,7 +175,7 @@ describe('what is wrong in the mirror is found, and repaired', () => {
 });
 
 describe('what the source changed since the last sync is pending', () => {
-  it.each([
+  test.each([
     ['a new column', (w: World) => putColumn(w.place(), 'a1.c4', 'a1'), 1],
     ['a changed asset', (w: World) => putAsset(w.place(), 'a1', { name: 'new', materialization: 'view' }), 2],
     ['a tombstone', (w: World) => remove(w.place(), 'columns', 'a3.c2'), 1],
@@ -232,7 +232,7 @@ describe('what the source changed since the last sync is pending', () => {
   });
 });
 
-it('what the mirror has marked is pending: the next sync asks for it (R18, R22)', async () => {
+test('what the mirror has marked is pending: the next sync asks for it (R18, R22)', async () => {
   const { world, mirrored } = await synced();
   putAsset(world.place(), 'a1', { materialization: 'view' });
   putColumnEdges(world.place(), 'a3.c2', ['a1.c1']);
@@ -245,7 +245,7 @@ it('what the mirror has marked is pending: the next sync asks for it (R18, R22)'
   ]);
 });
 
-it('what belongs to rows that a sync of other streams has changed since is pending', async () => {
+test('what belongs to rows that a sync of other streams has changed since is pending', async () => {
   const { world, mirrored } = await synced();
   removeAsset(world.place(), 'a3', 'tombstone');
   world.advance(60);
@@ -255,7 +255,7 @@ it('what belongs to rows that a sync of other streams has changed since is pendi
   expect(report.pending.length).toBeGreaterThan(0);
 });
 
-it('a row that is shown though its asset went is a difference: nobody asks for it (R13)', async () => {
+test('a row that is shown though its asset went is a difference: nobody asks for it (R13)', async () => {
   const { world, mirrored } = await synced();
   remove(world.place(), 'columns', 'a2.c1', 'lost');
   await mirrored.sync({ full: true });
@@ -266,7 +266,7 @@ it('a row that is shown though its asset went is a difference: nobody asks for i
 });
 
 describe('however much the source has changed since the last sync, it is no difference', () => {
-  it('rows that went, and what belongs to them, in more requests than look again', async () => {
+  test('rows that went, and what belongs to them, in more requests than look again', async () => {
     const { world, mirrored } = await synced();
     for (let n = 0; n < 60; n++) putColumn(world.place(), `x${n}`, 'a1');
     for (let n = 0; n < 60; n++) putColumnEdges(world.place(), `x${n}`, ['a1.c1']);
@@ -283,7 +283,7 @@ describe('however much the source has changed since the last sync, it is no diff
   });
 });
 
-it('differences of which none that was looked at again has stood leave the answer open', async () => {
+test('differences of which none that was looked at again has stood leave the answer open', async () => {
   const { world, mirrored } = await synced();
   for (let n = 0; n < 60; n++) putColumn(world.place(), `x${n}`, 'a1');
   await mirrored.sync();
