@@ -2,20 +2,19 @@ import { and, desc, eq, gte, isNull, lt, sql } from 'drizzle-orm';
 import type { BetterSQLite3Database } from 'drizzle-orm/better-sqlite3';
 import { alias } from 'drizzle-orm/sqlite-core';
 import { mirror, syncRuns, syncStreamRuns } from '../schema/sync.ts';
-import { carriesOn, type LastRun, type LastTry, type LeftOver } from '../src/core/cycle.ts';
+import { carriesOn, type LastRun, type LastTry } from '../src/core/cycle.ts';
 import { SyncError } from '../src/core/errors.ts';
 import type { Instant } from '../src/core/instant.ts';
-import type { StreamName } from '../src/core/stream.ts';
+import type {
+  CycleQuery,
+  CycleRun,
+  JoinedRun,
+  RunCommand,
+  RunEnd,
+  RunReach,
+  StreamRun,
+} from '../src/core/state-store.ts';
 import { tick } from './mirror-clock.ts';
-
-export type RunStatus = Exclude<(typeof syncRuns.$inferSelect)['status'], 'running'>;
-export type StreamRun = typeof syncStreamRuns.$inferSelect;
-
-export interface Run {
-  readonly id: number;
-  /** The run that began this cycle: an earlier one only when its requests or its quota were spent (R6). */
-  readonly pass: number;
-}
 
 /**
  * Ties a new mirror to its base URL, and makes its key; to one that there is it writes nothing.
@@ -44,11 +43,7 @@ export function fillCursorKey(db: BetterSQLite3Database): void {
 }
 
 /** Notes that a run has begun, in a cycle of its own. @returns its id */
-export function beginRun(
-  db: BetterSQLite3Database,
-  startedAt: Instant,
-  command: (typeof syncRuns.$inferSelect)['command'] = 'sync',
-): number {
+export function beginRun(db: BetterSQLite3Database, startedAt: Instant, command: RunCommand = 'sync'): number {
   const { id } = db
     .insert(syncRuns)
     .values({ pass_id: 0, command, status: 'running', started_at: startedAt })
@@ -58,24 +53,8 @@ export function beginRun(
   return id;
 }
 
-/** A run among those before it. */
-export interface Joined extends Run {
-  /** The last run was stopped with its requests or its quota spent. */
-  readonly afterStop: boolean;
-}
-
-interface Joining {
-  readonly id: number;
-  readonly envIds: readonly string[];
-  /** The names of all streams. */
-  readonly streams: readonly StreamName[];
-  /** T of the run. */
-  readonly now: Instant | null;
-  readonly full: boolean;
-}
-
 /** A run carries on the cycle of the last run that did anything in its environments, or begins its own (R6). */
-export function joinCycle(db: BetterSQLite3Database, { id, envIds, streams, now, full }: Joining): Joined {
+export function joinCycle(db: BetterSQLite3Database, { id, envIds, streams, now, full }: CycleQuery): JoinedRun {
   const last = loadLastRun(db, { id, envIds, streams });
   const pass = last !== null && carriesOn(last, { now, full }) ? last.cycle : id;
   const allFull = full && (pass === id || last?.full === true);
@@ -87,10 +66,7 @@ export function joinCycle(db: BetterSQLite3Database, { id, envIds, streams, now,
 }
 
 /** One look into the index for each stream of each environment, however long the log is. */
-function loadLastRun(
-  db: BetterSQLite3Database,
-  { id, envIds, streams }: Pick<Joining, 'id' | 'envIds' | 'streams'>,
-): LastRun | null {
+function loadLastRun(db: BetterSQLite3Database, { id, envIds, streams }: RunReach): LastRun | null {
   const lastId = sql`(select max((
       select max(s.run_id) from ${syncStreamRuns} s
       where s.env_id = e.value and s.stream = n.value and s.run_id < ${id}
@@ -111,10 +87,7 @@ function loadLastRun(
 }
 
 /** The last try of each stream before a run, where it did not end well; by environment. */
-export function loadLastTries(
-  db: BetterSQLite3Database,
-  { id, envIds, streams }: Pick<Joining, 'id' | 'envIds' | 'streams'>,
-): Map<string, LastTry[]> {
+export function loadLastTries(db: BetterSQLite3Database, { id, envIds, streams }: RunReach): Map<string, LastTry[]> {
   const tries = db.all<LastTry & { envId: string }>(sql`
     select s.env_id as envId, s.stream, s.status, s.requests, s.pages
     from json_each(${JSON.stringify(envIds)}) e
@@ -134,17 +107,12 @@ export function forgetRun(db: BetterSQLite3Database, id: number): void {
   db.delete(syncRuns).where(eq(syncRuns.id, id)).run();
 }
 
-export type RunEnd = Pick<
-  typeof syncRuns.$inferSelect,
-  'server_time' | 'ended_at' | 'requests' | 'rows_written' | 'rows_deleted' | 'rows_rejected' | 'error'
-> & { status: RunStatus; left_over?: LeftOver | null };
-
 /**
  * Notes how a run ended, and moves the mirror's time on, in one transaction: whoever asks from then on asks at a time later
  * than that of every row the run wrote. A run that leaves nothing to be carried on ends its cycle for all (R6). `clock` is the
  * machine's.
  */
-export function endRun(db: BetterSQLite3Database, run: Run & { clock: () => Instant }, end: RunEnd): void {
+export function endRun(db: BetterSQLite3Database, run: CycleRun & { clock: () => Instant }, end: RunEnd): void {
   db.transaction((tx) => {
     tick(tx, run.clock);
     tx.update(syncRuns).set(end).where(eq(syncRuns.id, run.id)).run();

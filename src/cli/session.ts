@@ -2,6 +2,7 @@ import { performance } from 'node:perf_hooks';
 import { setTimeout as sleepFor } from 'node:timers/promises';
 import { takeLock } from '../../state/lock.ts';
 import { loadKeptQuota } from '../../state/quota-store.ts';
+import { createStateStore } from '../../state/sqlite-state-store.ts';
 import { type KeptQuota, stillLeft } from '../core/quota.ts';
 import type { Source } from '../core/source.ts';
 import { createDestination } from '../destination/sqlite/destination.ts';
@@ -29,7 +30,7 @@ export async function runOnce(settings: SyncSettings, watch: Watch): Promise<Run
     source,
     keptQuota: settings.keptQuota ?? null,
     mirrorExists: mirrorExists(settings.db),
-    openMirror: () => openLocked(settings.db, watch.signal),
+    openMirror: async () => openLocked(settings.db, watch.signal),
     clock,
     signal: watch.signal,
     onProgress: watch.onProgress,
@@ -89,9 +90,9 @@ export function openLocked(path: string, stop: AbortSignal): OpenMirror {
     buildSecondaryIndexes(mirror.connection, INDEXED);
     dropSecondaryIndexes(mirror.connection, INDEXED);
     return {
-      db: mirror.db,
+      state: createStateStore(mirror.db, clock),
       destination: (envId, run) => createDestination(mirror, { envId, run, clock }),
-      close() {
+      async close() {
         try {
           if (!stop.aborted) finish(mirror.connection);
         } catch {

@@ -1,5 +1,6 @@
 import { mirror as mirrorTable } from '../../schema/sync.ts';
 import { claimMirror } from '../../state/run-log.ts';
+import { createStateStore } from '../../state/sqlite-state-store.ts';
 import type { Depth } from '../core/difference.ts';
 import { SyncError } from '../core/errors.ts';
 import { fileError } from '../destination/sqlite/file-error.ts';
@@ -38,7 +39,8 @@ export async function verifyOnce(
   const source = resumeSource(settings, { signal, onSourceEvent });
   const options = { ...settings, streams: streamsAskedFor(settings) };
   const holding = (envId: string) => createHolding(mirror, envId);
-  const ports = { source, db: mirror.db, holding, clock, signal, onProgress };
+  const state = createStateStore(mirror.db, clock);
+  const ports = { source, state, holding, clock, signal, onProgress };
   try {
     const verification = await verify(ports, options);
     for (const error of failuresOf(verification)) onFailure(error);
@@ -53,7 +55,7 @@ export async function verifyOnce(
   } finally {
     await source.close();
     mirror.connection.close();
-    locked?.close();
+    await locked?.close();
   }
 }
 

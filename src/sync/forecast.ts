@@ -28,7 +28,7 @@ export interface StreamForecast
 }
 
 /** A mirror on which a run can be tried: what it writes nobody ever reads. */
-type Rehearsal = Pick<OpenMirror, 'db' | 'destination'> & Expectations;
+type Rehearsal = Pick<OpenMirror, 'state' | 'destination'> & Expectations;
 
 interface ForecastOptions extends RunOptions {
   readonly maxRequests: number | null;
@@ -56,7 +56,7 @@ export async function forecast(
     unknown: new Set(),
   };
   const rehearse = (): Promise<RunSummary> => {
-    const openMirror = (): OpenMirror => ({ ...rehearsal, close: () => {} });
+    const openMirror = async (): Promise<OpenMirror> => ({ ...rehearsal, close: async () => {} });
     const source = predictedSource(outlook);
     return runSync({ ...ports, source, mirrorExists: true, openMirror, onProgress: () => {} }, options);
   };

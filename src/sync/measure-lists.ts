@@ -1,16 +1,6 @@
 import type { PageRequest, Source } from '../core/source.ts';
+import type { MeasuredList } from '../core/state-store.ts';
 import type { Stream } from '../core/stream.ts';
-
-/** How long a list was, read from its first page to its last. */
-export interface MeasuredList {
-  readonly env_id: string;
-  readonly stream: Stream['name'];
-  /** The list's own query as JSON, without the limit. */
-  readonly variant: string;
-  readonly page_size: number;
-  readonly pages: number;
-  readonly rows: number;
-}
 
 interface Walk {
   readonly cursor: string | null;
@@ -19,7 +9,11 @@ interface Walk {
 }
 
 /** The source, measuring every list that is read whole in this run; feeds and what is asked for by id are none. */
-export function measuring(source: Source, streams: readonly Stream[], onList: (list: MeasuredList) => void): Source {
+export function measuring(
+  source: Source,
+  streams: readonly Stream[],
+  onList: (list: MeasuredList) => Promise<void>,
+): Source {
   const walks = new Map<string, Walk>();
   return {
     ...source,
@@ -33,7 +27,7 @@ export function measuring(source: Source, streams: readonly Stream[], onList: (l
       if (before === undefined || before.cursor !== request.cursor) return page;
       const walk = { cursor: page.nextCursor, pages: before.pages + 1, rows: before.rows + page.items.length };
       walks.set(key, walk);
-      if (!page.hasMore) onList({ ...list, pages: walk.pages, rows: walk.rows });
+      if (!page.hasMore) await onList({ ...list, pages: walk.pages, rows: walk.rows });
       return page;
     },
   };

@@ -1,15 +1,15 @@
-import type { BetterSQLite3Database } from 'drizzle-orm/better-sqlite3';
 import type { Destination } from '../core/destination.ts';
 import type { Instant } from '../core/instant.ts';
 import type { KeptQuota } from '../core/quota.ts';
 import type { Source } from '../core/source.ts';
+import type { StateStore } from '../core/state-store.ts';
 import type { Progress } from './progress.ts';
 
 /** An open mirror under its lock. */
 export interface OpenMirror {
-  readonly db: BetterSQLite3Database;
+  readonly state: StateStore;
   destination(envId: string, run: number): Destination;
-  close(): void;
+  close(): Promise<void>;
 }
 
 export interface RunPorts {
@@ -19,7 +19,7 @@ export interface RunPorts {
   /** Whether there is a mirror yet: a run that fails before its first answer leaves no new file behind. */
   readonly mirrorExists: boolean;
   /** Opens the mirror, making it where there is none, and takes its lock. */
-  openMirror(): OpenMirror;
+  openMirror(): Promise<OpenMirror>;
   /** The machine's clock; no decision depends on it (R1). */
   clock(): Instant;
   readonly signal: AbortSignal;

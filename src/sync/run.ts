@@ -1,27 +1,14 @@
-import { loadEnvironments, saveEnvironments } from '../../state/environment-store.ts';
-import { saveListLengths } from '../../state/list-lengths.ts';
-import { pruneLog } from '../../state/prune-log.ts';
-import { loadKeptQuota, loadQuota, saveQuota } from '../../state/quota-store.ts';
-import {
-  beginRun,
-  claimMirror,
-  endRun,
-  forgetRun,
-  type Joined,
-  joinCycle,
-  loadLastTries,
-  type RunStatus,
-} from '../../state/run-log.ts';
 import { type Context, type Options, timesOf } from '../core/context.ts';
 import { failedLast } from '../core/cycle.ts';
 import { type Environment, type Reconciled, reconcile } from '../core/environments.ts';
 import { endsRun, SyncError } from '../core/errors.ts';
 import type { Instant } from '../core/instant.ts';
 import { learned, stillLeft } from '../core/quota.ts';
+import type { JoinedRun, MeasuredList, RunStatus } from '../core/state-store.ts';
 import type { Stream, StreamName } from '../core/stream.ts';
 import { noSuchEnvironment, wantedOf } from '../core/wanted.ts';
 import { CATALOGUE } from '../streams/catalogue.ts';
-import { type MeasuredList, measuring } from './measure-lists.ts';
+import { measuring } from './measure-lists.ts';
 import type { OpenMirror, RunPorts } from './ports.ts';
 import { type RunSummary, type StreamSummary, summarize } from './summary.ts';
 import { keyOf, type Reached, syncEnvironments } from './sync-environments.ts';
@@ -41,47 +28,47 @@ export async function runSync(ports: RunPorts, options: RunOptions): Promise<Run
   const state: RunState = { mirror: null, run: null, environments: [], reached, missing: [], lists: [] };
   let failure: unknown = null;
   try {
-    if (ports.mirrorExists) open(ports, options, state, startedAt);
+    if (ports.mirrorExists) await open(ports, options, state, startedAt);
     await readAll(ports, options, state, startedAt);
   } catch (error) {
     failure = error;
   }
   try {
-    return close(ports, state, startedAt, failure);
+    return await close(ports, state, startedAt, failure);
   } finally {
-    state.mirror?.close();
+    await state.mirror?.close();
   }
 }
 
 interface RunState {
   mirror: OpenMirror | null;
-  run: Joined | null;
+  run: JoinedRun | null;
   environments: readonly Environment[];
   readonly reached: Reached;
   missing: readonly Environment[];
   lists: MeasuredList[];
 }
 
-function open(ports: RunPorts, options: RunOptions, state: RunState, startedAt: Instant): OpenMirror {
-  state.mirror = ports.openMirror();
-  claimMirror(state.mirror.db, options.baseUrl);
-  const id = beginRun(state.mirror.db, startedAt);
+async function open(ports: RunPorts, options: RunOptions, state: RunState, startedAt: Instant): Promise<OpenMirror> {
+  state.mirror = await ports.openMirror();
+  await state.mirror.state.claimMirror(options.baseUrl);
+  const id = await state.mirror.state.beginRun(startedAt, 'sync');
   state.run = { id, pass: id, afterStop: false };
   return state.mirror;
 }
 
 async function readAll(ports: RunPorts, options: RunOptions, state: RunState, startedAt: Instant): Promise<void> {
-  resumeQuota(ports, state.mirror);
+  await resumeQuota(ports, state.mirror);
   const items = await ports.source.environments();
-  const held = state.mirror === null ? [] : loadEnvironments(state.mirror.db);
+  const held = state.mirror === null ? [] : await state.mirror.state.environments();
   const reconciled = reconcile(items, held, ports.source.serverTime() ?? ports.clock());
   // Noted even if the run goes no further: what was not listed has to be scanned when it is back (R13).
   const noted = state.mirror !== null;
-  if (noted) note(ports, state, reconciled);
+  if (noted) await note(state, reconciled);
   state.environments = choose(reconciled, options.environments);
-  const mirror = state.mirror ?? open(ports, options, state, startedAt);
-  if (!noted) note(ports, state, reconciled);
-  const { run, late } = join(ports, options, state, mirror);
+  const mirror = state.mirror ?? (await open(ports, options, state, startedAt));
+  if (!noted) await note(state, reconciled);
+  const { run, late } = await join(ports, options, state, mirror);
   ports.onProgress({ type: 'environments', environments: state.environments, missing: reconciled.missing });
   const context = (): Context => ({ run: run.id, pass: run.pass, ...timesOf(ports.source), options });
   const source = measuring(ports.source, options.streams, (list) => keepLength(mirror, state, list));
@@ -97,20 +84,20 @@ async function readAll(ports: RunPorts, options: RunOptions, state: RunState, st
 }
 
 interface Opened {
-  readonly run: Joined;
+  readonly run: JoinedRun;
   /** What failed at its last try, where the last run was stopped; by environment (R6). */
   readonly late: ReadonlyMap<string, ReadonlySet<StreamName>>;
 }
 
-function join({ source }: RunPorts, { full }: RunOptions, state: RunState, { db }: OpenMirror): Opened {
+async function join({ source }: RunPorts, { full }: RunOptions, state: RunState, mirror: OpenMirror): Promise<Opened> {
   const where = {
-    id: (state.run as Joined).id,
+    id: (state.run as JoinedRun).id,
     envIds: state.environments.map((environment) => environment.id),
     streams: CATALOGUE.map((stream) => stream.name),
   };
-  const run = joinCycle(db, { ...where, now: source.serverTime(), full });
+  const run = await mirror.state.joinCycle({ ...where, now: source.serverTime(), full });
   state.run = run;
-  const tries = run.afterStop ? [...loadLastTries(db, where)] : [];
+  const tries = run.afterStop ? [...(await mirror.state.lastTries(where))] : [];
   const late = tries.map(([envId, each]): [string, Set<StreamName>] => [
     envId,
     new Set(each.filter(failedLast).map(({ stream }) => stream)),
@@ -119,16 +106,18 @@ function join({ source }: RunPorts, { full }: RunOptions, state: RunState, { db 
 }
 
 /** Kept by the hundred: with thousands of environments there are many. */
-function keepLength({ db }: OpenMirror, state: RunState, list: MeasuredList): void {
+async function keepLength(mirror: OpenMirror, state: RunState, list: MeasuredList): Promise<void> {
   state.lists.push(list);
   if (state.lists.length < 100) return;
-  saveListLengths(db, state.lists);
+  const { lists } = state;
+  // Taken out first: another stream may measure a list while these are saved.
   state.lists = [];
+  await mirror.state.saveListLengths(lists);
 }
 
-function note({ clock }: RunPorts, state: RunState, reconciled: Reconciled): void {
+async function note(state: RunState, reconciled: Reconciled): Promise<void> {
   state.missing = reconciled.missing;
-  saveEnvironments((state.mirror as OpenMirror).db, reconciled, { id: (state.run as Joined).id, clock });
+  await (state.mirror as OpenMirror).state.saveEnvironments(reconciled, (state.run as JoinedRun).id);
 }
 
 /** The environments asked for. @throws SyncError `usage` for one that is not listed, `run` when none is */
@@ -140,15 +129,15 @@ export function choose({ listed }: Pick<Reconciled, 'listed'>, wanted: readonly 
 }
 
 /** A run that was asked for what there is not has not taken place. */
-function forgetRefused(state: RunState, streams: readonly StreamSummary[], failure: unknown): void {
+async function forgetRefused(state: RunState, streams: readonly StreamSummary[], failure: unknown): Promise<void> {
   if (!(failure instanceof SyncError) || failure.recovery !== 'usage' || streams.length > 0) return;
-  if (state.mirror !== null && state.run !== null) forgetRun(state.mirror.db, state.run.id);
+  if (state.mirror !== null && state.run !== null) await state.mirror.state.forgetRun(state.run.id);
   state.run = null;
 }
 
-function close(ports: RunPorts, state: RunState, startedAt: Instant, failure: unknown): RunSummary {
+async function close(ports: RunPorts, state: RunState, startedAt: Instant, failure: unknown): Promise<RunSummary> {
   const streams = streamsOf(state);
-  forgetRefused(state, streams, failure);
+  await forgetRefused(state, streams, failure);
   const status = statusOf(streams, failure);
   const error = failure instanceof Error ? failure.message : null;
   const recovery = failure instanceof SyncError ? failure.recovery : null;
@@ -170,9 +159,9 @@ function close(ports: RunPorts, state: RunState, startedAt: Instant, failure: un
     const counts = { rows_written, rows_deleted, rows_rejected, requests };
     const leftOver = recovery === 'budget' || recovery === 'quota' ? state.reached.leftOver : null;
     const end = { status, error, ...counts, server_time, ended_at, left_over: leftOver };
-    endRun(state.mirror.db, { ...state.run, clock: ports.clock }, end);
-    keepMeasures(ports, state.mirror, state.lists);
-    if (server_time !== null) pruneLog(state.mirror.db, server_time);
+    await state.mirror.state.endRun(state.run, end);
+    await keepMeasures(ports, state.mirror, state.lists);
+    if (server_time !== null) await state.mirror.state.pruneLog(server_time);
   }
   if (failure !== null && !(failure instanceof SyncError)) throw failure;
   return summary;
@@ -188,17 +177,21 @@ function streamsOf({ environments, reached }: RunState): StreamSummary[] {
 }
 
 /** No request goes beyond what earlier runs left of the quota (R23). */
-function resumeQuota({ source, keptQuota, clock }: RunPorts, mirror: OpenMirror | null): void {
-  const kept = mirror === null ? null : loadKeptQuota(mirror.db);
+async function resumeQuota({ source, keptQuota, clock }: RunPorts, mirror: OpenMirror | null): Promise<void> {
+  const kept = mirror === null ? null : await mirror.state.keptQuota();
   const left = stillLeft([kept, keptQuota ?? null], clock());
   if (left !== null) source.resumeQuota?.(left);
 }
 
 /** What a forecast of the next run, and its quota, go by. */
-function keepMeasures({ source, clock }: RunPorts, { db }: OpenMirror, lists: readonly MeasuredList[]): void {
-  saveListLengths(db, lists);
+async function keepMeasures(
+  { source, clock }: RunPorts,
+  { state }: OpenMirror,
+  lists: readonly MeasuredList[],
+): Promise<void> {
+  await state.saveListLengths(lists);
   const told = source.quota?.() ?? null;
-  if (told !== null) saveQuota(db, learned(loadQuota(db), told), clock());
+  if (told !== null) await state.saveQuota(learned(await state.quota(), told), clock());
 }
 
 const STATUS_OF: Readonly<Partial<Record<SyncError['recovery'], RunStatus>>> = {

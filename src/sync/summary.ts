@@ -1,7 +1,7 @@
-import type { Run, RunStatus, StreamRun } from '../../state/run-log.ts';
 import type { Environment } from '../core/environments.ts';
 import type { Recovery } from '../core/errors.ts';
 import type { Instant } from '../core/instant.ts';
+import type { CycleRun, RunStatus, StreamRun } from '../core/state-store.ts';
 
 /** How a run left one stream of one environment. */
 export interface StreamSummary extends Omit<StreamRun, 'run_id'> {
@@ -38,7 +38,7 @@ export interface RunSummary {
 }
 
 export interface RunFacts {
-  readonly run: Run | null;
+  readonly run: CycleRun | null;
   readonly status: RunStatus;
   readonly error: string | null;
   readonly recovery: Recovery | null;

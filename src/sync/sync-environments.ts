@@ -1,7 +1,4 @@
 import PQueue from 'p-queue';
-import { loadUnfinished } from '../../state/checkpoint-store.ts';
-import { streamsHoldingBack } from '../../state/held-removals.ts';
-import { recordStreamRun } from '../../state/run-log.ts';
 import type { Context } from '../core/context.ts';
 import { type LeftOver, withFollowers } from '../core/cycle.ts';
 import type { Environment } from '../core/environments.ts';
@@ -51,7 +48,7 @@ export async function syncEnvironments(
 ): Promise<void> {
   const queue = new PQueue({ concurrency: session.concurrency });
   const work: Work = { session, reached, queue, tasks: new Map(), unended: new Map(), stopped: null };
-  const unfinished = loadUnfinished(session.mirror.db, session.context().pass);
+  const unfinished = await session.mirror.state.unfinishedStreams(session.context().pass);
   const lateOf = ({ id }: Environment) => session.late.get(id) ?? NONE;
   const failed = (environment: Environment, stream: Stream): boolean =>
     FAILED.has(reached.summaries.get(keyOf(environment, stream))?.status ?? 'done');
@@ -74,7 +71,7 @@ export async function syncEnvironments(
   });
   for (const end of work.unended.values()) await end();
   reached.notReached = environments.length * session.streams.length - reached.summaries.size;
-  reached.heldElsewhere = heldElsewhere(session, environments, reached);
+  reached.heldElsewhere = await heldElsewhere(session, environments, reached);
   if (work.stopped !== null) throw work.stopped;
 }
 
@@ -155,7 +152,7 @@ async function go(work: Work, environment: Environment, stream: Stream, only?: '
   const [held, standing] = [passage.destination.heldBack(stream), passage.destination.rejected(stream)];
   const summary = summaryOf(environment, stream, { ending, tallied, times, held, standing });
   const { environment: _, rows_held: __, rejected_standing: ___, seconds: ____, ...row } = summary;
-  recordStreamRun(mirror.db, { ...row, run_id: context().run });
+  await mirror.state.recordStreamRun({ ...row, run_id: context().run });
   work.reached.summaries.set(key, summary);
   // With the end of an unfinished round alone the stream has not ended: the run comes to it again (R6).
   if (only === undefined || ending.error !== null)
@@ -196,13 +193,13 @@ function createTask(work: Work, environment: Environment, stream: Stream): Task 
 }
 
 /** Every run says what is held back in its environments, whichever streams it comes to (R14). */
-function heldElsewhere(
+async function heldElsewhere(
   session: Session,
   environments: readonly Environment[],
   { summaries }: Reached,
-): StreamSummary[] {
+): Promise<StreamSummary[]> {
   const { mirror, ports, context } = session;
-  const holding = new Set(streamsHoldingBack(mirror.db).map(({ envId, stream }) => `${envId} ${stream}`));
+  const holding = new Set((await mirror.state.streamsHoldingBack()).map(({ envId, stream }) => `${envId} ${stream}`));
   const times = { startedAt: ports.clock(), endedAt: ports.clock() };
   const ending = { rest: 'unread', error: null } as const;
   const tallied = createTally(() => {}).total();

@@ -34,7 +34,7 @@ export async function syncFile(path: string, world: World, wish: Wish = {}): Pro
   const ports = {
     source: world.source(),
     mirrorExists: mirrorExists(path),
-    openMirror: () => openLocked(path, signal),
+    openMirror: async () => openLocked(path, signal),
     clock: () => instantOfMs(world.nowMs),
     signal,
     onProgress: () => {},

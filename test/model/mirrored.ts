@@ -13,6 +13,7 @@ import { CATALOGUE } from '../../src/streams/catalogue.ts';
 import { type RunOptions, runSync } from '../../src/sync/run.ts';
 import type { RunSummary, StreamSummary } from '../../src/sync/summary.ts';
 import { loadCheckpoint } from '../../state/checkpoint-store.ts';
+import { createStateStore } from '../../state/sqlite-state-store.ts';
 import type { Asked, World } from './world.ts';
 
 export type Row = Record<string, string | number | null>;
@@ -110,7 +111,7 @@ export function mirrorOf(world: World): Mirrored {
       const ports = {
         source,
         mirrorExists: exists,
-        openMirror: () => {
+        openMirror: async () => {
           exists = true;
           const destination = (envId: string, run: number): Destination =>
             watched(createDestination(file, { envId, run, clock }), mirrored, () => ({
@@ -121,7 +122,7 @@ export function mirrorOf(world: World): Mirrored {
               overlapSeconds: options.overlapSeconds ?? OPTIONS.overlapSeconds,
               ...slice,
             }));
-          return { db: file.db, destination, close: () => {} };
+          return { state: createStateStore(file.db, clock), destination, close: async () => {} };
         },
         clock,
         signal: signal ?? new AbortController().signal,

@@ -5,6 +5,7 @@ import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { NO_PROGRESS } from '../../src/core/checkpoint.ts';
 import type { LeftOver } from '../../src/core/cycle.ts';
 import { reconcile } from '../../src/core/environments.ts';
+import type { RunStatus, StreamRun } from '../../src/core/state-store.ts';
 import { saveCheckpoint } from '../../state/checkpoint-store.ts';
 import { loadEnvironments, saveEnvironments } from '../../state/environment-store.ts';
 import { tick } from '../../state/mirror-clock.ts';
@@ -15,9 +16,7 @@ import {
   fillCursorKey,
   joinCycle,
   loadLastTries,
-  type RunStatus,
   recordStreamRun,
-  type StreamRun,
 } from '../../state/run-log.ts';
 
 const T = '2026-11-20T04:10:00.000000Z';

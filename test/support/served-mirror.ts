@@ -18,6 +18,7 @@ import { CATALOGUE } from '../../src/streams/catalogue.ts';
 import { BI_FIELDS, TABLE_FIELDS } from '../../src/streams/fields.ts';
 import { runSync } from '../../src/sync/run.ts';
 import type { RunSummary } from '../../src/sync/summary.ts';
+import { createStateStore } from '../../state/sqlite-state-store.ts';
 import type { Mirrored, Row } from '../model/mirrored.ts';
 
 export const TOKEN = 'secret';
@@ -109,10 +110,11 @@ export function createFollower(): Follower {
     async sync(from, { overlapSeconds = 0, pageSize = 3, full = false, allowShrink = false, ...asking } = {}) {
       const source = 'server' in from ? sourceOver(from.server, asking) : from;
       const destination = (envId: string, run: number) => createDestination(file, { envId, run, clock });
+      const state = createStateStore(file.db, clock);
       const ports = {
         source,
         mirrorExists: true,
-        openMirror: () => ({ db: file.db, destination, close: () => {} }),
+        openMirror: async () => ({ state, destination, close: async () => {} }),
         clock,
         signal: new AbortController().signal,
         onProgress: () => {},

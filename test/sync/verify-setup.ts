@@ -9,6 +9,7 @@ import { type Repaired, repair } from '../../src/sync/verify/repair.ts';
 import { reportOf } from '../../src/sync/verify/report-of.ts';
 import { type Verification, type VerifyOptions, verify } from '../../src/sync/verify/verify.ts';
 import type { VerifyReport } from '../../src/sync/verify/verify-report.ts';
+import { createStateStore } from '../../state/sqlite-state-store.ts';
 import { furnish } from '../model/furnish.ts';
 import { type Mirrored, mirrorOf } from '../model/mirrored.ts';
 import { createWorld, type World } from '../model/world.ts';
@@ -54,7 +55,7 @@ export async function verified(world: World, mirrored: Mirrored, wish: VerifyWis
   const clock = (): string => instantOfMs(world.nowMs);
   const ports = {
     source,
-    db: file.db,
+    state: createStateStore(file.db, clock),
     holding: (envId: string) => createHolding(file, envId),
     clock,
     signal: new AbortController().signal,
@@ -80,7 +81,8 @@ async function repairFile(
   const file = openForWriting(path);
   const destination = (envId: string, run: number) => createDestination(file, { envId, run, clock });
   try {
-    return await repair({ source, mirror: { db: file.db, destination }, clock }, wished, verification);
+    const mirror = { state: createStateStore(file.db, clock), destination };
+    return await repair({ source, mirror, clock }, wished, verification);
   } finally {
     file.connection.close();
   }

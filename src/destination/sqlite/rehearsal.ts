@@ -1,8 +1,10 @@
 import { loadCheckpoints } from '../../../state/checkpoint-store.ts';
+import { createStateStore } from '../../../state/sqlite-state-store.ts';
 import type { Checkpoint } from '../../core/checkpoint.ts';
 import type { Commit, Destination } from '../../core/destination.ts';
 import type { Expectations } from '../../core/expectations.ts';
 import type { Instant } from '../../core/instant.ts';
+import type { StateStore } from '../../core/state-store.ts';
 import type { Stream, StreamName } from '../../core/stream.ts';
 import { firstKey, tableOf } from './conditions.ts';
 import { createDestination } from './destination.ts';
@@ -12,7 +14,10 @@ import { shadow } from './open-for-rehearsal.ts';
 import { shapeOf } from './shape.ts';
 
 /** A mirror on which a run can be tried, and what it makes one expect of the source. */
-type Rehearsal = Pick<MirrorFile, 'db'> & { destination(envId: string, run: number): Destination } & Expectations;
+interface Rehearsal extends Expectations {
+  readonly state: StateStore;
+  destination(envId: string, run: number): Destination;
+}
 
 /** `mirror` as `openForRehearsal` gives it. */
 export function createRehearsal(mirror: MirrorFile, clock: () => Instant): Rehearsal {
@@ -23,7 +28,7 @@ export function createRehearsal(mirror: MirrorFile, clock: () => Instant): Rehea
     return known;
   };
   return {
-    db: mirror.db,
+    state: createStateStore(mirror.db, clock),
     destination(envId, run) {
       storedOf(envId);
       return destinationOf(mirror, { envId, run, clock });

@@ -1,5 +1,3 @@
-import { saveEnvironments } from '../../../state/environment-store.ts';
-import { beginRun, endRun, type RunStatus } from '../../../state/run-log.ts';
 import { firstChunk } from '../../core/chunk.ts';
 import { type Context, type Options, timesOf } from '../../core/context.ts';
 import { decodePage, joinKey } from '../../core/decode.ts';
@@ -10,6 +8,7 @@ import type { Instant } from '../../core/instant.ts';
 import { bury, mend } from '../../core/mend.ts';
 import { isHeld } from '../../core/shrink-guard.ts';
 import type { Source } from '../../core/source.ts';
+import type { RunStatus } from '../../core/state-store.ts';
 import type { Stream } from '../../core/stream.ts';
 import { CATALOGUE } from '../../streams/catalogue.ts';
 import type { OpenMirror } from '../ports.ts';
@@ -24,7 +23,7 @@ import type { Verification } from './verify.ts';
 export interface RepairPorts {
   readonly source: Source;
   /** The mirror under its lock, from before it was verified. */
-  readonly mirror: Pick<OpenMirror, 'db' | 'destination'>;
+  readonly mirror: Pick<OpenMirror, 'state' | 'destination'>;
   /** The machine's clock; no decision depends on it (R1). */
   clock(): Instant;
 }
@@ -51,7 +50,7 @@ type Examined = Verification['examined'][number];
  */
 export async function repair(ports: RepairPorts, options: Options, verification: Verification): Promise<Repaired> {
   const { mirror, source, clock } = ports;
-  const run = beginRun(mirror.db, clock(), 'verify');
+  const run = await mirror.state.beginRun(clock(), 'verify');
   const tally = createTally(() => {});
   const mended = new Set<Suspect>();
   const open = new Set<Suspect>();
@@ -60,7 +59,7 @@ export async function repair(ports: RepairPorts, options: Options, verification:
   const { reconciled } = verification;
   let error: SyncError | null = null;
   try {
-    if (reconciled !== null) saveEnvironments(mirror.db, reconciled, { id: run, clock });
+    if (reconciled !== null) await mirror.state.saveEnvironments(reconciled, run);
     for (const { id } of verification.environments) {
       const examined = verification.examined.filter((each) => each.environment.id === id);
       await repairEnvironment(work, id, examined);
@@ -84,7 +83,7 @@ export async function repair(ports: RepairPorts, options: Options, verification:
     rows_deleted,
     rows_rejected,
   };
-  endRun(mirror.db, { id: run, pass: run, clock }, { ...end, ...times });
+  await mirror.state.endRun({ id: run, pass: run }, { ...end, ...times });
   return { run, mended, open, environments: reconciled !== null, notRepaired, error };
 }
 

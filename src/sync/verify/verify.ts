@@ -1,6 +1,4 @@
-import type { BetterSQLite3Database } from 'drizzle-orm/better-sqlite3';
 import PQueue from 'p-queue';
-import { loadEnvironments } from '../../../state/environment-store.ts';
 import { type Options, timesOf } from '../../core/context.ts';
 import type { Depth } from '../../core/difference.ts';
 import { type Environment, type Reconciled, reconcile } from '../../core/environments.ts';
@@ -8,6 +6,7 @@ import { endsRun, SyncError } from '../../core/errors.ts';
 import type { Holding } from '../../core/holding.ts';
 import type { Instant } from '../../core/instant.ts';
 import type { Source } from '../../core/source.ts';
+import type { StateStore } from '../../core/state-store.ts';
 import { type Row, STREAM_NAMES, type Stream } from '../../core/stream.ts';
 import { choose } from '../run.ts';
 import { type Examined, examine, streamNamed } from './examine.ts';
@@ -16,7 +15,7 @@ import type { Place, Sight } from './sight.ts';
 export interface VerifyPorts {
   readonly source: Source;
   /** The mirror, open for reading. */
-  readonly db: BetterSQLite3Database;
+  readonly state: Pick<StateStore, 'environments'>;
   holding(envId: string): Holding;
   /** The machine's clock; no decision depends on it (R1). */
   clock(): Instant;
@@ -53,7 +52,7 @@ export interface Verification {
 
 /** Compares the mirror with the source as it is now; writes nothing. Never throws a `SyncError`. */
 export async function verify(ports: VerifyPorts, options: VerifyOptions): Promise<Verification> {
-  const heldEnvironments = loadEnvironments(ports.db);
+  const heldEnvironments = await ports.state.environments();
   const nothing = { depth: options.depth, environments: [], reconciled: null, heldEnvironments, examined: [] };
   try {
     const items = await ports.source.environments();
