@@ -1,39 +1,84 @@
 import { describe, expect, test } from 'vitest';
-import type { Step } from '../support/api-server.ts';
-import { failureOf, setUp } from './setup.ts';
+import type { Reply } from '../support/api-server.ts';
+import { always, answerWith } from './nock-setup.ts';
+import { failureOf } from './setup.ts';
 
-const page = (id: string, next: string | null): Step => ({
+const page = (id: string, next: string | null): Reply => ({
   body: { items: [{ id }], has_more: next !== null, next_cursor: next },
 });
-const refused: Step = { status: 400, body: { error: { code: 'invalid_cursor', message: 'as it is' } } };
+const error = (status: number, code?: string, message = 'as it is'): Reply => ({
+  status,
+  body: code === undefined ? '<html>no envelope</html>' : { error: { code, message } },
+});
+const refused = error(400, 'invalid_cursor');
 
-describe('environments that come in pages (R8)', () => {
-  test('are read to the end: what is on a later page is not missing', async () => {
-    const { server, source } = await setUp([page('e1', 'x/1'), page('e2', 'x/2'), page('e3', null)]);
+describe('the environments', () => {
+  test.each([[[{ id: 'e' }]], [{ items: [{ id: 'e' }] }]])(
+    'the environments come as an array or as an envelope: %j',
+    async (body) => {
+      const { requests, source } = answerWith([{ body }]);
+      expect(await source.environments()).toEqual([{ id: 'e' }]);
+      expect(requests[0]?.target).toBe('/public/beta/environments');
+    },
+  );
+
+  test('a body that is neither an array nor an envelope is asked for again (R24)', async () => {
+    const { requests, source } = answerWith([{ body: { id: 'e' } }, { body: [] }]);
+    expect(await source.environments()).toEqual([]);
+    expect(requests).toHaveLength(2);
+  });
+
+  test.each<[string, Reply[], string]>([
+    ['403', [error(403, 'permission_denied')], 'The token may lack access to the environment or the view scope.'],
+    ['404', [error(404, 'not_found')], 'Check the base URL.'],
+    ['404 without envelope', [error(404)], 'Check the base URL.'],
+    ['400 invalid_cursor', [error(400, 'invalid_cursor')], 'Check the base URL.'],
+    [
+      '500 at every try',
+      [error(500), error(500), error(500)],
+      'Try again later; if it stays, check the base URL and the network.',
+    ],
+  ])('the run ends when they cannot be listed: %s', async (_, replies, advice) => {
+    const { source } = answerWith(replies);
+    const failure = await failureOf(source.environments());
+    expect(failure.recovery).toBe('run');
+    expect(failure.message).toMatch(/^Cannot list the environments: /);
+    expect(failure.message.endsWith(` ${advice}`)).toBe(true);
+  });
+
+  test('a refused token is reported as a refused token', async () => {
+    const { source } = answerWith([error(401, 'unauthenticated')]);
+    expect((await failureOf(source.environments())).recovery).toBe('token');
+  });
+});
+
+describe('environments that come in pages', () => {
+  test('every page is read, so that no environment of a later page counts as missing (R8)', async () => {
+    const { requests, source } = answerWith([page('e1', 'x/1'), page('e2', 'x/2'), page('e3', null)]);
     expect(await source.environments()).toEqual([{ id: 'e1' }, { id: 'e2' }, { id: 'e3' }]);
-    expect(server.requests.map(({ target }) => target)).toEqual([
+    expect(requests.map(({ target }) => target)).toEqual([
       '/public/beta/environments',
       '/public/beta/environments?cursor=x%2F1',
       '/public/beta/environments?cursor=x%2F2',
     ]);
   });
 
-  test.each<[string, Step[]]>([
+  test.each<[string, Reply[]]>([
     ['gives a cursor that it gave before', [page('e1', 'x'), page('e2', 'x')]],
     ['says that there is more but gives no cursor', [{ body: { items: [], has_more: true } }]],
-  ])('one that %s ends the run', async (what, steps) => {
-    const { source } = await setUp(steps);
+  ])('a page that %s ends the run (R8)', async (what, replies) => {
+    const { source } = answerWith(replies);
     const failure = await failureOf(source.environments());
     expect(failure.recovery).toBe('run');
     expect(failure.message).toContain(what);
   });
 
-  test('begin again at the first page after an invalid_cursor, three times at most (R7)', async () => {
+  test('the list starts again at its first page after invalid_cursor, three times at most (R7)', async () => {
     const again = [page('e1', 'x'), refused, page('e2', 'x'), page('e3', null)];
-    const { source } = await setUp(again);
+    const { source } = answerWith(again);
     expect(await source.environments()).toEqual([{ id: 'e2' }, { id: 'e3' }]);
-    const never = await setUp([({ target }) => (target.includes('cursor') ? refused : page('e1', 'x'))]);
+    const never = answerWith([always(({ target }) => (target.includes('cursor') ? refused : page('e1', 'x')))]);
     expect((await failureOf(never.source.environments())).recovery).toBe('run');
-    expect(never.server.requests).toHaveLength(8);
+    expect(never.requests).toHaveLength(8);
   });
 });

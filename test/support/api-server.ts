@@ -18,7 +18,7 @@ export type Step = Reply | 'hang' | 'trickle' | 'reset' | { readonly truncate: R
 /** A step, or what makes one from the request; a promise holds the answer back until it is resolved. */
 export type ScriptedStep = Step | ((request: RecordedRequest) => Step | Promise<Step>);
 
-interface RecordedRequest {
+export interface RecordedRequest {
   readonly method: string;
   /** Path and query as they stood in the request line. */
   readonly target: string;
@@ -115,7 +115,8 @@ function truncate(step: Reply, response: ServerResponse): void {
   response.write(body.subarray(0, body.length >> 1), () => response.socket?.end());
 }
 
-function bytesOf(body: unknown): Buffer {
+/** The body of an answer as bytes: JSON unless it is text or bytes already; an empty last page when none is given. */
+export function bytesOf(body: unknown): Buffer {
   if (Buffer.isBuffer(body)) return body;
   return Buffer.from(typeof body === 'string' ? body : JSON.stringify(body ?? EMPTY_PAGE));
 }

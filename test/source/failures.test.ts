@@ -1,0 +1,121 @@
+import nock from 'nock';
+import { describe, expect, test } from 'vitest';
+import { EMPTY_PAGE, type Reply } from '../support/api-server.ts';
+import { always, answerWith } from './nock-setup.ts';
+import { ASSETS, failureOf, TOKEN } from './setup.ts';
+
+const error = (status: number, code?: string, message = 'as it is'): Reply => ({
+  status,
+  body: code === undefined ? '<html>no envelope</html>' : { error: { code, message } },
+});
+
+describe('tries', () => {
+  test.each<[string, Reply]>([
+    ['a 500', error(500, 'internal_error')],
+    ['a 502 in HTML', error(502)],
+    ['a body that is not JSON', { body: '{"items":[{"id":"x"' }],
+    ['a body without envelope', { body: { data: [] } }],
+    ['an empty body', { status: 204, body: '' }],
+    ['a body that is not compressed as it says', { headers: { 'content-encoding': 'gzip' }, body: EMPTY_PAGE }],
+    ['a body compressed in an unknown way', { headers: { 'content-encoding': 'snappy' }, body: EMPTY_PAGE }],
+  ])('%s is tried again, with growing delays (R24)', async (_, reply) => {
+    const { requests, source, time } = answerWith([reply, reply, { body: { items: [1] } }]);
+    expect((await source.page(ASSETS)).items).toEqual([1]);
+    expect(requests).toHaveLength(3);
+    expect(time.slept).toEqual([250, 500]);
+  });
+
+  test('a 503 is not tried again before the time that it asks for (R24)', async () => {
+    const { source, time } = answerWith([{ status: 503, headers: { 'retry-after': '9' } }, {}]);
+    await source.page(ASSETS);
+    expect(time.slept).toEqual([9000]);
+  });
+
+  test('bad bodies at every try fail the stream (R24)', async () => {
+    const { requests, source } = answerWith([always({ body: 'no' })]);
+    const failure = await failureOf(source.page(ASSETS));
+    expect(failure.recovery).toBe('stream');
+    expect(requests).toHaveLength(3);
+  });
+});
+
+describe('a page whose tries end with the run', () => {
+  const cutOff = async (replies: Reply[], maxRequests: number, failedTries?: number) => {
+    const { source } = answerWith(replies, { maxRequests });
+    const request = failedTries === undefined ? ASSETS : { ...ASSETS, failedTries };
+    return failureOf(source.page(request));
+  };
+
+  test('it tells how many tries failed in all runs because of the page itself (R24)', async () => {
+    expect(await cutOff([error(500)], 1)).toMatchObject({ recovery: 'budget', failedTries: 1 });
+    expect(await cutOff([error(500), error(503)], 2)).toMatchObject({ recovery: 'budget', failedTries: 2 });
+    expect(await cutOff([error(500)], 1, 1)).toMatchObject({ recovery: 'budget', failedTries: 2 });
+    expect(await cutOff([error(500), { body: 'no list' }], 2, 0)).toMatchObject({ failedTries: 0 });
+    expect(await cutOff([], 0, 1)).toMatchObject({ recovery: 'budget', failedTries: null });
+  });
+
+  test('it fails with its last try, whether the run ends then or not (R24)', async () => {
+    const failure = { recovery: 'shrink', message: expect.stringContaining('after 3 tries') };
+    expect(await cutOff([error(500)], 1, 2)).toMatchObject(failure);
+    expect(await cutOff([error(500)], 9, 2)).toMatchObject(failure);
+    expect(await cutOff([error(500), error(500), error(500)], 3)).toMatchObject(failure);
+  });
+});
+
+describe('an answer that is not tried again', () => {
+  test.each<[string, Reply, string]>([
+    ['400', error(400, 'invalid_request'), 'reread'],
+    ['400 of an unknown code', error(400, 'new_code'), 'reread'],
+    ['400 whose message speaks of an invalid_cursor', error(400, 'other', 'invalid_cursor'), 'reread'],
+    ['400 invalid_cursor', error(400, 'invalid_cursor'), 'restart'],
+    ['401', error(401, 'unauthenticated'), 'token'],
+    ['401 without envelope', error(401), 'token'],
+    ['403', error(403, 'permission_denied'), 'deny'],
+    ['403 without envelope', error(403), 'deny'],
+    ['404 with the envelope', error(404, 'not_found'), 'absent'],
+    ['404 without it', error(404), 'stream'],
+    ['404 with another JSON', { status: 404, body: { detail: 'Not Found' } }, 'stream'],
+    ['404 with a body beyond measure', { status: 404, body: 'x'.repeat(100_000) }, 'stream'],
+    ['422', error(422, 'invalid_request'), 'reread'],
+    ['422 invalid_cursor', error(422, 'invalid_cursor'), 'reread'],
+    ['410', error(410), 'reread'],
+    ['414: the request was too long', error(414), 'shrink'],
+    ['431: the request was too long', error(431), 'shrink'],
+  ])('%s is not tried again (R24)', async (_, reply, recovery) => {
+    const { requests, source } = answerWith([reply]);
+    expect((await failureOf(source.page(ASSETS))).recovery).toBe(recovery);
+    expect(requests).toHaveLength(1);
+  });
+
+  test('a 403 names the path and what the token may lack', async () => {
+    const { source } = answerWith([error(403, 'permission_denied', 'needs the tests view scope')]);
+    const { message } = await failureOf(source.page(ASSETS));
+    expect(message).toContain('/public/beta/env-1/assets');
+    expect(message).toContain('needs the tests view scope');
+    expect(message).toContain('view scope.');
+  });
+
+  test('a redirect is not followed, and its message shows the path alone (R25)', async () => {
+    const location = 'https://elsewhere.example.com/login?secret=1';
+    let followed = 0;
+    nock('https://elsewhere.example.com')
+      .get(/^/)
+      .optionally()
+      .reply(() => [200, `${++followed}`]);
+    const { source } = answerWith([{ status: 302, headers: { location } }]);
+    const { recovery, message } = await failureOf(source.page(ASSETS));
+    expect([recovery, followed]).toEqual(['stream', 0]);
+    expect(message).toContain('302, a redirect to /login,');
+    expect(message).not.toMatch(/elsewhere|secret/);
+  });
+
+  test('the text of the service is quoted on one line, cut, and without the token (R25)', async () => {
+    const long = `no\u001b[31m\r\n\u2028way ${TOKEN} ${'x'.repeat(500)}`;
+    const { source } = answerWith([error(403, TOKEN, long)]);
+    const { message } = await failureOf(source.page(ASSETS));
+    expect(message).toContain('no [31m way [token] xxx');
+    expect(message).not.toContain(TOKEN);
+    expect(message).not.toMatch(/\p{Cc}|\u2028/u);
+    expect(message.length).toBeLessThan(450);
+  });
+});

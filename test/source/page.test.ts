@@ -1,0 +1,105 @@
+import { describe, expect, test } from 'vitest';
+import type { Reply } from '../support/api-server.ts';
+import { answerWith, SERVICE_URL } from './nock-setup.ts';
+import { ASSETS, failureOf, openSource, TOKEN } from './setup.ts';
+
+describe('a page', () => {
+  test('a page is asked for once, with the token and the cursor, under /public/beta', async () => {
+    const { requests, source } = answerWith([{ body: { items: [{ id: 'ü' }], has_more: true, next_cursor: 'next' } }]);
+    const page = await source.page({ ...ASSETS, cursor: 'c1' });
+    expect(page).toEqual({ items: [{ id: 'ü' }], hasMore: true, nextCursor: 'next' });
+    expect(requests).toHaveLength(1);
+    expect(requests[0]).toMatchObject({
+      method: 'GET',
+      target: '/public/beta/env-1/assets?limit=2000&cursor=c1',
+      headers: {
+        authorization: `Bearer ${TOKEN}`,
+        accept: 'application/json',
+        'accept-encoding': 'gzip',
+        'user-agent': 'obsync/test',
+      },
+    });
+  });
+
+  test('the path of the base URL stands before /public/beta', async () => {
+    const { requests } = answerWith([{}]);
+    await openSource(`${SERVICE_URL}/gateway`).page(ASSETS);
+    expect(requests[0]?.target).toMatch(/^\/gateway\/public\/beta\/env-1\/assets/);
+  });
+
+  test('every request is counted and announced, also a retry and a refused one', async () => {
+    const refused = { status: 429, headers: { 'retry-after': '1' } };
+    const { source, events } = answerWith([{ status: 500 }, refused, {}]);
+    let announced = 0;
+    await source.page(ASSETS, () => announced++);
+    expect([announced, source.requests()]).toEqual([3, 3]);
+    const requests = events.filter((event) => event.type === 'request');
+    expect(requests.map(({ path, status }) => [path, status])).toEqual([
+      ['/public/beta/env-1/assets', 500],
+      ['/public/beta/env-1/assets', 429],
+      ['/public/beta/env-1/assets', 200],
+    ]);
+  });
+});
+
+describe('the number of tables that match', () => {
+  const AGGREGATE = { path: ['env-1', 'asset-health-scores', 'aggregate'], query: { db_names: ['d 1'] } };
+
+  test('the number is the matched_count of the aggregate, asked for with the filters alone', async () => {
+    const { requests, source } = answerWith([{ body: { matched_count: 7, total: {}, dimensions: [] } }]);
+    expect(await source.matchedCount(AGGREGATE)).toBe(7);
+    expect(requests[0]?.target).toBe('/public/beta/env-1/asset-health-scores/aggregate?db_names=d%201');
+  });
+
+  test.each([{}, { matched_count: '7' }, { matched_count: -1 }, { matched_count: 0.5 }, []])(
+    'the number is asked for again when the answer is %j (R24)',
+    async (body) => {
+      const { source } = answerWith([{ body }, { body: { matched_count: 0 } }]);
+      expect(await source.matchedCount(AGGREGATE)).toBe(0);
+    },
+  );
+});
+
+describe('the time of the server', () => {
+  const at = (date: string): Record<string, string> => ({ date });
+
+  test.each<[string, Reply]>([
+    ['a 502 of a gateway', { status: 502, headers: at('Fri, 20 Nov 2026 14:00:00 GMT'), body: '<html>' }],
+    ['a 429', { status: 429, headers: { ...at('Fri, 20 Nov 2026 14:00:00 GMT'), 'retry-after': '1' } }],
+    ['a 200 that is no list', { headers: at('Fri, 20 Nov 2026 14:00:00 GMT'), body: { welcome: true } }],
+    ['a 200 that is no JSON', { headers: at('Fri, 20 Nov 2026 14:00:00 GMT'), body: '<html>log in</html>' }],
+  ])('the server time is the Date of the first accepted answer, which %s is not (R1)', async (_, step) => {
+    const { source } = answerWith([step, { headers: at('Fri, 20 Nov 2026 04:10:00 GMT'), body: [] }]);
+    await source.environments();
+    expect(source.serverTime()).toBe('2026-11-20T04:10:00.000000Z');
+    expect(source.latestServerTime()).toBe('2026-11-20T04:10:00.000000Z');
+  });
+
+  test('the server time is unknown as long as every request is refused (R1)', async () => {
+    const { source } = answerWith([{ status: 403, headers: at('Fri, 20 Nov 2026 04:10:00 GMT') }]);
+    await failureOf(source.page(ASSETS));
+    expect([source.serverTime(), source.latestServerTime()]).toEqual([null, null]);
+  });
+
+  test('the server time stays that of the first answer, and the latest server time moves on (R1, R3)', async () => {
+    const { source } = answerWith([
+      { headers: at('nonsense') },
+      { headers: at('Fri, 20 Nov 2026 04:10:00 GMT') },
+      { headers: at('Sat, 21 Nov 2026 00:00:00 GMT') },
+      { headers: at('Fri, 20 Nov 2026 23:00:00 GMT') },
+    ]);
+    const times = [];
+    for (let i = 0; i < 4; i++) {
+      await source.page(ASSETS);
+      times.push([source.serverTime(), source.latestServerTime()]);
+    }
+    const first = '2026-11-20T04:10:00.000000Z';
+    const latest = '2026-11-21T00:00:00.000000Z';
+    expect(times).toEqual([
+      [null, null],
+      [first, first],
+      [first, latest],
+      [first, latest],
+    ]);
+  });
+});

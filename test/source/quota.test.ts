@@ -1,0 +1,125 @@
+import { describe, expect, test } from 'vitest';
+import type { Reply } from '../support/api-server.ts';
+import { always, answerWith } from './nock-setup.ts';
+import { ASSETS, failureOf } from './setup.ts';
+
+const quota = (remaining: number, reset: number): Reply => ({
+  headers: { 'ratelimit-limit': '10', 'ratelimit-remaining': `${remaining}`, 'ratelimit-reset': `${reset}` },
+});
+const refusal = (after: string): Reply => ({ status: 429, headers: { 'retry-after': after } });
+
+const pages = (source: { page: (request: typeof ASSETS) => Promise<unknown> }, count: number) =>
+  Promise.all(Array.from({ length: count }, () => source.page(ASSETS)));
+
+describe('the quota', () => {
+  test('nothing waits for the reset when there is nothing more to send (R23)', async () => {
+    const { source, time } = answerWith([quota(0, 60)]);
+    await source.page(ASSETS);
+    expect(time.slept).toEqual([]);
+  });
+});
+
+describe('the quota that an earlier run left', () => {
+  test('the first request waits for the reset when the earlier run left no quota (R23)', async () => {
+    const { requests, source, time, events } = answerWith([quota(9, 60)]);
+    source.resumeQuota?.({ remaining: 0, resetSeconds: 12.5 });
+    await source.page(ASSETS);
+    expect([requests.length, time.slept]).toEqual([1, [12_500]]);
+    expect(events).toContainEqual({ type: 'wait', reason: 'quota', delayMs: 12_500 });
+  });
+
+  test('no more requests are sent than the earlier run left, until an answer tells the quota (R23)', async () => {
+    const { source, time } = answerWith([{}, {}, quota(9, 60)]);
+    source.resumeQuota?.({ remaining: 2, resetSeconds: 30 });
+    for (let i = 0; i < 3; i++) await source.page(ASSETS);
+    expect(time.slept).toEqual([30_000]);
+  });
+
+  test('a long wait that an earlier run left does not end the run: the machine’s clock may be wrong (R23, R1)', async () => {
+    const { requests, source, time } = answerWith([{}], { maxWaitMs: 10_000 });
+    source.resumeQuota?.({ remaining: 0, resetSeconds: 3600 });
+    await source.page(ASSETS);
+    expect([requests.length, time.slept]).toEqual([1, []]);
+  });
+});
+
+describe('a 429', () => {
+  test('a 429 is not a failed try while everything is refused, however often it comes (R23)', async () => {
+    const { source, time } = answerWith([refusal('2'), refusal('2'), refusal('2'), always({})], { retries: 0 });
+    await source.page(ASSETS);
+    expect(time.slept).toEqual([2000, 2000, 2000]);
+  });
+
+  test('a 429 pauses the whole account (R23)', async () => {
+    const { requests, source, time, events } = answerWith([{}, refusal('5'), always({})], { concurrency: 1 });
+    await pages(source, 4);
+    expect(requests).toHaveLength(5);
+    expect(time.slept).toEqual([5000]);
+    expect(events).toContainEqual({ type: 'wait', reason: 'rate-limited', delayMs: 5000 });
+  });
+
+  test('after the pause that a 429 asks for, a page that was not refused goes first (R23)', async () => {
+    const { requests, source } = answerWith([refusal('1'), always({})], { concurrency: 1 });
+    await Promise.all([source.page({ ...ASSETS, path: ['a'] }), source.page({ ...ASSETS, path: ['b'] })]);
+    expect(requests.map(({ target }) => target.slice(13, 14))).toEqual(['a', 'b', 'a']);
+  });
+});
+
+describe('the longest wait', () => {
+  test.each<[string, Reply]>([
+    ['a Retry-After', refusal('1200')],
+    ['a reset of the quota', quota(0, 1200)],
+  ])('%s beyond the longest wait ends the run, and the message says when to come back (R23)', async (_, reply) => {
+    const { requests, source, time } = answerWith([reply], { maxWaitMs: 900_000 });
+    const failure = await failureOf(pages(source, 2));
+    expect(failure.recovery).toBe('quota');
+    expect(failure.message).toContain('2026-11-20T04:30:00Z, in 20 minutes');
+    expect([requests.length, time.slept]).toEqual([1, []]);
+  });
+
+  test('the run ends when there was nothing but 429 for the longest wait (R23)', async () => {
+    const { requests, source, time } = answerWith([always(refusal('2'))], { maxWaitMs: 5000 });
+    expect((await failureOf(source.page(ASSETS))).recovery).toBe('quota');
+    expect(time.slept).toEqual([2000, 2000, 2000]);
+    expect(requests).toHaveLength(4);
+  });
+
+  test('every call that waits fails, and nothing more is sent (R23)', async () => {
+    const { requests, source } = answerWith([refusal('1200')]);
+    const failures = await Promise.all([failureOf(source.page(ASSETS)), failureOf(source.page(ASSETS))]);
+    expect(failures.map(({ recovery }) => recovery)).toEqual(['quota', 'quota']);
+    expect((await failureOf(source.page(ASSETS))).recovery).toBe('quota');
+    expect(requests).toHaveLength(1);
+  });
+});
+
+describe('the request limit', () => {
+  test('the run stops before a request beyond the limit', async () => {
+    const { requests, source } = answerWith([always({})], { maxRequests: 3 });
+    await pages(source, 3);
+    expect((await failureOf(source.page(ASSETS))).recovery).toBe('budget');
+    expect(requests).toHaveLength(3);
+  });
+
+  test.each<[string, Reply]>([
+    ['a retry', { status: 500 }],
+    ['a 429', refusal('1')],
+  ])('%s counts like any other request', async (_, reply) => {
+    const { requests, source } = answerWith([always(reply)], { maxRequests: 2, retries: 9 });
+    expect((await failureOf(source.page(ASSETS))).recovery).toBe('budget');
+    expect([requests.length, source.requests()]).toEqual([2, 2]);
+  });
+
+  test('a request in flight still gets its answer when the limit is reached', async () => {
+    const { requests, source } = answerWith([always({})], { maxRequests: 3 });
+    const outcomes = await Promise.allSettled(Array.from({ length: 5 }, () => source.page(ASSETS)));
+    expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(3);
+    expect(requests).toHaveLength(3);
+  });
+
+  test('a limit of 0 sends nothing', async () => {
+    const { requests, source } = answerWith([], { maxRequests: 0 });
+    expect((await failureOf(source.page(ASSETS))).recovery).toBe('budget');
+    expect(requests).toHaveLength(0);
+  });
+});
