@@ -23,7 +23,7 @@ describe('the base URL', () => {
     ['https://example.com/gateway/public/beta', 'https://example.com/gateway'],
     ['https://example.com/gateway/', 'https://example.com/gateway'],
     ['https://example.com/republic/beta', 'https://example.com/republic/beta'],
-  ])('%s is taken as %s', (text, normal) => {
+  ])('the base URL %s is stored as %s', (text, normal) => {
     expect(parse(text)).toBe(normal);
   });
 
@@ -37,16 +37,16 @@ describe('the base URL', () => {
     'https://user:secret@api.example.com',
     'https://api.example.com?x=1',
     'https://api.example.com#top',
-  ])('%s is refused as bad usage', (text) => {
+  ])('the base URL %s is refused as bad usage', (text) => {
     expect(refusal(text)?.recovery).toBe('usage');
   });
 
-  test('a password in it is not repeated in the refusal', () => {
+  test('the error does not repeat a password of the base URL (R25)', () => {
     expect(refusal('https://user:secret@api.example.com')?.message).not.toContain('secret');
   });
 
   test.each(['http://127.0.0.1:8080', 'http://127.8.9.10', 'http://[::1]:8080', 'http://localhost:3000'])(
-    'plain http is allowed to the loopback address %s (R25)',
+    'plain http to the loopback address %s is allowed (R25)',
     (text) => {
       expect(parse(text)).toBe(text);
     },

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { decodeEnvironments, decodeError, decodePage, parseJson } from '../../src/source/decode.ts';
 
 describe('the envelope of a page', () => {
-  test('only items is certain', () => {
+  test('only items is required', () => {
     expect(decodePage({ items: [1] })).toEqual({ items: [1], hasMore: false, nextCursor: null });
     expect(decodePage({ items: [], has_more: true, next_cursor: 'c', more: 1 })).toEqual({
       items: [],
@@ -11,7 +11,7 @@ describe('the envelope of a page', () => {
     });
   });
 
-  test('an empty cursor is none', () => {
+  test('an empty cursor counts as no cursor', () => {
     expect(decodePage({ items: [], has_more: true, next_cursor: '' })?.nextCursor).toBeNull();
   });
 
@@ -26,12 +26,12 @@ describe('the envelope of a page', () => {
     [{ items: [], has_more: null }],
     [{ items: [], has_more: 1 }],
     [{ items: [], next_cursor: 7 }],
-  ])('%j is no envelope', (body) => {
+  ])('%j is not an envelope (R8)', (body) => {
     expect(decodePage(body)).toBeNull();
   });
 });
 
-test('the environments are a bare array or an envelope, which may have more (R8)', () => {
+test('the environments come as an array or as an envelope, which may have further pages (R8)', () => {
   expect(decodeEnvironments([1])).toEqual({ items: [1], hasMore: false, nextCursor: null });
   expect(decodeEnvironments({ items: [1] })).toEqual({ items: [1], hasMore: false, nextCursor: null });
   const more = { items: [1], has_more: true, next_cursor: 'x' };
@@ -47,11 +47,11 @@ test('an error has a code; its message may be missing', () => {
   expect(decodeError('not found')).toBeNull();
 });
 
-test('a body’s numbers are read as they were sent (R19)', () => {
+test('the numbers of a body are read as they were sent (R19)', () => {
   expect(JSON.stringify(parseJson(Buffer.from('{"id":9007199254740993}')))).toBe('{"id":9007199254740993}');
 });
 
-test('a body that is not UTF-8 is no JSON', () => {
+test('a body that is not UTF-8 is not JSON', () => {
   expect(parseJson(Buffer.from('"ü"'))).toBe('ü');
   expect(parseJson(Buffer.from('"ü"', 'latin1'))).toBeUndefined();
 });

@@ -27,15 +27,15 @@ const FORMS: Readonly<Record<string, (token: string) => string>> = {
   'as base64, percent-encoded': (token) => encodeURIComponent(base64(token)),
 };
 
-describe('the token is masked (R25)', () => {
-  test.each(Object.entries(FORMS))('%s', (_, encode) => {
+describe('the token in a message', () => {
+  test.each(Object.entries(FORMS))('the token is masked %s (R25)', (_, encode) => {
     const masked = maskToken(`said "${encode(TOKEN)}" twice ${encode(TOKEN)}`, TOKEN);
     expect(masked).not.toContain(encode(TOKEN));
     expect(masked.split('[token]').length - 1).toBeGreaterThanOrEqual(2);
     expect(masked).not.toContain(encode(TOKEN).slice(4, 12));
   });
 
-  test('whatever the token is', () => {
+  test('any token is masked in every form (R25)', () => {
     const tokens = fc.string({
       unit: fc.integer({ min: 0x21, max: 0x7e }).map((code) => String.fromCharCode(code)),
       minLength: 8,
@@ -47,12 +47,12 @@ describe('the token is masked (R25)', () => {
     );
   });
 
-  test('and nothing else of the text', () => {
+  test('nothing but the token is masked (R25)', () => {
     expect(maskToken('needs the tests view scope', TOKEN)).toBe('needs the tests view scope');
     expect(maskToken(`before ${TOKEN} after`, TOKEN)).toBe('before [token] after');
   });
 
-  test('in a long text in no time to speak of', () => {
+  test('a long text is masked quickly, and stays as it is without the token (R25)', () => {
     const text = 'QUJD'.repeat(16_384);
     expect(maskToken(text, TOKEN)).toBe(text);
   });

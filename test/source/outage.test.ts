@@ -8,12 +8,12 @@ const list = (path: string): PageRequest => ({ path: path.split('/'), query: { l
 const MANY = ['e1/assets', 'e1/columns', 'e1/tests', 'e2/assets', 'e2/columns', 'e2/tests', 'e3/assets', 'e3/columns'];
 const listed: ScriptedStep = { body: [{ id: 'e1' }, { id: 'e2' }, { id: 'e3' }] };
 
-describe('when several lists fail one after the other (R24)', () => {
+describe('an outage', () => {
   test.each<[string, Step]>([
     ['5xx', error503],
     ['cut connections', 'reset'],
     ['maintenance pages', { body: '<html>closed</html>' }],
-  ])('the service is away: the run ends when the tries of one probe are spent, by %s', async (_, step) => {
+  ])('the run ends with one message when several lists and all probes meet %s (R24)', async (_, step) => {
     const { server, source } = await setUp([listed, step], { retries: 2, concurrency: 4 });
     await source.environments();
     const failures = await Promise.all(MANY.map((path) => failureOf(source.page(list(path)))));
@@ -22,18 +22,18 @@ describe('when several lists fail one after the other (R24)', () => {
     expect(failures[0]?.message).toMatch(
       /^The service is away: .* 3 probes, the last GET .* Run again when it is back\.$/,
     );
-    // The environments, four in flight and the two that took the place of the first failures, three probes.
+    // One for the environments, four in flight, two that replaced the first failures, and three probes.
     expect(server.requests.length).toBe(10);
   });
 
-  test('time-outs too', async () => {
+  test('the run ends when several lists and all probes meet time-outs (R24)', async () => {
     const { source } = await setUp([listed, 'hang'], { retries: 1, timeoutMs: 30 });
     await source.environments();
     const failures = await Promise.all(MANY.map((path) => failureOf(source.page(list(path)))));
     expect(failures.map(({ recovery }) => recovery)).toEqual(MANY.map(() => 'run'));
   });
 
-  test('one probe at a time goes on, elsewhere each time, and the rest waits', async () => {
+  test('one probe is sent at a time, each to another list, while everything else waits (R24)', async () => {
     const { server, source } = await setUp([listed, error503], { retries: 3, concurrency: 4 });
     await source.environments();
     await Promise.all(MANY.map((path) => failureOf(source.page(list(path)))));
@@ -43,7 +43,7 @@ describe('when several lists fail one after the other (R24)', () => {
     expect(new Set(probes).size).toBe(4);
   });
 
-  test('a probe waits as long as a 503 asks for', async () => {
+  test('a probe waits as long as a 503 asks for (R24)', async () => {
     const asks: Reply = { ...error503, headers: { 'retry-after': '20' } };
     const { source, time } = await setUp([listed, asks], { retries: 1, concurrency: 1 });
     await source.environments();
@@ -51,7 +51,7 @@ describe('when several lists fail one after the other (R24)', () => {
     expect(time.slept.at(-1)).toBe(20_000);
   });
 
-  test('what it is back for is read as if nothing had been', async () => {
+  test('every page is read once the service answers again (R24)', async () => {
     const down: Step[] = Array.from({ length: 6 }, () => error503);
     const { source } = await setUp([listed, ...down, {}], { retries: 3, concurrency: 4 });
     await source.environments();
@@ -59,7 +59,7 @@ describe('when several lists fail one after the other (R24)', () => {
     expect(pages.map(({ items }) => items)).toEqual(MANY.map(() => []));
   });
 
-  test('an answer to a request that was in flight ends the outage as well', async () => {
+  test('an answer to a request in flight ends the outage as well (R24)', async () => {
     const late = Promise.withResolvers<void>();
     const { server, source } = await setUp(
       [listed, {}, ({ target }) => (target.includes('e2/assets') ? late.promise.then(() => ({})) : error503)],
@@ -80,7 +80,7 @@ describe('when several lists fail one after the other (R24)', () => {
   });
 });
 
-describe('it is no outage (R9)', () => {
+describe('failures that are not an outage', () => {
   const failing =
     (...broken: string[]): ScriptedStep =>
     ({ target }) =>
@@ -99,27 +99,27 @@ describe('it is no outage (R9)', () => {
       ),
     );
 
-  test('when one list fails', async () => {
+  test('one list that fails is not an outage (R9)', async () => {
     const { server, source } = await setUp([failing('e1/assets')], { retries: 5 });
     expect(await recoveries(source, ['e1/assets', 'e1/columns'])).toEqual(['shrink', 'answered']);
     expect(server.requests.some(({ target }) => target.includes('limit=1&') || target.endsWith('limit=1'))).toBe(false);
   });
 
-  test('when a whole environment fails and another answers', async () => {
+  test('one environment that fails while another answers is not an outage (R9)', async () => {
     const { source } = await setUp([failing('e1/')], { retries: 2, concurrency: 4 });
     await source.environments();
     const ends = await recoveries(source, ['e1/assets', 'e1/columns', 'e1/tests', 'e1/asset-lineage', 'e2/assets']);
     expect(ends).toEqual(['shrink', 'shrink', 'shrink', 'shrink', 'answered']);
   });
 
-  test('when several lists fail and the others of the one environment answer', async () => {
+  test('several lists that fail while others of the same environment answer are not an outage (R9)', async () => {
     const { source } = await setUp([failing('e1/tests', 'e1/latest', 'e1/column-lineage')], { concurrency: 1 });
     await source.environments();
     const ends = await recoveries(source, ['e1/tests', 'e1/latest', 'e1/column-lineage', 'e1/assets']);
     expect(ends).toEqual(['shrink', 'shrink', 'shrink', 'answered']);
   });
 
-  test('when what fails is a page, and a row of the same list answers', async () => {
+  test('pages that fail are not an outage while one row of the same list is answered (R9)', async () => {
     const heavy: ScriptedStep = ({ target }) => (target.endsWith('limit=2000') ? error503 : {});
     const { source } = await setUp([heavy], { retries: 1 });
     expect(await recoveries(source, ['e1/assets', 'e1/columns', 'e1/tests'])).toEqual(['shrink', 'shrink', 'shrink']);

@@ -15,18 +15,18 @@ describe('a body', () => {
     [' X-GZIP', gzipSync(bytes)],
     ['br', brotliCompressSync(bytes)],
     ['deflate', deflateSync(bytes)],
-  ])('is read as its content-encoding says: %s', async (encoding, sent) => {
+  ])('a body is decompressed as its content-encoding says: %s', async (encoding, sent) => {
     expect(await readBody(Readable.from([sent.subarray(0, 5), sent.subarray(5)]), encoding, atMost(100))).toEqual(
       bytes,
     );
   });
 
-  test('may be as long as the limit, and not one byte longer', async () => {
+  test('a body may be as long as the limit, and not one byte longer (R27)', async () => {
     expect(await readBody(Readable.from([bytes]), undefined, atMost(bytes.length))).toEqual(bytes);
     await expect(readBody(Readable.from([bytes]), undefined, atMost(bytes.length - 1))).rejects.toThrow('longer than');
   });
 
-  test('is let go as soon as it is too long, however much would come', async () => {
+  test('a body is given up as soon as it is longer than the limit (R27)', async () => {
     let chunks = 0;
     const endless = new Readable({
       read() {
@@ -39,13 +39,13 @@ describe('a body', () => {
     expect(chunks).toBeLessThan(200);
   });
 
-  test('is measured decompressed', async () => {
+  test('the limit counts the decompressed bytes (R27)', async () => {
     const bomb = gzipSync(Buffer.alloc(1_000_000));
     expect(bomb.length).toBeLessThan(10_000);
     await expect(readBody(Readable.from([bomb]), 'gzip', atMost(10_000))).rejects.toThrow('longer than');
   });
 
-  test('that is not compressed as it says is a bad body', async () => {
+  test('a body that is not compressed as it says is rejected (R24)', async () => {
     const cut = gzipSync(bytes).subarray(0, 12);
     for (const [encoding, sent] of [
       ['gzip', bytes],
@@ -60,7 +60,7 @@ describe('a body', () => {
   });
 });
 
-test('a page whose body is longer than 64 MiB decompressed is asked for in halves, and not tried again (R24, R27)', async () => {
+test('a page of more than 64 MiB, decompressed, is asked for in halves and not tried again (R24, R27)', async () => {
   const body = gzipSync(Buffer.alloc(64 * 1024 * 1024 + 1, ' '));
   const { server, source } = await setUp([{ headers: { 'content-encoding': 'gzip' }, body }]);
   const failure = await failureOf(source.page(ASSETS));

@@ -10,7 +10,7 @@ export const TOKEN = 'the-token-nobody-may-see';
 export interface VirtualTime {
   readonly clock: HttpSourceOptions['clock'];
   readonly sleep: HttpSourceOptions['sleep'];
-  /** The delays slept, in the order in which they began. */
+  /** The delays of all sleeps, in the order in which they began. */
   readonly slept: number[];
 }
 
@@ -34,7 +34,7 @@ export interface Setup {
   readonly time: VirtualTime;
 }
 
-/** A source at a server that answers by script; both are closed when the test ends. */
+/** A source at a real server that answers by script; both are closed when the test ends. */
 export async function setUp(steps: ScriptedStep[], options: Partial<HttpSourceOptions> = {}): Promise<Setup> {
   const server = await startApiServer(...steps);
   onTestFinished(() => server.close());
@@ -68,7 +68,7 @@ export function openSource(baseUrl: string, options: Partial<HttpSourceOptions> 
 
 export const ASSETS: PageRequest = { path: ['env-1', 'assets'], query: { limit: 2000 }, cursor: null };
 
-/** What a call failed with, as text to compare; throws when it did not fail with a `SyncError`. */
+/** The `SyncError` that a call failed with; throws when it did not fail with one. */
 export async function failureOf(call: Promise<unknown>): Promise<SyncError> {
   const outcome = await call.then(
     () => null,

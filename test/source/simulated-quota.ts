@@ -26,7 +26,7 @@ export function answerHead({ status = 200, remaining, reset, after, date }: Word
   return { status, headers };
 }
 
-/** A service whose windows lie on a grid, or begin with the first request after the last one: both kinds exist. */
+/** A service whose windows lie on a grid, or begin with the first request after the last window: both kinds exist. */
 export interface Service {
   readonly quota: number;
   readonly lengthMs: number;
@@ -37,7 +37,7 @@ export interface Service {
 export interface Play {
   readonly service: Service;
   readonly concurrency: number;
-  /** Delays there and back, and whether the answer gets lost; begun again for as long as requests go. */
+  /** The delays there and back, and whether the answer gets lost; the list repeats until all requests are sent. */
   readonly ways: readonly Way[];
   readonly requests: number;
 }
@@ -50,7 +50,7 @@ interface Way {
 
 interface Traveller extends Way {
   readonly departure: Departure;
-  /** When it reaches the service, or when its answer is back. */
+  /** When the request reaches the service, or when its answer is back. */
   atMs: number;
   answer: AnswerHead | null;
 }
@@ -64,7 +64,7 @@ export function play({ service, concurrency, ways, requests }: Play) {
   let refusals = 0;
 
   const start = (way: Way) => {
-    // When the lone first one is lost, nobody can know whether it was counted.
+    // When the answer to a lone request is lost, nobody can know whether the request was counted.
     const silent = way.silent && window.hold === null;
     inFlight.push({ ...way, silent, departure: depart(window, nowMs), atMs: nowMs + way.thereMs, answer: null });
   };

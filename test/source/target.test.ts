@@ -8,28 +8,28 @@ describe('the request line', () => {
     );
   });
 
-  test('a segment of dots is no step in the path', () => {
+  test('a path segment of dots is sent as a name, not as a step in the path', () => {
     expect(endpointPath(['e', '..', '.', '...', 'a.b'])).toBe('/public/beta/e/%2E%2E/%2E/.../a.b');
   });
 
-  test('half a surrogate pair does not break it', () => {
+  test('half a surrogate pair is replaced and does not break the path', () => {
     expect(endpointPath(['\ud800'])).toBe('/public/beta/%EF%BF%BD');
   });
 
-  test('an array is a repeated parameter, in the order given', () => {
+  test('an array becomes a repeated parameter, in the order given', () => {
     const query = { limit: 2000, ids: ['b c', 'a&='], disabled: 'true' };
     expect(pageTarget({ path: ['e', 'tests'], query, cursor: null })).toBe(
       '/public/beta/e/tests?limit=2000&ids=b%20c&ids=a%26%3D&disabled=true',
     );
   });
 
-  test('the cursor comes after the query that it belongs to', () => {
+  test('the cursor stands after the query it belongs to', () => {
     expect(pageTarget({ path: ['e', 'assets'], query: { limit: 5 }, cursor: 'a+b/c=' })).toBe(
       '/public/beta/e/assets?limit=5&cursor=a%2Bb%2Fc%3D',
     );
   });
 
-  test('without parameters there is no question mark', () => {
+  test('a path without parameters has no question mark', () => {
     expect(pageTarget({ path: ['e', 'assets'], query: { ids: [] }, cursor: null })).toBe('/public/beta/e/assets');
   });
 });

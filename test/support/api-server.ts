@@ -10,12 +10,12 @@ export interface Reply {
 }
 
 /**
- * What becomes of one request: an answer, no answer at all (`hang`), one whose body comes byte by byte and without end (`trickle`),
- * the connection cut off before one (`reset`) or after half the body of one (`truncate`).
+ * What the server does with one request: it answers, never answers (`hang`), sends a body byte by byte and without end (`trickle`),
+ * cuts the connection before the answer (`reset`) or after half of the body (`truncate`).
  */
 export type Step = Reply | 'hang' | 'trickle' | 'reset' | { readonly truncate: Reply };
 
-/** A step, or what makes one from the request; a promise holds the answer back until it is resolved. */
+/** A step, or a function that makes one from the request; a promise holds the answer back until it resolves. */
 export type ScriptedStep = Step | ((request: RecordedRequest) => Step | Promise<Step>);
 
 export interface RecordedRequest {
@@ -28,13 +28,13 @@ export interface RecordedRequest {
 export interface ApiServer {
   readonly url: string;
   readonly requests: readonly RecordedRequest[];
-  /** The most requests that were unanswered at one time. */
+  /** The greatest number of requests that were unanswered at one time. */
   mostInFlight(): number;
   /** Connections opened so far. */
   connections(): number;
-  /** Steps for the coming requests, in their order; the last one holds for all that follow. */
+  /** Sets the steps for the coming requests, in their order; the last one answers all that follow. */
   script(...steps: ScriptedStep[]): void;
-  /** Resolves once so many requests have come in all. */
+  /** Resolves once this many requests have come in all. */
   received(count: number): Promise<void>;
   close(): Promise<void>;
 }
