@@ -8,7 +8,7 @@ export const environments = sqliteTable('environments', {
   last_sync_status: text('last_sync_status'),
   last_synced_at: text('last_synced_at'),
   warehouse_type: text('warehouse_type'),
-  /** Server time of the first run that no longer found it listed; NULL while it is listed. */
+  /** Server time of the first run that no longer found the environment listed; NULL while it is listed. */
   missing_since: text('missing_since'),
   ...kept(),
 });
@@ -86,7 +86,7 @@ const columnEdge = () => ({
   ...kept(),
 });
 
-/** The downstream column leads the key: its edges are read, replaced and removed together (R18). */
+/** The downstream column comes first in the key, because its edges are read, replaced and removed together (R18). */
 export const columnLineage = sqliteTable('column_lineage', columnEdge(), (t) => [
   primaryKey({ columns: [t.env_id, t.downstream_column_id, t.upstream_column_id] }),
   index('column_lineage_by_upstream').on(t.env_id, t.upstream_column_id),

@@ -32,7 +32,7 @@ export const assetHealthScoreDimensionsStaged = sqliteTable(
   staged(dimension()),
 );
 
-/** Every score ever seen, one row per asset, dimension (or `total`) and hourly bucket (R17). */
+/** Every score that a run ever saw: one row per asset, dimension (or `total`) and hourly bucket (R17). */
 export const assetHealthScoreHistory = sqliteTable('asset_health_score_history', dimension(), (t) => [
   primaryKey({ columns: [t.env_id, t.asset_id, t.dimension, t.bucket_at] }),
 ]);

@@ -60,7 +60,7 @@ export const latestTestExecutions = sqliteTable('latest_test_executions', execut
 
 export const latestTestExecutionsStaged = sqliteTable('latest_test_executions_staged', staged(execution()));
 
-/** Every execution ever seen (R17). */
+/** Every execution that a run ever saw (R17). */
 export const testExecutions = sqliteTable('test_executions', execution(), (t) => [
   primaryKey({ columns: [t.env_id, t.sub_test_unique_id, t.id] }),
   index('test_executions_by_test').on(t.env_id, t.test_id, t.start_time),

@@ -15,7 +15,7 @@ const failing = sql.raw(`('WARN', 'FAIL', 'ERROR')`);
 
 const enabled = sql.raw(`COALESCE(t.disabled, 0) = 0`);
 
-/** A row per test, disabled ones too. */
+/** One row per test, enabled or disabled. */
 export const liveTests = sqliteView('live_tests', {
   ...environment(),
   ...texts('id', 'name', 'test_type', 'definition_type', 'source_type', 'severity'),
@@ -38,7 +38,7 @@ const testStatusColumns = () => ({
   ...texts('test_owners', 'asset_owners'),
 });
 
-/** A row per sub-test of every enabled test, with its latest result; one with NULL results for a test that has none. */
+/** One row per sub-test of every enabled test, with its latest result; a test without results has one row of NULL results. */
 export const testStatus = sqliteView('test_status', testStatusColumns()).as(sql`SELECT t.env_id, v.name AS env_name,
   t.id AS test_id, t.name AS test_name, t.test_type, t.severity, x.sub_test_unique_id, x.sub_type, t.asset_id,
   a.name AS asset_name, COALESCE(x.column_name, t.column_name) AS column_name, x.quality_dimension, x.status,
@@ -48,14 +48,14 @@ FROM tests t ${joinEnvironment('t')} ${joinLiveAsset('t')}
 LEFT JOIN latest_test_executions x ON x.env_id = t.env_id AND x.test_id = t.id
 WHERE t.deleted_at IS NULL AND ${enabled}`);
 
-/** The rows of test_status whose latest result is WARN, FAIL or ERROR. */
+/** The rows of `test_status` whose latest result is WARN, FAIL or ERROR. */
 export const failingTests = sqliteView('failing_tests', testStatusColumns()).as(
   sql`SELECT * FROM test_status WHERE status IN ${failing}`,
 );
 
 /**
- * A row per table, with how many enabled tests it has and how many of its columns any of them, or of their sub-tests,
- * names. Names are compared without regard to case: one platform writes `ID` where another writes `id`.
+ * One row per table: the number of its enabled tests, and the number of its columns that a test or sub-test names. Names are
+ * compared without regard to case, because one platform writes `ID` where another writes `id`.
  */
 export const testCoverage = sqliteView('test_coverage', {
   ...environment(),
@@ -72,10 +72,10 @@ export const testCoverage = sqliteView('test_coverage', {
 ${fromLiveAssets} AND a.kind = 'table'`);
 
 /**
- * A row per stretch of consecutive WARN, FAIL or ERROR runs of a sub-test, of all runs the mirror has seen. The PASS that
- * follows ends it at `resolved_at`; until then that is NULL, and the duration is the one seen so far, from the first run
- * to the last. SKIPPED, NO_DATA and unknown statuses tell nothing: they neither end a stretch nor belong to one.
- * Of the three statuses the worst, ERROR, FAIL, WARN, happens to be the first in the alphabet.
+ * One row per incident: consecutive WARN, FAIL or ERROR runs of a sub-test, out of all runs that the mirror has seen. The next PASS
+ * ends the incident at `resolved_at`. Until then `resolved_at` is NULL, and the duration goes from the first run to the last one
+ * seen. Runs with SKIPPED, NO_DATA or an unknown status are ignored: they neither end an incident nor belong to one.
+ * min() finds the worst status, because ERROR, FAIL, WARN are in alphabetical order.
  */
 export const testIncidents = sqliteView('test_incidents', {
   ...environment(),
@@ -109,8 +109,8 @@ LEFT JOIN tests t ON t.env_id = i.env_id AND t.id = i.test_id ${joinEnvironment(
 WHERE t.deleted_at IS NULL AND (i.next_status IS NULL OR i.next_status = 'PASS')`);
 
 /**
- * A row per environment and UTC day: the runs the mirror has seen, whatever has become of their tests since, and what part
- * of those that came to a verdict (all but the others: SKIPPED, NO_DATA and unknown statuses) passed, 0 to 1.
+ * One row per environment and UTC day: the runs that the mirror has seen, even of tests deleted since, and the pass rate from 0 to 1.
+ * The rate leaves out the other runs, whose status is SKIPPED, NO_DATA or unknown.
  */
 export const testRunsDaily = sqliteView('test_runs_daily', {
   ...environment(),

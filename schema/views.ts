@@ -21,7 +21,7 @@ const assetEnd = sql`a.description, ${listed('a.owners')} AS owners, ${listed('a
 const assetEndColumns = () =>
   texts('description', 'owners', 'tags', 'parent_id', 'path', 'created_at', 'updated_at', 'synced_at', 'mirrored_at');
 
-/** A row per asset of any kind. */
+/** One row per asset of any kind. */
 export const liveAssets = sqliteView('live_assets', {
   ...environment(),
   ...texts('id', 'name', 'kind', 'source_type', 'data_platform', 'db_name', 'schema_name', 'table_name'),
@@ -32,7 +32,7 @@ export const liveAssets = sqliteView('live_assets', {
   ${assetEnd}
 ${fromLiveAssets}`);
 
-/** A row per asset of kind `table`. */
+/** One row per asset of kind `table`. */
 export const liveTables = sqliteView('live_tables', {
   ...environment(),
   ...texts('id', 'name', 'source_type', 'data_platform', 'db_name', 'schema_name', 'table_name', 'materialization'),
@@ -42,7 +42,7 @@ export const liveTables = sqliteView('live_tables', {
   ${assetEnd}
 ${fromLiveAssets} AND a.kind = 'table'`);
 
-/** A row per asset of kind `bi`. */
+/** One row per asset of kind `bi`. */
 export const liveBiAssets = sqliteView('live_bi_assets', {
   ...environment(),
   ...texts('id', 'name', 'source_type', 'bi_platform', 'bi_type', 'url'),
@@ -51,7 +51,7 @@ export const liveBiAssets = sqliteView('live_bi_assets', {
   ${assetEnd}
 ${fromLiveAssets} AND a.kind = 'bi'`);
 
-/** A row per column. */
+/** One row per column. */
 export const liveColumns = sqliteView('live_columns', {
   ...environment(),
   ...texts('id', 'asset_id', 'asset_name', 'name', 'data_type', 'synced_at', 'mirrored_at'),
@@ -66,24 +66,24 @@ const assetElements = (list: string, name: string) =>
 FROM assets a JOIN ${elements(list)} ${joinEnvironment('a')}
 WHERE a.deleted_at IS NULL AND ${label} IS NOT NULL`;
 
-/** A row per asset and tag; a tag given twice counts once. */
+/** One row per asset and tag; a tag that an asset has twice counts once. */
 export const assetTags = sqliteView('asset_tags', {
   ...environment(),
   ...texts('asset_id', 'asset_name', 'kind', 'tag'),
 }).as(assetElements('a.tags', 'tag'));
 
-/** A row per asset and owner; an owner given twice counts once. */
+/** One row per asset and owner; an owner that an asset has twice counts once. */
 export const assetOwners = sqliteView('asset_owners', {
   ...environment(),
   ...texts('asset_id', 'asset_name', 'kind', 'owner'),
 }).as(assetElements('a.owners', 'owner'));
 
-/** A dimension's score of the scored asset `h`. */
+/** The score of the asset `h` in one dimension. */
 const dimension = (name: string) =>
   sql.raw(`(SELECT d.score FROM asset_health_score_dimensions d
     WHERE d.env_id = h.env_id AND d.asset_id = h.asset_id AND d.dimension = '${name}') AS ${name}`);
 
-/** A row per scored asset: its total and its dimensions, 0 to 1; NULL for a dimension it has no score in. */
+/** One row per asset with a score: the total and the dimensions, from 0 to 1; NULL for a dimension without a score. */
 export const assetHealth = sqliteView('asset_health', {
   ...environment(),
   ...texts('asset_id', 'asset_name'),
@@ -98,8 +98,8 @@ FROM asset_health_scores h ${joinEnvironment('h')} ${joinAsset('h')}
 WHERE a.deleted_at IS NULL`);
 
 /**
- * A row per asset, dimension (or `total`) and UTC day: the score of the day's last hourly bucket, and the mean of all of
- * its buckets that the mirror has seen. Beside the one max(), SQLite takes plain columns from the row that holds it.
+ * One row per asset, dimension (or `total`) and UTC day: the score of the day's last hourly bucket, and the mean of the day's
+ * buckets that the mirror has seen. With a single max(), SQLite takes the plain columns from the row of the maximum.
  */
 export const healthDaily = sqliteView('health_daily', {
   ...environment(),
@@ -115,11 +115,11 @@ WHERE a.deleted_at IS NULL
 GROUP BY h.env_id, h.asset_id, h.dimension, day`);
 
 /**
- * A row per asset at the `from` end of an edge and every asset it reaches by edges to their `to` end. Each asset is walked
- * from on its own, so that a filter on it makes one walk, and breadth first: depth is written in spaces, which RTRIM takes
- * for equal, so that UNION keeps an asset once, as first met, and ORDER BY, which tells them apart, lets the nearest go
- * first. So a walk costs no more than its edges, whatever diamonds and cycles it meets. CROSS JOIN and unlikely() have
- * SQLite look edges up by their end, whatever statistics it has. Ids pass as JSON values: names of members end at U+0000.
+ * One row per asset at the `from` end of an edge and every asset that it reaches by edges to their `to` end. The walk begins at each
+ * asset separately, so that a filter on the asset makes one walk. It goes breadth first: the depth is a text of spaces. RTRIM takes
+ * all such texts for equal, so that UNION keeps an asset only once, as it was first met; ORDER BY tells them apart and takes the
+ * nearest asset first. So a walk costs no more than its edges, even with diamonds and cycles. CROSS JOIN and unlikely() make SQLite
+ * look up edges by their end, whatever statistics it has. Ids are JSON values, because SQLite cuts names of JSON members at U+0000.
  */
 const lineage = (from: string, to: string, other: string) => {
   const [fromId, toId] = [sql.raw(from), sql.raw(to)];
@@ -143,14 +143,14 @@ LEFT JOIN assets o ON o.env_id = r.env_id AND o.id = w.value ->> 0
 WHERE a.deleted_at IS NULL`;
 };
 
-/** A row per asset and ancestor, with the least number of edges between them; no asset is its own. */
+/** One row per asset and ancestor, with the smallest number of edges between them. An asset is not its own ancestor. */
 export const lineageUpstream = sqliteView('lineage_upstream', {
   ...environment(),
   ...texts('asset_id', 'asset_name', 'upstream_asset_id', 'upstream_name', 'upstream_kind'),
   ...integers('depth'),
 }).as(lineage('downstream_asset_id', 'upstream_asset_id', 'upstream'));
 
-/** A row per asset and descendant, with the least number of edges between them; no asset is its own. */
+/** One row per asset and descendant, with the smallest number of edges between them. An asset is not its own descendant. */
 export const lineageDownstream = sqliteView('lineage_downstream', {
   ...environment(),
   ...texts('asset_id', 'asset_name', 'downstream_asset_id', 'downstream_name', 'downstream_kind'),

@@ -2,7 +2,7 @@ import { assets as table } from '../../schema/assets.ts';
 import { type Entry, ONE_READ } from './entry.ts';
 import { BI_FIELDS, COMMON_ASSET_FIELDS, TABLE_FIELDS } from './fields.ts';
 
-/** Every asset of every kind, with the common fields: this stream alone decides which assets exist. */
+/** Every asset of every kind, with the fields that all kinds share. Only this stream decides which assets exist. */
 export const assets: Entry = {
   name: 'assets',
   method: 'feed',

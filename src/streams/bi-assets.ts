@@ -2,7 +2,7 @@ import { assets as table } from '../../schema/assets.ts';
 import { type Entry, ONE_READ } from './entry.ts';
 import { BI_FIELDS, COMMON_ASSET_FIELDS, optional, required } from './fields.ts';
 
-/** What only dashboards and their like have; written into the rows that the assets stream made. */
+/** The fields that only BI assets such as dashboards have. They are written into rows that the assets stream made. */
 export const biAssets: Entry = {
   name: 'bi_assets',
   method: 'marked',

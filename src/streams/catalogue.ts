@@ -10,7 +10,7 @@ import { tableAssets } from './table-assets.ts';
 import { testExecutions } from './test-executions.ts';
 import { tests } from './tests.ts';
 
-/** Every stream, in the order in which a run prefers them. A new collection is one more entry here. */
+/** Every stream, in the order in which a run prefers to read them. A new collection is one more entry here. */
 export const CATALOGUE: readonly Entry[] = [
   assets,
   tableAssets,

@@ -2,7 +2,7 @@ import { assets as table } from '../../schema/assets.ts';
 import { type Entry, ONE_READ } from './entry.ts';
 import { COMMON_ASSET_FIELDS, required, TABLE_FIELDS } from './fields.ts';
 
-/** What only tables and views have; written into the rows that the assets stream made. */
+/** The fields that only tables and views have. They are written into rows that the assets stream made. */
 export const tableAssets: Entry = {
   name: 'table_assets',
   method: 'marked',

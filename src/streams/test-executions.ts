@@ -2,7 +2,7 @@ import { testExecutions as table } from '../../schema/tests.ts';
 import { type Entry, ONE_READ } from './entry.ts';
 import { EXECUTION_FIELDS } from './fields.ts';
 
-/** The history of each test, only with `--history`; its rows are kept for ever (R17). */
+/** The history of each test, read only with `--history`. Its rows are never deleted (R17). */
 export const testExecutions: Entry = {
   name: 'test_executions',
   method: 'window',
