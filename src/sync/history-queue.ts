@@ -32,12 +32,12 @@ interface Sent {
   readonly page: Promise<Page>;
 }
 
-/** Tests looked up at once: to find the first, all of them have to be put in order. */
-const LOOKED_UP = 200;
+/** Tests looked up at once, as many as memory bears: to find the first of them, all tests have to be gone through. */
+const LOOKED_UP = 5000;
 
 export function createHistoryQueue({ stream, destination, concurrency, fetch }: Reading): HistoryQueue {
   const sent = new Map<string, Sent>();
-  let due: readonly DueTest[] = [];
+  const due = inTurn((most) => destination.dueTests(stream, most));
   let metHeavy = false;
 
   async function fetchAhead(id: string, request: PageRequest): Promise<Page> {
@@ -50,7 +50,7 @@ export function createHistoryQueue({ stream, destination, concurrency, fetch }: 
   }
 
   function sendAhead(checkpoint: Checkpoint, context: Context): void {
-    for (const test of due.slice(0, concurrency)) {
+    for (const test of due.next(concurrency)) {
       const move = sent.has(test.id) ? null : askForTest(stream, checkpoint, context, test);
       if (move?.do !== 'fetch') continue;
       const page = fetchAhead(test.id, move.request);
@@ -62,10 +62,8 @@ export function createHistoryQueue({ stream, destination, concurrency, fetch }: 
 
   return {
     next(checkpoint, context) {
-      if (due.length === 0) due = destination.dueTests(stream, LOOKED_UP);
       if (isLive(checkpoint) && !metHeavy) sendAhead(checkpoint, context);
-      const [test = null, ...rest] = due;
-      due = rest;
+      const test = due.take();
       return askForTest(stream, checkpoint, sent.get(test?.id ?? '')?.context ?? context, test);
     },
     take({ request, checkpoint }) {
@@ -76,6 +74,31 @@ export function createHistoryQueue({ stream, destination, concurrency, fetch }: 
     },
     async close() {
       await Promise.allSettled([...sent.values()].map(({ page }) => page));
+    },
+  };
+}
+
+/**
+ * The due tests one after the other, null at their end. None is due beyond a look-up that finds fewer than it might: what becomes
+ * due meanwhile is for the round after.
+ */
+function inTurn(lookUp: (most: number) => readonly DueTest[]) {
+  let coming: DueTest[] = [];
+  let isLast = false;
+  const next = (count: number): readonly DueTest[] => {
+    if (coming.length === 0 && !isLast) {
+      coming = [...lookUp(LOOKED_UP)];
+      isLast = coming.length < LOOKED_UP;
+    }
+    return coming.slice(0, count);
+  };
+  return {
+    next,
+    take(): DueTest | null {
+      const [test = null] = next(1);
+      coming.shift();
+      if (test === null) isLast = false;
+      return test;
     },
   };
 }

@@ -95,6 +95,18 @@ describe.each([
     ]);
   });
 
+  test('due tests are found along the key, with one look for each test at what is known of it (R22)', () => {
+    fill(counted);
+    const plans = plansOf(() => on().dueTests(stream('test_executions'), 9));
+    expect(plans.filter((step) => / [trfl] /.test(step)).sort()).toEqual([
+      'SEARCH f USING INDEX sqlite_autoindex_history_failures_1 (env_id=? AND test_id=?) LEFT-JOIN',
+      'SEARCH l USING INDEX latest_test_executions_by_test (env_id=? AND test_id=?)',
+      'SEARCH r USING INDEX sqlite_autoindex_test_readings_1 (env_id=? AND test_id=?) LEFT-JOIN',
+      'SEARCH t USING INDEX sqlite_autoindex_tests_1 (env_id=? AND id>?)',
+    ]);
+    expect(plans.filter((step) => /^SCAN (?!d$|mirror$)/.test(step))).toEqual([]);
+  });
+
   test('marked rows are looked up by their id, whatever their kind (R22)', () => {
     fill(counted);
     const plans = plansOf(() => on().owed(stream('table_assets'), { ...OWED, about: 'marked', before: START }));

@@ -188,20 +188,22 @@ export function dueTests(part: Part, run: number, most: number): DueTest[] {
 
 /**
  * A test with news is one never read, with a latest execution that changed since, or with rows that stand rejected (R20). Nulls
- * come first: what did not fail last time before what did, what was never read before what was (R22).
+ * come first: what did not fail last time before what did, what was never read before what was (R22). `>= ''` has SQLite go along
+ * the key, as all that is looked up beside the tests lies in its order.
  */
 const DUE_TESTS = `
   select d.*, (select mirrored_at from mirror) mirroredAt,
     (select min(e.start_time) from test_executions e where e.env_id = @env and e.test_id = d.id) knownFrom
   from (
-    select t.id, r.read_at readAt, f.page_limit pageLimit, j.id is not null hasRejected
+    select t.id, r.read_at readAt, f.page_limit pageLimit, t.id in (
+      select payload ->> 'test_id' from rejected_rows
+      where env_id = @env and stream = 'test_executions' and run_id < @run and payload ->> 'test_id' is not null) hasRejected
     from tests t
     left join test_readings r on r.env_id = t.env_id and r.test_id = t.id
     left join history_failures f on f.env_id = t.env_id and f.test_id = t.id
-    left join (select distinct payload ->> 'test_id' id from rejected_rows
-      where env_id = @env and stream = 'test_executions' and run_id < @run) j on j.id = t.id
-    where t.env_id = @env and t.deleted_at is null and coalesce(f.run_id, 0) < @run and (r.test_id is null or j.id is not null or exists (
-      select 1 from latest_test_executions l
-      where l.env_id = t.env_id and l.test_id = t.id and l.mirrored_at > r.mirrored_at))
+    where t.env_id = @env and t.id >= '' and t.deleted_at is null and coalesce(f.run_id, 0) < @run
+      and (r.test_id is null or hasRejected or exists (
+        select 1 from latest_test_executions l
+        where l.env_id = t.env_id and l.test_id = t.id and l.mirrored_at > r.mirrored_at))
     order by f.run_id, r.read_at, t.id limit @most
   ) d`;

@@ -1,0 +1,38 @@
+import { expect, test } from 'vitest';
+import type { DueTest } from '../../src/core/destination.ts';
+import { createHistoryQueue } from '../../src/sync/history-queue.ts';
+import { ask, checkpoint, context, round, streamOf, T } from '../core/setup.ts';
+
+const IN_PHASE = checkpoint({ watermark: null, round: round({ mode: 'window', phases: [ask('tests')] }) });
+
+function due(count: number): DueTest[] {
+  const never = { readAt: null, knownFrom: null, mirroredAt: T, pageLimit: null, hasRejected: 0 };
+  return Array.from({ length: count }, (_, i) => ({ id: `t${i}`, ...never }));
+}
+
+test('all tests are gone through once for thousands of histories, and not again when none is left (R22)', () => {
+  let left = due(6000);
+  const lookUps: number[] = [];
+  const queue = createHistoryQueue({
+    stream: streamOf('test_executions'),
+    destination: {
+      dueTests(_, most) {
+        lookUps.push(left.length);
+        return left.slice(0, most);
+      },
+    },
+    concurrency: 4,
+    fetch: () => Promise.reject(new Error('nothing is asked for ahead')),
+  });
+  const readAll = (): number => {
+    for (let count = 0; ; count++) {
+      if (queue.next(IN_PHASE, context()).do !== 'fetch') return count;
+      left = left.slice(1);
+    }
+  };
+  expect(readAll()).toBe(6000);
+  expect(lookUps).toEqual([6000, 1000]);
+  left = due(1);
+  expect(readAll()).toBe(1);
+  expect(lookUps).toEqual([6000, 1000, 1]);
+});
