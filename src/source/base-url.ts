@@ -3,27 +3,27 @@ import { SyncError } from '../core/errors.ts';
 const API_PATH = '/public/beta';
 
 export interface BaseUrlRules {
-  /** Send the token over plain http to other machines, too. */
+  /** Whether the token may be sent over plain http to other machines. */
   readonly allowHttp: boolean;
 }
 
 /**
- * The address before `/public/beta`, as it is compared and stored: without that path, without a trailing slash.
- * Plain http goes to a loopback address only, unless allowed (R25). Throws `SyncError` `usage`; the text is not quoted,
- * because it may hold a password.
+ * The base URL as it is compared and stored: without `/public/beta` and without a trailing slash. Plain http is accepted for
+ * loopback addresses only, unless it is allowed (R25). The error does not quote the URL, because it may contain a password.
+ * @throws SyncError `usage`
  */
 export function parseBaseUrl(text: string, { allowHttp }: BaseUrlRules): string {
   const url = parse(text);
   if (url.protocol !== 'https:' && url.protocol !== 'http:') throw refuse('must begin with https:// or http://');
-  if (url.username !== '' || url.password !== '') throw refuse('must hold no user name or password');
-  if (url.search !== '' || url.hash !== '') throw refuse('must hold no query and no fragment (? or #)');
+  if (url.username !== '' || url.password !== '') throw refuse('must not contain a user name or a password');
+  if (url.search !== '' || url.hash !== '') throw refuse('must not contain a query or a fragment (? or #)');
   if (url.protocol === 'http:' && !allowHttp && !isLoopback(url.hostname)) {
-    throw refuse('is plain http, which would show the token on the network: use https, or --allow-http if you must');
+    throw refuse('is plain http, which sends the token unencrypted: use https, or pass --allow-http');
   }
   return url.origin + withoutApiPath(url.pathname);
 }
 
-/** Whether a host, as `URL` spells it, is this machine. A name other than `localhost` could resolve to anywhere. */
+/** Whether a host, as `URL` spells it, is this machine. Names other than `localhost` may resolve to any machine. */
 export function isLoopback(hostname: string): boolean {
   return hostname === 'localhost' || hostname === '[::1]' || /^127(?:\.\d{1,3}){3}$/.test(hostname);
 }
@@ -32,7 +32,7 @@ function parse(text: string): URL {
   try {
     return new URL(text.trim());
   } catch {
-    throw refuse('is no URL: give one like https://api.example.com');
+    throw refuse('is not a URL: give one like https://api.example.com');
   }
 }
 

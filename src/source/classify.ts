@@ -6,18 +6,18 @@ import { HEAVY_BYTES } from './heavy-turns.ts';
 import { maskToken } from './mask-token.ts';
 import { type Answer, errorCode, type Fault, type Outcome } from './send.ts';
 
-/** What was asked for, for messages: `secret` is the token, which no message may show (R25). */
+/** What messages say about a request. `secret` is the token, which no message may show (R25). */
 export interface Asked {
   /** The path, without its query. */
   readonly path: string;
   readonly secret: string;
-  /** Where the token was found. */
+  /** The option, variable or file that gave the token. */
   readonly tokenFrom?: string | undefined;
-  /** What to do when it fails, instead of the usual advice; null for that. */
+  /** What the user should do when the request fails; null for the usual advice. */
   readonly advice: string | null;
 }
 
-/** What no message may show of the token, and what it may. */
+/** The token, which no message may show, and where it came from, which messages tell (R25). */
 export function secretOf({
   token,
   tokenFrom,
@@ -28,17 +28,17 @@ export function secretOf({
   return { secret: token, tokenFrom };
 }
 
-/** A failed try that is worth another (R24). */
+/** A failed try that may be repeated (R24). */
 export interface Trouble {
-  /** `slow` (5xx or time-out) may go away with a smaller page, `broken` and `refused` may not. */
+  /** A smaller page may help against `slow` (5xx or time-out), not against `broken` and `refused`. */
   readonly kind: 'slow' | 'broken' | 'refused';
-  /** What happened, to follow `GET /path: `. */
+  /** What happened, as it stands after `GET /path: `. */
   readonly text: string;
   readonly cause: unknown;
   readonly retryAfterMs: number | null;
 }
 
-/** What one outcome means. `refused` is a 429, which by itself is no failed try (R23). */
+/** What one outcome means. `refused` is a 429, which is not yet a failed try (R23). */
 export type Verdict<T> =
   | { readonly kind: 'done'; readonly value: T }
   | { readonly kind: 'again'; readonly trouble: Trouble }
@@ -47,7 +47,7 @@ export type Verdict<T> =
 
 const LONGEST_QUOTE = 200;
 
-/** Decides on status and code alone. A status that says enough counts even when the body got lost. */
+/** Decides by status and error code alone. A status that decides by itself counts even when the body is lost. */
 export function classify<T>({ answer, fault, heardMs }: Outcome, asked: Asked, decode: Decode<T>): Verdict<T> {
   const status = answer?.status ?? 0;
   if (status === 429) return { kind: 'refused', atMs: heardMs };
@@ -61,33 +61,38 @@ export function classify<T>({ answer, fault, heardMs }: Outcome, asked: Asked, d
 }
 
 /**
- * After the last try, of which so many were made in earlier runs: a page that was too much for the service every time may be asked
- * for in halves (R24).
+ * The error after the last try; `before` is the number of tries in earlier runs. A page that was too large for the service in every
+ * try may be asked for in halves (R24).
  */
 export function exhausted(troubles: readonly Trouble[], asked: Asked, before: number): SyncError {
   const last = troubles.at(-1);
   const recovery = troubles.every((trouble) => trouble.kind === 'slow') ? 'shrink' : 'stream';
   const count = before + troubles.length;
   const tries = count === 1 ? '1 try' : `${count} tries`;
-  const advice = 'Try again later; if it stays, check the base URL and the network.';
+  const advice = 'Try again later; if it fails again, check the base URL and the network.';
   const text = `GET ${asked.path}: ${last?.text ?? 'no answer'}, after ${tries}. ${advice}`;
   return new SyncError(recovery, text, { cause: last?.cause });
 }
 
-/** A 429 while other requests pass (R9). */
+/** A 429 while other lists are answered (R9). */
 export function refusedAlone(): Trouble {
-  return { kind: 'refused', text: 'answered 429 while other lists answer', cause: undefined, retryAfterMs: null };
+  return {
+    kind: 'refused',
+    text: 'answered 429 while other lists were answered',
+    cause: undefined,
+    retryAfterMs: null,
+  };
 }
 
-/** The service answers nothing any more (R24). */
+/** The error that ends a run because the service does not answer any more (R24). */
 export function serviceAway(last: Trouble, path: string, tries: number): SyncError {
   const probed = tries === 1 ? 'a probe' : `${tries} probes`;
-  const what = `several lists failed one after the other, and so did ${probed}, the last GET ${path}: ${last.text}`;
-  const text = `The service is away: ${what}. Run again when it is back.`;
+  const what = `several lists failed in a row, and so did ${probed}, the last one GET ${path}: ${last.text}`;
+  const text = `The service is not available: ${what}. Run again when it is back.`;
   return new SyncError('run', text, { cause: last.cause });
 }
 
-/** Without the environments there is no run: what would fail one stream ends it. */
+/** Without the environments there is no run: an error that would fail one stream ends the run. */
 export function endsRunHere(error: SyncError): SyncError {
   return new SyncError('run', `Cannot list the environments: ${error.message}`, { cause: error.cause });
 }
@@ -97,11 +102,11 @@ function decoded<T>(answer: Answer, asked: Asked, decode: Decode<T>): Verdict<T>
   const value = json === undefined ? null : decode(json);
   if (value !== null) return { kind: 'done', value };
   const type = quote(answer.headers['content-type'] ?? 'no content type', asked);
-  const what = json === undefined ? `a body that is no JSON (${type})` : 'a body that is not the expected list';
+  const what = json === undefined ? `a body that is not JSON (${type})` : 'a body that is not the expected list';
   return again(broken(`answered ${answer.status} with ${what}`, undefined));
 }
 
-/** A heavy body is never parsed as a whole, unless it has another form than that of a list (R27). */
+/** Parses a heavy body in slices. It is parsed whole only when it does not have the form of a list (R27). */
 function parseBody({ body }: Answer): unknown {
   if (body === null) return undefined;
   const heavy = body.length > HEAVY_BYTES ? parseHeavyPage(body) : null;
@@ -114,7 +119,7 @@ function serverTrouble(answer: Answer, asked: Asked): Trouble {
 }
 
 function faultTrouble({ kind, cause }: Fault): Trouble {
-  if (kind === 'time-out') return { kind: 'slow', text: 'no whole answer in time', cause, retryAfterMs: null };
+  if (kind === 'time-out') return { kind: 'slow', text: 'no complete answer in time', cause, retryAfterMs: null };
   if (kind === 'encoding') return broken('a body that cannot be decompressed', cause);
   return broken(`the connection failed${errorCode(cause) === '' ? '' : ` (${errorCode(cause)})`}`, cause);
 }
@@ -132,20 +137,20 @@ function tokenRefused(answer: Answer, asked: Asked): SyncError {
   );
 }
 
-/** Half as many rows may do (R24, R27). */
+/** A page of half as many rows may be small enough (R24, R27). */
 function tooLarge({ path }: Asked, { cause }: Fault): SyncError {
-  const text = `GET ${path}: the page is longer than 64 MiB. Half as many rows are asked for next; if it stays, report it.`;
+  const text = `GET ${path}: the page is longer than 64 MiB. The next request asks for half as many rows. Report this if it happens again.`;
   return new SyncError('shrink', text, { cause });
 }
 
-/** Only the path of the new address is shown: the rest may hold secrets. Following it would send the token there. */
+/** Shows only the path of the new address, because the rest may contain secrets. Following it would send the token there. */
 function redirected(answer: Answer, asked: Asked): SyncError {
   const path = URL.parse(answer.headers.location ?? '', 'http://relative.invalid')?.pathname ?? '/';
   const what = `${answered(answer, asked)}, a redirect to ${quote(path, asked)}, which is not followed`;
   return sentence('stream', what, asked, 'Check the base URL.');
 }
 
-/** What was asked for is too long: as a URL (414), or with the headers (431). */
+/** The request is too long: its URL (414), or URL and headers together (431). */
 const TOO_LONG = new Set([414, 431]);
 
 function rejected(answer: Answer, asked: Asked): SyncError {
@@ -154,7 +159,7 @@ function rejected(answer: Answer, asked: Asked): SyncError {
   if (answer.status === 400 && code === 'invalid_cursor') {
     return sentence('restart', what, asked, 'The read has to start again at its first page.');
   }
-  if (TOO_LONG.has(answer.status)) return sentence('shrink', what, asked, 'Fewer ids have to be asked for at once.');
+  if (TOO_LONG.has(answer.status)) return sentence('shrink', what, asked, 'The next request asks for fewer ids.');
   if (answer.status === 403) {
     return sentence(
       'deny',
@@ -163,9 +168,10 @@ function rejected(answer: Answer, asked: Asked): SyncError {
       'The token may lack access to the environment or the view scope.',
     );
   }
-  if (answer.status === 404 && code !== null) return sentence('absent', what, asked, 'It is not live, or not there.');
+  if (answer.status === 404 && code !== null)
+    return sentence('absent', what, asked, 'It is not live or does not exist.');
   if (answer.status === 404) return sentence('stream', what, asked, 'Check the base URL.');
-  return sentence('reread', what, asked, 'Trying again would not help; report it if it stays.');
+  return sentence('reread', what, asked, 'Another try would not help. Report this if it happens again.');
 }
 
 function sentence(recovery: SyncError['recovery'], what: string, asked: Asked, advice: string): SyncError {
@@ -184,7 +190,7 @@ function errorOf({ body }: Answer): ReturnType<typeof decodeError> {
   return body === null ? null : decodeError(parseJson(body));
 }
 
-/** Foreign text on one line, without control characters, cut, and without the token. */
+/** Text of the service on one line, shortened, without control characters and without the token (R25). */
 function quote(text: string, { secret }: Asked): string {
   const clean = maskToken(text.replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]+/gu, ' '), secret);
   return clean.length > LONGEST_QUOTE ? `${clean.slice(0, LONGEST_QUOTE - 1)}…` : clean;

@@ -10,61 +10,61 @@ import { Pool } from './pool.ts';
 import { type Line, type Outcome, send } from './send.ts';
 
 export interface HttpSourceOptions extends GateOptions {
-  /** As `parseBaseUrl` gives it. */
+  /** The base URL as `parseBaseUrl` returns it. */
   readonly baseUrl: string;
   readonly token: string;
-  /** Where it was found, for messages. */
+  /** The option, variable or file that gave the token, for messages. */
   readonly tokenFrom?: string;
   readonly userAgent: string;
-  /** Further tries after the first. */
+  /** The number of further tries after the first one. */
   readonly retries: number;
-  /** For one request, its body included. */
+  /** The time that one request may take, including its body. */
   readonly timeoutMs: number;
-  /** Paths of lists under an environment that can be asked for a row to see whether the service answers (R9, R24). */
+  /** Paths of lists under an environment. A probe asks one of them for a row, to see whether the service answers (R9, R24). */
   readonly lists: readonly (readonly string[])[];
-  /** Stops the source: what waits ends at once, what is in flight within three seconds (R27). */
+  /** Stops the source: waiting requests end at once, requests in flight within three seconds (R27). */
   readonly signal: AbortSignal;
-  /** From 0 up to 1. */
+  /** A random number from 0 up to, but not including, 1. */
   readonly random: () => number;
 }
 
-/** What one source holds for as long as it is open. */
+/** The state of an open source. */
 export interface Connection {
   readonly options: HttpSourceOptions;
   readonly line: Line;
   readonly gate: Gate;
   /** The path of the base URL, before `/public/beta`. */
   readonly prefix: string;
-  /** Gives up what is in flight. */
+  /** Aborts the requests in flight. */
   readonly cut: AbortController;
   readonly closed: AbortController;
   serverTime: Instant | null;
   latestServerTime: Instant | null;
-  /** `RateLimit-Limit` of the last answer that had one. */
+  /** `RateLimit-Limit` of the last answer that had this header. */
   limit: number | null;
-  /** The longest `RateLimit-Reset` so far. */
+  /** The greatest `RateLimit-Reset` so far. */
   windowSeconds: number;
-  /** Ids of the environments listed. */
+  /** The ids of the listed environments. */
   environments: readonly string[];
-  /** Probes sent so far: each goes elsewhere. */
+  /** The number of probes so far; each probe asks another list. */
   probes: number;
 }
 
-/** One thing to fetch. */
+/** A resource to fetch, and how to decode it. */
 export interface Ask<T> {
-  /** Decoded path segments under `/public/beta`. */
+  /** The path segments under `/public/beta`, not percent-encoded. */
   readonly path: readonly string[];
   readonly target: string;
   readonly asked: Asked;
   readonly decode: Decode<T>;
   readonly onRequest: (() => void) | undefined;
-  /** Tries that failed in earlier runs (R24). */
+  /** The number of tries that failed in earlier runs (R24). */
   readonly failedTries?: number;
 }
 
 export function connect(options: HttpSourceOptions): Connection {
   if (!/^[\x21-\x7e]+$/.test(options.token)) {
-    throw new SyncError('usage', 'The token is empty or holds characters that no token has, such as spaces.');
+    throw new SyncError('usage', 'The token is empty or contains characters that a token cannot have, such as spaces.');
   }
   const { origin, pathname } = new URL(options.baseUrl);
   return {
@@ -89,7 +89,7 @@ export function connect(options: HttpSourceOptions): Connection {
   };
 }
 
-/** Our own time-out covers the whole request. HTTP/2 sends again by itself, which would escape our counting (R23). */
+/** Our own timer limits the whole request. HTTP/2 is off, because it repeats requests that we would not count (R23). */
 function openPool(origin: string, { concurrency, timeoutMs }: HttpSourceOptions): OpenPool {
   return new Pool(origin, {
     connections: concurrency,
@@ -121,7 +121,7 @@ export async function sendOnce<T>(connection: Connection, { target, asked, onReq
   return outcome;
 }
 
-/** Of an accepted answer alone: what stands in the way of the service may have a clock of its own (R1). */
+/** Call it for accepted answers only: a gateway in front of the service may have a clock of its own (R1). */
 export function noteTime(connection: Connection, headers: Headers): void {
   const dateMs = httpDateMs(headers.date);
   if (dateMs === null) return;

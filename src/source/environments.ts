@@ -10,7 +10,7 @@ import { endpointPath, pageTarget } from './target.ts';
 const PATH = ['environments'];
 const ADVICE = 'Check the base URL.';
 
-/** All environments, whether they come as an array or in pages (R8). @throws SyncError that ends the run */
+/** Fetches all environments, which come as an array or in pages (R8). @throws SyncError that ends the run */
 export async function fetchEnvironments(connection: Connection): Promise<readonly unknown[]> {
   try {
     const items = await readPages(connection);
@@ -21,7 +21,7 @@ export async function fetchEnvironments(connection: Connection): Promise<readonl
   }
 }
 
-/** It ends: no cursor comes twice (R8), the list ends, and it is begun again three times at most (R7). */
+/** The loop ends: no cursor is used twice (R8), the list has an end, and it starts again three times at most (R7). */
 async function readPages(connection: Connection): Promise<readonly unknown[]> {
   const items: unknown[] = [];
   const visited = new Set<string>();
@@ -41,7 +41,7 @@ async function readPages(connection: Connection): Promise<readonly unknown[]> {
   }
 }
 
-/** @returns null for a cursor that the service no longer knows, when the list may be begun again (R7) */
+/** @returns null when the service no longer knows the cursor and the list may start again (R7) */
 async function fetchPage(connection: Connection, cursor: string | null, mayRestart: boolean): Promise<Page | null> {
   const asked = { path: endpointPath(PATH), ...secretOf(connection.options), advice: ADVICE };
   const target = pageTarget({ path: PATH, query: {}, cursor });
@@ -60,7 +60,7 @@ async function fetchPage(connection: Connection, cursor: string | null, mayResta
   }
 }
 
-/** @throws SyncError for a page that leads nowhere: what it leaves out would count as missing */
+/** @throws SyncError when there is no further cursor: the environments of the remaining pages would count as missing */
 function nextCursor({ nextCursor: cursor }: Page, visited: Set<string>): string {
   if (cursor !== null && !visited.has(cursor)) {
     visited.add(cursor);

@@ -8,18 +8,18 @@ import { backOff, noteAnswer, noteFailure, PRIORITY, pass } from './gate.ts';
 import { sendProbe, troubleOfProbe, waitForService } from './probe.ts';
 import type { Outcome } from './send.ts';
 
-/** What happened to one request so far. */
+/** The tries of one request so far. */
 interface Tries {
-  /** How many failed in earlier runs (R24). */
+  /** The number of tries that failed in earlier runs (R24). */
   readonly before: number;
   readonly troubles: Trouble[];
   refusals: Refusals;
 }
 
 /**
- * Tries until there is an answer that decides. It ends: every turn returns, throws, or adds a failed try, of which there are
- * at most `retries` and one (R24), but for two. A refusal (429) while everything is refused, which the gate bears no longer
- * than `maxWaitMs` (R23); and a probe that passes, after which the next refusal is a failed try (R9).
+ * Sends a request until an answer decides. The loop ends, because each turn returns, throws or adds a failed try, and there are at
+ * most `retries` + 1 of these (R24). Two turns add none: a refusal (429) while everything is refused, which lasts at most
+ * `maxWaitMs` (R23), and a probe that is answered, after which the next refusal is a failed try (R9).
  */
 export async function fetchWhole<T>(connection: Connection, ask: Ask<T>): Promise<T> {
   const tries: Tries = { before: ask.failedTries ?? 0, troubles: [], refusals: NO_REFUSALS };
@@ -36,7 +36,7 @@ export async function fetchWhole<T>(connection: Connection, ask: Ask<T>): Promis
   }
 }
 
-/** The requests of a run may be spent amid the tries of a page, whatever kept others from it: the next run goes on with them. */
+/** The requests of a run may be spent between two tries of a page. The error then tells the next run how many tries failed. */
 function withTries(error: unknown, { gate }: Connection, { before, troubles }: Tries): unknown {
   if (!isSpent(error) || troubles.length === 0 || isAway(gate.outage)) return error;
   const failedTries = troubles.every(({ kind }) => kind === 'slow') ? before + troubles.length : 0;
@@ -47,7 +47,7 @@ function isSpent(error: unknown): error is SyncError {
   return error instanceof SyncError && (error.recovery === 'budget' || error.recovery === 'quota');
 }
 
-/** One request, its own or one that tells who is refused; null when that one passed or was refused. */
+/** Sends one request: its own, or a probe that tells who is refused. Null when the probe was answered or refused. */
 async function tryOnce<T>(
   connection: Connection,
   ask: Ask<T>,
@@ -77,7 +77,7 @@ function judge<T>(connection: Connection, { path, asked, decode }: Ask<T>, outco
 function judgeProbe(connection: Connection, outcome: Outcome): Verdict<never> | null {
   const trouble = troubleOfProbe(connection, outcome);
   if (trouble === null) return null;
-  // Not `slow`: it says nothing of the page it was sent for, which half the limit would not help.
+  // Not `slow`: the failed probe tells nothing about the page itself, so half the limit would not help.
   return { kind: 'again', trouble: { ...trouble, kind: 'broken', text: `a probe of another list: ${trouble.text}` } };
 }
 
@@ -85,7 +85,7 @@ function isUsedUp({ before, troubles }: Tries, { retries }: Connection['options'
   return before + troubles.length > retries;
 }
 
-/** A refusal that is a failed try uses up one; the wait before the next one is the account's. */
+/** Counts a refusal that is a failed try. The wait before the next try is that of the whole account. */
 function afterRefusal({ gate, options }: Connection, asked: Asked, tries: Tries, atMs: number): void {
   if (isFailedTry(tries.refusals, gate.lastPassMs)) tries.troubles.push(refusedAlone());
   tries.refusals = refusedAgain(tries.refusals, atMs, gate.lastPassMs);

@@ -13,43 +13,43 @@ import {
 import type { SourceEvent } from '../core/source.ts';
 import type { Outcome } from './send.ts';
 
-/** Time as the source needs it, passed in so that tests need not wait. */
+/** The clock of the source. It is passed in, so that tests need not wait. */
 interface Clock {
-  /** Milliseconds that never run backwards. */
+  /** Monotonic time in milliseconds. */
   nowMs(): number;
-  /** Milliseconds since 1970, only shown to people. */
+  /** Milliseconds since 1970; only shown to people. */
   utcMs(): number;
 }
 
 export interface GateOptions {
   readonly concurrency: number;
   readonly maxWaitMs: number;
-  /** Requests that may be sent; null without limit. */
+  /** The most requests that may be sent; null for no limit. */
   readonly maxRequests: number | null;
   readonly clock: Clock;
-  /** Resolves after the delay; rejects when the signal aborts, and for nothing else. */
+  /** Resolves after the delay; rejects only when the signal aborts. */
   readonly sleep: (delayMs: number, signal: AbortSignal) => Promise<void>;
   readonly onEvent?: ((event: SourceEvent) => void) | undefined;
 }
 
-/** The one way out to the account: keeps its quota (R23), the request budget and the stop. */
+/** Every request to the account passes here. It keeps the quota (R23), the limit of requests and the stop. */
 export interface Gate {
   readonly options: GateOptions;
-  /** Holds the requests that wait for their turn and those in flight, and nothing else. */
+  /** The requests that wait for their turn and those in flight. */
   readonly queue: PQueue;
-  /** Wakes whoever sleeps once the gate has been stopped. */
+  /** Ends every sleep when the gate is stopped. */
   readonly halt: AbortController;
   window: RateWindow;
-  /** When the last request was sent that the limiter let pass; null while none has been. */
+  /** When the last request was sent that was not refused (429); null while there is none. */
   lastPassMs: number | null;
   outage: Outage;
-  /** Settled when the outage is over or the gate stopped; null unless somebody probes the service. */
+  /** Resolves when the outage is over or the gate is stopped; null unless a request probes the service. */
   back: PromiseWithResolvers<void> | null;
-  /** Whether the queue is paused and somebody will wake it. */
+  /** Whether the queue is paused and a timer will start it again. */
   waiting: boolean;
-  /** Requests sent so far. */
+  /** The number of requests sent so far. */
   requests: number;
-  /** Why nothing starts any more; null while the gate is open. */
+  /** The reason why no request starts any more; null while the gate is open. */
   stopped: SyncError | null;
 }
 
@@ -71,22 +71,23 @@ export function openGate(options: GateOptions): Gate {
 }
 
 /**
- * Who goes first. A refused request goes after those that were not: whether they pass tells whether the account is refused or
- * it alone (R9). While the service is away nothing but the probe goes (R24).
+ * Which request goes first. A refused request goes last: the answers to the others tell whether the whole account is refused or
+ * only this list (R9). During an outage only the probe goes (R24).
  */
 export const PRIORITY = { probe: 2, again: 1, fresh: 0, refused: -1 } as const;
 
 type Priority = (typeof PRIORITY)[keyof typeof PRIORITY];
 
-/** A request, and what its outcome means: that is settled before the next one has its turn. */
+/** A request, and the function that judges its outcome before the next request has its turn. */
 export interface Sending<V> {
   send(): Promise<Outcome>;
   judge(outcome: Outcome): V;
 }
 
 /**
- * Sends when it is this request's turn. Throws what the gate was stopped with, but a request already in flight still brings
- * its outcome. It ends: every turn sends, throws, or waits for the end of an outage, which has one or stops the gate (R24).
+ * Sends when it is this request's turn. A stopped gate makes it throw; a request in flight still gives its outcome. The loop
+ * ends: each turn sends, throws, or waits for the end of an outage, which ends or stops the gate (R24).
+ * @throws the SyncError that stopped the gate
  */
 export async function pass<V>(gate: Gate, sending: Sending<V>, priority: Priority): Promise<V> {
   for (;;) {
@@ -104,24 +105,24 @@ export async function pass<V>(gate: Gate, sending: Sending<V>, priority: Priorit
 
 const HELD_UP = Symbol('held up');
 
-/** The list at this path could not be had: when several cannot, the service is away (R24). */
+/** Notes that the list at this path failed. When several lists fail, there is an outage (R24). */
 export function noteFailure(gate: Gate, path: readonly string[]): void {
   gate.outage = listFailed(gate.outage, path);
 }
 
-/** The service has answered, whatever it said. */
+/** Notes that the service has answered, which ends an outage (R24). */
 export function noteAnswer(gate: Gate): void {
   gate.outage = NO_OUTAGE;
   letGo(gate);
 }
 
-/** Before the first request: what is known of the window under way (R23). */
+/** Takes over, before the first request, what is known of the current quota window (R23). */
 export function resume(gate: Gate, window: RateWindow): void {
   gate.window = window;
   regulate(gate);
 }
 
-/** Waits before a further try, outside the queue, so that others may go meanwhile. Throws like `pass`. */
+/** Waits before a further try, outside the queue, so that other requests can go meanwhile. Throws like `pass`. */
 export async function backOff(gate: Gate, delayMs: number, about: string): Promise<void> {
   if (gate.stopped !== null) throw gate.stopped;
   await pause(gate, delayMs, 'retry', about).catch((error: unknown) => {
@@ -129,7 +130,7 @@ export async function backOff(gate: Gate, delayMs: number, about: string): Promi
   });
 }
 
-/** From now on nothing starts: whoever waits gets `reason`. A later stop replaces the reason. */
+/** Lets no further request start: waiting calls fail with `reason`. A later stop replaces the reason. */
 export function stop(gate: Gate, reason: SyncError): void {
   gate.stopped = reason;
   gate.queue.clear();
@@ -154,12 +155,12 @@ async function sendCounted<V>(gate: Gate, sending: Sending<V>): Promise<V> {
   return verdict;
 }
 
-/** The limiter let it pass, and something behind it answered. */
+/** The request was not refused (429), and the service itself answered. */
 function hasPassed({ answer }: Outcome): boolean {
   return answer !== null && answer.status !== 429 && answer.status < 500;
 }
 
-/** Sets the queue to what the window allows now; while it allows nothing, waits if anyone is queued. */
+/** Sets the queue to what the quota window allows now. While it allows nothing, waits if a request is queued. */
 function regulate(gate: Gate): void {
   if (gate.stopped !== null || gate.waiting) return;
   const allowance = allowed(gate.window, gate.options.clock.nowMs());
@@ -202,5 +203,5 @@ function comeBack(delayMs: number, utcMs: number): SyncError {
   const at = new Date(utcMs + delayMs).toISOString().replace(/\.\d+/, '');
   const minutes = Math.max(1, Math.ceil(delayMs / 60_000));
   const when = `${at}, in ${minutes} ${minutes === 1 ? 'minute' : 'minutes'}`;
-  return new SyncError('quota', `The account's quota is used up: come back at ${when}, or raise --max-wait.`);
+  return new SyncError('quota', `The account's quota is used up: run again at ${when}, or raise --max-wait.`);
 }

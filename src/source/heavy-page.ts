@@ -2,12 +2,12 @@ import type { SlicedItems } from '../core/source.ts';
 import { collectGarbage } from './collect-garbage.ts';
 import { parseJson } from './decode.ts';
 
-/** Items are parsed together until they have so many bytes. */
+/** The items of a slice, which are parsed together, have about this many bytes. */
 const SLICE_BYTES = 64 * 1024;
 
 /**
- * The envelope of a heavy list, its items left as bytes until they are gone through (R27). Each is parsed once before, to know
- * that it can be. Null for what has another form, undefined for what is no JSON.
+ * The envelope of a heavy list. Its items stay bytes until they are read (R27); each is parsed once in advance, to check that it
+ * is valid. Null for a body of another form, undefined for one that is not JSON.
  */
 export function parseHeavyPage(body: Buffer, sliceBytes = SLICE_BYTES): object | null | undefined {
   const place = findItems(body, sliceBytes);
@@ -19,7 +19,7 @@ export function parseHeavyPage(body: Buffer, sliceBytes = SLICE_BYTES): object |
   return envelope === undefined || length === null ? undefined : { ...envelope, items: itemsOf(slices, length) };
 }
 
-/** Null where one of the slices is no JSON. */
+/** Null when one of the slices is not JSON. */
 function countItems(slices: readonly Buffer[]): number | null {
   let length = 0;
   for (const slice of slices) {
@@ -44,7 +44,7 @@ function itemsOf(slices: readonly Buffer[], length: number): SlicedItems {
   };
 }
 
-/** What the rows of so many slices took is freed before the next ones: left to itself, it would grow to as much as the page. */
+/** After this many slices the memory of their rows is freed; otherwise it would grow to the size of the whole page. */
 const SLICES_PER_COLLECTION = 64;
 
 function parseSlice(slice: Buffer): readonly unknown[] | undefined {
@@ -53,7 +53,7 @@ function parseSlice(slice: Buffer): readonly unknown[] | undefined {
 
 const [OPEN, CLOSE] = [Buffer.from('['), Buffer.from(']')];
 
-/** Where the elements of `items` stand, and the commas after which the next slices begin. */
+/** The byte range of the elements of `items`, and the commas after which further slices begin. */
 interface Place {
   readonly start: number;
   readonly end: number;
@@ -63,18 +63,18 @@ interface Place {
 const [QUOTE, BACKSLASH, COMMA, BRACE, END_BRACE, BRACKET, END_BRACKET] = Buffer.from('"\\,{}[]') as unknown as Codes;
 type Codes = [number, number, number, number, number, number, number];
 
-/** Null where the list has no member `items` that is an array, or two. Strings are jumped over. */
+/** Null when the list has no array `items`, or two of them. The contents of strings are skipped. */
 function findItems(body: Buffer, sliceBytes: number): Place | null {
   const commas: number[] = [];
   let [start, end, cutAt, depth] = [-1, -1, 0, 0];
-  // The member under way, null where its name comes next.
+  // The name of the current member; null where a name comes next.
   let name: string | null = null;
   for (let at = 0; at < body.length; at++) {
     switch (body[at]) {
       case QUOTE: {
         const quote = endOfString(body, at);
         if (depth === 1) name ??= body.toString('latin1', at + 1, quote);
-        // Such a name may be another way to write `items`.
+        // A name with an escape may be `items` in another spelling.
         if (depth === 1 && name?.includes('\\')) return null;
         at = quote;
         break;
@@ -104,7 +104,7 @@ function findItems(body: Buffer, sliceBytes: number): Place | null {
   return end < 0 ? null : { start, end, commas };
 }
 
-/** Where the quotation mark is that ends the string begun at `start`; the end of all where none does. */
+/** The position of the quotation mark that ends the string which begins at `start`; the length of the body if there is none. */
 function endOfString(body: Buffer, start: number): number {
   for (let at = body.indexOf(QUOTE, start + 1); at >= 0; at = body.indexOf(QUOTE, at + 1)) {
     let first = at;

@@ -12,10 +12,10 @@ import { endpointPath, pageTarget } from './target.ts';
 
 export type { HttpSourceOptions } from './connection.ts';
 
-/** How long a request in flight may go on after a signal: the whole stop has five seconds (R27). */
+/** How long a request in flight may go on after a signal. The whole stop may take five seconds (R27). */
 const GRACE_MS = 3000;
 
-/** The read API over HTTP, for one account. Throws `SyncError` `usage` for a token that no header can carry. */
+/** The read API of one account over HTTP. Throws `SyncError` `usage` for a token that cannot stand in a header. */
 export function createHttpSource(options: HttpSourceOptions): Source {
   const connection = connect(options);
   const { gate } = connection;
@@ -32,7 +32,7 @@ export function createHttpSource(options: HttpSourceOptions): Source {
     requests: () => gate.requests,
     quota: () => quotaOf(connection),
     resumeQuota({ remaining, resetSeconds }) {
-      // What is left of a window is reckoned by the machine's clock, which may be wrong: it may delay a run, not end it (R1).
+      // The rest of the window is computed by the machine's clock, which may be wrong. It may delay a run, but not end it (R1).
       if (remaining === 0 && resetSeconds * 1000 > options.maxWaitMs) return;
       resume(gate, resumedWindow(remaining, options.clock.nowMs() + resetSeconds * 1000));
     },

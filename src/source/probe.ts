@@ -8,12 +8,12 @@ import { backOff, noteAnswer, PRIORITY, pass, stop } from './gate.ts';
 import type { Outcome } from './send.ts';
 import { endpointPath, pageTarget } from './target.ts';
 
-/** Asks for a row elsewhere than at `own`, which is refused or fails. */
+/** Asks another list than `own` for a row, because `own` is refused or fails. */
 export function sendProbe(connection: Connection, own: readonly string[]): Promise<Outcome> {
   return sendOnce(connection, askElsewhere(connection, own));
 }
 
-/** Why a probe failed; null when it was answered, or refused (429), which says nothing of the service. */
+/** Why a probe failed; null when it was answered, and when it was refused (429), which tells nothing about the service. */
 export function troubleOfProbe({ gate, options }: Connection, outcome: Outcome): Trouble | null {
   const verdict = classify(outcome, { path: '', secret: options.token, advice: null }, decodePage);
   if (verdict.kind === 'done' || verdict.kind === 'failed') noteAnswer(gate);
@@ -21,8 +21,8 @@ export function troubleOfProbe({ gate, options }: Connection, outcome: Outcome):
 }
 
 /**
- * While the service is away the one that noticed probes it, and all others wait for what that meets. @returns whether it was
- * away and is back. @throws SyncError `run` when it stays away (R24)
+ * During an outage the request that noticed it probes the service, and all others wait for the result.
+ * @returns whether there was an outage, which is over now @throws SyncError `run` when the outage lasts (R24)
  */
 export async function waitForService(connection: Connection, path: readonly string[]): Promise<boolean> {
   const { gate } = connection;
@@ -33,7 +33,7 @@ export async function waitForService(connection: Connection, path: readonly stri
   return true;
 }
 
-/** It ends: each turn is answered, uses up one of the probe's tries, or is refused, which the gate bears for `maxWaitMs`. */
+/** The loop ends: each turn is answered, uses one of the probe's tries, or is refused, which lasts at most `maxWaitMs`. */
 async function probeUntilBack(connection: Connection, path: readonly string[]): Promise<void> {
   const { gate, options } = connection;
   const back = Promise.withResolvers<void>();
@@ -44,9 +44,9 @@ async function probeUntilBack(connection: Connection, path: readonly string[]): 
     await backOff(
       gate,
       retryDelayMs({ failures, random: options.random(), retryAfterMs, maxWaitMs: options.maxWaitMs }),
-      'several lists fail alike, the service seems to be away',
+      'several lists failed in a row, the service seems to be unavailable',
     );
-    // Another request, in flight all the while, may have been answered.
+    // Another request, which was still in flight, may have been answered meanwhile.
     if (gate.back !== back) return;
     const ask = askElsewhere(connection, path);
     const send = () => sendOnce(connection, ask);

@@ -3,7 +3,7 @@ import { pipeline } from 'node:stream/promises';
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
 import { collectGarbage } from './collect-garbage.ts';
 
-/** The body, decompressed, is longer than it may be. */
+/** The decompressed body is longer than allowed. */
 export class BodyTooLarge extends Error {
   constructor(mostBytes: number) {
     super(`The body is longer than ${mostBytes} bytes`);
@@ -11,7 +11,7 @@ export class BodyTooLarge extends Error {
   }
 }
 
-/** The body is compressed in a way nobody asked for, or not as it says. */
+/** The body is compressed in a way that was not asked for, or not as its header says. */
 export class BadEncoding extends Error {
   constructor(message: string, options?: { cause?: unknown }) {
     super(message, options);
@@ -20,20 +20,20 @@ export class BadEncoding extends Error {
 }
 
 export interface Bounds {
-  /** A body may hold so much. */
+  /** The most bytes that a body may have. */
   readonly mostBytes: number;
-  /** With more than this it is read on when `onHeavy` says so. */
+  /** A body with more bytes is read on only after `onHeavy` resolves. */
   readonly heavyBytes: number;
   onHeavy(): Promise<void>;
 }
 
-/** After so many bytes of a heavy body the chunks that they came in are freed (R27). */
+/** After this many bytes of a heavy body the memory of its chunks is freed (R27). */
 const COLLECTED_BYTES = 8 * 1024 * 1024;
 
 /**
- * Reads a body whole, decompressing it as `encoding` (the `content-encoding` header) says. Stops and destroys it with
- * `BodyTooLarge` as soon as it holds more than it may, so that neither a runaway nor a bomb fills the memory.
- * Throws `BadEncoding`, or what the connection failed with.
+ * Reads a whole body and decompresses it as `encoding` (the `content-encoding` header) says. A body that grows too long is destroyed
+ * at once, so that neither an endless body nor a compression bomb fills the memory.
+ * @throws BodyTooLarge, BadEncoding, or the error of the connection
  */
 export async function readBody(body: Readable, encoding: string | undefined, bounds: Bounds): Promise<Buffer> {
   const chunks: Buffer[] = [];
@@ -59,7 +59,7 @@ export async function readBody(body: Readable, encoding: string | undefined, bou
   return heavy === null ? Buffer.concat(chunks, bytes) : (heavy as Buffer).subarray(0, bytes);
 }
 
-/** What a heavy body has room in; what is not yet written of it takes no memory. It is not held twice (R27). */
+/** A buffer for the whole heavy body, so that its bytes are in memory only once (R27). Its unwritten part takes no memory. */
 function gather(chunks: Buffer[], mostBytes: number): Buffer {
   const whole = Buffer.allocUnsafeSlow(mostBytes);
   Buffer.concat(chunks).copy(whole);

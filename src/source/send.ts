@@ -7,51 +7,51 @@ import { BadEncoding, BodyTooLarge, readBody } from './read-body.ts';
 const MOST_PAGE_BYTES = 64 * 1024 * 1024;
 const MOST_ERROR_BYTES = 64 * 1024;
 
-/** What came back, as far as it came. */
+/** The answer, as far as it arrived. */
 export interface Answer {
   readonly status: number;
   readonly headers: Headers;
-  /** Null when the body did not come whole: then the outcome has a fault. */
+  /** Null when the body is incomplete; the outcome then has a fault. */
   readonly body: Buffer | null;
 }
 
 /**
- * - `connection`: refused, reset, no such host, cut off in the middle
- * - `time-out`: not whole in time
- * - `encoding`: compressed, but not as it should be
+ * - `connection`: refused, reset, unknown host, cut off in the middle
+ * - `time-out`: not complete in time
+ * - `encoding`: not compressed as its header says
  * - `too-large`: longer than a body may be
- * - `stopped`: we gave it up
+ * - `stopped`: aborted by us
  */
 export interface Fault {
   readonly kind: 'connection' | 'time-out' | 'encoding' | 'too-large' | 'stopped';
   readonly cause: unknown;
 }
 
-/** One request, ended in whatever way: at least one of `answer` and `fault` is there. */
+/** How one request ended: with an `answer`, with a `fault`, or with both. */
 export interface Outcome {
   readonly answer: Answer | null;
   readonly fault: Fault | null;
-  /** When its headers came, or else when it ended, in ms of the monotonic clock. */
+  /** When its headers arrived, or else when it ended, in milliseconds of the monotonic clock. */
   readonly heardMs: number;
 }
 
-/** What all requests to the account have in common. */
+/** What all requests to the account share. */
 export interface Line {
   readonly pool: Pool;
   readonly headers: Readonly<Record<string, string>>;
-  /** For the whole request, its body included. */
+  /** The time that a whole request may take, including its body. */
   readonly timeoutMs: number;
   readonly nowMs: () => number;
   readonly heavyTurns: HeavyTurns;
 }
 
-/** A request on its way: whether it waits for its turn to be read on, and what ends that turn. */
+/** A request in flight: whether its heavy body waits for its turn, and the function that ends the turn. */
 interface Way {
   isWaiting: boolean;
   endTurn: (() => void) | null;
 }
 
-/** Sends one GET and reads its answer whole. Never throws; `stop` gives it up. */
+/** Sends one GET request and reads the whole answer. It never throws; `stop` aborts the request. */
 export async function send(line: Line, target: string, stop: AbortSignal): Promise<Outcome> {
   const abort = new AbortController();
   const way: Way = { isWaiting: false, endTurn: null };
@@ -63,7 +63,7 @@ export async function send(line: Line, target: string, stop: AbortSignal): Promi
   } finally {
     clearInterval(timer);
     stop.removeEventListener('abort', stopNow);
-    // Whoever gets the outcome decodes and commits it before anything else is done.
+    // The caller decodes and commits the outcome first, before the turn ends.
     if (way.endTurn !== null) setImmediate(endHeavy, way.endTurn);
   }
 }
@@ -74,10 +74,10 @@ function endHeavy(endTurn: () => void): void {
 }
 
 const TICKS = 10;
-/** A tick that comes so much too late was held up here, not by the service. */
+/** A tick that is later than this was delayed by this process, not by the service. */
 const HELD_UP_MS = 1000;
 
-/** Time counts while this process listens, and not while the request waits for others. */
+/** Time counts only while this process can listen, and not while the request waits for its turn. */
 function startTimer(timeoutMs: number, way: Way, onTimeout: () => void): NodeJS.Timeout {
   const tickMs = timeoutMs / TICKS;
   let left = TICKS;
@@ -133,12 +133,12 @@ const TIME_OUT_CODES = new Set([
   'ETIMEDOUT',
 ]);
 
-/** The stable code of an error of Node or undici; empty when it has none. */
+/** The stable code of an error of Node or undici; empty when the error has none. */
 export function errorCode(error: unknown): string {
   return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : '';
 }
 
-/** Of a header that came several times the first counts. */
+/** Keeps the first value of a header that came several times. */
 function flatten(headers: Readonly<Record<string, string | string[] | undefined>>): Headers {
   const single = Object.entries(headers).map(([name, value]) => [name, Array.isArray(value) ? value[0] : value]);
   return Object.fromEntries(single);

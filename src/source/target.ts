@@ -2,12 +2,12 @@ import type { PageRequest, Query } from '../core/source.ts';
 
 const API_PATH = '/public/beta';
 
-/** The path of an endpoint, before any query: every segment percent-encoded, because ids hold anything. */
+/** The path of an endpoint, without a query. Every segment is percent-encoded, because ids may contain any character. */
 export function endpointPath(segments: readonly string[]): string {
   return `${API_PATH}/${segments.map(encodeSegment).join('/')}`;
 }
 
-/** Path, query and cursor of a page as they stand in the request line, after the base URL. */
+/** The path, query and cursor of a page, as they stand after the base URL. */
 export function pageTarget({ path, query, cursor }: PageRequest): string {
   const parameters = Object.entries(query).flatMap(([name, value]) => valuesOf(value).map((one) => pair(name, one)));
   if (cursor !== null) parameters.push(pair('cursor', cursor));
@@ -15,7 +15,7 @@ export function pageTarget({ path, query, cursor }: PageRequest): string {
   return parameters.length === 0 ? endpoint : `${endpoint}?${parameters.join('&')}`;
 }
 
-/** `.` and `..` would be taken for steps in the path if they stood there bare. */
+/** Servers would read a plain `.` or `..` as a step in the path. */
 function encodeSegment(segment: string): string {
   const encoded = encode(segment);
   return encoded === '.' || encoded === '..' ? encoded.replaceAll('.', '%2E') : encoded;
@@ -29,7 +29,7 @@ function pair(name: string, value: string | number): string {
   return `${encode(name)}=${encode(String(value))}`;
 }
 
-/** Half a surrogate pair, which JSON can carry and UTF-8 cannot, would throw otherwise. */
+/** Replaces half a surrogate pair, which JSON can contain and UTF-8 cannot; encoding it would throw. */
 function encode(text: string): string {
   return encodeURIComponent(text.toWellFormed());
 }

@@ -54,7 +54,7 @@ describe.concurrent('bad usage is told in one line, ends 2 and leaves no file be
     ['a token on the command line', [...SYNC, '--token', 'x'], /unknown.*token: a token belongs into OBSYNC_TOKEN or/],
     ['no base URL', ['sync'], /--base-url/],
     ['plain http to another machine', ['sync', '--base-url', 'http://api.example.com'], /plain http/],
-    ['a base URL that is none', ['sync', '--base-url', 'example'], /is no URL/],
+    ['a base URL that is none', ['sync', '--base-url', 'example'], /is not a URL/],
     [
       'a bad cron expression',
       ['schedule', ...SYNC.slice(1), '--cron', '61 * * * *'],
@@ -120,7 +120,7 @@ describe.concurrent('settings', () => {
       { baseUrl: 'http://127.0.0.1:1', retries: 'five' },
       /config\.json: --retries needs a whole number/,
     ],
-    ['a base URL that is none', { baseUrl: 'example' }, /config\.json: The base URL is no URL/],
+    ['a base URL that is none', { baseUrl: 'example' }, /config\.json: The base URL is not a URL/],
     ['an option with a typo', { tokenFil: 'f' }, /there is no option tokenFil, did you mean tokenFile\?/],
     ['neither yes nor no', { full: 1 }, /config\.json: --full needs true or false/],
     ['a text that is none', { db: 5 }, /config\.json: --db needs a text/],

@@ -113,7 +113,9 @@ describe('sync', () => {
     expect(stderr).toMatch(
       /INFO: GET \/public\/beta\/environments: the connection failed \(\w+\), trying again in 0\.\d s\n/,
     );
-    expect(stderr).toMatch(/after 2 tries\. Try again later; if it stays, check the base URL and the network\.\n$/);
+    expect(stderr).toMatch(
+      /after 2 tries\. Try again later; if it fails again, check the base URL and the network\.\n$/,
+    );
   });
 
   test.each([

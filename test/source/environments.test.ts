@@ -36,7 +36,7 @@ describe('the environments', () => {
     [
       '500 at every try',
       [error(500), error(500), error(500)],
-      'Try again later; if it stays, check the base URL and the network.',
+      'Try again later; if it fails again, check the base URL and the network.',
     ],
   ])('the run ends when they cannot be listed: %s', async (_, replies, advice) => {
     const { source } = answerWith(replies);

@@ -5,7 +5,7 @@ import { type Step, startApiServer } from '../support/api-server.ts';
 import { ASSETS, failureOf, openSource, setUp, virtualTime } from './setup.ts';
 
 const error500: Step = { status: 500, body: { error: { code: 'internal_error', message: 'as it is' } } };
-const TRY_LATER = 'Try again later; if it stays, check the base URL and the network.';
+const TRY_LATER = 'Try again later; if it fails again, check the base URL and the network.';
 
 describe('connections', () => {
   test('pages asked for one after the other share connections', async () => {

@@ -20,7 +20,7 @@ describe('an outage', () => {
     expect(new Set(failures.map(({ recovery }) => recovery))).toEqual(new Set(['run']));
     expect(new Set(failures.map(({ message }) => message)).size).toBe(1);
     expect(failures[0]?.message).toMatch(
-      /^The service is away: .* 3 probes, the last GET .* Run again when it is back\.$/,
+      /^The service is not available: .* 3 probes, the last one GET .* Run again when it is back\.$/,
     );
     // One for the environments, four in flight, two that replaced the first failures, and three probes.
     expect(server.requests.length).toBe(10);
