@@ -4,15 +4,15 @@ import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { MOST_HEADER_BYTES } from '../../src/server/server.ts';
 
-const README = readFileSync(new URL('../../README.md', import.meta.url), 'utf8');
+const DOCUMENT = readFileSync(new URL('../../docs/serve.md', import.meta.url), 'utf8');
 
-/** The line of the README that tells how to hash a token. */
-const HASH = README.split('\n').find((line) => line.includes('sha256sum')) ?? '';
+/** The line that tells how to hash a token. */
+const HASH = DOCUMENT.split('\n').find((line) => line.includes('sha256sum')) ?? '';
 
 const hash = (env: Record<string, string>) =>
   spawnSync('sh', ['-c', HASH], { env: { PATH: process.env['PATH'], ...env }, encoding: 'utf8' });
 
-describe('the README tells how to hash a token', () => {
+describe('docs/serve.md tells how to hash a token', () => {
   test('as the server does', () => {
     const expected = createHash('sha256').update('a-token').digest('hex');
     expect(hash({ TOKEN: 'a-token' })).toMatchObject({ status: 0, stdout: `${expected}  -\n` });
@@ -29,7 +29,7 @@ describe('the README tells how to hash a token', () => {
 });
 
 describe('the settings for nginx', () => {
-  const settings = /```nginx\n([^`]*)```/.exec(README)?.[1] ?? '';
+  const settings = /```nginx\n([^`]*)```/.exec(DOCUMENT)?.[1] ?? '';
 
   test('let Date through: a reader may go by it', () => {
     expect(settings).toMatch(/^ +proxy_pass_header Date;/m);

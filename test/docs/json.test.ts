@@ -1,0 +1,91 @@
+import { beforeAll, describe, expect, test } from 'vitest';
+import { assets, columnLineage, columns, environments } from '../../schema/assets.ts';
+import { type MirrorFile, openForWriting } from '../../src/destination/sqlite/open.ts';
+import { SERVE_TOKEN, serving } from '../cli/serving.ts';
+import { folder, mirrorFile, obsync } from '../cli/setup.ts';
+import { nameIn, readDocument, rowsOf, sectionOf } from './documents.ts';
+
+const DOCUMENT = readDocument('docs/json-and-exit-codes.md');
+
+const AT = '2026-11-20T04:10:00.000000Z';
+
+function fillSource({ db }: MirrorFile): void {
+  const row = { env_id: 'e1', mirrored_at: AT };
+  db.insert(environments).values({ id: 'e1', name: 'Production', mirrored_at: AT }).run();
+  for (const id of ['orders', 'lines', 'dash'])
+    db.insert(assets)
+      .values({ ...row, id, name: id, kind: 'other', source_type: 'dbt', synced_at: AT })
+      .run();
+  for (const id of ['orders.id', 'lines.id'])
+    db.insert(columns)
+      .values({ ...row, id, asset_id: id.slice(0, -3), name: 'id', synced_at: AT })
+      .run();
+  db.insert(columnLineage)
+    .values({ ...row, upstream_column_id: 'orders.id', downstream_column_id: 'lines.id' })
+    .run();
+}
+
+/** What the commands print with `--json`, in every state that has fields of its own. */
+const printed: Record<string, unknown[]> = {};
+
+beforeAll(async () => {
+  const source = await serving(['--db', mirrorFile(fillSource)], { whenDone: () => {} });
+  const where = {
+    cwd: folder(),
+    env: { OBSYNC_BASE_URL: source.url, OBSYNC_TOKEN: SERVE_TOKEN, OBSYNC_LOG_LEVEL: 'fatal' },
+  };
+  const print = async (command: string, ...args: string[]): Promise<void> => {
+    const { stdout } = await obsync([command, '--json', ...args], where);
+    printed[command] = [...(printed[command] ?? []), JSON.parse(stdout)];
+  };
+  try {
+    await print('sync', '--page-size', '1', '--max-requests', '3');
+    await print('status');
+    await print('sync');
+    await print('status');
+    await print('plan');
+    const mirror = openForWriting(`${where.cwd}/obsync.db`);
+    mirror.connection.exec("delete from assets where id = 'dash'; update assets set name = 'other' where id = 'lines'");
+    mirror.connection.close();
+    await print('verify');
+    await print('verify', '--repair');
+    printed['serve'] = [(await source.get('/healthz')).body];
+  } finally {
+    source.kill('SIGKILL');
+    await source.ended;
+  }
+});
+
+/** The fields of a JSON document by their paths: `streams[].rows`. What the document names by an id has no fields. */
+function pathsOf(value: unknown, prefix = ''): string[] {
+  if (Array.isArray(value)) return value.flatMap((each) => pathsOf(each, `${prefix}[]`));
+  if (typeof value !== 'object' || value === null) return [];
+  return Object.entries(value).flatMap(([name, inner]) => {
+    const path = prefix === '' ? name : `${prefix}.${name}`;
+    return [path, ...(isKey(path) ? [] : pathsOf(inner, path))];
+  });
+}
+
+const isKey = (path: string): boolean => path.endsWith('].key');
+
+/** Three lists of one kind: the document names the fields of the first. */
+const ofOneKind = (path: string): string => path.replace(/^(possible|pending)\[\]/, 'findings[]');
+
+const documentedPaths = (title: string): string[] => rowsOf(sectionOf(DOCUMENT, title)).map(([path]) => nameIn(path));
+
+describe('docs/json-and-exit-codes.md', () => {
+  test.each([['sync'], ['status'], ['plan'], ['verify'], ['serve']])(
+    'has every field that %s prints as JSON, and no other',
+    (command) => {
+      const paths = new Set(printed[command]?.flatMap((each) => pathsOf(each)).map(ofOneKind));
+      expect(documentedPaths(`obsync ${command}`).sort()).toEqual([...paths].sort());
+    },
+  );
+
+  test('has every exit code that the program names in its help, and no other', async () => {
+    const { stdout } = await obsync(['--help']);
+    const [, codes = ''] = /Exit codes:([^.]*)\./.exec(stdout) ?? [];
+    const named = [...codes.matchAll(/\b\d+\b/g)].map(([code]) => code);
+    expect(rowsOf(sectionOf(DOCUMENT, 'Exit codes')).map(([code]) => nameIn(code))).toEqual(named);
+  });
+});
