@@ -9,7 +9,7 @@ import { oddValues, rarely } from './garble.ts';
 import { oddHeaders } from './odd-headers.ts';
 import { LONG, tries } from './runs.ts';
 
-/** Bodies of which every kind is at least nearly right. */
+/** Bodies of every kind that the service sends, right or nearly right. */
 const bodies = fc.oneof(
   oddValues,
   fc.record({ items: fc.array(oddValues), has_more: oddValues, next_cursor: oddValues }, { requiredKeys: ['items'] }),
@@ -33,7 +33,7 @@ const blows = rarely(fc.array(fc.record({ at: fc.nat(400), to: fc.nat(255) }), {
 );
 const cuts = rarely(fc.nat(60));
 
-/** Some bytes changed, and cut off somewhere. */
+/** The bytes with some of them changed, and cut off somewhere. */
 function damaged(bytes: Buffer, struck: readonly Blow[], cut: number | null): Buffer {
   const copy = Buffer.from(bytes);
   for (const { at, to } of struck) if (copy.length > 0) copy[at % copy.length] = to;
@@ -50,7 +50,7 @@ const bytes = fc.oneof(
   },
 );
 
-test('whatever a body holds, it is an envelope or none', LONG, () => {
+test('every body decodes to an envelope or to null (R8)', LONG, () => {
   fc.assert(
     fc.property(bytes, (body) => {
       const json = parseJson(body);
@@ -121,7 +121,7 @@ const scripts = fc.array(
 );
 
 test(
-  'whatever a server answers, a call ends with what was asked for or a SyncError of one line (R23, R24, R25)',
+  'whatever a server answers, a call returns what was asked for or throws a SyncError of one line (R23, R24, R25)',
   LONG,
   async () => {
     const server = await startApiServer();

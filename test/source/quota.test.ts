@@ -58,6 +58,12 @@ describe('a 429', () => {
     expect(events).toContainEqual({ type: 'wait', reason: 'rate-limited', delayMs: 5000 });
   });
 
+  test('the first value counts when an answer has a header twice (R23)', async () => {
+    const { source, time } = answerWith([{ status: 429, headers: { 'retry-after': ['7', '9'] } }, {}]);
+    await source.page(ASSETS);
+    expect(time.slept).toEqual([7000]);
+  });
+
   test('after the pause that a 429 asks for, a page that was not refused goes first (R23)', async () => {
     const { requests, source } = answerWith([refusal('1'), always({})], { concurrency: 1 });
     await Promise.all([source.page({ ...ASSETS, path: ['a'] }), source.page({ ...ASSETS, path: ['b'] })]);

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 /** An answer as it goes over the wire; `body` is sent as JSON unless it is text or bytes. */
 export interface Reply {
   readonly status?: number;
-  readonly headers?: Readonly<Record<string, string>>;
+  readonly headers?: Readonly<Record<string, string | string[]>>;
   readonly body?: unknown;
 }
 
