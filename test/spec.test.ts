@@ -91,21 +91,27 @@ function calleeOf(callee: unknown): string {
 
 const names = (text: string, rule: string): boolean => new RegExp(`\\b${rule}\\b`).test(text);
 
-/** Where a rule is kept and held, as SPEC.md says it. */
-function linesOf(rule: string): string {
+/** Where a rule is kept and held, as the checklist of SPEC.md says it. */
+function lineOf(rule: string): string {
   const kept = sources.filter(({ text }) => names(text, rule)).map(({ path }) => `\`${path}\``);
   const held = tests.flatMap(({ path, titles }) => {
     const count = titles.filter((title) => names(title, rule)).length;
     return count === 0 ? [] : [`\`${path}\` (${count})`];
   });
-  return `*Kept in* ${kept.join(', ')}. *Held by* ${held.join(', ')}.`;
+  return `- ${rule}: kept in ${kept.join(', ')}; held by ${held.join(', ')}.`;
 }
 
-/** The paragraph of each rule, followed by its own two lines. */
+const CHECKLIST = '\n## Checklist\n';
+
+const ABOUT_CHECKLIST = `
+For each rule the files that cite it, and the test files with tests that name it and how many.
+\`npx vitest run test/spec.test.ts -u\` writes this list.
+`;
+
+/** What people wrote, followed by the checklist. */
 function written(): string {
-  const paragraph = /^\*\*(R\d+)\.\*\*[\s\S]*?(?=\n\n)/gm;
-  const bare = spec.replaceAll(/\n\n\*Kept in\*.*/g, '');
-  return bare.replaceAll(paragraph, (text, rule) => `${text}\n\n${linesOf(rule)}`);
+  const [byPeople = ''] = spec.replaceAll(/\n\n\*Kept in\*.*/g, '').split(CHECKLIST);
+  return `${byPeople.trimEnd()}\n${CHECKLIST}${ABOUT_CHECKLIST}\n${RULES.map(lineOf).join('\n')}\n`;
 }
 
 /** Loops that no list bounds, as file and function. */
