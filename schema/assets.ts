@@ -1,5 +1,5 @@
 import { index, primaryKey, sqliteTable, text } from 'drizzle-orm/sqlite-core';
-import { changes, envId, isLive, json, kept, soft, staged } from './columns.ts';
+import { changes, envId, isLive, json, kept, soft, staged, stagedByEnvironment } from './columns.ts';
 
 export const environments = sqliteTable('environments', {
   id: text('id').primaryKey(),
@@ -77,7 +77,11 @@ export const assetLineage = sqliteTable('asset_lineage', assetEdge(), (t) => [
   index('asset_lineage_by_downstream').on(t.env_id, t.downstream_asset_id),
 ]);
 
-export const assetLineageStaged = sqliteTable('asset_lineage_staged', staged(assetEdge()));
+export const assetLineageStaged = sqliteTable(
+  'asset_lineage_staged',
+  staged(assetEdge()),
+  stagedByEnvironment('asset_lineage_staged'),
+);
 
 const columnEdge = () => ({
   env_id: envId(),
@@ -92,4 +96,8 @@ export const columnLineage = sqliteTable('column_lineage', columnEdge(), (t) => 
   index('column_lineage_by_upstream').on(t.env_id, t.upstream_column_id),
 ]);
 
-export const columnLineageStaged = sqliteTable('column_lineage_staged', staged(columnEdge()));
+export const columnLineageStaged = sqliteTable(
+  'column_lineage_staged',
+  staged(columnEdge()),
+  stagedByEnvironment('column_lineage_staged'),
+);

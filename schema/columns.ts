@@ -30,9 +30,14 @@ export const changes = (table: string, { env_id, mirrored_at, id }: Followed) =>
 
 /**
  * The columns of a staged copy of a table. Each row has the number of the read, within its round, that fetched it (R7, R16).
- * The copy has no key, so that rows are appended one after the other.
+ * The copy has no key, so that rows are appended one after the other (see also `stagedByEnvironment`).
  */
 export const staged = <Columns extends { mirrored_at: unknown }>({ mirrored_at: _, ...columns }: Columns) => ({
   ...columns,
   read_number: integer('read_number').notNull(),
 });
+
+/** The index of a staged copy: an environment finds its own rows, however many another has left there in an unfinished round. */
+export const stagedByEnvironment =
+  (table: string) =>
+  ({ env_id }: Pick<Followed, 'env_id'>) => [index(`${table}_by_env`).on(env_id)];

@@ -1,5 +1,5 @@
 import { integer, primaryKey, real, sqliteTable, text } from 'drizzle-orm/sqlite-core';
-import { envId, kept, staged } from './columns.ts';
+import { envId, kept, staged, stagedByEnvironment } from './columns.ts';
 
 const bucket = () => ({
   score: real('score').notNull(),
@@ -21,7 +21,11 @@ export const assetHealthScores = sqliteTable('asset_health_scores', total(), (t)
   primaryKey({ columns: [t.env_id, t.asset_id] }),
 ]);
 
-export const assetHealthScoresStaged = sqliteTable('asset_health_scores_staged', staged(total()));
+export const assetHealthScoresStaged = sqliteTable(
+  'asset_health_scores_staged',
+  staged(total()),
+  stagedByEnvironment('asset_health_scores_staged'),
+);
 
 export const assetHealthScoreDimensions = sqliteTable('asset_health_score_dimensions', dimension(), (t) => [
   primaryKey({ columns: [t.env_id, t.asset_id, t.dimension] }),
@@ -30,6 +34,7 @@ export const assetHealthScoreDimensions = sqliteTable('asset_health_score_dimens
 export const assetHealthScoreDimensionsStaged = sqliteTable(
   'asset_health_score_dimensions_staged',
   staged(dimension()),
+  stagedByEnvironment('asset_health_score_dimensions_staged'),
 );
 
 /** Every score that a run ever saw: one row per asset, dimension (or `total`) and hourly bucket (R17). */

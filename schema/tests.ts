@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm';
 import { index, integer, primaryKey, real, sqliteTable, text } from 'drizzle-orm/sqlite-core';
-import { changes, envId, json, kept, soft, staged } from './columns.ts';
+import { changes, envId, json, kept, soft, staged, stagedByEnvironment } from './columns.ts';
 
 export const tests = sqliteTable(
   'tests',
@@ -58,7 +58,11 @@ export const latestTestExecutions = sqliteTable('latest_test_executions', execut
   index('latest_test_executions_by_synced_at').on(t.env_id, t.synced_at, t.sub_test_unique_id),
 ]);
 
-export const latestTestExecutionsStaged = sqliteTable('latest_test_executions_staged', staged(execution()));
+export const latestTestExecutionsStaged = sqliteTable(
+  'latest_test_executions_staged',
+  staged(execution()),
+  stagedByEnvironment('latest_test_executions_staged'),
+);
 
 /** Every execution that a run ever saw (R17). */
 export const testExecutions = sqliteTable('test_executions', execution(), (t) => [
