@@ -1,36 +1,18 @@
 import { randomBytes } from 'node:crypto';
-import { mkdtempSync, rmSync } from 'node:fs';
-import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import type { FastifyInstance } from 'fastify';
-import { takeLock } from '../../state/lock.ts';
-import { SyncError } from '../core/errors.ts';
-import {
-  checkMirror,
-  type MirrorFile,
-  mirrorExists,
-  openForReading,
-  openForWriting,
-  refuseNoFolder,
-} from '../destination/sqlite/open.ts';
-import { masterKey } from '../server/access.ts';
-import { changeSample, type SampleChanges } from '../server/sample/changes.ts';
-import { makeSample } from '../server/sample/sample.ts';
-import { createServer } from '../server/server.ts';
+import type { SampleChanges } from '../demo/changes.ts';
+import { QUESTIONS } from '../demo/questions.ts';
+import { removeEarlierDemo } from '../demo/remove-earlier-demo.ts';
+import { openSampleSource, type SampleSource } from '../demo/sample-source.ts';
+import { openMirror } from '../library/open-mirror.ts';
+import { serve } from '../library/serve.ts';
+import { sync } from '../library/sync.ts';
 import type { RunSummary } from '../sync/summary.ts';
 import type { Io, RunCommand } from './command.ts';
-import { QUESTIONS } from './demo-questions.ts';
 import { watchRun } from './progress-view.ts';
 import { renderTable } from './rows-view.ts';
-import { runOnce } from './session.ts';
 import { type Stop, stopOnSignals } from './signals.ts';
 import { exitCodeOfRun } from './sync.ts';
-import { SYNC_DEFAULTS } from './sync-options.ts';
-import { syncSettings } from './sync-settings.ts';
 import { tellFailure, wrapped } from './wrapped.ts';
-
-const SEED = 7;
 
 const makeToken = (): string => randomBytes(16).toString('hex');
 
@@ -39,23 +21,21 @@ const TOKEN = makeToken();
 
 export const demo: RunCommand = async (args, io) => {
   const db = args['db'] as string;
-  refuseNoFolder(db);
-  const folder = mkdtempSync(join(tmpdir(), 'obsync-demo-'));
-  const source = openForWriting(join(folder, 'source.db'));
+  removeEarlierDemo(db);
   const stop = stopOnSignals();
-  const server = await createServer({ mirror: source, keys: () => [masterKey('demo', TOKEN)] });
+  io.out(`Making a sample source: two environments of a shop's warehouse ...\n`);
+  const source = openSampleSource();
   try {
-    io.out(`Making a sample source: two environments of a shop's warehouse ...\n`);
-    makeSample(source, { seed: SEED, nowMs: Date.now() });
-    makeRoom(db, source);
-    const baseUrl = await listen(server);
-    const runs = { io, stop, baseUrl, db, logLevel: args['log-level'] as string };
-    return (await syncTwice(runs, source)) ?? answer(db, io);
+    const server = await serve({ db: source.path, token: TOKEN, port: 0, rateLimit: 'off' });
+    try {
+      const runs = { io, stop, baseUrl: server.url, db, logLevel: args['log-level'] as string };
+      return (await syncTwice(runs, source)) ?? (await answer(db, io));
+    } finally {
+      await server.close();
+    }
   } finally {
+    source.close();
     stop.dispose();
-    await server.close();
-    source.connection.close();
-    rmSync(folder, { recursive: true, force: true });
   }
 };
 
@@ -70,12 +50,12 @@ interface Runs {
 }
 
 /** @returns an exit code when a run went wrong, else null */
-async function syncTwice(runs: Runs, source: MirrorFile): Promise<number | null> {
+async function syncTwice(runs: Runs, source: SampleSource): Promise<number | null> {
   const { io, stop } = runs;
   io.out(`It answers at ${runs.baseUrl}.\nSyncing it into ${runs.db} for the first time ...\n`);
   const first = await syncOnce(runs);
   if (first.status !== 'done') return failed(first, stop);
-  const changes = renderChanges(changeSample(source, { seed: SEED, nowMs: Date.now() }));
+  const changes = renderChanges(source.change());
   io.out(wrapped(`${renderRun(first)}\n\nNow the source changes: ${changes}.\n`, width()));
   io.out('Syncing again: only what changed travels ...\n');
   const second = await syncOnce(runs);
@@ -94,64 +74,21 @@ function failed(summary: RunSummary, stop: Stop): number {
 }
 
 async function syncOnce({ io, stop, baseUrl, db, logLevel }: Runs): Promise<RunSummary> {
-  const settings = syncSettings(
-    { ...SYNC_DEFAULTS, 'base-url': baseUrl, db, _: [], $0: 'obsync' },
-    { OBSYNC_TOKEN: TOKEN },
-  );
   const view = await watchRun(io, logLevel);
   try {
-    return await runOnce(settings, {
-      signal: stop.signal,
-      onProgress: view.onProgress,
-      onSourceEvent: view.onSourceEvent,
-    });
+    return await sync({ baseUrl, db, token: TOKEN, signal: stop.signal, onProgress: view.onProgress });
   } finally {
     view.end();
   }
 }
 
-/** The demo replaces the mirror of an earlier demo, and no other file. @throws SyncError `usage`, or `locked` while one runs */
-function makeRoom(db: string, source: MirrorFile): void {
-  if (!mirrorExists(db)) return;
-  // What is no mirror gets no lock beside it.
-  checkMirror(db);
-  const lock = takeLock(db);
-  try {
-    refuseOther(db, source);
-    for (const suffix of ['', '-wal', '-shm']) rmSync(`${db}${suffix}`, { force: true });
-  } finally {
-    lock.release();
-  }
-}
-
-/** A service of one's own may be reached by the loopback as well (a tunnel), but has other environments. */
-function refuseOther(db: string, source: MirrorFile): void {
-  const ids = ({ connection }: MirrorFile): unknown[] =>
-    connection.prepare('select id from environments').pluck().all();
-  const mirror = openForReading(db);
-  try {
-    const baseUrl = String(mirror.connection.prepare('select base_url from mirror').pluck().get());
-    const sample = ids(source);
-    if (baseUrl.startsWith('http://127.0.0.1:') && ids(mirror).every((id) => sample.includes(id))) return;
-    throw new SyncError('usage', `${db} mirrors ${baseUrl} and is no demo: name another file with --db`);
-  } finally {
-    mirror.connection.close();
-  }
-}
-
-async function listen(server: FastifyInstance): Promise<string> {
-  await server.listen({ host: '127.0.0.1', port: 0 });
-  return `http://127.0.0.1:${(server.server.address() as AddressInfo).port}`;
-}
-
-function answer(db: string, io: Io): number {
-  const mirror = openForReading(db);
+async function answer(db: string, io: Io): Promise<number> {
+  const mirror = await openMirror({ db });
   for (const { words, sql } of QUESTIONS) {
-    const statement = mirror.connection.prepare(sql).raw();
-    const columns = statement.columns().map((column) => column.name);
-    io.out(`\n${words}\n\n${indent(sql)}\n\n${renderTable(columns, statement.all() as unknown[][], width())}\n`);
+    const { columns, rows } = mirror.query(sql);
+    io.out(`\n${words}\n\n${indent(sql)}\n\n${renderTable(columns, [...rows], width())}\n`);
   }
-  mirror.connection.close();
+  mirror.close();
   io.out(
     `\nAsk more:  npx obsync query --db ${db} "select * from live_tables limit 5"\nSee what is mirrored:  npx obsync status --db ${db}\nServe it as the API:\n  export OBSYNC_SERVE_TOKEN=${makeToken()}\n  npx obsync serve --db ${db}\n`,
   );

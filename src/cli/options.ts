@@ -1,10 +1,11 @@
 import type { Options as YargsOption } from 'yargs';
 import { STREAM_NAMES } from '../core/stream.ts';
+import { DEFAULTS, DEPTHS } from '../library/defaults.ts';
 
 /** Every option of every command, by the name of its flag: `--full-every`, `OBSYNC_FULL_EVERY`, `fullEvery` in a config file. */
 export const OPTIONS = {
   'base-url': { type: 'string', describe: 'address of the service, before /public/beta' },
-  db: { type: 'string', default: 'obsync.db', describe: 'the mirror file' },
+  db: { type: 'string', default: DEFAULTS.db, describe: 'the mirror file' },
   'token-file': { type: 'string', describe: 'file that holds the access token (or set OBSYNC_TOKEN)' },
   env: {
     type: 'string',
@@ -18,22 +19,30 @@ export const OPTIONS = {
     coerce: splitAtCommas,
     describe: 'only these streams (repeatable, or separated by commas)',
   },
-  full: { type: 'boolean', default: false, describe: 'scan everything anew instead of reading the changes' },
-  'full-every': { type: 'number', default: 7, describe: 'days after which a stream is scanned anew' },
+  full: { type: 'boolean', default: DEFAULTS.full, describe: 'scan everything anew instead of reading the changes' },
+  'full-every': { type: 'number', default: DEFAULTS.fullEvery, describe: 'days after which a stream is scanned anew' },
   overlap: {
     type: 'number',
-    default: 3600,
+    default: DEFAULTS.overlap,
     describe: 'seconds that each read of changes reaches back beyond the last',
   },
-  history: { type: 'boolean', default: false, describe: 'mirror the history of test executions as well' },
-  'page-size': { type: 'number', default: 2000, describe: 'rows per request, 1 to 2000' },
-  concurrency: { type: 'number', default: 4, describe: 'requests in flight at once' },
-  retries: { type: 'number', default: 5, describe: 'further tries of a request that failed' },
-  timeout: { type: 'number', default: 60, describe: 'seconds a request may take' },
-  'max-wait': { type: 'number', default: 900, describe: 'seconds a run waits for quota before it gives up' },
+  history: { type: 'boolean', default: DEFAULTS.history, describe: 'mirror the history of test executions as well' },
+  'page-size': { type: 'number', default: DEFAULTS.pageSize, describe: 'rows per request, 1 to 2000' },
+  concurrency: { type: 'number', default: DEFAULTS.concurrency, describe: 'requests in flight at once' },
+  retries: { type: 'number', default: DEFAULTS.retries, describe: 'further tries of a request that failed' },
+  timeout: { type: 'number', default: DEFAULTS.timeout, describe: 'seconds a request may take' },
+  'max-wait': {
+    type: 'number',
+    default: DEFAULTS.maxWait,
+    describe: 'seconds a run waits for quota before it gives up',
+  },
   'max-requests': { type: 'number', describe: 'requests after which a run stops (exit 5); the next one goes on' },
-  'allow-shrink': { type: 'boolean', default: false, describe: 'let removals go that were held back' },
-  'allow-http': { type: 'boolean', default: false, describe: 'send the token over plain http to other machines' },
+  'allow-shrink': { type: 'boolean', default: DEFAULTS.allowShrink, describe: 'let removals go that were held back' },
+  'allow-http': {
+    type: 'boolean',
+    default: DEFAULTS.allowHttp,
+    describe: 'send the token over plain http to other machines',
+  },
   'log-level': {
     type: 'string',
     default: 'info',
@@ -49,18 +58,18 @@ export const OPTIONS = {
   },
   delay: {
     type: 'number',
-    default: 600,
+    default: DEFAULTS.delay,
     describe: 'seconds to wait after the environment’s own cron: the service syncs first',
   },
-  host: { type: 'string', default: '127.0.0.1', describe: 'address to listen on' },
-  port: { type: 'number', default: 8484, describe: 'port to listen on; 0 picks a free one' },
+  host: { type: 'string', default: DEFAULTS.host, describe: 'address to listen on' },
+  port: { type: 'number', default: DEFAULTS.port, describe: 'port to listen on; 0 picks a free one' },
   tokens: {
     type: 'string',
     describe: 'JSON file of the tokens that are let in and what each may see (see the README), read again on SIGHUP',
   },
   'rate-limit': {
     type: 'string',
-    default: '120/1m',
+    default: DEFAULTS.rateLimit,
     describe: 'requests of each token in a window of seconds, minutes or hours (10/1s, 120/1m, 5000/1h), or off',
   },
   'dimension-weights': {
@@ -75,13 +84,13 @@ export const OPTIONS = {
   },
   depth: {
     type: 'string',
-    default: 'rows',
-    choices: ['count', 'ids', 'rows'],
+    default: DEFAULTS.depth,
+    choices: DEPTHS,
     describe:
       'how closely to look: how many tables there are (a request per environment), the ids of everything, or every field; ' +
       'only rows answers the whole question',
   },
-  repair: { type: 'boolean', default: false, describe: 'write what was found, under the lock of a sync' },
+  repair: { type: 'boolean', default: DEFAULTS.repair, describe: 'write what was found, under the lock of a sync' },
 } as const satisfies Record<string, YargsOption>;
 
 /** Of texts alone: what else a config file may hold is refused for itself. */

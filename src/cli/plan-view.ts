@@ -1,5 +1,5 @@
+import type { ForecastReport } from '../library/plan-report.ts';
 import type { StreamForecast } from '../sync/forecast.ts';
-import type { ForecastReport } from './plan-report.ts';
 import { renderTable } from './rows-view.ts';
 import { counted, modeText } from './words.ts';
 

@@ -1,19 +1,19 @@
 import { SyncError } from '../core/errors.ts';
+import { plan as forecast } from '../library/plan.ts';
 import type { RunCommand } from './command.ts';
 import { exitCodeOfSignal } from './exit-code.ts';
-import { reportForecast } from './plan-report.ts';
+import { serviceOptions } from './library-options.ts';
 import { renderForecast } from './plan-view.ts';
 import { watchRun } from './progress-view.ts';
 import { stopOnSignals } from './signals.ts';
-import { syncSettings } from './sync-settings.ts';
 import { tellReport } from './tell-report.ts';
 
 export const plan: RunCommand = async (args, io) => {
-  const settings = syncSettings(args, io.env);
   const stop = stopOnSignals();
   const view = await watchRun(io, args['log-level'] as string);
   try {
-    const report = await reportForecast(settings, { signal: stop.signal, onSourceEvent: view.onSourceEvent });
+    const options = { ...serviceOptions(args, io), signal: stop.signal, onProgress: view.onProgress };
+    const report = await forecast(options);
     view.end();
     tellReport(report, args, io, renderForecast);
     return 0;

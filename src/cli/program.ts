@@ -1,12 +1,13 @@
 import yargs, { type Arguments, type Argv, type Options as YargsOption } from 'yargs';
 import { SyncError } from '../core/errors.ts';
+import { OptionError } from '../library/option-error.ts';
+import { flagOf } from '../library/options.ts';
+import { isReadByAll } from '../library/token.ts';
 import type { Command, Io } from './command.ts';
 import { COMMANDS } from './commands.ts';
 import { exitCodeOf } from './exit-code.ts';
-import { OptionError } from './option-error.ts';
-import { OPTIONS, type OptionName, STDIN } from './options.ts';
-import { flagValue, hint, type Settings, settingsOf, unknownVariables } from './settings.ts';
-import { isReadByAll } from './token.ts';
+import { OPTIONS, STDIN } from './options.ts';
+import { flagValue, hint, keyOf, type Settings, settingsOf, unknownVariables } from './settings.ts';
 import { version } from './version.ts';
 import { tellFailure } from './wrapped.ts';
 
@@ -99,7 +100,7 @@ function base(line: Line): Argv {
 /** What yargs found wrong, with where it stands or what was meant. */
 function explained(words: string, { argv, settings, commands }: Line): SyncError {
   const option = /^--([a-z-]+) cannot be/.exec(words)?.[1];
-  if (option !== undefined) return located(new OptionError(option as OptionName, words), argv, settings) as SyncError;
+  if (option !== undefined) return located(new OptionError(keyOf(option), words), argv, settings) as SyncError;
   const [, unknown] = /^unknown arguments?: ([^\s,]+)/.exec(words) ?? [];
   if (words.startsWith('did you mean')) {
     const command = argv.find((word, i) => !word.startsWith('-') && !takesValue(argv[i - 1] ?? ''));
@@ -120,8 +121,8 @@ function takesValue(word: string): boolean {
 
 /** An error in the value of an option, with the variable or the file that gave it. */
 function located(error: unknown, argv: readonly string[], settings: Settings): unknown {
-  if (!(error instanceof OptionError) || isFlagged(error.option, argv)) return error;
-  const from = settings.get(error.option)?.from;
+  if (!(error instanceof OptionError) || isFlagged(flagOf(error.option), argv)) return error;
+  const from = settings.get(flagOf(error.option))?.from;
   return from === undefined ? error : new SyncError(error.recovery, `${from}: ${error.message}`, { cause: error });
 }
 
@@ -189,8 +190,7 @@ function checkValues({ options }: Command, argv: readonly string[]): (args: Argu
       if (option.type === 'boolean' && argv.some((word) => given.test(word)))
         throw new SyncError('usage', `--${name} takes no value: write --${name} or --no-${name}`);
       if (!option.array && Array.isArray(value)) throw new SyncError('usage', `--${name} is given more than once`);
-      if (option.type === 'string' && value === '')
-        throw new OptionError(name as OptionName, `--${name} needs a value`);
+      if (option.type === 'string' && value === '') throw new OptionError(keyOf(name), `--${name} needs a value`);
     }
     return true;
   };

@@ -1,5 +1,5 @@
 import type { SourceEvent } from '../core/source.ts';
-import type { Progress } from '../sync/progress.ts';
+import type { SyncEvent } from '../library/options.ts';
 import type { Tallied } from '../sync/tally.ts';
 import { printable } from './printable.ts';
 import { counted, modeText } from './words.ts';
@@ -20,7 +20,7 @@ interface Line {
 export const INITIAL: ProgressState = { lines: new Map(), ended: 0, wait: null };
 
 /** The state after an event. */
-export function tell(state: ProgressState, event: Progress | SourceEvent, nowMs: number): ProgressState {
+export function tell(state: ProgressState, event: SyncEvent, nowMs: number): ProgressState {
   switch (event.type) {
     case 'stream': {
       const { environment, stream, tallied } = event;

@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import type { SourceEvent } from '../core/source.ts';
+import type { SyncEvent } from '../library/options.ts';
 import type { Progress } from '../sync/progress.ts';
 import type { Io } from './command.ts';
 import { INITIAL, type ProgressState, renderProgress, requestText, tell, waitText } from './progress-state.ts';
@@ -8,8 +8,7 @@ import { counted, modeText } from './words.ts';
 
 /** Shows a run on stderr: live on a terminal, else in plain lines. */
 export interface RunView {
-  onProgress(progress: Progress): void;
-  onSourceEvent(event: SourceEvent): void;
+  onProgress(event: SyncEvent): void;
   end(): void;
 }
 
@@ -28,10 +27,7 @@ async function liveView(): Promise<RunView> {
     draw(renderProgress(state, Date.now(), { columns: columnsOf(process.stderr), rows: process.stderr.rows || 24 }));
   const timer = setInterval(paint, FRAME_MS);
   return {
-    onProgress(progress) {
-      state = tell(state, progress, Date.now());
-    },
-    onSourceEvent(event) {
+    onProgress(event) {
       state = tell(state, event, Date.now());
     },
     end() {
@@ -43,13 +39,11 @@ async function liveView(): Promise<RunView> {
 
 function lineView(log: Logger): RunView {
   return {
-    onProgress(progress) {
-      if (progress.type === 'environments') logEnvironments(log, progress);
-      if (progress.type === 'ended') logEnd(log, progress);
-    },
-    onSourceEvent(event) {
+    onProgress(event) {
+      if (event.type === 'environments') logEnvironments(log, event);
+      if (event.type === 'ended') logEnd(log, event);
       if (event.type === 'wait') log.info(waitText(event));
-      else log.debug(requestText(event, log.isLevelEnabled('trace')));
+      if (event.type === 'request') log.debug(requestText(event, log.isLevelEnabled('trace')));
     },
     end() {},
   };

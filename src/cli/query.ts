@@ -1,23 +1,23 @@
 import { text } from 'node:stream/consumers';
 import { SyncError } from '../core/errors.ts';
-import { openForReading } from '../destination/sqlite/open.ts';
+import { query as read } from '../library/query.ts';
+import type { QueryResult } from '../library/read-statement.ts';
+import { readTextFile } from '../library/read-text-file.ts';
 import type { Io, RunCommand } from './command.ts';
 import { STDIN } from './options.ts';
 import { print } from './print.ts';
-import { type Reading, readStatement } from './read-statement.ts';
 import { csvText, jsonText, ndjsonText } from './rows-text.ts';
 import { tableText } from './rows-view.ts';
 import { widthOf } from './screen.ts';
-import { readTextFile } from './settings.ts';
 
 export const query: RunCommand = async (args, io) => {
   const sql = await statementOf(args['sql'] as string | undefined, args['file'] as string | undefined);
-  const mirror = openForReading(args['db'] as string);
+  const result = await read({ db: args['db'] as string, sql, bigints: true });
   try {
-    await answer(readStatement(mirror, sql), args['format'] as string | undefined, io);
+    await print(textOf(result, args['format'] as string | undefined, io), process.stdout);
     return 0;
   } finally {
-    mirror.connection.close();
+    result.close();
   }
 };
 
@@ -37,15 +37,7 @@ async function statementOf(sql: string | undefined, file: string | undefined): P
 
 const isStdin = (word: string | undefined): boolean => word?.trim() === STDIN;
 
-async function answer(reading: Reading, format: string | undefined, io: Io): Promise<void> {
-  try {
-    await print(textOf(reading, format, io), process.stdout);
-  } finally {
-    reading.close();
-  }
-}
-
-function textOf({ columns, rows }: Reading, format: string | undefined, io: Io): Iterable<string> {
+function textOf({ columns, rows }: QueryResult, format: string | undefined, io: Io): Iterable<string> {
   switch (format ?? (io.outIsTerminal ? 'table' : 'csv')) {
     case 'csv':
       return csvText(columns, rows);

@@ -1,6 +1,7 @@
-import { readFileSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { SyncError } from '../core/errors.ts';
+import { flagOf } from '../library/options.ts';
+import { readTextFile } from '../library/read-text-file.ts';
 import { nearest } from './nearest.ts';
 import { OPTIONS, type OptionName } from './options.ts';
 
@@ -49,7 +50,7 @@ function readVariables(env: Environment): [OptionName, Setting][] {
 
 function readConfig(path: string): [OptionName, Setting][] {
   return Object.entries(parse(path)).map(([key, given]) => {
-    const name = key.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`).replaceAll('_', '-');
+    const name = flagOf(key).replaceAll('_', '-');
     if (!isOption(name))
       throw new SyncError('usage', `${path}: there is no option ${key}${hint(key, Object.keys(OPTIONS).map(keyOf))}`);
     const value = ofItsKind(path, name, given);
@@ -59,8 +60,8 @@ function readConfig(path: string): [OptionName, Setting][] {
   });
 }
 
-/** An option's name in a config file. */
-function keyOf(name: string): string {
+/** An option's name in a config file, and in the library. */
+export function keyOf(name: string): string {
   return name.replaceAll(/-([a-z])/g, (_, letter: string) => letter.toUpperCase());
 }
 
@@ -87,23 +88,6 @@ function parse(path: string): object {
     throw new SyncError('usage', `${path} is no JSON: write the options as one JSON object`, { cause });
   }
   throw new SyncError('usage', `${path} is no JSON object: write the options as {"name": value}`);
-}
-
-/** What pipes and the like have said: they can be read only once, and a second reader would wait for ever. */
-const readOnce = new Map<string, string>();
-
-/** @throws SyncError `usage` for a file that cannot be read */
-export function readTextFile(path: string): string {
-  try {
-    const isRegular = statSync(path).isFile();
-    const said = isRegular ? undefined : readOnce.get(path);
-    if (said !== undefined) return said;
-    const text = readFileSync(path, 'utf8');
-    if (!isRegular) readOnce.set(path, text);
-    return text;
-  } catch (cause) {
-    throw new SyncError('usage', `${path} cannot be read: check the path and its permissions`, { cause });
-  }
 }
 
 /** What was meant by an option that there is not. */

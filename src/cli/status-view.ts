@@ -1,7 +1,7 @@
 import type { Instant } from '../core/instant.ts';
 import { secondsBetween } from '../core/instant.ts';
+import type { EnvironmentStatus, RunStatusReport, StatusReport, StreamStatus } from '../library/status-report.ts';
 import { type FittingColumn, renderFitting } from './fitting-table.ts';
-import type { EnvironmentStatus, RunStatusReport, StatusReport, StreamStatus } from './status-report.ts';
 import { counted, modeText } from './words.ts';
 
 /** A report for people: a table for each environment, and below it what needs a word. */

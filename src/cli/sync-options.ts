@@ -22,8 +22,3 @@ export const SYNC_OPTIONS = pick(
   'log-level',
   'config',
 );
-
-/** What these options are when nobody sets them. */
-export const SYNC_DEFAULTS = Object.fromEntries(
-  Object.entries(SYNC_OPTIONS).map(([name, option]) => [name, 'default' in option ? option.default : undefined]),
-);

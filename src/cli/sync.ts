@@ -1,32 +1,28 @@
 import type { Arguments } from 'yargs';
+import { sync as run } from '../library/sync.ts';
 import type { RunSummary } from '../sync/summary.ts';
 import type { Io, RunCommand } from './command.ts';
 import { exitCodeOf, exitCodeOfSignal } from './exit-code.ts';
-import { startRunThread } from './in-thread.ts';
+import { serviceOptions } from './library-options.ts';
 import { watchRun } from './progress-view.ts';
+import { saveMemory } from './save-memory.ts';
 import { stopOnSignals } from './signals.ts';
 import { isWorthATable, renderSummary } from './summary-view.ts';
-import { syncSettings } from './sync-settings.ts';
 import { tellReport } from './tell-report.ts';
 import { tellFailure } from './wrapped.ts';
 
 export const sync: RunCommand = async (args, io) => {
-  const settings = syncSettings(args, io.env);
   const stop = stopOnSignals();
   const view = await watchRun(io, args['log-level'] as string);
-  const thread = startRunThread();
+  saveMemory();
   try {
-    const summary = await thread.sync(settings, {
-      signal: stop.signal,
-      onProgress: view.onProgress,
-      onSourceEvent: view.onSourceEvent,
-    });
+    const options = { ...serviceOptions(args, io), signal: stop.signal, onProgress: view.onProgress };
+    const summary = await run(options);
     view.end();
     show(summary, args, io);
     return exitCodeOfRun(summary, stop.received());
   } finally {
     view.end();
-    await thread.close();
     stop.dispose();
   }
 };

@@ -1,5 +1,4 @@
-import type { SourceEvent } from '../core/source.ts';
-import type { VerifyProgress } from '../sync/verify/verify.ts';
+import type { VerifyEvent } from '../library/verify.ts';
 import type { Finding, StreamReport, VerifyReport } from '../sync/verify/verify-report.ts';
 import type { Io } from './command.ts';
 import { requestText, waitText } from './progress-state.ts';
@@ -7,9 +6,7 @@ import { renderTable } from './rows-view.ts';
 
 /** Shows on stderr how far a verification has come: one live line on a terminal, else only what holds it up. */
 export interface VerifyView {
-  onProgress(progress: VerifyProgress): void;
-  onSourceEvent(event: SourceEvent): void;
-  onFailure(error: Error): void;
+  onProgress(event: VerifyEvent): void;
   end(): void;
 }
 
@@ -18,15 +15,23 @@ export async function watchVerify(io: Io, level: string): Promise<VerifyView> {
   const isLive = io.errIsTerminal && !['debug', 'trace'].includes(level);
   const draw = isLive ? (await import('log-update')).createLogUpdate(process.stderr) : null;
   return {
-    onProgress: ({ requests, streamsDone, streams }) =>
-      draw?.(`verifying: ${streamsDone} of ${streams} streams, ${requests} requests`),
-    onSourceEvent(event) {
-      if (event.type === 'request') log.debug(requestText(event, log.isLevelEnabled('trace')));
-      else if (draw !== null) draw(waitText(event));
-      else log.info(waitText(event));
+    onProgress(event) {
+      switch (event.type) {
+        case 'progress':
+          draw?.(`verifying: ${event.streamsDone} of ${event.streams} streams, ${event.requests} requests`);
+          break;
+        case 'request':
+          log.debug(requestText(event, log.isLevelEnabled('trace')));
+          break;
+        case 'wait':
+          if (draw !== null) draw(waitText(event));
+          else log.info(waitText(event));
+          break;
+        case 'failure':
+          // The report says it in one line.
+          log.debug({ err: event.error }, event.error.message);
+      }
     },
-    // The report says it in one line.
-    onFailure: (err) => log.debug({ err }, err.message),
     end: () => draw?.clear(),
   };
 }

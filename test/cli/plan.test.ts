@@ -3,9 +3,8 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { plan } from '../../src/cli/plan.ts';
-import type { ForecastReport } from '../../src/cli/plan-report.ts';
 import { sync } from '../../src/cli/sync.ts';
-import { SYNC_DEFAULTS } from '../../src/cli/sync-options.ts';
+import type { ForecastReport } from '../../src/library/plan-report.ts';
 import type { RunSummary } from '../../src/sync/summary.ts';
 import { takeLock } from '../../state/lock.ts';
 import { furnish } from '../model/furnish.ts';
@@ -29,10 +28,7 @@ async function run<Result>(
     log: async () => ({ info() {}, warn() {}, debug() {}, isLevelEnabled: () => false }) as never,
     serverLog: () => expect.unreachable(),
   };
-  const code = await command(
-    { ...SYNC_DEFAULTS, json: true, retries: 0, 'log-level': 'warn', _: [], $0: '', ...given },
-    io,
-  );
+  const code = await command({ json: true, retries: 0, 'log-level': 'warn', _: [], $0: '', ...given }, io);
   return { code, out, json: () => JSON.parse(out) as Result };
 }
 

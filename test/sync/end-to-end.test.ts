@@ -4,13 +4,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { FastifyInstance } from 'fastify';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { runOnce } from '../../src/cli/session.ts';
-import { SYNC_DEFAULTS } from '../../src/cli/sync-options.ts';
-import { syncSettings } from '../../src/cli/sync-settings.ts';
+import { changeSample } from '../../src/demo/changes.ts';
+import { makeSample } from '../../src/demo/sample.ts';
 import { type MirrorFile, openForReading, openForWriting } from '../../src/destination/sqlite/open.ts';
+import { runOnce } from '../../src/library/session.ts';
+import { syncSettings } from '../../src/library/sync-settings.ts';
 import { masterKey } from '../../src/server/access.ts';
-import { changeSample } from '../../src/server/sample/changes.ts';
-import { makeSample } from '../../src/server/sample/sample.ts';
 import { createServer } from '../../src/server/server.ts';
 import type { RunSummary } from '../../src/sync/summary.ts';
 
@@ -44,9 +43,8 @@ afterAll(async () => {
 async function sync(): Promise<RunSummary> {
   requests = [];
   const baseUrl = `http://127.0.0.1:${(server.server.address() as AddressInfo).port}`;
-  const args = { ...SYNC_DEFAULTS, 'base-url': baseUrl, db: join(folder, 'mirror.db'), _: [], $0: 'obsync' };
   const watch = { signal: new AbortController().signal, onProgress() {}, onSourceEvent() {} };
-  return runOnce(syncSettings(args, { OBSYNC_TOKEN: 'secret' }), watch);
+  return runOnce(syncSettings({ baseUrl, db: join(folder, 'mirror.db'), token: 'secret' }), watch);
 }
 
 /** The live rows of a table, without what the mirror itself adds. */

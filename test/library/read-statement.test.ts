@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { readStatement } from '../../src/cli/read-statement.ts';
 import { type MirrorFile, openForReading } from '../../src/destination/sqlite/open.ts';
-import { mirrorFile } from './setup.ts';
+import { readStatement } from '../../src/library/read-statement.ts';
+import { mirrorFile } from '../cli/setup.ts';
 
 let mirror: MirrorFile;
 beforeAll(() => {
@@ -12,12 +12,15 @@ afterAll(() => mirror.connection.close());
 const refused = (message: RegExp) =>
   expect.objectContaining({ recovery: 'usage', message: expect.stringMatching(message) });
 const rows = (sql: string) => [...readStatement(mirror, sql).rows];
+/** As the command reads. */
+const EXACT = { bigints: true };
 
 describe('a statement that query takes', () => {
   test('gives its columns by name, and whole numbers without loss', () => {
     const reading = readStatement(
       mirror,
       "select 9223372036854775807 as n, 0.5 as part, x'00ff' as blob, 'x' as n; -- done",
+      EXACT,
     );
     expect(reading.columns).toEqual(['n', 'part', 'blob', 'n']);
     expect([...reading.rows]).toEqual([[9223372036854775807n, 0.5, Buffer.from([0, 255]), 'x']]);
@@ -33,7 +36,7 @@ describe('a statement that query takes', () => {
 
   test('lets go of the file when its rows are not read to the end', () => {
     const other = openForReading(mirror.path);
-    const reading = readStatement(other, 'select 1 as a union all select 2');
+    const reading = readStatement(other, 'select 1 as a union all select 2', EXACT);
     const [first] = reading.rows;
     expect(first).toEqual([1n]);
     reading.close();

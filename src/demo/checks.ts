@@ -1,5 +1,5 @@
-import type { tests } from '../../../schema/tests.ts';
-import { instantOfMs } from '../../core/instant.ts';
+import type { tests } from '../../schema/tests.ts';
+import { instantOfMs } from '../core/instant.ts';
 import { DOMAINS } from './domains.ts';
 import { type Estate, type Node, syncedMs } from './estate.ts';
 

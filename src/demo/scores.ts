@@ -1,6 +1,6 @@
 import type Database from 'better-sqlite3';
-import { assetHealthScoreDimensions, assetHealthScores } from '../../../schema/health.ts';
-import { instantOfMs } from '../../core/instant.ts';
+import { assetHealthScoreDimensions, assetHealthScores } from '../../schema/health.ts';
+import { instantOfMs } from '../core/instant.ts';
 import { HOUR_MS } from './estate.ts';
 import type { Insert } from './insert.ts';
 import type { RunRow } from './runs.ts';

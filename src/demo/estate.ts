@@ -1,5 +1,5 @@
-import type { assetLineage, assets, columnLineage, columns } from '../../../schema/assets.ts';
-import { instantOfMs } from '../../core/instant.ts';
+import type { assetLineage, assets, columnLineage, columns } from '../../schema/assets.ts';
+import { instantOfMs } from '../core/instant.ts';
 import type { Random } from './random.ts';
 
 export type AssetRow = typeof assets.$inferInsert;

@@ -1,9 +1,9 @@
-import { environments } from '../../../schema/assets.ts';
-import { assetHealthScoreDimensions, assetHealthScores } from '../../../schema/health.ts';
-import { mirror } from '../../../schema/sync.ts';
-import { latestTestExecutions, testExecutions, tests } from '../../../schema/tests.ts';
-import { instantOfMs } from '../../core/instant.ts';
-import type { MirrorFile } from '../../destination/sqlite/open.ts';
+import { environments } from '../../schema/assets.ts';
+import { assetHealthScoreDimensions, assetHealthScores } from '../../schema/health.ts';
+import { mirror } from '../../schema/sync.ts';
+import { latestTestExecutions, testExecutions, tests } from '../../schema/tests.ts';
+import { instantOfMs } from '../core/instant.ts';
+import type { MirrorFile } from '../destination/sqlite/open.ts';
 import { buildTests, type TestRow } from './checks.ts';
 import { buildDashboards } from './dashboards.ts';
 import { DOMAINS } from './domains.ts';
@@ -32,6 +32,8 @@ const PLACES: readonly Place[] = [
   { id: 'prod-analytics', name: 'Production Analytics', cron: '0 * * * *', platform: 'snowflake', domains: 16 },
   { id: 'staging-analytics', name: 'Staging Analytics', cron: '30 6 * * *', platform: 'bigquery', domains: 9 },
 ];
+
+export const ENVIRONMENT_IDS: readonly string[] = PLACES.map(({ id }) => id);
 
 /** Nothing in the sample was synced later than this before now; the passes go back sixty days. */
 const QUIET_MS = 3 * HOUR_MS;

@@ -1,9 +1,9 @@
-import type { Logger } from 'pino';
+import type { FastifyBaseLogger } from 'fastify';
 import { SyncError } from '../core/errors.ts';
 import type { MirrorFile } from '../destination/sqlite/open.ts';
 import { type Key, masterKey } from '../server/access.ts';
 import { parseTokens } from '../server/tokens.ts';
-import { readTextFile } from './settings.ts';
+import { readTextFile } from './read-text-file.ts';
 import { warningsOfFile, warningsOfLimits } from './token-warnings.ts';
 
 /** Who is let in. */
@@ -19,13 +19,18 @@ export interface Keyring {
   load(): void;
   /** The keys at present. */
   keys(): readonly Key[];
-  dispose(): void;
+  /** Reads the tokens again; what is wrong with them then is logged and changes nothing. */
+  reload(): void;
 }
 
 export const letsNobodyIn = (why: string): SyncError => new SyncError('usage', `nobody would be let in: ${why}`);
 
-/** A tokens file is read again on SIGHUP; what is wrong with it then changes nothing. */
-export function openKeyring(grants: Grants, { mirror, log }: { mirror: MirrorFile; log: Logger }): Keyring {
+interface KeyringPorts {
+  readonly mirror: MirrorFile;
+  readonly log: Pick<FastifyBaseLogger, 'info' | 'warn' | 'error'>;
+}
+
+export function openKeyring(grants: Grants, { mirror, log }: KeyringPorts): Keyring {
   const { tokensFile } = grants;
   let keys: readonly Key[] = [];
   const read = (): void => {
@@ -43,12 +48,7 @@ export function openKeyring(grants: Grants, { mirror, log }: { mirror: MirrorFil
       log.error(`the tokens stay as they were: ${(error as Error).message}`);
     }
   };
-  if (tokensFile !== null) process.on('SIGHUP', reload);
-  return {
-    load: read,
-    keys: () => keys,
-    dispose: () => void process.off('SIGHUP', reload),
-  };
+  return { load: read, keys: () => keys, reload };
 }
 
 function keysOf({ token, tokensFile }: Grants): Key[] {

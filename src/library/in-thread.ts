@@ -1,4 +1,3 @@
-import { setFlagsFromString } from 'node:v8';
 import { Worker } from 'node:worker_threads';
 import { SyncError } from '../core/errors.ts';
 import type { Progress } from '../sync/progress.ts';
@@ -22,10 +21,6 @@ export interface RunThread {
 const THREAD = import.meta.url.endsWith('.ts') ? './run-thread.ts' : './run-thread.js';
 
 export function startRunThread(): RunThread {
-  // Pages are short-lived: a young generation that goes on growing with them takes 100 MiB more and saves no time.
-  setFlagsFromString('--semi-space-growth-factor=1');
-  // What reads the heads of answers is compiled well enough at once: to do it better takes 20 MiB and saves no time.
-  setFlagsFromString('--wasm-tiering-budget=1000000000');
   let alive: Worker | null = null;
   /** A thread that died, of want of memory say, is followed by another: the next run finds one. */
   const worker = (): Worker => {

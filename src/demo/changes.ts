@@ -1,6 +1,6 @@
-import { latestTestExecutions, testExecutions, tests } from '../../../schema/tests.ts';
-import { instantOfMs } from '../../core/instant.ts';
-import type { MirrorFile } from '../../destination/sqlite/open.ts';
+import { latestTestExecutions, testExecutions, tests } from '../../schema/tests.ts';
+import { instantOfMs } from '../core/instant.ts';
+import type { MirrorFile } from '../destination/sqlite/open.ts';
 import { dbtTest, type TestRow } from './checks.ts';
 import { type AssetRow, addNode, type ColumnRow, type Estate, type Node } from './estate.ts';
 import { insertEstate, insertInto } from './insert.ts';

@@ -3,12 +3,12 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import { addDays, addSeconds, instantOfMs } from '../../../src/core/instant.ts';
-import { type MirrorFile, openForWriting } from '../../../src/destination/sqlite/open.ts';
-import { masterKey } from '../../../src/server/access.ts';
-import { changeSample, type SampleChanges } from '../../../src/server/sample/changes.ts';
-import { makeSample } from '../../../src/server/sample/sample.ts';
-import { createServer } from '../../../src/server/server.ts';
+import { addDays, addSeconds, instantOfMs } from '../../src/core/instant.ts';
+import { changeSample, type SampleChanges } from '../../src/demo/changes.ts';
+import { makeSample } from '../../src/demo/sample.ts';
+import { type MirrorFile, openForWriting } from '../../src/destination/sqlite/open.ts';
+import { masterKey } from '../../src/server/access.ts';
+import { createServer } from '../../src/server/server.ts';
 
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
 

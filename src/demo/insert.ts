@@ -1,7 +1,7 @@
 import type Database from 'better-sqlite3';
 import { getTableColumns, getTableName } from 'drizzle-orm';
 import type { SQLiteTable } from 'drizzle-orm/sqlite-core';
-import { assetLineage, assets, columnLineage, columns } from '../../../schema/assets.ts';
+import { assetLineage, assets, columnLineage, columns } from '../../schema/assets.ts';
 import { assetEdges, columnEdges, type Estate } from './estate.ts';
 
 const ROWS_A_STATEMENT = 40;

@@ -1,6 +1,7 @@
 import { statSync } from 'node:fs';
 import { SyncError } from '../core/errors.ts';
-import { readTextFile } from './settings.ts';
+import type { ServiceOptions } from './options.ts';
+import { readTextFile } from './read-text-file.ts';
 
 /** The access token, and where it was found. */
 export interface Token {
@@ -13,17 +14,18 @@ export interface Token {
 export const HEADER_TEXT = /^[\x21-\x7e]+$/;
 
 /** The access token (R25). @throws SyncError `usage` when there is none, or two */
-export function readToken(tokenFile: string | undefined, env: Readonly<Record<string, string | undefined>>): Token {
-  const variable = env['OBSYNC_TOKEN']?.trim() ?? '';
+export function readToken(options: Pick<ServiceOptions, 'token' | 'tokenFrom' | 'tokenFile'>): Token {
+  const { tokenFile, tokenFrom = options.token === undefined ? 'OBSYNC_TOKEN' : 'the option token' } = options;
+  const given = (options.token ?? process.env['OBSYNC_TOKEN'] ?? '').trim();
   if (tokenFile === undefined) {
-    if (variable === '')
+    if (given === '')
       throw new SyncError('usage', 'no access token: set OBSYNC_TOKEN, or name a file that holds it with --token-file');
-    return checked({ token: variable, tokenFrom: 'OBSYNC_TOKEN' });
+    return checked({ token: given, tokenFrom });
   }
-  if (variable !== '')
+  if (given !== '')
     throw new SyncError(
       'usage',
-      `two access tokens: one in OBSYNC_TOKEN, one in the token file ${tokenFile}: leave one of them out`,
+      `two access tokens: one in ${tokenFrom}, one in the token file ${tokenFile}: leave one of them out`,
     );
   return checked({ token: readTextFile(tokenFile).trim(), tokenFrom: `the token file ${tokenFile}` });
 }

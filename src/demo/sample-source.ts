@@ -1,0 +1,31 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { openForWriting } from '../destination/sqlite/open.ts';
+import { changeSample, type SampleChanges } from './changes.ts';
+import { makeSample } from './sample.ts';
+
+const SEED = 7;
+
+/** The sample in a file of its own, for as long as the demo runs. */
+export interface SampleSource {
+  readonly path: string;
+  /** Makes the small changes of an hour. */
+  change(): SampleChanges;
+  /** Removes the file. */
+  close(): void;
+}
+
+export function openSampleSource(): SampleSource {
+  const folder = mkdtempSync(join(tmpdir(), 'obsync-demo-'));
+  const file = openForWriting(join(folder, 'source.db'));
+  makeSample(file, { seed: SEED, nowMs: Date.now() });
+  return {
+    path: file.path,
+    change: () => changeSample(file, { seed: SEED, nowMs: Date.now() }),
+    close() {
+      file.connection.close();
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}

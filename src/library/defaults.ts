@@ -1,0 +1,24 @@
+/** What an option is when nobody sets it. The help of the commands shows these values. */
+export const DEFAULTS = {
+  db: 'obsync.db',
+  full: false,
+  fullEvery: 7,
+  overlap: 3600,
+  history: false,
+  pageSize: 2000,
+  concurrency: 4,
+  retries: 5,
+  timeout: 60,
+  maxWait: 900,
+  allowShrink: false,
+  allowHttp: false,
+  delay: 600,
+  depth: 'rows',
+  repair: false,
+  host: '127.0.0.1',
+  port: 8484,
+  rateLimit: '120/1m',
+} as const;
+
+/** How closely a verification may look. */
+export const DEPTHS = ['count', 'ids', 'rows'] as const;

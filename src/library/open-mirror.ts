@@ -1,0 +1,31 @@
+import { openForReading } from '../destination/sqlite/open.ts';
+import { DEFAULTS } from './defaults.ts';
+import type { MirrorOptions } from './options.ts';
+import { type QueryResult, readStatement, type StatementOptions } from './read-statement.ts';
+import { statusOf } from './status.ts';
+import type { StatusReport } from './status-report.ts';
+
+/** A mirror that is open for reading. A sync may write to it meanwhile. */
+export interface ReadableMirror {
+  readonly path: string;
+  /** Runs one SQL statement that only reads. @throws SyncError */
+  query(sql: string, options?: StatementOptions): QueryResult;
+  /** Reads several times from one state of the mirror: nothing that is committed meanwhile is seen. */
+  snapshot<Result>(read: () => Result): Result;
+  /** @throws SyncError */
+  status(): StatusReport;
+  close(): void;
+}
+
+/** Opens an existing mirror for reading. @throws SyncError `usage` */
+export async function openMirror({ db = DEFAULTS.db }: MirrorOptions = {}): Promise<ReadableMirror> {
+  const mirror = openForReading(db);
+  const { path, connection } = mirror;
+  return {
+    path,
+    query: (sql, options) => readStatement(mirror, sql, options),
+    snapshot: (read) => connection.transaction(read)(),
+    status: () => statusOf(mirror),
+    close: () => void connection.close(),
+  };
+}

@@ -1,0 +1,45 @@
+import { openForReading } from '../destination/sqlite/open.ts';
+import { DEFAULTS } from './defaults.ts';
+import type { MirrorOptions } from './options.ts';
+import { type QueryResult, readStatement, type StatementOptions } from './read-statement.ts';
+
+export interface QueryOptions extends MirrorOptions, StatementOptions {
+  /** One statement that only reads. */
+  readonly sql: string;
+}
+
+/** Runs one SQL statement that only reads. The file is closed when all rows are read. @throws SyncError */
+export async function query({ db = DEFAULTS.db, sql, ...options }: QueryOptions): Promise<QueryResult> {
+  const mirror = openForReading(db);
+  try {
+    return closing(readStatement(mirror, sql, options), () => mirror.connection.close());
+  } catch (error) {
+    mirror.connection.close();
+    throw error;
+  }
+}
+
+/** The same result, which also closes the file: once its rows are read, or when it is closed. */
+function closing(result: QueryResult, closeFile: () => void): QueryResult {
+  let isOpen = true;
+  const close = (): void => {
+    if (!isOpen) return;
+    isOpen = false;
+    result.close();
+    closeFile();
+  };
+  return {
+    columns: result.columns,
+    rows: readToEnd(result.rows, close),
+    close,
+    [Symbol.iterator]: () => readToEnd(result, close),
+  };
+}
+
+function* readToEnd<Row>(rows: Iterable<Row>, close: () => void): Generator<Row> {
+  try {
+    yield* rows;
+  } finally {
+    close();
+  }
+}

@@ -1,0 +1,103 @@
+import Database from 'better-sqlite3';
+import { SyncError } from '../core/errors.ts';
+import { fileError } from '../destination/sqlite/file-error.ts';
+import type { MirrorFile } from '../destination/sqlite/open.ts';
+
+/** A value as SQLite keeps it. */
+export type SqlValue = string | number | bigint | Uint8Array | null;
+
+/** Values for the parameters of a statement: by their position (`?`), or by name (`@name`). */
+export type SqlParameters = readonly SqlValue[] | Readonly<Record<string, SqlValue>>;
+
+/** How the values of a statement travel. */
+export interface StatementOptions {
+  readonly parameters?: SqlParameters | undefined;
+  /** Gives every whole number as a bigint; by default only one that a number cannot hold exactly. */
+  readonly bigints?: boolean | undefined;
+}
+
+/** The rows of a statement that only reads. They are read as they are gone through, which they can be once. */
+export interface QueryResult extends Iterable<Readonly<Record<string, SqlValue>>> {
+  readonly columns: readonly string[];
+  /** The rows as lists, in the order of the columns. Going through the result itself gives them as objects. */
+  readonly rows: Iterable<readonly SqlValue[]>;
+  /** Lets go of the file. Not needed once all rows are read. */
+  close(): void;
+}
+
+/**
+ * Begins to read: what fails at once fails here, before anything is printed.
+ * @throws SyncError `usage` for what is no SQL, is more than one statement, writes, or returns no rows
+ */
+export function readStatement(
+  { connection, path }: MirrorFile,
+  sql: string,
+  { parameters = [], bigints = false }: StatementOptions = {},
+): QueryResult {
+  const statement = attempt(path, () => connection.prepare<unknown[], readonly SqlValue[]>(sql));
+  if (!statement.readonly) throw new SyncError('usage', 'query only reads, and this statement writes: use a SELECT');
+  if (!statement.reader) throw new SyncError('usage', 'this statement returns no rows: use a SELECT');
+  const values = Array.isArray(parameters) ? parameters : [parameters];
+  const iterator = attempt(path, () =>
+    statement
+      .raw()
+      .safeIntegers()
+      .iterate(...values),
+  );
+  const first = attempt(path, () => iterator.next());
+  const columns = statement.columns().map((column) => column.name);
+  const exact = rowsFrom(path, first, iterator);
+  const rows = bigints ? exact : withNumbers(exact);
+  return {
+    columns,
+    rows,
+    close: () => void iterator.return?.(),
+    [Symbol.iterator]: () => objectsFrom(columns, rows),
+  };
+}
+
+function* withNumbers(rows: Iterable<readonly SqlValue[]>): Generator<readonly SqlValue[]> {
+  for (const row of rows) yield row.map(asNumber);
+}
+
+function asNumber(value: SqlValue): SqlValue {
+  if (typeof value !== 'bigint') return value;
+  const number = Number(value);
+  return Number.isSafeInteger(number) ? number : value;
+}
+
+function* objectsFrom(
+  columns: readonly string[],
+  rows: Iterable<readonly SqlValue[]>,
+): Generator<Readonly<Record<string, SqlValue>>> {
+  for (const row of rows) yield Object.fromEntries(columns.map((name, i) => [name, row[i] ?? null]));
+}
+
+function* rowsFrom<T>(path: string, first: IteratorResult<T>, iterator: Iterator<T>): Generator<T> {
+  for (let next = first; !next.done; next = attempt(path, () => iterator.next())) yield next.value;
+}
+
+function attempt<T>(path: string, step: () => T): T {
+  try {
+    return step();
+  } catch (error) {
+    throw sqlError(path, error);
+  }
+}
+
+/** Troubles of the file itself; any other comes from the statement. */
+const OF_THE_FILE = /^SQLITE_(CORRUPT|NOTADB|CANTOPEN|PERM|FULL|BUSY|IOERR)/;
+
+function sqlError(path: string, error: unknown): unknown {
+  if (error instanceof Database.SqliteError) {
+    return OF_THE_FILE.test(error.code)
+      ? fileError(path, error)
+      : new SyncError('usage', `the statement cannot be run: ${error.message}`, { cause: error });
+  }
+  // The driver's own words: no statement, more than one, or parameters without values.
+  if (!(error instanceof RangeError || error instanceof TypeError)) return error;
+  const advice = /parameter/i.test(error.message)
+    ? 'the statement has parameters: write their values into it'
+    : 'query takes one SQL statement';
+  return new SyncError('usage', advice, { cause: error });
+}

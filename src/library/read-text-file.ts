@@ -1,0 +1,19 @@
+import { readFileSync, statSync } from 'node:fs';
+import { SyncError } from '../core/errors.ts';
+
+/** What pipes and the like have said: they can be read only once, and a second reader would wait for ever. */
+const readOnce = new Map<string, string>();
+
+/** @throws SyncError `usage` for a file that cannot be read */
+export function readTextFile(path: string): string {
+  try {
+    const isRegular = statSync(path).isFile();
+    const said = isRegular ? undefined : readOnce.get(path);
+    if (said !== undefined) return said;
+    const text = readFileSync(path, 'utf8');
+    if (!isRegular) readOnce.set(path, text);
+    return text;
+  } catch (cause) {
+    throw new SyncError('usage', `${path} cannot be read: check the path and its permissions`, { cause });
+  }
+}

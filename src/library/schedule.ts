@@ -1,0 +1,124 @@
+import { setTimeout as sleepFor } from 'node:timers/promises';
+import { type Environment, reconcile } from '../core/environments.ts';
+import type { KeptQuota } from '../core/quota.ts';
+import type { Rules } from '../core/schedule.ts';
+import { runSchedule, type SchedulePorts } from '../sync/schedule.ts';
+import { nextTick } from '../sync/schedule-cron.ts';
+import type { RunSummary } from '../sync/summary.ts';
+import { DEFAULTS } from './defaults.ts';
+import { type RunThread, startRunThread } from './in-thread.ts';
+import { inRange, OptionError } from './option-error.ts';
+import type { SyncEvent, SyncOptions } from './options.ts';
+import { readEnvironments, readMirrored } from './schedule-mirror.ts';
+import { resumeSource } from './session.ts';
+import { clock, type SyncSettings, syncSettings, type Watch, watchOf } from './sync-settings.ts';
+
+export interface ScheduleOptions extends Omit<SyncOptions, 'onProgress'> {
+  /** When to sync, as a cron expression in UTC, for every environment; by default on each one's own. */
+  readonly cron?: string | undefined;
+  /** Seconds to wait after an environment's own cron; 600 by default. */
+  readonly delay?: number | undefined;
+  /** Told what the schedule and its runs do. */
+  readonly onProgress?: ((event: ScheduleEvent) => void) | undefined;
+}
+
+/** What a schedule tells while it goes on. */
+export type ScheduleEvent =
+  | SyncEvent
+  | { readonly type: 'log'; readonly level: 'info' | 'warn'; readonly message: string }
+  | { readonly type: 'run'; readonly summary: RunSummary };
+
+/**
+ * Brings the mirror up to date on a schedule, one run at a time, until `signal` is aborted.
+ * @throws SyncError when what was asked for can never work
+ */
+export async function schedule(options: ScheduleOptions): Promise<void> {
+  const settings = syncSettings(options);
+  const rules = scheduleRules(options, settings);
+  const thread = startRunThread();
+  try {
+    // A token may be replaced while the schedule goes on.
+    await runSchedule(schedulePorts(settings, options, { thread, fresh: () => syncSettings(options) }), rules);
+  } finally {
+    await thread.close();
+  }
+}
+
+/** @throws SyncError `usage` */
+function scheduleRules({ cron, delay }: ScheduleOptions, { environments, maxRequests }: SyncSettings): Rules {
+  if (cron !== undefined && nextTick(cron, clock()) === null) {
+    throw new OptionError('cron', `--cron ${cron} is no cron expression that comes due: write one such as "0 6 * * *"`);
+  }
+  const delaySeconds = inRange('delay', delay ?? DEFAULTS.delay, { min: 0, max: 86_400 * 7 });
+  // Requests that are counted are counted for each environment.
+  return { cron: cron ?? null, delaySeconds, environments, together: maxRequests === null };
+}
+
+interface Runner {
+  readonly thread: RunThread;
+  /** The settings with the token as it is now. @throws SyncError `usage` */
+  fresh(): SyncSettings;
+}
+
+function schedulePorts({ db, baseUrl }: SyncSettings, options: ScheduleOptions, runner: Runner): SchedulePorts {
+  const { onProgress: tell = () => {} } = options;
+  const { signal, onSourceEvent } = watchOf({ signal: options.signal, onProgress: tell });
+  let keptQuota: KeptQuota | null = null;
+  return {
+    clock,
+    sleep: (ms) => sleepFor(ms, undefined, { signal }).catch(() => {}),
+    next: nextTick,
+    mirrored: () => readMirrored(db, baseUrl),
+    async list() {
+      const listing = await listEnvironments({ ...runner.fresh(), keptQuota }, { signal, onSourceEvent });
+      keptQuota = listing.keptQuota;
+      return listing.environments;
+    },
+    async run(environments) {
+      let listed = false;
+      const watch: Watch = {
+        signal,
+        onSourceEvent,
+        onProgress(progress) {
+          listed ||= progress.type === 'environments';
+          tell(progress);
+        },
+      };
+      const asked = { keptQuota, environments: environments.map(({ id }) => id) };
+      const summary = await runWithFreshToken(runner, asked, watch);
+      tell({ type: 'run', summary });
+      return { summary, listed: listed ? readEnvironments(db) : null };
+    },
+    log: {
+      info: (message) => tell({ type: 'log', level: 'info', message }),
+      warn: (message) => tell({ type: 'log', level: 'warn', message }),
+    },
+    signal,
+  };
+}
+
+/** Runs again at once where the token was replaced while the run that it was refused to went on. */
+async function runWithFreshToken(
+  { thread, fresh }: Runner,
+  asked: Pick<SyncSettings, 'keptQuota' | 'environments'>,
+  watch: Watch,
+): Promise<RunSummary> {
+  const settings = fresh();
+  const summary = await thread.sync({ ...settings, ...asked }, watch);
+  if (summary.recovery !== 'token' || fresh().token === settings.token) return summary;
+  return thread.sync({ ...fresh(), ...asked }, watch);
+}
+
+async function listEnvironments(
+  settings: SyncSettings,
+  watch: Pick<Watch, 'signal' | 'onSourceEvent'>,
+): Promise<{ environments: readonly Environment[]; keptQuota: KeptQuota | null }> {
+  const source = resumeSource(settings, watch);
+  try {
+    const environments = reconcile(await source.environments(), [], clock()).listed;
+    const told = source.quota?.() ?? null;
+    return { environments, keptQuota: told === null ? null : { ...told, notedAt: clock() } };
+  } finally {
+    await source.close();
+  }
+}

@@ -1,0 +1,90 @@
+import { lookup } from 'node:dns/promises';
+import { type AddressInfo, isIPv6 } from 'node:net';
+import type { FastifyInstance } from 'fastify';
+import { SyncError } from '../core/errors.ts';
+import { isLoopback } from '../source/base-url.ts';
+import { DEFAULTS } from './defaults.ts';
+import type { ApiOptions } from './open-api.ts';
+import { inRange } from './option-error.ts';
+
+/** What is under way when the server closes may take so long: R27 gives 5 seconds in all, also to what is being read. */
+const PATIENCE_MS = 3000;
+
+export interface ServeOptions extends ApiOptions {
+  /** Address to listen on; `127.0.0.1` by default. */
+  readonly host?: string | undefined;
+  /** Port to listen on; 8484 by default, 0 picks a free one. */
+  readonly port?: number | undefined;
+  /** Closes the server when aborted. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** A server that listens. */
+export interface RunningServer {
+  /** Its base URL. */
+  readonly url: string;
+  /** Reads the file of tokens again. What is wrong with it then is logged and changes nothing. */
+  reloadTokens(): void;
+  /** Lets the answers under way finish, but not for ever. */
+  close(): Promise<void>;
+}
+
+/** Serves the mirror as the read API it was made from. @throws SyncError `usage` */
+export async function serve(options: ServeOptions = {}): Promise<RunningServer> {
+  const host = options.host ?? DEFAULTS.host;
+  const port = inRange('port', options.port ?? DEFAULTS.port, { min: 0, max: 65_535 });
+  // Loaded late: what only syncs needs no server.
+  const { openApi } = await import('./open-api.ts');
+  const api = await openApi(options);
+  try {
+    const url = await listen(api.server, { host, port });
+    options.logger?.info(`serving ${api.path}, process ${process.pid}`);
+    const unencrypted = isLoopback(hostInUrl(host)) ? [] : [UNENCRYPTED];
+    for (const warning of [...unencrypted, ...api.warnings()]) options.logger?.warn(warning);
+    return running(api.server, { url, reloadTokens: api.reloadTokens, signal: options.signal });
+  } catch (error) {
+    await api.server.close();
+    throw error;
+  }
+}
+
+const UNENCRYPTED = 'tokens travel unencrypted: put a proxy that speaks TLS in front';
+
+function running(
+  server: FastifyInstance,
+  { url, reloadTokens, signal }: Pick<RunningServer, 'url' | 'reloadTokens'> & Pick<ServeOptions, 'signal'>,
+): RunningServer {
+  let closed: Promise<void> | null = null;
+  const close = (): Promise<void> => {
+    closed ??= closePatiently(server);
+    return closed;
+  };
+  signal?.addEventListener('abort', close, { once: true });
+  if (signal?.aborted) close();
+  return { url, reloadTokens, close };
+}
+
+async function closePatiently(server: FastifyInstance): Promise<void> {
+  const impatience = setTimeout(() => server.server.closeAllConnections(), PATIENCE_MS);
+  await server.close();
+  clearTimeout(impatience);
+}
+
+/** @returns the base URL. @throws SyncError `usage` where the address cannot be listened on */
+async function listen(server: FastifyInstance, { host, port }: { host: string; port: number }): Promise<string> {
+  try {
+    // Fastify listens on `localhost`, and on no other name, by two servers, and could stop but one of them in time.
+    const { address } = await lookup(host);
+    await server.listen({ host: address, port });
+  } catch (cause) {
+    const code = (cause as NodeJS.ErrnoException).code ?? 'unknown';
+    const why = code === 'EADDRINUSE' ? 'it is in use already' : code;
+    throw new SyncError('usage', `cannot listen on ${host}:${port} (${why}): name others with --host and --port`, {
+      cause,
+    });
+  }
+  const bound = (server.server.address() as AddressInfo).port;
+  return `http://${hostInUrl(host)}:${bound}`;
+}
+
+const hostInUrl = (host: string): string => (isIPv6(host) ? `[${host}]` : host);

@@ -1,0 +1,50 @@
+import { existsSync } from 'node:fs';
+import { lockPath, takeLock } from '../../state/lock.ts';
+import { fileError } from '../destination/sqlite/file-error.ts';
+import { type MirrorFile, openForReading } from '../destination/sqlite/open.ts';
+import { DEFAULTS } from './defaults.ts';
+import type { MirrorOptions } from './options.ts';
+import { readLastRun, readStatus, type StatusReport } from './status-report.ts';
+import { clock } from './sync-settings.ts';
+
+/** What is mirrored, how fresh it is, and what went wrong last; from the file alone. @throws SyncError */
+export async function status({ db = DEFAULTS.db }: MirrorOptions = {}): Promise<StatusReport> {
+  const mirror = openForReading(db);
+  try {
+    return statusOf(mirror);
+  } finally {
+    mirror.connection.close();
+  }
+}
+
+/** The same of a mirror that is open. @throws SyncError */
+export function statusOf(mirror: MirrorFile): StatusReport {
+  try {
+    return withVerdict(mirror, readStatus(mirror, clock()));
+  } catch (error) {
+    throw fileError(mirror.path, error);
+  }
+}
+
+/** A run noted as `running` was killed when nobody holds the lock, unless it has ended since the report was read. */
+function withVerdict(mirror: MirrorFile, report: StatusReport): StatusReport {
+  const { last_run: run } = report;
+  if (run?.status !== 'running' || isHeld(mirror.path)) return report;
+  const again = readLastRun(mirror);
+  return {
+    ...report,
+    last_run: again?.run === run.run && again.status === 'running' ? { ...run, status: 'killed' } : again,
+  };
+}
+
+/** Asks for the lock only when its file exists: a report makes no files. */
+function isHeld(path: string): boolean {
+  if (!existsSync(lockPath(path))) return false;
+  try {
+    takeLock(path).release();
+    return false;
+  } catch {
+    // Held, or not for this user to take: nobody can say that the run is dead.
+    return true;
+  }
+}

@@ -1,0 +1,84 @@
+import { SyncError } from '../core/errors.ts';
+import { type Instant, instantOfMs } from '../core/instant.ts';
+import type { KeptQuota } from '../core/quota.ts';
+import type { SourceEvent } from '../core/source.ts';
+import { STREAM_NAMES } from '../core/stream.ts';
+import { parseBaseUrl } from '../source/base-url.ts';
+import type { Progress } from '../sync/progress.ts';
+import type { RunOptions } from '../sync/run.ts';
+import { DEFAULTS } from './defaults.ts';
+import { inRange, oneOf, readOption } from './option-error.ts';
+import type { SyncOptions } from './options.ts';
+import { readToken, type Token } from './token.ts';
+
+/** Which streams a run is asked for. */
+export interface AskedStreams {
+  /** All that are not optional when empty. */
+  readonly streamNames: readonly string[];
+  /** The history of test executions as well. */
+  readonly history: boolean;
+}
+
+/** All that a run needs to know, from the options of its caller. */
+export interface SyncSettings extends Omit<RunOptions, 'streams'>, AskedStreams, Token {
+  readonly db: string;
+  readonly retries: number;
+  readonly timeoutMs: number;
+  readonly maxWaitMs: number;
+  readonly maxRequests: number | null;
+  /** What requests of this process outside of any run left of the quota (R23). */
+  readonly keptQuota?: KeptQuota | null;
+}
+
+/** Who watches a run, and how it is stopped. */
+export interface Watch {
+  readonly signal: AbortSignal;
+  onProgress(progress: Progress): void;
+  onSourceEvent(event: SourceEvent): void;
+}
+
+/** Checks the options and fills in the defaults. @throws SyncError `usage` */
+export function syncSettings(options: SyncOptions): SyncSettings {
+  const given = { ...DEFAULTS, ...withoutUndefined(options) };
+  const { baseUrl } = given;
+  if (typeof baseUrl !== 'string')
+    throw new SyncError('usage', 'no base URL: name the service with --base-url or OBSYNC_BASE_URL');
+  const number = (name: keyof SyncOptions, range: Parameters<typeof inRange>[2]): number =>
+    inRange(name, given[name], range);
+  return {
+    baseUrl: readOption('baseUrl', () => parseBaseUrl(baseUrl, { allowHttp: given.allowHttp })),
+    ...readToken(given),
+    db: given.db,
+    environments: given.env ?? [],
+    streamNames: (given.stream ?? []).map((name) => oneOf('stream', name, STREAM_NAMES)),
+    history: given.history,
+    full: given.full,
+    fullEveryDays: number('fullEvery', { min: 0, whole: false }),
+    overlapSeconds: number('overlap', { min: 0, max: 86_400 * 30 }),
+    pageSize: number('pageSize', { min: 1, max: 2000 }),
+    allowShrink: given.allowShrink,
+    concurrency: number('concurrency', { min: 1, max: 64 }),
+    retries: number('retries', { min: 0, max: 100 }),
+    timeoutMs: number('timeout', { min: 0.001, max: 86_400, whole: false }) * 1000,
+    maxWaitMs: number('maxWait', { min: 0, max: 86_400 * 7, whole: false }) * 1000,
+    // Every run opens with one request that mirrors nothing.
+    maxRequests: given.maxRequests === undefined ? null : number('maxRequests', { min: 2 }),
+  };
+}
+
+/** The options that are set: one that is there and undefined leaves the default. */
+function withoutUndefined<Options extends object>(options: Options): SetOptions<Options> {
+  return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) as SetOptions<Options>;
+}
+
+type SetOptions<Options> = { [Name in keyof Options]: Exclude<Options[Name], undefined> };
+
+/** What the functions of the library are told of a watcher, who may be nobody. */
+export function watchOf({ signal, onProgress = () => {} }: Pick<SyncOptions, 'signal' | 'onProgress'>): Watch {
+  return { signal: signal ?? new AbortController().signal, onProgress, onSourceEvent: onProgress };
+}
+
+/** The machine's clock; no decision depends on it (R1). */
+export function clock(): Instant {
+  return instantOfMs(Date.now());
+}

@@ -1,0 +1,19 @@
+import type { RunSummary } from '../sync/summary.ts';
+import { startRunThread } from './in-thread.ts';
+import type { SyncOptions } from './options.ts';
+import { syncSettings, watchOf } from './sync-settings.ts';
+
+/**
+ * One run: brings the mirror up to date. It works in a thread of its own, so that the caller never waits for SQLite.
+ * @returns how the run ended, whatever happened on the way: see `status`, `error` and `recovery`
+ * @throws SyncError `usage` for options that cannot be used
+ */
+export async function sync(options: SyncOptions): Promise<RunSummary> {
+  const settings = syncSettings(options);
+  const thread = startRunThread();
+  try {
+    return await thread.sync(settings, watchOf(options));
+  } finally {
+    await thread.close();
+  }
+}
