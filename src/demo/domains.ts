@@ -14,4 +14,21 @@ export interface Domain {
   readonly statuses: readonly string[];
 }
 
-export const DOMAINS: readonly Domain[] = domains;
+/** The shop's home market goes without saying; what belongs to another one has it in its name. */
+const MARKETS: readonly string[] = ['', 'eu', 'uk', 'jp'];
+
+export const DOMAINS: readonly Domain[] = MARKETS.flatMap((market) =>
+  domains.map((domain) => ofMarket(domain, market)),
+);
+
+function ofMarket(domain: Domain, market: string): Domain {
+  if (market === '') return domain;
+  const named = (name: string): string => `${market}_${name}`;
+  return {
+    ...domain,
+    name: named(domain.name),
+    team: `${domain.team} ${market.toUpperCase()}`,
+    systems: domain.systems.map(named),
+    entities: domain.entities.map(named),
+  };
+}

@@ -29,7 +29,7 @@ interface Place {
 }
 
 const PLACES: readonly Place[] = [
-  { id: 'prod-analytics', name: 'Production Analytics', cron: '0 * * * *', platform: 'snowflake', domains: 16 },
+  { id: 'prod-analytics', name: 'Production Analytics', cron: '0 * * * *', platform: 'snowflake', domains: 14 },
   { id: 'staging-analytics', name: 'Staging Analytics', cron: '30 6 * * *', platform: 'bigquery', domains: 9 },
 ];
 
