@@ -117,6 +117,9 @@ function endGroup({ pid }: ChildProcess): void {
   }
 }
 
+/** Lines are folded by their width, so that a number of other length may fold them elsewhere. */
+const withoutNumbers = (text: string): string => text.replaceAll(/\s+/g, ' ').replaceAll(/\d[\d.]*/g, '0');
+
 describe('every shell block of the documents', () => {
   test.each(allBlocks)('in %s says how it is run: %s', (_, language) => {
     expect([FOREGROUND, BACKGROUND]).toContain(language);
@@ -124,6 +127,14 @@ describe('every shell block of the documents', () => {
 
   test('of the README runs', () => {
     expect(ranReadme?.code, ranReadme?.said.slice(-3000)).toBe(0);
+  });
+
+  test('of the README prints what the README shows, numbers and rows aside', () => {
+    const shown = blocksOf(readDocument('README.md')).find(({ text }) => text.includes('Syncing')) ?? { text: '' };
+    const lines = shown.text.split('\n').filter((line) => /\S/.test(line) && !/^[┌│├└]/.test(line));
+    const said = withoutNumbers(ranReadme?.said ?? '');
+    expect(lines.length).toBeGreaterThan(5);
+    expect(lines.filter((line) => !said.includes(withoutNumbers(line)))).toEqual([]);
   });
 
   test.each(inDocs)('of %s runs, one after the other', async (_, blocks) => {
