@@ -3,6 +3,8 @@ import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { MOST_HEADER_BYTES } from '../../src/server/server.ts';
+import { parseTokens } from '../../src/server/tokens.ts';
+import { blocksOf, nameIn, rowsOf, sectionOf } from './documents.ts';
 
 const DOCUMENT = readFileSync(new URL('../../docs/serve.md', import.meta.url), 'utf8');
 
@@ -44,3 +46,32 @@ describe('the settings for nginx', () => {
     expect(Number(buffer) * 1024).toBeGreaterThanOrEqual(MOST_HEADER_BYTES);
   });
 });
+
+describe('the tokens file', () => {
+  const [example = ''] = blocksOf({ text: DOCUMENT })
+    .filter(({ language }) => language === 'json')
+    .map(({ text }) => text);
+
+  test('of the example is one that the server takes', () => {
+    let count = 0;
+    const hashed = example.replaceAll('<64 hex digits>', () => String(count++).padStart(64, '0'));
+    expect(parseTokens('tokens.json', hashed)).toHaveLength(count);
+  });
+
+  test('has a line for every key that the server knows, and for no other', () => {
+    const refusal = (): unknown => parseTokens('tokens.json', '[{}]');
+    expect(refusal).toThrow(/write a JSON array of/);
+    const known = [...messageOf(refusal).matchAll(/"(\w+)":/g)].map(([, key]) => key);
+    const documented = rowsOf(sectionOf({ text: DOCUMENT }, 'Tokens')).map(([key]) => nameIn(key));
+    expect(documented.sort()).toEqual(known.sort());
+  });
+});
+
+function messageOf(refused: () => unknown): string {
+  try {
+    refused();
+    return '';
+  } catch (error) {
+    return (error as Error).message;
+  }
+}
