@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { getTableColumns, getTableName, is } from 'drizzle-orm';
@@ -6,7 +6,7 @@ import { SQLiteTable } from 'drizzle-orm/sqlite-core';
 import { afterAll, describe, expect, test } from 'vitest';
 import * as syncTables from '../../schema/sync.ts';
 import { openForWriting } from '../../src/destination/sqlite/open.ts';
-import { codeIn, nameIn, readDocument, rowsOf, sectionOf, sectionsOf } from './documents.ts';
+import { codeIn, nameIn, ROOT, readDocument, rowsOf, sectionOf, sectionsOf } from './documents.ts';
 
 const DICTIONARY = readDocument('docs/tables-and-views.md');
 
@@ -83,6 +83,25 @@ describe('docs/tables-and-views.md', () => {
         const meaning = rows.find(([column]) => column === `\`${name}\``)?.at(-1) ?? '';
         expect(codeIn(meaning)).toEqual(expect.arrayContaining([...enumValues]));
       }
+  });
+});
+
+describe('the reasons', () => {
+  const program = readdirSync(join(ROOT, 'src'), { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.ts'))
+    .map((name) => readFileSync(join(ROOT, 'src', name), 'utf8'))
+    .join('\n');
+  const documented = rowsOf(sectionOf(DICTIONARY, 'Reasons')).flatMap(([reasons = '']) => codeIn(reasons));
+
+  test('for a round are all documented', () => {
+    const [, union = ''] = /^export type Reason =((?:\s*\|.*\n)+)/m.exec(program) ?? [];
+    const reasons = [...union.matchAll(/\| '([^']+)'/g)].map(([, reason]) => reason);
+    expect(reasons.length).toBeGreaterThan(5);
+    expect(documented).toEqual(expect.arrayContaining(reasons));
+  });
+
+  test.each(documented)('that are documented exist: %s', (reason) => {
+    expect(program).toContain(`'${reason}'`);
   });
 });
 
