@@ -30,7 +30,7 @@ export async function runOnce(settings: SyncSettings, watch: Watch): Promise<Run
     source,
     keptQuota: settings.keptQuota ?? null,
     mirrorExists: mirrorExists(settings.db),
-    openMirror: async () => openLocked(settings.db, watch.signal),
+    openMirror: async () => openLocked(settings.db, watch.signal, QUIET_MS),
     clock,
     signal: watch.signal,
     onProgress: watch.onProgress,
@@ -80,18 +80,22 @@ function openSource(settings: SyncSettings, watch: Pick<Watch, 'signal' | 'onSou
 /** Lists of a whole environment; histories belong to a test. */
 const LISTS = CATALOGUE.map((stream) => stream.path).filter((path) => !path.includes('{id}'));
 
+/** How long pages that brought nothing wait to be kept together: a run that finds nothing new writes next to nothing. */
+const QUIET_MS = 1000;
+
 /** Opens the mirror under its lock, as every run does. @throws SyncError */
-export function openLocked(path: string, stop: AbortSignal): OpenMirror {
+export function openLocked(path: string, stop: AbortSignal, quietMs = 0): OpenMirror {
   checkMirror(path);
   const lock = takeLock(path);
   try {
-    const mirror = openForWriting(path);
+    const mirror = openForWriting(path, quietMs);
     // A killed first sync may have left them out.
     buildSecondaryIndexes(mirror.connection, INDEXED);
     dropSecondaryIndexes(mirror.connection, INDEXED);
     return {
       state: createStateStore(mirror.db, clock),
       destination: (envId, run) => createDestination(mirror, { envId, run, clock }),
+      keep: async () => mirror.transactions.keep(),
       async close() {
         try {
           if (!stop.aborted) finish(mirror.connection);

@@ -8,6 +8,7 @@ import type { StreamName } from '../core/stream.ts';
 import { heldBack } from '../destination/sqlite/hold.ts';
 import { countMarks as countMarked, countRows } from '../destination/sqlite/lookups.ts';
 import type { MirrorFile } from '../destination/sqlite/open.ts';
+import { partOf } from '../destination/sqlite/part.ts';
 import { CATALOGUE } from '../streams/catalogue.ts';
 import type { Entry } from '../streams/entry.ts';
 
@@ -117,7 +118,7 @@ function readStream(
   { stream, checkpoint, now }: { stream: Entry; checkpoint: Checkpoint; now: Instant },
 ): StreamStatus {
   const { watermark, round } = checkpoint;
-  const part = { envId, prepare: mirror.prepare };
+  const part = partOf(mirror, envId);
   return {
     stream: stream.name,
     rows: countRows(part, stream),
@@ -164,13 +165,13 @@ function countRejected({ db }: MirrorFile, envId: string, stream: string): numbe
 }
 
 /** Marks of rows that are gone ask for nothing. */
-function countMarks({ db, prepare }: MirrorFile, envId: string, stream: Entry): number {
+function countMarks(mirror: MirrorFile, envId: string, stream: Entry): number {
   if (stream.leader !== undefined) {
     // What was left to a later run waits for the next one.
     const run = Number.MAX_SAFE_INTEGER;
-    const { inside, outside } = countMarked({ envId, prepare }, stream, { since: null, run });
+    const { inside, outside } = countMarked(partOf(mirror, envId), stream, { since: null, run });
     return inside + outside;
   }
   const of = and(eq(marks.env_id, envId), eq(marks.stream, stream.name));
-  return db.select({ n: count() }).from(marks).where(of).get()?.n ?? 0;
+  return mirror.db.select({ n: count() }).from(marks).where(of).get()?.n ?? 0;
 }

@@ -56,7 +56,7 @@ export async function forecast(
     unknown: new Set(),
   };
   const rehearse = (): Promise<RunSummary> => {
-    const openMirror = async (): Promise<OpenMirror> => ({ ...rehearsal, close: async () => {} });
+    const openMirror = async (): Promise<OpenMirror> => ({ ...rehearsal, keep: async () => {}, close: async () => {} });
     const source = predictedSource(outlook);
     return runSync({ ...ports, source, mirrorExists: true, openMirror, onProgress: () => {} }, options);
   };

@@ -9,6 +9,8 @@ import type { Progress } from './progress.ts';
 export interface OpenMirror {
   readonly state: StateStore;
   destination(envId: string, run: number): Destination;
+  /** Keeps what waits to be kept with what comes next. */
+  keep(): Promise<void>;
   close(): Promise<void>;
 }
 

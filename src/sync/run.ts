@@ -74,7 +74,11 @@ async function readAll(ports: RunPorts, options: RunOptions, state: RunState, st
   const source = measuring(ports.source, options.streams, (list) => keepLength(mirror, state, list));
   const { streams, concurrency } = options;
   const session = { ports: { ...ports, source }, context, mirror, streams, concurrency, late };
-  await syncEnvironments(session, state.environments, state.reached);
+  try {
+    await syncEnvironments(session, state.environments, state.reached);
+  } finally {
+    await mirror.keep();
+  }
   if (reconciled.rejected.length > 0) {
     throw new SyncError(
       'run',

@@ -30,6 +30,24 @@ test.each(each(SCENES, 3))(
   },
 );
 
+const HOUR_MS = 3_600_000;
+
+test.each(each(SCENES, 3))(
+  'while what brings nothing in %s waits for other commits, the next run after a stop at any point ends equal all the same (R5, R6)',
+  async (_, stage) => {
+    const { scene, reference } = await stage();
+    const waiting = { ...scene, wish: { ...scene.wish, quietMs: HOUR_MS } };
+    const states = await statesOf(waiting);
+    expect(states.length).toBeLessThan((await statesOf(scene)).length);
+    for (const { files, last } of each(states, 12)) {
+      const again = await carryOn(scene, restore(files), reference, last);
+      // Asked for again is what came in vain, or was not kept: no list is read more often than twice.
+      for (const [path, pages] of again)
+        expect(pages, `${path}, ${last.label}`).toBeLessThanOrEqual(last.requests.get(path) ?? 0);
+    }
+  },
+);
+
 function inParallel(scene: Scene): Scene {
   const parallel = { concurrency: STREAMS_AT_ONCE };
   return { ...scene, wish: { ...scene.wish, ...parallel }, nextWish: { ...scene.nextWish, ...parallel } };

@@ -8,7 +8,10 @@ import { type RunOptions, runSync } from '../../src/sync/run.ts';
 import type { RunSummary } from '../../src/sync/summary.ts';
 import type { World } from '../model/world.ts';
 
-export type Wish = Partial<Pick<RunOptions, 'baseUrl' | 'full' | 'concurrency' | 'pageSize'>>;
+export type Wish = Partial<Pick<RunOptions, 'baseUrl' | 'full' | 'concurrency' | 'pageSize'>> & {
+  /** How long commits that bring nothing may wait for others. */
+  readonly quietMs?: number;
+};
 
 /** How a run came to its end: with a summary, or with the error that the command says and exits by. */
 export interface Ended {
@@ -29,12 +32,12 @@ const OPTIONS: RunOptions = {
 };
 
 /** One run of all ten streams into a mirror file, opened and locked as the command does it. */
-export async function syncFile(path: string, world: World, wish: Wish = {}): Promise<Ended> {
+export async function syncFile(path: string, world: World, { quietMs = 0, ...wish }: Wish = {}): Promise<Ended> {
   const { signal } = new AbortController();
   const ports = {
     source: world.source(),
     mirrorExists: mirrorExists(path),
-    openMirror: async () => openLocked(path, signal),
+    openMirror: async () => openLocked(path, signal, quietMs),
     clock: () => instantOfMs(world.nowMs),
     signal,
     onProgress: () => {},

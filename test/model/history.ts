@@ -181,7 +181,7 @@ export function live(ids: readonly string[]): Life {
   populate(world.place());
   world.place().lingering = true;
   world.place().repeating = true;
-  const mirrored = mirrorOf(world);
+  const mirrored = mirrorOf(world, HOUR);
   mirrored.isHeavy = () => world.log.length % 3 === 0;
   const guarded = guard(mirrored, world);
   const [before, after] = [mirrored.beforeCommit, mirrored.afterCommit];

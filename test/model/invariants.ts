@@ -103,7 +103,7 @@ function momentOf(told: Told, { book, mirrored, before }: { book: Book; mirrored
   const isWaiting = before.waiting !== null || after.waiting !== null;
   const isFirst = walk !== null && before.round === null && !isWaiting && stream !== 'test_executions';
   const walks = isFirst ? [walk] : all;
-  return { ...told, before, after, walk, page, walks, rows: mirrored.rows };
+  return { ...told, before, after, walk, page, walks, rows: mirrored.rows, seen: mirrored.seen };
 }
 
 /** With the round its walks end; what was asked for and never came into it never was. */

@@ -50,6 +50,8 @@ export interface Mirrored {
   sync(wish?: RunWish): Promise<RunSummary>;
   rows(sql: string, ...values: unknown[]): Row[];
   exec(sql: string): void;
+  /** Keys that a stream's round has seen, in the file or on their way there: arrays of both parts. */
+  seen(stream: StreamName, envId: string): string[][];
   checkpoint(stream: StreamName, envId?: string): Checkpoint;
   /** What was asked for in the last run, the environments left out. */
   asked(path?: string): Asked[];
@@ -92,11 +94,12 @@ function emptyMirror(): Buffer {
   return empty;
 }
 
-export function mirrorOf(world: World): Mirrored {
+/** `quietMs`: how long commits that bring nothing may wait for others. */
+export function mirrorOf(world: World, quietMs = 0): Mirrored {
   const folder = mkdtempSync(join(tmpdir(), 'obsync-world-'));
   const path = join(folder, 'mirror.db');
   writeFileSync(path, emptyMirror());
-  const file = openForWriting(path);
+  const file = openForWriting(path, quietMs);
   file.connection.pragma('synchronous = OFF');
   const statements = new Map<string, ReturnType<typeof file.connection.prepare>>();
   let exists = false;
@@ -122,7 +125,12 @@ export function mirrorOf(world: World): Mirrored {
               overlapSeconds: options.overlapSeconds ?? OPTIONS.overlapSeconds,
               ...slice,
             }));
-          return { state: createStateStore(file.db, clock), destination, close: async () => {} };
+          return {
+            state: createStateStore(file.db, clock),
+            destination,
+            keep: async () => file.transactions.keep(),
+            close: async () => {},
+          };
         },
         clock,
         signal: signal ?? new AbortController().signal,
@@ -137,6 +145,11 @@ export function mirrorOf(world: World): Mirrored {
       return statement.all(...values) as Row[];
     },
     exec: (sql) => void file.connection.exec(sql),
+    seen: (stream, envId) => {
+      const written = mirrored.rows('select keys from seen_pages where env_id = ? and stream = ?', envId, stream);
+      const noted = file.noted.pages.filter((page) => page.envId === envId && page.stream === stream);
+      return [...written, ...noted].flatMap(({ keys }) => JSON.parse(String(keys)) as string[][]);
+    },
     checkpoint: (stream, envId = [...world.places.keys()][0] ?? '') => loadCheckpoint(file.db, envId, stream),
     asked: (path) =>
       world.log.slice(logFrom).filter((a) => a.path !== 'environments' && (!path || a.path.endsWith(`/${path}`))),

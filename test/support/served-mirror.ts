@@ -114,7 +114,12 @@ export function createFollower(): Follower {
       const ports = {
         source,
         mirrorExists: true,
-        openMirror: async () => ({ state, destination, close: async () => {} }),
+        openMirror: async () => ({
+          state,
+          destination,
+          keep: async () => file.transactions.keep(),
+          close: async () => {},
+        }),
         clock,
         signal: new AbortController().signal,
         onProgress: () => {},

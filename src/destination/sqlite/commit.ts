@@ -1,6 +1,8 @@
+import type { Decoded } from '../../core/decode.ts';
 import type { Commit, Counts } from '../../core/destination.ts';
 import type { Stream } from '../../core/stream.ts';
 import { gather, hasTable } from './gather.ts';
+import { isMuch } from './noted.ts';
 import type { Writing } from './part.ts';
 import { remember, see } from './seen.ts';
 import { release, settle } from './settle.ts';
@@ -24,23 +26,34 @@ import {
  * - rows are disowned, and rounds settled, by what is changed, seen and gathered, this page's share included
  * - what a round saw and gathered is forgotten only once that has settled it
  */
-export function apply(writing: Writing, stream: Stream, commit: Commit): Counts {
-  const changed = [...applyPage(writing, stream, commit), ...applyEnd(writing, stream, commit)];
+export function apply(writing: Writing, stream: Stream, commit: Commit): Applied {
+  const gathered = commit.staged && gather(writing, stream, commit.staged, isCompared(writing, stream, commit));
+  const changed = [...applyPage(writing, stream, commit, gathered), ...applyEnd(writing, stream, commit)];
   const written = changed.reduce((sum, counts) => sum + counts.written, 0);
+  const deleted = changed.reduce((sum, counts) => sum + counts.deleted, 0);
+  const rejected = commit.rejected?.length ?? 0;
   if (stream.newsFor !== undefined && written > 0) unfinish(writing, [stream.newsFor]);
-  return {
-    written,
-    deleted: changed.reduce((sum, counts) => sum + counts.deleted, 0),
-    rejected: commit.rejected?.length ?? 0,
-  };
+  const isQuiet = written + deleted + rejected + (gathered?.length ?? 0) === 0 && !isMuch(writing.noted);
+  return { counts: { written, deleted, rejected }, isQuiet };
+}
+
+interface Applied {
+  readonly counts: Counts;
+  /** It brought nothing but that something was looked at: nobody waits for it. */
+  readonly isQuiet: boolean;
 }
 
 /** What a page shows. */
-function applyPage(writing: Writing, stream: Stream, commit: Commit): Changed[] {
+function applyPage(
+  writing: Writing,
+  stream: Stream,
+  commit: Commit,
+  gathered: readonly Decoded[] | undefined,
+): Changed[] {
   const changed = [writeChanges(writing, stream, commit.changes ?? [])];
   writeMarks(writing, commit.marks ?? []);
-  if (commit.staged) gather(writing, stream, commit.staged, isCompared(writing, stream, commit));
-  if (commit.archived) changed.push(archive(writing, stream, commit.archived));
+  // A row that the table has as shown was archived with the page that brought it there (R17).
+  if (commit.archived) changed.push(archive(writing, stream, gathered ?? commit.archived));
   if (commit.seen) see(writing, stream, commit.seen);
   if (commit.shown?.length) clearShown(writing, stream, commit.shown);
   if (commit.rejected?.length) reject(writing, stream, commit.rejected);

@@ -1,8 +1,8 @@
 import { loadCheckpoint, loadCheckpoints, saveCheckpoint } from '../../../state/checkpoint-store.ts';
 import { tick } from '../../../state/mirror-clock.ts';
-import type { Commit, Counts, Destination, Facts } from '../../core/destination.ts';
+import type { Destination, Facts } from '../../core/destination.ts';
 import type { Instant } from '../../core/instant.ts';
-import type { Stream, StreamName } from '../../core/stream.ts';
+import type { Stream } from '../../core/stream.ts';
 import { apply } from './commit.ts';
 import { fileError } from './file-error.ts';
 import { heldBack } from './hold.ts';
@@ -18,7 +18,7 @@ import {
   owed,
 } from './lookups.ts';
 import type { MirrorFile } from './open.ts';
-import type { Part } from './part.ts';
+import { type Part, partOf } from './part.ts';
 import { weigh } from './settle.ts';
 
 /** Whose part of the mirror is written, in which run, by which clock. */
@@ -30,7 +30,7 @@ interface Whose {
 
 /** One environment's part of an SQLite mirror. */
 export function createDestination(mirror: MirrorFile, whose: Whose): Destination {
-  const part: Part = { envId: whose.envId, prepare: mirror.prepare };
+  const part = partOf(mirror, whose.envId);
   const facing = facingFile(mirror.path);
   return {
     load: facing((stream) => loadCheckpoint(mirror.db, part.envId, stream)),
@@ -61,15 +61,13 @@ function facts(
 }
 
 /** All of a commit in one transaction (R5). */
-function committing({ connection, db }: MirrorFile, part: Part, { run, clock }: Whose): Destination['commit'] {
-  const inTransaction = connection.transaction(
-    (stream: Stream, commit: Commit, marking: ReadonlySet<StreamName>): Counts => {
+function committing({ transactions, db }: MirrorFile, part: Part, { run, clock }: Whose): Destination['commit'] {
+  return (stream, commit, marking) =>
+    transactions.write(() => {
       const mirroredAt = tick(db, clock);
       saveCheckpoint(db, part.envId, stream.name, commit.checkpoint);
       return apply({ ...part, run, marking, mirroredAt }, stream, commit);
-    },
-  );
-  return inTransaction.immediate;
+    }).counts;
 }
 
 /** Says of every failure what is wrong with the file and what to do about it. */

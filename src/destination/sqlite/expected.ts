@@ -5,7 +5,7 @@ import type { PageRequest, Query } from '../../core/source.ts';
 import type { Stream, StreamName } from '../../core/stream.ts';
 import { holds, live, tableOf, type Where } from './conditions.ts';
 import type { MirrorFile } from './open.ts';
-import { type Part, rows, value } from './part.ts';
+import { type Part, partOf, rows, value } from './part.ts';
 import { nameOf, quote, shapeOf } from './shape.ts';
 
 /** What of the mirror is asked. */
@@ -22,11 +22,11 @@ type Stored = ReadonlyMap<StreamName, Checkpoint>;
 
 /** How many rows are to come of a read (see `Expectations`). */
 export function expectedRows(
-  { prepare }: MirrorFile,
+  mirror: MirrorFile,
   envId: string,
   { stream, request, stored, now }: { stream: Stream; request: PageRequest; stored: Stored; now: Instant | null },
 ): Expected {
-  const asked: Asked = { envId, prepare, stream, query: request.query, stored, now };
+  const asked: Asked = { ...partOf(mirror, envId), stream, query: request.query, stored, now };
   if (stream.method === 'window') return history(asked, request);
   const expected = rowsOf(asked);
   if (request.cursor === null) return expected;

@@ -23,13 +23,14 @@ export function openGathering(connection: Database): void {
 /**
  * Gathers rows, and those of their parts, beside their tables (R16). A row that the table has as shown is only seen, unless the
  * round has gathered another version of it: what is shown last counts.
+ * @returns the rows gathered
  */
 export function gather(
   writing: Writing,
   stream: Stream,
   { rows: shown, readNumber }: NonNullable<Commit['staged']>,
   isCompared: boolean,
-): void {
+): readonly Decoded[] {
   const gathered = isCompared ? changed(writing, stream, shown) : shown;
   const way = { conflict: 'append', added: { read_number: readNumber } } as const;
   upsert(
@@ -44,6 +45,7 @@ export function gather(
   });
   // What is compared with nothing can find nothing missing.
   if (isCompared) see(writing, stream, { keys: shown.map(({ key }) => key), readNumber });
+  return gathered;
 }
 
 function changed(writing: Writing, stream: Stream, shown: readonly Decoded[]): readonly Decoded[] {

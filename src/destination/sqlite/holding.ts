@@ -7,20 +7,23 @@ import { facingFile } from './destination.ts';
 import { heldRows } from './held-rows.ts';
 import { countRows, liveRows } from './lookups.ts';
 import type { MirrorFile } from './open.ts';
-import { column, type Part, rows, run } from './part.ts';
-import { bringSeen, forgetSeen, openSeen, see } from './seen.ts';
+import { column, type Part, partOf, rows, run } from './part.ts';
+import { bringSeen, forgetSeen, openSeen, see, writeNoted } from './seen.ts';
 import { list, nameOf, quote } from './shape.ts';
 
 /** One environment's part of a mirror that is open for reading alone (see `noteApart`). */
 export function createHolding(mirror: MirrorFile, envId: string): Holding {
-  const part: Part = { envId, prepare: mirror.prepare };
+  const part = partOf(mirror, envId);
   // What is noted bears no time, belongs to no run and marks nothing.
   const writing = { ...part, run: 0, mirroredAt: '', marking: new Set<never>() };
   const facing = facingFile(mirror.path);
   return {
     load: facing((stream) => loadCheckpoint(mirror.db, envId, stream)),
     held: facing((stream, keys) => heldRows(part, stream, keys)),
-    see: facing((stream, keys) => see(writing, stream, { keys, readNumber: 1 })),
+    see: facing((stream, keys) => {
+      see(writing, stream, { keys, readNumber: 1 });
+      writeNoted(mirror);
+    }),
     forget: facing((stream) => forgetSeen(writing, stream, 'all')),
     unseen: facing((stream, from, within) => {
       bringSeen(part, stream);

@@ -1,6 +1,5 @@
 import Database from 'better-sqlite3';
 import { getTableName } from 'drizzle-orm';
-import { drizzle } from 'drizzle-orm/better-sqlite3';
 import { environments } from '../../../schema/assets.ts';
 import {
   heldRemovals,
@@ -19,8 +18,7 @@ import {
 import { fileError } from './file-error.ts';
 import { openGathering } from './gather.ts';
 import { bringUpToDate } from './migrations.ts';
-import { type MirrorFile, mirrorExists, openForReading } from './open.ts';
-import { preparing } from './prepared.ts';
+import { type MirrorFile, mirrorExists, mirrorOn, openForReading } from './open.ts';
 import { quote } from './shape.ts';
 
 /**
@@ -47,8 +45,7 @@ export function openForRehearsal(path: string): MirrorFile {
 }
 
 function emptyMirror(): MirrorFile {
-  const connection = new Database(':memory:');
-  const mirror = { path: ':memory:', connection, db: drizzle(connection), prepare: preparing(connection) };
+  const mirror = mirrorOn(new Database(':memory:'), ':memory:');
   bringUpToDate(mirror);
   openGathering(mirror.connection);
   return mirror;

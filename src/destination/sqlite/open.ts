@@ -6,7 +6,10 @@ import { SyncError } from '../../core/errors.ts';
 import { fileError } from './file-error.ts';
 import { openGathering } from './gather.ts';
 import { bringUpToDate, newestVersion, version } from './migrations.ts';
+import type { Noted } from './noted.ts';
 import { type Prepare, preparing } from './prepared.ts';
+import { writeNoted } from './seen.ts';
+import { type Transactions, transacting } from './transactions.ts';
 
 /** An open mirror: the connection, its statements for bulk reads and writes, and drizzle over it for all else. */
 export interface MirrorFile {
@@ -14,16 +17,21 @@ export interface MirrorFile {
   readonly connection: Database.Database;
   readonly db: BetterSQLite3Database;
   readonly prepare: Prepare;
+  readonly noted: Noted;
+  readonly transactions: Transactions;
 }
 
 /** What the log may take of the disk once all of it is in the file. */
 const MOST_IDLE_LOG_BYTES = 16 * 1024 * 1024;
 
-/** Opens the mirror for its one writer, making the file or migrating it as needed. @throws SyncError `usage` */
-export function openForWriting(path: string): MirrorFile {
+/**
+ * Opens the mirror for its one writer, making the file or migrating it as needed. Commits that bring nothing wait for others as long
+ * as `quietMs`. @throws SyncError `usage`
+ */
+export function openForWriting(path: string, quietMs = 0): MirrorFile {
   return guarded(path, () => {
     refuseReadOnly(path);
-    const mirror = connect(path, {});
+    const mirror = connect(path, {}, quietMs);
     try {
       refuseForeign(mirror);
       mirror.connection.pragma('journal_mode = WAL');
@@ -86,9 +94,22 @@ export function mirrorExists(path: string): boolean {
   return existsSync(path) && (!statSync(path).isFile() || statSync(path).size > 0);
 }
 
-function connect(path: string, options: Database.Options): MirrorFile {
-  const connection = new Database(path, { timeout: 10_000, ...options });
-  return { path, connection, db: drizzle(connection), prepare: preparing(connection) };
+function connect(path: string, options: Database.Options, quietMs = 0): MirrorFile {
+  return mirrorOn(new Database(path, { timeout: 10_000, ...options }), path, quietMs);
+}
+
+/** What is needed of a connection. */
+export function mirrorOn(connection: Database.Database, path: string, quietMs = 0): MirrorFile {
+  const prepare = preparing(connection);
+  const noted: Noted = { pages: [] };
+  const transactions = transacting(connection, {
+    mostMs: quietMs,
+    finish: () => writeNoted({ prepare, noted }),
+    undone: () => {
+      noted.pages = [];
+    },
+  });
+  return { path, connection, db: drizzle(connection), prepare, noted, transactions };
 }
 
 /** SQLite would open such a file all the same, and fail at the first write. */

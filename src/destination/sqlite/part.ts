@@ -1,11 +1,17 @@
 import type { Instant } from '../../core/instant.ts';
 import type { Row, StreamName } from '../../core/stream.ts';
+import type { Noted } from './noted.ts';
 import type { Prepare } from './prepared.ts';
 
 /** One environment's part of a mirror. */
 export interface Part {
   readonly envId: string;
   readonly prepare: Prepare;
+  readonly noted: Noted;
+}
+
+export function partOf({ prepare, noted }: Omit<Part, 'envId'>, envId: string): Part {
+  return { envId, prepare, noted };
 }
 
 /** A commit under way in it; what is written is written within its transaction. */

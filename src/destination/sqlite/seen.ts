@@ -1,9 +1,8 @@
 import type { Database } from 'better-sqlite3';
-import { seenPages } from '../../../schema/sync.ts';
 import type { Commit } from '../../core/destination.ts';
 import type { Stream } from '../../core/stream.ts';
-import { upsert } from './bulk-upsert.ts';
 import { isOf } from './conditions.ts';
+import type { NotedPage } from './noted.ts';
 import { type Part, run, value, type Writing } from './part.ts';
 
 /**
@@ -22,8 +21,15 @@ type Keys = NonNullable<Commit['seen']>['keys'];
 /** Notes keys that a read has shown (R12). */
 export function see(writing: Writing, stream: Stream, { keys, readNumber }: { keys: Keys; readNumber: number }): void {
   if (keys.length === 0) return;
-  const page = { id: null, keys: keysAsJson(keys) };
-  upsert(writing, seenPages, [page], { conflict: 'append', added: { stream: stream.name, read_number: readNumber } });
+  const { envId, noted } = writing;
+  noted.pages.push({ envId, stream: stream.name, readNumber, keys: keysAsJson(keys), isBrought: false });
+}
+
+/** Puts into the file what is noted. */
+export function writeNoted({ prepare, noted }: Omit<Part, 'envId'>): void {
+  const sql = 'insert into seen_pages (env_id, stream, read_number, keys) values (@envId, @stream, @readNumber, @keys)';
+  for (const { isBrought: _, ...page } of noted.pages) prepare(sql).run(page);
+  noted.pages = [];
 }
 
 /** Keys as SQL takes them apart: each an array of its two parts, the second empty where there is none. */
@@ -33,6 +39,7 @@ export function keysAsJson(keys: Keys): string {
 
 /** Puts in order what has been noted since this was last asked for: from now on SQL may ask `seen_keys`. */
 export function bringSeen(part: Part, stream: Stream): void {
+  bringNoted(part, stream);
   const pages = `from seen_pages p where ${isOf(stream, 'p')}`;
   const last = value(part, `select max(p.id) ${pages}`);
   const through = value(part, `select s.page from seen_through s where ${isOf(stream, 's')}`) ?? 0;
@@ -47,9 +54,26 @@ export function bringSeen(part: Part, stream: Stream): void {
   run(part, `insert or replace into seen_through values (@env, '${stream.name}', @last)`, { last });
 }
 
+function bringNoted(part: Part, stream: Stream): void {
+  const sql = `insert or ignore into seen_keys
+    select @env, '${stream.name}', value ->> 0, value ->> 1, @readNumber from json_each(@keys) order by 3, 4`;
+  const pages = part.noted.pages.filter(isNotedBy(part, stream)).filter((page) => !page.isBrought);
+  for (const [readNumber, ofRead] of Map.groupBy(pages, (page) => page.readNumber)) {
+    // In one statement: their order is that of the table, and SQLite need not be able to take back one page alone.
+    run(part, sql, { keys: `[${ofRead.map(({ keys }) => keys.slice(1, -1)).join(',')}]`, readNumber });
+    for (const page of ofRead) page.isBrought = true;
+  }
+}
+
+function isNotedBy({ envId }: Part, { name }: Stream): (page: NotedPage) => boolean {
+  return (page) => page.envId === envId && page.stream === name;
+}
+
 /** Of what a round saw only that stays which came back by id, from a read on: the scan that follows counts it as seen (R12). */
 export function remember(writing: Writing, stream: Stream, from: number): void {
   const pages = `seen_pages as p where ${isOf(stream, 'p')}`;
+  forgetNoted(writing, stream, (readNumber) => readNumber < from);
+  for (const page of writing.noted.pages.filter(isNotedBy(writing, stream))) page.readNumber = 0;
   run(writing, `delete from ${pages} and p.read_number < @from`, { from });
   run(writing, `update seen_pages as p set read_number = 0 where ${isOf(stream, 'p')}`);
   letGo(writing, stream);
@@ -58,12 +82,24 @@ export function remember(writing: Writing, stream: Stream, from: number): void {
 /** Drops what a read, or all of a round, saw (R7). */
 export function forgetSeen(writing: Writing, stream: Stream, which: number | 'all'): void {
   const only = which === 'all' ? '' : ' and p.read_number = @which';
-  const forgotten = run(writing, `delete from seen_pages as p where ${isOf(stream, 'p')}${only}`, { which });
-  if (forgotten > 0) letGo(writing, stream);
+  const noted = forgetNoted(writing, stream, (readNumber) => which === 'all' || readNumber === which);
+  const written = run(writing, `delete from seen_pages as p where ${isOf(stream, 'p')}${only}`, { which });
+  if (noted + written > 0) letGo(writing, stream);
+}
+
+/** @returns how many pages that were */
+function forgetNoted(part: Part, stream: Stream, isMeant: (readNumber: number) => boolean): number {
+  const { noted } = part;
+  const isOwn = isNotedBy(part, stream);
+  const kept = noted.pages.filter((page) => !isOwn(page) || !isMeant(page.readNumber));
+  const forgotten = noted.pages.length - kept.length;
+  noted.pages = kept;
+  return forgotten;
 }
 
 /** Page numbers are given out again, so that all is brought anew. */
 function letGo(part: Part, stream: Stream): void {
   for (const table of ['seen_keys', 'seen_through'])
     run(part, `delete from temp.${table} as s where ${isOf(stream, 's')}`);
+  for (const page of part.noted.pages.filter(isNotedBy(part, stream))) page.isBrought = false;
 }

@@ -50,6 +50,7 @@ export interface Moment extends Told {
   /** All that was served since the round began, this page included. */
   readonly walks: readonly Walk[];
   readonly rows: Mirrored['rows'];
+  readonly seen: Mirrored['seen'];
 }
 
 /** What a commit must not do: what it did, in words, or nothing. */

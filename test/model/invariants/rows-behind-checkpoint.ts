@@ -59,10 +59,8 @@ function isSettled(moment: Moment, walk: Walk, item: Item): boolean {
 }
 
 /** A row that is there as shown is not gathered, but known to be shown (R16). */
-function isSeen({ rows, envId, stream }: Moment, key: string): boolean {
-  const sql = 'select k.value from seen_pages p, json_each(p.keys) k where p.env_id = ? and p.stream = ?';
-  const seen = rows(sql, envId, stream).map(({ value }) => JSON.parse(String(value)) as string[]);
-  return seen.some((both) => both.filter((part) => part !== '').join(' < ') === key);
+function isSeen({ seen, envId, stream }: Moment, key: string): boolean {
+  return seen(stream, envId).some((both) => both.filter((part) => part !== '').join(' < ') === key);
 }
 
 /** Also written at once where it is kept for ever (R17). */

@@ -1,0 +1,110 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import Database from 'better-sqlite3';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { type Checkpoint, NO_PROGRESS } from '../../src/core/checkpoint.ts';
+import type { Commit, Destination } from '../../src/core/destination.ts';
+import { createDestination } from '../../src/destination/sqlite/destination.ts';
+import { type MirrorFile, openForWriting } from '../../src/destination/sqlite/open.ts';
+import { claimMirror } from '../../state/run-log.ts';
+import { streamOf, T } from '../core/setup.ts';
+
+const QUIET_MS = 1000;
+
+let folder: string;
+let mirror: MirrorFile;
+let reader: Database.Database;
+beforeEach(() => {
+  vi.useFakeTimers();
+  folder = mkdtempSync(join(tmpdir(), 'obsync-'));
+  mirror = openForWriting(join(folder, 'obsync.db'), QUIET_MS);
+  claimMirror(mirror.db, 'http://localhost');
+  reader = new Database(join(folder, 'obsync.db'), { readonly: true });
+});
+afterEach(() => {
+  vi.useRealTimers();
+  reader.close();
+  mirror.connection.close();
+  rmSync(folder, { recursive: true });
+});
+
+const stream = streamOf('asset_lineage');
+const on = (): Destination => createDestination(mirror, { envId: 'e', run: 1, clock: () => T });
+const commit = (parts: Omit<Commit, 'checkpoint'>, checkpoint: Checkpoint = NO_PROGRESS) =>
+  on().commit(stream, { checkpoint, ...parts }, new Set());
+
+const edge = (upstream: string) => {
+  const row = { upstream_asset_id: upstream, downstream_asset_id: 'z', extra: null };
+  return { key: [upstream, 'z'], row, deletedAt: null, parts: [] };
+};
+const show = (...upstream: string[]) =>
+  commit({ staged: { rows: upstream.map(edge), readNumber: 1 } }, { ...NO_PROGRESS, watermark: T });
+const settlement = { sweep: null, through: null, rememberFrom: null, lastMark: 0, run: 1, isWhole: true } as const;
+const settle = () => commit({ settle: { ...settlement, replace: 'all', hold: false } });
+
+/** What another connection finds in the file. */
+const kept = (column: string, table: string): unknown[] =>
+  reader.prepare(`select ${column} from ${table}`).pluck().all();
+
+/** The edges `a` and `b` are held. */
+function hold(): void {
+  show('a', 'b');
+  settle();
+}
+
+test('a page that brings nothing is kept with the next commit that brings anything, all of both (R5)', () => {
+  hold();
+  show('a');
+  expect(kept('keys', 'seen_pages')).toEqual([]);
+  expect(kept('watermark', 'sync_checkpoints')).toEqual([null]);
+  show('b', 'c');
+  expect(kept('keys', 'seen_pages')).toEqual(['[["a","z"]]', '[["b","z"],["c","z"]]']);
+  expect(kept('upstream_asset_id', 'asset_lineage_staged')).toEqual(['c']);
+  expect(kept('watermark', 'sync_checkpoints')).toEqual([T]);
+});
+
+test('a page that brings nothing is kept after its time, though nothing follows, and at the end of a run (R5)', () => {
+  hold();
+  show('a');
+  vi.advanceTimersByTime(QUIET_MS - 1);
+  expect(kept('keys', 'seen_pages')).toEqual([]);
+  vi.advanceTimersByTime(1);
+  expect(kept('keys', 'seen_pages')).toEqual(['[["a","z"]]']);
+  show('b');
+  mirror.transactions.keep();
+  expect(kept('keys', 'seen_pages')).toEqual(['[["a","z"]]', '[["b","z"]]']);
+  expect(vi.getTimerCount()).toBe(0);
+});
+
+test('a round that ends before its pages are kept never writes what they have shown, and goes by it (R12)', () => {
+  hold();
+  mirror.connection.exec("create trigger none before insert on seen_pages begin select raise(abort, 'written'); end");
+  show('a');
+  expect(settle()).toMatchObject({ written: 0, deleted: 1 });
+  mirror.transactions.keep();
+  expect(kept('upstream_asset_id', 'asset_lineage')).toEqual(['a']);
+});
+
+test('a commit that fails takes back what waited for it, and nobody goes on as if it were kept (R5)', () => {
+  hold();
+  show('a');
+  mirror.connection.exec(
+    "create trigger none before insert on sync_checkpoints begin select raise(abort, 'full'); end",
+  );
+  expect(() => show('b')).toThrow('full');
+  mirror.connection.exec('drop trigger if exists none');
+  expect(() => show('b')).toThrow('full');
+  expect(() => mirror.transactions.keep()).toThrow('full');
+  expect(kept('keys', 'seen_pages')).toEqual([]);
+  expect(mirror.connection.inTransaction).toBe(false);
+});
+
+test('what waited and cannot be kept in its time is told to whoever writes next (R5)', () => {
+  hold();
+  mirror.connection.exec("create trigger none before insert on seen_pages begin select raise(abort, 'full'); end");
+  show('a');
+  vi.advanceTimersByTime(QUIET_MS);
+  expect(mirror.connection.inTransaction).toBe(false);
+  expect(() => show('b')).toThrow('full');
+});
