@@ -10,6 +10,7 @@ import { beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'v
 import { assetLineage, assets, columnLineage, columns } from '../../schema/assets.ts';
 import { syncStreamRuns } from '../../schema/sync.ts';
 import { latestTestExecutions, testExecutions, tests } from '../../schema/tests.ts';
+import { noteApart } from '../../src/destination/sqlite/holding.ts';
 import { type MirrorFile, mirrorExists, openForReading, openForWriting } from '../../src/destination/sqlite/open.ts';
 import { buildSecondaryIndexes } from '../../src/destination/sqlite/secondary-indexes.ts';
 import { ANYONE, type Installation, installForAnyone } from '../support/anyone.ts';
@@ -304,6 +305,15 @@ describe('a mirror', () => {
     connection.exec("begin immediate; insert into environments (id, name, mirrored_at) values ('e', 'n', 'now')");
     expect(openForReading(path).connection.prepare('select count(*) from environments').pluck().get()).toBe(0);
     connection.close();
+  });
+
+  test('holds little of the keys that it notes, whether it is written or compared (R27)', () => {
+    const cacheOf = ({ connection }: MirrorFile) => connection.pragma('temp.cache_size', { simple: true });
+    const writing = openForWriting(path);
+    const comparing = openForReading(path);
+    noteApart(comparing);
+    expect([cacheOf(writing), cacheOf(comparing)]).toEqual([-2000, -2000]);
+    for (const { connection } of [writing, comparing]) connection.close();
   });
 
   test('opened for reading cannot be written', () => {

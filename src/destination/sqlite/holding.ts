@@ -69,9 +69,8 @@ export function createHolding(mirror: MirrorFile, envId: string): Holding {
  * file stays as it is, a sync can go on beside, and a million keys take no memory.
  */
 export function noteApart({ connection }: MirrorFile): void {
-  // Half of what is usual, and little for what is only written and counted: memory has a bound.
+  // Half of what is usual: memory has a bound.
   connection.pragma('cache_size = -8000');
-  connection.pragma('temp.cache_size = -2000');
   connection.exec(
     `create temp table seen_pages (id integer primary key, env_id text, stream text, read_number integer, keys text)`,
   );

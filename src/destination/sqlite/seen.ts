@@ -10,6 +10,8 @@ import { type Part, run, value, type Writing } from './part.ts';
  * the second half of an edge's key, else empty.
  */
 export function openSeen(connection: Database): void {
+  // Little: the keys are written, and looked for, in order; and memory has a bound (R27).
+  connection.pragma('temp.cache_size = -2000');
   connection.exec(`create temp table seen_keys (env_id text, stream text, key_1 text, key_2 text, read_number integer,
     primary key (env_id, stream, key_1, key_2, read_number)) without rowid`);
   connection.exec(`create temp table seen_through (env_id text, stream text, page integer,
