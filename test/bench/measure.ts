@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import Database from 'better-sqlite3';
 import { openForWriting } from '../../src/destination/sqlite/open.ts';
+import type { WorldSize } from './world.ts';
 
 /** What a process has used. */
 export interface Usage {
@@ -38,9 +39,9 @@ export interface Bench {
   close(): void;
 }
 
-export async function openBench(scale: number): Promise<Bench> {
+export async function openBench(world: WorldSize): Promise<Bench> {
   const folder = mkdtempSync(join(tmpdir(), 'obsync-bench-'));
-  const { server, baseUrl } = await serve(scale);
+  const { server, baseUrl } = await serve(world);
   const db = join(folder, 'mirror.db');
   const noted = join(folder, 'usage.json');
   const places: Readonly<Record<string, string>> = { URL: baseUrl, DB: db, EMPTY: join(folder, 'empty.db') };
@@ -82,8 +83,11 @@ export async function openBench(scale: number): Promise<Bench> {
   };
 }
 
-async function serve(scale: number): Promise<{ server: ChildProcess; baseUrl: string }> {
-  const args = ['--max-old-space-size=12288', 'test/bench/page-server.ts', String(scale)];
+export const median = (values: readonly number[]): number =>
+  values.toSorted((a, b) => a - b)[values.length >> 1] ?? Number.NaN;
+
+async function serve(world: WorldSize): Promise<{ server: ChildProcess; baseUrl: string }> {
+  const args = ['--max-old-space-size=12288', 'test/bench/page-server.ts', JSON.stringify(world)];
   const server = spawn(process.execPath, args, { stdio: ['pipe', 'pipe', 'inherit'] });
   const port = await new Promise<string>((resolve) => createInterface({ input: server.stdout }).once('line', resolve));
   return { server, baseUrl: `http://127.0.0.1:${port}` };

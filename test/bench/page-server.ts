@@ -1,12 +1,19 @@
 import { createServer, type ServerResponse } from 'node:http';
-import { benchWorld, changedRows, type Item } from './world.ts';
+import { benchWorld, changedRows, type Item, type WorldSize } from './world.ts';
 
 /**
- * Serves a made-up account as fast as it can: every list is cut into pages beforehand and held as bytes. One argument scales the
- * number of rows. Prints its port, and serves until its standard input ends. `POST /change` changes one row in a hundred, and
+ * Serves a made-up account as fast as it can: every list is cut into pages beforehand and held as bytes. One argument, JSON, is its
+ * size. Prints its port, and serves until its standard input ends. `POST /change` changes one row in a hundred, and
  * `POST /die/N` sends the process whose id the body holds to its end at the Nth request from then on.
  */
-const world = benchWorld(Number(process.argv[2] ?? 1));
+const size = JSON.parse(process.argv[2] ?? '{"scale":1}') as WorldSize;
+const world = benchWorld(size);
+const ENVIRONMENTS = JSON.stringify(
+  Array.from({ length: size.environments ?? 1 }, (_, n) => ({
+    id: n === 0 ? 'bench' : `bench-${n}`,
+    name: `bench ${n}`,
+  })),
+);
 const PAGE_ROWS = 2000;
 let generation = 0;
 let pages = paged();
@@ -39,6 +46,14 @@ function selected(path: string, parameters: URLSearchParams): number[] | null {
   return null;
 }
 
+/** A test's history is its latest execution. */
+function history(testId: string): Buffer {
+  const items = world
+    .find('tests', 'ids', testId)
+    .map((n) => world.lists['latest-test-executions']?.row(n, generation));
+  return Buffer.from(JSON.stringify({ items, has_more: false, next_cursor: null }));
+}
+
 /** An edge is told of with its downstream column. */
 function changed(path: string): number[] {
   if (path !== 'column-lineage') return changedRows(world, path);
@@ -48,6 +63,8 @@ function changed(path: string): number[] {
 }
 
 function pageOf(path: string, parameters: URLSearchParams): Buffer {
+  const [list, id = '', of] = path.split('/');
+  if (list === 'tests' && of === 'executions') return history(decodeURIComponent(id));
   const at = Number(parameters.get('cursor') ?? 0);
   if (parameters.get('disabled') === 'true') return EMPTY;
   const numbers = selected(path, parameters);
@@ -77,8 +94,10 @@ const server = createServer(async (request, response) => {
   requests += 1;
   if (requests === dieAt) process.kill(victim, 'SIGKILL');
   response.setHeader('content-type', 'application/json');
-  if (url.pathname.endsWith('/environments')) return response.end('[{"id":"bench","name":"bench"}]');
+  if (url.pathname.endsWith('/environments')) return response.end(ENVIRONMENTS);
   return response.end(pageOf(url.pathname.split('/').slice(4).join('/'), url.searchParams));
 });
+// A client that is busy for a while finds its connections open: no request is sent twice.
+server.keepAliveTimeout = 600_000;
 server.listen(0, '127.0.0.1', () => console.log((server.address() as { port: number }).port));
 process.stdin.on('end', () => process.exit()).resume();

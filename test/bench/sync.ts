@@ -1,6 +1,5 @@
-import { writeFileSync } from 'node:fs';
-import { cpus, totalmem } from 'node:os';
-import { type Bench, openBench, type Size, type Usage } from './measure.ts';
+import { keep, MACHINE, saying } from './keep.ts';
+import { type Bench, median, openBench, type Size, type Usage } from './measure.ts';
 import { THOUSANDS_AT_SCALE_1 } from './world.ts';
 
 /**
@@ -21,7 +20,7 @@ interface Line {
 }
 
 async function measured(scale: number): Promise<Line[]> {
-  const bench = await openBench(scale);
+  const bench = await openBench({ scale });
   try {
     const rows: Record<string, Usage[]> = {};
     let size: Size | undefined;
@@ -64,9 +63,6 @@ async function oneRound(bench: Bench): Promise<{ usages: Record<string, Usage>; 
   return { usages: { parse, bare, first, idle, full, verify, changed, resumed }, size };
 }
 
-const median = (values: readonly number[]): number =>
-  values.toSorted((a, b) => a - b)[values.length >> 1] ?? Number.NaN;
-
 function lineOf({ what, usages, size, against }: Line): string {
   const of = (field: keyof Usage): number => median(usages.map((usage) => usage[field]));
   const ratio = (field: keyof Usage): string =>
@@ -89,19 +85,13 @@ function lineOf({ what, usages, size, against }: Line): string {
 const HEAD = `| what | CPU s | ratio | wall s | ratio | peak MiB | written MiB | of the file | file MiB (of vacuumed) | requests |
 |---|---|---|---|---|---|---|---|---|---|`;
 
-const said: string[] = [];
-function say(line: string): void {
-  said.push(line);
-  console.log(line);
-}
-
-say(
-  `${cpus().length} cores, ${Math.round(totalmem() / 2 ** 30)} GiB, Node ${process.versions.node}; medians of ${rounds}\n`,
-);
+const { say, said } = saying();
+say(`${MACHINE}; medians of ${rounds}\n`);
 for (const thousands of sizes.length > 0 ? sizes : [100, 1000]) {
   say(`${thousands} thousand rows\n\n${HEAD}`);
   for (const line of await measured(thousands / THOUSANDS_AT_SCALE_1)) say(lineOf(line));
   say('');
 }
-if (process.argv.includes('--keep'))
-  writeFileSync('docs/benchmarks.md', `# What the commands cost\n\n${said.join('\n')}`);
+const LEGEND =
+  'Medians of `npm run bench`. A ratio is against the bare loop, for `--full` and `verify` against fetching and parsing alone.';
+if (process.argv.includes('--keep')) keep('# What the commands cost', `${LEGEND}\n\n${said()}`);

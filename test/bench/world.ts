@@ -18,6 +18,16 @@ export interface BenchList {
 
 export type Item = Readonly<Record<string, unknown>>;
 
+/** How large an account is. */
+export interface WorldSize {
+  /** 1 is 742 thousand rows; at 0 no list is longer than the columns of one table. */
+  readonly scale: number;
+  /** Environments that all show the same rows; 1 unless given. */
+  readonly environments?: number;
+  /** Tests, each with a latest execution; as many as the scale says unless given. */
+  readonly tests?: number;
+}
+
 /** Rows of all lists at scale 1, in thousands: the mixture that `docs/benchmarks.md` speaks of. */
 export const THOUSANDS_AT_SCALE_1 = 742;
 
@@ -44,13 +54,12 @@ const changesAt = (n: number): boolean => n % 100 === 37;
 const syncedAt = (n: number, generation: number): string =>
   generation > 0 && changesAt(n) ? new Date(generation).toISOString() : time(n);
 
-/** `scale` 1 is 742 thousand rows. */
-export function benchWorld(scale: number): BenchWorld {
-  const of = (rows: number): number => Math.max(10, Math.round(rows * scale));
+export function benchWorld({ scale, tests: given }: WorldSize): BenchWorld {
+  const of = (rows: number): number => Math.max(1, Math.round(rows * scale));
   const tables = of(8000);
   const columns = tables * COLUMNS_PER_TABLE;
   const edges = Math.round(columns * 0.7);
-  const tests = of(12_000);
+  const tests = given ?? of(12_000);
   const assetOf = (n: number): string => (n % 2 === 0 ? `model.warehouse.${WORDS[n % 7]}_${n}` : hash(`asset ${n}`));
   const columnOf = (n: number): string => {
     const table = Math.floor(n / COLUMNS_PER_TABLE);
@@ -85,6 +94,7 @@ export function benchWorld(scale: number): BenchWorld {
     columns: by(columns, (n) => columnOf(columnOrder(n))),
     assets: by(tables, (n) => assetOf(tableOrder(n))),
     'column-lineage': by(edges, (n) => columnOf(downstream(n))),
+    tests: by(tests, testOf),
   };
   return {
     find: (path, parameter, id) => {

@@ -1,0 +1,27 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { cpus, totalmem } from 'node:os';
+
+const FIGURES = 'docs/benchmarks.md';
+
+export const MACHINE = `${cpus().length} cores, ${Math.round(totalmem() / 2 ** 30)} GiB, Node ${process.versions.node}`;
+
+/** Prints lines, and remembers them. */
+export function saying(): { say(line: string): void; said(): string } {
+  const lines: string[] = [];
+  return {
+    say(line) {
+      lines.push(line);
+      console.log(line);
+    },
+    said: () => lines.join('\n'),
+  };
+}
+
+/** Keeps figures under their heading, `# …` or `## …`, and leaves all others as they are. */
+export function keep(heading: string, figures: string): void {
+  const parts = readFileSync(FIGURES, 'utf8').split(/^(?=##? )/m);
+  const isOwn = (part: string): boolean => part.startsWith(`${heading}\n`);
+  const own = `${heading}\n\n${figures}`;
+  const kept = parts.some(isOwn) ? parts.map((part) => (isOwn(part) ? own : part)) : [...parts, own];
+  writeFileSync(FIGURES, kept.map((part) => `${part.trim()}\n`).join('\n'));
+}

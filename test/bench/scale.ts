@@ -1,0 +1,48 @@
+import { keep, MACHINE, saying } from './keep.ts';
+import { type Bound, CASES, type Line, RUNS } from './scale-cases.ts';
+
+/**
+ * What grows with the run log, with environments, with tests whose histories are read, and with readers that stay. Prints a table for
+ * each case, and keeps it in `docs/benchmarks.md` where `--keep` stands; ends 1 if a bound is broken. Arguments name the cases to run,
+ * all if there are none.
+ */
+const decimals = (value: number): string => String(Number(value.toFixed(2)));
+
+function lineOf({ what, size, used, bounds = [] }: Line): string {
+  const { cpuSeconds, peakMiB, writtenMiB, requests } = used;
+  return `| ${[
+    what,
+    size,
+    cpuSeconds.toFixed(2),
+    peakMiB.toFixed(0),
+    writtenMiB.toFixed(writtenMiB < 10 ? 1 : 0),
+    requests || '',
+    bounds.map((bound) => `${bound.what}: ${decimals(bound.found)}, at most ${decimals(bound.most)}`).join('; '),
+    bounds.length === 0 ? '' : bounds.every(holds) ? 'yes' : 'NO',
+  ].join(' | ')} |`;
+}
+
+function holds({ found, most }: Bound): boolean {
+  return found <= most;
+}
+
+const HEAD = `${MACHINE}; medians of ${RUNS} where a run does not take long
+
+| what | size | CPU s | peak MiB | written MiB | requests | bound | holds |
+|---|---|---|---|---|---|---|---|`;
+const LEGEND = `What the run log, environments, tests whose histories are read, and readers that stay make of a run, by \`npm run bench:scale\`.
+A bound is a ratio within one run of the bench, or a count.`;
+
+const asked = process.argv.slice(2).filter((arg) => !arg.startsWith('--'));
+const isKept = process.argv.includes('--keep');
+if (isKept) keep('# What grows', LEGEND);
+for (const [name, { title, measure }] of Object.entries(CASES)) {
+  if (asked.length > 0 && !asked.includes(name)) continue;
+  const { say, said } = saying();
+  say(HEAD);
+  for (const line of await measure()) {
+    say(lineOf(line));
+    if (!(line.bounds ?? []).every(holds)) process.exitCode = 1;
+  }
+  if (isKept) keep(`## ${title}`, said());
+}
