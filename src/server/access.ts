@@ -1,4 +1,4 @@
-import { createHash, timingSafeEqual } from 'node:crypto';
+import { hash, timingSafeEqual } from 'node:crypto';
 import type { Scope } from './listings.ts';
 
 /** What the bearer of a token may see; null stands for all. */
@@ -18,7 +18,7 @@ export interface Key {
 }
 
 function sha256(text: string): Buffer {
-  return createHash('sha256').update(text).digest();
+  return hash('sha256', text, 'buffer');
 }
 
 /** The key of a token that sees all. */
@@ -36,8 +36,8 @@ export const EMPTY_SHA256 = sha256('').toString('hex');
 export function identify(keys: readonly Key[], header: string | undefined): Reader | null {
   const [, token] = /^bearer +(\S+) *$/i.exec(header ?? '') ?? [];
   if (token === undefined) return null;
-  const hash = sha256(token);
+  const given = sha256(token);
   let found: Reader | null = null;
-  for (const key of keys) if (timingSafeEqual(key.sha256, hash)) found = key.reader;
+  for (const key of keys) if (timingSafeEqual(key.sha256, given)) found = key.reader;
   return found;
 }

@@ -31,6 +31,8 @@ export type Answer = {
  * (`answersHere`), or in threads (`answersInThreads`).
  */
 export interface Answers {
+  /** The answer to what takes next to no time, read at once; null for all else. @throws Error for a failure inside */
+  answerAtOnce(asking: Asking): Answer | null;
   /** Not read any more once `gone` has aborted. @throws Refusal when too many wait, Error for a failure inside */
   answer(asking: Asking, gone: AbortSignal): Promise<Answer>;
   close(): Promise<void>;
@@ -45,7 +47,7 @@ export interface AnswerOptions extends EndpointOptions {
 /** Answers are read and written out at once, by whoever asks. */
 export function answersHere(options: AnswerOptions): Answers {
   const answer = openAnswering(options);
-  return { answer: async (asking) => answer(asking), close: async () => {} };
+  return { answerAtOnce: () => null, answer: async (asking) => answer(asking), close: async () => {} };
 }
 
 /** What answers by a mirror that is open. @throws Error for a failure inside, never a refusal */
@@ -67,26 +69,21 @@ export function openAnswering({ mirror, cursorKey, ...options }: AnswerOptions):
   };
 }
 
-/** What is light is answered at once, all else by `others`. */
-export function lightFirst(light: (asking: Asking) => Answer | null, others: Answers): Answers {
-  return {
-    answer: async (asking, gone) => light(asking) ?? others.answer(asking, gone),
-    close: () => others.close(),
-  };
-}
-
 /** Answers at once what takes next to no time, which a thread of its own would cost several times over; null for all else. */
-export function openLightAnswering({ mirror, ...options }: AnswerOptions): (asking: Asking) => Answer | null {
-  const store = openStore(mirror);
+export function openLightAnswering({
+  mirror,
+  cursorKey,
+  ...options
+}: AnswerOptions): (asking: Asking) => Answer | null {
+  const store = openStore(mirror, cursorKey);
   const operations = operationsOf(options);
   return ({ operationId, gzip = false, ...ask }) => {
     const answered = store.read((view) =>
       told(view, () => {
-        const { respondLightly } = operations(operationId);
         const env = ask.params[ENV];
-        if (env === undefined || respondLightly === undefined) return null;
+        if (env === undefined) return null;
         requireEnvironment(view, env);
-        return respondLightly(view, ask);
+        return operations(operationId).respondLightly(view, ask);
       }),
     );
     if (answered === null) return null;
@@ -127,14 +124,16 @@ function enter(view: View, reader: Reader, env: string): void {
 
 interface Operation {
   respond(view: View, ask: Ask): string;
-  respondLightly?(view: View, ask: Ask): string | null;
+  respondLightly(view: View, ask: Ask): string | null;
 }
+
+const COUNTING: Operation = { respond: (view) => JSON.stringify(countRows(view)), respondLightly: () => null };
 
 /** The operations by their ids; what writes an answer out is made when it is first needed. */
 function operationsOf(options: EndpointOptions): (operationId: string) => Operation {
   const writerOf = serializers(Object.fromEntries(sharedSchemas().map((schema) => [schema.$id, schema])));
   const endpoints = new Map(endpointsOf(options).map((endpoint) => [endpoint.operationId, endpoint]));
-  const operations = new Map<string, Operation>([[COUNT_ROWS, { respond: (view) => JSON.stringify(countRows(view)) }]]);
+  const operations = new Map<string, Operation>([[COUNT_ROWS, COUNTING]]);
   return (operationId) => {
     const known = operations.get(operationId);
     if (known !== undefined) return known;
@@ -144,6 +143,7 @@ function operationsOf(options: EndpointOptions): (operationId: string) => Operat
     const operation: Operation = {
       respond: (view, ask) => write(endpoint.respond(view, ask)),
       respondLightly(view, ask) {
+        if (endpoint.writeLightly !== undefined) return endpoint.writeLightly(view, ask);
         const found = endpoint.respondLightly?.(view, ask) ?? null;
         return found === null ? null : write(found);
       },

@@ -1,6 +1,7 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { FastifyInstance } from 'fastify';
+import { goOn } from './go-on.ts';
 
 /** Who sends more requests on one connection than this, without waiting for an answer, wants no answers. */
 export const MOST_UNANSWERED = 16;
@@ -59,10 +60,12 @@ export function boundConnections(server: FastifyInstance): Connections {
     if (answers.size > MOST_UNANSWERED) socket.destroy();
     else for (const listener of handle) listener.call(server.server, request, answer);
   });
-  server.addHook('onRequest', async ({ raw }, reply) => {
-    await answersBefore.get(reply.raw);
-    if (raw.socket.destroyed) reply.hijack();
-  });
+  server.addHook('onRequest', ({ raw }, reply, done) =>
+    goOn(answersBefore.get(reply.raw), () => {
+      if (raw.socket.destroyed) reply.hijack();
+      done();
+    }),
+  );
   return connections;
 }
 

@@ -1,4 +1,4 @@
-import { createCipheriv, createDecipheriv, createHmac } from 'node:crypto';
+import { createCipheriv, createDecipheriv, createHmac, type KeyObject } from 'node:crypto';
 import { invalidCursor } from './errors.ts';
 
 /** The sort values of the last row of a page. */
@@ -6,8 +6,8 @@ export type Position = readonly (string | number | null)[];
 
 /** What a cursor is good for: the exact path and query, under the key of the mirror. */
 export interface Seal {
-  /** 32 bytes. */
-  readonly key: Buffer;
+  /** Of 32 bytes. */
+  readonly key: KeyObject;
   readonly context: string;
 }
 

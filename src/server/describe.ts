@@ -1,6 +1,7 @@
 import swagger from '@fastify/swagger';
 import swaggerUi from '@fastify/swagger-ui';
 import type { FastifyInstance, FastifySchema } from 'fastify';
+import { goOn } from './go-on.ts';
 import type { Quota } from './rate-limit.ts';
 import { TIME_HEADER } from './tell-time.ts';
 
@@ -88,7 +89,7 @@ export async function addDescription(server: FastifyInstance, { count }: Quota):
   // Made once: 120 KB that strangers may ask for.
   let description: Buffer | null = null;
   await server.register(async (open) => {
-    open.addHook('onRequest', count);
+    open.addHook('onRequest', (request, reply, done) => goOn(count(request, reply), done));
     await open.register(swaggerUi, { routePrefix: '/docs', staticCSP: OWN_HOST_ALONE, theme: THEME, logo: LOGO });
     open.get('/openapi.json', { schema: { hide: true } }, (_request, reply) => {
       description ??= Buffer.from(JSON.stringify(server.swagger()));

@@ -3,7 +3,7 @@ import { aggregateScores } from './aggregate.ts';
 import { bucketSchema, cardSchema } from './card-schema.ts';
 import type { DimensionWeights } from './dimension-weights.ts';
 import { ENVIRONMENT_FIELDS, listEnvironments } from './environments.ts';
-import { getOne, getSmallOne, idlePage, listPage } from './list.ts';
+import { getOne, getSmallOne, lightPage, listPage } from './list.ts';
 import { LISTINGS, type Listing, type Scope, TABLE_FILTERS } from './listings.ts';
 import { NAMES, pascal, withArticle } from './names.ts';
 import type { Query } from './parameters.ts';
@@ -43,6 +43,8 @@ export interface Endpoint {
   respond(view: View, ask: Ask): unknown;
   /** The same where it takes next to no time whatever the mirror holds, else null; never when left out. @throws Refusal */
   respondLightly?(view: View, ask: Ask): unknown;
+  /** The same, written out already. @throws Refusal */
+  writeLightly?(view: View, ask: Ask): string | null;
 }
 
 export interface EndpointOptions {
@@ -99,7 +101,7 @@ function listEndpoint(listing: Listing, pageMax: number): Endpoint {
     query: querySchema(listing, pageMax),
     answer: { $ref: `${pageName(listing.item)}#` },
     respond: (view, ask) => listPage(view, questionOf(listing, view, ask), ask.query),
-    respondLightly: (view, ask) => idlePage(view, questionOf(listing, view, ask), ask.query),
+    writeLightly: (view, ask) => lightPage(view, questionOf(listing, view, ask), ask.query),
   };
 }
 

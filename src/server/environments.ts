@@ -3,6 +3,7 @@ import { optional, required } from '../streams/fields.ts';
 import type { Reader } from './access.ts';
 import { notFound } from './errors.ts';
 import { type Item, itemOf } from './item.ts';
+import { rememberingLast } from './remember.ts';
 import type { View } from './store.ts';
 
 export const ENVIRONMENT_FIELDS: Fields = {
@@ -28,6 +29,12 @@ export function listEnvironments(view: View, { environments }: Reader): Item[] {
 
 /** An environment the source no longer lists is none here either. @throws Refusal 404 */
 export function requireEnvironment(view: View, env: string): void {
+  const known = knownIn(view);
+  if (known.has(env)) return;
   const sql = 'select 1 from environments where id = @env and missing_since is null';
   if (view.rows({ sql, values: { env } }).length === 0) throw notFound(`Environment ${env}`);
+  known.add(env);
 }
+
+/** The environments that were found in a state: each is asked for often. */
+const knownIn = rememberingLast((_: View) => new Set<string>());

@@ -6,12 +6,13 @@ import { type Asked, type Query, readParameters } from './parameters.ts';
 import { addParts } from './parts.ts';
 import type { Question } from './question.ts';
 import {
+  longOneStatement,
   oneStatement,
   pageStatement,
   pageValues,
   reachedStatement,
-  smallStatement,
   stretchStatement,
+  writtenPageStatement,
 } from './statement.ts';
 import type { View } from './store.ts';
 import { isLimited } from './visibility.ts';
@@ -43,14 +44,40 @@ export function listPage(view: View, question: Question, query: Query): Page {
   };
 }
 
-/** The page of a feed with nothing new, which takes next to no time; null for any other. @throws Refusal */
-export function idlePage(view: View, question: Question, query: Query): Page | null {
-  if (query['synced_since'] === undefined && query['deleted_since'] === undefined) return null;
+/** A page that takes next to no time whatever the mirror holds, written out; null for any other. @throws Refusal */
+export function lightPage(view: View, question: Question, query: Query): string | null {
   const asked = readParameters(question.listing, query, view);
-  if (asked.feed === null || asked.cursor !== undefined) return null;
-  const isIdle = view.rows(reachedStatement(question, asked)).length === 0;
-  return isIdle ? { items: [], has_more: false, next_cursor: null } : null;
+  if (asked.feed !== null) return isIdle(view, question, asked) ? writtenPage([], null) : null;
+  return goesByKeyAlone(question, asked) ? keyPage(view, question, asked, query) : null;
 }
+
+/** Whether a feed has nothing new. */
+const isIdle = (view: View, question: Question, asked: Asked): boolean =>
+  asked.cursor === undefined && view.rows(reachedStatement(question, asked)).length === 0;
+
+/** Rows in the order in which they are stored, and each tells all there is to tell of it. */
+const goesByKeyAlone = ({ listing, reader }: Question, { order, filters }: Asked): boolean =>
+  listing.alone === true && order === 'id' && Object.keys(filters).length === 0 && !isLimited(reader);
+
+/** Looked at for one light page, and the bytes of its items; others may take longer than anybody should wait. */
+const LIGHT_ROWS = 4000;
+const LIGHT_BYTES = 1024 * 1024;
+
+function keyPage(view: View, question: Question, asked: Asked, query: Query): string | null {
+  const { limit } = asked;
+  const seal = { key: view.cursorKey, context: contextOf(question, query) };
+  const position = readPosition(question, asked, seal);
+  const most = { rows: LIGHT_ROWS, bytes: Math.floor(LIGHT_BYTES / limit) };
+  const rows = view.rows(writtenPageStatement(question, asked, position, most));
+  const items = rows.slice(0, limit).map(({ item }) => item);
+  if (items.includes(null)) return null;
+  if (rows.length > limit) return writtenPage(items, sealCursor(seal, positionOf(rows[limit - 1] as Row)));
+  const isEnd = view.rows(stretchStatement(question, asked, position, LIGHT_ROWS)).length === 0;
+  return isEnd ? writtenPage(items, null) : null;
+}
+
+const writtenPage = (items: readonly unknown[], cursor: string | null): string =>
+  `{"items":[${items.join(',')}],"has_more":${cursor !== null},"next_cursor":${JSON.stringify(cursor)}}`;
 
 /** A row of which no part takes long to read, or to write out. */
 const SMALL_BYTES = 64 * 1024;
@@ -59,8 +86,10 @@ const SMALL_BYTES = 64 * 1024;
 export function getSmallOne(view: View, question: Question): Item | null {
   const { listing, reader } = question;
   if (listing.parent !== undefined || isLimited(reader)) return null;
-  const isSmall = view.rows(smallStatement(question, SMALL_BYTES)).length > 0;
-  return isSmall ? requireOne(view, question) : null;
+  const [item] = itemsOf(view, question, view.rows(oneStatement(question, SMALL_BYTES)));
+  if (item !== undefined) return item;
+  if (view.rows(longOneStatement(question, SMALL_BYTES)).length > 0) return null;
+  throw noItem(question);
 }
 
 /** Answers any get-one request. @throws Refusal 404 */
@@ -70,11 +99,12 @@ export function getOne(view: View, question: Question): Item {
 }
 
 function requireOne(view: View, question: Question): Item {
-  const { listing, place } = question;
   const [item] = itemsOf(view, question, view.rows(oneStatement(question)));
-  if (item === undefined) throw notFound(`${listing.item} ${place.one}`);
+  if (item === undefined) throw noItem(question);
   return item;
 }
+
+const noItem = ({ listing, place }: Question) => notFound(`${listing.item} ${place.one}`);
 
 function requireParent(view: View, { listing, place, ...asking }: Question): void {
   if (listing.parent === undefined) return;

@@ -64,6 +64,8 @@ export interface Listing {
   readonly parent?: Listing;
   /** A single item, by the last parameter of its path. */
   readonly one?: { readonly parameter: string; readonly by: string };
+  /** Whether a row tells by itself whether it shows, and holds all that its item does. */
+  readonly alone?: true;
   /** Texts that are none when they are empty. */
   readonly blank?: readonly string[];
   /** Fields without a value: shown as null or left out. */
@@ -86,6 +88,7 @@ export const TABLE_FILTERS: Filters = {
 
 const timed = {
   timed: 'r',
+  alone: true,
   orders: { id: ['r.id'], synced_at: ['r.mirrored_at', 'r.id'] },
   direction: 'asc',
 } as const;

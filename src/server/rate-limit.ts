@@ -27,23 +27,23 @@ const READING_MS = 100;
 export interface Quota {
   /**
    * Counts a request against its token (a stranger's against his address), tells the quota, and refuses what exceeds it.
-   * @throws Refusal 429
+   * Nothing to wait for where there is no limit. @throws Refusal 429
    */
-  count(request: FastifyRequest, reply: FastifyReply): Promise<void>;
+  count(request: FastifyRequest, reply: FastifyReply): Promise<void> | undefined;
   /** Counts the time that reading its answer took as well; the next request is told. */
   charge(request: FastifyRequest, cpuMs: number): Promise<void>;
 }
 
 /** Windows are opened by their first request. */
 export async function openRateLimit(server: FastifyInstance, rate: RateLimit | null): Promise<Quota> {
-  if (rate === null) return { count: async () => {}, charge: async () => {} };
+  if (rate === null) return { count: () => undefined, charge: async () => {} };
   await server.register(rateLimit, { global: false, max: rate.limit, timeWindow: rate.windowMs });
   // Apart: strangers of many addresses would push the counts of tokens out of the memory they shared.
   const checkToken = server.createRateLimit({ keyGenerator: ({ reader }) => reader?.name ?? '' });
   // By the plugin's own key: an IPv6 address counts as its /64, which one machine may have all of.
   const checkStranger = server.createRateLimit({});
   const check = (request: FastifyRequest) => (request.reader === null ? checkStranger(request) : checkToken(request));
-  const count: Quota['count'] = async (request, reply) => {
+  const count = async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
     const quota = await check(request);
     if (quota.isAllowed) return;
     // The plugin's window may be over at the very moment of asking.

@@ -22,8 +22,11 @@ interface Thread {
 }
 
 /** Answers are read in threads, so that nothing read keeps the one that serves from going on. */
-export function answersInThreads(count: number, options: Omit<ThreadOptions, 'cursorKey'>): Answers {
-  const threadOptions = { ...options, cursorKey: makeCursorKey() };
+export function answersInThreads(
+  count: number,
+  options: Omit<ThreadOptions, 'cursorKey'> & Partial<ThreadOptions>,
+): Answers {
+  const threadOptions = { cursorKey: makeCursorKey(), ...options };
   const queue = new PQueue({ concurrency: count });
   const threads = new Set<Thread>();
   const underWay = new Map<Reader, number>();
@@ -44,6 +47,7 @@ export function answersInThreads(count: number, options: Omit<ThreadOptions, 'cu
     }
   };
   return {
+    answerAtOnce: () => null,
     async answer(asking, goneSignal) {
       const { reader } = asking;
       const own = underWay.get(reader) ?? 0;

@@ -10,12 +10,13 @@ import fastify, {
 import { parseInstant } from '../core/instant.ts';
 import type { MirrorFile } from '../destination/sqlite/open.ts';
 import { identify, type Key } from './access.ts';
-import { answersHere, lightFirst, openLightAnswering } from './answers.ts';
+import { answersHere, openLightAnswering } from './answers.ts';
 import { boundConnections } from './connections.ts';
 import { addDescription } from './describe.ts';
 import type { DimensionWeights } from './dimension-weights.ts';
 import { drainOnClose } from './drain.ts';
 import { badRequest, methodNotAllowed, notFound, unauthenticated } from './errors.ts';
+import { goOn } from './go-on.ts';
 import { addHealth } from './health.ts';
 import { explainInvalid } from './invalid.ts';
 import { openMetrics } from './metrics.ts';
@@ -25,7 +26,7 @@ import { refuse, refuseUnreadable } from './refuse.ts';
 import { addRoutes, type Service } from './routes.ts';
 import { ERROR } from './schemas.ts';
 import { serializers } from './serializers.ts';
-import { openStore, type Store } from './store.ts';
+import { makeCursorKey, openStore, type Store } from './store.ts';
 import { tellTime } from './tell-time.ts';
 
 export interface ServerOptions {
@@ -59,7 +60,7 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
   const { mirror, keys, rateLimit = null, nowMs = Date.now } = options;
   const store = openStore(mirror);
   const { answers, ...read } = openAnswers(options);
-  let admit: Admit = async () => {};
+  let admit: Admit = () => undefined;
   const server = fastify({
     ...FRAMEWORK,
     ...(options.log === undefined ? {} : { loggerInstance: options.log }),
@@ -73,7 +74,9 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
   server.addHook('onResponse', logRequest);
   server.setErrorHandler(refuse);
   // For the files of `/docs`; what else leads nowhere is refused before it comes to a handler.
-  server.setNotFoundHandler(refuseAddress);
+  server.setNotFoundHandler((request) => {
+    throw addressRefusal(request);
+  });
   server.addSchema(ERROR);
   // Passed over: Node would refuse such a request itself, before anybody is asked, and without the envelope.
   server.server.on('checkExpectation', (request, answer) => server.server.emit('request', request, answer));
@@ -81,15 +84,14 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
   server.addHook('onClose', () => answers.close());
   await addDescription(server, quota);
   const addMetrics = await openMetrics(server, { store, answers, nowMs });
-  server.addHook('onRequest', async (request, reply) => {
-    if (!request.is404) return;
-    await admit(request, reply);
-    refuseAddress(request);
+  server.addHook('onRequest', (request, reply, done) => {
+    if (!request.is404) return done();
+    goOn(admit(request, reply), (refusal) => done(refusal ?? addressRefusal(request)));
   });
   addHealth(server, store, nowMs);
   server.get('/', { schema: { hide: true } }, (_request, reply) => reply.redirect('/docs'));
   await server.register(async (api) => {
-    api.addHook('onRequest', admit);
+    api.addHook('onRequest', (request, reply, done) => goOn(admit(request, reply), done));
     addRoutes(api, { answers, quota, ...read });
     addMetrics(api);
   });
@@ -103,10 +105,15 @@ function openAnswers({
   threads = 0,
 }: ServerOptions): Omit<Service, 'quota'> {
   const read = { pageMax, weights };
+  // One for all who read: they take each other's cursors.
+  const cursorKey = makeCursorKey();
   const answers =
     threads > 0
-      ? lightFirst(openLightAnswering({ mirror, ...read }), answersInThreads(threads, { path: mirror.path, ...read }))
-      : answersHere({ mirror, ...read });
+      ? {
+          ...answersInThreads(threads, { path: mirror.path, cursorKey, ...read }),
+          answerAtOnce: openLightAnswering({ mirror, cursorKey, ...read }),
+        }
+      : answersHere({ mirror, cursorKey, ...read });
   return { answers, ...read };
 }
 
@@ -136,18 +143,23 @@ const FRAMEWORK: FastifyHttpOptions<Server> = {
   clientErrorHandler: refuseUnreadable,
 };
 
-/** Goes before every answer. @throws Refusal 401 or 429 */
-type Admit = (request: FastifyRequest, reply: FastifyReply) => Promise<void>;
+/** Goes before every answer, and takes time where there is a quota. @throws Refusal 401 or 429 */
+type Admit = (request: FastifyRequest, reply: FastifyReply) => Promise<void> | undefined;
 
 /** Tells the time and the quota, and lets those in whose token is known. */
 function doorkeeper({ store, keys, quota }: { store: Store; keys: ServerOptions['keys']; quota: Quota }): Admit {
-  return async (request, reply) => {
+  const refuseStranger = ({ reader }: FastifyRequest): void => {
+    if (reader === null) throw unauthenticated();
+  };
+  return (request, reply) => {
     const state = store.state();
     request.mirrorState = state;
     tellTime(reply, state);
     request.reader = identify(keys(), request.headers.authorization);
-    await quota.count(request, reply);
-    if (request.reader === null) throw unauthenticated();
+    const counted = quota.count(request, reply);
+    if (counted !== undefined) return counted.then(() => refuseStranger(request));
+    refuseStranger(request);
+    return undefined;
   };
 }
 
@@ -155,24 +167,25 @@ function doorkeeper({ store, keys, quota }: { store: Store; keys: ServerOptions[
 function refuseUndecodable(request: FastifyRequest, reply: FastifyReply, admit: Admit): void {
   const answer = (refusal: unknown): unknown => refuse(refusal, request, reply);
   const undecodable = badRequest('The address cannot be decoded: percent-encode each part of it');
-  reply.raw.once('finish', () => logRequest(request, reply));
-  admit(request, reply).then(() => answer(undecodable), answer);
+  reply.raw.once('finish', () => logRequest(request, reply, () => {}));
+  const admitted = async (): Promise<void> => admit(request, reply);
+  admitted().then(() => answer(undecodable), answer);
 }
 
-/** What is no address of the API is refused before its body is read. @throws Refusal 404, or 405 where it is no GET */
-function refuseAddress({ method }: FastifyRequest): never {
-  throw ['GET', 'HEAD'].includes(method) ? notFound('This address') : methodNotAllowed();
-}
+/** What is no address of the API is refused before its body is read: by 404, or 405 where it is no GET. */
+const addressRefusal = ({ method }: FastifyRequest): Error =>
+  ['GET', 'HEAD'].includes(method) ? notFound('This address') : methodNotAllowed();
 
 /** Characters of a path: a stranger may ask for one of 256 KB. */
 const MOST_LOGGED = 200;
 
 /** One line a request: the path without its query, where a misplaced token might stand. */
-async function logRequest(request: FastifyRequest, reply: FastifyReply): Promise<void> {
+function logRequest(request: FastifyRequest, reply: FastifyReply, done: () => void): void {
   const { method, url, reader } = request;
   const took = { status: reply.statusCode, ms: Math.round(reply.elapsedTime * 10) / 10 };
   request.log.info(
     { method, path: url.split('?', 1)[0]?.slice(0, MOST_LOGGED), reader: reader?.name ?? null, ...took },
     'request',
   );
+  done();
 }

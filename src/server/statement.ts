@@ -7,8 +7,9 @@ import type { Asked } from './parameters.ts';
 import type { Question, Statement } from './question.ts';
 import { STRETCH_ROWS } from './stretch.ts';
 import { weekBefore } from './times.ts';
-import { numberOf, visible } from './visibility.ts';
+import { isLimited, numberOf, visible } from './visibility.ts';
 import { deletion, from, isByTime, unindexed, walked, walkOf } from './walk.ts';
+import { columnOf, lengthOf, writtenItem } from './written.ts';
 
 /** Later than any time there is. */
 const END_OF_TIME = '9999';
@@ -33,53 +34,94 @@ export function pageStatement(
   return { sql: `select * from (${rows} limit ${STRETCH_ROWS}) where shown limit @limit`, values };
 }
 
-/** Where the stretch of rows that a page looks at ends, where nothing leads to them: no row where it reaches the end of all. */
-export function stretchStatement(question: Question, asked: Asked, position: Position | null): Statement {
+/**
+ * The same page with its items written out as JSON, where no more than `most.rows` are looked at: null for an item that is longer
+ * than `most.bytes`, or has members that no field holds.
+ */
+export function writtenPageStatement(
+  question: Question,
+  asked: Asked,
+  position: Position | null,
+  most: { readonly rows: number; readonly bytes: number },
+): Statement {
+  const { listing } = question;
+  const item = `iif(r.extra is null and ${lengthOf(listing)} <= ${most.bytes}, ${writtenItem(listing)}, null)`;
+  const shown = `(${narrowingConditions(question, asked, null).join('\n and ') || 'true'})`;
+  const rows = walked(walkOf(question, asked, position, null), [`${item} as item`, `${shown} as shown`]);
   return {
-    sql: `${walked(walkOf(question, asked, position, null), [])} limit 1 offset ${STRETCH_ROWS - 1}`,
+    sql: `select * from (${rows} limit ${most.rows}) where shown limit @limit`,
+    values: pageValues(question, asked, position),
+  };
+}
+
+/** Where the stretch of rows that a page looks at ends, where nothing leads to them: no row where it reaches the end of all. */
+export function stretchStatement(
+  question: Question,
+  asked: Asked,
+  position: Position | null,
+  rows = STRETCH_ROWS,
+): Statement {
+  return {
+    sql: `${walked(walkOf(question, asked, position, null), [])} limit 1 offset ${rows - 1}`,
     values: pageValues(question, asked, position),
   };
 }
 
 /** One row, whether or not it shows, where any is reached. */
 export function reachedStatement(question: Question, asked: Asked): Statement {
-  return {
-    sql: `${walked(walkOf(question, asked, null, null), [])} limit 1`,
-    values: pageValues(question, asked, null),
-  };
-}
-
-/** One row where there is a single item of that id, no longer than `bytes` in all. */
-export function smallStatement({ listing, ...question }: Question, bytes: number): Statement {
-  const { entry, one } = listing;
-  const fields = [...Object.keys(entry.fields).map((name) => `r."${name}"`), 'r.extra'];
-  const length = fields.map((field) => `ifnull(octet_length(${field}), 0)`).join(' + ');
-  return {
-    sql: `select 1 from ${getTableName(entry.table)} r where r.env_id = @env and ${one?.by} = @one and ${length} <= ${bytes}`,
-    values: valuesOf(question),
-  };
-}
-
-/** The statement of a single item. */
-export function oneStatement(question: Question): Statement {
   const { listing } = question;
-  const conditions = ['r.env_id = @env', `${listing.one?.by} = @one`, ...visible(listing, question.reader)];
-  if (listing.where !== undefined) conditions.push(listing.where);
-  if (listing.shows !== undefined) conditions.push(listing.shows);
-  if (listing.timed !== undefined) conditions.push(`${listing.timed}.deleted_at is null`);
-  return {
-    sql: `select ${fieldsOf(question).join(', ')} ${from(listing, 'r')} where ${conditions.join('\n and ')} limit 1`,
-    values: valuesOf(question),
-  };
+  const sql = keptText(
+    listing,
+    `reached ${asked.feed?.of} ${asked.descending}`,
+    () => `${walked(walkOf(question, asked, null, null), [])} limit 1`,
+  );
+  return { sql, values: pageValues(question, asked, null) };
 }
 
-/** What an item is made of. The times of a `timed` row are the mirror's own. */
+/** One row where there is an item of that id, shown or not, longer than `bytes` in all. */
+export function longOneStatement(question: Question, bytes: number): Statement {
+  const { listing } = question;
+  const { entry, one } = listing;
+  const sql = keptText(
+    listing,
+    `long ${bytes}`,
+    () => `select 1 from ${getTableName(entry.table)} r
+      where r.env_id = @env and ${one?.by} = @one and ${lengthOf(listing)} > ${bytes}`,
+  );
+  return { sql, values: valuesOf(question) };
+}
+
+/** The statement of a single item, no longer than `mostBytes` in all where that is given. */
+export function oneStatement(question: Question, mostBytes?: number): Statement {
+  const { listing, reader } = question;
+  const sql = keptText(listing, `one ${isLimited(reader)} ${mostBytes}`, () => {
+    const conditions = ['r.env_id = @env', `${listing.one?.by} = @one`, ...visible(listing, reader)];
+    if (listing.where !== undefined) conditions.push(listing.where);
+    if (listing.shows !== undefined) conditions.push(listing.shows);
+    if (listing.timed !== undefined) conditions.push(`${listing.timed}.deleted_at is null`);
+    if (mostBytes !== undefined) conditions.push(`${lengthOf(listing)} <= ${mostBytes}`);
+    return `select ${fieldsOf(question).join(', ')} ${from(listing, 'r')} where ${conditions.join('\n and ')} limit 1`;
+  });
+  return { sql, values: valuesOf(question) };
+}
+
+const texts = new WeakMap<Listing, Map<string, string>>();
+
+/** The SQL of a question that is asked often, made once; `of` names all that it depends on beside the listing. */
+function keptText(listing: Listing, of: string, make: () => string): string {
+  const kept = texts.get(listing) ?? new Map<string, string>();
+  texts.set(listing, kept);
+  const text = kept.get(of) ?? make();
+  kept.set(of, text);
+  return text;
+}
+
+/** What an item is made of. */
 function fieldsOf({ listing }: Question, feed?: 'synced' | 'deleted'): string[] {
   const { entry, timed, blank } = listing;
-  const fields = Object.keys(entry.fields).map((name) => {
-    if (timed === 'r' && name === 'synced_at') return 'r.mirrored_at as synced_at';
-    return blank?.includes(name) ? `nullif(r."${name}", '') as "${name}"` : `r."${name}" as "${name}"`;
-  });
+  const fields = Object.keys(entry.fields).map((name) =>
+    blank?.includes(name) ? `nullif(r."${name}", '') as "${name}"` : `${columnOf(listing, name)} as "${name}"`,
+  );
   if (timed === 'r' && feed === 'deleted') fields.push('r.mirrored_at as deleted_at');
   return [...fields, 'r.extra as extra'];
 }

@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto';
+import { createSecretKey, type KeyObject, randomBytes } from 'node:crypto';
 import type Database from 'better-sqlite3';
 import type { Instant } from '../core/instant.ts';
 import type { MirrorFile } from '../destination/sqlite/open.ts';
@@ -23,11 +23,11 @@ export interface State {
   readonly now: Instant;
   /** The source's time in the last run that ended (R1); the mirror's while there is none. */
   readonly serverTime: Instant;
-  /** With which cursors are sealed: 32 bytes. */
-  readonly cursorKey: Buffer;
+  /** With which cursors are sealed. */
+  readonly cursorKey: KeyObject;
 }
 
-/** One state of the mirror. */
+/** One state of the mirror; the same object for as long as the state lasts. */
 export interface View extends State {
   rows(statement: Statement): Row[];
   /** Writes what is kept beside the mirror, which itself is open for reading alone. */
@@ -48,27 +48,34 @@ export const makeCursorKey = (): string => randomBytes(32).toString('hex');
 export function openStore({ connection }: MirrorFile, cursorKey = makeCursorKey()): Store {
   connection.exec(KEPT_TABLES);
   const prepare = preparing(connection);
-  const rows = ({ sql, values }: Statement): Row[] => prepare(sql).all(values) as Row[];
-  const inTransaction = connection.transaction((look: (view: View) => unknown) => {
-    return look({ ...state(), rows, run: ({ sql, values }) => void prepare(sql).run(values) });
-  });
-  const state = stateOf((sql) => rows({ sql, values: {} })[0], cursorKey);
-  return { state, read: <Found>(look: (view: View) => Found) => inTransaction(look) as Found };
+  const view = viewOf(
+    connection,
+    {
+      rows: ({ sql, values }) => prepare(sql).all(values) as Row[],
+      run: ({ sql, values }) => void prepare(sql).run(values),
+    },
+    cursorKey,
+  );
+  const inTransaction = connection.transaction((look: (view: View) => unknown) => look(view()));
+  return { state: view, read: <Found>(look: (view: View) => Found) => inTransaction(look) as Found };
 }
 
-/** Read again only where something was committed: most requests find the state as the one before them. */
-function stateOf(one: (sql: string) => Row | undefined, cursorKey: string): Store['state'] {
-  let kept: State | null = null;
+/** Made anew only where something was committed: most requests find the state as the one before them. */
+function viewOf(connection: Database.Database, ways: Pick<View, 'rows' | 'run'>, cursorKey: string): () => View {
+  const committed = connection.prepare('pragma data_version').pluck();
+  const own = connection.prepare('select total_changes()').pluck();
+  let kept: View | null = null;
   return () => {
-    const version = `${one('pragma data_version')?.['data_version']} ${one('select total_changes() as own')?.['own']}`;
+    const version = `${committed.get()} ${own.get()}`;
     if (kept?.version === version) return kept;
-    const mirror = one(MIRROR);
+    const [mirror] = ways.rows({ sql: MIRROR, values: {} });
     const now = String(mirror?.['mirrored_at'] || BEFORE_ALL);
     kept = {
+      ...ways,
       version,
       now,
       serverTime: String(mirror?.['server_time'] ?? now),
-      cursorKey: Buffer.from(String(mirror?.['cursor_key'] ?? cursorKey), 'hex'),
+      cursorKey: createSecretKey(String(mirror?.['cursor_key'] ?? cursorKey), 'hex'),
     };
     return kept;
   };

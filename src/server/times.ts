@@ -1,4 +1,5 @@
 import { addDays, type Instant } from '../core/instant.ts';
+import { rememberingLast } from './remember.ts';
 
 const LOOKBACK_DAYS = 90;
 const DEFAULT_WINDOW_DAYS = 30;
@@ -14,4 +15,4 @@ export function clamped(bound: Instant, now: Instant): Instant {
 export const monthBefore = (serverTime: Instant): Instant => addDays(serverTime, -DEFAULT_WINDOW_DAYS);
 
 /** Scores older than this are not shown; `serverTime` is the source's, by which scores have their times. */
-export const weekBefore = (serverTime: Instant): Instant => addDays(serverTime, -SCORE_DAYS);
+export const weekBefore = rememberingLast((serverTime: Instant): Instant => addDays(serverTime, -SCORE_DAYS));

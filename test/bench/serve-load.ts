@@ -43,19 +43,20 @@ function press(
 
 const TIMES = 7;
 
-/** How long a request takes that is sent again and again, alone. */
+/** How long a request takes that is sent again and again, alone, and for how long it holds the main thread of the server at most. */
 export async function timeOf(
   serving: Serving,
   path: string,
   token?: string,
-): Promise<{ firstMs: number; medianMs: number }> {
+): Promise<{ firstMs: number; medianMs: number; heldMs: number }> {
   const tookMs: number[] = [];
+  await serving.heldMs();
   for (let i = 0; i < TIMES; i += 1) {
     const start = performance.now();
     const answer = await serving.get(path, token);
     await answer.arrayBuffer();
-    if (!answer.ok) throw new Error(`${answer.status} for ${path}`);
+    if (!answer.ok && answer.status !== 404) throw new Error(`${answer.status} for ${path}`);
     tookMs.push(performance.now() - start);
   }
-  return { firstMs: tookMs[0] ?? Number.NaN, medianMs: quantile(tookMs, 0.5) };
+  return { firstMs: tookMs[0] ?? Number.NaN, medianMs: quantile(tookMs, 0.5), heldMs: await serving.heldMs() };
 }

@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import type { Readable } from 'node:stream';
 import { assetId } from './serve-mirror.ts';
 
 export const ROOT = '/public/beta/bench';
@@ -20,36 +21,43 @@ const PARTIAL = {
 export interface Serving {
   readonly baseUrl: string;
   cpuMs(): number;
+  /** For how long its main thread was held at most, in one go, since this was asked last. */
+  heldMs(): Promise<number>;
   get(path: string, token?: string): Promise<Response>;
   /** The addresses of the first pages of a list. */
   followPages(path: string, pages: number): Promise<string[]>;
   stop(): Promise<void>;
 }
 
-/** Starts the real program over a file. */
+/** Starts the real program, as it is built, over a file. */
 export async function startServe(file: string, folder: string): Promise<Serving> {
   const tokens = join(folder, 'tokens.json');
   writeFileSync(tokens, JSON.stringify(Object.entries(PARTIAL).map(([name, part]) => ({ ...key(name), ...part }))));
   const options = ['--port', '0', '--tokens', tokens, '--rate-limit', 'off', '--log-level', 'warn'];
-  return launch(['src/cli/main.ts', 'serve', '--db', file, ...options]);
+  return launch(['dist/main.js', 'serve', '--db', file, ...options]);
 }
 
 /** Starts the few lines that serve the same rows. */
 export const startPlain = (file: string): Promise<Serving> => launch(['test/bench/serve-plain.ts', file]);
 
 async function launch(args: readonly string[]): Promise<Serving> {
-  const program = spawn(process.execPath, [...process.execArgv, ...args], {
+  const program = spawn(process.execPath, ['--import', './test/bench/note-delay.ts', ...args], {
     env: { ...process.env, OBSYNC_SERVE_TOKEN: MASTER },
-    stdio: ['ignore', 'pipe', 'inherit'],
+    stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
   });
   process.once('exit', () => program.kill());
-  const [baseUrl] = (await once(createInterface({ input: program.stdout }), 'line')) as [string];
+  const [baseUrl] = (await once(createInterface({ input: program.stdout as Readable }), 'line')) as [string];
   const get = (path: string, token = MASTER): Promise<Response> =>
     fetch(baseUrl + path, { headers: { authorization: `Bearer ${token}` } });
   return {
     baseUrl,
     get,
     cpuMs: () => cpuMsOf(program.pid),
+    heldMs: async () => {
+      program.send('held');
+      const [ms] = (await once(program, 'message')) as [number];
+      return ms;
+    },
     followPages: (path, pages) => followPages(get, path, pages),
     stop: async () => {
       program.kill();

@@ -1,0 +1,129 @@
+import { afterAll, describe, expect, test } from 'vitest';
+import { assets, columns } from '../../schema/assets.ts';
+import { tests } from '../../schema/tests.ts';
+import { masterKey } from '../../src/server/access.ts';
+import { type Answer, answersHere, openLightAnswering } from '../../src/server/answers.ts';
+import { asset, column, NOW, serve, test_ } from './fixture.ts';
+
+const never = new AbortController().signal;
+const { reader: ALL } = masterKey('all', 'secret');
+const DEFAULTS = { limit: 3, order_by: 'id', direction: 'asc', disabled: false };
+const options = { pageMax: 2000, weights: new Map(), cursorKey: 'ab'.repeat(32) };
+
+/** Both ways to answer over a new file. */
+function open(fill: Parameters<typeof serve>[0]) {
+  const { mirror, writing } = serve(fill, {}, afterAll);
+  const light = openLightAnswering({ mirror, ...options });
+  const here = answersHere({ mirror, ...options });
+  const asking = (operationId: string, query: object, more: object = {}) => ({
+    operationId,
+    reader: ALL,
+    params: { env_id: 'e', ...more },
+    query: { ...DEFAULTS, ...query },
+  });
+  return {
+    writing,
+    light: (operationId: string, query: object = {}, more: object = {}) => light(asking(operationId, query, more)),
+    any: (operationId: string, query: object = {}) => here.answer(asking(operationId, query), never),
+    by: (reader: typeof ALL, operationId: string) => light({ ...asking(operationId, {}), reader }),
+  };
+}
+
+const bodyOf = (answer: Answer | null) =>
+  answer !== null && 'body' in answer ? JSON.parse(String(answer.body)) : answer;
+
+const ODD = ['a "b" \\ c', 'ünï ✓ 😀', 'line\nbreak\ttab', '\u0001\u007f\u2028', '', '{"not":"json"}', '%41 &amp; <b>'];
+
+describe('a page that goes by the key alone is answered at once, as it would be in a thread', () => {
+  const { light, any } = open(({ db }) => {
+    const tags = ['["a", "b"]', '[]', '[1.50, null, {"x":"ü"}]', 'no json', '[12345678901234567890]'];
+    db.insert(assets)
+      .values([
+        ...ODD.map((text, i) => asset(`t${i}${text}`, { description: text, tags: tags[i % tags.length] ?? null })),
+        asset('bi', { kind: 'bi', owners: '["o"]', url: 'https://bi.test' }),
+        asset('gone', { deleted_at: NOW }),
+        { ...asset('typed later'), data_platform: null },
+      ])
+      .run();
+    db.insert(columns)
+      .values([
+        ...ODD.map((text, i) => column(`c${i}${text}`, { name: text, data_type: i % 2 === 0 ? text : null })),
+        column('gone', { deleted_at: NOW }),
+      ])
+      .run();
+    db.insert(tests)
+      .values([
+        ...ODD.map((text, i) => test_(`t${i}`, { asset_id: text, config: `{"n":null,"t":${JSON.stringify(text)}}` })),
+        test_('off', { disabled: 1 }),
+        test_('bare', { severity: 'x', config: null, tags: null }),
+      ])
+      .run();
+  });
+
+  test.each(
+    ['listAssets', 'listTableAssets', 'listBiAssets', 'listColumns', 'listTests'].flatMap((operationId) =>
+      [{}, { direction: 'desc' }, { disabled: true }, { limit: 500 }].map((query) => [operationId, query] as const),
+    ),
+  )('%s %j', async (operationId, query) => {
+    let cursor: string | null = '';
+    do {
+      const [one, other]: [unknown, unknown] = [
+        bodyOf(light(operationId, { ...query, cursor })),
+        bodyOf(await any(operationId, { ...query, cursor })),
+      ];
+      expect(one).toEqual(other);
+      expect(one).toHaveProperty('items');
+      cursor = (one as { next_cursor: string | null }).next_cursor;
+    } while (cursor !== null);
+  });
+
+  test('an invalid cursor and an unknown environment are refused at once', () => {
+    expect(light('listColumns', { cursor: 'x' })).toMatchObject({ refusal: { code: 'invalid_cursor' } });
+    expect(light('listColumns', {}, { env_id: 'f' })).toMatchObject({ refusal: { code: 'not_found' } });
+    expect(light('getColumn', {}, { column_id: 'none' })).toMatchObject({ refusal: { code: 'not_found' } });
+  });
+
+  test.each<[string, string, object]>([
+    ['a filter', 'listColumns', { data_types: ['NONE'] }],
+    ['a filter by ids', 'listColumns', { ids: ['c1'] }],
+    ['an order by time', 'listColumns', { order_by: 'synced_at' }],
+    ['a feed with something new', 'listColumns', { synced_since: '2026-10-01T00:00:00Z' }],
+    ['rows that hang on others', 'listAssetLineageEdges', {}],
+    ['rows that hang on others, as scores do', 'listAssetHealthScores', {}],
+    ['the aggregate', 'aggregateAssetHealthScores', {}],
+    ['the number of rows', 'countRows', {}],
+  ])('%s may lead far, and is left to a thread', (_, operationId, query) => {
+    expect(light(operationId, query)).toBeNull();
+  });
+});
+
+describe('what would hold the server up is left to a thread', () => {
+  const { light, any, by } = open(({ connection, db }) => {
+    const many = connection.prepare(
+      `insert into columns (env_id, id, asset_id, name, mirrored_at, deleted_at)
+       with recursive n(i) as (select 1 union all select i + 1 from n where i < ?)
+       select 'e', 'c' || i, 'a', 'n', ?, ? from n`,
+    );
+    many.run(4000, NOW, NOW);
+    db.insert(columns).values(column('d')).run();
+    db.insert(tests)
+      .values([test_('long', { config: JSON.stringify('x'.repeat(400_000)) }), test_('more', { extra: '{"x":1}' })])
+      .run();
+  });
+
+  test('rows that do not show, beyond a window', async () => {
+    expect(light('listColumns')).toBeNull();
+    expect(bodyOf(await any('listColumns'))).toMatchObject({ items: [{ id: 'd' }], has_more: false });
+    expect(light('listColumns', { direction: 'desc', limit: 1 })).toBeNull();
+  });
+
+  test('long items, alone or in sum', () => {
+    expect(light('listTests', { limit: 3 })).toBeNull();
+    expect(light('getTest', {}, { test_id: 'long' })).toBeNull();
+    expect(light('getTest', {}, { test_id: 'more' })).not.toBeNull();
+  });
+
+  test('a reader who does not see all', () => {
+    expect(by({ ...ALL, name: 'part', paths: ['p'] }, 'listColumns')).toBeNull();
+  });
+});
