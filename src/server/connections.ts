@@ -1,7 +1,6 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { FastifyInstance } from 'fastify';
-import { goOn } from './go-on.ts';
 
 /** Who sends more requests on one connection than this, without waiting for an answer, wants no answers. */
 export const MOST_UNANSWERED = 16;
@@ -60,12 +59,11 @@ export function boundConnections(server: FastifyInstance): Connections {
     if (answers.size > MOST_UNANSWERED) socket.destroy();
     else for (const listener of handle) listener.call(server.server, request, answer);
   });
-  server.addHook('onRequest', ({ raw }, reply, done) =>
-    goOn(answersBefore.get(reply.raw), () => {
-      if (raw.socket.destroyed) reply.hijack();
-      done();
-    }),
-  );
+  // A promise for each: requests that come in one packet are counted before the first of them is answered.
+  server.addHook('onRequest', async ({ raw }, reply) => {
+    await answersBefore.get(reply.raw);
+    if (raw.socket.destroyed) reply.hijack();
+  });
   return connections;
 }
 

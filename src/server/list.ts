@@ -68,13 +68,18 @@ function keyPage(view: View, question: Question, asked: Asked, query: Query): st
   const seal = { key: view.cursorKey, context: contextOf(question, query) };
   const position = readPosition(question, asked, seal);
   const most = { rows: LIGHT_ROWS, bytes: Math.floor(LIGHT_BYTES / limit) };
-  const rows = view.rows(writtenPageStatement(question, asked, position, most));
-  const items = rows.slice(0, limit).map(({ item }) => item);
+  const items = view.texts(writtenPageStatement(question, asked, position, most));
   if (items.includes(null)) return null;
-  if (rows.length > limit) return writtenPage(items, sealCursor(seal, positionOf(rows[limit - 1] as Row)));
+  if (items.length > limit) {
+    const shown = items.slice(0, limit);
+    return writtenPage(shown, sealCursor(seal, [idIn(shown.at(-1))]));
+  }
   const isEnd = view.rows(stretchStatement(question, asked, position, LIGHT_ROWS)).length === 0;
   return isEnd ? writtenPage(items, null) : null;
 }
+
+/** What a page in the order of `id` goes on by. */
+const idIn = (item: string | null | undefined): string => JSON.parse(item ?? '').id;
 
 const writtenPage = (items: readonly unknown[], cursor: string | null): string =>
   `{"items":[${items.join(',')}],"has_more":${cursor !== null},"next_cursor":${JSON.stringify(cursor)}}`;

@@ -49,7 +49,7 @@ export function writtenPageStatement(
   const shown = `(${narrowingConditions(question, asked, null).join('\n and ') || 'true'})`;
   const rows = walked(walkOf(question, asked, position, null), [`${item} as item`, `${shown} as shown`]);
   return {
-    sql: `select * from (${rows} limit ${most.rows}) where shown limit @limit`,
+    sql: `select item from (${rows} limit ${most.rows}) where shown limit @limit`,
     values: pageValues(question, asked, position),
   };
 }

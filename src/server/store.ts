@@ -30,6 +30,8 @@ export interface State {
 /** One state of the mirror; the same object for as long as the state lasts. */
 export interface View extends State {
   rows(statement: Statement): Row[];
+  /** The rows of a statement of one column of texts: without an object for each. */
+  texts(statement: Statement): (string | null)[];
   /** Writes what is kept beside the mirror, which itself is open for reading alone. */
   run(statement: Statement): void;
 }
@@ -52,6 +54,7 @@ export function openStore({ connection }: MirrorFile, cursorKey = makeCursorKey(
     connection,
     {
       rows: ({ sql, values }) => prepare(sql).all(values) as Row[],
+      texts: ({ sql, values }) => prepare(sql).pluck().all(values) as (string | null)[],
       run: ({ sql, values }) => void prepare(sql).run(values),
     },
     cursorKey,
@@ -61,12 +64,17 @@ export function openStore({ connection }: MirrorFile, cursorKey = makeCursorKey(
 }
 
 /** Made anew only where something was committed: most requests find the state as the one before them. */
-function viewOf(connection: Database.Database, ways: Pick<View, 'rows' | 'run'>, cursorKey: string): () => View {
-  const committed = connection.prepare('pragma data_version').pluck();
-  const own = connection.prepare('select total_changes()').pluck();
+function viewOf(
+  connection: Database.Database,
+  ways: Pick<View, 'rows' | 'texts' | 'run'>,
+  cursorKey: string,
+): () => View {
+  const committed = connection.prepare('pragma data_version');
+  const own = connection.prepare('select total_changes() as own');
   let kept: View | null = null;
   return () => {
-    const version = `${committed.get()} ${own.get()}`;
+    const [[theirs], [ours]] = [committed.all() as Row[], own.all() as Row[]];
+    const version = `${theirs?.['data_version']} ${ours?.['own']}`;
     if (kept?.version === version) return kept;
     const [mirror] = ways.rows({ sql: MIRROR, values: {} });
     const now = String(mirror?.['mirrored_at'] || BEFORE_ALL);
