@@ -36,6 +36,7 @@ await build({
   // Beside the program itself, what the threads of a run and of `serve` run.
   entryPoints: {
     main: 'src/cli/main.ts',
+    index: 'src/index.ts',
     'run-thread': 'src/library/run-thread.ts',
     'read-thread': 'src/server/read-thread.ts',
   },

@@ -4,6 +4,7 @@ import { marks, mirror as mirrorTable, rejectedRows, syncRuns, syncStreamRuns } 
 import { loadCheckpoints } from '../../state/checkpoint-store.ts';
 import { type Checkpoint, NO_PROGRESS, type Round } from '../core/checkpoint.ts';
 import { type Instant, secondsBetween } from '../core/instant.ts';
+import type { RunEnd, StreamRun } from '../core/state-store.ts';
 import type { StreamName } from '../core/stream.ts';
 import { heldBack } from '../destination/sqlite/hold.ts';
 import { countMarks as countMarked, countRows } from '../destination/sqlite/lookups.ts';
@@ -25,10 +26,16 @@ export interface StatusReport {
 }
 
 /** As in `sync_runs`; `killed` is a run whose process ended before it could say how. */
-export interface RunStatusReport extends Omit<typeof syncRuns.$inferSelect, 'id' | 'pass_id' | 'command' | 'status'> {
+export interface RunStatusReport extends Omit<RunEnd, 'status' | 'ended_at' | 'left_over'> {
   readonly run: number;
   readonly pass: number;
-  readonly status: (typeof syncRuns.$inferSelect)['status'] | 'killed';
+  readonly status: RunEnd['status'] | 'running' | 'killed';
+  readonly started_at: Instant;
+  /** Null while the run lasts. */
+  readonly ended_at: Instant | null;
+  /** 1 if the run was asked to scan everything. */
+  readonly full: number;
+  readonly left_over: RunEnd['left_over'] | null;
 }
 
 export interface EnvironmentStatus {
@@ -55,7 +62,7 @@ export interface StreamStatus {
   readonly rows_rejected: number;
   /** Follow-up reads owed. */
   readonly marks: number;
-  readonly last_run: Omit<typeof syncStreamRuns.$inferSelect, 'env_id' | 'stream'> | null;
+  readonly last_run: Omit<StreamRun, 'env_id' | 'stream'> | null;
 }
 
 interface UnderWay {

@@ -1,0 +1,108 @@
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { onTestFinished } from 'vitest';
+
+const run = promisify(execFile);
+
+export const ROOT = fileURLToPath(new URL('../../', import.meta.url));
+
+/** The oldest Node that the package supports, beside the one that the tests run on. */
+export const OLDEST_NODE = '22.20.0';
+
+export interface Ended {
+  readonly code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** The package as its users get it. */
+export interface Installed {
+  readonly tarball: string;
+  /** An otherwise empty folder in which it is installed, with the examples. */
+  readonly folder: string;
+  /** The binary of the oldest Node. */
+  readonly oldestNode: string;
+  remove(): void;
+}
+
+/** Packs what `npm run build` makes and installs it. Packages come from npm's cache, or from the registry. */
+export async function installPackage(): Promise<Installed> {
+  const place = mkdtempSync(join(tmpdir(), 'obsync-package-'));
+  const [staged, folder] = [join(place, 'staged'), join(place, 'installed')];
+  const tarball = await pack(staged, place);
+  mkdirSync(folder);
+  writeFileSync(join(folder, 'package.json'), JSON.stringify({ name: 'a-user', type: 'module', private: true }));
+  await npm(folder, ['install', tarball, nodePackage(OLDEST_NODE)]);
+  cpSync(join(ROOT, 'examples'), join(folder, 'examples'), { recursive: true });
+  return {
+    tarball,
+    folder,
+    oldestNode: join(folder, 'node_modules/.bin/node'),
+    remove: () => rmSync(place, { recursive: true }),
+  };
+}
+
+async function pack(staged: string, destination: string): Promise<string> {
+  for (const name of ['package.json', 'README.md', 'LICENSE', 'schema/migrations'])
+    cpSync(join(ROOT, name), join(staged, name), { recursive: true });
+  for (const config of ['esbuild.config.ts', 'types.config.ts'])
+    await run(process.execPath, [config, join(staged, 'dist')], { cwd: ROOT });
+  const { stdout } = await npm(staged, ['pack', '--json', '--pack-destination', destination]);
+  const [{ filename }] = JSON.parse(stdout) as [{ filename: string }];
+  return join(destination, filename);
+}
+
+/** What holds the binary alone: the package `node` would run a script to fetch it. */
+function nodePackage(version: string): string {
+  const platform = process.platform === 'win32' ? 'win' : process.platform;
+  return `node-${platform}-${process.arch}@${version}`;
+}
+
+function npm(cwd: string, args: readonly string[]): Promise<{ stdout: string }> {
+  return run('npm', [...args, '--ignore-scripts', '--prefer-offline', '--no-audit', '--no-fund'], { cwd });
+}
+
+interface Where {
+  readonly cwd: string;
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+/** Runs a program to its end. It sees no variable of the tests but those given. */
+export async function execute(node: string, args: readonly string[], { cwd, env = {} }: Where): Promise<Ended> {
+  try {
+    const { stdout, stderr } = await run(node, args, { cwd, env: { PATH: process.env['PATH'], ...env } });
+    return { code: 0, stdout, stderr };
+  } catch (error) {
+    const { code, stdout, stderr } = error as Ended;
+    return { code, stdout, stderr };
+  }
+}
+
+/** Starts a program that goes on until it is told to stop. @returns the first line that it prints */
+export async function startServer(
+  node: string,
+  args: readonly string[],
+  { cwd, env = {} }: Where,
+): Promise<{ readonly line: string; stop(): Promise<number | null> }> {
+  const child = spawn(node, args, {
+    cwd,
+    env: { PATH: process.env['PATH'], ...env },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  onTestFinished(() => void child.kill('SIGKILL'));
+  const ended = once(child, 'close');
+  const [line] = await Promise.race([once(createInterface(child.stdout), 'line'), ended]);
+  return {
+    line: String(line),
+    async stop() {
+      child.kill('SIGTERM');
+      return (await ended)[0] as number | null;
+    },
+  };
+}

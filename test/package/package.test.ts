@@ -1,0 +1,114 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { publint } from 'publint';
+import { formatMessage } from 'publint/utils';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { furnish } from '../model/furnish.ts';
+import { createWorld } from '../model/world.ts';
+import { serveWorld } from '../support/world-server.ts';
+import { execute, type Installed, installPackage, OLDEST_NODE, ROOT, startServer } from './installed.ts';
+
+let installed: Installed;
+beforeAll(async () => {
+  installed = await installPackage();
+}, 300_000);
+afterAll(() => installed.remove());
+
+const arrayBuffer = (file: string): ArrayBuffer => new Uint8Array(readFileSync(file)).buffer;
+const bin = (name: string): string => join(ROOT, 'node_modules', name);
+describe('the package as its users get it', () => {
+  test('has nothing that publint finds wrong', async () => {
+    const { messages, pkg } = await publint({ pack: { tarball: arrayBuffer(installed.tarball) }, strict: true });
+    expect(messages.map((message) => formatMessage(message, pkg))).toEqual([]);
+  });
+
+  test('has declarations that every kind of module resolution finds', async () => {
+    const { code, stdout } = await execute(
+      process.execPath,
+      [bin('@arethetypeswrong/cli/dist/index.js'), installed.tarball, '--profile', 'esm-only', '--no-emoji'],
+      { cwd: installed.folder },
+    );
+    expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringMatching(/bundler.* OK/) });
+  });
+
+  test.each([
+    ['node16', 'node16'],
+    ['esnext', 'bundler'],
+  ])('types the examples for a program of modules %s, resolved as %s', async (module, moduleResolution) => {
+    const options = {
+      module,
+      moduleResolution,
+      target: 'es2024',
+      strict: true,
+      exactOptionalPropertyTypes: true,
+      noEmit: true,
+      types: ['node'],
+      typeRoots: [bin('@types')],
+    };
+    const config = join(installed.folder, `tsconfig.${moduleResolution}.json`);
+    writeFileSync(config, JSON.stringify({ compilerOptions: options, include: ['examples'] }));
+    const { code, stdout } = await execute(process.execPath, [bin('typescript/bin/tsc'), '-p', config], {
+      cwd: installed.folder,
+    });
+    expect({ code, stdout }).toEqual({ code: 0, stdout: '' });
+  });
+});
+
+const NODES: readonly [version: string, binary: () => string][] = [
+  [process.versions.node, () => process.execPath],
+  [OLDEST_NODE, () => installed.oldestNode],
+];
+
+/** Two environments behind a server, and a new mirror of them. */
+async function setUp(name: string) {
+  const world = createWorld(['e1', 'e2']);
+  for (const place of world.places.values()) furnish(place);
+  const server = await serveWorld(world);
+  onTestFinished(() => server.close());
+  return { url: server.url, db: `${name}.db`, env: { OBSYNC_TOKEN: 'the-token' }, cwd: installed.folder };
+}
+
+describe.each(NODES)('on Node %s the installed package', (version, binary) => {
+  test('has a command that syncs, and says what it has', async () => {
+    const { url, db, ...where } = await setUp(`command-${version}`);
+    const command = 'node_modules/obsync/dist/main.js';
+    const ended = await execute(binary(), [command, 'sync', '--base-url', url, '--db', db, '--json'], where);
+    expect(ended).toMatchObject({ code: 0 });
+    expect(JSON.parse(ended.stdout)).toMatchObject({ status: 'done' });
+    const { code, stdout } = await execute(binary(), [command, 'status', '--db', db, '--json'], where);
+    expect({ code, report: JSON.parse(stdout) }).toMatchObject({ code: 0, report: { base_url: url } });
+  });
+
+  test('runs the examples of a sync and of a sink, which is sent each change once', async () => {
+    const { url, db, ...where } = await setUp(`examples-${version}`);
+    const sync = await execute(binary(), ['examples/sync.ts', url, db], where);
+    expect(sync).toMatchObject({ code: 0, stdout: expect.stringMatching(/^done: [1-9]\d* rows written, 0 deleted/) });
+    const sink = `changes-${version}.ndjson`;
+    const first = await execute(binary(), ['examples/custom-sink.ts', db, sink], where);
+    expect(first).toMatchObject({ code: 0, stdout: expect.stringMatching(/^[1-9]\d* changes sent\n$/) });
+    const sent = readFileSync(join(installed.folder, sink), 'utf8').trimEnd().split('\n');
+    expect(first.stdout).toBe(`${sent.length} changes sent\n`);
+    expect(JSON.parse(sent[0] ?? '')).toMatchObject({ table: 'assets', deleted: false, row: { env_id: 'e1' } });
+    expect((await execute(binary(), ['examples/custom-sink.ts', db, sink], where)).stdout).toBe('0 changes sent\n');
+    const refused = await execute(binary(), ['examples/sync.ts', 'nowhere', db], where);
+    expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining('(usage)') });
+  });
+
+  test('runs the example of a server within another one, beside its own routes', async () => {
+    const { url, db, cwd, env } = await setUp(`embedded-${version}`);
+    expect(await execute(binary(), ['examples/sync.ts', url, db], { cwd, env })).toMatchObject({ code: 0 });
+    const serving = { cwd, env: { OBSYNC_SERVE_TOKEN: 'a-token-that-nobody-guesses' } };
+    const server = await startServer(binary(), ['examples/embedded-server.ts', db, '0'], serving);
+    const get = async (path: string, token: string | null) => {
+      const headers = token === null ? {} : { authorization: `Bearer ${token}` };
+      const answer = await fetch(`${server.line}${path}`, { headers });
+      return { status: answer.status, body: (await answer.json()) as unknown };
+    };
+    expect(await get('/failing-tests', null)).toMatchObject({ status: 200, body: expect.any(Array) });
+    const environments = await get('/mirror/public/beta/environments', 'a-token-that-nobody-guesses');
+    expect(environments).toMatchObject({ status: 200, body: [{ id: 'e1' }, { id: 'e2' }] });
+    expect(await get('/mirror/public/beta/environments', null)).toMatchObject({ status: 401 });
+    expect(await get('/mirror/nowhere', 'a-token-that-nobody-guesses')).toMatchObject({ status: 404 });
+    expect(await server.stop()).toBe(0);
+  });
+});
