@@ -4,7 +4,7 @@ import type { Stream } from '../../core/stream.ts';
 import { gather, hasTable } from './gather.ts';
 import { isMuch } from './noted.ts';
 import type { Writing } from './part.ts';
-import { remember, see } from './seen.ts';
+import { findAnew, remember, see } from './seen.ts';
 import { release, settle } from './settle.ts';
 import { type Changed, unfinish, writeChanges, writeMarks } from './write-changes.ts';
 import {
@@ -51,6 +51,7 @@ function applyPage(
   gathered: readonly Decoded[] | undefined,
 ): Changed[] {
   const changed = [writeChanges(writing, stream, commit.changes ?? [])];
+  if (commit.changes?.length) findAnew(writing, stream);
   writeMarks(writing, commit.marks ?? []);
   // A row that the table has as shown was archived with the page that brought it there (R17).
   if (commit.archived) changed.push(archive(writing, stream, gathered ?? commit.archived));

@@ -34,12 +34,12 @@ function isWithin({ within }: Stream, indexed: '' | '+' = ''): string {
 }
 
 /**
- * The condition that no read of the round has seen row `t`; with a number, none from `@sinceRead` on. Gathered rows are seen, too.
- * Whoever asks has called `bringSeen`.
+ * The condition that a read of the round has seen row `t`, or one from `@sinceRead` on. Gathered rows are seen, too. Whoever asks has
+ * called `bringSeen`, and asks of few rows (else: `isMissing`).
  */
-export function unseen(stream: Stream, since: 'ever' | '@sinceRead' = 'ever'): string {
+export function isSeenKey(stream: Stream, since: 'ever' | '@sinceRead' = 'ever'): string {
   const read = since === 'ever' ? '' : ` and s.read_number >= ${since}`;
-  return `not exists (select 1 from seen_keys s where ${isOf(stream, 's')} and ${isKeyOf(stream, 's')}${read})`;
+  return `exists (select 1 from seen_keys s where ${isOf(stream, 's')} and ${isKeyOf(stream, 's')}${read})`;
 }
 
 /** The condition that a read of the round has seen a row with this first part of its key. */

@@ -6,6 +6,7 @@ import type { Stream } from '../../core/stream.ts';
 import { upsert } from './bulk-upsert.ts';
 import { isOf, tableOf } from './conditions.ts';
 import { heldRows } from './held-rows.ts';
+import { openMissing } from './missing.ts';
 import { rows, run, value, type Writing } from './part.ts';
 import { keysAsJson, openSeen, see } from './seen.ts';
 import { nameOf, quote } from './shape.ts';
@@ -13,6 +14,7 @@ import { nameOf, quote } from './shape.ts';
 /** Which keys are seen and gathered, of a connection alone; those gathered are filled from the staged tables when first asked. */
 export function openGathering(connection: Database): void {
   openSeen(connection);
+  openMissing(connection);
   connection.exec(`create temp table gathered_keys (env_id text, stream text, key_1 text, key_2 text,
     primary key (env_id, stream, key_1, key_2)) without rowid`);
   connection.exec(

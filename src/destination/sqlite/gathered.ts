@@ -1,6 +1,7 @@
 import type { Settlement } from '../../core/destination.ts';
 import type { Stream } from '../../core/stream.ts';
-import { firstKey, isOf, isOwed, unseen } from './conditions.ts';
+import { firstKey, isOf, isOwed, isSeenKey } from './conditions.ts';
+import { isMissing } from './missing.ts';
 import { differs, list, matches, nameOf, quote, shapeOf } from './shape.ts';
 
 /** What is replaced: the whole table, or the edges of columns marked up to `@lastMark` (R18). */
@@ -18,7 +19,8 @@ export interface Pair {
  */
 export function going(stream: Stream, scope: Scope): string {
   const left = `exists (select 1 from marks w where ${isOf(stream, 'w')} and w.id = t.${firstKey(stream)} and not ${isOwed('w')})`;
-  return `${inScope(stream, scope, 't')} and ${unseen(stream)}
+  const unseen = scope === 'all' ? isMissing(stream) : `${inScope(stream, scope, 't')} and not ${isSeenKey(stream)}`;
+  return `${unseen}
     and (@through is null or t.${firstKey(stream)} <= @through) and not ${left}`;
 }
 

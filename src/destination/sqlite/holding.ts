@@ -2,13 +2,13 @@ import { loadCheckpoint } from '../../../state/checkpoint-store.ts';
 import { joinKey } from '../../core/decode.ts';
 import type { Holding, Key, Keys, TableFilter, TableGroup } from '../../core/holding.ts';
 import type { Stream, StreamName } from '../../core/stream.ts';
-import { unseen } from './conditions.ts';
 import { facingFile } from './destination.ts';
 import { heldRows } from './held-rows.ts';
 import { countRows, liveRows } from './lookups.ts';
+import { findMissing, isMissing, openMissing } from './missing.ts';
 import type { MirrorFile } from './open.ts';
 import { column, type Part, partOf, rows, run } from './part.ts';
-import { bringSeen, forgetSeen, openSeen, see, writeNoted } from './seen.ts';
+import { forgetSeen, openSeen, see, writeNoted } from './seen.ts';
 import { list, nameOf, quote } from './shape.ts';
 
 /** One environment's part of a mirror that is open for reading alone (see `noteApart`). */
@@ -26,7 +26,7 @@ export function createHolding(mirror: MirrorFile, envId: string): Holding {
     }),
     forget: facing((stream) => forgetSeen(writing, stream, 'all')),
     unseen: facing((stream, from, within) => {
-      bringSeen(part, stream);
+      findMissing(part, stream);
       return unseenKeys(part, stream, { ...from, within: within ?? {} });
     }),
     expect: facing((what, stream, ids) => {
@@ -75,6 +75,7 @@ export function noteApart({ connection }: MirrorFile): void {
     `create temp table seen_pages (id integer primary key, env_id text, stream text, read_number integer, keys text)`,
   );
   openSeen(connection);
+  openMissing(connection);
   connection.exec(`create temp table expected (env_id text, stream text, what text, id text,
     primary key (env_id, stream, what, id)) without rowid`);
   connection.exec(`create temp table dated (env_id text, stream text, id text, at text,
@@ -91,9 +92,9 @@ function unseenKeys(
   // A part may be left without the row it belongs to.
   const alone = (stream.parts ?? []).map(
     ({ table }) =>
-      `select ${list(stream.key, 't.')} from ${nameOf(table)} t where t.env_id = @env and ${unseen(stream)}${beyond}`,
+      `select ${list(stream.key, 't.')} from ${nameOf(table)} t where t.env_id = @env and ${isMissing(stream)}${beyond}`,
   );
-  const own = `select ${list(stream.key, 't.')} ${liveRows(stream, within)} and ${unseen(stream)}${beyond}`;
+  const own = `select ${list(stream.key, 't.')} ${liveRows(stream, within)} and ${isMissing(stream)}${beyond}`;
   const order = stream.key.map((_, i) => i + 1).join(', ');
   const found = rows(part, `${[own, ...alone].join(' union ')} order by ${order} limit @limit`, {
     ...within,

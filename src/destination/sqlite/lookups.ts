@@ -12,9 +12,9 @@ import {
   live,
   markedRows,
   tableOf,
-  unseen,
   type Where,
 } from './conditions.ts';
+import { findMissing, isMissing } from './missing.ts';
 import { column, type Part, rows, value } from './part.ts';
 import { bringSeen } from './seen.ts';
 import { list, nameOf, quote, shapeOf } from './shape.ts';
@@ -25,15 +25,26 @@ type Keys = readonly Decoded['key'][];
 export function held(part: Part, stream: Stream, keys: Keys): Map<string, Row> {
   const single = stream.key.length === 1;
   if (single && isBeyond(part, stream, keys)) return new Map();
-  const listed = single
-    ? `${firstKey(stream)} in (select value from json_each(@keys))`
-    : `(${list(stream.key)}) in (select ${stream.key.map((_, i) => `value ->> ${i}`).join(', ')} from json_each(@keys))`;
-  const found = rows(
-    part,
-    `select ${list(shapeOf(stream.table).given)} from ${tableOf(stream)} where env_id = @env and ${listed}`,
-    { keys: JSON.stringify(single ? keys.map((key) => key[0]) : keys) },
-  );
+  const select = `select ${list(shapeOf(stream.table).given, 't.')}`;
+  const found = single
+    ? rows(
+        part,
+        `${select} from ${tableOf(stream)} t where t.env_id = @env and t.${firstKey(stream)} in (select value from json_each(@keys))`,
+        { keys: JSON.stringify(keys.map((key) => key[0])) },
+      )
+    : rows(part, `${select} ${edgesAmong(stream)}`, { keys: JSON.stringify(keys.toSorted(byFirst)) });
   return new Map(found.map((row) => [joinKey(stream.key.map((name) => String(row[name]))), row]));
+}
+
+/** Edges by both ends: each is looked up by its key alone, whatever other index there is by one end. */
+function edgesAmong(stream: Stream): string {
+  const ends = stream.key.map((name, i) => `t.${quote(name)} = k.value ->> ${i}`).join(' and ');
+  return `from json_each(@keys) k cross join ${tableOf(stream)} t on t.env_id = @env and ${ends}`;
+}
+
+/** In the order of the table, each of whose pages is then read once. */
+function byFirst([a = '']: Decoded['key'], [b = '']: Decoded['key']): number {
+  return a < b ? -1 : Number(a > b);
 }
 
 /** Whether all keys come after every row, as they mostly do in a first scan: then none has to be looked up. */
@@ -85,7 +96,8 @@ const OWED = { candidates, owned: movedOwners, marked: markedBefore, unshown, re
 
 /** Ids after the last one asked for, in their order. */
 export function owed(part: Part, stream: Stream, query: OwedQuery): Owed {
-  if (query.about === 'candidates' || query.about === 'unshown') bringSeen(part, stream);
+  if (query.about === 'candidates' || isOfAll(stream, query)) findMissing(part, stream);
+  else if (query.about === 'unshown') bringSeen(part, stream);
   const { sql, values } = OWED[query.about](stream, query);
   const ids = column(part, `${sql} and id > @after order by id limit ${OWED_IDS}`, { ...values, after: query.after });
   // Where nothing is owed, counting all rows would be most of what an idle run costs.
@@ -96,13 +108,18 @@ export function owed(part: Part, stream: Stream, query: OwedQuery): Owed {
   return { ids: ids as string[], weighed };
 }
 
+/** Whether a whole read has to say what it has not shown of edges. */
+function isOfAll({ staged }: Stream, { about, mode }: OwedQuery): boolean {
+  return about === 'unshown' && mode === 'scan' && staged !== undefined;
+}
+
 /** Rows that a sweep, or a snapshot, would take: live and not seen. What a tombstone explains needs no asking (R14). */
 function candidates(stream: Stream): Where {
   const key = stream.key[0] as string;
   const ofSnapshot = stream.staged === undefined ? '' : ` and not ${exempt(stream)}`;
   return {
     sql: `select id from (select t.${quote(key)} id from ${tableOf(stream)} t where t.env_id = @env and ${live(stream)}
-      and ${unseen(stream)}${ofSnapshot}) where true`,
+      and ${isMissing(stream)}${ofSnapshot}) where true`,
   };
 }
 
@@ -119,17 +136,18 @@ function markedBefore(stream: Stream, { lastMark, before, run }: OwedQuery): Whe
  * What the reads have not shown of the rows that they were made for (R18): of a typed list, marked rows that have its fields from
  * before; of lineage, columns that would lose their last edge.
  */
-function unshown(stream: Stream, { lastMark, run, mode }: OwedQuery): Where {
+function unshown(stream: Stream, query: OwedQuery): Where {
+  const { lastMark, run } = query;
   const values = { lastMark, run };
   const marked = `${markedRows(stream)} and m.number <= @lastMark`;
   if (stream.staged === undefined)
     return { sql: `select id from (select m.id ${marked} and not ${isUnfilled(stream)}) where true`, values };
   const first = firstKey(stream);
   const held = `select 1 from ${tableOf(stream)} e where e.env_id = @env and e.${first} = c.id`;
-  const columns =
-    mode === 'scan'
-      ? `select c.id from ${nameOf(stream.leader?.table)} c where c.env_id = @env and c.deleted_at is null`
-      : `select c.id from (select m.id ${marked}) c where true`;
+  const columns = isOfAll(stream, query)
+    ? `select c.id from ${nameOf(stream.leader?.table)} c where c.env_id = @env and c.deleted_at is null
+        and c.id in (select m.key_1 from missing_keys m where ${isOf(stream, 'm')})`
+    : `select c.id from (select m.id ${marked}) c where true`;
   return {
     sql: `select id from (${columns} and exists (${held}) and not ${isSeen(stream, 'c.id')}) where true`,
     values,

@@ -1,8 +1,10 @@
 import type { Stream } from '../../core/stream.ts';
-import { firstKey, mayGo, tableOf, unseen, type Where } from './conditions.ts';
+import { firstKey, mayGo, tableOf, type Where } from './conditions.ts';
 import { arriving, going, inScope, type Pair, type Scope } from './gathered.ts';
 import { holdBack, holdOnly } from './hold.ts';
+import { isMissing } from './missing.ts';
 import { run, type Values, type Writing } from './part.ts';
+import { findAnew } from './seen.ts';
 import { list, nameOf, quote, replacing, shapeOf } from './shape.ts';
 import type { Changed } from './write-changes.ts';
 
@@ -27,6 +29,7 @@ export function replace(writing: Writing, stream: Stream, { scope, hold, values 
   touchWritten(writing, stream, { scope, values });
   // What the read showed again is held back no more, nor what is no longer there (R14).
   holdOnly(writing, stream, { sql: `(not (${inScope(stream, scope, 't')}) or (${gone}))`, values });
+  findAnew(writing, stream);
   return { written, deleted };
 }
 
@@ -73,7 +76,7 @@ function dropParts(writing: Writing, stream: Stream): void {
   const gathered = `t.${firstKey(stream)} in (select s.${firstKey(stream)} from ${nameOf(stream.staged)} s where s.env_id = @env)`;
   for (const { table, staged, key } of stream.parts ?? []) {
     const kept = `(${list(key, 't.')}) in (select ${list(key, 's.')} from ${nameOf(staged)} s where s.env_id = @env)`;
-    const gone = `(${unseen(stream)} or ${gathered}) and not ${kept}`;
+    const gone = `((${isMissing(stream)}) or ${gathered}) and not ${kept}`;
     run(writing, `delete from ${nameOf(table)} as t where t.env_id = @env and ${gone}`);
   }
 }

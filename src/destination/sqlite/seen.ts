@@ -87,6 +87,7 @@ export function forgetSeen(writing: Writing, stream: Stream, which: number | 'al
   const noted = forgetNoted(writing, stream, (readNumber) => which === 'all' || readNumber === which);
   const written = run(writing, `delete from seen_pages as p where ${isOf(stream, 'p')}${only}`, { which });
   if (noted + written > 0) letGo(writing, stream);
+  else findAnew(writing, stream);
 }
 
 /** @returns how many pages that were */
@@ -99,8 +100,15 @@ function forgetNoted(part: Part, stream: Stream, isMeant: (readNumber: number) =
   return forgotten;
 }
 
+/** What is missing is found anew when something asks: rows have come, or what was seen counts no more. */
+export function findAnew(part: Part, stream: Stream): void {
+  for (const table of ['missing_keys', 'missing_found'])
+    run(part, `delete from temp.${table} as m where ${isOf(stream, 'm')}`);
+}
+
 /** Page numbers are given out again, so that all is brought anew. */
 function letGo(part: Part, stream: Stream): void {
+  findAnew(part, stream);
   for (const table of ['seen_keys', 'seen_through'])
     run(part, `delete from temp.${table} as s where ${isOf(stream, 's')}`);
   for (const page of part.noted.pages.filter(isNotedBy(part, stream))) page.isBrought = false;

@@ -11,11 +11,11 @@ import {
   markedRows,
   mayGo,
   tableOf,
-  unseen,
   type Where,
 } from './conditions.ts';
 import { going } from './gathered.ts';
 import { holdBack, holdOnly } from './hold.ts';
+import { findMissing, isMissing } from './missing.ts';
 import { type Part, run, value, type Writing } from './part.ts';
 import { remove } from './remove.ts';
 import { drop, replace } from './replace-gathered.ts';
@@ -27,18 +27,22 @@ type Sweep = NonNullable<Settlement['sweep']>;
 
 /** What a settlement would remove; what is held back stays so, and weighs no more, until it is shown or let go (R14). */
 export function weigh(part: Part, stream: Stream, settlement: Settlement): Weight {
-  bringSeen(part, stream);
+  bringFor(part, stream, settlement);
   const gone = goingAt(stream, settlement);
   if (gone === null) return { live: 0, going: 0 };
   const rows = `from ${tableOf(stream)} t where t.env_id = @env and ${live(stream)}`;
   const counts = `not ${exempt(stream)} and not ${isHeldBack(stream)}`;
-  // Nearly every row is seen: that comes first, and decides.
   const leaving = value(part, `select count(*) ${rows} and ${gone.sql} and ${counts}`, gone.values) as number;
   if (leaving === 0) return { live: 0, going: 0 };
   const enough = value(part, `select count(*) from (select 1 ${rows} and ${counts} limit @most)`, {
     most: 2 * leaving,
   });
   return { live: enough as number, going: leaving };
+}
+
+function bringFor(part: Part, stream: Stream, { sweep: swept, replace: scope }: Settlement): void {
+  if (swept !== null || scope === 'all') findMissing(part, stream);
+  else bringSeen(part, stream);
 }
 
 /** The rows `t` that a settlement removes; null when it removes none. */
@@ -49,7 +53,7 @@ function goingAt(stream: Stream, { sweep: swept, replace: scope, through, lastMa
 
 /** The end of a round: a sweep, or what was gathered put in place, and what is paid and mended by that. */
 export function settle(writing: Writing, stream: Stream, settlement: Settlement & { hold: boolean }): Changed {
-  bringSeen(writing, stream);
+  bringFor(writing, stream, settlement);
   const { sweep: swept, replace: scope, through, hold, isWhole } = settlement;
   const of = { lastMark: settlement.lastMark, run: settlement.run };
   let changed: Changed = { written: 0, deleted: 0 };
@@ -102,13 +106,13 @@ function sweep(writing: Writing, stream: Stream, swept: Sweep & { hold: boolean;
   const at = swept.at ?? writing.mirroredAt;
   if (swept.hold) holdBack(writing, stream, { sql, values, at });
   const removed = remove(writing, stream, { sql: `${sql} and ${mayGo(stream)}`, values, at });
-  holdOnly(writing, stream, { sql: unseen(stream) });
+  holdOnly(writing, stream, { sql: isMissing(stream) });
   return removed;
 }
 
 /** Rows the scan did not see, as far as they may go (R12). */
 function sweptRows(stream: Stream): string {
-  return `${unseen(stream)} and (@through is null or t.id <= @through)`;
+  return `${isMissing(stream)} and (@through is null or t.id <= @through)`;
 }
 
 /** Lets go what was held back, without a new read (R14). */

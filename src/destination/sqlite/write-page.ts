@@ -3,7 +3,7 @@ import { type Decoded, joinKey } from '../../core/decode.ts';
 import type { Commit } from '../../core/destination.ts';
 import type { Row, Stream } from '../../core/stream.ts';
 import { upsert } from './bulk-upsert.ts';
-import { firstKey, isOf, live, tableOf, unseen, type Where } from './conditions.ts';
+import { firstKey, isOf, isSeenKey, live, tableOf, type Where } from './conditions.ts';
 import { forgetGathered } from './gather.ts';
 import { run, value, type Writing } from './part.ts';
 import { remove } from './remove.ts';
@@ -81,7 +81,7 @@ export function leaveRows(writing: Writing, stream: Stream, { sql, values }: Whe
 /** Rows of each owner that no read from the given one on has seen are absent (R13). */
 export function disown(writing: Writing, stream: Stream, { by, ids, sinceRead, at }: Given<'disowned'>): Changed {
   bringSeen(writing, stream);
-  const sql = `t.${quote(by)} = @owner and ${unseen(stream, '@sinceRead')}`;
+  const sql = `t.${quote(by)} = @owner and not ${isSeenKey(stream, '@sinceRead')}`;
   const removal = { sql, at: at ?? writing.mirroredAt, few: true } as const;
   const removed = ids.map((owner) => remove(writing, stream, { ...removal, values: { owner, sinceRead } }));
   return { written: 0, deleted: removed.reduce((sum, { deleted }) => sum + deleted, 0) };

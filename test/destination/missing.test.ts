@@ -1,0 +1,89 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { NO_PROGRESS } from '../../src/core/checkpoint.ts';
+import type { Commit, Destination, OwedQuery, Settlement } from '../../src/core/destination.ts';
+import { createDestination } from '../../src/destination/sqlite/destination.ts';
+import { type MirrorFile, openForWriting } from '../../src/destination/sqlite/open.ts';
+import { claimMirror } from '../../state/run-log.ts';
+import { streamOf, T } from '../core/setup.ts';
+
+let folder: string;
+let mirror: MirrorFile;
+/** Passes over the table in search of what is missing. */
+let passes = 0;
+let on: Destination;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'obsync-'));
+  mirror = openForWriting(join(folder, 'obsync.db'));
+  claimMirror(mirror.db, 'http://localhost');
+  passes = 0;
+  const counting: MirrorFile = {
+    ...mirror,
+    prepare: (name, text) => {
+      if (name.startsWith('insert or ignore into missing_keys')) passes += 1;
+      return mirror.prepare(name, text);
+    },
+  };
+  on = createDestination(counting, { envId: 'e', run: 1, clock: () => T });
+});
+afterEach(() => {
+  mirror.connection.close();
+  rmSync(folder, { recursive: true });
+});
+
+const stream = streamOf('columns');
+const commit = (parts: Omit<Commit, 'checkpoint'>) =>
+  on.commit(stream, { checkpoint: NO_PROGRESS, ...parts }, new Set());
+const column = (id: string) => {
+  const row = {
+    id,
+    asset_id: null,
+    name: id,
+    data_type: null,
+    synced_at: T,
+    deleted_at: null,
+    deletion: null,
+    extra: null,
+  };
+  return { row, was: 'inserted' } as const;
+};
+const bring = (...ids: string[]) => commit({ changes: ids.map(column) });
+const see = (...ids: string[]) => commit({ seen: { keys: ids.map((id) => [id]), readNumber: 1 } });
+
+const QUERY: OwedQuery = { about: 'candidates', after: '', before: null, lastMark: 0, run: 1, mode: 'scan' };
+const SWEEP: Settlement = {
+  ...{ sweep: { at: T }, replace: null, through: null, rememberFrom: null },
+  ...{ lastMark: 0, run: 1, isWhole: true },
+};
+const candidates = () => on.owed(stream, QUERY).ids;
+const settle = () => commit({ settle: { ...SWEEP, hold: false } });
+
+test('what a scan has not seen is found in one pass over the table, whoever asks for it until the scan ends (R12)', () => {
+  bring('a', 'b', 'c');
+  see('a');
+  expect(candidates()).toEqual(['b', 'c']);
+  see('c');
+  expect(candidates()).toEqual(['b']);
+  expect(on.weigh(stream, SWEEP)).toEqual({ live: 2, going: 1 });
+  expect(settle()).toMatchObject({ deleted: 1 });
+  expect(passes).toBe(1);
+});
+
+test('a row that comes after what is missing was found, and is not seen, is missing as well (R12)', () => {
+  bring('a', 'b');
+  see('a');
+  expect(candidates()).toEqual(['b']);
+  bring('c');
+  expect(candidates()).toEqual(['b', 'c']);
+  expect(settle()).toMatchObject({ deleted: 2 });
+});
+
+test('what one scan has not seen says nothing of the next (R12)', () => {
+  bring('a', 'b');
+  expect(candidates()).toEqual(['a', 'b']);
+  commit({ forget: 'all' });
+  mirror.connection.exec("update columns set deleted_at = '2026' where id = 'a'");
+  expect(candidates()).toEqual(['b']);
+});
