@@ -107,7 +107,10 @@ describe('what would hold the server up is left to a thread', () => {
     many.run(4000, NOW, NOW);
     db.insert(columns).values(column('d')).run();
     db.insert(tests)
-      .values([test_('long', { config: JSON.stringify('x'.repeat(400_000)) }), test_('more', { extra: '{"x":1}' })])
+      .values([test_('long', { config: JSON.stringify('x'.repeat(400_000)) }), test_('more')])
+      .run();
+    db.insert(assets)
+      .values(asset('more', { extra: '{"x":1}' }))
       .run();
   });
 
@@ -118,9 +121,14 @@ describe('what would hold the server up is left to a thread', () => {
   });
 
   test('long items, alone or in sum', () => {
+    expect(bodyOf(light('listTests', { limit: 1 }))).toMatchObject({ items: [{ id: 'long' }] });
     expect(light('listTests', { limit: 3 })).toBeNull();
     expect(light('getTest', {}, { test_id: 'long' })).toBeNull();
     expect(light('getTest', {}, { test_id: 'more' })).not.toBeNull();
+  });
+
+  test('items with members that no field holds', () => {
+    expect(light('listAssets')).toBeNull();
   });
 
   test('a reader who does not see all', () => {
