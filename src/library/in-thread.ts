@@ -62,8 +62,18 @@ function errorOf({ name, message, stack, recovery, cause }: PostedError): Error 
 function doJob(worker: Worker, job: Job, signal: AbortSignal, onEvent: (event: Event) => void): Promise<unknown> {
   const stop = (): void => worker.postMessage('stop');
   const { promise: done, resolve, reject } = Promise.withResolvers<unknown>();
+  // A watcher that fails does not stop the run: its caller is told once the run has ended.
+  let thrown: { readonly error: unknown } | null = null;
+  const tell = (event: Event): void => {
+    try {
+      onEvent(event);
+    } catch (error) {
+      thrown ??= { error };
+    }
+  };
   const onMessage = (reply: Reply): void => {
-    if (reply.type === 'events') for (const event of reply.events) onEvent(event);
+    if (reply.type === 'events') reply.events.forEach(tell);
+    else if (thrown !== null) reject(thrown.error);
     else if (reply.type === 'ended') resolve(reply.result);
     else reject(errorOf(reply.error));
   };

@@ -1,0 +1,156 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import Database from 'better-sqlite3';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import {
+  openMirror,
+  plan,
+  query,
+  type ScheduleEvent,
+  SyncError,
+  type SyncEvent,
+  type SyncOptions,
+  schedule,
+  serve,
+  status,
+  sync,
+  type VerifyEvent,
+  verify,
+} from '../../src/index.ts';
+import { folder } from '../cli/setup.ts';
+import { furnish } from '../model/furnish.ts';
+import { createWorld, HOUR } from '../model/world.ts';
+import { serveWorld } from '../support/world-server.ts';
+
+/** Two environments behind a server, and where their mirror will be. */
+async function setUp() {
+  const world = createWorld(['e1', 'e2']);
+  for (const place of world.places.values()) furnish(place);
+  const server = await serveWorld(world);
+  onTestFinished(() => server.close());
+  return { world, server, options: { baseUrl: server.url, token: 'the-token', db: join(folder(), 'm.db') } };
+}
+
+const refused = (message: RegExp, more: object = {}) => ({
+  recovery: 'usage',
+  message: expect.stringMatching(message),
+  ...more,
+});
+
+describe('the library', () => {
+  test('syncs, foretells, compares and reports with plain options, and tells what it does', async () => {
+    const { world, options } = await setUp();
+    const events: SyncEvent[] = [];
+    const run = await sync({ ...options, onProgress: (event) => events.push(event) });
+    expect(run).toMatchObject({ status: 'done', error: null, recovery: null });
+    expect(new Set(events.map(({ type }) => type))).toEqual(new Set(['request', 'environments', 'stream', 'ended']));
+    world.advance(3 * HOUR);
+    const foretold = await plan(options);
+    expect(foretold).toMatchObject({ mirror_exists: true, page_size: 2000, max_requests: null });
+    const told: VerifyEvent[] = [];
+    const report = await verify({ ...options, onProgress: (event) => told.push(event) });
+    expect(report).toMatchObject({ equal: true, depth: 'rows' });
+    expect(told.map(({ type }) => type)).toContain('progress');
+    expect(await status(options)).toMatchObject({ base_url: options.baseUrl, last_run: { run: 1, status: 'done' } });
+    expect(await sync(options)).toMatchObject({ status: 'done', requests: foretold.requests });
+  });
+
+  test.each<[string, Omit<Partial<SyncOptions>, 'db' | 'onProgress'>, object]>([
+    ['a page of no rows', { pageSize: 0 }, refused(/^--page-size needs a whole number/, { option: 'pageSize' })],
+    ['a base URL that is none', { baseUrl: 'nowhere' }, refused(/^The base URL is not a URL/, { option: 'baseUrl' })],
+    [
+      'a stream there is not',
+      { stream: ['asset' as 'assets'] },
+      refused(/^--stream cannot be asset/, { option: 'stream' }),
+    ],
+    ['two tokens', { tokenFile: 'token' }, refused(/^two access tokens: one in the option token/)],
+    ['an empty token', { token: ' ' }, refused(/^no access token/)],
+    ['no base URL', { baseUrl: undefined as unknown as string }, refused(/^no base URL/)],
+  ])('refuses %s, names the option, and asks nobody', async (_, wrong, error) => {
+    const options = { baseUrl: 'https://api.example.com', token: 'the-token', db: join(folder(), 'm.db'), ...wrong };
+    for (const call of [sync, plan, verify, schedule]) {
+      const thrown = await call(options).catch((thrown: unknown) => thrown);
+      expect(thrown).toBeInstanceOf(SyncError);
+      expect(thrown).toMatchObject(error);
+    }
+    expect(existsSync(options.db)).toBe(false);
+  });
+
+  test('stops when its signal is aborted, and the next run carries on (R27)', async () => {
+    const { options } = await setUp();
+    const stop = new AbortController();
+    const onProgress = ({ type }: SyncEvent): void => (type === 'environments' ? stop.abort() : undefined);
+    const stopped = await sync({ ...options, concurrency: 1, pageSize: 1, signal: stop.signal, onProgress });
+    expect(stopped).toMatchObject({ recovery: 'signal' });
+    expect(await sync(options)).toMatchObject({ status: 'done' });
+    expect(await sync({ ...options, signal: AbortSignal.abort() })).toMatchObject({ recovery: 'signal' });
+  });
+
+  test('finishes a run whose watcher fails, and then throws what the watcher threw', async () => {
+    const { options } = await setUp();
+    const onProgress = (): never => {
+      throw new Error('the watcher failed');
+    };
+    await expect(sync({ ...options, onProgress })).rejects.toThrow('the watcher failed');
+    expect(await status(options)).toMatchObject({ last_run: { status: 'done' } });
+  });
+
+  test('schedules runs until its signal is aborted', async () => {
+    const { options } = await setUp();
+    const stop = new AbortController();
+    const events: ScheduleEvent[] = [];
+    await schedule({
+      ...options,
+      cron: '0 0 1 1 *',
+      signal: stop.signal,
+      onProgress(event) {
+        events.push(event);
+        if (event.type === 'run') stop.abort();
+      },
+    });
+    expect(events).toContainEqual({ type: 'run', summary: expect.objectContaining({ status: 'done' }) });
+    expect(events).toContainEqual({ type: 'log', level: 'info', message: expect.stringContaining('next run now') });
+  });
+
+  test('serves what it has mirrored, and lets go of the mirror when it is closed', async () => {
+    const { options } = await setUp();
+    await sync(options);
+    const server = await serve({ db: options.db, port: 0, token: 'served-token', rateLimit: 'off' });
+    const headers = { authorization: 'Bearer served-token' };
+    const answer = await fetch(`${server.url}/public/beta/environments`, { headers });
+    expect(await answer.json()).toMatchObject([{ id: 'e1' }, { id: 'e2' }]);
+    await Promise.all([server.close(), server.close()]);
+    await expect(fetch(server.url)).rejects.toThrow();
+    await expect(serve({ db: options.db, port: 70_000 })).rejects.toMatchObject({ option: 'port' });
+  });
+});
+
+describe('a query of the library', () => {
+  test('gives rows as lists and as objects, whole numbers as numbers where they are exact', async () => {
+    const { options } = await setUp();
+    await sync(options);
+    const sql = 'select ? as text, 7 as small, 9223372036854775807 as large, null as missing';
+    const asked = { db: options.db, sql, parameters: ['x'] };
+    const result = await query(asked);
+    expect(result.columns).toEqual(['text', 'small', 'large', 'missing']);
+    expect([...result]).toEqual([{ text: 'x', small: 7, large: 9223372036854775807n, missing: null }]);
+    expect([...(await query({ ...asked, bigints: true })).rows]).toEqual([['x', 7n, 9223372036854775807n, null]]);
+    const named = { db: options.db, sql: 'select @id as id', parameters: { id: 'e1' } };
+    expect([...(await query(named))]).toEqual([{ id: 'e1' }]);
+    await expect(query({ db: options.db, sql: 'delete from assets' })).rejects.toMatchObject(refused(/only reads/));
+  });
+
+  test('sees one state of the mirror within a snapshot, whatever is written meanwhile', async () => {
+    const { options } = await setUp();
+    await sync(options);
+    const mirror = await openMirror(options);
+    onTestFinished(() => mirror.close());
+    const counted = () => [...mirror.query('select count(*) as runs from sync_runs')][0]?.['runs'];
+    const writer = new Database(options.db);
+    onTestFinished(() => void writer.close());
+    const seen = mirror.snapshot(() => [counted(), writer.prepare('delete from sync_runs').run().changes, counted()]);
+    expect(seen).toEqual([1, 1, 1]);
+    expect(counted()).toBe(0);
+    expect(mirror.status()).toMatchObject({ last_run: null });
+  });
+});
