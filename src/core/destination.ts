@@ -151,21 +151,21 @@ export interface Counts {
 /** One environment's part of a mirror, as the sync of one stream sees it. Every failure is a `SyncError`. */
 export interface Destination {
   /** `NO_PROGRESS` before the stream's first page. */
-  load(stream: StreamName): Checkpoint;
-  facts(stream: Stream, since: Instant | null): Facts;
+  load(stream: StreamName): Promise<Checkpoint>;
+  facts(stream: Stream, since: Instant | null): Promise<Facts>;
   /** The rows held under these keys, by joined key (see `joinKey`). */
-  held(stream: Stream, keys: readonly (readonly string[])[]): Map<string, Row>;
-  owed(stream: Stream, query: OwedQuery): Owed;
+  held(stream: Stream, keys: readonly (readonly string[])[]): Promise<Map<string, Row>>;
+  owed(stream: Stream, query: OwedQuery): Promise<Owed>;
   /**
    * The next tests whose histories are to be read, as many as `most`: those that failed last time after all others, those never
    * read first, then the longest unread. None that failed in this run.
    */
-  dueTests(stream: Stream, most: number): readonly DueTest[];
-  weigh(stream: Stream, settlement: Settlement): Weight;
+  dueTests(stream: Stream, most: number): Promise<readonly DueTest[]>;
+  weigh(stream: Stream, settlement: Settlement): Promise<Weight>;
   /** All of it in one transaction (R5). `marking` says which streams have marks made for them by removals. */
-  commit(stream: Stream, commit: Commit, marking: ReadonlySet<StreamName>): Counts;
+  commit(stream: Stream, commit: Commit, marking: ReadonlySet<StreamName>): Promise<Counts>;
   /** Removals held back at present (R14). */
-  heldBack(stream: Stream): number;
+  heldBack(stream: Stream): Promise<number>;
   /** Rows that stand rejected at present (R20). */
-  rejected(stream: Stream): number;
+  rejected(stream: Stream): Promise<number>;
 }

@@ -15,7 +15,7 @@ export interface Expectations {
    * How many rows are to come of a read from this page on; `request` has the path under the environment, and a cursor only
    * if an earlier run has left it. `now` is T (R1).
    */
-  expected(envId: string, stream: Stream, request: PageRequest, now: Instant | null): Expected;
+  expected(envId: string, stream: Stream, request: PageRequest, now: Instant | null): Promise<Expected>;
   /** How the stream refused to answer when it was last asked; null when it answered. */
-  refused(envId: string, stream: Stream): 'deny' | 'absent' | null;
+  refused(envId: string, stream: Stream): Promise<'deny' | 'absent' | null>;
 }

@@ -21,29 +21,33 @@ type Expected = 'changed' | 'deleted' | 'marked' | 'asked';
 /** One environment's part of a mirror, as `verify` reads it: nothing of it is written. Every failure is a `SyncError`. */
 export interface Holding {
   /** `NO_PROGRESS` before the stream's first page. */
-  load(stream: StreamName): Checkpoint;
+  load(stream: StreamName): Promise<Checkpoint>;
   /** The rows held under these keys, with their parts, by joined key (see `joinKey`). */
-  held(stream: Stream, keys: Keys): Map<string, HeldRow>;
+  held(stream: Stream, keys: Keys): Promise<Map<string, HeldRow>>;
   /** Notes, beside the mirror, that the source showed these keys. */
-  see(stream: Stream, keys: Keys): void;
+  see(stream: Stream, keys: Keys): Promise<void>;
   /** Forgets what was noted. */
-  forget(stream: Stream): void;
+  forget(stream: Stream): Promise<void>;
   /** Keys of live rows that the source did not show, as noted, in their order: those after a key. */
-  unseen(stream: Stream, from: { readonly after: Key | null; readonly limit: number }, within?: TableFilter): Keys;
+  unseen(
+    stream: Stream,
+    from: { readonly after: Key | null; readonly limit: number },
+    within?: TableFilter,
+  ): Promise<Keys>;
   /** Notes, beside the mirror, what the next sync is going to change, to delete, or to mark for a stream. */
-  expect(what: Expected, stream: StreamName, ids: readonly string[]): void;
+  expect(what: Expected, stream: StreamName, ids: readonly string[]): Promise<void>;
   /** Notes, beside the mirror, when the feed says that these rows were changed, for the read that goes on. */
-  date(stream: StreamName, rows: readonly { readonly id: string; readonly at: Instant }[]): void;
+  date(stream: StreamName, rows: readonly { readonly id: string; readonly at: Instant }[]): Promise<void>;
   /** What was noted so of these ids. */
-  dated(stream: StreamName, ids: readonly string[]): ReadonlyMap<string, Instant>;
+  dated(stream: StreamName, ids: readonly string[]): Promise<ReadonlyMap<string, Instant>>;
   /** Which of these ids were noted so. */
-  expected(what: Expected, stream: StreamName, ids: readonly string[]): ReadonlySet<string>;
+  expected(what: Expected, stream: StreamName, ids: readonly string[]): Promise<ReadonlySet<string>>;
   /** Which of these ids are marked for the stream, or are going to be, as noted (R13, R18, R22). */
-  marked(stream: StreamName, ids: readonly string[]): ReadonlySet<string>;
+  marked(stream: StreamName, ids: readonly string[]): Promise<ReadonlySet<string>>;
   /** Which of these keys have a removal held back (R14), joined. */
-  heldBack(stream: StreamName, keys: Keys): ReadonlySet<string>;
+  heldBack(stream: StreamName, keys: Keys): Promise<ReadonlySet<string>>;
   /** Live rows. */
-  count(stream: Stream, within?: TableFilter): number;
+  count(stream: Stream, within?: TableFilter): Promise<number>;
   /** Live tables by the values of a field; those without one are in no group. */
-  groups(stream: Stream, field: keyof TableFilter, within: TableFilter): TableGroup[];
+  groups(stream: Stream, field: keyof TableFilter, within: TableFilter): Promise<TableGroup[]>;
 }

@@ -60,7 +60,7 @@ function running(
     return closed;
   };
   signal?.addEventListener('abort', close, { once: true });
-  if (signal?.aborted) close();
+  if (signal?.aborted) void close();
   return { url, reloadTokens, close };
 }
 

@@ -133,14 +133,14 @@ function predictedSource(outlook: Outlook): Source {
   };
 }
 
-function answer({ rehearsal, opening, rest, unknown }: Outlook, { path, ...asked }: PageRequest): Page {
+async function answer({ rehearsal, opening, rest, unknown }: Outlook, { path, ...asked }: PageRequest): Promise<Page> {
   const [envId = '', ...own] = path;
   const stream = streamOf(own);
-  const refused = rehearsal.refused(envId, stream);
+  const refused = await rehearsal.refused(envId, stream);
   if (refused !== null) throw new SyncError(refused, `${own.join('/')} is expected to refuse again`);
   let rows = rest.get(asked.cursor ?? '');
   if (rows === undefined) {
-    const expected = rehearsal.expected(envId, stream, { ...asked, path: own }, opening.serverTime);
+    const expected = await rehearsal.expected(envId, stream, { ...asked, path: own }, opening.serverTime);
     rows = expected.rows;
     if (expected.atLeast) unknown.add(`${envId} ${stream.name}`);
   }

@@ -11,7 +11,7 @@ import type { Stream } from '../core/stream.ts';
  */
 export interface HistoryQueue {
   /** The step to the next due test, or past the phase when there is none. */
-  next(checkpoint: Checkpoint, context: Context): Move;
+  next(checkpoint: Checkpoint, context: Context): Promise<Move>;
   /** The answer to this step's request, if that was sent ahead. */
   take(step: Extract<Move, { do: 'fetch' }>): Promise<Page> | undefined;
   /** Waits for the answers that nobody takes any more. */
@@ -39,13 +39,15 @@ export function createHistoryQueue({ stream, destination, concurrency, fetch }: 
   const sent = new Map<string, Sent>();
   const due = inTurn((most) => destination.dueTests(stream, most));
   let metHeavy = false;
+  /** The test whose turn it is: its answer is about to be taken. */
+  let atHand: string | null = null;
 
   async function fetchAhead(id: string, request: PageRequest): Promise<Page> {
     const page = await fetch(request);
     if (Array.isArray(page.items)) return page;
     metHeavy = true;
     // Not held until its turn comes, but asked for again then.
-    sent.delete(id);
+    if (id !== atHand) sent.delete(id);
     return page;
   }
 
@@ -61,9 +63,11 @@ export function createHistoryQueue({ stream, destination, concurrency, fetch }: 
   }
 
   return {
-    next(checkpoint, context) {
+    async next(checkpoint, context) {
+      await due.fill();
       if (isLive(checkpoint) && !metHeavy) sendAhead(checkpoint, context);
       const test = due.take();
+      atHand = test?.id ?? null;
       return askForTest(stream, checkpoint, sent.get(test?.id ?? '')?.context ?? context, test);
     },
     take({ request, checkpoint }) {
@@ -82,21 +86,19 @@ export function createHistoryQueue({ stream, destination, concurrency, fetch }: 
  * The due tests one after the other, null at their end. None is due beyond a look-up that finds fewer than it might: what becomes
  * due meanwhile is for the round after.
  */
-function inTurn(lookUp: (most: number) => readonly DueTest[]) {
+function inTurn(lookUp: (most: number) => Promise<readonly DueTest[]>) {
   let coming: DueTest[] = [];
   let isLast = false;
-  const next = (count: number): readonly DueTest[] => {
-    if (coming.length === 0 && !isLast) {
-      coming = [...lookUp(LOOKED_UP)];
-      isLast = coming.length < LOOKED_UP;
-    }
-    return coming.slice(0, count);
-  };
   return {
-    next,
+    /** To be called before `next` and `take`. */
+    async fill(): Promise<void> {
+      if (coming.length > 0 || isLast) return;
+      coming = [...(await lookUp(LOOKED_UP))];
+      isLast = coming.length < LOOKED_UP;
+    },
+    next: (count: number): readonly DueTest[] => coming.slice(0, count),
     take(): DueTest | null {
-      const [test = null] = next(1);
-      coming.shift();
+      const test = coming.shift() ?? null;
       if (test === null) isLast = false;
       return test;
     },

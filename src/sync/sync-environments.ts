@@ -149,7 +149,8 @@ async function go(work: Work, environment: Environment, stream: Stream, only?: '
   // Not come to, or not again.
   if (endsRun(ending.error) && workOf(tallied) === before && wasEnded) return;
   const times = { startedAt, endedAt: ports.clock() };
-  const [held, standing] = [passage.destination.heldBack(stream), passage.destination.rejected(stream)];
+  const held = await passage.destination.heldBack(stream);
+  const standing = await passage.destination.rejected(stream);
   const summary = summaryOf(environment, stream, { ending, tallied, times, held, standing });
   const { environment: _, rows_held: __, rejected_standing: ___, seconds: ____, ...row } = summary;
   await mirror.state.recordStreamRun({ ...row, run_id: context().run });
@@ -206,10 +207,11 @@ async function heldElsewhere(
   const others = (environment: Environment): readonly Stream[] =>
     CATALOGUE.filter((each) => holding.has(keyOf(environment, each)) && !summaries.has(keyOf(environment, each)));
   if (holding.size === 0) return [];
-  return environments.flatMap((environment) =>
-    others(environment).flatMap((stream) => {
-      const held = mirror.destination(environment.id, context().run).heldBack(stream);
-      return held === 0 ? [] : [summaryOf(environment, stream, { ending, tallied, times, held, standing: 0 })];
-    }),
-  );
+  const found: StreamSummary[] = [];
+  for (const environment of environments)
+    for (const stream of others(environment)) {
+      const held = await mirror.destination(environment.id, context().run).heldBack(stream);
+      if (held > 0) found.push(summaryOf(environment, stream, { ending, tallied, times, held, standing: 0 }));
+    }
+  return found;
 }

@@ -45,7 +45,7 @@ export async function syncStream(passage: Passage, only?: 'unfinished'): Promise
   const histories = createHistoryQueue({ stream, destination, concurrency, fetch });
   const memory = {
     met: new Set<string>(),
-    marking: markedStreams(stream, destination),
+    marking: await markedStreams(stream, destination),
     histories,
     passedOver: { first: null, count: 0 },
   };
@@ -68,32 +68,34 @@ interface Memory {
 
 async function takeSteps(passage: Passage, memory: Memory, only?: 'unfinished'): Promise<Rest> {
   const { stream, destination } = passage;
-  let checkpoint = destination.load(stream.name);
-  if (passage.context().options.allowShrink && destination.heldBack(stream) > 0) {
-    passage.tally.count(destination.commit(stream, { checkpoint, release: true }, memory.marking));
+  let checkpoint = await destination.load(stream.name);
+  if (passage.context().options.allowShrink && (await destination.heldBack(stream)) > 0) {
+    passage.tally.count(await destination.commit(stream, { checkpoint, release: true }, memory.marking));
   }
   for (;;) {
     passage.continueOrStop();
     const context = passage.context();
     const isDue = checkpoint.round !== null && checkpoint.round.pass !== context.pass;
     if (only === 'unfinished' && !isDue && memory.passedOver.first === null) return 'done';
-    const step = next(passage, checkpoint, context, memory.histories);
+    const step = await next(passage, checkpoint, context, memory.histories);
     if (step.do === 'rest') return step.why;
     if (step.do === 'fetch') {
+      // Others may have ended the run while the mirror was asked.
+      passage.continueOrStop();
       const fetched = await passPage(passage, step, memory);
       if (fetched === 'unavailable') return complete(stream, fetched, memory);
       checkpoint = fetched;
     } else if (step.do === 'settle') {
-      checkpoint = complete(stream, settle(passage, checkpoint, step.settlement, memory.marking), memory);
+      checkpoint = complete(stream, await settle(passage, checkpoint, step.settlement, memory.marking), memory);
     } else if (step.do === 'forget') {
       passage.tally.count(
-        destination.commit(stream, { checkpoint: step.checkpoint, forget: step.which }, memory.marking),
+        await destination.commit(stream, { checkpoint: step.checkpoint, forget: step.which }, memory.marking),
       );
       checkpoint = step.checkpoint;
     } else {
       const { passedOver } = step;
       checkpoint = step.checkpoint;
-      if (passedOver !== undefined) destination.commit(stream, { checkpoint, ...passedOver }, memory.marking);
+      if (passedOver !== undefined) await destination.commit(stream, { checkpoint, ...passedOver }, memory.marking);
     }
   }
 }
@@ -109,15 +111,15 @@ function complete<Ended>(stream: Stream, ended: Ended, { passedOver }: Memory): 
 }
 
 /** Plans, and looks up what the plan asks the mirror for. */
-function next(
+async function next(
   { stream, destination, tally }: Passage,
   checkpoint: Checkpoint,
   context: Context,
   histories: HistoryQueue,
-): Move {
+): Promise<Move> {
   const step = plan(stream, checkpoint, context);
   if (step.do === 'begin') {
-    const beginning = begin(stream, checkpoint, context, destination.facts(stream, step.since));
+    const beginning = begin(stream, checkpoint, context, await destination.facts(stream, step.since));
     if (beginning.do === 'rest') return beginning;
     tally.round(beginning.round);
     return { do: 'go', checkpoint: begun(checkpoint, beginning.round) };
@@ -126,7 +128,14 @@ function next(
   const { about } = step.ask;
   if (about === 'tests') return histories.next(checkpoint, context);
   const { lastMark, run, mode } = checkpoint.round as Round;
-  const owed = destination.owed(stream, { about, after: step.ask.after, before: step.ask.before, lastMark, run, mode });
+  const owed = await destination.owed(stream, {
+    about,
+    after: step.ask.after,
+    before: step.ask.before,
+    lastMark,
+    run,
+    mode,
+  });
   return askFor(stream, checkpoint, context, owed);
 }
 
@@ -143,18 +152,18 @@ async function passPage(
     const sentAhead = histories.take(step);
     const page = await (sentAhead ?? passage.source.page(absolute(passage, step.request), tally.request));
     if (step.request.cursor === null) met.clear();
-    const next = takePage(passage, { checkpoint, page, met, marking });
+    const next = await takePage(passage, { checkpoint, page, met, marking });
     if (page.nextCursor !== null) met.add(page.nextCursor);
     return next;
   } catch (error) {
     if (!(error instanceof SyncError)) throw error;
     if (endsRun(error)) {
       const kept = cutOff(checkpoint, error);
-      if (kept !== null) destination.commit(stream, { checkpoint: kept }, marking);
+      if (kept !== null) await destination.commit(stream, { checkpoint: kept }, marking);
       throw error;
     }
     const recovered = recover(stream, checkpoint, error, passage.context());
-    destination.commit(stream, commitOf(recovered), marking);
+    await destination.commit(stream, commitOf(recovered), marking);
     const told = advised(error, recovered);
     if (recovered.outcome === 'fail') throw told;
     if (recovered.outcome === 'pass-over') {
@@ -166,20 +175,20 @@ async function passPage(
 }
 
 /** Commits a page, a heavy one slice by slice (R27): only the last moves the read on (R5). @returns the next checkpoint */
-function takePage(
+async function takePage(
   { stream, destination, tally, context }: Passage,
   { page, ...before }: Pick<Arrival, 'checkpoint' | 'page' | 'met' | 'marking'>,
-): Checkpoint {
+): Promise<Checkpoint> {
   const { met, marking } = before;
   const now = context();
   const read = before.checkpoint.round?.read as Read;
   let { checkpoint } = before;
   for (const decoded of decodeRead(stream, read, page.items, now)) {
     const keys = decoded.rows.map((row) => row.key);
-    const held = usesHeld(stream) ? destination.held(stream, keys) : new Map();
+    const held = usesHeld(stream) ? await destination.held(stream, keys) : new Map();
     const { commit, late } = advance({ stream, checkpoint, page, decoded, held, met, marking }, now);
     tally.slice({ rows: keys.length, late, pages: decoded.isPart ? 0 : 1 });
-    tally.count(destination.commit(stream, commit, marking));
+    tally.count(await destination.commit(stream, commit, marking));
     checkpoint = commit.checkpoint;
   }
   return checkpoint;
@@ -198,27 +207,28 @@ function commitOf({ checkpoint, forget, unreadHistory }: Recovered): Commit {
 }
 
 /** Ends a round: what is gone goes, unless so much is gone that it has to wait (R14). */
-function settle(
+async function settle(
   { stream, destination, tally, context }: Passage,
   checkpoint: Checkpoint,
   settlement: Settlement,
   marking: ReadonlySet<StreamName>,
-): Checkpoint {
-  const hold = isHeld(stream, destination.weigh(stream, settlement), context());
+): Promise<Checkpoint> {
+  const hold = isHeld(stream, await destination.weigh(stream, settlement), context());
   const ended = settled(stream, checkpoint, settlement, context());
   const commit = { checkpoint: ended, settle: { ...settlement, hold }, ...unasked(stream, checkpoint.round as Round) };
-  tally.count(destination.commit(stream, commit, marking));
+  tally.count(await destination.commit(stream, commit, marking));
   // Not `ended` itself: a stream that was marked meanwhile has not finished (R9).
   return destination.load(stream.name);
 }
 
 /** Streams that follow this one and have begun their first scan: before that they need no marks, the scan shows all. */
-export function markedStreams(stream: Stream, destination: Destination): ReadonlySet<StreamName> {
-  const begun = (name: StreamName): boolean => {
-    const { scanEndedPass, round } = destination.load(name);
-    return scanEndedPass !== null || round !== null;
-  };
-  return new Set(stream.marks.map((rule) => rule.stream).filter(begun));
+export async function markedStreams(stream: Stream, destination: Destination): Promise<ReadonlySet<StreamName>> {
+  const marked = new Set<StreamName>();
+  for (const { stream: name } of stream.marks) {
+    const { scanEndedPass, round } = await destination.load(name);
+    if (scanEndedPass !== null || round !== null) marked.add(name);
+  }
+  return marked;
 }
 
 function usesHeld(stream: Stream): boolean {

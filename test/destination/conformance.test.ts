@@ -5,22 +5,27 @@ import type { Row } from '../../src/core/stream.ts';
 import { createDestination } from '../../src/destination/sqlite/destination.ts';
 import { openForWriting } from '../../src/destination/sqlite/open.ts';
 import { CATALOGUE } from '../../src/streams/catalogue.ts';
-import { claimMirror } from '../../state/run-log.ts';
+import { createStateStore } from '../../state/sqlite-state-store.ts';
+import { BASE_URL } from '../support/conformance/workbench.ts';
 import { describeDestination } from '../support/conformance.ts';
 
-describeDestination('an SQLite file', (clock) => {
+describeDestination('an SQLite file', async (clock) => {
   const folder = mkdtempSync(join(tmpdir(), 'obsync-'));
   const mirror = openForWriting(join(folder, 'obsync.db'));
-  claimMirror(mirror.db, 'http://localhost');
+  const state = createStateStore(mirror.db, clock);
+  await state.claimMirror(BASE_URL);
   return {
+    state,
     stream(name) {
       const found = CATALOGUE.find((entry) => entry.name === name);
       if (found === undefined) throw new Error(`no stream ${name}`);
       return found;
     },
     destination: (envId, run) => createDestination(mirror, { envId, run, clock }),
-    rows: (table, envId) => mirror.connection.prepare(`select * from ${table} where env_id = ?`).all(envId) as Row[],
-    breakTable(table) {
+    rows: async (table, envId) =>
+      mirror.connection.prepare(`select * from ${table} where env_id = ?`).all(envId) as Row[],
+    runs: async () => mirror.connection.prepare('select * from sync_runs order by id').all() as Row[],
+    async breakTable(table) {
       mirror.connection.exec(
         ['insert', 'update', 'delete']
           .map(
@@ -29,10 +34,12 @@ describeDestination('an SQLite file', (clock) => {
           )
           .join('\n'),
       );
-      return () =>
-        mirror.connection.exec('drop trigger broken_insert; drop trigger broken_update; drop trigger broken_delete');
+      return async () =>
+        void mirror.connection.exec(
+          'drop trigger broken_insert; drop trigger broken_update; drop trigger broken_delete',
+        );
     },
-    close() {
+    async close() {
       mirror.connection.close();
       rmSync(folder, { recursive: true });
     },

@@ -23,7 +23,7 @@ afterEach(() => {
 
 const on = (): Destination => createDestination(mirror, { envId: 'e', run: 1, clock: () => T });
 
-test('an unchanged row of a snapshot is noted as seen and not gathered, unless another version was (R16)', () => {
+test('an unchanged row of a snapshot is noted as seen and not gathered, unless another version was (R16)', async () => {
   const stream = streamOf('asset_lineage');
   const edge = (extra: string | null = null) => {
     const row = { upstream_asset_id: 'a', downstream_asset_id: 'b', extra };
@@ -35,14 +35,14 @@ test('an unchanged row of a snapshot is noted as seen and not gathered, unless a
   const settle = () =>
     on().commit(stream, { checkpoint: NO_PROGRESS, settle: { ...settlement, replace: 'all', hold: false } }, new Set());
   const gathered = () => mirror.connection.prepare('select extra from asset_lineage_staged').pluck().all();
-  show(1);
-  settle();
-  show(1);
+  await show(1);
+  await settle();
+  await show(1);
   expect(gathered()).toEqual([]);
-  expect(settle()).toMatchObject({ written: 0, deleted: 0 });
-  show(1, '{"v":2}');
-  show(2);
+  expect(await settle()).toMatchObject({ written: 0, deleted: 0 });
+  await show(1, '{"v":2}');
+  await show(2);
   expect(gathered()).toEqual(['{"v":2}', null]);
-  expect(settle()).toMatchObject({ written: 0, deleted: 0 });
+  expect(await settle()).toMatchObject({ written: 0, deleted: 0 });
   expect(mirror.connection.prepare('select extra from asset_lineage').pluck().all()).toEqual([null]);
 });

@@ -57,33 +57,33 @@ const SWEEP: Settlement = {
   ...{ sweep: { at: T }, replace: null, through: null, rememberFrom: null },
   ...{ lastMark: 0, run: 1, isWhole: true },
 };
-const candidates = () => on.owed(stream, QUERY).ids;
+const candidates = async () => (await on.owed(stream, QUERY)).ids;
 const settle = () => commit({ settle: { ...SWEEP, hold: false } });
 
-test('what a scan has not seen is found in one pass over the table, whoever asks for it until the scan ends (R12)', () => {
-  bring('a', 'b', 'c');
-  see('a');
-  expect(candidates()).toEqual(['b', 'c']);
-  see('c');
-  expect(candidates()).toEqual(['b']);
-  expect(on.weigh(stream, SWEEP)).toEqual({ live: 2, going: 1 });
-  expect(settle()).toMatchObject({ deleted: 1 });
+test('what a scan has not seen is found in one pass over the table, whoever asks for it until the scan ends (R12)', async () => {
+  await bring('a', 'b', 'c');
+  await see('a');
+  expect(await candidates()).toEqual(['b', 'c']);
+  await see('c');
+  expect(await candidates()).toEqual(['b']);
+  expect(await on.weigh(stream, SWEEP)).toEqual({ live: 2, going: 1 });
+  expect(await settle()).toMatchObject({ deleted: 1 });
   expect(passes).toBe(1);
 });
 
-test('a row that comes after what is missing was found, and is not seen, is missing as well (R12)', () => {
-  bring('a', 'b');
-  see('a');
-  expect(candidates()).toEqual(['b']);
-  bring('c');
-  expect(candidates()).toEqual(['b', 'c']);
-  expect(settle()).toMatchObject({ deleted: 2 });
+test('a row that comes after what is missing was found, and is not seen, is missing as well (R12)', async () => {
+  await bring('a', 'b');
+  await see('a');
+  expect(await candidates()).toEqual(['b']);
+  await bring('c');
+  expect(await candidates()).toEqual(['b', 'c']);
+  expect(await settle()).toMatchObject({ deleted: 2 });
 });
 
-test('what one scan has not seen says nothing of the next (R12)', () => {
-  bring('a', 'b');
-  expect(candidates()).toEqual(['a', 'b']);
-  commit({ forget: 'all' });
+test('what one scan has not seen says nothing of the next (R12)', async () => {
+  await bring('a', 'b');
+  expect(await candidates()).toEqual(['a', 'b']);
+  await commit({ forget: 'all' });
   mirror.connection.exec("update columns set deleted_at = '2026' where id = 'a'");
-  expect(candidates()).toEqual(['b']);
+  expect(await candidates()).toEqual(['b']);
 });

@@ -42,9 +42,9 @@ const commit = (name: StreamName, given: Partial<Commit>, envId = 'e') =>
   on(envId).commit(stream(name), { checkpoint: NO_PROGRESS, ...given }, new Set());
 
 /** How SQLite goes about the statements that `act` makes for its environment, a line for each table it reads. */
-function plansOf(act: () => void): string[] {
+async function plansOf(act: () => Promise<unknown>): Promise<string[]> {
   prepared = [];
-  act();
+  await act();
   return prepared.filter((sql) => sql.includes('@env')).flatMap(planOf);
 }
 
@@ -70,12 +70,12 @@ describe.each([
   ['before SQLite has counted the rows', false],
   ['when SQLite has counted the rows', true],
 ])('%s', (_, counted) => {
-  test('the end of a round of marked lineage looks up the edges of marked columns alone, held or gathered (R18)', () => {
+  test('the end of a round of marked lineage looks up the edges of marked columns alone, held or gathered (R18)', async () => {
     fill(counted);
     const settlement: Settlement = { ...UNSWEPT, replace: 'marked', lastMark: 1, isWhole: false };
-    const plans = plansOf(() => {
-      on().weigh(stream('column_lineage'), settlement);
-      commit('column_lineage', { settle: { ...settlement, hold: true } });
+    const plans = await plansOf(async () => {
+      await on().weigh(stream('column_lineage'), settlement);
+      await commit('column_lineage', { settle: { ...settlement, hold: true } });
     });
     const edges = plans.filter((step) => /^\w+ t .*column_lineage/.test(step));
     expect(edges.length).toBeGreaterThan(5);
@@ -87,12 +87,12 @@ describe.each([
 
   test.each(CATALOGUE.filter(({ staged }) => staged !== undefined).map(({ name }) => name))(
     'the end of a round of %s looks up what its environment has gathered, whatever others have (R16)',
-    (name) => {
+    async (name) => {
       fill(counted);
       const settlement: Settlement = { ...UNSWEPT, replace: 'all', lastMark: 1, isWhole: true };
-      const plans = plansOf(() => {
-        on().weigh(stream(name), settlement);
-        commit(name, { settle: { ...settlement, hold: true } });
+      const plans = await plansOf(async () => {
+        await on().weigh(stream(name), settlement);
+        await commit(name, { settle: { ...settlement, hold: true } });
       });
       const gathered = plans.filter((step) => /^(SCAN|SEARCH) [gx] /.test(`${step} `) && !step.includes('temp'));
       expect(gathered.filter((step) => step.includes(`${name}_staged_by_env (env_id=?)`)).length).toBeGreaterThan(1);
@@ -100,9 +100,9 @@ describe.each([
     },
   );
 
-  test('rows of owners that moved are looked up by their owner (R13)', () => {
+  test('rows of owners that moved are looked up by their owner (R13)', async () => {
     fill(counted);
-    const plans = plansOf(() =>
+    const plans = await plansOf(() =>
       commit('columns', { disowned: { by: 'asset_id', ids: ['a1'], sinceRead: 1, at: START } }),
     );
     expect(plans.filter((step) => / t /.test(step))).toEqual([
@@ -110,9 +110,9 @@ describe.each([
     ]);
   });
 
-  test('due tests are found along the key, with one look for each test at what is known of it (R22)', () => {
+  test('due tests are found along the key, with one look for each test at what is known of it (R22)', async () => {
     fill(counted);
-    const plans = plansOf(() => on().dueTests(stream('test_executions'), 9));
+    const plans = await plansOf(() => on().dueTests(stream('test_executions'), 9));
     expect(plans.filter((step) => / [trfl] /.test(step)).sort()).toEqual([
       'SEARCH f USING INDEX sqlite_autoindex_history_failures_1 (env_id=? AND test_id=?) LEFT-JOIN',
       'SEARCH l USING INDEX latest_test_executions_by_test (env_id=? AND test_id=?)',
@@ -122,9 +122,9 @@ describe.each([
     expect(plans.filter((step) => /^SCAN (?!d$|mirror$)/.test(step))).toEqual([]);
   });
 
-  test('marked rows are looked up by their id, whatever their kind (R22)', () => {
+  test('marked rows are looked up by their id, whatever their kind (R22)', async () => {
     fill(counted);
-    const plans = plansOf(() => on().owed(stream('table_assets'), { ...OWED, about: 'marked', before: START }));
+    const plans = await plansOf(() => on().owed(stream('table_assets'), { ...OWED, about: 'marked', before: START }));
     expect(new Set(plans.filter((step) => / t /.test(step)))).toEqual(
       new Set(['SEARCH t USING INDEX sqlite_autoindex_assets_1 (env_id=? AND id=?)']),
     );
@@ -165,10 +165,10 @@ describe.each([
     expect(plan).toEqual([expect.stringMatching(new RegExp(`^SEARCH ${table} USING INDEX ${index} \\(env_id=\\?`))]);
   });
 
-  test('the facts of a stream that owes nothing count no rows', () => {
+  test('the facts of a stream that owes nothing count no rows', async () => {
     fill(counted);
-    plansOf(() => {
-      for (const { name } of CATALOGUE) on().facts(stream(name), null);
+    await plansOf(async () => {
+      for (const { name } of CATALOGUE) await on().facts(stream(name), null);
     });
     expect(prepared.filter((sql) => sql.includes('count('))).toEqual([]);
   });
@@ -177,28 +177,28 @@ describe.each([
 describe('statements are made once', () => {
   const own = () => prepared.filter((sql) => !/"(mirror|sync_checkpoints)"/.test(sql));
 
-  test('for a mirror, however many environments it has', () => {
-    const sync = (envId: string): void => {
+  test('for a mirror, however many environments it has', async () => {
+    const sync = async (envId: string): Promise<void> => {
       const page = decodePage(stream('column_lineage'), [edge('c', 'd')]);
-      on(envId).facts(stream('column_lineage'), null);
-      commit('column_lineage', { staged: { rows: page.rows, readNumber: 1 }, shown: [['c', 'd']] }, envId);
+      await on(envId).facts(stream('column_lineage'), null);
+      await commit('column_lineage', { staged: { rows: page.rows, readNumber: 1 }, shown: [['c', 'd']] }, envId);
       const settlement = { ...UNSWEPT, replace: 'all', lastMark: 1, isWhole: true, hold: false } as const;
-      on(envId).weigh(stream('column_lineage'), settlement);
-      commit('column_lineage', { settle: settlement }, envId);
-      on(envId).heldBack(stream('column_lineage'));
+      await on(envId).weigh(stream('column_lineage'), settlement);
+      await commit('column_lineage', { settle: settlement }, envId);
+      await on(envId).heldBack(stream('column_lineage'));
     };
-    sync('e');
+    await sync('e');
     expect(own().length).toBeGreaterThan(10);
     prepared = [];
-    sync('f');
+    await sync('f');
     expect(own()).toEqual([]);
   });
 
-  test('for a table, whatever its pages hold', () => {
+  test('for a table, whatever its pages hold', async () => {
     for (let count = 1; count <= 130; count += 1) {
       const items = Array.from({ length: count }, (_, i) => column(`c${i}`));
       const changes = decodePage(stream('columns'), items).rows.map(({ row }) => ({ row, was: 'updated' as const }));
-      expect(commit('columns', { changes }).written).toBe(count);
+      expect((await commit('columns', { changes })).written).toBe(count);
     }
     expect(own().filter((sql) => sql.startsWith('insert into "columns"'))).toHaveLength(7);
     expect(mirror.connection.prepare('select count(*) from columns').pluck().get()).toBe(130);

@@ -48,63 +48,63 @@ const kept = (column: string, table: string): unknown[] =>
   reader.prepare(`select ${column} from ${table}`).pluck().all();
 
 /** The edges `a` and `b` are held. */
-function hold(): void {
-  show('a', 'b');
-  settle();
+async function hold(): Promise<void> {
+  await show('a', 'b');
+  await settle();
 }
 
-test('a page that brings nothing is kept with the next commit that brings anything, all of both (R5)', () => {
-  hold();
-  show('a');
+test('a page that brings nothing is kept with the next commit that brings anything, all of both (R5)', async () => {
+  await hold();
+  await show('a');
   expect(kept('keys', 'seen_pages')).toEqual([]);
   expect(kept('watermark', 'sync_checkpoints')).toEqual([null]);
-  show('b', 'c');
+  await show('b', 'c');
   expect(kept('keys', 'seen_pages')).toEqual(['[["a","z"]]', '[["b","z"],["c","z"]]']);
   expect(kept('upstream_asset_id', 'asset_lineage_staged')).toEqual(['c']);
   expect(kept('watermark', 'sync_checkpoints')).toEqual([T]);
 });
 
-test('a page that brings nothing is kept after its time, though nothing follows, and at the end of a run (R5)', () => {
-  hold();
-  show('a');
+test('a page that brings nothing is kept after its time, though nothing follows, and at the end of a run (R5)', async () => {
+  await hold();
+  await show('a');
   vi.advanceTimersByTime(QUIET_MS - 1);
   expect(kept('keys', 'seen_pages')).toEqual([]);
   vi.advanceTimersByTime(1);
   expect(kept('keys', 'seen_pages')).toEqual(['[["a","z"]]']);
-  show('b');
+  await show('b');
   mirror.transactions.keep();
   expect(kept('keys', 'seen_pages')).toEqual(['[["a","z"]]', '[["b","z"]]']);
   expect(vi.getTimerCount()).toBe(0);
 });
 
-test('a round that ends before its pages are kept never writes what they have shown, and goes by it (R12)', () => {
-  hold();
+test('a round that ends before its pages are kept never writes what they have shown, and goes by it (R12)', async () => {
+  await hold();
   mirror.connection.exec("create trigger none before insert on seen_pages begin select raise(abort, 'written'); end");
-  show('a');
-  expect(settle()).toMatchObject({ written: 0, deleted: 1 });
+  await show('a');
+  expect(await settle()).toMatchObject({ written: 0, deleted: 1 });
   mirror.transactions.keep();
   expect(kept('upstream_asset_id', 'asset_lineage')).toEqual(['a']);
 });
 
-test('a commit that fails takes back what waited for it, and nobody goes on as if it were kept (R5)', () => {
-  hold();
-  show('a');
+test('a commit that fails takes back what waited for it, and nobody goes on as if it were kept (R5)', async () => {
+  await hold();
+  await show('a');
   mirror.connection.exec(
     "create trigger none before insert on sync_checkpoints begin select raise(abort, 'full'); end",
   );
-  expect(() => show('b')).toThrow('full');
+  await expect(show('b')).rejects.toThrow('full');
   mirror.connection.exec('drop trigger if exists none');
-  expect(() => show('b')).toThrow('full');
+  await expect(show('b')).rejects.toThrow('full');
   expect(() => mirror.transactions.keep()).toThrow('full');
   expect(kept('keys', 'seen_pages')).toEqual([]);
   expect(mirror.connection.inTransaction).toBe(false);
 });
 
-test('what waited and cannot be kept in its time is told to whoever writes next (R5)', () => {
-  hold();
+test('what waited and cannot be kept in its time is told to whoever writes next (R5)', async () => {
+  await hold();
   mirror.connection.exec("create trigger none before insert on seen_pages begin select raise(abort, 'full'); end");
-  show('a');
+  await show('a');
   vi.advanceTimersByTime(QUIET_MS);
   expect(mirror.connection.inTransaction).toBe(false);
-  expect(() => show('b')).toThrow('full');
+  await expect(show('b')).rejects.toThrow('full');
 });

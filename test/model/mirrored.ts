@@ -62,6 +62,8 @@ export interface Mirrored {
   /** Called around every commit; may throw. */
   beforeCommit: (told: Told) => void;
   afterCommit: (told: Told) => void;
+  /** Commits one after the other, all of a heavy page together: what is looked at before and after one is told of no other. */
+  inTurn<Result>(key: string, isPart: boolean, commit: () => Promise<Result>): Promise<Result>;
   /** Pages that come as heavy ones do, in slices (R27). */
   isHeavy: (request: PageRequest) => boolean;
   /** The machine's clock against the world's. */
@@ -108,8 +110,8 @@ export function mirrorOf(world: World, quietMs = 0): Mirrored {
   const mirrored: Mirrored = {
     async sync({ maxRequests, only, history, signal, ...options } = {}) {
       logFrom = world.log.length;
-      const slice = { isPart: false };
-      const source = watchedSource(world.source(maxRequests, signal), mirrored, slice);
+      const amidPage = new Set<string>();
+      const source = watchedSource(world.source(maxRequests, signal), mirrored, amidPage);
       mirrored.onOpen();
       const ports = {
         source,
@@ -117,14 +119,18 @@ export function mirrorOf(world: World, quietMs = 0): Mirrored {
         openMirror: async () => {
           exists = true;
           const destination = (envId: string, run: number): Destination =>
-            watched(createDestination(file, { envId, run, clock }), mirrored, () => ({
-              envId,
-              serverTime: source.serverTime(),
-              latest: source.latestServerTime(),
-              allowShrink: options.allowShrink ?? false,
-              overlapSeconds: options.overlapSeconds ?? OPTIONS.overlapSeconds,
-              ...slice,
-            }));
+            watched(
+              createDestination(file, { envId, run, clock }),
+              mirrored,
+              () => ({
+                envId,
+                serverTime: source.serverTime(),
+                latest: source.latestServerTime(),
+                allowShrink: options.allowShrink ?? false,
+                overlapSeconds: options.overlapSeconds ?? OPTIONS.overlapSeconds,
+              }),
+              amidPage,
+            );
           return {
             state: createStateStore(file.db, clock),
             destination,
@@ -158,6 +164,7 @@ export function mirrorOf(world: World, quietMs = 0): Mirrored {
     afterFetch: () => {},
     beforeCommit: () => {},
     afterCommit: () => {},
+    inTurn: createTurns(),
     isHeavy: () => false,
     clockSkewMs: 0,
     close() {
@@ -168,22 +175,50 @@ export function mirrorOf(world: World, quietMs = 0): Mirrored {
   return mirrored;
 }
 
+function createTurns(): Mirrored['inTurn'] {
+  let tail: Promise<unknown> = Promise.resolve();
+  let held: { readonly key: string; readonly end: () => void } | null = null;
+  const take = async (key: string): Promise<NonNullable<typeof held>> => {
+    const before = tail;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    tail = promise;
+    await before;
+    return { key, end: resolve };
+  };
+  return async (key, isPart, commit) => {
+    const turn = held?.key === key ? held : await take(key);
+    held = turn;
+    let goesOn = false;
+    try {
+      const result = await commit();
+      goesOn = isPart;
+      return result;
+    } finally {
+      if (!goesOn) {
+        held = null;
+        turn.end();
+      }
+    }
+  };
+}
+
 /** The stream under way: it loads its own checkpoint last before it asks for anything. */
 const streamUnderWay = new AsyncLocalStorage<StreamName>();
 
-/** A page as a heavy one comes, in slices of two items (R27); `slice` tells whether the one parsed last has others after it. */
-function slicedPage(page: Page, slice: { isPart: boolean }): Page {
+/** A page as a heavy one comes, in slices of two items (R27); `onParse` is told whether the one parsed has others after it. */
+function slicedPage(page: Page, onParse: (isPart: boolean) => void): Page {
   const all = [...page.items];
   const parts = Array.from({ length: Math.ceil(all.length / 2) || 1 }, (_, i) => all.slice(2 * i, 2 * i + 2));
   const slices = parts.map((part, i) => () => {
-    slice.isPart = i < parts.length - 1;
+    onParse(i < parts.length - 1);
     return part;
   });
   const items = { length: all.length, slices, [Symbol.iterator]: () => all[Symbol.iterator]() };
   return { ...page, items };
 }
 
-function watchedSource(source: Source, mirrored: Mirrored, slice: { isPart: boolean }): Source {
+/** `amidPage` holds the streams of which a slice was parsed that others of its page follow. */
+function watchedSource(source: Source, mirrored: Mirrored, amidPage: Set<string>): Source {
   return {
     ...source,
     async page(request, onRequest) {
@@ -191,7 +226,9 @@ function watchedSource(source: Source, mirrored: Mirrored, slice: { isPart: bool
       mirrored.beforeFetch(asked, source.serverTime(), source.latestServerTime());
       const page = await source.page(request, onRequest);
       mirrored.afterFetch(asked, page);
-      return mirrored.isHeavy(request) ? slicedPage(page, slice) : page;
+      const key = `${request.path[0]} ${asked.stream}`;
+      const onParse = (isPart: boolean): void => void (isPart ? amidPage.add(key) : amidPage.delete(key));
+      return mirrored.isHeavy(request) ? slicedPage(page, onParse) : page;
     },
   };
 }
@@ -199,7 +236,8 @@ function watchedSource(source: Source, mirrored: Mirrored, slice: { isPart: bool
 function watched(
   destination: Destination,
   mirrored: Mirrored,
-  where: () => Omit<Told, 'stream' | 'commit'>,
+  where: () => Omit<Told, 'stream' | 'commit' | 'isPart'>,
+  amidPage: ReadonlySet<string>,
 ): Destination {
   return {
     ...destination,
@@ -209,11 +247,15 @@ function watched(
     },
     commit(stream, commit, marking) {
       const now = where();
-      const told = { ...now, stream: stream.name, commit, isPart: now.isPart && commit.shown !== undefined };
-      mirrored.beforeCommit(told);
-      const counts = destination.commit(stream, commit, marking);
-      mirrored.afterCommit(told);
-      return counts;
+      const key = `${now.envId} ${stream.name}`;
+      const isPart = amidPage.has(key) && commit.shown !== undefined;
+      const told = { ...now, stream: stream.name, commit, isPart };
+      return mirrored.inTurn(key, isPart, async () => {
+        mirrored.beforeCommit(told);
+        const counts = await destination.commit(stream, commit, marking);
+        mirrored.afterCommit(told);
+        return counts;
+      });
     },
   };
 }

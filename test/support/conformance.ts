@@ -3,9 +3,10 @@ import { describeCommits } from './conformance/commits.ts';
 import { describeLookups } from './conformance/lookups.ts';
 import { describeRemovals } from './conformance/removals.ts';
 import { describeReplacements } from './conformance/replacements.ts';
+import { describeState } from './conformance/state.ts';
 import { type MakeMirror, workbench } from './conformance/workbench.ts';
 
-/** What every destination has to do, whatever it stores its mirror in: call this with a way to make a new, empty one. */
+/** What every mirror has to do, its destination and its state, whatever it is stored in: call this with a way to make a new, empty one. */
 export function describeDestination(name: string, make: MakeMirror): void {
   describe(name, () => {
     const bench = workbench(make);
@@ -13,5 +14,6 @@ export function describeDestination(name: string, make: MakeMirror): void {
     describeLookups(bench);
     describeRemovals(bench);
     describeReplacements(bench);
+    describeState(bench);
   });
 }

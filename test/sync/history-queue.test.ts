@@ -10,13 +10,13 @@ function due(count: number): DueTest[] {
   return Array.from({ length: count }, (_, i) => ({ id: `t${i}`, ...never }));
 }
 
-test('all tests are gone through once for thousands of histories, and not again when none is left (R22)', () => {
+test('all tests are gone through once for thousands of histories, and not again when none is left (R22)', async () => {
   let left = due(6000);
   const lookUps: number[] = [];
   const queue = createHistoryQueue({
     stream: streamOf('test_executions'),
     destination: {
-      dueTests(_, most) {
+      async dueTests(_, most) {
         lookUps.push(left.length);
         return left.slice(0, most);
       },
@@ -24,15 +24,15 @@ test('all tests are gone through once for thousands of histories, and not again 
     concurrency: 4,
     fetch: () => Promise.reject(new Error('nothing is asked for ahead')),
   });
-  const readAll = (): number => {
+  const readAll = async (): Promise<number> => {
     for (let count = 0; ; count++) {
-      if (queue.next(IN_PHASE, context()).do !== 'fetch') return count;
+      if ((await queue.next(IN_PHASE, context())).do !== 'fetch') return count;
       left = left.slice(1);
     }
   };
-  expect(readAll()).toBe(6000);
+  expect(await readAll()).toBe(6000);
   expect(lookUps).toEqual([6000, 1000]);
   left = due(1);
-  expect(readAll()).toBe(1);
+  expect(await readAll()).toBe(1);
   expect(lookUps).toEqual([6000, 1000, 1]);
 });

@@ -1,6 +1,6 @@
 import { loadCheckpoint, loadCheckpoints, saveCheckpoint } from '../../../state/checkpoint-store.ts';
 import { tick } from '../../../state/mirror-clock.ts';
-import type { Destination, Facts } from '../../core/destination.ts';
+import type { Counts, Destination, Facts } from '../../core/destination.ts';
 import type { Instant } from '../../core/instant.ts';
 import type { Stream } from '../../core/stream.ts';
 import { apply } from './commit.ts';
@@ -60,8 +60,12 @@ function facts(
   };
 }
 
-/** All of a commit in one transaction (R5). */
-function committing({ transactions, db }: MirrorFile, part: Part, { run, clock }: Whose): Destination['commit'] {
+/** All of a commit in one transaction (R5), in which nothing is awaited. */
+function committing(
+  { transactions, db }: MirrorFile,
+  part: Part,
+  { run, clock }: Whose,
+): (...given: Parameters<Destination['commit']>) => Counts {
   return (stream, commit, marking) =>
     transactions.write(() => {
       const mirroredAt = tick(db, clock);
@@ -73,7 +77,7 @@ function committing({ transactions, db }: MirrorFile, part: Part, { run, clock }
 /** Says of every failure what is wrong with the file and what to do about it. */
 export function facingFile(path: string) {
   return <Given extends unknown[], Found>(look: (...given: Given) => Found) =>
-    (...given: Given): Found => {
+    async (...given: Given): Promise<Found> => {
       try {
         return look(...given);
       } catch (error) {

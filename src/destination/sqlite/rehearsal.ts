@@ -33,9 +33,9 @@ export function createRehearsal(mirror: MirrorFile, clock: () => Instant): Rehea
       storedOf(envId);
       return destinationOf(mirror, { envId, run, clock });
     },
-    expected: (envId, stream, request, now) =>
+    expected: async (envId, stream, request, now) =>
       expectedRows(mirror, envId, { stream, request, stored: storedOf(envId), now }),
-    refused(envId, stream) {
+    async refused(envId, stream) {
       const status = mirror.connection.prepare(LAST_STATUS).pluck().get(envId, stream.name);
       return status === 'denied' ? 'deny' : status === 'unavailable' ? 'absent' : null;
     },
@@ -57,7 +57,7 @@ function destinationOf(mirror: MirrorFile, whose: Whose): Destination {
   const real = createDestination(mirror, whose);
   return {
     ...real,
-    owed: (stream, ask) => {
+    owed: async (stream, ask) => {
       if (ask.about === 'candidates' && stream.staged === undefined)
         return { ids: heldIds(mirror, whose.envId, { stream, after: ask.after }), weighed: null };
       if (ask.about === 'unshown' && ask.mode === 'scan' && stream.staged !== undefined)
@@ -67,8 +67,8 @@ function destinationOf(mirror: MirrorFile, whose: Whose): Destination {
         ask.about === 'candidates' || ask.about === 'unshown' || (ask.about === 'marked' && ask.before === null);
       return isShown ? { ids: [], weighed: null } : real.owed(stream, ask);
     },
-    weigh: () => ({ live: 0, going: 0 }),
-    commit: (stream, commit, marking) => {
+    weigh: async () => ({ live: 0, going: 0 }),
+    commit: async (stream, commit, marking) => {
       if (commit.release) for (const name of releasedFrom(stream)) shadowWhole(mirror, name);
       return real.commit(stream, withoutRemovals(commit), marking);
     },

@@ -31,7 +31,7 @@ export interface Counted extends Compared {
  */
 export async function compareCounts(sight: Sight, counted: Counted): Promise<void> {
   const shown = await count(sight, {});
-  const held = sight.holding.count(sight.stream);
+  const held = await sight.holding.count(sight.stream);
   counted.rows = shown;
   if (shown === held) return;
   const pages = Math.ceil(Math.max(shown, held) / sight.context().options.pageSize);
@@ -43,17 +43,17 @@ export async function compareCounts(sight: Sight, counted: Counted): Promise<voi
 export async function readIds(sight: Sight, group: TableFilter, counted: Counted): Promise<number> {
   const { stream, holding } = sight;
   let shown = 0;
-  holding.forget(stream);
+  await holding.forget(stream);
   await readPages(sight, queryOf(group), {
     begin: () => {
       shown = 0;
     },
-    page: ({ items }) => {
+    page: async ({ items }) => {
       shown += items.length;
       const decoded = decodePage(stream, items, sight.context());
       const keys = keysOf(decoded);
-      const held = holding.held(stream, keys);
-      holding.see(stream, keys);
+      const held = await holding.held(stream, keys);
+      await holding.see(stream, keys);
       for (const key of keys)
         if (!isHeldLive(key, held)) counted.fresh.push(suspectOf(key, { what: 'missing', fields: [] }));
       for (const { key, row } of decoded.rows)
@@ -61,7 +61,7 @@ export async function readIds(sight: Sight, group: TableFilter, counted: Counted
     },
   });
   await addExtras(sight, counted, group);
-  holding.forget(stream);
+  await holding.forget(stream);
   return shown;
 }
 
@@ -82,12 +82,12 @@ async function closeIn(
 ): Promise<TableFilter[]> {
   const [level, ...deeper] = levels;
   if (level === undefined) return [within];
-  const groups = sight.holding.groups(sight.stream, level.field, within);
+  const groups = await sight.holding.groups(sight.stream, level.field, within);
   // All of them once, then at least one of each half.
   if (budget.requests < 1 + Math.ceil(Math.log2(Math.max(1, groups.length)))) return [within];
   const part = { level, within, budget };
   const known = await countGroups(sight, groups, part);
-  const elsewhere = sight.holding.count(sight.stream, within) - rowsOf(groups);
+  const elsewhere = (await sight.holding.count(sight.stream, within)) - rowsOf(groups);
   if (shown - known !== elsewhere) return [within];
   const differing = await halve(sight, groups, { ...part, shown: known });
   if (budget.requests < 0) return [within];

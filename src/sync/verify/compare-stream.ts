@@ -1,7 +1,7 @@
 import { type DecodedPage, joinKey } from '../../core/decode.ts';
 import { decodeSlices } from '../../core/decode-slices.ts';
 import { differenceOf, type HeldRow, isLive } from '../../core/difference.ts';
-import type { Key } from '../../core/holding.ts';
+import type { Key, Keys } from '../../core/holding.ts';
 import { causeOf } from '../../core/pending.ts';
 import type { Page } from '../../core/source.ts';
 import { causesOf, learn, ownerIds, timesOf } from './explain.ts';
@@ -29,7 +29,7 @@ export function nothingCompared(): Compared {
  */
 export async function compareStream(sight: Sight, compared: Compared): Promise<void> {
   const { stream, holding } = sight;
-  holding.forget(stream);
+  await holding.forget(stream);
   for (const variant of stream.variants) {
     const rows = compared.rows;
     const beyond = { ...compared.suspects.beyond };
@@ -40,31 +40,32 @@ export async function compareStream(sight: Sight, compared: Compared): Promise<v
         Object.assign(compared.suspects.beyond, beyond);
       },
       async page(page) {
-        comparePage(sight, page, compared);
+        await comparePage(sight, page, compared);
         if (compared.fresh.length >= MANY) await sift(sight, compared);
       },
     });
   }
   // Which rows of a kind there are, the stream that leads it decides.
   if (stream.within === undefined) await addExtras(sight, compared);
-  holding.forget(stream);
+  await holding.forget(stream);
   await sift(sight, compared);
 }
 
 /** Rows looked up, and suspects explained, at once. */
 const MANY = 5000;
 
-function comparePage(sight: Sight, page: Page, compared: Compared): void {
-  for (const decoded of decodeSlices(sight.stream, page.items, sight.context())) compareSlice(sight, decoded, compared);
+async function comparePage(sight: Sight, page: Page, compared: Compared): Promise<void> {
+  for (const decoded of decodeSlices(sight.stream, page.items, sight.context()))
+    await compareSlice(sight, decoded, compared);
 }
 
-function compareSlice(sight: Sight, decoded: DecodedPage, compared: Compared): void {
+async function compareSlice(sight: Sight, decoded: DecodedPage, compared: Compared): Promise<void> {
   const { stream, holding, depth } = sight;
   const keys = keysOf(decoded);
-  const held = holding.held(stream, keys);
+  const held = await holding.held(stream, keys);
   const times = timesOf(sight);
   compared.rows += decoded.rows.length;
-  if (stream.within === undefined) holding.see(stream, keys);
+  if (stream.within === undefined) await holding.see(stream, keys);
   for (const shown of decoded.rows) {
     const row = held.get(joinKey(shown.key));
     const difference = differenceOf(stream, row, shown, depth);
@@ -93,8 +94,8 @@ export async function addExtras(
   const { stream, holding } = sight;
   const times = timesOf(sight);
   for (let after: Key | null = null; ; ) {
-    const keys = holding.unseen(stream, { after, limit: MANY }, within);
-    const held = holding.held(stream, keys);
+    const keys: Keys = await holding.unseen(stream, { after, limit: MANY }, within);
+    const held = await holding.held(stream, keys);
     for (const key of keys) {
       const row = held.get(joinKey(key));
       const cause = causeOf(stream, { held: row, shown: undefined }, times);
@@ -108,9 +109,12 @@ export async function addExtras(
 }
 
 /** Tells of the suspects whose removal is held back (R14). */
-export function heldBackOf({ stream, holding }: Sight, suspects: readonly Suspect[]): (suspect: Suspect) => boolean {
+export async function heldBackOf(
+  { stream, holding }: Sight,
+  suspects: readonly Suspect[],
+): Promise<(suspect: Suspect) => boolean> {
   const extra = suspects.flatMap(({ what, key }) => (what === 'extra' ? [key] : []));
-  const held = holding.heldBack(stream.name, extra);
+  const held = await holding.heldBack(stream.name, extra);
   return ({ what, key }) => what === 'extra' && held.has(joinKey(key));
 }
 
@@ -122,15 +126,15 @@ export function notBrought(suspect: Suspect): Suspect {
 /** Parts what the next sync brings from what nothing explains. */
 export async function sift(sight: Sight, compared: Compared): Promise<void> {
   if (compared.fresh.some(({ cause, why }) => cause === null && why === null)) await learn(sight);
-  const cause = causesOf(sight, compared.fresh);
-  const isHeldBack = heldBackOf(sight, compared.fresh);
+  const cause = await causesOf(sight, compared.fresh);
+  const isHeldBack = await heldBackOf(sight, compared.fresh);
   for (const suspect of compared.fresh) {
     const explained = { ...suspect, cause: cause(isHeldBack(suspect) ? notBrought(suspect) : suspect) };
     add(explained.cause === null ? compared.suspects : compared.pending, explained);
   }
   const asked = compared.fresh.filter((each) => sight.stream.method === 'feed' && cause(each) === 'untold');
   if (asked.length > 0)
-    sight.holding.expect(
+    await sight.holding.expect(
       'asked',
       sight.stream.name,
       asked.map(({ key }) => key[0] ?? ''),

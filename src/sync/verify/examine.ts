@@ -1,3 +1,4 @@
+import type { Checkpoint } from '../../core/checkpoint.ts';
 import { endsRun, SyncError } from '../../core/errors.ts';
 import { isUnsynced } from '../../core/pending.ts';
 import type { Stream } from '../../core/stream.ts';
@@ -22,9 +23,11 @@ export async function examine(sight: Sight): Promise<Examined[]> {
   const counts = sight.depth === 'count';
   // Which tables there are, the stream of all assets says; where they stand, the typed one.
   const needed = counts ? [streamNamed('assets'), sight.stream] : [sight.stream];
-  const stream = needed.find((each) => isUnsynced(each, sight.holding.load(each.name)));
-  if (stream === undefined) return counts ? examineCounts(sight) : [await examineRows(sight)];
-  const { unavailable } = sight.holding.load(stream.name);
+  const checkpoints = new Map<Stream, Checkpoint>();
+  for (const each of needed) checkpoints.set(each, await sight.holding.load(each.name));
+  const unsynced = [...checkpoints].find(([each, checkpoint]) => isUnsynced(each, checkpoint));
+  if (unsynced === undefined) return counts ? examineCounts(sight) : [await examineRows(sight)];
+  const [stream, { unavailable }] = unsynced;
   return [{ ...nothingFound({ ...sight, stream }), status: unavailable ? 'unavailable' : 'unsynced' }];
 }
 

@@ -69,20 +69,20 @@ async function readChanges(sight: Sight, since: Instant | null): Promise<void> {
       sight,
       { [parameter]: since },
       {
-        page({ items }) {
-          const rows = notOutlived(
+        async page({ items }) {
+          const rows = await notOutlived(
             sight,
             decodePage(stream, items, { tombstones: parameter === 'deleted_since', ...sight.context() }).rows,
           );
-          const held = holding.held(
+          const held = await holding.held(
             stream,
             rows.map(({ key }) => key),
           );
           const { changed, deleted, marks } = changesAhead(stream, rows, held);
-          holding.expect('changed', stream.name, changed);
-          holding.expect('deleted', stream.name, deleted);
+          await holding.expect('changed', stream.name, changed);
+          await holding.expect('deleted', stream.name, deleted);
           for (const [name, of] of Map.groupBy(marks, (mark) => mark.stream))
-            holding.expect(
+            await holding.expect(
               'marked',
               name,
               of.map(({ id }) => id),
@@ -94,12 +94,12 @@ async function readChanges(sight: Sight, since: Instant | null): Promise<void> {
 }
 
 /** Without tombstones that are older than what the upserts feed has shown of their row: they apply to nothing (R10). */
-function notOutlived({ stream, holding }: Sight, rows: readonly Decoded[]): readonly Decoded[] {
+async function notOutlived({ stream, holding }: Sight, rows: readonly Decoded[]): Promise<readonly Decoded[]> {
   const dated = rows.flatMap(({ key, row, deletedAt }) =>
     deletedAt === null && typeof row['synced_at'] === 'string' ? [{ id: joinKey(key), at: row['synced_at'] }] : [],
   );
-  if (dated.length > 0) holding.date(stream.name, dated);
-  const at = holding.dated(
+  if (dated.length > 0) await holding.date(stream.name, dated);
+  const at = await holding.dated(
     stream.name,
     rows.flatMap(({ key, deletedAt }) => (deletedAt === null ? [] : [joinKey(key)])),
   );
@@ -107,16 +107,19 @@ function notOutlived({ stream, holding }: Sight, rows: readonly Decoded[]): read
 }
 
 /** Why the next sync brings a row, as far as the feeds and the mirror's own marks tell; null for one that differs for good. */
-export function causesOf(sight: Sight, suspects: readonly Suspect[]): (suspect: Suspect) => Cause | null {
+export async function causesOf(
+  sight: Sight,
+  suspects: readonly Suspect[],
+): Promise<(suspect: Suspect) => Cause | null> {
   const { stream, holding } = sight;
   const isFeed = stream.method === 'feed';
   const ids = [...new Set(suspects.flatMap(({ key, owners }) => [...key.slice(0, 1), ...owners]))];
-  const changed = isFeed ? holding.expected('changed', stream.name, ids) : new Set();
-  const marked = holding.marked(stream.name, ids);
+  const changed = isFeed ? await holding.expected('changed', stream.name, ids) : new Set();
+  const marked = await holding.marked(stream.name, ids);
   // What is asked for by owner is asked for when the owner came or went, not when it changed (R13).
-  const moved = isFeed ? new Set() : movedOwners(sight, ids);
-  const living = isFeed ? livingOwners(sight, ids) : new Set();
-  const unmoved = stream.method === 'marked' ? unmovedOwners(sight, ids) : new Set();
+  const moved = isFeed ? new Set() : await movedOwners(sight, ids);
+  const living = isFeed ? await livingOwners(sight, ids) : new Set();
+  const unmoved = stream.method === 'marked' ? await unmovedOwners(sight, ids) : new Set();
   return ({ what, key: [id = ''], owners, cause, why }) => {
     if (cause !== null || why !== null) return cause;
     if (changed.has(id)) return 'changed';
@@ -131,39 +134,46 @@ export function causesOf(sight: Sight, suspects: readonly Suspect[]): (suspect: 
 }
 
 /** Owners that live and that no feed tells of. */
-function unmovedOwners({ stream, holding }: Sight, ids: readonly string[]): ReadonlySet<string> {
+async function unmovedOwners({ stream, holding }: Sight, ids: readonly string[]): Promise<ReadonlySet<string>> {
   const unmoved = new Set<string>();
   for (const { stream: owner } of ownersOf(stream)) {
     const keys = ids.map((id) => [id]);
-    for (const [id, { row }] of holding.held(owner, keys)) if (isLive(row)) unmoved.add(id);
+    for (const [id, { row }] of await holding.held(owner, keys)) if (isLive(row)) unmoved.add(id);
     for (const what of ['changed', 'asked'] as const)
-      for (const id of holding.expected(what, owner.name, ids)) unmoved.delete(id);
+      for (const id of await holding.expected(what, owner.name, ids)) unmoved.delete(id);
   }
   return unmoved;
 }
 
 /** Owners that live after the next sync. */
-function livingOwners({ stream, holding }: Sight, ids: readonly string[]): ReadonlySet<string> {
+async function livingOwners({ stream, holding }: Sight, ids: readonly string[]): Promise<ReadonlySet<string>> {
   const living = new Set<string>();
   for (const { stream: owner } of ownersOf(stream)) {
     const keys = ids.map((id) => [id]);
-    for (const [id, { row }] of holding.held(owner, keys)) if (isLive(row)) living.add(id);
-    for (const id of holding.expected('changed', owner.name, ids)) living.add(id);
-    for (const id of holding.expected('deleted', owner.name, ids)) living.delete(id);
+    for (const [id, { row }] of await holding.held(owner, keys)) if (isLive(row)) living.add(id);
+    for (const id of await holding.expected('changed', owner.name, ids)) living.add(id);
+    for (const id of await holding.expected('deleted', owner.name, ids)) living.delete(id);
   }
   return living;
 }
 
 /** Owners that the next sync changes, or that go with an owner of their own; for snapshots, also those it has changed since. */
-function movedOwners({ stream, holding, checkpoints }: Sight, ids: readonly string[]): ReadonlySet<string> {
+async function movedOwners(
+  { stream, holding, checkpoints }: Sight,
+  ids: readonly string[],
+): Promise<ReadonlySet<string>> {
   const watermark = stream.method === 'snapshot' ? checkpoints.get(stream.name)?.watermark : null;
   const keys = ids.map((id) => [id]);
   const moved = new Set<string>();
   for (const owner of new Set(ownersOf(stream).map((each) => each.stream))) {
     for (const what of ['changed', 'asked'] as const)
-      for (const id of holding.expected(what, owner.name, ids)) moved.add(id);
-    const held = [...holding.held(owner, keys)].map(([id, { row }]) => ({ id, row, above: ownerIds(owner, row) }));
-    const marked = holding.marked(owner.name, [...new Set(held.flatMap(({ above }) => above))]);
+      for (const id of await holding.expected(what, owner.name, ids)) moved.add(id);
+    const held = [...(await holding.held(owner, keys))].map(([id, { row }]) => ({
+      id,
+      row,
+      above: ownerIds(owner, row),
+    }));
+    const marked = await holding.marked(owner.name, [...new Set(held.flatMap(({ above }) => above))]);
     for (const { id, row, above } of held) {
       const isLater = [row['synced_at'], row['deleted_at']].some((at) => watermark && String(at ?? '') >= watermark);
       if (isLater || above.some((each) => marked.has(each))) moved.add(id);

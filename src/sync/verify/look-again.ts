@@ -25,15 +25,15 @@ const MOST_REQUESTS = 50;
 export async function lookAgain(sight: Sight, { suspects }: Pick<Compared, 'suspects'>): Promise<Judged> {
   const { asked, possible } = await askAgain(sight, [...suspects.listed.values()], MOST_REQUESTS);
   if (asked.length > 0) await learnAfresh(sight);
-  const cause = causesOf(
+  const cause = await causesOf(
     sight,
     asked.map(({ suspect }) => suspect),
   );
-  const isHeldBack = heldBackOf(
+  const isHeldBack = await heldBackOf(
     sight,
     asked.map(({ suspect }) => suspect),
   );
-  const held = sight.holding.held(
+  const held = await sight.holding.held(
     sight.stream,
     asked.flatMap(({ suspect: { key } }) => (key.length === 0 ? [] : [key])),
   );
@@ -102,7 +102,7 @@ async function askAgain(
 
 async function askOnce(sight: Sight, ids: readonly string[], suspects: readonly Suspect[]): Promise<Asked[]> {
   const { stream, holding } = sight;
-  const before = holding.held(
+  const before = await holding.held(
     stream,
     suspects.map(({ key }) => key),
   );

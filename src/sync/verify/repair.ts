@@ -108,7 +108,7 @@ async function repairEnvironment(work: Work, envId: string, examined: readonly E
   const differing = examined.filter((each) => suspectsOf(each).length > 0);
   const feeds = differing.filter((each) => each.sight.stream.method === 'feed');
   for (const each of feeds) await attempt(work, each, () => repairRows(work, destination, each));
-  for (const each of differing) if (each.sight.stream.method === 'marked') markAnew(work, destination, each);
+  for (const each of differing) if (each.sight.stream.method === 'marked') await markAnew(work, destination, each);
   for (const stream of CATALOGUE) {
     const own = differing.find((each) => each.sight.stream.name === stream.name);
     const follows = feeds.some(({ sight }) => sight.stream.marks.some((rule) => rule.stream === stream.name));
@@ -148,13 +148,13 @@ async function repairRows(work: Work, destination: Destination, examined: Examin
   const { stream, holding } = sight;
   const extra = suspectsOf(examined).flatMap(({ what, key }) => (what === 'extra' ? [key[0] as string] : []));
   // Nobody has asked yet about those that were not looked at again (R14).
-  const heldBack = holding.heldBack(
+  const heldBack = await holding.heldBack(
     stream.name,
     extra.map((id) => [id]),
   );
   const mayGo = new Set(extra.filter((id) => !heldBack.has(id)));
   const going = mayGo.size + compared.suspects.beyond.extra;
-  if (isHeld(stream, { live: holding.count(stream), going }, contextOf(work))) {
+  if (isHeld(stream, { live: await holding.count(stream), going }, contextOf(work))) {
     mayGo.clear();
     work.notRepaired.push(
       `${placeOf(examined)}: ${going} rows would go, more than half: if the source is right, run \`obsync sync --full --allow-shrink\``,
@@ -176,38 +176,41 @@ async function repairChunk(
   { sight, ids, mayGo }: { sight: Sight; ids: readonly string[]; mayGo: ReadonlySet<string> },
 ): Promise<void> {
   const { stream } = sight;
-  const marking = markedStreams(stream, destination);
+  const marking = await markedStreams(stream, destination);
   const shown = new Set<string>();
-  const commit = (change: Commit): void => work.tally.count(destination.commit(stream, change, marking));
+  const commit = async (change: Commit): Promise<void> =>
+    work.tally.count(await destination.commit(stream, change, marking));
   for (const variant of stream.variants) {
     await readPages(
       sight,
       { ...variant, [stream.idsParameter ?? 'ids']: ids },
       {
-        page: (page) => {
+        page: async (page) => {
           const decoded = decodePage(stream, page.items, sight.context());
           for (const key of keysOf(decoded)) shown.add(joinKey(key));
-          const held = destination.held(
+          const held = await destination.held(
             stream,
             decoded.rows.map(({ key }) => key),
           );
-          const checkpoint = destination.load(stream.name);
-          commit(mend({ stream, checkpoint, page, decoded, held, marking }, contextOf(work)));
+          const checkpoint = await destination.load(stream.name);
+          await commit(mend({ stream, checkpoint, page, decoded, held, marking }, contextOf(work)));
         },
       },
     );
   }
   const gone = ids.filter((id) => mayGo.has(id) && !shown.has(id)).map((id) => [id]);
-  const held = [...destination.held(stream, gone).values()].filter(isLive);
+  const held = [...(await destination.held(stream, gone)).values()].filter(isLive);
   const at = work.ports.source.serverTime() ?? work.ports.clock();
-  if (held.length > 0) commit(bury({ stream, checkpoint: destination.load(stream.name), marking }, held, at));
+  if (held.length > 0)
+    await commit(bury({ stream, checkpoint: await destination.load(stream.name), marking }, held, at));
 }
 
 /** What differs is marked: the engine asks for it again (R18, R22). */
-function markAnew(work: Work, destination: Destination, examined: Examined): void {
+async function markAnew(work: Work, destination: Destination, examined: Examined): Promise<void> {
   const { stream } = examined.sight;
   const marks = idsOf(suspectsOf(examined)).map((id) => ({ stream: stream.name, id }));
-  work.tally.count(destination.commit(stream, { checkpoint: destination.load(stream.name), marks }, new Set()));
+  const checkpoint = await destination.load(stream.name);
+  work.tally.count(await destination.commit(stream, { checkpoint, marks }, new Set()));
 }
 
 function idsOf(suspects: readonly Suspect[]): readonly string[] {
@@ -218,7 +221,7 @@ function idsOf(suspects: readonly Suspect[]): readonly string[] {
 async function readAnew(work: Work, destination: Destination, examined: Examined): Promise<void> {
   const { sight } = examined;
   const { stream } = sight;
-  if (stream.method === 'marked' && destination.load(stream.name).scanEndedPass === null) return;
+  if (stream.method === 'marked' && (await destination.load(stream.name)).scanEndedPass === null) return;
   await syncStream({
     stream,
     source: work.ports.source,
@@ -229,7 +232,7 @@ async function readAnew(work: Work, destination: Destination, examined: Examined
     context: () => contextOf(work, stream),
     continueOrStop: sight.continueOrStop,
   });
-  const held = destination.heldBack(stream);
+  const held = await destination.heldBack(stream);
   if (held > 0)
     work.notRepaired.push(
       `${placeOf(examined)}: ${held} removals are held back: let them go with \`obsync sync --allow-shrink\``,

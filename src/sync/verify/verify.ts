@@ -1,4 +1,5 @@
 import PQueue from 'p-queue';
+import type { Checkpoint } from '../../core/checkpoint.ts';
 import { type Options, timesOf } from '../../core/context.ts';
 import type { Depth } from '../../core/difference.ts';
 import { type Environment, type Reconciled, reconcile } from '../../core/environments.ts';
@@ -7,7 +8,7 @@ import type { Holding } from '../../core/holding.ts';
 import type { Instant } from '../../core/instant.ts';
 import type { Source } from '../../core/source.ts';
 import type { StateStore } from '../../core/state-store.ts';
-import { type Row, STREAM_NAMES, type Stream } from '../../core/stream.ts';
+import { type Row, STREAM_NAMES, type Stream, type StreamName } from '../../core/stream.ts';
 import { choose } from '../run.ts';
 import { type Examined, examine, streamNamed } from './examine.ts';
 import type { Place, Sight } from './sight.ts';
@@ -58,7 +59,8 @@ export async function verify(ports: VerifyPorts, options: VerifyOptions): Promis
     const items = await ports.source.environments();
     const reconciled = reconcile(items, heldEnvironments, ports.source.serverTime() ?? ports.clock());
     const environments = choose(reconciled, options.environments);
-    const places = new Map(environments.map(({ id }) => [id, placeOf(ports, id, { reconciled, heldEnvironments })]));
+    const places = new Map<string, Place>();
+    for (const { id } of environments) places.set(id, await placeOf(ports, id, { reconciled, heldEnvironments }));
     const stop: Stop = { error: null };
     const examined = await examineAll(ports, options, { environments, places, stop });
     return { ...nothing, environments, reconciled, examined, error: stop.error };
@@ -115,21 +117,23 @@ function streamsRead({ depth, streams }: VerifyOptions): readonly Stream[] {
   return [...new Set(streams.map((stream) => (stream.within === undefined ? stream : streamNamed('assets'))))];
 }
 
-function placeOf(
+async function placeOf(
   { source, holding: holdingOf }: VerifyPorts,
   envId: string,
   { reconciled, heldEnvironments }: { reconciled: Reconciled; heldEnvironments: readonly Row[] },
-): Place {
+): Promise<Place> {
   const refreshIn = (rows: readonly Row[]): Instant | null =>
     (rows.find((row) => row['id'] === envId)?.['last_synced_at'] ?? null) as Instant | null;
   const holding = holdingOf(envId);
+  const checkpoints = new Map<StreamName, Checkpoint>();
+  for (const name of STREAM_NAMES) checkpoints.set(name, await holding.load(name));
   return {
     envId,
     refreshedAt: refreshIn([...reconciled.changed, ...heldEnvironments]),
     metRefreshAt: refreshIn(heldEnvironments),
     source,
     holding,
-    checkpoints: new Map(STREAM_NAMES.map((name) => [name, holding.load(name)])),
+    checkpoints,
     learned: new Map(),
   };
 }

@@ -24,61 +24,67 @@ export function describeCommits(bench: Workbench): void {
   const rejected = (...items: object[]) => decodePage(stream('columns'), items).rejected;
 
   describe('a commit is all or nothing (R5)', () => {
-    const everything = () => ({
+    const everything = async () => ({
       checkpoint: UNDER_WAY,
-      changes: bench.changes('columns', [column('c', { name: 'new', synced_at: START }), column('d')]),
+      changes: await bench.changes('columns', [column('c', { name: 'new', synced_at: START }), column('d')]),
       marks: [{ stream: 'column_lineage', id: 'd' }] as const,
       seen: { keys: [['c']], readNumber: 1 },
       rejected: rejected({ id: 'bad' }),
       shown: [['worse']],
     });
     const TABLES = ['columns', 'marks', 'seen_pages', 'rejected_rows', 'sync_checkpoints'];
-    const state = () => [TABLES.map((table) => rows(table)), on().facts(stream('columns'), null), on().load('columns')];
+    const state = () =>
+      Promise.all([...TABLES.map((table) => rows(table)), on().facts(stream('columns'), null), on().load('columns')]);
 
-    test.each(['marks', 'rejected_rows', 'sync_checkpoints'])('when %s cannot be written, nothing is', (table) => {
-      show('columns', [column('c')]);
-      commit('columns', { rejected: rejected({ id: 'worse' }) });
-      const before = state();
-      const mend = bench.breakTable(table);
-      expect(() => commit('columns', everything())).toThrow(expect.objectContaining({ name: 'SyncError' }));
-      expect(state()).toEqual(before);
-      mend();
-      expect(commit('columns', everything())).toEqual({ written: 2, deleted: 0, rejected: 1 });
-      expect(on().load('columns')).toEqual(UNDER_WAY);
-    });
+    test.each(['marks', 'rejected_rows', 'sync_checkpoints'])(
+      'when %s cannot be written, nothing is',
+      async (table) => {
+        await show('columns', [column('c')]);
+        await commit('columns', { rejected: rejected({ id: 'worse' }) });
+        const before = await state();
+        const mend = await bench.breakTable(table);
+        await expect(commit('columns', await everything())).rejects.toThrow(
+          expect.objectContaining({ name: 'SyncError' }),
+        );
+        expect(await state()).toEqual(before);
+        await mend();
+        expect(await commit('columns', await everything())).toEqual({ written: 2, deleted: 0, rejected: 1 });
+        expect(await on().load('columns')).toEqual(UNDER_WAY);
+      },
+    );
   });
 
   describe('the checkpoint', () => {
-    test('is without progress before the first page', () => {
-      expect(on().load('columns')).toEqual(NO_PROGRESS);
+    test('is without progress before the first page', async () => {
+      expect(await on().load('columns')).toEqual(NO_PROGRESS);
     });
 
-    test('comes back as it was committed, one for each stream, and as a fact of its environment (R6)', () => {
-      commit('columns', { checkpoint: UNDER_WAY });
-      expect(on().load('columns')).toEqual(UNDER_WAY);
-      expect(on().load('assets')).toEqual(NO_PROGRESS);
-      expect(on().facts(stream('assets'), null).checkpoints).toEqual(new Map([['columns', UNDER_WAY]]));
+    test('comes back as it was committed, one for each stream, and as a fact of its environment (R6)', async () => {
+      await commit('columns', { checkpoint: UNDER_WAY });
+      expect(await on().load('columns')).toEqual(UNDER_WAY);
+      expect(await on().load('assets')).toEqual(NO_PROGRESS);
+      expect((await on().facts(stream('assets'), null)).checkpoints).toEqual(new Map([['columns', UNDER_WAY]]));
     });
   });
 
   describe('rows', () => {
-    test('are held as they were written, those asked for alone, gone ones too', () => {
-      show('columns', [column('c', { extra_field: 1 }), column('d'), column('ü/ "e"')]);
-      show('columns', [column('d', gone())]);
-      const held = on().held(stream('columns'), [['c'], ['d'], ['x']]);
+    test('are held as they were written, those asked for alone, gone ones too', async () => {
+      await show('columns', [column('c', { extra_field: 1 }), column('d'), column('ü/ "e"')]);
+      await show('columns', [column('d', gone())]);
+      const held = await on().held(stream('columns'), [['c'], ['d'], ['x']]);
       expect([...held.keys()].sort()).toEqual(['c', 'd']);
       const fields = { asset_id: 'a', data_type: null, synced_at: YESTERDAY };
       expect(held.get('c')).toEqual({
         ...{ id: 'c', name: 'c', ...fields, deleted_at: null, deletion: null, extra: '{"extra_field":1}' },
       });
       expect(held.get('d')).toMatchObject({ deleted_at: START, deletion: 'tombstone', extra: null });
-      expect(on().held(stream('columns'), [['ü/ "e"']]).size).toBe(1);
+      expect((await on().held(stream('columns'), [['ü/ "e"']])).size).toBe(1);
     });
 
-    test('with two keys are held by both', () => {
-      bench.gather('asset_lineage', [link('a', 'b'), link('a', 'c'), link('b', 'c')]);
-      bench.settle('asset_lineage', { replace: 'all' });
-      const held = on().held(stream('asset_lineage'), [
+    test('with two keys are held by both', async () => {
+      await bench.gather('asset_lineage', [link('a', 'b'), link('a', 'c'), link('b', 'c')]);
+      await bench.settle('asset_lineage', { replace: 'all' });
+      const held = await on().held(stream('asset_lineage'), [
         ['a', 'c'],
         ['b', 'c'],
         ['b', 'b'],
@@ -87,47 +93,53 @@ export function describeCommits(bench: Workbench): void {
       expect(held.get('["a","c"]')).toEqual({ upstream_asset_id: 'a', downstream_asset_id: 'c', extra: null });
     });
 
-    test('are counted by what becomes of them', () => {
-      show('columns', [column('c'), column('d')]);
-      expect(show('columns', [column('c', gone()), column('e')])).toEqual({ written: 1, deleted: 1, rejected: 0 });
+    test('are counted by what becomes of them', async () => {
+      await show('columns', [column('c'), column('d')]);
+      expect(await show('columns', [column('c', gone()), column('e')])).toEqual({
+        written: 1,
+        deleted: 1,
+        rejected: 0,
+      });
     });
 
-    test('may be more than one statement holds', () => {
+    test('may be more than one statement holds', async () => {
       const ids = Array.from({ length: 2001 }, (_, i) => `c${i}`);
       expect(
-        show(
-          'columns',
-          ids.map((id) => column(id)),
+        (
+          await show(
+            'columns',
+            ids.map((id) => column(id)),
+          )
         ).written,
       ).toBe(2001);
-      expect(rows('columns')).toHaveLength(2001);
+      expect(await rows('columns')).toHaveLength(2001);
     });
 
-    test('that are gone take what hangs on them along (R18)', () => {
-      show('columns', [column('c'), column('d')]);
-      bench.gather('column_lineage', [edge('c', 'd'), edge('d', 'c')]);
-      bench.settle('column_lineage', { replace: 'all' });
-      show('columns', [column('c', gone())]);
-      expect(rows('column_lineage', ['downstream_column_id'])).toEqual([{ downstream_column_id: 'd' }]);
+    test('that are gone take what hangs on them along (R18)', async () => {
+      await show('columns', [column('c'), column('d')]);
+      await bench.gather('column_lineage', [edge('c', 'd'), edge('d', 'c')]);
+      await bench.settle('column_lineage', { replace: 'all' });
+      await show('columns', [column('c', gone())]);
+      expect(await rows('column_lineage', ['downstream_column_id'])).toEqual([{ downstream_column_id: 'd' }]);
     });
   });
 
   describe('the mirror’s own time (R21)', () => {
-    const times = () => rows('columns', ['id', 'mirrored_at']).map((row) => String(row['mirrored_at']));
+    const times = async () => (await rows('columns', ['id', 'mirrored_at'])).map((row) => String(row['mirrored_at']));
 
-    test('is when a row was last changed', () => {
-      show('columns', [column('c'), column('d')]);
+    test('is when a row was last changed', async () => {
+      await show('columns', [column('c'), column('d')]);
       bench.setClock(minute(1));
-      show('columns', [column('c', { name: 'new' }), column('d')]);
-      expect(times()).toEqual([minute(1), START]);
+      await show('columns', [column('c', { name: 'new' }), column('d')]);
+      expect(await times()).toEqual([minute(1), START]);
     });
 
-    test('grows with every commit, even when the machine’s clock stands still or runs backwards', () => {
+    test('grows with every commit, even when the machine’s clock stands still or runs backwards', async () => {
       for (const [i, clock] of [START, START, LAST_WEEK, LAST_WEEK].entries()) {
         bench.setClock(clock);
-        show('columns', [column(`c${i}`)]);
+        await show('columns', [column(`c${i}`)]);
       }
-      const grown = times();
+      const grown = await times();
       expect(new Set(grown).size).toBe(4);
       expect([...grown].sort()).toEqual(grown);
       expect(grown[0]).toBe(START);
@@ -138,48 +150,48 @@ export function describeCommits(bench: Workbench): void {
     const mark = (...ids: string[]) =>
       commit('columns', { marks: ids.map((id) => ({ stream: 'column_lineage', id })) });
 
-    test('are numbered in the order in which they are made; one made again has a new number', () => {
-      mark('b', 'a');
-      mark('b');
-      expect(markRows().map((row) => [row['id'], row['number']])).toEqual([
+    test('are numbered in the order in which they are made; one made again has a new number', async () => {
+      await mark('b', 'a');
+      await mark('b');
+      expect((await markRows()).map((row) => [row['id'], row['number']])).toEqual([
         ['a', 2],
         ['b', 3],
       ]);
-      expect(on().facts(stream('column_lineage'), null).lastMark).toBe(3);
+      expect((await on().facts(stream('column_lineage'), null)).lastMark).toBe(3);
     });
 
-    test('are paid up to the last made before the read began, or whenever they were made', () => {
-      mark('a', 'b', 'c');
-      commit('column_lineage', { paid: { ids: ['a', 'c'], lastMark: 2 } });
-      expect(markRows().map((row) => row['id'])).toEqual(['b', 'c']);
-      commit('column_lineage', { paid: { ids: ['c'], lastMark: null } });
-      expect(markRows().map((row) => row['id'])).toEqual(['b']);
-      commit('table_assets', { paid: { ids: ['b'], lastMark: null } });
-      expect(markRows()).toHaveLength(1);
+    test('are paid up to the last made before the read began, or whenever they were made', async () => {
+      await mark('a', 'b', 'c');
+      await commit('column_lineage', { paid: { ids: ['a', 'c'], lastMark: 2 } });
+      expect((await markRows()).map((row) => row['id'])).toEqual(['b', 'c']);
+      await commit('column_lineage', { paid: { ids: ['c'], lastMark: null } });
+      expect((await markRows()).map((row) => row['id'])).toEqual(['b']);
+      await commit('table_assets', { paid: { ids: ['b'], lastMark: null } });
+      expect(await markRows()).toHaveLength(1);
     });
   });
 
   describe('rejected rows (R20)', () => {
     const list = () => rows('rejected_rows', ['row_key', 'reason', 'seen_at']);
 
-    test('are kept once each; one rejected again is only seen again', () => {
-      expect(commit('columns', { rejected: rejected({ id: 'c' }, { name: 'n' }) }).rejected).toBe(2);
+    test('are kept once each; one rejected again is only seen again', async () => {
+      expect((await commit('columns', { rejected: rejected({ id: 'c' }, { name: 'n' }) })).rejected).toBe(2);
       bench.setClock(minute(1));
-      commit('columns', { rejected: rejected({ id: 'c', asset_id: 'a' }, { name: 'n' }) });
-      expect(list()).toEqual([
+      await commit('columns', { rejected: rejected({ id: 'c', asset_id: 'a' }, { name: 'n' }) });
+      expect(await list()).toEqual([
         { row_key: 'c', reason: 'name is missing', seen_at: minute(1) },
         { row_key: '{"name":"n"}', reason: 'no usable id', seen_at: minute(1) },
       ]);
-      expect(rows('rejected_rows', ['payload', 'run_id', 'stream'])[0]).toEqual({
+      expect((await rows('rejected_rows', ['payload', 'run_id', 'stream']))[0]).toEqual({
         ...{ payload: '{"id":"c","asset_id":"a"}', run_id: 1, stream: 'columns' },
       });
     });
 
-    test('leave once they are accepted, of their own stream alone', () => {
-      commit('columns', { rejected: rejected({ id: 'c' }, { id: 'd' }) });
-      commit('tests', { rejected: decodePage(stream('tests'), [{ id: 'c' }]).rejected });
-      show('columns', [column('c')]);
-      expect(rows('rejected_rows', ['stream', 'row_key'])).toEqual([
+    test('leave once they are accepted, of their own stream alone', async () => {
+      await commit('columns', { rejected: rejected({ id: 'c' }, { id: 'd' }) });
+      await commit('tests', { rejected: decodePage(stream('tests'), [{ id: 'c' }]).rejected });
+      await show('columns', [column('c')]);
+      expect(await rows('rejected_rows', ['stream', 'row_key'])).toEqual([
         { stream: 'columns', row_key: 'd' },
         { stream: 'tests', row_key: 'c' },
       ]);
@@ -187,58 +199,66 @@ export function describeCommits(bench: Workbench): void {
 
     describe('that the source no longer has leave when the whole stream was read', () => {
       const reject = (run: number, ...items: object[]) => commit('columns', { rejected: rejected(...items) }, { run });
-      const keys = () => rows('rejected_rows', ['stream', 'row_key']).map((row) => row['row_key']);
+      const keys = async () => (await rows('rejected_rows', ['stream', 'row_key'])).map((row) => row['row_key']);
 
-      test('those that no run has met since the one that began the round', () => {
-        reject(1, { id: 'gone' }, { id: 'back' }, { name: 'no key' });
-        commit('tests', { rejected: decodePage(stream('tests'), [{ id: 'other' }]).rejected });
-        reject(2, { id: 'now' }, { id: 'back' });
-        reject(3, { id: 'later' });
-        bench.settle('columns', { isWhole: true, run: 2 }, { run: 3 });
-        expect(keys()).toEqual(['back', 'later', 'now', 'other']);
+      test('those that no run has met since the one that began the round', async () => {
+        await reject(1, { id: 'gone' }, { id: 'back' }, { name: 'no key' });
+        await commit('tests', { rejected: decodePage(stream('tests'), [{ id: 'other' }]).rejected });
+        await reject(2, { id: 'now' }, { id: 'back' });
+        await reject(3, { id: 'later' });
+        await bench.settle('columns', { isWhole: true, run: 2 }, { run: 3 });
+        expect(await keys()).toEqual(['back', 'later', 'now', 'other']);
       });
 
-      test('none after a round that read but the changes', () => {
-        reject(1, { id: 'a' });
-        bench.settle('columns', { isWhole: false, run: 2 }, { run: 2 });
-        expect(keys()).toEqual(['a']);
+      test('none after a round that read but the changes', async () => {
+        await reject(1, { id: 'a' });
+        await bench.settle('columns', { isWhole: false, run: 2 }, { run: 2 });
+        expect(await keys()).toEqual(['a']);
       });
     });
 
-    test('can be asked for by their keys, but those met since the round began', () => {
-      commit('columns', { rejected: rejected({ id: 'b' }, { id: 'a' }, { name: 'no key' }) }, { run: 1 });
-      commit('tests', { rejected: decodePage(stream('tests'), [{ id: 'other' }]).rejected }, { run: 1 });
-      commit('columns', { rejected: rejected({ id: 'c' }) }, { run: 2 });
-      const owed = (run: number, after = ''): readonly string[] =>
-        on().owed(stream('columns'), { about: 'rejected', after, lastMark: 0, before: null, run, mode: 'feed' }).ids;
-      expect([owed(1), owed(2), owed(3), owed(3, 'a')]).toEqual([[], ['a', 'b'], ['a', 'b', 'c'], ['b', 'c']]);
-      expect(on().facts(stream('columns'), null).hasRejected).toBe(true);
-      expect(on().facts(stream('assets'), null).hasRejected).toBe(false);
-      expect((['columns', 'tests'] as const).map((name) => on().facts(stream(name), null).hasKeyless)).toEqual([
-        true,
-        false,
+    test('can be asked for by their keys, but those met since the round began', async () => {
+      await commit('columns', { rejected: rejected({ id: 'b' }, { id: 'a' }, { name: 'no key' }) }, { run: 1 });
+      await commit('tests', { rejected: decodePage(stream('tests'), [{ id: 'other' }]).rejected }, { run: 1 });
+      await commit('columns', { rejected: rejected({ id: 'c' }) }, { run: 2 });
+      const owed = async (run: number, after = ''): Promise<readonly string[]> =>
+        (await on().owed(stream('columns'), { about: 'rejected', after, lastMark: 0, before: null, run, mode: 'feed' }))
+          .ids;
+      expect([await owed(1), await owed(2), await owed(3), await owed(3, 'a')]).toEqual([
+        [],
+        ['a', 'b'],
+        ['a', 'b', 'c'],
+        ['b', 'c'],
       ]);
-      expect(on().rejected(stream('columns'))).toBe(4);
-      expect(on().rejected(stream('assets'))).toBe(0);
+      expect((await on().facts(stream('columns'), null)).hasRejected).toBe(true);
+      expect((await on().facts(stream('assets'), null)).hasRejected).toBe(false);
+      expect((await on().facts(stream('columns'), null)).hasKeyless).toBe(true);
+      expect((await on().facts(stream('tests'), null)).hasKeyless).toBe(false);
+      expect(await on().rejected(stream('columns'))).toBe(4);
+      expect(await on().rejected(stream('assets'))).toBe(0);
     });
 
-    test('that were asked for and not shown leave, but what is held live, or was met since', () => {
-      show('columns', [column('held'), column('dead', gone())]);
-      commit('columns', { rejected: rejected({ id: 'held' }, { id: 'dead' }, { id: 'new' }, { id: 'x' }) }, { run: 1 });
-      commit('columns', { rejected: rejected({ id: 'met' }) }, { run: 2 });
-      commit('columns', { notShown: { ids: ['held', 'dead', 'new', 'met'], since: 2 } }, { run: 2 });
-      expect(rows('rejected_rows', ['row_key']).map((row) => row['row_key'])).toEqual(['held', 'met', 'x']);
+    test('that were asked for and not shown leave, but what is held live, or was met since', async () => {
+      await show('columns', [column('held'), column('dead', gone())]);
+      await commit(
+        'columns',
+        { rejected: rejected({ id: 'held' }, { id: 'dead' }, { id: 'new' }, { id: 'x' }) },
+        { run: 1 },
+      );
+      await commit('columns', { rejected: rejected({ id: 'met' }) }, { run: 2 });
+      await commit('columns', { notShown: { ids: ['held', 'dead', 'new', 'met'], since: 2 } }, { run: 2 });
+      expect((await rows('rejected_rows', ['row_key'])).map((row) => row['row_key'])).toEqual(['held', 'met', 'x']);
     });
 
-    test('with two keys leave by both', () => {
+    test('with two keys leave by both', async () => {
       const bad = { ...edge('c', 'd'), extra: 1 };
       const [row] = bench.decoded('column_lineage', [bad]);
       const key = JSON.stringify(row?.key);
-      commit('column_lineage', { rejected: [{ key: ['c', 'd'], rowKey: key, reason: 'r', payload: 'p' }] });
-      commit('column_lineage', { shown: [['c', 'x']] });
-      expect(rows('rejected_rows')).toHaveLength(1);
-      commit('column_lineage', { shown: [['c', 'd']] });
-      expect(rows('rejected_rows')).toHaveLength(0);
+      await commit('column_lineage', { rejected: [{ key: ['c', 'd'], rowKey: key, reason: 'r', payload: 'p' }] });
+      await commit('column_lineage', { shown: [['c', 'x']] });
+      expect(await rows('rejected_rows')).toHaveLength(1);
+      await commit('column_lineage', { shown: [['c', 'd']] });
+      expect(await rows('rejected_rows')).toHaveLength(0);
     });
   });
 
@@ -249,47 +269,43 @@ export function describeCommits(bench: Workbench): void {
 
     test.each(['latest_test_executions', 'test_executions'] as const)(
       'of %s keep every run, and of each the newer',
-      (name) => {
-        archive(name, execution('s', 'run-1'), execution('s', 'run-2', { synced_at: null }));
+      async (name) => {
+        await archive(name, execution('s', 'run-1'), execution('s', 'run-2', { synced_at: null }));
         bench.setClock(minute(1));
-        archive(name, execution('s', 'run-1', { status: 'FAIL', synced_at: LAST_WEEK }), execution('s', 'run-2'));
-        archive(name, execution('s', 'run-1', { status: 'WARN', synced_at: null }));
-        expect(runs().map((row) => [row['id'], row['status'], row['mirrored_at']])).toEqual([
+        await archive(name, execution('s', 'run-1', { status: 'FAIL', synced_at: LAST_WEEK }), execution('s', 'run-2'));
+        await archive(name, execution('s', 'run-1', { status: 'WARN', synced_at: null }));
+        expect((await runs()).map((row) => [row['id'], row['status'], row['mirrored_at']])).toEqual([
           ['run-1', 'PASS', START],
           ['run-2', 'PASS', minute(1)],
         ]);
-        archive(name, execution('s', 'run-1', { status: 'FAIL' }));
-        expect(runs()[0]).toMatchObject({ id: 'run-1', status: 'FAIL' });
+        await archive(name, execution('s', 'run-1', { status: 'FAIL' }));
+        expect((await runs())[0]).toMatchObject({ id: 'run-1', status: 'FAIL' });
       },
     );
 
-    test('do not write again what has not changed (R21)', () => {
-      archive('test_executions', execution('s', 'run-1'));
+    test('do not write again what has not changed (R21)', async () => {
+      await archive('test_executions', execution('s', 'run-1'));
       bench.setClock(minute(1));
-      expect(archive('test_executions', execution('s', 'run-1')).written).toBe(0);
-      expect(runs()).toMatchObject([{ mirrored_at: START }]);
+      expect((await archive('test_executions', execution('s', 'run-1'))).written).toBe(0);
+      expect(await runs()).toMatchObject([{ mirrored_at: START }]);
     });
 
-    test('of health scores keep the total and each dimension of every bucket', () => {
-      commit('asset_health_scores', {
+    test('of health scores keep the total and each dimension of every bucket', async () => {
+      await commit('asset_health_scores', {
         archived: bench.decoded('asset_health_scores', [score('a', 0.5, { freshness: 1 })]),
       });
-      expect(rows('asset_health_score_history', ['asset_id', 'dimension', 'score', 'bucket_at'])).toEqual([
+      expect(await rows('asset_health_score_history', ['asset_id', 'dimension', 'score', 'bucket_at'])).toEqual([
         { asset_id: 'a', dimension: 'freshness', score: 1, bucket_at: '2026-11-20T04:00:00.000000Z' },
         { asset_id: 'a', dimension: 'total', score: 0.5, bucket_at: '2026-11-20T04:00:00.000000Z' },
       ]);
     });
   });
 
-  test('typed fields are written into the rows of the stream that leads (R22)', () => {
-    show('assets', [asset('a'), asset('b', { kind: 'bi' })]);
-    const [row] = [
-      ...on()
-        .held(stream('table_assets'), [['a']])
-        .values(),
-    ];
-    commit('table_assets', { changes: [{ row: { ...row, db_name: 'prod' }, was: 'updated' }] });
-    expect(rows('assets', ['id', 'name', 'db_name'])).toEqual([
+  test('typed fields are written into the rows of the stream that leads (R22)', async () => {
+    await show('assets', [asset('a'), asset('b', { kind: 'bi' })]);
+    const [row] = [...(await on().held(stream('table_assets'), [['a']])).values()];
+    await commit('table_assets', { changes: [{ row: { ...row, db_name: 'prod' }, was: 'updated' }] });
+    expect(await rows('assets', ['id', 'name', 'db_name'])).toEqual([
       { id: 'a', name: 'a', db_name: 'prod' },
       { id: 'b', name: 'b', db_name: null },
     ]);

@@ -21,30 +21,30 @@ export function describeReplacements(bench: Workbench): void {
   const { commit, rows, show, on, stream } = bench;
 
   describe('a snapshot takes the place of its table (R16)', () => {
-    const place = (...items: object[]) => {
-      bench.gather('latest_test_executions', items);
+    const place = async (...items: object[]) => {
+      await bench.gather('latest_test_executions', items);
       return bench.settle('latest_test_executions', { replace: 'all' });
     };
     const latest = () => rows('latest_test_executions', ['sub_test_unique_id', 'id', 'mirrored_at']);
 
-    test('all at once: until then readers see the old one whole', () => {
-      place(execution('r', 'run-1'));
-      const before = latest();
-      bench.gather('latest_test_executions', [execution('r', 'run-2'), execution('s', 'run-1')]);
-      expect(latest()).toEqual(before);
+    test('all at once: until then readers see the old one whole', async () => {
+      await place(execution('r', 'run-1'));
+      const before = await latest();
+      await bench.gather('latest_test_executions', [execution('r', 'run-2'), execution('s', 'run-1')]);
+      expect(await latest()).toEqual(before);
     });
 
-    test('writing only rows that differ, and removing those not gathered (R21)', () => {
-      place(execution('r', 'run-1'), execution('s', 'run-1', { failure_count: null }), execution('t', 'run-1'));
-      const [, untouched] = latest();
+    test('writing only rows that differ, and removing those not gathered (R21)', async () => {
+      await place(execution('r', 'run-1'), execution('s', 'run-1', { failure_count: null }), execution('t', 'run-1'));
+      const [, untouched] = await latest();
       bench.setClock(minute(1));
       const items = [
         execution('s', 'run-1', { failure_count: null }),
         execution('t', 'run-2'),
         execution('u', 'run-1'),
       ];
-      expect(place(...items)).toEqual({ written: 2, deleted: 1, rejected: 0 });
-      const [same, ...written] = latest();
+      expect(await place(...items)).toEqual({ written: 2, deleted: 1, rejected: 0 });
+      const [same, ...written] = await latest();
       expect(same).toEqual(untouched);
       expect(written.map((row) => [row['sub_test_unique_id'], row['id']])).toEqual([
         ['t', 'run-2'],
@@ -53,143 +53,150 @@ export function describeReplacements(bench: Workbench): void {
       expect(written.every((row) => String(row['mirrored_at']) > minute(1))).toBe(true);
     });
 
-    test('comparing JSON by value, whatever the order of members (R21)', () => {
-      place(execution('r', 'run-1', { a: { x: 1, y: 2 }, b: 1 }), execution('s', 'run-1', { a: 1, b: 1 }));
-      const [untouched] = latest();
+    test('comparing JSON by value, whatever the order of members (R21)', async () => {
+      await place(execution('r', 'run-1', { a: { x: 1, y: 2 }, b: 1 }), execution('s', 'run-1', { a: 1, b: 1 }));
+      const [untouched] = await latest();
       bench.setClock(minute(1));
       const items = [execution('r', 'run-1', { b: 1, a: { y: 2, x: 1 } }), execution('s', 'run-1', { b: 2, a: 1 })];
-      expect(place(...items)).toEqual({ written: 1, deleted: 0, rejected: 0 });
-      expect(latest()[0]).toEqual(untouched);
-      expect(rows('latest_test_executions', ['extra'])).toEqual([
+      expect(await place(...items)).toEqual({ written: 1, deleted: 0, rejected: 0 });
+      expect((await latest())[0]).toEqual(untouched);
+      expect(await rows('latest_test_executions', ['extra'])).toEqual([
         { extra: '{"a":{"x":1,"y":2},"b":1}' },
         { extra: '{"b":2,"a":1}' },
       ]);
     });
 
-    test('showing a row met twice as the later read showed it', () => {
-      bench.gather('latest_test_executions', [execution('s', 'run-1')], 1);
-      bench.gather('latest_test_executions', [execution('s', 'run-2')], 2);
-      bench.settle('latest_test_executions', { replace: 'all' });
-      expect(rows('latest_test_executions', ['id'])).toEqual([{ id: 'run-2' }]);
+    test('showing a row met twice as the later read showed it', async () => {
+      await bench.gather('latest_test_executions', [execution('s', 'run-1')], 1);
+      await bench.gather('latest_test_executions', [execution('s', 'run-2')], 2);
+      await bench.settle('latest_test_executions', { replace: 'all' });
+      expect(await rows('latest_test_executions', ['id'])).toEqual([{ id: 'run-2' }]);
     });
 
-    test('keeping a row that was rejected: it was seen (R12)', () => {
-      place(execution('r', 'run-1'), execution('s', 'run-1'));
-      commit('latest_test_executions', { seen: { keys: [['s']], readNumber: 1 } });
-      expect(bench.weigh('latest_test_executions', { replace: 'all' })).toEqual({ live: 2, going: 1 });
-      bench.settle('latest_test_executions', { replace: 'all' });
-      expect(rows('latest_test_executions', ['sub_test_unique_id'])).toEqual([{ sub_test_unique_id: 's' }]);
+    test('keeping a row that was rejected: it was seen (R12)', async () => {
+      await place(execution('r', 'run-1'), execution('s', 'run-1'));
+      await commit('latest_test_executions', { seen: { keys: [['s']], readNumber: 1 } });
+      expect(await bench.weigh('latest_test_executions', { replace: 'all' })).toEqual({ live: 2, going: 1 });
+      await bench.settle('latest_test_executions', { replace: 'all' });
+      expect(await rows('latest_test_executions', ['sub_test_unique_id'])).toEqual([{ sub_test_unique_id: 's' }]);
     });
 
-    test('together with its parts', () => {
-      const placeScores = (...items: object[]) => {
-        bench.gather('asset_health_scores', items);
+    test('together with its parts', async () => {
+      const placeScores = async (...items: object[]) => {
+        await bench.gather('asset_health_scores', items);
         return bench.settle('asset_health_scores', { replace: 'all' });
       };
       const parts = () => rows('asset_health_score_dimensions', ['asset_id', 'dimension', 'score', 'mirrored_at']);
-      placeScores(score('a', 0.5, { freshness: 0.5, validity: 1 }), score('b', 1, { validity: 1 }));
-      const [untouched] = parts();
+      await placeScores(score('a', 0.5, { freshness: 0.5, validity: 1 }), score('b', 1, { validity: 1 }));
+      const [untouched] = await parts();
       bench.setClock(minute(1));
-      placeScores(score('a', 0.5, { freshness: 0.5, accuracy: 1 }));
-      expect(parts().map((row) => `${row['asset_id']} ${row['dimension']}`)).toEqual(['a accuracy', 'a freshness']);
-      expect(parts()[1]).toEqual(untouched);
-      expect(rows('asset_health_scores', ['asset_id'])).toEqual([{ asset_id: 'a' }]);
+      await placeScores(score('a', 0.5, { freshness: 0.5, accuracy: 1 }));
+      expect((await parts()).map((row) => `${row['asset_id']} ${row['dimension']}`)).toEqual([
+        'a accuracy',
+        'a freshness',
+      ]);
+      expect((await parts())[1]).toEqual(untouched);
+      expect(await rows('asset_health_scores', ['asset_id'])).toEqual([{ asset_id: 'a' }]);
     });
   });
 
   describe('lineage follows the columns (R18)', () => {
-    const edges = () =>
-      rows('column_lineage', ['downstream_column_id', 'upstream_column_id']).map((row) => Object.values(row).join('←'));
-    const place = (how: 'all' | 'marked', lastMark: number, ...items: object[]) => {
-      bench.gather('column_lineage', items);
+    const edges = async () =>
+      (await rows('column_lineage', ['downstream_column_id', 'upstream_column_id'])).map((row) =>
+        Object.values(row).join('←'),
+      );
+    const place = async (how: 'all' | 'marked', lastMark: number, ...items: object[]) => {
+      await bench.gather('column_lineage', items);
       return bench.settle('column_lineage', { replace: how, lastMark });
     };
-    const touched = (since: string) =>
-      rows('columns', ['id', 'mirrored_at'])
+    const touched = async (since: string) =>
+      (await rows('columns', ['id', 'mirrored_at']))
         .filter((row) => String(row['mirrored_at']) >= since)
         .map((row) => row['id']);
 
-    test('the edges of marked columns are replaced; a column with none loses all, the others keep theirs', () => {
-      show('columns', [column('a'), column('b'), column('c')], { marking: [] });
-      place('all', 0, edge('a', 'x'), edge('b', 'x'), edge('b', 'y'), edge('c', 'x'));
-      show('columns', [column('a', { name: 'n' }), column('b', { name: 'n' })]);
-      expect(place('marked', 2, edge('b', 'y'), edge('b', 'z'), edge('c', 'z'))).toMatchObject({
+    test('the edges of marked columns are replaced; a column with none loses all, the others keep theirs', async () => {
+      await show('columns', [column('a'), column('b'), column('c')], { marking: [] });
+      await place('all', 0, edge('a', 'x'), edge('b', 'x'), edge('b', 'y'), edge('c', 'x'));
+      await show('columns', [column('a', { name: 'n' }), column('b', { name: 'n' })]);
+      expect(await place('marked', 2, edge('b', 'y'), edge('b', 'z'), edge('c', 'z'))).toMatchObject({
         written: 1,
         deleted: 2,
       });
-      expect(edges()).toEqual(['b←y', 'b←z', 'c←x']);
-      expect(rows('marks')).toEqual([]);
+      expect(await edges()).toEqual(['b←y', 'b←z', 'c←x']);
+      expect(await rows('marks')).toEqual([]);
     });
 
-    test('marks made after the read began stay, and their columns’ edges with them', () => {
-      show('columns', [column('a'), column('b')], { marking: [] });
-      place('all', 0, edge('a', 'x'), edge('b', 'x'));
-      show('columns', [column('a', { name: 'n' }), column('b', { name: 'n' })]);
-      place('marked', 1, edge('b', 'y'));
-      expect(edges()).toEqual(['b←x']);
-      expect(rows('marks', ['id', 'number'])).toEqual([{ id: 'b', number: 2 }]);
+    test('marks made after the read began stay, and their columns’ edges with them', async () => {
+      await show('columns', [column('a'), column('b')], { marking: [] });
+      await place('all', 0, edge('a', 'x'), edge('b', 'x'));
+      await show('columns', [column('a', { name: 'n' }), column('b', { name: 'n' })]);
+      await place('marked', 1, edge('b', 'y'));
+      expect(await edges()).toEqual(['b←x']);
+      expect(await rows('marks', ['id', 'number'])).toEqual([{ id: 'b', number: 2 }]);
     });
 
-    test('edges are kept only of columns held live', () => {
-      show('columns', [column('a'), column('b', gone())]);
-      place('all', 9, edge('a', 'b'), edge('b', 'a'), edge('unknown', 'a'));
-      expect(edges()).toEqual(['a←b']);
+    test('edges are kept only of columns held live', async () => {
+      await show('columns', [column('a'), column('b', gone())]);
+      await place('all', 9, edge('a', 'b'), edge('b', 'a'), edge('unknown', 'a'));
+      expect(await edges()).toEqual(['a←b']);
     });
 
-    test('a column whose edges come, go or differ moves along, no other (R21)', () => {
-      show(
+    test('a column whose edges come, go or differ moves along, no other (R21)', async () => {
+      await show(
         'columns',
         ['come', 'gone', 'same', 'unmarked'].map((id) => column(id)),
         { marking: [] },
       );
-      place('all', 0, edge('gone', 'x'), edge('same', 'x'), edge('unmarked', 'x'));
-      commit('columns', { marks: ['come', 'gone', 'same'].map((id) => ({ stream: 'column_lineage', id }) as const) });
+      await place('all', 0, edge('gone', 'x'), edge('same', 'x'), edge('unmarked', 'x'));
+      await commit('columns', {
+        marks: ['come', 'gone', 'same'].map((id) => ({ stream: 'column_lineage', id }) as const),
+      });
       bench.setClock(minute(1));
-      place('marked', 3, edge('come', 'x'), edge('same', 'x'));
-      expect(touched(minute(1))).toEqual(['come', 'gone']);
+      await place('marked', 3, edge('come', 'x'), edge('same', 'x'));
+      expect(await touched(minute(1))).toEqual(['come', 'gone']);
     });
 
-    test('the first edges of all move their column, too (R21)', () => {
-      show('columns', [column('a'), column('b')], { marking: [] });
-      commit('columns', { marks: [{ stream: 'column_lineage', id: 'a' }] });
+    test('the first edges of all move their column, too (R21)', async () => {
+      await show('columns', [column('a'), column('b')], { marking: [] });
+      await commit('columns', { marks: [{ stream: 'column_lineage', id: 'a' }] });
       bench.setClock(minute(1));
-      place('marked', 1, edge('a', 'x'));
-      expect(touched(minute(1))).toEqual(['a']);
+      await place('marked', 1, edge('a', 'x'));
+      expect(await touched(minute(1))).toEqual(['a']);
     });
 
-    test('a whole lineage put in place, the first of all too, moves the columns whose edges differ, no other (R21)', () => {
-      show(
+    test('a whole lineage put in place, the first of all too, moves the columns whose edges differ, no other (R21)', async () => {
+      await show(
         'columns',
         ['come', 'gone', 'less', 'more', 'none', 'same'].map((id) => column(id)),
         { marking: [] },
       );
       bench.setClock(minute(1));
-      place('all', 0, ...['gone', 'less', 'more', 'same'].map((id) => edge(id, 'x')), edge('less', 'y'));
-      expect(touched(minute(1))).toEqual(['gone', 'less', 'more', 'same']);
+      await place('all', 0, ...['gone', 'less', 'more', 'same'].map((id) => edge(id, 'x')), edge('less', 'y'));
+      expect(await touched(minute(1))).toEqual(['gone', 'less', 'more', 'same']);
       bench.setClock(minute(2));
-      place('all', 0, ...['come', 'less', 'more', 'same'].map((id) => edge(id, 'x')), edge('more', 'y'));
-      expect(touched(minute(2))).toEqual(['come', 'gone', 'less', 'more']);
+      await place('all', 0, ...['come', 'less', 'more', 'same'].map((id) => edge(id, 'x')), edge('more', 'y'));
+      expect(await touched(minute(2))).toEqual(['come', 'gone', 'less', 'more']);
     });
 
-    test('a column that moves with its edges has the time of the commit that put them in place (R21)', () => {
-      show('columns', [column('a')], { marking: [] });
-      const at = () => rows('columns', ['mirrored_at'])[0]?.['mirrored_at'];
-      const shown = String(at());
-      place('all', 0, edge('a', 'x'));
-      expect(String(at()) > shown).toBe(true);
-      expect(rows('column_lineage', ['mirrored_at'])).toEqual([{ mirrored_at: at() }]);
+    test('a column that moves with its edges has the time of the commit that put them in place (R21)', async () => {
+      await show('columns', [column('a')], { marking: [] });
+      const at = async () => (await rows('columns', ['mirrored_at']))[0]?.['mirrored_at'];
+      const shown = String(await at());
+      await place('all', 0, edge('a', 'x'));
+      expect(String(await at()) > shown).toBe(true);
+      expect(await rows('column_lineage', ['mirrored_at'])).toEqual([{ mirrored_at: await at() }]);
     });
 
-    test('a column whose edges are held back moves only when they are let go (R14, R21)', () => {
-      show('columns', [column('a'), column('b')], { marking: [] });
-      place('all', 0, edge('a', 'x'), edge('b', 'x'));
+    test('a column whose edges are held back moves only when they are let go (R14, R21)', async () => {
+      await show('columns', [column('a'), column('b')], { marking: [] });
+      await place('all', 0, edge('a', 'x'), edge('b', 'x'));
       bench.setClock(minute(1));
-      bench.gather('column_lineage', [edge('b', 'x')]);
-      bench.settle('column_lineage', { replace: 'all', hold: true });
-      expect([edges(), touched(minute(1))]).toEqual([['a←x', 'b←x'], []]);
+      await bench.gather('column_lineage', [edge('b', 'x')]);
+      await bench.settle('column_lineage', { replace: 'all', hold: true });
+      expect([await edges(), await touched(minute(1))]).toEqual([['a←x', 'b←x'], []]);
       bench.setClock(minute(2));
-      commit('column_lineage', { release: true });
-      expect([edges(), touched(minute(2))]).toEqual([['b←x'], ['a']]);
+      await commit('column_lineage', { release: true });
+      expect([await edges(), await touched(minute(2))]).toEqual([['b←x'], ['a']]);
     });
   });
 
@@ -208,63 +215,73 @@ export function describeReplacements(bench: Workbench): void {
         'history_failures',
       ],
     ];
-    const all = (env: string) => TABLES.map((table) => rows(table, [], env));
+    const all = (env: string) => Promise.all(TABLES.map((table) => rows(table, [], env)));
 
     /** Something in every table. */
-    function fill(env: string): void {
-      show('assets', [asset('a'), asset('b'), asset('gone', gone())], { env });
-      show('columns', [column('a'), column('b'), column('c')], { env });
-      show('tests', [test1('t')], { env });
-      bench.gather('column_lineage', [edge('a', 'b'), edge('b', 'c')], 1, env);
-      bench.settle('column_lineage', { replace: 'all' }, { env });
+    async function fill(env: string): Promise<void> {
+      await show('assets', [asset('a'), asset('b'), asset('gone', gone())], { env });
+      await show('columns', [column('a'), column('b'), column('c')], { env });
+      await show('tests', [test1('t')], { env });
+      await bench.gather('column_lineage', [edge('a', 'b'), edge('b', 'c')], 1, env);
+      await bench.settle('column_lineage', { replace: 'all' }, { env });
       for (const [name, item] of [
         ['asset_lineage', link('a', 'b')],
         ['latest_test_executions', execution('s', 'run-1')],
         ['asset_health_scores', score('a', 0.5, { validity: 1 })],
       ] as const) {
-        commit(
+        await commit(
           name,
           { archived: bench.decoded(name, [item]), staged: { rows: bench.decoded(name, [item]), readNumber: 1 } },
           { env },
         );
-        bench.settle(name, { replace: 'all' }, { env });
+        await bench.settle(name, { replace: 'all' }, { env });
       }
-      bench.gather('asset_lineage', [link('a', 'c')], 1, env);
-      bench.settle('columns', { ...SWEEP, hold: true }, { env });
+      await bench.gather('asset_lineage', [link('a', 'c')], 1, env);
+      await bench.settle('columns', { ...SWEEP, hold: true }, { env });
       const gap = { from: START, to: START };
-      commit('test_executions', { reading: { testId: 't', readAt: START, mirroredAt: START, gap, since: 1 } }, { env });
-      commit('test_executions', { unreadHistory: { testId: 't', pageLimit: 50 } }, { env });
+      await commit(
+        'test_executions',
+        { reading: { testId: 't', readAt: START, mirroredAt: START, gap, since: 1 } },
+        { env },
+      );
+      await commit('test_executions', { unreadHistory: { testId: 't', pageLimit: 50 } }, { env });
       const { rejected } = decodePage(stream('columns'), [{ id: 'bad' }]);
       const marks = range(3).map((id) => ({ stream: 'columns', id }) as const);
-      commit('columns', { rejected, marks, seen: { keys: [['a']], readNumber: 1 } }, { env });
+      await commit('columns', { rejected, marks, seen: { keys: [['a']], readNumber: 1 } }, { env });
     }
 
-    test('is never touched by the commits of another', () => {
-      fill('f');
-      const before = all('f');
+    test('is never touched by the commits of another', async () => {
+      await fill('f');
+      const before = await all('f');
       expect(before.every((table) => table.length > 0)).toBe(true);
-      fill('e');
-      show('columns', [column('a', gone()), column('b', { name: 'n' })]);
-      show('assets', [asset('a', gone())]);
-      commit('columns', { paid: { ids: range(3), lastMark: null }, shown: [['bad']], forget: 'all', release: true });
-      commit('tests', { disowned: { by: 'asset_id', ids: ['a'], sinceRead: 1, at: START } });
-      for (const name of ['assets', 'columns', 'tests'] as const) bench.settle(name, { ...SWEEP, lastMark: 9999 });
+      await fill('e');
+      await show('columns', [column('a', gone()), column('b', { name: 'n' })]);
+      await show('assets', [asset('a', gone())]);
+      await commit('columns', {
+        paid: { ids: range(3), lastMark: null },
+        shown: [['bad']],
+        forget: 'all',
+        release: true,
+      });
+      await commit('tests', { disowned: { by: 'asset_id', ids: ['a'], sinceRead: 1, at: START } });
+      for (const name of ['assets', 'columns', 'tests'] as const)
+        await bench.settle(name, { ...SWEEP, lastMark: 9999 });
       for (const name of ['asset_lineage', 'column_lineage', 'latest_test_executions', 'asset_health_scores'] as const)
-        bench.settle(name, { replace: 'all', lastMark: 9999 });
-      expect(rows('columns', ['deletion']).filter((row) => row['deletion'] === null)).toEqual([]);
-      expect(rows('column_lineage')).toEqual([]);
-      expect(all('f')).toEqual(before);
+        await bench.settle(name, { replace: 'all', lastMark: 9999 });
+      expect((await rows('columns', ['deletion'])).filter((row) => row['deletion'] === null)).toEqual([]);
+      expect(await rows('column_lineage')).toEqual([]);
+      expect(await all('f')).toEqual(before);
     });
 
-    test('sees nothing of another', () => {
-      fill('f');
-      expect(on().held(stream('columns'), [['a']]).size).toBe(0);
-      expect(on().facts(stream('columns'), null)).toMatchObject({ hasRows: false, checkpoints: new Map() });
+    test('sees nothing of another', async () => {
+      await fill('f');
+      expect((await on().held(stream('columns'), [['a']])).size).toBe(0);
+      expect(await on().facts(stream('columns'), null)).toMatchObject({ hasRows: false, checkpoints: new Map() });
       const query = { about: 'candidates', after: '', lastMark: 9, before: null, run: 1, mode: 'scan' } as const;
-      expect(on().owed(stream('columns'), query).ids).toEqual([]);
-      expect(on().dueTests(stream('test_executions'), 9)).toEqual([]);
-      expect(on().heldBack(stream('columns'))).toBe(0);
-      expect(on().rejected(stream('columns'))).toBe(0);
+      expect((await on().owed(stream('columns'), query)).ids).toEqual([]);
+      expect(await on().dueTests(stream('test_executions'), 9)).toEqual([]);
+      expect(await on().heldBack(stream('columns'))).toBe(0);
+      expect(await on().rejected(stream('columns'))).toBe(0);
     });
   });
 }

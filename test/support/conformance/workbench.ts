@@ -5,23 +5,30 @@ import type { Commit, Counts, Destination, Settlement } from '../../../src/core/
 import type { Instant } from '../../../src/core/instant.ts';
 import { changeMarks } from '../../../src/core/marks.ts';
 import { type Change, newestWins } from '../../../src/core/newest-wins.ts';
+import type { StateStore } from '../../../src/core/state-store.ts';
 import { type Row, STREAM_NAMES, type Stream, type StreamName } from '../../../src/core/stream.ts';
 
 /** A new, empty mirror of any kind, as the suite needs it. */
 interface Mirror {
   /** The catalogue's entry over this mirror's own tables. */
   stream(name: StreamName): Stream;
+  /** What it keeps beside its rows; it is claimed for `BASE_URL`. */
+  readonly state: StateStore;
   /** One environment's part, as this run writes it. */
   destination(envId: string, run: number): Destination;
   /** What a table holds of an environment, by the names of the contract, in any order. */
-  rows(table: string, envId: string): Row[];
+  rows(table: string, envId: string): Promise<Row[]>;
+  /** The table `sync_runs`, in the order of its ids. */
+  runs(): Promise<Row[]>;
   /** Makes every write into a table fail, as a full disk would, until the function returned is called. */
-  breakTable(table: string): () => void;
-  close(): void;
+  breakTable(table: string): Promise<() => Promise<void>>;
+  close(): Promise<void>;
 }
 
 /** Makes a mirror whose machine has this clock. */
-export type MakeMirror = (clock: () => Instant) => Mirror;
+export type MakeMirror = (clock: () => Instant) => Promise<Mirror>;
+
+export const BASE_URL = 'http://localhost';
 
 export const START = '2026-11-20T04:10:00.000000Z';
 export const YESTERDAY = '2026-11-19T04:10:00.000000Z';
@@ -42,9 +49,9 @@ export type Workbench = ReturnType<typeof workbench>;
 export function workbench(make: MakeMirror) {
   let mirror: Mirror;
   let now = START;
-  beforeEach(() => {
+  beforeEach(async () => {
     now = START;
-    mirror = make(() => now);
+    mirror = await make(() => now);
   });
   afterEach(() => mirror.close());
 
@@ -52,16 +59,20 @@ export function workbench(make: MakeMirror) {
   const on = (env = 'e', run = 1): Destination => mirror.destination(env, run);
   const decoded = (name: StreamName, items: readonly object[]): Decoded[] => [...decodePage(stream(name), items).rows];
 
-  function commit(name: StreamName, given: Partial<Commit>, { env, marking = STREAM_NAMES, run }: Where = {}): Counts {
-    const checkpoint = given.checkpoint ?? on(env).load(name);
+  async function commit(
+    name: StreamName,
+    given: Partial<Commit>,
+    { env, marking = STREAM_NAMES, run }: Where = {},
+  ): Promise<Counts> {
+    const checkpoint = given.checkpoint ?? (await on(env).load(name));
     return on(env, run).commit(stream(name), { ...given, checkpoint }, new Set(marking));
   }
 
   /** What items shown by a feed change. */
-  function changes(name: StreamName, items: readonly object[], env = 'e'): Change[] {
+  async function changes(name: StreamName, items: readonly object[], env = 'e'): Promise<Change[]> {
     const rows = decoded(name, items);
     const keys = rows.map((row) => row.key);
-    const held = on(env).held(stream(name), keys);
+    const held = await on(env).held(stream(name), keys);
     return rows.flatMap((row) => newestWins(stream(name), held.get(row.key[0] as string), row, null) ?? []);
   }
 
@@ -71,32 +82,36 @@ export function workbench(make: MakeMirror) {
     decoded,
     changes,
     commit,
+    state: () => mirror.state,
+    runs: () => mirror.runs(),
     breakTable: (table: string) => mirror.breakTable(table),
     setClock(at: Instant): void {
       now = at;
     },
     /** The table's rows in the order of their keys; with `pick`, only these columns. */
-    rows(table: string, pick: readonly string[] = [], env = 'e'): Row[] {
-      const rows = mirror.rows(table, env).map((row) => JSON.stringify(pick.length === 0 ? row : picked(row, pick)));
+    async rows(table: string, pick: readonly string[] = [], env = 'e'): Promise<Row[]> {
+      const rows = (await mirror.rows(table, env)).map((row) =>
+        JSON.stringify(pick.length === 0 ? row : picked(row, pick)),
+      );
       return rows.sort().map((row) => JSON.parse(row) as Row);
     },
     /** Commits items of a feed stream as a page of a feed, with the marks they leave. */
-    show(name: StreamName, items: readonly object[], where: Where = {}): Counts {
+    async show(name: StreamName, items: readonly object[], where: Where = {}): Promise<Counts> {
       const shown = decoded(name, items).map((row) => row.key);
-      const changed = changes(name, items, where.env);
+      const changed = await changes(name, items, where.env);
       const marks = changed
         .flatMap((change) => changeMarks(stream(name), change, null))
         .filter((mark) => (where.marking ?? STREAM_NAMES).includes(mark.stream));
       return commit(name, { changes: changed, marks, shown }, where);
     },
     /** Gathers items beside their table. */
-    gather(name: StreamName, items: readonly object[], readNumber = 1, env = 'e'): void {
-      commit(name, { staged: { rows: decoded(name, items), readNumber } }, { env });
+    async gather(name: StreamName, items: readonly object[], readNumber = 1, env = 'e'): Promise<void> {
+      await commit(name, { staged: { rows: decoded(name, items), readNumber } }, { env });
     },
-    see(name: StreamName, ids: readonly string[], readNumber = 1): void {
-      commit(name, { seen: { keys: ids.map((id) => [id]), readNumber } });
+    async see(name: StreamName, ids: readonly string[], readNumber = 1): Promise<void> {
+      await commit(name, { seen: { keys: ids.map((id) => [id]), readNumber } });
     },
-    settle(name: StreamName, given: Partial<Settlement> & { hold?: boolean } = {}, where: Where = {}): Counts {
+    settle(name: StreamName, given: Partial<Settlement> & { hold?: boolean } = {}, where: Where = {}): Promise<Counts> {
       return commit(name, { settle: { ...NO_SETTLEMENT, hold: false, ...given } }, where);
     },
     weigh: (name: StreamName, given: Partial<Settlement>) => on().weigh(stream(name), { ...NO_SETTLEMENT, ...given }),

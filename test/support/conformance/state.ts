@@ -1,0 +1,258 @@
+import { describe, expect, test } from 'vitest';
+import { NO_PROGRESS } from '../../../src/core/checkpoint.ts';
+import type { LeftOver } from '../../../src/core/cycle.ts';
+import { reconcile } from '../../../src/core/environments.ts';
+import type { JoinedRun, RunStatus, StreamRun } from '../../../src/core/state-store.ts';
+import { BASE_URL, column, LAST_WEEK, SWEEP, START as T, UNDER_WAY, type Workbench } from './workbench.ts';
+
+const NAMES = ['assets', 'columns', 'tests'] as const;
+
+const STREAM_RUN: Omit<StreamRun, 'run_id' | 'env_id'> = {
+  ...{ stream: 'assets', mode: 'scan', reason: 'first', status: 'done', requests: 1, pages: 1, error: null },
+  ...{ rows_written: 0, rows_deleted: 0, rows_rejected: 0, rows_late: 0, started_at: T, ended_at: T },
+};
+
+const ENDED = {
+  ...{ server_time: T, ended_at: T, requests: 1, error: null },
+  ...{ rows_written: 0, rows_deleted: 0, rows_rejected: 0 },
+} as const;
+
+interface Wish {
+  readonly environments?: readonly string[];
+  readonly now?: string;
+  readonly full?: boolean;
+  readonly streams?: readonly Partial<StreamRun>[];
+}
+
+/** What a mirror keeps beside its rows. */
+export function describeState(bench: Workbench): void {
+  const { rows, state, commit } = bench;
+
+  test('a mirror belongs to the base URL that first wrote it; another is refused (R26)', async () => {
+    await state().claimMirror(BASE_URL);
+    await expect(state().claimMirror('https://b.example')).rejects.toThrow(
+      expect.objectContaining({ recovery: 'usage', message: expect.stringContaining(BASE_URL) }),
+    );
+    await state().claimMirror(BASE_URL);
+  });
+
+  describeCycles(bench);
+  describeRunLog(bench);
+
+  describe('environments', () => {
+    const save = async (items: readonly unknown[], id = 1) =>
+      state().saveEnvironments(reconcile(items, await state().environments(), T), id);
+    const env = (id: string) => ({ id, name: `Env ${id}` });
+    const missing = async () => (await state().environments()).map((row) => [row['id'], row['missing_since']]);
+    const due = async (id: string) => (await rows('sync_checkpoints', ['stream', 'scan_due'], id)).map(Object.values);
+
+    test('are kept when they are no longer listed, and every stream scanned of one that is back is due for a scan (R13)', async () => {
+      for (const id of ['a', 'b'])
+        await commit('assets', { checkpoint: { ...NO_PROGRESS, scanEndedPass: 1 } }, { env: id });
+      await commit('asset_health_scores', { checkpoint: { ...NO_PROGRESS, finishedPass: 1 } }, { env: 'a' });
+      await save([env('a'), env('b')]);
+      await save([env('b')]);
+      expect(await missing()).toEqual([
+        ['a', T],
+        ['b', null],
+      ]);
+      await save([env('a'), env('b')]);
+      expect(await missing()).toEqual([
+        ['a', null],
+        ['b', null],
+      ]);
+      expect(await due('a')).toEqual([
+        ['asset_health_scores', null],
+        ['assets', 'returned'],
+      ]);
+      expect(await due('b')).toEqual([['assets', null]]);
+    });
+
+    test('that cannot be read are rejected once each, and leave when they can (R20)', async () => {
+      await save([{ id: 'a' }]);
+      await save([{ id: 'a' }, 7], 2);
+      expect(await rows('rejected_rows', ['row_key', 'reason', 'run_id'], '')).toEqual([
+        { row_key: '7', reason: 'not an object', run_id: 2 },
+        { row_key: 'a', reason: 'name is missing', run_id: 2 },
+      ]);
+      await save([env('a')]);
+      expect(await rows('rejected_rows', [], '')).toEqual([]);
+    });
+  });
+
+  describe('the quota', () => {
+    test('is what the last run was told and left of it (R23)', async () => {
+      expect([await state().quota(), await state().keptQuota()]).toEqual([null, null]);
+      const told = { limit: 100, windowSeconds: 60, remaining: 7, resetSeconds: 30 };
+      await state().saveQuota(told, T);
+      expect(await state().quota()).toEqual({ limit: 100, windowSeconds: 60 });
+      expect(await state().keptQuota()).toEqual({ remaining: 7, resetSeconds: 30, notedAt: T });
+      await state().saveQuota({ ...told, limit: null, remaining: 0 }, LAST_WEEK);
+      expect(await state().quota()).toBeNull();
+      expect(await state().keptQuota()).toEqual({ remaining: 0, resetSeconds: 30, notedAt: LAST_WEEK });
+    });
+  });
+
+  test('a list has one length for each of its queries, the last one measured', async () => {
+    const list = { env_id: 'e', stream: 'tests', variant: '{}', page_size: 2, pages: 3, rows: 5 } as const;
+    const disabled = { ...list, variant: '{"disabled":"true"}' };
+    await state().saveListLengths([list, disabled]);
+    await state().saveListLengths([{ ...list, pages: 4, rows: 7 }]);
+    expect(await rows('list_lengths')).toEqual([disabled, { ...list, pages: 4, rows: 7 }]);
+  });
+
+  test('streams are unfinished whose round another cycle began (R6)', async () => {
+    const round = UNDER_WAY.round as NonNullable<typeof UNDER_WAY.round>;
+    for (const [name, env, pass] of [
+      ['assets', 'e', 4],
+      ['tests', 'e', 4],
+      ['columns', 'e', 5],
+      ['tests', 'f', 3],
+    ] as const)
+      await commit(name, { checkpoint: { ...UNDER_WAY, round: { ...round, pass } } }, { env });
+    await commit('asset_lineage', { checkpoint: { ...UNDER_WAY, round: null } });
+    const unfinished = await state().unfinishedStreams(5);
+    expect([...unfinished].map(([env, streams]) => [env, [...streams].sort()]).sort()).toEqual([
+      ['e', ['assets', 'tests']],
+      ['f', ['tests']],
+    ]);
+  });
+
+  test('streams hold back whose removals wait, whichever environment they are in (R14)', async () => {
+    expect(await state().streamsHoldingBack()).toEqual([]);
+    for (const env of ['e', 'f']) {
+      await bench.show('columns', [column('a'), column('b')], { env });
+      await bench.settle('columns', { ...SWEEP, hold: true }, { env });
+    }
+    expect([...(await state().streamsHoldingBack())].sort(byText)).toEqual([
+      { envId: 'e', stream: 'columns' },
+      { envId: 'f', stream: 'columns' },
+    ]);
+  });
+}
+
+function byText(a: object, b: object): number {
+  return JSON.stringify(a) < JSON.stringify(b) ? -1 : 1;
+}
+
+/** One run of these streams; without a status it never ends. */
+async function runOf(
+  { state }: Pick<Workbench, 'state'>,
+  status: RunStatus | null,
+  left_over: LeftOver | null = null,
+  { environments = ['a'], now = T, full = false, streams = [{}] }: Wish = {},
+): Promise<JoinedRun> {
+  const id = await state().beginRun(T, 'sync');
+  const joined = await state().joinCycle({ id, envIds: environments, streams: NAMES, now, full });
+  for (const env_id of environments)
+    for (const stream of streams) await state().recordStreamRun({ ...STREAM_RUN, ...stream, run_id: id, env_id });
+  if (status !== null) await state().endRun(joined, { ...ENDED, status, left_over, server_time: now });
+  return joined;
+}
+
+function describeCycles(bench: Workbench): void {
+  const run = async (...given: [RunStatus | null, (LeftOver | null)?, Wish?]): Promise<JoinedRun> =>
+    runOf(bench, ...given);
+  const passOf = async (...given: Parameters<typeof run>): Promise<number> => (await run(...given)).pass;
+
+  describe('a cycle (R6)', () => {
+    test('is a run’s own, and is carried on only after a run whose requests or quota were spent', async () => {
+      const passes: number[] = [];
+      for (const [status, leftOver] of [
+        ['done', null],
+        ['stopped', 'unread'],
+        ['problems', 'unread'],
+        ['problems', null],
+        ['interrupted', null],
+        ['refused', null],
+        [null, null],
+        ['done', null],
+      ] as const)
+        passes.push(await passOf(status, leftOver));
+      expect(passes).toEqual([1, 2, 2, 2, 5, 6, 7, 8]);
+      expect((await bench.runs()).map((row) => row['pass_id'])).toEqual(passes);
+    });
+
+    test('of one environment outlives the runs of others', async () => {
+      await run('stopped', 'unread', { environments: ['a'] });
+      expect(await passOf('done', null, { environments: ['b'] })).toBe(2);
+      expect(await passOf('done', null, { environments: ['a'] })).toBe(1);
+      expect(await passOf('done', null, { environments: ['a', 'b'] })).toBe(4);
+    });
+
+    test('ends with a run that leaves nothing, though that logged no stream', async () => {
+      await run('stopped', 'unread');
+      expect(await passOf('done', null, { streams: [] })).toBe(1);
+      expect(await passOf('done')).toBe(3);
+    });
+
+    test('of --full is carried on by --full, but no longer once a run without it went on with it', async () => {
+      await run('stopped', 'unread', { full: true });
+      expect(await passOf('stopped', 'unread', { full: true })).toBe(1);
+      expect(await passOf('stopped', 'unread')).toBe(1);
+      expect(await run('stopped', 'unread', { full: true })).toMatchObject({ pass: 4, afterStop: true });
+    });
+
+    test('is carried on for a day at most, from its first run on', async () => {
+      await run('stopped', 'unread', { now: '2026-11-20T04:00:00.000000Z' });
+      expect(await passOf('stopped', 'unread', { now: '2026-11-20T23:00:00.000000Z' })).toBe(1);
+      expect(await run('stopped', 'unread', { now: '2026-11-21T04:00:01.000000Z' })).toMatchObject({
+        pass: 3,
+        afterStop: true,
+      });
+    });
+
+    test('the last try of each stream is known, where it did not end well', async () => {
+      const triesBefore = async (id: number) =>
+        (await bench.state().lastTries({ id, envIds: ['a', 'b'], streams: NAMES })).get('a');
+      await run('stopped', 'unread', { streams: [{ status: 'failed' }, { stream: 'tests', status: 'stopped' }] });
+      await run('stopped', 'unread', {
+        streams: [{ stream: 'tests' }, { stream: 'columns', status: 'stopped', pages: 0 }],
+      });
+      expect(await triesBefore(3)).toEqual([
+        { stream: 'assets', status: 'failed', requests: 1, pages: 1 },
+        { stream: 'columns', status: 'stopped', requests: 1, pages: 0 },
+      ]);
+      await run('done', null, { streams: [{}, { stream: 'columns' }] });
+      expect(await triesBefore(4)).toBeUndefined();
+      expect(await triesBefore(2)).toHaveLength(2);
+    });
+  });
+}
+
+function describeRunLog(bench: Workbench): void {
+  const logged = async () => (await bench.rows('sync_stream_runs', ['run_id', 'requests'], 'a')).map(Object.values);
+
+  describe('the run log', () => {
+    test('has no row for a stream that did nothing and ended as it had before, one for what ended otherwise', async () => {
+      const idle = { requests: 0, pages: 0 };
+      const held = { status: 'held', ...idle, error: 'removals are held back' } as const;
+      for (const stream of [idle, idle, held, held, idle, { ...idle, rows_deleted: 1 }])
+        await runOf(bench, 'done', null, { streams: [stream] });
+      expect((await logged()).map(([id]) => id)).toEqual([1, 3, 4, 5, 6]);
+    });
+
+    test('has one row for a stream that a run came to twice: the later', async () => {
+      await runOf(bench, 'done', null, { streams: [{}, { requests: 3 }] });
+      expect(await logged()).toEqual([[1, 3]]);
+    });
+
+    test('knows nothing of a run that was forgotten', async () => {
+      const id = await bench.state().beginRun(T, 'verify');
+      await bench.state().forgetRun(id);
+      await runOf(bench, 'done');
+      expect(await bench.runs()).toHaveLength(1);
+    });
+
+    test('drops runs of more than 90 days ago, but the last of each stream and the last that ended well', async () => {
+      const OLD = '2026-08-20T00:00:00.000000Z';
+      await runOf(bench, 'done', null, { now: OLD });
+      await runOf(bench, 'problems', null, { now: OLD });
+      await runOf(bench, 'problems', null, { now: OLD, streams: [{ stream: 'tests' }] });
+      await runOf(bench, 'problems');
+      await bench.state().pruneLog(T);
+      expect((await bench.runs()).map((row) => row['id']).sort()).toEqual([1, 4]);
+      expect((await logged()).map(([id]) => id)).toEqual([1, 3, 4]);
+    });
+  });
+}
