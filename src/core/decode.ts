@@ -132,7 +132,7 @@ function putBack(unknown: Map<string, unknown>, [name = '', inner]: readonly str
   unknown.set(name, inner === undefined ? sent : { ...(unknown.get(name) as object | undefined), [inner]: sent });
 }
 
-function decodePart(part: Part<unknown>, item: Item, owner: Row): Row[] | string {
+function decodePart(part: Part, item: Item, owner: Row): Row[] | string {
   const elements = item[part.each] ?? [];
   if (!Array.isArray(elements)) return `${part.each} is no array`;
   const rows: Row[] = [];

@@ -60,7 +60,7 @@ function blank(names: readonly string[]): Row {
 }
 
 /** The parts that only one side has, or that are not the same on both. */
-function partsApart(part: Part<unknown>, held: readonly Row[], shown: readonly Row[]): string[] {
+function partsApart(part: Part, held: readonly Row[], shown: readonly Row[]): string[] {
   const own = part.key.at(-1) as string;
   const before = new Map(held.map((row) => [row[own], row]));
   const after = new Map(shown.map((row) => [row[own], row]));

@@ -54,9 +54,9 @@ interface MarkRule {
 }
 
 /** A table written along with the stream's own, from the same item. */
-export interface Part<Table> {
-  readonly table: Table;
-  readonly staged?: Table;
+export interface Part {
+  readonly table: string;
+  readonly staged?: string;
   readonly key: readonly string[];
   readonly fields: Fields;
   /** The array in the item whose elements are the part's rows. */
@@ -64,14 +64,14 @@ export interface Part<Table> {
 }
 
 /** Rows kept for ever, written with the page that showed them (R17). */
-interface Archive<Table> {
-  readonly table: Table;
+interface Archive {
+  readonly table: string;
   /** Values the archive's rows have beyond the row's own. */
   readonly constants?: Row;
 }
 
-/** One catalogue entry: all that the sync knows of a collection. `Table` is the destination's own notion of a table. */
-export interface Stream<Table = unknown> {
+/** One catalogue entry: all that the sync knows of a collection. Tables stand in it by their names. */
+export interface Stream {
   readonly name: StreamName;
   readonly method: Method;
   /** Path under the environment; `{id}` stands for the test of a window read. */
@@ -79,15 +79,15 @@ export interface Stream<Table = unknown> {
   /** The field, or the two fields, that tell rows apart. */
   readonly key: readonly string[];
   readonly fields: Fields;
-  readonly table: Table;
+  readonly table: string;
   /** Same columns and `read_number`: where a snapshot or lineage is gathered (R16). */
-  readonly staged?: Table;
+  readonly staged?: string;
   /** Fields this stream writes when it shares its table with another stream; all of them when left out. */
   readonly writes?: readonly string[];
   /** Fills rows that another stream made: only those with this value; others are passed over. */
   readonly within?: { readonly field: string; readonly is: string };
   /** Of a marked stream: the list whose rows its marks name, and their table (R18, R22). */
-  readonly leader?: { readonly path: readonly string[]; readonly table: Table };
+  readonly leader?: { readonly path: readonly string[]; readonly table: string };
   /** By the value of `kind`, the columns that belong to it alone: a change of kind blanks the others' (R22). */
   readonly kinds?: Readonly<Record<string, readonly string[]>>;
   /** One read each makes a full scan; also the variants of an `ids` request (R12). */
@@ -97,23 +97,23 @@ export interface Stream<Table = unknown> {
   /** The parameter that asks for rows by the first part of their key (R12): for marked lineage, by downstream column (R18). */
   readonly idsParameter?: string;
   /** Its rows belong to rows of another stream: asked for when the owner went or came back (R13), exempt in R14. */
-  readonly owners: readonly Owner<Table>[];
+  readonly owners: readonly Owner[];
   /** Of edges: the end that is read with all its edges. Where it is shown with others, a missing one was replaced (R14). */
   readonly replacedBy?: string;
   readonly marks: readonly MarkRule[];
   /** Rows of another table that go along with a deleted row (R18). */
-  readonly takes?: { readonly table: Table; readonly by: string };
+  readonly takes?: { readonly table: string; readonly by: string };
   /** Rows of another table that a deleted row may have ended: `id` of each is marked for the stream, to be read again (R18). */
   readonly doubts?: {
-    readonly table: Table;
+    readonly table: string;
     readonly by: string;
     readonly stream: StreamName;
     readonly id: string;
   };
   /** A stream that reads what changed rows of this one make due: it has not finished with them (R9, R22). */
   readonly newsFor?: StreamName;
-  readonly parts?: readonly Part<Table>[];
-  readonly archives?: readonly Archive<Table>[];
+  readonly parts?: readonly Part[];
+  readonly archives?: readonly Archive[];
   /** A 404 with the error envelope means not live (R15). */
   readonly mayBeUnavailable?: true;
   /** Read at most once per clock hour of server time (R22). */
@@ -126,12 +126,12 @@ export interface Stream<Table = unknown> {
   readonly optional?: true;
 }
 
-interface Owner<Table> {
+interface Owner {
   /** The field that names the owner. */
   readonly by: string;
-  readonly table: Table;
+  readonly table: string;
   /** The parameter that asks for an owner's rows. */
   readonly parameter?: string;
   /** What the owner itself belongs to: its removal explains theirs, however far down (R14). */
-  readonly owners?: readonly Owner<Table>[];
+  readonly owners?: readonly Owner[];
 }

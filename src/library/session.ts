@@ -15,6 +15,7 @@ import {
   openForWriting,
 } from '../destination/sqlite/open.ts';
 import { buildSecondaryIndexes, dropSecondaryIndexes } from '../destination/sqlite/secondary-indexes.ts';
+import { tableNamed } from '../destination/sqlite/tables.ts';
 import { createHttpSource } from '../source/http-source.ts';
 import { CATALOGUE } from '../streams/catalogue.ts';
 import type { OpenMirror } from '../sync/ports.ts';
@@ -121,4 +122,4 @@ function finish(connection: MirrorFile['connection']): void {
 }
 
 /** Tables that a sync fills by the page; a history is looked up by test while it grows, and keeps its index. */
-const INDEXED = CATALOGUE.filter((stream) => stream.method !== 'window').map((stream) => stream.table);
+const INDEXED = CATALOGUE.filter((stream) => stream.method !== 'window').map((stream) => tableNamed(stream.table));

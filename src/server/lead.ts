@@ -1,4 +1,3 @@
-import { getTableName } from 'drizzle-orm';
 import { type Filter, valuesIn } from './filters.ts';
 import type { Asked } from './parameters.ts';
 import type { Question, Statement } from './question.ts';
@@ -55,7 +54,7 @@ export function leadsOf(question: Question, { filters }: Asked): Lead[] {
 function leadBy({ listing }: Question, by: Filter | undefined, values: string, filter: Lead['filter']): Lead[] {
   if (by?.legs === undefined) return [];
   const legs = by.legs(values);
-  const table = getTableName(listing.entry.table);
+  const table = listing.entry.table;
   const rows = [
     ...(by.through === undefined ? [] : [by.through(values)]),
     ...legs.map(([indexed]) => `select 1 from ${table} r where r.env_id = @env and ${indexed}`),

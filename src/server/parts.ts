@@ -1,4 +1,3 @@
-import { getTableName } from 'drizzle-orm';
 import type { Instant } from '../core/instant.ts';
 import { type Item, itemOf } from './item.ts';
 import type { Listing } from './listings.ts';
@@ -16,7 +15,7 @@ export function addParts(
   for (const part of entry.parts ?? []) {
     const names = [key, ...Object.keys(part.fields), 'extra'].map((name) => `"${name}"`).join(', ');
     const rows = view.rows({
-      sql: `select ${names} from ${getTableName(part.table)} where env_id = @env and bucket_at >= @week
+      sql: `select ${names} from ${part.table} where env_id = @env and bucket_at >= @week
         and "${key}" in (select value from json_each(@keys)) order by ${part.key.join(', ')}`,
       values: { env, week: weekBefore(serverTime), keys: JSON.stringify(items.map((item) => item[key])) },
     });

@@ -1,4 +1,3 @@
-import { getTableName } from 'drizzle-orm';
 import type { Position } from './cursor.ts';
 import { valuesIn } from './filters.ts';
 import type { Lead } from './lead.ts';
@@ -85,7 +84,7 @@ export function longOneStatement(question: Question, bytes: number): Statement {
   const sql = keptText(
     listing,
     `long ${bytes}`,
-    () => `select 1 from ${getTableName(entry.table)} r
+    () => `select 1 from ${entry.table} r
       where r.env_id = @env and ${one?.by} = @one and ${lengthOf(listing)} > ${bytes}`,
   );
   return { sql, values: valuesOf(question) };

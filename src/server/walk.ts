@@ -1,4 +1,3 @@
-import { getTableName } from 'drizzle-orm';
 import type { Position } from './cursor.ts';
 import type { Lead } from './lead.ts';
 import type { Listing } from './listings.ts';
@@ -52,7 +51,7 @@ export function walked({ from, legs, sorts, descending }: Walk, selected: readon
  * to join is looked at as well: many may have none, and a stretch has its end among them too.
  */
 export function from({ entry, join }: Listing, first: 'r' | 'c'): string {
-  const row = `${getTableName(entry.table)} r`;
+  const row = `${entry.table} r`;
   if (join === undefined) return `from ${row}`;
   return first === 'r'
     ? `from ${row} cross join ${join.row} on ${join.on}`

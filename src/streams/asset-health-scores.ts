@@ -1,10 +1,3 @@
-import {
-  assetHealthScoreDimensions,
-  assetHealthScoreDimensionsStaged,
-  assetHealthScoreHistory,
-  assetHealthScoresStaged as staged,
-  assetHealthScores as table,
-} from '../../schema/health.ts';
 import type { Field } from '../core/stream.ts';
 import { type Entry, ONE_READ } from './entry.ts';
 import { required } from './fields.ts';
@@ -22,12 +15,12 @@ export const assetHealthScores: Entry = {
     test_count: ofTotal('integer', 'test_count'),
     bucket_at: ofTotal('instant', 'bucket_at'),
   },
-  table,
-  staged,
+  table: 'asset_health_scores',
+  staged: 'asset_health_scores_staged',
   parts: [
     {
-      table: assetHealthScoreDimensions,
-      staged: assetHealthScoreDimensionsStaged,
+      table: 'asset_health_score_dimensions',
+      staged: 'asset_health_score_dimensions_staged',
       each: 'dimensions',
       key: ['asset_id', 'dimension'],
       fields: {
@@ -40,7 +33,7 @@ export const assetHealthScores: Entry = {
   ],
   archives: [
     {
-      table: assetHealthScoreHistory,
+      table: 'asset_health_score_history',
       constants: { dimension: 'total' },
     },
   ],

@@ -1,4 +1,3 @@
-import { assets, assetLineageStaged as staged, assetLineage as table } from '../../schema/assets.ts';
 import { type Entry, ONE_READ } from './entry.ts';
 import { required } from './fields.ts';
 
@@ -8,14 +7,14 @@ export const assetLineage: Entry = {
   path: ['asset-lineage'],
   key: ['upstream_asset_id', 'downstream_asset_id'],
   fields: { upstream_asset_id: required('text'), downstream_asset_id: required('text') },
-  table,
-  staged,
+  table: 'asset_lineage',
+  staged: 'asset_lineage_staged',
   variants: ONE_READ,
   after: ['assets'],
   idsParameter: 'asset_ids',
   owners: [
-    { by: 'upstream_asset_id', table: assets },
-    { by: 'downstream_asset_id', table: assets },
+    { by: 'upstream_asset_id', table: 'assets' },
+    { by: 'downstream_asset_id', table: 'assets' },
   ],
   replacedBy: 'downstream_asset_id',
   marks: [],

@@ -1,4 +1,3 @@
-import { assets as table } from '../../schema/assets.ts';
 import { type Entry, ONE_READ } from './entry.ts';
 import { BI_FIELDS, COMMON_ASSET_FIELDS, TABLE_FIELDS } from './fields.ts';
 
@@ -9,7 +8,7 @@ export const assets: Entry = {
   path: ['assets'],
   key: ['id'],
   fields: COMMON_ASSET_FIELDS,
-  table,
+  table: 'assets',
   kinds: { table: TABLE_FIELDS, bi: BI_FIELDS },
   variants: ONE_READ,
   after: [],

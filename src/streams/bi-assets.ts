@@ -1,4 +1,3 @@
-import { assets as table } from '../../schema/assets.ts';
 import { type Entry, ONE_READ } from './entry.ts';
 import { BI_FIELDS, COMMON_ASSET_FIELDS, optional, required } from './fields.ts';
 
@@ -14,10 +13,10 @@ export const biAssets: Entry = {
     bi_type: required('text'),
     url: optional('text'),
   },
-  table,
+  table: 'assets',
   writes: BI_FIELDS,
   within: { field: 'kind', is: 'bi' },
-  leader: { path: ['assets'], table },
+  leader: { path: ['assets'], table: 'assets' },
   variants: ONE_READ,
   after: ['assets'],
   idsParameter: 'ids',

@@ -1,8 +1,7 @@
-import { assets, columns, columnLineageStaged as staged, columnLineage as table } from '../../schema/assets.ts';
 import { type Entry, ONE_READ } from './entry.ts';
 import { required } from './fields.ts';
 
-const OF_ASSET = [{ by: 'asset_id', table: assets }];
+const OF_ASSET = [{ by: 'asset_id', table: 'assets' }];
 
 /** Depends on the columns: their marks say which edges to read again (R18). The downstream column comes first in the key. */
 export const columnLineage: Entry = {
@@ -11,15 +10,15 @@ export const columnLineage: Entry = {
   path: ['column-lineage'],
   key: ['downstream_column_id', 'upstream_column_id'],
   fields: { upstream_column_id: required('text'), downstream_column_id: required('text') },
-  table,
-  staged,
-  leader: { path: ['columns'], table: columns },
+  table: 'column_lineage',
+  staged: 'column_lineage_staged',
+  leader: { path: ['columns'], table: 'columns' },
   variants: ONE_READ,
   after: ['columns'],
   idsParameter: 'column_ids',
   owners: [
-    { by: 'downstream_column_id', table: columns, owners: OF_ASSET },
-    { by: 'upstream_column_id', table: columns, owners: OF_ASSET },
+    { by: 'downstream_column_id', table: 'columns', owners: OF_ASSET },
+    { by: 'upstream_column_id', table: 'columns', owners: OF_ASSET },
   ],
   replacedBy: 'downstream_column_id',
   marks: [],

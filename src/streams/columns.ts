@@ -1,4 +1,3 @@
-import { assets, columnLineage, columns as table } from '../../schema/assets.ts';
 import { type Entry, ONE_READ } from './entry.ts';
 import { optional, required } from './fields.ts';
 
@@ -14,12 +13,12 @@ export const columns: Entry = {
     data_type: optional('text'),
     synced_at: optional('instant'),
   },
-  table,
+  table: 'columns',
   variants: ONE_READ,
   after: ['assets'],
   idsParameter: 'ids',
-  owners: [{ by: 'asset_id', table: assets, parameter: 'asset_ids' }],
+  owners: [{ by: 'asset_id', table: 'assets', parameter: 'asset_ids' }],
   marks: [{ stream: 'column_lineage', id: 'id', on: 'shown' }],
-  takes: { table: columnLineage, by: 'downstream_column_id' },
-  doubts: { table: columnLineage, by: 'upstream_column_id', stream: 'column_lineage', id: 'downstream_column_id' },
+  takes: { table: 'column_lineage', by: 'downstream_column_id' },
+  doubts: { table: 'column_lineage', by: 'upstream_column_id', stream: 'column_lineage', id: 'downstream_column_id' },
 };

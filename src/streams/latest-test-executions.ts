@@ -1,10 +1,3 @@
-import { assets } from '../../schema/assets.ts';
-import {
-  latestTestExecutionsStaged as staged,
-  latestTestExecutions as table,
-  testExecutions,
-  tests,
-} from '../../schema/tests.ts';
 import { ENABLED_AND_DISABLED, type Entry } from './entry.ts';
 import { EXECUTION_FIELDS } from './fields.ts';
 
@@ -14,14 +7,14 @@ export const latestTestExecutions: Entry = {
   path: ['latest-test-executions'],
   key: ['sub_test_unique_id'],
   fields: EXECUTION_FIELDS,
-  table,
-  staged,
+  table: 'latest_test_executions',
+  staged: 'latest_test_executions_staged',
   variants: ENABLED_AND_DISABLED,
   after: ['tests'],
   idsParameter: 'sub_test_ids',
-  owners: [{ by: 'test_id', table: tests, owners: [{ by: 'asset_id', table: assets }] }],
+  owners: [{ by: 'test_id', table: 'tests', owners: [{ by: 'asset_id', table: 'assets' }] }],
   marks: [],
   newsFor: 'test_executions',
-  archives: [{ table: testExecutions }],
+  archives: [{ table: 'test_executions' }],
   mayBeUnavailable: true,
 };

@@ -1,4 +1,3 @@
-import { assets as table } from '../../schema/assets.ts';
 import { type Entry, ONE_READ } from './entry.ts';
 import { COMMON_ASSET_FIELDS, required, TABLE_FIELDS } from './fields.ts';
 
@@ -16,10 +15,10 @@ export const tableAssets: Entry = {
     table_name: required('text'),
     materialization: required('text'),
   },
-  table,
+  table: 'assets',
   writes: TABLE_FIELDS,
   within: { field: 'kind', is: 'table' },
-  leader: { path: ['assets'], table },
+  leader: { path: ['assets'], table: 'assets' },
   variants: ONE_READ,
   after: ['assets'],
   idsParameter: 'ids',

@@ -1,4 +1,3 @@
-import { testExecutions as table } from '../../schema/tests.ts';
 import { type Entry, ONE_READ } from './entry.ts';
 import { EXECUTION_FIELDS } from './fields.ts';
 
@@ -9,7 +8,7 @@ export const testExecutions: Entry = {
   path: ['tests', '{id}', 'executions'],
   key: ['sub_test_unique_id', 'id'],
   fields: EXECUTION_FIELDS,
-  table,
+  table: 'test_executions',
   variants: ONE_READ,
   after: ['tests', 'latest_test_executions'],
   owners: [],

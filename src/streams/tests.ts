@@ -1,5 +1,3 @@
-import { assets } from '../../schema/assets.ts';
-import { tests as table } from '../../schema/tests.ts';
 import { ENABLED_AND_DISABLED, type Entry } from './entry.ts';
 import { list, optional, required } from './fields.ts';
 
@@ -27,11 +25,11 @@ export const tests: Entry = {
     updated_at: optional('instant'),
     synced_at: optional('instant'),
   },
-  table,
+  table: 'tests',
   variants: ENABLED_AND_DISABLED,
   after: ['assets'],
   idsParameter: 'ids',
-  owners: [{ by: 'asset_id', table: assets, parameter: 'asset_ids' }],
+  owners: [{ by: 'asset_id', table: 'assets', parameter: 'asset_ids' }],
   marks: [],
   newsFor: 'test_executions',
   mayBeUnavailable: true,

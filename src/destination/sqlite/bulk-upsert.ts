@@ -1,6 +1,6 @@
 import type { Row, Value } from '../../core/stream.ts';
 import type { Writing } from './part.ts';
-import { differs, list, quote, replacing, type Shape, shapeOf } from './shape.ts';
+import { differs, list, quote, replacing, type Shape, shapeOf, type TableOrName } from './shape.ts';
 
 /**
  * Which of two rows under one key stays:
@@ -26,7 +26,7 @@ const ROWS_PER_STATEMENT = 64;
  */
 export function upsert(
   writing: Writing,
-  table: unknown,
+  table: TableOrName,
   rows: readonly Row[],
   { conflict = 'replace', added = {} }: Way = {},
 ): number {

@@ -9,8 +9,8 @@ export type Scope = NonNullable<Settlement['replace']>;
 
 /** A table with the one it is gathered in. */
 export interface Pair {
-  readonly table: unknown;
-  readonly staged?: unknown;
+  readonly table: string;
+  readonly staged?: string;
 }
 
 /**

@@ -1,5 +1,6 @@
 import { is } from 'drizzle-orm';
 import { getTableConfig, SQLiteCustomColumn, type SQLiteTable } from 'drizzle-orm/sqlite-core';
+import { tableNamed } from './tables.ts';
 
 /** A drizzle table as SQL needs it: names, quoted where they stand in statements. */
 export interface Shape {
@@ -14,13 +15,17 @@ export interface Shape {
   readonly json: ReadonlySet<string>;
 }
 
-const shapes = new WeakMap<SQLiteTable, Shape>();
+/** A table of the schema, or the name that a stream has for it; undefined for one that the stream does not have. */
+export type TableOrName = SQLiteTable | string | undefined;
 
-/** `table` is what the catalogue calls a table: here, one of drizzle's. */
-export function shapeOf(table: unknown): Shape {
-  const known = shapes.get(table as SQLiteTable);
+const shapes = new Map<TableOrName, Shape>();
+
+/** @throws Error where the stream has no such table */
+export function shapeOf(table: TableOrName): Shape {
+  const known = shapes.get(table);
   if (known !== undefined) return known;
-  const config = getTableConfig(table as SQLiteTable);
+  if (table === undefined) throw new Error('the stream has no such table');
+  const config = getTableConfig(typeof table === 'string' ? tableNamed(table) : table);
   const columns = config.columns.map((column) => column.name);
   const key =
     config.primaryKeys[0]?.columns.map((column) => column.name) ??
@@ -29,11 +34,11 @@ export function shapeOf(table: unknown): Shape {
   const content = given.filter((name) => !key.includes(name));
   const json = new Set(config.columns.filter((column) => is(column, SQLiteCustomColumn)).map(({ name }) => name));
   const shape = { name: config.name, columns, key, given, content, json };
-  shapes.set(table as SQLiteTable, shape);
+  shapes.set(table, shape);
   return shape;
 }
 
-export function nameOf(table: unknown): string {
+export function nameOf(table: TableOrName): string {
   return quote(shapeOf(table).name);
 }
 
