@@ -37,12 +37,14 @@ test.each([
 });
 
 test.each([
+  ['the catalogue', '../streams/x.ts', 'sync: src/sync/y.ts → src/streams/x.ts'],
   ['the state store of one database', '../../state/x.ts', 'sync: src/sync/y.ts → state/x.ts'],
   ['drizzle', 'drizzle-orm', 'no-database-behind-the-ports: src/sync/y.ts → drizzle-orm'],
   ['a driver', 'better-sqlite3', 'no-database-behind-the-ports: src/sync/y.ts → better-sqlite3'],
 ])('the import check keeps %s out of the sync, its types too', (_, module, finding) => {
   const files = {
     'state/x.ts': 'export type X = 1;\n',
+    'src/streams/x.ts': 'export type X = 1;\n',
     'src/sync/y.ts': `import type { X } from '${module}';\nexport type Y = X;\n`,
   };
   expect(check(files)).toEqual({ status: 1, said: expect.stringContaining(finding) });

@@ -6,6 +6,7 @@ import { fileError } from '../destination/sqlite/file-error.ts';
 import { mirrorExists, openForReading, refuseNoFolder } from '../destination/sqlite/open.ts';
 import { openForRehearsal } from '../destination/sqlite/open-for-rehearsal.ts';
 import { createRehearsal } from '../destination/sqlite/rehearsal.ts';
+import { CATALOGUE } from '../streams/catalogue.ts';
 import { type Forecast, forecast, type Opening } from '../sync/forecast.ts';
 import { resumeSource } from './session.ts';
 import { streamsAskedFor } from './streams-asked-for.ts';
@@ -41,7 +42,7 @@ export async function reportForecast(
   const mirror = openForRehearsal(settings.db);
   try {
     const quota = quotaOf(loadQuota(mirror.db), told);
-    const options = { ...settings, streams: streamsAskedFor(settings) };
+    const options = { ...settings, catalogue: CATALOGUE, streams: streamsAskedFor(settings) };
     const foretold = await forecast(createRehearsal(mirror, clock), opening, options, { clock, signal: watch.signal });
     return {
       server_time: foretold.server_time,

@@ -37,7 +37,7 @@ export async function runOnce(settings: SyncSettings, watch: Watch): Promise<Run
     onProgress: watch.onProgress,
   };
   try {
-    return await runSync(ports, { ...settings, streams: streamsAskedFor(settings) });
+    return await runSync(ports, { ...settings, catalogue: CATALOGUE, streams: streamsAskedFor(settings) });
   } catch (error) {
     throw fileError(settings.db, error);
   } finally {

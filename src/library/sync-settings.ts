@@ -20,7 +20,7 @@ export interface AskedStreams {
 }
 
 /** All that a run needs to know, from the options of its caller. */
-export interface SyncSettings extends Omit<RunOptions, 'streams'>, AskedStreams, Token {
+export interface SyncSettings extends Omit<RunOptions, 'catalogue' | 'streams'>, AskedStreams, Token {
   readonly db: string;
   readonly retries: number;
   readonly timeoutMs: number;

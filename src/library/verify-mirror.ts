@@ -6,6 +6,7 @@ import { SyncError } from '../core/errors.ts';
 import { fileError } from '../destination/sqlite/file-error.ts';
 import { createHolding, noteApart } from '../destination/sqlite/holding.ts';
 import { type MirrorFile, openForReading } from '../destination/sqlite/open.ts';
+import { CATALOGUE } from '../streams/catalogue.ts';
 import type { OpenMirror } from '../sync/ports.ts';
 import { repair, suspectsOf } from '../sync/verify/repair.ts';
 import { reportOf } from '../sync/verify/report-of.ts';
@@ -37,7 +38,7 @@ export async function verifyOnce(
   // From the start: nobody else may write between what is found and what is written.
   const locked = settings.repair ? lock(mirror, settings, signal) : null;
   const source = resumeSource(settings, { signal, onSourceEvent });
-  const options = { ...settings, streams: streamsAskedFor(settings) };
+  const options = { ...settings, catalogue: CATALOGUE, streams: streamsAskedFor(settings) };
   const holding = (envId: string) => createHolding(mirror, envId);
   const state = createStateStore(mirror.db, clock);
   const ports = { source, state, holding, clock, signal, onProgress };
@@ -47,7 +48,7 @@ export async function verifyOnce(
     const facts = () => ({ server_time: source.serverTime(), requests: source.requests() });
     const report = reportOf(verification, facts());
     if (locked === null || report.error !== null || !isRepairable(verification, report)) return report;
-    const repaired = await repair({ source, mirror: locked, clock }, options, verification);
+    const repaired = await repair({ catalogue: CATALOGUE, source, mirror: locked, clock }, options, verification);
     if (repaired.error !== null) onFailure(repaired.error);
     return reportOf(verification, facts(), repaired);
   } catch (error) {

@@ -3,7 +3,6 @@ import type { Expectations } from '../core/expectations.ts';
 import type { Instant } from '../core/instant.ts';
 import type { Page, PageRequest, Source } from '../core/source.ts';
 import type { Stream } from '../core/stream.ts';
-import { CATALOGUE } from '../streams/catalogue.ts';
 import type { OpenMirror, RunPorts } from './ports.ts';
 import { type RunOptions, runSync } from './run.ts';
 import type { RunSummary, StreamSummary } from './summary.ts';
@@ -51,6 +50,7 @@ export async function forecast(
   const outlook: Outlook = {
     rehearsal,
     opening,
+    catalogue: options.catalogue,
     maxRequests: options.maxRequests,
     rest: new Map(),
     unknown: new Set(),
@@ -93,6 +93,7 @@ async function countRuns(first: RunSummary, rehearse: () => Promise<RunSummary>)
 
 /** What is expected of the source in the runs to come. */
 interface Outlook {
+  readonly catalogue: readonly Stream[];
   readonly rehearsal: Rehearsal;
   readonly opening: Opening;
   readonly maxRequests: number | null;
@@ -133,9 +134,12 @@ function predictedSource(outlook: Outlook): Source {
   };
 }
 
-async function answer({ rehearsal, opening, rest, unknown }: Outlook, { path, ...asked }: PageRequest): Promise<Page> {
+async function answer(
+  { rehearsal, opening, catalogue, rest, unknown }: Outlook,
+  { path, ...asked }: PageRequest,
+): Promise<Page> {
   const [envId = '', ...own] = path;
-  const stream = streamOf(own);
+  const stream = streamOf(catalogue, own);
   const refused = await rehearsal.refused(envId, stream);
   if (refused !== null) throw new SyncError(refused, `${own.join('/')} is expected to refuse again`);
   let rows = rest.get(asked.cursor ?? '');
@@ -151,8 +155,8 @@ async function answer({ rehearsal, opening, rest, unknown }: Outlook, { path, ..
   return { items: [], hasMore: true, nextCursor };
 }
 
-function streamOf(path: readonly string[]): Stream {
-  const found = CATALOGUE.find(
+function streamOf(catalogue: readonly Stream[], path: readonly string[]): Stream {
+  const found = catalogue.find(
     (stream) =>
       stream.path.length === path.length && stream.path.every((part, i) => part === '{id}' || part === path[i]),
   );

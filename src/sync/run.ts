@@ -7,13 +7,14 @@ import { learned, stillLeft } from '../core/quota.ts';
 import type { JoinedRun, MeasuredList, RunStatus } from '../core/state-store.ts';
 import type { Stream, StreamName } from '../core/stream.ts';
 import { noSuchEnvironment, wantedOf } from '../core/wanted.ts';
-import { CATALOGUE } from '../streams/catalogue.ts';
 import { measuring } from './measure-lists.ts';
 import type { OpenMirror, RunPorts } from './ports.ts';
 import { type RunSummary, type StreamSummary, summarize } from './summary.ts';
 import { keyOf, type Reached, syncEnvironments } from './sync-environments.ts';
 
 export interface RunOptions extends Options {
+  /** Every collection that there is, in the order in which a run prefers them. */
+  readonly catalogue: readonly Stream[];
   readonly baseUrl: string;
   readonly streams: readonly Stream[];
   /** Ids or names; all environments when empty. */
@@ -25,7 +26,15 @@ export interface RunOptions extends Options {
 export async function runSync(ports: RunPorts, options: RunOptions): Promise<RunSummary> {
   const startedAt = ports.clock();
   const reached: Reached = { summaries: new Map(), heldElsewhere: [], leftOver: 'unread', notReached: 0 };
-  const state: RunState = { mirror: null, run: null, environments: [], reached, missing: [], lists: [] };
+  const state: RunState = {
+    catalogue: options.catalogue,
+    mirror: null,
+    run: null,
+    environments: [],
+    reached,
+    missing: [],
+    lists: [],
+  };
   let failure: unknown = null;
   try {
     if (ports.mirrorExists) await open(ports, options, state, startedAt);
@@ -41,6 +50,7 @@ export async function runSync(ports: RunPorts, options: RunOptions): Promise<Run
 }
 
 interface RunState {
+  readonly catalogue: readonly Stream[];
   mirror: OpenMirror | null;
   run: JoinedRun | null;
   environments: readonly Environment[];
@@ -73,7 +83,8 @@ async function readAll(ports: RunPorts, options: RunOptions, state: RunState, st
   const context = (): Context => ({ run: run.id, pass: run.pass, ...timesOf(ports.source), options });
   const source = measuring(ports.source, options.streams, (list) => keepLength(mirror, state, list));
   const { streams, concurrency } = options;
-  const session = { ports: { ...ports, source }, context, mirror, streams, concurrency, late };
+  const { catalogue } = options;
+  const session = { ports: { ...ports, source }, context, mirror, catalogue, streams, concurrency, late };
   try {
     await syncEnvironments(session, state.environments, state.reached);
   } finally {
@@ -93,11 +104,16 @@ interface Opened {
   readonly late: ReadonlyMap<string, ReadonlySet<StreamName>>;
 }
 
-async function join({ source }: RunPorts, { full }: RunOptions, state: RunState, mirror: OpenMirror): Promise<Opened> {
+async function join(
+  { source }: RunPorts,
+  { full, catalogue }: RunOptions,
+  state: RunState,
+  mirror: OpenMirror,
+): Promise<Opened> {
   const where = {
     id: (state.run as JoinedRun).id,
     envIds: state.environments.map((environment) => environment.id),
-    streams: CATALOGUE.map((stream) => stream.name),
+    streams: catalogue.map((stream) => stream.name),
   };
   const run = await mirror.state.joinCycle({ ...where, now: source.serverTime(), full });
   state.run = run;
@@ -172,10 +188,10 @@ async function close(ports: RunPorts, state: RunState, startedAt: Instant, failu
 }
 
 /** In the order of the environments and of the catalogue, whatever order they ended in. */
-function streamsOf({ environments, reached }: RunState): StreamSummary[] {
+function streamsOf({ environments, reached, catalogue }: RunState): StreamSummary[] {
   const { summaries, heldElsewhere } = reached;
   const ended = environments.flatMap((environment) =>
-    CATALOGUE.flatMap((stream) => summaries.get(keyOf(environment, stream)) ?? []),
+    catalogue.flatMap((stream) => summaries.get(keyOf(environment, stream)) ?? []),
   );
   return [...ended, ...heldElsewhere];
 }

@@ -4,7 +4,6 @@ import { type LeftOver, withFollowers } from '../core/cycle.ts';
 import type { Environment } from '../core/environments.ts';
 import { endsRun, SyncError } from '../core/errors.ts';
 import type { Stream, StreamName } from '../core/stream.ts';
-import { CATALOGUE } from '../streams/catalogue.ts';
 import type { OpenMirror, RunPorts } from './ports.ts';
 import { endingOf, summaryOf } from './stream-summary.ts';
 import type { StreamSummary } from './summary.ts';
@@ -13,6 +12,8 @@ import { createTally, type Tallied, type Tally } from './tally.ts';
 
 /** What all streams of a run share. */
 export interface Session {
+  /** Every collection that there is. */
+  readonly catalogue: readonly Stream[];
   readonly ports: RunPorts;
   readonly mirror: OpenMirror;
   readonly streams: readonly Stream[];
@@ -199,13 +200,13 @@ async function heldElsewhere(
   environments: readonly Environment[],
   { summaries }: Reached,
 ): Promise<StreamSummary[]> {
-  const { mirror, ports, context } = session;
+  const { mirror, ports, context, catalogue } = session;
   const holding = new Set((await mirror.state.streamsHoldingBack()).map(({ envId, stream }) => `${envId} ${stream}`));
   const times = { startedAt: ports.clock(), endedAt: ports.clock() };
   const ending = { rest: 'unread', error: null } as const;
   const tallied = createTally(() => {}).total();
   const others = (environment: Environment): readonly Stream[] =>
-    CATALOGUE.filter((each) => holding.has(keyOf(environment, each)) && !summaries.has(keyOf(environment, each)));
+    catalogue.filter((each) => holding.has(keyOf(environment, each)) && !summaries.has(keyOf(environment, each)));
   if (holding.size === 0) return [];
   const found: StreamSummary[] = [];
   for (const environment of environments)

@@ -26,6 +26,7 @@ const OPTIONS: RunOptions = {
   overlapSeconds: 3600,
   pageSize: 2,
   allowShrink: false,
+  catalogue: CATALOGUE,
   streams: CATALOGUE,
   environments: [],
   concurrency: 1,

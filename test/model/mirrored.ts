@@ -78,6 +78,7 @@ const OPTIONS: RunOptions = {
   overlapSeconds: 3600,
   pageSize: 2000,
   allowShrink: false,
+  catalogue: CATALOGUE,
   streams: [],
   environments: [],
   concurrency: 2,

@@ -22,6 +22,7 @@ const OPTIONS = {
   overlapSeconds: 3600,
   pageSize: 2000,
   allowShrink: false,
+  catalogue: CATALOGUE,
   environments: [],
   concurrency: 2,
 };

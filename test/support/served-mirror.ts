@@ -125,7 +125,13 @@ export function createFollower(): Follower {
         onProgress: () => {},
       };
       const options = { overlapSeconds, pageSize, full, allowShrink, fullEveryDays: 7, concurrency: 1 };
-      return runSync(ports, { ...options, baseUrl: 'http://mirror.test', streams: CATALOGUE, environments: [] });
+      return runSync(ports, {
+        ...options,
+        baseUrl: 'http://mirror.test',
+        catalogue: CATALOGUE,
+        streams: CATALOGUE,
+        environments: [],
+      });
     },
     rows: (sql, ...values) => file.connection.prepare(sql).all(...values) as Row[],
     close() {

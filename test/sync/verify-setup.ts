@@ -27,6 +27,7 @@ const OPTIONS: VerifyOptions = {
   overlapSeconds: 3600,
   pageSize: 2000,
   allowShrink: false,
+  catalogue: CATALOGUE,
   streams: [],
   environments: [],
   concurrency: 1,
@@ -82,7 +83,7 @@ async function repairFile(
   const destination = (envId: string, run: number) => createDestination(file, { envId, run, clock });
   try {
     const mirror = { state: createStateStore(file.db, clock), destination };
-    return await repair({ source, mirror, clock }, wished, verification);
+    return await repair({ catalogue: CATALOGUE, source, mirror, clock }, wished, verification);
   } finally {
     file.connection.close();
   }

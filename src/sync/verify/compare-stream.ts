@@ -71,7 +71,7 @@ async function compareSlice(sight: Sight, decoded: DecodedPage, compared: Compar
     const difference = differenceOf(stream, row, shown, depth);
     if (difference === null) continue;
     const cause = causeOf(stream, { held: row, shown }, times);
-    compared.fresh.push(suspectOf(shown.key, difference, { cause, owners: ownerIds(stream, shown.row) }));
+    compared.fresh.push(suspectOf(shown.key, difference, { cause, owners: ownerIds(sight, shown.row) }));
   }
   compared.fresh.push(...decoded.rejected.map((each) => rejectedSuspect(each, isHeldLive(each.key, held))));
 }
@@ -99,7 +99,7 @@ export async function addExtras(
     for (const key of keys) {
       const row = held.get(joinKey(key));
       const cause = causeOf(stream, { held: row, shown: undefined }, times);
-      const owners = ownerIds(stream, row?.row);
+      const owners = ownerIds(sight, row?.row);
       compared.fresh.push(suspectOf(key, { what: 'extra', fields: [] }, { cause, owners }));
     }
     if (keys.length < MANY) return;

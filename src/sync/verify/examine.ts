@@ -2,7 +2,6 @@ import type { Checkpoint } from '../../core/checkpoint.ts';
 import { endsRun, SyncError } from '../../core/errors.ts';
 import { isUnsynced } from '../../core/pending.ts';
 import type { Stream } from '../../core/stream.ts';
-import { CATALOGUE } from '../../streams/catalogue.ts';
 import { type Counted, compareCounts, readIds } from './compare-counts.ts';
 import { type Compared, compareStream, nothingCompared, sift } from './compare-stream.ts';
 import { type Judged, lookAgain } from './look-again.ts';
@@ -22,7 +21,7 @@ export interface Examined extends Judged {
 export async function examine(sight: Sight): Promise<Examined[]> {
   const counts = sight.depth === 'count';
   // Which tables there are, the stream of all assets says; where they stand, the typed one.
-  const needed = counts ? [streamNamed('assets'), sight.stream] : [sight.stream];
+  const needed = counts ? [streamNamed(sight.catalogue, 'assets'), sight.stream] : [sight.stream];
   const checkpoints = new Map<Stream, Checkpoint>();
   for (const each of needed) checkpoints.set(each, await sight.holding.load(each.name));
   const unsynced = [...checkpoints].find(([each, checkpoint]) => isUnsynced(each, checkpoint));
@@ -43,7 +42,7 @@ async function examineRows(sight: Sight): Promise<Examined> {
 
 /** The tables are counted; which of them there are, the stream of all assets decides. */
 async function examineCounts(tables: Sight): Promise<Examined[]> {
-  const assets: Sight = { ...tables, stream: streamNamed('assets') };
+  const assets: Sight = { ...tables, stream: streamNamed(tables.catalogue, 'assets') };
   const counted: Counted = { ...nothingCompared(), moved: [] };
   try {
     await countOrRead(tables, counted);
@@ -92,8 +91,8 @@ function nothingFound(sight: Sight): Examined {
   return { sight, status: 'equal', compared: nothingCompared(), error: null, ...nothing };
 }
 
-export function streamNamed(name: Stream['name']): Stream {
-  const found = CATALOGUE.find((stream) => stream.name === name);
+export function streamNamed(catalogue: readonly Stream[], name: Stream['name']): Stream {
+  const found = catalogue.find((stream) => stream.name === name);
   if (found === undefined) throw new Error(`no stream ${name}`);
   return found;
 }

@@ -4,9 +4,11 @@ import { isLive } from '../../core/difference.ts';
 import type { Instant } from '../../core/instant.ts';
 import { type Cause, changesAhead, type Times } from '../../core/pending.ts';
 import type { Row, Stream } from '../../core/stream.ts';
-import { CATALOGUE } from '../../streams/catalogue.ts';
 import { readPages, type Sight } from './sight.ts';
 import type { Suspect } from './suspects.ts';
+
+/** A stream, and every one that there is. */
+type StreamAmong = Pick<Sight, 'catalogue' | 'stream'>;
 
 interface OwnerStream {
   readonly by: string;
@@ -14,23 +16,23 @@ interface OwnerStream {
 }
 
 /** To what the rows of a stream belong, and what they follow: those of a marked stream the row that is marked. */
-function ownersOf(stream: Stream): readonly OwnerStream[] {
+function ownersOf({ catalogue, stream }: StreamAmong): readonly OwnerStream[] {
   const own = stream.owners.map(({ by, table }) => ({
     by,
-    stream: CATALOGUE.find((entry) => entry.table === table && entry.method === 'feed') as Stream,
+    stream: catalogue.find((entry) => entry.table === table && entry.method === 'feed') as Stream,
   }));
   if (own.length > 0) return stream.method === 'marked' ? own.slice(0, 1) : own;
-  const leader = CATALOGUE.find(({ name }) => name === stream.after[0]);
+  const leader = catalogue.find(({ name }) => name === stream.after[0]);
   return leader === undefined ? [] : [{ by: stream.key[0] as string, stream: leader }];
 }
 
-export function ownerIds(stream: Stream, row: Row | undefined): string[] {
-  return ownersOf(stream).flatMap(({ by }) => (typeof row?.[by] === 'string' ? [row[by]] : []));
+export function ownerIds(of: StreamAmong, row: Row | undefined): string[] {
+  return ownersOf(of).flatMap(({ by }) => (typeof row?.[by] === 'string' ? [row[by]] : []));
 }
 
 /** The feeds that tell what became of a stream's rows: its own, and those of what the rows belong to. */
-function tellersOf(stream: Stream): ReadonlySet<Stream> {
-  const above = ownersOf(stream).flatMap((owner) => [...tellersOf(owner.stream)]);
+function tellersOf({ catalogue, stream }: StreamAmong): ReadonlySet<Stream> {
+  const above = ownersOf({ catalogue, stream }).flatMap((owner) => [...tellersOf({ catalogue, stream: owner.stream })]);
   return new Set([...(stream.method === 'feed' ? [stream] : []), ...above]);
 }
 
@@ -42,7 +44,7 @@ export function timesOf({ stream, checkpoints, context, refreshedAt, metRefreshA
 
 /** Reads what the source has changed since the last sync, each feed once, and notes what the next sync does with it. */
 export async function learn(sight: Sight): Promise<void> {
-  for (const stream of tellersOf(sight.stream)) {
+  for (const stream of tellersOf(sight)) {
     const teller = { ...sight, stream };
     const since = timesOf(teller).watermark;
     const learned = sight.learned.get(stream.name) ?? readChanges(teller, since);
@@ -53,7 +55,7 @@ export async function learn(sight: Sight): Promise<void> {
 
 /** Reads once more what the source has changed meanwhile, since the verification began. */
 export async function learnAfresh(sight: Sight): Promise<void> {
-  for (const stream of tellersOf(sight.stream)) {
+  for (const stream of tellersOf(sight)) {
     const { watermark, now } = timesOf({ ...sight, stream });
     const since = watermark === null || now === null || watermark > now ? watermark : now;
     await readChanges({ ...sight, stream }, since);
@@ -134,9 +136,12 @@ export async function causesOf(
 }
 
 /** Owners that live and that no feed tells of. */
-async function unmovedOwners({ stream, holding }: Sight, ids: readonly string[]): Promise<ReadonlySet<string>> {
+async function unmovedOwners(
+  { catalogue, stream, holding }: Sight,
+  ids: readonly string[],
+): Promise<ReadonlySet<string>> {
   const unmoved = new Set<string>();
-  for (const { stream: owner } of ownersOf(stream)) {
+  for (const { stream: owner } of ownersOf({ catalogue, stream })) {
     const keys = ids.map((id) => [id]);
     for (const [id, { row }] of await holding.held(owner, keys)) if (isLive(row)) unmoved.add(id);
     for (const what of ['changed', 'asked'] as const)
@@ -146,9 +151,12 @@ async function unmovedOwners({ stream, holding }: Sight, ids: readonly string[])
 }
 
 /** Owners that live after the next sync. */
-async function livingOwners({ stream, holding }: Sight, ids: readonly string[]): Promise<ReadonlySet<string>> {
+async function livingOwners(
+  { catalogue, stream, holding }: Sight,
+  ids: readonly string[],
+): Promise<ReadonlySet<string>> {
   const living = new Set<string>();
-  for (const { stream: owner } of ownersOf(stream)) {
+  for (const { stream: owner } of ownersOf({ catalogue, stream })) {
     const keys = ids.map((id) => [id]);
     for (const [id, { row }] of await holding.held(owner, keys)) if (isLive(row)) living.add(id);
     for (const id of await holding.expected('changed', owner.name, ids)) living.add(id);
@@ -159,19 +167,19 @@ async function livingOwners({ stream, holding }: Sight, ids: readonly string[]):
 
 /** Owners that the next sync changes, or that go with an owner of their own; for snapshots, also those it has changed since. */
 async function movedOwners(
-  { stream, holding, checkpoints }: Sight,
+  { catalogue, stream, holding, checkpoints }: Sight,
   ids: readonly string[],
 ): Promise<ReadonlySet<string>> {
   const watermark = stream.method === 'snapshot' ? checkpoints.get(stream.name)?.watermark : null;
   const keys = ids.map((id) => [id]);
   const moved = new Set<string>();
-  for (const owner of new Set(ownersOf(stream).map((each) => each.stream))) {
+  for (const owner of new Set(ownersOf({ catalogue, stream }).map((each) => each.stream))) {
     for (const what of ['changed', 'asked'] as const)
       for (const id of await holding.expected(what, owner.name, ids)) moved.add(id);
     const held = [...(await holding.held(owner, keys))].map(([id, { row }]) => ({
       id,
       row,
-      above: ownerIds(owner, row),
+      above: ownerIds({ catalogue, stream: owner }, row),
     }));
     const marked = await holding.marked(owner.name, [...new Set(held.flatMap(({ above }) => above))]);
     for (const { id, row, above } of held) {

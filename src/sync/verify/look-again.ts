@@ -131,7 +131,7 @@ function judge(sight: Sight, key: Suspect['key'], { held, shown }: Sides): Suspe
   const difference = shown === undefined ? extra : differenceOf(stream, held, shown, depth);
   if (difference === null) return null;
   const cause = causeOf(stream, { held, shown }, timesOf(sight));
-  return suspectOf(key, difference, { cause, owners: ownerIds(stream, shown?.row ?? held?.row) });
+  return suspectOf(key, difference, { cause, owners: ownerIds(sight, shown?.row ?? held?.row) });
 }
 
 interface Shown {

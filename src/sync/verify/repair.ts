@@ -10,7 +10,6 @@ import { isHeld } from '../../core/shrink-guard.ts';
 import type { Source } from '../../core/source.ts';
 import type { RunStatus } from '../../core/state-store.ts';
 import type { Stream } from '../../core/stream.ts';
-import { CATALOGUE } from '../../streams/catalogue.ts';
 import type { OpenMirror } from '../ports.ts';
 import { markedStreams, syncStream } from '../sync-stream.ts';
 import { createTally, type Tally } from '../tally.ts';
@@ -21,6 +20,8 @@ import type { Suspect } from './suspects.ts';
 import type { Verification } from './verify.ts';
 
 export interface RepairPorts {
+  /** Every collection that there is. */
+  readonly catalogue: readonly Stream[];
   readonly source: Source;
   /** The mirror under its lock, from before it was verified. */
   readonly mirror: Pick<OpenMirror, 'state' | 'destination'>;
@@ -109,7 +110,7 @@ async function repairEnvironment(work: Work, envId: string, examined: readonly E
   const feeds = differing.filter((each) => each.sight.stream.method === 'feed');
   for (const each of feeds) await attempt(work, each, () => repairRows(work, destination, each));
   for (const each of differing) if (each.sight.stream.method === 'marked') await markAnew(work, destination, each);
-  for (const stream of CATALOGUE) {
+  for (const stream of work.ports.catalogue) {
     const own = differing.find((each) => each.sight.stream.name === stream.name);
     const follows = feeds.some(({ sight }) => sight.stream.marks.some((rule) => rule.stream === stream.name));
     const isRead = stream.method === 'marked' ? own !== undefined || follows : stream.method === 'snapshot' && own;

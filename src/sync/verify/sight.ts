@@ -10,6 +10,8 @@ import type { Stream, StreamName } from '../../core/stream.ts';
 
 /** One environment as it is verified: both sides of it. */
 export interface Place {
+  /** Every collection that there is. */
+  readonly catalogue: readonly Stream[];
   readonly envId: string;
   /** When the service itself last refreshed the environment, as far as it says. */
   readonly refreshedAt: Instant | null;

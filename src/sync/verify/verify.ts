@@ -32,6 +32,8 @@ export interface VerifyProgress {
 }
 
 export interface VerifyOptions extends Options {
+  /** Every collection that there is. */
+  readonly catalogue: readonly Stream[];
   readonly depth: Depth;
   readonly streams: readonly Stream[];
   /** Ids or names; all environments when empty. */
@@ -60,7 +62,8 @@ export async function verify(ports: VerifyPorts, options: VerifyOptions): Promis
     const reconciled = reconcile(items, heldEnvironments, ports.source.serverTime() ?? ports.clock());
     const environments = choose(reconciled, options.environments);
     const places = new Map<string, Place>();
-    for (const { id } of environments) places.set(id, await placeOf(ports, id, { reconciled, heldEnvironments }));
+    for (const { id } of environments)
+      places.set(id, await placeOf(ports, id, { ...options, reconciled, heldEnvironments }));
     const stop: Stop = { error: null };
     const examined = await examineAll(ports, options, { environments, places, stop });
     return { ...nothing, environments, reconciled, examined, error: stop.error };
@@ -111,16 +114,22 @@ async function examineAll(
 }
 
 /** Which streams are read at a depth: `/assets` shows the ids of the typed lists as well. */
-function streamsRead({ depth, streams }: VerifyOptions): readonly Stream[] {
+function streamsRead({ depth, streams, catalogue }: VerifyOptions): readonly Stream[] {
   if (depth === 'rows') return streams;
-  if (depth === 'count') return [streamNamed('table_assets')];
-  return [...new Set(streams.map((stream) => (stream.within === undefined ? stream : streamNamed('assets'))))];
+  if (depth === 'count') return [streamNamed(catalogue, 'table_assets')];
+  return [
+    ...new Set(streams.map((stream) => (stream.within === undefined ? stream : streamNamed(catalogue, 'assets')))),
+  ];
 }
 
 async function placeOf(
   { source, holding: holdingOf }: VerifyPorts,
   envId: string,
-  { reconciled, heldEnvironments }: { reconciled: Reconciled; heldEnvironments: readonly Row[] },
+  {
+    catalogue,
+    reconciled,
+    heldEnvironments,
+  }: { catalogue: readonly Stream[]; reconciled: Reconciled; heldEnvironments: readonly Row[] },
 ): Promise<Place> {
   const refreshIn = (rows: readonly Row[]): Instant | null =>
     (rows.find((row) => row['id'] === envId)?.['last_synced_at'] ?? null) as Instant | null;
@@ -128,6 +137,7 @@ async function placeOf(
   const checkpoints = new Map<StreamName, Checkpoint>();
   for (const name of STREAM_NAMES) checkpoints.set(name, await holding.load(name));
   return {
+    catalogue,
     envId,
     refreshedAt: refreshIn([...reconciled.changed, ...heldEnvironments]),
     metRefreshAt: refreshIn(heldEnvironments),
