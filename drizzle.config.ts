@@ -4,11 +4,11 @@ export default defineConfig({
   dialect: 'sqlite',
   schema: [
     './schema/assets.ts',
-    './schema/tests.ts',
+    './schema/data-tests.ts',
     './schema/health.ts',
     './schema/sync.ts',
     './schema/views.ts',
-    './schema/views-tests.ts',
+    './schema/views-data-tests.ts',
   ],
   out: './schema/migrations',
 });

@@ -1,5 +1,5 @@
 import { index, primaryKey, sqliteTable, text } from 'drizzle-orm/sqlite-core';
-import { changes, envId, isLive, json, kept, soft, staged, stagedByEnvironment } from './columns.ts';
+import { changes, envId, isLive, json, kept, soft, staged, stagedByEnvironment } from './common-columns.ts';
 
 export const environments = sqliteTable('environments', {
   id: text('id').primaryKey(),

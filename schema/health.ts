@@ -1,5 +1,5 @@
 import { integer, primaryKey, real, sqliteTable, text } from 'drizzle-orm/sqlite-core';
-import { envId, kept, staged, stagedByEnvironment } from './columns.ts';
+import { envId, kept, staged, stagedByEnvironment } from './common-columns.ts';
 
 const bucket = () => ({
   score: real('score').notNull(),

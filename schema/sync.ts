@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm';
 import { index, integer, primaryKey, sqliteTable, text } from 'drizzle-orm/sqlite-core';
-import { envId } from './columns.ts';
+import { envId } from './common-columns.ts';
 
 /** One row, which says what this file is. */
 export const mirror = sqliteTable('mirror', {
@@ -37,7 +37,7 @@ export const syncRuns = sqliteTable(
   {
     id: integer('id').primaryKey({ autoIncrement: true }),
     /** The run that began this cycle. It is not this run when this one carries on after spent requests or quota (R6). */
-    pass_id: integer('pass_id').notNull(),
+    cycle_id: integer('cycle_id').notNull(),
     /** `verify` is a repair: it writes the rows that differed, and brings no stream up to date. */
     command: text('command', { enum: ['sync', 'verify'] })
       .notNull()
@@ -116,13 +116,13 @@ export const syncCheckpoints = sqliteTable(
     /** Server time of the run in which the last scan ended (R13). */
     scan_ended_at: text('scan_ended_at'),
     /** The cycle in which the last scan ended: `--full` makes no second scan in the same cycle (R6). */
-    scan_ended_pass: integer('scan_ended_pass'),
-    /** Why the next round must be a scan: `permission`, `returned` or `refuted` (R12, R13). */
+    scan_ended_cycle: integer('scan_ended_cycle'),
+    /** Why the next round must be a scan: `permission`, `returned` or `sweepContradicted` (R12, R13). */
     scan_due: text('scan_due'),
     /** 1 while the service answers that the stream is not live (R15). */
     unavailable: integer('unavailable').notNull(),
     /** The last cycle in which the stream was read to its end. */
-    finished_pass: integer('finished_pass'),
+    finished_cycle: integer('finished_cycle'),
     /** The unfinished round as JSON (see `Round`); NULL when there is none (R6). */
     round: text('round'),
     /** The most rows to ask for in a page of this stream, because a larger page failed every try; NULL for no such limit (R24). */
@@ -130,7 +130,7 @@ export const syncCheckpoints = sqliteTable(
     /** Server time of the run that set that limit. */
     page_limit_at: text('page_limit_at'),
     /** As JSON, the last run in which a due scan failed, and its position if it waits while the feeds go on; NULL if none failed (R9). */
-    set_aside: text('set_aside'),
+    waiting_scan: text('waiting_scan'),
   },
   (t) => [primaryKey({ columns: [t.env_id, t.stream] })],
 );

@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm';
 import { integer, real, text } from 'drizzle-orm/sqlite-core';
-import { envId } from './columns.ts';
+import { envId } from './common-columns.ts';
 
 /*
  * Views for people and BI tools. Three rules hold for all of them:

@@ -1,5 +1,5 @@
-export type { Depth } from './core/difference.ts';
-export { type Recovery, SyncError } from './core/errors.ts';
+export type { CompareDepth as Depth } from './core/difference.ts';
+export { type RecoveryKind as Recovery, SyncError } from './core/errors.ts';
 export { STREAM_NAMES, type StreamName } from './core/stream.ts';
 export { mirrorApi } from './library/mirror-api.ts';
 export type { ApiOptions } from './library/open-api.ts';

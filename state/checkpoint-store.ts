@@ -4,7 +4,7 @@ import { syncCheckpoints as table } from '../schema/sync.ts';
 import { type Checkpoint, NO_PROGRESS, type Round, type ScanDue } from '../src/core/checkpoint.ts';
 import type { StreamName } from '../src/core/stream.ts';
 
-type Stored = typeof table.$inferSelect;
+type StoredCheckpoint = typeof table.$inferSelect;
 
 /** The checkpoint of one stream of one environment; `NO_PROGRESS` before its first page. */
 export function loadCheckpoint(db: BetterSQLite3Database, envId: string, stream: StreamName): Checkpoint {
@@ -27,7 +27,7 @@ export function loadUnfinished(db: BetterSQLite3Database, cycle: number): Map<st
   const unfinished = new Map<string, StreamName[]>();
   const { env_id, stream, round } = table;
   for (const row of db.select({ env_id, stream, round }).from(table).where(isNotNull(round)).all()) {
-    if ((JSON.parse(row.round as string) as Round).pass === cycle) continue;
+    if ((JSON.parse(row.round as string) as Round).cycle === cycle) continue;
     unfinished.set(row.env_id, [...(unfinished.get(row.env_id) ?? []), row.stream as StreamName]);
   }
   return unfinished;
@@ -47,45 +47,48 @@ export function saveCheckpoint(
     .run();
 }
 
-function encode(checkpoint: Checkpoint): Omit<Stored, 'env_id' | 'stream'> {
+function encode(checkpoint: Checkpoint): Omit<StoredCheckpoint, 'env_id' | 'stream'> {
   return {
     watermark: checkpoint.watermark,
     scanned_at: checkpoint.scannedAt,
     scan_ended_at: checkpoint.scanEndedAt,
-    scan_ended_pass: checkpoint.scanEndedPass,
+    scan_ended_cycle: checkpoint.scanEndedCycle,
     scan_due: checkpoint.scanDue,
     unavailable: Number(checkpoint.unavailable),
-    finished_pass: checkpoint.finishedPass,
+    finished_cycle: checkpoint.finishedCycle,
     round: checkpoint.round === null ? null : JSON.stringify(checkpoint.round),
     page_limit: checkpoint.pageLimit?.rows ?? null,
     page_limit_at: checkpoint.pageLimit?.at ?? null,
-    set_aside: encodeSetAside(checkpoint),
+    waiting_scan: encodeWaitingScan(checkpoint),
   };
 }
 
-function decode(stored: Stored): Checkpoint {
+function decode(storedCheckpoint: StoredCheckpoint): Checkpoint {
   return {
-    watermark: stored.watermark,
-    scannedAt: stored.scanned_at,
-    scanEndedAt: stored.scan_ended_at,
-    scanEndedPass: stored.scan_ended_pass,
-    scanDue: stored.scan_due as ScanDue | null,
-    unavailable: stored.unavailable === 1,
-    finishedPass: stored.finished_pass,
-    round: stored.round === null ? null : decodeRound(stored.round),
-    pageLimit: stored.page_limit === null ? null : { rows: stored.page_limit, at: stored.page_limit_at },
-    ...decodeSetAside(stored.set_aside),
+    watermark: storedCheckpoint.watermark,
+    scannedAt: storedCheckpoint.scanned_at,
+    scanEndedAt: storedCheckpoint.scan_ended_at,
+    scanEndedCycle: storedCheckpoint.scan_ended_cycle,
+    scanDue: storedCheckpoint.scan_due as ScanDue | null,
+    unavailable: storedCheckpoint.unavailable === 1,
+    finishedCycle: storedCheckpoint.finished_cycle,
+    round: storedCheckpoint.round === null ? null : decodeRound(storedCheckpoint.round),
+    pageLimit:
+      storedCheckpoint.page_limit === null
+        ? null
+        : { rows: storedCheckpoint.page_limit, at: storedCheckpoint.page_limit_at },
+    ...decodeWaitingScan(storedCheckpoint.waiting_scan),
   };
 }
 
-type SetAside = Pick<Checkpoint, 'scanTriedInRun' | 'waitingScan'>;
+type WaitingScan = Pick<Checkpoint, 'scanTriedInRun' | 'waitingScan'>;
 
 /** One column holds both: the run, and where the scan stood. */
-function encodeSetAside({ scanTriedInRun, waitingScan }: SetAside): string | null {
+function encodeWaitingScan({ scanTriedInRun, waitingScan }: WaitingScan): string | null {
   return scanTriedInRun === null ? null : JSON.stringify({ run: scanTriedInRun, round: waitingScan });
 }
 
-function decodeSetAside(stored: string | null): SetAside {
+function decodeWaitingScan(stored: string | null): WaitingScan {
   if (stored === null) return { scanTriedInRun: null, waitingScan: null };
   const { run, round } = JSON.parse(stored) as { run: number; round: object | null };
   return { scanTriedInRun: run, waitingScan: round === null ? null : decodeRound(JSON.stringify(round)) };
@@ -99,6 +102,8 @@ function decodeRound(stored: string): Round {
   };
   return {
     ...round,
-    phases: round.phases.map((phase) => (phase.do === 'ask' ? { ...phase, unpaid: phase.unpaid ?? [] } : phase)),
+    steps: round.steps.map((readStep) =>
+      readStep.do === 'look-up' ? { ...readStep, unpaid: readStep.unpaid ?? [] } : readStep,
+    ),
   };
 }

@@ -2,8 +2,8 @@ import { and, eq, isNotNull, or } from 'drizzle-orm';
 import type { BetterSQLite3Database } from 'drizzle-orm/better-sqlite3';
 import { environments } from '../schema/assets.ts';
 import { rejectedRows, syncCheckpoints } from '../schema/sync.ts';
-import type { Rejected } from '../src/core/decode.ts';
-import type { Reconciled } from '../src/core/environments.ts';
+import type { RejectedRow } from '../src/core/decode.ts';
+import type { EnvironmentChanges } from '../src/core/environments.ts';
 import type { Instant } from '../src/core/instant.ts';
 import type { Row } from '../src/core/stream.ts';
 import { tick } from './mirror-clock.ts';
@@ -20,21 +20,21 @@ export function loadEnvironments(db: BetterSQLite3Database): Row[] {
 /** Writes what `reconcile` found, in one transaction. `clock` is the machine's. */
 export function saveEnvironments(
   db: BetterSQLite3Database,
-  reconciled: Reconciled,
+  environmentChanges: EnvironmentChanges,
   run: { id: number; clock: () => Instant },
 ): void {
   db.transaction((tx) => {
     const mirroredAt = tick(tx, run.clock);
-    for (const changed of reconciled.changed) {
+    for (const changed of environmentChanges.changed) {
       const row = { ...(changed as typeof environments.$inferSelect), mirrored_at: mirroredAt };
       tx.insert(environments).values(row).onConflictDoUpdate({ target: environments.id, set: row }).run();
     }
-    for (const id of reconciled.returned) {
+    for (const id of environmentChanges.returned) {
       const returned = and(eq(syncCheckpoints.env_id, id), scannedBefore);
       tx.update(syncCheckpoints).set({ scan_due: 'returned' }).where(returned).run();
     }
     tx.delete(rejectedRows).where(eq(rejectedRows.stream, 'environments')).run();
-    for (const row of reconciled.rejected)
+    for (const row of environmentChanges.rejected)
       tx.insert(rejectedRows)
         .values(toRejectedRow(row, run.id, mirroredAt))
         .onConflictDoNothing()
@@ -43,10 +43,10 @@ export function saveEnvironments(
 }
 
 /** A stream that was never scanned, nor is being, is scanned anyway or never. */
-const scannedBefore = or(isNotNull(syncCheckpoints.scan_ended_pass), isNotNull(syncCheckpoints.round));
+const scannedBefore = or(isNotNull(syncCheckpoints.scan_ended_cycle), isNotNull(syncCheckpoints.round));
 
 function toRejectedRow(
-  { rowKey, reason, payload }: Rejected,
+  { rowKey, reason, payload }: RejectedRow,
   runId: number,
   seenAt: Instant,
 ): typeof rejectedRows.$inferInsert {

@@ -4,7 +4,7 @@ import Database from 'better-sqlite3';
 import { SyncError } from '../src/core/errors.ts';
 
 /** Held by the one writer of a mirror (R26). */
-export interface Lock {
+export interface MirrorLock {
   release(): void;
 }
 
@@ -16,7 +16,7 @@ const HELD = new Set<Database.Database>();
  * there (R26), which the system drops with the process that holds it, however that ends. The file stays: removing it would race.
  * @throws SyncError `locked`, or `usage` where no lock can be made
  */
-export function takeLock(mirrorPath: string): Lock {
+export function takeLock(mirrorPath: string): MirrorLock {
   refuseHardLink(mirrorPath);
   const path = lockPath(mirrorPath);
   let connection: Database.Database | null = null;

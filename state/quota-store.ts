@@ -1,10 +1,10 @@
 import type { BetterSQLite3Database } from 'drizzle-orm/better-sqlite3';
 import { mirror } from '../schema/sync.ts';
 import type { Instant } from '../src/core/instant.ts';
-import type { KeptQuota, Quota } from '../src/core/quota.ts';
+import type { AccountQuota, KeptQuota } from '../src/core/quota.ts';
 
 /** What earlier runs were told of the account's quota; null where none was. */
-export function loadQuota(db: BetterSQLite3Database): Pick<Quota, 'limit' | 'windowSeconds'> | null {
+export function loadQuota(db: BetterSQLite3Database): Pick<AccountQuota, 'limit' | 'windowSeconds'> | null {
   const held = db.select({ limit: mirror.quota_limit, windowSeconds: mirror.quota_window_seconds }).from(mirror).get();
   return held === undefined || held.limit === null ? null : { ...held, windowSeconds: held.windowSeconds ?? 0 };
 }
@@ -17,8 +17,8 @@ export function loadKeptQuota(db: BetterSQLite3Database): KeptQuota | null {
 }
 
 /** Keeps what a run was told. */
-export function saveQuota(db: BetterSQLite3Database, quota: Quota, notedAt: Instant): void {
-  const { limit, windowSeconds, remaining, resetSeconds } = quota;
+export function saveQuota(db: BetterSQLite3Database, accountQuota: AccountQuota, notedAt: Instant): void {
+  const { limit, windowSeconds, remaining, resetSeconds } = accountQuota;
   db.update(mirror)
     .set({
       quota_limit: limit,

@@ -2,7 +2,7 @@ import { and, desc, eq, gte, isNull, lt, sql } from 'drizzle-orm';
 import type { BetterSQLite3Database } from 'drizzle-orm/better-sqlite3';
 import { alias } from 'drizzle-orm/sqlite-core';
 import { mirror, syncRuns, syncStreamRuns } from '../schema/sync.ts';
-import { carriesOn, type LastRun, type LastTry } from '../src/core/cycle.ts';
+import { continuesCycle, type LastRun, type LastTry } from '../src/core/cycle.ts';
 import { SyncError } from '../src/core/errors.ts';
 import type { Instant } from '../src/core/instant.ts';
 import type {
@@ -46,23 +46,23 @@ export function fillCursorKey(db: BetterSQLite3Database): void {
 export function beginRun(db: BetterSQLite3Database, startedAt: Instant, command: RunCommand = 'sync'): number {
   const { id } = db
     .insert(syncRuns)
-    .values({ pass_id: 0, command, status: 'running', started_at: startedAt })
+    .values({ cycle_id: 0, command, status: 'running', started_at: startedAt })
     .returning({ id: syncRuns.id })
     .get();
-  db.update(syncRuns).set({ pass_id: id }).where(eq(syncRuns.id, id)).run();
+  db.update(syncRuns).set({ cycle_id: id }).where(eq(syncRuns.id, id)).run();
   return id;
 }
 
 /** A run carries on the cycle of the last run that did anything in its environments, or begins its own (R6). */
 export function joinCycle(db: BetterSQLite3Database, { id, envIds, streams, now, full }: CycleQuery): JoinedRun {
   const last = loadLastRun(db, { id, envIds, streams });
-  const pass = last !== null && carriesOn(last, { now, full }) ? last.cycle : id;
-  const allFull = full && (pass === id || last?.full === true);
+  const cycle = last !== null && continuesCycle(last, { now, full }) ? last.cycle : id;
+  const allFull = full && (cycle === id || last?.full === true);
   db.update(syncRuns)
-    .set({ pass_id: pass, full: Number(allFull) })
+    .set({ cycle_id: cycle, full: Number(allFull) })
     .where(eq(syncRuns.id, id))
     .run();
-  return { id, pass, afterStop: last !== null && last.leftOver !== null };
+  return { id, cycle, afterStop: last !== null && last.leftOver !== null };
 }
 
 /** One look into the index for each stream of each environment, however long the log is. */
@@ -74,13 +74,13 @@ function loadLastRun(db: BetterSQLite3Database, { id, envIds, streams }: RunReac
   const first = alias(syncRuns, 'first_run');
   const last = db
     .select({
-      cycle: syncRuns.pass_id,
+      cycle: syncRuns.cycle_id,
       leftOver: syncRuns.left_over,
       full: syncRuns.full,
       cycleBeganAt: first.server_time,
     })
     .from(syncRuns)
-    .leftJoin(first, eq(first.id, syncRuns.pass_id))
+    .leftJoin(first, eq(first.id, syncRuns.cycle_id))
     .where(eq(syncRuns.id, lastId))
     .get();
   return last === undefined ? null : { ...last, full: last.full === 1 };
@@ -116,7 +116,7 @@ export function endRun(db: BetterSQLite3Database, run: CycleRun & { clock: () =>
   db.transaction((tx) => {
     tick(tx, run.clock);
     tx.update(syncRuns).set(end).where(eq(syncRuns.id, run.id)).run();
-    const earlier = and(gte(syncRuns.id, run.pass), lt(syncRuns.id, run.id), eq(syncRuns.pass_id, run.pass));
+    const earlier = and(gte(syncRuns.id, run.cycle), lt(syncRuns.id, run.id), eq(syncRuns.cycle_id, run.cycle));
     if ((end.left_over ?? null) === null) tx.update(syncRuns).set({ left_over: null }).where(earlier).run();
   });
 }

@@ -2,7 +2,7 @@ import type { Logger } from 'pino';
 import type { Arguments, Options as YargsOption } from 'yargs';
 
 /** Where a command's words go, and who runs it. */
-export interface Io {
+export interface CommandIo {
   readonly env: Readonly<Record<string, string | undefined>>;
   /** Results. */
   out(text: string): void;
@@ -14,14 +14,14 @@ export interface Io {
 }
 
 /** What a command does. @returns the exit code. @throws SyncError */
-export type RunCommand = (args: Arguments, io: Io) => Promise<number>;
+export type CommandAction = (args: Arguments, commandIo: CommandIo) => Promise<number>;
 
 /** One command: what help says of it, its options, and what it does. */
-export interface Command {
+export interface CliCommand {
   readonly name: string;
   readonly describe: string;
   readonly options: Readonly<Record<string, YargsOption>>;
   /** The one positional argument, when there is one. */
   readonly argument?: { readonly name: string; readonly describe: string };
-  readonly run: RunCommand;
+  readonly run: CommandAction;
 }

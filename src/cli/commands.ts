@@ -1,4 +1,4 @@
-import type { Command } from './command.ts';
+import type { CliCommand } from './command.ts';
 import { OPTIONS, pick } from './options.ts';
 import { SYNC_OPTIONS } from './sync-options.ts';
 
@@ -13,7 +13,7 @@ const VERIFY_OPTIONS = {
 } as const;
 
 /** Every command. What it does is loaded when it is run: help needs none of it, and no command that of another. */
-export const COMMANDS: readonly Command[] = [
+export const COMMANDS: readonly CliCommand[] = [
   {
     name: 'sync',
     describe: 'bring the mirror up to date, once',

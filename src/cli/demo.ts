@@ -7,10 +7,10 @@ import { openMirror } from '../library/open-mirror.ts';
 import { serve } from '../library/serve.ts';
 import { sync } from '../library/sync.ts';
 import type { RunSummary } from '../sync/summary.ts';
-import type { Io, RunCommand } from './command.ts';
+import type { CommandAction, CommandIo } from './command.ts';
 import { watchRun } from './progress-view.ts';
 import { renderTable } from './rows-view.ts';
-import { type Stop, stopOnSignals } from './signals.ts';
+import { type StopRequest, stopOnSignals } from './signals.ts';
 import { exitCodeOfRun } from './sync.ts';
 import { tellFailure, wrapped } from './wrapped.ts';
 
@@ -19,7 +19,7 @@ const makeToken = (): string => randomBytes(16).toString('hex');
 /** Known to this process alone; the server listens on loopback for as long as the demo runs. */
 const TOKEN = makeToken();
 
-export const demo: RunCommand = async (args, io) => {
+export const demo: CommandAction = async (args, io) => {
   const db = args['db'] as string;
   removeEarlierDemo(db);
   const stop = stopOnSignals();
@@ -41,16 +41,16 @@ export const demo: RunCommand = async (args, io) => {
 
 const width = (): number => process.stdout.columns || 120;
 
-interface Runs {
-  readonly io: Io;
-  readonly stop: Stop;
+interface DemoRuns {
+  readonly io: CommandIo;
+  readonly stop: StopRequest;
   readonly baseUrl: string;
   readonly db: string;
   readonly logLevel: string;
 }
 
 /** @returns an exit code when a run went wrong, else null */
-async function syncTwice(runs: Runs, source: SampleSource): Promise<number | null> {
+async function syncTwice(runs: DemoRuns, source: SampleSource): Promise<number | null> {
   const { io, stop } = runs;
   io.out(`It answers at ${runs.baseUrl}.\nSyncing it into ${runs.db} for the first time ...\n`);
   const first = await syncOnce(runs);
@@ -65,15 +65,15 @@ async function syncTwice(runs: Runs, source: SampleSource): Promise<number | nul
 }
 
 /** Says what went wrong, as a sync does. @returns the exit code */
-function failed(summary: RunSummary, stop: Stop): number {
+function failed(summary: RunSummary, stopRequest: StopRequest): number {
   const streams = summary.streams.flatMap(({ environment, stream, error }) =>
     error === null ? [] : [`${environment}, ${stream}: ${error}`],
   );
   for (const error of [...streams, ...(summary.error === null ? [] : [summary.error])]) tellFailure(error);
-  return exitCodeOfRun(summary, stop.received());
+  return exitCodeOfRun(summary, stopRequest.received());
 }
 
-async function syncOnce({ io, stop, baseUrl, db, logLevel }: Runs): Promise<RunSummary> {
+async function syncOnce({ io, stop, baseUrl, db, logLevel }: DemoRuns): Promise<RunSummary> {
   const view = await watchRun(io, logLevel);
   try {
     return await sync({ baseUrl, db, token: TOKEN, signal: stop.signal, onProgress: view.onProgress });
@@ -82,14 +82,14 @@ async function syncOnce({ io, stop, baseUrl, db, logLevel }: Runs): Promise<RunS
   }
 }
 
-async function answer(db: string, io: Io): Promise<number> {
+async function answer(db: string, commandIo: CommandIo): Promise<number> {
   const mirror = await openMirror({ db });
   for (const { words, sql } of QUESTIONS) {
     const { columns, rows } = mirror.query(sql);
-    io.out(`\n${words}\n\n${indent(sql)}\n\n${renderTable(columns, [...rows], width())}\n`);
+    commandIo.out(`\n${words}\n\n${indent(sql)}\n\n${renderTable(columns, [...rows], width())}\n`);
   }
   mirror.close();
-  io.out(
+  commandIo.out(
     `\nAsk more:  npx obsync query --db ${db} "select * from live_tables limit 5"\nSee what is mirrored:  npx obsync status --db ${db}\nServe it as the API:\n  export OBSYNC_SERVE_TOKEN=${makeToken()}\n  npx obsync serve --db ${db}\n`,
   );
   return 0;

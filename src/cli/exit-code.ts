@@ -1,10 +1,10 @@
-import type { Recovery } from '../core/errors.ts';
+import type { RecoveryKind } from '../core/errors.ts';
 
-const CODES: Readonly<Partial<Record<Recovery, number>>> = { usage: 2, token: 3, locked: 4, budget: 5 };
+const CODES: Readonly<Partial<Record<RecoveryKind, number>>> = { usage: 2, token: 3, locked: 4, budget: 5 };
 
 /** What the shell is told of a failure (see the README). */
-export function exitCodeOf(recovery: Recovery): number {
-  return CODES[recovery] ?? 1;
+export function exitCodeOf(recoveryKind: RecoveryKind): number {
+  return CODES[recoveryKind] ?? 1;
 }
 
 const SIGNAL_CODES: Readonly<Record<string, number>> = { SIGINT: 130, SIGTERM: 143 };

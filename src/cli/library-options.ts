@@ -1,6 +1,6 @@
 import type { Arguments } from 'yargs';
 import type { SyncOptions } from '../library/options.ts';
-import type { Io } from './command.ts';
+import type { CommandIo } from './command.ts';
 import { OPTIONS } from './options.ts';
 import { keyOf } from './settings.ts';
 
@@ -11,7 +11,7 @@ export function libraryOptions(args: Arguments): Readonly<Record<string, unknown
 }
 
 /** The same for a command that asks the service, with its token (R25). */
-export function serviceOptions(args: Arguments, { env }: Io): SyncOptions {
+export function serviceOptions(args: Arguments, { env }: CommandIo): SyncOptions {
   // The library checks the values.
   return { ...libraryOptions(args), token: env['OBSYNC_TOKEN'], tokenFrom: 'OBSYNC_TOKEN' } as unknown as SyncOptions;
 }

@@ -1,6 +1,6 @@
 import { SyncError } from '../core/errors.ts';
 import { plan as forecast } from '../library/plan.ts';
-import type { RunCommand } from './command.ts';
+import type { CommandAction } from './command.ts';
 import { exitCodeOfSignal } from './exit-code.ts';
 import { serviceOptions } from './library-options.ts';
 import { renderForecast } from './plan-view.ts';
@@ -8,7 +8,7 @@ import { watchRun } from './progress-view.ts';
 import { stopOnSignals } from './signals.ts';
 import { tellReport } from './tell-report.ts';
 
-export const plan: RunCommand = async (args, io) => {
+export const plan: CommandAction = async (args, io) => {
   const stop = stopOnSignals();
   const view = await watchRun(io, args['log-level'] as string);
   try {

@@ -3,16 +3,16 @@ import { SyncError } from '../core/errors.ts';
 import { OptionError } from '../library/option-error.ts';
 import { flagOf } from '../library/options.ts';
 import { isReadByAll } from '../library/token.ts';
-import type { Command, Io } from './command.ts';
+import type { CliCommand, CommandIo } from './command.ts';
 import { COMMANDS } from './commands.ts';
 import { exitCodeOf } from './exit-code.ts';
 import { OPTIONS, STDIN } from './options.ts';
-import { flagValue, hint, keyOf, type Settings, settingsOf, unknownVariables } from './settings.ts';
+import { flagValue, hint, keyOf, type SettingsByFlag, settingsOf, unknownVariables } from './settings.ts';
 import { version } from './version.ts';
 import { tellFailure } from './wrapped.ts';
 
 /** The commands that a line may mean; all of them when it names none. */
-function commandsIn(argv: readonly string[]): readonly Command[] {
+function commandsIn(argv: readonly string[]): readonly CliCommand[] {
   const named = COMMANDS.filter(({ name }) => argv.includes(name));
   return named.length > 0 ? named : COMMANDS;
 }
@@ -33,24 +33,24 @@ export async function main(words: readonly string[]): Promise<number> {
   // A full disk, or a reader that has gone: what cannot be told changes nothing else.
   process.stderr.on('error', () => {});
   let code = 0;
-  let settings: Settings = new Map();
+  let settingsByFlag: SettingsByFlag = new Map();
   try {
     // What follows it would be passed over without a word.
     if (argv.includes('--')) throw new SyncError('usage', 'unknown argument: -- (see obsync --help)');
-    settings = settingsOf(argv, io.env);
+    settingsByFlag = settingsOf(argv, io.env);
     const commands = commandsIn(argv);
     const parser = commands.reduce(
       (parser, command) =>
-        add(parser, command, { argv, settings }, async (args) => {
+        add(parser, command, { argv, settings: settingsByFlag }, async (args) => {
           await warn(args, io);
           code = await command.run(args, io);
         }),
-      base({ argv, settings, commands }),
+      base({ argv, settings: settingsByFlag, commands }),
     );
     await parser.parseAsync();
     return code;
   } catch (error) {
-    return report(located(error, argv, settings), logLevelOf(argv, settings, io.env));
+    return report(located(error, argv, settingsByFlag), logLevelOf(argv, settingsByFlag, io.env));
   }
 }
 
@@ -68,14 +68,14 @@ const FLAGS: Readonly<Record<string, YargsOption>> = Object.fromEntries(
     .map(([name]) => [name, { type: 'boolean', global: false, hidden: true }]),
 );
 
-interface Line {
+interface ParsedLine {
   readonly argv: readonly string[];
-  readonly settings: Settings;
-  readonly commands: readonly Command[];
+  readonly settings: SettingsByFlag;
+  readonly commands: readonly CliCommand[];
 }
 
-function base(line: Line): Argv {
-  const { argv } = line;
+function base(parsedLine: ParsedLine): Argv {
+  const { argv } = parsedLine;
   return yargs([...argv])
     .scriptName('obsync')
     .usage('$0 <command> [options]\n\nMirrors a data-observability service into a local SQLite file and keeps it true.')
@@ -93,12 +93,12 @@ function base(line: Line): Argv {
     .showHelpOnFail(false)
     .fail((message: string | null, error: Error | undefined) => {
       if (error !== undefined && error.name !== 'YError') throw error;
-      throw explained(plain(error?.message ?? message ?? 'bad usage'), line);
+      throw explained(plain(error?.message ?? message ?? 'bad usage'), parsedLine);
     });
 }
 
 /** What yargs found wrong, with where it stands or what was meant. */
-function explained(words: string, { argv, settings, commands }: Line): SyncError {
+function explained(words: string, { argv, settings, commands }: ParsedLine): SyncError {
   const option = /^--([a-z-]+) cannot be/.exec(words)?.[1];
   if (option !== undefined) return located(new OptionError(keyOf(option), words), argv, settings) as SyncError;
   const [, unknown] = /^unknown arguments?: ([^\s,]+)/.exec(words) ?? [];
@@ -120,9 +120,9 @@ function takesValue(word: string): boolean {
 }
 
 /** An error in the value of an option, with the variable or the file that gave it. */
-function located(error: unknown, argv: readonly string[], settings: Settings): unknown {
+function located(error: unknown, argv: readonly string[], settingsByFlag: SettingsByFlag): unknown {
   if (!(error instanceof OptionError) || isFlagged(flagOf(error.option), argv)) return error;
-  const from = settings.get(flagOf(error.option))?.from;
+  const from = settingsByFlag.get(flagOf(error.option))?.from;
   return from === undefined ? error : new SyncError(error.recovery, `${from}: ${error.message}`, { cause: error });
 }
 
@@ -131,13 +131,13 @@ function isFlagged(name: string, argv: readonly string[]): boolean {
 }
 
 /** What does not stop a command, but is hardly what was meant. */
-async function warn(args: Arguments, io: Io): Promise<void> {
+async function warn(args: Arguments, commandIo: CommandIo): Promise<void> {
   const tokenFile = args['token-file'];
   const isOpen = typeof tokenFile === 'string' && isReadByAll(tokenFile);
   const open = `every user of this machine may read the token file ${tokenFile}: make it readable to its owner alone (chmod 600)`;
-  const warnings = [...unknownVariables(io.env), ...(isOpen ? [open] : [])];
+  const warnings = [...unknownVariables(commandIo.env), ...(isOpen ? [open] : [])];
   if (warnings.length === 0) return;
-  const log = await io.log((args['log-level'] as string | undefined) ?? 'warn');
+  const log = await commandIo.log((args['log-level'] as string | undefined) ?? 'warn');
   for (const each of warnings) log.warn(each);
 }
 
@@ -152,37 +152,37 @@ function plain(message: string): string {
 
 function add(
   parser: Argv,
-  command: Command,
-  { argv, settings }: { argv: readonly string[]; settings: Settings },
+  cliCommand: CliCommand,
+  { argv, settings }: { argv: readonly string[]; settings: SettingsByFlag },
   handler: (args: Arguments) => Promise<void>,
 ): Argv {
   const known = Object.fromEntries(
-    [...settings].filter(([name]) => name in command.options).map(([name, { value }]) => [name, value]),
+    [...settings].filter(([name]) => name in cliCommand.options).map(([name, { value }]) => [name, value]),
   );
-  const { argument } = command;
+  const { argument } = cliCommand;
   return parser.command({
-    command: argument === undefined ? command.name : `${command.name} [${argument.name}]`,
-    describe: command.describe,
+    command: argument === undefined ? cliCommand.name : `${cliCommand.name} [${argument.name}]`,
+    describe: cliCommand.describe,
     builder: (builder: Argv) => {
       const described =
         argument === undefined
           ? builder
           : builder.positional(argument.name, { type: 'string', describe: argument.describe });
-      return described.options(withValues(command)).config(known).check(checkValues(command, argv));
+      return described.options(withValues(cliCommand)).config(known).check(checkValues(cliCommand, argv));
     },
     handler,
   });
 }
 
 /** An option that takes a value is never given without one. */
-function withValues({ options }: Command): Record<string, YargsOption> {
+function withValues({ options }: CliCommand): Record<string, YargsOption> {
   return Object.fromEntries(
     Object.entries(options).map(([name, option]) => [name, { ...option, requiresArg: option.type !== 'boolean' }]),
   );
 }
 
 /** What yargs lets pass: options given twice, and flags with a value (`--json=1` is a no to it). */
-function checkValues({ options }: Command, argv: readonly string[]): (args: Arguments) => true {
+function checkValues({ options }: CliCommand, argv: readonly string[]): (args: Arguments) => true {
   return (args) => {
     for (const [name, option] of Object.entries(options)) {
       const value = args[name];
@@ -197,8 +197,8 @@ function checkValues({ options }: Command, argv: readonly string[]): (args: Argu
 }
 
 /** As it is set, whatever else could not be read. */
-function logLevelOf(argv: readonly string[], settings: Settings, env: Io['env']): unknown {
-  return flagValue(argv, '--log-level') ?? settings.get('log-level')?.value ?? env['OBSYNC_LOG_LEVEL'];
+function logLevelOf(argv: readonly string[], settingsByFlag: SettingsByFlag, env: CommandIo['env']): unknown {
+  return flagValue(argv, '--log-level') ?? settingsByFlag.get('log-level')?.value ?? env['OBSYNC_LOG_LEVEL'];
 }
 
 /** One clear line; the stack at `--log-level debug` alone. */
@@ -216,7 +216,7 @@ function endOutput(error: NodeJS.ErrnoException): void {
   process.exit(1);
 }
 
-function processIo(): Io {
+function processIo(): CommandIo {
   return {
     env: process.env,
     out: (text) => void process.stdout.write(text),

@@ -1,20 +1,20 @@
 import type { SourceEvent } from '../core/source.ts';
 import type { SyncEvent } from '../library/options.ts';
-import type { Tallied } from '../sync/tally.ts';
+import type { StreamCounters } from '../sync/stream-counter.ts';
 import { printable } from './printable.ts';
 import { counted, modeText } from './words.ts';
 
 /** What a live view shows of a run. Times are milliseconds since 1970. */
 export interface ProgressState {
-  readonly lines: ReadonlyMap<string, Line>;
+  readonly lines: ReadonlyMap<string, ProgressLine>;
   readonly ended: number;
   readonly wait: { readonly why: string; readonly untilMs: number } | null;
 }
 
-interface Line {
+interface ProgressLine {
   readonly environment: string;
   readonly stream: string;
-  readonly tallied: Tallied;
+  readonly tallied: StreamCounters;
 }
 
 export const INITIAL: ProgressState = { lines: new Map(), ended: 0, wait: null };
@@ -41,20 +41,20 @@ export function tell(state: ProgressState, event: SyncEvent, nowMs: number): Pro
   }
 }
 
-type Wait = Extract<SourceEvent, { type: 'wait' }>;
+type WaitEvent = Extract<SourceEvent, { type: 'wait' }>;
 
-const WAITS: Readonly<Record<Wait['reason'], string>> = {
+const WAITS: Readonly<Record<WaitEvent['reason'], string>> = {
   quota: 'waiting for quota',
   'rate-limited': 'told to slow down (429), waiting',
   retry: 'trying again in',
 };
 
-function whyOf({ reason, about }: Wait): string {
+function whyOf({ reason, about }: WaitEvent): string {
   return about === undefined ? WAITS[reason] : `${about}, ${WAITS[reason]}`;
 }
 
 /** A wait in one line. */
-export function waitText(event: Wait): string {
+export function waitText(event: WaitEvent): string {
   return `${whyOf(event)} ${(event.delayMs / 1000).toFixed(1)} s`;
 }
 
@@ -81,6 +81,6 @@ export function renderProgress(
   return [...shown, ...last].map((line) => printable(line).slice(0, screen.columns - 1)).join('\n');
 }
 
-function renderLine({ environment, stream, tallied: { mode, reason, rows, pages, requests } }: Line): string {
+function renderLine({ environment, stream, tallied: { mode, reason, rows, pages, requests } }: ProgressLine): string {
   return `  ${environment}  ${stream.padEnd(22)}  ${modeText(mode, reason)}  ${counted(rows, 'row')}  ${counted(pages, 'page')}  ${counted(requests, 'request')}`;
 }

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import type { SyncEvent } from '../library/options.ts';
-import type { Progress } from '../sync/progress.ts';
-import type { Io } from './command.ts';
+import type { RunProgressEvent } from '../sync/progress.ts';
+import type { CommandIo } from './command.ts';
 import { INITIAL, type ProgressState, renderProgress, requestText, tell, waitText } from './progress-state.ts';
 import { columnsOf } from './screen.ts';
 import { counted, modeText } from './words.ts';
@@ -15,8 +15,10 @@ export interface RunView {
 const FRAME_MS = 100;
 
 /** Loads what shows it: a run under cron has no use for a live view, nor one on a terminal for a log. */
-export async function watchRun(io: Io, level: string): Promise<RunView> {
-  return io.errIsTerminal && !['debug', 'trace'].includes(level) ? liveView() : lineView(await io.log(level));
+export async function watchRun(commandIo: CommandIo, level: string): Promise<RunView> {
+  return commandIo.errIsTerminal && !['debug', 'trace'].includes(level)
+    ? liveView()
+    : lineView(await commandIo.log(level));
 }
 
 async function liveView(): Promise<RunView> {
@@ -49,12 +51,15 @@ function lineView(log: Logger): RunView {
   };
 }
 
-function logEnvironments(log: Logger, { environments, missing }: Extract<Progress, { type: 'environments' }>): void {
+function logEnvironments(
+  log: Logger,
+  { environments, missing }: Extract<RunProgressEvent, { type: 'environments' }>,
+): void {
   log.info(`${counted(environments.length, 'environment')}: ${environments.map(({ name }) => name).join(', ')}`);
   for (const { name } of missing) log.warn(`${name} is no longer listed: its rows stay as they were`);
 }
 
-function logEnd(log: Logger, { summary, error }: Extract<Progress, { type: 'ended' }>): void {
+function logEnd(log: Logger, { summary, error }: Extract<RunProgressEvent, { type: 'ended' }>): void {
   const { environment, stream, mode, reason, status, pages, rows_written, rows_deleted } = summary;
   if (status === 'stopped' && mode === 'none') return;
   const line = `${environment} ${stream}: ${status}, ${modeText(mode, reason)}, ${counted(pages, 'page')}, ${rows_written} written, ${rows_deleted} deleted`;

@@ -3,14 +3,14 @@ import { SyncError } from '../core/errors.ts';
 import { query as read } from '../library/query.ts';
 import type { QueryResult } from '../library/read-statement.ts';
 import { readTextFile } from '../library/read-text-file.ts';
-import type { Io, RunCommand } from './command.ts';
+import type { CommandAction, CommandIo } from './command.ts';
 import { STDIN } from './options.ts';
 import { print } from './print.ts';
 import { csvText, jsonText, ndjsonText } from './rows-text.ts';
 import { tableText } from './rows-view.ts';
 import { widthOf } from './screen.ts';
 
-export const query: RunCommand = async (args, io) => {
+export const query: CommandAction = async (args, io) => {
   const sql = await statementOf(args['sql'] as string | undefined, args['file'] as string | undefined);
   const result = await read({ db: args['db'] as string, sql, bigints: true });
   try {
@@ -37,8 +37,8 @@ async function statementOf(sql: string | undefined, file: string | undefined): P
 
 const isStdin = (word: string | undefined): boolean => word?.trim() === STDIN;
 
-function textOf({ columns, rows }: QueryResult, format: string | undefined, io: Io): Iterable<string> {
-  switch (format ?? (io.outIsTerminal ? 'table' : 'csv')) {
+function textOf({ columns, rows }: QueryResult, format: string | undefined, commandIo: CommandIo): Iterable<string> {
+  switch (format ?? (commandIo.outIsTerminal ? 'table' : 'csv')) {
     case 'csv':
       return csvText(columns, rows);
     case 'json':
@@ -46,6 +46,6 @@ function textOf({ columns, rows }: QueryResult, format: string | undefined, io: 
     case 'ndjson':
       return ndjsonText(columns, rows);
     default:
-      return tableText(columns, rows, widthOf(process.stdout, io.outIsTerminal));
+      return tableText(columns, rows, widthOf(process.stdout, commandIo.outIsTerminal));
   }
 }

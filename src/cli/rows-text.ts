@@ -1,15 +1,15 @@
 import { stringify } from 'csv-stringify/sync';
 import { batches } from './batches.ts';
 
-type Rows = Iterable<readonly unknown[]>;
+type ResultRows = Iterable<readonly unknown[]>;
 
 /** Rows that go through at once: enough to be quick, few enough to be small. */
 const BATCH = 500;
 
 /** CSV with a header line. NULL is an empty field, an empty text a quoted one. */
-export function* csvText(columns: readonly string[], rows: Rows): Generator<string> {
+export function* csvText(columns: readonly string[], resultRows: ResultRows): Generator<string> {
   yield stringify([columns]);
-  for (const batch of batches(rows, BATCH)) {
+  for (const batch of batches(resultRows, BATCH)) {
     yield stringify(
       batch.map((row) => row.map((value) => (Buffer.isBuffer(value) ? value.toString('hex') : value))),
       { cast: { string: (value) => ({ value, quoted_empty: true }) } },
@@ -18,10 +18,10 @@ export function* csvText(columns: readonly string[], rows: Rows): Generator<stri
 }
 
 /** One JSON array of objects. */
-export function* jsonText(columns: readonly string[], rows: Rows): Generator<string> {
+export function* jsonText(columns: readonly string[], resultRows: ResultRows): Generator<string> {
   const keys = keysOf(columns);
   let start = '[\n';
-  for (const batch of batches(rows, BATCH)) {
+  for (const batch of batches(resultRows, BATCH)) {
     yield start + batch.map((row) => objectText(keys, row)).join(',\n');
     start = ',\n';
   }
@@ -29,9 +29,9 @@ export function* jsonText(columns: readonly string[], rows: Rows): Generator<str
 }
 
 /** One JSON object a line. */
-export function* ndjsonText(columns: readonly string[], rows: Rows): Generator<string> {
+export function* ndjsonText(columns: readonly string[], resultRows: ResultRows): Generator<string> {
   const keys = keysOf(columns);
-  for (const batch of batches(rows, BATCH)) yield `${batch.map((row) => objectText(keys, row)).join('\n')}\n`;
+  for (const batch of batches(resultRows, BATCH)) yield `${batch.map((row) => objectText(keys, row)).join('\n')}\n`;
 }
 
 /** Names that stand more than once get a number: `id`, `id_2`. */

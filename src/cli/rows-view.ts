@@ -12,7 +12,7 @@ export function* tableText(
   width: number | null,
 ): Generator<string> {
   const heads = columns.map(printable);
-  let shape: Shape | null = null;
+  let shape: TableLayout | null = null;
   let shown = 0;
   for (const batch of batches(rows, BATCH)) {
     const cells = batch.map((row) => row.map(cellText));
@@ -30,14 +30,15 @@ export function* tableText(
 function bodyOf(
   heads: readonly string[],
   cells: readonly (readonly string[])[],
-  shape: Shape,
+  tableLayout: TableLayout,
   { opens, width, shown }: { opens: boolean; width: number | null; shown: number },
 ): string {
-  const { widths } = shape;
+  const { widths } = tableLayout;
   if (widths === null) return renderLists(heads, cells, width as number, shown);
-  return [...(opens ? [opening(heads, shape, widths)] : []), ...cells.map((row) => line(row, shape, widths))].join(
-    '\n',
-  );
+  return [
+    ...(opens ? [opening(heads, tableLayout, widths)] : []),
+    ...cells.map((row) => line(row, tableLayout, widths)),
+  ].join('\n');
 }
 
 /**
@@ -60,7 +61,7 @@ export function renderTable(
 }
 
 /** How a table is laid out. */
-interface Shape {
+interface TableLayout {
   /** Of the columns with nothing cut. */
   readonly natural: readonly number[];
   /** Of the columns as they are shown; null where they are too many for the width. */
@@ -76,24 +77,24 @@ function shapeOf(
     rows,
   }: { heads: readonly string[]; cells: readonly string[][]; rows: readonly (readonly unknown[])[] },
   width: number | null,
-  before: Shape | null,
-): Shape {
+  before: TableLayout | null,
+): TableLayout {
   const natural = naturalWidths(heads, cells).map((each, i) => Math.max(each, before?.natural[i] ?? 0));
   const numeric = heads.map((_, i) => (before?.numeric[i] ?? true) && isNumeric(rows, i));
   return { natural, widths: width === null ? natural : narrow(natural, width), numeric };
 }
 
-function isSame(one: Shape, other: Shape): boolean {
+function isSame(one: TableLayout, other: TableLayout): boolean {
   const { widths, numeric } = one;
   const isAsWide = widths?.every((each, i) => each === other.widths?.[i]) ?? false;
   return isAsWide && numeric.every((each, i) => each === other.numeric[i]);
 }
 
-function opening(heads: readonly string[], shape: Shape, widths: readonly number[]): string {
-  return [rule(TOP, widths), line(heads, shape, widths), rule(MIDDLE, widths)].join('\n');
+function opening(heads: readonly string[], tableLayout: TableLayout, widths: readonly number[]): string {
+  return [rule(TOP, widths), line(heads, tableLayout, widths), rule(MIDDLE, widths)].join('\n');
 }
 
-function line(texts: readonly string[], { numeric }: Shape, widths: readonly number[]): string {
+function line(texts: readonly string[], { numeric }: TableLayout, widths: readonly number[]): string {
   const padded = texts.map((text, i) => {
     const width = widths[i] as number;
     return pad(cut(text, width), width, numeric[i] === true);

@@ -1,12 +1,12 @@
 import { schedule as keepInSync } from '../library/schedule.ts';
-import type { RunCommand } from './command.ts';
+import type { CommandAction } from './command.ts';
 import { exitCodeOfSignal } from './exit-code.ts';
 import { serviceOptions } from './library-options.ts';
 import { watchRun } from './progress-view.ts';
 import { saveMemory } from './save-memory.ts';
 import { stopOnSignals } from './signals.ts';
 
-export const schedule: RunCommand = async (args, io) => {
+export const schedule: CommandAction = async (args, io) => {
   const stop = stopOnSignals();
   // A schedule logs lines, on a terminal as well.
   const view = await watchRun({ ...io, errIsTerminal: false }, args['log-level'] as string);

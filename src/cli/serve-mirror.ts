@@ -2,14 +2,14 @@ import { once } from 'node:events';
 import { promisify } from 'node:util';
 import type { Arguments } from 'yargs';
 import { type RunningServer, serve } from '../library/serve.ts';
-import type { Io } from './command.ts';
+import type { CommandIo } from './command.ts';
 import { exitCodeOfSignal } from './exit-code.ts';
 import { libraryOptions } from './library-options.ts';
 import { stopOnSignals } from './signals.ts';
 
 /** Serves the mirror until a signal comes. @returns the exit code. @throws SyncError `usage` */
-export async function serveMirror(args: Arguments, io: Io): Promise<number> {
-  const log = await io.serverLog(args['log-level'] as string);
+export async function serveMirror(args: Arguments, commandIo: CommandIo): Promise<number> {
+  const log = await commandIo.serverLog(args['log-level'] as string);
   const stop = stopOnSignals('a long read');
   let server: RunningServer | null = null;
   let missed = false;
@@ -19,9 +19,9 @@ export async function serveMirror(args: Arguments, io: Io): Promise<number> {
   };
   if (args['tokens'] !== undefined) process.on('SIGHUP', onHangUp);
   try {
-    server = await serve({ ...libraryOptions(args), token: io.env['OBSYNC_SERVE_TOKEN'], logger: log });
+    server = await serve({ ...libraryOptions(args), token: commandIo.env['OBSYNC_SERVE_TOKEN'], logger: log });
     if (missed) server.reloadTokens();
-    io.out(`${server.url}\n`);
+    commandIo.out(`${server.url}\n`);
     if (!stop.signal.aborted) await once(stop.signal, 'abort');
     log.info('stopping: answers under way are finished');
     await server.close();

@@ -5,12 +5,12 @@ import { readTextFile } from '../library/read-text-file.ts';
 import { nearest } from './nearest.ts';
 import { OPTIONS, type OptionName } from './options.ts';
 
-type Environment = Readonly<Record<string, string | undefined>>;
+type ProcessEnvironment = Readonly<Record<string, string | undefined>>;
 
 /** What was set by other means than a flag, by the flag's name. */
-export type Settings = ReadonlyMap<string, Setting>;
+export type SettingsByFlag = ReadonlyMap<string, SettingValue>;
 
-interface Setting {
+interface SettingValue {
   readonly value: unknown;
   /** The variable, or the config file. */
   readonly from: string;
@@ -20,13 +20,13 @@ interface Setting {
  * What `OBSYNC_…` variables and the config file say about a command's options; a flag stands over both, a variable over
  * the file. @throws SyncError `usage`
  */
-export function settingsOf(argv: readonly string[], env: Environment): Settings {
+export function settingsOf(argv: readonly string[], env: ProcessEnvironment): SettingsByFlag {
   const path = flagValue(argv, '--config') ?? (env['OBSYNC_CONFIG'] || undefined);
   return new Map([...(path === undefined ? [] : readConfig(path)), ...readVariables(env)]);
 }
 
 /** Variables that name no option: a misspelt one would else be passed over without a word. */
-export function unknownVariables(env: Environment): string[] {
+export function unknownVariables(env: ProcessEnvironment): string[] {
   const known = [...(Object.keys(OPTIONS) as OptionName[]).map(variableOf), ...SECRETS];
   return Object.keys(env)
     .filter((name) => name.startsWith('OBSYNC_') && !known.includes(name))
@@ -39,8 +39,8 @@ function variableOf(name: OptionName): string {
   return `OBSYNC_${name.replaceAll('-', '_').toUpperCase()}`;
 }
 
-function readVariables(env: Environment): [OptionName, Setting][] {
-  return (Object.keys(OPTIONS) as OptionName[]).flatMap((name): [OptionName, Setting][] => {
+function readVariables(env: ProcessEnvironment): [OptionName, SettingValue][] {
+  return (Object.keys(OPTIONS) as OptionName[]).flatMap((name): [OptionName, SettingValue][] => {
     const from = variableOf(name);
     const value = env[from];
     if (value === undefined || value === '') return [];
@@ -48,7 +48,7 @@ function readVariables(env: Environment): [OptionName, Setting][] {
   });
 }
 
-function readConfig(path: string): [OptionName, Setting][] {
+function readConfig(path: string): [OptionName, SettingValue][] {
   return Object.entries(parse(path)).map(([key, given]) => {
     const name = flagOf(key).replaceAll('_', '-');
     if (!isOption(name))

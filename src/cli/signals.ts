@@ -1,7 +1,7 @@
 import { exitCodeOfSignal } from './exit-code.ts';
 
 /** A wish to stop, from SIGINT or SIGTERM (R27). */
-export interface Stop {
+export interface StopRequest {
   readonly signal: AbortSignal;
   received(): NodeJS.Signals | null;
   dispose(): void;
@@ -12,7 +12,7 @@ export interface Stop {
  * nothing has come of it in time: SQLite cannot be interrupted, and takes back at the next opening what it had not committed (R5);
  * it is then told what was `cutOff`.
  */
-export function stopOnSignals(cutOff = LONG_WRITE): Stop {
+export function stopOnSignals(cutOff = LONG_WRITE): StopRequest {
   const controller = new AbortController();
   let received: NodeJS.Signals | null = null;
   let deadline: NodeJS.Timeout | undefined;

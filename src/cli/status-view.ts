@@ -1,6 +1,6 @@
 import type { Instant } from '../core/instant.ts';
 import { secondsBetween } from '../core/instant.ts';
-import type { EnvironmentStatus, RunStatusReport, StatusReport, StreamStatus } from '../library/status-report.ts';
+import type { EnvironmentStatus, RunStatusReport, StatusReport, StreamReportStatus } from '../library/status-report.ts';
 import { type FittingColumn, renderFitting } from './fitting-table.ts';
 import { counted, modeText } from './words.ts';
 
@@ -25,7 +25,7 @@ function renderEnvironment(environment: EnvironmentStatus, report: StatusReport,
 }
 
 /** A stream without a watermark has never come to its end, unless its rows come with those of another. */
-const COLUMNS: readonly FittingColumn<StreamStatus>[] = [
+const COLUMNS: readonly FittingColumn<StreamReportStatus>[] = [
   { head: 'stream', cell: ({ stream }) => stream },
   { head: 'rows', cell: ({ rows }) => rows },
   { head: 'as of', cell: ({ watermark }) => (watermark === null ? '' : at(watermark)), spare: 1 },
@@ -38,7 +38,7 @@ const COLUMNS: readonly FittingColumn<StreamStatus>[] = [
   { head: 'mode', cell: ({ last_run: last }) => (last === null ? '' : modeText(last.mode, last.reason)) },
 ];
 
-function notes(status: StreamStatus, { checked_at: now, last_run: run }: StatusReport): string[] {
+function notes(status: StreamReportStatus, { checked_at: now, last_run: run }: StatusReport): string[] {
   const { unavailable, under_way, rows_held, rows_rejected, marks, scan_due, last_run } = status;
   return [
     ...(unavailable ? ['unavailable, the service says that it is not live'] : []),
@@ -56,7 +56,7 @@ function notes(status: StreamStatus, { checked_at: now, last_run: run }: StatusR
 
 /** Without a run nothing is under way, whatever was begun. */
 function underWay(
-  { mode, reason, since, pages }: NonNullable<StreamStatus['under_way']>,
+  { mode, reason, since, pages }: NonNullable<StreamReportStatus['under_way']>,
   { now, isRunning }: { now: Instant; isRunning: boolean },
 ): string {
   const read = `a ${modeText(mode, reason)}`;

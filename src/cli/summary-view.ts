@@ -2,7 +2,7 @@ import type { RunSummary, StreamSummary } from '../sync/summary.ts';
 import { type FittingColumn, renderFitting } from './fitting-table.ts';
 import { counted, modeText } from './words.ts';
 
-interface View {
+interface SummaryStyle {
   /** The terminal's, in columns; null for none. */
   readonly width: number | null;
   /** Shows the streams in which nothing changed as well. */
@@ -10,13 +10,13 @@ interface View {
 }
 
 /** A run as a table of each environment, its problems below, each on a line of its own. */
-export function renderSummary(summary: RunSummary, view: View): string {
+export function renderSummary(summary: RunSummary, summaryStyle: SummaryStyle): string {
   const environments = [...Map.groupBy(summary.streams, ({ env_id }) => env_id).values()];
-  const busy = environments.filter((streams) => view.verbose || streams.some(didSomething));
+  const busy = environments.filter((streams) => summaryStyle.verbose || streams.some(didSomething));
   const idle = environments.length - busy.length;
   const others = busy.length === 0 ? '' : 'other ';
   return [
-    ...busy.flatMap((streams) => [...environmentLines(streams, view), '']),
+    ...busy.flatMap((streams) => [...environmentLines(streams, summaryStyle), '']),
     ...(idle === 0 ? [] : [`nothing changed in ${counted(idle, `${others}environment`)}`]),
     ...problems(summary),
     outcome(summary),
@@ -43,7 +43,7 @@ function didSomething({ mode, status, ...stream }: StreamSummary): boolean {
   return status === 'stopped' ? mode !== 'none' && stream.pages > 0 : status !== 'done';
 }
 
-function environmentLines(streams: readonly StreamSummary[], { width, verbose }: View): string[] {
+function environmentLines(streams: readonly StreamSummary[], { width, verbose }: SummaryStyle): string[] {
   const [{ environment, env_id }] = streams as readonly [StreamSummary];
   const shown = verbose ? streams : streams.filter(didSomething);
   const idle = streams.length - shown.length;

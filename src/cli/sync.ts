@@ -1,7 +1,7 @@
 import type { Arguments } from 'yargs';
 import { sync as run } from '../library/sync.ts';
 import type { RunSummary } from '../sync/summary.ts';
-import type { Io, RunCommand } from './command.ts';
+import type { CommandAction, CommandIo } from './command.ts';
 import { exitCodeOf, exitCodeOfSignal } from './exit-code.ts';
 import { serviceOptions } from './library-options.ts';
 import { watchRun } from './progress-view.ts';
@@ -11,7 +11,7 @@ import { isWorthATable, renderSummary } from './summary-view.ts';
 import { tellReport } from './tell-report.ts';
 import { tellFailure } from './wrapped.ts';
 
-export const sync: RunCommand = async (args, io) => {
+export const sync: CommandAction = async (args, io) => {
   const stop = stopOnSignals();
   const view = await watchRun(io, args['log-level'] as string);
   saveMemory();
@@ -28,11 +28,12 @@ export const sync: RunCommand = async (args, io) => {
 };
 
 /** Cron sends mail of each line: a run that went well says nothing to it where only what goes wrong is asked for. */
-function show(summary: RunSummary, args: Arguments, io: Io): void {
-  const quiet = !io.outIsTerminal && summary.status === 'done' && QUIET_LEVELS.includes(args['log-level'] as string);
+function show(summary: RunSummary, args: Arguments, commandIo: CommandIo): void {
+  const quiet =
+    !commandIo.outIsTerminal && summary.status === 'done' && QUIET_LEVELS.includes(args['log-level'] as string);
   const verbose = args['verbose'] === true;
   if (args['json'] === true || (summary.run !== null && !quiet && isWorthATable(summary)))
-    tellReport(summary, args, io, (shown, width) => renderSummary(shown, { width, verbose }));
+    tellReport(summary, args, commandIo, (shown, width) => renderSummary(shown, { width, verbose }));
   if (summary.error !== null) tellFailure(summary.error);
 }
 

@@ -1,5 +1,5 @@
 import type { Arguments } from 'yargs';
-import type { Io } from './command.ts';
+import type { CommandIo } from './command.ts';
 import { printableReport } from './printable.ts';
 import { widthOf } from './screen.ts';
 import { wrapped } from './wrapped.ts';
@@ -8,11 +8,11 @@ import { wrapped } from './wrapped.ts';
 export function tellReport<Report>(
   report: Report,
   args: Arguments,
-  io: Io,
+  commandIo: CommandIo,
   render: (report: Report, width: number | null) => string,
 ): void {
-  const width = widthOf(process.stdout, io.outIsTerminal);
-  io.out(
+  const width = widthOf(process.stdout, commandIo.outIsTerminal);
+  commandIo.out(
     args['json'] === true
       ? `${JSON.stringify(report, null, 2)}\n`
       : wrapped(render(printableReport(report), width), width),

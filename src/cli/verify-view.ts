@@ -1,6 +1,6 @@
 import type { VerifyEvent } from '../library/verify.ts';
-import type { Finding, StreamReport, VerifyReport } from '../sync/verify/verify-report.ts';
-import type { Io } from './command.ts';
+import type { StreamReport, VerifyFinding, VerifyReport } from '../sync/verify/verify-report.ts';
+import type { CommandIo } from './command.ts';
 import { requestText, waitText } from './progress-state.ts';
 import { renderTable } from './rows-view.ts';
 
@@ -10,9 +10,9 @@ export interface VerifyView {
   end(): void;
 }
 
-export async function watchVerify(io: Io, level: string): Promise<VerifyView> {
-  const log = await io.log(level);
-  const isLive = io.errIsTerminal && !['debug', 'trace'].includes(level);
+export async function watchVerify(commandIo: CommandIo, level: string): Promise<VerifyView> {
+  const log = await commandIo.log(level);
+  const isLive = commandIo.errIsTerminal && !['debug', 'trace'].includes(level);
   const draw = isLive ? (await import('log-update')).createLogUpdate(process.stderr) : null;
   return {
     onProgress(event) {
@@ -102,7 +102,7 @@ function byEnvironment(streams: readonly StreamReport[], status: StreamReport['s
 }
 
 /** The first findings of each stream, under its name. */
-function grouped(findings: readonly Finding[]): string[] {
+function grouped(findings: readonly VerifyFinding[]): string[] {
   const groups = Map.groupBy(findings, ({ environment, stream }) => `${environment}, ${stream}:`);
   return [...groups].flatMap(([name, all]) => [
     name,
@@ -111,14 +111,14 @@ function grouped(findings: readonly Finding[]): string[] {
   ]);
 }
 
-function line({ what, key, fields, why, repaired }: Finding): string {
+function line({ what, key, fields, why, repaired }: VerifyFinding): string {
   const id = Object.values(key).join(' → ');
   const apart = fields.length === 0 ? '' : `: ${fields.join(', ')}`;
   const reason = repaired ? ' (repaired)' : why === null ? '' : ` (${why})`;
   return `  ${what}${id === '' ? '' : ` ${id}`}${apart}${reason}`;
 }
 
-function under(heading: string, findings: readonly Finding[]): string[] {
+function under(heading: string, findings: readonly VerifyFinding[]): string[] {
   return findings.length === 0 ? [] : [heading, ...grouped(findings).map((text) => `  ${text}`)];
 }
 
@@ -134,7 +134,7 @@ function pendingLines({ pending }: VerifyReport): string[] {
 }
 
 /** Scores are read once a clock hour (R22): a sync right after the last one brings none. */
-function whenBrought(pending: readonly Finding[]): string {
+function whenBrought(pending: readonly VerifyFinding[]): string {
   const scores = pending.filter(({ stream }) => stream === 'asset_health_scores').length;
   if (scores === pending.length) return 'a sync in a later hour brings these';
   return scores === 0 ? 'the next sync brings these' : 'the next sync brings these (scores: a sync in a later hour)';

@@ -1,7 +1,7 @@
 import type { Arguments } from 'yargs';
 import { verify as compare } from '../library/verify.ts';
 import type { VerifyReport } from '../sync/verify/verify-report.ts';
-import type { Io, RunCommand } from './command.ts';
+import type { CommandAction, CommandIo } from './command.ts';
 import { exitCodeOf, exitCodeOfSignal } from './exit-code.ts';
 import { serviceOptions } from './library-options.ts';
 import { saveMemory } from './save-memory.ts';
@@ -10,7 +10,7 @@ import { tellReport } from './tell-report.ts';
 import { renderVerify, watchVerify } from './verify-view.ts';
 import { tellFailure } from './wrapped.ts';
 
-export const verify: RunCommand = async (args, io) => {
+export const verify: CommandAction = async (args, io) => {
   const stop = stopOnSignals();
   const view = await watchVerify(io, args['log-level'] as string);
   saveMemory();
@@ -26,8 +26,8 @@ export const verify: RunCommand = async (args, io) => {
   }
 };
 
-function show(report: VerifyReport, args: Arguments, io: Io): void {
-  if (args['json'] === true || report.environments.length > 0) tellReport(report, args, io, renderVerify);
+function show(report: VerifyReport, args: Arguments, commandIo: CommandIo): void {
+  if (args['json'] === true || report.environments.length > 0) tellReport(report, args, commandIo, renderVerify);
   if (report.error !== null) tellFailure(report.error);
 }
 

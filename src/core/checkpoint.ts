@@ -2,7 +2,7 @@ import type { Instant } from './instant.ts';
 import type { Query } from './source.ts';
 
 /** Why a round is read the way it is; kept in the run log. */
-export type Reason =
+export type RoundReason =
   | 'first' // nothing was mirrored before
   | 'full' // asked for with --full
   | 'full-every' // the last scan ended too long ago (R13)
@@ -16,7 +16,7 @@ export type Reason =
   | 'snapshot' // it can only be read whole
   | 'window'; // tests with news
 
-export type ScanDue = Extract<Reason, 'permission' | 'returned' | 'refuted' | 'clamp'>;
+export type ScanDue = Extract<RoundReason, 'permission' | 'returned' | 'refuted' | 'clamp'>;
 
 /** A round given up before its end: what it was to make good is due again. */
 export function withoutRound(checkpoint: Checkpoint): Checkpoint {
@@ -33,10 +33,10 @@ export interface Checkpoint {
   readonly scannedAt: Instant | null;
   /** T of the run in which the last scan ended (R13). */
   readonly scanEndedAt: Instant | null;
-  readonly scanEndedPass: number | null;
+  readonly scanEndedCycle: number | null;
   readonly scanDue: ScanDue | null;
   readonly unavailable: boolean;
-  readonly finishedPass: number | null;
+  readonly finishedCycle: number | null;
   /** The round under way; null between rounds. */
   readonly round: Round | null;
   /** Null while no page has failed for being too large (R24). */
@@ -54,16 +54,16 @@ interface PageLimit {
   readonly at: Instant | null;
 }
 
-type Mode = 'scan' | 'feed' | 'snapshot' | 'marked' | 'window';
+type RoundMode = 'scan' | 'feed' | 'snapshot' | 'marked' | 'window';
 
 /** The reads that together bring a stream up to date, as far as they have come (R2). */
 export interface Round {
-  readonly mode: Mode;
-  readonly reason: Reason;
+  readonly mode: RoundMode;
+  readonly reason: RoundReason;
   /** The run that began it. */
   readonly run: number;
-  /** The pass that began it: one begun in an earlier pass is followed by another round (R6). */
-  readonly pass: number;
+  /** The cycle that began it: one begun in an earlier cycle is followed by another round (R6). */
+  readonly cycle: number;
   /** The due scan that this one is; what comes up while it goes on is due beside it (R13). */
   readonly due: ScanDue | null;
   /** Pages committed so far. */
@@ -77,37 +77,37 @@ export interface Round {
   /** Keys seen are kept, for a sweep at the end. A mirror without rows needs none. */
   readonly sweeps: boolean;
   /** A candidate of the sweep came back (R12), or the leading list did not show what was asked for in it (R18). */
-  readonly refuted: boolean;
+  readonly sweepContradicted: boolean;
   /** What is left to read; the first is under way. */
-  readonly phases: readonly Phase[];
+  readonly steps: readonly ReadStep[];
   /** The read under way; null between reads. */
   readonly read: Read | null;
   /** Reads begun so far: the number of the last. */
   readonly reads: number;
   /** The last candidate, or unshown row, asked for; null when all of them were (R12, R18). */
-  readonly askedThrough: string | null;
+  readonly confirmedUpTo: string | null;
   /** The number of the first read that asked for candidates; null while none has. */
   readonly firstConfirmation: number | null;
   /** Of a round that an older version began: ids too long for a URL, that its end has yet to pass over (R12). */
   readonly passedOver?: readonly string[];
   /** Tests in a row that answered 404, or 403 (R15, R22). */
-  readonly misses: number;
+  readonly consecutiveNotFound: number;
   /** Something was passed over that could not be read: the stream is not finished with this round (R22). */
   readonly incomplete: boolean;
 }
 
-export type Phase = Walk | Ask;
+export type ReadStep = ListRead | LookupRead;
 
 /** One walk over pages under one fixed query. */
-export interface Walk {
-  readonly do: 'walk';
+export interface ListRead {
+  readonly do: 'list';
   readonly as: 'scan' | 'upserts' | 'tombstones' | 'snapshot';
   readonly query: Query;
 }
 
 /** What a stream still owes, asked for by id, a chunk at a time. */
-export interface Ask {
-  readonly do: 'ask';
+export interface LookupRead {
+  readonly do: 'look-up';
   /**
    * `candidates` of a sweep (R12), rows `owned` by what moved (R13), `marked` rows (R18, R22), marked rows that these reads left
    * `unshown`, in the leading list (R18), `tests` with news (R22), rows that stand `rejected` (R20).
@@ -128,7 +128,7 @@ export interface Ask {
 
 /** One cursor-paged read under one fixed query. */
 export interface Read {
-  readonly as: Walk['as'] | Ask['about'];
+  readonly as: ListRead['as'] | LookupRead['about'];
   /** Its number in the round: what it alone saw or gathered is kept under it (R7). */
   readonly number: number;
   readonly path: readonly string[];
@@ -144,7 +144,7 @@ export interface Read {
   /** The run in which it was last started again at half its limit; null if it never was (R24). */
   readonly halvedRun: number | null;
   /** Which test's history this is, and what its end is to record (R22). */
-  readonly reading: Reading | null;
+  readonly history: HistoryRead | null;
 }
 
 /** A read of whose next page no try has failed (R24). */
@@ -153,7 +153,7 @@ export function untried({ failedTries: _, ...read }: Read): Read {
 }
 
 /** The reading of one test's history. */
-interface Reading {
+interface HistoryRead {
   readonly testId: string;
   /** The mirror's own time when it began. */
   readonly mirroredAt: Instant;
@@ -165,10 +165,10 @@ export const NO_PROGRESS: Checkpoint = {
   watermark: null,
   scannedAt: null,
   scanEndedAt: null,
-  scanEndedPass: null,
+  scanEndedCycle: null,
   scanDue: null,
   unavailable: false,
-  finishedPass: null,
+  finishedCycle: null,
   round: null,
   pageLimit: null,
   scanTriedInRun: null,

@@ -2,7 +2,7 @@ import { addDays, addSeconds, type Instant } from './instant.ts';
 import type { Source } from './source.ts';
 
 /** What a run is told to do, as far as decisions depend on it. */
-export interface Options {
+export interface DecisionOptions {
   readonly full: boolean;
   readonly fullEveryDays: number;
   readonly overlapSeconds: number;
@@ -13,12 +13,12 @@ export interface Options {
 /** The circumstances of a decision. */
 export interface Context {
   readonly run: number;
-  readonly pass: number;
+  readonly cycle: number;
   /** T, the run's time; null as long as no answer had a `Date` (R1). */
-  readonly now: Instant | null;
+  readonly serverTime: Instant | null;
   /** The newest server time seen in the run, which may last for days: how far the service looks back is counted from it (R3). */
-  readonly latest: Instant | null;
-  readonly options: Options;
+  readonly latestServerTime: Instant | null;
+  readonly options: DecisionOptions;
 }
 
 /** The lookback of the service's time bounds, in days, less one to be safe: older ones it would cut silently (R3). */
@@ -35,17 +35,19 @@ export function isFuture(time: unknown, latest: Instant | null): boolean {
 }
 
 /** Whether a bound must not be sent (R3); without a server time no bound can be trusted. */
-export function isOutOfLookback(bound: Instant, { latest }: Pick<Context, 'latest'>): boolean {
-  return latest === null || bound < addDays(latest, -LOOKBACK_DAYS);
+export function isOutOfLookback(bound: Instant, { latestServerTime }: Pick<Context, 'latestServerTime'>): boolean {
+  return latestServerTime === null || bound < addDays(latestServerTime, -LOOKBACK_DAYS);
 }
 
 /** A bound no older than may be sent, with a day to spare while the run goes on (R3). */
-export function withinLookback(bound: Instant | null, context: Pick<Context, 'latest'>): Instant | null {
-  if (bound === null || context.latest === null) return null;
-  return isOutOfLookback(bound, context) ? addDays(context.latest, 1 - LOOKBACK_DAYS) : bound;
+export function withinLookback(bound: Instant | null, context: Pick<Context, 'latestServerTime'>): Instant | null {
+  if (bound === null || context.latestServerTime === null) return null;
+  return isOutOfLookback(bound, context) ? addDays(context.latestServerTime, 1 - LOOKBACK_DAYS) : bound;
 }
 
 /** The times of a run, as its answers have told them so far. */
-export function timesOf(source: Pick<Source, 'serverTime' | 'latestServerTime'>): Pick<Context, 'now' | 'latest'> {
-  return { now: source.serverTime(), latest: source.latestServerTime() };
+export function timesOf(
+  source: Pick<Source, 'serverTime' | 'latestServerTime'>,
+): Pick<Context, 'serverTime' | 'latestServerTime'> {
+  return { serverTime: source.serverTime(), latestServerTime: source.latestServerTime() };
 }

@@ -24,7 +24,7 @@ export interface LastRun {
 const CYCLE_SECONDS = 86_400;
 
 /** Whether a run carries on the cycle of the last one (R6). `now` is its T: without one, no cycle is known to be young enough. */
-export function carriesOn(last: LastRun, { now, full }: { now: Instant | null; full: boolean }): boolean {
+export function continuesCycle(last: LastRun, { now, full }: { now: Instant | null; full: boolean }): boolean {
   if (last.leftOver !== 'unread' || (full && !last.full)) return false;
   if (now === null || last.cycleBeganAt === null) return false;
   const ageSeconds = secondsBetween(last.cycleBeganAt, now);
@@ -45,13 +45,13 @@ export function failedLast({ status, requests, pages }: Omit<LastTry, 'stream'>)
 }
 
 /** The streams of `late` and those that follow one of them, in their order: what `late` brings may mark rows for these (R9). */
-export function withFollowers<S extends { readonly name: StreamName; readonly after: readonly StreamName[] }>(
+export function withFollowers<S extends { readonly name: StreamName; readonly dependencies: readonly StreamName[] }>(
   streams: readonly S[],
   late: ReadonlySet<StreamName>,
 ): S[] {
   const reached = new Set(late);
-  return streams.filter(({ name, after }) => {
-    if (after.some((each) => reached.has(each))) reached.add(name);
+  return streams.filter(({ name, dependencies }) => {
+    if (dependencies.some((each) => reached.has(each))) reached.add(name);
     return reached.has(name);
   });
 }

@@ -1,6 +1,6 @@
 import type { Read } from './checkpoint.ts';
 import type { Context } from './context.ts';
-import type { Decodable, DecodedPage } from './decode.ts';
+import type { DecodableStream, DecodedPage } from './decode.ts';
 import { decodeSlices } from './decode-slices.ts';
 import type { Page } from './source.ts';
 import type { Stream } from './stream.ts';
@@ -10,11 +10,11 @@ export function decodeRead(
   stream: Stream,
   { as }: Pick<Read, 'as'>,
   items: Page['items'],
-  { latest }: Pick<Context, 'latest'>,
+  { latestServerTime }: Pick<Context, 'latestServerTime'>,
 ): Iterable<DecodedPage> {
   // Of the leading list nothing is taken but who is in it (R18).
   if (as === 'unshown') return decodeSlices(LEADING, items, {});
-  return decodeSlices(stream, items, { tombstones: as === 'tombstones', latest });
+  return decodeSlices(stream, items, { tombstones: as === 'tombstones', latestServerTime });
 }
 
-const LEADING: Decodable = { method: 'snapshot', key: ['id'], fields: {} };
+const LEADING: DecodableStream = { method: 'snapshot', key: ['id'], fields: {} };

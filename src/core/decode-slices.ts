@@ -1,15 +1,15 @@
-import { type Decodable, type DecodedPage, decodePage, type Reading } from './decode.ts';
+import { type DecodableStream, type DecodeContext, type DecodedPage, decodePage } from './decode.ts';
 import type { Page } from './source.ts';
 
 /** The rows of a page, all at once; of a heavy one those of a slice at a time (R27). There is at least one slice. */
 export function* decodeSlices(
-  stream: Decodable,
+  stream: DecodableStream,
   items: Page['items'],
-  reading: Reading,
+  decodeContext: DecodeContext,
 ): Generator<DecodedPage, void, undefined> {
   const slices = 'slices' in items ? items.slices : [() => items];
   for (const [i, parse] of slices.entries()) {
-    const decoded = decodePage(stream, parse(), reading);
+    const decoded = decodePage(stream, parse(), decodeContext);
     yield i < slices.length - 1 ? { ...decoded, isPart: true } : decoded;
   }
 }

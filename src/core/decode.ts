@@ -1,10 +1,10 @@
 import { isFuture } from './context.ts';
 import { type Instant, parseInstant } from './instant.ts';
 import { isExactNumber } from './json.ts';
-import type { Field, Fields, Part, Row, Stream, Value } from './stream.ts';
+import type { ChildTable, ColumnValue, Field, Fields, Row, Stream } from './stream.ts';
 
 /** An accepted item: its key, its row, and the rows of its parts in the catalogue's order. */
-export interface Decoded {
+export interface DecodedRow {
   readonly key: readonly string[];
   readonly row: Row;
   /** Set when the item is a tombstone. */
@@ -15,7 +15,7 @@ export interface Decoded {
 }
 
 /** A row the mirror cannot take, with what it holds of a key (R20). */
-export interface Rejected {
+export interface RejectedRow {
   readonly key: readonly string[] | null;
   /** The key, or the payload itself: one row in `rejected_rows` for each. */
   readonly rowKey: string;
@@ -24,32 +24,32 @@ export interface Rejected {
 }
 
 export interface DecodedPage {
-  readonly rows: readonly Decoded[];
-  readonly rejected: readonly Rejected[];
+  readonly rows: readonly DecodedRow[];
+  readonly rejected: readonly RejectedRow[];
   /** Set where more of the same page follows (R27). */
   readonly isPart?: true;
 }
 
-type Item = Readonly<Record<string, unknown>>;
+type ListItem = Readonly<Record<string, unknown>>;
 
 /** How the items of a page were read. */
-export interface Reading {
+export interface DecodeContext {
   /** A tombstone says when it went. */
   readonly tombstones?: boolean;
   /** The server's time; null while none is known. */
-  readonly latest?: Instant | null;
+  readonly latestServerTime?: Instant | null;
 }
 
 /** Turns the items of a page into rows, item by item: a bad one costs only itself (R20). */
 export function decodePage(
-  stream: Decodable,
+  stream: DecodableStream,
   items: Iterable<unknown>,
-  { tombstones = false, latest = null }: Reading = {},
+  { tombstones = false, latestServerTime = null }: DecodeContext = {},
 ): DecodedPage {
-  const rows: Decoded[] = [];
-  const rejected: Rejected[] = [];
+  const rows: DecodedRow[] = [];
+  const rejected: RejectedRow[] = [];
   for (const item of items) {
-    const result = decodeItem(stream, item, latest);
+    const result = decodeItem(stream, item, latestServerTime);
     if ('reason' in result) rejected.push(result);
     else if (tombstones && result.deletedAt === null) rejected.push(reject(item, result.key, 'deleted_at is missing'));
     else rows.push(result);
@@ -63,10 +63,14 @@ export function joinKey(key: readonly string[]): string {
 }
 
 /** What decoding needs to know of a collection. */
-export type Decodable = Pick<Stream, 'key' | 'fields' | 'method' | 'parts'>;
+export type DecodableStream = Pick<Stream, 'key' | 'fields' | 'method' | 'childTables'>;
 
 /** An item into a row, or the reason why not. `latest` is the server's time when it was read. */
-export function decodeItem(stream: Decodable, item: unknown, latest: Instant | null = null): Decoded | Rejected {
+export function decodeItem(
+  stream: DecodableStream,
+  item: unknown,
+  latest: Instant | null = null,
+): DecodedRow | RejectedRow {
   if (!isItem(item)) return reject(item, null, 'not an object');
   const key = stream.key.map((field) => item[field]);
   if (!key.every(isKey)) return reject(item, null, `no usable ${stream.key.join(', ')}`);
@@ -76,7 +80,7 @@ export function decodeItem(stream: Decodable, item: unknown, latest: Instant | n
   const decoded = decodeFields(stream.fields, item, RESERVED);
   if (decoded.fault !== null && deletedAt === null) return reject(item, key, decoded.fault);
   const parts: Row[][] = [];
-  for (const part of stream.parts ?? []) {
+  for (const part of stream.childTables ?? []) {
     const rows = decodePart(part, item, decoded.row);
     if (typeof rows === 'string') return reject(item, key, rows);
     parts.push(rows);
@@ -90,37 +94,37 @@ export function decodeItem(stream: Decodable, item: unknown, latest: Instant | n
 }
 
 /** A time that is not believed counts as none, so that the next showing of the row replaces it (R10); it is kept as sent. */
-function disbelieve({ row, unknown }: DecodedFields, item: Item): void {
+function disbelieve({ row, unknown }: DecodedFields, listItem: ListItem): void {
   row['synced_at'] = null;
-  unknown.set('synced_at', item['synced_at']);
+  unknown.set('synced_at', listItem['synced_at']);
 }
 
 const RESERVED: ReadonlySet<string> = new Set(['deleted_at']);
 
 interface DecodedFields {
-  readonly row: Record<string, Value>;
+  readonly row: Record<string, ColumnValue>;
   /** Fields that the catalogue does not know, and values of the wrong type (R19, R20). */
   readonly unknown: Map<string, unknown>;
   /** What is wrong with a required field, null when nothing is. */
   readonly fault: string | null;
 }
 
-function decodeFields(fields: Fields, item: Item, reserved: ReadonlySet<string>): DecodedFields {
-  const row: Record<string, Value> = {};
+function decodeFields(fields: Fields, listItem: ListItem, reserved: ReadonlySet<string>): DecodedFields {
+  const row: Record<string, ColumnValue> = {};
   const unknown = new Map<string, unknown>();
   const misfits: [path: readonly string[], sent: unknown][] = [];
   let fault: string | null = null;
   for (const name in fields) {
     const field = fields[name] as Field;
-    const sent = field.from === undefined ? item[name] : dig(item, field.from);
+    const sent = field.from === undefined ? listItem[name] : dig(listItem, field.from);
     const value = sent === undefined || sent === null ? (field.empty ?? null) : toValue(field, sent);
     row[name] = value ?? (field.required ? nearest(field, sent) : null);
     if (value === undefined) misfits.push([field.from ?? [name], sent]);
     if (field.required && row[name] === null) fault ??= faultOf(name, field, sent);
   }
-  for (const name in item) {
+  for (const name in listItem) {
     if (Object.hasOwn(fields, name) || reserved.has(name)) continue;
-    const rest = isSource(fields, [name]) ? restOf(fields, name, item[name]) : item[name];
+    const rest = isSource(fields, [name]) ? restOf(fields, name, listItem[name]) : listItem[name];
     if (rest !== undefined) unknown.set(name, rest);
   }
   for (const [path, sent] of misfits) putBack(unknown, path, sent);
@@ -132,22 +136,22 @@ function putBack(unknown: Map<string, unknown>, [name = '', inner]: readonly str
   unknown.set(name, inner === undefined ? sent : { ...(unknown.get(name) as object | undefined), [inner]: sent });
 }
 
-function decodePart(part: Part, item: Item, owner: Row): Row[] | string {
-  const elements = item[part.each] ?? [];
-  if (!Array.isArray(elements)) return `${part.each} is no array`;
+function decodePart(childTable: ChildTable, listItem: ListItem, owner: Row): Row[] | string {
+  const elements = listItem[childTable.each] ?? [];
+  if (!Array.isArray(elements)) return `${childTable.each} is no array`;
   const rows: Row[] = [];
   for (const element of elements) {
-    if (!isItem(element)) return `an element of ${part.each} is not an object`;
-    const { row, unknown, fault } = decodeFields(part.fields, element, RESERVED);
-    if (fault !== null) return `${part.each}: ${fault}`;
-    for (const name of part.key) if (!(name in row)) row[name] = owner[name] ?? null;
+    if (!isItem(element)) return `an element of ${childTable.each} is not an object`;
+    const { row, unknown, fault } = decodeFields(childTable.fields, element, RESERVED);
+    if (fault !== null) return `${childTable.each}: ${fault}`;
+    for (const name of childTable.key) if (!(name in row)) row[name] = owner[name] ?? null;
     rows.push({ ...row, extra: asJson(unknown) });
   }
   return rows;
 }
 
 /** A value as SQLite keeps it; undefined when it has the wrong type. */
-function toValue(field: Field, sent: unknown): Value | undefined {
+function toValue(field: Field, sent: unknown): ColumnValue | undefined {
   switch (field.type) {
     case 'text':
       return isText(sent) ? sent : undefined;
@@ -171,20 +175,20 @@ function numberOf(sent: unknown): number | undefined {
 }
 
 /** What stands for an integer too large to be kept in a field that has to have a value; `extra` has it as it was sent (R19). */
-function nearest({ type }: Field, sent: unknown): Value {
+function nearest({ type }: Field, sent: unknown): ColumnValue {
   const value = type === 'integer' ? numberOf(sent) : undefined;
   return value !== undefined && Number.isInteger(value) ? value : null;
 }
 
 /** `deleted_at` may stand as an explicit null on live rows: only a value makes a tombstone. Undefined for no instant. */
-function tombstoneOf(stream: Decodable, item: Item): Instant | null | undefined {
-  const sent = item['deleted_at'] ?? null;
+function tombstoneOf(stream: DecodableStream, listItem: ListItem): Instant | null | undefined {
+  const sent = listItem['deleted_at'] ?? null;
   return stream.method === 'feed' && sent !== null ? (toValue(DELETED_AT, sent) as Instant | undefined) : null;
 }
 
 const DELETED_AT = { type: 'instant' } as const;
 
-function reject(item: unknown, key: readonly string[] | null, reason: string): Rejected {
+function reject(item: unknown, key: readonly string[] | null, reason: string): RejectedRow {
   const payload = JSON.stringify(isDeeper(item, MOST_LEVELS) ? cutShort(item) : item) ?? 'null';
   return { key, rowKey: key === null ? payload : joinKey(key), reason, payload };
 }
@@ -197,8 +201,8 @@ function asJson(unknown: ReadonlyMap<string, unknown>): string | null {
   return unknown.size === 0 ? null : JSON.stringify(Object.fromEntries(unknown));
 }
 
-function dig(item: Item, from: readonly string[]): unknown {
-  return from.reduce<unknown>((value, name) => (isItem(value) ? value[name] : undefined), item);
+function dig(listItem: ListItem, from: readonly string[]): unknown {
+  return from.reduce<unknown>((value, name) => (isItem(value) ? value[name] : undefined), listItem);
 }
 
 /** Whether a field is taken from under these names. */
@@ -213,7 +217,7 @@ function restOf(fields: Fields, name: string, value: unknown): unknown {
   return rest.length === 0 ? undefined : Object.fromEntries(rest);
 }
 
-function isItem(value: unknown): value is Item {
+function isItem(value: unknown): value is ListItem {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
@@ -238,7 +242,7 @@ function isDeeper(value: unknown, levels: number): boolean {
     return false;
   }
   for (const name in value) {
-    const member = (value as Item)[name];
+    const member = (value as ListItem)[name];
     if (typeof member === 'object' && isDeeper(member, levels - 1)) return true;
   }
   return false;

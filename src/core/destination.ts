@@ -1,11 +1,11 @@
-import type { Ask, Checkpoint, Round } from './checkpoint.ts';
-import type { Decoded, Rejected } from './decode.ts';
+import type { Checkpoint, LookupRead, Round } from './checkpoint.ts';
+import type { DecodedRow, RejectedRow } from './decode.ts';
 import type { Instant } from './instant.ts';
-import type { Change } from './newest-wins.ts';
+import type { RowChange } from './newest-wins.ts';
 import type { Row, Stream, StreamName } from './stream.ts';
 
 /** What the mirror holds, as far as the next round depends on it. */
-export interface Facts {
+export interface RoundFacts {
   /** Whether the stream has live rows. */
   readonly hasRows: boolean;
   /** Marks that the stream owes, by whether the marked row was synced at or after the bound asked about. */
@@ -21,15 +21,15 @@ export interface Facts {
 }
 
 /** What a stream still owes: the next ids in order. */
-export interface Owed {
+export interface Backlog {
   readonly ids: readonly string[];
   /** What asking for all of it is weighed against: known only of the first ids of `owned` and `marked` (R13, R18, R22). */
   readonly weighed: { readonly ids: number; readonly rows: number } | null;
 }
 
 /** What is owed in a round: after the last id asked for, by marks that the round has to pay. */
-export interface OwedQuery extends Pick<Ask, 'after' | 'before'>, Pick<Round, 'lastMark' | 'run' | 'mode'> {
-  readonly about: Exclude<Ask['about'], 'tests'>;
+export interface BacklogQuery extends Pick<LookupRead, 'after' | 'before'>, Pick<Round, 'lastMark' | 'run' | 'mode'> {
+  readonly about: Exclude<LookupRead['about'], 'tests'>;
 }
 
 export interface DueTest {
@@ -53,7 +53,7 @@ export interface UnreadHistory {
 }
 
 /** What a finished round does to its table in the end. */
-export interface Settlement {
+export interface RoundEnd {
   /** Rows of a feed stream that the scan did not see go, as of `at`; without a server time the mirror's own stands in, which
    * decides nothing (R1). */
   readonly sweep: { readonly at: Instant | null } | null;
@@ -78,13 +78,13 @@ export interface Settlement {
  * Rows a settlement would remove, of how many; those whose owner went by tombstone count in neither. `live` is counted no
  * further than twice `going`: all that is asked is whether more than half goes (R14).
  */
-export interface Weight {
+export interface RemovalCount {
   readonly live: number;
-  readonly going: number;
+  readonly toRemove: number;
 }
 
 /** Marks that the round of `run` could not pay; those made after `lastMark` stay as they are. */
-interface Left {
+interface LeftMarks {
   readonly ids: readonly string[];
   readonly lastMark: number;
   readonly run: number;
@@ -96,16 +96,16 @@ interface Left {
 export interface Commit {
   readonly checkpoint: Checkpoint;
   /** Rows of the stream's own table. */
-  readonly changes?: readonly Change[];
+  readonly changes?: readonly RowChange[];
   /** Rows gathered beside the table, under the number of their read (R16). */
-  readonly staged?: { readonly rows: readonly Decoded[]; readonly readNumber: number };
+  readonly staged?: { readonly rows: readonly DecodedRow[]; readonly readNumber: number };
   /** Rows that are kept for ever (R17). */
-  readonly archived?: readonly Decoded[];
+  readonly archived?: readonly DecodedRow[];
   /** Keys met by a read. */
   readonly seen?: { readonly keys: readonly (readonly string[])[]; readonly readNumber: number };
   /** Every key the page showed: no longer rejected (R20), no longer held back (R14). */
-  readonly shown?: readonly (readonly string[])[];
-  readonly rejected?: readonly Rejected[];
+  readonly returnedKeys?: readonly (readonly string[])[];
+  readonly rejected?: readonly RejectedRow[];
   /**
    * Asked for by id and not shown: what was rejected of them before the run `since` is gone, unless the mirror holds an earlier
    * version live, which a tombstone or a scan has to decide on (R20).
@@ -114,18 +114,18 @@ export interface Commit {
   /** New marks, of streams that have them made: the stream that owes, and the id (R13, R18, R22). */
   readonly marks?: readonly { readonly stream: StreamName; readonly id: string }[];
   /** Marks of this stream that are paid, if made no later than `lastMark`; null for whenever they were made. */
-  readonly paid?: { readonly ids: readonly string[]; readonly lastMark: number | null };
+  readonly clearedMarks?: { readonly ids: readonly string[]; readonly lastMark: number | null };
   /** Marks of this stream that wait for a later run (R13, R18). */
-  readonly left?: Left;
+  readonly leftMarks?: LeftMarks;
   /** Live rows of these owners that the reads from `sinceRead` on did not see are absent (R13). */
-  readonly disowned?: {
+  readonly sweptParents?: {
     readonly by: string;
     readonly ids: readonly string[];
     readonly sinceRead: number;
     readonly at: Instant | null;
   };
   /** A test's history was read to its end. */
-  readonly reading?: {
+  readonly historyRead?: {
     readonly testId: string;
     readonly readAt: Instant;
     readonly mirroredAt: Instant;
@@ -137,12 +137,12 @@ export interface Commit {
   readonly unreadHistory?: UnreadHistory;
   /** What a read (its number) or the whole round saw and gathered is dropped (R7). */
   readonly forget?: number | 'all';
-  readonly settle?: Settlement & { readonly hold: boolean };
+  readonly roundEnd?: RoundEnd & { readonly hold: boolean };
   /** Removals that were held back are let go (R14). */
   readonly release?: true;
 }
 
-export interface Counts {
+export interface RowCounts {
   readonly written: number;
   readonly deleted: number;
   readonly rejected: number;
@@ -152,20 +152,20 @@ export interface Counts {
 export interface Destination {
   /** `NO_PROGRESS` before the stream's first page. */
   load(stream: StreamName): Promise<Checkpoint>;
-  facts(stream: Stream, since: Instant | null): Promise<Facts>;
+  facts(stream: Stream, since: Instant | null): Promise<RoundFacts>;
   /** The rows held under these keys, by joined key (see `joinKey`). */
-  held(stream: Stream, keys: readonly (readonly string[])[]): Promise<Map<string, Row>>;
-  owed(stream: Stream, query: OwedQuery): Promise<Owed>;
+  existing(stream: Stream, keys: readonly (readonly string[])[]): Promise<Map<string, Row>>;
+  backlog(stream: Stream, query: BacklogQuery): Promise<Backlog>;
   /**
    * The next tests whose histories are to be read, as many as `most`: those that failed last time after all others, those never
    * read first, then the longest unread. None that failed in this run.
    */
   dueTests(stream: Stream, most: number): Promise<readonly DueTest[]>;
-  weigh(stream: Stream, settlement: Settlement): Promise<Weight>;
-  /** All of it in one transaction (R5). `marking` says which streams have marks made for them by removals. */
-  commit(stream: Stream, commit: Commit, marking: ReadonlySet<StreamName>): Promise<Counts>;
+  countRemovals(stream: Stream, roundEnd: RoundEnd): Promise<RemovalCount>;
+  /** All of it in one transaction (R5). `markableStreams` says which streams have marks made for them by removals. */
+  commit(stream: Stream, commit: Commit, marking: ReadonlySet<StreamName>): Promise<RowCounts>;
   /** Removals held back at present (R14). */
-  heldBack(stream: Stream): Promise<number>;
+  heldRemovals(stream: Stream): Promise<number>;
   /** Rows that stand rejected at present (R20). */
   rejected(stream: Stream): Promise<number>;
 }

@@ -1,20 +1,20 @@
-import type { Decoded } from './decode.ts';
+import type { DecodedRow } from './decode.ts';
 import { fieldsShown, sameField, sameRow } from './newest-wins.ts';
-import type { Part, Row, Stream } from './stream.ts';
+import type { ChildTable, Row, Stream } from './stream.ts';
 
 /** How closely source and mirror are compared: how many tables there are, the keys, or every field. */
-export type Depth = 'count' | 'ids' | 'rows';
+export type CompareDepth = 'count' | 'ids' | 'rows';
 
 /** A row the mirror holds, with the rows of its parts in the catalogue's order. */
-export interface HeldRow {
+export interface ExistingRow {
   readonly row: Row;
   readonly parts: readonly (readonly Row[])[];
   /** The row itself is not there: its parts were left behind. */
-  readonly torn?: true;
+  readonly partial?: true;
 }
 
 /** What sets the mirror apart from the source in one row; `extra` is a row that only the mirror has. */
-export interface Difference {
+export interface RowDifference {
   readonly what: 'missing' | 'extra' | 'unequal';
   /** The fields that differ, parts by their own key: `score`, `dimensions.freshness`. */
   readonly fields: readonly string[];
@@ -23,19 +23,21 @@ export interface Difference {
 /** How the mirror's row differs from what the source shows of it; null when a sync would leave it as it is. */
 export function differenceOf(
   stream: Stream,
-  held: HeldRow | undefined,
-  shown: Decoded,
-  depth: Depth,
-): Difference | null {
-  if (held === undefined || held.torn || !isLive(held.row)) return stream.within === undefined ? MISSING : null;
-  if (depth !== 'rows' || !fills(stream, held.row)) return null;
+  held: ExistingRow | undefined,
+  shown: DecodedRow,
+  compareDepth: CompareDepth,
+): RowDifference | null {
+  if (held === undefined || held.partial || !isLive(held.row)) return stream.subtype === undefined ? MISSING : null;
+  if (compareDepth !== 'rows' || !fills(stream, held.row)) return null;
   const expected = expectedFields(stream, shown.row);
   const fields = Object.keys(expected).filter((name) => !sameField(stream.fields, name, held.row, expected));
-  const parts = (stream.parts ?? []).flatMap((part, i) => partsApart(part, held.parts[i] ?? [], shown.parts[i] ?? []));
+  const parts = (stream.childTables ?? []).flatMap((part, i) =>
+    partsApart(part, held.parts[i] ?? [], shown.parts[i] ?? []),
+  );
   return fields.length + parts.length === 0 ? null : { what: 'unequal', fields: [...fields, ...parts] };
 }
 
-const MISSING: Difference = { what: 'missing', fields: [] };
+const MISSING: RowDifference = { what: 'missing', fields: [] };
 
 /** Rows of snapshots and of lineage have no deletion: they are live or not there. */
 export function isLive(row: Row): boolean {
@@ -43,15 +45,15 @@ export function isLive(row: Row): boolean {
 }
 
 /** A typed stream has a say in rows of its own kind alone; which rows there are, its leader decides. */
-function fills({ within }: Stream, row: Row): boolean {
-  return within === undefined || row[within.field] === within.is;
+function fills({ subtype }: Stream, row: Row): boolean {
+  return subtype === undefined || row[subtype.field] === subtype.is;
 }
 
 /** What the mirror's row has to say in the fields that this stream decides on. */
 function expectedFields(stream: Stream, shown: Row): Row {
-  if (stream.within !== undefined)
+  if (stream.subtype !== undefined)
     return Object.fromEntries([...(stream.writes ?? []), 'extra'].map((name) => [name, shown[name] ?? null]));
-  const foreign = Object.entries(stream.kinds ?? {}).filter(([kind]) => kind !== shown['kind']);
+  const foreign = Object.entries(stream.subtypeColumns ?? {}).filter(([kind]) => kind !== shown['kind']);
   return { ...blank(foreign.flatMap(([, names]) => names)), ...fieldsShown(stream, shown) };
 }
 
@@ -60,14 +62,15 @@ function blank(names: readonly string[]): Row {
 }
 
 /** The parts that only one side has, or that are not the same on both. */
-function partsApart(part: Part, held: readonly Row[], shown: readonly Row[]): string[] {
-  const own = part.key.at(-1) as string;
+function partsApart(childTable: ChildTable, held: readonly Row[], shown: readonly Row[]): string[] {
+  const own = childTable.key.at(-1) as string;
   const before = new Map(held.map((row) => [row[own], row]));
   const after = new Map(shown.map((row) => [row[own], row]));
-  const apart = ([name, row]: [unknown, Row]): boolean => !sameRow(part.fields, before.get(name as string) ?? {}, row);
+  const apart = ([name, row]: [unknown, Row]): boolean =>
+    !sameRow(childTable.fields, before.get(name as string) ?? {}, row);
   const names = [
     ...[...after].filter(apart).map(([name]) => name),
     ...[...before.keys()].filter((name) => !after.has(name)),
   ];
-  return names.map((name) => `${part.each}.${name}`);
+  return names.map((name) => `${childTable.each}.${name}`);
 }

@@ -1,10 +1,10 @@
-import { type Decodable, decodeItem, type Rejected } from './decode.ts';
+import { type DecodableStream, decodeItem, type RejectedRow } from './decode.ts';
 import type { Instant } from './instant.ts';
 import { sameRow } from './newest-wins.ts';
 import type { Row } from './stream.ts';
 
 /** An environment as `GET /environments` lists it; not a stream, since everything else lives under one. */
-const ENVIRONMENT: Decodable = {
+const ENVIRONMENT: DecodableStream = {
   method: 'snapshot',
   key: ['id'],
   fields: {
@@ -17,26 +17,26 @@ const ENVIRONMENT: Decodable = {
   },
 };
 
-export interface Environment {
+export interface ListedEnvironment {
   readonly id: string;
   readonly name: string;
   readonly cron: string | null;
 }
 
-export interface Reconciled {
+export interface EnvironmentChanges {
   /** What the run can read. */
-  readonly listed: readonly Environment[];
+  readonly listed: readonly ListedEnvironment[];
   /** Rows to be written: new, changed, gone missing or back. */
   readonly changed: readonly Row[];
   /** Ids of environments that were missing and are back: their feed streams are scanned again (R13). */
   readonly returned: readonly string[];
   /** Environments that are held but not listed; their rows stay. */
-  readonly missing: readonly Environment[];
-  readonly rejected: readonly Rejected[];
+  readonly missing: readonly ListedEnvironment[];
+  readonly rejected: readonly RejectedRow[];
 }
 
 /** Compares the environments listed with those held. `now` is what `missing_since` becomes. */
-export function reconcile(items: readonly unknown[], held: readonly Row[], now: Instant): Reconciled {
+export function reconcile(items: readonly unknown[], held: readonly Row[], now: Instant): EnvironmentChanges {
   const decoded = items.map((item) => decodeItem(ENVIRONMENT, item));
   const rejected = decoded.filter((result) => 'reason' in result);
   const accepted = decoded.flatMap((result) => ('reason' in result ? [] : [result.row]));
@@ -64,6 +64,6 @@ export function reconcile(items: readonly unknown[], held: readonly Row[], now: 
   };
 }
 
-function toEnvironment(row: Row): Environment {
+function toEnvironment(row: Row): ListedEnvironment {
   return { id: String(row['id']), name: String(row['name']), cron: row['cron'] as string | null };
 }

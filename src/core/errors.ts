@@ -1,10 +1,10 @@
 /**
  * What the one who meets a failure has to do about it:
- * - `restart`: start this read again at its first page (R7)
- * - `shrink`: start this read again at half its limit, once a run (R24)
- * - `deny`: give up this part, go on with the rest; scan it when it is back (R13)
+ * - `restart-read`: start this read again at its first page (R7)
+ * - `halve-page`: start this read again at half its limit, once a run (R24)
+ * - `forbidden`: give up this part, go on with the rest; scan it when it is back (R13)
  * - `absent`: the service says that this is not live, or not there (R15)
- * - `reread`: fail this stream and give up its round: what was asked for, or answered, is wrong for good; the next run
+ * - `restart-round`: fail this stream and give up its round: what was asked for, or answered, is wrong for good; the next run
  *   begins anew with its own options (R8, R24)
  * - `stream`: fail this stream, go on with the rest
  * - `run`: end the run with problems (exit 1)
@@ -15,12 +15,12 @@
  * - `budget`: stop the run cleanly at its request budget (exit 5)
  * - `signal`: stop the run cleanly, a signal came (R27)
  */
-export type Recovery =
-  | 'restart'
-  | 'shrink'
-  | 'deny'
-  | 'absent'
-  | 'reread'
+export type RecoveryKind =
+  | 'restart-read'
+  | 'halve-page'
+  | 'forbidden'
+  | 'not-live'
+  | 'restart-round'
   | 'stream'
   | 'run'
   | 'quota'
@@ -35,17 +35,17 @@ export type Recovery =
  * program.
  */
 export class SyncError extends Error {
-  readonly recovery: Recovery;
+  readonly recovery: RecoveryKind;
   /**
    * Of a request that the end of the run cut off from its further tries: how many have failed, those of earlier runs included, all
    * by a 5xx or a time-out (R24). Null for any other.
    */
   readonly failedTries: number | null;
 
-  constructor(recovery: Recovery, message: string, options?: { cause?: unknown; failedTries?: number }) {
+  constructor(recoveryKind: RecoveryKind, message: string, options?: { cause?: unknown; failedTries?: number }) {
     super(message.replaceAll(LINE_BREAKS, ' '), options);
     this.name = 'SyncError';
-    this.recovery = recovery;
+    this.recovery = recoveryKind;
     this.failedTries = options?.failedTries ?? null;
   }
 }
@@ -58,4 +58,4 @@ export function endsRun(error: unknown): error is SyncError {
   return error instanceof SyncError && RUN_ENDING.has(error.recovery);
 }
 
-const RUN_ENDING = new Set<Recovery>(['run', 'quota', 'token', 'usage', 'locked', 'budget', 'signal']);
+const RUN_ENDING = new Set<RecoveryKind>(['run', 'quota', 'token', 'usage', 'locked', 'budget', 'signal']);

@@ -40,7 +40,7 @@ export function sameJson(a: string, b: string): boolean {
 function sameValue(a: unknown, b: unknown): boolean {
   if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return a === b;
   if (Array.isArray(a) !== Array.isArray(b) || isExactNumber(a) !== isExactNumber(b)) return false;
-  const [members, others] = [a, b] as Readonly<Record<string, unknown>>[] as [Members, Members];
+  const [members, others] = [a, b] as Readonly<Record<string, unknown>>[] as [JsonMembers, JsonMembers];
   const names = Object.keys(members);
   return (
     names.length === Object.keys(others).length &&
@@ -48,7 +48,7 @@ function sameValue(a: unknown, b: unknown): boolean {
   );
 }
 
-type Members = Readonly<Record<string, unknown>>;
+type JsonMembers = Readonly<Record<string, unknown>>;
 
 /** No number of fewer digits is rounded. */
 const LONG = 16;

@@ -1,19 +1,19 @@
-import type { Change } from './newest-wins.ts';
+import type { RowChange } from './newest-wins.ts';
 import type { Stream, StreamName } from './stream.ts';
 
-export interface Mark {
+export interface FollowUpMark {
   readonly stream: StreamName;
   readonly id: string;
 }
 
 /**
- * The marks a change leaves (R13, R18, R22). A row inserted with a `synced_at` before `grantedBefore` has become visible
+ * The marks a change leaves (R13, R18, R22). A row inserted with a `synced_at` before `visibleSince` has become visible
  * rather than new, and counts as one that came back.
  */
-export function changeMarks(stream: Stream, { row, was }: Change, grantedBefore: string | null): Mark[] {
-  const shown = was === 'inserted' || was === 'updated' || was === 'revived';
-  const granted = was === 'inserted' && grantedBefore !== null && String(row['synced_at'] ?? '') < grantedBefore;
-  const moved = was === 'deleted' || was === 'revived' || granted;
+export function changeMarks(stream: Stream, { row, kind }: RowChange, grantedBefore: string | null): FollowUpMark[] {
+  const shown = kind === 'inserted' || kind === 'updated' || kind === 'restored';
+  const granted = kind === 'inserted' && grantedBefore !== null && String(row['synced_at'] ?? '') < grantedBefore;
+  const moved = kind === 'deleted' || kind === 'restored' || granted;
   return stream.marks
     .filter((rule) => (rule.on === 'shown' ? shown : moved))
     .filter((rule) => rule.where === undefined || row[rule.where.field] === rule.where.is)

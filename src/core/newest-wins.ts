@@ -1,95 +1,112 @@
 import { isFuture } from './context.ts';
-import type { Decoded } from './decode.ts';
+import type { DecodedRow } from './decode.ts';
 import type { Instant } from './instant.ts';
 import { sameJson } from './json.ts';
-import type { Fields, Row, Stream, Value } from './stream.ts';
+import type { ColumnValue, Fields, Row, Stream } from './stream.ts';
 
 /**
- * A row to be written whole, and what becomes of it. `buried` is a deleted row that stays deleted while its fields, or
+ * A row to be written whole, and what becomes of it. `tombstoned` is a deleted row that stays deleted while its fields, or
  * its deletion, change.
  */
-export interface Change {
+export interface RowChange {
   readonly row: Row;
-  readonly was: 'inserted' | 'updated' | 'revived' | 'deleted' | 'buried';
+  readonly kind: 'inserted' | 'updated' | 'restored' | 'deleted' | 'tombstoned';
 }
 
 /**
  * How far what a read shows may be believed: null for a feed, where the newest wins; for a scan or an answer by id, the
  * T of the run in which it began less the overlap: times of the mirror later than that stand against it (R10).
  */
-export type Floor = Instant | null;
+export type TrustedUntil = Instant | null;
 
 /** What a row becomes that the source shows; null when it stays as it is (R10, R21). */
-export function newestWins(stream: Stream, held: Row | undefined, shown: Decoded, floor: Floor): Change | null {
+export function newestWins(
+  stream: Stream,
+  existing: Row | undefined,
+  shown: DecodedRow,
+  trustedUntil: TrustedUntil,
+): RowChange | null {
   if (shown.isUntimed)
-    return held !== undefined && held['deleted_at'] === null ? absent(held, shown.deletedAt as Instant) : null;
-  if (shown.deletedAt !== null) return bury(stream, held, shown, shown.deletedAt);
+    return existing !== undefined && existing['deleted_at'] === null
+      ? absent(existing, shown.deletedAt as Instant)
+      : null;
+  if (shown.deletedAt !== null) return applyTombstone(stream, existing, shown, shown.deletedAt);
   const row = fieldsShown(stream, shown.row);
-  if (held === undefined) return { row: { ...blank(stream), ...row, ...LIVE }, was: 'inserted' };
+  if (existing === undefined) return { row: { ...blank(stream), ...row, ...LIVE }, kind: 'inserted' };
   const believed =
-    floor !== null && !isAfter(held['synced_at'], floor) && !(isTombstone(held) && isAfter(held['deleted_at'], floor));
-  if (!believed && isAfter(held['synced_at'], shown.row['synced_at'])) return unearth(held);
-  const dead = isTombstone(held) && !believed && !isAfter(shown.row['synced_at'], held['deleted_at']);
-  const merged = { ...held, ...foreignFields(stream, held, shown.row), ...row, ...(dead ? {} : LIVE) };
-  return sameRow(stream.fields, held, merged) ? null : { row: merged, was: fate(held, merged) };
+    trustedUntil !== null &&
+    !isAfter(existing['synced_at'], trustedUntil) &&
+    !(isTombstone(existing) && isAfter(existing['deleted_at'], trustedUntil));
+  if (!believed && isAfter(existing['synced_at'], shown.row['synced_at'])) return restoreIfAbsent(existing);
+  const staysDeleted = isTombstone(existing) && !believed && !isAfter(shown.row['synced_at'], existing['deleted_at']);
+  const merged = { ...existing, ...foreignFields(stream, existing, shown.row), ...row, ...(staysDeleted ? {} : LIVE) };
+  return sameRow(stream.fields, existing, merged) ? null : { row: merged, kind: changeKind(existing, merged) };
 }
 
 /**
  * A row held from before such times were kept apart: a `synced_at` that is not believed counts as none, and a tombstone without a
  * time of its own as `absent`, which stands against nothing that is shown (R10).
  */
-export function withoutFuture(held: Row | undefined, latest: Instant | null): Row | undefined {
-  if (held === undefined) return undefined;
-  const isRowFuture = isFuture(held['synced_at'], latest);
-  const isGraveFuture = isTombstone(held) && isFuture(held['deleted_at'], latest);
-  if (!isRowFuture && !isGraveFuture) return held;
-  return { ...held, ...(isRowFuture ? { synced_at: null } : {}), ...(isGraveFuture ? { deletion: 'absent' } : {}) };
+export function withoutFuture(existing: Row | undefined, latest: Instant | null): Row | undefined {
+  if (existing === undefined) return undefined;
+  const isRowFuture = isFuture(existing['synced_at'], latest);
+  const isGraveFuture = isTombstone(existing) && isFuture(existing['deleted_at'], latest);
+  if (!isRowFuture && !isGraveFuture) return existing;
+  return { ...existing, ...(isRowFuture ? { synced_at: null } : {}), ...(isGraveFuture ? { deletion: 'absent' } : {}) };
 }
 
 /** A live row that a finished read did not show (R11). */
-export function absent(held: Row, at: Instant): Change {
-  return { row: { ...held, deleted_at: at, deletion: 'absent' }, was: 'deleted' };
+export function absent(existing: Row, at: Instant): RowChange {
+  return { row: { ...existing, deleted_at: at, deletion: 'absent' }, kind: 'deleted' };
 }
 
 const LIVE: Row = { deleted_at: null, deletion: null };
 
-function bury(stream: Stream, held: Row | undefined, shown: Decoded, deletedAt: Instant): Change | null {
-  const grave = { deleted_at: deletedAt, deletion: 'tombstone' };
+function applyTombstone(
+  stream: Stream,
+  existing: Row | undefined,
+  shown: DecodedRow,
+  deletedAt: Instant,
+): RowChange | null {
+  const tombstoneFields = { deleted_at: deletedAt, deletion: 'tombstone' };
   // No time of its own: an older upsert that comes later still brings its fields, whatever the order of pages (R10).
-  if (held === undefined)
-    return { row: { ...blank(stream), ...fieldsShown(stream, shown.row), synced_at: null, ...grave }, was: 'buried' };
-  if (isAfter(held['synced_at'], deletedAt)) return null;
-  if (isTombstone(held) && !isAfter(deletedAt, held['deleted_at'])) return null;
-  return { row: { ...held, ...grave }, was: held['deleted_at'] === null ? 'deleted' : 'buried' };
+  if (existing === undefined)
+    return {
+      row: { ...blank(stream), ...fieldsShown(stream, shown.row), synced_at: null, ...tombstoneFields },
+      kind: 'tombstoned',
+    };
+  if (isAfter(existing['synced_at'], deletedAt)) return null;
+  if (isTombstone(existing) && !isAfter(deletedAt, existing['deleted_at'])) return null;
+  return { row: { ...existing, ...tombstoneFields }, kind: existing['deleted_at'] === null ? 'deleted' : 'tombstoned' };
 }
 
 /** `absent` never stands against a row shown again, even by an older page (R10). */
-function unearth(held: Row): Change | null {
-  return held['deletion'] === 'absent' ? { row: { ...held, ...LIVE }, was: 'revived' } : null;
+function restoreIfAbsent(existing: Row): RowChange | null {
+  return existing['deletion'] === 'absent' ? { row: { ...existing, ...LIVE }, kind: 'restored' } : null;
 }
 
 /** The fields this stream writes of a row: `extra` of a kind with a typed stream is that stream's to write (R19). */
 export function fieldsShown(stream: Stream, row: Row): Row {
-  if (stream.kinds?.[String(row['kind'])] === undefined) return row;
+  if (stream.subtypeColumns?.[String(row['kind'])] === undefined) return row;
   const { extra: _, ...common } = row;
   return common;
 }
 
 /** Nulls for the fields of other kinds, when the kind has changed (R22). */
-function foreignFields(stream: Stream, held: Row, shown: Row): Row {
-  return held['kind'] === shown['kind'] ? {} : blank(stream);
+function foreignFields(stream: Stream, existing: Row, shown: Row): Row {
+  return existing['kind'] === shown['kind'] ? {} : blank(stream);
 }
 
 /** Nulls for the columns that another stream fills. */
 function blank(stream: Stream): Row {
-  if (stream.kinds === undefined) return {};
-  const names = [...Object.values(stream.kinds).flat(), 'extra'];
+  if (stream.subtypeColumns === undefined) return {};
+  const names = [...Object.values(stream.subtypeColumns).flat(), 'extra'];
   return Object.fromEntries(names.map((name) => [name, null]));
 }
 
-function fate(held: Row, merged: Row): Change['was'] {
-  if (merged['deleted_at'] !== null) return 'buried';
-  return held['deleted_at'] === null ? 'updated' : 'revived';
+function changeKind(existing: Row, merged: Row): RowChange['kind'] {
+  if (merged['deleted_at'] !== null) return 'tombstoned';
+  return existing['deleted_at'] === null ? 'updated' : 'restored';
 }
 
 function isTombstone(row: Row): boolean {
@@ -97,7 +114,7 @@ function isTombstone(row: Row): boolean {
 }
 
 /** Whether `a` is later than `b`; no time counts as the oldest (R10). */
-function isAfter(a: Value | undefined, b: Value | undefined): boolean {
+function isAfter(a: ColumnValue | undefined, b: ColumnValue | undefined): boolean {
   return (a ?? '') > (b ?? '');
 }
 

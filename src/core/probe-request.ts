@@ -2,7 +2,7 @@ import { listAt } from './outage.ts';
 import type { PageRequest } from './source.ts';
 
 /** Where else an answer can be had. */
-export interface Elsewhere {
+export interface ProbeTarget {
   /** Ids of environments. */
   readonly environments: readonly string[];
   /** Paths of lists under an environment. */
@@ -18,7 +18,7 @@ export interface Elsewhere {
  */
 export function probeRequest(
   turn: number,
-  { environments, lists, avoid }: Elsewhere,
+  { environments, lists, avoid }: ProbeTarget,
   own: readonly string[],
 ): PageRequest {
   const paths = pairs(environments.length, lists.length, turn).map(([environment, list]) => [

@@ -1,9 +1,9 @@
-import { phasesAfter } from './advance.ts';
-import { boundOf, isBelieved } from './begin.ts';
 import { type Checkpoint, type Read, type Round, untried, withoutRound } from './checkpoint.ts';
+import { feedBoundOf, isBelieved } from './choose-round.ts';
 import { type Context, withinLookback } from './context.ts';
 import type { UnreadHistory } from './destination.ts';
 import type { SyncError } from './errors.ts';
+import { stepsAfter } from './page-outcome.ts';
 import type { Stream } from './stream.ts';
 
 /**
@@ -13,7 +13,7 @@ import type { Stream } from './stream.ts';
  * - `fail`: the stream failed; the checkpoint says where the next run begins
  * - `unavailable`: the service says that the stream is not live; its rows stay (R15)
  */
-export interface Recovered {
+export interface RecoveryDecision {
   readonly outcome: 'retry' | 'pass-over' | 'fail' | 'unavailable';
   readonly checkpoint: Checkpoint;
   /** What was seen or gathered and no longer counts: a read's number, or all of the round. */
@@ -30,30 +30,36 @@ export const MAX_RESTARTS = 3;
 const MAX_MISSES = 20;
 
 /** Decides, on the kind of failure alone, how a stream goes on. */
-export function recover(stream: Stream, checkpoint: Checkpoint, error: SyncError, context: Context): Recovered {
+export function recover(stream: Stream, checkpoint: Checkpoint, error: SyncError, context: Context): RecoveryDecision {
   return stream.method === 'window'
     ? recoverHistory(stream, checkpoint, error, context)
     : recoverRead(stream, checkpoint, error, context);
 }
 
-function recoverRead(stream: Stream, checkpoint: Checkpoint, error: SyncError, context: Context): Recovered {
+function recoverRead(stream: Stream, checkpoint: Checkpoint, error: SyncError, context: Context): RecoveryDecision {
   const recovered = ofRead(stream, checkpoint, error, context);
   const isOver = recovered.outcome === 'fail' && OF_LIST.has(error.recovery);
   return isOver && mayWait(stream, checkpoint, context) ? setAside(recovered, checkpoint, context) : recovered;
 }
 
 /** Failures of one list, which another of the same stream need not share. */
-const OF_LIST: ReadonlySet<SyncError['recovery']> = new Set(['restart', 'shrink', 'reread', 'absent', 'stream']);
+const OF_LIST: ReadonlySet<SyncError['recovery']> = new Set([
+  'restart-read',
+  'halve-page',
+  'restart-round',
+  'not-live',
+  'stream',
+]);
 
 /** A due scan may wait while there is a watermark from which the feeds can go on (R9). */
-function mayWait({ method }: Stream, { round, watermark, scanEndedPass }: Checkpoint, context: Context): boolean {
-  if (method !== 'feed' || round?.mode !== 'scan' || scanEndedPass === null) return false;
+function mayWait({ method }: Stream, { round, watermark, scanEndedCycle }: Checkpoint, context: Context): boolean {
+  if (method !== 'feed' || round?.mode !== 'scan' || scanEndedCycle === null) return false;
   return round.reason !== 'clock' && isBelieved(watermark, context);
 }
 
 /** The scan waits for the next run, where it stood if it can go on from there; this one goes on with the feeds (R9). */
-function setAside(recovered: Recovered, { round }: Checkpoint, context: Context): Recovered {
-  const { checkpoint, advice } = recovered;
+function setAside(recoveryDecision: RecoveryDecision, { round }: Checkpoint, context: Context): RecoveryDecision {
+  const { checkpoint, advice } = recoveryDecision;
   const leavesGap = isBeforeFeeds(checkpoint, context);
   // Beyond its reach a feed leaves a gap, whatever the watermark says from then on.
   const due = round?.due ?? (round?.reason === 'clamp' ? 'clamp' : null);
@@ -61,33 +67,33 @@ function setAside(recovered: Recovered, { round }: Checkpoint, context: Context)
   const scanDue = checkpoint.scanDue ?? (left === null ? due : null);
   const meanwhile = 'The scan waits for the next run, which tries it again; the feeds go on meanwhile.';
   return {
-    ...recovered,
+    ...recoveryDecision,
     outcome: 'pass-over',
     checkpoint: { ...checkpoint, scanDue, round: null, scanTriedInRun: context.run, waitingScan: left },
-    forget: leavesGap ? 'all' : recovered.forget,
+    forget: leavesGap ? 'all' : recoveryDecision.forget,
     advice: advice === undefined ? meanwhile : `${advice} ${meanwhile}`,
   };
 }
 
 /** Whether the scan began before anything that the feeds still reach: between the two lies what neither shows (R3). */
 function isBeforeFeeds(checkpoint: Checkpoint, context: Context): boolean {
-  const bound = boundOf(checkpoint, context);
+  const bound = feedBoundOf(checkpoint, context);
   const since = withinLookback(bound, context);
   const began = checkpoint.round?.firstPageAt ?? null;
   return since !== bound && since !== null && began !== null && began < since;
 }
 
-function ofRead(stream: Stream, checkpoint: Checkpoint, error: SyncError, context: Context): Recovered {
+function ofRead(stream: Stream, checkpoint: Checkpoint, error: SyncError, context: Context): RecoveryDecision {
   switch (error.recovery) {
-    case 'restart':
+    case 'restart-read':
       return restarted(checkpoint, context);
-    case 'shrink':
+    case 'halve-page':
       return shrunk(checkpoint, context);
-    case 'reread':
+    case 'restart-round':
       return { outcome: 'fail', checkpoint: withoutRound(checkpoint), forget: 'all' };
-    case 'deny':
+    case 'forbidden':
       return { outcome: 'fail', checkpoint: denied(stream, checkpoint), forget: 'all' };
-    case 'absent':
+    case 'not-live':
       return stream.mayBeUnavailable ? unavailable(checkpoint, context) : failed(checkpoint);
     default:
       return failed(checkpoint);
@@ -95,21 +101,21 @@ function ofRead(stream: Stream, checkpoint: Checkpoint, error: SyncError, contex
 }
 
 /** A history that cannot be read is passed over and bars no other (R22); one that is not there is no failure (R15). */
-function recoverHistory(stream: Stream, checkpoint: Checkpoint, error: SyncError, context: Context): Recovered {
+function recoverHistory(stream: Stream, checkpoint: Checkpoint, error: SyncError, context: Context): RecoveryDecision {
   const { recovery } = error;
-  const again = recovery === 'restart' ? restarted(checkpoint, context) : null;
+  const again = recovery === 'restart-read' ? restarted(checkpoint, context) : null;
   if (again?.outcome === 'retry') return again;
-  if (recovery === 'shrink') return shrunkHistory(stream, checkpoint, context);
-  if (recovery === 'absent' || recovery === 'deny') {
-    if (!noneLives(checkpoint)) return passedOver(stream, checkpoint, recovery);
-    if (recovery === 'absent') return unavailable(checkpoint, context);
+  if (recovery === 'halve-page') return shrunkHistory(stream, checkpoint, context);
+  if (recovery === 'not-live' || recovery === 'forbidden') {
+    if (!isNoHistoryLive(checkpoint)) return passedOver(stream, checkpoint, recovery);
+    if (recovery === 'not-live') return unavailable(checkpoint, context);
     return { outcome: 'fail', checkpoint: denied(stream, checkpoint), forget: 'all' };
   }
-  const isOfHistory = recovery === 'restart' || recovery === 'reread' || recovery === 'stream';
+  const isOfHistory = recovery === 'restart-read' || recovery === 'restart-round' || recovery === 'stream';
   return isOfHistory ? passedOver(stream, checkpoint, recovery) : failed(checkpoint);
 }
 
-function restarted(checkpoint: Checkpoint, context: Context): Recovered {
+function restarted(checkpoint: Checkpoint, context: Context): RecoveryDecision {
   const read = readOf(checkpoint);
   const restarts = read.restartRun === context.run ? read.restarts + 1 : 1;
   const again = { ...fresh(read, context), restarts, restartRun: context.run };
@@ -140,7 +146,7 @@ function halfOf({ query }: Read): number | null {
 }
 
 /** The read again at half its limit; null when it was halved in this run, or cannot be. */
-function halved(checkpoint: Checkpoint, context: Context): Recovered | null {
+function halved(checkpoint: Checkpoint, context: Context): RecoveryDecision | null {
   const read = readOf(checkpoint);
   const half = halfOf(read);
   if (half === null || read.halvedRun === context.run) return null;
@@ -149,10 +155,10 @@ function halved(checkpoint: Checkpoint, context: Context): Recovered | null {
 }
 
 /** A page too heavy for the service may do at half the limit: once a run, and no read of the stream asks for more (R24). */
-function shrunk(checkpoint: Checkpoint, context: Context): Recovered {
+function shrunk(checkpoint: Checkpoint, context: Context): RecoveryDecision {
   const read = readOf(checkpoint);
   const rows = halfOf(read);
-  const limited = rows === null ? checkpoint : { ...checkpoint, pageLimit: { rows, at: context.now } };
+  const limited = rows === null ? checkpoint : { ...checkpoint, pageLimit: { rows, at: context.serverTime } };
   return halved(limited, context) ?? { ...failed(limited), advice: adviceOn(read, rows) };
 }
 
@@ -163,57 +169,58 @@ function adviceOn({ query }: Read, rows: number | null): string {
 }
 
 /** As any read, but that the limit is the history's own. */
-function shrunkHistory(stream: Stream, checkpoint: Checkpoint, context: Context): Recovered {
+function shrunkHistory(stream: Stream, checkpoint: Checkpoint, context: Context): RecoveryDecision {
   const read = readOf(checkpoint);
-  const unreadHistory = { testId: read.reading?.testId ?? '', pageLimit: halfOf(read) };
+  const unreadHistory = { testId: read.history?.testId ?? '', pageLimit: halfOf(read) };
   const again = halved(checkpoint, context);
-  return { ...(again ?? passedOver(stream, checkpoint, 'shrink')), unreadHistory };
+  return { ...(again ?? passedOver(stream, checkpoint, 'halve-page')), unreadHistory };
 }
 
 /** The read goes on where it was, with all its tries. */
-function failed(checkpoint: Checkpoint): Recovered {
+function failed(checkpoint: Checkpoint): RecoveryDecision {
   return { outcome: 'fail', checkpoint: withRead(checkpoint, untried(readOf(checkpoint))), forget: null };
 }
 
 /** Goes on with the test after it; only what is not there leaves the round complete. */
-function passedOver(stream: Stream, checkpoint: Checkpoint, recovery: SyncError['recovery']): Recovered {
+function passedOver(stream: Stream, checkpoint: Checkpoint, recovery: SyncError['recovery']): RecoveryDecision {
   const round = checkpoint.round as Round;
-  const { reading } = readOf(checkpoint);
-  const isMissing = recovery === 'absent';
-  const misses = isMissing || recovery === 'deny' ? round.misses + 1 : round.misses;
+  const { history } = readOf(checkpoint);
+  const isMissing = recovery === 'not-live';
+  const consecutiveNotFound =
+    isMissing || recovery === 'forbidden' ? round.consecutiveNotFound + 1 : round.consecutiveNotFound;
   const incomplete = round.incomplete || !isMissing;
-  const phases = phasesAfter(stream, round.phases);
+  const steps = stepsAfter(stream, round.steps);
   return {
     outcome: isMissing ? 'retry' : 'pass-over',
-    checkpoint: { ...checkpoint, round: { ...round, read: null, misses, incomplete, phases } },
+    checkpoint: { ...checkpoint, round: { ...round, read: null, consecutiveNotFound, incomplete, steps } },
     forget: null,
-    unreadHistory: { testId: (reading as NonNullable<typeof reading>).testId, pageLimit: null },
+    unreadHistory: { testId: (history as NonNullable<typeof history>).testId, pageLimit: null },
   };
 }
 
 /** Once a round of histories has ended the service is known to have them. */
-function noneLives({ watermark, round }: Checkpoint): boolean {
-  const { pages, misses } = round as Round;
-  return watermark === null && pages === 0 && misses + 1 >= MAX_MISSES;
+function isNoHistoryLive({ watermark, round }: Checkpoint): boolean {
+  const { pages, consecutiveNotFound } = round as Round;
+  return watermark === null && pages === 0 && consecutiveNotFound + 1 >= MAX_MISSES;
 }
 
 /** Lost permission: whatever is shown when it is back has to be scanned, no feed tells of it (R13). */
 function denied(stream: Stream, checkpoint: Checkpoint): Checkpoint {
-  const scanDue = stream.method === 'feed' && checkpoint.scanEndedPass !== null ? 'permission' : checkpoint.scanDue;
+  const scanDue = stream.method === 'feed' && checkpoint.scanEndedCycle !== null ? 'permission' : checkpoint.scanDue;
   return { ...withoutRound(checkpoint), scanDue };
 }
 
-function unavailable(checkpoint: Checkpoint, { pass }: Context): Recovered {
+function unavailable(checkpoint: Checkpoint, { cycle }: Context): RecoveryDecision {
   return {
     outcome: 'unavailable',
-    checkpoint: { ...withoutRound(checkpoint), unavailable: true, finishedPass: pass },
+    checkpoint: { ...withoutRound(checkpoint), unavailable: true, finishedCycle: cycle },
     forget: 'all',
   };
 }
 
 /** The same read at its first page, begun now. */
-function fresh(read: Read, { now }: Context): Read {
-  return { ...untried(read), cursor: null, at: now };
+function fresh(read: Read, { serverTime }: Context): Read {
+  return { ...untried(read), cursor: null, at: serverTime };
 }
 
 function readOf(checkpoint: Checkpoint): Read {

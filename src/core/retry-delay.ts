@@ -1,5 +1,5 @@
 /** Header values by lower-case name, as an answer carried them. */
-export type Headers = Readonly<Record<string, string | undefined>>;
+export type HeaderValues = Readonly<Record<string, string | undefined>>;
 
 const BASE_MS = 500;
 const CAP_MS = 30_000;
@@ -48,10 +48,10 @@ export function httpDateMs(value: string | undefined): number | null {
  * Milliseconds that `Retry-After` asks for, in seconds or as a date; null when it is missing or malformed. A date is
  * compared with the answer's own `Date`, because the local clock may be days off (R1).
  */
-export function retryAfterMs(headers: Headers): number | null {
-  const seconds = countHeader(headers['retry-after']);
+export function retryAfterMs(headerValues: HeaderValues): number | null {
+  const seconds = countHeader(headerValues['retry-after']);
   if (seconds !== null) return seconds * 1000;
-  const untilMs = httpDateMs(headers['retry-after']);
-  const nowMs = httpDateMs(headers.date);
+  const untilMs = httpDateMs(headerValues['retry-after']);
+  const nowMs = httpDateMs(headerValues.date);
   return untilMs === null || nowMs === null ? null : Math.max(0, untilMs - nowMs);
 }

@@ -1,12 +1,12 @@
-import type { Environment } from './environments.ts';
+import type { ListedEnvironment } from './environments.ts';
 import { addSeconds, type Instant, secondsBetween } from './instant.ts';
-import { wantedOf } from './wanted.ts';
+import { wantedOf } from './wanted-environments.ts';
 
 /** The first tick of a cron expression after a moment; null when none comes, or when it is no cron expression. */
 export type NextTick = (cron: string, after: Instant) => Instant | null;
 
 /** What was asked of the schedule. */
-export interface Rules {
+export interface ScheduleRules {
   /** For every environment, in place of its own. */
   readonly cron: string | null;
   /** A run is due so long after a tick of its environment's own cron: the service syncs first. */
@@ -18,8 +18,8 @@ export interface Rules {
 }
 
 /** An environment and when its next run is due. */
-export interface Slot {
-  readonly environment: Environment;
+export interface ScheduledRun {
+  readonly environment: ListedEnvironment;
   readonly cron: string | null;
   /** Null when no run ever is, for want of a cron expression that comes due. */
   readonly due: Instant | null;
@@ -28,7 +28,7 @@ export interface Slot {
 /** When the last run of each environment began, by its id. */
 export type LastStarts = ReadonlyMap<string, Instant>;
 
-export interface Clockwork {
+export interface ScheduleClock {
   /** By the machine's clock: a schedule moves no watermark (R1). */
   readonly now: Instant;
   readonly next: NextTick;
@@ -39,17 +39,17 @@ export interface Clockwork {
  * since, however many, make one run. One that never ran has been due for ever, and goes first.
  */
 export function timetable(
-  environments: readonly Environment[],
-  rules: Rules,
+  environments: readonly ListedEnvironment[],
+  scheduleRules: ScheduleRules,
   lastStarts: LastStarts,
-  clockwork: Clockwork,
-): Slot[] {
-  return wantedOf(environments, rules.environments)
+  scheduleClock: ScheduleClock,
+): ScheduledRun[] {
+  return wantedOf(environments, scheduleRules.environments)
     .chosen.map((environment) => {
-      const cron = rules.cron ?? environment.cron;
-      const delaySeconds = rules.cron === null ? rules.delaySeconds : 0;
+      const cron = scheduleRules.cron ?? environment.cron;
+      const delaySeconds = scheduleRules.cron === null ? scheduleRules.delaySeconds : 0;
       const lastStart = lastStarts.get(environment.id) ?? null;
-      return { environment, cron, due: cron === null ? null : dueAt({ cron, delaySeconds }, lastStart, clockwork) };
+      return { environment, cron, due: cron === null ? null : dueAt({ cron, delaySeconds }, lastStart, scheduleClock) };
     })
     .sort((a, b) => compare(a.due ?? NEVER, b.due ?? NEVER));
 }
@@ -60,7 +60,7 @@ const ALWAYS: Instant = '0000';
 function dueAt(
   { cron, delaySeconds }: { cron: string; delaySeconds: number },
   lastStart: Instant | null,
-  { now, next }: Clockwork,
+  { now, next }: ScheduleClock,
 ): Instant | null {
   const tick = next(cron, addSeconds(lastStart ?? now, -delaySeconds));
   if (tick === null) return null;
@@ -73,8 +73,8 @@ export function believable(lastStarts: LastStarts, now: Instant): LastStarts {
 }
 
 /** What comes next: run what is due, look which environments there are, or wait. */
-export type Turn =
-  | { readonly do: 'run'; readonly slots: readonly Slot[] }
+export type ScheduleStep =
+  | { readonly do: 'run'; readonly slots: readonly ScheduledRun[] }
   | { readonly do: 'list' }
   | { readonly do: 'wait'; readonly until: Instant };
 
@@ -82,7 +82,7 @@ export type Turn =
 export const LIST_EVERY_SECONDS = 3600;
 
 /** `slots` as `timetable` sorts them. */
-export function turn(slots: readonly Slot[], nextListing: Instant, now: Instant): Turn {
+export function nextScheduleStep(slots: readonly ScheduledRun[], nextListing: Instant, now: Instant): ScheduleStep {
   const due = slots[0]?.due ?? NEVER;
   if (due <= now) return { do: 'run', slots: slots.filter((slot) => slot.due === due) };
   if (nextListing <= now || secondsBetween(now, nextListing) > LIST_EVERY_SECONDS) return { do: 'list' };
@@ -90,27 +90,27 @@ export function turn(slots: readonly Slot[], nextListing: Instant, now: Instant)
 }
 
 /** What a new timetable changes, for the log. */
-export interface Change {
+export interface TimetableChange {
   readonly what: 'scheduled' | 'no cron' | 'bad cron' | 'gone';
-  readonly slot: Slot;
+  readonly slot: ScheduledRun;
 }
 
 /** Environments that came, went, or are scheduled by another cron expression. */
-export function changes(before: readonly Slot[], after: readonly Slot[]): Change[] {
+export function timetableChanges(before: readonly ScheduledRun[], after: readonly ScheduledRun[]): TimetableChange[] {
   const old = new Map(before.map((slot) => [slot.environment.id, slot]));
   const news = after.filter((slot) => !sameSchedule(old.get(slot.environment.id), slot));
   const left = new Set(after.map((slot) => slot.environment.id));
   return [
-    ...news.map((slot): Change => ({ what: statusOf(slot), slot })),
-    ...before.filter((slot) => !left.has(slot.environment.id)).map((slot): Change => ({ what: 'gone', slot })),
+    ...news.map((slot): TimetableChange => ({ what: statusOf(slot), slot })),
+    ...before.filter((slot) => !left.has(slot.environment.id)).map((slot): TimetableChange => ({ what: 'gone', slot })),
   ];
 }
 
-function sameSchedule(old: Slot | undefined, slot: Slot): boolean {
-  return old !== undefined && old.cron === slot.cron && (old.due === null) === (slot.due === null);
+function sameSchedule(old: ScheduledRun | undefined, scheduledRun: ScheduledRun): boolean {
+  return old !== undefined && old.cron === scheduledRun.cron && (old.due === null) === (scheduledRun.due === null);
 }
 
-function statusOf({ cron, due }: Slot): Change['what'] {
+function statusOf({ cron, due }: ScheduledRun): TimetableChange['what'] {
   if (cron === null) return 'no cron';
   return due === null ? 'bad cron' : 'scheduled';
 }

@@ -1,5 +1,5 @@
 import type { Instant } from './instant.ts';
-import type { Quota, WindowLeft } from './quota.ts';
+import type { AccountQuota, WindowLeft } from './quota.ts';
 
 /** Query parameters in the order sent; an array is sent as a repeated parameter. */
 export type Query = Readonly<Record<string, string | number | readonly string[]>>;
@@ -61,7 +61,7 @@ export interface Source {
   /** Requests sent so far in this run. */
   requests(): number;
   /** The account's quota as the answers of this run told it; null while none has. A source without a quota leaves it out. */
-  quota?(): Quota | null;
+  quota?(): AccountQuota | null;
   /** Told before the first request: what an earlier run left of the window under way (R23). */
   resumeQuota?(left: WindowLeft): void;
   close(): Promise<void>;

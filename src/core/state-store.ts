@@ -1,7 +1,7 @@
 import type { LastTry, LeftOver } from './cycle.ts';
-import type { Reconciled } from './environments.ts';
+import type { EnvironmentChanges } from './environments.ts';
 import type { Instant } from './instant.ts';
-import type { KeptQuota, Quota } from './quota.ts';
+import type { AccountQuota, KeptQuota } from './quota.ts';
 import type { Row, StreamName } from './stream.ts';
 
 /** What a run is: `verify` is a repair, which writes what was found and brings nothing up to date. */
@@ -17,7 +17,7 @@ type StreamStatus = 'done' | 'failed' | 'denied' | 'unavailable' | 'held' | 'wai
 export interface CycleRun {
   readonly id: number;
   /** The run that began this cycle: an earlier one only when its requests or its quota were spent (R6). */
-  readonly pass: number;
+  readonly cycle: number;
 }
 
 /** A run among those before it. */
@@ -109,12 +109,12 @@ export interface StateStore {
   /** The environments that the mirror holds. */
   environments(): Promise<readonly Row[]>;
   /** Writes what `reconcile` found, as the run of this id. */
-  saveEnvironments(reconciled: Reconciled, runId: number): Promise<void>;
+  saveEnvironments(environmentChanges: EnvironmentChanges, runId: number): Promise<void>;
   /** What earlier runs were told of the account's quota; null where none was. */
-  quota(): Promise<Pick<Quota, 'limit' | 'windowSeconds'> | null>;
+  quota(): Promise<Pick<AccountQuota, 'limit' | 'windowSeconds'> | null>;
   /** What the last run left of the quota (R23); null where none was told. */
   keptQuota(): Promise<KeptQuota | null>;
-  saveQuota(quota: Quota, notedAt: Instant): Promise<void>;
+  saveQuota(accountQuota: AccountQuota, notedAt: Instant): Promise<void>;
   /** Keeps how long lists were that a run has read whole. */
   saveListLengths(lists: readonly MeasuredList[]): Promise<void>;
   /** Streams with a round that another cycle began and that has not ended, by environment (R6). */

@@ -30,10 +30,10 @@ export interface Field {
 export type Fields = Readonly<Record<string, Field>>;
 
 /** A value as SQLite keeps it. */
-export type Value = string | number | null;
+export type ColumnValue = string | number | null;
 
 /** One row of a table by column name; without `env_id`, `mirrored_at` and `read_number`, which the destination adds. */
-export type Row = Readonly<Record<string, Value>>;
+export type Row = Readonly<Record<string, ColumnValue>>;
 
 /**
  * - `feed`: scanned once, then its upserts and tombstones feeds (R2), with sweeps (R12)
@@ -41,7 +41,7 @@ export type Row = Readonly<Record<string, Value>>;
  * - `snapshot`: read whole each time and put in place at once (R16)
  * - `window`: one read of a stretch of time for each due test (R22)
  */
-export type Method = 'feed' | 'marked' | 'snapshot' | 'window';
+export type SyncMethod = 'feed' | 'marked' | 'snapshot' | 'window';
 
 /** A row whose change or going leaves a mark: `id` is the field whose value is marked for `stream`. */
 interface MarkRule {
@@ -54,7 +54,7 @@ interface MarkRule {
 }
 
 /** A table written along with the stream's own, from the same item. */
-export interface Part {
+export interface ChildTable {
   readonly table: string;
   readonly staged?: string;
   readonly key: readonly string[];
@@ -64,7 +64,7 @@ export interface Part {
 }
 
 /** Rows kept for ever, written with the page that showed them (R17). */
-interface Archive {
+interface HistoryTable {
   readonly table: string;
   /** Values the archive's rows have beyond the row's own. */
   readonly constants?: Row;
@@ -73,7 +73,7 @@ interface Archive {
 /** One catalogue entry: all that the sync knows of a collection. Tables stand in it by their names. */
 export interface Stream {
   readonly name: StreamName;
-  readonly method: Method;
+  readonly method: SyncMethod;
   /** Path under the environment; `{id}` stands for the test of a window read. */
   readonly path: readonly string[];
   /** The field, or the two fields, that tell rows apart. */
@@ -85,53 +85,53 @@ export interface Stream {
   /** Fields this stream writes when it shares its table with another stream; all of them when left out. */
   readonly writes?: readonly string[];
   /** Fills rows that another stream made: only those with this value; others are passed over. */
-  readonly within?: { readonly field: string; readonly is: string };
+  readonly subtype?: { readonly field: string; readonly is: string };
   /** Of a marked stream: the list whose rows its marks name, and their table (R18, R22). */
-  readonly leader?: { readonly path: readonly string[]; readonly table: string };
+  readonly parentTable?: { readonly path: readonly string[]; readonly table: string };
   /** By the value of `kind`, the columns that belong to it alone: a change of kind blanks the others' (R22). */
-  readonly kinds?: Readonly<Record<string, readonly string[]>>;
+  readonly subtypeColumns?: Readonly<Record<string, readonly string[]>>;
   /** One read each makes a full scan; also the variants of an `ids` request (R12). */
-  readonly variants: readonly Readonly<Record<string, string>>[];
+  readonly scanQueries: readonly Readonly<Record<string, string>>[];
   /** Streams that go first in a run. */
-  readonly after: readonly StreamName[];
+  readonly dependencies: readonly StreamName[];
   /** The parameter that asks for rows by the first part of their key (R12): for marked lineage, by downstream column (R18). */
   readonly idsParameter?: string;
   /** Its rows belong to rows of another stream: asked for when the owner went or came back (R13), exempt in R14. */
-  readonly owners: readonly Owner[];
+  readonly parents: readonly StreamParent[];
   /** Of edges: the end that is read with all its edges. Where it is shown with others, a missing one was replaced (R14). */
   readonly replacedBy?: string;
   readonly marks: readonly MarkRule[];
   /** Rows of another table that go along with a deleted row (R18). */
-  readonly takes?: { readonly table: string; readonly by: string };
+  readonly cascade?: { readonly table: string; readonly by: string };
   /** Rows of another table that a deleted row may have ended: `id` of each is marked for the stream, to be read again (R18). */
-  readonly doubts?: {
+  readonly cascadeMarks?: {
     readonly table: string;
     readonly by: string;
     readonly stream: StreamName;
     readonly id: string;
   };
   /** A stream that reads what changed rows of this one make due: it has not finished with them (R9, R22). */
-  readonly newsFor?: StreamName;
-  readonly parts?: readonly Part[];
-  readonly archives?: readonly Archive[];
+  readonly reopens?: StreamName;
+  readonly childTables?: readonly ChildTable[];
+  readonly historyTables?: readonly HistoryTable[];
   /** A 404 with the error envelope means not live (R15). */
   readonly mayBeUnavailable?: true;
   /** Read at most once per clock hour of server time (R22). */
   readonly hourly?: true;
   /** Removals are never held back (R14). */
-  readonly shrinks?: true;
+  readonly skipsShrinkGuard?: true;
   /** The service shows only rows whose field lies no more than so many days back. */
-  readonly recent?: { readonly field: string; readonly days: number };
+  readonly retention?: { readonly field: string; readonly days: number };
   /** Only when asked for with `--history`. */
   readonly optional?: true;
 }
 
-interface Owner {
+interface StreamParent {
   /** The field that names the owner. */
   readonly by: string;
   readonly table: string;
   /** The parameter that asks for an owner's rows. */
   readonly parameter?: string;
   /** What the owner itself belongs to: its removal explains theirs, however far down (R14). */
-  readonly owners?: readonly Owner[];
+  readonly parents?: readonly StreamParent[];
 }

@@ -1,14 +1,14 @@
-import { latestTestExecutions, testExecutions, tests } from '../../schema/tests.ts';
+import { latestTestExecutions, testExecutions, tests } from '../../schema/data-tests.ts';
 import { instantOfMs } from '../core/instant.ts';
 import type { MirrorFile } from '../destination/sqlite/open.ts';
 import { dbtTest, type TestRow } from './checks.ts';
-import { type AssetRow, addNode, type ColumnRow, type Estate, type Node } from './estate.ts';
+import { type AssetRow, addNode, type ColumnRow, type SampleAsset, type SampleEstate } from './estate.ts';
 import { insertEstate, insertInto } from './insert.ts';
 import { randomOf } from './random.ts';
 import { rewireColumns } from './rewire.ts';
 import { badStatus, type RunRow, runOf } from './runs.ts';
 import type { SampleOptions } from './sample.ts';
-import type { Scene } from './scene.ts';
+import type { SampleScene } from './scene.ts';
 import { rescore } from './scores.ts';
 import { NEWCOMERS, REVISED_NOTES } from './words.ts';
 
@@ -27,7 +27,7 @@ export interface SampleChanges {
   readonly testRuns: number;
 }
 
-interface Share {
+interface ChangeShare {
   readonly env: string;
   readonly edited: number;
   readonly added: number;
@@ -37,7 +37,7 @@ interface Share {
   readonly runs: number;
 }
 
-const SHARES: readonly Share[] = [
+const SHARES: readonly ChangeShare[] = [
   { env: 'prod-analytics', edited: 6, added: 2, deleted: 1, columns: 8, rewired: 4, runs: 28 },
   { env: 'staging-analytics', edited: 2, added: 1, deleted: 1, columns: 4, rewired: 2, runs: 12 },
 ];
@@ -49,7 +49,7 @@ export function changeSample({ connection }: MirrorFile, { seed, nowMs }: Sample
   return connection.transaction(() => {
     const parts = SHARES.map((share, i) => {
       const random = randomOf((seed * 31 + i) ^ Math.floor(nowMs / 1000));
-      const estate: Estate = {
+      const sampleEstate: SampleEstate = {
         env: share.env,
         platform: 'snowflake',
         random,
@@ -58,7 +58,13 @@ export function changeSample({ connection }: MirrorFile, { seed, nowMs }: Sample
         passes: 1,
         nodes: [],
       };
-      const scene = { connection, insert: insertInto(connection), estate, env: share.env, now: instantOfMs(nowMs) };
+      const scene = {
+        connection,
+        insert: insertInto(connection),
+        estate: sampleEstate,
+        env: share.env,
+        now: instantOfMs(nowMs),
+      };
       return changeEnvironment(scene, share);
     });
     connection.prepare('update mirror set mirrored_at = ?').run(instantOfMs(nowMs));
@@ -66,22 +72,22 @@ export function changeSample({ connection }: MirrorFile, { seed, nowMs }: Sample
   })();
 }
 
-function changeEnvironment(scene: Scene, share: Share): SampleChanges {
-  const { connection, env, now } = scene;
-  const deleted = deleteAssets(scene, share.deleted);
+function changeEnvironment(sampleScene: SampleScene, changeShare: ChangeShare): SampleChanges {
+  const { connection, env, now } = sampleScene;
+  const deleted = deleteAssets(sampleScene, changeShare.deleted);
   const counts = {
-    assetsEdited: editAssets(scene, share.edited),
-    columnsChanged: changeColumns(scene, share.columns),
-    columnsRewired: rewireColumns(scene, share.rewired),
-    testRuns: runTests(scene, share.runs),
-    ...addTables(scene, share.added),
+    assetsEdited: editAssets(sampleScene, changeShare.edited),
+    columnsChanged: changeColumns(sampleScene, changeShare.columns),
+    columnsRewired: rewireColumns(sampleScene, changeShare.rewired),
+    testRuns: runTests(sampleScene, changeShare.runs),
+    ...addTables(sampleScene, changeShare.added),
     ...deleted,
   };
   connection.prepare('update environments set last_synced_at = ?, mirrored_at = ? where id = ?').run(now, now, env);
   return counts;
 }
 
-function editAssets({ connection, estate: { random }, env, now }: Scene, count: number): number {
+function editAssets({ connection, estate: { random }, env, now }: SampleScene, count: number): number {
   const ids = connection
     .prepare("select id from assets where env_id = ? and deleted_at is null and kind in ('table', 'bi') order by id")
     .pluck()
@@ -94,7 +100,7 @@ function editAssets({ connection, estate: { random }, env, now }: Scene, count: 
   return edited.length;
 }
 
-function changeColumns({ connection, estate: { random }, env, now }: Scene, count: number): number {
+function changeColumns({ connection, estate: { random }, env, now }: SampleScene, count: number): number {
   const rows = connection
     .prepare(
       'select id, data_type from columns where env_id = ? and deleted_at is null and data_type in (?, ?) order by id',
@@ -109,14 +115,17 @@ function changeColumns({ connection, estate: { random }, env, now }: Scene, coun
   return changed.length;
 }
 
-function addTables(scene: Scene, count: number): Pick<SampleChanges, 'assetsAdded' | 'columnsAdded' | 'testsAdded'> {
-  const { connection, insert, estate, env } = scene;
+function addTables(
+  sampleScene: SampleScene,
+  count: number,
+): Pick<SampleChanges, 'assetsAdded' | 'columnsAdded' | 'testsAdded'> {
+  const { connection, insert, estate, env } = sampleScene;
   const facts = connection
     .prepare(
       "select * from assets where env_id = ? and deleted_at is null and name like 'fct\\_%' escape '\\' order by id",
     )
     .all(env) as AssetRow[];
-  for (const fact of estate.random.some(facts, count)) addTable(scene, fact);
+  for (const fact of estate.random.some(facts, count)) addTable(sampleScene, fact);
   const added = estate.nodes.map((node) => dbtTest(estate, node, 'unique', node.columns[0]?.row.name as string));
   insertEstate(insert, estate);
   insert(
@@ -131,11 +140,11 @@ function addTables(scene: Scene, count: number): Pick<SampleChanges, 'assetsAdde
 }
 
 /** A report over a fact table, with some of its columns. */
-function addTable({ connection, estate, env }: Scene, fact: AssetRow): void {
+function addTable({ connection, estate, env }: SampleScene, fact: AssetRow): void {
   const rows = connection
     .prepare('select * from columns where env_id = ? and asset_id = ? and deleted_at is null order by rowid')
     .all(env, fact.id) as ColumnRow[];
-  const source: Node = { asset: fact, columns: rows.map((row) => ({ row, from: [] })), from: [] };
+  const source: SampleAsset = { asset: fact, columns: rows.map((row) => ({ row, from: [] })), from: [] };
   const taken = connection.prepare('select 1 from assets where env_id = ? and id = ?');
   const names = NEWCOMERS.map((word) => `${(fact.name as string).replace('fct_', 'rpt_')}_${word}`);
   const free = names.filter((name) => taken.get(env, `model.jaffle_shop.${name}`) === undefined);
@@ -168,16 +177,16 @@ function addTable({ connection, estate, env }: Scene, fact: AssetRow): void {
 }
 
 function deleteAssets(
-  scene: Scene,
+  sampleScene: SampleScene,
   count: number,
 ): Pick<SampleChanges, 'assetsDeleted' | 'columnsDeleted' | 'testsDeleted'> {
-  const { connection, estate, env } = scene;
+  const { connection, estate, env } = sampleScene;
   const ends = connection
     .prepare(`select id from assets a where env_id = ? and deleted_at is null and kind = 'table'
       and not exists (select 1 from asset_lineage l where l.env_id = a.env_id and l.upstream_asset_id = a.id) order by id`)
     .pluck()
     .all(env) as string[];
-  const gone = estate.random.some(ends, count).map((id) => deleteAsset(scene, id));
+  const gone = estate.random.some(ends, count).map((id) => deleteAsset(sampleScene, id));
   return {
     assetsDeleted: gone.length,
     columnsDeleted: gone.reduce((total, { columns }) => total + columns, 0),
@@ -186,7 +195,7 @@ function deleteAssets(
 }
 
 /** Deletes an asset nothing is made from: what hangs on it goes along, its edges and results without a trace. */
-function deleteAsset({ connection, env, now }: Scene, id: string): { columns: number; tests: number } {
+function deleteAsset({ connection, env, now }: SampleScene, id: string): { columns: number; tests: number } {
   const values = { env, id, now };
   const run = (sql: string) => connection.prepare(sql).run(values).changes;
   const bury = (table: string, by: string) =>
@@ -204,7 +213,7 @@ function deleteAsset({ connection, env, now }: Scene, id: string): { columns: nu
 }
 
 /** New runs of enabled tests: most end as before, some turn. */
-function runTests({ connection, insert, estate, env, now }: Scene, count: number): number {
+function runTests({ connection, insert, estate, env, now }: SampleScene, count: number): number {
   const { random, nowMs } = estate;
   const candidates = connection
     .prepare(`select t.*, l.sub_type, l.status, l.sub_test_unique_id from latest_test_executions l

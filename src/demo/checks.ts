@@ -1,7 +1,7 @@
-import type { tests } from '../../schema/tests.ts';
+import type { tests } from '../../schema/data-tests.ts';
 import { instantOfMs } from '../core/instant.ts';
 import { DOMAINS } from './domains.ts';
-import { type Estate, type Node, syncedMs } from './estate.ts';
+import { type SampleAsset, type SampleEstate, syncedMs } from './estate.ts';
 
 export type TestRow = typeof tests.$inferInsert;
 
@@ -21,38 +21,43 @@ export const DIMENSION_OF: Readonly<Record<string, string>> = {
   volume: 'accuracy',
 };
 
-export function buildTests(estate: Estate): TestRow[] {
-  return estate.nodes.filter(({ asset }) => asset.kind === 'table').flatMap((node) => testsOf(estate, node));
+export function buildTests(sampleEstate: SampleEstate): TestRow[] {
+  return sampleEstate.nodes
+    .filter(({ asset }) => asset.kind === 'table')
+    .flatMap((node) => testsOf(sampleEstate, node));
 }
 
-function testsOf(estate: Estate, node: Node): TestRow[] {
-  const { random } = estate;
-  const { schema_name: schema, db_name: database, name } = node.asset;
-  const key = node.columns[0]?.row.name as string;
+function testsOf(sampleEstate: SampleEstate, sampleAsset: SampleAsset): TestRow[] {
+  const { random } = sampleEstate;
+  const { schema_name: schema, db_name: database, name } = sampleAsset.asset;
+  const key = sampleAsset.columns[0]?.row.name as string;
   if (database === 'raw')
-    return [monitor(estate, node, 'freshness'), ...(random.chance(0.5) ? [monitor(estate, node, 'volume')] : [])];
-  const notNull = dbtTest(estate, node, 'not_null', key);
+    return [
+      monitor(sampleEstate, sampleAsset, 'freshness'),
+      ...(random.chance(0.5) ? [monitor(sampleEstate, sampleAsset, 'volume')] : []),
+    ];
+  const notNull = dbtTest(sampleEstate, sampleAsset, 'not_null', key);
   if (schema === 'intermediate') return [notNull];
-  const unique = dbtTest(estate, node, 'unique', key);
+  const unique = dbtTest(sampleEstate, sampleAsset, 'unique', key);
   if (name?.startsWith('rpt_')) return [unique];
-  return schema === 'staging' ? [notNull, unique] : [notNull, unique, ...martTests(estate, node)];
+  return schema === 'staging' ? [notNull, unique] : [notNull, unique, ...martTests(sampleEstate, sampleAsset)];
 }
 
-function martTests(estate: Estate, node: Node): TestRow[] {
-  const foreign = node.columns.find(({ row }) => row.name?.endsWith('_id'))?.row.name;
-  const status = node.columns.find(({ row }) => row.name === 'status')?.row.name;
+function martTests(sampleEstate: SampleEstate, sampleAsset: SampleAsset): TestRow[] {
+  const foreign = sampleAsset.columns.find(({ row }) => row.name?.endsWith('_id'))?.row.name;
+  const status = sampleAsset.columns.find(({ row }) => row.name === 'status')?.row.name;
   return [
-    ...(foreign ? [dbtTest(estate, node, 'relationships', foreign)] : []),
-    ...(status ? [dbtTest(estate, node, 'accepted_values', status)] : []),
-    monitor(estate, node, 'volume'),
+    ...(foreign ? [dbtTest(sampleEstate, sampleAsset, 'relationships', foreign)] : []),
+    ...(status ? [dbtTest(sampleEstate, sampleAsset, 'accepted_values', status)] : []),
+    monitor(sampleEstate, sampleAsset, 'volume'),
   ];
 }
 
-export function dbtTest(estate: Estate, { asset }: Node, type: string, column: string): TestRow {
-  const { random } = estate;
+export function dbtTest(sampleEstate: SampleEstate, { asset }: SampleAsset, type: string, column: string): TestRow {
+  const { random } = sampleEstate;
   const name = `${type}_${asset.name}_${column}`;
   return {
-    ...common(estate, asset.id, type),
+    ...common(sampleEstate, asset.id, type),
     ...DBT,
     id: `test.jaffle_shop.${name}.${random.hex(10)}`,
     name,
@@ -65,9 +70,9 @@ export function dbtTest(estate: Estate, { asset }: Node, type: string, column: s
   };
 }
 
-function monitor(estate: Estate, { asset }: Node, type: string): TestRow {
+function monitor(sampleEstate: SampleEstate, { asset }: SampleAsset, type: string): TestRow {
   return {
-    ...common(estate, asset.id, type),
+    ...common(sampleEstate, asset.id, type),
     ...HOSTED,
     id: `monitor/${type}/${asset.id}`,
     name: `${type} of ${asset.schema_name}.${asset.name}`,
@@ -79,9 +84,9 @@ function monitor(estate: Estate, { asset }: Node, type: string): TestRow {
   };
 }
 
-function common(estate: Estate, asset_id: string, definition_type: string) {
-  const { env, random } = estate;
-  const synced_at = instantOfMs(syncedMs(estate));
+function common(sampleEstate: SampleEstate, asset_id: string, definition_type: string) {
+  const { env, random } = sampleEstate;
+  const synced_at = instantOfMs(syncedMs(sampleEstate));
   const disabled = random.chance(0.04) ? 1 : 0;
   return {
     env_id: env,

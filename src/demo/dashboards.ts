@@ -1,66 +1,92 @@
-import type { Domain } from './domains.ts';
-import { type AssetPlan, addNode, type Estate, type Node } from './estate.ts';
-import type { Marts } from './warehouse.ts';
+import type { SampleDomain } from './domains.ts';
+import { type AssetPlan, addNode, type SampleAsset, type SampleEstate } from './estate.ts';
+import type { DomainMarts } from './warehouse.ts';
 import { EXPLORE_NAMES, REGIONS, VIEWS } from './words.ts';
 
 const PER_DOMAIN = 4;
 const TABLEAU_PER_DOMAIN = 3;
 
 /** Looker explores, dashboards and looks over the facts; Tableau reports over the reports. */
-export function buildDashboards(estate: Estate, domain: Domain, { facts, reports }: Marts): void {
-  const explores = EXPLORE_NAMES.map((name, i) => addExplore(estate, domain, name, facts.slice(2 * i, 2 * i + 2)));
-  const dashboards = explores.map((explore, i) => addDashboard(estate, domain, VIEWS[i] as string, explore));
-  for (const dashboard of dashboards) addLook(estate, domain, dashboard);
-  for (const report of reports.slice(0, TABLEAU_PER_DOMAIN)) addReport(estate, domain, report);
+export function buildDashboards(
+  sampleEstate: SampleEstate,
+  sampleDomain: SampleDomain,
+  { facts, reports }: DomainMarts,
+): void {
+  const explores = EXPLORE_NAMES.map((name, i) =>
+    addExplore(sampleEstate, sampleDomain, name, facts.slice(2 * i, 2 * i + 2)),
+  );
+  const dashboards = explores.map((explore, i) =>
+    addDashboard(sampleEstate, sampleDomain, VIEWS[i] as string, explore),
+  );
+  for (const dashboard of dashboards) addLook(sampleEstate, sampleDomain, dashboard);
+  for (const report of reports.slice(0, TABLEAU_PER_DOMAIN)) addReport(sampleEstate, sampleDomain, report);
 }
 
-function addExplore(estate: Estate, domain: Domain, name: string, facts: readonly Node[]): Node {
+function addExplore(
+  sampleEstate: SampleEstate,
+  sampleDomain: SampleDomain,
+  name: string,
+  facts: readonly SampleAsset[],
+): SampleAsset {
   const fields = facts.flatMap(({ asset, columns }) =>
     columns.slice(0, 6).map((column) => ({ name: `${asset.name}.${column.row.name}`, type: 'string', from: [column] })),
   );
-  const id = `looker.explore.${domain.name}::${name.toLowerCase()}`;
+  const id = `looker.explore.${sampleDomain.name}::${name.toLowerCase()}`;
   return addNode(
-    estate,
-    looker(domain, { id, name: `${titled(domain.name)} ${name}`, bi_type: 'explore' }),
+    sampleEstate,
+    looker(sampleDomain, { id, name: `${titled(sampleDomain.name)} ${name}`, bi_type: 'explore' }),
     fields,
     facts,
   );
 }
 
-function addDashboard(estate: Estate, domain: Domain, view: string, explore: Node): Node {
-  const id = `looker.dashboard.${looseNumber(estate, 'dashboard')}`;
+function addDashboard(
+  sampleEstate: SampleEstate,
+  sampleDomain: SampleDomain,
+  view: string,
+  explore: SampleAsset,
+): SampleAsset {
+  const id = `looker.dashboard.${looseNumber(sampleEstate, 'dashboard')}`;
   const tiles = explore.columns
     .slice(0, PER_DOMAIN)
     .map((column, i) => ({ name: `tile_${i + 1}`, type: 'tile', from: [column] }));
   return addNode(
-    estate,
-    looker(domain, { id, name: `${titled(domain.name)} – ${view}`, bi_type: 'dashboard' }),
+    sampleEstate,
+    looker(sampleDomain, { id, name: `${titled(sampleDomain.name)} – ${view}`, bi_type: 'dashboard' }),
     tiles,
     [explore],
   );
 }
 
-function addLook(estate: Estate, domain: Domain, dashboard: Node): void {
-  const id = `looker.look.${looseNumber(estate, 'look')}`;
+function addLook(sampleEstate: SampleEstate, sampleDomain: SampleDomain, dashboard: SampleAsset): void {
+  const id = `looker.look.${looseNumber(sampleEstate, 'look')}`;
   const name = `${dashboard.asset.name} (scheduled)`;
   addNode(
-    estate,
-    looker(domain, { id, name, bi_type: 'look', parent_id: dashboard.asset.id }),
+    sampleEstate,
+    looker(sampleDomain, { id, name, bi_type: 'look', parent_id: dashboard.asset.id }),
     [],
     [...dashboard.from],
   );
 }
 
 /** Tableau names things by folder and title: ids with slashes, spaces and letters of any script. */
-function addReport(estate: Estate, domain: Domain, report: Node): void {
-  const { random } = estate;
+function addReport(sampleEstate: SampleEstate, sampleDomain: SampleDomain, report: SampleAsset): void {
+  const { random } = sampleEstate;
   const title = `${titled((report.asset.name as string).replace('rpt_', ''))} – ${random.pick(REGIONS)}`;
-  const id = `tableau/${domain.team}/${title}`;
+  const id = `tableau/${sampleDomain.team}/${title}`;
   const platform = { kind: 'bi', source_type: 'tableau', bi_platform: 'tableau', bi_type: 'report' };
   const url = `https://tableau.example.com/#/views/${encodeURIComponent(title)}`;
   addNode(
-    estate,
-    { id, name: title, ...platform, url, path: `Tableau/${domain.team}`, owners: [domain.team], tags: ['reporting'] },
+    sampleEstate,
+    {
+      id,
+      name: title,
+      ...platform,
+      url,
+      path: `Tableau/${sampleDomain.team}`,
+      owners: [sampleDomain.team],
+      tags: ['reporting'],
+    },
     [],
     [report],
   );
@@ -68,7 +94,7 @@ function addReport(estate: Estate, domain: Domain, report: Node): void {
 
 type LookerPlan = Pick<AssetPlan, 'id' | 'name' | 'bi_type' | 'parent_id'>;
 
-function looker({ name, team, tags }: Domain, plan: LookerPlan): AssetPlan {
+function looker({ name, team, tags }: SampleDomain, plan: LookerPlan): AssetPlan {
   const url = `https://looker.example.com/${plan.bi_type}s/${encodeURIComponent(plan.id.split('.').at(-1) as string)}`;
   const platform = { kind: 'bi', source_type: 'looker', bi_platform: 'looker' };
   return {
@@ -82,7 +108,7 @@ function looker({ name, team, tags }: Domain, plan: LookerPlan): AssetPlan {
 }
 
 /** A number no other look or dashboard of the estate has. */
-function looseNumber({ nodes }: Estate, type: string): number {
+function looseNumber({ nodes }: SampleEstate, type: string): number {
   return 100 + 7 * nodes.filter(({ asset }) => asset.bi_type === type).length;
 }
 

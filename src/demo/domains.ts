@@ -1,7 +1,7 @@
 import domains from './domains.json' with { type: 'json' };
 
 /** The vocabulary of the sample: a shop that grew, told as domains. Only words, no rules. */
-export interface Domain {
+export interface SampleDomain {
   readonly name: string;
   readonly team: string;
   readonly tags: readonly string[];
@@ -17,18 +17,18 @@ export interface Domain {
 /** The shop's home market goes without saying; what belongs to another one has it in its name. */
 const MARKETS: readonly string[] = ['', 'eu', 'uk', 'jp'];
 
-export const DOMAINS: readonly Domain[] = MARKETS.flatMap((market) =>
+export const DOMAINS: readonly SampleDomain[] = MARKETS.flatMap((market) =>
   domains.map((domain) => ofMarket(domain, market)),
 );
 
-function ofMarket(domain: Domain, market: string): Domain {
-  if (market === '') return domain;
+function ofMarket(sampleDomain: SampleDomain, market: string): SampleDomain {
+  if (market === '') return sampleDomain;
   const named = (name: string): string => `${market}_${name}`;
   return {
-    ...domain,
-    name: named(domain.name),
-    team: `${domain.team} ${market.toUpperCase()}`,
-    systems: domain.systems.map(named),
-    entities: domain.entities.map(named),
+    ...sampleDomain,
+    name: named(sampleDomain.name),
+    team: `${sampleDomain.team} ${market.toUpperCase()}`,
+    systems: sampleDomain.systems.map(named),
+    entities: sampleDomain.entities.map(named),
   };
 }

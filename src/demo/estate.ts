@@ -1,6 +1,6 @@
 import type { assetLineage, assets, columnLineage, columns } from '../../schema/assets.ts';
 import { instantOfMs } from '../core/instant.ts';
-import type { Random } from './random.ts';
+import type { SeededRandom } from './random.ts';
 
 export type AssetRow = typeof assets.$inferInsert;
 export type ColumnRow = typeof columns.$inferInsert;
@@ -12,33 +12,33 @@ export const DAY_MS = 24 * HOUR_MS;
 const PASS_EVERY_MS = 6 * HOUR_MS;
 
 /** One environment in the making. */
-export interface Estate {
+export interface SampleEstate {
   readonly env: string;
   readonly platform: string;
-  readonly random: Random;
+  readonly random: SeededRandom;
   readonly nowMs: number;
   /** When the newest sync pass was; objects come from so many passes. */
   readonly latestMs: number;
   readonly passes: number;
-  readonly nodes: Node[];
+  readonly nodes: SampleAsset[];
 }
 
 /** An asset with its columns and what both are made from. */
-export interface Node {
+export interface SampleAsset {
   readonly asset: AssetRow;
-  readonly columns: readonly Column[];
-  readonly from: readonly Node[];
+  readonly columns: readonly SampleColumn[];
+  readonly from: readonly SampleAsset[];
 }
 
-export interface Column {
+export interface SampleColumn {
   readonly row: ColumnRow;
-  readonly from: readonly Column[];
+  readonly from: readonly SampleColumn[];
 }
 
 export interface ColumnPlan {
   readonly name: string;
   readonly type: string;
-  readonly from: readonly Column[];
+  readonly from: readonly SampleColumn[];
 }
 
 /** An asset before the environment and the times are added. */
@@ -48,9 +48,14 @@ export type AssetPlan = Omit<AssetRow, 'env_id' | 'mirrored_at' | 'owners' | 'ta
 };
 
 /** Adds an asset made from others, with its columns. */
-export function addNode(estate: Estate, plan: AssetPlan, columns: readonly ColumnPlan[], from: readonly Node[]): Node {
-  const times = timesOf(estate);
-  const { env } = estate;
+export function addNode(
+  sampleEstate: SampleEstate,
+  plan: AssetPlan,
+  columns: readonly ColumnPlan[],
+  from: readonly SampleAsset[],
+): SampleAsset {
+  const times = timesOf(sampleEstate);
+  const { env } = sampleEstate;
   const mirrored_at = times.synced_at;
   const asset = {
     ...plan,
@@ -70,18 +75,18 @@ export function addNode(estate: Estate, plan: AssetPlan, columns: readonly Colum
     mirrored_at,
   });
   const node = { asset, columns: columns.map((column) => ({ row: row(column), from: column.from })), from };
-  estate.nodes.push(node);
+  sampleEstate.nodes.push(node);
   return node;
 }
 
 /** When an object was last synced: at one of the passes, so that many share one `synced_at`. */
-export function syncedMs({ random, latestMs, passes }: Estate): number {
+export function syncedMs({ random, latestMs, passes }: SampleEstate): number {
   return latestMs - random.whole(passes) * PASS_EVERY_MS;
 }
 
-function timesOf(estate: Estate) {
-  const { random } = estate;
-  const atMs = syncedMs(estate);
+function timesOf(sampleEstate: SampleEstate) {
+  const { random } = sampleEstate;
+  const atMs = syncedMs(sampleEstate);
   const updatedMs = atMs - random.whole(PASS_EVERY_MS);
   return {
     synced_at: instantOfMs(atMs),
@@ -90,9 +95,9 @@ function timesOf(estate: Estate) {
   };
 }
 
-export function assetEdges({ env, nowMs, nodes }: Estate): AssetEdge[] {
+export function assetEdges({ env, nowMs, nodes }: SampleEstate): AssetEdge[] {
   const mirrored_at = instantOfMs(nowMs);
-  const edge = (from: Node, to: Node) => ({
+  const edge = (from: SampleAsset, to: SampleAsset) => ({
     env_id: env,
     upstream_asset_id: from.asset.id,
     downstream_asset_id: to.asset.id,
@@ -101,9 +106,9 @@ export function assetEdges({ env, nowMs, nodes }: Estate): AssetEdge[] {
   return nodes.flatMap((node) => node.from.map((source) => edge(source, node)));
 }
 
-export function columnEdges({ env, nowMs, nodes }: Estate): ColumnEdge[] {
+export function columnEdges({ env, nowMs, nodes }: SampleEstate): ColumnEdge[] {
   const mirrored_at = instantOfMs(nowMs);
-  const edge = (from: Column, to: Column) => ({
+  const edge = (from: SampleColumn, to: SampleColumn) => ({
     env_id: env,
     upstream_column_id: from.row.id,
     downstream_column_id: to.row.id,

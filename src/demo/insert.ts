@@ -2,14 +2,14 @@ import type Database from 'better-sqlite3';
 import { getTableColumns, getTableName } from 'drizzle-orm';
 import type { SQLiteTable } from 'drizzle-orm/sqlite-core';
 import { assetLineage, assets, columnLineage, columns } from '../../schema/assets.ts';
-import { assetEdges, columnEdges, type Estate } from './estate.ts';
+import { assetEdges, columnEdges, type SampleEstate } from './estate.ts';
 
 const ROWS_A_STATEMENT = 40;
 
 /** Inserts rows in batches through statements made from the table; fields a row leaves out are NULL. */
-export type Insert = <T extends SQLiteTable>(table: T, rows: readonly T['$inferInsert'][]) => void;
+export type InsertRows = <T extends SQLiteTable>(table: T, rows: readonly T['$inferInsert'][]) => void;
 
-export function insertInto(connection: Database.Database): Insert {
+export function insertInto(connection: Database.Database): InsertRows {
   return (table, rows) => {
     const names = Object.keys(getTableColumns(table));
     const prepare = (count: number) => connection.prepare(insertSql(getTableName(table), names, count));
@@ -20,17 +20,17 @@ export function insertInto(connection: Database.Database): Insert {
   };
 }
 
-export function insertEstate(insert: Insert, estate: Estate): void {
-  insert(
+export function insertEstate(insertRows: InsertRows, sampleEstate: SampleEstate): void {
+  insertRows(
     assets,
-    estate.nodes.map(({ asset }) => asset),
+    sampleEstate.nodes.map(({ asset }) => asset),
   );
-  insert(
+  insertRows(
     columns,
-    estate.nodes.flatMap((node) => node.columns.map(({ row }) => row)),
+    sampleEstate.nodes.flatMap((node) => node.columns.map(({ row }) => row)),
   );
-  insert(assetLineage, assetEdges(estate));
-  insert(columnLineage, columnEdges(estate));
+  insertRows(assetLineage, assetEdges(sampleEstate));
+  insertRows(columnLineage, columnEdges(sampleEstate));
 }
 
 function insertSql(table: string, names: readonly string[], count: number): string {

@@ -1,10 +1,10 @@
 /** What the demo asks its mirror: a question in words, and the same in SQL. */
-export interface Question {
+export interface DemoQuestion {
   readonly words: string;
   readonly sql: string;
 }
 
-export const QUESTIONS: readonly Question[] = [
+export const QUESTIONS: readonly DemoQuestion[] = [
   {
     words: 'Which tests fail now, on which assets?',
     sql: `select asset_name, test_name, status, failure_count as failures

@@ -1,5 +1,5 @@
 /** A source of random choices that is the same for the same seed. */
-export interface Random {
+export interface SeededRandom {
   /** From 0 up to 1. */
   next(): number;
   /** A whole number from 0 up to `below`. */
@@ -13,7 +13,7 @@ export interface Random {
 }
 
 /** Mulberry32. */
-export function randomOf(seed: number): Random {
+export function randomOf(seed: number): SeededRandom {
   let state = seed >>> 0;
   const next = () => {
     state = (state + 0x6d2b79f5) | 0;

@@ -1,6 +1,6 @@
-import type { Scene } from './scene.ts';
+import type { SampleScene } from './scene.ts';
 
-interface Edge {
+interface SampleEdge {
   readonly upstream_column_id: string;
   readonly downstream_column_id: string;
 }
@@ -9,32 +9,32 @@ interface Edge {
  * Gives columns other origins: the first loses all of its edges, the others swap one for a sibling column of the same
  * upstream table. Each counts as changed now, for its edges are read again by the column's own feed.
  */
-export function rewireColumns(scene: Scene, count: number): number {
-  const { connection, estate, env, now } = scene;
+export function rewireColumns(sampleScene: SampleScene, count: number): number {
+  const { connection, estate, env, now } = sampleScene;
   const edges = connection
     .prepare(`select upstream_column_id, min(downstream_column_id) as downstream_column_id from column_lineage l
       join columns c on c.env_id = l.env_id and c.id = l.downstream_column_id and c.deleted_at is null
       where l.env_id = ? group by upstream_column_id order by 1`)
-    .all(env) as Edge[];
+    .all(env) as SampleEdge[];
   const byDownstream = new Map(edges.map((edge) => [edge.downstream_column_id, edge]));
   const rewired = estate.random.some([...byDownstream.values()], count);
   const touch = connection.prepare('update columns set synced_at = ?, mirrored_at = ? where env_id = ? and id = ?');
   rewired.forEach((edge, i) => {
-    if (i === 0) cutOff(scene, edge);
-    else swap(scene, edge);
+    if (i === 0) cutOff(sampleScene, edge);
+    else swap(sampleScene, edge);
     touch.run(now, now, env, edge.downstream_column_id);
   });
   return rewired.length;
 }
 
-function cutOff({ connection, env }: Scene, { downstream_column_id }: Edge): void {
+function cutOff({ connection, env }: SampleScene, { downstream_column_id }: SampleEdge): void {
   connection
     .prepare('delete from column_lineage where env_id = ? and downstream_column_id = ?')
     .run(env, downstream_column_id);
 }
 
-function swap({ connection, estate, env, now }: Scene, edge: Edge): void {
-  const values = { env, now, ...edge };
+function swap({ connection, estate, env, now }: SampleScene, sampleEdge: SampleEdge): void {
+  const values = { env, now, ...sampleEdge };
   const siblings = connection
     .prepare(`select c.id from columns c join columns old on old.env_id = c.env_id and old.id = @upstream_column_id
       where c.env_id = @env and c.asset_id = old.asset_id and c.deleted_at is null and c.id not in

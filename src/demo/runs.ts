@@ -1,8 +1,8 @@
-import type { latestTestExecutions } from '../../schema/tests.ts';
+import type { latestTestExecutions } from '../../schema/data-tests.ts';
 import { instantOfMs } from '../core/instant.ts';
 import { DIMENSION_OF, isHosted, type TestRow } from './checks.ts';
 import { DAY_MS, HOUR_MS } from './estate.ts';
-import type { Random } from './random.ts';
+import type { SeededRandom } from './random.ts';
 import { EXCEPTIONS } from './words.ts';
 
 export type RunRow = typeof latestTestExecutions.$inferInsert;
@@ -11,13 +11,13 @@ const HISTORY_DAYS = 14;
 const DISABLED_FOR_DAYS = 5;
 
 /** How a test has been doing: from day `since` to day `until` (days ago) its runs end with `status`, else with PASS. */
-interface Trouble {
+interface FailurePeriod {
   readonly status: string;
   readonly since: number;
   readonly until: number;
 }
 
-const CALM: Trouble = { status: 'PASS', since: 0, until: 0 };
+const CALM: FailurePeriod = { status: 'PASS', since: 0, until: 0 };
 
 interface RunTime {
   readonly startMs: number;
@@ -25,15 +25,19 @@ interface RunTime {
 }
 
 /** Two weeks of daily runs of every sub-test, the newest first. */
-export function runsOf(test: TestRow, random: Random, times: { latestMs: number; nowMs: number }): RunRow[][] {
+export function runsOf(
+  test: TestRow,
+  seededRandom: SeededRandom,
+  times: { latestMs: number; nowMs: number },
+): RunRow[][] {
   const startMs = times.latestMs - 2 * HOUR_MS;
   const days = Array.from({ length: HISTORY_DAYS }, (_, day) => day).slice(test.disabled === 1 ? DISABLED_FOR_DAYS : 0);
   return subTypesOf(test).map((subType) => {
-    const trouble = troubleOf(test, random);
+    const trouble = troubleOf(test, seededRandom);
     return days.map((day) => {
       const status = day <= trouble.since && day >= trouble.until ? trouble.status : 'PASS';
-      const time = { startMs: startMs - day * DAY_MS + random.whole(HOUR_MS), nowMs: times.nowMs };
-      return runOf(test, subType, status, { random, ...time });
+      const time = { startMs: startMs - day * DAY_MS + seededRandom.whole(HOUR_MS), nowMs: times.nowMs };
+      return runOf(test, subType, status, { random: seededRandom, ...time });
     });
   });
 }
@@ -43,7 +47,7 @@ export function runOf(
   test: TestRow,
   subType: string,
   status: string,
-  { random, startMs, nowMs }: RunTime & { random: Random },
+  { random, startMs, nowMs }: RunTime & { random: SeededRandom },
 ): RunRow {
   const hosted = isHosted(test);
   const seconds = Math.round((0.2 + random.next() * random.next() * 90) * 1000) / 1000;
@@ -71,22 +75,22 @@ function subTypesOf({ definition_type: type }: TestRow): string[] {
   return type === 'accepted_values' ? ['accepted_values', 'accepted_values_history'] : [type ?? 'custom'];
 }
 
-function troubleOf(test: TestRow, random: Random): Trouble {
-  const luck = random.next();
-  const since = 1 + random.whole(10);
+function troubleOf(test: TestRow, seededRandom: SeededRandom): FailurePeriod {
+  const luck = seededRandom.next();
+  const since = 1 + seededRandom.whole(10);
   if (luck < 0.035) return { status: badStatus(test), since, until: 0 };
-  if (luck < 0.045) return { status: 'ERROR', since: random.whole(3), until: 0 };
+  if (luck < 0.045) return { status: 'ERROR', since: seededRandom.whole(3), until: 0 };
   if (luck < 0.055) return { status: isHosted(test) ? 'NO_DATA' : 'SKIPPED', since, until: 0 };
-  return luck < 0.14 ? { status: badStatus(test), since: since + random.whole(3), until: since } : CALM;
+  return luck < 0.14 ? { status: badStatus(test), since: since + seededRandom.whole(3), until: since } : CALM;
 }
 
 export function badStatus({ severity }: TestRow): string {
   return severity === 'WARNING' ? 'WARN' : 'FAIL';
 }
 
-function failuresOf(status: string, hosted: boolean, random: Random): number | null {
+function failuresOf(status: string, hosted: boolean, seededRandom: SeededRandom): number | null {
   if (status === 'ERROR') return null;
-  return hosted || (status !== 'FAIL' && status !== 'WARN') ? 0 : 1 + random.whole(400);
+  return hosted || (status !== 'FAIL' && status !== 'WARN') ? 0 : 1 + seededRandom.whole(400);
 }
 
 function reasonOf(status: string): string {

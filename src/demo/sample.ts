@@ -1,14 +1,14 @@
 import { environments } from '../../schema/assets.ts';
+import { latestTestExecutions, testExecutions, tests } from '../../schema/data-tests.ts';
 import { assetHealthScoreDimensions, assetHealthScores } from '../../schema/health.ts';
 import { mirror } from '../../schema/sync.ts';
-import { latestTestExecutions, testExecutions, tests } from '../../schema/tests.ts';
 import { instantOfMs } from '../core/instant.ts';
 import type { MirrorFile } from '../destination/sqlite/open.ts';
 import { buildTests, type TestRow } from './checks.ts';
 import { buildDashboards } from './dashboards.ts';
 import { DOMAINS } from './domains.ts';
-import { type Estate, HOUR_MS } from './estate.ts';
-import { type Insert, insertEstate, insertInto } from './insert.ts';
+import { HOUR_MS, type SampleEstate } from './estate.ts';
+import { type InsertRows, insertEstate, insertInto } from './insert.ts';
 import { randomOf } from './random.ts';
 import { type RunRow, runsOf } from './runs.ts';
 import { scoresOf } from './scores.ts';
@@ -20,7 +20,7 @@ export interface SampleOptions {
   readonly nowMs: number;
 }
 
-interface Place {
+interface SamplePlace {
   readonly id: string;
   readonly name: string;
   readonly cron: string;
@@ -28,7 +28,7 @@ interface Place {
   readonly domains: number;
 }
 
-const PLACES: readonly Place[] = [
+const PLACES: readonly SamplePlace[] = [
   { id: 'prod-analytics', name: 'Production Analytics', cron: '0 * * * *', platform: 'snowflake', domains: 14 },
   { id: 'staging-analytics', name: 'Staging Analytics', cron: '30 6 * * *', platform: 'bigquery', domains: 9 },
 ];
@@ -50,47 +50,47 @@ export function makeSample({ connection }: MirrorFile, { seed, nowMs }: SampleOp
     insert(mirror, [clock]);
     PLACES.forEach((place, i) => {
       const times = { nowMs, latestMs: nowMs - QUIET_MS, passes: PASSES };
-      const estate: Estate = {
+      const sampleEstate: SampleEstate = {
         env: place.id,
         platform: place.platform,
         random: randomOf(seed * 31 + i),
         nodes: [],
         ...times,
       };
-      insert(environments, [environmentRow(place, estate)]);
+      insert(environments, [environmentRow(place, sampleEstate)]);
       for (const domain of DOMAINS.slice(0, place.domains))
-        buildDashboards(estate, domain, buildDomain(estate, domain));
-      insertEstate(insert, estate);
-      insertTests(insert, estate, buildTests(estate));
+        buildDashboards(sampleEstate, domain, buildDomain(sampleEstate, domain));
+      insertEstate(insert, sampleEstate);
+      insertTests(insert, sampleEstate, buildTests(sampleEstate));
     });
   })();
 }
 
-function environmentRow({ id, name, cron, platform }: Place, { latestMs, nowMs }: Estate) {
+function environmentRow({ id, name, cron, platform }: SamplePlace, { latestMs, nowMs }: SampleEstate) {
   const synced = { last_sync_status: 'success', last_synced_at: instantOfMs(latestMs) };
   return { id, name, cron, warehouse_type: platform, ...synced, mirrored_at: instantOfMs(nowMs) };
 }
 
-function insertTests(insert: Insert, estate: Estate, rows: readonly TestRow[]): void {
-  const runs = rows.map((test) => ({ test, of: runsOf(test, estate.random, estate) }));
-  insert(tests, rows);
-  insert(
+function insertTests(insertRows: InsertRows, sampleEstate: SampleEstate, rows: readonly TestRow[]): void {
+  const runs = rows.map((test) => ({ test, of: runsOf(test, sampleEstate.random, sampleEstate) }));
+  insertRows(tests, rows);
+  insertRows(
     testExecutions,
     runs.flatMap(({ of }) => of.flat()),
   );
-  insert(
+  insertRows(
     latestTestExecutions,
     runs.flatMap(({ of }) => latest(of)),
   );
   const enabled = runs.filter(({ test }) => test.disabled === 0);
   const byAsset = [...Map.groupBy(enabled, ({ test }) => test.asset_id as string)].map(([asset_id, group]) => ({
-    env_id: estate.env,
+    env_id: sampleEstate.env,
     asset_id,
     runs: group.flatMap(({ of }) => latest(of)),
   }));
-  const { totals, dimensions } = scoresOf(byAsset, estate.latestMs, estate.nowMs);
-  insert(assetHealthScores, totals);
-  insert(assetHealthScoreDimensions, dimensions);
+  const { totals, dimensions } = scoresOf(byAsset, sampleEstate.latestMs, sampleEstate.nowMs);
+  insertRows(assetHealthScores, totals);
+  insertRows(assetHealthScoreDimensions, dimensions);
 }
 
 function latest(runs: readonly RunRow[][]): RunRow[] {

@@ -1,12 +1,12 @@
 import type Database from 'better-sqlite3';
-import type { Estate } from './estate.ts';
-import type { Insert } from './insert.ts';
+import type { SampleEstate } from './estate.ts';
+import type { InsertRows } from './insert.ts';
 
 /** One environment while it is changed: a row changed now was synced now. */
-export interface Scene {
+export interface SampleScene {
   readonly connection: Database.Database;
-  readonly insert: Insert;
-  readonly estate: Estate;
+  readonly insert: InsertRows;
+  readonly estate: SampleEstate;
   readonly env: string;
   readonly now: string;
 }

@@ -1,10 +1,10 @@
 import { Worker } from 'node:worker_threads';
 import { SyncError } from '../core/errors.ts';
-import type { Progress } from '../sync/progress.ts';
+import type { RunProgressEvent } from '../sync/progress.ts';
 import type { RunSummary } from '../sync/summary.ts';
 import type { VerifyReport } from '../sync/verify/verify-report.ts';
-import type { Event, Job, PostedError, Reply } from './run-thread.ts';
-import type { SyncSettings, Watch } from './sync-settings.ts';
+import type { JobReply, PostedError, ThreadEvent, ThreadJob } from './run-thread.ts';
+import type { RunWatcher, SyncSettings } from './sync-settings.ts';
 import type { VerifySettings, VerifyWatch } from './verify-mirror.ts';
 
 /**
@@ -12,7 +12,7 @@ import type { VerifySettings, VerifyWatch } from './verify-mirror.ts';
  * One job at a time.
  */
 export interface RunThread {
-  sync(settings: SyncSettings, watch: Watch): Promise<RunSummary>;
+  sync(settings: SyncSettings, runWatcher: RunWatcher): Promise<RunSummary>;
   verify(settings: VerifySettings, watch: VerifyWatch): Promise<VerifyReport>;
   close(): Promise<void>;
 }
@@ -49,8 +49,8 @@ export function startRunThread(): RunThread {
   };
 }
 
-function failing({ event, error }: Extract<Event, { of: 'sync' }>): Progress {
-  return { ...event, error: error === null ? null : errorOf(error) } as Progress;
+function failing({ event, error }: Extract<ThreadEvent, { of: 'sync' }>): RunProgressEvent {
+  return { ...event, error: error === null ? null : errorOf(error) } as RunProgressEvent;
 }
 
 function errorOf({ name, message, stack, recovery, cause }: PostedError): Error {
@@ -59,28 +59,33 @@ function errorOf({ name, message, stack, recovery, cause }: PostedError): Error 
   return Object.assign(error, { name, stack: stack ?? '' });
 }
 
-function doJob(worker: Worker, job: Job, signal: AbortSignal, onEvent: (event: Event) => void): Promise<unknown> {
+function doJob(
+  worker: Worker,
+  threadJob: ThreadJob,
+  signal: AbortSignal,
+  onEvent: (threadEvent: ThreadEvent) => void,
+): Promise<unknown> {
   const stop = (): void => worker.postMessage('stop');
   const { promise: done, resolve, reject } = Promise.withResolvers<unknown>();
   // A watcher that fails does not stop the run: its caller is told once the run has ended.
   let thrown: { readonly error: unknown } | null = null;
-  const tell = (event: Event): void => {
+  const tell = (threadEvent: ThreadEvent): void => {
     try {
-      onEvent(event);
+      onEvent(threadEvent);
     } catch (error) {
       thrown ??= { error };
     }
   };
-  const onMessage = (reply: Reply): void => {
-    if (reply.type === 'events') reply.events.forEach(tell);
+  const onMessage = (jobReply: JobReply): void => {
+    if (jobReply.type === 'events') jobReply.events.forEach(tell);
     else if (thrown !== null) reject(thrown.error);
-    else if (reply.type === 'ended') resolve(reply.result);
-    else reject(errorOf(reply.error));
+    else if (jobReply.type === 'ended') resolve(jobReply.result);
+    else reject(errorOf(jobReply.error));
   };
   const onExit = (code: number): void =>
     reject(new Error(`the thread of the run ended with code ${code} before the run did`));
   worker.on('message', onMessage).on('error', reject).on('exit', onExit);
-  worker.postMessage(job);
+  worker.postMessage(threadJob);
   signal.addEventListener('abort', stop, { once: true });
   if (signal.aborted) stop();
   return done.finally(() => {

@@ -5,10 +5,10 @@ import { type DimensionWeights, parseDimensionWeights, refuseUnknownDimensions }
 import { parseRateLimit, type RateLimit } from '../server/rate-limit.ts';
 import { createServer } from '../server/server.ts';
 import { DEFAULTS } from './defaults.ts';
-import { type Grants, type Keyring, letsNobodyIn, openKeyring } from './keyring.ts';
 import { readOption } from './option-error.ts';
 import type { MirrorOptions } from './options.ts';
 import { HEADER_TEXT } from './token.ts';
+import { type AuthOptions, admitsNobody, openTokenStore, type TokenStore } from './token-store.ts';
 
 /** A heavy request keeps the others waiting in the other one alone, and in no case who asks for `/healthz`. */
 const READ_THREADS = 2;
@@ -44,7 +44,7 @@ export async function openApi(options: ApiOptions): Promise<OpenApi> {
   const settings = apiSettings(options);
   const mirror = openForReading(settings.db);
   try {
-    const keyring = openKeyring(settings, { mirror, log: options.logger ?? SILENT });
+    const keyring = openTokenStore(settings, { mirror, log: options.logger ?? SILENT });
     readOption('dimensionWeights', () => refuseUnknownDimensions(settings.weights, mirror.db));
     keyring.load();
     const server = await createServer({ ...serverOptions(settings, mirror, keyring), ...logOf(options) });
@@ -67,8 +67,8 @@ function logOf({ logger }: ApiOptions): { readonly log?: FastifyBaseLogger } {
   return logger === undefined ? {} : { log: logger };
 }
 
-function serverOptions({ rateLimit, weights }: ApiSettings, mirror: MirrorFile, keyring: Keyring) {
-  return { mirror, keys: keyring.keys, threads: READ_THREADS, rateLimit, weights };
+function serverOptions({ rateLimit, weights }: ApiSettings, mirror: MirrorFile, tokenStore: TokenStore) {
+  return { mirror, keys: tokenStore.keys, threads: READ_THREADS, rateLimit, weights };
 }
 
 function warningsOf({ token, weights }: ApiSettings, { connection }: MirrorFile): string[] {
@@ -86,7 +86,7 @@ function warningsOf({ token, weights }: ApiSettings, { connection }: MirrorFile)
 const OTHER_DIMENSION = `select 1 from asset_health_score_dimensions
   where dimension <> (select dimension from asset_health_score_dimensions limit 1) limit 1`;
 
-interface ApiSettings extends Grants {
+interface ApiSettings extends AuthOptions {
   readonly db: string;
   readonly rateLimit: RateLimit | null;
   readonly weights: DimensionWeights;
@@ -99,7 +99,7 @@ function apiSettings(options: ApiOptions): ApiSettings {
     throw new SyncError('usage', 'OBSYNC_SERVE_TOKEN holds characters that no header can carry: choose another token');
   const { db = DEFAULTS.db, tokens: tokensFile = null, dimensionWeights: weights, rateLimit } = options;
   if (token === null && tokensFile === null)
-    throw letsNobodyIn('set OBSYNC_SERVE_TOKEN, or name a file of tokens with --tokens');
+    throw admitsNobody('set OBSYNC_SERVE_TOKEN, or name a file of tokens with --tokens');
   return {
     db,
     token,

@@ -1,6 +1,6 @@
 import type { SourceEvent } from '../core/source.ts';
 import type { StreamName } from '../core/stream.ts';
-import type { Progress } from '../sync/progress.ts';
+import type { RunProgressEvent } from '../sync/progress.ts';
 
 /** Where the mirror is. */
 export interface MirrorOptions {
@@ -57,7 +57,7 @@ export interface SyncOptions extends ServiceOptions {
 }
 
 /** What a run tells while it goes on. */
-export type SyncEvent = Progress | SourceEvent;
+export type SyncEvent = RunProgressEvent | SourceEvent;
 
 /** An option as the command line, and therefore every message, spells it: `pageSize` is `page-size`. */
 export function flagOf(option: string): string {

@@ -1,19 +1,19 @@
 import { mirror as mirrorTable } from '../../schema/sync.ts';
 import { loadQuota } from '../../state/quota-store.ts';
 import { claimMirror } from '../../state/run-log.ts';
-import { learned, type Quota, secondsOfWaiting } from '../core/quota.ts';
+import { type AccountQuota, learned, secondsOfWaiting } from '../core/quota.ts';
+import { createDryRunMirror } from '../destination/sqlite/dry-run.ts';
 import { fileError } from '../destination/sqlite/file-error.ts';
 import { mirrorExists, openForReading, refuseNoFolder } from '../destination/sqlite/open.ts';
-import { openForRehearsal } from '../destination/sqlite/open-for-rehearsal.ts';
-import { createRehearsal } from '../destination/sqlite/rehearsal.ts';
+import { openForDryRun } from '../destination/sqlite/open-for-dry-run.ts';
 import { CATALOGUE } from '../streams/catalogue.ts';
-import { type Forecast, forecast, type Opening } from '../sync/forecast.ts';
+import { forecast, type RunForecast, type RunOpening } from '../sync/forecast.ts';
 import { resumeSource } from './session.ts';
 import { streamsAskedFor } from './streams-asked-for.ts';
-import { clock, type SyncSettings, type Watch } from './sync-settings.ts';
+import { clock, type RunWatcher, type SyncSettings } from './sync-settings.ts';
 
 /** A forecast in one document: what `plan --json` prints. */
-export interface ForecastReport extends Forecast {
+export interface ForecastReport extends RunForecast {
   /** False before the first sync has begun. */
   readonly mirror_exists: boolean;
   readonly page_size: number;
@@ -35,15 +35,18 @@ export interface ForecastReport extends Forecast {
 /** Lists the environments and tries the next sync on the mirror. @throws SyncError */
 export async function reportForecast(
   settings: SyncSettings,
-  watch: Pick<Watch, 'signal' | 'onSourceEvent'>,
+  watch: Pick<RunWatcher, 'signal' | 'onSourceEvent'>,
 ): Promise<ForecastReport> {
   refuseForeign(settings);
   const { opening, told } = await listEnvironments(settings, watch);
-  const mirror = openForRehearsal(settings.db);
+  const mirror = openForDryRun(settings.db);
   try {
     const quota = quotaOf(loadQuota(mirror.db), told);
     const options = { ...settings, catalogue: CATALOGUE, streams: streamsAskedFor(settings) };
-    const foretold = await forecast(createRehearsal(mirror, clock), opening, options, { clock, signal: watch.signal });
+    const foretold = await forecast(createDryRunMirror(mirror, clock), opening, options, {
+      clock,
+      signal: watch.signal,
+    });
     return {
       server_time: foretold.server_time,
       mirror_exists: mirrorExists(settings.db),
@@ -83,8 +86,8 @@ function refuseForeign({ db, baseUrl }: SyncSettings): void {
 
 async function listEnvironments(
   settings: SyncSettings,
-  watch: Pick<Watch, 'signal' | 'onSourceEvent'>,
-): Promise<{ opening: Opening; told: Quota | null }> {
+  watch: Pick<RunWatcher, 'signal' | 'onSourceEvent'>,
+): Promise<{ opening: RunOpening; told: AccountQuota | null }> {
   const source = resumeSource({ ...settings, maxRequests: null }, watch);
   try {
     const environments = await source.environments();
@@ -95,12 +98,15 @@ async function listEnvironments(
 }
 
 /** The quota seen last: that of the answer just had, with what runs before it have learned; else theirs, not yet begun. */
-function quotaOf(known: Pick<Quota, 'limit' | 'windowSeconds'> | null, told: Quota | null): Quota | null {
+function quotaOf(
+  known: Pick<AccountQuota, 'limit' | 'windowSeconds'> | null,
+  told: AccountQuota | null,
+): AccountQuota | null {
   if (told !== null) return learned(known, told);
   if (known === null || known.limit === null) return null;
   return { ...known, remaining: known.limit, resetSeconds: known.windowSeconds };
 }
 
-function reported({ limit, remaining, resetSeconds, windowSeconds }: Quota): ForecastReport['quota'] {
+function reported({ limit, remaining, resetSeconds, windowSeconds }: AccountQuota): ForecastReport['quota'] {
   return { limit, remaining, reset_seconds: resetSeconds, window_seconds: windowSeconds };
 }

@@ -1,15 +1,15 @@
 import { type MessagePort, parentPort } from 'node:worker_threads';
-import { type Recovery, SyncError } from '../core/errors.ts';
+import { type RecoveryKind, SyncError } from '../core/errors.ts';
 import type { SourceEvent } from '../core/source.ts';
 import type { StreamName } from '../core/stream.ts';
-import type { Progress } from '../sync/progress.ts';
+import type { RunProgressEvent } from '../sync/progress.ts';
 import { keyOf } from '../sync/sync-environments.ts';
 import type { VerifyProgress } from '../sync/verify/verify.ts';
 import { runOnce } from './session.ts';
 import type { SyncSettings } from './sync-settings.ts';
 import { type VerifySettings, verifyOnce } from './verify-mirror.ts';
 
-export type Job =
+export type ThreadJob =
   | { readonly do: 'sync'; readonly settings: SyncSettings }
   | { readonly do: 'verify'; readonly settings: VerifySettings };
 
@@ -18,20 +18,20 @@ export interface PostedError {
   readonly name: string;
   readonly message: string;
   readonly stack: string | undefined;
-  readonly recovery: Recovery | null;
+  readonly recovery: RecoveryKind | null;
   /** What led to it; null for nothing. */
   readonly cause: PostedError | null;
 }
 
 /** What a job tells while it goes on. */
-export type Event =
+export type ThreadEvent =
   | { readonly of: 'source'; readonly event: SourceEvent }
-  | { readonly of: 'sync'; readonly event: Progress; readonly error: PostedError | null }
+  | { readonly of: 'sync'; readonly event: RunProgressEvent; readonly error: PostedError | null }
   | { readonly of: 'verify'; readonly event: VerifyProgress }
   | { readonly of: 'failure'; readonly error: PostedError };
 
-export type Reply =
-  | { readonly type: 'events'; readonly events: readonly Event[] }
+export type JobReply =
+  | { readonly type: 'events'; readonly events: readonly ThreadEvent[] }
   | { readonly type: 'ended'; readonly result: unknown }
   | { readonly type: 'failed'; readonly error: PostedError };
 
@@ -48,20 +48,20 @@ const RELAY_MS = 50;
 
 /** Sends events on, several in one message. */
 function relayTo(port: MessagePort) {
-  const waiting = new Map<string | number, Event>();
+  const waiting = new Map<string | number, ThreadEvent>();
   let [count, timer]: [number, NodeJS.Timeout | null] = [0, null];
   const flush = (): void => {
     if (timer !== null) clearTimeout(timer);
     timer = null;
     if (waiting.size === 0) return;
-    port.postMessage({ type: 'events', events: [...waiting.values()] } satisfies Reply);
+    port.postMessage({ type: 'events', events: [...waiting.values()] } satisfies JobReply);
     waiting.clear();
   };
-  const tell = (event: Event, key: string | number = count++): void => {
-    waiting.set(key, event);
+  const tell = (threadEvent: ThreadEvent, key: string | number = count++): void => {
+    waiting.set(key, threadEvent);
     timer ??= setTimeout(flush, RELAY_MS);
   };
-  const onSync = (event: Progress): void => {
+  const onSync = (event: RunProgressEvent): void => {
     if (event.type === 'stream') {
       tell({ of: 'sync', event, error: null }, keyOf(event.environment, { name: event.stream }));
     } else if (event.type === 'ended') {
@@ -85,21 +85,21 @@ function relayTo(port: MessagePort) {
 function listen(port: MessagePort): void {
   const stop = new AbortController();
   const { signal } = stop;
-  port.on('message', async (message: Job | 'stop') => {
+  port.on('message', async (message: ThreadJob | 'stop') => {
     if (message === 'stop') return stop.abort();
     const { flush, onSync, onVerify, onSourceEvent } = relayTo(port);
-    let reply: Reply;
+    let jobReply: JobReply;
     try {
       const result =
         message.do === 'sync'
           ? await runOnce(message.settings, { signal, onSourceEvent, onProgress: onSync })
           : await verifyOnce(message.settings, { signal, onSourceEvent, ...onVerify });
-      reply = { type: 'ended', result };
+      jobReply = { type: 'ended', result };
     } catch (error) {
-      reply = { type: 'failed', error: posted(error) };
+      jobReply = { type: 'failed', error: posted(error) };
     }
     flush();
-    port.postMessage(reply);
+    port.postMessage(jobReply);
   });
 }
 

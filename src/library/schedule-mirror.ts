@@ -5,14 +5,14 @@ import { mirror as mirrorTable, syncRuns, syncStreamRuns } from '../../schema/sy
 import { loadEnvironments } from '../../state/environment-store.ts';
 import { takeLock } from '../../state/lock.ts';
 import { claimMirror } from '../../state/run-log.ts';
-import type { Environment } from '../core/environments.ts';
+import type { ListedEnvironment } from '../core/environments.ts';
 import { SyncError } from '../core/errors.ts';
 import { checkMirror, mirrorExists, openForReading, openForWriting } from '../destination/sqlite/open.ts';
 import { CATALOGUE } from '../streams/catalogue.ts';
-import type { Mirrored } from '../sync/schedule.ts';
+import type { MirroredEnvironments } from '../sync/run-schedule.ts';
 
 /** What a mirror, if there is one, tells a schedule. @throws SyncError `usage` when it cannot be used */
-export function readMirrored(path: string, baseUrl: string): Mirrored {
+export function readMirrored(path: string, baseUrl: string): MirroredEnvironments {
   if (!mirrorExists(path)) return { environments: [], lastStarts: new Map() };
   migrate(path);
   const mirror = openForReading(path);
@@ -26,7 +26,7 @@ export function readMirrored(path: string, baseUrl: string): Mirrored {
 }
 
 /** The environments that the last run found listed. */
-export function readEnvironments(path: string): readonly Environment[] {
+export function readEnvironments(path: string): readonly ListedEnvironment[] {
   const mirror = openForReading(path);
   try {
     return listedEnvironments(mirror.db);
@@ -51,7 +51,7 @@ function migrate(path: string): void {
   }
 }
 
-function listedEnvironments(db: BetterSQLite3Database): Environment[] {
+function listedEnvironments(db: BetterSQLite3Database): ListedEnvironment[] {
   return loadEnvironments(db)
     .filter((row) => row['missing_since'] === null)
     .map((row) => ({ id: String(row['id']), name: String(row['name']), cron: row['cron'] as string | null }));

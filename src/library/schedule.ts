@@ -1,8 +1,8 @@
 import { setTimeout as sleepFor } from 'node:timers/promises';
-import { type Environment, reconcile } from '../core/environments.ts';
+import { type ListedEnvironment, reconcile } from '../core/environments.ts';
 import type { KeptQuota } from '../core/quota.ts';
-import type { Rules } from '../core/schedule.ts';
-import { runSchedule, type SchedulePorts } from '../sync/schedule.ts';
+import type { ScheduleRules } from '../core/schedule.ts';
+import { runSchedule, type SchedulePorts } from '../sync/run-schedule.ts';
 import { nextTick } from '../sync/schedule-cron.ts';
 import type { RunSummary } from '../sync/summary.ts';
 import { DEFAULTS } from './defaults.ts';
@@ -11,7 +11,7 @@ import { inRange, OptionError } from './option-error.ts';
 import type { SyncEvent, SyncOptions } from './options.ts';
 import { readEnvironments, readMirrored } from './schedule-mirror.ts';
 import { resumeSource } from './session.ts';
-import { clock, type SyncSettings, syncSettings, type Watch, watchOf } from './sync-settings.ts';
+import { clock, type RunWatcher, type SyncSettings, syncSettings, watchOf } from './sync-settings.ts';
 
 export interface ScheduleOptions extends Omit<SyncOptions, 'onProgress'> {
   /** When to sync, as a cron expression in UTC, for every environment; by default on each one's own. */
@@ -45,7 +45,7 @@ export async function schedule(options: ScheduleOptions): Promise<void> {
 }
 
 /** @throws SyncError `usage` */
-function scheduleRules({ cron, delay }: ScheduleOptions, { environments, maxRequests }: SyncSettings): Rules {
+function scheduleRules({ cron, delay }: ScheduleOptions, { environments, maxRequests }: SyncSettings): ScheduleRules {
   if (cron !== undefined && nextTick(cron, clock()) === null) {
     throw new OptionError('cron', `--cron ${cron} is no cron expression that comes due: write one such as "0 6 * * *"`);
   }
@@ -54,13 +54,17 @@ function scheduleRules({ cron, delay }: ScheduleOptions, { environments, maxRequ
   return { cron: cron ?? null, delaySeconds, environments, together: maxRequests === null };
 }
 
-interface Runner {
+interface ScheduleRunner {
   readonly thread: RunThread;
   /** The settings with the token as it is now. @throws SyncError `usage` */
   fresh(): SyncSettings;
 }
 
-function schedulePorts({ db, baseUrl }: SyncSettings, options: ScheduleOptions, runner: Runner): SchedulePorts {
+function schedulePorts(
+  { db, baseUrl }: SyncSettings,
+  options: ScheduleOptions,
+  scheduleRunner: ScheduleRunner,
+): SchedulePorts {
   const { onProgress: tell = () => {} } = options;
   const { signal, onSourceEvent } = watchOf({ signal: options.signal, onProgress: tell });
   let keptQuota: KeptQuota | null = null;
@@ -70,13 +74,13 @@ function schedulePorts({ db, baseUrl }: SyncSettings, options: ScheduleOptions, 
     next: nextTick,
     mirrored: () => readMirrored(db, baseUrl),
     async list() {
-      const listing = await listEnvironments({ ...runner.fresh(), keptQuota }, { signal, onSourceEvent });
+      const listing = await listEnvironments({ ...scheduleRunner.fresh(), keptQuota }, { signal, onSourceEvent });
       keptQuota = listing.keptQuota;
       return listing.environments;
     },
     async run(environments) {
       let listed = false;
-      const watch: Watch = {
+      const runWatcher: RunWatcher = {
         signal,
         onSourceEvent,
         onProgress(progress) {
@@ -85,7 +89,7 @@ function schedulePorts({ db, baseUrl }: SyncSettings, options: ScheduleOptions, 
         },
       };
       const asked = { keptQuota, environments: environments.map(({ id }) => id) };
-      const summary = await runWithFreshToken(runner, asked, watch);
+      const summary = await runWithFreshToken(scheduleRunner, asked, runWatcher);
       tell({ type: 'run', summary });
       return { summary, listed: listed ? readEnvironments(db) : null };
     },
@@ -99,20 +103,20 @@ function schedulePorts({ db, baseUrl }: SyncSettings, options: ScheduleOptions, 
 
 /** Runs again at once where the token was replaced while the run that it was refused to went on. */
 async function runWithFreshToken(
-  { thread, fresh }: Runner,
+  { thread, fresh }: ScheduleRunner,
   asked: Pick<SyncSettings, 'keptQuota' | 'environments'>,
-  watch: Watch,
+  runWatcher: RunWatcher,
 ): Promise<RunSummary> {
   const settings = fresh();
-  const summary = await thread.sync({ ...settings, ...asked }, watch);
+  const summary = await thread.sync({ ...settings, ...asked }, runWatcher);
   if (summary.recovery !== 'token' || fresh().token === settings.token) return summary;
-  return thread.sync({ ...fresh(), ...asked }, watch);
+  return thread.sync({ ...fresh(), ...asked }, runWatcher);
 }
 
 async function listEnvironments(
   settings: SyncSettings,
-  watch: Pick<Watch, 'signal' | 'onSourceEvent'>,
-): Promise<{ environments: readonly Environment[]; keptQuota: KeptQuota | null }> {
+  watch: Pick<RunWatcher, 'signal' | 'onSourceEvent'>,
+): Promise<{ environments: readonly ListedEnvironment[]; keptQuota: KeptQuota | null }> {
   const source = resumeSource(settings, watch);
   try {
     const environments = reconcile(await source.environments(), [], clock()).listed;

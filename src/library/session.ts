@@ -22,19 +22,19 @@ import type { OpenMirror } from '../sync/ports.ts';
 import { runSync } from '../sync/run.ts';
 import type { RunSummary } from '../sync/summary.ts';
 import { streamsAskedFor } from './streams-asked-for.ts';
-import { clock, type SyncSettings, type Watch } from './sync-settings.ts';
+import { clock, type RunWatcher, type SyncSettings } from './sync-settings.ts';
 
 /** One run over HTTP into the mirror file. */
-export async function runOnce(settings: SyncSettings, watch: Watch): Promise<RunSummary> {
-  const source = openSource(settings, watch);
+export async function runOnce(settings: SyncSettings, runWatcher: RunWatcher): Promise<RunSummary> {
+  const source = openSource(settings, runWatcher);
   const ports = {
     source,
     keptQuota: settings.keptQuota ?? null,
     mirrorExists: mirrorExists(settings.db),
-    openMirror: async () => openLocked(settings.db, watch.signal, QUIET_MS),
+    openMirror: async () => openLocked(settings.db, runWatcher.signal, QUIET_MS),
     clock,
-    signal: watch.signal,
-    onProgress: watch.onProgress,
+    signal: runWatcher.signal,
+    onProgress: runWatcher.onProgress,
   };
   try {
     return await runSync(ports, { ...settings, catalogue: CATALOGUE, streams: streamsAskedFor(settings) });
@@ -46,7 +46,7 @@ export async function runOnce(settings: SyncSettings, watch: Watch): Promise<Run
 }
 
 /** For requests outside of a run: the service itself, within what earlier runs and requests left of the quota (R23). */
-export function resumeSource(settings: SyncSettings, watch: Pick<Watch, 'signal' | 'onSourceEvent'>): Source {
+export function resumeSource(settings: SyncSettings, watch: Pick<RunWatcher, 'signal' | 'onSourceEvent'>): Source {
   const source = openSource(settings, watch);
   const left = stillLeft([readKeptQuota(settings.db), settings.keptQuota ?? null], clock());
   if (left !== null) source.resumeQuota?.(left);
@@ -65,7 +65,7 @@ function readKeptQuota(path: string): KeptQuota | null {
 }
 
 /** The service itself, as the settings reach it. */
-function openSource(settings: SyncSettings, watch: Pick<Watch, 'signal' | 'onSourceEvent'>): Source {
+function openSource(settings: SyncSettings, watch: Pick<RunWatcher, 'signal' | 'onSourceEvent'>): Source {
   return createHttpSource({
     ...settings,
     userAgent: 'obsync',

@@ -6,12 +6,12 @@ import { type Checkpoint, NO_PROGRESS, type Round } from '../core/checkpoint.ts'
 import { type Instant, secondsBetween } from '../core/instant.ts';
 import type { RunEnd, StreamRun } from '../core/state-store.ts';
 import type { StreamName } from '../core/stream.ts';
-import { heldBack } from '../destination/sqlite/hold.ts';
+import { heldBack } from '../destination/sqlite/hold-removals.ts';
 import { countMarks as countMarked, countRows } from '../destination/sqlite/lookups.ts';
+import { partOf } from '../destination/sqlite/mirror-scope.ts';
 import type { MirrorFile } from '../destination/sqlite/open.ts';
-import { partOf } from '../destination/sqlite/part.ts';
 import { CATALOGUE } from '../streams/catalogue.ts';
-import type { Entry } from '../streams/entry.ts';
+import type { CatalogueEntry } from '../streams/entry.ts';
 
 /** What a mirror says of itself: what `status --json` prints. Names are those of the run log's tables. */
 export interface StatusReport {
@@ -28,7 +28,7 @@ export interface StatusReport {
 /** As in `sync_runs`; `killed` is a run whose process ended before it could say how. */
 export interface RunStatusReport extends Omit<RunEnd, 'status' | 'ended_at' | 'left_over'> {
   readonly run: number;
-  readonly pass: number;
+  readonly cycle: number;
   readonly status: RunEnd['status'] | 'running' | 'killed';
   readonly started_at: Instant;
   /** Null while the run lasts. */
@@ -43,10 +43,10 @@ export interface EnvironmentStatus {
   readonly environment: string;
   readonly cron: string | null;
   readonly missing_since: Instant | null;
-  readonly streams: readonly StreamStatus[];
+  readonly streams: readonly StreamReportStatus[];
 }
 
-export interface StreamStatus {
+export interface StreamReportStatus {
   readonly stream: StreamName;
   /** Live rows. */
   readonly rows: number;
@@ -105,11 +105,11 @@ export function readLastRun({ db }: MirrorFile): RunStatusReport | null {
     .limit(1)
     .get();
   if (stored === undefined) return null;
-  const { id, pass_id, command: _, ...rest } = stored;
-  return { run: id, pass: pass_id, ...rest };
+  const { id, cycle_id, command: _, ...rest } = stored;
+  return { run: id, cycle: cycle_id, ...rest };
 }
 
-function readStreams(mirror: MirrorFile, envId: string, now: Instant): StreamStatus[] {
+function readStreams(mirror: MirrorFile, envId: string, now: Instant): StreamReportStatus[] {
   const checkpoints = loadCheckpoints(mirror.db, envId);
   return CATALOGUE.map((stream) => {
     const checkpoint = checkpoints.get(stream.name) ?? NO_PROGRESS;
@@ -122,8 +122,8 @@ function readStreams(mirror: MirrorFile, envId: string, now: Instant): StreamSta
 function readStream(
   mirror: MirrorFile,
   envId: string,
-  { stream, checkpoint, now }: { stream: Entry; checkpoint: Checkpoint; now: Instant },
-): StreamStatus {
+  { stream, checkpoint, now }: { stream: CatalogueEntry; checkpoint: Checkpoint; now: Instant },
+): StreamReportStatus {
   const { watermark, round } = checkpoint;
   const part = partOf(mirror, envId);
   return {
@@ -142,12 +142,12 @@ function readStream(
   };
 }
 
-function underWay({ db }: MirrorFile, { mode, reason, pages, pass, firstPageAt, read }: Round): UnderWay {
-  const begun = db.select().from(syncRuns).where(eq(syncRuns.id, pass)).get();
+function underWay({ db }: MirrorFile, { mode, reason, pages, cycle, firstPageAt, read }: Round): UnderWay {
+  const begun = db.select().from(syncRuns).where(eq(syncRuns.id, cycle)).get();
   return { mode, reason, pages, since: firstPageAt ?? read?.at ?? begun?.started_at ?? null };
 }
 
-function readLastStreamRun({ db }: MirrorFile, envId: string, stream: StreamName): StreamStatus['last_run'] {
+function readLastStreamRun({ db }: MirrorFile, envId: string, stream: StreamName): StreamReportStatus['last_run'] {
   const of = and(eq(syncStreamRuns.env_id, envId), eq(syncStreamRuns.stream, stream));
   const last =
     db
@@ -172,8 +172,8 @@ function countRejected({ db }: MirrorFile, envId: string, stream: string): numbe
 }
 
 /** Marks of rows that are gone ask for nothing. */
-function countMarks(mirror: MirrorFile, envId: string, stream: Entry): number {
-  if (stream.leader !== undefined) {
+function countMarks(mirror: MirrorFile, envId: string, stream: CatalogueEntry): number {
+  if (stream.parentTable !== undefined) {
     // What was left to a later run waits for the next one.
     const run = Number.MAX_SAFE_INTEGER;
     const { inside, outside } = countMarked(partOf(mirror, envId), stream, { since: null, run });

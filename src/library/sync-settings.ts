@@ -4,12 +4,12 @@ import type { KeptQuota } from '../core/quota.ts';
 import type { SourceEvent } from '../core/source.ts';
 import { STREAM_NAMES } from '../core/stream.ts';
 import { parseBaseUrl } from '../source/base-url.ts';
-import type { Progress } from '../sync/progress.ts';
+import type { RunProgressEvent } from '../sync/progress.ts';
 import type { RunOptions } from '../sync/run.ts';
 import { DEFAULTS } from './defaults.ts';
 import { inRange, oneOf, readOption } from './option-error.ts';
 import type { SyncOptions } from './options.ts';
-import { readToken, type Token } from './token.ts';
+import { type AccessToken, readToken } from './token.ts';
 
 /** Which streams a run is asked for. */
 export interface AskedStreams {
@@ -20,7 +20,7 @@ export interface AskedStreams {
 }
 
 /** All that a run needs to know, from the options of its caller. */
-export interface SyncSettings extends Omit<RunOptions, 'catalogue' | 'streams'>, AskedStreams, Token {
+export interface SyncSettings extends Omit<RunOptions, 'catalogue' | 'streams'>, AskedStreams, AccessToken {
   readonly db: string;
   readonly retries: number;
   readonly timeoutMs: number;
@@ -31,9 +31,9 @@ export interface SyncSettings extends Omit<RunOptions, 'catalogue' | 'streams'>,
 }
 
 /** Who watches a run, and how it is stopped. */
-export interface Watch {
+export interface RunWatcher {
   readonly signal: AbortSignal;
-  onProgress(progress: Progress): void;
+  onProgress(runProgressEvent: RunProgressEvent): void;
   onSourceEvent(event: SourceEvent): void;
 }
 
@@ -74,7 +74,7 @@ function withoutUndefined<Options extends object>(options: Options): SetOptions<
 type SetOptions<Options> = { [Name in keyof Options]: Exclude<Options[Name], undefined> };
 
 /** What the functions of the library are told of a watcher, who may be nobody. */
-export function watchOf({ signal, onProgress = () => {} }: Pick<SyncOptions, 'signal' | 'onProgress'>): Watch {
+export function watchOf({ signal, onProgress = () => {} }: Pick<SyncOptions, 'signal' | 'onProgress'>): RunWatcher {
   return { signal: signal ?? new AbortController().signal, onProgress, onSourceEvent: onProgress };
 }
 

@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs';
 import { environments } from '../../schema/assets.ts';
 import type { MirrorFile } from '../destination/sqlite/open.ts';
-import type { Key } from '../server/access.ts';
+import type { TokenHash } from '../server/access.ts';
 
 const WRITABLE_BY_ALL = 0o002;
 
@@ -12,7 +12,7 @@ export function warningsOfFile(path: string): string[] {
 }
 
 /** What the tokens are limited to and the mirror does not hold: such a token may see nothing, or less than was meant. */
-export function warningsOfLimits(keys: readonly Key[], mirror: MirrorFile): string[] {
+export function warningsOfLimits(keys: readonly TokenHash[], mirror: MirrorFile): string[] {
   const readers = keys.map(({ reader }) => reader);
   const unknown = {
     environments: unknownEnvironments(new Set(readers.flatMap((reader) => [...(reader.environments ?? [])])), mirror),

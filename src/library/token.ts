@@ -4,7 +4,7 @@ import type { ServiceOptions } from './options.ts';
 import { readTextFile } from './read-text-file.ts';
 
 /** The access token, and where it was found. */
-export interface Token {
+export interface AccessToken {
   readonly token: string;
   /** In words, for messages. */
   readonly tokenFrom: string;
@@ -14,7 +14,7 @@ export interface Token {
 export const HEADER_TEXT = /^[\x21-\x7e]+$/;
 
 /** The access token (R25). @throws SyncError `usage` when there is none, or two */
-export function readToken(options: Pick<ServiceOptions, 'token' | 'tokenFrom' | 'tokenFile'>): Token {
+export function readToken(options: Pick<ServiceOptions, 'token' | 'tokenFrom' | 'tokenFile'>): AccessToken {
   const { tokenFile, tokenFrom = options.token === undefined ? 'OBSYNC_TOKEN' : 'the option token' } = options;
   const given = (options.token ?? process.env['OBSYNC_TOKEN'] ?? '').trim();
   if (tokenFile === undefined) {
@@ -30,7 +30,7 @@ export function readToken(options: Pick<ServiceOptions, 'token' | 'tokenFrom' | 
   return checked({ token: readTextFile(tokenFile).trim(), tokenFrom: `the token file ${tokenFile}` });
 }
 
-function checked(found: Token): Token {
+function checked(found: AccessToken): AccessToken {
   const { token, tokenFrom } = found;
   if (token === '') throw new SyncError('usage', `${tokenFrom} is empty: write the access token into it`);
   if (/^bearer\s/i.test(token))

@@ -1,29 +1,29 @@
 import { mirror as mirrorTable } from '../../schema/sync.ts';
 import { claimMirror } from '../../state/run-log.ts';
 import { createStateStore } from '../../state/sqlite-state-store.ts';
-import type { Depth } from '../core/difference.ts';
+import type { CompareDepth } from '../core/difference.ts';
 import { SyncError } from '../core/errors.ts';
 import { fileError } from '../destination/sqlite/file-error.ts';
-import { createHolding, noteApart } from '../destination/sqlite/holding.ts';
+import { createMirrorReader, noteApart } from '../destination/sqlite/mirror-reader.ts';
 import { type MirrorFile, openForReading } from '../destination/sqlite/open.ts';
 import { CATALOGUE } from '../streams/catalogue.ts';
 import type { OpenMirror } from '../sync/ports.ts';
 import { repair, suspectsOf } from '../sync/verify/repair.ts';
 import { reportOf } from '../sync/verify/report-of.ts';
-import { type Verification, type VerifyProgress, verify } from '../sync/verify/verify.ts';
+import { type VerifyProgress, type VerifyResult, verify } from '../sync/verify/verify.ts';
 import type { VerifyReport } from '../sync/verify/verify-report.ts';
 import { openLocked, resumeSource } from './session.ts';
 import { streamsAskedFor } from './streams-asked-for.ts';
-import { clock, type SyncSettings, type Watch } from './sync-settings.ts';
+import { clock, type RunWatcher, type SyncSettings } from './sync-settings.ts';
 
 export interface VerifySettings extends SyncSettings {
-  readonly depth: Depth;
+  readonly depth: CompareDepth;
   /** What is found is written. */
   readonly repair: boolean;
 }
 
 /** Who watches a verification, and how it is stopped. */
-export interface VerifyWatch extends Omit<Watch, 'onProgress'> {
+export interface VerifyWatch extends Omit<RunWatcher, 'onProgress'> {
   onProgress(progress: VerifyProgress): void;
   /** What the report tells of in one line. */
   onFailure(error: Error): void;
@@ -39,7 +39,7 @@ export async function verifyOnce(
   const locked = settings.repair ? lock(mirror, settings, signal) : null;
   const source = resumeSource(settings, { signal, onSourceEvent });
   const options = { ...settings, catalogue: CATALOGUE, streams: streamsAskedFor(settings) };
-  const holding = (envId: string) => createHolding(mirror, envId);
+  const holding = (envId: string) => createMirrorReader(mirror, envId);
   const state = createStateStore(mirror.db, clock);
   const ports = { source, state, holding, clock, signal, onProgress };
   try {
@@ -60,11 +60,11 @@ export async function verifyOnce(
   }
 }
 
-function failuresOf({ error, examined }: Verification): Set<SyncError> {
+function failuresOf({ error, examined }: VerifyResult): Set<SyncError> {
   return new Set([error, ...examined.map((each) => each.error)].filter((each) => each !== null));
 }
 
-function isRepairable({ examined }: Verification, { findings }: VerifyReport): boolean {
+function isRepairable({ examined }: VerifyResult, { findings }: VerifyReport): boolean {
   return findings.length > 0 || examined.some((each) => suspectsOf(each).length > 0);
 }
 

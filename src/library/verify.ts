@@ -1,4 +1,4 @@
-import type { Depth } from '../core/difference.ts';
+import type { CompareDepth } from '../core/difference.ts';
 import { SyncError } from '../core/errors.ts';
 import type { SourceEvent } from '../core/source.ts';
 import type { VerifyProgress } from '../sync/verify/verify.ts';
@@ -11,7 +11,7 @@ import { syncSettings, watchOf } from './sync-settings.ts';
 
 export interface VerifyOptions extends ServiceOptions {
   /** How closely to look; `rows` by default, which alone answers the whole question. */
-  readonly depth?: Depth | undefined;
+  readonly depth?: CompareDepth | undefined;
   /** Writes what was found, under the lock of a sync. */
   readonly repair?: boolean | undefined;
   /** Told what the verification does. */
@@ -44,13 +44,17 @@ export async function verify(options: VerifyOptions): Promise<VerifyReport> {
 }
 
 /** @throws SyncError `usage` for what no verification can look at */
-function refuseUnverified(streams: readonly string[], depth: Depth): void {
+function refuseUnverified(streams: readonly string[], compareDepth: CompareDepth): void {
   if (streams.includes('test_executions'))
     throw new SyncError(
       'usage',
       'test_executions is not verified: the mirror keeps every run it has ever seen, the source shows 90 days',
     );
-  if (depth === 'count' && streams.length > 0 && !streams.some((name) => ['assets', 'table_assets'].includes(name)))
+  if (
+    compareDepth === 'count' &&
+    streams.length > 0 &&
+    !streams.some((name) => ['assets', 'table_assets'].includes(name))
+  )
     throw new SyncError(
       'usage',
       '--depth count looks at tables alone: leave --stream out, or take --depth ids or rows',

@@ -1,20 +1,20 @@
 import { hash, timingSafeEqual } from 'node:crypto';
-import type { Scope } from './listings.ts';
+import type { ViewScope } from './listings.ts';
 
 /** What the bearer of a token may see; null stands for all. */
-export interface Reader {
+export interface Principal {
   readonly name: string;
   readonly environments: ReadonlySet<string> | null;
-  readonly scopes: ReadonlySet<Scope> | null;
+  readonly scopes: ReadonlySet<ViewScope> | null;
   readonly assetIds: readonly string[] | null;
   /** Assets at one of these paths, or nested under one. */
   readonly paths: readonly string[] | null;
 }
 
 /** A token by its hash alone. */
-export interface Key {
+export interface TokenHash {
   readonly sha256: Buffer;
-  readonly reader: Reader;
+  readonly reader: Principal;
 }
 
 function sha256(text: string): Buffer {
@@ -22,7 +22,7 @@ function sha256(text: string): Buffer {
 }
 
 /** The key of a token that sees all. */
-export function masterKey(name: string, token: string): Key {
+export function rootToken(name: string, token: string): TokenHash {
   return {
     sha256: sha256(token),
     reader: { name, environments: null, scopes: null, assetIds: null, paths: null },
@@ -33,11 +33,11 @@ export function masterKey(name: string, token: string): Key {
 export const EMPTY_SHA256 = sha256('').toString('hex');
 
 /** Whose token the `Authorization` header carries; looking takes as long whatever the token. A request without one is a stranger's. */
-export function identify(keys: readonly Key[], header: string | undefined): Reader | null {
+export function identify(keys: readonly TokenHash[], header: string | undefined): Principal | null {
   const [, token] = /^bearer +(\S+) *$/i.exec(header ?? '') ?? [];
   if (token === undefined) return null;
   const given = sha256(token);
-  let found: Reader | null = null;
+  let found: Principal | null = null;
   for (const key of keys) if (timingSafeEqual(key.sha256, given)) found = key.reader;
   return found;
 }

@@ -2,84 +2,87 @@ import type { Instant } from '../core/instant.ts';
 import type { DimensionWeights } from './dimension-weights.ts';
 import { badRequest } from './errors.ts';
 import { valuesIn } from './filters.ts';
-import type { Row } from './item.ts';
+import type { SqlRow } from './item.ts';
+import type { ListRequest, SqlStatement } from './list-request.ts';
 import { TABLE_ASSETS } from './listings.ts';
-import { type Query, readFilters } from './parameters.ts';
-import type { Question, Statement } from './question.ts';
+import type { MirrorSnapshot } from './mirror-reads.ts';
+import { type ParsedQuery, readFilters } from './parameters.ts';
 import { filterConditions, filterValues, valuesOf } from './statement.ts';
-import type { View } from './store.ts';
 import { visible } from './visibility.ts';
 
-interface Score {
+interface ScoreTotal {
   readonly score: number;
   readonly test_count: number;
   readonly bucket_at: Instant | null;
 }
 
-interface Card {
+interface AggregateScore {
   readonly matched_count: number;
-  readonly total: Score;
-  readonly dimensions: readonly (Score & { readonly dimension: string })[];
+  readonly total: ScoreTotal;
+  readonly dimensions: readonly (ScoreTotal & { readonly dimension: string })[];
 }
 
-const ZERO: Score = { score: 0, test_count: 0, bucket_at: null };
+const ZERO: ScoreTotal = { score: 0, test_count: 0, bucket_at: null };
 
 /** The aggregated health of the table assets that match. @throws Refusal 400 that lists the `ids` that are no table assets */
 export function aggregateScores(
-  view: View,
-  asking: Omit<Question, 'listing'>,
-  query: Query,
+  mirrorSnapshot: MirrorSnapshot,
+  asking: Omit<ListRequest, 'listing'>,
+  parsedQuery: ParsedQuery,
   weights: DimensionWeights,
-): Card {
-  const filters = readFilters(TABLE_ASSETS, query);
+): AggregateScore {
+  const filters = readFilters(TABLE_ASSETS, parsedQuery);
   const question = { ...asking, listing: TABLE_ASSETS };
-  refuseOthers(view, question, filters['ids'] ?? []);
+  refuseOthers(mirrorSnapshot, question, filters['ids'] ?? []);
   const conditions = filterConditions(TABLE_ASSETS, filters);
   const values = { ...valuesOf(question), ...filterValues(filters) };
-  const [count] = view.rows({ sql: `select count(*) as matched ${matchedTables(question, conditions)}`, values });
-  const dimensions = view.rows({ sql: dimensionsSql(question, conditions), values }).map(toDimension);
+  const [count] = mirrorSnapshot.rows({
+    sql: `select count(*) as matched ${matchedTables(question, conditions)}`,
+    values,
+  });
+  const dimensions = mirrorSnapshot.rows({ sql: dimensionsSql(question, conditions), values }).map(toDimension);
   return { matched_count: Number(count?.['matched']), total: totalOf(dimensions, weights), dimensions };
 }
 
 /** The table assets the reader sees that match the conditions, each with rows that are joined; `from … where …`. */
-function matchedTables({ reader }: Question, conditions: readonly string[], joined = ''): string {
-  const { where, shows } = TABLE_ASSETS;
-  const all = [where, shows, 'r.deleted_at is null', ...conditions, ...visible(TABLE_ASSETS, reader)];
+function matchedTables({ reader }: ListRequest, conditions: readonly string[], joined = ''): string {
+  const { baseFilter, visibleIf } = TABLE_ASSETS;
+  const all = [baseFilter, visibleIf, 'r.deleted_at is null', ...conditions, ...visible(TABLE_ASSETS, reader)];
   return `from assets r ${joined} where r.env_id = @env and ${all.join('\n and ')}`;
 }
 
-function refuseOthers(view: View, question: Question, ids: readonly string[]): void {
-  const tables: Statement = {
-    sql: `select distinct value as id from json_each(@ids) where value not in (select r.id ${matchedTables(question, [])}
+function refuseOthers(mirrorSnapshot: MirrorSnapshot, listRequest: ListRequest, ids: readonly string[]): void {
+  const tables: SqlStatement = {
+    sql: `select distinct value as id from json_each(@ids) where value not in (select r.id ${matchedTables(listRequest, [])}
       and r.id in ${valuesIn('ids')})`,
-    values: { ...valuesOf(question), ids: JSON.stringify(ids) },
+    values: { ...valuesOf(listRequest), ids: JSON.stringify(ids) },
   };
-  const others = view.rows(tables).map((row) => row['id']);
+  const others = mirrorSnapshot.rows(tables).map((row) => row['id']);
   if (others.length > 0) throw badRequest(`Not table assets: ${others.join(', ')}`);
 }
 
 /** A dimension's score is the mean of the assets' scores, weighed by how many results stand behind each. */
-function dimensionsSql(question: Question, conditions: readonly string[]): string {
+function dimensionsSql(listRequest: ListRequest, conditions: readonly string[]): string {
   const scores = 'cross join asset_health_score_dimensions d on d.env_id = r.env_id and d.asset_id = r.id';
   return `select d.dimension, sum(d.score * d.test_count) / sum(d.test_count) as score, sum(d.test_count) as test_count,
       max(d.bucket_at) as bucket_at
-    ${matchedTables(question, ['d.bucket_at >= @week', ...conditions], scores)}
+    ${matchedTables(listRequest, ['d.bucket_at >= @week', ...conditions], scores)}
     group by d.dimension having sum(d.test_count) > 0 order by d.dimension`;
 }
 
-function toDimension(row: Row): Card['dimensions'][number] {
+function toDimension(sqlRow: SqlRow): AggregateScore['dimensions'][number] {
   return {
-    dimension: String(row['dimension']),
-    score: Math.min(1, Number(row['score'])),
-    test_count: Number(row['test_count']),
-    bucket_at: String(row['bucket_at']),
+    dimension: String(sqlRow['dimension']),
+    score: Math.min(1, Number(sqlRow['score'])),
+    test_count: Number(sqlRow['test_count']),
+    bucket_at: String(sqlRow['bucket_at']),
   };
 }
 
 /** The mean of the dimensions by their weights. */
-function totalOf(dimensions: Card['dimensions'], weights: DimensionWeights): Score {
+function totalOf(dimensions: AggregateScore['dimensions'], weights: DimensionWeights): ScoreTotal {
   const weightOf = (dimension: string): number => weights.get(dimension) ?? 1;
-  const sum = (of: (dimension: Card['dimensions'][number]) => number): number =>
+  const sum = (of: (dimension: AggregateScore['dimensions'][number]) => number): number =>
     dimensions.reduce((total, dimension) => total + of(dimension), 0);
   const weight = sum(({ dimension }) => weightOf(dimension));
   const buckets = dimensions.map(({ bucket_at }) => bucket_at ?? '').sort();

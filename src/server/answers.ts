@@ -1,40 +1,40 @@
 import { gzipSync } from 'node:zlib';
 import type { Instant } from '../core/instant.ts';
 import type { MirrorFile } from '../destination/sqlite/open.ts';
-import type { Reader } from './access.ts';
-import { type Ask, ENV, type EndpointOptions, endpointsOf, sharedSchemas } from './endpoints.ts';
+import type { Principal } from './access.ts';
+import { ENV, type EndpointOptions, endpointsOf, type RequestContext, sharedSchemas } from './endpoints.ts';
 import { requireEnvironment } from './environments.ts';
-import { type RefusalParts, refusalParts } from './errors.ts';
+import { type HttpErrorParts, httpErrorParts } from './errors.ts';
+import { type MirrorSnapshot, openMirrorReads } from './mirror-reads.ts';
 import { COUNT_ROWS, countRows } from './row-counts.ts';
 import { serializers } from './serializers.ts';
-import { openStore, type View } from './store.ts';
 import { keepVisible } from './visibility.ts';
 
 /** A request that is let in: what is asked for, by whom, and of what. */
-export interface Asking extends Ask {
+export interface AdmittedRequest extends RequestContext {
   readonly operationId: string;
   /** Whether the answer may come compressed. */
   readonly gzip?: boolean;
 }
 
 /** What is answered, or why it is refused; as of `now`, the mirror's clock. */
-export type Answer = {
+export type EndpointAnswer = {
   readonly now: Instant;
   readonly cpuMs: number;
 } /** A text where it stays in its thread: it is sent in one piece with its headers. */ & (
   | { readonly body: Buffer | string; readonly gzipped: boolean }
-  | { readonly refusal: RefusalParts }
+  | { readonly refusal: HttpErrorParts }
 );
 
 /**
  * The one way to the mirror's rows: a question in, an answer out, each from one state of the mirror. Read at once
  * (`answersHere`), or in threads (`answersInThreads`).
  */
-export interface Answers {
+export interface EndpointAnswers {
   /** The answer to what takes next to no time, read at once; null for all else. @throws Error for a failure inside */
-  answerAtOnce(asking: Asking): Answer | null;
+  answerAtOnce(admittedRequest: AdmittedRequest): EndpointAnswer | null;
   /** Not read any more once `gone` has aborted. @throws Refusal when too many wait, Error for a failure inside */
-  answer(asking: Asking, gone: AbortSignal): Promise<Answer>;
+  answer(admittedRequest: AdmittedRequest, gone: AbortSignal): Promise<EndpointAnswer>;
   close(): Promise<void>;
 }
 
@@ -45,14 +45,18 @@ export interface AnswerOptions extends EndpointOptions {
 }
 
 /** Answers are read and written out at once, by whoever asks. */
-export function answersHere(options: AnswerOptions): Answers {
+export function answersHere(options: AnswerOptions): EndpointAnswers {
   const answer = openAnswering(options);
   return { answerAtOnce: () => null, answer: async (asking) => answer(asking), close: async () => {} };
 }
 
 /** What answers by a mirror that is open. @throws Error for a failure inside, never a refusal */
-export function openAnswering({ mirror, cursorKey, ...options }: AnswerOptions): (asking: Asking) => Answer {
-  const store = openStore(mirror, cursorKey);
+export function openAnswering({
+  mirror,
+  cursorKey,
+  ...options
+}: AnswerOptions): (admittedRequest: AdmittedRequest) => EndpointAnswer {
+  const store = openMirrorReads(mirror, cursorKey);
   const operations = operationsOf(options);
   return ({ operationId, gzip = false, ...ask }) => {
     const before = process.threadCpuUsage();
@@ -74,8 +78,8 @@ export function openLightAnswering({
   mirror,
   cursorKey,
   ...options
-}: AnswerOptions): (asking: Asking) => Answer | null {
-  const store = openStore(mirror, cursorKey);
+}: AnswerOptions): (admittedRequest: AdmittedRequest) => EndpointAnswer | null {
+  const store = openMirrorReads(mirror, cursorKey);
   const operations = operationsOf(options);
   return ({ operationId, gzip = false, ...ask }) => {
     const answered = store.read((view) =>
@@ -91,19 +95,19 @@ export function openLightAnswering({
   };
 }
 
-type Told<Text> = { readonly now: Instant } & ({ readonly text: Text } | { readonly refusal: RefusalParts });
+type TimedAnswer<Text> = { readonly now: Instant } & ({ readonly text: Text } | { readonly refusal: HttpErrorParts });
 
 /** What is answered, or why it is refused. Null for no answer. */
-function told(view: View, answer: () => string): Told<string>;
-function told(view: View, answer: () => string | null): Told<string> | null;
-function told(view: View, answer: () => string | null): Told<string> | null {
+function told(mirrorSnapshot: MirrorSnapshot, answer: () => string): TimedAnswer<string>;
+function told(mirrorSnapshot: MirrorSnapshot, answer: () => string | null): TimedAnswer<string> | null;
+function told(mirrorSnapshot: MirrorSnapshot, answer: () => string | null): TimedAnswer<string> | null {
   try {
     const text = answer();
-    return text === null ? null : { now: view.now, text };
+    return text === null ? null : { now: mirrorSnapshot.now, text };
   } catch (error) {
-    const refusal = refusalParts(error);
+    const refusal = httpErrorParts(error);
     if (refusal === null) throw error;
-    return { now: view.now, refusal };
+    return { now: mirrorSnapshot.now, refusal };
   }
 }
 
@@ -117,30 +121,30 @@ function pack({ now, text }: { readonly now: Instant; readonly text: string }, g
 }
 
 /** What leads nowhere costs nothing more. @throws Refusal 404 */
-function enter(view: View, reader: Reader, env: string): void {
-  requireEnvironment(view, env);
-  keepVisible(view, reader, env);
+function enter(mirrorSnapshot: MirrorSnapshot, principal: Principal, env: string): void {
+  requireEnvironment(mirrorSnapshot, env);
+  keepVisible(mirrorSnapshot, principal, env);
 }
 
-interface Operation {
-  respond(view: View, ask: Ask): string;
-  respondLightly(view: View, ask: Ask): string | null;
+interface EndpointOperation {
+  respond(mirrorSnapshot: MirrorSnapshot, requestContext: RequestContext): string;
+  respondLightly(mirrorSnapshot: MirrorSnapshot, requestContext: RequestContext): string | null;
 }
 
-const COUNTING: Operation = { respond: (view) => JSON.stringify(countRows(view)), respondLightly: () => null };
+const COUNTING: EndpointOperation = { respond: (view) => JSON.stringify(countRows(view)), respondLightly: () => null };
 
 /** The operations by their ids; what writes an answer out is made when it is first needed. */
-function operationsOf(options: EndpointOptions): (operationId: string) => Operation {
+function operationsOf(options: EndpointOptions): (operationId: string) => EndpointOperation {
   const writerOf = serializers(Object.fromEntries(sharedSchemas().map((schema) => [schema.$id, schema])));
   const endpoints = new Map(endpointsOf(options).map((endpoint) => [endpoint.operationId, endpoint]));
-  const operations = new Map<string, Operation>([[COUNT_ROWS, COUNTING]]);
+  const operations = new Map<string, EndpointOperation>([[COUNT_ROWS, COUNTING]]);
   return (operationId) => {
     const known = operations.get(operationId);
     if (known !== undefined) return known;
     const endpoint = endpoints.get(operationId);
     if (endpoint === undefined) throw new Error(`no operation ${operationId}`);
     const write = writerOf({ schema: endpoint.answer });
-    const operation: Operation = {
+    const endpointOperation: EndpointOperation = {
       respond: (view, ask) => write(endpoint.respond(view, ask)),
       respondLightly(view, ask) {
         if (endpoint.writeLightly !== undefined) return endpoint.writeLightly(view, ask);
@@ -148,7 +152,7 @@ function operationsOf(options: EndpointOptions): (operationId: string) => Operat
         return found === null ? null : write(found);
       },
     };
-    operations.set(operationId, operation);
-    return operation;
+    operations.set(operationId, endpointOperation);
+    return endpointOperation;
   };
 }

@@ -15,29 +15,29 @@ export const MOST_WAITING_CONNECTIONS = 128;
 const MOST_CONNECTIONS = 1024;
 
 /** The answers under way on a connection, the oldest first; each with a promise that it is over, read or not. */
-type Answers = Map<ServerResponse, PromiseWithResolvers<void>>;
+type PendingAnswers = Map<ServerResponse, PromiseWithResolvers<void>>;
 
 /** The connections that have asked something. */
-export type Connections = ReadonlyMap<Socket, Answers>;
+export type OpenConnections = ReadonlyMap<Socket, PendingAnswers>;
 
 /**
  * Bounds the connections, and what one may ask at once: its requests are answered one by one, each when the answer before it is
  * read, so that no more than one answer waits in memory; and a connection with too many of them is ended.
  */
-export function boundConnections(server: FastifyInstance): Connections {
+export function boundConnections(server: FastifyInstance): OpenConnections {
   server.server.maxConnections = MOST_CONNECTIONS;
   const waiting = boundWaiting(server);
-  const connections = new Map<Socket, Answers>();
+  const connections = new Map<Socket, PendingAnswers>();
   const answersBefore = new WeakMap<ServerResponse, Promise<void>>();
-  const opened = (socket: Socket): Answers => {
-    const answers: Answers = new Map();
-    connections.set(socket, answers);
+  const opened = (socket: Socket): PendingAnswers => {
+    const pendingAnswers: PendingAnswers = new Map();
+    connections.set(socket, pendingAnswers);
     socket.once('close', () => {
       connections.delete(socket);
       // An answer whose turn has not come is told nothing by Node.
-      for (const over of answers.values()) over.resolve();
+      for (const over of pendingAnswers.values()) over.resolve();
     });
-    return answers;
+    return pendingAnswers;
   };
   const handle = server.server.listeners('request') as RequestListener[];
   server.server.removeAllListeners('request');
@@ -68,12 +68,12 @@ export function boundConnections(server: FastifyInstance): Connections {
 }
 
 /** The connections without a request under way, the one that waits for longest first. */
-interface Waiting {
+interface IdleConnections {
   join(socket: Socket): void;
   leave(socket: Socket): void;
 }
 
-function boundWaiting({ server }: FastifyInstance): Waiting {
+function boundWaiting({ server }: FastifyInstance): IdleConnections {
   const waiting = new Set<Socket>();
   const join = (socket: Socket): void => {
     if (socket.destroyed) return;

@@ -2,10 +2,10 @@ import { createCipheriv, createDecipheriv, createHmac, type KeyObject } from 'no
 import { invalidCursor } from './errors.ts';
 
 /** The sort values of the last row of a page. */
-export type Position = readonly (string | number | null)[];
+export type PagePosition = readonly (string | number | null)[];
 
 /** What a cursor is good for: the exact path and query, under the key of the mirror. */
-export interface Seal {
+export interface CursorSeal {
   /** Of 32 bytes. */
   readonly key: KeyObject;
   readonly context: string;
@@ -20,8 +20,8 @@ const BLOCK_BYTES = 256;
  * A cursor that stands for `position` and is good for this seal alone. It is encrypted and not only signed: a position may
  * name a row that the reader is not shown.
  */
-export function sealCursor({ key, context }: Seal, position: Position): string {
-  const text = padded(JSON.stringify(position));
+export function sealCursor({ key, context }: CursorSeal, pagePosition: PagePosition): string {
+  const text = padded(JSON.stringify(pagePosition));
   // From all that goes in: no two texts ever share a nonce, and the same page gives the same cursor.
   const nonce = createHmac('sha256', key)
     .update(JSON.stringify([context, text]))
@@ -39,7 +39,7 @@ function padded(text: string): string {
 }
 
 /** The position a cursor stands for. @throws Refusal `invalid_cursor` when it was not sealed so */
-export function openCursor({ key, context }: Seal, cursor: string): Position {
+export function openCursor({ key, context }: CursorSeal, cursor: string): PagePosition {
   const bytes = Buffer.from(cursor, 'base64url');
   // Bits that the last character has to spare would make other texts of the same cursor.
   if (bytes.toString('base64url') !== cursor || bytes.length <= NONCE_BYTES + TAG_BYTES) throw invalidCursor();
@@ -49,7 +49,7 @@ export function openCursor({ key, context }: Seal, cursor: string): Position {
       .setAAD(Buffer.from(context))
       .setAuthTag(tag);
     const text = Buffer.concat([decipher.update(bytes.subarray(NONCE_BYTES + TAG_BYTES)), decipher.final()]);
-    return JSON.parse(text.toString()) as Position;
+    return JSON.parse(text.toString()) as PagePosition;
   } catch {
     throw invalidCursor();
   }

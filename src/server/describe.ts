@@ -2,8 +2,8 @@ import swagger from '@fastify/swagger';
 import swaggerUi from '@fastify/swagger-ui';
 import type { FastifyInstance, FastifySchema } from 'fastify';
 import { goOn } from './go-on.ts';
-import type { Quota } from './rate-limit.ts';
-import { TIME_HEADER } from './tell-time.ts';
+import type { RequestQuota } from './rate-limit.ts';
+import { TIME_HEADER } from './set-date-header.ts';
 
 const ABOUT = `The read API of the observability service, served from a mirror. Lists are read page by page: follow \
 \`next_cursor\` with the same query until \`has_more\` is false; a page may be short, even empty, before. To follow changes, \
@@ -69,7 +69,7 @@ const THEME = {
  * The description of all routes added later, at `/openapi.json`, and a page to browse it at `/docs`; both without a
  * token, and counted against the address that asks.
  */
-export async function addDescription(server: FastifyInstance, { count }: Quota): Promise<void> {
+export async function addDescription(server: FastifyInstance, { count }: RequestQuota): Promise<void> {
   await server.register(swagger, {
     openapi: {
       openapi: '3.1.0',

@@ -1,50 +1,50 @@
-import type { Reader } from './access.ts';
+import type { Principal } from './access.ts';
 import { aggregateScores } from './aggregate.ts';
-import { bucketSchema, cardSchema } from './card-schema.ts';
+import { aggregateScoreSchema, bucketSchema } from './aggregate-schema.ts';
 import type { DimensionWeights } from './dimension-weights.ts';
 import { ENVIRONMENT_FIELDS, listEnvironments } from './environments.ts';
 import { getOne, getSmallOne, lightPage, listPage } from './list.ts';
-import { LISTINGS, type Listing, type Scope, TABLE_FILTERS } from './listings.ts';
+import type { ListRequest } from './list-request.ts';
+import { type CollectionListing, LISTINGS, TABLE_FILTERS, type ViewScope } from './listings.ts';
+import type { MirrorSnapshot } from './mirror-reads.ts';
 import { NAMES, pascal, withArticle } from './names.ts';
-import type { Query } from './parameters.ts';
-import type { Question } from './question.ts';
+import type { ParsedQuery } from './parameters.ts';
 import {
   filterSchema,
   innerSchemas,
   itemSchema,
+  type JsonSchema,
   objectOf,
   pageName,
   pageSchema,
   querySchema,
-  type Schema,
 } from './schemas.ts';
-import type { View } from './store.ts';
 
 /** The parameter of a path that names the environment. */
 export const ENV = 'env_id';
 const SCORES = ['asset-health-scores', 'aggregate'];
 
 /** What of a request an endpoint answers by. */
-export interface Ask {
-  readonly reader: Reader;
+export interface RequestContext {
+  readonly reader: Principal;
   readonly params: Readonly<Record<string, string>>;
-  readonly query: Query;
+  readonly query: ParsedQuery;
 }
 
-export interface Endpoint {
+export interface ApiEndpoint {
   readonly path: readonly string[];
   readonly operationId: string;
   readonly summary: string;
   readonly description?: string;
   readonly tag: string;
-  readonly scope?: Scope;
-  readonly query?: Schema;
-  readonly answer: Schema;
-  respond(view: View, ask: Ask): unknown;
+  readonly scope?: ViewScope;
+  readonly query?: JsonSchema;
+  readonly answer: JsonSchema;
+  respond(mirrorSnapshot: MirrorSnapshot, requestContext: RequestContext): unknown;
   /** The same where it takes next to no time whatever the mirror holds, else null; never when left out. @throws Refusal */
-  respondLightly?(view: View, ask: Ask): unknown;
+  respondLightly?(mirrorSnapshot: MirrorSnapshot, requestContext: RequestContext): unknown;
   /** The same, written out already. @throws Refusal */
-  writeLightly?(view: View, ask: Ask): string | null;
+  writeLightly?(mirrorSnapshot: MirrorSnapshot, requestContext: RequestContext): string | null;
 }
 
 export interface EndpointOptions {
@@ -53,7 +53,7 @@ export interface EndpointOptions {
 }
 
 /** Every endpoint of the read API, as data. */
-export function endpointsOf({ pageMax, weights }: EndpointOptions): Endpoint[] {
+export function endpointsOf({ pageMax, weights }: EndpointOptions): ApiEndpoint[] {
   return [
     environmentsEndpoint(),
     ...LISTINGS.flatMap((listing) => [listEndpoint(listing, pageMax), ...oneEndpoint(listing)]),
@@ -62,7 +62,7 @@ export function endpointsOf({ pageMax, weights }: EndpointOptions): Endpoint[] {
 }
 
 /** What the endpoints' own schemas refer to, by `$id`. */
-export function sharedSchemas(): (Schema & { readonly $id: string })[] {
+export function sharedSchemas(): (JsonSchema & { readonly $id: string })[] {
   const items = new Map(LISTINGS.map((listing) => [listing.item, listing]));
   return [
     ...[...items.values()].flatMap((listing) => [
@@ -72,11 +72,11 @@ export function sharedSchemas(): (Schema & { readonly $id: string })[] {
     ]),
     { $id: 'Environment', ...objectOf(ENVIRONMENT_FIELDS) },
     bucketSchema,
-    cardSchema,
-  ] as (Schema & { readonly $id: string })[];
+    aggregateScoreSchema,
+  ] as (JsonSchema & { readonly $id: string })[];
 }
 
-function environmentsEndpoint(): Endpoint {
+function environmentsEndpoint(): ApiEndpoint {
   return {
     path: ['environments'],
     operationId: 'listEnvironments',
@@ -88,42 +88,42 @@ function environmentsEndpoint(): Endpoint {
   };
 }
 
-function listEndpoint(listing: Listing, pageMax: number): Endpoint {
-  const { entry, scope, describe } = listing;
+function listEndpoint(collectionListing: CollectionListing, pageMax: number): ApiEndpoint {
+  const { entry, scope, describe } = collectionListing;
   const { tag, many } = NAMES[entry.name];
   return {
-    path: pathOf(listing),
+    path: pathOf(collectionListing),
     operationId: `list${pascal(many)}`,
     summary: `List ${many}`,
     ...(describe === undefined ? {} : { description: describe }),
     tag,
     scope,
-    query: querySchema(listing, pageMax),
-    answer: { $ref: `${pageName(listing.item)}#` },
-    respond: (view, ask) => listPage(view, questionOf(listing, view, ask), ask.query),
-    writeLightly: (view, ask) => lightPage(view, questionOf(listing, view, ask), ask.query),
+    query: querySchema(collectionListing, pageMax),
+    answer: { $ref: `${pageName(collectionListing.item)}#` },
+    respond: (view, ask) => listPage(view, questionOf(collectionListing, view, ask), ask.query),
+    writeLightly: (view, ask) => lightPage(view, questionOf(collectionListing, view, ask), ask.query),
   };
 }
 
-function oneEndpoint(listing: Listing): Endpoint[] {
-  const { entry, scope, one, item } = listing;
+function oneEndpoint(collectionListing: CollectionListing): ApiEndpoint[] {
+  const { entry, scope, one, item } = collectionListing;
   if (one === undefined) return [];
   const names = NAMES[entry.name];
   return [
     {
-      path: [...pathOf(listing), `:${one.parameter}`],
+      path: [...pathOf(collectionListing), `:${one.parameter}`],
       operationId: `get${pascal(names.one)}`,
       summary: `Get ${withArticle(names.one)}`,
       tag: names.tag,
       scope,
       answer: { $ref: `${item}#` },
-      respond: (view, ask) => getOne(view, questionOf(listing, view, ask)),
-      respondLightly: (view, ask) => getSmallOne(view, questionOf(listing, view, ask)),
+      respond: (view, ask) => getOne(view, questionOf(collectionListing, view, ask)),
+      respondLightly: (view, ask) => getSmallOne(view, questionOf(collectionListing, view, ask)),
     },
   ];
 }
 
-function aggregateEndpoint(weights: DimensionWeights): Endpoint {
+function aggregateEndpoint(weights: DimensionWeights): ApiEndpoint {
   return {
     path: [`:${ENV}`, ...SCORES],
     operationId: 'aggregateAssetHealthScores',
@@ -132,7 +132,7 @@ function aggregateEndpoint(weights: DimensionWeights): Endpoint {
     tag: NAMES.asset_health_scores.tag,
     scope: 'assets',
     query: filterSchema(TABLE_FILTERS),
-    answer: { $ref: `${cardSchema.$id}#` },
+    answer: { $ref: `${aggregateScoreSchema.$id}#` },
     respond: (view, { reader, params, query }) => {
       const place = { env: params[ENV] ?? '', id: null, one: null };
       return aggregateScores(view, { place, reader, serverTime: view.serverTime }, query, weights);
@@ -140,12 +140,16 @@ function aggregateEndpoint(weights: DimensionWeights): Endpoint {
   };
 }
 
-function pathOf({ entry, parent }: Listing): string[] {
+function pathOf({ entry, parent }: CollectionListing): string[] {
   return [`:${ENV}`, ...entry.path.map((segment) => segment.replace('{id}', `:${parent?.one?.parameter}`))];
 }
 
-function questionOf(listing: Listing, { serverTime }: View, { reader, params }: Ask): Question {
-  const idOf = (of: Listing | undefined): string | null => params[of?.one?.parameter ?? ''] ?? null;
-  const place = { env: params[ENV] ?? '', id: idOf(listing.parent), one: idOf(listing) };
-  return { listing, reader, serverTime, place };
+function questionOf(
+  collectionListing: CollectionListing,
+  { serverTime }: MirrorSnapshot,
+  { reader, params }: RequestContext,
+): ListRequest {
+  const idOf = (of: CollectionListing | undefined): string | null => params[of?.one?.parameter ?? ''] ?? null;
+  const place = { env: params[ENV] ?? '', id: idOf(collectionListing.parent), one: idOf(collectionListing) };
+  return { listing: collectionListing, reader, serverTime, place };
 }

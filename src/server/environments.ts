@@ -1,10 +1,10 @@
 import type { Fields } from '../core/stream.ts';
 import { optional, required } from '../streams/fields.ts';
-import type { Reader } from './access.ts';
+import type { Principal } from './access.ts';
 import { notFound } from './errors.ts';
-import { type Item, itemOf } from './item.ts';
+import { type ApiItem, itemOf } from './item.ts';
+import type { MirrorSnapshot } from './mirror-reads.ts';
 import { rememberingLast } from './remember.ts';
-import type { View } from './store.ts';
 
 export const ENVIRONMENT_FIELDS: Fields = {
   id: required('text'),
@@ -16,9 +16,9 @@ export const ENVIRONMENT_FIELDS: Fields = {
 };
 
 /** The environments the source lists and the reader sees, whole: the one list without pages. */
-export function listEnvironments(view: View, { environments }: Reader): Item[] {
+export function listEnvironments(mirrorSnapshot: MirrorSnapshot, { environments }: Principal): ApiItem[] {
   const names = Object.keys(ENVIRONMENT_FIELDS).join(', ');
-  const rows = view.rows({
+  const rows = mirrorSnapshot.rows({
     sql: `select ${names}, extra from environments where missing_since is null order by id`,
     values: {},
   });
@@ -28,13 +28,13 @@ export function listEnvironments(view: View, { environments }: Reader): Item[] {
 }
 
 /** An environment the source no longer lists is none here either. @throws Refusal 404 */
-export function requireEnvironment(view: View, env: string): void {
-  const known = knownIn(view);
+export function requireEnvironment(mirrorSnapshot: MirrorSnapshot, env: string): void {
+  const known = knownIn(mirrorSnapshot);
   if (known.has(env)) return;
   const sql = 'select 1 from environments where id = @env and missing_since is null';
-  if (view.rows({ sql, values: { env } }).length === 0) throw notFound(`Environment ${env}`);
+  if (mirrorSnapshot.rows({ sql, values: { env } }).length === 0) throw notFound(`Environment ${env}`);
   known.add(env);
 }
 
 /** The environments that were found in a state: each is asked for often. */
-const knownIn = rememberingLast((_: View) => new Set<string>());
+const knownIn = rememberingLast((_: MirrorSnapshot) => new Set<string>());

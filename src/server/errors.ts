@@ -1,7 +1,7 @@
 import sensible from '@fastify/sensible';
 
 /** A status, the `code` of the error envelope, a message for people, and headers that go along: it passes between threads. */
-export interface RefusalParts {
+export interface HttpErrorParts {
   readonly statusCode: number;
   readonly code: string;
   readonly message: string;
@@ -9,67 +9,67 @@ export interface RefusalParts {
 }
 
 /** A refusal as it is thrown. */
-type Refusal = Error & RefusalParts;
+type HttpError = Error & HttpErrorParts;
 
-interface Envelope {
+interface ErrorEnvelope {
   readonly error: { readonly code: string; readonly message: string };
 }
 
-export function envelope(code: string, message: string): Envelope {
+export function envelope(code: string, message: string): ErrorEnvelope {
   return { error: { code, message } };
 }
 
-const refusal = (statusCode: number, code: string, message: string, headers?: Refusal['headers']) =>
-  sensible.httpErrors.createError(statusCode, message, { code, headers, refusal: true }) as unknown as Refusal;
+const httpError = (statusCode: number, code: string, message: string, headers?: HttpError['headers']) =>
+  sensible.httpErrors.createError(statusCode, message, { code, headers, refusal: true }) as unknown as HttpError;
 
-export const refusalFrom = ({ statusCode, code, message, headers }: RefusalParts): Refusal =>
-  refusal(statusCode, code, message, headers);
+export const httpErrorFrom = ({ statusCode, code, message, headers }: HttpErrorParts): HttpError =>
+  httpError(statusCode, code, message, headers);
 
-export const unprocessable = (message: string) => refusal(422, 'invalid_request', message);
+export const unprocessable = (message: string) => httpError(422, 'invalid_request', message);
 
-export const badRequest = (message: string) => refusal(400, 'invalid_request', message);
+export const badRequest = (message: string) => httpError(400, 'invalid_request', message);
 
 export const invalidCursor = () =>
-  refusal(400, 'invalid_cursor', 'The cursor does not belong to this path and query: start again without it');
+  httpError(400, 'invalid_cursor', 'The cursor does not belong to this path and query: start again without it');
 
-export const notFound = (what: string) => refusal(404, 'not_found', `${what} does not exist`);
+export const notFound = (what: string) => httpError(404, 'not_found', `${what} does not exist`);
 
 export const methodNotAllowed = () =>
-  refusal(405, 'method_not_allowed', 'Every operation is a GET', { allow: 'GET, HEAD' });
+  httpError(405, 'method_not_allowed', 'Every operation is a GET', { allow: 'GET, HEAD' });
 
 export const unauthenticated = () =>
-  refusal(401, 'unauthenticated', 'Missing or invalid bearer token', { 'www-authenticate': 'Bearer' });
+  httpError(401, 'unauthenticated', 'Missing or invalid bearer token', { 'www-authenticate': 'Bearer' });
 
-export const permissionDenied = (message: string) => refusal(403, 'permission_denied', message);
+export const permissionDenied = (message: string) => httpError(403, 'permission_denied', message);
 
 export const rateLimited = (seconds: number) =>
-  refusal(429, 'rate_limited', `Rate limit exceeded: try again in ${seconds} s`);
+  httpError(429, 'rate_limited', `Rate limit exceeded: try again in ${seconds} s`);
 
 /** Soon enough for what waits to be read, late enough to let it. */
 const OVERLOADED_SECONDS = 2;
 
 export const overloaded = () =>
-  refusal(503, 'overloaded', `Too many requests wait to be read: try again in ${OVERLOADED_SECONDS} s`, {
+  httpError(503, 'overloaded', `Too many requests wait to be read: try again in ${OVERLOADED_SECONDS} s`, {
     'retry-after': String(OVERLOADED_SECONDS),
   });
 
 /** Nobody is told; the log is. */
-export const gone = () => refusal(499, 'client_gone', 'The client has closed the connection');
+export const gone = () => httpError(499, 'client_gone', 'The client has closed the connection');
 
 /** What a refusal is made of; null for a failure inside. */
-export function refusalParts(error: unknown): RefusalParts | null {
-  if (!isRefusal(error)) return null;
+export function httpErrorParts(error: unknown): HttpErrorParts | null {
+  if (!isHttpError(error)) return null;
   const { statusCode, code, message, headers } = error;
   return { statusCode, code, message, headers };
 }
 
-const isRefusal = (error: unknown): error is Refusal =>
+const isHttpError = (error: unknown): error is HttpError =>
   typeof error === 'object' && error !== null && 'refusal' in error;
 
 /** What is said of any failure; the framework's own refusals carry a `statusCode`, crashes tell nothing of themselves. */
-export function refusalOf(error: unknown): Refusal {
-  if (isRefusal(error)) return error;
+export function httpErrorOf(error: unknown): HttpError {
+  if (isHttpError(error)) return error;
   const { statusCode = 500, message } = error as { statusCode?: number; message: string };
-  if (statusCode < 400 || statusCode >= 500) return refusal(500, 'internal_error', 'Unexpected server error');
-  return refusal(statusCode, statusCode === 404 ? 'not_found' : 'invalid_request', message);
+  if (statusCode < 400 || statusCode >= 500) return httpError(500, 'internal_error', 'Unexpected server error');
+  return httpError(statusCode, statusCode === 404 ? 'not_found' : 'invalid_request', message);
 }

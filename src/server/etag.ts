@@ -1,7 +1,7 @@
 import { hash, randomBytes } from 'node:crypto';
 import type { FastifyRequest } from 'fastify';
-import type { Reader } from './access.ts';
-import type { State } from './store.ts';
+import type { Principal } from './access.ts';
+import type { MirrorState } from './mirror-reads.ts';
 import { numberOf } from './visibility.ts';
 
 /** Tags of another process, which may have been told to answer otherwise, are those of other answers. */
@@ -11,8 +11,12 @@ const PROCESS = randomBytes(9).toString('base64url');
  * The tag of an answer, known before anything is read: an answer depends on the state of the mirror, on who asks and on what for, and
  * never on the time of day. Weak, as it is the same whether or not the answer is compressed.
  */
-export function entityTag({ version, now }: Pick<State, 'version' | 'now'>, reader: Reader, url: string): string {
-  return `W/"${hash('sha256', JSON.stringify([PROCESS, version, now, numberOf(reader), url]), 'base64url')}"`;
+export function entityTag(
+  { version, now }: Pick<MirrorState, 'version' | 'now'>,
+  principal: Principal,
+  url: string,
+): string {
+  return `W/"${hash('sha256', JSON.stringify([PROCESS, version, now, numberOf(principal), url]), 'base64url')}"`;
 }
 
 /** Whether the one who asks has the answer of that tag (`If-None-Match`) already. `*` is none of its tags. */

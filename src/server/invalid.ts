@@ -1,21 +1,21 @@
 import { unprocessable } from './errors.ts';
 
 /** What a schema found wrong with a request. */
-interface Finding {
+interface SchemaFinding {
   readonly keyword: string;
   readonly instancePath: string;
   readonly params: Readonly<Record<string, unknown>>;
   readonly message?: string;
 }
 
-const WORDS: Readonly<Record<string, (params: Finding['params']) => string>> = {
+const WORDS: Readonly<Record<string, (params: SchemaFinding['params']) => string>> = {
   enum: ({ allowedValues }) => `must be one of ${(allowedValues as string[]).join(', ')}`,
   maxItems: ({ limit }) => `takes at most ${limit} values`,
   format: () => 'must be an ISO 8601 date-time',
 };
 
 /** A refusal that names the parameter and what it takes. */
-export function explainInvalid(findings: readonly Finding[]): Error {
+export function explainInvalid(findings: readonly SchemaFinding[]): Error {
   const [finding] = findings;
   if (finding === undefined) return unprocessable('The request is not valid');
   const { keyword, instancePath, params, message } = finding;

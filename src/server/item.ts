@@ -1,35 +1,35 @@
 import { type ExactNumber, isExactNumber, parseExactly } from '../core/json.ts';
 import type { Field, Fields } from '../core/stream.ts';
-import type { Listing } from './listings.ts';
+import type { CollectionListing } from './listings.ts';
 
 /** A row as SQLite gives it. */
-export type Row = Readonly<Record<string, string | number | null>>;
+export type SqlRow = Readonly<Record<string, string | number | null>>;
 
-export type Item = Record<string, unknown>;
+export type ApiItem = Record<string, unknown>;
 
 /** A row as the API shows it: fields in their place, unknown members back among them. */
-export function itemOf(fields: Fields, row: Row, nulls: Listing['nulls']): Item {
-  const item: Item = {};
+export function itemOf(fields: Fields, sqlRow: SqlRow, nulls: CollectionListing['nulls']): ApiItem {
+  const apiItem: ApiItem = {};
   for (const { name, field, path } of placesOf(fields)) {
-    const value = shown(field, row[name] ?? null);
+    const value = shown(field, sqlRow[name] ?? null);
     if (value === null && nulls !== 'shown') continue;
-    if (path === null) item[name] = value;
-    else place(item, path, value);
+    if (path === null) apiItem[name] = value;
+    else place(apiItem, path, value);
   }
-  return typeof row.extra === 'string' ? withExtra(fields, item, row.extra) : item;
+  return typeof sqlRow.extra === 'string' ? withExtra(fields, apiItem, sqlRow.extra) : apiItem;
 }
 
-interface Place {
+interface FieldPlace {
   readonly name: string;
   readonly field: Field;
   /** Null where the field stands in the item itself, under its name. */
   readonly path: readonly string[] | null;
 }
 
-const places = new WeakMap<Fields, readonly Place[]>();
+const places = new WeakMap<Fields, readonly FieldPlace[]>();
 
 /** Made once for each collection: a page has hundreds of rows. */
-function placesOf(fields: Fields): readonly Place[] {
+function placesOf(fields: Fields): readonly FieldPlace[] {
   const known = places.get(fields);
   if (known !== undefined) return known;
   const made = Object.entries(fields).map(([name, field]) => ({ name, field, path: field.from ?? null }));
@@ -42,20 +42,20 @@ function shown({ type }: Field, value: string | number | null): unknown {
   return type === 'boolean' && value !== null ? value !== 0 : value;
 }
 
-function place(item: Item, path: readonly string[], value: unknown): void {
+function place(apiItem: ApiItem, path: readonly string[], value: unknown): void {
   const [name = '', ...rest] = path;
-  if (rest.length === 0) item[name] = value;
+  if (rest.length === 0) apiItem[name] = value;
   else {
-    const inner = (item[name] ?? {}) as Item;
-    item[name] = inner;
+    const inner = (apiItem[name] ?? {}) as ApiItem;
+    apiItem[name] = inner;
     place(inner, rest, value);
   }
 }
 
-function withExtra(fields: Fields, item: Item, extra: string): Item {
+function withExtra(fields: Fields, apiItem: ApiItem, extra: string): ApiItem {
   const members = parsed(extra);
-  if (!isObject(members)) return item;
-  const whole = together(item, members);
+  if (!isObject(members)) return apiItem;
+  const whole = together(apiItem, members);
   for (const [name, { type, from, required }] of Object.entries(fields)) {
     // What may be left out is written as it is.
     if (type !== 'integer' || !required) continue;
@@ -75,16 +75,16 @@ function integerOf({ rawJSON: source }: ExactNumber): bigint | number {
  * A known field gives way only where it has no value, its value of another type was kept in `extra` (R20), or where `extra` has
  * the number that it could only come near. What an object held beyond its known fields goes back into it (R19).
  */
-function together(item: Item, members: Item): Item {
+function together(apiItem: ApiItem, members: ApiItem): ApiItem {
   const added = Object.entries(members).flatMap(([name, member]) => {
-    const held = Object.hasOwn(item, name) ? item[name] : null;
+    const held = Object.hasOwn(apiItem, name) ? apiItem[name] : null;
     if (held === null || isExactNumber(member)) return [[name, member]];
     return isObject(held) && isObject(member) ? [[name, together(held, member)]] : [];
   });
-  return { ...item, ...Object.fromEntries(added) };
+  return { ...apiItem, ...Object.fromEntries(added) };
 }
 
-const isObject = (value: unknown): value is Item =>
+const isObject = (value: unknown): value is ApiItem =>
   typeof value === 'object' && value !== null && !Array.isArray(value) && !isExactNumber(value);
 
 /** JSON text, or the text itself should another program have written something else there. */

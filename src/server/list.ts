@@ -1,80 +1,91 @@
-import { openCursor, type Position, type Seal, sealCursor } from './cursor.ts';
+import { sortColumn, sortsOf } from './access-path.ts';
+import { type CursorSeal, openCursor, type PagePosition, sealCursor } from './cursor.ts';
 import { invalidCursor, notFound } from './errors.ts';
-import { type Item, itemOf, type Row } from './item.ts';
-import { leadOf } from './lead.ts';
-import { type Asked, type Query, readParameters } from './parameters.ts';
+import { indexPathOf } from './index-path.ts';
+import { type ApiItem, itemOf, type SqlRow } from './item.ts';
+import type { ListRequest } from './list-request.ts';
+import type { MirrorSnapshot } from './mirror-reads.ts';
+import { type ListParameters, type ParsedQuery, readParameters } from './parameters.ts';
 import { addParts } from './parts.ts';
-import type { Question } from './question.ts';
 import {
   longOneStatement,
   oneStatement,
   pageStatement,
   pageValues,
   reachedStatement,
-  stretchStatement,
+  scanWindowStatement,
   writtenPageStatement,
 } from './statement.ts';
-import type { View } from './store.ts';
 import { isLimited } from './visibility.ts';
-import { sortColumn, sortsOf } from './walk.ts';
 
-interface Page {
-  readonly items: readonly Item[];
+interface ListPage {
+  readonly items: readonly ApiItem[];
   readonly has_more: boolean;
   readonly next_cursor: string | null;
 }
 
 /** Answers any list request. @throws Refusal */
-export function listPage(view: View, question: Question, query: Query): Page {
-  const asked = readParameters(question.listing, query, view);
-  requireParent(view, question);
-  const seal = { key: view.cursorKey, context: contextOf(question, query) };
-  const position = readPosition(question, asked, seal);
-  const lead = leadOf(view, question, asked, pageValues(question, asked, position));
-  const rows = view.rows(pageStatement(question, asked, position, lead));
+export function listPage(mirrorSnapshot: MirrorSnapshot, listRequest: ListRequest, parsedQuery: ParsedQuery): ListPage {
+  const asked = readParameters(listRequest.listing, parsedQuery, mirrorSnapshot);
+  requireParent(mirrorSnapshot, listRequest);
+  const seal = { key: mirrorSnapshot.cursorKey, context: contextOf(listRequest, parsedQuery) };
+  const position = readPosition(listRequest, asked, seal);
+  const lead = indexPathOf(mirrorSnapshot, listRequest, asked, pageValues(listRequest, asked, position));
+  const rows = mirrorSnapshot.rows(pageStatement(listRequest, asked, position, lead));
   const shown = rows.slice(0, asked.limit);
   // The last row looked at, where there may be more behind it.
-  const stretchEnd = (): Row | undefined =>
-    lead === null ? view.rows(stretchStatement(question, asked, position))[0] : undefined;
+  const stretchEnd = (): SqlRow | undefined =>
+    lead === null ? mirrorSnapshot.rows(scanWindowStatement(listRequest, asked, position))[0] : undefined;
   const last = rows.length > asked.limit ? shown.at(-1) : stretchEnd();
   return {
-    items: itemsOf(view, question, shown),
+    items: itemsOf(mirrorSnapshot, listRequest, shown),
     has_more: last !== undefined,
     next_cursor: last === undefined ? null : sealCursor(seal, positionOf(last)),
   };
 }
 
 /** A page that takes next to no time whatever the mirror holds, written out; null for any other. @throws Refusal */
-export function lightPage(view: View, question: Question, query: Query): string | null {
-  const asked = readParameters(question.listing, query, view);
-  if (asked.feed !== null) return isIdle(view, question, asked) ? writtenPage([], null) : null;
-  return goesByKeyAlone(question, asked) ? keyPage(view, question, asked, query) : null;
+export function lightPage(
+  mirrorSnapshot: MirrorSnapshot,
+  listRequest: ListRequest,
+  parsedQuery: ParsedQuery,
+): string | null {
+  const asked = readParameters(listRequest.listing, parsedQuery, mirrorSnapshot);
+  if (asked.feed !== null) return isIdle(mirrorSnapshot, listRequest, asked) ? writtenPage([], null) : null;
+  return goesByKeyAlone(listRequest, asked) ? keyPage(mirrorSnapshot, listRequest, asked, parsedQuery) : null;
 }
 
 /** Whether a feed has nothing new. */
-const isIdle = (view: View, question: Question, asked: Asked): boolean =>
-  asked.cursor === undefined && view.rows(reachedStatement(question, asked)).length === 0;
+const isIdle = (mirrorSnapshot: MirrorSnapshot, listRequest: ListRequest, listParameters: ListParameters): boolean =>
+  listParameters.cursor === undefined &&
+  mirrorSnapshot.rows(reachedStatement(listRequest, listParameters)).length === 0;
 
 /** Rows in the order in which they are stored, and each tells all there is to tell of it. */
-const goesByKeyAlone = ({ listing, reader }: Question, { order, filters }: Asked): boolean =>
+const goesByKeyAlone = ({ listing, reader }: ListRequest, { order, filters }: ListParameters): boolean =>
   listing.alone === true && order === 'id' && Object.keys(filters).length === 0 && !isLimited(reader);
 
 /** Looked at for one light page, and the bytes of its items; others may take longer than anybody should wait. */
 const LIGHT_ROWS = 4000;
 const LIGHT_BYTES = 1024 * 1024;
 
-function keyPage(view: View, question: Question, asked: Asked, query: Query): string | null {
-  const { limit } = asked;
-  const seal = { key: view.cursorKey, context: contextOf(question, query) };
-  const position = readPosition(question, asked, seal);
+function keyPage(
+  mirrorSnapshot: MirrorSnapshot,
+  listRequest: ListRequest,
+  listParameters: ListParameters,
+  parsedQuery: ParsedQuery,
+): string | null {
+  const { limit } = listParameters;
+  const seal = { key: mirrorSnapshot.cursorKey, context: contextOf(listRequest, parsedQuery) };
+  const position = readPosition(listRequest, listParameters, seal);
   const most = { rows: LIGHT_ROWS, bytes: Math.floor(LIGHT_BYTES / limit) };
-  const items = view.texts(writtenPageStatement(question, asked, position, most));
+  const items = mirrorSnapshot.texts(writtenPageStatement(listRequest, listParameters, position, most));
   if (items.includes(null)) return null;
   if (items.length > limit) {
     const shown = items.slice(0, limit);
     return writtenPage(shown, sealCursor(seal, [idIn(shown.at(-1))]));
   }
-  const isEnd = view.rows(stretchStatement(question, asked, position, LIGHT_ROWS)).length === 0;
+  const isEnd =
+    mirrorSnapshot.rows(scanWindowStatement(listRequest, listParameters, position, LIGHT_ROWS)).length === 0;
   return isEnd ? writtenPage(items, null) : null;
 }
 
@@ -88,61 +99,69 @@ const writtenPage = (items: readonly unknown[], cursor: string | null): string =
 const SMALL_BYTES = 64 * 1024;
 
 /** A single item that takes next to no time: found by its key alone, and small; null for any other. */
-export function getSmallOne(view: View, question: Question): Item | null {
-  const { listing, reader } = question;
+export function getSmallOne(mirrorSnapshot: MirrorSnapshot, listRequest: ListRequest): ApiItem | null {
+  const { listing, reader } = listRequest;
   if (listing.parent !== undefined || isLimited(reader)) return null;
-  const [item] = itemsOf(view, question, view.rows(oneStatement(question, SMALL_BYTES)));
+  const [item] = itemsOf(mirrorSnapshot, listRequest, mirrorSnapshot.rows(oneStatement(listRequest, SMALL_BYTES)));
   if (item !== undefined) return item;
-  if (view.rows(longOneStatement(question, SMALL_BYTES)).length > 0) return null;
-  throw noItem(question);
+  if (mirrorSnapshot.rows(longOneStatement(listRequest, SMALL_BYTES)).length > 0) return null;
+  throw noItem(listRequest);
 }
 
 /** Answers any get-one request. @throws Refusal 404 */
-export function getOne(view: View, question: Question): Item {
-  requireParent(view, question);
-  return requireOne(view, question);
+export function getOne(mirrorSnapshot: MirrorSnapshot, listRequest: ListRequest): ApiItem {
+  requireParent(mirrorSnapshot, listRequest);
+  return requireOne(mirrorSnapshot, listRequest);
 }
 
-function requireOne(view: View, question: Question): Item {
-  const [item] = itemsOf(view, question, view.rows(oneStatement(question)));
-  if (item === undefined) throw noItem(question);
+function requireOne(mirrorSnapshot: MirrorSnapshot, listRequest: ListRequest): ApiItem {
+  const [item] = itemsOf(mirrorSnapshot, listRequest, mirrorSnapshot.rows(oneStatement(listRequest)));
+  if (item === undefined) throw noItem(listRequest);
   return item;
 }
 
-const noItem = ({ listing, place }: Question) => notFound(`${listing.item} ${place.one}`);
+const noItem = ({ listing, place }: ListRequest) => notFound(`${listing.item} ${place.one}`);
 
-function requireParent(view: View, { listing, place, ...asking }: Question): void {
+function requireParent(mirrorSnapshot: MirrorSnapshot, { listing, place, ...asking }: ListRequest): void {
   if (listing.parent === undefined) return;
-  requireOne(view, { ...asking, listing: listing.parent, place: { ...place, id: null, one: place.id } });
+  requireOne(mirrorSnapshot, { ...asking, listing: listing.parent, place: { ...place, id: null, one: place.id } });
 }
 
-function itemsOf(view: View, { listing, place, serverTime }: Question, rows: readonly Row[]): Item[] {
+function itemsOf(
+  mirrorSnapshot: MirrorSnapshot,
+  { listing, place, serverTime }: ListRequest,
+  rows: readonly SqlRow[],
+): ApiItem[] {
   const { entry, nulls } = listing;
   const items = rows.map((row) => {
     const item = itemOf(entry.fields, row, nulls);
     // Values of a wrong type among them: the generic list has no place for what its kind alone has.
-    for (const name of entry.kinds?.[String(row['kind'])] ?? []) delete item[name];
+    for (const name of entry.subtypeColumns?.[String(row['kind'])] ?? []) delete item[name];
     return row['deleted_at'] === undefined ? item : { ...item, deleted_at: row['deleted_at'] };
   });
-  addParts(view, listing, { env: place.env, serverTime }, items);
+  addParts(mirrorSnapshot, listing, { env: place.env, serverTime }, items);
   return items;
 }
 
 /** The path, filters and order a cursor is bound to; `limit`, and the order of different parameters, do not matter. */
-function contextOf({ listing, place }: Question, query: Query): string {
-  const given = Object.entries(query).filter(([name]) => name !== 'cursor' && name !== 'limit');
+function contextOf({ listing, place }: ListRequest, parsedQuery: ParsedQuery): string {
+  const given = Object.entries(parsedQuery).filter(([name]) => name !== 'cursor' && name !== 'limit');
   return JSON.stringify([listing.entry.path, place.env, place.id, given.sort(([a], [b]) => (a < b ? -1 : 1))]);
 }
 
-function readPosition({ listing }: Question, asked: Asked, seal: Seal): Position | null {
-  if (asked.cursor === undefined) return null;
-  const position = openCursor(seal, asked.cursor);
-  if (position.length !== sortsOf(listing, asked).length) throw invalidCursor();
+function readPosition(
+  { listing }: ListRequest,
+  listParameters: ListParameters,
+  cursorSeal: CursorSeal,
+): PagePosition | null {
+  if (listParameters.cursor === undefined) return null;
+  const position = openCursor(cursorSeal, listParameters.cursor);
+  if (position.length !== sortsOf(listing, listParameters).length) throw invalidCursor();
   return position;
 }
 
-function positionOf(row: Row): Position {
+function positionOf(sqlRow: SqlRow): PagePosition {
   const position: (string | number | null)[] = [];
-  for (let i = 0; sortColumn(i) in row; i += 1) position.push(row[sortColumn(i)] ?? null);
+  for (let i = 0; sortColumn(i) in sqlRow; i += 1) position.push(sqlRow[sortColumn(i)] ?? null);
   return position;
 }

@@ -4,18 +4,18 @@ import { assets } from '../streams/assets.ts';
 import { biAssets } from '../streams/bi-assets.ts';
 import { columnLineage } from '../streams/column-lineage.ts';
 import { columns } from '../streams/columns.ts';
-import type { Entry } from '../streams/entry.ts';
+import type { CatalogueEntry } from '../streams/entry.ts';
 import { latestTestExecutions } from '../streams/latest-test-executions.ts';
 import { tableAssets } from '../streams/table-assets.ts';
 import { testExecutions } from '../streams/test-executions.ts';
 import { tests } from '../streams/tests.ts';
 import {
-  among,
-  type Filters,
-  found,
+  type ArrayFilters,
   intoAsset,
   ofTests,
   ofTestsOnAsset,
+  oneOf,
+  oneOfIndexed,
   tagged,
   touchingAsset,
   underPath,
@@ -24,32 +24,32 @@ import {
 export const SCOPES = ['assets', 'tests'] as const;
 
 /** The view scope that an endpoint needs. */
-export type Scope = (typeof SCOPES)[number];
+export type ViewScope = (typeof SCOPES)[number];
 
 /**
  * One collection, as data: its list endpoint and its get-one; path, fields and table are the catalogue's. In the SQL `r` is
  * the row, `c` the joined row, `@env` the environment, `@id` the id of the parent in the path and `@week` the time a week ago.
  */
-export interface Listing {
-  readonly entry: Entry;
-  readonly scope: Scope;
+export interface CollectionListing {
+  readonly entry: CatalogueEntry;
+  readonly scope: ViewScope;
   /** What the description calls the schema of its items. */
   readonly item: string;
   /** What there is to say of it beyond its name. */
   readonly describe?: string;
   readonly join?: { readonly row: string; readonly on: string };
   /** Which rows there are at all: an index leads to them. */
-  readonly where?: string;
+  readonly baseFilter?: string;
   /** Which of them show; it may be few of many. */
-  readonly shows?: string;
+  readonly visibleIf?: string;
   /**
    * The row that has the times the feeds go by: its `mirrored_at` is served as `synced_at`, or as `deleted_at` when it is
    * deleted. Rows of a collection without one have no feeds.
    */
-  readonly timed?: 'r' | 'c';
+  readonly feedClock?: 'r' | 'c';
   /** The ids of the assets a reader has to see to see the row. */
   readonly assets: readonly string[];
-  readonly filters: Filters;
+  readonly filters: ArrayFilters;
   /** The values of `order_by` and what they sort by, the default first; the key breaks ties. */
   readonly orders: Readonly<Record<string, readonly string[]>>;
   /** A value to sort by that a row may be without. */
@@ -61,43 +61,43 @@ export interface Listing {
   /** The time that `start_time_from` and `start_time_to` bound. */
   readonly window?: string;
   /** Whose row has to be there and visible, else 404. */
-  readonly parent?: Listing;
+  readonly parent?: CollectionListing;
   /** A single item, by the last parameter of its path. */
   readonly one?: { readonly parameter: string; readonly by: string };
   /** Whether a row tells by itself whether it shows, and holds all that its item does. */
   readonly alone?: true;
   /** Texts that are none when they are empty. */
-  readonly blank?: readonly string[];
+  readonly emptyIsNull?: readonly string[];
   /** Fields without a value: shown as null or left out. */
   readonly nulls: 'shown' | 'left out';
 }
 
-const ASSET_FILTERS: Filters = {
-  ids: found('r.id', 'Only assets with these ids'),
-  source_types: among('r.source_type', 'Such as `dbt`, `fivetran`'),
+const ASSET_FILTERS: ArrayFilters = {
+  ids: oneOfIndexed('r.id', 'Only assets with these ids'),
+  source_types: oneOf('r.source_type', 'Such as `dbt`, `fivetran`'),
   tags: tagged,
   path: underPath,
 };
 
-export const TABLE_FILTERS: Filters = {
+export const TABLE_FILTERS: ArrayFilters = {
   ...ASSET_FILTERS,
-  db_names: among('r.db_name', 'Only those of these databases'),
-  schema_names: among('r.schema_name', 'Only those of these schemas'),
-  materializations: among('r.materialization', 'Such as `table`, `view`, `incremental`'),
+  db_names: oneOf('r.db_name', 'Only those of these databases'),
+  schema_names: oneOf('r.schema_name', 'Only those of these schemas'),
+  materializations: oneOf('r.materialization', 'Such as `table`, `view`, `incremental`'),
 };
 
 const timed = {
-  timed: 'r',
+  feedClock: 'r',
   alone: true,
   orders: { id: ['r.id'], synced_at: ['r.mirrored_at', 'r.id'] },
   direction: 'asc',
-} as const;
+} as const satisfies Partial<CollectionListing>;
 
 /**
  * A row that is known by its deletion alone, or by its key until its typed stream is read, lacks what every item has. `+` keeps
  * SQLite from looking for such rows by an index: most have it all.
  */
-const complete = ({ fields }: Entry): string =>
+const complete = ({ fields }: CatalogueEntry): string =>
   Object.entries(fields)
     .filter(([name, field]) => field.required && name !== 'id')
     .map(([name]) => `+r.${name} is not null`)
@@ -121,31 +121,31 @@ const ASSET = {
   assets: ['r.id'],
   one: { parameter: 'asset_id', by: 'r.id' },
   nulls: 'shown',
-} as const;
+} as const satisfies Partial<CollectionListing>;
 
-export const TABLE_ASSETS: Listing = {
+export const TABLE_ASSETS: CollectionListing = {
   entry: tableAssets,
   ...ASSET,
   ...timed,
   item: 'TableAsset',
-  where: "r.kind = 'table'",
-  shows: complete(tableAssets),
+  baseFilter: "r.kind = 'table'",
+  visibleIf: complete(tableAssets),
   filters: TABLE_FILTERS,
 };
 
-const TESTS: Listing = {
+const TESTS: CollectionListing = {
   entry: tests,
   ...timed,
   scope: 'tests',
   item: 'Test',
-  shows: complete(tests),
+  visibleIf: complete(tests),
   assets: ['r.asset_id'],
   filters: {
-    ids: found('r.id', 'Only tests with these ids'),
-    asset_ids: found('r.asset_id', 'Only tests on these assets'),
-    test_types: among('r.test_type', 'Only tests of these types'),
-    definition_types: among('r.definition_type', 'Only tests of these definition types'),
-    source_types: among('r.source_type', 'Such as `dbt`'),
+    ids: oneOfIndexed('r.id', 'Only tests with these ids'),
+    asset_ids: oneOfIndexed('r.asset_id', 'Only tests on these assets'),
+    test_types: oneOf('r.test_type', 'Only tests of these types'),
+    definition_types: oneOf('r.definition_type', 'Only tests of these definition types'),
+    source_types: oneOf('r.source_type', 'Such as `dbt`'),
     tags: tagged,
   },
   disabled: { without: 'r.disabled is not 1', only: 'r.disabled = 1', leads: true },
@@ -153,14 +153,14 @@ const TESTS: Listing = {
   nulls: 'left out',
 };
 
-export const LISTINGS: readonly Listing[] = [
+export const LISTINGS: readonly CollectionListing[] = [
   {
     entry: assets,
     ...ASSET,
     ...timed,
     item: 'Asset',
     describe: 'Assets of every kind, with the fields common to all.',
-    shows: complete(assets),
+    visibleIf: complete(assets),
     filters: ASSET_FILTERS,
   },
   TABLE_ASSETS,
@@ -169,21 +169,21 @@ export const LISTINGS: readonly Listing[] = [
     ...ASSET,
     ...timed,
     item: 'BiAsset',
-    where: "r.kind = 'bi'",
-    shows: complete(biAssets),
-    filters: { ...ASSET_FILTERS, bi_platforms: among('r.bi_platform', 'Such as `looker`, `tableau`') },
+    baseFilter: "r.kind = 'bi'",
+    visibleIf: complete(biAssets),
+    filters: { ...ASSET_FILTERS, bi_platforms: oneOf('r.bi_platform', 'Such as `looker`, `tableau`') },
   },
   {
     entry: columns,
     ...timed,
     scope: 'assets',
     item: 'Column',
-    shows: complete(columns),
+    visibleIf: complete(columns),
     assets: ['r.asset_id'],
     filters: {
-      ids: found('r.id', 'Only columns with these ids'),
-      asset_ids: found('r.asset_id', 'Only columns of these assets'),
-      data_types: among('r.data_type', 'Only columns of these data types'),
+      ids: oneOfIndexed('r.id', 'Only columns with these ids'),
+      asset_ids: oneOfIndexed('r.asset_id', 'Only columns of these assets'),
+      data_types: oneOf('r.data_type', 'Only columns of these data types'),
     },
     one: { parameter: 'column_id', by: 'r.id' },
     nulls: 'left out',
@@ -194,13 +194,13 @@ export const LISTINGS: readonly Listing[] = [
     scope: 'tests',
     item: 'TestExecution',
     describe: 'Executions of a test, the most recent first.',
-    blank: ['description'],
-    where: 'r.test_id = @id',
+    emptyIsNull: ['description'],
+    baseFilter: 'r.test_id = @id',
     parent: TESTS,
     assets: [],
     filters: {
-      sub_test_ids: among('r.sub_test_unique_id', 'Only executions of these sub-tests'),
-      statuses: among('r.status', 'Such as `PASS`, `FAIL`'),
+      sub_test_ids: oneOf('r.sub_test_unique_id', 'Only executions of these sub-tests'),
+      statuses: oneOf('r.status', 'Such as `PASS`, `FAIL`'),
     },
     orders: {
       start_time: ['r.start_time', 'r.id', 'r.sub_test_unique_id'],
@@ -215,7 +215,7 @@ export const LISTINGS: readonly Listing[] = [
     entry: assetLineage,
     scope: 'assets',
     item: 'AssetLineageEdge',
-    shows: `${liveAsset('r.upstream_asset_id')} and ${liveAsset('r.downstream_asset_id')}`,
+    visibleIf: `${liveAsset('r.upstream_asset_id')} and ${liveAsset('r.downstream_asset_id')}`,
     assets: ['r.upstream_asset_id', 'r.downstream_asset_id'],
     filters: { asset_ids: touchingAsset },
     orders: { id: ['r.upstream_asset_id', 'r.downstream_asset_id'] },
@@ -229,10 +229,10 @@ export const LISTINGS: readonly Listing[] = [
     // R18: a column takes its edges along, so the tombstones feed has nothing to show.
     describe: 'The edges of a deleted column go with it: follow the tombstones of the columns, there are none here.',
     join: { row: 'columns c', on: 'c.env_id = r.env_id and c.id = r.downstream_column_id' },
-    timed: 'c',
+    feedClock: 'c',
     assets: ['c.asset_id'],
     filters: {
-      column_ids: found('r.downstream_column_id', 'Only edges into these columns'),
+      column_ids: oneOfIndexed('r.downstream_column_id', 'Only edges into these columns'),
       asset_ids: intoAsset,
     },
     orders: {
@@ -247,17 +247,17 @@ export const LISTINGS: readonly Listing[] = [
     scope: 'tests',
     item: 'TestExecution',
     describe: 'The latest execution of every sub-test.',
-    blank: ['description'],
-    shows: `not exists ${parentTest('p.deleted_at is not null')}`,
+    emptyIsNull: ['description'],
+    visibleIf: `not exists ${parentTest('p.deleted_at is not null')}`,
     assets: [ASSET_OF_TEST],
     filters: {
-      sub_test_ids: found('r.sub_test_unique_id', 'Only these sub-tests'),
-      test_ids: found('r.test_id', 'Only sub-tests of these tests'),
+      sub_test_ids: oneOfIndexed('r.sub_test_unique_id', 'Only these sub-tests'),
+      test_ids: oneOfIndexed('r.test_id', 'Only sub-tests of these tests'),
       asset_ids: ofTestsOnAsset,
       test_types: ofTests('test_type', 'By the type of the test'),
       definition_types: ofTests('definition_type', 'By the definition type of the test'),
       source_types: ofTests('source_type', 'By the source type of the test, such as `dbt`'),
-      statuses: among('r.status', 'Such as `PASS`, `FAIL`'),
+      statuses: oneOf('r.status', 'Such as `PASS`, `FAIL`'),
     },
     orders: { id: ['r.sub_test_unique_id'], synced_at: ['r.synced_at', 'r.sub_test_unique_id'] },
     nullable: 'r.synced_at',
@@ -274,9 +274,9 @@ export const LISTINGS: readonly Listing[] = [
     scope: 'assets',
     item: 'AssetHealthScore',
     describe: 'The score of every table asset with test results in the last 7 days.',
-    shows: `r.bucket_at >= @week and ${liveTable('r.asset_id')}`,
+    visibleIf: `r.bucket_at >= @week and ${liveTable('r.asset_id')}`,
     assets: ['r.asset_id'],
-    filters: { asset_ids: found('r.asset_id', 'Only the scores of these assets') },
+    filters: { asset_ids: oneOfIndexed('r.asset_id', 'Only the scores of these assets') },
     orders: { id: ['r.asset_id'] },
     direction: 'asc',
     one: { parameter: 'asset_id', by: 'r.asset_id' },

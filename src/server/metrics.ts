@@ -1,23 +1,23 @@
 import { Gauge, Registry } from '@prometheus-io/client';
 import type { FastifyInstance } from 'fastify';
 import metricsPlugin from 'fastify-metrics';
-import { masterKey, type Reader } from './access.ts';
-import type { Answers } from './answers.ts';
-import { permissionDenied, refusalFrom } from './errors.ts';
+import { type Principal, rootToken } from './access.ts';
+import type { EndpointAnswers } from './answers.ts';
+import { httpErrorFrom, permissionDenied } from './errors.ts';
 import { syncAgeSeconds } from './freshness.ts';
+import type { MirrorReads } from './mirror-reads.ts';
 import { COUNT_ROWS } from './row-counts.ts';
-import type { Store } from './store.ts';
 
-interface Measured {
-  readonly store: Store;
-  readonly answers: Answers;
+interface MeasuredRequest {
+  readonly store: MirrorReads;
+  readonly answers: EndpointAnswers;
   readonly nowMs: () => number;
 }
 
 /** Measures all routes added later, and what goes to none. @returns what adds `/metrics` to the routes that need a token */
 export async function openMetrics(
   server: FastifyInstance,
-  measured: Measured,
+  measuredRequest: MeasuredRequest,
 ): Promise<(server: FastifyInstance) => void> {
   const registry = new Registry();
   const registers = [registry];
@@ -32,7 +32,7 @@ export async function openMetrics(
       overrides: { histogram: { registers }, summary: { registers } },
     },
   });
-  addMirrorGauges(measured, registers);
+  addMirrorGauges(measuredRequest, registers);
   return (api) => {
     api.get('/metrics', { schema: { hide: true } }, async ({ reader }, reply) => {
       if (!seesEverywhere(reader)) throw permissionDenied('Metrics are of all environments: the token is limited');
@@ -42,11 +42,11 @@ export async function openMetrics(
 }
 
 /** The counts are of all environments and assets; a token without scopes may have them, and nothing else. */
-function seesEverywhere(reader: Reader | null): boolean {
+function seesEverywhere(reader: Principal | null): boolean {
   return reader !== null && [reader.environments, reader.assetIds, reader.paths].every((limit) => limit === null);
 }
 
-function addMirrorGauges({ store, answers, nowMs }: Measured, registers: Registry[]): void {
+function addMirrorGauges({ store, answers, nowMs }: MeasuredRequest, registers: Registry[]): void {
   const counted = countingOnce(store, answers);
   new Gauge({
     name: 'obsync_mirror_age_seconds',
@@ -68,13 +68,19 @@ function addMirrorGauges({ store, answers, nowMs }: Measured, registers: Registr
 }
 
 /** Counts anew only when the mirror has changed: a million rows take a while. */
-function countingOnce(store: Store, answers: Answers): () => Promise<Readonly<Record<string, number>>> {
+function countingOnce(
+  mirrorReads: MirrorReads,
+  endpointAnswers: EndpointAnswers,
+): () => Promise<Readonly<Record<string, number>>> {
   let at = '';
   let counts: Readonly<Record<string, number>> = {};
   return async () => {
-    if (store.read(({ now }) => now) === at) return counts;
-    const answer = await answers.answer({ operationId: COUNT_ROWS, reader: NOBODY, params: {}, query: {} }, NEVER);
-    if ('refusal' in answer) throw refusalFrom(answer.refusal);
+    if (mirrorReads.read(({ now }) => now) === at) return counts;
+    const answer = await endpointAnswers.answer(
+      { operationId: COUNT_ROWS, reader: NOBODY, params: {}, query: {} },
+      NEVER,
+    );
+    if ('refusal' in answer) throw httpErrorFrom(answer.refusal);
     at = answer.now;
     counts = JSON.parse(answer.body.toString());
     return counts;
@@ -82,5 +88,5 @@ function countingOnce(store: Store, answers: Answers): () => Promise<Readonly<Re
 }
 
 /** The server itself asks. */
-const { reader: NOBODY } = masterKey('/metrics', '');
+const { reader: NOBODY } = rootToken('/metrics', '');
 const NEVER = new AbortController().signal;

@@ -1,14 +1,14 @@
 import type { StreamName } from '../core/stream.ts';
 
 /** What the description calls a collection: the group of its operations, one of its items, and many. */
-interface Names {
+interface CollectionNames {
   readonly tag: string;
   readonly one: string;
   readonly many: string;
 }
 
 /** The words of the service, so that a client generated from the one description fits the other. */
-export const NAMES: Readonly<Record<StreamName, Names>> = {
+export const NAMES: Readonly<Record<StreamName, CollectionNames>> = {
   assets: { tag: 'Assets', one: 'asset', many: 'assets' },
   table_assets: { tag: 'Assets', one: 'table asset', many: 'table assets' },
   bi_assets: { tag: 'Assets', one: 'BI asset', many: 'BI assets' },

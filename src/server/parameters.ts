@@ -1,57 +1,64 @@
 import { type Instant, parseInstant } from '../core/instant.ts';
 import { badRequest } from './errors.ts';
-import type { Listing } from './listings.ts';
-import type { View } from './store.ts';
+import type { CollectionListing } from './listings.ts';
+import type { MirrorSnapshot } from './mirror-reads.ts';
 import { clamped, monthBefore } from './times.ts';
 
 /** A query string that the listing's schema has passed: values are of their types, defaults filled in. */
-export type Query = Readonly<Record<string, unknown>>;
+export type ParsedQuery = Readonly<Record<string, unknown>>;
 
-type Times = Pick<View, 'now' | 'serverTime'>;
+type SnapshotTimes = Pick<MirrorSnapshot, 'now' | 'serverTime'>;
 
-interface Feed {
+interface FeedParameters {
   readonly of: 'synced' | 'deleted';
   readonly since: Instant;
 }
 
 /** What a list request asks for. */
-export interface Asked {
+export interface ListParameters {
   readonly limit: number;
   /** Left out, or empty, for the first page. */
   readonly cursor: string | undefined;
   readonly order: string;
   readonly descending: boolean;
   readonly filters: Readonly<Record<string, readonly string[]>>;
-  readonly feed: Feed | null;
+  readonly feed: FeedParameters | null;
   readonly disabled: boolean;
   readonly window: { readonly from: Instant; readonly to: Instant | null } | null;
 }
 
 /** Reads the query of a list request. @throws Refusal 400 for both feeds at once */
-export function readParameters(listing: Listing, query: Query, times: Times): Asked {
+export function readParameters(
+  collectionListing: CollectionListing,
+  parsedQuery: ParsedQuery,
+  snapshotTimes: SnapshotTimes,
+): ListParameters {
   return {
-    limit: query['limit'] as number,
-    cursor: (query['cursor'] as string | undefined) || undefined,
-    order: String(query['order_by'] ?? Object.keys(listing.orders)[0]),
-    descending: query['direction'] === 'desc',
-    filters: readFilters(listing, query),
-    feed: readFeed(query, times),
-    disabled: query['disabled'] === true,
-    window: listing.window === undefined ? null : readWindow(query, times),
+    limit: parsedQuery['limit'] as number,
+    cursor: (parsedQuery['cursor'] as string | undefined) || undefined,
+    order: String(parsedQuery['order_by'] ?? Object.keys(collectionListing.orders)[0]),
+    descending: parsedQuery['direction'] === 'desc',
+    filters: readFilters(collectionListing, parsedQuery),
+    feed: readFeed(parsedQuery, snapshotTimes),
+    disabled: parsedQuery['disabled'] === true,
+    window: collectionListing.window === undefined ? null : readWindow(parsedQuery, snapshotTimes),
   };
 }
 
 /** The array filters that are given. */
-export function readFilters({ filters }: Pick<Listing, 'filters'>, query: Query): Asked['filters'] {
-  const given = Object.keys(filters).filter((name) => query[name] !== undefined);
-  return Object.fromEntries(given.map((name) => [name, query[name] as string[]]));
+export function readFilters(
+  { filters }: Pick<CollectionListing, 'filters'>,
+  parsedQuery: ParsedQuery,
+): ListParameters['filters'] {
+  const given = Object.keys(filters).filter((name) => parsedQuery[name] !== undefined);
+  return Object.fromEntries(given.map((name) => [name, parsedQuery[name] as string[]]));
 }
 
 /** A wrong clock of this machine moves the mirror's time away from the source's; the earlier one cuts off nothing that it has to show. */
-function readFeed(query: Query, { now: mirrorTime, serverTime }: Times): Feed | null {
+function readFeed(parsedQuery: ParsedQuery, { now: mirrorTime, serverTime }: SnapshotTimes): FeedParameters | null {
   const now = mirrorTime < serverTime ? mirrorTime : serverTime;
-  const synced = readInstant(query, 'synced_since');
-  const deleted = readInstant(query, 'deleted_since');
+  const synced = readInstant(parsedQuery, 'synced_since');
+  const deleted = readInstant(parsedQuery, 'deleted_since');
   if (synced !== null && deleted !== null) {
     throw badRequest('synced_since and deleted_since exclude each other: ask for them in two requests');
   }
@@ -59,11 +66,11 @@ function readFeed(query: Query, { now: mirrorTime, serverTime }: Times): Feed | 
   return deleted === null ? null : { of: 'deleted', since: clamped(deleted, now) };
 }
 
-function readWindow(query: Query, { serverTime }: Times): Asked['window'] {
-  const from = readInstant(query, 'start_time_from') ?? monthBefore(serverTime);
-  return { from: clamped(from, serverTime), to: readInstant(query, 'start_time_to') };
+function readWindow(parsedQuery: ParsedQuery, { serverTime }: SnapshotTimes): ListParameters['window'] {
+  const from = readInstant(parsedQuery, 'start_time_from') ?? monthBefore(serverTime);
+  return { from: clamped(from, serverTime), to: readInstant(parsedQuery, 'start_time_to') };
 }
 
-function readInstant(query: Query, name: string): Instant | null {
-  return parseInstant(String(query[name] ?? ''));
+function readInstant(parsedQuery: ParsedQuery, name: string): Instant | null {
+  return parseInstant(String(parsedQuery[name] ?? ''));
 }

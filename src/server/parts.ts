@@ -1,20 +1,20 @@
 import type { Instant } from '../core/instant.ts';
-import { type Item, itemOf } from './item.ts';
-import type { Listing } from './listings.ts';
-import type { View } from './store.ts';
+import { type ApiItem, itemOf } from './item.ts';
+import type { CollectionListing } from './listings.ts';
+import type { MirrorSnapshot } from './mirror-reads.ts';
 import { weekBefore } from './times.ts';
 
 /** Puts the rows of the entry's parts (the dimensions of a score) into the items of a page, but those of old scores. */
 export function addParts(
-  view: View,
-  { entry, nulls }: Listing,
+  mirrorSnapshot: MirrorSnapshot,
+  { entry, nulls }: CollectionListing,
   { env, serverTime }: { env: string; serverTime: Instant },
-  items: readonly Item[],
+  items: readonly ApiItem[],
 ): void {
   const [key = ''] = entry.key;
-  for (const part of entry.parts ?? []) {
+  for (const part of entry.childTables ?? []) {
     const names = [key, ...Object.keys(part.fields), 'extra'].map((name) => `"${name}"`).join(', ');
-    const rows = view.rows({
+    const rows = mirrorSnapshot.rows({
       sql: `select ${names} from ${part.table} where env_id = @env and bucket_at >= @week
         and "${key}" in (select value from json_each(@keys)) order by ${part.key.join(', ')}`,
       values: { env, week: weekBefore(serverTime), keys: JSON.stringify(items.map((item) => item[key])) },

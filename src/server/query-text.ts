@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify';
 import { unprocessable } from './errors.ts';
-import type { Query } from './parameters.ts';
-import type { Schema } from './schemas.ts';
+import type { ParsedQuery } from './parameters.ts';
+import type { JsonSchema } from './schemas.ts';
 
 const BOOLEANS: Readonly<Record<string, string>> = { true: 'true', '1': 'true', false: 'false', '0': 'false' };
 
@@ -10,7 +10,7 @@ const BOOLEANS: Readonly<Record<string, string>> = { true: 'true', '1': 'true', 
  * written as Python does (`True`); a whole number has digits alone. @throws Refusal 422
  */
 export function prepareQuery({ query, routeOptions, log }: FastifyRequest): void {
-  const properties = (routeOptions.schema?.querystring as Schema | undefined)?.properties;
+  const properties = (routeOptions.schema?.querystring as JsonSchema | undefined)?.properties;
   if (properties === undefined) return;
   const given = query as Record<string, unknown>;
   const unknown = Object.keys(given).filter((name) => !Object.hasOwn(properties, name));
@@ -23,7 +23,7 @@ export function prepareQuery({ query, routeOptions, log }: FastifyRequest): void
 
 const MOST_LOGGED = 200;
 
-function prepared(name: string, text: string, type: unknown): Query[string] {
+function prepared(name: string, text: string, type: unknown): ParsedQuery[string] {
   if (type === 'integer' && !/^\d{1,15}$/.test(text))
     throw unprocessable(`${name} must be a whole number, written in digits alone`);
   return type === 'boolean' ? (BOOLEANS[text.toLowerCase()] ?? text) : text;

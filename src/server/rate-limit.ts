@@ -24,7 +24,7 @@ export function parseRateLimit(text: string): RateLimit | null {
 /** Reading that takes so long counts as one request more. */
 const READING_MS = 100;
 
-export interface Quota {
+export interface RequestQuota {
   /**
    * Counts a request against its token (a stranger's against his address), tells the quota, and refuses what exceeds it.
    * Nothing to wait for where there is no limit. @throws Refusal 429
@@ -35,7 +35,7 @@ export interface Quota {
 }
 
 /** Windows are opened by their first request. */
-export async function openRateLimit(server: FastifyInstance, rate: RateLimit | null): Promise<Quota> {
+export async function openRateLimit(server: FastifyInstance, rate: RateLimit | null): Promise<RequestQuota> {
   if (rate === null) return { count: () => undefined, charge: async () => {} };
   await server.register(rateLimit, { global: false, max: rate.limit, timeWindow: rate.windowMs });
   // Apart: strangers of many addresses would push the counts of tokens out of the memory they shared.

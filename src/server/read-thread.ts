@@ -1,7 +1,7 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { openForReading } from '../destination/sqlite/open.ts';
-import type { Reader } from './access.ts';
-import { type Answer, type Asking, openAnswering } from './answers.ts';
+import type { Principal } from './access.ts';
+import { type AdmittedRequest, type EndpointAnswer, openAnswering } from './answers.ts';
 import type { EndpointOptions } from './endpoints.ts';
 
 /** A thread that reads: one question after the other from the thread that serves, and an answer to each. */
@@ -14,21 +14,21 @@ export interface ThreadOptions extends EndpointOptions {
 }
 
 /** A question, by the name of the one who asks; his limits come along where they are new to this thread: they may be long. */
-export interface Posted extends Omit<Asking, 'reader'> {
+export interface PostedRequest extends Omit<AdmittedRequest, 'reader'> {
   readonly name: string;
-  readonly reader: Reader | null;
+  readonly reader: Principal | null;
 }
 
 /** A failure inside goes as the error that it is. */
-export type Replied = Answer | { readonly failure: unknown };
+export type ThreadReply = EndpointAnswer | { readonly failure: unknown };
 
 const { path, ...options } = workerData as ThreadOptions;
 const mirror = openForReading(path);
 const answer = openAnswering({ ...options, mirror });
-const readers = new Map<string, Reader>();
+const readers = new Map<string, Principal>();
 
 /** Null ends the thread. */
-parentPort?.on('message', (posted: Posted | null) => {
+parentPort?.on('message', (posted: PostedRequest | null) => {
   if (posted === null) {
     mirror.connection.close();
     parentPort?.close();
@@ -36,7 +36,7 @@ parentPort?.on('message', (posted: Posted | null) => {
   }
   const { name, reader, ...ask } = posted;
   if (reader !== null) readers.set(name, reader);
-  const replied = replyTo({ ...ask, reader: readers.get(name) as Reader });
+  const replied = replyTo({ ...ask, reader: readers.get(name) as Principal });
   const isLong = 'body' in replied && replied.body.length >= HANDED_OVER_FROM;
   if (!isLong) return parentPort?.postMessage(replied);
   const body = handedOver(replied.body);
@@ -55,9 +55,9 @@ function handedOver(body: Buffer | string): Uint8Array<ArrayBuffer> {
     : new Uint8Array(body);
 }
 
-function replyTo(asking: Asking): Replied {
+function replyTo(admittedRequest: AdmittedRequest): ThreadReply {
   try {
-    return answer(asking);
+    return answer(admittedRequest);
   } catch (failure) {
     return { failure };
   }

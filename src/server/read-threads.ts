@@ -1,11 +1,11 @@
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import PQueue from 'p-queue';
-import type { Reader } from './access.ts';
-import type { Answer, Answers, Asking } from './answers.ts';
+import type { Principal } from './access.ts';
+import type { AdmittedRequest, EndpointAnswer, EndpointAnswers } from './answers.ts';
 import { gone, overloaded } from './errors.ts';
-import type { Posted, Replied, ThreadOptions } from './read-thread.ts';
-import { makeCursorKey } from './store.ts';
+import { makeCursorKey } from './mirror-reads.ts';
+import type { PostedRequest, ThreadOptions, ThreadReply } from './read-thread.ts';
 
 /** Compiled, the thread's file stands beside this one; in development both are read as they are. */
 const THREAD = import.meta.url.endsWith('.ts') ? './read-thread.ts' : './read-thread.js';
@@ -14,8 +14,8 @@ const THREAD = import.meta.url.endsWith('.ts') ? './read-thread.ts' : './read-th
 const MOST_WAITING = 512;
 
 /** One question at a time. */
-interface Thread {
-  ask(asking: Asking): Promise<Answer>;
+interface ReadThread {
+  ask(admittedRequest: AdmittedRequest): Promise<EndpointAnswer>;
   isOver(): boolean;
   /** Once what it is at is read. */
   end(): Promise<void>;
@@ -25,23 +25,23 @@ interface Thread {
 export function answersInThreads(
   count: number,
   options: Omit<ThreadOptions, 'cursorKey'> & Partial<ThreadOptions>,
-): Answers {
+): EndpointAnswers {
   const threadOptions = { cursorKey: makeCursorKey(), ...options };
   const queue = new PQueue({ concurrency: count });
-  const threads = new Set<Thread>();
-  const underWay = new Map<Reader, number>();
-  const started = (): Thread => {
+  const threads = new Set<ReadThread>();
+  const underWay = new Map<Principal, number>();
+  const started = (): ReadThread => {
     const thread = startThread(threadOptions, () => threads.delete(thread));
     threads.add(thread);
     return thread;
   };
   const idle = Array.from({ length: count }, started);
-  const read = async (asking: Asking, begun: () => void): Promise<Answer> => {
+  const read = async (admittedRequest: AdmittedRequest, begun: () => void): Promise<EndpointAnswer> => {
     begun();
     const free = idle.pop();
     const thread = free === undefined || free.isOver() ? started() : free;
     try {
-      return await thread.ask(asking);
+      return await thread.ask(admittedRequest);
     } finally {
       idle.push(thread);
     }
@@ -83,15 +83,15 @@ async function whileWanted<Found>(
   return wait(() => goneSignal.removeEventListener('abort', giveUp), waiting.signal);
 }
 
-function startThread(options: ThreadOptions, whenOver: () => void): Thread {
+function startThread(options: ThreadOptions, whenOver: () => void): ReadThread {
   const worker = new Worker(new URL(THREAD, import.meta.url), { workerData: options });
   worker.unref();
-  const told = new Map<string, Reader>();
-  let pending: PromiseWithResolvers<Answer> | null = null;
+  const told = new Map<string, Principal>();
+  let pending: PromiseWithResolvers<EndpointAnswer> | null = null;
   let isOver = false;
-  worker.on('message', (replied: Replied) => {
-    if ('failure' in replied) pending?.reject(replied.failure);
-    else pending?.resolve('body' in replied ? { ...replied, body: asSent(replied.body) } : replied);
+  worker.on('message', (threadReply: ThreadReply) => {
+    if ('failure' in threadReply) pending?.reject(threadReply.failure);
+    else pending?.resolve('body' in threadReply ? { ...threadReply, body: asSent(threadReply.body) } : threadReply);
   });
   const over = (error: unknown): void => {
     isOver = true;
@@ -105,7 +105,7 @@ function startThread(options: ThreadOptions, whenOver: () => void): Thread {
       pending = Promise.withResolvers();
       const isNew = told.get(reader.name) !== reader;
       told.set(reader.name, reader);
-      worker.postMessage({ ...ask, name: reader.name, reader: isNew ? reader : null } satisfies Posted);
+      worker.postMessage({ ...ask, name: reader.name, reader: isNew ? reader : null } satisfies PostedRequest);
       return pending.promise;
     },
     isOver: () => isOver,

@@ -1,53 +1,53 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest, FastifySchema } from 'fastify';
-import type { Reader } from './access.ts';
-import type { Answer, Answers } from './answers.ts';
-import { ENV, type Endpoint, type EndpointOptions, endpointsOf, sharedSchemas } from './endpoints.ts';
-import { permissionDenied, refusalFrom } from './errors.ts';
+import type { Principal } from './access.ts';
+import type { EndpointAnswer, EndpointAnswers } from './answers.ts';
+import { type ApiEndpoint, ENV, type EndpointOptions, endpointsOf, sharedSchemas } from './endpoints.ts';
+import { httpErrorFrom, permissionDenied } from './errors.ts';
 import { entityTag, isHeld, takesGzip } from './etag.ts';
-import type { Scope } from './listings.ts';
+import type { ViewScope } from './listings.ts';
+import type { MirrorState } from './mirror-reads.ts';
 import { prepareQuery } from './query-text.ts';
-import type { Quota } from './rate-limit.ts';
+import type { RequestQuota } from './rate-limit.ts';
 import { filterSchema, pathSchema } from './schemas.ts';
-import type { State } from './store.ts';
-import { tellTime } from './tell-time.ts';
+import { setDateHeader } from './set-date-header.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
     /** The state of the mirror when the request came; null before that is known. */
-    mirrorState: State | null;
+    mirrorState: MirrorState | null;
     /** Whose token the request carries; null before that is known, and for strangers. */
-    reader: Reader | null;
+    reader: Principal | null;
   }
   interface FastifyContextConfig {
-    scope?: Scope;
+    scope?: ViewScope;
   }
 }
 
-export interface Service extends EndpointOptions {
-  readonly answers: Answers;
-  readonly quota: Quota;
+export interface RoutesOptions extends EndpointOptions {
+  readonly answers: EndpointAnswers;
+  readonly quota: RequestQuota;
 }
 
 const ROOT = '/public/beta';
 const REFUSALS = [400, 401, 403, 404, 422, 429, 500, 503];
 
 /** Adds every endpoint of the read API; who asks is known by then. */
-export function addRoutes(server: FastifyInstance, service: Service): void {
+export function addRoutes(server: FastifyInstance, routesOptions: RoutesOptions): void {
   for (const schema of sharedSchemas()) server.addSchema(schema);
   server.addHook('preValidation', (request, _reply, done) => {
     refuseDenied(request);
     prepareQuery(request);
     done();
   });
-  for (const endpoint of endpointsOf(service)) addEndpoint(server, service, endpoint);
+  for (const endpoint of endpointsOf(routesOptions)) addEndpoint(server, routesOptions, endpoint);
 }
 
-function addEndpoint(server: FastifyInstance, { answers, quota }: Service, endpoint: Endpoint): void {
-  const { path, scope, operationId } = endpoint;
+function addEndpoint(server: FastifyInstance, { answers, quota }: RoutesOptions, apiEndpoint: ApiEndpoint): void {
+  const { path, scope, operationId } = apiEndpoint;
   const handler = (request: FastifyRequest, reply: FastifyReply): unknown => {
-    const { reader, params, query } = request as unknown as Parameters<Endpoint['respond']>[1];
+    const { reader, params, query } = request as unknown as Parameters<ApiEndpoint['respond']>[1];
     // Of the state before the one that is read, or of the same: what is told to be unchanged never was changed.
-    const tag = entityTag(request.mirrorState as State, reader, request.url);
+    const tag = entityTag(request.mirrorState as MirrorState, reader, request.url);
     if (isHeld(tag, request)) return reply.code(304).headers(cachedAs(tag)).send();
     const gzip = takesGzip(request.headers['accept-encoding']);
     const asking = { operationId, reader, params, query, gzip };
@@ -59,15 +59,18 @@ function addEndpoint(server: FastifyInstance, { answers, quota }: Service, endpo
     });
   };
   const config = scope === undefined ? {} : { scope };
-  server.get([ROOT, ...path].join('/'), { schema: schemaOf(endpoint), config }, handler);
+  server.get([ROOT, ...path].join('/'), { schema: schemaOf(apiEndpoint), config }, handler);
 }
 
 /** @throws Refusal where that is the answer */
-function sendAnswer(reply: FastifyReply, answer: Answer, tag: string): FastifyReply {
-  tellTime(reply, answer);
-  if ('refusal' in answer) throw refusalFrom(answer.refusal);
-  if (answer.gzipped) reply.header('content-encoding', 'gzip');
-  return reply.headers(cachedAs(tag)).header('content-type', 'application/json; charset=utf-8').send(answer.body);
+function sendAnswer(reply: FastifyReply, endpointAnswer: EndpointAnswer, tag: string): FastifyReply {
+  setDateHeader(reply, endpointAnswer);
+  if ('refusal' in endpointAnswer) throw httpErrorFrom(endpointAnswer.refusal);
+  if (endpointAnswer.gzipped) reply.header('content-encoding', 'gzip');
+  return reply
+    .headers(cachedAs(tag))
+    .header('content-type', 'application/json; charset=utf-8')
+    .send(endpointAnswer.body);
 }
 
 /** Whoever keeps an answer asks each time whether it still stands, and never shows it to the bearer of another token. */
@@ -84,7 +87,7 @@ function goneSignal({ raw }: FastifyReply): AbortSignal {
   return gone.signal;
 }
 
-function schemaOf({ path, operationId, summary, description, tag, query, answer }: Endpoint): FastifySchema {
+function schemaOf({ path, operationId, summary, description, tag, query, answer }: ApiEndpoint): FastifySchema {
   const names = path.filter((segment) => segment.startsWith(':')).map((segment) => segment.slice(1));
   return {
     operationId,

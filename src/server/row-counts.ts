@@ -1,21 +1,21 @@
 import { CATALOGUE } from '../streams/catalogue.ts';
-import type { Entry } from '../streams/entry.ts';
-import type { View } from './store.ts';
+import type { CatalogueEntry } from '../streams/entry.ts';
+import type { MirrorSnapshot } from './mirror-reads.ts';
 
 /** The operation that counts; no endpoint has it. */
 export const COUNT_ROWS = 'countRows';
 
 /** The live rows of each stream, over all environments: a million take a while. */
-export function countRows(view: View): Readonly<Record<string, number>> {
-  return Object.fromEntries(CATALOGUE.map((entry) => [entry.name, countOf(view, entry)]));
+export function countRows(mirrorSnapshot: MirrorSnapshot): Readonly<Record<string, number>> {
+  return Object.fromEntries(CATALOGUE.map((entry) => [entry.name, countOf(mirrorSnapshot, entry)]));
 }
 
-function countOf(view: View, { table, within }: Entry): number {
+function countOf(mirrorSnapshot: MirrorSnapshot, { table, subtype }: CatalogueEntry): number {
   const conditions = ['true'];
   if (keepsGone(table)) conditions.push('deleted_at is null');
-  if (within !== undefined) conditions.push(`${within.field} = '${within.is}'`);
+  if (subtype !== undefined) conditions.push(`${subtype.field} = '${subtype.is}'`);
   const sql = `select count(*) as rows from ${table} where ${conditions.join(' and ')}`;
-  return Number(view.rows({ sql, values: {} })[0]?.['rows']);
+  return Number(mirrorSnapshot.rows({ sql, values: {} })[0]?.['rows']);
 }
 
 /** Rows of feeds stay in their table when they are gone (R11). */

@@ -1,22 +1,22 @@
 import type { Field, Fields } from '../core/stream.ts';
-import type { Filters } from './filters.ts';
-import type { Listing } from './listings.ts';
+import type { ArrayFilters } from './filters.ts';
+import type { CollectionListing } from './listings.ts';
 
 /** A JSON Schema, as the routes carry it: it validates, it serialises, and it is the description. */
-export interface Schema {
+export interface JsonSchema {
   readonly [keyword: string]: unknown;
-  readonly properties?: Readonly<Record<string, Schema>>;
+  readonly properties?: Readonly<Record<string, JsonSchema>>;
   readonly required?: readonly string[];
 }
 
 const DEFAULT_LIMIT = 500;
 const MOST_VALUES = 1000;
 
-const INSTANT: Schema = { type: 'string', format: 'date-time' };
-const ANYTHING: Schema = {};
-const TEXTS: Schema = { type: 'array', items: ANYTHING, description: 'Texts as a rule; passed on as they come' };
+const INSTANT: JsonSchema = { type: 'string', format: 'date-time' };
+const ANYTHING: JsonSchema = {};
+const TEXTS: JsonSchema = { type: 'array', items: ANYTHING, description: 'Texts as a rule; passed on as they come' };
 
-const TYPES: Readonly<Record<Field['type'], Schema>> = {
+const TYPES: Readonly<Record<Field['type'], JsonSchema>> = {
   text: { type: 'string' },
   integer: { type: 'integer' },
   number: { type: 'number' },
@@ -26,13 +26,13 @@ const TYPES: Readonly<Record<Field['type'], Schema>> = {
 };
 
 /** What the JSON of a field holds by all that is known. */
-const JSON_SHAPES: Readonly<Record<string, Schema>> = {
+const JSON_SHAPES: Readonly<Record<string, JsonSchema>> = {
   owners: TEXTS,
   tags: TEXTS,
   config: { type: 'object', additionalProperties: true },
 };
 
-export const ERROR: Schema = {
+export const ERROR: JsonSchema = {
   $id: 'ErrorEnvelope',
   type: 'object',
   properties: {
@@ -48,38 +48,38 @@ export const ERROR: Schema = {
 /** What the description calls the objects inside of items, by the member where they stand. */
 const INNER_NAMES: Readonly<Record<string, string>> = { total: 'BucketScore', dimensions: 'DimensionScore' };
 
-const refTo = (name: string): Schema => ({ $ref: `${name}#` });
+const refTo = (name: string): JsonSchema => ({ $ref: `${name}#` });
 
 /** An item of a collection under the name it has in the description. */
-export function itemSchema({ item, entry, timed }: Listing): Schema {
+export function itemSchema({ item, entry, feedClock }: CollectionListing): JsonSchema {
   const { properties, required = [] } = objectOf(entry.fields);
   const inner = Object.keys(innerFields(entry.fields)).map((member) => [member, innerRef(member)]);
-  const parts = (entry.parts ?? []).map(({ each }) => [each, { type: 'array', items: innerRef(each) }]);
-  const members: Record<string, Schema> = Object.fromEntries([...inner, ...parts]);
+  const parts = (entry.childTables ?? []).map(({ each }) => [each, { type: 'array', items: innerRef(each) }]);
+  const members: Record<string, JsonSchema> = Object.fromEntries([...inner, ...parts]);
   return {
     $id: item,
     type: 'object',
-    properties: { ...properties, ...members, ...(timed === 'r' ? { deleted_at: TOMBSTONE } : {}) },
+    properties: { ...properties, ...members, ...(feedClock === 'r' ? { deleted_at: TOMBSTONE } : {}) },
     required: [...required, ...Object.keys(members)],
     additionalProperties: true,
   };
 }
 
 /** The objects inside of its items, each under the name it has in the description. */
-export function innerSchemas({ entry }: Listing): Schema[] {
+export function innerSchemas({ entry }: CollectionListing): JsonSchema[] {
   const members = [
     ...Object.entries(innerFields(entry.fields)),
-    ...(entry.parts ?? []).map(({ each, fields }) => [each, fields] as const),
+    ...(entry.childTables ?? []).map(({ each, fields }) => [each, fields] as const),
   ];
   return members.map(([member, fields]) => ({ $id: innerName(member), ...objectOf(fields) }));
 }
 
 const innerName = (member: string): string => INNER_NAMES[member] ?? member;
 
-const innerRef = (member: string): Schema => refTo(innerName(member));
+const innerRef = (member: string): JsonSchema => refTo(innerName(member));
 
 /** An object of the fields that stand in it themselves, with room for fields that no version knows yet. */
-export function objectOf(fields: Fields): Schema {
+export function objectOf(fields: Fields): JsonSchema {
   const own = Object.entries(fields).filter(([, { from }]) => from === undefined);
   return {
     type: 'object',
@@ -101,20 +101,20 @@ function innerFields(fields: Fields): Readonly<Record<string, Fields>> {
 const inside = ([name, { from = [], ...field }]: [string, Field]): [string, Field] => [from.at(-1) ?? name, field];
 
 /** Whatever may be left out may be null as well: services differ in that. */
-function schemaOf(name: string, field: Field): Schema {
+function schemaOf(name: string, field: Field): JsonSchema {
   const schema = (field.type === 'json' ? JSON_SHAPES[name] : undefined) ?? TYPES[field.type];
   return field.required ? schema : nullable(schema);
 }
 
-const nullable = (schema: Schema): Schema =>
-  schema['type'] === undefined ? schema : { ...schema, type: [schema['type'], 'null'] };
+const nullable = (jsonSchema: JsonSchema): JsonSchema =>
+  jsonSchema['type'] === undefined ? jsonSchema : { ...jsonSchema, type: [jsonSchema['type'], 'null'] };
 
-const TOMBSTONE: Schema = { ...nullable(INSTANT), description: 'Only in the `deleted_since` feed' };
+const TOMBSTONE: JsonSchema = { ...nullable(INSTANT), description: 'Only in the `deleted_since` feed' };
 
 export const pageName = (item: string): string => `${item}Page`;
 
 /** The envelope of a list. */
-export function pageSchema(item: string): Schema {
+export function pageSchema(item: string): JsonSchema {
   return {
     $id: pageName(item),
     type: 'object',
@@ -131,40 +131,40 @@ export function pageSchema(item: string): Schema {
 }
 
 /** The query of a list. */
-export function querySchema(listing: Listing, pageMax: number): Schema {
+export function querySchema(collectionListing: CollectionListing, pageMax: number): JsonSchema {
   return queryOf({
-    ...filterProperties(listing.filters),
-    ...(listing.disabled === undefined ? {} : { disabled: DISABLED }),
-    ...(listing.timed === undefined ? {} : FEEDS),
-    ...(listing.window === undefined ? {} : WINDOW),
-    ...sorting(listing),
+    ...filterProperties(collectionListing.filters),
+    ...(collectionListing.disabled === undefined ? {} : { disabled: DISABLED }),
+    ...(collectionListing.feedClock === undefined ? {} : FEEDS),
+    ...(collectionListing.window === undefined ? {} : WINDOW),
+    ...sorting(collectionListing),
     limit: { type: 'integer', minimum: 1, maximum: pageMax, default: Math.min(DEFAULT_LIMIT, pageMax) },
     cursor: { type: 'string', description: '`next_cursor` of the page before; empty for the first' },
   });
 }
 
 /** Array filters, and nothing else. */
-export function filterSchema(filters: Filters): Schema {
-  return queryOf(filterProperties(filters));
+export function filterSchema(arrayFilters: ArrayFilters): JsonSchema {
+  return queryOf(filterProperties(arrayFilters));
 }
 
-const queryOf = (properties: Readonly<Record<string, Schema>>): Schema => ({ type: 'object', properties });
+const queryOf = (properties: Readonly<Record<string, JsonSchema>>): JsonSchema => ({ type: 'object', properties });
 
-const filterProperties = (filters: Filters): Record<string, Schema> =>
+const filterProperties = (arrayFilters: ArrayFilters): Record<string, JsonSchema> =>
   Object.fromEntries(
-    Object.entries(filters).map(([name, { describe }]) => [
+    Object.entries(arrayFilters).map(([name, { describe }]) => [
       name,
       { type: 'array', items: { type: 'string' }, maxItems: MOST_VALUES, description: `${describe} (repeatable)` },
     ]),
   );
 
-const DISABLED: Schema = {
+const DISABLED: JsonSchema = {
   type: 'boolean',
   default: false,
   description: '`true`: only what is disabled; else only what is enabled',
 };
 
-const FEEDS: Readonly<Record<string, Schema>> = {
+const FEEDS: Readonly<Record<string, JsonSchema>> = {
   synced_since: {
     ...INSTANT,
     description: 'Upserts feed: what changed at or after this time (at most 90 days back), in the order of `synced_at`',
@@ -176,14 +176,14 @@ const FEEDS: Readonly<Record<string, Schema>> = {
   },
 };
 
-const WINDOW: Readonly<Record<string, Schema>> = {
+const WINDOW: Readonly<Record<string, JsonSchema>> = {
   start_time_from: { ...INSTANT, description: 'Started at or after; 30 days back when left out, at most 90 days' },
   start_time_to: { ...INSTANT, description: 'Started at or before' },
 };
 
-function sorting({ orders, direction, timed }: Listing): Record<string, Schema> {
+function sorting({ orders, direction, feedClock }: CollectionListing): Record<string, JsonSchema> {
   const [first] = Object.keys(orders);
-  const note = timed === undefined ? {} : { description: 'Feeds ignore it: they go by the time of the change' };
+  const note = feedClock === undefined ? {} : { description: 'Feeds ignore it: they go by the time of the change' };
   return {
     order_by: { type: 'string', enum: Object.keys(orders), default: first, ...note },
     direction: { type: 'string', enum: ['asc', 'desc'], default: direction },
@@ -193,7 +193,7 @@ function sorting({ orders, direction, timed }: Listing): Record<string, Schema> 
 const NOT_ITS_NAME: Readonly<Record<string, string>> = { env_id: 'Id of an environment, not its name' };
 
 /** Ids in a path. */
-export function pathSchema(...names: readonly string[]): Schema {
+export function pathSchema(...names: readonly string[]): JsonSchema {
   return {
     type: 'object',
     properties: Object.fromEntries(names.map((name) => [name, { type: 'string', description: NOT_ITS_NAME[name] }])),
@@ -205,12 +205,12 @@ export function pathSchema(...names: readonly string[]): Schema {
  * The schema by which an answer is written: what a service sends in an optional field is passed on as it is, whatever its
  * type (R20), though the description names the type that is to be expected.
  */
-export function lenient(schema: Schema): Schema {
-  const { properties, required = [] } = schema;
-  if (properties === undefined) return schema;
+export function lenient(jsonSchema: JsonSchema): JsonSchema {
+  const { properties, required = [] } = jsonSchema;
+  if (properties === undefined) return jsonSchema;
   const relaxed = Object.entries(properties).map(([name, property]) => [
     name,
     property.properties !== undefined || required.includes(name) ? lenient(property) : ANYTHING,
   ]);
-  return { ...schema, properties: Object.fromEntries(relaxed) };
+  return { ...jsonSchema, properties: Object.fromEntries(relaxed) };
 }

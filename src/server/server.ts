@@ -9,7 +9,7 @@ import fastify, {
 } from 'fastify';
 import { parseInstant } from '../core/instant.ts';
 import type { MirrorFile } from '../destination/sqlite/open.ts';
-import { identify, type Key } from './access.ts';
+import { identify, type TokenHash } from './access.ts';
 import { answersHere, openLightAnswering } from './answers.ts';
 import { boundConnections } from './connections.ts';
 import { addDescription } from './describe.ts';
@@ -20,20 +20,20 @@ import { goOn } from './go-on.ts';
 import { addHealth } from './health.ts';
 import { explainInvalid } from './invalid.ts';
 import { openMetrics } from './metrics.ts';
-import { openRateLimit, type Quota, type RateLimit } from './rate-limit.ts';
+import { type MirrorReads, makeCursorKey, openMirrorReads } from './mirror-reads.ts';
+import { openRateLimit, type RateLimit, type RequestQuota } from './rate-limit.ts';
 import { answersInThreads } from './read-threads.ts';
-import { refuse, refuseUnreadable } from './refuse.ts';
-import { addRoutes, type Service } from './routes.ts';
+import { refuse, refuseUnreadable } from './refuse-connection.ts';
+import { addRoutes, type RoutesOptions } from './routes.ts';
 import { ERROR } from './schemas.ts';
 import { serializers } from './serializers.ts';
-import { makeCursorKey, openStore, type Store } from './store.ts';
-import { tellTime } from './tell-time.ts';
+import { setDateHeader } from './set-date-header.ts';
 
 export interface ServerOptions {
   /** Opened for reading; whoever opened it closes it. */
   readonly mirror: MirrorFile;
   /** The tokens that are let in; asked for at every request, so that they can be replaced. */
-  readonly keys: () => readonly Key[];
+  readonly keys: () => readonly TokenHash[];
   /** The greatest `limit` taken, 2000 when left out. */
   readonly pageMax?: number;
   /** For each token; null for none. */
@@ -58,19 +58,19 @@ const SILENCE_TIMEOUT_MS = 60_000;
 /** The read API over a mirror; the caller makes it listen. */
 export async function createServer(options: ServerOptions): Promise<FastifyInstance> {
   const { mirror, keys, rateLimit = null, nowMs = Date.now } = options;
-  const store = openStore(mirror);
+  const store = openMirrorReads(mirror);
   const { answers, ...read } = openAnswers(options);
-  let admit: Admit = () => undefined;
+  let authenticationHook: AuthenticationHook = () => undefined;
   const server = fastify({
     ...FRAMEWORK,
     ...(options.log === undefined ? {} : { loggerInstance: options.log }),
-    frameworkErrors: (_error, request, reply) => refuseUndecodable(request, reply, admit),
+    frameworkErrors: (_error, request, reply) => refuseUndecodable(request, reply, authenticationHook),
   });
   const connections = boundConnections(server);
   server.decorateRequest('reader', null);
   server.decorateRequest('mirrorState', null);
   const quota = await openRateLimit(server, rateLimit);
-  admit = doorkeeper({ store, keys, quota });
+  authenticationHook = authenticate({ store, keys, quota });
   server.addHook('onResponse', logRequest);
   server.setErrorHandler(refuse);
   // For the files of `/docs`; what else leads nowhere is refused before it comes to a handler.
@@ -86,12 +86,12 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
   const addMetrics = await openMetrics(server, { store, answers, nowMs });
   server.addHook('onRequest', (request, reply, done) => {
     if (!request.is404) return done();
-    goOn(admit(request, reply), (refusal) => done(refusal ?? addressRefusal(request)));
+    goOn(authenticationHook(request, reply), (refusal) => done(refusal ?? addressRefusal(request)));
   });
   addHealth(server, store, nowMs);
   server.get('/', { schema: { hide: true } }, (_request, reply) => reply.redirect('/docs'));
   await server.register(async (api) => {
-    api.addHook('onRequest', (request, reply, done) => goOn(admit(request, reply), done));
+    api.addHook('onRequest', (request, reply, done) => goOn(authenticationHook(request, reply), done));
     addRoutes(api, { answers, quota, ...read });
     addMetrics(api);
   });
@@ -103,7 +103,7 @@ function openAnswers({
   pageMax = 2000,
   weights = new Map(),
   threads = 0,
-}: ServerOptions): Omit<Service, 'quota'> {
+}: ServerOptions): Omit<RoutesOptions, 'quota'> {
   const read = { pageMax, weights };
   // One for all who read: they take each other's cursors.
   const cursorKey = makeCursorKey();
@@ -144,17 +144,25 @@ const FRAMEWORK: FastifyHttpOptions<Server> = {
 };
 
 /** Goes before every answer, and takes time where there is a quota. @throws Refusal 401 or 429 */
-type Admit = (request: FastifyRequest, reply: FastifyReply) => Promise<void> | undefined;
+type AuthenticationHook = (request: FastifyRequest, reply: FastifyReply) => Promise<void> | undefined;
 
 /** Tells the time and the quota, and lets those in whose token is known. */
-function doorkeeper({ store, keys, quota }: { store: Store; keys: ServerOptions['keys']; quota: Quota }): Admit {
+function authenticate({
+  store,
+  keys,
+  quota,
+}: {
+  store: MirrorReads;
+  keys: ServerOptions['keys'];
+  quota: RequestQuota;
+}): AuthenticationHook {
   const refuseStranger = ({ reader }: FastifyRequest): void => {
     if (reader === null) throw unauthenticated();
   };
   return (request, reply) => {
     const state = store.state();
     request.mirrorState = state;
-    tellTime(reply, state);
+    setDateHeader(reply, state);
     request.reader = identify(keys(), request.headers.authorization);
     const counted = quota.count(request, reply);
     if (counted !== undefined) return counted.then(() => refuseStranger(request));
@@ -164,11 +172,11 @@ function doorkeeper({ store, keys, quota }: { store: Store; keys: ServerOptions[
 }
 
 /** The framework's own refusals go by no hook. */
-function refuseUndecodable(request: FastifyRequest, reply: FastifyReply, admit: Admit): void {
+function refuseUndecodable(request: FastifyRequest, reply: FastifyReply, authenticationHook: AuthenticationHook): void {
   const answer = (refusal: unknown): unknown => refuse(refusal, request, reply);
   const undecodable = badRequest('The address cannot be decoded: percent-encode each part of it');
   reply.raw.once('finish', () => logRequest(request, reply, () => {}));
-  const admitted = async (): Promise<void> => admit(request, reply);
+  const admitted = async (): Promise<void> => authenticationHook(request, reply);
   admitted().then(() => answer(undecodable), answer);
 }
 

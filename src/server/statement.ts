@@ -1,13 +1,13 @@
-import type { Position } from './cursor.ts';
+import { accessPathOf, accessPathSql, deletion, from, isByTime, unindexed } from './access-path.ts';
+import type { PagePosition } from './cursor.ts';
 import { valuesIn } from './filters.ts';
-import type { Lead } from './lead.ts';
-import type { Listing } from './listings.ts';
-import type { Asked } from './parameters.ts';
-import type { Question, Statement } from './question.ts';
-import { STRETCH_ROWS } from './stretch.ts';
+import type { IndexPath } from './index-path.ts';
+import type { ListRequest, SqlStatement } from './list-request.ts';
+import type { CollectionListing } from './listings.ts';
+import type { ListParameters } from './parameters.ts';
+import { SCAN_WINDOW_ROWS } from './scan-window.ts';
 import { weekBefore } from './times.ts';
 import { isLimited, numberOf, visible } from './visibility.ts';
-import { deletion, from, isByTime, unindexed, walked, walkOf } from './walk.ts';
 import { columnOf, lengthOf, writtenItem } from './written.ts';
 
 /** Later than any time there is. */
@@ -15,22 +15,22 @@ const END_OF_TIME = '9999';
 
 /** The statement of one page: one row more than the limit tells whether there is another page. Never an OFFSET. */
 export function pageStatement(
-  question: Question,
-  asked: Asked,
-  position: Position | null,
-  lead: Lead | null,
-): Statement {
-  const values = pageValues(question, asked, position);
-  const walk = walkOf(question, asked, position, lead);
-  const fields = fieldsOf(question, asked.feed?.of);
-  const narrowing = narrowingConditions(question, asked, lead);
-  if (walk.led) {
+  listRequest: ListRequest,
+  listParameters: ListParameters,
+  position: PagePosition | null,
+  lead: IndexPath | null,
+): SqlStatement {
+  const values = pageValues(listRequest, listParameters, position);
+  const walk = accessPathOf(listRequest, listParameters, position, lead);
+  const fields = fieldsOf(listRequest, listParameters.feed?.of);
+  const narrowing = narrowingConditions(listRequest, listParameters, lead);
+  if (walk.indexed) {
     const others = narrowing.map(unindexed);
-    const rows = walked({ ...walk, legs: walk.legs.map((leg) => [...leg, ...others]) }, fields);
+    const rows = accessPathSql({ ...walk, branches: walk.branches.map((leg) => [...leg, ...others]) }, fields);
     return { sql: `${rows} limit @limit`, values };
   }
-  const rows = walked(walk, [...fields, `(${narrowing.join('\n and ') || 'true'}) as shown`]);
-  return { sql: `select * from (${rows} limit ${STRETCH_ROWS}) where shown limit @limit`, values };
+  const rows = accessPathSql(walk, [...fields, `(${narrowing.join('\n and ') || 'true'}) as shown`]);
+  return { sql: `select * from (${rows} limit ${SCAN_WINDOW_ROWS}) where shown limit @limit`, values };
 }
 
 /**
@@ -38,48 +38,51 @@ export function pageStatement(
  * than `most.bytes`, or has members that no field holds.
  */
 export function writtenPageStatement(
-  question: Question,
-  asked: Asked,
-  position: Position | null,
+  listRequest: ListRequest,
+  listParameters: ListParameters,
+  position: PagePosition | null,
   most: { readonly rows: number; readonly bytes: number },
-): Statement {
-  const { listing } = question;
+): SqlStatement {
+  const { listing } = listRequest;
   const item = `iif(r.extra is null and ${lengthOf(listing)} <= ${most.bytes}, ${writtenItem(listing)}, null)`;
-  const shown = `(${narrowingConditions(question, asked, null).join('\n and ') || 'true'})`;
-  const rows = walked(walkOf(question, asked, position, null), [`${item} as item`, `${shown} as shown`]);
+  const shown = `(${narrowingConditions(listRequest, listParameters, null).join('\n and ') || 'true'})`;
+  const rows = accessPathSql(accessPathOf(listRequest, listParameters, position, null), [
+    `${item} as item`,
+    `${shown} as shown`,
+  ]);
   return {
     sql: `select item from (${rows} limit ${most.rows}) where shown limit @limit`,
-    values: pageValues(question, asked, position),
+    values: pageValues(listRequest, listParameters, position),
   };
 }
 
 /** Where the stretch of rows that a page looks at ends, where nothing leads to them: no row where it reaches the end of all. */
-export function stretchStatement(
-  question: Question,
-  asked: Asked,
-  position: Position | null,
-  rows = STRETCH_ROWS,
-): Statement {
+export function scanWindowStatement(
+  listRequest: ListRequest,
+  listParameters: ListParameters,
+  position: PagePosition | null,
+  rows = SCAN_WINDOW_ROWS,
+): SqlStatement {
   return {
-    sql: `${walked(walkOf(question, asked, position, null), [])} limit 1 offset ${rows - 1}`,
-    values: pageValues(question, asked, position),
+    sql: `${accessPathSql(accessPathOf(listRequest, listParameters, position, null), [])} limit 1 offset ${rows - 1}`,
+    values: pageValues(listRequest, listParameters, position),
   };
 }
 
 /** One row, whether or not it shows, where any is reached. */
-export function reachedStatement(question: Question, asked: Asked): Statement {
-  const { listing } = question;
+export function reachedStatement(listRequest: ListRequest, listParameters: ListParameters): SqlStatement {
+  const { listing } = listRequest;
   const sql = keptText(
     listing,
-    `reached ${asked.feed?.of} ${asked.descending}`,
-    () => `${walked(walkOf(question, asked, null, null), [])} limit 1`,
+    `reached ${listParameters.feed?.of} ${listParameters.descending}`,
+    () => `${accessPathSql(accessPathOf(listRequest, listParameters, null, null), [])} limit 1`,
   );
-  return { sql, values: pageValues(question, asked, null) };
+  return { sql, values: pageValues(listRequest, listParameters, null) };
 }
 
 /** One row where there is an item of that id, shown or not, longer than `bytes` in all. */
-export function longOneStatement(question: Question, bytes: number): Statement {
-  const { listing } = question;
+export function longOneStatement(listRequest: ListRequest, bytes: number): SqlStatement {
+  const { listing } = listRequest;
   const { entry, one } = listing;
   const sql = keptText(
     listing,
@@ -87,58 +90,67 @@ export function longOneStatement(question: Question, bytes: number): Statement {
     () => `select 1 from ${entry.table} r
       where r.env_id = @env and ${one?.by} = @one and ${lengthOf(listing)} > ${bytes}`,
   );
-  return { sql, values: valuesOf(question) };
+  return { sql, values: valuesOf(listRequest) };
 }
 
 /** The statement of a single item, no longer than `mostBytes` in all where that is given. */
-export function oneStatement(question: Question, mostBytes?: number): Statement {
-  const { listing, reader } = question;
+export function oneStatement(listRequest: ListRequest, mostBytes?: number): SqlStatement {
+  const { listing, reader } = listRequest;
   const sql = keptText(listing, `one ${isLimited(reader)} ${mostBytes}`, () => {
     const conditions = ['r.env_id = @env', `${listing.one?.by} = @one`, ...visible(listing, reader)];
-    if (listing.where !== undefined) conditions.push(listing.where);
-    if (listing.shows !== undefined) conditions.push(listing.shows);
-    if (listing.timed !== undefined) conditions.push(`${listing.timed}.deleted_at is null`);
+    if (listing.baseFilter !== undefined) conditions.push(listing.baseFilter);
+    if (listing.visibleIf !== undefined) conditions.push(listing.visibleIf);
+    if (listing.feedClock !== undefined) conditions.push(`${listing.feedClock}.deleted_at is null`);
     if (mostBytes !== undefined) conditions.push(`${lengthOf(listing)} <= ${mostBytes}`);
-    return `select ${fieldsOf(question).join(', ')} ${from(listing, 'r')} where ${conditions.join('\n and ')} limit 1`;
+    return `select ${fieldsOf(listRequest).join(', ')} ${from(listing, 'r')} where ${conditions.join('\n and ')} limit 1`;
   });
-  return { sql, values: valuesOf(question) };
+  return { sql, values: valuesOf(listRequest) };
 }
 
-const texts = new WeakMap<Listing, Map<string, string>>();
+const texts = new WeakMap<CollectionListing, Map<string, string>>();
 
 /** The SQL of a question that is asked often, made once; `of` names all that it depends on beside the listing. */
-function keptText(listing: Listing, of: string, make: () => string): string {
-  const kept = texts.get(listing) ?? new Map<string, string>();
-  texts.set(listing, kept);
+function keptText(collectionListing: CollectionListing, of: string, make: () => string): string {
+  const kept = texts.get(collectionListing) ?? new Map<string, string>();
+  texts.set(collectionListing, kept);
   const text = kept.get(of) ?? make();
   kept.set(of, text);
   return text;
 }
 
 /** What an item is made of. */
-function fieldsOf({ listing }: Question, feed?: 'synced' | 'deleted'): string[] {
-  const { entry, timed, blank } = listing;
+function fieldsOf({ listing }: ListRequest, feed?: 'synced' | 'deleted'): string[] {
+  const { entry, feedClock, emptyIsNull } = listing;
   const fields = Object.keys(entry.fields).map((name) =>
-    blank?.includes(name) ? `nullif(r."${name}", '') as "${name}"` : `${columnOf(listing, name)} as "${name}"`,
+    emptyIsNull?.includes(name) ? `nullif(r."${name}", '') as "${name}"` : `${columnOf(listing, name)} as "${name}"`,
   );
-  if (timed === 'r' && feed === 'deleted') fields.push('r.mirrored_at as deleted_at');
+  if (feedClock === 'r' && feed === 'deleted') fields.push('r.mirrored_at as deleted_at');
   return [...fields, 'r.extra as extra'];
 }
 
 /** Which of the rows that are reached show. */
-function narrowingConditions({ listing, reader }: Question, asked: Asked, lead: Lead | null): string[] {
-  const { shows, disabled, timed, where, join } = listing;
-  const conditions = shows === undefined ? [] : [shows];
-  if (where !== undefined && asked.feed?.of === 'deleted') conditions.push(where);
-  if (timed !== undefined && !isByTime(listing, asked)) conditions.push(deletion(timed, asked));
-  if (join !== undefined && isByTime(listing, asked)) conditions.push('r.env_id is not null');
-  if (disabled !== undefined && asked.feed === null) conditions.push(asked.disabled ? disabled.only : disabled.without);
-  const others = Object.entries(asked.filters).filter(([name]) => name !== lead?.filter);
+function narrowingConditions(
+  { listing, reader }: ListRequest,
+  listParameters: ListParameters,
+  lead: IndexPath | null,
+): string[] {
+  const { visibleIf, disabled, feedClock, baseFilter, join } = listing;
+  const conditions = visibleIf === undefined ? [] : [visibleIf];
+  if (baseFilter !== undefined && listParameters.feed?.of === 'deleted') conditions.push(baseFilter);
+  if (feedClock !== undefined && !isByTime(listing, listParameters))
+    conditions.push(deletion(feedClock, listParameters));
+  if (join !== undefined && isByTime(listing, listParameters)) conditions.push('r.env_id is not null');
+  if (disabled !== undefined && listParameters.feed === null)
+    conditions.push(listParameters.disabled ? disabled.only : disabled.without);
+  const others = Object.entries(listParameters.filters).filter(([name]) => name !== lead?.filter);
   return [...conditions, ...filterConditions(listing, Object.fromEntries(others)), ...visible(listing, reader)];
 }
 
 /** The conditions of the filters given; their values go by the names of the filters. */
-export function filterConditions({ filters }: Pick<Listing, 'filters'>, given: Asked['filters']): string[] {
+export function filterConditions(
+  { filters }: Pick<CollectionListing, 'filters'>,
+  given: ListParameters['filters'],
+): string[] {
   return Object.keys(given).map((name) => filters[name]?.matches(valuesIn(name)) ?? 'true');
 }
 
@@ -147,19 +159,23 @@ export function valuesOf({
   place,
   reader,
   serverTime,
-}: Pick<Question, 'place' | 'reader' | 'serverTime'>): Statement['values'] {
+}: Pick<ListRequest, 'place' | 'reader' | 'serverTime'>): SqlStatement['values'] {
   return { ...place, reader: numberOf(reader), week: weekBefore(serverTime) };
 }
 
-export function filterValues(filters: Asked['filters']): Statement['values'] {
+export function filterValues(filters: ListParameters['filters']): SqlStatement['values'] {
   return Object.fromEntries(Object.entries(filters).map(([name, values]) => [name, JSON.stringify(values)]));
 }
 
-export function pageValues(question: Question, asked: Asked, position: Position | null): Statement['values'] {
-  return { ...valuesOf(question), ...askedValues(asked), ...positionValues(position) };
+export function pageValues(
+  listRequest: ListRequest,
+  listParameters: ListParameters,
+  position: PagePosition | null,
+): SqlStatement['values'] {
+  return { ...valuesOf(listRequest), ...askedValues(listParameters), ...positionValues(position) };
 }
 
-function askedValues({ limit, filters, feed, window }: Asked): Statement['values'] {
+function askedValues({ limit, filters, feed, window }: ListParameters): SqlStatement['values'] {
   return {
     ...filterValues(filters),
     from: window?.from ?? null,
@@ -169,6 +185,6 @@ function askedValues({ limit, filters, feed, window }: Asked): Statement['values
   };
 }
 
-function positionValues(position: Position | null): Statement['values'] {
+function positionValues(position: PagePosition | null): SqlStatement['values'] {
   return Object.fromEntries((position ?? []).map((value, i) => [`position_${i}`, value]));
 }

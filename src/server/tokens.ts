@@ -1,13 +1,13 @@
 import { Ajv } from 'ajv';
 import { SyncError } from '../core/errors.ts';
-import { EMPTY_SHA256, type Key } from './access.ts';
-import { SCOPES, type Scope } from './listings.ts';
+import { EMPTY_SHA256, type TokenHash } from './access.ts';
+import { SCOPES, type ViewScope } from './listings.ts';
 
-interface Entry {
+interface TokenEntry {
   readonly name: string;
   readonly token_sha256: string;
   readonly environments?: readonly string[];
-  readonly scopes?: readonly Scope[];
+  readonly scopes?: readonly ViewScope[];
   readonly asset_ids?: readonly string[];
   readonly paths?: readonly string[];
 }
@@ -15,7 +15,7 @@ interface Entry {
 const texts = { type: 'array', items: { type: 'string' } };
 
 /** An unknown member is refused: a restriction misspelt would grant everything. */
-const validate = new Ajv().compile<readonly Entry[]>({
+const validate = new Ajv().compile<readonly TokenEntry[]>({
   type: 'array',
   items: {
     type: 'object',
@@ -33,7 +33,7 @@ const validate = new Ajv().compile<readonly Entry[]>({
 });
 
 /** The keys a tokens file grants. @throws SyncError `usage` that says what is wrong with the file at `path` */
-export function parseTokens(path: string, text: string): Key[] {
+export function parseTokens(path: string, text: string): TokenHash[] {
   const entries = parseJson(path, text);
   if (!validate(entries)) throw wrong(path, explain(validate.errors?.[0]));
   const empty = entries.find(({ token_sha256 }) => token_sha256 === EMPTY_SHA256);
@@ -46,7 +46,7 @@ export function parseTokens(path: string, text: string): Key[] {
   return entries.map(toKey);
 }
 
-function toKey({ name, token_sha256, environments, scopes, asset_ids, paths }: Entry): Key {
+function toKey({ name, token_sha256, environments, scopes, asset_ids, paths }: TokenEntry): TokenHash {
   return {
     sha256: Buffer.from(token_sha256, 'hex'),
     reader: {

@@ -1,12 +1,12 @@
 import type { Field } from '../core/stream.ts';
-import type { Listing } from './listings.ts';
+import type { CollectionListing } from './listings.ts';
 
-/** The column of a field. The times of a `timed` row are the mirror's own. */
-export const columnOf = ({ timed }: Pick<Listing, 'timed'>, name: string): string =>
-  timed === 'r' && name === 'synced_at' ? 'r.mirrored_at' : `r."${name}"`;
+/** The column of a field. The times of a `feedClock` row are the mirror's own. */
+export const columnOf = ({ feedClock }: Pick<CollectionListing, 'feedClock'>, name: string): string =>
+  feedClock === 'r' && name === 'synced_at' ? 'r.mirrored_at' : `r."${name}"`;
 
 /** SQL of the length of an item that shows, in bytes; SQLite tells it without reading long values. */
-export function lengthOf({ entry }: Pick<Listing, 'entry'>): string {
+export function lengthOf({ entry }: Pick<CollectionListing, 'entry'>): string {
   const lengths = Object.entries(entry.fields).map(([name, { required }]) =>
     required ? `octet_length(r."${name}")` : `ifnull(octet_length(r."${name}"), 0)`,
   );
@@ -14,7 +14,7 @@ export function lengthOf({ entry }: Pick<Listing, 'entry'>): string {
 }
 
 /** A member of an item: its name, the column of its value, and SQL of its value for an object. */
-interface Member {
+interface WrittenMember {
   readonly name: string;
   readonly column: string;
   readonly value: string;
@@ -22,10 +22,10 @@ interface Member {
 }
 
 /** SQL that writes an item out as JSON: SQLite does so in less time than it takes to hand over its fields. */
-export function writtenItem(listing: Listing): string {
-  const members = Object.entries(listing.entry.fields).map(([name, field]): Member => {
-    const column = columnOf(listing, name);
-    const mayLack = listing.nulls === 'left out' && !field.required;
+export function writtenItem(collectionListing: CollectionListing): string {
+  const members = Object.entries(collectionListing.entry.fields).map(([name, field]): WrittenMember => {
+    const column = columnOf(collectionListing, name);
+    const mayLack = collectionListing.nulls === 'left out' && !field.required;
     return { name, column, value: writtenValue(column, field), mayLack };
   });
   const whole = `json_object(${members.map(({ name, value }) => `'${name}', ${value}`).join(', ')})`;
@@ -41,7 +41,7 @@ function writtenValue(column: string, { type }: Field): string {
 }
 
 /** The same, without the members that are not there; the first one always is. */
-function inPieces(members: readonly Member[]): string {
+function inPieces(members: readonly WrittenMember[]): string {
   const pieces = members.map(({ name, column, value, mayLack }, i) => {
     const label = `'${i === 0 ? '{' : ','}"${name}":'`;
     return mayLack

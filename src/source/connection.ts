@@ -1,15 +1,15 @@
 import type { Pool as OpenPool } from 'undici';
 import { SyncError } from '../core/errors.ts';
 import { type Instant, instantOfMs } from '../core/instant.ts';
-import { countHeader, type Headers, httpDateMs } from '../core/retry-delay.ts';
-import type { Asked } from './classify.ts';
-import type { Decode } from './decode.ts';
-import { type Gate, type GateOptions, openGate } from './gate.ts';
+import { countHeader, type HeaderValues, httpDateMs } from '../core/retry-delay.ts';
+import type { RequestDescription } from './classify.ts';
+import type { BodyDecoder } from './envelope.ts';
 import { openHeavyTurns } from './heavy-turns.ts';
 import { Pool } from './pool.ts';
-import { type Line, type Outcome, send } from './send.ts';
+import { openRateLimiter, type RateLimiter, type RateLimiterOptions } from './rate-limiter.ts';
+import { type HttpConnection, type RequestOutcome, send } from './send.ts';
 
-export interface HttpSourceOptions extends GateOptions {
+export interface HttpSourceOptions extends RateLimiterOptions {
   /** The base URL as `parseBaseUrl` returns it. */
   readonly baseUrl: string;
   readonly token: string;
@@ -29,10 +29,10 @@ export interface HttpSourceOptions extends GateOptions {
 }
 
 /** The state of an open source. */
-export interface Connection {
+export interface SourceConnection {
   readonly options: HttpSourceOptions;
-  readonly line: Line;
-  readonly gate: Gate;
+  readonly line: HttpConnection;
+  readonly gate: RateLimiter;
   /** The path of the base URL, before `/public/beta`. */
   readonly prefix: string;
   /** Aborts the requests in flight. */
@@ -51,18 +51,18 @@ export interface Connection {
 }
 
 /** A resource to fetch, and how to decode it. */
-export interface Ask<T> {
+export interface FetchRequest<T> {
   /** The path segments under `/public/beta`, not percent-encoded. */
   readonly path: readonly string[];
   readonly target: string;
-  readonly asked: Asked;
-  readonly decode: Decode<T>;
+  readonly asked: RequestDescription;
+  readonly decode: BodyDecoder<T>;
   readonly onRequest: (() => void) | undefined;
   /** The number of tries that failed in earlier runs (R24). */
   readonly failedTries?: number;
 }
 
-export function connect(options: HttpSourceOptions): Connection {
+export function connect(options: HttpSourceOptions): SourceConnection {
   if (!/^[\x21-\x7e]+$/.test(options.token)) {
     throw new SyncError('usage', 'The token is empty or contains characters that a token cannot have, such as spaces.');
   }
@@ -76,7 +76,7 @@ export function connect(options: HttpSourceOptions): Connection {
       nowMs: () => options.clock.nowMs(),
       heavyTurns: openHeavyTurns(),
     },
-    gate: openGate(options),
+    gate: openRateLimiter(options),
     prefix: pathname.replace(/\/+$/, ''),
     cut: new AbortController(),
     closed: new AbortController(),
@@ -109,12 +109,15 @@ function headersOf({ token, userAgent }: HttpSourceOptions): Record<string, stri
   };
 }
 
-export async function sendOnce<T>(connection: Connection, { target, asked, onRequest }: Ask<T>): Promise<Outcome> {
-  const { line, options, prefix } = connection;
+export async function sendOnce<T>(
+  sourceConnection: SourceConnection,
+  { target, asked, onRequest }: FetchRequest<T>,
+): Promise<RequestOutcome> {
+  const { line, options, prefix } = sourceConnection;
   const startedMs = line.nowMs();
   onRequest?.();
-  const outcome = await send(line, prefix + target, connection.cut.signal);
-  noteQuota(connection, outcome.answer?.headers ?? {});
+  const outcome = await send(line, prefix + target, sourceConnection.cut.signal);
+  noteQuota(sourceConnection, outcome.answer?.headers ?? {});
   const status = outcome.answer?.status ?? 0;
   const query = target.slice(asked.path.length);
   options.onEvent?.({ type: 'request', path: asked.path, query, status, durationMs: line.nowMs() - startedMs });
@@ -122,16 +125,19 @@ export async function sendOnce<T>(connection: Connection, { target, asked, onReq
 }
 
 /** Call it for accepted answers only: a gateway in front of the service may have a clock of its own (R1). */
-export function noteTime(connection: Connection, headers: Headers): void {
-  const dateMs = httpDateMs(headers.date);
+export function noteTime(sourceConnection: SourceConnection, headerValues: HeaderValues): void {
+  const dateMs = httpDateMs(headerValues.date);
   if (dateMs === null) return;
   const time = instantOfMs(dateMs);
-  const latest = connection.latestServerTime;
-  connection.serverTime ??= time;
-  connection.latestServerTime = latest === null || time > latest ? time : latest;
+  const latest = sourceConnection.latestServerTime;
+  sourceConnection.serverTime ??= time;
+  sourceConnection.latestServerTime = latest === null || time > latest ? time : latest;
 }
 
-function noteQuota(connection: Connection, headers: Headers): void {
-  connection.limit = countHeader(headers['ratelimit-limit']) ?? connection.limit;
-  connection.windowSeconds = Math.max(connection.windowSeconds, countHeader(headers['ratelimit-reset']) ?? 0);
+function noteQuota(sourceConnection: SourceConnection, headerValues: HeaderValues): void {
+  sourceConnection.limit = countHeader(headerValues['ratelimit-limit']) ?? sourceConnection.limit;
+  sourceConnection.windowSeconds = Math.max(
+    sourceConnection.windowSeconds,
+    countHeader(headerValues['ratelimit-reset']) ?? 0,
+  );
 }

@@ -2,8 +2,8 @@ import { endsRun, SyncError } from '../core/errors.ts';
 import { MAX_RESTARTS } from '../core/recover.ts';
 import type { Page } from '../core/source.ts';
 import { endsRunHere, secretOf } from './classify.ts';
-import type { Connection } from './connection.ts';
-import { decodeEnvironments } from './decode.ts';
+import type { SourceConnection } from './connection.ts';
+import { decodeEnvironments } from './envelope.ts';
 import { fetchWhole } from './fetch-whole.ts';
 import { endpointPath, pageTarget } from './target.ts';
 
@@ -11,10 +11,10 @@ const PATH = ['environments'];
 const ADVICE = 'Check the base URL.';
 
 /** Fetches all environments, which come as an array or in pages (R8). @throws SyncError that ends the run */
-export async function fetchEnvironments(connection: Connection): Promise<readonly unknown[]> {
+export async function fetchEnvironments(sourceConnection: SourceConnection): Promise<readonly unknown[]> {
   try {
-    const items = await readPages(connection);
-    connection.environments = items.flatMap(idOf);
+    const items = await readPages(sourceConnection);
+    sourceConnection.environments = items.flatMap(idOf);
     return items;
   } catch (error) {
     throw error instanceof SyncError && !endsRun(error) ? endsRunHere(error) : error;
@@ -22,12 +22,12 @@ export async function fetchEnvironments(connection: Connection): Promise<readonl
 }
 
 /** The loop ends: no cursor is used twice (R8), the list has an end, and it starts again three times at most (R7). */
-async function readPages(connection: Connection): Promise<readonly unknown[]> {
+async function readPages(sourceConnection: SourceConnection): Promise<readonly unknown[]> {
   const items: unknown[] = [];
   const visited = new Set<string>();
   let restarts = 0;
   for (let cursor: string | null = null; ; ) {
-    const page: Page | null = await fetchPage(connection, cursor, restarts < MAX_RESTARTS);
+    const page: Page | null = await fetchPage(sourceConnection, cursor, restarts < MAX_RESTARTS);
     if (page === null) {
       restarts += 1;
       items.length = 0;
@@ -42,11 +42,15 @@ async function readPages(connection: Connection): Promise<readonly unknown[]> {
 }
 
 /** @returns null when the service no longer knows the cursor and the list may start again (R7) */
-async function fetchPage(connection: Connection, cursor: string | null, mayRestart: boolean): Promise<Page | null> {
-  const asked = { path: endpointPath(PATH), ...secretOf(connection.options), advice: ADVICE };
+async function fetchPage(
+  sourceConnection: SourceConnection,
+  cursor: string | null,
+  mayRestart: boolean,
+): Promise<Page | null> {
+  const asked = { path: endpointPath(PATH), ...secretOf(sourceConnection.options), advice: ADVICE };
   const target = pageTarget({ path: PATH, query: {}, cursor });
   try {
-    return await fetchWhole(connection, {
+    return await fetchWhole(sourceConnection, {
       path: PATH,
       target,
       asked,
@@ -54,7 +58,7 @@ async function fetchPage(connection: Connection, cursor: string | null, mayResta
       onRequest: undefined,
     });
   } catch (error) {
-    const isRestart = error instanceof SyncError && error.recovery === 'restart';
+    const isRestart = error instanceof SyncError && error.recovery === 'restart-read';
     if (isRestart && cursor !== null && mayRestart) return null;
     throw error;
   }
@@ -67,7 +71,7 @@ function nextCursor({ nextCursor: cursor }: Page, visited: Set<string>): string 
     return cursor;
   }
   const what = cursor === null ? 'says that there is more but gives no cursor' : 'gives a cursor that it gave before';
-  throw new SyncError('reread', `GET ${endpointPath(PATH)} ${what}: the service pages wrongly. ${ADVICE}`);
+  throw new SyncError('restart-round', `GET ${endpointPath(PATH)} ${what}: the service pages wrongly. ${ADVICE}`);
 }
 
 function idOf(item: unknown): string[] {

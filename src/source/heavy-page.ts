@@ -1,6 +1,6 @@
 import type { SlicedItems } from '../core/source.ts';
 import { collectGarbage } from './collect-garbage.ts';
-import { parseJson } from './decode.ts';
+import { parseJson } from './envelope.ts';
 
 /** The items of a slice, which are parsed together, have about this many bytes. */
 const SLICE_BYTES = 64 * 1024;
@@ -54,17 +54,19 @@ function parseSlice(slice: Buffer): readonly unknown[] | undefined {
 const [OPEN, CLOSE] = [Buffer.from('['), Buffer.from(']')];
 
 /** The byte range of the elements of `items`, and the commas after which further slices begin. */
-interface Place {
+interface ItemsPosition {
   readonly start: number;
   readonly end: number;
   readonly commas: readonly number[];
 }
 
-const [QUOTE, BACKSLASH, COMMA, BRACE, END_BRACE, BRACKET, END_BRACKET] = Buffer.from('"\\,{}[]') as unknown as Codes;
-type Codes = [number, number, number, number, number, number, number];
+const [QUOTE, BACKSLASH, COMMA, BRACE, END_BRACE, BRACKET, END_BRACKET] = Buffer.from(
+  '"\\,{}[]',
+) as unknown as CharacterCodes;
+type CharacterCodes = [number, number, number, number, number, number, number];
 
 /** Null when the list has no array `items`, or two of them. The contents of strings are skipped. */
-function findItems(body: Buffer, sliceBytes: number): Place | null {
+function findItems(body: Buffer, sliceBytes: number): ItemsPosition | null {
   const commas: number[] = [];
   let [start, end, cutAt, depth] = [-1, -1, 0, 0];
   // The name of the current member; null where a name comes next.

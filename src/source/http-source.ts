@@ -1,13 +1,13 @@
 import { SyncError } from '../core/errors.ts';
-import type { Quota } from '../core/quota.ts';
+import type { AccountQuota } from '../core/quota.ts';
 import { resumedWindow } from '../core/rate-window.ts';
 import type { PageRequest, Source } from '../core/source.ts';
 import { secretOf } from './classify.ts';
-import { type Connection, connect, type HttpSourceOptions } from './connection.ts';
-import { type Decode, decodeMatchedCount, decodePage } from './decode.ts';
+import { connect, type HttpSourceOptions, type SourceConnection } from './connection.ts';
+import { type BodyDecoder, decodeMatchedCount, decodePage } from './envelope.ts';
 import { fetchEnvironments } from './environments.ts';
 import { fetchWhole } from './fetch-whole.ts';
-import { resume, stop } from './gate.ts';
+import { resume, stop } from './rate-limiter.ts';
 import { endpointPath, pageTarget } from './target.ts';
 
 export type { HttpSourceOptions } from './connection.ts';
@@ -46,24 +46,31 @@ export function createHttpSource(options: HttpSourceOptions): Source {
 }
 
 function fetchRequested<T>(
-  connection: Connection,
+  sourceConnection: SourceConnection,
   request: PageRequest,
-  decode: Decode<T>,
+  bodyDecoder: BodyDecoder<T>,
   onRequest: (() => void) | undefined,
 ): Promise<T> {
   const { path, failedTries = 0 } = request;
-  const asked = { path: endpointPath(path), ...secretOf(connection.options), advice: null };
-  return fetchWhole(connection, { path, target: pageTarget(request), asked, decode, onRequest, failedTries });
+  const asked = { path: endpointPath(path), ...secretOf(sourceConnection.options), advice: null };
+  return fetchWhole(sourceConnection, {
+    path,
+    target: pageTarget(request),
+    asked,
+    decode: bodyDecoder,
+    onRequest,
+    failedTries,
+  });
 }
 
-function quotaOf({ gate, limit, windowSeconds, options }: Connection): Quota | null {
+function quotaOf({ gate, limit, windowSeconds, options }: SourceConnection): AccountQuota | null {
   const { remaining, resetAtMs } = gate.window;
   if (remaining === null) return null;
   const resetSeconds = Math.max(0, Math.ceil((resetAtMs - options.clock.nowMs()) / 1000));
   return { limit, remaining, resetSeconds, windowSeconds };
 }
 
-function stopSoon({ gate, options, cut, closed }: Connection): void {
+function stopSoon({ gate, options, cut, closed }: SourceConnection): void {
   stop(gate, new SyncError('signal', 'Stopped by a signal: the next run carries on.'));
   options.sleep(GRACE_MS, closed.signal).then(
     () => cut.abort(),

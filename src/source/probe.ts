@@ -1,21 +1,24 @@
 import { isAway, isOver, listFailed, probeFailed } from '../core/outage.ts';
 import { probeRequest } from '../core/probe-request.ts';
 import { retryDelayMs } from '../core/retry-delay.ts';
-import { classify, secretOf, serviceAway, type Trouble } from './classify.ts';
-import { type Ask, type Connection, sendOnce } from './connection.ts';
-import { decodePage } from './decode.ts';
-import { backOff, noteAnswer, PRIORITY, pass, stop } from './gate.ts';
-import type { Outcome } from './send.ts';
+import { classify, type RetriableFailure, secretOf, serviceAway } from './classify.ts';
+import { type FetchRequest, type SourceConnection, sendOnce } from './connection.ts';
+import { decodePage } from './envelope.ts';
+import { acquire, backOff, noteAnswer, PRIORITY, stop } from './rate-limiter.ts';
+import type { RequestOutcome } from './send.ts';
 import { endpointPath, pageTarget } from './target.ts';
 
 /** Asks another list than `own` for a row, because `own` is refused or fails. */
-export function sendProbe(connection: Connection, own: readonly string[]): Promise<Outcome> {
-  return sendOnce(connection, askElsewhere(connection, own));
+export function sendProbe(sourceConnection: SourceConnection, own: readonly string[]): Promise<RequestOutcome> {
+  return sendOnce(sourceConnection, askElsewhere(sourceConnection, own));
 }
 
 /** Why a probe failed; null when it was answered, and when it was refused (429), which tells nothing about the service. */
-export function troubleOfProbe({ gate, options }: Connection, outcome: Outcome): Trouble | null {
-  const verdict = classify(outcome, { path: '', secret: options.token, advice: null }, decodePage);
+export function failureOfProbe(
+  { gate, options }: SourceConnection,
+  requestOutcome: RequestOutcome,
+): RetriableFailure | null {
+  const verdict = classify(requestOutcome, { path: '', secret: options.token, advice: null }, decodePage);
   if (verdict.kind === 'done' || verdict.kind === 'failed') noteAnswer(gate);
   return verdict.kind === 'again' ? verdict.trouble : null;
 }
@@ -24,18 +27,18 @@ export function troubleOfProbe({ gate, options }: Connection, outcome: Outcome):
  * During an outage the request that noticed it probes the service, and all others wait for the result.
  * @returns whether there was an outage, which is over now @throws SyncError `run` when the outage lasts (R24)
  */
-export async function waitForService(connection: Connection, path: readonly string[]): Promise<boolean> {
-  const { gate } = connection;
+export async function waitForService(sourceConnection: SourceConnection, path: readonly string[]): Promise<boolean> {
+  const { gate } = sourceConnection;
   if (!isAway(gate.outage)) return false;
-  if (gate.back === null) await probeUntilBack(connection, path);
+  if (gate.back === null) await probeUntilBack(sourceConnection, path);
   else await gate.back.promise;
   if (gate.stopped !== null) throw gate.stopped;
   return true;
 }
 
 /** The loop ends: each turn is answered, uses one of the probe's tries, or is refused, which lasts at most `maxWaitMs`. */
-async function probeUntilBack(connection: Connection, path: readonly string[]): Promise<void> {
-  const { gate, options } = connection;
+async function probeUntilBack(sourceConnection: SourceConnection, path: readonly string[]): Promise<void> {
+  const { gate, options } = sourceConnection;
   const back = Promise.withResolvers<void>();
   gate.back = back;
   let retryAfterMs: number | null = null;
@@ -48,10 +51,10 @@ async function probeUntilBack(connection: Connection, path: readonly string[]): 
     );
     // Another request, which was still in flight, may have been answered meanwhile.
     if (gate.back !== back) return;
-    const ask = askElsewhere(connection, path);
-    const send = () => sendOnce(connection, ask);
-    const judge = (outcome: Outcome) => troubleOfProbe(connection, outcome);
-    const trouble = await pass(gate, { send, judge }, PRIORITY.probe);
+    const ask = askElsewhere(sourceConnection, path);
+    const send = () => sendOnce(sourceConnection, ask);
+    const judge = (requestOutcome: RequestOutcome) => failureOfProbe(sourceConnection, requestOutcome);
+    const trouble = await acquire(gate, { send, judge }, PRIORITY.probe);
     if (trouble === null) {
       if (gate.back !== back) return;
       continue;
@@ -63,10 +66,10 @@ async function probeUntilBack(connection: Connection, path: readonly string[]): 
   }
 }
 
-function askElsewhere(connection: Connection, own: readonly string[]): Ask<unknown> {
-  const { environments, options, gate } = connection;
+function askElsewhere(sourceConnection: SourceConnection, own: readonly string[]): FetchRequest<unknown> {
+  const { environments, options, gate } = sourceConnection;
   const elsewhere = { environments, lists: options.lists, avoid: gate.outage.lists };
-  const request = probeRequest(connection.probes++, elsewhere, own);
+  const request = probeRequest(sourceConnection.probes++, elsewhere, own);
   const asked = { path: endpointPath(request.path), ...secretOf(options), advice: null };
   return { path: request.path, target: pageTarget(request), asked, decode: decodePage, onRequest: undefined };
 }

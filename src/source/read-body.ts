@@ -19,7 +19,7 @@ export class BadEncoding extends Error {
   }
 }
 
-export interface Bounds {
+export interface BodyBounds {
   /** The most bytes that a body may have. */
   readonly mostBytes: number;
   /** A body with more bytes is read on only after `onHeavy` resolves. */
@@ -35,16 +35,16 @@ const COLLECTED_BYTES = 8 * 1024 * 1024;
  * at once, so that neither an endless body nor a compression bomb fills the memory.
  * @throws BodyTooLarge, BadEncoding, or the error of the connection
  */
-export async function readBody(body: Readable, encoding: string | undefined, bounds: Bounds): Promise<Buffer> {
+export async function readBody(body: Readable, encoding: string | undefined, bodyBounds: BodyBounds): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let heavy: Buffer | null = null;
   let bytes = 0;
   const collect = async (source: AsyncIterable<Buffer>) => {
     for await (const chunk of source) {
-      if (bytes + chunk.length > bounds.mostBytes) throw new BodyTooLarge(bounds.mostBytes);
-      if (heavy === null && bytes + chunk.length > bounds.heavyBytes) {
-        await bounds.onHeavy();
-        heavy = gather(chunks, bounds.mostBytes);
+      if (bytes + chunk.length > bodyBounds.mostBytes) throw new BodyTooLarge(bodyBounds.mostBytes);
+      if (heavy === null && bytes + chunk.length > bodyBounds.heavyBytes) {
+        await bodyBounds.onHeavy();
+        heavy = gather(chunks, bodyBounds.mostBytes);
       }
       if (heavy === null) chunks.push(chunk);
       else chunk.copy(heavy, bytes);

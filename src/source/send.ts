@@ -1,5 +1,5 @@
 import type { Pool } from 'undici';
-import type { Headers } from '../core/retry-delay.ts';
+import type { HeaderValues } from '../core/retry-delay.ts';
 import { collectGarbage } from './collect-garbage.ts';
 import { HEAVY_BYTES, type HeavyTurns, takeTurn } from './heavy-turns.ts';
 import { BadEncoding, BodyTooLarge, readBody } from './read-body.ts';
@@ -8,9 +8,9 @@ const MOST_PAGE_BYTES = 64 * 1024 * 1024;
 const MOST_ERROR_BYTES = 64 * 1024;
 
 /** The answer, as far as it arrived. */
-export interface Answer {
+export interface HttpAnswer {
   readonly status: number;
-  readonly headers: Headers;
+  readonly headers: HeaderValues;
   /** Null when the body is incomplete; the outcome then has a fault. */
   readonly body: Buffer | null;
 }
@@ -22,21 +22,21 @@ export interface Answer {
  * - `too-large`: longer than a body may be
  * - `stopped`: aborted by us
  */
-export interface Fault {
+export interface TransportError {
   readonly kind: 'connection' | 'time-out' | 'encoding' | 'too-large' | 'stopped';
   readonly cause: unknown;
 }
 
 /** How one request ended: with an `answer`, with a `fault`, or with both. */
-export interface Outcome {
-  readonly answer: Answer | null;
-  readonly fault: Fault | null;
+export interface RequestOutcome {
+  readonly answer: HttpAnswer | null;
+  readonly fault: TransportError | null;
   /** When its headers arrived, or else when it ended, in milliseconds of the monotonic clock. */
   readonly heardMs: number;
 }
 
 /** What all requests to the account share. */
-export interface Line {
+export interface HttpConnection {
   readonly pool: Pool;
   readonly headers: Readonly<Record<string, string>>;
   /** The time that a whole request may take, including its body. */
@@ -46,25 +46,25 @@ export interface Line {
 }
 
 /** A request in flight: whether its heavy body waits for its turn, and the function that ends the turn. */
-interface Way {
+interface TransferState {
   isWaiting: boolean;
   endTurn: (() => void) | null;
 }
 
 /** Sends one GET request and reads the whole answer. It never throws; `stop` aborts the request. */
-export async function send(line: Line, target: string, stop: AbortSignal): Promise<Outcome> {
+export async function send(httpConnection: HttpConnection, target: string, stop: AbortSignal): Promise<RequestOutcome> {
   const abort = new AbortController();
-  const way: Way = { isWaiting: false, endTurn: null };
+  const transferState: TransferState = { isWaiting: false, endTurn: null };
   const stopNow = () => abort.abort(STOPPED);
-  const timer = startTimer(line.timeoutMs, way, () => abort.abort(TIMED_OUT));
+  const timer = startTimer(httpConnection.timeoutMs, transferState, () => abort.abort(TIMED_OUT));
   stop.addEventListener('abort', stopNow, { once: true });
   try {
-    return await exchange(line, target, abort.signal, way);
+    return await exchange(httpConnection, target, abort.signal, transferState);
   } finally {
     clearInterval(timer);
     stop.removeEventListener('abort', stopNow);
     // The caller decodes and commits the outcome first, before the turn ends.
-    if (way.endTurn !== null) setImmediate(endHeavy, way.endTurn);
+    if (transferState.endTurn !== null) setImmediate(endHeavy, transferState.endTurn);
   }
 }
 
@@ -78,14 +78,14 @@ const TICKS = 10;
 const HELD_UP_MS = 1000;
 
 /** Time counts only while this process can listen, and not while the request waits for its turn. */
-function startTimer(timeoutMs: number, way: Way, onTimeout: () => void): NodeJS.Timeout {
+function startTimer(timeoutMs: number, transferState: TransferState, onTimeout: () => void): NodeJS.Timeout {
   const tickMs = timeoutMs / TICKS;
   let left = TICKS;
   let lastMs = performance.now();
   return setInterval(() => {
     const isLate = performance.now() - lastMs > tickMs + HELD_UP_MS;
     lastMs = performance.now();
-    if (isLate || way.isWaiting) return;
+    if (isLate || transferState.isWaiting) return;
     left -= 1;
     if (left === 0) onTimeout();
   }, tickMs);
@@ -94,16 +94,21 @@ function startTimer(timeoutMs: number, way: Way, onTimeout: () => void): NodeJS.
 const TIMED_OUT = new Error('The request took too long');
 const STOPPED = new Error('The request was given up');
 
-async function exchange(line: Line, target: string, signal: AbortSignal, way: Way): Promise<Outcome> {
-  const { pool, headers, nowMs } = line;
-  let head: { status: number; headers: Headers } | null = null;
+async function exchange(
+  httpConnection: HttpConnection,
+  target: string,
+  signal: AbortSignal,
+  transferState: TransferState,
+): Promise<RequestOutcome> {
+  const { pool, headers, nowMs } = httpConnection;
+  let head: { status: number; headers: HeaderValues } | null = null;
   let heardMs: number | null = null;
   try {
     const response = await pool.request({ method: 'GET', path: target, headers, signal });
     heardMs = nowMs();
     head = { status: response.statusCode, headers: flatten(response.headers) };
     const mostBytes = head.status < 300 ? MOST_PAGE_BYTES : MOST_ERROR_BYTES;
-    const onHeavy = () => waitForTurn(line, way);
+    const onHeavy = () => waitForTurn(httpConnection, transferState);
     const bounds = { mostBytes, heavyBytes: HEAVY_BYTES, onHeavy };
     const body = await readBody(response.body, head.headers['content-encoding'], bounds);
     return { answer: { ...head, body }, fault: null, heardMs };
@@ -113,13 +118,13 @@ async function exchange(line: Line, target: string, signal: AbortSignal, way: Wa
   }
 }
 
-async function waitForTurn({ heavyTurns }: Line, way: Way): Promise<void> {
-  way.isWaiting = true;
-  way.endTurn = await takeTurn(heavyTurns);
-  way.isWaiting = false;
+async function waitForTurn({ heavyTurns }: HttpConnection, transferState: TransferState): Promise<void> {
+  transferState.isWaiting = true;
+  transferState.endTurn = await takeTurn(heavyTurns);
+  transferState.isWaiting = false;
 }
 
-function faultKind(cause: unknown, signal: AbortSignal): Fault['kind'] {
+function faultKind(cause: unknown, signal: AbortSignal): TransportError['kind'] {
   if (signal.aborted) return signal.reason === TIMED_OUT ? 'time-out' : 'stopped';
   if (cause instanceof BodyTooLarge) return 'too-large';
   if (cause instanceof BadEncoding) return 'encoding';
@@ -139,7 +144,7 @@ export function errorCode(error: unknown): string {
 }
 
 /** Keeps the first value of a header that came several times. */
-function flatten(headers: Readonly<Record<string, string | string[] | undefined>>): Headers {
+function flatten(headers: Readonly<Record<string, string | string[] | undefined>>): HeaderValues {
   const single = Object.entries(headers).map(([name, value]) => [name, Array.isArray(value) ? value[0] : value]);
   return Object.fromEntries(single);
 }

@@ -1,10 +1,10 @@
 import type { Field } from '../core/stream.ts';
-import { type Entry, ONE_READ } from './entry.ts';
+import { type CatalogueEntry, ONE_READ } from './entry.ts';
 import { required } from './fields.ts';
 
 const ofTotal = (type: Field['type'], name: string): Field => ({ type, required: true, from: ['total', name] });
 
-export const assetHealthScores: Entry = {
+export const assetHealthScores: CatalogueEntry = {
   name: 'asset_health_scores',
   method: 'snapshot',
   path: ['asset-health-scores'],
@@ -17,7 +17,7 @@ export const assetHealthScores: Entry = {
   },
   table: 'asset_health_scores',
   staged: 'asset_health_scores_staged',
-  parts: [
+  childTables: [
     {
       table: 'asset_health_score_dimensions',
       staged: 'asset_health_score_dimensions_staged',
@@ -31,19 +31,19 @@ export const assetHealthScores: Entry = {
       },
     },
   ],
-  archives: [
+  historyTables: [
     {
       table: 'asset_health_score_history',
       constants: { dimension: 'total' },
     },
   ],
-  variants: ONE_READ,
-  after: ['assets'],
+  scanQueries: ONE_READ,
+  dependencies: ['assets'],
   idsParameter: 'asset_ids',
-  owners: [],
+  parents: [],
   marks: [],
   mayBeUnavailable: true,
   hourly: true,
-  recent: { field: 'bucket_at', days: 7 },
-  shrinks: true,
+  retention: { field: 'bucket_at', days: 7 },
+  skipsShrinkGuard: true,
 };

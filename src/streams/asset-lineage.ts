@@ -1,7 +1,7 @@
-import { type Entry, ONE_READ } from './entry.ts';
+import { type CatalogueEntry, ONE_READ } from './entry.ts';
 import { required } from './fields.ts';
 
-export const assetLineage: Entry = {
+export const assetLineage: CatalogueEntry = {
   name: 'asset_lineage',
   method: 'snapshot',
   path: ['asset-lineage'],
@@ -9,10 +9,10 @@ export const assetLineage: Entry = {
   fields: { upstream_asset_id: required('text'), downstream_asset_id: required('text') },
   table: 'asset_lineage',
   staged: 'asset_lineage_staged',
-  variants: ONE_READ,
-  after: ['assets'],
+  scanQueries: ONE_READ,
+  dependencies: ['assets'],
   idsParameter: 'asset_ids',
-  owners: [
+  parents: [
     { by: 'upstream_asset_id', table: 'assets' },
     { by: 'downstream_asset_id', table: 'assets' },
   ],

@@ -1,8 +1,8 @@
-import { type Entry, ONE_READ } from './entry.ts';
+import { type CatalogueEntry, ONE_READ } from './entry.ts';
 import { BI_FIELDS, COMMON_ASSET_FIELDS, optional, required } from './fields.ts';
 
 /** The fields that only BI assets such as dashboards have. They are written into rows that the assets stream made. */
-export const biAssets: Entry = {
+export const biAssets: CatalogueEntry = {
   name: 'bi_assets',
   method: 'marked',
   path: ['assets', 'bi'],
@@ -15,11 +15,11 @@ export const biAssets: Entry = {
   },
   table: 'assets',
   writes: BI_FIELDS,
-  within: { field: 'kind', is: 'bi' },
-  leader: { path: ['assets'], table: 'assets' },
-  variants: ONE_READ,
-  after: ['assets'],
+  subtype: { field: 'kind', is: 'bi' },
+  parentTable: { path: ['assets'], table: 'assets' },
+  scanQueries: ONE_READ,
+  dependencies: ['assets'],
   idsParameter: 'ids',
-  owners: [],
+  parents: [],
   marks: [],
 };

@@ -4,14 +4,14 @@ import { assets } from './assets.ts';
 import { biAssets } from './bi-assets.ts';
 import { columnLineage } from './column-lineage.ts';
 import { columns } from './columns.ts';
-import type { Entry } from './entry.ts';
+import type { CatalogueEntry } from './entry.ts';
 import { latestTestExecutions } from './latest-test-executions.ts';
 import { tableAssets } from './table-assets.ts';
 import { testExecutions } from './test-executions.ts';
 import { tests } from './tests.ts';
 
 /** Every stream, in the order in which a run prefers to read them. A new collection is one more entry here. */
-export const CATALOGUE: readonly Entry[] = [
+export const CATALOGUE: readonly CatalogueEntry[] = [
   assets,
   tableAssets,
   biAssets,

@@ -1,10 +1,10 @@
-import { type Entry, ONE_READ } from './entry.ts';
+import { type CatalogueEntry, ONE_READ } from './entry.ts';
 import { required } from './fields.ts';
 
 const OF_ASSET = [{ by: 'asset_id', table: 'assets' }];
 
 /** Depends on the columns: their marks say which edges to read again (R18). The downstream column comes first in the key. */
-export const columnLineage: Entry = {
+export const columnLineage: CatalogueEntry = {
   name: 'column_lineage',
   method: 'marked',
   path: ['column-lineage'],
@@ -12,13 +12,13 @@ export const columnLineage: Entry = {
   fields: { upstream_column_id: required('text'), downstream_column_id: required('text') },
   table: 'column_lineage',
   staged: 'column_lineage_staged',
-  leader: { path: ['columns'], table: 'columns' },
-  variants: ONE_READ,
-  after: ['columns'],
+  parentTable: { path: ['columns'], table: 'columns' },
+  scanQueries: ONE_READ,
+  dependencies: ['columns'],
   idsParameter: 'column_ids',
-  owners: [
-    { by: 'downstream_column_id', table: 'columns', owners: OF_ASSET },
-    { by: 'upstream_column_id', table: 'columns', owners: OF_ASSET },
+  parents: [
+    { by: 'downstream_column_id', table: 'columns', parents: OF_ASSET },
+    { by: 'upstream_column_id', table: 'columns', parents: OF_ASSET },
   ],
   replacedBy: 'downstream_column_id',
   marks: [],

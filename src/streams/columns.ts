@@ -1,7 +1,7 @@
-import { type Entry, ONE_READ } from './entry.ts';
+import { type CatalogueEntry, ONE_READ } from './entry.ts';
 import { optional, required } from './fields.ts';
 
-export const columns: Entry = {
+export const columns: CatalogueEntry = {
   name: 'columns',
   method: 'feed',
   path: ['columns'],
@@ -14,11 +14,16 @@ export const columns: Entry = {
     synced_at: optional('instant'),
   },
   table: 'columns',
-  variants: ONE_READ,
-  after: ['assets'],
+  scanQueries: ONE_READ,
+  dependencies: ['assets'],
   idsParameter: 'ids',
-  owners: [{ by: 'asset_id', table: 'assets', parameter: 'asset_ids' }],
+  parents: [{ by: 'asset_id', table: 'assets', parameter: 'asset_ids' }],
   marks: [{ stream: 'column_lineage', id: 'id', on: 'shown' }],
-  takes: { table: 'column_lineage', by: 'downstream_column_id' },
-  doubts: { table: 'column_lineage', by: 'upstream_column_id', stream: 'column_lineage', id: 'downstream_column_id' },
+  cascade: { table: 'column_lineage', by: 'downstream_column_id' },
+  cascadeMarks: {
+    table: 'column_lineage',
+    by: 'upstream_column_id',
+    stream: 'column_lineage',
+    id: 'downstream_column_id',
+  },
 };

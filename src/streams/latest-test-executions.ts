@@ -1,7 +1,7 @@
-import { ENABLED_AND_DISABLED, type Entry } from './entry.ts';
+import { type CatalogueEntry, ENABLED_AND_DISABLED } from './entry.ts';
 import { EXECUTION_FIELDS } from './fields.ts';
 
-export const latestTestExecutions: Entry = {
+export const latestTestExecutions: CatalogueEntry = {
   name: 'latest_test_executions',
   method: 'snapshot',
   path: ['latest-test-executions'],
@@ -9,12 +9,12 @@ export const latestTestExecutions: Entry = {
   fields: EXECUTION_FIELDS,
   table: 'latest_test_executions',
   staged: 'latest_test_executions_staged',
-  variants: ENABLED_AND_DISABLED,
-  after: ['tests'],
+  scanQueries: ENABLED_AND_DISABLED,
+  dependencies: ['tests'],
   idsParameter: 'sub_test_ids',
-  owners: [{ by: 'test_id', table: 'tests', owners: [{ by: 'asset_id', table: 'assets' }] }],
+  parents: [{ by: 'test_id', table: 'tests', parents: [{ by: 'asset_id', table: 'assets' }] }],
   marks: [],
-  newsFor: 'test_executions',
-  archives: [{ table: 'test_executions' }],
+  reopens: 'test_executions',
+  historyTables: [{ table: 'test_executions' }],
   mayBeUnavailable: true,
 };

@@ -1,8 +1,8 @@
-import { type Entry, ONE_READ } from './entry.ts';
+import { type CatalogueEntry, ONE_READ } from './entry.ts';
 import { COMMON_ASSET_FIELDS, required, TABLE_FIELDS } from './fields.ts';
 
 /** The fields that only tables and views have. They are written into rows that the assets stream made. */
-export const tableAssets: Entry = {
+export const tableAssets: CatalogueEntry = {
   name: 'table_assets',
   method: 'marked',
   path: ['assets', 'tables'],
@@ -17,11 +17,11 @@ export const tableAssets: Entry = {
   },
   table: 'assets',
   writes: TABLE_FIELDS,
-  within: { field: 'kind', is: 'table' },
-  leader: { path: ['assets'], table: 'assets' },
-  variants: ONE_READ,
-  after: ['assets'],
+  subtype: { field: 'kind', is: 'table' },
+  parentTable: { path: ['assets'], table: 'assets' },
+  scanQueries: ONE_READ,
+  dependencies: ['assets'],
   idsParameter: 'ids',
-  owners: [],
+  parents: [],
   marks: [],
 };

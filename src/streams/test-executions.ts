@@ -1,17 +1,17 @@
-import { type Entry, ONE_READ } from './entry.ts';
+import { type CatalogueEntry, ONE_READ } from './entry.ts';
 import { EXECUTION_FIELDS } from './fields.ts';
 
 /** The history of each test, read only with `--history`. Its rows are never deleted (R17). */
-export const testExecutions: Entry = {
+export const testExecutions: CatalogueEntry = {
   name: 'test_executions',
   method: 'window',
   path: ['tests', '{id}', 'executions'],
   key: ['sub_test_unique_id', 'id'],
   fields: EXECUTION_FIELDS,
   table: 'test_executions',
-  variants: ONE_READ,
-  after: ['tests', 'latest_test_executions'],
-  owners: [],
+  scanQueries: ONE_READ,
+  dependencies: ['tests', 'latest_test_executions'],
+  parents: [],
   marks: [],
   mayBeUnavailable: true,
   optional: true,

@@ -1,7 +1,7 @@
-import { ENABLED_AND_DISABLED, type Entry } from './entry.ts';
+import { type CatalogueEntry, ENABLED_AND_DISABLED } from './entry.ts';
 import { list, optional, required } from './fields.ts';
 
-export const tests: Entry = {
+export const tests: CatalogueEntry = {
   name: 'tests',
   method: 'feed',
   path: ['tests'],
@@ -26,11 +26,11 @@ export const tests: Entry = {
     synced_at: optional('instant'),
   },
   table: 'tests',
-  variants: ENABLED_AND_DISABLED,
-  after: ['assets'],
+  scanQueries: ENABLED_AND_DISABLED,
+  dependencies: ['assets'],
   idsParameter: 'ids',
-  owners: [{ by: 'asset_id', table: 'assets', parameter: 'asset_ids' }],
+  parents: [{ by: 'asset_id', table: 'assets', parameter: 'asset_ids' }],
   marks: [],
-  newsFor: 'test_executions',
+  reopens: 'test_executions',
   mayBeUnavailable: true,
 };

@@ -1,14 +1,14 @@
 import { SyncError } from '../core/errors.ts';
-import type { Expectations } from '../core/expectations.ts';
 import type { Instant } from '../core/instant.ts';
 import type { Page, PageRequest, Source } from '../core/source.ts';
+import type { SourceExpectations } from '../core/source-expectations.ts';
 import type { Stream } from '../core/stream.ts';
 import type { OpenMirror, RunPorts } from './ports.ts';
 import { type RunOptions, runSync } from './run.ts';
 import type { RunSummary, StreamSummary } from './summary.ts';
 
 /** What a run would ask for, were the source as the mirror has it. */
-export interface Forecast {
+export interface RunForecast {
   /** Requests in all, the one that lists the environments among them. */
   readonly requests: number;
   /** Something was never read to its end: it takes so many requests, or more. */
@@ -27,14 +27,14 @@ export interface StreamForecast
 }
 
 /** A mirror on which a run can be tried: what it writes nobody ever reads. */
-type Rehearsal = Pick<OpenMirror, 'state' | 'destination'> & Expectations;
+type DryRunMirror = Pick<OpenMirror, 'state' | 'destination'> & SourceExpectations;
 
 interface ForecastOptions extends RunOptions {
   readonly maxRequests: number | null;
 }
 
 /** What the run would open with. */
-export interface Opening {
+export interface RunOpening {
   /** The environments as the source lists them now. */
   readonly environments: readonly unknown[];
   readonly serverTime: Instant | null;
@@ -42,33 +42,37 @@ export interface Opening {
 
 /** Tries the run itself on a source that answers as the mirror expects. @throws SyncError when there would be no run */
 export async function forecast(
-  rehearsal: Rehearsal,
-  opening: Opening,
+  dryRunMirror: DryRunMirror,
+  runOpening: RunOpening,
   options: ForecastOptions,
   ports: Pick<RunPorts, 'clock' | 'signal'>,
-): Promise<Forecast> {
-  const outlook: Outlook = {
-    rehearsal,
-    opening,
+): Promise<RunForecast> {
+  const estimatorState: EstimatorState = {
+    rehearsal: dryRunMirror,
+    opening: runOpening,
     catalogue: options.catalogue,
     maxRequests: options.maxRequests,
     rest: new Map(),
     unknown: new Set(),
   };
   const rehearse = (): Promise<RunSummary> => {
-    const openMirror = async (): Promise<OpenMirror> => ({ ...rehearsal, keep: async () => {}, close: async () => {} });
-    const source = predictedSource(outlook);
+    const openMirror = async (): Promise<OpenMirror> => ({
+      ...dryRunMirror,
+      keep: async () => {},
+      close: async () => {},
+    });
+    const source = predictedSource(estimatorState);
     return runSync({ ...ports, source, mirrorExists: true, openMirror, onProgress: () => {} }, options);
   };
   const first = await rehearse();
   if (!cameThrough(first)) throw new SyncError(first.recovery ?? 'run', first.error ?? 'there would be no run');
   return {
     requests: first.requests,
-    at_least: outlook.unknown.size > 0,
+    at_least: estimatorState.unknown.size > 0,
     runs: await countRuns(first, rehearse),
-    server_time: opening.serverTime,
+    server_time: runOpening.serverTime,
     missing: first.missing,
-    streams: first.streams.map((stream) => streamForecast(stream, outlook.unknown)),
+    streams: first.streams.map((stream) => streamForecast(stream, estimatorState.unknown)),
   };
 }
 
@@ -92,10 +96,10 @@ async function countRuns(first: RunSummary, rehearse: () => Promise<RunSummary>)
 }
 
 /** What is expected of the source in the runs to come. */
-interface Outlook {
+interface EstimatorState {
   readonly catalogue: readonly Stream[];
-  readonly rehearsal: Rehearsal;
-  readonly opening: Opening;
+  readonly rehearsal: DryRunMirror;
+  readonly opening: RunOpening;
   readonly maxRequests: number | null;
   /** Rows behind each cursor that was given. */
   readonly rest: Map<string, number>;
@@ -109,8 +113,8 @@ function streamForecast(summary: StreamSummary, unknown: ReadonlySet<string>): S
 }
 
 /** The source of one run: pages without rows, as many as the rows that the mirror expects would fill. */
-function predictedSource(outlook: Outlook): Source {
-  const { opening, maxRequests } = outlook;
+function predictedSource(estimatorState: EstimatorState): Source {
+  const { opening, maxRequests } = estimatorState;
   let requests = 0;
   const send = (): void => {
     if (maxRequests !== null && requests >= maxRequests) throw new SyncError('budget', 'the requests are used up');
@@ -124,7 +128,7 @@ function predictedSource(outlook: Outlook): Source {
     async page(request, onRequest) {
       send();
       onRequest?.();
-      return answer(outlook, request);
+      return answer(estimatorState, request);
     },
     matchedCount: () => Promise.reject(new Error('a sync counts no matches')),
     serverTime: () => opening.serverTime,
@@ -135,7 +139,7 @@ function predictedSource(outlook: Outlook): Source {
 }
 
 async function answer(
-  { rehearsal, opening, catalogue, rest, unknown }: Outlook,
+  { rehearsal, opening, catalogue, rest, unknown }: EstimatorState,
   { path, ...asked }: PageRequest,
 ): Promise<Page> {
   const [envId = '', ...own] = path;

@@ -1,7 +1,7 @@
 import type { Checkpoint } from '../core/checkpoint.ts';
 import type { Context } from '../core/context.ts';
 import type { Destination, DueTest } from '../core/destination.ts';
-import { askForTest, type Move } from '../core/plan.ts';
+import { type LocalStep, lookUpHistory } from '../core/next-step.ts';
 import type { Page, PageRequest } from '../core/source.ts';
 import type { Stream } from '../core/stream.ts';
 
@@ -10,15 +10,15 @@ import type { Stream } from '../core/stream.ts';
  * for as well; each is committed in its turn (R5). Once one is heavy, each is asked for in its turn (R27).
  */
 export interface HistoryQueue {
-  /** The step to the next due test, or past the phase when there is none. */
-  next(checkpoint: Checkpoint, context: Context): Promise<Move>;
+  /** The step to the next due test, or past the readStep when there is none. */
+  next(checkpoint: Checkpoint, context: Context): Promise<LocalStep>;
   /** The answer to this step's request, if that was sent ahead. */
-  take(step: Extract<Move, { do: 'fetch' }>): Promise<Page> | undefined;
+  take(step: Extract<LocalStep, { do: 'fetch' }>): Promise<Page> | undefined;
   /** Waits for the answers that nobody takes any more. */
   close(): Promise<void>;
 }
 
-interface Reading {
+interface HistoryRequest {
   readonly stream: Stream;
   readonly destination: Pick<Destination, 'dueTests'>;
   /** Histories asked for side by side. */
@@ -27,7 +27,7 @@ interface Reading {
 }
 
 /** What was asked for ahead, and the circumstances in which it was. */
-interface Sent {
+interface SentRequest {
   readonly context: Context;
   readonly page: Promise<Page>;
 }
@@ -35,8 +35,8 @@ interface Sent {
 /** Tests looked up at once, as many as memory bears: to find the first of them, all tests have to be gone through. */
 const LOOKED_UP = 5000;
 
-export function createHistoryQueue({ stream, destination, concurrency, fetch }: Reading): HistoryQueue {
-  const sent = new Map<string, Sent>();
+export function createHistoryQueue({ stream, destination, concurrency, fetch }: HistoryRequest): HistoryQueue {
+  const sent = new Map<string, SentRequest>();
   const due = inTurn((most) => destination.dueTests(stream, most));
   let metHeavy = false;
   /** The test whose turn it is: its answer is about to be taken. */
@@ -53,7 +53,7 @@ export function createHistoryQueue({ stream, destination, concurrency, fetch }: 
 
   function sendAhead(checkpoint: Checkpoint, context: Context): void {
     for (const test of due.next(concurrency)) {
-      const move = sent.has(test.id) ? null : askForTest(stream, checkpoint, context, test);
+      const move = sent.has(test.id) ? null : lookUpHistory(stream, checkpoint, context, test);
       if (move?.do !== 'fetch') continue;
       const page = fetchAhead(test.id, move.request);
       // What is wrong with it is met in its turn.
@@ -68,10 +68,10 @@ export function createHistoryQueue({ stream, destination, concurrency, fetch }: 
       if (isLive(checkpoint) && !metHeavy) sendAhead(checkpoint, context);
       const test = due.take();
       atHand = test?.id ?? null;
-      return askForTest(stream, checkpoint, sent.get(test?.id ?? '')?.context ?? context, test);
+      return lookUpHistory(stream, checkpoint, sent.get(test?.id ?? '')?.context ?? context, test);
     },
     take({ request, checkpoint }) {
-      const id = checkpoint.round?.read?.reading?.testId ?? '';
+      const id = checkpoint.round?.read?.history?.testId ?? '';
       const page = request.cursor === null ? sent.get(id)?.page : undefined;
       sent.delete(id);
       return page;

@@ -2,7 +2,7 @@ import type { PageRequest, Source } from '../core/source.ts';
 import type { MeasuredList } from '../core/state-store.ts';
 import type { Stream } from '../core/stream.ts';
 
-interface Walk {
+interface MeasuredRead {
   readonly cursor: string | null;
   readonly pages: number;
   readonly rows: number;
@@ -14,7 +14,7 @@ export function measuring(
   streams: readonly Stream[],
   onList: (list: MeasuredList) => Promise<void>,
 ): Source {
-  const walks = new Map<string, Walk>();
+  const walks = new Map<string, MeasuredRead>();
   return {
     ...source,
     async page(request, onRequest) {
@@ -33,7 +33,7 @@ export function measuring(
   };
 }
 
-const FIRST: Walk = { cursor: null, pages: 0, rows: 0 };
+const FIRST: MeasuredRead = { cursor: null, pages: 0, rows: 0 };
 
 /** The list that a page belongs to; null for other reads. */
 function listOf(
@@ -42,6 +42,6 @@ function listOf(
 ): Omit<MeasuredList, 'pages' | 'rows'> | null {
   const stream = streams.find((each) => each.path.join('/') === path.join('/'));
   const text = JSON.stringify(variant);
-  if (stream === undefined || !stream.variants.some((each) => JSON.stringify(each) === text)) return null;
+  if (stream === undefined || !stream.scanQueries.some((each) => JSON.stringify(each) === text)) return null;
   return { env_id: envId, stream: stream.name, variant: text, page_size: Number(limit) };
 }

@@ -3,7 +3,7 @@ import type { Instant } from '../core/instant.ts';
 import type { KeptQuota } from '../core/quota.ts';
 import type { Source } from '../core/source.ts';
 import type { StateStore } from '../core/state-store.ts';
-import type { Progress } from './progress.ts';
+import type { RunProgressEvent } from './progress.ts';
 
 /** An open mirror under its lock. */
 export interface OpenMirror {
@@ -25,5 +25,5 @@ export interface RunPorts {
   /** The machine's clock; no decision depends on it (R1). */
   clock(): Instant;
   readonly signal: AbortSignal;
-  onProgress(progress: Progress): void;
+  onProgress(runProgressEvent: RunProgressEvent): void;
 }

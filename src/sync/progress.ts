@@ -1,24 +1,24 @@
-import type { Environment } from '../core/environments.ts';
+import type { ListedEnvironment } from '../core/environments.ts';
 import type { StreamName } from '../core/stream.ts';
+import type { StreamCounters } from './stream-counter.ts';
 import type { StreamSummary } from './summary.ts';
-import type { Tallied } from './tally.ts';
 
 /** What a run tells while it goes on. */
-export type Progress =
+export type RunProgressEvent =
   | {
       readonly type: 'environments';
-      readonly environments: readonly Environment[];
-      readonly missing: readonly Environment[];
+      readonly environments: readonly ListedEnvironment[];
+      readonly missing: readonly ListedEnvironment[];
     }
   | {
       readonly type: 'stream';
-      readonly environment: Environment;
+      readonly environment: ListedEnvironment;
       readonly stream: StreamName;
-      readonly tallied: Tallied;
+      readonly tallied: StreamCounters;
     }
   | {
       readonly type: 'ended';
-      readonly environment: Environment;
+      readonly environment: ListedEnvironment;
       readonly summary: StreamSummary;
       readonly error: Error | null;
     };

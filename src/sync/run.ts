@@ -1,18 +1,18 @@
-import { type Context, type Options, timesOf } from '../core/context.ts';
+import { type Context, type DecisionOptions, timesOf } from '../core/context.ts';
 import { failedLast } from '../core/cycle.ts';
-import { type Environment, type Reconciled, reconcile } from '../core/environments.ts';
+import { type EnvironmentChanges, type ListedEnvironment, reconcile } from '../core/environments.ts';
 import { endsRun, SyncError } from '../core/errors.ts';
 import type { Instant } from '../core/instant.ts';
 import { learned, stillLeft } from '../core/quota.ts';
 import type { JoinedRun, MeasuredList, RunStatus } from '../core/state-store.ts';
 import type { Stream, StreamName } from '../core/stream.ts';
-import { noSuchEnvironment, wantedOf } from '../core/wanted.ts';
+import { noSuchEnvironment, wantedOf } from '../core/wanted-environments.ts';
 import { measuring } from './measure-lists.ts';
 import type { OpenMirror, RunPorts } from './ports.ts';
 import { type RunSummary, type StreamSummary, summarize } from './summary.ts';
-import { keyOf, type Reached, syncEnvironments } from './sync-environments.ts';
+import { keyOf, type RunProgress, syncEnvironments } from './sync-environments.ts';
 
-export interface RunOptions extends Options {
+export interface RunOptions extends DecisionOptions {
   /** Every collection that there is, in the order in which a run prefers them. */
   readonly catalogue: readonly Stream[];
   readonly baseUrl: string;
@@ -25,13 +25,13 @@ export interface RunOptions extends Options {
 /** One run: opens with `GET /environments`, brings every stream up to date, notes how it went. Never throws a `SyncError`. */
 export async function runSync(ports: RunPorts, options: RunOptions): Promise<RunSummary> {
   const startedAt = ports.clock();
-  const reached: Reached = { summaries: new Map(), heldElsewhere: [], leftOver: 'unread', notReached: 0 };
+  const runProgress: RunProgress = { summaries: new Map(), heldElsewhere: [], leftOver: 'unread', notReached: 0 };
   const state: RunState = {
     catalogue: options.catalogue,
     mirror: null,
     run: null,
     environments: [],
-    reached,
+    reached: runProgress,
     missing: [],
     lists: [],
   };
@@ -53,9 +53,9 @@ interface RunState {
   readonly catalogue: readonly Stream[];
   mirror: OpenMirror | null;
   run: JoinedRun | null;
-  environments: readonly Environment[];
-  readonly reached: Reached;
-  missing: readonly Environment[];
+  environments: readonly ListedEnvironment[];
+  readonly reached: RunProgress;
+  missing: readonly ListedEnvironment[];
   lists: MeasuredList[];
 }
 
@@ -63,7 +63,7 @@ async function open(ports: RunPorts, options: RunOptions, state: RunState, start
   state.mirror = await ports.openMirror();
   await state.mirror.state.claimMirror(options.baseUrl);
   const id = await state.mirror.state.beginRun(startedAt, 'sync');
-  state.run = { id, pass: id, afterStop: false };
+  state.run = { id, cycle: id, afterStop: false };
   return state.mirror;
 }
 
@@ -80,7 +80,7 @@ async function readAll(ports: RunPorts, options: RunOptions, state: RunState, st
   if (!noted) await note(state, reconciled);
   const { run, late } = await join(ports, options, state, mirror);
   ports.onProgress({ type: 'environments', environments: state.environments, missing: reconciled.missing });
-  const context = (): Context => ({ run: run.id, pass: run.pass, ...timesOf(ports.source), options });
+  const context = (): Context => ({ run: run.id, cycle: run.cycle, ...timesOf(ports.source), options });
   const source = measuring(ports.source, options.streams, (list) => keepLength(mirror, state, list));
   const { streams, concurrency } = options;
   const { catalogue } = options;
@@ -98,7 +98,7 @@ async function readAll(ports: RunPorts, options: RunOptions, state: RunState, st
   }
 }
 
-interface Opened {
+interface CycleEntry {
   readonly run: JoinedRun;
   /** What failed at its last try, where the last run was stopped; by environment (R6). */
   readonly late: ReadonlyMap<string, ReadonlySet<StreamName>>;
@@ -109,7 +109,7 @@ async function join(
   { full, catalogue }: RunOptions,
   state: RunState,
   mirror: OpenMirror,
-): Promise<Opened> {
+): Promise<CycleEntry> {
   const where = {
     id: (state.run as JoinedRun).id,
     envIds: state.environments.map((environment) => environment.id),
@@ -135,13 +135,16 @@ async function keepLength(mirror: OpenMirror, state: RunState, list: MeasuredLis
   await mirror.state.saveListLengths(lists);
 }
 
-async function note(state: RunState, reconciled: Reconciled): Promise<void> {
-  state.missing = reconciled.missing;
-  await (state.mirror as OpenMirror).state.saveEnvironments(reconciled, (state.run as JoinedRun).id);
+async function note(state: RunState, environmentChanges: EnvironmentChanges): Promise<void> {
+  state.missing = environmentChanges.missing;
+  await (state.mirror as OpenMirror).state.saveEnvironments(environmentChanges, (state.run as JoinedRun).id);
 }
 
 /** The environments asked for. @throws SyncError `usage` for one that is not listed, `run` when none is */
-export function choose({ listed }: Pick<Reconciled, 'listed'>, wanted: readonly string[]): readonly Environment[] {
+export function choose(
+  { listed }: Pick<EnvironmentChanges, 'listed'>,
+  wanted: readonly string[],
+): readonly ListedEnvironment[] {
   const { chosen, unknown } = wantedOf(listed, wanted);
   if (unknown.length > 0) throw noSuchEnvironment(unknown, listed);
   if (listed.length === 0) throw new SyncError('run', 'the token sees no environment: check its permissions');

@@ -1,18 +1,18 @@
-import type { Environment } from '../core/environments.ts';
+import type { ListedEnvironment } from '../core/environments.ts';
 import { endsRun, SyncError } from '../core/errors.ts';
 import { secondsBetween } from '../core/instant.ts';
 import type { Stream } from '../core/stream.ts';
+import type { StreamCounters } from './stream-counter.ts';
 import type { StreamSummary } from './summary.ts';
-import type { Rest } from './sync-stream.ts';
-import type { Tallied } from './tally.ts';
+import type { StreamOutcome } from './sync-stream.ts';
 
 /** How a stream ended, or what ended it. */
-export interface Ending {
-  readonly rest: Rest | 'unread' | null;
+export interface StreamResult {
+  readonly rest: StreamOutcome | 'unread' | null;
   readonly error: SyncError | null;
 }
 
-export async function endingOf(streamSync: Promise<Rest>): Promise<Ending> {
+export async function resultOf(streamSync: Promise<StreamOutcome>): Promise<StreamResult> {
   try {
     return { rest: await streamSync, error: null };
   } catch (error) {
@@ -21,9 +21,9 @@ export async function endingOf(streamSync: Promise<Rest>): Promise<Ending> {
   }
 }
 
-interface Outcome {
-  readonly ending: Ending;
-  readonly tallied: Tallied;
+interface SummaryInput {
+  readonly ending: StreamResult;
+  readonly tallied: StreamCounters;
   readonly times: { readonly startedAt: string; readonly endedAt: string };
   /** Removals held back. */
   readonly held: number;
@@ -32,14 +32,14 @@ interface Outcome {
 }
 
 export function summaryOf(
-  environment: Environment,
+  listedEnvironment: ListedEnvironment,
   stream: Stream,
-  { ending, tallied, times, held, standing }: Outcome,
+  { ending, tallied, times, held, standing }: SummaryInput,
 ): StreamSummary {
   const { mode, reason, requests, pages, written, deleted, rejected, late } = tallied;
   return {
-    env_id: environment.id,
-    environment: environment.name,
+    env_id: listedEnvironment.id,
+    environment: listedEnvironment.name,
     stream: stream.name,
     mode,
     reason: mode === 'none' ? restReason(ending) : reason,
@@ -59,23 +59,23 @@ export function summaryOf(
   };
 }
 
-function statusOf({ rest, error }: Ending, held: number): StreamSummary['status'] {
-  if (error !== null) return error.recovery === 'deny' ? 'denied' : endsRun(error) ? 'stopped' : 'failed';
+function statusOf({ rest, error }: StreamResult, held: number): StreamSummary['status'] {
+  if (error !== null) return error.recovery === 'forbidden' ? 'denied' : endsRun(error) ? 'stopped' : 'failed';
   if (rest === 'waiting' || rest === 'unavailable') return rest;
   return held > 0 ? 'held' : 'done';
 }
 
 /** Why nothing was read. */
-function restReason({ rest, error }: Ending): string {
+function restReason({ rest, error }: StreamResult): string {
   if (error !== null) return endsRun(error) ? 'not reached' : 'failed';
   return rest === 'done' ? 'finished earlier in this cycle' : (rest ?? 'none');
 }
 
-function problemOf(stream: Stream, { rest, error }: Ending, held: number): string | null {
+function problemOf(stream: Stream, { rest, error }: StreamResult, held: number): string | null {
   // What ends the run is told with the run.
   if (error !== null) return endsRun(error) ? null : (error as SyncError).message;
   if (rest === 'waiting')
-    return `waits for the first scan of ${stream.after[0]}, which has not ended yet: see there, or sync it as well`;
+    return `waits for the first scan of ${stream.dependencies[0]}, which has not ended yet: see there, or sync it as well`;
   if (held === 0) return null;
   return `${held} removals are held back: if the source is right, let them go with --allow-shrink; a read that shows the rows again ends it as well`;
 }

@@ -1,5 +1,5 @@
-import type { Environment } from '../core/environments.ts';
-import type { Recovery } from '../core/errors.ts';
+import type { ListedEnvironment } from '../core/environments.ts';
+import type { RecoveryKind } from '../core/errors.ts';
 import type { Instant } from '../core/instant.ts';
 import type { CycleRun, RunStatus, StreamRun } from '../core/state-store.ts';
 
@@ -17,7 +17,7 @@ export interface StreamSummary extends Omit<StreamRun, 'run_id'> {
 /** A run in one document: what `sync --json` prints. Names are those of the run log's tables. */
 export interface RunSummary {
   readonly run: number | null;
-  readonly pass: number | null;
+  readonly cycle: number | null;
   readonly status: RunStatus;
   readonly server_time: Instant | null;
   readonly started_at: Instant;
@@ -27,8 +27,8 @@ export interface RunSummary {
   readonly rows_deleted: number;
   readonly rows_rejected: number;
   readonly error: string | null;
-  /** What the caller has to do about `error` (see `Recovery`). */
-  readonly recovery: Recovery | null;
+  /** What the caller has to do about `error` (see `RecoveryKind`). */
+  readonly recovery: RecoveryKind | null;
   /** Environments that are mirrored but no longer listed. */
   readonly missing: readonly string[];
   /** Streams that the run came to. */
@@ -41,14 +41,14 @@ export interface RunFacts {
   readonly run: CycleRun | null;
   readonly status: RunStatus;
   readonly error: string | null;
-  readonly recovery: Recovery | null;
+  readonly recovery: RecoveryKind | null;
   readonly serverTime: Instant | null;
   readonly startedAt: Instant;
   readonly endedAt: Instant;
   readonly requests: number;
   readonly streams: readonly StreamSummary[];
   readonly notReached: number;
-  readonly missing: readonly Environment[];
+  readonly missing: readonly ListedEnvironment[];
 }
 
 export function summarize(facts: RunFacts): RunSummary {
@@ -56,7 +56,7 @@ export function summarize(facts: RunFacts): RunSummary {
     facts.streams.reduce((sum, stream) => sum + stream[field], 0);
   return {
     run: facts.run?.id ?? null,
-    pass: facts.run?.pass ?? null,
+    cycle: facts.run?.cycle ?? null,
     status: facts.status,
     server_time: facts.serverTime,
     started_at: facts.startedAt,

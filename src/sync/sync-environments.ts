@@ -1,17 +1,17 @@
 import PQueue from 'p-queue';
 import type { Context } from '../core/context.ts';
 import { type LeftOver, withFollowers } from '../core/cycle.ts';
-import type { Environment } from '../core/environments.ts';
+import type { ListedEnvironment } from '../core/environments.ts';
 import { endsRun, SyncError } from '../core/errors.ts';
 import type { Stream, StreamName } from '../core/stream.ts';
 import type { OpenMirror, RunPorts } from './ports.ts';
-import { endingOf, summaryOf } from './stream-summary.ts';
+import { createStreamCounter, type StreamCounter, type StreamCounters } from './stream-counter.ts';
+import { resultOf, summaryOf } from './stream-summary.ts';
 import type { StreamSummary } from './summary.ts';
-import { type Passage, syncStream } from './sync-stream.ts';
-import { createTally, type Tallied, type Tally } from './tally.ts';
+import { type StreamSync, syncStream } from './sync-stream.ts';
 
 /** What all streams of a run share. */
-export interface Session {
+export interface SyncSession {
   /** Every collection that there is. */
   readonly catalogue: readonly Stream[];
   readonly ports: RunPorts;
@@ -24,7 +24,7 @@ export interface Session {
 }
 
 /** What a run has come to so far. A stream that it has not come to costs nothing (R27), and is not in here. */
-export interface Reached {
+export interface RunProgress {
   readonly summaries: Map<string, StreamSummary>;
   /** Removals held back of streams it has not come to (R14). */
   heldElsewhere: readonly StreamSummary[];
@@ -34,8 +34,8 @@ export interface Reached {
   notReached: number;
 }
 
-export function keyOf(environment: Environment, stream: Pick<Stream, 'name'>): string {
-  return `${environment.id} ${stream.name}`;
+export function keyOf(listedEnvironment: ListedEnvironment, stream: Pick<Stream, 'name'>): string {
+  return `${listedEnvironment.id} ${stream.name}`;
 }
 
 /**
@@ -43,48 +43,57 @@ export function keyOf(environment: Environment, stream: Pick<Stream, 'name'>): s
  * A stream that fails stops no other (R9). @throws SyncError when the run has to end
  */
 export async function syncEnvironments(
-  session: Session,
-  environments: readonly Environment[],
-  reached: Reached,
+  syncSession: SyncSession,
+  environments: readonly ListedEnvironment[],
+  runProgress: RunProgress,
 ): Promise<void> {
-  const queue = new PQueue({ concurrency: session.concurrency });
-  const work: Work = { session, reached, queue, tasks: new Map(), unended: new Map(), stopped: null };
-  const unfinished = await session.mirror.state.unfinishedStreams(session.context().pass);
-  const lateOf = ({ id }: Environment) => session.late.get(id) ?? NONE;
-  const failed = (environment: Environment, stream: Stream): boolean =>
-    FAILED.has(reached.summaries.get(keyOf(environment, stream))?.status ?? 'done');
-  await inTurn(work, environments, (environment) => {
+  const queue = new PQueue({ concurrency: syncSession.concurrency });
+  const environmentsWork: EnvironmentsWork = {
+    session: syncSession,
+    reached: runProgress,
+    queue,
+    tasks: new Map(),
+    unended: new Map(),
+    stopped: null,
+  };
+  const unfinished = await syncSession.mirror.state.unfinishedStreams(syncSession.context().cycle);
+  const lateOf = ({ id }: ListedEnvironment) => syncSession.late.get(id) ?? NONE;
+  const failed = (listedEnvironment: ListedEnvironment, stream: Stream): boolean =>
+    FAILED.has(runProgress.summaries.get(keyOf(listedEnvironment, stream))?.status ?? 'done');
+  await inTurn(environmentsWork, environments, (environment) => {
     const first = unfinished.get(environment.id) ?? [];
-    const streams = session.streams.filter(({ name }) => first.includes(name) && !lateOf(environment).has(name));
-    return syncStreams(work, environment, streams, 'unfinished');
+    const streams = syncSession.streams.filter(({ name }) => first.includes(name) && !lateOf(environment).has(name));
+    return syncStreams(environmentsWork, environment, streams, 'unfinished');
   });
-  await inTurn(work, environments, async (environment) => {
-    const streams = session.streams.filter(
+  await inTurn(environmentsWork, environments, async (environment) => {
+    const streams = syncSession.streams.filter(
       (stream) => !lateOf(environment).has(stream.name) && !failed(environment, stream),
     );
-    await syncStreams(work, environment, streams);
-    if (!session.late.has(environment.id)) work.tasks.delete(environment.id);
+    await syncStreams(environmentsWork, environment, streams);
+    if (!syncSession.late.has(environment.id)) environmentsWork.tasks.delete(environment.id);
   });
-  if (work.stopped === null) reached.leftOver = 'failed';
-  await inTurn(work, environments, (environment) => {
-    const streams = withFollowers(session.streams, lateOf(environment)).filter((each) => !failed(environment, each));
-    return syncStreams(work, environment, streams);
+  if (environmentsWork.stopped === null) runProgress.leftOver = 'failed';
+  await inTurn(environmentsWork, environments, (environment) => {
+    const streams = withFollowers(syncSession.streams, lateOf(environment)).filter(
+      (each) => !failed(environment, each),
+    );
+    return syncStreams(environmentsWork, environment, streams);
   });
-  for (const end of work.unended.values()) await end();
-  reached.notReached = environments.length * session.streams.length - reached.summaries.size;
-  reached.heldElsewhere = await heldElsewhere(session, environments, reached);
-  if (work.stopped !== null) throw work.stopped;
+  for (const end of environmentsWork.unended.values()) await end();
+  runProgress.notReached = environments.length * syncSession.streams.length - runProgress.summaries.size;
+  runProgress.heldElsewhere = await heldElsewhere(syncSession, environments, runProgress);
+  if (environmentsWork.stopped !== null) throw environmentsWork.stopped;
 }
 
 const NONE: ReadonlySet<StreamName> = new Set();
 const FAILED: ReadonlySet<StreamSummary['status']> = new Set(['failed', 'denied', 'stopped']);
 
-interface Work {
-  readonly session: Session;
-  readonly reached: Reached;
+interface EnvironmentsWork {
+  readonly session: SyncSession;
+  readonly reached: RunProgress;
   readonly queue: PQueue;
   /** Of the environments under way. */
-  readonly tasks: Map<string, Map<StreamName, Task>>;
+  readonly tasks: Map<string, Map<StreamName, StreamTask>>;
   /** Streams whose unfinished round has ended, and that have to go on: by key, what tells of one that the run does not come to again. */
   readonly unended: Map<string, () => Promise<void>>;
   /** Why the run has to end. */
@@ -92,126 +101,140 @@ interface Work {
 }
 
 /** One stream of one environment in a run. */
-interface Task {
-  readonly tally: Tally;
-  readonly passage: Passage;
+interface StreamTask {
+  readonly tally: StreamCounter;
+  readonly passage: StreamSync;
   readonly startedAt: string;
 }
 
 /** A few environments at once: what the others need is made when their turn comes. A run that has to end begins no more of them. */
 async function inTurn(
-  work: Work,
-  environments: readonly Environment[],
-  go: (environment: Environment) => Promise<void>,
+  environmentsWork: EnvironmentsWork,
+  environments: readonly ListedEnvironment[],
+  go: (listedEnvironment: ListedEnvironment) => Promise<void>,
 ): Promise<void> {
   const coming = environments.values();
   let broken = false;
   const lane = async (): Promise<void> => {
     for (const environment of coming) {
-      if (broken || work.stopped !== null) return;
+      if (broken || environmentsWork.stopped !== null) return;
       await go(environment).catch((error: unknown) => {
         broken = true;
         throw error;
       });
     }
   };
-  const lanes = await Promise.allSettled(Array.from({ length: work.session.concurrency }, lane));
+  const lanes = await Promise.allSettled(Array.from({ length: environmentsWork.session.concurrency }, lane));
   const failure = lanes.find((result) => result.status === 'rejected');
   if (failure !== undefined) throw failure.reason;
 }
 
 /** Streams wait for those they follow (`after`), whether these succeed or not. */
 async function syncStreams(
-  work: Work,
-  environment: Environment,
+  environmentsWork: EnvironmentsWork,
+  listedEnvironment: ListedEnvironment,
   streams: readonly Stream[],
   only?: 'unfinished',
 ): Promise<void> {
   const begun = new Map<StreamName, Promise<void>>();
   for (const stream of streams) {
-    const before = stream.after.flatMap((name) => begun.get(name) ?? []);
-    const done = Promise.allSettled(before).then(() => work.queue.add(() => go(work, environment, stream, only)));
+    const before = stream.dependencies.flatMap((name) => begun.get(name) ?? []);
+    const done = Promise.allSettled(before).then(() =>
+      environmentsWork.queue.add(() => go(environmentsWork, listedEnvironment, stream, only)),
+    );
     begun.set(stream.name, done);
   }
   const failure = (await Promise.allSettled(begun.values())).find((result) => result.status === 'rejected');
   if (failure !== undefined) throw failure.reason;
 }
 
-async function go(work: Work, environment: Environment, stream: Stream, only?: 'unfinished'): Promise<void> {
-  const { ports, mirror, context } = work.session;
-  const key = keyOf(environment, stream);
-  const { tally, passage, startedAt } = taskOf(work, environment, stream);
+async function go(
+  environmentsWork: EnvironmentsWork,
+  listedEnvironment: ListedEnvironment,
+  stream: Stream,
+  only?: 'unfinished',
+): Promise<void> {
+  const { ports, mirror, context } = environmentsWork.session;
+  const key = keyOf(listedEnvironment, stream);
+  const { tally, passage, startedAt } = taskOf(environmentsWork, listedEnvironment, stream);
   const before = workOf(tally.total());
-  const wasEnded = !work.unended.delete(key);
-  const ending = await endingOf(syncStream(passage, only));
-  if (endsRun(ending.error)) work.stopped ??= ending.error;
-  if (only === 'unfinished' && ending.error === null) work.unended.set(key, () => go(work, environment, stream));
+  const wasEnded = !environmentsWork.unended.delete(key);
+  const ending = await resultOf(syncStream(passage, only));
+  if (endsRun(ending.error)) environmentsWork.stopped ??= ending.error;
+  if (only === 'unfinished' && ending.error === null)
+    environmentsWork.unended.set(key, () => go(environmentsWork, listedEnvironment, stream));
   const tallied = tally.total();
   // Not come to, or not again.
   if (endsRun(ending.error) && workOf(tallied) === before && wasEnded) return;
   const times = { startedAt, endedAt: ports.clock() };
-  const held = await passage.destination.heldBack(stream);
+  const held = await passage.destination.heldRemovals(stream);
   const standing = await passage.destination.rejected(stream);
-  const summary = summaryOf(environment, stream, { ending, tallied, times, held, standing });
+  const summary = summaryOf(listedEnvironment, stream, { ending, tallied, times, held, standing });
   const { environment: _, rows_held: __, rejected_standing: ___, seconds: ____, ...row } = summary;
   await mirror.state.recordStreamRun({ ...row, run_id: context().run });
-  work.reached.summaries.set(key, summary);
+  environmentsWork.reached.summaries.set(key, summary);
   // With the end of an unfinished round alone the stream has not ended: the run comes to it again (R6).
   if (only === undefined || ending.error !== null)
-    ports.onProgress({ type: 'ended', environment, summary, error: ending.error });
+    ports.onProgress({ type: 'ended', environment: listedEnvironment, summary, error: ending.error });
 }
 
-function workOf({ requests, written, deleted }: Tallied): number {
+function workOf({ requests, written, deleted }: StreamCounters): number {
   return requests + written + deleted;
 }
 
-function taskOf(work: Work, environment: Environment, stream: Stream): Task {
-  const tasks = work.tasks.get(environment.id) ?? new Map<StreamName, Task>();
-  work.tasks.set(environment.id, tasks);
-  const task = tasks.get(stream.name) ?? createTask(work, environment, stream);
+function taskOf(environmentsWork: EnvironmentsWork, listedEnvironment: ListedEnvironment, stream: Stream): StreamTask {
+  const tasks = environmentsWork.tasks.get(listedEnvironment.id) ?? new Map<StreamName, StreamTask>();
+  environmentsWork.tasks.set(listedEnvironment.id, tasks);
+  const task = tasks.get(stream.name) ?? createTask(environmentsWork, listedEnvironment, stream);
   tasks.set(stream.name, task);
   return task;
 }
 
-function createTask(work: Work, environment: Environment, stream: Stream): Task {
-  const { ports, mirror, context } = work.session;
-  const tally = createTally((tallied) =>
-    ports.onProgress({ type: 'stream', environment, stream: stream.name, tallied }),
+function createTask(
+  environmentsWork: EnvironmentsWork,
+  listedEnvironment: ListedEnvironment,
+  stream: Stream,
+): StreamTask {
+  const { ports, mirror, context } = environmentsWork.session;
+  const tally = createStreamCounter((tallied) =>
+    ports.onProgress({ type: 'stream', environment: listedEnvironment, stream: stream.name, tallied }),
   );
-  const passage: Passage = {
+  const streamSync: StreamSync = {
     stream,
     source: ports.source,
-    destination: mirror.destination(environment.id, context().run),
-    prefix: [environment.id],
+    destination: mirror.destination(listedEnvironment.id, context().run),
+    prefix: [listedEnvironment.id],
     tally,
-    concurrency: work.session.concurrency,
+    concurrency: environmentsWork.session.concurrency,
     context,
     continueOrStop() {
-      if (work.stopped !== null) throw work.stopped;
+      if (environmentsWork.stopped !== null) throw environmentsWork.stopped;
       if (ports.signal.aborted) throw new SyncError('signal', 'stopped by a signal: run again to go on');
     },
   };
-  return { tally, passage, startedAt: ports.clock() };
+  return { tally, passage: streamSync, startedAt: ports.clock() };
 }
 
 /** Every run says what is held back in its environments, whichever streams it comes to (R14). */
 async function heldElsewhere(
-  session: Session,
-  environments: readonly Environment[],
-  { summaries }: Reached,
+  syncSession: SyncSession,
+  environments: readonly ListedEnvironment[],
+  { summaries }: RunProgress,
 ): Promise<StreamSummary[]> {
-  const { mirror, ports, context, catalogue } = session;
+  const { mirror, ports, context, catalogue } = syncSession;
   const holding = new Set((await mirror.state.streamsHoldingBack()).map(({ envId, stream }) => `${envId} ${stream}`));
   const times = { startedAt: ports.clock(), endedAt: ports.clock() };
   const ending = { rest: 'unread', error: null } as const;
-  const tallied = createTally(() => {}).total();
-  const others = (environment: Environment): readonly Stream[] =>
-    catalogue.filter((each) => holding.has(keyOf(environment, each)) && !summaries.has(keyOf(environment, each)));
+  const tallied = createStreamCounter(() => {}).total();
+  const others = (listedEnvironment: ListedEnvironment): readonly Stream[] =>
+    catalogue.filter(
+      (each) => holding.has(keyOf(listedEnvironment, each)) && !summaries.has(keyOf(listedEnvironment, each)),
+    );
   if (holding.size === 0) return [];
   const found: StreamSummary[] = [];
   for (const environment of environments)
     for (const stream of others(environment)) {
-      const held = await mirror.destination(environment.id, context().run).heldBack(stream);
+      const held = await mirror.destination(environment.id, context().run).heldRemovals(stream);
       if (held > 0) found.push(summaryOf(environment, stream, { ending, tallied, times, held, standing: 0 }));
     }
   return found;

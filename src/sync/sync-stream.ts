@@ -1,27 +1,27 @@
-import { type Arrival, advance } from '../core/advance.ts';
-import { begin } from '../core/begin.ts';
 import type { Checkpoint, Read, Round } from '../core/checkpoint.ts';
+import { chooseRound } from '../core/choose-round.ts';
 import type { Context } from '../core/context.ts';
 import { decodeRead } from '../core/decode-read.ts';
-import type { Commit, Destination, Settlement } from '../core/destination.ts';
+import type { Commit, Destination, RoundEnd } from '../core/destination.ts';
 import { endsRun, SyncError } from '../core/errors.ts';
-import { askFor, begun, type Move, plan } from '../core/plan.ts';
-import { cutOff, type Recovered, recover } from '../core/recover.ts';
-import { settled, unasked } from '../core/settled.ts';
+import { finishRound, unconfirmedMarks } from '../core/finish-round.ts';
+import { type LocalStep, lookUp, nextStep, startRound } from '../core/next-step.ts';
+import { type PageInput, pageOutcome } from '../core/page-outcome.ts';
+import { cutOff, type RecoveryDecision, recover } from '../core/recover.ts';
 import { isHeld } from '../core/shrink-guard.ts';
 import type { Page, PageRequest, Source } from '../core/source.ts';
 import type { Stream, StreamName } from '../core/stream.ts';
 import { createHistoryQueue, type HistoryQueue } from './history-queue.ts';
-import type { Tally } from './tally.ts';
+import type { StreamCounter } from './stream-counter.ts';
 
 /** One stream of one environment on its way: what it reads from, writes to and reports to. */
-export interface Passage {
+export interface StreamSync {
   readonly stream: Stream;
   readonly source: Source;
   readonly destination: Destination;
   /** Path segments under which the stream's own path stands. */
   readonly prefix: readonly string[];
-  readonly tally: Tally;
+  readonly tally: StreamCounter;
   /** Histories asked for side by side. */
   readonly concurrency: number;
   /** The circumstances now: T may become known while a run goes on (R1). */
@@ -31,77 +31,92 @@ export interface Passage {
 }
 
 /** How a stream came to rest. */
-export type Rest = 'done' | 'hourly' | 'waiting' | 'unavailable';
+export type StreamOutcome = 'done' | 'hourly' | 'waiting' | 'unavailable';
 
 /**
- * Brings one stream up to date, one page at a time. `unfinished` goes on with a round of an earlier pass alone and rests
+ * Brings one stream up to date, one page at a time. `unfinished` goes on with a round of an earlier cycle alone and rests
  * when that has ended (R6). @throws SyncError when the stream, or the run, fails
  */
-export async function syncStream(passage: Passage, only?: 'unfinished'): Promise<Rest> {
-  const { stream, destination, concurrency, tally } = passage;
+export async function syncStream(streamSync: StreamSync, only?: 'unfinished'): Promise<StreamOutcome> {
+  const { stream, destination, concurrency, tally } = streamSync;
   const fetch = (request: PageRequest): Promise<Page> => {
-    return passage.source.page(absolute(passage, request), tally.request);
+    return streamSync.source.page(absolute(streamSync, request), tally.request);
   };
   const histories = createHistoryQueue({ stream, destination, concurrency, fetch });
-  const memory = {
-    met: new Set<string>(),
-    marking: await markedStreams(stream, destination),
+  const pagingState = {
+    visitedCursors: new Set<string>(),
+    markableStreams: await findMarkableStreams(stream, destination),
     histories,
     passedOver: { first: null, count: 0 },
   };
   try {
-    return await takeSteps(passage, memory, only);
+    return await takeSteps(streamSync, pagingState, only);
   } finally {
     await histories.close();
   }
 }
 
 /** What one stream's part of a run remembers from page to page. */
-interface Memory {
+interface PagingState {
   /** Cursors met before in this read (R8). */
-  readonly met: Set<string>;
-  readonly marking: ReadonlySet<StreamName>;
+  readonly visitedCursors: Set<string>;
+  readonly markableStreams: ReadonlySet<StreamName>;
   readonly histories: HistoryQueue;
   /** Failures that the stream went on after: with them it is not complete (R9). */
   readonly passedOver: { first: SyncError | null; count: number };
 }
 
-async function takeSteps(passage: Passage, memory: Memory, only?: 'unfinished'): Promise<Rest> {
-  const { stream, destination } = passage;
+async function takeSteps(
+  streamSync: StreamSync,
+  pagingState: PagingState,
+  only?: 'unfinished',
+): Promise<StreamOutcome> {
+  const { stream, destination } = streamSync;
   let checkpoint = await destination.load(stream.name);
-  if (passage.context().options.allowShrink && (await destination.heldBack(stream)) > 0) {
-    passage.tally.count(await destination.commit(stream, { checkpoint, release: true }, memory.marking));
+  if (streamSync.context().options.allowShrink && (await destination.heldRemovals(stream)) > 0) {
+    streamSync.tally.count(
+      await destination.commit(stream, { checkpoint, release: true }, pagingState.markableStreams),
+    );
   }
   for (;;) {
-    passage.continueOrStop();
-    const context = passage.context();
-    const isDue = checkpoint.round !== null && checkpoint.round.pass !== context.pass;
-    if (only === 'unfinished' && !isDue && memory.passedOver.first === null) return 'done';
-    const step = await next(passage, checkpoint, context, memory.histories);
+    streamSync.continueOrStop();
+    const context = streamSync.context();
+    const isDue = checkpoint.round !== null && checkpoint.round.cycle !== context.cycle;
+    if (only === 'unfinished' && !isDue && pagingState.passedOver.first === null) return 'done';
+    const step = await next(streamSync, checkpoint, context, pagingState.histories);
     if (step.do === 'rest') return step.why;
     if (step.do === 'fetch') {
       // Others may have ended the run while the mirror was asked.
-      passage.continueOrStop();
-      const fetched = await passPage(passage, step, memory);
-      if (fetched === 'unavailable') return complete(stream, fetched, memory);
+      streamSync.continueOrStop();
+      const fetched = await syncPage(streamSync, step, pagingState);
+      if (fetched === 'unavailable') return complete(stream, fetched, pagingState);
       checkpoint = fetched;
-    } else if (step.do === 'settle') {
-      checkpoint = complete(stream, await settle(passage, checkpoint, step.settlement, memory.marking), memory);
+    } else if (step.do === 'finish') {
+      checkpoint = complete(
+        stream,
+        await applyRoundEnd(streamSync, checkpoint, step.roundEnd, pagingState.markableStreams),
+        pagingState,
+      );
     } else if (step.do === 'forget') {
-      passage.tally.count(
-        await destination.commit(stream, { checkpoint: step.checkpoint, forget: step.which }, memory.marking),
+      streamSync.tally.count(
+        await destination.commit(
+          stream,
+          { checkpoint: step.checkpoint, forget: step.which },
+          pagingState.markableStreams,
+        ),
       );
       checkpoint = step.checkpoint;
     } else {
       const { passedOver } = step;
       checkpoint = step.checkpoint;
-      if (passedOver !== undefined) await destination.commit(stream, { checkpoint, ...passedOver }, memory.marking);
+      if (passedOver !== undefined)
+        await destination.commit(stream, { checkpoint, ...passedOver }, pagingState.markableStreams);
     }
   }
 }
 
 /** @throws SyncError for what was passed over on the way to a good end (R9, R22) */
-function complete<Ended>(stream: Stream, ended: Ended, { passedOver }: Memory): Ended {
+function complete<Ended>(stream: Stream, ended: Ended, { passedOver }: PagingState): Ended {
   const { first, count } = passedOver;
   if (first === null) return ended;
   if (stream.method !== 'window') throw first;
@@ -112,58 +127,58 @@ function complete<Ended>(stream: Stream, ended: Ended, { passedOver }: Memory): 
 
 /** Plans, and looks up what the plan asks the mirror for. */
 async function next(
-  { stream, destination, tally }: Passage,
+  { stream, destination, tally }: StreamSync,
   checkpoint: Checkpoint,
   context: Context,
   histories: HistoryQueue,
-): Promise<Move> {
-  const step = plan(stream, checkpoint, context);
+): Promise<LocalStep> {
+  const step = nextStep(stream, checkpoint, context);
   if (step.do === 'begin') {
-    const beginning = begin(stream, checkpoint, context, await destination.facts(stream, step.since));
+    const beginning = chooseRound(stream, checkpoint, context, await destination.facts(stream, step.since));
     if (beginning.do === 'rest') return beginning;
     tally.round(beginning.round);
-    return { do: 'go', checkpoint: begun(checkpoint, beginning.round) };
+    return { do: 'continue', checkpoint: startRound(checkpoint, beginning.round) };
   }
-  if (step.do !== 'ask') return step;
-  const { about } = step.ask;
+  if (step.do !== 'look-up') return step;
+  const { about } = step.lookup;
   if (about === 'tests') return histories.next(checkpoint, context);
   const { lastMark, run, mode } = checkpoint.round as Round;
-  const owed = await destination.owed(stream, {
+  const owed = await destination.backlog(stream, {
     about,
-    after: step.ask.after,
-    before: step.ask.before,
+    after: step.lookup.after,
+    before: step.lookup.before,
     lastMark,
     run,
     mode,
   });
-  return askFor(stream, checkpoint, context, owed);
+  return lookUp(stream, checkpoint, context, owed);
 }
 
 /** Fetches one page and commits it, or what becomes of the stream without it. */
-async function passPage(
-  passage: Passage,
-  step: Extract<Move, { do: 'fetch' }>,
-  { met, marking, histories, passedOver }: Memory,
+async function syncPage(
+  streamSync: StreamSync,
+  step: Extract<LocalStep, { do: 'fetch' }>,
+  { visitedCursors, markableStreams, histories, passedOver }: PagingState,
 ): Promise<Checkpoint | 'unavailable'> {
-  const { stream, destination, tally } = passage;
+  const { stream, destination, tally } = streamSync;
   const { checkpoint } = step;
   tally.round(checkpoint.round as Round);
   try {
     const sentAhead = histories.take(step);
-    const page = await (sentAhead ?? passage.source.page(absolute(passage, step.request), tally.request));
-    if (step.request.cursor === null) met.clear();
-    const next = await takePage(passage, { checkpoint, page, met, marking });
-    if (page.nextCursor !== null) met.add(page.nextCursor);
+    const page = await (sentAhead ?? streamSync.source.page(absolute(streamSync, step.request), tally.request));
+    if (step.request.cursor === null) visitedCursors.clear();
+    const next = await takePage(streamSync, { checkpoint, page, visitedCursors, markableStreams });
+    if (page.nextCursor !== null) visitedCursors.add(page.nextCursor);
     return next;
   } catch (error) {
     if (!(error instanceof SyncError)) throw error;
     if (endsRun(error)) {
       const kept = cutOff(checkpoint, error);
-      if (kept !== null) await destination.commit(stream, { checkpoint: kept }, marking);
+      if (kept !== null) await destination.commit(stream, { checkpoint: kept }, markableStreams);
       throw error;
     }
-    const recovered = recover(stream, checkpoint, error, passage.context());
-    await destination.commit(stream, commitOf(recovered), marking);
+    const recovered = recover(stream, checkpoint, error, streamSync.context());
+    await destination.commit(stream, commitOf(recovered), markableStreams);
     const told = advised(error, recovered);
     if (recovered.outcome === 'fail') throw told;
     if (recovered.outcome === 'pass-over') {
@@ -176,29 +191,32 @@ async function passPage(
 
 /** Commits a page, a heavy one slice by slice (R27): only the last moves the read on (R5). @returns the next checkpoint */
 async function takePage(
-  { stream, destination, tally, context }: Passage,
-  { page, ...before }: Pick<Arrival, 'checkpoint' | 'page' | 'met' | 'marking'>,
+  { stream, destination, tally, context }: StreamSync,
+  { page, ...before }: Pick<PageInput, 'checkpoint' | 'page' | 'visitedCursors' | 'markableStreams'>,
 ): Promise<Checkpoint> {
-  const { met, marking } = before;
+  const { visitedCursors, markableStreams } = before;
   const now = context();
   const read = before.checkpoint.round?.read as Read;
   let { checkpoint } = before;
   for (const decoded of decodeRead(stream, read, page.items, now)) {
     const keys = decoded.rows.map((row) => row.key);
-    const held = usesHeld(stream) ? await destination.held(stream, keys) : new Map();
-    const { commit, late } = advance({ stream, checkpoint, page, decoded, held, met, marking }, now);
+    const existing = usesExisting(stream) ? await destination.existing(stream, keys) : new Map();
+    const { commit, late } = pageOutcome(
+      { stream, checkpoint, page, decoded, existing, visitedCursors, markableStreams },
+      now,
+    );
     tally.slice({ rows: keys.length, late, pages: decoded.isPart ? 0 : 1 });
-    tally.count(await destination.commit(stream, commit, marking));
+    tally.count(await destination.commit(stream, commit, markableStreams));
     checkpoint = commit.checkpoint;
   }
   return checkpoint;
 }
 
-function advised(error: SyncError, { advice }: Recovered): SyncError {
+function advised(error: SyncError, { advice }: RecoveryDecision): SyncError {
   return advice === undefined ? error : new SyncError(error.recovery, `${error.message} ${advice}`, { cause: error });
 }
 
-function commitOf({ checkpoint, forget, unreadHistory }: Recovered): Commit {
+function commitOf({ checkpoint, forget, unreadHistory }: RecoveryDecision): Commit {
   return {
     checkpoint,
     ...(forget === null ? {} : { forget }),
@@ -207,34 +225,38 @@ function commitOf({ checkpoint, forget, unreadHistory }: Recovered): Commit {
 }
 
 /** Ends a round: what is gone goes, unless so much is gone that it has to wait (R14). */
-async function settle(
-  { stream, destination, tally, context }: Passage,
+async function applyRoundEnd(
+  { stream, destination, tally, context }: StreamSync,
   checkpoint: Checkpoint,
-  settlement: Settlement,
-  marking: ReadonlySet<StreamName>,
+  roundEnd: RoundEnd,
+  markableStreams: ReadonlySet<StreamName>,
 ): Promise<Checkpoint> {
-  const hold = isHeld(stream, await destination.weigh(stream, settlement), context());
-  const ended = settled(stream, checkpoint, settlement, context());
-  const commit = { checkpoint: ended, settle: { ...settlement, hold }, ...unasked(stream, checkpoint.round as Round) };
-  tally.count(await destination.commit(stream, commit, marking));
+  const hold = isHeld(stream, await destination.countRemovals(stream, roundEnd), context());
+  const ended = finishRound(stream, checkpoint, roundEnd, context());
+  const commit: Commit = {
+    checkpoint: ended,
+    roundEnd: { ...roundEnd, hold },
+    ...unconfirmedMarks(stream, checkpoint.round as Round),
+  };
+  tally.count(await destination.commit(stream, commit, markableStreams));
   // Not `ended` itself: a stream that was marked meanwhile has not finished (R9).
   return destination.load(stream.name);
 }
 
 /** Streams that follow this one and have begun their first scan: before that they need no marks, the scan shows all. */
-export async function markedStreams(stream: Stream, destination: Destination): Promise<ReadonlySet<StreamName>> {
+export async function findMarkableStreams(stream: Stream, destination: Destination): Promise<ReadonlySet<StreamName>> {
   const marked = new Set<StreamName>();
   for (const { stream: name } of stream.marks) {
-    const { scanEndedPass, round } = await destination.load(name);
-    if (scanEndedPass !== null || round !== null) marked.add(name);
+    const { scanEndedCycle, round } = await destination.load(name);
+    if (scanEndedCycle !== null || round !== null) marked.add(name);
   }
   return marked;
 }
 
-function usesHeld(stream: Stream): boolean {
-  return stream.method === 'feed' || stream.within !== undefined;
+function usesExisting(stream: Stream): boolean {
+  return stream.method === 'feed' || stream.subtype !== undefined;
 }
 
-function absolute({ prefix }: Passage, request: PageRequest): PageRequest {
+function absolute({ prefix }: StreamSync, request: PageRequest): PageRequest {
   return { ...request, path: [...prefix, ...request.path] };
 }

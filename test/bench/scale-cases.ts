@@ -60,7 +60,7 @@ async function usual(run: () => Promise<Usage>, runs = RUNS): Promise<Usage> {
 /** Runs of ten environments, at even times up to now: the oldest are older than is kept. */
 const LOGGED_DAYS = 180;
 const FILL_LOG = `
-  insert into sync_runs (pass_id, status, server_time, started_at, ended_at)
+  insert into sync_runs (cycle_id, status, server_time, started_at, ended_at)
     with recursive n (i) as (select @runs union all select i - 1 from n where i > 1)
     select 1, 'done', at, at, at from
       (select strftime('%Y-%m-%dT%H:%M:%f000Z', 'now', format('-%d seconds', i * @everySeconds)) at from n)`;

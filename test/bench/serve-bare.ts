@@ -1,9 +1,9 @@
 import type { MirrorFile } from '../../src/destination/sqlite/open.ts';
-import { masterKey } from '../../src/server/access.ts';
-import type { Position } from '../../src/server/cursor.ts';
+import { rootToken } from '../../src/server/access.ts';
+import type { PagePosition } from '../../src/server/cursor.ts';
+import type { ListRequest, SqlStatement } from '../../src/server/list-request.ts';
 import { LISTINGS } from '../../src/server/listings.ts';
-import type { Asked } from '../../src/server/parameters.ts';
-import type { Question, Statement } from '../../src/server/question.ts';
+import type { ListParameters } from '../../src/server/parameters.ts';
 import { oneStatement, pageStatement } from '../../src/server/statement.ts';
 import { columnId } from './serve-mirror.ts';
 import { type Measured, quantile } from './serve-spread.ts';
@@ -13,16 +13,16 @@ const PAGE_ROWS = 500;
 /** The statements of a question, run in turn on the bare file: their rows as objects alone, and written as JSON. */
 type Bare = (mirror: MirrorFile, seconds: number) => { readonly rows: Measured; readonly text: Measured };
 
-const listing = LISTINGS.find(({ item }) => item === 'Column') as Question['listing'];
+const listing = LISTINGS.find(({ item }) => item === 'Column') as ListRequest['listing'];
 
-const questionOf = (one: string | null): Question => ({
+const questionOf = (one: string | null): ListRequest => ({
   listing,
   place: { env: 'bench', id: null, one },
-  reader: masterKey('bench', 'bench').reader,
+  reader: rootToken('bench', 'bench').reader,
   serverTime: new Date().toISOString(),
 });
 
-const ASKED: Asked = {
+const ASKED: ListParameters = {
   limit: PAGE_ROWS,
   cursor: undefined,
   order: 'id',
@@ -36,7 +36,7 @@ const ASKED: Asked = {
 export const bareStatement = {
   /** The first pages of the columns. */
   pages: (count: number): Bare => {
-    const positions = Array.from({ length: count }, (_, page): Position | null =>
+    const positions = Array.from({ length: count }, (_, page): PagePosition | null =>
       page === 0 ? null : [columnId(page * PAGE_ROWS - 1)],
     );
     return measuring(positions.map((position) => pageStatement(questionOf(null), ASKED, position, null)));
@@ -46,7 +46,7 @@ export const bareStatement = {
     measuring([pageStatement(questionOf(null), { ...ASKED, feed: { of: 'synced', since } }, null, null)]),
 };
 
-function measuring(statements: readonly Statement[]): Bare {
+function measuring(statements: readonly SqlStatement[]): Bare {
   return ({ connection }, seconds) => {
     const runs = statements.map(({ sql, values }) => ({ statement: connection.prepare(sql), values }));
     const measure = (use: (rows: unknown[]) => unknown): Measured =>

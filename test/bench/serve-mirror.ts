@@ -1,12 +1,12 @@
 import type { SQLiteTable } from 'drizzle-orm/sqlite-core';
 import { assetLineage, assets, columnLineage, columns, environments } from '../../schema/assets.ts';
+import { latestTestExecutions, tests } from '../../schema/data-tests.ts';
 import { assetHealthScoreDimensions, assetHealthScores } from '../../schema/health.ts';
 import { mirror } from '../../schema/sync.ts';
-import { latestTestExecutions, tests } from '../../schema/tests.ts';
 import { addDays, type Instant, instantOfMs } from '../../src/core/instant.ts';
 import { type MirrorFile, openForWriting } from '../../src/destination/sqlite/open.ts';
 import { buildSecondaryIndexes, dropSecondaryIndexes } from '../../src/destination/sqlite/secondary-indexes.ts';
-import { list, shapeOf } from '../../src/destination/sqlite/shape.ts';
+import { list, tableSqlOf } from '../../src/destination/sqlite/table-sql.ts';
 import { beginRun, claimMirror } from '../../state/run-log.ts';
 
 type Made = Readonly<Record<string, string | number | null>>;
@@ -120,7 +120,7 @@ function fill(
   { connection }: MirrorFile,
   { table, rows, row, end }: { table: SQLiteTable; rows: number; row: (n: number) => Made; end: Instant },
 ): void {
-  const { name, columns } = shapeOf(table);
+  const { name, columns } = tableSqlOf(table);
   const insert = connection.prepare(
     `insert or ignore into "${name}" (${list(columns)}) values (${columns.map((column) => `@${column}`).join(', ')})`,
   );

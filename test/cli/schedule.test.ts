@@ -201,7 +201,7 @@ interface RunRow {
 
 function addRun(db: Parameters<NonNullable<Parameters<typeof mirrorFile>[0]>>[0]['db'], row: RunRow): void {
   const { id, env_id, started_at, status } = row;
-  db.insert(syncRuns).values({ id, pass_id: id, status, started_at }).run();
+  db.insert(syncRuns).values({ id, cycle_id: id, status, started_at }).run();
   const counts = { requests: 1, pages: 1, rows_written: 0, rows_deleted: 0, rows_rejected: 0, rows_late: 0 };
   const times = { started_at, ended_at: started_at };
   db.insert(syncStreamRuns)

@@ -8,7 +8,7 @@ import { pino } from 'pino';
 import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { assets, environments } from '../../schema/assets.ts';
 import { assetHealthScoreDimensions } from '../../schema/health.ts';
-import type { Io } from '../../src/cli/command.ts';
+import type { CommandIo } from '../../src/cli/command.ts';
 import { COMMANDS } from '../../src/cli/commands.ts';
 import { OPTIONS, type OptionName } from '../../src/cli/options.ts';
 import { serveMirror } from '../../src/cli/serve-mirror.ts';
@@ -25,12 +25,12 @@ const warnings: string[] = [];
 beforeEach(() => void warnings.splice(0));
 
 /** Serves in this process, with the defaults of the command line. */
-function run(given: Given, variables: Io['env'] = env, out: (text: string) => void = () => {}): Promise<number> {
+function run(given: Given, variables: CommandIo['env'] = env, out: (text: string) => void = () => {}): Promise<number> {
   const defaults = Object.keys(COMMANDS.find(({ name }) => name === 'serve')?.options ?? {}).map((name) => [
     name,
     (OPTIONS as Given as Record<string, { default?: unknown }>)[name]?.default,
   ]);
-  const io: Io = {
+  const commandIo: CommandIo = {
     env: variables,
     out,
     outIsTerminal: false,
@@ -38,7 +38,7 @@ function run(given: Given, variables: Io['env'] = env, out: (text: string) => vo
     log: () => expect.unreachable(),
     serverLog: async () => pino({ level: 'warn' }, { write: (line) => void warnings.push(JSON.parse(line).msg) }),
   };
-  return serveMirror({ _: [], $0: 'obsync', ...Object.fromEntries(defaults), port: 0, ...given }, io);
+  return serveMirror({ _: [], $0: 'obsync', ...Object.fromEntries(defaults), port: 0, ...given }, commandIo);
 }
 
 function file(text: string): string {
@@ -66,7 +66,7 @@ const clear = (line: RegExp) => ({
 describe('serve is refused with one clear line', () => {
   const served = mirrorFile();
 
-  test.each<[string, Given, Io['env'], RegExp]>([
+  test.each<[string, Given, CommandIo['env'], RegExp]>([
     ['with neither a token nor a file of them', {}, {}, /set OBSYNC_SERVE_TOKEN.*--tokens/],
     ['with the token of sync alone', {}, { OBSYNC_TOKEN: SERVE_TOKEN }, /set OBSYNC_SERVE_TOKEN.*--tokens/],
     ['with an empty token', {}, { OBSYNC_SERVE_TOKEN: ' ' }, /set OBSYNC_SERVE_TOKEN.*--tokens/],
@@ -169,7 +169,10 @@ describe('serve is refused with one clear line', () => {
 });
 
 /** A server in this process, once it says where it is. */
-async function started(given: Given, variables: Io['env'] = env): Promise<{ url: string; ended: Promise<number> }> {
+async function started(
+  given: Given,
+  variables: CommandIo['env'] = env,
+): Promise<{ url: string; ended: Promise<number> }> {
   const { promise: url, resolve } = Promise.withResolvers<string>();
   const ended = run(given, variables, (text) => resolve(text.trim()));
   const at = await Promise.race([url, ended.then(String)]);

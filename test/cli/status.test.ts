@@ -7,7 +7,7 @@ import { assets, environments } from '../../schema/assets.ts';
 import { heldRemovals, marks, rejectedRows, syncRuns, syncStreamRuns } from '../../schema/sync.ts';
 import { NO_PROGRESS, type Round } from '../../src/core/checkpoint.ts';
 import type { MirrorFile } from '../../src/destination/sqlite/open.ts';
-import type { StatusReport, StreamStatus } from '../../src/library/status-report.ts';
+import type { StatusReport, StreamReportStatus } from '../../src/library/status-report.ts';
 import { saveCheckpoint } from '../../state/checkpoint-store.ts';
 import { takeLock } from '../../state/lock.ts';
 import { folder, MAIN, mirrorFile, NODE, obsync, refusal } from './setup.ts';
@@ -34,10 +34,10 @@ function fill({ db }: MirrorFile): void {
     .run();
   db.insert(syncRuns)
     .values([
-      { pass_id: 1, status: 'done', started_at: EARLIER, ended_at: EARLIER, requests: 40, rows_written: 4 },
-      { pass_id: 2, status: 'problems', started_at: T, ended_at: T, requests: 7, error: 'the service is away' },
+      { cycle_id: 1, status: 'done', started_at: EARLIER, ended_at: EARLIER, requests: 40, rows_written: 4 },
+      { cycle_id: 2, status: 'problems', started_at: T, ended_at: T, requests: 7, error: 'the service is away' },
       // A repair tells nothing of how syncs go.
-      { pass_id: 3, command: 'verify', status: 'done', started_at: T, ended_at: T },
+      { cycle_id: 3, command: 'verify', status: 'done', started_at: T, ended_at: T },
     ])
     .run();
   const counts = { requests: 1, pages: 1, rows_written: 0, rows_deleted: 0, rows_rejected: 0, rows_late: 0 };
@@ -87,10 +87,10 @@ function fill({ db }: MirrorFile): void {
 const ROUND = {
   mode: 'feed',
   reason: 'increment',
-  pass: 2,
+  cycle: 2,
   pages: 12,
   firstPageAt: T,
-  phases: [],
+  steps: [],
   read: null,
 } as Partial<Round> as Round;
 
@@ -109,7 +109,9 @@ describe('status --json', () => {
       { env_id: 'e1', environment: 'Production', cron: '0 */4 * * *', missing_since: null },
       { env_id: 'e2', environment: 'Staging', cron: null, missing_since: EARLIER },
     ]);
-    const streams = new Map<string, StreamStatus>(status.environments[0]?.streams.map((each) => [each.stream, each]));
+    const streams = new Map<string, StreamReportStatus>(
+      status.environments[0]?.streams.map((each) => [each.stream, each]),
+    );
     expect(streams.get('assets')).toMatchObject({
       rows: 2,
       watermark: T,
@@ -164,7 +166,7 @@ test('status ends quietly when its reader has gone', () => {
 
 describe('a run that never said how it ended', () => {
   const unended = () =>
-    mirrorFile(({ db }) => db.insert(syncRuns).values({ pass_id: 1, status: 'running', started_at: T }).run());
+    mirrorFile(({ db }) => db.insert(syncRuns).values({ cycle_id: 1, status: 'running', started_at: T }).run());
 
   test('was killed when nobody holds the lock, and asking makes no lock file', async () => {
     const db = unended();

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { renderVerify } from '../../src/cli/verify-view.ts';
 import { STREAM_NAMES } from '../../src/core/stream.ts';
-import type { Finding, StreamReport, VerifyReport } from '../../src/sync/verify/verify-report.ts';
+import type { StreamReport, VerifyFinding, VerifyReport } from '../../src/sync/verify/verify-report.ts';
 
 const NUMBERS = {
   rows: 1_234_567,
@@ -39,7 +39,7 @@ function report(changed: Partial<VerifyReport>, ...odd: readonly Partial<StreamR
   };
 }
 
-const finding = (what: Finding['what'], why: string | null = null): Finding => ({
+const finding = (what: VerifyFinding['what'], why: string | null = null): VerifyFinding => ({
   env_id: 'e',
   environment: 'staging',
   stream: 'columns',
@@ -95,7 +95,8 @@ test('what the next sync brings stands under what is known of it', () => {
 
 test('scores that differ are said to come with a sync in a later hour, right after a sync as well', () => {
   const score = { ...finding('unequal', 'cannot be told'), stream: 'asset_health_scores' as const };
-  const brought = (...pending: Finding[]): string => renderVerify(report({ equal: true, pending }, { pending: 2 }), 80);
+  const brought = (...pending: VerifyFinding[]): string =>
+    renderVerify(report({ equal: true, pending }, { pending: 2 }), 80);
   expect(brought(score)).toContain('cannot be told; a sync in a later hour brings these:\n');
   expect(brought(score, finding('extra', 'cannot be told'))).toContain(
     'the next sync brings these (scores: a sync in a later hour):\n',

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { type Decoded, decodeItem, decodePage, joinKey, type Rejected } from '../../src/core/decode.ts';
+import { type DecodedRow, decodeItem, decodePage, joinKey, type RejectedRow } from '../../src/core/decode.ts';
 import { parseExactly } from '../../src/core/json.ts';
 import type { StreamName } from '../../src/core/stream.ts';
 import { streamOf } from './setup.ts';
@@ -25,19 +25,19 @@ const execution = {
   duration_seconds: 1.5,
 };
 
-const taken = (name: StreamName, item: unknown): Decoded => {
+const taken = (name: StreamName, item: unknown): DecodedRow => {
   const result = decodeItem(streamOf(name), item);
   if ('reason' in result) throw new Error(result.reason);
   return result;
 };
 
-const refused = (name: StreamName, item: unknown): Rejected => {
+const refused = (name: StreamName, item: unknown): RejectedRow => {
   const result = decodeItem(streamOf(name), item);
   if (!('reason' in result)) throw new Error('was taken');
   return result;
 };
 
-const extraOf = ({ row }: Decoded): unknown => JSON.parse(String(row['extra']));
+const extraOf = ({ row }: DecodedRow): unknown => JSON.parse(String(row['extra']));
 
 describe('a row is kept as it came (R19)', () => {
   test('instants become UTC text, booleans 0 or 1, arrays and objects JSON text', () => {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { type Decoded, decodePage } from '../../src/core/decode.ts';
+import { type DecodedRow, decodePage } from '../../src/core/decode.ts';
 import { differenceOf } from '../../src/core/difference.ts';
 import type { Row, Stream } from '../../src/core/stream.ts';
 import { CATALOGUE } from '../../src/streams/catalogue.ts';
@@ -9,8 +9,8 @@ const stream = (name: Stream['name']): Stream => CATALOGUE.find((entry) => entry
 const TABLE = { id: 'a', name: 'n', kind: 'table', source_type: 'dbt', tags: ['x'], synced_at: '2026-11-20T04:10:00Z' };
 const TYPED = { data_platform: 'pg', db_name: 'd', schema_name: 's', table_name: 't', materialization: 'view' };
 
-function decoded(name: Stream['name'], item: object): Decoded {
-  return decodePage(stream(name), [item]).rows[0] as Decoded;
+function decoded(name: Stream['name'], item: object): DecodedRow {
+  return decodePage(stream(name), [item]).rows[0] as DecodedRow;
 }
 
 const HELD: Row = {
@@ -76,7 +76,7 @@ describe('the parts of a row', () => {
   });
 
   test('left without their row, they make none', () => {
-    const torn = { row: { asset_id: 'a' }, parts: [dimensions], torn: true } as const;
+    const torn = { row: { asset_id: 'a' }, parts: [dimensions], partial: true } as const;
     expect(differenceOf(scores, torn, shown, 'ids')?.what).toBe('missing');
   });
 });

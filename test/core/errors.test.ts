@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest';
-import { endsRun, type Recovery, SyncError } from '../../src/core/errors.ts';
+import { endsRun, type RecoveryKind, SyncError } from '../../src/core/errors.ts';
 
-test.each<[Recovery, boolean]>([
-  ['restart', false],
-  ['shrink', false],
-  ['deny', false],
-  ['absent', false],
-  ['reread', false],
+test.each<[RecoveryKind, boolean]>([
+  ['restart-read', false],
+  ['halve-page', false],
+  ['forbidden', false],
+  ['not-live', false],
+  ['restart-round', false],
   ['stream', false],
   ['run', true],
   ['quota', true],

@@ -1,20 +1,20 @@
 import { describe, expect, test } from 'vitest';
 import { changeMarks } from '../../src/core/marks.ts';
-import type { Change } from '../../src/core/newest-wins.ts';
+import type { RowChange } from '../../src/core/newest-wins.ts';
 import type { Row, StreamName } from '../../src/core/stream.ts';
 import { streamOf, T, YESTERDAY } from './setup.ts';
 
-const marked = (name: StreamName, row: Row, was: Change['was'], grantedBefore: string | null = null): string[] =>
-  changeMarks(streamOf(name), { row, was }, grantedBefore).map((mark) => `${mark.stream} ${mark.id}`);
+const marked = (name: StreamName, row: Row, kind: RowChange['kind'], grantedBefore: string | null = null): string[] =>
+  changeMarks(streamOf(name), { row, kind }, grantedBefore).map((mark) => `${mark.stream} ${mark.id}`);
 
 const asset = (kind: string, synced_at: string | null = T): Row => ({ id: 'a', kind, synced_at });
 
 describe('a column', () => {
-  test.each(['inserted', 'updated', 'revived'] as const)('that is %s marks itself for its lineage (R18)', (was) => {
+  test.each(['inserted', 'updated', 'restored'] as const)('that is %s marks itself for its lineage (R18)', (was) => {
     expect(marked('columns', { id: 'c' }, was)).toEqual(['column_lineage c']);
   });
 
-  test.each(['deleted', 'buried'] as const)('that is %s has no lineage to read (R18)', (was) => {
+  test.each(['deleted', 'tombstoned'] as const)('that is %s has no lineage to read (R18)', (was) => {
     expect(marked('columns', { id: 'c' }, was)).toEqual([]);
   });
 });
@@ -34,14 +34,14 @@ describe('an asset', () => {
 
   test('that went or came back is asked for its columns and tests (R13)', () => {
     expect(marked('assets', asset('semantic'), 'deleted')).toEqual(['columns a', 'tests a']);
-    expect(marked('assets', asset('table'), 'revived')).toEqual(['table_assets a', 'columns a', 'tests a']);
+    expect(marked('assets', asset('table'), 'restored')).toEqual(['table_assets a', 'columns a', 'tests a']);
   });
 
   test('that stays away is not asked for again (R22)', () => {
-    expect(marked('assets', asset('table'), 'buried')).toEqual([]);
+    expect(marked('assets', asset('table'), 'tombstoned')).toEqual([]);
   });
 
-  test.each<[string, Change['was'], string | null, string[]]>([
+  test.each<[string, RowChange['kind'], string | null, string[]]>([
     ['inserted though older than the feeds reach has become visible', 'inserted', YESTERDAY, ['columns a', 'tests a']],
     ['inserted without a time has, too', 'inserted', null, ['columns a', 'tests a']],
     ['inserted with a newer time is new', 'inserted', T, []],

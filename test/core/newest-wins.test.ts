@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { type Decoded, decodePage } from '../../src/core/decode.ts';
-import { absent, type Change, type Floor, newestWins, withoutFuture } from '../../src/core/newest-wins.ts';
+import { type DecodedRow, decodePage } from '../../src/core/decode.ts';
+import { absent, newestWins, type RowChange, type TrustedUntil, withoutFuture } from '../../src/core/newest-wins.ts';
 import type { Row } from '../../src/core/stream.ts';
 import { column, decoded, streamOf } from './setup.ts';
 
@@ -16,10 +16,10 @@ const BETWEEN = hour(11);
 const GONE = hour(12);
 const LATER = hour(13);
 
-const upsert = (synced_at: string | null) => (): Decoded =>
-  decoded(columns, column('c', synced_at, { name: 'shown' }))[0] as Decoded;
-const tombstone = (deleted_at: string) => (): Decoded =>
-  decoded(columns, column('c', null, { deleted_at }))[0] as Decoded;
+const upsert = (synced_at: string | null) => (): DecodedRow =>
+  decoded(columns, column('c', synced_at, { name: 'shown' }))[0] as DecodedRow;
+const tombstone = (deleted_at: string) => (): DecodedRow =>
+  decoded(columns, column('c', null, { deleted_at }))[0] as DecodedRow;
 
 const LIVE = { deleted_at: null, deletion: null };
 const base = { id: 'c', asset_id: 'a', name: 'held', data_type: null, synced_at: HELD, extra: null };
@@ -28,7 +28,7 @@ const timeless: Row = { ...live, synced_at: null };
 const buried: Row = { ...base, deleted_at: GONE, deletion: 'tombstone' };
 const away: Row = { ...base, deleted_at: GONE, deletion: 'absent' };
 
-const FEED: Floor = null;
+const FEED: TrustedUntil = null;
 /** The read began, less the overlap, after everything the mirror knows of the row. */
 const BELIEVED = hour(20);
 /** The row changed within the overlap before the read began. */
@@ -37,22 +37,22 @@ const CHANGED_SINCE = hour(8);
 const GONE_SINCE = BETWEEN;
 
 /** What becomes of the row, in a word, and which of the two it shows. */
-function outcome(change: Change | null): string {
+function outcome(change: RowChange | null): string {
   if (change === null) return 'stays';
-  return `${change.was}, ${change.row['name']}, ${change.row['deletion'] ?? 'live'}`;
+  return `${change.kind}, ${change.row['name']}, ${change.row['deletion'] ?? 'live'}`;
 }
 
 const SHOWN = 'updated, shown, live';
-const BACK = 'revived, shown, live';
-const FOUND = 'revived, held, live';
-const DEAD = 'buried, shown, tombstone';
+const BACK = 'restored, shown, live';
+const FOUND = 'restored, held, live';
+const DEAD = 'tombstoned, shown, tombstone';
 
 /** Held, shown, and what becomes of it: from a feed; from a scan that is believed; that began within the overlap of the
  *  row's own time; of its deletion. */
-const TABLE: [string, Row | undefined, string, () => Decoded, [string, string, string, string]][] = [
+const TABLE: [string, Row | undefined, string, () => DecodedRow, [string, string, string, string]][] = [
   ['nothing', undefined, 'any upsert', upsert(BEFORE), Array(4).fill('inserted, shown, live') as never],
   ['nothing', undefined, 'an upsert without a time', upsert(null), Array(4).fill('inserted, shown, live') as never],
-  ['nothing', undefined, 'a tombstone', tombstone(GONE), Array(4).fill('buried, c, tombstone') as never],
+  ['nothing', undefined, 'a tombstone', tombstone(GONE), Array(4).fill('tombstoned, c, tombstone') as never],
 
   ['a live row', live, 'an older upsert', upsert(BEFORE), ['stays', SHOWN, 'stays', SHOWN]],
   ['a live row', live, 'an equal upsert', upsert(HELD), [SHOWN, SHOWN, SHOWN, SHOWN]],
@@ -84,7 +84,7 @@ const TABLE: [string, Row | undefined, string, () => Decoded, [string, string, s
     buried,
     'a newer tombstone',
     tombstone(LATER),
-    Array(4).fill('buried, held, tombstone') as never,
+    Array(4).fill('tombstoned, held, tombstone') as never,
   ],
 
   ['an absent row', away, 'an upsert before its change', upsert(BEFORE), [FOUND, BACK, FOUND, BACK]],
@@ -93,23 +93,23 @@ const TABLE: [string, Row | undefined, string, () => Decoded, [string, string, s
   ['an absent row', away, 'a newer upsert', upsert(LATER), [BACK, BACK, BACK, BACK]],
   ['an absent row', away, 'an upsert without a time', upsert(null), [FOUND, BACK, FOUND, BACK]],
   ['an absent row', away, 'a tombstone before its change', tombstone(BEFORE), Array(4).fill('stays') as never],
-  ['an absent row', away, 'a tombstone', tombstone(BETWEEN), Array(4).fill('buried, held, tombstone') as never],
+  ['an absent row', away, 'a tombstone', tombstone(BETWEEN), Array(4).fill('tombstoned, held, tombstone') as never],
 ];
 
 describe('the newest wins (R10)', () => {
-  describe.each(TABLE)('%s, shown %s', (_, held, __, shown, expected) => {
+  describe.each(TABLE)('%s, shown %s', (_, existing, __, shown, expected) => {
     test.each([
       ['by a feed', FEED, expected[0]],
       ['by a scan that is believed', BELIEVED, expected[1]],
       ['by a scan within the overlap of its change', CHANGED_SINCE, expected[2]],
       ['by a scan within the overlap of its deletion', GONE_SINCE, expected[3]],
     ])(`%s`, (_by, floor, becomes) => {
-      expect(outcome(newestWins(columns, held, shown(), floor))).toBe(becomes);
+      expect(outcome(newestWins(columns, existing, shown(), floor))).toBe(becomes);
     });
   });
 
   test('a row that has not changed is not written again, whoever shows it (R21)', () => {
-    const same = decoded(columns, column('c', HELD, { name: 'held' }))[0] as Decoded;
+    const same = decoded(columns, column('c', HELD, { name: 'held' }))[0] as DecodedRow;
     expect(newestWins(columns, live, same, FEED)).toBeNull();
     expect(newestWins(columns, live, same, BELIEVED)).toBeNull();
   });
@@ -122,14 +122,14 @@ describe('the newest wins (R10)', () => {
   });
 
   test('a row that came only as a tombstone has no time: an older upsert still brings its fields', () => {
-    const [full] = decoded(columns, column('c', BETWEEN, { deleted_at: GONE })) as [Decoded];
-    const grave = newestWins(columns, undefined, full, FEED)?.row;
-    expect(grave).toMatchObject({ synced_at: null, deleted_at: GONE });
-    expect(outcome(newestWins(columns, grave, upsert(BEFORE)(), FEED))).toBe(DEAD);
+    const [full] = decoded(columns, column('c', BETWEEN, { deleted_at: GONE })) as [DecodedRow];
+    const tombstoneFields = newestWins(columns, undefined, full, FEED)?.row;
+    expect(tombstoneFields).toMatchObject({ synced_at: null, deleted_at: GONE });
+    expect(outcome(newestWins(columns, tombstoneFields, upsert(BEFORE)(), FEED))).toBe(DEAD);
   });
 
   test('what a finished read did not show is absent as of that read (R11)', () => {
-    expect(absent(live, LATER)).toEqual({ row: { ...live, deleted_at: LATER, deletion: 'absent' }, was: 'deleted' });
+    expect(absent(live, LATER)).toEqual({ row: { ...live, deleted_at: LATER, deletion: 'absent' }, kind: 'deleted' });
   });
 });
 
@@ -137,15 +137,18 @@ describe('a time that is not believed (R10)', () => {
   const FUTURE = '2126-11-20T11:00:00.000000Z';
 
   test('counts as none in a row that is held: the next showing, or tombstone, replaces it', () => {
-    const held = withoutFuture({ ...live, synced_at: FUTURE }, LATER) as Row;
-    expect(held['synced_at']).toBeNull();
-    expect(newestWins(columns, held, upsert(HELD)(), FEED)).toMatchObject({ was: 'updated', row: { synced_at: HELD } });
-    expect(newestWins(columns, held, tombstone(GONE)(), FEED)).toMatchObject({ was: 'deleted' });
+    const existing = withoutFuture({ ...live, synced_at: FUTURE }, LATER) as Row;
+    expect(existing['synced_at']).toBeNull();
+    expect(newestWins(columns, existing, upsert(HELD)(), FEED)).toMatchObject({
+      kind: 'updated',
+      row: { synced_at: HELD },
+    });
+    expect(newestWins(columns, existing, tombstone(GONE)(), FEED)).toMatchObject({ kind: 'deleted' });
   });
 
   test('of a deletion that is held stands against nothing that is shown', () => {
-    const held = withoutFuture({ ...buried, deleted_at: FUTURE }, LATER);
-    expect(newestWins(columns, held, upsert(HELD)(), FEED)).toMatchObject({ was: 'revived' });
+    const existing = withoutFuture({ ...buried, deleted_at: FUTURE }, LATER);
+    expect(newestWins(columns, existing, upsert(HELD)(), FEED)).toMatchObject({ kind: 'restored' });
   });
 
   test('is one more than an hour later than the server’s; without a server time any is believed', () => {
@@ -156,7 +159,7 @@ describe('a time that is not believed (R10)', () => {
   });
 
   test('is kept beside the row as it was sent, and a tombstone without a time says only that the row is gone', () => {
-    const page = (item: object) => decodePage(columns, [item], { latest: LATER }).rows[0] as Decoded;
+    const page = (item: object) => decodePage(columns, [item], { latestServerTime: LATER }).rows[0] as DecodedRow;
     expect(page(column('c', '2126-11-20T11:00:00')).row).toMatchObject({
       synced_at: null,
       extra: '{"synced_at":"2126-11-20T11:00:00"}',
@@ -183,13 +186,13 @@ describe('replaying feed pages', () => {
 
   /** Where the mirror of the columns stands after these pages. */
   function mirrorOf(shown: readonly (readonly object[])[]): Record<string, Row> {
-    const held: Record<string, Row> = {};
+    const existing: Record<string, Row> = {};
     for (const item of shown.flat()) {
-      const [sent] = decoded(columns, item) as [Decoded];
-      const change = newestWins(columns, held[String(sent.key[0])], sent, FEED);
-      if (change !== null) held[String(sent.key[0])] = change.row;
+      const [sent] = decoded(columns, item) as [DecodedRow];
+      const change = newestWins(columns, existing[String(sent.key[0])], sent, FEED);
+      if (change !== null) existing[String(sent.key[0])] = change.row;
     }
-    return held;
+    return existing;
   }
 
   test('in any order, any number of times, gives the same rows (R10)', () => {
@@ -209,14 +212,14 @@ describe('replaying feed pages', () => {
 });
 
 describe('a row that two streams write', () => {
-  const asset = (kind: string, more: object = {}): Decoded =>
-    decoded(assets, { id: 'a', name: 'orders', kind, source_type: 'dbt', synced_at: LATER, ...more })[0] as Decoded;
+  const asset = (kind: string, more: object = {}): DecodedRow =>
+    decoded(assets, { id: 'a', name: 'orders', kind, source_type: 'dbt', synced_at: LATER, ...more })[0] as DecodedRow;
   const typed = { db_name: 'prod', schema_name: 'core', bi_type: null, extra: '{"size":3}' };
-  const held = (): Row => ({ ...(newestWins(assets, undefined, asset('table'), FEED)?.row as Row), ...typed });
+  const existing = (): Row => ({ ...(newestWins(assets, undefined, asset('table'), FEED)?.row as Row), ...typed });
 
   test('keeps what the typed stream wrote, its extra included (R19)', () => {
-    expect(newestWins(assets, held(), asset('table', { colour: 'red' }), FEED)).toBeNull();
-    expect(newestWins(assets, held(), asset('table', { name: 'sales' }), FEED)?.row).toMatchObject({
+    expect(newestWins(assets, existing(), asset('table', { colour: 'red' }), FEED)).toBeNull();
+    expect(newestWins(assets, existing(), asset('table', { name: 'sales' }), FEED)?.row).toMatchObject({
       ...typed,
       name: 'sales',
     });
@@ -224,11 +227,11 @@ describe('a row that two streams write', () => {
 
   test.each(['bi', 'other', 'semantic'])('a change of kind to %s blanks the other kind’s fields (R22)', (kind) => {
     const blank = { db_name: null, schema_name: null, bi_type: null, extra: null };
-    expect(newestWins(assets, held(), asset(kind), FEED)?.row).toMatchObject({ ...blank, kind });
+    expect(newestWins(assets, existing(), asset(kind), FEED)?.row).toMatchObject({ ...blank, kind });
   });
 
   test('of a kind without a typed stream keeps its extra itself (R19)', () => {
-    const change = newestWins(assets, held(), asset('semantic', { colour: 'red' }), FEED);
+    const change = newestWins(assets, existing(), asset('semantic', { colour: 'red' }), FEED);
     expect(change?.row['extra']).toBe('{"colour":"red"}');
   });
 

@@ -1,8 +1,15 @@
 import { describe, expect, test } from 'vitest';
 import { type Checkpoint, NO_PROGRESS } from '../../src/core/checkpoint.ts';
-import type { Decoded } from '../../src/core/decode.ts';
-import type { HeldRow } from '../../src/core/difference.ts';
-import { type Cause, causeOf, changesAhead, isUnsynced, type Sides, type Times } from '../../src/core/pending.ts';
+import type { DecodedRow } from '../../src/core/decode.ts';
+import type { ExistingRow } from '../../src/core/difference.ts';
+import {
+  causeOf,
+  changesAhead,
+  isUnsynced,
+  type PendingCause,
+  type RefreshTimes,
+  type RowPair,
+} from '../../src/core/pending.ts';
 import type { Row, Stream } from '../../src/core/stream.ts';
 import { CATALOGUE } from '../../src/streams/catalogue.ts';
 
@@ -15,12 +22,12 @@ const EDGES = stream('asset_lineage');
 const at = (time: string): string => `2026-11-20T${time}.000000Z`;
 const WATERMARK = at('12:00:00');
 const checkpoint: Checkpoint = { ...NO_PROGRESS, watermark: WATERMARK };
-const TIMES: Times = { watermark: WATERMARK, now: at('12:30:00'), refreshedAt: null, metRefreshAt: null };
+const TIMES: RefreshTimes = { watermark: WATERMARK, now: at('12:30:00'), refreshedAt: null, metRefreshAt: null };
 
-const held = (row: Row, parts: Row[] = []): HeldRow => ({ row, parts: [parts] });
-const shown = (row: Row, parts: Row[] = []): Decoded => ({ key: ['k'], row, deletedAt: null, parts: [parts] });
-const cause = (of: Stream, sides: Partial<Sides>, times: Partial<Times> = {}): Cause | null =>
-  causeOf(of, { held: undefined, shown: undefined, ...sides }, { ...TIMES, ...times });
+const held = (row: Row, parts: Row[] = []): ExistingRow => ({ row, parts: [parts] });
+const shown = (row: Row, parts: Row[] = []): DecodedRow => ({ key: ['k'], row, deletedAt: null, parts: [parts] });
+const cause = (of: Stream, sides: Partial<RowPair>, times: Partial<RefreshTimes> = {}): PendingCause | null =>
+  causeOf(of, { existing: undefined, shown: undefined, ...sides }, { ...TIMES, ...times });
 
 describe('a row that the mirror lacks was changed at the source', () => {
   test.each([
@@ -33,8 +40,8 @@ describe('a row that the mirror lacks was changed at the source', () => {
   test('if it is newer than the tombstone that the mirror holds (R10)', () => {
     const grave = (time: string) => held({ deleted_at: at(time), deletion: 'tombstone' });
     const row = shown({ synced_at: at('13:00:00') });
-    expect(cause(COLUMNS, { shown: row, held: grave('12:30:00') })).toBe('changed');
-    expect(cause(COLUMNS, { shown: row, held: grave('13:00:00') })).toBeNull();
+    expect(cause(COLUMNS, { shown: row, existing: grave('12:30:00') })).toBe('changed');
+    expect(cause(COLUMNS, { shown: row, existing: grave('13:00:00') })).toBeNull();
   });
 
   test('never without a time, nor in a mirror without a watermark', () => {
@@ -50,7 +57,7 @@ describe('a row that differs was changed at the source', () => {
     ['13:00:00', '13:00:00', null],
     ['14:00:00', '13:00:00', null],
   ])('if a later time tells: held of %s, shown of %s', (ours, theirs, is) => {
-    const sides = { held: held({ synced_at: at(ours) }), shown: shown({ synced_at: at(theirs) }) };
+    const sides = { existing: held({ synced_at: at(ours) }), shown: shown({ synced_at: at(theirs) }) };
     expect(cause(COLUMNS, sides)).toBe(is);
   });
 
@@ -61,41 +68,41 @@ describe('a row that differs was changed at the source', () => {
       duration_seconds,
     });
     const before = held(run('09:00:00', 1));
-    expect(cause(RUNS, { held: before, shown: shown(run('11:59:50', 9)) })).toBeNull();
-    expect(cause(RUNS, { held: before, shown: shown(run('11:59:50', 10)) })).toBe('changed');
-    expect(cause(RUNS, { held: held(run('11:59:50', 10)), shown: shown(run('11:59:50', 10)) })).toBeNull();
+    expect(cause(RUNS, { existing: before, shown: shown(run('11:59:50', 9)) })).toBeNull();
+    expect(cause(RUNS, { existing: before, shown: shown(run('11:59:50', 10)) })).toBe('changed');
+    expect(cause(RUNS, { existing: held(run('11:59:50', 10)), shown: shown(run('11:59:50', 10)) })).toBeNull();
   });
 });
 
 describe('of a score', () => {
   const score = (time: string): Row => ({ bucket_at: at(time) });
-  const both = (ours: string, theirs: string) => ({ held: held(score(ours)), shown: shown(score(theirs)) });
+  const both = (ours: string, theirs: string) => ({ existing: held(score(ours)), shown: shown(score(theirs)) });
 
   test('a later bucket tells, its own or that of a dimension, which was not over at the watermark', () => {
     expect(cause(SCORES, both('11:00:00', '12:00:00'))).toBe('changed');
     expect(cause(SCORES, both('10:00:00', '11:00:00'))).toBeNull();
     const dimension = {
-      held: held(score('11:00:00'), [score('11:00:00')]),
+      existing: held(score('11:00:00'), [score('11:00:00')]),
       shown: shown(score('11:00:00'), [score('12:00:00')]),
     };
     expect(cause(SCORES, dimension)).toBe('changed');
   });
 
   test('nothing tells whether it was revised while its hour lasted', () => {
-    expect(cause(SCORES, both('12:00:00', '12:00:00'))).toBe('untold');
+    expect(cause(SCORES, both('12:00:00', '12:00:00'))).toBe('ambiguous');
     expect(cause(SCORES, both('11:00:00', '11:00:00'))).toBeNull();
   });
 
   test('nothing tells in a later hour than they were read in: the next sync reads them whole (R22)', () => {
-    const sides = [both('11:00:00', '11:00:00'), { held: held(score('11:00:00')) }];
+    const sides = [both('11:00:00', '11:00:00'), { existing: held(score('11:00:00')) }];
     for (const each of sides) {
       expect(cause(SCORES, each)).toBeNull();
-      expect(cause(SCORES, each, { now: at('13:00:00') })).toBe('untold');
+      expect(cause(SCORES, each, { now: at('13:00:00') })).toBe('ambiguous');
     }
   });
 
   test('the days tell that it fell out of the seven', () => {
-    const old = (day: string) => ({ held: held({ bucket_at: `2026-11-${day}:00:00.000000Z` }) });
+    const old = (day: string) => ({ existing: held({ bucket_at: `2026-11-${day}:00:00.000000Z` }) });
     expect(cause(SCORES, old('13T12'))).toBe('changed');
     expect(cause(SCORES, old('13T13'))).toBeNull();
     expect(cause(SCORES, old('13T09'))).toBeNull();
@@ -103,26 +110,27 @@ describe('of a score', () => {
 });
 
 test('of an edge between assets nothing tells, once the service has refreshed the environment', () => {
-  const edge = { held: held({ upstream_asset_id: 'a', downstream_asset_id: 'b' }) };
+  const edge = { existing: held({ upstream_asset_id: 'a', downstream_asset_id: 'b' }) };
   expect(cause(EDGES, edge, { refreshedAt: at('11:59:59') })).toBeNull();
-  expect(cause(EDGES, edge, { refreshedAt: at('12:00:01') })).toBe('untold');
-  expect(cause(EDGES, edge, { refreshedAt: at('12:00:01'), metRefreshAt: at('12:00:01') })).toBe('untold');
+  expect(cause(EDGES, edge, { refreshedAt: at('12:00:01') })).toBe('ambiguous');
+  expect(cause(EDGES, edge, { refreshedAt: at('12:00:01'), metRefreshAt: at('12:00:01') })).toBe('ambiguous');
 });
 
 test('of an edge, a refresh in the second of T tells nothing, unless the run met it as it began', () => {
-  const edge = { held: held({ upstream_asset_id: 'a', downstream_asset_id: 'b' }) };
+  const edge = { existing: held({ upstream_asset_id: 'a', downstream_asset_id: 'b' }) };
   const refreshedAt = '2026-11-20T12:00:00.300000Z';
-  expect(cause(EDGES, edge, { refreshedAt })).toBe('untold');
-  expect(cause(EDGES, edge, { refreshedAt, metRefreshAt: at('11:00:00') })).toBe('untold');
+  expect(cause(EDGES, edge, { refreshedAt })).toBe('ambiguous');
+  expect(cause(EDGES, edge, { refreshedAt, metRefreshAt: at('11:00:00') })).toBe('ambiguous');
   expect(cause(EDGES, edge, { refreshedAt, metRefreshAt: refreshedAt })).toBeNull();
 });
 
 describe('what a page of a feed is going to do', () => {
   const row = (time: string, name = 'n'): Row => ({ id: 'k', kind: 'table', name, synced_at: at(time) });
   const live = { deleted_at: null, deletion: null };
-  const buried = (time: string): Decoded => ({ ...shown({ id: 'k' }), deletedAt: at(time) });
-  const ahead = (page: Decoded, ours?: Row) => changesAhead(ASSETS, [page], new Map(ours ? [['k', held(ours)]] : []));
-  const marked = (page: Decoded, ours?: Row) => ahead(page, ours).marks.map((mark) => mark.stream);
+  const buried = (time: string): DecodedRow => ({ ...shown({ id: 'k' }), deletedAt: at(time) });
+  const ahead = (page: DecodedRow, ours?: Row) =>
+    changesAhead(ASSETS, [page], new Map(ours ? [['k', held(ours)]] : []));
+  const marked = (page: DecodedRow, ours?: Row) => ahead(page, ours).marks.map((mark) => mark.stream);
 
   test('is told by the newest wins, and by the marks that a change leaves (R10, R13, R22)', () => {
     expect(marked(shown(row('12:10:00')))).toEqual(['table_assets']);
@@ -145,10 +153,10 @@ describe('what a page of a feed is going to do', () => {
 describe('a stream is unsynced', () => {
   test('until its first scan, or its first snapshot, has ended', () => {
     expect(isUnsynced(COLUMNS, { ...NO_PROGRESS, watermark: WATERMARK })).toBe(true);
-    expect(isUnsynced(COLUMNS, { ...NO_PROGRESS, scanEndedPass: 1 })).toBe(false);
+    expect(isUnsynced(COLUMNS, { ...NO_PROGRESS, scanEndedCycle: 1 })).toBe(false);
     expect(isUnsynced(RUNS, NO_PROGRESS)).toBe(true);
-    expect(isUnsynced(RUNS, { ...NO_PROGRESS, finishedPass: 1 })).toBe(false);
-    expect(isUnsynced(RUNS, { ...NO_PROGRESS, finishedPass: 1, unavailable: true })).toBe(true);
+    expect(isUnsynced(RUNS, { ...NO_PROGRESS, finishedCycle: 1 })).toBe(false);
+    expect(isUnsynced(RUNS, { ...NO_PROGRESS, finishedCycle: 1, unavailable: true })).toBe(true);
     expect(isUnsynced(RUNS, checkpoint)).toBe(false);
   });
 });

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { learned, type Quota, secondsOfWaiting, stillLeft } from '../../src/core/quota.ts';
+import { type AccountQuota, learned, secondsOfWaiting, stillLeft } from '../../src/core/quota.ts';
 
-const QUOTA: Quota = { limit: 100, remaining: 40, resetSeconds: 12, windowSeconds: 60 };
+const QUOTA: AccountQuota = { limit: 100, remaining: 40, resetSeconds: 12, windowSeconds: 60 };
 
 describe('waiting for quota (R23)', () => {
   test.each([

@@ -1,11 +1,11 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import {
-  type Allowance,
-  allowed,
-  depart,
   observe,
+  type Permit,
+  permitNow,
   type RateWindow,
+  requestStart,
   UNKNOWN_WINDOW,
   waitsTooLong,
 } from '../../src/core/rate-window.ts';
@@ -13,47 +13,47 @@ import { answerHead as head, play, type Wording } from '../source/simulated-quot
 
 /** One request sent and answered while nothing else is in flight. */
 function exchange(window: RateWindow, wording: Wording | null, sentMs: number, answeredMs = sentMs): RateWindow {
-  return observe(window, depart(window, sentMs), wording === null ? null : head(wording), answeredMs);
+  return observe(window, requestStart(window, sentMs), wording === null ? null : head(wording), answeredMs);
 }
 
-const go = (inFlight: number): Allowance => ({ kind: 'go', inFlight });
-const wait = (delayMs: number, reason: 'quota' | 'rate-limited'): Allowance => ({ kind: 'wait', delayMs, reason });
+const go = (inFlight: number): Permit => ({ kind: 'go', inFlight });
+const wait = (delayMs: number, reason: 'quota' | 'rate-limited'): Permit => ({ kind: 'wait', delayMs, reason });
 
 const known = (): RateWindow => exchange(UNKNOWN_WINDOW, { remaining: 10, reset: 60 }, 0);
 
 describe('what may be in flight (R23)', () => {
   test('before the first answer one request is in flight', () => {
-    expect(allowed(UNKNOWN_WINDOW, 0)).toEqual(go(1));
-    expect(allowed(exchange(UNKNOWN_WINDOW, null, 0), 0)).toEqual(go(1));
+    expect(permitNow(UNKNOWN_WINDOW, 0)).toEqual(go(1));
+    expect(permitNow(exchange(UNKNOWN_WINDOW, null, 0), 0)).toEqual(go(1));
   });
 
   test('as many as the answer says remain', () => {
-    expect(allowed(known(), 0)).toEqual(go(10));
+    expect(permitNow(known(), 0)).toEqual(go(10));
   });
 
   test('answers that never tell a quota leave it unlimited', () => {
-    expect(allowed(exchange(UNKNOWN_WINDOW, {}, 0), 0)).toEqual(go(Number.POSITIVE_INFINITY));
+    expect(permitNow(exchange(UNKNOWN_WINDOW, {}, 0), 0)).toEqual(go(Number.POSITIVE_INFINITY));
   });
 
   test('a late answer of the same window does not raise what remains', () => {
-    const first = depart(known(), 10);
-    const second = depart(known(), 10);
+    const first = requestStart(known(), 10);
+    const second = requestStart(known(), 10);
     const later = observe(known(), second, head({ remaining: 8, reset: 60 }), 20);
-    expect(allowed(observe(later, first, head({ remaining: 9, reset: 60 }), 30), 30)).toEqual(go(8));
+    expect(permitNow(observe(later, first, head({ remaining: 9, reset: 60 }), 30), 30)).toEqual(go(8));
   });
 
   test('an answer without the headers, and a request without an answer, cost one each', () => {
-    expect(allowed(exchange(known(), {}, 10), 10)).toEqual(go(9));
-    expect(allowed(exchange(known(), null, 10), 10)).toEqual(go(9));
-    expect(allowed(exchange(known(), { remaining: 'many', reset: 60 }, 10), 10)).toEqual(go(9));
+    expect(permitNow(exchange(known(), {}, 10), 10)).toEqual(go(9));
+    expect(permitNow(exchange(known(), null, 10), 10)).toEqual(go(9));
+    expect(permitNow(exchange(known(), { remaining: 'many', reset: 60 }, 10), 10)).toEqual(go(9));
   });
 
   test('a request that ended silently is taken off what those sent before its end are told', () => {
-    const told = depart(known(), 10);
-    const silent = depart(known(), 10);
+    const told = requestStart(known(), 10);
+    const silent = requestStart(known(), 10);
     const after = observe(observe(known(), silent, null, 20), told, head({ remaining: 9, reset: 60 }), 30);
-    expect(allowed(after, 30)).toEqual(go(8));
-    expect(allowed(exchange(after, { remaining: 8, reset: 60 }, 40), 40)).toEqual(go(8));
+    expect(permitNow(after, 30)).toEqual(go(8));
+    expect(permitNow(exchange(after, { remaining: 8, reset: 60 }, 40), 40)).toEqual(go(8));
   });
 });
 
@@ -61,53 +61,53 @@ describe('the end of a window (R23)', () => {
   const spent = (): RateWindow => exchange(known(), { remaining: 0, reset: 50 }, 10_000);
 
   test('when nothing remains none starts until the reset, then one alone', () => {
-    expect(allowed(spent(), 10_000)).toEqual(wait(50_000, 'quota'));
-    expect(allowed(spent(), 59_999)).toEqual(wait(1, 'quota'));
-    expect(allowed(spent(), 60_000)).toEqual(go(1));
+    expect(permitNow(spent(), 10_000)).toEqual(wait(50_000, 'quota'));
+    expect(permitNow(spent(), 59_999)).toEqual(wait(1, 'quota'));
+    expect(permitNow(spent(), 60_000)).toEqual(go(1));
   });
 
   test('the answer to the one after the reset opens the new window', () => {
-    expect(allowed(exchange(spent(), { remaining: 9, reset: 60 }, 60_000), 60_000)).toEqual(go(9));
-    expect(allowed(exchange(spent(), { remaining: 9, reset: 1 }, 60_000), 60_000)).toEqual(go(9));
+    expect(permitNow(exchange(spent(), { remaining: 9, reset: 60 }, 60_000), 60_000)).toEqual(go(9));
+    expect(permitNow(exchange(spent(), { remaining: 9, reset: 1 }, 60_000), 60_000)).toEqual(go(9));
   });
 
   test('one that brings no headers after the reset leaves the next one alone too', () => {
-    expect(allowed(exchange(spent(), {}, 60_000), 60_000)).toEqual(go(1));
-    expect(allowed(exchange(spent(), null, 60_000), 60_000)).toEqual(go(1));
+    expect(permitNow(exchange(spent(), {}, 60_000), 60_000)).toEqual(go(1));
+    expect(permitNow(exchange(spent(), null, 60_000), 60_000)).toEqual(go(1));
   });
 
   test('the wait is at least a second, also when the reset is malformed', () => {
-    expect(allowed(exchange(known(), { remaining: 0, reset: 0 }, 59_900), 59_900)).toMatchObject({ delayMs: 1000 });
+    expect(permitNow(exchange(known(), { remaining: 0, reset: 0 }, 59_900), 59_900)).toMatchObject({ delayMs: 1000 });
     const unnamed = exchange(UNKNOWN_WINDOW, { remaining: 0, reset: 'soon' }, 0);
-    expect(allowed(unnamed, 0)).toEqual(wait(1000, 'quota'));
+    expect(permitNow(unnamed, 0)).toEqual(wait(1000, 'quota'));
   });
 
   test('a reset that is a point in time is taken for malformed', () => {
     const epoch = exchange(UNKNOWN_WINDOW, { remaining: 0, reset: 1_790_000_000 }, 0);
-    expect(allowed(epoch, 0)).toEqual(wait(1000, 'quota'));
+    expect(permitNow(epoch, 0)).toEqual(wait(1000, 'quota'));
   });
 
   test('a reset point that moves on by more than two seconds opens a new window', () => {
     const low = exchange(known(), { remaining: 2, reset: 50 }, 10_000);
-    expect(allowed(exchange(low, { remaining: 9, reset: 52 }, 10_000), 10_000)).toEqual(go(2));
-    expect(allowed(exchange(low, { remaining: 9, reset: 53 }, 10_000), 10_000)).toEqual(go(9));
+    expect(permitNow(exchange(low, { remaining: 9, reset: 52 }, 10_000), 10_000)).toEqual(go(2));
+    expect(permitNow(exchange(low, { remaining: 9, reset: 53 }, 10_000), 10_000)).toEqual(go(9));
   });
 
   test('an answer that was long on its way is no new window', () => {
     const low = exchange(known(), { remaining: 2, reset: 50 }, 10_000);
-    expect(allowed(exchange(low, { remaining: 9, reset: 50 }, 10_000, 30_000), 30_000)).toEqual(go(2));
+    expect(permitNow(exchange(low, { remaining: 9, reset: 50 }, 10_000, 30_000), 30_000)).toEqual(go(2));
   });
 });
 
 describe('a 429 (R23)', () => {
-  const pause = (wording: Wording) => allowed(exchange(known(), { status: 429, ...wording }, 0), 0);
+  const pause = (wording: Wording) => permitNow(exchange(known(), { status: 429, ...wording }, 0), 0);
   const date = 'Fri, 20 Nov 2026 04:10:00 GMT';
 
   test('pauses the account for Retry-After, then lets one go alone', () => {
     const refused = exchange(known(), { status: 429, after: '7', remaining: 0, reset: 60 }, 0);
-    expect(allowed(refused, 0)).toEqual(wait(7000, 'rate-limited'));
-    expect(allowed(refused, 7000)).toEqual(go(1));
-    expect(allowed(exchange(refused, { remaining: 5, reset: 60 }, 7000), 7000)).toEqual(go(5));
+    expect(permitNow(refused, 0)).toEqual(wait(7000, 'rate-limited'));
+    expect(permitNow(refused, 7000)).toEqual(go(1));
+    expect(permitNow(exchange(refused, { remaining: 5, reset: 60 }, 7000), 7000)).toEqual(go(5));
   });
 
   test('a Retry-After that is a date is compared with the Date of the answer', () => {
@@ -130,7 +130,7 @@ describe('a 429 (R23)', () => {
     const waits: number[] = [];
     for (let i = 0; i < 8; i++) {
       window = exchange(window, { status: 429 }, nowMs);
-      const allowance = allowed(window, nowMs);
+      const allowance = permitNow(window, nowMs);
       if (allowance.kind === 'go') throw new Error('expected a wait');
       waits.push(allowance.delayMs);
       nowMs += allowance.delayMs;
@@ -139,49 +139,49 @@ describe('a 429 (R23)', () => {
   });
 
   test('refusals of one moment count once', () => {
-    const together = depart(known(), 0);
+    const together = requestStart(known(), 0);
     const once = observe(known(), together, head({ status: 429 }), 10);
-    expect(allowed(observe(once, together, head({ status: 429 }), 20), 20)).toEqual(wait(1000, 'rate-limited'));
+    expect(permitNow(observe(once, together, head({ status: 429 }), 20), 20)).toEqual(wait(1000, 'rate-limited'));
   });
 
   test('any other answer ends the doubling', () => {
     const refused = exchange(exchange(known(), { status: 429 }, 0), { status: 429 }, 1000);
-    expect(allowed(refused, 1000)).toEqual(wait(2000, 'rate-limited'));
+    expect(permitNow(refused, 1000)).toEqual(wait(2000, 'rate-limited'));
     const answered = exchange(refused, { remaining: 9, reset: 60 }, 3000);
-    expect(allowed(exchange(answered, { status: 429 }, 4000), 4000)).toEqual(wait(1000, 'rate-limited'));
+    expect(permitNow(exchange(answered, { status: 429 }, 4000), 4000)).toEqual(wait(1000, 'rate-limited'));
   });
 
   test('refused while the window is spent, the doubling begins with the first refusal', () => {
-    const late = depart(known(), 0);
+    const late = requestStart(known(), 0);
     const spent = exchange(known(), { remaining: 0, reset: 50 }, 10_000);
     const refused = observe(spent, late, head({ status: 429 }), 20_000);
-    expect(allowed(refused, 20_000)).toEqual(wait(40_000, 'quota'));
-    expect(allowed(exchange(refused, { status: 429 }, 60_000), 60_000)).toEqual(wait(2000, 'rate-limited'));
+    expect(permitNow(refused, 20_000)).toEqual(wait(40_000, 'quota'));
+    expect(permitNow(exchange(refused, { status: 429 }, 60_000), 60_000)).toEqual(wait(2000, 'rate-limited'));
   });
 
   test('a shorter pause does not cut a longer one short', () => {
-    const together = depart(known(), 0);
+    const together = requestStart(known(), 0);
     const long = observe(known(), together, head({ status: 429, after: '30' }), 10);
     const short = observe(long, together, head({ status: 429, after: '1' }), 10);
-    expect(allowed(short, 10)).toEqual(wait(30_000, 'rate-limited'));
+    expect(permitNow(short, 10)).toEqual(wait(30_000, 'rate-limited'));
   });
 
   test('after it, an answer without the headers leaves the next request alone, too', () => {
     const refused = exchange(known(), { status: 429, after: '1' }, 0);
-    expect(allowed(exchange(refused, {}, 1000), 1000)).toEqual(go(1));
+    expect(permitNow(exchange(refused, {}, 1000), 1000)).toEqual(go(1));
   });
 
   test('the pause is not lifted by an answer to a request sent before it', () => {
-    const before = depart(known(), 0);
+    const before = requestStart(known(), 0);
     const refused = exchange(known(), { status: 429, after: '30' }, 10);
     const after = observe(refused, before, head({ remaining: 50, reset: 3600 }), 20);
-    expect(allowed(after, 20)).toMatchObject({ kind: 'wait', reason: 'rate-limited' });
+    expect(permitNow(after, 20)).toMatchObject({ kind: 'wait', reason: 'rate-limited' });
   });
 
   test('without a known quota the next answer lifts the limit to one in flight', () => {
     const refused = exchange(UNKNOWN_WINDOW, { status: 429, after: '1' }, 0);
-    expect(allowed(refused, 1000)).toEqual(go(1));
-    expect(allowed(exchange(refused, {}, 1000), 1000)).toEqual(go(Number.POSITIVE_INFINITY));
+    expect(permitNow(refused, 1000)).toEqual(go(1));
+    expect(permitNow(exchange(refused, {}, 1000), 1000)).toEqual(go(Number.POSITIVE_INFINITY));
   });
 });
 

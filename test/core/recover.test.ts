@@ -1,28 +1,28 @@
 import { describe, expect, test } from 'vitest';
 import type { Checkpoint, Read, Round } from '../../src/core/checkpoint.ts';
 import type { Context } from '../../src/core/context.ts';
-import { type Recovery, SyncError } from '../../src/core/errors.ts';
+import { type RecoveryKind, SyncError } from '../../src/core/errors.ts';
 import { addDays } from '../../src/core/instant.ts';
-import { plan } from '../../src/core/plan.ts';
-import { cutOff, type Recovered, recover } from '../../src/core/recover.ts';
+import { nextStep } from '../../src/core/next-step.ts';
+import { cutOff, type RecoveryDecision, recover } from '../../src/core/recover.ts';
 import type { StreamName } from '../../src/core/stream.ts';
 import { ask, checkpoint, context, read, round, streamOf, T, walk, YESTERDAY } from './setup.ts';
 
 const cut = read({ number: 3, cursor: 'c7', at: YESTERDAY, restartRun: 4 });
 const under = (given: Partial<Round>, more: Partial<Checkpoint> = {}): Checkpoint =>
-  checkpoint({ ...more, round: round({ mode: 'feed', phases: [walk('upserts')], read: cut, ...given }) });
+  checkpoint({ ...more, round: round({ mode: 'feed', steps: [walk('upserts')], read: cut, ...given }) });
 
 const met = (
-  recovery: Recovery,
+  recoveryKind: RecoveryKind,
   from = under({}),
   name: StreamName = 'assets',
   circumstances: Context = context(),
-): Recovered => recover(streamOf(name), from, new SyncError(recovery, 'it failed'), circumstances);
-const readOf = ({ checkpoint: { round: left } }: Recovered): Read => left?.read as Read;
+): RecoveryDecision => recover(streamOf(name), from, new SyncError(recoveryKind, 'it failed'), circumstances);
+const readOf = ({ checkpoint: { round: left } }: RecoveryDecision): Read => left?.read as Read;
 
 describe('invalid_cursor (R7)', () => {
   test('starts the read again at its first page, as of now, and forgets what it alone saw', () => {
-    const recovered = met('restart');
+    const recovered = met('restart-read');
     expect(recovered).toMatchObject({ outcome: 'retry', forget: 3 });
     expect(readOf(recovered)).toEqual({ ...cut, cursor: null, at: T, restarts: 1, restartRun: 5 });
   });
@@ -31,13 +31,13 @@ describe('invalid_cursor (R7)', () => {
     const outcomes: unknown[] = [];
     let from = under({});
     for (let i = 0; i < 4; i += 1) {
-      const recovered = met('restart', from);
+      const recovered = met('restart-read', from);
       outcomes.push(recovered.outcome);
       from = recovered.checkpoint;
     }
     expect(outcomes).toEqual(['retry', 'retry', 'retry', 'fail']);
     expect(from.round?.read?.cursor).toBeNull();
-    expect(met('restart', from, 'assets', context({ run: 6, pass: 5 })).outcome).toBe('retry');
+    expect(met('restart-read', from, 'assets', context({ run: 6, cycle: 5 })).outcome).toBe('retry');
   });
 });
 
@@ -46,22 +46,22 @@ describe('a page that fails every try (R24)', () => {
     const error = new SyncError('budget', 'it is spent', { failedTries: 4 });
     const kept = cutOff(under({}), error) as Checkpoint;
     expect(kept).toEqual(under({ read: { ...cut, failedTries: 4 } }));
-    expect(plan(streamOf('assets'), kept, context())).toMatchObject({ request: { cursor: 'c7', failedTries: 4 } });
-    for (const recovery of ['restart', 'shrink', 'stream'] as const)
+    expect(nextStep(streamOf('assets'), kept, context())).toMatchObject({ request: { cursor: 'c7', failedTries: 4 } });
+    for (const recovery of ['restart-read', 'halve-page', 'stream'] as const)
       expect(readOf(met(recovery, kept))).not.toHaveProperty('failedTries');
     expect(cutOff(under({}), new SyncError('budget', 'it is spent'))).toBeNull();
     expect(cutOff(under({ read: null }), error)).toBeNull();
   });
 
   test('starts its read again at half the limit, once a run', () => {
-    const once = met('shrink');
+    const once = met('halve-page');
     expect(once).toMatchObject({ outcome: 'retry', forget: 3 });
     expect(readOf(once)).toMatchObject({ cursor: null, at: T, halvedRun: 5, query: { limit: 1000 } });
     expect(once.checkpoint.pageLimit).toEqual({ rows: 1000, at: T });
-    const twice = met('shrink', once.checkpoint);
+    const twice = met('halve-page', once.checkpoint);
     expect(twice).toMatchObject({ outcome: 'fail', forget: null, advice: expect.stringContaining('asks for 500') });
     expect(twice.checkpoint).toEqual({ ...once.checkpoint, pageLimit: { rows: 500, at: T } });
-    const next = met('shrink', twice.checkpoint, 'assets', context({ run: 6 }));
+    const next = met('halve-page', twice.checkpoint, 'assets', context({ run: 6 }));
     expect([next.outcome, readOf(next).query['limit']]).toEqual(['retry', 500]);
   });
 
@@ -70,44 +70,44 @@ describe('a page that fails every try (R24)', () => {
     [99, 50],
     [51, 50],
   ])('of %i rows, %i', (limit, half) => {
-    expect(readOf(met('shrink', under({ read: { ...cut, query: { limit } } }))).query['limit']).toBe(half);
+    expect(readOf(met('halve-page', under({ read: { ...cut, query: { limit } } }))).query['limit']).toBe(half);
   });
 
   test.each([50, 1])('cannot be halved at %i rows', (limit) => {
-    const recovered = met('shrink', under({ read: { ...cut, query: { limit } } }));
+    const recovered = met('halve-page', under({ read: { ...cut, query: { limit } } }));
     expect(recovered).toMatchObject({ outcome: 'fail', advice: expect.stringContaining('report it') });
     expect(recovered.checkpoint.pageLimit).toBeNull();
   });
 });
 
 test('a read that is wrong for good fails the stream; its round begins anew in the next run (R8)', () => {
-  expect(met('reread')).toEqual({ outcome: 'fail', forget: 'all', checkpoint: checkpoint() });
+  expect(met('restart-round')).toEqual({ outcome: 'fail', forget: 'all', checkpoint: checkpoint() });
 });
 
-test.each(['reread', 'deny'] as const)(
+test.each(['restart-round', 'forbidden'] as const)(
   'a scan given up by %s is due again for what it was to make good (R13)',
   (recovery) => {
     const { checkpoint: left } = met(recovery, under({ mode: 'scan', due: 'returned' }));
-    expect(left.scanDue).toBe(recovery === 'deny' ? 'permission' : 'returned');
+    expect(left.scanDue).toBe(recovery === 'forbidden' ? 'permission' : 'returned');
   },
 );
 
 describe('a stream that answers 403 (R13)', () => {
   test('gives up its round, and is scanned when it is back', () => {
-    const recovered = met('deny');
+    const recovered = met('forbidden');
     expect(recovered).toEqual({ outcome: 'fail', forget: 'all', checkpoint: checkpoint({ scanDue: 'permission' }) });
   });
 
   test('has no need of that when it was never scanned, or always is read whole', () => {
-    expect(met('deny', under({}, { scanEndedPass: null })).checkpoint.scanDue).toBeNull();
-    expect(met('deny', under({}), 'asset_lineage').checkpoint.scanDue).toBeNull();
+    expect(met('forbidden', under({}, { scanEndedCycle: null })).checkpoint.scanDue).toBeNull();
+    expect(met('forbidden', under({}), 'asset_lineage').checkpoint.scanDue).toBeNull();
   });
 });
 
 describe('a 404 with the error envelope (R15)', () => {
   test.each(['tests', 'latest_test_executions', 'asset_health_scores'] as const)('of %s means not live', (name) => {
-    const unavailable = checkpoint({ unavailable: true, finishedPass: 5, round: null });
-    expect(met('absent', under({}), name)).toEqual({
+    const unavailable = checkpoint({ unavailable: true, finishedCycle: 5, round: null });
+    expect(met('not-live', under({}), name)).toEqual({
       outcome: 'unavailable',
       checkpoint: unavailable,
       forget: 'all',
@@ -117,18 +117,18 @@ describe('a 404 with the error envelope (R15)', () => {
   test.each(['assets', 'table_assets', 'columns', 'asset_lineage', 'column_lineage'] as const)(
     'of %s is a failure',
     (name) => {
-      expect(met('absent', under({}), name)).toEqual({ outcome: 'fail', checkpoint: under({}), forget: null });
+      expect(met('not-live', under({}), name)).toEqual({ outcome: 'fail', checkpoint: under({}), forget: null });
     },
   );
 
   test('leaves a scan due that was due', () => {
-    expect(met('absent', under({}, { scanDue: 'returned' }), 'tests').checkpoint.scanDue).toBe('returned');
+    expect(met('not-live', under({}, { scanDue: 'returned' }), 'tests').checkpoint.scanDue).toBe('returned');
   });
 });
 
 describe('a due scan that cannot end (R9)', () => {
   const scan = (given: Partial<Round> = {}, more: Partial<Checkpoint> = {}) =>
-    under({ mode: 'scan', reason: 'full-every', phases: [walk('scan')], ...given }, more);
+    under({ mode: 'scan', reason: 'full-every', steps: [walk('scan')], ...given }, more);
 
   test('is set aside where it stood, while the feeds go on', () => {
     const { round: left, ...rest } = scan();
@@ -138,13 +138,13 @@ describe('a due scan that cannot end (R9)', () => {
   });
 
   test('begins anew when it is wrong for good, and stays due', () => {
-    const { checkpoint: left, forget } = met('reread', scan({ due: 'returned' }));
+    const { checkpoint: left, forget } = met('restart-round', scan({ due: 'returned' }));
     expect([forget, left.scanDue, left.scanTriedInRun, left.waitingScan]).toEqual(['all', 'returned', 5, null]);
   });
 
   test('for what no feed reaches stays due for that (R3)', () => {
     expect(met('stream', scan({ reason: 'clamp' })).checkpoint.waitingScan?.due).toBe('clamp');
-    expect(met('reread', scan({ reason: 'clamp' })).checkpoint.scanDue).toBe('clamp');
+    expect(met('restart-round', scan({ reason: 'clamp' })).checkpoint.scanDue).toBe('clamp');
   });
 
   test('begins anew where the feeds no longer reach back to its first page (R3)', () => {
@@ -154,10 +154,10 @@ describe('a due scan that cannot end (R9)', () => {
     expect(from(addDays(T, -88))).toMatchObject({ forget: null, checkpoint: { waitingScan: { due: 'clamp' } } });
   });
 
-  test.each<[string, Checkpoint, Recovery]>([
-    ['the first', scan({}, { scanEndedPass: null }), 'stream'],
+  test.each<[string, Checkpoint, RecoveryKind]>([
+    ['the first', scan({}, { scanEndedCycle: null }), 'stream'],
     ['one for a clock that is not believed', scan({}, { watermark: '2026-11-20T06:00:00.000000Z' }), 'stream'],
-    ['one that is denied', scan(), 'deny'],
+    ['one that is denied', scan(), 'forbidden'],
     ['one that a budget stops', scan(), 'budget'],
   ])('but not %s', (_, from, recovery) => {
     expect(met(recovery, from)).toMatchObject({
@@ -168,55 +168,60 @@ describe('a due scan that cannot end (R9)', () => {
 });
 
 describe('a history that cannot be read (R22)', () => {
-  const history = read({ reading: { testId: 't', mirroredAt: T, gap: null } });
+  const history = read({ history: { testId: 't', mirroredAt: T, gap: null } });
   const from = (given: Partial<Round> = {}, watermark: string | null = null) =>
-    under({ mode: 'window', phases: [ask('tests', { ids: ['t'] })], read: history, ...given }, { watermark });
-  const histories = (recovery: Recovery, given: Partial<Round> = {}, watermark: string | null = null) =>
-    met(recovery, from(given, watermark), 'test_executions');
+    under({ mode: 'window', steps: [ask('tests', { ids: ['t'] })], read: history, ...given }, { watermark });
+  const histories = (recoveryKind: RecoveryKind, given: Partial<Round> = {}, watermark: string | null = null) =>
+    met(recoveryKind, from(given, watermark), 'test_executions');
 
   test('is passed over when it answers 404: its stream is none the worse for it (R15)', () => {
-    const recovered = histories('absent');
+    const recovered = histories('not-live');
     expect(recovered).toMatchObject({
       outcome: 'retry',
       forget: null,
       unreadHistory: { testId: 't', pageLimit: null },
     });
-    const left = { read: null, misses: 1, incomplete: false, phases: [{ after: 't', ids: [] }] };
+    const left = { read: null, consecutiveNotFound: 1, incomplete: false, steps: [{ after: 't', ids: [] }] };
     expect(recovered.checkpoint.round).toMatchObject(left);
   });
 
-  test.each(['stream', 'reread', 'deny'] as const)(
+  test.each(['stream', 'restart-round', 'forbidden'] as const)(
     'is passed over when it fails for good (%s): the run goes on with the test after it, and is not complete',
     (recovery) => {
       const recovered = histories(recovery);
       expect(recovered).toMatchObject({ outcome: 'pass-over', unreadHistory: { testId: 't', pageLimit: null } });
-      const left = { read: null, misses: recovery === 'deny' ? 1 : 0, incomplete: true, phases: [{ ids: [] }] };
+      const left = {
+        read: null,
+        consecutiveNotFound: recovery === 'forbidden' ? 1 : 0,
+        incomplete: true,
+        steps: [{ ids: [] }],
+      };
       expect(recovered.checkpoint.round).toMatchObject(left);
     },
   );
 
   test('is passed over once its cursors have died too often (R7)', () => {
-    expect(histories('restart').outcome).toBe('retry');
-    const often = histories('restart', { read: { ...history, restarts: 3 } });
+    expect(histories('restart-read').outcome).toBe('retry');
+    const often = histories('restart-read', { read: { ...history, restarts: 3 } });
     expect(often).toMatchObject({ outcome: 'pass-over', unreadHistory: { testId: 't' } });
   });
 
   test('is read in smaller pages by itself: those of its stream stay as they are (R24)', () => {
-    const once = histories('shrink');
+    const once = histories('halve-page');
     expect(once).toMatchObject({ outcome: 'retry', unreadHistory: { testId: 't', pageLimit: 1000 } });
-    const twice = met('shrink', once.checkpoint, 'test_executions');
+    const twice = met('halve-page', once.checkpoint, 'test_executions');
     expect(twice).toMatchObject({ outcome: 'pass-over', unreadHistory: { testId: 't', pageLimit: 500 } });
     expect(twice.checkpoint.pageLimit).toBeNull();
   });
 
   test.each([
-    ['absent', 'retry', 'unavailable'],
-    ['deny', 'pass-over', 'fail'],
+    ['not-live', 'retry', 'unavailable'],
+    ['forbidden', 'pass-over', 'fail'],
   ] as const)('and twenty in a row that answer so (%s), with none ever read, are all there is', (kind, one, all) => {
-    expect(histories(kind, { misses: 18 }).outcome).toBe(one);
-    expect(histories(kind, { misses: 19 })).toMatchObject({ outcome: all, forget: 'all' });
-    expect(histories(kind, { misses: 19, pages: 1 }).outcome).toBe(one);
-    expect(histories(kind, { misses: 19 }, YESTERDAY).outcome).toBe(one);
+    expect(histories(kind, { consecutiveNotFound: 18 }).outcome).toBe(one);
+    expect(histories(kind, { consecutiveNotFound: 19 })).toMatchObject({ outcome: all, forget: 'all' });
+    expect(histories(kind, { consecutiveNotFound: 19, pages: 1 }).outcome).toBe(one);
+    expect(histories(kind, { consecutiveNotFound: 19 }, YESTERDAY).outcome).toBe(one);
   });
 
   test('ends with the run, where the run ends', () => {

@@ -1,20 +1,31 @@
 import { describe, expect, test } from 'vitest';
-import type { Environment } from '../../src/core/environments.ts';
-import { believable, changes, type Rules, type Slot, timetable, turn } from '../../src/core/schedule.ts';
+import type { ListedEnvironment } from '../../src/core/environments.ts';
+import {
+  believable,
+  nextScheduleStep,
+  type ScheduledRun,
+  type ScheduleRules,
+  timetable,
+  timetableChanges,
+} from '../../src/core/schedule.ts';
 import { nextTick } from '../../src/sync/schedule-cron.ts';
 import { T, YESTERDAY } from './setup.ts';
 
-const env = (id: string, cron: string | null = null): Environment => ({ id, name: `Env ${id}`, cron });
+const env = (id: string, cron: string | null = null): ListedEnvironment => ({ id, name: `Env ${id}`, cron });
 const at = (time: string): string => `2026-11-20T${time}.000000Z`;
-const ALL: Rules = { cron: null, delaySeconds: 600, environments: [], together: true };
+const ALL: ScheduleRules = { cron: null, delaySeconds: 600, environments: [], together: true };
 
 /** Each environment with when it is due, by the clock at T. */
-function due(environments: readonly Environment[], starts: Record<string, string>, rules: Partial<Rules> = {}): Slot[] {
+function due(
+  environments: readonly ListedEnvironment[],
+  starts: Record<string, string>,
+  rules: Partial<ScheduleRules> = {},
+): ScheduledRun[] {
   const clockwork = { now: T, next: nextTick };
   return timetable(environments, { ...ALL, ...rules }, new Map(Object.entries(starts)), clockwork);
 }
-const order = (slots: readonly Slot[]) => slots.map((slot) => slot.environment.id);
-const slot = (id: string, dueAt: string | null, cron: string | null = '0 6 * * *'): Slot => ({
+const order = (slots: readonly ScheduledRun[]) => slots.map((slot) => slot.environment.id);
+const slot = (id: string, dueAt: string | null, cron: string | null = '0 6 * * *'): ScheduledRun => ({
   environment: env(id, cron),
   cron,
   due: dueAt,
@@ -36,7 +47,7 @@ describe('an environment is due', () => {
   test('for ever, and before all others, when it never ran', () => {
     const slots = due([env('late', '0 * * * *'), env('new', '0 6 * * *')], { late: YESTERDAY });
     expect(order(slots)).toEqual(['new', 'late']);
-    expect(turn(slots, T, '0001-01-01T00:00:00.000000Z')).toEqual({ do: 'run', slots: slots.slice(0, 1) });
+    expect(nextScheduleStep(slots, T, '0001-01-01T00:00:00.000000Z')).toEqual({ do: 'run', slots: slots.slice(0, 1) });
   });
 
   test.each([null, 'at dawn', '0 0 30 2 *'])('never by %j, even when it never ran', (cron) => {
@@ -77,27 +88,27 @@ describe('what comes next', () => {
 
   test('is what has been due longest, all of that moment, the listing notwithstanding', () => {
     const slots = [a, slot('b', at('05:00:00')), slot('c', at('05:00:01'))];
-    expect(turn(slots, T, at('05:00:01'))).toEqual({ do: 'run', slots: slots.slice(0, 2) });
-    expect(turn([a], soon, at('04:59:59')).do).toBe('list');
+    expect(nextScheduleStep(slots, T, at('05:00:01'))).toEqual({ do: 'run', slots: slots.slice(0, 2) });
+    expect(nextScheduleStep([a], soon, at('04:59:59')).do).toBe('list');
   });
 
   test('is the listing when its time has come, or has moved off with a clock that was set back', () => {
-    expect(turn([a], soon, soon)).toEqual({ do: 'list' });
-    expect(turn([a], at('05:10:00'), T)).toEqual({ do: 'wait', until: at('05:00:00') });
-    expect(turn([a], at('05:10:01'), T)).toEqual({ do: 'list' });
+    expect(nextScheduleStep([a], soon, soon)).toEqual({ do: 'list' });
+    expect(nextScheduleStep([a], at('05:10:00'), T)).toEqual({ do: 'wait', until: at('05:00:00') });
+    expect(nextScheduleStep([a], at('05:10:01'), T)).toEqual({ do: 'list' });
   });
 
   test('is else to wait for whichever is first', () => {
-    expect(turn([a], soon, T)).toEqual({ do: 'wait', until: soon });
-    expect(turn([slot('a', at('04:30:00'))], soon, T)).toEqual({ do: 'wait', until: at('04:30:00') });
-    expect(turn([slot('a', null)], soon, T)).toEqual({ do: 'wait', until: soon });
-    expect(turn([], soon, T)).toEqual({ do: 'wait', until: soon });
+    expect(nextScheduleStep([a], soon, T)).toEqual({ do: 'wait', until: soon });
+    expect(nextScheduleStep([slot('a', at('04:30:00'))], soon, T)).toEqual({ do: 'wait', until: at('04:30:00') });
+    expect(nextScheduleStep([slot('a', null)], soon, T)).toEqual({ do: 'wait', until: soon });
+    expect(nextScheduleStep([], soon, T)).toEqual({ do: 'wait', until: soon });
   });
 });
 
 describe('what a new timetable changes', () => {
-  const told = (before: readonly Slot[], after: readonly Slot[]) =>
-    changes(before, after).map(({ what, slot: { environment } }) => `${environment.id} ${what}`);
+  const told = (before: readonly ScheduledRun[], after: readonly ScheduledRun[]) =>
+    timetableChanges(before, after).map(({ what, slot: { environment } }) => `${environment.id} ${what}`);
 
   test('is what came and what went', () => {
     const after = [slot('a', T), slot('b', null, null), slot('c', null)];

@@ -1,68 +1,68 @@
-import type { Ask, Checkpoint, Read, Round, Walk } from '../../src/core/checkpoint.ts';
+import type { Checkpoint, ListRead, LookupRead, Read, Round } from '../../src/core/checkpoint.ts';
 import { NO_PROGRESS } from '../../src/core/checkpoint.ts';
-import type { Context, Options } from '../../src/core/context.ts';
-import { type Decoded, decodePage } from '../../src/core/decode.ts';
-import type { Facts } from '../../src/core/destination.ts';
+import type { Context, DecisionOptions } from '../../src/core/context.ts';
+import { type DecodedRow, decodePage } from '../../src/core/decode.ts';
+import type { RoundFacts } from '../../src/core/destination.ts';
 import type { Query } from '../../src/core/source.ts';
 import type { StreamName } from '../../src/core/stream.ts';
 import { CATALOGUE } from '../../src/streams/catalogue.ts';
-import type { Entry } from '../../src/streams/entry.ts';
+import type { CatalogueEntry } from '../../src/streams/entry.ts';
 
 /** The run's time in these tests, and moments around it; the overlap reaches back to 03:10. */
 export const T = '2026-11-20T04:10:00.000000Z';
 export const YESTERDAY = '2026-11-19T04:10:00.000000Z';
 export const LAST_WEEK = '2026-11-13T04:10:00.000000Z';
 
-export function streamOf(name: StreamName): Entry {
+export function streamOf(name: StreamName): CatalogueEntry {
   const found = CATALOGUE.find((entry) => entry.name === name);
   if (found === undefined) throw new Error(`no stream ${name}`);
   return found;
 }
 
-type Circumstances = Partial<Omit<Context, 'options'>> & { readonly options?: Partial<Options> };
+type Circumstances = Partial<Omit<Context, 'options'>> & { readonly options?: Partial<DecisionOptions> };
 
 /** Run 5, which is its own pass. */
 export function context({ options, ...given }: Circumstances = {}): Context {
   const usual = { full: false, fullEveryDays: 7, overlapSeconds: 3600, pageSize: 2000, allowShrink: false };
-  const now = given.now === undefined ? T : given.now;
-  return { run: 5, pass: 5, now, latest: now, ...given, options: { ...usual, ...options } };
+  const serverTime = given.serverTime === undefined ? T : given.serverTime;
+  return { run: 5, cycle: 5, serverTime, latestServerTime: serverTime, ...given, options: { ...usual, ...options } };
 }
 
 /** Scanned and brought up to date yesterday, in pass 4. */
 export function checkpoint(given: Partial<Checkpoint> = {}): Checkpoint {
   const times = { watermark: YESTERDAY, scannedAt: YESTERDAY, scanEndedAt: YESTERDAY };
-  return { ...NO_PROGRESS, ...times, scanEndedPass: 4, finishedPass: 4, ...given };
+  return { ...NO_PROGRESS, ...times, scanEndedCycle: 4, finishedCycle: 4, ...given };
 }
 
 export function round(given: Partial<Round> = {}): Round {
-  const counts = { pages: 0, reads: 0, misses: 0, lastMark: 0 };
+  const counts = { pages: 0, reads: 0, consecutiveNotFound: 0, lastMark: 0 };
   const none = {
     firstPageAt: null,
     read: null,
-    askedThrough: null,
+    confirmedUpTo: null,
     firstConfirmation: null,
     incomplete: false,
   };
-  const how = { mode: 'feed', reason: 'increment', phases: [], sweeps: false, refuted: false } as const;
-  const begun = { run: 5, pass: 5, due: null };
+  const how = { mode: 'feed', reason: 'increment', steps: [], sweeps: false, sweepContradicted: false } as const;
+  const begun = { run: 5, cycle: 5, due: null };
   return { ...how, ...begun, ...counts, ...none, ...given };
 }
 
-export function walk(as: Walk['as'], query: Query = { limit: 2000 }): Walk {
-  return { do: 'walk', as, query };
+export function walk(as: ListRead['as'], query: Query = { limit: 2000 }): ListRead {
+  return { do: 'list', as, query };
 }
 
-export function ask(about: Ask['about'], given: Partial<Ask> = {}): Ask {
-  return { do: 'ask', about, after: '', asked: 0, ids: [], unpaid: [], variant: 0, before: null, ...given };
+export function ask(about: LookupRead['about'], given: Partial<LookupRead> = {}): LookupRead {
+  return { do: 'look-up', about, after: '', asked: 0, ids: [], unpaid: [], variant: 0, before: null, ...given };
 }
 
 /** Read number 1, begun at T in run 5, at its first page. */
 export function read(given: Partial<Read> = {}): Read {
-  const none = { cursor: null, restarts: 0, restartRun: 5, halvedRun: null, reading: null };
+  const none = { cursor: null, restarts: 0, restartRun: 5, halvedRun: null, history: null };
   return { as: 'scan', number: 1, path: ['assets'], query: { limit: 2000 }, at: T, ...none, ...given };
 }
 
-export function facts(given: Partial<Facts> = {}): Facts {
+export function facts(given: Partial<RoundFacts> = {}): RoundFacts {
   return {
     hasRows: true,
     marks: { inside: 0, outside: 0 },
@@ -75,7 +75,7 @@ export function facts(given: Partial<Facts> = {}): Facts {
 }
 
 /** Items as the catalogue decodes them; it must take them all. */
-export function decoded(stream: Entry, ...items: object[]): Decoded[] {
+export function decoded(stream: CatalogueEntry, ...items: object[]): DecodedRow[] {
   const { rows, rejected } = decodePage(stream, items);
   if (rejected.length > 0) throw new Error(rejected[0]?.reason);
   return [...rows];

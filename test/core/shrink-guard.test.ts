@@ -12,17 +12,17 @@ describe('a removal is held back (R14)', () => {
     [500_000, 1_000_000, false, 'exactly half of many'],
     [500_001, 1_000_000, true, 'more than half of many'],
     [0, 0, false, 'nothing'],
-  ])('%i of %i: %s (%s)', (going, live, held) => {
-    expect(isHeld(streamOf('assets'), { live, going }, context())).toBe(held);
+  ])('%i of %i: %s (%s)', (toRemove, live, held) => {
+    expect(isHeld(streamOf('assets'), { live, toRemove }, context())).toBe(held);
   });
 
   test('but not with --allow-shrink', () => {
-    expect(isHeld(streamOf('assets'), { live: 100, going: 100 }, context({ options: { allowShrink: true } }))).toBe(
+    expect(isHeld(streamOf('assets'), { live: 100, toRemove: 100 }, context({ options: { allowShrink: true } }))).toBe(
       false,
     );
   });
 
   test('and never of health scores, of which there are only those with results in the last days', () => {
-    expect(isHeld(streamOf('asset_health_scores'), { live: 100, going: 100 }, context())).toBe(false);
+    expect(isHeld(streamOf('asset_health_scores'), { live: 100, toRemove: 100 }, context())).toBe(false);
   });
 });

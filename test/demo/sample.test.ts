@@ -7,7 +7,7 @@ import { addDays, addSeconds, instantOfMs } from '../../src/core/instant.ts';
 import { changeSample, type SampleChanges } from '../../src/demo/changes.ts';
 import { makeSample } from '../../src/demo/sample.ts';
 import { type MirrorFile, openForWriting } from '../../src/destination/sqlite/open.ts';
-import { masterKey } from '../../src/server/access.ts';
+import { rootToken } from '../../src/server/access.ts';
 import { createServer } from '../../src/server/server.ts';
 
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
@@ -243,7 +243,7 @@ describe('the changes', () => {
   });
 
   test('land in the feeds and in nothing older', async () => {
-    const server = await createServer({ mirror: changed, keys: () => [masterKey('all', 'secret')] });
+    const server = await createServer({ mirror: changed, keys: () => [rootToken('all', 'secret')] });
     const headers = { authorization: 'Bearer secret' };
     const items = async (path: string) => {
       const lists = ['prod-analytics', 'staging-analytics'].map(async (env) => {

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { NO_PROGRESS } from '../../src/core/checkpoint.ts';
-import type { Commit, Destination, OwedQuery, Settlement } from '../../src/core/destination.ts';
+import type { BacklogQuery, Commit, Destination, RoundEnd } from '../../src/core/destination.ts';
 import { createDestination } from '../../src/destination/sqlite/destination.ts';
 import { type MirrorFile, openForWriting } from '../../src/destination/sqlite/open.ts';
 import { claimMirror } from '../../state/run-log.ts';
@@ -47,18 +47,18 @@ const column = (id: string) => {
     deletion: null,
     extra: null,
   };
-  return { row, was: 'inserted' } as const;
+  return { row, kind: 'inserted' } as const;
 };
 const bring = (...ids: string[]) => commit({ changes: ids.map(column) });
 const see = (...ids: string[]) => commit({ seen: { keys: ids.map((id) => [id]), readNumber: 1 } });
 
-const QUERY: OwedQuery = { about: 'candidates', after: '', before: null, lastMark: 0, run: 1, mode: 'scan' };
-const SWEEP: Settlement = {
+const QUERY: BacklogQuery = { about: 'candidates', after: '', before: null, lastMark: 0, run: 1, mode: 'scan' };
+const SWEEP: RoundEnd = {
   ...{ sweep: { at: T }, replace: null, through: null, rememberFrom: null },
   ...{ lastMark: 0, run: 1, isWhole: true },
 };
-const candidates = async () => (await on.owed(stream, QUERY)).ids;
-const settle = () => commit({ settle: { ...SWEEP, hold: false } });
+const candidates = async () => (await on.backlog(stream, QUERY)).ids;
+const settle = () => commit({ roundEnd: { ...SWEEP, hold: false } });
 
 test('what a scan has not seen is found in one pass over the table, whoever asks for it until the scan ends (R12)', async () => {
   await bring('a', 'b', 'c');
@@ -66,7 +66,7 @@ test('what a scan has not seen is found in one pass over the table, whoever asks
   expect(await candidates()).toEqual(['b', 'c']);
   await see('c');
   expect(await candidates()).toEqual(['b']);
-  expect(await on.weigh(stream, SWEEP)).toEqual({ live: 2, going: 1 });
+  expect(await on.countRemovals(stream, SWEEP)).toEqual({ live: 2, toRemove: 1 });
   expect(await settle()).toMatchObject({ deleted: 1 });
   expect(passes).toBe(1);
 });

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeEach, expect, onTestFinished, test } from 'vitest';
 import { assets } from '../../schema/assets.ts';
-import { tests } from '../../schema/tests.ts';
+import { tests } from '../../schema/data-tests.ts';
 import { NO_PROGRESS } from '../../src/core/checkpoint.ts';
 import { type MirrorFile, openForWriting } from '../../src/destination/sqlite/open.ts';
 import { buildSecondaryIndexes, dropSecondaryIndexes } from '../../src/destination/sqlite/secondary-indexes.ts';
@@ -42,13 +42,13 @@ test('a first sync goes without secondary indexes, and ends with all of them, ea
 
 test('one that goes on keeps those of the tables that it has filled already', () => {
   mirror.connection.exec("insert into assets (env_id, id, mirrored_at) values ('e', 'a', '')");
-  saveCheckpoint(mirror.db, 'e', 'assets', { ...NO_PROGRESS, finishedPass: 1 });
+  saveCheckpoint(mirror.db, 'e', 'assets', { ...NO_PROGRESS, finishedCycle: 1 });
   drop();
   expect(indexes()).toHaveLength(4);
 });
 
 test('once a scan has ended they stay, also on tables that stay empty', () => {
-  saveCheckpoint(mirror.db, 'e', 'assets', { ...NO_PROGRESS, scanEndedPass: 1 });
+  saveCheckpoint(mirror.db, 'e', 'assets', { ...NO_PROGRESS, scanEndedCycle: 1 });
   drop();
   expect(indexes()).toHaveLength(8);
 });

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { NO_PROGRESS } from '../../src/core/checkpoint.ts';
 import { decodePage } from '../../src/core/decode.ts';
-import type { Commit, Destination, Settlement } from '../../src/core/destination.ts';
+import type { Commit, Destination, RoundEnd } from '../../src/core/destination.ts';
 import type { Stream, StreamName } from '../../src/core/stream.ts';
 import { createDestination } from '../../src/destination/sqlite/destination.ts';
 import { type MirrorFile, openForWriting } from '../../src/destination/sqlite/open.ts';
@@ -72,10 +72,10 @@ describe.each([
 ])('%s', (_, counted) => {
   test('the end of a round of marked lineage looks up the edges of marked columns alone, held or gathered (R18)', async () => {
     fill(counted);
-    const settlement: Settlement = { ...UNSWEPT, replace: 'marked', lastMark: 1, isWhole: false };
+    const roundEnd: RoundEnd = { ...UNSWEPT, replace: 'marked', lastMark: 1, isWhole: false };
     const plans = await plansOf(async () => {
-      await on().weigh(stream('column_lineage'), settlement);
-      await commit('column_lineage', { settle: { ...settlement, hold: true } });
+      await on().countRemovals(stream('column_lineage'), roundEnd);
+      await commit('column_lineage', { roundEnd: { ...roundEnd, hold: true } });
     });
     const edges = plans.filter((step) => /^\w+ t .*column_lineage/.test(step));
     expect(edges.length).toBeGreaterThan(5);
@@ -89,10 +89,10 @@ describe.each([
     'the end of a round of %s looks up what its environment has gathered, whatever others have (R16)',
     async (name) => {
       fill(counted);
-      const settlement: Settlement = { ...UNSWEPT, replace: 'all', lastMark: 1, isWhole: true };
+      const roundEnd: RoundEnd = { ...UNSWEPT, replace: 'all', lastMark: 1, isWhole: true };
       const plans = await plansOf(async () => {
-        await on().weigh(stream(name), settlement);
-        await commit(name, { settle: { ...settlement, hold: true } });
+        await on().countRemovals(stream(name), roundEnd);
+        await commit(name, { roundEnd: { ...roundEnd, hold: true } });
       });
       const gathered = plans.filter((step) => /^(SCAN|SEARCH) [gx] /.test(`${step} `) && !step.includes('temp'));
       expect(gathered.filter((step) => step.includes(`${name}_staged_by_env (env_id=?)`)).length).toBeGreaterThan(1);
@@ -103,7 +103,7 @@ describe.each([
   test('rows of owners that moved are looked up by their owner (R13)', async () => {
     fill(counted);
     const plans = await plansOf(() =>
-      commit('columns', { disowned: { by: 'asset_id', ids: ['a1'], sinceRead: 1, at: START } }),
+      commit('columns', { sweptParents: { by: 'asset_id', ids: ['a1'], sinceRead: 1, at: START } }),
     );
     expect(plans.filter((step) => / t /.test(step))).toEqual([
       'SEARCH t USING INDEX columns_by_asset (env_id=? AND asset_id=?)',
@@ -124,7 +124,9 @@ describe.each([
 
   test('marked rows are looked up by their id, whatever their kind (R22)', async () => {
     fill(counted);
-    const plans = await plansOf(() => on().owed(stream('table_assets'), { ...OWED, about: 'marked', before: START }));
+    const plans = await plansOf(() =>
+      on().backlog(stream('table_assets'), { ...OWED, about: 'marked', before: START }),
+    );
     expect(new Set(plans.filter((step) => / t /.test(step)))).toEqual(
       new Set(['SEARCH t USING INDEX sqlite_autoindex_assets_1 (env_id=? AND id=?)']),
     );
@@ -181,11 +183,11 @@ describe('statements are made once', () => {
     const sync = async (envId: string): Promise<void> => {
       const page = decodePage(stream('column_lineage'), [edge('c', 'd')]);
       await on(envId).facts(stream('column_lineage'), null);
-      await commit('column_lineage', { staged: { rows: page.rows, readNumber: 1 }, shown: [['c', 'd']] }, envId);
+      await commit('column_lineage', { staged: { rows: page.rows, readNumber: 1 }, returnedKeys: [['c', 'd']] }, envId);
       const settlement = { ...UNSWEPT, replace: 'all', lastMark: 1, isWhole: true, hold: false } as const;
-      await on(envId).weigh(stream('column_lineage'), settlement);
-      await commit('column_lineage', { settle: settlement }, envId);
-      await on(envId).heldBack(stream('column_lineage'));
+      await on(envId).countRemovals(stream('column_lineage'), settlement);
+      await commit('column_lineage', { roundEnd: settlement }, envId);
+      await on(envId).heldRemovals(stream('column_lineage'));
     };
     await sync('e');
     expect(own().length).toBeGreaterThan(10);
@@ -197,7 +199,7 @@ describe('statements are made once', () => {
   test('for a table, whatever its pages hold', async () => {
     for (let count = 1; count <= 130; count += 1) {
       const items = Array.from({ length: count }, (_, i) => column(`c${i}`));
-      const changes = decodePage(stream('columns'), items).rows.map(({ row }) => ({ row, was: 'updated' as const }));
+      const changes = decodePage(stream('columns'), items).rows.map(({ row }) => ({ row, kind: 'updated' as const }));
       expect((await commit('columns', { changes })).written).toBe(count);
     }
     expect(own().filter((sql) => sql.startsWith('insert into "columns"'))).toHaveLength(7);

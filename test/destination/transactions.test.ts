@@ -41,7 +41,7 @@ const edge = (upstream: string) => {
 const show = (...upstream: string[]) =>
   commit({ staged: { rows: upstream.map(edge), readNumber: 1 } }, { ...NO_PROGRESS, watermark: T });
 const settlement = { sweep: null, through: null, rememberFrom: null, lastMark: 0, run: 1, isWhole: true } as const;
-const settle = () => commit({ settle: { ...settlement, replace: 'all', hold: false } });
+const settle = () => commit({ roundEnd: { ...settlement, replace: 'all', hold: false } });
 
 /** What another connection finds in the file. */
 const kept = (column: string, table: string): unknown[] =>

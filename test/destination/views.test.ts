@@ -2,7 +2,7 @@ import { is } from 'drizzle-orm';
 import { getViewConfig, SQLiteView } from 'drizzle-orm/sqlite-core';
 import { describe, expect, test } from 'vitest';
 import * as views from '../../schema/views.ts';
-import * as testViews from '../../schema/views-tests.ts';
+import * as testViews from '../../schema/views-data-tests.ts';
 import { add, addRuns, gone, pluck, type Row, run, select, useMirror } from './views-setup.ts';
 
 const declared = Object.values({ ...views, ...testViews }).filter((view) => is(view, SQLiteView));

@@ -94,7 +94,7 @@ describe('the reasons', () => {
   const documented = rowsOf(sectionOf(DICTIONARY, 'Reasons')).flatMap(([reasons = '']) => codeIn(reasons));
 
   test('for a round are all documented', () => {
-    const [, union = ''] = /^export type Reason =((?:\s*\|.*\n)+)/m.exec(program) ?? [];
+    const [, union = ''] = /^export type RoundReason =((?:\s*\|.*\n)+)/m.exec(program) ?? [];
     const reasons = [...union.matchAll(/\| '([^']+)'/g)].map(([, reason]) => reason);
     expect(reasons.length).toBeGreaterThan(5);
     expect(documented).toEqual(expect.arrayContaining(reasons));

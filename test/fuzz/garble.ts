@@ -13,10 +13,13 @@ const SAMPLES: Readonly<Record<FieldType, unknown>> = {
 };
 
 /** An item with every field of a collection; ids name the item it is of. */
-export function sampleItem({ fields, key, parts = [] }: Pick<Stream, 'fields' | 'key' | 'parts'>, id: string): Item {
+export function sampleItem(
+  { fields, key, childTables = [] }: Pick<Stream, 'fields' | 'key' | 'childTables'>,
+  id: string,
+): Item {
   const own = sampleFields(fields);
   for (const name of key) own[name] = `${id}.${name}`;
-  return { ...own, ...Object.fromEntries(parts.map((part) => [part.each, [sampleFields(part.fields)]])) };
+  return { ...own, ...Object.fromEntries(childTables.map((part) => [part.each, [sampleFields(part.fields)]])) };
 }
 
 function sampleFields(fields: Fields): Item {

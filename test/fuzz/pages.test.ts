@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { type Decoded, decodePage, joinKey, type Rejected } from '../../src/core/decode.ts';
+import { type DecodedRow, decodePage, joinKey, type RejectedRow } from '../../src/core/decode.ts';
 import { parseInstant } from '../../src/core/instant.ts';
-import { type Field, type Fields, type Row, STREAM_NAMES, type Value } from '../../src/core/stream.ts';
-import type { Entry } from '../../src/streams/entry.ts';
+import { type ColumnValue, type Field, type Fields, type Row, STREAM_NAMES } from '../../src/core/stream.ts';
+import type { CatalogueEntry } from '../../src/streams/entry.ts';
 import { streamOf } from '../core/setup.ts';
 import { garbled, type Item, isItem, levelsOf, oddValues, sampleItem, someGarblings, TELLING } from './garble.ts';
 import { LONG, tries } from './runs.ts';
@@ -41,14 +41,14 @@ function fits({ type }: Field, sent: unknown): boolean {
   }
 }
 
-function expectValue({ type }: Field, value: Value | undefined, sent: unknown): void {
+function expectValue({ type }: Field, value: ColumnValue | undefined, sent: unknown): void {
   if (type === 'instant') expect(value).toMatch(INSTANT);
   else if (type === 'json') expect(canonical(JSON.parse(String(value)))).toEqual(canonical(reread(sent)));
   else expect(value).toBe(type === 'boolean' ? Number(sent) : sent);
 }
 
 /** What stands for a value that is not there, or does not fit: nothing, but for empty lists and counts that cannot be left out. */
-function standIn({ type, required, empty }: Field, sent: unknown): Value {
+function standIn({ type, required, empty }: Field, sent: unknown): ColumnValue {
   if (sent === undefined || sent === null) return empty ?? null;
   return required && type === 'integer' && Number.isInteger(sent) ? (sent as number) : null;
 }
@@ -74,7 +74,7 @@ function expectFields(fields: Fields, row: Row, item: Item, apart: readonly stri
   expect(canonical(kept)).toEqual(canonical(reread(Object.fromEntries(extra))));
 }
 
-function expectRow(stream: Entry, { key, row, deletedAt, parts }: Decoded, item: unknown): void {
+function expectRow(stream: CatalogueEntry, { key, row, deletedAt, parts }: DecodedRow, item: unknown): void {
   if (!isItem(item)) throw new Error('what is no item became a row');
   expect(key).toEqual(stream.key.map((name) => item[name]));
   for (const half of key) expect(Buffer.from(half).toString()).toBe(half);
@@ -82,9 +82,9 @@ function expectRow(stream: Entry, { key, row, deletedAt, parts }: Decoded, item:
   expect(deletedAt ?? '9999-12-31T23:59:59.999999Z').toMatch(INSTANT);
   for (const [name, { required }] of Object.entries(stream.fields))
     if (required && deletedAt === null) expect(row[name]).not.toBeNull();
-  const arrays = (stream.parts ?? []).map(({ each }) => each);
+  const arrays = (stream.childTables ?? []).map(({ each }) => each);
   expectFields(stream.fields, row, item, ['deleted_at', ...arrays]);
-  for (const [i, part] of (stream.parts ?? []).entries()) {
+  for (const [i, part] of (stream.childTables ?? []).entries()) {
     const elements = (item[part.each] ?? []) as Item[];
     expect(parts[i]).toHaveLength(elements.length);
     for (const [n, element] of elements.entries()) {
@@ -95,7 +95,7 @@ function expectRow(stream: Entry, { key, row, deletedAt, parts }: Decoded, item:
   }
 }
 
-function expectRejected(stream: Entry, { key, rowKey, reason, payload }: Rejected, item: unknown): void {
+function expectRejected(stream: CatalogueEntry, { key, rowKey, reason, payload }: RejectedRow, item: unknown): void {
   expect(reason).toMatch(/^[^\n]+$/);
   expect(rowKey).toBe(key === null ? payload : joinKey(key));
   if (key !== null) expect(key).toEqual(stream.key.map((name) => (item as Item)[name]));
@@ -104,7 +104,7 @@ function expectRejected(stream: Entry, { key, rowKey, reason, payload }: Rejecte
   else if (isItem(item)) expect(Object.keys(kept as Item).sort()).toEqual(Object.keys(item).sort());
 }
 
-function expectOneOf(stream: Entry, item: unknown, tombstones: boolean): void {
+function expectOneOf(stream: CatalogueEntry, item: unknown, tombstones: boolean): void {
   const { rows, rejected } = decodePage(stream, [item], { tombstones });
   expect(rows.length + rejected.length).toBe(1);
   for (const row of rows) expectRow(stream, row, item);

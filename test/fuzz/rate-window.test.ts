@@ -2,11 +2,11 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import {
   type AnswerHead,
-  allowed,
-  type Departure,
-  depart,
   observe,
+  permitNow,
   type RateWindow,
+  type RequestStart,
+  requestStart,
   UNKNOWN_WINDOW,
   waitsTooLong,
 } from '../../src/core/rate-window.ts';
@@ -37,33 +37,37 @@ const steps: fc.Arbitrary<Step> = fc.oneof(
 
 function expectSound(window: RateWindow, ended: number): void {
   expect(Object.keys(window)).toEqual(Object.keys(UNKNOWN_WINDOW));
-  const { remaining, silent, refusals, resetAtMs, refusedSinceMs, hold } = window;
-  for (const count of [remaining ?? 0, silent, refusals]) expect(Number.isSafeInteger(count) && count >= 0).toBe(true);
-  expect(Math.max(silent, refusals)).toBeLessThanOrEqual(ended);
-  for (const ms of [resetAtMs, refusedSinceMs ?? 0, hold?.untilMs ?? 0])
+  const { remaining, uncounted, refusals, resetAtMs, refusedSinceMs, pause } = window;
+  for (const count of [remaining ?? 0, uncounted, refusals])
+    expect(Number.isSafeInteger(count) && count >= 0).toBe(true);
+  expect(Math.max(uncounted, refusals)).toBeLessThanOrEqual(ended);
+  for (const ms of [resetAtMs, refusedSinceMs ?? 0, pause?.untilMs ?? 0])
     expect(ms < Number.POSITIVE_INFINITY).toBe(true);
 }
 
 test('whatever the headers say, a wait is finite and followed by a go, and nothing grows (R23)', LONG, () => {
   fc.assert(
     fc.property(fc.array(steps, { maxLength: 60 }), (happenings) => {
-      const inFlight: Departure[] = [];
+      const inFlight: RequestStart[] = [];
       let [window, nowMs, ended] = [UNKNOWN_WINDOW, 0, 0];
       for (const step of happenings) {
-        if (step.do === 'send') inFlight.push(depart(window, nowMs));
+        if (step.do === 'send') inFlight.push(requestStart(window, nowMs));
         else if (step.do === 'pass') nowMs += step.ms;
         else {
-          const [departure = depart(window, nowMs)] = inFlight.splice(step.which % Math.max(1, inFlight.length), 1);
+          const [departure = requestStart(window, nowMs)] = inFlight.splice(
+            step.which % Math.max(1, inFlight.length),
+            1,
+          );
           window = observe(window, departure, step.answer, nowMs);
           ended++;
         }
         expectSound(window, ended);
-        const allowance = allowed(window, nowMs);
+        const allowance = permitNow(window, nowMs);
         if (allowance.kind === 'go') expect(allowance.inFlight).toBeGreaterThanOrEqual(1);
         else {
           expect(allowance.delayMs).toBeGreaterThan(0);
           expect(allowance.delayMs).toBeLessThan(LONGEST_MS);
-          expect(allowed(window, nowMs + allowance.delayMs).kind).toBe('go');
+          expect(permitNow(window, nowMs + allowance.delayMs).kind).toBe('go');
           expect(waitsTooLong(window, nowMs, allowance.delayMs - 1)).toBe(true);
         }
       }
@@ -91,7 +95,7 @@ test('the wait for a further try is finite and bounded, whatever is asked for (R
 
 /** A request on its way: one that the service has counted has its answer. */
 interface Traveller {
-  readonly departure: Departure;
+  readonly departure: RequestStart;
   answer: AnswerHead | null;
 }
 
@@ -117,9 +121,9 @@ test('answers that do not tell the quota never lead beyond it (R23)', LONG, () =
       for (let i = 0; i < 150; i++) {
         const { which, ms, noise } = turns[i % turns.length] as (typeof turns)[number];
         nowMs += ms;
-        const allowance = allowed(window, nowMs);
+        const allowance = permitNow(window, nowMs);
         if (allowance.kind === 'go' && inFlight.length < Math.min(6, allowance.inFlight))
-          inFlight.push({ departure: depart(window, nowMs), answer: null });
+          inFlight.push({ departure: requestStart(window, nowMs), answer: null });
         else if (inFlight.length === 0 && allowance.kind === 'wait') nowMs += allowance.delayMs;
         const next = inFlight[which % Math.max(1, inFlight.length)];
         if (next === undefined) continue;
@@ -130,7 +134,7 @@ test('answers that do not tell the quota never lead beyond it (R23)', LONG, () =
         } else {
           inFlight.splice(inFlight.indexOf(next), 1);
           // What the first answers tell is all that is known: without it nobody could keep to the quota.
-          const told = noise === null || window.hold !== null ? next.answer : muddled(next.answer, noise);
+          const told = noise === null || window.pause !== null ? next.answer : muddled(next.answer, noise);
           window = observe(window, next.departure, told, nowMs);
         }
       }

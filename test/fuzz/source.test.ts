@@ -2,7 +2,13 @@ import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { SyncError } from '../../src/core/errors.ts';
-import { decodeEnvironments, decodeError, decodeMatchedCount, decodePage, parseJson } from '../../src/source/decode.ts';
+import {
+  decodeEnvironments,
+  decodeError,
+  decodeMatchedCount,
+  decodePage,
+  parseJson,
+} from '../../src/source/envelope.ts';
 import { ASSETS, openSource, TOKEN, virtualTime } from '../source/setup.ts';
 import { type Step, startApiServer } from '../support/api-server.ts';
 import { oddValues, rarely } from './garble.ts';

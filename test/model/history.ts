@@ -41,7 +41,16 @@ const PARTS: (readonly StreamName[])[] = [
   ['columns', 'column_lineage'],
   ['tests', 'latest_test_executions', 'test_executions'],
 ];
-const RECOVERIES: SyncError['recovery'][] = ['restart', 'shrink', 'deny', 'reread', 'stream', 'run', 'quota', 'token'];
+const RECOVERIES: SyncError['recovery'][] = [
+  'restart-read',
+  'halve-page',
+  'forbidden',
+  'restart-round',
+  'stream',
+  'run',
+  'quota',
+  'token',
+];
 
 function troubles(which: Which): fc.Arbitrary<Trouble> {
   const at = fc.integer({ min: 1, max: 25 });

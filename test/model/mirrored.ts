@@ -249,7 +249,7 @@ function watched(
     commit(stream, commit, marking) {
       const now = where();
       const key = `${now.envId} ${stream.name}`;
-      const isPart = amidPage.has(key) && commit.shown !== undefined;
+      const isPart = amidPage.has(key) && commit.returnedKeys !== undefined;
       const told = { ...now, stream: stream.name, commit, isPart };
       return mirrored.inTurn(key, isPart, async () => {
         mirrored.beforeCommit(told);

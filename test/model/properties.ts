@@ -131,7 +131,7 @@ async function followed(life: Life, step: Step): Promise<void> {
     compare(life, { withHistory: false });
   const isGreen =
     summary?.status === 'done' &&
-    summary.run === summary.pass &&
+    summary.run === summary.cycle &&
     !summary.streams.some(({ status }) => status === 'unavailable');
   if (quiet && isGreen && !isOwing(life) && step.only === undefined && life.world.dates !== 'never')
     compare(life, { withHistory: step.history });
@@ -148,7 +148,7 @@ function hasOnlyBrokenHistories(
     isLight && troubles.length === 0 && wire.length === 0 && only === undefined && world.dates !== 'never';
   const ended = summary.streams.every(({ stream, status }) => status === 'done' || stream === 'test_executions');
   const histories = summary.streams.find(({ stream }) => stream === 'test_executions');
-  return history && isUntroubled && ended && summary.run === summary.pass && histories?.status === 'failed';
+  return history && isUntroubled && ended && summary.run === summary.cycle && histories?.status === 'failed';
 }
 
 function hasScanUnderWay({ mirrored }: Life): boolean {
@@ -182,7 +182,7 @@ function hasOnlyScansSetAside(life: Life, step: Sync, summary: RunSummary): bool
     const isDue = scan?.mode === 'scan' && ['full', 'full-every'].includes(scan.reason);
     return isDue && isBelieved(watermark, step, summary);
   });
-  const isEnded = set.length > 0 && summary.status === 'problems' && summary.run === summary.pass;
+  const isEnded = set.length > 0 && summary.status === 'problems' && summary.run === summary.cycle;
   // What stands rejected the mirror does not hold as it is shown (R20).
   const isAccepted = summary.streams.every((stream) => stream.rejected_standing === 0);
   return isUntroubled(life, step) && world.dates === 'always' && isFed && isEnded && isAccepted;
@@ -272,7 +272,7 @@ async function settleDown(life: Life, plain = PLAIN): Promise<void> {
   openUp(life);
   await getOverHeavy(life, plain);
   let { summary } = await life.take(plain);
-  if (summary?.run !== summary?.pass) summary = (await life.take(plain)).summary;
+  if (summary?.run !== summary?.cycle) summary = (await life.take(plain)).summary;
   // Within the overlap a tombstone may stand against what is shown (R10).
   if (isOwing(life)) life.world.advance(2 * HOUR);
   if (isOwing(life)) summary = (await life.take(plain)).summary;

@@ -89,7 +89,7 @@ function disturbed(disturbance: Disturbance, reply: Reply, nowMs: number): Reply
     return { status: 200, headers: { ...reply.headers, ...date }, body: disturbance.body };
   }
   if (disturbance.do === 'fail') return failure(disturbance, reply.headers, nowMs);
-  return disturbance.do === 'untold' ? { ...reply, headers: {} } : reply;
+  return disturbance.do === 'ambiguous' ? { ...reply, headers: {} } : reply;
 }
 
 /** A gateway's page has no headers of the service, and a time of its own; the service's error has the service's. */

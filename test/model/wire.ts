@@ -16,7 +16,7 @@ export type Disturbance =
       readonly gatewayMinutes: number;
     }
   | { readonly do: 'garble'; readonly body: string; readonly gatewayMinutes: number }
-  | { readonly do: 'reset' | 'truncate' | 'untold' };
+  | { readonly do: 'reset' | 'truncate' | 'ambiguous' };
 
 /** A disturbance of so many requests of a run in a row, from the one numbered `at` on. */
 export interface WireFault {
@@ -60,7 +60,7 @@ const failures = fc.record({
   gatewayMinutes,
 });
 const garbled = fc.record({ do: fc.constant('garble' as const), body: fc.constantFrom(...NO_PAGES), gatewayMinutes });
-const others = fc.record({ do: fc.constantFrom('reset' as const, 'truncate' as const, 'untold' as const) });
+const others = fc.record({ do: fc.constantFrom('reset' as const, 'truncate' as const, 'ambiguous' as const) });
 
 /** Mostly one that a further try gets over; sometimes one that outlasts all tries. */
 const passing: fc.Arbitrary<WireFault> = fc.record({

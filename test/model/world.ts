@@ -167,7 +167,7 @@ function failing(
       throw new SyncError(error.recovery, error.message, { failedTries: failed });
     }
   }
-  throw new SyncError('shrink', `500 ${path}`);
+  throw new SyncError('halve-page', `500 ${path}`);
 }
 
 /** What a refusal means to who asked, without the wire between. */
@@ -180,8 +180,8 @@ function refusing<T>(ask: () => T): T {
 }
 
 function recoveryOf({ status, code }: Refusal): SyncError['recovery'] {
-  if (status === 403) return 'deny';
-  if (status === 404) return 'absent';
-  if (status === 500) return 'shrink';
-  return code === 'invalid_cursor' ? 'restart' : 'reread';
+  if (status === 403) return 'forbidden';
+  if (status === 404) return 'not-live';
+  if (status === 500) return 'halve-page';
+  return code === 'invalid_cursor' ? 'restart-read' : 'restart-round';
 }

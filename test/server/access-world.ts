@@ -1,8 +1,8 @@
 import { assetLineage, assets, columnLineage, columns, environments } from '../../schema/assets.ts';
+import { latestTestExecutions, testExecutions, tests } from '../../schema/data-tests.ts';
 import { assetHealthScoreDimensions, assetHealthScores } from '../../schema/health.ts';
-import { latestTestExecutions, testExecutions, tests } from '../../schema/tests.ts';
 import type { MirrorFile } from '../../src/destination/sqlite/open.ts';
-import type { Listing } from '../../src/server/listings.ts';
+import type { CollectionListing } from '../../src/server/listings.ts';
 import { asset, column, NOW, run, test_ } from './fixture.ts';
 
 const BI = { kind: 'bi', bi_platform: 'looker', bi_type: 'look' };
@@ -95,7 +95,11 @@ const HANGS_ON: Readonly<Record<string, readonly string[]>> = {
 };
 
 /** Whether who sees `names` alone sees the item. */
-export function isVisible({ entry }: Listing, item: Record<string, unknown>, names: readonly string[]): boolean {
+export function isVisible(
+  { entry }: CollectionListing,
+  item: Record<string, unknown>,
+  names: readonly string[],
+): boolean {
   const fields = HANGS_ON[entry.name];
   if (fields === undefined) throw new Error(`say in HANGS_ON which assets an item of ${entry.name} hangs on`);
   return fields.every((field) => names.includes(String(item[field] ?? '').split(':')[0] ?? ''));

@@ -1,13 +1,13 @@
 import { afterAll, describe, expect, test } from 'vitest';
 import { assets, columns } from '../../schema/assets.ts';
-import { type Key, masterKey, type Reader } from '../../src/server/access.ts';
-import { LISTINGS, type Listing, SCOPES } from '../../src/server/listings.ts';
-import { STRETCH_ROWS } from '../../src/server/stretch.ts';
+import { type Principal, rootToken, type TokenHash } from '../../src/server/access.ts';
+import { type CollectionListing, LISTINGS, SCOPES } from '../../src/server/listings.ts';
+import { SCAN_WINDOW_ROWS } from '../../src/server/scan-window.ts';
 import { fillEstate, isVisible, MINE } from './access-world.ts';
 import { asset, column, idsOf, NOW, serve } from './fixture.ts';
 
-const key = (name: string, limits: Partial<Reader>): Key => {
-  const { sha256, reader } = masterKey(name, name);
+const key = (name: string, limits: Partial<Principal>): TokenHash => {
+  const { sha256, reader } = rootToken(name, name);
   return { sha256, reader: { ...reader, ...limits } };
 };
 
@@ -38,11 +38,11 @@ const RESTRICTED: Readonly<Record<string, readonly string[]>> = {
 const FEEDS = ['synced_since=2026-11-01T00:00:00Z', 'deleted_since=2026-11-01T00:00:00Z'];
 
 /** The address of a list; of a collection below a test, that of the test on `mine`. */
-const listPath = ({ entry }: Listing, parent = 'mine:test') =>
+const listPath = ({ entry }: CollectionListing, parent = 'mine:test') =>
   `e/${entry.path.map((segment) => segment.replace('{id}', encodeURIComponent(parent))).join('/')}`;
 
 /** Rows of some assets, seen and unseen, where the list has such a filter. */
-const someOf = ({ filters }: Listing): string[] => {
+const someOf = ({ filters }: CollectionListing): string[] => {
   const name = ['asset_ids', 'ids'].find((one) => one in filters);
   return name === undefined
     ? []
@@ -51,16 +51,20 @@ const someOf = ({ filters }: Listing): string[] => {
 
 const among = (name: string) => (id: string) => `${name}=${encodeURIComponent(id)}`;
 
-const queriesOf = (listing: Listing): string[] => ['', ...someOf(listing), ...optionsOf(listing)];
+const queriesOf = (collectionListing: CollectionListing): string[] => [
+  '',
+  ...someOf(collectionListing),
+  ...optionsOf(collectionListing),
+];
 
-const optionsOf = ({ timed, disabled }: Listing): string[] => [
-  ...(timed === undefined ? [] : FEEDS),
+const optionsOf = ({ feedClock, disabled }: CollectionListing): string[] => [
+  ...(feedClock === undefined ? [] : FEEDS),
   ...(disabled === undefined ? [] : ['disabled=true']),
 ];
 
 /** The get-one address of an item. */
-const onePath = (listing: Listing, item: Record<string, unknown>, parent?: string) =>
-  `${listPath(listing, parent)}/${encodeURIComponent(String(item[listing.one?.by.replace('r.', '') ?? '']))}`;
+const onePath = (collectionListing: CollectionListing, item: Record<string, unknown>, parent?: string) =>
+  `${listPath(collectionListing, parent)}/${encodeURIComponent(String(item[collectionListing.one?.by.replace('r.', '') ?? '']))}`;
 
 const ENDPOINTS = LISTINGS.flatMap((listing) => [
   { path: listPath(listing), scope: listing.scope },
@@ -71,8 +75,8 @@ const served = serve(fillEstate, { keys: () => KEYS }, afterAll);
 const { get, all } = served;
 
 /** Who sees all sees these items. */
-const everything = async (listing: Listing, query: string, parent?: string) =>
-  (await all(`${listPath(listing, parent)}?${query}`, bearer('all'))).items;
+const everything = async (collectionListing: CollectionListing, query: string, parent?: string) =>
+  (await all(`${listPath(collectionListing, parent)}?${query}`, bearer('all'))).items;
 
 describe('authentication rule 5: environment access', () => {
   test('the environment list shows those of the token alone', async () => {
@@ -232,9 +236,9 @@ describe('cursors and restricted tokens', () => {
 });
 
 describe('few visible rows among very many', () => {
-  const MANY = STRETCH_ROWS + 5000;
+  const MANY = SCAN_WINDOW_ROWS + 5000;
   const number = (i: number) => `n${String(i).padStart(6, '0')}`;
-  const visible = [0, 1, STRETCH_ROWS - 1, STRETCH_ROWS, STRETCH_ROWS + 1, MANY - 1].map(number);
+  const visible = [0, 1, SCAN_WINDOW_ROWS - 1, SCAN_WINDOW_ROWS, SCAN_WINDOW_ROWS + 1, MANY - 1].map(number);
   const { get: getMany, all: allMany } = serve(
     ({ db, connection }) => {
       connection
@@ -281,7 +285,7 @@ describe('few visible rows among very many', () => {
     const empty = await getMany('e/columns?limit=1&data_types=none', bearer('by-very-many-ids'));
     expect(empty.body).toMatchObject({ items: [], has_more: true });
     const { next_cursor } = empty.body;
-    expect(Buffer.from(next_cursor, 'base64url').toString('latin1')).not.toContain(number(STRETCH_ROWS - 1));
+    expect(Buffer.from(next_cursor, 'base64url').toString('latin1')).not.toContain(number(SCAN_WINDOW_ROWS - 1));
     expect((await allMany('e/columns?limit=1&data_types=none', bearer('by-very-many-ids'))).items).toEqual([]);
   });
 });

@@ -2,14 +2,14 @@ import { type AddressInfo, connect } from 'node:net';
 import { pino } from 'pino';
 import { afterAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { assets, columns, environments } from '../../schema/assets.ts';
+import { testExecutions, tests } from '../../schema/data-tests.ts';
 import { assetHealthScoreDimensions, assetHealthScores } from '../../schema/health.ts';
-import { testExecutions, tests } from '../../schema/tests.ts';
-import { masterKey } from '../../src/server/access.ts';
+import { rootToken } from '../../src/server/access.ts';
 import { asset, column, idsOf, NOW, NOW_MS, run, serve, test_ } from './fixture.ts';
 
 const nothing = () => {};
 const ADMITTED = { authorization: 'Bearer secret' };
-const KEYS = [masterKey('all', 'secret'), masterKey('other', 'other')];
+const KEYS = [rootToken('all', 'secret'), rootToken('other', 'other')];
 
 describe('shapes', () => {
   test('endpoint 1: environments are an array and no envelope, without those the source no longer lists', async () => {

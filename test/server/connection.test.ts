@@ -7,7 +7,7 @@ import type { FastifyInstance } from 'fastify';
 import { afterAll, describe, expect, onTestFinished, test } from 'vitest';
 import { assets } from '../../schema/assets.ts';
 import { MOST_UNANSWERED, MOST_WAITING_CONNECTIONS } from '../../src/server/connections.ts';
-import { refuseUnreadable } from '../../src/server/refuse.ts';
+import { refuseUnreadable } from '../../src/server/refuse-connection.ts';
 import { asset, NOW_MS, serve } from './fixture.ts';
 import { expectRefusal } from './refusal.ts';
 

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { changeSample } from '../../src/demo/changes.ts';
 import { makeSample } from '../../src/demo/sample.ts';
 import { type MirrorFile, openForReading, openForWriting } from '../../src/destination/sqlite/open.ts';
-import { masterKey } from '../../src/server/access.ts';
+import { rootToken } from '../../src/server/access.ts';
 import { createServer } from '../../src/server/server.ts';
 import { OPENAPI_SHAPE } from './openapi-shape.ts';
 import { ENV, OPERATION_NAMES, OPERATIONS } from './operations.ts';
@@ -38,7 +38,7 @@ beforeAll(async () => {
   writing.connection.close();
   mirror = openForReading(writing.path);
   const rateLimit = { limit: 100_000, windowMs: 60_000 };
-  server = await createServer({ mirror, keys: () => [masterKey('all', 'secret')], rateLimit });
+  server = await createServer({ mirror, keys: () => [rootToken('all', 'secret')], rateLimit });
   document = (await server.inject('/openapi.json')).json();
   ajv = new Ajv2020({ strict: false, allErrors: true, formats: { 'date-time': INSTANT } });
   ajv.addSchema(document, 'openapi');

@@ -1,7 +1,7 @@
 import { gunzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
 import { columns, environments } from '../../schema/assets.ts';
-import { masterKey } from '../../src/server/access.ts';
+import { rootToken } from '../../src/server/access.ts';
 import { takesGzip } from '../../src/server/etag.ts';
 import { column, NOW, serve } from './fixture.ts';
 
@@ -9,8 +9,8 @@ const MANY = Array.from({ length: 200 }, (_, n) => column(`c${n}`));
 const fill: Parameters<typeof serve>[0] = ({ db }) => void db.insert(columns).values(MANY).run();
 const keys = () => KEYS;
 const KEYS = [
-  masterKey('all', 'secret'),
-  { ...masterKey('part', 'other'), reader: { ...masterKey('part', 'other').reader, paths: ['models'] } },
+  rootToken('all', 'secret'),
+  { ...rootToken('part', 'other'), reader: { ...rootToken('part', 'other').reader, paths: ['models'] } },
 ];
 const bearer = (token = 'secret') => ({ authorization: `Bearer ${token}` });
 

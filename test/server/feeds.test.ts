@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, test } from 'vitest';
 import { assets, columnLineage, columns } from '../../schema/assets.ts';
-import { tests } from '../../schema/tests.ts';
+import { tests } from '../../schema/data-tests.ts';
 import { LISTINGS } from '../../src/server/listings.ts';
 import { asset, column, idsOf, NOW, serve, test_ } from './fixture.ts';
 
@@ -115,7 +115,7 @@ describe('feeds of every list that has them', () => {
     {},
     afterAll,
   );
-  const lists = LISTINGS.filter(({ timed }) => timed !== undefined).map(({ entry }) => entry.path.join('/'));
+  const lists = LISTINGS.filter(({ feedClock }) => feedClock !== undefined).map(({ entry }) => entry.path.join('/'));
   const namesOf = (items: Record<string, unknown>[]) =>
     items.map(({ id, downstream_column_id }) => String(id ?? downstream_column_id).replace(/^bi /, ''));
   const found = async (path: string) => [...new Set(namesOf((await all(path)).items))];

@@ -4,9 +4,9 @@ import { join } from 'node:path';
 import type { FastifyInstance } from 'fastify';
 import { onTestFinished } from 'vitest';
 import { type assets, type columns, environments } from '../../schema/assets.ts';
-import type { tests } from '../../schema/tests.ts';
+import type { tests } from '../../schema/data-tests.ts';
 import { type MirrorFile, openForReading, openForWriting } from '../../src/destination/sqlite/open.ts';
-import { masterKey } from '../../src/server/access.ts';
+import { rootToken } from '../../src/server/access.ts';
 import { createServer, type ServerOptions } from '../../src/server/server.ts';
 import { claimMirror } from '../../state/run-log.ts';
 
@@ -109,7 +109,7 @@ export function serve(
   const opened: { server: Promise<FastifyInstance>; mirror: MirrorFile }[] = [];
   const start = () => {
     const mirror = openForReading(writing.path);
-    const server = createServer({ mirror, keys: () => [masterKey('all', 'secret')], nowMs: () => NOW_MS, ...options });
+    const server = createServer({ mirror, keys: () => [rootToken('all', 'secret')], nowMs: () => NOW_MS, ...options });
     opened.push({ server, mirror });
     return { server, mirror, get: getting(server) };
   };

@@ -1,12 +1,12 @@
 import { afterAll, describe, expect, test } from 'vitest';
 import { assets, columns } from '../../schema/assets.ts';
-import { tests } from '../../schema/tests.ts';
-import { masterKey } from '../../src/server/access.ts';
-import { type Answer, answersHere, openLightAnswering } from '../../src/server/answers.ts';
+import { tests } from '../../schema/data-tests.ts';
+import { rootToken } from '../../src/server/access.ts';
+import { answersHere, type EndpointAnswer, openLightAnswering } from '../../src/server/answers.ts';
 import { asset, column, NOW, serve, test_ } from './fixture.ts';
 
 const never = new AbortController().signal;
-const { reader: ALL } = masterKey('all', 'secret');
+const { reader: ALL } = rootToken('all', 'secret');
 const DEFAULTS = { limit: 3, order_by: 'id', direction: 'asc', disabled: false };
 const options = { pageMax: 2000, weights: new Map(), cursorKey: 'ab'.repeat(32) };
 
@@ -29,7 +29,7 @@ function open(fill: Parameters<typeof serve>[0]) {
   };
 }
 
-const bodyOf = (answer: Answer | null) =>
+const bodyOf = (answer: EndpointAnswer | null) =>
   answer !== null && 'body' in answer ? JSON.parse(String(answer.body)) : answer;
 
 const ODD = ['a "b" \\ c', 'ünï ✓ 😀', 'line\nbreak\ttab', '\u0001\u007f\u2028', '', '{"not":"json"}', '%41 &amp; <b>'];

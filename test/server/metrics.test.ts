@@ -1,13 +1,13 @@
 import { afterAll, beforeEach, describe, expect, test } from 'vitest';
 import { assets, columns } from '../../schema/assets.ts';
 import { syncRuns } from '../../schema/sync.ts';
-import { type Key, masterKey } from '../../src/server/access.ts';
+import { rootToken, type TokenHash } from '../../src/server/access.ts';
 import { asset, column, NOW_MS, type Served, serve } from './fixture.ts';
 
 const nothing = () => {};
 const at = (secondsAgo: number) => new Date(NOW_MS - secondsAgo * 1000).toISOString();
 const ended = (status: 'done' | 'problems' | 'interrupted', secondsAgo: number) => ({
-  pass_id: 1,
+  cycle_id: 1,
   status,
   started_at: at(secondsAgo + 60),
   ended_at: at(secondsAgo),
@@ -43,13 +43,13 @@ describe('/metrics', () => {
     expect((await (await served.server).inject('/healthz')).statusCode).toBe(200);
   });
 
-  test.each<[string, Partial<Key['reader']>, number]>([
+  test.each<[string, Partial<TokenHash['reader']>, number]>([
     ['limited to environments', { environments: new Set(['e']) }, 403],
     ['limited to assets', { assetIds: [] }, 403],
     ['limited to paths', { paths: ['p'] }, 403],
     ['without any scope', { scopes: new Set() }, 200],
   ])('is for a token that sees everywhere, though it need not see anything: %s', async (_, limits, status) => {
-    const key = masterKey('limited', 'limited');
+    const key = rootToken('limited', 'limited');
     const { server } = serve(nothing, { keys: () => [{ ...key, reader: { ...key.reader, ...limits } }] });
     const answer = await (await server).inject({ url: '/metrics', headers: { authorization: 'Bearer limited' } });
     expect(answer.statusCode).toBe(status);

@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, test } from 'vitest';
 import { assetLineage, assets, columnLineage, columns } from '../../schema/assets.ts';
-import { testExecutions, tests } from '../../schema/tests.ts';
+import { testExecutions, tests } from '../../schema/data-tests.ts';
 import { LISTINGS } from '../../src/server/listings.ts';
 import { asset, column, idsOf, NOW, run, serve, test_ } from './fixture.ts';
 import { fillWorld } from './specification-world.ts';
@@ -146,7 +146,7 @@ describe('every list in every order', () => {
     },
   );
 
-  test.each(lists.filter(({ timed }) => timed === 'r'))(
+  test.each(lists.filter(({ feedClock }) => feedClock === 'r'))(
     'shared parameters: order_by goes by id or by the served synced_at, then by id: $path',
     async ({ path }) => {
       const { items } = await all(path);

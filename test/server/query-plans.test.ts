@@ -1,8 +1,8 @@
 import { afterAll, describe, expect, test } from 'vitest';
 import type { MirrorFile } from '../../src/destination/sqlite/open.ts';
 import { LAST_SYNC } from '../../src/server/freshness.ts';
-import { LISTINGS, type Listing } from '../../src/server/listings.ts';
-import { MIRROR } from '../../src/server/store.ts';
+import { type CollectionListing, LISTINGS } from '../../src/server/listings.ts';
+import { MIRROR } from '../../src/server/mirror-reads.ts';
 import { type Asking, everyAsking } from './every-question.ts';
 import { serve } from './fixture.ts';
 
@@ -52,7 +52,7 @@ const isProduct = (step: string) =>
 
 const isSort = (step: string) => step.startsWith('USE TEMP B-TREE');
 
-function faultsOf(mirror: MirrorFile, { entry }: Listing, asking: Asking): string[] {
+function faultsOf(mirror: MirrorFile, { entry }: CollectionListing, asking: Asking): string[] {
   const { name, isLed, isInside } = asking;
   const allowed = EXCEPTIONS.filter(({ of }) => of === entry.name).map(({ step }) => step);
   return stepsOf(mirror, asking)

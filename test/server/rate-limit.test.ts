@@ -1,7 +1,7 @@
 import { type AddressInfo, connect } from 'node:net';
 import fastify, { type InjectOptions } from 'fastify';
 import { afterAll, describe, expect, onTestFinished, test } from 'vitest';
-import { type Key, masterKey } from '../../src/server/access.ts';
+import { rootToken, type TokenHash } from '../../src/server/access.ts';
 import { openRateLimit, parseRateLimit } from '../../src/server/rate-limit.ts';
 import { serve } from './fixture.ts';
 import { expectRefusal } from './refusal.ts';
@@ -10,8 +10,8 @@ const API = '/public/beta/';
 const SINCE = '2026-11-01T00:00:00Z';
 const nothing = () => {};
 
-function limited(token: string): Key {
-  const { sha256, reader } = masterKey(token, token);
+function limited(token: string): TokenHash {
+  const { sha256, reader } = rootToken(token, token);
   return { sha256, reader: { ...reader, environments: new Set(['e', 'f']), scopes: new Set(['tests'] as const) } };
 }
 

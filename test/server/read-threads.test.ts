@@ -1,12 +1,12 @@
 import { afterAll, describe, expect, onTestFinished, test } from 'vitest';
 import { assets } from '../../schema/assets.ts';
-import { masterKey, type Reader } from '../../src/server/access.ts';
-import { type Answers, type Asking, answersHere } from '../../src/server/answers.ts';
+import { type Principal, rootToken } from '../../src/server/access.ts';
+import { type AdmittedRequest, answersHere, type EndpointAnswers } from '../../src/server/answers.ts';
 import { answersInThreads } from '../../src/server/read-threads.ts';
 import { asset, NOW, serve } from './fixture.ts';
 
 const never = new AbortController().signal;
-const reader = (name: string): Reader => masterKey(name, name).reader;
+const reader = (name: string): Principal => rootToken(name, name).reader;
 const ALL = reader('all');
 
 /** Enough tables for an aggregate to take a while. */
@@ -21,28 +21,28 @@ const fillTables: Parameters<typeof serve>[0] = ({ connection }) =>
     )
     .run(TABLES, NOW);
 
-const HEAVY: Omit<Asking, 'reader'> = {
+const HEAVY: Omit<AdmittedRequest, 'reader'> = {
   operationId: 'aggregateAssetHealthScores',
   params: { env_id: 'e' },
   query: { path: ['models'] },
 };
-const LIGHT: Omit<Asking, 'reader'> = { operationId: 'listEnvironments', params: {}, query: {} };
+const LIGHT: Omit<AdmittedRequest, 'reader'> = { operationId: 'listEnvironments', params: {}, query: {} };
 
 const { mirror, server } = serve(fillTables, { threads: 1 }, afterAll);
 
 /** Threads over the same file, gone when the test ends. */
-function open(count: number): Answers {
+function open(count: number): EndpointAnswers {
   const answers = answersInThreads(count, { path: mirror.path, pageMax: 2000, weights: new Map() });
   onTestFinished(() => answers.close());
   return answers;
 }
 
 /** What was over, in its order. */
-function inOrder(answers: Answers) {
+function inOrder(endpointAnswers: EndpointAnswers) {
   const over: string[] = [];
-  const ask = async (name: string, asking: Asking, gone = never) => {
+  const ask = async (name: string, admittedRequest: AdmittedRequest, gone = never) => {
     try {
-      return await answers.answer(asking, gone);
+      return await endpointAnswers.answer(admittedRequest, gone);
     } finally {
       over.push(name);
     }
@@ -111,8 +111,8 @@ describe('reads in threads', () => {
   test('the limits of a reader hold in every thread, and new ones from the next question on', async () => {
     const answers = open(2);
     const count = async (paths: readonly string[] | null) => {
-      const { reader: all } = masterKey('same name', '');
-      const by: Reader = { ...all, paths };
+      const { reader: all } = rootToken('same name', '');
+      const by: Principal = { ...all, paths };
       const asked = await Promise.all([1, 2, 3].map(() => answers.answer({ ...HEAVY, reader: by }, never)));
       return asked.map((answer) => ('body' in answer ? JSON.parse(answer.body.toString()).matched_count : answer));
     };
@@ -161,7 +161,7 @@ describe('with threads and without', () => {
   afterAll(() => there.close());
   const list = { params: { env_id: 'e' }, query: { limit: 1 } };
 
-  test.each<[string, Omit<Asking, 'reader'>]>([
+  test.each<[string, Omit<AdmittedRequest, 'reader'>]>([
     ['a page', { operationId: 'listAssets', ...list }],
     ['an item', { operationId: 'getAsset', params: { env_id: 'e', asset_id: 'b' }, query: {} }],
     ['what is not there', { operationId: 'getAsset', params: { env_id: 'e', asset_id: 'c' }, query: {} }],

@@ -162,8 +162,8 @@ test('a sync that reads while another writes ends with an equal mirror, without 
               expect(['done', 'stopped']).toContain(status);
             }
           });
-          let { status, run, pass } = await copy.sync(scene.served, { overlapSeconds: 0, pageSize });
-          if (run !== pass) status = (await copy.sync(scene.served, { overlapSeconds: 0, pageSize })).status;
+          let { status, run, cycle } = await copy.sync(scene.served, { overlapSeconds: 0, pageSize });
+          if (run !== cycle) status = (await copy.sync(scene.served, { overlapSeconds: 0, pageSize })).status;
           expect(status).toBe('done');
           const sides = mirrorAndCopy(scene.mirrored, copy, { withScores: false });
           expect(sides.copy).toEqual(sides.mirror);

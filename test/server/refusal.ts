@@ -1,13 +1,13 @@
 import { afterAll, expect } from 'vitest';
 import { assets, columns, environments } from '../../schema/assets.ts';
+import { latestTestExecutions, testExecutions, tests } from '../../schema/data-tests.ts';
 import { assetHealthScores } from '../../schema/health.ts';
-import { latestTestExecutions, testExecutions, tests } from '../../schema/tests.ts';
-import { masterKey } from '../../src/server/access.ts';
+import { rootToken } from '../../src/server/access.ts';
 import { asset, column, NOW, run, type Served, serve, test_ } from './fixture.ts';
 
-const { reader, sha256 } = masterKey('limited', 'limited');
+const { reader, sha256 } = rootToken('limited', 'limited');
 const KEYS = [
-  masterKey('all', 'secret'),
+  rootToken('all', 'secret'),
   { sha256, reader: { ...reader, environments: new Set(['e']), scopes: new Set(['tests' as const]) } },
 ];
 

@@ -105,7 +105,7 @@ async function follow(
   expect(summary.error).toBeNull();
   expect(summary.streams.filter(({ status }) => status !== 'done')).toEqual([]);
   expect(summary.status).toBe('done');
-  if (summary.run !== summary.pass) return;
+  if (summary.run !== summary.cycle) return;
   const sides = mirrorAndCopy(mirrored, copy, { withScores: full });
   expect(sides.copy).toEqual(sides.mirror);
 }

@@ -1,6 +1,6 @@
 import { assetLineage, assets, columnLineage, columns } from '../../schema/assets.ts';
+import { latestTestExecutions, testExecutions, tests } from '../../schema/data-tests.ts';
 import { assetHealthScoreDimensions, assetHealthScores } from '../../schema/health.ts';
-import { latestTestExecutions, testExecutions, tests } from '../../schema/tests.ts';
 import type { MirrorFile } from '../../src/destination/sqlite/open.ts';
 import { asset, column, NOW, run, test_ } from './fixture.ts';
 

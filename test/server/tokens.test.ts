@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { SyncError } from '../../src/core/errors.ts';
-import { identify, masterKey } from '../../src/server/access.ts';
+import { identify, rootToken } from '../../src/server/access.ts';
 import { parseTokens } from '../../src/server/tokens.ts';
 
 const FILE = '/etc/obsync/tokens.json';
@@ -115,7 +115,7 @@ describe('a tokens file', () => {
 });
 
 describe('whose token it is', () => {
-  const keys = [masterKey('one', 'first'), masterKey('two', 'second')];
+  const keys = [rootToken('one', 'first'), rootToken('two', 'second')];
 
   test.each([
     ['Bearer first', 'one'],
@@ -142,7 +142,7 @@ describe('whose token it is', () => {
 
   test('a request without a token is a stranger’s, even where the hash of nothing is a key', () => {
     for (const header of [undefined, '', 'Bearer', 'Bearer ', 'Basic x'])
-      expect(identify([masterKey('nobody', '')], header)).toBeNull();
+      expect(identify([rootToken('nobody', '')], header)).toBeNull();
   });
 });
 

@@ -1,11 +1,11 @@
 import { afterAll, beforeEach, describe, expect, test } from 'vitest';
 import { assets, columns, environments } from '../../schema/assets.ts';
-import { masterKey, type Reader } from '../../src/server/access.ts';
+import { type Principal, rootToken } from '../../src/server/access.ts';
 import { numberOf } from '../../src/server/visibility.ts';
 import { asset, column, NOW, serve } from './fixture.ts';
 
-const key = (name: string, limits: Partial<Reader>) => {
-  const { sha256, reader } = masterKey(name, name);
+const key = (name: string, limits: Partial<Principal>) => {
+  const { sha256, reader } = rootToken(name, name);
   return { sha256, reader: { ...reader, ...limits } };
 };
 const KEYS = [

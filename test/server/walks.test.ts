@@ -1,9 +1,9 @@
 import { afterAll, describe, expect, test } from 'vitest';
 import { assetLineage, assets, columnLineage, columns } from '../../schema/assets.ts';
+import { latestTestExecutions, testExecutions, tests } from '../../schema/data-tests.ts';
 import { assetHealthScores } from '../../schema/health.ts';
-import { latestTestExecutions, testExecutions, tests } from '../../schema/tests.ts';
-import { type Key, masterKey } from '../../src/server/access.ts';
-import { STRETCH_ROWS } from '../../src/server/stretch.ts';
+import { rootToken, type TokenHash } from '../../src/server/access.ts';
+import { SCAN_WINDOW_ROWS } from '../../src/server/scan-window.ts';
 import { asset, column, NOW, run, serve, test_ } from './fixture.ts';
 
 const at = (day: number) => `2026-11-${String(day).padStart(2, '0')}T00:00:00.000000Z`;
@@ -11,14 +11,14 @@ const upTo = (count: number) => Array.from({ length: count }, (_, i) => i);
 const stamped = { env_id: 'e', mirrored_at: NOW };
 const bearer = (name: string) => ({ authorization: `Bearer ${name}` });
 
-const key = (name: string, assetIds: readonly string[]): Key => {
-  const { sha256, reader } = masterKey(name, name);
+const key = (name: string, assetIds: readonly string[]): TokenHash => {
+  const { sha256, reader } = rootToken(name, name);
   return { sha256, reader: { ...reader, assetIds } };
 };
 
 const SEEN = ['a1', 'a2', 'a9'];
 const KEYS = [
-  masterKey('all', 'secret'),
+  rootToken('all', 'secret'),
   key('few', SEEN),
   key('many', [...SEEN, ...upTo(1000).map((i) => `unknown ${i}`)]),
 ];
@@ -173,8 +173,8 @@ describe('column lineage by time, where few of very many columns have edges', ()
            with recursive n(i) as (select 0 union all select i + 1 from n where i < ?)
            select 'e', printf('c%06d', i), 'a', 'n', ? from n`,
         )
-        .run(STRETCH_ROWS, at(10));
-      const last = `c${String(STRETCH_ROWS).padStart(6, '0')}`;
+        .run(SCAN_WINDOW_ROWS, at(10));
+      const last = `c${String(SCAN_WINDOW_ROWS).padStart(6, '0')}`;
       const into = (downstream_column_id: string, upstream_column_id: string) => ({
         ...stamped,
         downstream_column_id,

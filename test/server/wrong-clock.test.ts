@@ -1,8 +1,8 @@
 import { afterAll, beforeEach, describe, expect, test } from 'vitest';
 import { assets } from '../../schema/assets.ts';
+import { testExecutions, tests } from '../../schema/data-tests.ts';
 import { assetHealthScoreDimensions, assetHealthScores } from '../../schema/health.ts';
 import { syncRuns } from '../../schema/sync.ts';
-import { testExecutions, tests } from '../../schema/tests.ts';
 import type { MirrorFile } from '../../src/destination/sqlite/open.ts';
 import { asset, idsOf, NOW, run, serve, test_ } from './fixture.ts';
 
@@ -35,7 +35,7 @@ const { get, all } = world;
 const synced = (...times: (string | null)[]) =>
   world.writing.db
     .insert(syncRuns)
-    .values(times.map((server_time) => ({ pass_id: 1, status: 'done' as const, server_time, started_at: AHEAD })))
+    .values(times.map((server_time) => ({ cycle_id: 1, status: 'done' as const, server_time, started_at: AHEAD })))
     .run();
 
 describe.each([

@@ -55,7 +55,7 @@ describe('a page whose tries end with the run', () => {
   });
 
   test('it fails with its last try, whether the run ends then or not (R24)', async () => {
-    const failure = { recovery: 'shrink', message: expect.stringContaining('after 3 tries') };
+    const failure = { recovery: 'halve-page', message: expect.stringContaining('after 3 tries') };
     expect(await cutOff([error(500)], 1, 2)).toMatchObject(failure);
     expect(await cutOff([error(500)], 9, 2)).toMatchObject(failure);
     expect(await cutOff([error(500), error(500), error(500)], 3)).toMatchObject(failure);
@@ -64,23 +64,23 @@ describe('a page whose tries end with the run', () => {
 
 describe('an answer that is not tried again', () => {
   test.each<[string, Reply, string]>([
-    ['400', error(400, 'invalid_request'), 'reread'],
-    ['400 of an unknown code', error(400, 'new_code'), 'reread'],
-    ['400 whose message speaks of an invalid_cursor', error(400, 'other', 'invalid_cursor'), 'reread'],
-    ['400 invalid_cursor', error(400, 'invalid_cursor'), 'restart'],
+    ['400', error(400, 'invalid_request'), 'restart-round'],
+    ['400 of an unknown code', error(400, 'new_code'), 'restart-round'],
+    ['400 whose message speaks of an invalid_cursor', error(400, 'other', 'invalid_cursor'), 'restart-round'],
+    ['400 invalid_cursor', error(400, 'invalid_cursor'), 'restart-read'],
     ['401', error(401, 'unauthenticated'), 'token'],
     ['401 without envelope', error(401), 'token'],
-    ['403', error(403, 'permission_denied'), 'deny'],
-    ['403 without envelope', error(403), 'deny'],
-    ['404 with the envelope', error(404, 'not_found'), 'absent'],
+    ['403', error(403, 'permission_denied'), 'forbidden'],
+    ['403 without envelope', error(403), 'forbidden'],
+    ['404 with the envelope', error(404, 'not_found'), 'not-live'],
     ['404 without it', error(404), 'stream'],
     ['404 with another JSON', { status: 404, body: { detail: 'Not Found' } }, 'stream'],
     ['404 with a body beyond measure', { status: 404, body: 'x'.repeat(100_000) }, 'stream'],
-    ['422', error(422, 'invalid_request'), 'reread'],
-    ['422 invalid_cursor', error(422, 'invalid_cursor'), 'reread'],
-    ['410', error(410), 'reread'],
-    ['414: the request was too long', error(414), 'shrink'],
-    ['431: the request was too long', error(431), 'shrink'],
+    ['422', error(422, 'invalid_request'), 'restart-round'],
+    ['422 invalid_cursor', error(422, 'invalid_cursor'), 'restart-round'],
+    ['410', error(410), 'restart-round'],
+    ['414: the request was too long', error(414), 'halve-page'],
+    ['431: the request was too long', error(431), 'halve-page'],
   ])('%s is not tried again (R24)', async (_, reply, recovery) => {
     const { requests, source } = answerWith([reply]);
     expect((await failureOf(source.page(ASSETS))).recovery).toBe(recovery);

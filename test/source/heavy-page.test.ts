@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { decodePage, parseJson } from '../../src/source/decode.ts';
+import { decodePage, parseJson } from '../../src/source/envelope.ts';
 import { parseHeavyPage } from '../../src/source/heavy-page.ts';
 import { HEAVY_BYTES } from '../../src/source/heavy-turns.ts';
 import { ASSETS, setUp } from './setup.ts';

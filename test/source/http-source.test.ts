@@ -84,7 +84,7 @@ describe('the last try', () => {
     const { server, source } = await setUp([error500, 'hang', { status: 503, body: '<html>no envelope</html>' }], {
       timeoutMs: 30,
     });
-    expect((await failureOf(source.page(ASSETS))).recovery).toBe('shrink');
+    expect((await failureOf(source.page(ASSETS))).recovery).toBe('halve-page');
     expect(server.requests).toHaveLength(3);
   });
 

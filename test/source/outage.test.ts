@@ -101,7 +101,7 @@ describe('failures that are not an outage', () => {
 
   test('one list that fails is not an outage (R9)', async () => {
     const { server, source } = await setUp([failing('e1/assets')], { retries: 5 });
-    expect(await recoveries(source, ['e1/assets', 'e1/columns'])).toEqual(['shrink', 'answered']);
+    expect(await recoveries(source, ['e1/assets', 'e1/columns'])).toEqual(['halve-page', 'answered']);
     expect(server.requests.some(({ target }) => target.includes('limit=1&') || target.endsWith('limit=1'))).toBe(false);
   });
 
@@ -109,19 +109,23 @@ describe('failures that are not an outage', () => {
     const { source } = await setUp([failing('e1/')], { retries: 2, concurrency: 4 });
     await source.environments();
     const ends = await recoveries(source, ['e1/assets', 'e1/columns', 'e1/tests', 'e1/asset-lineage', 'e2/assets']);
-    expect(ends).toEqual(['shrink', 'shrink', 'shrink', 'shrink', 'answered']);
+    expect(ends).toEqual(['halve-page', 'halve-page', 'halve-page', 'halve-page', 'answered']);
   });
 
   test('several lists that fail while others of the same environment answer are not an outage (R9)', async () => {
     const { source } = await setUp([failing('e1/tests', 'e1/latest', 'e1/column-lineage')], { concurrency: 1 });
     await source.environments();
     const ends = await recoveries(source, ['e1/tests', 'e1/latest', 'e1/column-lineage', 'e1/assets']);
-    expect(ends).toEqual(['shrink', 'shrink', 'shrink', 'answered']);
+    expect(ends).toEqual(['halve-page', 'halve-page', 'halve-page', 'answered']);
   });
 
   test('pages that fail are not an outage while one row of the same list is answered (R9)', async () => {
     const heavy: ScriptedStep = ({ target }) => (target.endsWith('limit=2000') ? error503 : {});
     const { source } = await setUp([heavy], { retries: 1 });
-    expect(await recoveries(source, ['e1/assets', 'e1/columns', 'e1/tests'])).toEqual(['shrink', 'shrink', 'shrink']);
+    expect(await recoveries(source, ['e1/assets', 'e1/columns', 'e1/tests'])).toEqual([
+      'halve-page',
+      'halve-page',
+      'halve-page',
+    ]);
   });
 });

@@ -64,6 +64,6 @@ test('a page of more than 64 MiB, decompressed, is asked for in halves and not t
   const body = gzipSync(Buffer.alloc(64 * 1024 * 1024 + 1, ' '));
   const { server, source } = await setUp([{ headers: { 'content-encoding': 'gzip' }, body }]);
   const failure = await failureOf(source.page(ASSETS));
-  expect([failure.recovery, server.requests.length]).toEqual(['shrink', 1]);
+  expect([failure.recovery, server.requests.length]).toEqual(['halve-page', 1]);
   expect(failure.message).toContain('64 MiB');
 });

@@ -1,9 +1,9 @@
 import {
   type AnswerHead,
-  allowed,
-  type Departure,
-  depart,
   observe,
+  permitNow,
+  type RequestStart,
+  requestStart,
   UNKNOWN_WINDOW,
 } from '../../src/core/rate-window.ts';
 
@@ -49,7 +49,7 @@ interface Way {
 }
 
 interface Traveller extends Way {
-  readonly departure: Departure;
+  readonly departure: RequestStart;
   /** When the request reaches the service, or when its answer is back. */
   atMs: number;
   answer: AnswerHead | null;
@@ -65,8 +65,8 @@ export function play({ service, concurrency, ways, requests }: Play) {
 
   const start = (way: Way) => {
     // When the answer to a lone request is lost, nobody can know whether the request was counted.
-    const silent = way.silent && window.hold === null;
-    inFlight.push({ ...way, silent, departure: depart(window, nowMs), atMs: nowMs + way.thereMs, answer: null });
+    const silent = way.silent && window.pause === null;
+    inFlight.push({ ...way, silent, departure: requestStart(window, nowMs), atMs: nowMs + way.thereMs, answer: null });
   };
   const step = () => {
     const next = inFlight.reduce((a, b) => (b.atMs < a.atMs ? b : a));
@@ -82,7 +82,7 @@ export function play({ service, concurrency, ways, requests }: Play) {
   };
 
   for (let sent = 0; sent < requests || inFlight.length > 0; ) {
-    const allowance = allowed(window, nowMs);
+    const allowance = permitNow(window, nowMs);
     const room = allowance.kind === 'go' ? Math.min(concurrency, allowance.inFlight) - inFlight.length : 0;
     if (sent < requests && room > 0) start(ways[sent++ % ways.length] as Way);
     else if (inFlight.length > 0) step();

@@ -20,7 +20,7 @@ describe('what the log keeps', () => {
   const OLD = '2026-08-20T00:00:00.000000Z';
   const YOUNG = '2026-08-23T00:00:00.000000Z';
   const add = (id: number, at: string, streams: readonly string[], status = 'problems') => {
-    connection.exec(`insert into sync_runs (id, pass_id, status, started_at, server_time)
+    connection.exec(`insert into sync_runs (id, cycle_id, status, started_at, server_time)
       values (${id}, ${id}, '${status}', '1999-01-01', ${at === '' ? 'null' : `'${at}'`})`);
     for (const stream of streams)
       connection.exec(`insert into sync_stream_runs values (${id}, 'a', '${stream}', 'feed', 'increment', 'done',

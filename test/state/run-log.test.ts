@@ -23,7 +23,7 @@ const all = (sql: string) => connection.prepare(sql).all() as Record<string, unk
 
 const begun = () => {
   const id = beginRun(db, T);
-  return { id, pass: id };
+  return { id, cycle: id };
 };
 
 const ended = {

@@ -1,9 +1,9 @@
 import { expect } from 'vitest';
 import { instantOfMs } from '../../src/core/instant.ts';
-import { openForRehearsal } from '../../src/destination/sqlite/open-for-rehearsal.ts';
-import { createRehearsal } from '../../src/destination/sqlite/rehearsal.ts';
+import { createDryRunMirror } from '../../src/destination/sqlite/dry-run.ts';
+import { openForDryRun } from '../../src/destination/sqlite/open-for-dry-run.ts';
 import { CATALOGUE } from '../../src/streams/catalogue.ts';
-import { type Forecast, forecast } from '../../src/sync/forecast.ts';
+import { forecast, type RunForecast } from '../../src/sync/forecast.ts';
 import type { RunSummary } from '../../src/sync/summary.ts';
 import type { Mirrored } from '../model/mirrored.ts';
 import type { World } from '../model/world.ts';
@@ -31,14 +31,14 @@ const OPTIONS = {
 export async function foretold(
   { world, mirrored }: Mirroring,
   { maxRequests = null as never, only, history, signal: _, ...options }: Wish = {},
-): Promise<Forecast> {
+): Promise<RunForecast> {
   const clock = (): string => instantOfMs(world.nowMs);
-  const mirror = openForRehearsal(String(mirrored.rows('pragma database_list')[0]?.['file']));
+  const mirror = openForDryRun(String(mirrored.rows('pragma database_list')[0]?.['file']));
   try {
     const source = world.source();
     const opening = { environments: await source.environments(), serverTime: source.serverTime() };
     const streams = CATALOGUE.filter((s) => (only ? only.includes(s.name) : history || !s.optional));
-    const rehearsal = createRehearsal(mirror, clock);
+    const rehearsal = createDryRunMirror(mirror, clock);
     const ports = { clock, signal: new AbortController().signal };
     return await forecast(rehearsal, opening, { ...OPTIONS, ...options, streams, maxRequests }, ports);
   } finally {
@@ -50,7 +50,7 @@ export async function foretold(
 export async function expectForetold(
   scene: Mirroring,
   wish: Wish = {},
-): Promise<{ forecast: Forecast; summary: RunSummary }> {
+): Promise<{ forecast: RunForecast; summary: RunSummary }> {
   const forecast = await foretold(scene, wish);
   const summary = await scene.mirrored.sync(wish);
   const atLeast = forecast.streams.map((stream) => stream.at_least);
@@ -62,7 +62,7 @@ export async function expectForetold(
 
 interface Told {
   readonly requests: number;
-  readonly streams: readonly Omit<Forecast['streams'][number], 'at_least'>[];
+  readonly streams: readonly Omit<RunForecast['streams'][number], 'at_least'>[];
 }
 
 function partsOf({ requests, streams }: Told, atLeast: readonly boolean[]): unknown {

@@ -9,10 +9,10 @@ import { httpDateMs } from '../../src/core/retry-delay.ts';
 import type { Source } from '../../src/core/source.ts';
 import { createDestination } from '../../src/destination/sqlite/destination.ts';
 import { type MirrorFile, openForReading, openForWriting } from '../../src/destination/sqlite/open.ts';
-import { masterKey } from '../../src/server/access.ts';
+import { rootToken } from '../../src/server/access.ts';
 import { createServer } from '../../src/server/server.ts';
 import { classify } from '../../src/source/classify.ts';
-import { type Decode, decodeEnvironments, decodeMatchedCount, decodePage } from '../../src/source/decode.ts';
+import { type BodyDecoder, decodeEnvironments, decodeMatchedCount, decodePage } from '../../src/source/envelope.ts';
 import { endpointPath, pageTarget } from '../../src/source/target.ts';
 import { CATALOGUE } from '../../src/streams/catalogue.ts';
 import { BI_FIELDS, TABLE_FIELDS } from '../../src/streams/fields.ts';
@@ -38,7 +38,7 @@ export async function serveMirrored(
   through: (file: MirrorFile) => MirrorFile = (file) => file,
 ): Promise<ServedMirror> {
   const file = openForReading(String(mirrored.rows('pragma database_list')[0]?.['file']));
-  const server = await createServer({ mirror: through(file), keys: () => [masterKey('all', TOKEN)] });
+  const server = await createServer({ mirror: through(file), keys: () => [rootToken('all', TOKEN)] });
   return {
     server,
     async get(path) {
@@ -146,13 +146,13 @@ function sourceOver(server: FastifyInstance, { maxRequests, turn }: Pick<Followi
   let requests = 0;
   let serverTime: Instant | null = null;
   let latestServerTime: Instant | null = null;
-  async function ask<T>(target: string, decode: Decode<T>): Promise<T> {
+  async function ask<T>(target: string, bodyDecoder: BodyDecoder<T>): Promise<T> {
     if (requests >= (maxRequests ?? Number.POSITIVE_INFINITY)) throw new SyncError('budget', 'no requests are left');
     await turn?.();
     requests += 1;
     const { statusCode: status, headers, rawPayload } = await server.inject({ url: target, headers: ADMITTED });
     const outcome = { answer: { status, headers: {}, body: rawPayload }, fault: null, heardMs: 0 };
-    const verdict = classify(outcome, { path: target, secret: TOKEN, advice: null }, decode);
+    const verdict = classify(outcome, { path: target, secret: TOKEN, advice: null }, bodyDecoder);
     if (verdict.kind === 'done') {
       latestServerTime = dateOf(headers) ?? latestServerTime;
       serverTime ??= latestServerTime;

@@ -4,9 +4,9 @@ import type { World } from '../model/world.ts';
 import { type ApiServer, type Reply, startApiServer } from './api-server.ts';
 
 const CODES: Readonly<Partial<Record<SyncError['recovery'], [number, string]>>> = {
-  deny: [403, 'permission_denied'],
-  absent: [404, 'not_found'],
-  restart: [400, 'invalid_cursor'],
+  forbidden: [403, 'permission_denied'],
+  'not-live': [404, 'not_found'],
+  'restart-read': [400, 'invalid_cursor'],
 };
 
 /** The model service behind a real server; `quota` are the headers of every answer. */

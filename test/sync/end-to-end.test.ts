@@ -9,7 +9,7 @@ import { makeSample } from '../../src/demo/sample.ts';
 import { type MirrorFile, openForReading, openForWriting } from '../../src/destination/sqlite/open.ts';
 import { runOnce } from '../../src/library/session.ts';
 import { syncSettings } from '../../src/library/sync-settings.ts';
-import { masterKey } from '../../src/server/access.ts';
+import { rootToken } from '../../src/server/access.ts';
 import { createServer } from '../../src/server/server.ts';
 import type { RunSummary } from '../../src/sync/summary.ts';
 
@@ -29,7 +29,7 @@ beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'obsync-'));
   source = openForWriting(join(folder, 'source.db'));
   makeSample(source, { seed: 11, nowMs });
-  server = await createServer({ mirror: source, keys: () => [masterKey('all', 'secret')] });
+  server = await createServer({ mirror: source, keys: () => [rootToken('all', 'secret')] });
   server.addHook('onRequest', async (request) => void requests.push(request.url));
   await server.listen({ host: '127.0.0.1', port: 0 });
 });

@@ -21,7 +21,7 @@ async function inSlices({ mirrored, world }: Scene, maxRequests: number, options
 test.each([2, 3, 7])('--max-requests %i: runs go on with one pass, which reads no page twice and ends done', (max) =>
   inWorld(async (scene) => {
     const { summary, asked, runs } = await inSlices(scene, max);
-    expect(summary).toMatchObject({ status: 'done', pass: 1, run: runs });
+    expect(summary).toMatchObject({ status: 'done', cycle: 1, run: runs });
     const counted = asked.filter((line) => !line.includes('asset-health-scores'));
     expect(new Set(counted).size).toBe(counted.length);
     expect(asked.filter((line) => line.includes('_since'))).toEqual([]);
@@ -35,7 +35,7 @@ test(
     const { summary } = await inSlices(scene, 4);
     putColumn(scene.place, 'a1.c9', 'a1');
     const next = await scene.mirrored.sync();
-    expect(next.pass).toBe(next.run);
+    expect(next.cycle).toBe(next.run);
     expect(next.run).toBe((summary.run ?? 0) + 1);
     expectTrue(scene);
   }),
@@ -76,7 +76,7 @@ test(
     scene.world.advance(DAY);
     putColumn(scene.place, 'a1.c1', 'a1', { data_type: 'changed since' });
     const { summary } = await inSlices(scene, 5);
-    expect(summary).toMatchObject({ status: 'done', pass: 2 });
+    expect(summary).toMatchObject({ status: 'done', cycle: 2 });
     expectTrue(scene);
   }),
 );
@@ -89,7 +89,7 @@ async function inTwo(scene: Scene, leader: string, maxRequests: number): Promise
   expect(streamOf(first, leader as StreamName).status).toBe('failed');
   calm(scene);
   const second = await scene.mirrored.sync();
-  expect(second).toMatchObject({ status: 'done', pass: first.pass });
+  expect(second).toMatchObject({ status: 'done', cycle: first.cycle });
   return [first, second];
 }
 

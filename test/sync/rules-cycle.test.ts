@@ -37,7 +37,7 @@ test(
     const end = all.findIndex(({ status }) => status === 'done');
     expect(end).toBeGreaterThan(1);
     expect(all.slice(0, end).map(({ recovery }) => recovery)).toEqual(Array(end).fill('quota'));
-    expect(new Set(all.slice(0, end + 1).map(({ pass }) => pass))).toEqual(new Set([2]));
+    expect(new Set(all.slice(0, end + 1).map(({ cycle }) => cycle))).toEqual(new Set([2]));
     expectTrue(scene);
   }),
 );
@@ -50,7 +50,7 @@ test(
     expect((await scene.mirrored.sync({ signal: stop.signal, concurrency: 1 })).status).toBe('interrupted');
     calm(scene);
     putAsset(scene.place, 'a1', { description: 'changed after the signal' });
-    expect(await scene.mirrored.sync()).toMatchObject({ status: 'done', pass: 3 });
+    expect(await scene.mirrored.sync()).toMatchObject({ status: 'done', cycle: 3 });
     expectTrue(scene);
   }),
 );
@@ -65,11 +65,11 @@ test(
     world.advance(DAY - HOUR);
     mirrored.clockSkewMs = 30 * DAY * 1000;
     const second = await mirrored.sync({ maxRequests: 2, concurrency: 1 });
-    expect([second.pass, mirrored.asked('assets')]).toEqual([first.pass, []]);
+    expect([second.cycle, mirrored.asked('assets')]).toEqual([first.cycle, []]);
     world.advance(HOUR);
     mirrored.clockSkewMs = 0;
     const third = await mirrored.sync();
-    expect(third).toMatchObject({ status: 'done', pass: third.run });
+    expect(third).toMatchObject({ status: 'done', cycle: third.run });
     expectTrue(scene);
   }),
 );
@@ -79,7 +79,7 @@ test(
   inSyncedWorld(async (scene) => {
     await scene.mirrored.sync({ maxRequests: 5, concurrency: 1 });
     const full = await scene.mirrored.sync({ full: true });
-    expect(full).toMatchObject({ status: 'done', pass: full.run });
+    expect(full).toMatchObject({ status: 'done', cycle: full.run });
     expect(streamOf(full, 'assets')).toMatchObject({ mode: 'scan', reason: 'full' });
     expectTrue(scene);
   }),
@@ -90,9 +90,9 @@ test(
   inSyncedWorld(async (scene) => {
     await scene.mirrored.sync({ maxRequests: 3, concurrency: 1, full: true });
     const plain = await scene.mirrored.sync({ maxRequests: 3, concurrency: 1 });
-    expect(plain.pass).toBe(2);
+    expect(plain.cycle).toBe(2);
     const full = await scene.mirrored.sync({ full: true });
-    expect(full.pass).toBe(4);
+    expect(full.cycle).toBe(4);
     const scanned = full.streams.filter(({ mode, reason }) => mode === 'scan' && reason === 'full');
     expect(scanned.map(({ stream }) => stream)).toEqual([
       'assets',
@@ -125,12 +125,12 @@ test(
   inSyncedWorld(async (scene) => {
     const { mirrored, place } = scene;
     breakList(scene, '/assets');
-    const passes: (number | null)[] = [];
+    const cycles: (number | null)[] = [];
     for (let n = 0; n < 4; n++) {
-      passes.push(...(await runs(scene, 1)).map(({ pass }) => pass));
+      cycles.push(...(await runs(scene, 1)).map(({ cycle }) => cycle));
       putColumn(place, 'a1.c1', 'a1', { data_type: `type ${n}` });
     }
-    expect(passes).toEqual([2, 2, 4, 5]);
+    expect(cycles).toEqual([2, 2, 4, 5]);
     expect(mirrored.rows("select data_type from columns where id = 'a1.c1'")).toEqual([{ data_type: 'type 2' }]);
     calm(scene);
     expect((await mirrored.sync()).status).toBe('done');
@@ -145,7 +145,7 @@ test(
     const [first] = (await runs(scene, 1, { maxRequests: 4 })) as [RunSummary];
     expect([first.status, streamOf(first, 'assets').status]).toEqual(['stopped', 'failed']);
     calm(scene);
-    expect(await scene.mirrored.sync()).toMatchObject({ status: 'done', pass: first.pass });
+    expect(await scene.mirrored.sync()).toMatchObject({ status: 'done', cycle: first.cycle });
     expectTrue(scene);
   }),
 );

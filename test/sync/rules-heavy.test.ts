@@ -9,7 +9,7 @@ import { calm, expectTrue, inWorld, type Scene } from '../support/scene.ts';
 function onlySmall({ world }: Scene, path: string, most: number): void {
   world.before = (asked) => {
     if (asked.path.endsWith(`/${path}`) && Number(asked.query['limit']) > most)
-      throw new SyncError('shrink', 'too heavy.');
+      throw new SyncError('halve-page', 'too heavy.');
   };
 }
 
@@ -102,7 +102,7 @@ test(
     let broken = false;
     scene.world.before = ({ path, cursor, query }) => {
       if (path.endsWith('/columns') && cursor !== null && broken && Number(query['limit']) > 50)
-        throw new SyncError('shrink', 'too heavy.');
+        throw new SyncError('halve-page', 'too heavy.');
     };
     broken = true;
     expect((await scene.mirrored.sync({ pageSize: 120 })).status).toBe('problems');
@@ -139,7 +139,7 @@ test(
     mirrored.isHeavy = () => true;
     const cursors: unknown[] = [];
     mirrored.afterCommit = ({ stream, commit }) => {
-      if (stream === 'columns' && commit.shown?.length)
+      if (stream === 'columns' && commit.returnedKeys?.length)
         cursors.push([mirrored.rows('select 1 from columns').length, commit.checkpoint.round?.read?.cursor ?? null]);
     };
     const summary = await mirrored.sync({ only: ['assets', 'columns'], pageSize: 4 });
@@ -164,7 +164,7 @@ test(
     const order: string[] = [];
     scene.world.before = ({ path }) => void order.push(`asked ${path.split('/')[2]}`);
     scene.mirrored.afterCommit = ({ commit }) => {
-      if (commit.reading) order.push(`read ${commit.reading.testId}`);
+      if (commit.historyRead) order.push(`read ${commit.historyRead.testId}`);
     };
     await scene.mirrored.sync({ only: ['test_executions'], concurrency: 2 });
     expect(order.slice(1)).toEqual([

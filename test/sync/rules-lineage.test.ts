@@ -104,7 +104,7 @@ test(
     putColumnEdges(scene.place, 'a2.c1', ['elsewhere']);
     await scene.mirrored.sync({ only: ['columns'] });
     scene.mirrored.afterCommit = ({ stream, commit }) => {
-      if (stream === 'column_lineage' && commit.settle) marksThen.push(marks(scene));
+      if (stream === 'column_lineage' && commit.roundEnd) marksThen.push(marks(scene));
     };
     const marksThen: unknown[] = [];
     expect((await scene.mirrored.sync()).status).toBe('done');

@@ -125,7 +125,7 @@ function expireCursorsOf({ world }: Scene, path: string, times = 99): void {
   let left = times;
   world.before = (asked) => {
     if (asked.path.endsWith(`/${path}`) && asked.cursor !== null && left-- > 0)
-      throw new SyncError('restart', 'invalid_cursor');
+      throw new SyncError('restart-read', 'invalid_cursor');
   };
 }
 

@@ -12,7 +12,7 @@ const reads = ({ mirrored }: Scene): unknown[] =>
 
 /** A read of columns refused for good at its second page, in a run with pages of 4. */
 async function refuseColumns(scene: Scene, options = {}): Promise<void> {
-  failAt(scene, 'columns', 2, 'reread');
+  failAt(scene, 'columns', 2, 'restart-round');
   const summary = await scene.mirrored.sync({ pageSize: 4, ...options });
   expect(summary.status).toBe('problems');
   expect(streamOf(summary, 'columns').status).toBe('failed');
@@ -79,7 +79,7 @@ test(
   'a snapshot refused for good leaves nothing gathered behind (R24)',
   inSyncedWorld(async (scene) => {
     execute(scene.place, 't1', 't1-r2');
-    failAt(scene, 'latest-test-executions', 3, 'reread');
+    failAt(scene, 'latest-test-executions', 3, 'restart-round');
     await scene.mirrored.sync({ pageSize: 1 });
     remove(scene.place, 'tests', 't1');
     calm(scene);

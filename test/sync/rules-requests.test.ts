@@ -220,9 +220,9 @@ test(
 );
 
 test.each([
-  ['shrink', 'failed'],
-  ['deny', 'failed'],
-  ['absent', 'done'],
+  ['halve-page', 'failed'],
+  ['forbidden', 'failed'],
+  ['not-live', 'done'],
 ] as const)(
   'a history that cannot be read (%s) bars no other in the same run, nor in the next: %s (R22)',
   (recovery, status) =>
@@ -266,7 +266,7 @@ test(
     const order: string[] = [];
     scene.world.before = ({ path }) => void order.push(`asked ${path.split('/')[2]}`);
     scene.mirrored.afterCommit = ({ commit }) => {
-      if (commit.reading) order.push(`read ${commit.reading.testId}`);
+      if (commit.historyRead) order.push(`read ${commit.historyRead.testId}`);
     };
     await scene.mirrored.sync({ only: ['test_executions'], concurrency: 3 });
     // The first alone: it shows that there are histories.

@@ -22,8 +22,8 @@ const asked = ({ mirrored }: Scene): string[] =>
 test.each([
   ['full-every', 8, 'stream'],
   ['clamp', 100, 'stream'],
-  ['full-every', 8, 'reread'],
-  ['full-every', 8, 'shrink'],
+  ['full-every', 8, 'restart-round'],
+  ['full-every', 8, 'halve-page'],
 ] as const)(
   'while a due scan (%s) cannot end, the feeds go on from their watermark, and the runs end 1: after %i days, %s (R9)',
   (reason, days, recovery) =>
@@ -42,7 +42,7 @@ test.each([
         expect(rowOf(scene, 'columns', 'a1.c1')).toMatchObject({ data_type: `on day ${day}`, deleted_at: null });
         expect(rowOf(scene, 'columns', `a1.new${day}`)).toMatchObject({ deleted_at: null });
         expect(mirrored.checkpoint('columns').watermark).toBe(summary.server_time);
-        const scans = day === 0 || recovery === 'reread' ? ['scan', 'scan on'] : ['scan on'];
+        const scans = day === 0 || recovery === 'restart-round' ? ['scan', 'scan on'] : ['scan on'];
         expect(asked(scene).slice(0, scans.length + 1)).toEqual([...scans, 'synced_since']);
         world.advance(DAY);
       }

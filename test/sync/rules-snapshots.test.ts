@@ -83,7 +83,7 @@ function furnishTwenty(place: Place): void {
 /** The histories of the twenty answer 404. */
 function loseHistories({ world }: Scene): void {
   world.answer = (page, { path }) => {
-    if (/^e1\/tests\/m\d+\/executions$/.test(path)) throw new SyncError('absent', '404');
+    if (/^e1\/tests\/m\d+\/executions$/.test(path)) throw new SyncError('not-live', '404');
     return page;
   };
 }

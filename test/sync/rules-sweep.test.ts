@@ -168,7 +168,7 @@ test(
       for (const id of [...long, 'z1.c1']) remove(place, 'columns', id, 'lost');
       failAt(scene, 'columns', 3);
       expect(streamOf(await mirrored.sync({ full: true }), 'columns').status).toBe('failed');
-      const [stored] = mirrored.rows("select length(set_aside) size from sync_checkpoints where stream = 'columns'");
+      const [stored] = mirrored.rows("select length(waiting_scan) size from sync_checkpoints where stream = 'columns'");
       expect(stored?.['size']).toBeLessThan(20_000);
       calm(scene);
       expect((await mirrored.sync()).status).toBe('done');

@@ -97,7 +97,7 @@ test(
     calm(scene);
     scene.world.advance(DAY);
     scene.mirrored.afterCommit = ({ stream, commit }) => {
-      if (stream === 'columns' && commit.settle) claimed.push(commit.checkpoint.watermark);
+      if (stream === 'columns' && commit.roundEnd) claimed.push(commit.checkpoint.watermark);
     };
     const second = timeOfRun(scene);
     await scene.mirrored.sync();

@@ -1,8 +1,8 @@
-import type { Environment } from '../../src/core/environments.ts';
+import type { ListedEnvironment } from '../../src/core/environments.ts';
 import type { SyncError } from '../../src/core/errors.ts';
 import { type Instant, instantOfMs } from '../../src/core/instant.ts';
-import type { Rules } from '../../src/core/schedule.ts';
-import { type Ran, runSchedule, type SchedulePorts } from '../../src/sync/schedule.ts';
+import type { ScheduleRules } from '../../src/core/schedule.ts';
+import { type RunOutcome, runSchedule, type SchedulePorts } from '../../src/sync/run-schedule.ts';
 import { nextTick } from '../../src/sync/schedule-cron.ts';
 import type { RunSummary } from '../../src/sync/summary.ts';
 
@@ -10,13 +10,13 @@ export const MIDNIGHT = '2026-11-20T00:00:00.000000Z';
 
 export interface World {
   /** What the service lists; a function of the hours since midnight, and it may throw. */
-  list?: (hours: number) => readonly Environment[];
-  mirrored?: { environments: readonly Environment[]; lastStarts?: Readonly<Record<string, string>> };
-  rules?: Partial<Rules>;
+  list?: (hours: number) => readonly ListedEnvironment[];
+  mirrored?: { environments: readonly ListedEnvironment[]; lastStarts?: Readonly<Record<string, string>> };
+  rules?: Partial<ScheduleRules>;
   /** How long a run takes, in seconds. */
   runSeconds?: number;
   /** How a run ends, and what it lists; `done`, and what the service lists, when left out. */
-  ending?: (environments: readonly Environment[], hours: number) => Partial<RunSummary> | Error;
+  ending?: (environments: readonly ListedEnvironment[], hours: number) => Partial<RunSummary> | Error;
   /** The machine sleeps once: at the first nap after this hour the clock is set to that hour. */
   asleep?: readonly [from: number, to: number];
   startAt?: string;
@@ -77,7 +77,7 @@ export async function live(world: World): Promise<Story> {
       listings.push(clock().slice(11, 16));
       return list(hours());
     },
-    async run(environments): Promise<Ran> {
+    async run(environments): Promise<RunOutcome> {
       runs.push(`${clock().slice(11, 16)} ${environments.map(({ id }) => id).join('+')}`);
       mostAtOnce = Math.max(mostAtOnce, ++under);
       await Promise.resolve();
@@ -97,11 +97,11 @@ export async function live(world: World): Promise<Story> {
   return { runs, news, warnings, listings, error, mostAtOnce, longestNapMs };
 }
 
-export const env = (id: string, cron: string | null = null): Environment => ({ id, name: `${id}-name`, cron });
+export const env = (id: string, cron: string | null = null): ListedEnvironment => ({ id, name: `${id}-name`, cron });
 export const ran = (...ids: string[]) => Object.fromEntries(ids.map((id) => [id, MIDNIGHT]));
 
 /** A world whose environments were all synced when it begins. */
-export function synced(...environments: Environment[]): Pick<World, 'list' | 'mirrored'> {
+export function synced(...environments: ListedEnvironment[]): Pick<World, 'list' | 'mirrored'> {
   return {
     list: () => environments,
     mirrored: { environments, lastStarts: ran(...environments.map(({ id }) => id)) },

@@ -32,8 +32,8 @@ test('whatever happened, verify says whether the mirror is true, or the next syn
         expect(equal).toBe(findings.length === 0);
         life.world.advance(3600);
         const { summary } = await life.take({ ...PLAIN, full: false, allowShrink: true });
-        // The pass of a run that was stopped reads no stream twice.
-        if (summary?.run !== summary?.pass) await life.take({ ...PLAIN, full: false, allowShrink: true });
+        // The cycle of a run that was stopped reads no stream twice.
+        if (summary?.run !== summary?.cycle) await life.take({ ...PLAIN, full: false, allowShrink: true });
         if (equal) expect(isTrue(life), shown).toBe(true);
         await life.take({ ...PLAIN, allowShrink: true });
         const repaired = await verified(life.world, life.mirrored, { pageSize: 3, repairs: true });

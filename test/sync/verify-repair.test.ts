@@ -36,7 +36,7 @@ describe('--repair', () => {
       mirrored.rows('select stream, watermark, scanned_at, round from sync_checkpoints where stream = ?', 'columns'),
     ).toEqual(before);
     expect(mirrored.rows('select status from sync_runs where id = 3')).toEqual([{ status: 'done' }]);
-    expect(await mirrored.sync()).toMatchObject({ status: 'done', pass: stopped.pass });
+    expect(await mirrored.sync()).toMatchObject({ status: 'done', cycle: stopped.cycle });
   });
 
   test('writes no row that is right already (R21)', async () => {

@@ -2,25 +2,25 @@ import { instantOfMs } from '../../src/core/instant.ts';
 import type { Source } from '../../src/core/source.ts';
 import type { StreamName } from '../../src/core/stream.ts';
 import { createDestination } from '../../src/destination/sqlite/destination.ts';
-import { createHolding, noteApart } from '../../src/destination/sqlite/holding.ts';
+import { createMirrorReader, noteApart } from '../../src/destination/sqlite/mirror-reader.ts';
 import { openForReading, openForWriting } from '../../src/destination/sqlite/open.ts';
 import { CATALOGUE } from '../../src/streams/catalogue.ts';
-import { type Repaired, repair } from '../../src/sync/verify/repair.ts';
+import { type RepairResult, repair } from '../../src/sync/verify/repair.ts';
 import { reportOf } from '../../src/sync/verify/report-of.ts';
-import { type Verification, type VerifyOptions, verify } from '../../src/sync/verify/verify.ts';
+import { type VerifyResult, type VerifyRunOptions, verify } from '../../src/sync/verify/verify.ts';
 import type { VerifyReport } from '../../src/sync/verify/verify-report.ts';
 import { createStateStore } from '../../state/sqlite-state-store.ts';
 import { furnish } from '../model/furnish.ts';
 import { type Mirrored, mirrorOf } from '../model/mirrored.ts';
 import { createWorld, type World } from '../model/world.ts';
 
-export interface VerifyWish extends Partial<VerifyOptions> {
+export interface VerifyWish extends Partial<VerifyRunOptions> {
   readonly maxRequests?: number;
   readonly only?: readonly StreamName[];
   readonly repairs?: true;
 }
 
-const OPTIONS: VerifyOptions = {
+const OPTIONS: VerifyRunOptions = {
   depth: 'rows',
   full: false,
   fullEveryDays: 7,
@@ -57,7 +57,7 @@ export async function verified(world: World, mirrored: Mirrored, wish: VerifyWis
   const ports = {
     source,
     state: createStateStore(file.db, clock),
-    holding: (envId: string) => createHolding(file, envId),
+    holding: (envId: string) => createMirrorReader(file, envId),
     clock,
     signal: new AbortController().signal,
     onProgress: () => {},
@@ -77,8 +77,8 @@ export async function verified(world: World, mirrored: Mirrored, wish: VerifyWis
 async function repairFile(
   path: string,
   { source, clock }: { source: Source; clock: () => string },
-  { wished, verification }: { wished: VerifyOptions; verification: Verification },
-): Promise<Repaired> {
+  { wished, verification }: { wished: VerifyRunOptions; verification: VerifyResult },
+): Promise<RepairResult> {
   const file = openForWriting(path);
   const destination = (envId: string, run: number) => createDestination(file, { envId, run, clock });
   try {

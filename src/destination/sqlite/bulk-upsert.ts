@@ -1,6 +1,6 @@
-import type { Row, Value } from '../../core/stream.ts';
-import type { Writing } from './part.ts';
-import { differs, list, quote, replacing, type Shape, shapeOf, type TableOrName } from './shape.ts';
+import type { ColumnValue, Row } from '../../core/stream.ts';
+import type { CommitScope } from './mirror-scope.ts';
+import { differs, list, quote, replacing, type TableOrName, type TableSql, tableSqlOf } from './table-sql.ts';
 
 /**
  * Which of two rows under one key stays:
@@ -9,10 +9,10 @@ import { differs, list, quote, replacing, type Shape, shapeOf, type TableOrName 
  * - `ignore`: the one that is there
  * - `append`: both, in a table without a key or with one that SQLite gives out
  */
-type Conflict = 'replace' | 'keep-newer' | 'ignore' | 'append';
+type UpsertConflict = 'replace' | 'keep-newer' | 'ignore' | 'append';
 
-interface Way {
-  readonly conflict?: Conflict;
+interface UpsertOptions {
+  readonly conflict?: UpsertConflict;
   /** Columns that are the same in every row; they stand over the row's own. */
   readonly added?: Row;
 }
@@ -25,40 +25,42 @@ const ROWS_PER_STATEMENT = 64;
  * @returns how many rows were inserted or changed
  */
 export function upsert(
-  writing: Writing,
+  commitScope: CommitScope,
   table: TableOrName,
   rows: readonly Row[],
-  { conflict = 'replace', added = {} }: Way = {},
+  { conflict = 'replace', added = {} }: UpsertOptions = {},
 ): number {
-  const shape = shapeOf(table);
-  const same = { env_id: writing.envId, mirrored_at: writing.mirroredAt, ...added };
+  const shape = tableSqlOf(table);
+  const same = { env_id: commitScope.envId, mirrored_at: commitScope.mirroredAt, ...added };
   let changed = 0;
   let size = ROWS_PER_STATEMENT;
   for (let start = 0; start < rows.length; start += size) {
     while (start + size > rows.length) size /= 2;
     const count = size;
-    const statement = writing.prepare(`${conflict} ${shape.name} ${count}`, () => upsertSql(shape, conflict, count));
+    const statement = commitScope.prepare(`${conflict} ${shape.name} ${count}`, () =>
+      upsertSql(shape, conflict, count),
+    );
     changed += statement.run(...valuesOf(shape, rows.slice(start, start + count), same)).changes;
   }
   return changed;
 }
 
-function valuesOf(shape: Shape, rows: readonly Row[], same: Row): Value[] {
-  const values: Value[] = [];
-  for (const row of rows) for (const name of shape.columns) values.push(same[name] ?? row[name] ?? null);
+function valuesOf(tableSql: TableSql, rows: readonly Row[], same: Row): ColumnValue[] {
+  const values: ColumnValue[] = [];
+  for (const row of rows) for (const name of tableSql.columns) values.push(same[name] ?? row[name] ?? null);
   return values;
 }
 
-function upsertSql(shape: Shape, conflict: Conflict, count: number): string {
-  const row = `(${shape.columns.map(() => '?').join(', ')})`;
-  const insert = `insert into ${quote(shape.name)} (${list(shape.columns)}) values ${Array(count).fill(row).join(', ')}`;
-  if (conflict === 'append') return insert;
-  if (conflict === 'ignore') return `${insert} on conflict do nothing`;
-  return `${insert} ${replacing(shape)}${conflict === 'replace' ? '' : newer(shape)}`;
+function upsertSql(tableSql: TableSql, upsertConflict: UpsertConflict, count: number): string {
+  const row = `(${tableSql.columns.map(() => '?').join(', ')})`;
+  const insert = `insert into ${quote(tableSql.name)} (${list(tableSql.columns)}) values ${Array(count).fill(row).join(', ')}`;
+  if (upsertConflict === 'append') return insert;
+  if (upsertConflict === 'ignore') return `${insert} on conflict do nothing`;
+  return `${insert} ${replacing(tableSql)}${upsertConflict === 'replace' ? '' : newer(tableSql)}`;
 }
 
-function newer(shape: Shape): string {
-  const changed = `(${differs(quote(shape.name), 'excluded', shape)})`;
-  if (!shape.columns.includes('synced_at')) return ` where ${changed}`;
-  return ` where ${changed} and coalesce(excluded.synced_at, '') >= coalesce(${quote(shape.name)}.synced_at, '')`;
+function newer(tableSql: TableSql): string {
+  const changed = `(${differs(quote(tableSql.name), 'excluded', tableSql)})`;
+  if (!tableSql.columns.includes('synced_at')) return ` where ${changed}`;
+  return ` where ${changed} and coalesce(excluded.synced_at, '') >= coalesce(${quote(tableSql.name)}.synced_at, '')`;
 }

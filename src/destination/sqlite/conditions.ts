@@ -1,11 +1,11 @@
 import type { Stream } from '../../core/stream.ts';
-import type { Values } from './part.ts';
-import { nameOf, quote, shapeOf } from './shape.ts';
+import type { SqlValues } from './mirror-scope.ts';
+import { nameOf, quote, tableSqlOf } from './table-sql.ts';
 
 /** A condition on rows `t`, and the values it names. */
-export interface Where {
+export interface SqlCondition {
   readonly sql: string;
-  readonly values?: Values;
+  readonly values?: SqlValues;
 }
 
 export function tableOf(stream: Stream): string {
@@ -24,18 +24,18 @@ export function isOf(stream: Stream, alias: string): string {
 
 /** The condition that a row `t` counts as live for this stream. */
 export function live(stream: Stream): string {
-  const soft = shapeOf(stream.table).columns.includes('deleted_at') ? 't.deleted_at is null' : 'true';
+  const soft = tableSqlOf(stream.table).columns.includes('deleted_at') ? 't.deleted_at is null' : 'true';
   return `${soft}${isWithin(stream)}`;
 }
 
 /** For a stream that fills rows of one kind: that row `t` is of it. */
-function isWithin({ within }: Stream, indexed: '' | '+' = ''): string {
-  return within === undefined ? '' : ` and ${indexed}t.${quote(within.field)} = '${within.is}'`;
+function isWithin({ subtype }: Stream, indexed: '' | '+' = ''): string {
+  return subtype === undefined ? '' : ` and ${indexed}t.${quote(subtype.field)} = '${subtype.is}'`;
 }
 
 /**
  * The condition that a read of the round has seen row `t`, or one from `@sinceRead` on. Gathered rows are seen, too. Whoever asks has
- * called `bringSeen`, and asks of few rows (else: `isMissing`).
+ * called `loadSeenKeys`, and asks of few rows (else: `isMissing`).
  */
 export function isSeenKey(stream: Stream, since: 'ever' | '@sinceRead' = 'ever'): string {
   const read = since === 'ever' ? '' : ` and s.read_number >= ${since}`;
@@ -57,7 +57,7 @@ function isKeyOf(stream: Stream, alias: string): string {
  * index there is by the kind.
  */
 export function markedRows(stream: Stream): string {
-  return `from marks m cross join ${nameOf(stream.leader?.table)} t on t.env_id = m.env_id and t.id = m.id
+  return `from marks m cross join ${nameOf(stream.parentTable?.table)} t on t.env_id = m.env_id and t.id = m.id
     where ${isOf(stream, 'm')} and ${isOwed('m')} and t.deleted_at is null${isWithin(stream, '+')}`;
 }
 
@@ -95,19 +95,19 @@ export function isHeldBack(stream: Stream): string {
  * edge whose downstream end is shown with others.
  */
 export function exempt(stream: Stream): string {
-  const { owners, replacedBy: end, key } = stream;
+  const { parents, replacedBy: end, key } = stream;
   const replaced =
     end === undefined
       ? []
       : [`t.${quote(end)} in (select s.key_${key.indexOf(end) + 1} from seen_keys s where ${isOf(stream, 's')})`];
-  const explained = [...owners.map((owner) => hasGone(owner, 't')), ...replaced];
+  const explained = [...parents.map((owner) => hasGone(owner, 't')), ...replaced];
   return explained.length === 0 ? 'false' : `(${explained.join(' or ')})`;
 }
 
 /** The condition that what a row belongs to went by tombstone, or what that belongs to. */
-function hasGone({ by, table, owners = [] }: Stream['owners'][number], alias: string): string {
+function hasGone({ by, table, parents = [] }: Stream['parents'][number], alias: string): string {
   const owner = `${alias}_owner`;
-  const gone = [`${owner}.deletion = 'tombstone'`, ...owners.map((each) => hasGone(each, owner))];
+  const gone = [`${owner}.deletion = 'tombstone'`, ...parents.map((each) => hasGone(each, owner))];
   return `exists (select 1 from ${nameOf(table)} ${owner}
     where ${owner}.env_id = t.env_id and ${owner}.id = ${alias}.${quote(by)} and (${gone.join(' or ')}))`;
 }

@@ -1,76 +1,76 @@
 import { loadCheckpoint, loadCheckpoints, saveCheckpoint } from '../../../state/checkpoint-store.ts';
 import { tick } from '../../../state/mirror-clock.ts';
-import type { Counts, Destination, Facts } from '../../core/destination.ts';
+import type { Destination, RoundFacts, RowCounts } from '../../core/destination.ts';
 import type { Instant } from '../../core/instant.ts';
 import type { Stream } from '../../core/stream.ts';
 import { apply } from './commit.ts';
 import { fileError } from './file-error.ts';
-import { heldBack } from './hold.ts';
+import { countRemovals } from './finish-round.ts';
+import { heldBack } from './hold-removals.ts';
 import {
+  backlog,
   countMarks,
   countRejected,
   dueTests,
+  existingRows,
   hasKeyless,
   hasRejected,
   hasRows,
-  held,
   lastMark,
-  owed,
 } from './lookups.ts';
+import { type MirrorScope, partOf } from './mirror-scope.ts';
 import type { MirrorFile } from './open.ts';
-import { type Part, partOf } from './part.ts';
-import { weigh } from './settle.ts';
 
 /** Whose part of the mirror is written, in which run, by which clock. */
-interface Whose {
+interface DestinationOptions {
   readonly envId: string;
   readonly run: number;
   readonly clock: () => Instant;
 }
 
 /** One environment's part of an SQLite mirror. */
-export function createDestination(mirror: MirrorFile, whose: Whose): Destination {
-  const part = partOf(mirror, whose.envId);
+export function createDestination(mirror: MirrorFile, destinationOptions: DestinationOptions): Destination {
+  const part = partOf(mirror, destinationOptions.envId);
   const facing = facingFile(mirror.path);
   return {
     load: facing((stream) => loadCheckpoint(mirror.db, part.envId, stream)),
-    facts: facing((stream, since) => facts(mirror, part, { stream, since, run: whose.run })),
-    held: facing((stream, keys) => held(part, stream, keys)),
-    owed: facing((stream, query) => owed(part, stream, query)),
-    dueTests: facing((_stream, most) => dueTests(part, whose.run, most)),
-    heldBack: facing((stream) => heldBack(part, stream)),
+    facts: facing((stream, since) => facts(mirror, part, { stream, since, run: destinationOptions.run })),
+    existing: facing((stream, keys) => existingRows(part, stream, keys)),
+    backlog: facing((stream, query) => backlog(part, stream, query)),
+    dueTests: facing((_stream, most) => dueTests(part, destinationOptions.run, most)),
+    heldRemovals: facing((stream) => heldBack(part, stream)),
     rejected: facing((stream) => countRejected(part, stream)),
-    weigh: facing((stream, settlement) => weigh(part, stream, settlement)),
-    commit: facing(committing(mirror, part, whose)),
+    countRemovals: facing((stream, settlement) => countRemovals(part, stream, settlement)),
+    commit: facing(committing(mirror, part, destinationOptions)),
   };
 }
 
 function facts(
   mirror: MirrorFile,
-  part: Part,
+  mirrorScope: MirrorScope,
   { stream, ...about }: { stream: Stream; since: Instant | null; run: number },
-): Facts {
+): RoundFacts {
   return {
-    hasRows: hasRows(part, stream),
-    marks: countMarks(part, stream, about),
-    hasRejected: hasRejected(part, stream),
-    hasKeyless: hasKeyless(part, stream),
-    lastMark: lastMark(part),
-    checkpoints: loadCheckpoints(mirror.db, part.envId),
+    hasRows: hasRows(mirrorScope, stream),
+    marks: countMarks(mirrorScope, stream, about),
+    hasRejected: hasRejected(mirrorScope, stream),
+    hasKeyless: hasKeyless(mirrorScope, stream),
+    lastMark: lastMark(mirrorScope),
+    checkpoints: loadCheckpoints(mirror.db, mirrorScope.envId),
   };
 }
 
 /** All of a commit in one transaction (R5), in which nothing is awaited. */
 function committing(
   { transactions, db }: MirrorFile,
-  part: Part,
-  { run, clock }: Whose,
-): (...given: Parameters<Destination['commit']>) => Counts {
+  mirrorScope: MirrorScope,
+  { run, clock }: DestinationOptions,
+): (...given: Parameters<Destination['commit']>) => RowCounts {
   return (stream, commit, marking) =>
     transactions.write(() => {
       const mirroredAt = tick(db, clock);
-      saveCheckpoint(db, part.envId, stream.name, commit.checkpoint);
-      return apply({ ...part, run, marking, mirroredAt }, stream, commit);
+      saveCheckpoint(db, mirrorScope.envId, stream.name, commit.checkpoint);
+      return apply({ ...mirrorScope, run, marking, mirroredAt }, stream, commit);
     }).counts;
 }
 

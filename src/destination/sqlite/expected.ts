@@ -1,48 +1,53 @@
 import { type Checkpoint, NO_PROGRESS, type Round } from '../../core/checkpoint.ts';
-import type { Expected } from '../../core/expectations.ts';
 import { addDays, type Instant } from '../../core/instant.ts';
 import type { PageRequest, Query } from '../../core/source.ts';
+import type { ExpectedRows } from '../../core/source-expectations.ts';
 import type { Stream, StreamName } from '../../core/stream.ts';
-import { holds, live, tableOf, type Where } from './conditions.ts';
+import { holds, live, type SqlCondition, tableOf } from './conditions.ts';
+import { type MirrorScope, partOf, rows, value } from './mirror-scope.ts';
 import type { MirrorFile } from './open.ts';
-import { type Part, partOf, rows, value } from './part.ts';
-import { nameOf, quote, shapeOf } from './shape.ts';
+import { nameOf, quote, tableSqlOf } from './table-sql.ts';
 
 /** What of the mirror is asked. */
-interface Asked extends Part {
+interface ExpectedRead extends MirrorScope {
   readonly stream: Stream;
   readonly query: Query;
-  readonly stored: Stored;
+  readonly stored: StoredCheckpoints;
   /** T of the run (R1). */
   readonly now: Instant | null;
 }
 
 /** The checkpoints of the environment as the last run left them. */
-type Stored = ReadonlyMap<StreamName, Checkpoint>;
+type StoredCheckpoints = ReadonlyMap<StreamName, Checkpoint>;
 
-/** How many rows are to come of a read (see `Expectations`). */
+/** How many rows are to come of a read (see `SourceExpectations`). */
 export function expectedRows(
   mirror: MirrorFile,
   envId: string,
-  { stream, request, stored, now }: { stream: Stream; request: PageRequest; stored: Stored; now: Instant | null },
-): Expected {
-  const asked: Asked = { ...partOf(mirror, envId), stream, query: request.query, stored, now };
-  if (stream.method === 'window') return history(asked, request);
-  const expected = rowsOf(asked);
+  {
+    stream,
+    request,
+    stored,
+    now,
+  }: { stream: Stream; request: PageRequest; stored: StoredCheckpoints; now: Instant | null },
+): ExpectedRows {
+  const expectedRead: ExpectedRead = { ...partOf(mirror, envId), stream, query: request.query, stored, now };
+  if (stream.method === 'window') return history(expectedRead, request);
+  const expected = rowsOf(expectedRead);
   if (request.cursor === null) return expected;
-  return { ...expected, rows: Math.max(0, expected.rows - passed(asked, expected.hidden)) };
+  return { ...expected, rows: Math.max(0, expected.rows - passed(expectedRead, expected.hidden)) };
 }
 
 /** Of one read, from its first page on. */
-function rowsOf(asked: Asked): Expected & { readonly hidden: number } {
-  const { limit: _, ...variant } = asked.query;
-  const shown = count(asked, shownBy(asked));
-  const isWhole = Object.keys(variant).every((name) => asked.stream.variants.some((each) => name in each));
-  if (!isWhole) return { rows: shown, atLeast: mayHide(asked.query, shown), hidden: 0 };
-  const hidden = hiddenRows(asked, JSON.stringify(variant));
+function rowsOf(expectedRead: ExpectedRead): ExpectedRows & { readonly hidden: number } {
+  const { limit: _, ...variant } = expectedRead.query;
+  const shown = count(expectedRead, shownBy(expectedRead));
+  const isWhole = Object.keys(variant).every((name) => expectedRead.stream.scanQueries.some((each) => name in each));
+  if (!isWhole) return { rows: shown, atLeast: mayHide(expectedRead.query, shown), hidden: 0 };
+  const hidden = hiddenRows(expectedRead, JSON.stringify(variant));
   return {
-    rows: shown + rejected(asked) + hidden.rows,
-    atLeast: !wasReadWhole(asked) || hidden.atLeast,
+    rows: shown + rejected(expectedRead) + hidden.rows,
+    atLeast: !wasReadWhole(expectedRead) || hidden.atLeast,
     hidden: hidden.rows,
   };
 }
@@ -53,27 +58,27 @@ function mayHide({ limit, ...asked }: Query, shown: number): boolean {
 }
 
 /** A typed list is as long as the assets say, whether it was read or not. */
-function wasReadWhole({ stream, stored }: Asked): boolean {
-  const { scanEndedPass, watermark } = stored.get(decider(stream).name) ?? NO_PROGRESS;
-  return scanEndedPass !== null || watermark !== null;
+function wasReadWhole({ stream, stored }: ExpectedRead): boolean {
+  const { scanEndedCycle, watermark } = stored.get(decider(stream).name) ?? NO_PROGRESS;
+  return scanEndedCycle !== null || watermark !== null;
 }
 
 /** The stream that decides which rows there are. */
 function decider(stream: Stream): Stream {
-  return stream.within === undefined ? stream : { ...stream, name: stream.after[0] as StreamName };
+  return stream.subtype === undefined ? stream : { ...stream, name: stream.dependencies[0] as StreamName };
 }
 
 /** The rows `t` that answer a query, as far as the mirror holds them. */
-function shownBy(asked: Asked): Where {
-  const { stream, query } = asked;
+function shownBy(expectedRead: ExpectedRead): SqlCondition {
+  const { stream, query } = expectedRead;
   const since = query['synced_since'];
   const deletedSince = query['deleted_since'];
-  const owner = stream.owners[0];
+  const owner = stream.parents[0];
   if (deletedSince !== undefined)
     return { sql: `t.deletion = 'tombstone' and t.deleted_at >= @since`, values: { since: deletedSince } };
   const shown = `${live(stream)} and not exists (select 1 from held_removals h where ${holds(decider(stream))})${hangsOnShown(stream)}`;
   if (since !== undefined) return { sql: `${shown} and ${syncedSince(stream)}`, values: { since } };
-  const variant = ` and ${ofVariant(stream, query)}${stillShown(asked)}`;
+  const variant = ` and ${ofVariant(stream, query)}${stillShown(expectedRead)}`;
   const ids = query[stream.idsParameter ?? 'ids'];
   if (ids !== undefined) return { sql: `${shown}${variant} and ${isOneOf(stream.key[0])}`, values: { ids: json(ids) } };
   const owners = owner?.parameter === undefined ? undefined : query[owner.parameter];
@@ -83,28 +88,28 @@ function shownBy(asked: Asked): Where {
 }
 
 /** What hangs on rows that are held back is not shown either. */
-function hangsOnShown({ staged, owners }: Stream): string {
+function hangsOnShown({ staged, parents }: Stream): string {
   if (staged === undefined) return '';
-  const held = owners.map(
+  const held = parents.map(
     ({ by, table }) => ` and not exists (select 1 from held_removals o
-      where o.env_id = t.env_id and o.stream = '${shapeOf(table).name}' and o.key_1 = t.${quote(by)})`,
+      where o.env_id = t.env_id and o.stream = '${tableSqlOf(table).name}' and o.key_1 = t.${quote(by)})`,
   );
   return held.join('');
 }
 
 /** The feeds of lineage go by the times of the column downstream. */
-function syncedSince({ key, staged, leader }: Stream): string {
-  if (staged === undefined || leader === undefined) return 't.synced_at >= @since';
+function syncedSince({ key, staged, parentTable }: Stream): string {
+  if (staged === undefined || parentTable === undefined) return 't.synced_at >= @since';
   return `t.${quote(key[0] as string)} in
-    (select l.id from ${nameOf(leader.table)} l where l.env_id = @env and l.deleted_at is null and l.synced_at >= @since)`;
+    (select l.id from ${nameOf(parentTable.table)} l where l.env_id = @env and l.deleted_at is null and l.synced_at >= @since)`;
 }
 
 /** Enabled and disabled tests are listed apart, and so is what belongs to them. */
 function ofVariant(stream: Stream, query: Query): string {
-  if (stream.variants.length === 1) return 'true';
-  const isDisabled = shapeOf(stream.table).columns.includes('disabled')
+  if (stream.scanQueries.length === 1) return 'true';
+  const isDisabled = tableSqlOf(stream.table).columns.includes('disabled')
     ? 't.disabled = 1'
-    : stream.owners
+    : stream.parents
         .map(({ by, table }) => {
           const owner = `o.env_id = t.env_id and o.id = t.${quote(by)}`;
           return `exists (select 1 from ${nameOf(table)} o where ${owner} and o.disabled = 1)`;
@@ -114,8 +119,8 @@ function ofVariant(stream: Stream, query: Query): string {
 }
 
 /** Where the service shows nothing older: rows fall out of the list by themselves. */
-function stillShown({ stream: { recent }, now }: Asked): string {
-  return recent === undefined || now === null ? '' : ` and t.${quote(recent.field)} >= @opens`;
+function stillShown({ stream: { retention }, now }: ExpectedRead): string {
+  return retention === undefined || now === null ? '' : ` and t.${quote(retention.field)} >= @opens`;
 }
 
 function isOneOf(field: string | undefined): string {
@@ -126,38 +131,38 @@ function json(ids: Query[string]): string {
   return JSON.stringify(ids);
 }
 
-function count(asked: Asked, { sql, values }: Where): number {
-  const text = `select count(*) from ${tableOf(asked.stream)} t where t.env_id = @env and ${sql}`;
-  const { now, stream } = asked;
-  const opens = now === null ? null : addDays(now, -(stream.recent?.days ?? 0));
-  return value(asked, text, { ...values, opens }) as number;
+function count(expectedRead: ExpectedRead, { sql, values }: SqlCondition): number {
+  const text = `select count(*) from ${tableOf(expectedRead.stream)} t where t.env_id = @env and ${sql}`;
+  const { now, stream } = expectedRead;
+  const opens = now === null ? null : addDays(now, -(stream.retention?.days ?? 0));
+  return value(expectedRead, text, { ...values, opens }) as number;
 }
 
 /** A rejected row is shown as any other; of one that is held as it was before, the row itself is counted. */
-function rejected(asked: Asked): number {
-  const { stream, query } = asked;
+function rejected(expectedRead: ExpectedRead): number {
+  const { stream, query } = expectedRead;
   if (Object.keys(query).some((name) => name !== 'limit')) return 0;
   const single = stream.key.length === 1;
   const isHeld = stream.key.map((name, i) => `t.${quote(name)} = r.row_key${single ? '' : ` ->> ${i}`}`).join(' and ');
   const sql = `select count(*) from rejected_rows r where r.env_id = @env and r.stream = '${stream.name}'
     and not exists (select 1 from ${tableOf(stream)} t where t.env_id = r.env_id and ${isHeld})`;
-  return value(asked, sql) as number;
+  return value(expectedRead, sql) as number;
 }
 
 /**
  * Rows that the list has beyond those it shows, as far as its pages prove it: all but the last were full before the service
  * trimmed them. Smaller pages may prove more.
  */
-function hiddenRows(asked: Asked, variant: string): Expected {
+function hiddenRows(expectedRead: ExpectedRead, variant: string): ExpectedRows {
   const sql = `select max(0, (pages - 1) * page_size + 1 - rows) rows, page_size > @limit atLeast from main.list_lengths
-    where env_id = @env and stream = '${asked.stream.name}' and variant = @variant`;
-  const [known] = rows(asked, sql, { variant, limit: asked.query['limit'] });
+    where env_id = @env and stream = '${expectedRead.stream.name}' and variant = @variant`;
+  const [known] = rows(expectedRead, sql, { variant, limit: expectedRead.query['limit'] });
   return { rows: Number(known?.['rows'] ?? 0), atLeast: known?.['atLeast'] === 1 };
 }
 
 /** Rows that the read under way has passed already. */
-function passed(asked: Asked, hidden: number): number {
-  const { stream, stored, query } = asked;
+function passed(expectedRead: ExpectedRead, hidden: number): number {
+  const { stream, stored, query } = expectedRead;
   const round = underWay(stored.get(stream.name));
   if (round?.read == null) return 0;
   const { number } = round.read;
@@ -168,10 +173,10 @@ function passed(asked: Asked, hidden: number): number {
     stream.staged === undefined
       ? '0'
       : `(select count(*) from main.${nameOf(stream.staged)} where env_id = @env and read_number = @number)`;
-  const kept = value(asked, `select max((${seen}), ${gathered})`, { number }) as number;
+  const kept = value(expectedRead, `select max((${seen}), ${gathered})`, { number }) as number;
   if (kept > 0 && hidden === 0) return kept;
   // A feed keeps no keys, and nobody those of hidden rows: what the reads before did not take of the round's pages, this one did.
-  const before = readsBefore(asked).reduce((sum, read) => sum + pagesOf({ ...asked, query: read }), 0);
+  const before = readsBefore(expectedRead).reduce((sum, read) => sum + pagesOf({ ...expectedRead, query: read }), 0);
   return Math.max(kept, Math.max(1, round.pages - before) * Number(query['limit']));
 }
 
@@ -181,24 +186,24 @@ function underWay(checkpoint: Checkpoint | undefined): Round | null {
 }
 
 /** The queries of the reads that a round made before this one; of what was asked for by id, it is not known. */
-function readsBefore({ stream, stored, query }: Asked): Query[] {
+function readsBefore({ stream, stored, query }: ExpectedRead): Query[] {
   const { limit = 1, deleted_since: since } = query;
   const round = underWay(stored.get(stream.name));
   if (round?.mode === 'feed') return since === undefined ? [] : [{ synced_since: since, limit }];
   if (round?.mode !== 'scan' && round?.mode !== 'snapshot') return [];
-  const left = round.phases.filter((phase) => phase.do === 'walk' && phase.as !== 'tombstones').length;
-  return stream.variants.slice(0, stream.variants.length - left).map((variant) => ({ ...variant, limit }));
+  const left = round.steps.filter((readStep) => readStep.do === 'list' && readStep.as !== 'tombstones').length;
+  return stream.scanQueries.slice(0, stream.scanQueries.length - left).map((variant) => ({ ...variant, limit }));
 }
 
-function pagesOf(asked: Asked): number {
-  return Math.max(1, Math.ceil(rowsOf(asked).rows / Number(asked.query['limit'])));
+function pagesOf(expectedRead: ExpectedRead): number {
+  return Math.max(1, Math.ceil(rowsOf(expectedRead).rows / Number(expectedRead.query['limit'])));
 }
 
 /** What is known of a test's history; one never read may have any length. Of one under way, a page has been read at least. */
-function history(asked: Asked, { path, cursor, query }: PageRequest): Expected {
+function history(expectedRead: ExpectedRead, { path, cursor, query }: PageRequest): ExpectedRows {
   const [, testId] = path;
   const sql = `select count(*) from test_executions where env_id = @env and test_id = @testId and start_time >= @from`;
-  const known = value(asked, sql, { testId, from: query['start_time_from'] }) as number;
-  const read = value(asked, 'select 1 from test_readings where env_id = @env and test_id = @testId', { testId });
+  const known = value(expectedRead, sql, { testId, from: query['start_time_from'] }) as number;
+  const read = value(expectedRead, 'select 1 from test_readings where env_id = @env and test_id = @testId', { testId });
   return { rows: known - (cursor === null ? 0 : Number(query['limit'])), atLeast: read === undefined };
 }

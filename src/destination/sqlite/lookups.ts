@@ -1,5 +1,5 @@
-import { type Decoded, joinKey } from '../../core/decode.ts';
-import type { DueTest, Facts, Owed, OwedQuery } from '../../core/destination.ts';
+import { type DecodedRow, joinKey } from '../../core/decode.ts';
+import type { Backlog, BacklogQuery, DueTest, RoundFacts } from '../../core/destination.ts';
 import type { Instant } from '../../core/instant.ts';
 import type { Row, Stream } from '../../core/stream.ts';
 import {
@@ -11,28 +11,28 @@ import {
   isUnfilled,
   live,
   markedRows,
+  type SqlCondition,
   tableOf,
-  type Where,
 } from './conditions.ts';
+import { column, type MirrorScope, rows, value } from './mirror-scope.ts';
 import { findMissing, isMissing } from './missing.ts';
-import { column, type Part, rows, value } from './part.ts';
-import { bringSeen } from './seen.ts';
-import { list, nameOf, quote, shapeOf } from './shape.ts';
+import { loadSeenKeys } from './seen.ts';
+import { list, nameOf, quote, tableSqlOf } from './table-sql.ts';
 
-type Keys = readonly Decoded['key'][];
+type LookupKeys = readonly DecodedRow['key'][];
 
 /** The rows held under these keys, by joined key. */
-export function held(part: Part, stream: Stream, keys: Keys): Map<string, Row> {
+export function existingRows(mirrorScope: MirrorScope, stream: Stream, lookupKeys: LookupKeys): Map<string, Row> {
   const single = stream.key.length === 1;
-  if (single && isBeyond(part, stream, keys)) return new Map();
-  const select = `select ${list(shapeOf(stream.table).given, 't.')}`;
+  if (single && isBeyond(mirrorScope, stream, lookupKeys)) return new Map();
+  const select = `select ${list(tableSqlOf(stream.table).given, 't.')}`;
   const found = single
     ? rows(
-        part,
+        mirrorScope,
         `${select} from ${tableOf(stream)} t where t.env_id = @env and t.${firstKey(stream)} in (select value from json_each(@keys))`,
-        { keys: JSON.stringify(keys.map((key) => key[0])) },
+        { keys: JSON.stringify(lookupKeys.map((key) => key[0])) },
       )
-    : rows(part, `${select} ${edgesAmong(stream)}`, { keys: JSON.stringify(keys.toSorted(byFirst)) });
+    : rows(mirrorScope, `${select} ${edgesAmong(stream)}`, { keys: JSON.stringify(lookupKeys.toSorted(byFirst)) });
   return new Map(found.map((row) => [joinKey(stream.key.map((name) => String(row[name]))), row]));
 }
 
@@ -43,78 +43,84 @@ function edgesAmong(stream: Stream): string {
 }
 
 /** In the order of the table, each of whose pages is then read once. */
-function byFirst([a = '']: Decoded['key'], [b = '']: Decoded['key']): number {
+function byFirst([a = '']: DecodedRow['key'], [b = '']: DecodedRow['key']): number {
   return a < b ? -1 : Number(a > b);
 }
 
 /** Whether all keys come after every row, as they mostly do in a first scan: then none has to be looked up. */
-function isBeyond(part: Part, stream: Stream, keys: Keys): boolean {
+function isBeyond(mirrorScope: MirrorScope, stream: Stream, lookupKeys: LookupKeys): boolean {
   const sql = `select 1 from ${tableOf(stream)} where env_id = @env
     and ${firstKey(stream)} >= (select min(value) from json_each(@keys)) limit 1`;
-  return value(part, sql, { keys: JSON.stringify(keys.map((key) => key[0])) }) === undefined;
+  return value(mirrorScope, sql, { keys: JSON.stringify(lookupKeys.map((key) => key[0])) }) === undefined;
 }
 
 /** How many rows live; only those with these values in their fields. */
-export function countRows(part: Part, stream: Stream, within: Fields = {}): number {
-  return value(part, `select count(*) ${liveRows(stream, within)}`, within) as number;
+export function countRows(mirrorScope: MirrorScope, stream: Stream, within: FieldNames = {}): number {
+  return value(mirrorScope, `select count(*) ${liveRows(stream, within)}`, within) as number;
 }
 
-export function hasRows(part: Part, stream: Stream): boolean {
-  return value(part, `select 1 ${liveRows(stream)} limit 1`) !== undefined;
+export function hasRows(mirrorScope: MirrorScope, stream: Stream): boolean {
+  return value(mirrorScope, `select 1 ${liveRows(stream)} limit 1`) !== undefined;
 }
 
-type Fields = Readonly<Record<string, string>>;
+type FieldNames = Readonly<Record<string, string>>;
 
 /** The live rows `t` with these values in their fields, which are parameters of the same names. */
-export function liveRows(stream: Stream, within: Fields = {}): string {
+export function liveRows(stream: Stream, within: FieldNames = {}): string {
   const filters = Object.keys(within).map((name) => ` and t.${quote(name)} = @${name}`);
   return `from ${tableOf(stream)} t where t.env_id = @env and ${live(stream)}${filters.join('')}`;
 }
 
 /** The number of the last mark made. */
-export function lastMark(part: Part): number {
-  return value(part, 'select last_mark from mirror') as number;
+export function lastMark(mirrorScope: MirrorScope): number {
+  return value(mirrorScope, 'select last_mark from mirror') as number;
 }
 
 /** What the stream owes, by the reach of a feed from `since` on; without what a round of this run has left. */
 export function countMarks(
-  part: Part,
+  mirrorScope: MirrorScope,
   stream: Stream,
   { since, run }: { since: Instant | null; run: number },
-): Facts['marks'] {
-  if (stream.leader === undefined) return { inside: 0, outside: 0 };
+): RoundFacts['marks'] {
+  if (stream.parentTable === undefined) return { inside: 0, outside: 0 };
   const sql = `select coalesce(sum(coalesce(t.synced_at, '') >= @since), 0) inside,
     coalesce(sum(coalesce(t.synced_at, '') < @since), 0) outside ${markedRows(stream)}`;
-  return rows(part, sql, { since: since ?? '', run })[0] as unknown as Facts['marks'];
+  return rows(mirrorScope, sql, { since: since ?? '', run })[0] as unknown as RoundFacts['marks'];
 }
 
 /** Ids looked up at once: no request holds more (`MAX_IDS` of the chunks). */
-const OWED_IDS = 1000;
+const BACKLOG_IDS = 1000;
 
 /** The ids that are owed: `… from … where …`, the id under `id`, and the values named. */
-const OWED = { candidates, owned: movedOwners, marked: markedBefore, unshown, rejected: rejectedBefore } as const;
+const BACKLOG = { candidates, owned: movedOwners, marked: markedBefore, unshown, rejected: rejectedBefore } as const;
 
 /** Ids after the last one asked for, in their order. */
-export function owed(part: Part, stream: Stream, query: OwedQuery): Owed {
-  if (query.about === 'candidates' || isOfAll(stream, query)) findMissing(part, stream);
-  else if (query.about === 'unshown') bringSeen(part, stream);
-  const { sql, values } = OWED[query.about](stream, query);
-  const ids = column(part, `${sql} and id > @after order by id limit ${OWED_IDS}`, { ...values, after: query.after });
+export function backlog(mirrorScope: MirrorScope, stream: Stream, query: BacklogQuery): Backlog {
+  if (query.about === 'candidates' || isOfAll(stream, query)) findMissing(mirrorScope, stream);
+  else if (query.about === 'unshown') loadSeenKeys(mirrorScope, stream);
+  const { sql, values } = BACKLOG[query.about](stream, query);
+  const ids = column(mirrorScope, `${sql} and id > @after order by id limit ${BACKLOG_IDS}`, {
+    ...values,
+    after: query.after,
+  });
   // Where nothing is owed, counting all rows would be most of what an idle run costs.
   const isWeighed = ids.length > 0 && query.after === '' && (query.about === 'owned' || query.about === 'marked');
   const weighed = isWeighed
-    ? { ids: value(part, `select count(*) from (${sql})`, values) as number, rows: countRows(part, stream) }
+    ? {
+        ids: value(mirrorScope, `select count(*) from (${sql})`, values) as number,
+        rows: countRows(mirrorScope, stream),
+      }
     : null;
   return { ids: ids as string[], weighed };
 }
 
 /** Whether a whole read has to say what it has not shown of edges. */
-function isOfAll({ staged }: Stream, { about, mode }: OwedQuery): boolean {
+function isOfAll({ staged }: Stream, { about, mode }: BacklogQuery): boolean {
   return about === 'unshown' && mode === 'scan' && staged !== undefined;
 }
 
 /** Rows that a sweep, or a snapshot, would take: live and not seen. What a tombstone explains needs no asking (R14). */
-function candidates(stream: Stream): Where {
+function candidates(stream: Stream): SqlCondition {
   const key = stream.key[0] as string;
   const ofSnapshot = stream.staged === undefined ? '' : ` and not ${exempt(stream)}`;
   return {
@@ -124,7 +130,7 @@ function candidates(stream: Stream): Where {
 }
 
 /** Marked rows that live and were last synced before the bound. */
-function markedBefore(stream: Stream, { lastMark, before, run }: OwedQuery): Where {
+function markedBefore(stream: Stream, { lastMark, before, run }: BacklogQuery): SqlCondition {
   return {
     sql: `select id from (select m.id ${markedRows(stream)} and m.number <= @lastMark
       and coalesce(t.synced_at, '') < @before) where true`,
@@ -136,7 +142,7 @@ function markedBefore(stream: Stream, { lastMark, before, run }: OwedQuery): Whe
  * What the reads have not shown of the rows that they were made for (R18): of a typed list, marked rows that have its fields from
  * before; of lineage, columns that would lose their last edge.
  */
-function unshown(stream: Stream, query: OwedQuery): Where {
+function unshown(stream: Stream, query: BacklogQuery): SqlCondition {
   const { lastMark, run } = query;
   const values = { lastMark, run };
   const marked = `${markedRows(stream)} and m.number <= @lastMark`;
@@ -145,7 +151,7 @@ function unshown(stream: Stream, query: OwedQuery): Where {
   const first = firstKey(stream);
   const held = `select 1 from ${tableOf(stream)} e where e.env_id = @env and e.${first} = c.id`;
   const columns = isOfAll(stream, query)
-    ? `select c.id from ${nameOf(stream.leader?.table)} c where c.env_id = @env and c.deleted_at is null
+    ? `select c.id from ${nameOf(stream.parentTable?.table)} c where c.env_id = @env and c.deleted_at is null
         and c.id in (select m.key_1 from missing_keys m where ${isOf(stream, 'm')})`
     : `select c.id from (select m.id ${marked}) c where true`;
   return {
@@ -158,8 +164,8 @@ function unshown(stream: Stream, query: OwedQuery): Where {
 const LATEST = '9999';
 
 /** Marked owners that live, or of whose rows one lives: of any other there is nothing to ask. */
-function movedOwners(stream: Stream, { lastMark, run }: OwedQuery): Where {
-  const [owner] = stream.owners;
+function movedOwners(stream: Stream, { lastMark, run }: BacklogQuery): SqlCondition {
+  const [owner] = stream.parents;
   if (owner === undefined) throw new Error(`${stream.name} has no owner`);
   const lives = `select 1 from ${nameOf(owner.table)} o where o.env_id = m.env_id and o.id = m.id and o.deleted_at is null`;
   const owns = `select 1 from ${tableOf(stream)} t where t.env_id = m.env_id and t.${quote(owner.by)} = m.id and ${live(stream)}`;
@@ -171,7 +177,7 @@ function movedOwners(stream: Stream, { lastMark, run }: OwedQuery): Where {
 }
 
 /** Rejected rows that the round has not met so far. */
-function rejectedBefore(stream: Stream, { run }: OwedQuery): Where {
+function rejectedBefore(stream: Stream, { run }: BacklogQuery): SqlCondition {
   return {
     sql: `select id from (select r.row_key id ${rejectedRows(stream)} and ${HAS_KEY} and r.run_id < @run) where true`,
     values: { run },
@@ -179,18 +185,18 @@ function rejectedBefore(stream: Stream, { run }: OwedQuery): Where {
 }
 
 /** Whether any stands rejected that can be asked for by id (R20). */
-export function hasRejected(part: Part, stream: Stream): boolean {
-  return value(part, `select 1 ${rejectedRows(stream)} and ${HAS_KEY} limit 1`) !== undefined;
+export function hasRejected(mirrorScope: MirrorScope, stream: Stream): boolean {
+  return value(mirrorScope, `select 1 ${rejectedRows(stream)} and ${HAS_KEY} limit 1`) !== undefined;
 }
 
 /** Whether any stands rejected that cannot (R20). */
-export function hasKeyless(part: Part, stream: Stream): boolean {
-  return value(part, `select 1 ${rejectedRows(stream)} and not ${HAS_KEY} limit 1`) !== undefined;
+export function hasKeyless(mirrorScope: MirrorScope, stream: Stream): boolean {
+  return value(mirrorScope, `select 1 ${rejectedRows(stream)} and not ${HAS_KEY} limit 1`) !== undefined;
 }
 
 /** Rows that stand rejected (R20). */
-export function countRejected(part: Part, stream: Stream): number {
-  return value(part, `select count(*) ${rejectedRows(stream)}`) as number;
+export function countRejected(mirrorScope: MirrorScope, stream: Stream): number {
+  return value(mirrorScope, `select count(*) ${rejectedRows(stream)}`) as number;
 }
 
 function rejectedRows(stream: Stream): string {
@@ -200,8 +206,8 @@ function rejectedRows(stream: Stream): string {
 /** The payload stands for a key that is of no use. */
 const HAS_KEY = '(r.row_key <> r.payload)';
 
-export function dueTests(part: Part, run: number, most: number): DueTest[] {
-  return rows(part, DUE_TESTS, { run, most }) as unknown as DueTest[];
+export function dueTests(mirrorScope: MirrorScope, run: number, most: number): DueTest[] {
+  return rows(mirrorScope, DUE_TESTS, { run, most }) as unknown as DueTest[];
 }
 
 /**

@@ -5,7 +5,7 @@ import type { Database } from 'better-sqlite3';
 import type { BetterSQLite3Database } from 'drizzle-orm/better-sqlite3';
 import { type MigrationMeta, readMigrationFiles } from 'drizzle-orm/migrator';
 import { fillCursorKey } from '../../../state/run-log.ts';
-import { quote } from './shape.ts';
+import { quote } from './table-sql.ts';
 
 /** Shipped with the package, wherever this file has been compiled to. */
 const MIGRATIONS = join(dirname(findPackageJSON(import.meta.url) ?? ''), 'schema', 'migrations');

@@ -1,9 +1,9 @@
 import type { Database } from 'better-sqlite3';
 import type { Stream } from '../../core/stream.ts';
 import { isOf, isSeenKey, live, tableOf } from './conditions.ts';
-import { type Part, run, value } from './part.ts';
-import { bringSeen } from './seen.ts';
-import { list, nameOf, quote } from './shape.ts';
+import { type MirrorScope, run, value } from './mirror-scope.ts';
+import { loadSeenKeys } from './seen.ts';
+import { list, nameOf, quote } from './table-sql.ts';
 
 /** The keys of rows that no read of a round has seen: of a connection alone, found when something asks (`findMissing`). */
 export function openMissing(connection: Database): void {
@@ -18,18 +18,18 @@ export function openMissing(connection: Database): void {
  * Finds in one pass over its table the live rows that the stream's round has not seen, and parts left without their row: from now on
  * SQL may ask `missing_keys`. What is seen afterwards may still stand there; what is written afterwards has it found anew.
  */
-export function findMissing(part: Part, stream: Stream): void {
-  bringSeen(part, stream);
-  if (value(part, `select 1 from missing_found f where ${isOf(stream, 'f')}`) !== undefined) return;
-  run(part, `insert into missing_found values (@env, '${stream.name}')`);
+export function findMissing(mirrorScope: MirrorScope, stream: Stream): void {
+  loadSeenKeys(mirrorScope, stream);
+  if (value(mirrorScope, `select 1 from missing_found f where ${isOf(stream, 'f')}`) !== undefined) return;
+  run(mirrorScope, `insert into missing_found values (@env, '${stream.name}')`);
   // In the order of the keys: both tables are gone through from end to end. Nearly every row is seen: that comes first, and decides.
   const keys = list(stream.key, 't.');
   const rest = (from: string, isMeant: string): string => `insert or ignore into missing_keys
     select @env, '${stream.name}', ${keys}${stream.key.length === 1 ? ", ''" : ''} from ${from} t
     where t.env_id = @env and case when ${isSeenKey(stream)} then false else ${isMeant} end
     order by ${keys}`;
-  run(part, rest(tableOf(stream), live(stream)));
-  for (const { table } of stream.parts ?? []) run(part, rest(nameOf(table), 'true'));
+  run(mirrorScope, rest(tableOf(stream), live(stream)));
+  for (const { table } of stream.childTables ?? []) run(mirrorScope, rest(nameOf(table), 'true'));
 }
 
 /** The condition that row `t` is missing. Whoever asks has called `findMissing`. */

@@ -4,21 +4,21 @@ import Database from 'better-sqlite3';
 import { type BetterSQLite3Database, drizzle } from 'drizzle-orm/better-sqlite3';
 import { SyncError } from '../../core/errors.ts';
 import { fileError } from './file-error.ts';
-import { openGathering } from './gather.ts';
 import { bringUpToDate, newestVersion, version } from './migrations.ts';
-import type { Noted } from './noted.ts';
-import { type Prepare, preparing } from './prepared.ts';
+import type { NotedKeys } from './noted.ts';
+import { type PrepareStatement, preparing } from './prepared.ts';
 import { writeNoted } from './seen.ts';
-import { type Transactions, transacting } from './transactions.ts';
+import { openStaging } from './stage.ts';
+import { type CommitTransactions, transacting } from './transactions.ts';
 
 /** An open mirror: the connection, its statements for bulk reads and writes, and drizzle over it for all else. */
 export interface MirrorFile {
   readonly path: string;
   readonly connection: Database.Database;
   readonly db: BetterSQLite3Database;
-  readonly prepare: Prepare;
-  readonly noted: Noted;
-  readonly transactions: Transactions;
+  readonly prepare: PrepareStatement;
+  readonly noted: NotedKeys;
+  readonly transactions: CommitTransactions;
 }
 
 /** What the log may take of the disk once all of it is in the file. */
@@ -43,7 +43,7 @@ export function openForWriting(path: string, quietMs = 0): MirrorFile {
       // A reader that is there all the time, such as `serve`, would keep the log at the greatest size it ever had.
       mirror.connection.pragma(`journal_size_limit = ${MOST_IDLE_LOG_BYTES}`);
       bringUpToDate(mirror);
-      openGathering(mirror.connection);
+      openStaging(mirror.connection);
       return mirror;
     } catch (error) {
       mirror.connection.close();
@@ -101,15 +101,15 @@ function connect(path: string, options: Database.Options, quietMs = 0): MirrorFi
 /** What is needed of a connection. */
 export function mirrorOn(connection: Database.Database, path: string, quietMs = 0): MirrorFile {
   const prepare = preparing(connection);
-  const noted: Noted = { pages: [] };
+  const notedKeys: NotedKeys = { pages: [] };
   const transactions = transacting(connection, {
     mostMs: quietMs,
-    finish: () => writeNoted({ prepare, noted }),
+    finish: () => writeNoted({ prepare, noted: notedKeys }),
     undone: () => {
-      noted.pages = [];
+      notedKeys.pages = [];
     },
   });
-  return { path, connection, db: drizzle(connection), prepare, noted, transactions };
+  return { path, connection, db: drizzle(connection), prepare, noted: notedKeys, transactions };
 }
 
 /** SQLite would open such a file all the same, and fail at the first write. */

@@ -1,13 +1,13 @@
 import type { Database } from 'better-sqlite3';
 import { getTableConfig, type Index, SQLiteSyncDialect, type SQLiteTable } from 'drizzle-orm/sqlite-core';
-import { list, quote } from './shape.ts';
+import { list, quote } from './table-sql.ts';
 
 /**
  * Drops the secondary indexes of tables that are empty, while a mirror is being made: built once at the end of a first sync
  * they cost half of what it costs to keep them up row by row. A table that is empty later may stay so.
  */
 export function dropSecondaryIndexes(connection: Database, tables: readonly SQLiteTable[]): void {
-  if (has(connection, 'sync_checkpoints where scan_ended_pass is not null')) return;
+  if (has(connection, 'sync_checkpoints where scan_ended_cycle is not null')) return;
   for (const table of tables) {
     const { name, indexes } = getTableConfig(table);
     if (has(connection, quote(name))) continue;

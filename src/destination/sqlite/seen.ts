@@ -2,11 +2,11 @@ import type { Database } from 'better-sqlite3';
 import type { Commit } from '../../core/destination.ts';
 import type { Stream } from '../../core/stream.ts';
 import { isOf } from './conditions.ts';
+import { type CommitScope, type MirrorScope, run, value } from './mirror-scope.ts';
 import type { NotedPage } from './noted.ts';
-import { type Part, run, value, type Writing } from './part.ts';
 
 /**
- * The keys seen, in order: of a connection alone, filled from the pages in the file when something asks (`bringSeen`). `key_2` is
+ * The keys seen, in order: of a connection alone, filled from the pages in the file when something asks (`loadSeenKeys`). `key_2` is
  * the second half of an edge's key, else empty.
  */
 export function openSeen(connection: Database): void {
@@ -18,82 +18,86 @@ export function openSeen(connection: Database): void {
     primary key (env_id, stream)) without rowid`);
 }
 
-type Keys = NonNullable<Commit['seen']>['keys'];
+type SeenKeys = NonNullable<Commit['seen']>['keys'];
 
 /** Notes keys that a read has shown (R12). */
-export function see(writing: Writing, stream: Stream, { keys, readNumber }: { keys: Keys; readNumber: number }): void {
+export function noteSeen(
+  commitScope: CommitScope,
+  stream: Stream,
+  { keys, readNumber }: { keys: SeenKeys; readNumber: number },
+): void {
   if (keys.length === 0) return;
-  const { envId, noted } = writing;
+  const { envId, noted } = commitScope;
   noted.pages.push({ envId, stream: stream.name, readNumber, keys: keysAsJson(keys), isBrought: false });
 }
 
 /** Puts into the file what is noted. */
-export function writeNoted({ prepare, noted }: Omit<Part, 'envId'>): void {
+export function writeNoted({ prepare, noted }: Omit<MirrorScope, 'envId'>): void {
   const sql = 'insert into seen_pages (env_id, stream, read_number, keys) values (@envId, @stream, @readNumber, @keys)';
   for (const { isBrought: _, ...page } of noted.pages) prepare(sql).run(page);
   noted.pages = [];
 }
 
 /** Keys as SQL takes them apart: each an array of its two parts, the second empty where there is none. */
-export function keysAsJson(keys: Keys): string {
-  return JSON.stringify(keys.map(([first = '', second = '']) => [first, second]));
+export function keysAsJson(seenKeys: SeenKeys): string {
+  return JSON.stringify(seenKeys.map(([first = '', second = '']) => [first, second]));
 }
 
 /** Puts in order what has been noted since this was last asked for: from now on SQL may ask `seen_keys`. */
-export function bringSeen(part: Part, stream: Stream): void {
-  bringNoted(part, stream);
+export function loadSeenKeys(mirrorScope: MirrorScope, stream: Stream): void {
+  bringNoted(mirrorScope, stream);
   const pages = `from seen_pages p where ${isOf(stream, 'p')}`;
-  const last = value(part, `select max(p.id) ${pages}`);
-  const through = value(part, `select s.page from seen_through s where ${isOf(stream, 's')}`) ?? 0;
+  const last = value(mirrorScope, `select max(p.id) ${pages}`);
+  const through = value(mirrorScope, `select s.page from seen_through s where ${isOf(stream, 's')}`) ?? 0;
   if (last === null || last === through) return;
   run(
-    part,
+    mirrorScope,
     `insert or ignore into seen_keys
       select p.env_id, p.stream, k.value ->> 0, k.value ->> 1, p.read_number
       from seen_pages p, json_each(p.keys) k where ${isOf(stream, 'p')} and p.id > @through order by 3, 4`,
     { through },
   );
-  run(part, `insert or replace into seen_through values (@env, '${stream.name}', @last)`, { last });
+  run(mirrorScope, `insert or replace into seen_through values (@env, '${stream.name}', @last)`, { last });
 }
 
-function bringNoted(part: Part, stream: Stream): void {
+function bringNoted(mirrorScope: MirrorScope, stream: Stream): void {
   const sql = `insert or ignore into seen_keys
     select @env, '${stream.name}', value ->> 0, value ->> 1, @readNumber from json_each(@keys) order by 3, 4`;
-  const pages = part.noted.pages.filter(isNotedBy(part, stream)).filter((page) => !page.isBrought);
+  const pages = mirrorScope.noted.pages.filter(isNotedBy(mirrorScope, stream)).filter((page) => !page.isBrought);
   for (const [readNumber, ofRead] of Map.groupBy(pages, (page) => page.readNumber)) {
     // In one statement: their order is that of the table, and SQLite need not be able to take back one page alone.
-    run(part, sql, { keys: `[${ofRead.map(({ keys }) => keys.slice(1, -1)).join(',')}]`, readNumber });
+    run(mirrorScope, sql, { keys: `[${ofRead.map(({ keys }) => keys.slice(1, -1)).join(',')}]`, readNumber });
     for (const page of ofRead) page.isBrought = true;
   }
 }
 
-function isNotedBy({ envId }: Part, { name }: Stream): (page: NotedPage) => boolean {
+function isNotedBy({ envId }: MirrorScope, { name }: Stream): (page: NotedPage) => boolean {
   return (page) => page.envId === envId && page.stream === name;
 }
 
 /** Of what a round saw only that stays which came back by id, from a read on: the scan that follows counts it as seen (R12). */
-export function remember(writing: Writing, stream: Stream, from: number): void {
+export function remember(commitScope: CommitScope, stream: Stream, from: number): void {
   const pages = `seen_pages as p where ${isOf(stream, 'p')}`;
-  forgetNoted(writing, stream, (readNumber) => readNumber < from);
-  for (const page of writing.noted.pages.filter(isNotedBy(writing, stream))) page.readNumber = 0;
-  run(writing, `delete from ${pages} and p.read_number < @from`, { from });
-  run(writing, `update seen_pages as p set read_number = 0 where ${isOf(stream, 'p')}`);
-  letGo(writing, stream);
+  forgetNoted(commitScope, stream, (readNumber) => readNumber < from);
+  for (const page of commitScope.noted.pages.filter(isNotedBy(commitScope, stream))) page.readNumber = 0;
+  run(commitScope, `delete from ${pages} and p.read_number < @from`, { from });
+  run(commitScope, `update seen_pages as p set read_number = 0 where ${isOf(stream, 'p')}`);
+  dropSeenKeys(commitScope, stream);
 }
 
 /** Drops what a read, or all of a round, saw (R7). */
-export function forgetSeen(writing: Writing, stream: Stream, which: number | 'all'): void {
+export function forgetSeen(commitScope: CommitScope, stream: Stream, which: number | 'all'): void {
   const only = which === 'all' ? '' : ' and p.read_number = @which';
-  const noted = forgetNoted(writing, stream, (readNumber) => which === 'all' || readNumber === which);
-  const written = run(writing, `delete from seen_pages as p where ${isOf(stream, 'p')}${only}`, { which });
-  if (noted + written > 0) letGo(writing, stream);
-  else findAnew(writing, stream);
+  const noted = forgetNoted(commitScope, stream, (readNumber) => which === 'all' || readNumber === which);
+  const written = run(commitScope, `delete from seen_pages as p where ${isOf(stream, 'p')}${only}`, { which });
+  if (noted + written > 0) dropSeenKeys(commitScope, stream);
+  else findAnew(commitScope, stream);
 }
 
 /** @returns how many pages that were */
-function forgetNoted(part: Part, stream: Stream, isMeant: (readNumber: number) => boolean): number {
-  const { noted } = part;
-  const isOwn = isNotedBy(part, stream);
+function forgetNoted(mirrorScope: MirrorScope, stream: Stream, isMeant: (readNumber: number) => boolean): number {
+  const { noted } = mirrorScope;
+  const isOwn = isNotedBy(mirrorScope, stream);
   const kept = noted.pages.filter((page) => !isOwn(page) || !isMeant(page.readNumber));
   const forgotten = noted.pages.length - kept.length;
   noted.pages = kept;
@@ -101,15 +105,15 @@ function forgetNoted(part: Part, stream: Stream, isMeant: (readNumber: number) =
 }
 
 /** What is missing is found anew when something asks: rows have come, or what was seen counts no more. */
-export function findAnew(part: Part, stream: Stream): void {
+export function findAnew(mirrorScope: MirrorScope, stream: Stream): void {
   for (const table of ['missing_keys', 'missing_found'])
-    run(part, `delete from temp.${table} as m where ${isOf(stream, 'm')}`);
+    run(mirrorScope, `delete from temp.${table} as m where ${isOf(stream, 'm')}`);
 }
 
 /** Page numbers are given out again, so that all is brought anew. */
-function letGo(part: Part, stream: Stream): void {
-  findAnew(part, stream);
+function dropSeenKeys(mirrorScope: MirrorScope, stream: Stream): void {
+  findAnew(mirrorScope, stream);
   for (const table of ['seen_keys', 'seen_through'])
-    run(part, `delete from temp.${table} as s where ${isOf(stream, 's')}`);
-  for (const page of part.noted.pages.filter(isNotedBy(part, stream))) page.isBrought = false;
+    run(mirrorScope, `delete from temp.${table} as s where ${isOf(stream, 's')}`);
+  for (const page of mirrorScope.noted.pages.filter(isNotedBy(mirrorScope, stream))) page.isBrought = false;
 }

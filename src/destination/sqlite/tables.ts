@@ -1,8 +1,8 @@
 import { getTableName, is } from 'drizzle-orm';
 import { SQLiteTable } from 'drizzle-orm/sqlite-core';
 import * as assets from '../../../schema/assets.ts';
+import * as tests from '../../../schema/data-tests.ts';
 import * as health from '../../../schema/health.ts';
-import * as tests from '../../../schema/tests.ts';
 
 /** The tables that streams are kept in, by their names. */
 const TABLES: ReadonlyMap<string, SQLiteTable> = new Map(

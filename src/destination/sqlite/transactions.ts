@@ -1,7 +1,7 @@
 import type { Database } from 'better-sqlite3';
 
 /** What is written through one connection, in transactions. */
-export interface Transactions {
+export interface CommitTransactions {
   /**
    * Does the work in a transaction, all of it or none (R5). It is kept at once, with whatever waits; work that says of itself that
    * it was quiet may wait for what comes next, no longer than the connection allows.
@@ -11,7 +11,7 @@ export interface Transactions {
   keep(): void;
 }
 
-interface Waiting {
+interface WaitingCommits {
   /** How long quiet work may wait; 0 for not at all. */
   readonly mostMs: number;
   /** Written last in every transaction. */
@@ -20,7 +20,7 @@ interface Waiting {
   undone(): void;
 }
 
-export function transacting(connection: Database, { mostMs, finish, undone }: Waiting): Transactions {
+export function transacting(connection: Database, { mostMs, finish, undone }: WaitingCommits): CommitTransactions {
   const [begin, commit, rollback] = ['BEGIN IMMEDIATE', 'COMMIT', 'ROLLBACK'].map((sql) => connection.prepare(sql));
   let timer: NodeJS.Timeout | null = null;
   let lost: { readonly error: unknown } | null = null;

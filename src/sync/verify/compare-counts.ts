@@ -1,12 +1,12 @@
 import { firstChunk } from '../../core/chunk.ts';
 import { decodePage, joinKey } from '../../core/decode.ts';
-import { type HeldRow, isLive } from '../../core/difference.ts';
-import type { TableFilter, TableGroup } from '../../core/holding.ts';
+import { type ExistingRow, isLive } from '../../core/difference.ts';
+import type { TableFilter, TableGroup } from '../../core/mirror-reader.ts';
 import type { Query } from '../../core/source.ts';
 import type { Row } from '../../core/stream.ts';
-import { addExtras, type Compared, isHeldLive, keysOf } from './compare-stream.ts';
-import { readPages, type Sight } from './sight.ts';
-import { type Suspect, suspectOf } from './suspects.ts';
+import { addExtras, isHeldLive, keysOf, type StreamComparison } from './compare-stream.ts';
+import { readPages, type StreamContext } from './contexts.ts';
+import { type Mismatch, mismatchOf } from './mismatches.ts';
 
 /** By what the tables are parted to close in on a difference, and the parameter that asks for a part. */
 const LEVELS = [
@@ -14,12 +14,12 @@ const LEVELS = [
   { field: 'schema_name', parameter: 'schema_names' },
 ] as const;
 
-type Level = (typeof LEVELS)[number];
+type CountLevel = (typeof LEVELS)[number];
 
 /** What counting the tables has shown. */
-export interface Counted extends Compared {
+export interface CountComparison extends StreamComparison {
   /** Tables that both sides hold, in another schema or database, or of another kind. */
-  readonly moved: Suspect[];
+  readonly moved: Mismatch[];
   /** The source did not count: the ids of all tables were read (R15). */
   uncounted?: true;
 }
@@ -29,43 +29,48 @@ export interface Counted extends Compared {
  * groups that differ, by database and schema, and reads the ids of those alone; or of all tables, where that takes fewer
  * requests. `sight` is of the typed stream of tables. @throws SyncError `absent` when the source does not count (R15)
  */
-export async function compareCounts(sight: Sight, counted: Counted): Promise<void> {
-  const shown = await count(sight, {});
-  const held = await sight.holding.count(sight.stream);
-  counted.rows = shown;
+export async function compareCounts(streamContext: StreamContext, countComparison: CountComparison): Promise<void> {
+  const shown = await count(streamContext, {});
+  const held = await streamContext.holding.count(streamContext.stream);
+  countComparison.rows = shown;
   if (shown === held) return;
-  const pages = Math.ceil(Math.max(shown, held) / sight.context().options.pageSize);
-  for (const group of await closeIn(sight, {}, { levels: LEVELS, shown, budget: { requests: pages - 1 } }))
-    await readIds(sight, group, counted);
+  const pages = Math.ceil(Math.max(shown, held) / streamContext.context().options.pageSize);
+  for (const group of await closeIn(streamContext, {}, { levels: LEVELS, shown, budget: { requests: pages - 1 } }))
+    await readIds(streamContext, group, countComparison);
 }
 
 /** Compares the ids of the tables of one group, or of all of them. @returns how many the source has shown */
-export async function readIds(sight: Sight, group: TableFilter, counted: Counted): Promise<number> {
-  const { stream, holding } = sight;
+export async function readIds(
+  streamContext: StreamContext,
+  group: TableFilter,
+  countComparison: CountComparison,
+): Promise<number> {
+  const { stream, holding } = streamContext;
   let shown = 0;
   await holding.forget(stream);
-  await readPages(sight, queryOf(group), {
+  await readPages(streamContext, queryOf(group), {
     begin: () => {
       shown = 0;
     },
     page: async ({ items }) => {
       shown += items.length;
-      const decoded = decodePage(stream, items, sight.context());
+      const decoded = decodePage(stream, items, streamContext.context());
       const keys = keysOf(decoded);
-      const held = await holding.held(stream, keys);
-      await holding.see(stream, keys);
+      const held = await holding.existing(stream, keys);
+      await holding.recordSeen(stream, keys);
       for (const key of keys)
-        if (!isHeldLive(key, held)) counted.fresh.push(suspectOf(key, { what: 'missing', fields: [] }));
+        if (!isHeldLive(key, held)) countComparison.fresh.push(mismatchOf(key, { what: 'missing', fields: [] }));
       for (const { key, row } of decoded.rows)
-        if (isMoved(row, held.get(joinKey(key)))) counted.moved.push(suspectOf(key, { what: 'unequal', fields: [] }));
+        if (isMoved(row, held.get(joinKey(key))))
+          countComparison.moved.push(mismatchOf(key, { what: 'unequal', fields: [] }));
     },
   });
-  await addExtras(sight, counted, group);
+  await addExtras(streamContext, countComparison, group);
   await holding.forget(stream);
   return shown;
 }
 
-function isMoved(shown: Row, held: HeldRow | undefined): boolean {
+function isMoved(shown: Row, held: ExistingRow | undefined): boolean {
   if (held === undefined || !isLive(held.row)) return false;
   return held.row['kind'] !== 'table' || LEVELS.some(({ field }) => held.row[field] !== shown[field]);
 }
@@ -76,62 +81,62 @@ function isMoved(shown: Row, held: HeldRow | undefined): boolean {
  * It ends: each turn is one level deeper, and within a level each turn has half the groups.
  */
 async function closeIn(
-  sight: Sight,
+  streamContext: StreamContext,
   within: TableFilter,
-  { levels, shown, budget }: { levels: readonly Level[]; shown: number; budget: Budget },
+  { levels, shown, budget }: { levels: readonly CountLevel[]; shown: number; budget: RequestBudget },
 ): Promise<TableFilter[]> {
   const [level, ...deeper] = levels;
   if (level === undefined) return [within];
-  const groups = await sight.holding.groups(sight.stream, level.field, within);
+  const groups = await streamContext.holding.groups(streamContext.stream, level.field, within);
   // All of them once, then at least one of each half.
   if (budget.requests < 1 + Math.ceil(Math.log2(Math.max(1, groups.length)))) return [within];
   const part = { level, within, budget };
-  const known = await countGroups(sight, groups, part);
-  const elsewhere = (await sight.holding.count(sight.stream, within)) - rowsOf(groups);
+  const known = await countGroups(streamContext, groups, part);
+  const elsewhere = (await streamContext.holding.count(streamContext.stream, within)) - rowsOf(groups);
   if (shown - known !== elsewhere) return [within];
-  const differing = await halve(sight, groups, { ...part, shown: known });
+  const differing = await halve(streamContext, groups, { ...part, shown: known });
   if (budget.requests < 0) return [within];
   const found: TableFilter[] = [];
   for (const { value, shown: inGroup } of differing) {
     const group = { ...within, [level.field]: value };
-    found.push(...(await closeIn(sight, group, { levels: deeper, shown: inGroup, budget })));
+    found.push(...(await closeIn(streamContext, group, { levels: deeper, shown: inGroup, budget })));
   }
   return found;
 }
 
 /** Requests that counting may still take. */
-interface Budget {
+interface RequestBudget {
   requests: number;
 }
 
-interface Part {
-  readonly level: Level;
+interface TableRange {
+  readonly level: CountLevel;
   readonly within: TableFilter;
-  readonly budget: Budget;
+  readonly budget: RequestBudget;
 }
 
 /** The groups whose numbers differ, each with the source's: a half's number tells the other's. */
 async function halve(
-  sight: Sight,
+  streamContext: StreamContext,
   groups: readonly TableGroup[],
-  { shown, ...part }: Part & { shown: number },
+  { shown, ...part }: TableRange & { shown: number },
 ): Promise<{ value: string; shown: number }[]> {
   if (groups.length === 0 || shown === rowsOf(groups) || part.budget.requests < 0) return [];
   const [first] = groups;
   if (groups.length === 1 && first !== undefined) return [{ value: first.value, shown }];
   const middle = Math.ceil(groups.length / 2);
-  const inFirst = await countGroups(sight, groups.slice(0, middle), part);
+  const inFirst = await countGroups(streamContext, groups.slice(0, middle), part);
   return [
-    ...(await halve(sight, groups.slice(0, middle), { ...part, shown: inFirst })),
-    ...(await halve(sight, groups.slice(middle), { ...part, shown: shown - inFirst })),
+    ...(await halve(streamContext, groups.slice(0, middle), { ...part, shown: inFirst })),
+    ...(await halve(streamContext, groups.slice(middle), { ...part, shown: shown - inFirst })),
   ];
 }
 
 /** What the source counts in these groups, in as many requests as their names need; each has at least one name. */
 async function countGroups(
-  sight: Sight,
+  streamContext: StreamContext,
   groups: readonly TableGroup[],
-  { level, within, budget }: Part,
+  { level, within, budget }: TableRange,
 ): Promise<number> {
   let values = groups.map(({ value }) => value);
   let shown = 0;
@@ -139,12 +144,12 @@ async function countGroups(
     const chunk = firstChunk(level.parameter, values);
     values = values.slice(chunk.length);
     budget.requests -= 1;
-    shown += await count(sight, { ...queryOf(within), [level.parameter]: chunk });
+    shown += await count(streamContext, { ...queryOf(within), [level.parameter]: chunk });
   }
   return shown;
 }
 
-function count({ source, envId, onRequest, continueOrStop }: Sight, query: Query): Promise<number> {
+function count({ source, envId, onRequest, continueOrStop }: StreamContext, query: Query): Promise<number> {
   continueOrStop();
   return source.matchedCount({ path: [envId, 'asset-health-scores', 'aggregate'], query }, onRequest);
 }

@@ -1,25 +1,25 @@
-import type { Environment } from '../../core/environments.ts';
-import type { Recovery } from '../../core/errors.ts';
-import type { Cause } from '../../core/pending.ts';
+import type { ListedEnvironment } from '../../core/environments.ts';
+import type { RecoveryKind } from '../../core/errors.ts';
+import type { PendingCause } from '../../core/pending.ts';
 import type { Row } from '../../core/stream.ts';
-import type { Counted } from './compare-counts.ts';
-import type { Repaired } from './repair.ts';
-import { countBeyond, type Suspect } from './suspects.ts';
-import type { Verification } from './verify.ts';
-import type { Finding, StreamReport, VerifyReport } from './verify-report.ts';
+import type { CountComparison } from './compare-counts.ts';
+import { countBeyond, type Mismatch } from './mismatches.ts';
+import type { RepairResult } from './repair.ts';
+import type { VerifyResult } from './verify.ts';
+import type { StreamReport, VerifyFinding, VerifyReport } from './verify-report.ts';
 
-type Examined = Verification['examined'][number];
+type ExaminedOfReport = VerifyResult['examined'][number];
 
 /** What a verification found, in one document. `repaired` is what a repair made of it. */
 export function reportOf(
-  verification: Verification,
+  verifyResult: VerifyResult,
   facts: Pick<VerifyReport, 'server_time' | 'requests'>,
-  repaired: Repaired | null = null,
+  repaired: RepairResult | null = null,
 ): VerifyReport {
-  const { depth, environments, examined, reconciled } = verification;
-  const error = verification.error ?? repaired?.error ?? null;
+  const { depth, environments, examined, reconciled } = verifyResult;
+  const error = verifyResult.error ?? repaired?.error ?? null;
   const outcome = { mended: repaired?.mended ?? NONE, open: repaired?.open ?? NONE };
-  const environmentRows = environmentFindings(verification, repaired?.environments ?? false);
+  const environmentRows = environmentFindings(verifyResult, repaired?.environments ?? false);
   const findings = [...environmentRows.differences, ...examined.flatMap((each) => findingsOf(each, outcome))];
   const streams = examined.map((each) => streamReport(each, outcome));
   const isUnknown =
@@ -39,32 +39,33 @@ export function reportOf(
       ...examined.flatMap((each) => pendingOf(each, outcome).map((suspect) => findingOf(each, suspect))),
     ],
     not_listed: examined.reduce((sum, each) => sum + beyondOf(each), 0),
-    not_looked_at: notLookedAt(verification),
+    not_looked_at: notLookedAt(verifyResult),
     repair: repaired === null ? null : { run: repaired.run, not_repaired: repaired.notRepaired },
     error: error === null ? null : (STOPPED[error.recovery] ?? error.message),
     recovery: error?.recovery ?? null,
   };
 }
 
-const NONE: ReadonlySet<Suspect> = new Set();
+const NONE: ReadonlySet<Mismatch> = new Set();
 
 /** What a source says of a run that goes on later does not hold here: a verification begins anew. */
-const STOPPED: Readonly<Partial<Record<Recovery, string>>> = {
+const STOPPED: Readonly<Partial<Record<RecoveryKind, string>>> = {
   budget: 'stopped at --max-requests: allow more, or look at less with --env, --stream or --depth',
   signal: 'stopped by a signal',
 };
 
-function beyondOf({ compared: { suspects, pending } }: Examined): number {
+function beyondOf({ compared: { suspects, pending } }: ExaminedOfReport): number {
   return countBeyond(suspects) + countBeyond(pending);
 }
 
-function streamReport(examined: Examined, outcome: Outcome): StreamReport {
-  const { environment, sight, status, compared, error, requests } = examined;
-  const confirmed = confirmedOf(examined, outcome);
-  const number = (what: Suspect['what']): number => confirmed.filter((suspect) => suspect.what === what).length;
-  const possible = possibleOf(examined, outcome).length + countBeyond(compared.suspects);
-  const isMended = confirmed.length > 0 && possible === 0 && confirmed.every((suspect) => outcome.mended.has(suspect));
-  const isOpen = confirmed.some((suspect) => outcome.open.has(suspect));
+function streamReport(examinedOfReport: ExaminedOfReport, reportInput: ReportInput): StreamReport {
+  const { environment, sight, status, compared, error, requests } = examinedOfReport;
+  const confirmed = confirmedOf(examinedOfReport, reportInput);
+  const number = (what: Mismatch['what']): number => confirmed.filter((suspect) => suspect.what === what).length;
+  const possible = possibleOf(examinedOfReport, reportInput).length + countBeyond(compared.suspects);
+  const isMended =
+    confirmed.length > 0 && possible === 0 && confirmed.every((suspect) => reportInput.mended.has(suspect));
+  const isOpen = confirmed.some((suspect) => reportInput.open.has(suspect));
   return {
     env_id: environment.id,
     environment: environment.name,
@@ -75,50 +76,56 @@ function streamReport(examined: Examined, outcome: Outcome): StreamReport {
     extra: number('extra'),
     unequal: number('unequal'),
     possible,
-    pending: pendingOf(examined, outcome).length + countBeyond(compared.pending),
+    pending: pendingOf(examinedOfReport, reportInput).length + countBeyond(compared.pending),
     requests,
     error: status === 'failed' ? (error?.message ?? null) : null,
   };
 }
 
-interface Outcome {
-  readonly mended: ReadonlySet<Suspect>;
-  readonly open: ReadonlySet<Suspect>;
+interface ReportInput {
+  readonly mended: ReadonlySet<Mismatch>;
+  readonly open: ReadonlySet<Mismatch>;
 }
 
-function isSettled(suspect: Suspect, { mended, open }: Outcome): boolean {
-  return mended.has(suspect) || open.has(suspect);
+function isSettled(mismatch: Mismatch, { mended, open }: ReportInput): boolean {
+  return mended.has(mismatch) || open.has(mismatch);
 }
 
 /** What a repair has read again was a difference, though nobody had looked at it again before. */
-function confirmedOf({ compared, differences, possible, pending }: Examined, outcome: Outcome): Suspect[] {
+function confirmedOf(
+  { compared, differences, possible, pending }: ExaminedOfReport,
+  reportInput: ReportInput,
+): Mismatch[] {
   const others = [...possible, ...pending, ...compared.pending.listed.values()];
-  return [...differences, ...others.filter((suspect) => isSettled(suspect, outcome))];
+  return [...differences, ...others.filter((suspect) => isSettled(suspect, reportInput))];
 }
 
-function findingsOf(examined: Examined, outcome: Outcome): Finding[] {
-  if (examined.status === 'unsynced') return [unsynced(examined)];
-  return confirmedOf(examined, outcome).map((suspect) => ({
-    ...findingOf(examined, suspect),
-    repaired: outcome.mended.has(suspect),
+function findingsOf(examinedOfReport: ExaminedOfReport, reportInput: ReportInput): VerifyFinding[] {
+  if (examinedOfReport.status === 'unsynced') return [unsynced(examinedOfReport)];
+  return confirmedOf(examinedOfReport, reportInput).map((suspect) => ({
+    ...findingOf(examinedOfReport, suspect),
+    repaired: reportInput.mended.has(suspect),
   }));
 }
 
-function possibleOf({ possible }: Examined, outcome: Outcome): Suspect[] {
-  return possible.filter((suspect) => !isSettled(suspect, outcome));
+function possibleOf({ possible }: ExaminedOfReport, reportInput: ReportInput): Mismatch[] {
+  return possible.filter((suspect) => !isSettled(suspect, reportInput));
 }
 
-function pendingOf({ compared, pending }: Examined, outcome: Outcome): Suspect[] {
-  return [...compared.pending.listed.values(), ...pending].filter((suspect) => !isSettled(suspect, outcome));
+function pendingOf({ compared, pending }: ExaminedOfReport, reportInput: ReportInput): Mismatch[] {
+  return [...compared.pending.listed.values(), ...pending].filter((suspect) => !isSettled(suspect, reportInput));
 }
 
 /** What is said of rows that the next sync brings. */
-const CAUSES: Readonly<Record<Cause, string>> = {
+const CAUSES: Readonly<Record<PendingCause, string>> = {
   changed: 'changed at the source since the last sync',
-  untold: 'whether the source has changed or the mirror is wrong cannot be told yet',
+  ambiguous: 'whether the source has changed or the mirror is wrong cannot be told yet',
 };
 
-function findingOf({ environment, sight }: Examined, { key, what, fields, why, cause }: Suspect): Finding {
+function findingOf(
+  { environment, sight }: ExaminedOfReport,
+  { key, what, fields, why, cause }: Mismatch,
+): VerifyFinding {
   const names = sight.stream.key.map((name, i): [string, string] => [name, key[i] ?? '']);
   // An edge leads from the upstream to the downstream id, whichever comes first in the key.
   const edge = names.toSorted(([a], [b]) => (a < b ? 1 : -1));
@@ -134,7 +141,7 @@ function findingOf({ environment, sight }: Examined, { key, what, fields, why, c
   };
 }
 
-function unsynced({ environment, sight }: Examined): Finding {
+function unsynced({ environment, sight }: ExaminedOfReport): VerifyFinding {
   return {
     env_id: environment.id,
     environment: environment.name,
@@ -149,11 +156,11 @@ function unsynced({ environment, sight }: Examined): Finding {
 
 /** The rows of the environments themselves: the next run writes them as they are listed. */
 function environmentFindings(
-  { depth, environments, reconciled, heldEnvironments }: Verification,
+  { depth, environments, reconciled, heldEnvironments }: VerifyResult,
   repaired: boolean,
 ): {
-  differences: Finding[];
-  pending: Finding[];
+  differences: VerifyFinding[];
+  pending: VerifyFinding[];
 } {
   const found = depth !== 'rows' ? [] : (reconciled?.changed ?? []);
   const apart = found.flatMap((row) => {
@@ -172,21 +179,21 @@ function environmentFindings(
 /** What moves whenever the service refreshes an environment, and `missing_since`, which it is the next run's to clear. */
 const CHANGING: readonly string[] = ['last_sync_status', 'last_synced_at', 'missing_since'];
 
-function environmentFinding(environment: Environment, row: Row, held: Row): Finding {
+function environmentFinding(listedEnvironment: ListedEnvironment, row: Row, held: Row): VerifyFinding {
   return {
-    env_id: environment.id,
-    environment: environment.name,
+    env_id: listedEnvironment.id,
+    environment: listedEnvironment.name,
     stream: 'environments',
     what: 'unequal',
-    key: { id: environment.id },
+    key: { id: listedEnvironment.id },
     fields: Object.keys(row).filter((name) => held[name] !== row[name]),
     why: 'the next sync mends it',
     repaired: false,
   };
 }
 
-function notLookedAt({ depth, reconciled, examined }: Verification): string[] {
-  const uncounted = examined.some(({ compared }) => (compared as Counted).uncounted);
+function notLookedAt({ depth, reconciled, examined }: VerifyResult): string[] {
+  const uncounted = examined.some(({ compared }) => (compared as CountComparison).uncounted);
   return [
     ...(uncounted ? ['how many tables the source counts: it does not say (404), so their ids were read'] : []),
     ...UNSEEN[depth],
@@ -198,7 +205,7 @@ function notLookedAt({ depth, reconciled, examined }: Verification): string[] {
   ];
 }
 
-const UNSEEN: Readonly<Record<Verification['depth'], readonly string[]>> = {
+const UNSEEN: Readonly<Record<VerifyResult['depth'], readonly string[]>> = {
   count: ['which tables there are while their number is right, and all that is no table: see --depth ids and rows'],
   ids: [
     'the fields of the rows: see --depth rows',

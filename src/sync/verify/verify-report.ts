@@ -1,15 +1,15 @@
-import type { Depth, Difference } from '../../core/difference.ts';
-import type { Recovery } from '../../core/errors.ts';
+import type { CompareDepth, RowDifference } from '../../core/difference.ts';
+import type { RecoveryKind } from '../../core/errors.ts';
 import type { Instant } from '../../core/instant.ts';
 import type { StreamName } from '../../core/stream.ts';
 
 /** One row in which the mirror differs from the source. */
-export interface Finding {
+export interface VerifyFinding {
   readonly env_id: string;
   readonly environment: string;
   readonly stream: StreamName | 'environments';
   /** `unsynced` speaks of a whole stream that was never synced to its end. */
-  readonly what: Difference['what'] | 'unsynced';
+  readonly what: RowDifference['what'] | 'unsynced';
   /** The row's key by field; empty when it has none. */
   readonly key: Readonly<Record<string, string>>;
   /** Of an unequal row: what differs. */
@@ -48,15 +48,15 @@ export interface StreamReport {
 export interface VerifyReport {
   /** Null when no difference has stood so far, and not all was looked at, or looked at again. */
   readonly equal: boolean | null;
-  readonly depth: Depth;
+  readonly depth: CompareDepth;
   readonly server_time: Instant | null;
   readonly requests: number;
   readonly environments: readonly { readonly env_id: string; readonly environment: string }[];
   readonly streams: readonly StreamReport[];
   /** What was asked for once more by its id, and differed still. */
-  readonly findings: readonly Finding[];
-  readonly possible: readonly Finding[];
-  readonly pending: readonly Finding[];
+  readonly findings: readonly VerifyFinding[];
+  readonly possible: readonly VerifyFinding[];
+  readonly pending: readonly VerifyFinding[];
   /** Possible and pending rows that are counted above and not listed. */
   readonly not_listed: number;
   /** What this verification did not look at, in words. */
@@ -64,6 +64,6 @@ export interface VerifyReport {
   /** With `--repair`: its run in `sync_runs`, and what it could not mend, in words. */
   readonly repair: { readonly run: number; readonly not_repaired: readonly string[] } | null;
   readonly error: string | null;
-  /** What the caller has to do about `error` (see `Recovery`). */
-  readonly recovery: Recovery | null;
+  /** What the caller has to do about `error` (see `RecoveryKind`). */
+  readonly recovery: RecoveryKind | null;
 }

@@ -1,23 +1,23 @@
 import PQueue from 'p-queue';
 import type { Checkpoint } from '../../core/checkpoint.ts';
-import { type Options, timesOf } from '../../core/context.ts';
-import type { Depth } from '../../core/difference.ts';
-import { type Environment, type Reconciled, reconcile } from '../../core/environments.ts';
+import { type DecisionOptions, timesOf } from '../../core/context.ts';
+import type { CompareDepth } from '../../core/difference.ts';
+import { type EnvironmentChanges, type ListedEnvironment, reconcile } from '../../core/environments.ts';
 import { endsRun, SyncError } from '../../core/errors.ts';
-import type { Holding } from '../../core/holding.ts';
 import type { Instant } from '../../core/instant.ts';
+import type { MirrorReader } from '../../core/mirror-reader.ts';
 import type { Source } from '../../core/source.ts';
 import type { StateStore } from '../../core/state-store.ts';
 import { type Row, STREAM_NAMES, type Stream, type StreamName } from '../../core/stream.ts';
 import { choose } from '../run.ts';
-import { type Examined, examine, streamNamed } from './examine.ts';
-import type { Place, Sight } from './sight.ts';
+import type { EnvironmentContext, StreamContext } from './contexts.ts';
+import { type ExaminedStream, examine, streamNamed } from './examine.ts';
 
 export interface VerifyPorts {
   readonly source: Source;
   /** The mirror, open for reading. */
   readonly state: Pick<StateStore, 'environments'>;
-  holding(envId: string): Holding;
+  holding(envId: string): MirrorReader;
   /** The machine's clock; no decision depends on it (R1). */
   clock(): Instant;
   readonly signal: AbortSignal;
@@ -31,10 +31,10 @@ export interface VerifyProgress {
   readonly streams: number;
 }
 
-export interface VerifyOptions extends Options {
+export interface VerifyRunOptions extends DecisionOptions {
   /** Every collection that there is. */
   readonly catalogue: readonly Stream[];
-  readonly depth: Depth;
+  readonly depth: CompareDepth;
   readonly streams: readonly Stream[];
   /** Ids or names; all environments when empty. */
   readonly environments: readonly string[];
@@ -42,55 +42,60 @@ export interface VerifyOptions extends Options {
 }
 
 /** All that one verification has found. */
-export interface Verification {
-  readonly depth: Depth;
-  readonly environments: readonly Environment[];
+export interface VerifyResult {
+  readonly depth: CompareDepth;
+  readonly environments: readonly ListedEnvironment[];
   /** What `GET /environments` said, against what the mirror holds of it. */
-  readonly reconciled: Reconciled | null;
+  readonly reconciled: EnvironmentChanges | null;
   readonly heldEnvironments: readonly Row[];
-  readonly examined: readonly (Examined & { readonly environment: Environment; readonly requests: number })[];
+  readonly examined: readonly (ExaminedStream & {
+    readonly environment: ListedEnvironment;
+    readonly requests: number;
+  })[];
   /** What ended it before its time. */
   readonly error: SyncError | null;
 }
 
 /** Compares the mirror with the source as it is now; writes nothing. Never throws a `SyncError`. */
-export async function verify(ports: VerifyPorts, options: VerifyOptions): Promise<Verification> {
+export async function verify(ports: VerifyPorts, options: VerifyRunOptions): Promise<VerifyResult> {
   const heldEnvironments = await ports.state.environments();
   const nothing = { depth: options.depth, environments: [], reconciled: null, heldEnvironments, examined: [] };
   try {
     const items = await ports.source.environments();
     const reconciled = reconcile(items, heldEnvironments, ports.source.serverTime() ?? ports.clock());
     const environments = choose(reconciled, options.environments);
-    const places = new Map<string, Place>();
+    const places = new Map<string, EnvironmentContext>();
     for (const { id } of environments)
       places.set(id, await placeOf(ports, id, { ...options, reconciled, heldEnvironments }));
-    const stop: Stop = { error: null };
-    const examined = await examineAll(ports, options, { environments, places, stop });
-    return { ...nothing, environments, reconciled, examined, error: stop.error };
+    const verifyStop: VerifyStop = { error: null };
+    const examined = await examineAll(ports, options, { environments, places, stop: verifyStop });
+    return { ...nothing, environments, reconciled, examined, error: verifyStop.error };
   } catch (error) {
     if (!(error instanceof SyncError)) throw error;
     return { ...nothing, error };
   }
 }
 
-interface Stop {
+interface VerifyStop {
   error: SyncError | null;
 }
 
-interface Surroundings extends Pick<Verification, 'environments'> {
-  readonly places: ReadonlyMap<string, Place>;
-  readonly stop: Stop;
+interface VerifySurroundings extends Pick<VerifyResult, 'environments'> {
+  readonly places: ReadonlyMap<string, EnvironmentContext>;
+  readonly stop: VerifyStop;
 }
 
 /** The streams side by side; each is compared by itself. What ends one for good ends the others before their next request. */
 async function examineAll(
   ports: VerifyPorts,
-  options: VerifyOptions,
-  surroundings: Surroundings,
-): Promise<Verification['examined']> {
+  options: VerifyRunOptions,
+  verifySurroundings: VerifySurroundings,
+): Promise<VerifyResult['examined']> {
   const queue = new PQueue({ concurrency: options.concurrency });
   const streams = streamsRead(options);
-  const all = surroundings.environments.flatMap((environment) => streams.map((stream) => ({ environment, stream })));
+  const all = verifySurroundings.environments.flatMap((environment) =>
+    streams.map((stream) => ({ environment, stream })),
+  );
   let streamsDone = 0;
   const tell = (): void => ports.onProgress({ requests: ports.source.requests(), streamsDone, streams: all.length });
   const found = await queue.addAll(
@@ -100,11 +105,11 @@ async function examineAll(
         requests += 1;
         tell();
       };
-      const place = surroundings.places.get(environment.id) as Place;
-      const sight = sightOf(ports, options, { place, stream, stop: surroundings.stop, onRequest });
+      const place = verifySurroundings.places.get(environment.id) as EnvironmentContext;
+      const sight = sightOf(ports, options, { place, stream, stop: verifySurroundings.stop, onRequest });
       const examined = await examine(sight);
       const error = examined.find((each) => endsRun(each.error))?.error ?? null;
-      surroundings.stop.error ??= error;
+      verifySurroundings.stop.error ??= error;
       streamsDone += 1;
       tell();
       return examined.map((each, i) => ({ ...each, environment, requests: i === 0 ? requests : 0 }));
@@ -114,11 +119,11 @@ async function examineAll(
 }
 
 /** Which streams are read at a depth: `/assets` shows the ids of the typed lists as well. */
-function streamsRead({ depth, streams, catalogue }: VerifyOptions): readonly Stream[] {
+function streamsRead({ depth, streams, catalogue }: VerifyRunOptions): readonly Stream[] {
   if (depth === 'rows') return streams;
   if (depth === 'count') return [streamNamed(catalogue, 'table_assets')];
   return [
-    ...new Set(streams.map((stream) => (stream.within === undefined ? stream : streamNamed(catalogue, 'assets')))),
+    ...new Set(streams.map((stream) => (stream.subtype === undefined ? stream : streamNamed(catalogue, 'assets')))),
   ];
 }
 
@@ -129,8 +134,8 @@ async function placeOf(
     catalogue,
     reconciled,
     heldEnvironments,
-  }: { catalogue: readonly Stream[]; reconciled: Reconciled; heldEnvironments: readonly Row[] },
-): Promise<Place> {
+  }: { catalogue: readonly Stream[]; reconciled: EnvironmentChanges; heldEnvironments: readonly Row[] },
+): Promise<EnvironmentContext> {
   const refreshIn = (rows: readonly Row[]): Instant | null =>
     (rows.find((row) => row['id'] === envId)?.['last_synced_at'] ?? null) as Instant | null;
   const holding = holdingOf(envId);
@@ -150,15 +155,20 @@ async function placeOf(
 
 function sightOf(
   ports: VerifyPorts,
-  options: VerifyOptions,
-  { place, stream, stop, onRequest }: Pick<Sight, 'stream' | 'onRequest'> & { place: Place; stop: Stop },
-): Sight {
+  options: VerifyRunOptions,
+  {
+    place,
+    stream,
+    stop,
+    onRequest,
+  }: Pick<StreamContext, 'stream' | 'onRequest'> & { place: EnvironmentContext; stop: VerifyStop },
+): StreamContext {
   return {
     ...place,
     stream,
     depth: options.depth,
-    // No run and no pass: nothing is written.
-    context: () => ({ run: 0, pass: 0, ...timesOf(ports.source), options }),
+    // No run and no cycle: nothing is written.
+    context: () => ({ run: 0, cycle: 0, ...timesOf(ports.source), options }),
     onRequest,
     continueOrStop() {
       if (stop.error !== null) throw stop.error;

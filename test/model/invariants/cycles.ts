@@ -6,7 +6,7 @@ const DAY_MS = 86_400_000;
 /** A cycle is carried on for a day at most, by the server's time (R6). */
 export function cyclesAreYoung(mirrored: Mirrored): string[] {
   const carried = mirrored.rows(`select r.id, r.server_time as at, c.server_time as began
-    from sync_runs r join sync_runs c on c.id = r.pass_id where r.pass_id <> r.id and r.server_time is not null`);
+    from sync_runs r join sync_runs c on c.id = r.cycle_id where r.cycle_id <> r.id and r.server_time is not null`);
   return carried
     .filter(({ at, began }) => !(Date.parse(String(at)) - Date.parse(String(began)) <= DAY_MS + 3_600_000))
     .map(({ id, at, began }) => `run ${id} of ${at} carried on a cycle that began at ${began}`);
@@ -15,13 +15,13 @@ export function cyclesAreYoung(mirrored: Mirrored): string[] {
 const SCANNED = ['assets', 'columns', 'tests'] as const;
 
 /** A green run with --full, or one of its cycle with --full before it, has scanned what it calls done (R6). */
-export function fullIsFull(mirrored: Mirrored, { pass, status, streams }: RunSummary): string[] {
+export function fullIsFull(mirrored: Mirrored, { cycle, status, streams }: RunSummary): string[] {
   if (status !== 'done') return [];
   const done = streams.filter((each) => each.status === 'done' && SCANNED.some((name) => name === each.stream));
   return done
     .filter(({ env_id, stream }) => {
-      const { scanEndedPass } = mirrored.checkpoint(stream as (typeof SCANNED)[number], env_id);
-      return scanEndedPass === null || scanEndedPass < Number(pass);
+      const { scanEndedCycle } = mirrored.checkpoint(stream as (typeof SCANNED)[number], env_id);
+      return scanEndedCycle === null || scanEndedCycle < Number(cycle);
     })
-    .map(({ env_id, stream }) => `${env_id} ${stream} is done with --full, and was not scanned in cycle ${pass}`);
+    .map(({ env_id, stream }) => `${env_id} ${stream} is done with --full, and was not scanned in cycle ${cycle}`);
 }

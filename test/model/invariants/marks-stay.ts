@@ -45,7 +45,7 @@ function isPaid(moment: Moment, id: string, number: number): boolean {
     const asked = walks.filter((each) => idsOf(each).includes(id) && number <= each.lastMark);
     return asked.length >= variantsOf(stream) && asked.every(isWhole) && standLive(moment, asked, id);
   }
-  if (!commit.settle) return false;
+  if (!commit.roundEnd) return false;
   const leader = leaderOf(moment, id);
   if (leader === null) return true;
   const asked = walks.filter((each) => !isConfirmation(each, stream) && isWhole(each) && number <= each.lastMark);

@@ -121,13 +121,15 @@ function tableOf(stream: StreamName): string {
 
 /** The round of a stream, and the one that waits, as stored. */
 export function roundsOf({ rows }: Mirrored, envId: string, stream: StreamName): Pick<Held, 'round' | 'waiting'> {
-  const sql = 'select round, set_aside from sync_checkpoints where env_id = ? and stream = ?';
+  const sql = 'select round, waiting_scan from sync_checkpoints where env_id = ? and stream = ?';
   return roundsIn(rows(sql, envId, stream)[0]);
 }
 
 function roundsIn(stored: Row | undefined): Pick<Held, 'round' | 'waiting'> {
   const round = JSON.parse(String(stored?.['round'] ?? null)) as StoredRound | null;
-  const setAside = JSON.parse(String(stored?.['set_aside'] ?? null)) as { readonly round: StoredRound | null } | null;
+  const setAside = JSON.parse(String(stored?.['waiting_scan'] ?? null)) as {
+    readonly round: StoredRound | null;
+  } | null;
   return { round, waiting: setAside?.round ?? null };
 }
 
@@ -160,7 +162,7 @@ export function heldOf({ rows }: Mirrored, envId: string, stream: StreamName): H
     ),
     marking: new Set(
       checkpoints
-        .filter((each) => each['round'] !== null || each['scan_ended_pass'] !== null)
+        .filter((each) => each['round'] !== null || each['scan_ended_cycle'] !== null)
         .map((each) => String(each['stream'])),
     ),
   };

@@ -5,7 +5,7 @@ const SNAPSHOTS: readonly StreamName[] = ['asset_lineage', 'latest_test_executio
 
 /** A snapshot changes when all of it is put in place, and at no page before (R16). */
 export function snapshotsWhole({ stream, commit, before, after }: Moment): readonly string[] {
-  if (commit.settle || commit.release || !SNAPSHOTS.includes(stream)) return [];
+  if (commit.roundEnd || commit.release || !SNAPSHOTS.includes(stream)) return [];
   const same = before.rows.size === after.rows.size;
   return same && [...after.rows].every(([key, row]) => sameBut(before.rows.get(key) ?? {}, row))
     ? []

@@ -7,12 +7,12 @@ export function watermarkClaims(): Invariant {
     // Beside a scan that is set aside the feeds have rounds of their own.
     const [own, beside] = [`${envId} ${stream}`, `${envId} ${stream} beside`];
     const key = after.waiting === null ? own : beside;
-    if (commit.shown !== undefined && !firstPages.has(key)) firstPages.set(key, serverTime);
+    if (commit.returnedKeys !== undefined && !firstPages.has(key)) firstPages.set(key, serverTime);
     const most = firstPages.has(key) ? firstPages.get(key) : serverTime;
-    if (commit.settle !== undefined) firstPages.delete(key);
+    if (commit.roundEnd !== undefined) firstPages.delete(key);
     if (commit.forget === 'all') for (const each of [own, beside]) firstPages.delete(each);
     if (after.watermark === before.watermark) return [];
-    if (commit.settle === undefined) return [`it moved to ${after.watermark} before its round had ended`];
+    if (commit.roundEnd === undefined) return [`it moved to ${after.watermark} before its round had ended`];
     if (!most || after.watermark === null || after.watermark <= most) return [];
     return [`it claims ${after.watermark}, read from ${most}`];
   };

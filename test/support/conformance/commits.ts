@@ -71,20 +71,20 @@ export function describeCommits(bench: Workbench): void {
     test('are held as they were written, those asked for alone, gone ones too', async () => {
       await show('columns', [column('c', { extra_field: 1 }), column('d'), column('ü/ "e"')]);
       await show('columns', [column('d', gone())]);
-      const held = await on().held(stream('columns'), [['c'], ['d'], ['x']]);
+      const held = await on().existing(stream('columns'), [['c'], ['d'], ['x']]);
       expect([...held.keys()].sort()).toEqual(['c', 'd']);
       const fields = { asset_id: 'a', data_type: null, synced_at: YESTERDAY };
       expect(held.get('c')).toEqual({
         ...{ id: 'c', name: 'c', ...fields, deleted_at: null, deletion: null, extra: '{"extra_field":1}' },
       });
       expect(held.get('d')).toMatchObject({ deleted_at: START, deletion: 'tombstone', extra: null });
-      expect((await on().held(stream('columns'), [['ü/ "e"']])).size).toBe(1);
+      expect((await on().existing(stream('columns'), [['ü/ "e"']])).size).toBe(1);
     });
 
     test('with two keys are held by both', async () => {
       await bench.gather('asset_lineage', [link('a', 'b'), link('a', 'c'), link('b', 'c')]);
       await bench.settle('asset_lineage', { replace: 'all' });
-      const held = await on().held(stream('asset_lineage'), [
+      const held = await on().existing(stream('asset_lineage'), [
         ['a', 'c'],
         ['b', 'c'],
         ['b', 'b'],
@@ -162,11 +162,11 @@ export function describeCommits(bench: Workbench): void {
 
     test('are paid up to the last made before the read began, or whenever they were made', async () => {
       await mark('a', 'b', 'c');
-      await commit('column_lineage', { paid: { ids: ['a', 'c'], lastMark: 2 } });
+      await commit('column_lineage', { clearedMarks: { ids: ['a', 'c'], lastMark: 2 } });
       expect((await markRows()).map((row) => row['id'])).toEqual(['b', 'c']);
-      await commit('column_lineage', { paid: { ids: ['c'], lastMark: null } });
+      await commit('column_lineage', { clearedMarks: { ids: ['c'], lastMark: null } });
       expect((await markRows()).map((row) => row['id'])).toEqual(['b']);
-      await commit('table_assets', { paid: { ids: ['b'], lastMark: null } });
+      await commit('table_assets', { clearedMarks: { ids: ['b'], lastMark: null } });
       expect(await markRows()).toHaveLength(1);
     });
   });
@@ -222,8 +222,16 @@ export function describeCommits(bench: Workbench): void {
       await commit('tests', { rejected: decodePage(stream('tests'), [{ id: 'other' }]).rejected }, { run: 1 });
       await commit('columns', { rejected: rejected({ id: 'c' }) }, { run: 2 });
       const owed = async (run: number, after = ''): Promise<readonly string[]> =>
-        (await on().owed(stream('columns'), { about: 'rejected', after, lastMark: 0, before: null, run, mode: 'feed' }))
-          .ids;
+        (
+          await on().backlog(stream('columns'), {
+            about: 'rejected',
+            after,
+            lastMark: 0,
+            before: null,
+            run,
+            mode: 'feed',
+          })
+        ).ids;
       expect([await owed(1), await owed(2), await owed(3), await owed(3, 'a')]).toEqual([
         [],
         ['a', 'b'],
@@ -255,9 +263,9 @@ export function describeCommits(bench: Workbench): void {
       const [row] = bench.decoded('column_lineage', [bad]);
       const key = JSON.stringify(row?.key);
       await commit('column_lineage', { rejected: [{ key: ['c', 'd'], rowKey: key, reason: 'r', payload: 'p' }] });
-      await commit('column_lineage', { shown: [['c', 'x']] });
+      await commit('column_lineage', { returnedKeys: [['c', 'x']] });
       expect(await rows('rejected_rows')).toHaveLength(1);
-      await commit('column_lineage', { shown: [['c', 'd']] });
+      await commit('column_lineage', { returnedKeys: [['c', 'd']] });
       expect(await rows('rejected_rows')).toHaveLength(0);
     });
   });
@@ -303,8 +311,8 @@ export function describeCommits(bench: Workbench): void {
 
   test('typed fields are written into the rows of the stream that leads (R22)', async () => {
     await show('assets', [asset('a'), asset('b', { kind: 'bi' })]);
-    const [row] = [...(await on().held(stream('table_assets'), [['a']])).values()];
-    await commit('table_assets', { changes: [{ row: { ...row, db_name: 'prod' }, was: 'updated' }] });
+    const [row] = [...(await on().existing(stream('table_assets'), [['a']])).values()];
+    await commit('table_assets', { changes: [{ row: { ...row, db_name: 'prod' }, kind: 'updated' }] });
     expect(await rows('assets', ['id', 'name', 'db_name'])).toEqual([
       { id: 'a', name: 'a', db_name: 'prod' },
       { id: 'b', name: 'b', db_name: null },

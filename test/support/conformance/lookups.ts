@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { decodePage } from '../../../src/core/decode.ts';
-import type { OwedQuery } from '../../../src/core/destination.ts';
+import type { BacklogQuery } from '../../../src/core/destination.ts';
 import {
   asset,
   column,
@@ -24,8 +24,8 @@ const OWED = { after: '', lastMark: 9999, before: null, run: 1, mode: 'marked' }
 export function describeLookups(bench: Workbench): void {
   const { commit, rows, show, on, stream } = bench;
   const facts = (name: Parameters<typeof stream>[0], since: string | null = null) => on().facts(stream(name), since);
-  const owed = (name: Parameters<typeof stream>[0], about: OwedQuery['about'], given: Partial<OwedQuery> = {}) =>
-    on().owed(stream(name), { ...OWED, about, ...given });
+  const owed = (name: Parameters<typeof stream>[0], about: BacklogQuery['about'], given: Partial<BacklogQuery> = {}) =>
+    on().backlog(stream(name), { ...OWED, about, ...given });
   const mark = (name: 'column_lineage' | 'table_assets' | 'columns' | 'tests', ...ids: string[]) =>
     commit('assets', { marks: ids.map((id) => ({ stream: name, id })) });
 
@@ -41,7 +41,7 @@ export function describeLookups(bench: Workbench): void {
     test('count no mark that a round of the same run has left to a later one (R18)', async () => {
       await show('columns', [column('a'), column('b')], { marking: [] });
       await mark('column_lineage', 'a', 'b');
-      await commit('column_lineage', { left: { ids: ['a'], lastMark: 2, run: 1, makes: false } });
+      await commit('column_lineage', { leftMarks: { ids: ['a'], lastMark: 2, run: 1, makes: false } });
       expect((await facts('column_lineage')).marks).toEqual({ inside: 1, outside: 0 });
       expect((await owed('column_lineage', 'marked')).ids).toEqual(['b']);
       expect((await owed('column_lineage', 'marked', { run: 2 })).ids).toEqual(['a', 'b']);
@@ -152,7 +152,7 @@ export function describeLookups(bench: Workbench): void {
     test('again only when its latest execution changed since that reading began', async () => {
       await show('tests', [test1('t')]);
       await placeLatest(execution('s', 'run-1'));
-      await commit('test_executions', { reading: { ...reading, mirroredAt: (await due())?.mirroredAt ?? '' } });
+      await commit('test_executions', { historyRead: { ...reading, mirroredAt: (await due())?.mirroredAt ?? '' } });
       expect(await due()).toBeNull();
       bench.setClock(minute(1));
       await placeLatest(execution('s', 'run-1'));
@@ -166,7 +166,7 @@ export function describeLookups(bench: Workbench): void {
       const began = (await due())?.mirroredAt ?? '';
       bench.setClock(minute(1));
       await placeLatest(execution('s', 'run-2'));
-      await commit('test_executions', { reading: { ...reading, mirroredAt: began } });
+      await commit('test_executions', { historyRead: { ...reading, mirroredAt: began } });
       expect((await due())?.id).toBe('t');
     });
 
@@ -177,7 +177,7 @@ export function describeLookups(bench: Workbench): void {
       );
       const [a = '', b = '', c = '', d = '', e = ''] = range(5);
       const read = (testId: string, readAt: string) =>
-        commit('test_executions', { reading: { testId, readAt, mirroredAt: YESTERDAY, gap: null, since: 1 } });
+        commit('test_executions', { historyRead: { testId, readAt, mirroredAt: YESTERDAY, gap: null, since: 1 } });
       await placeLatest(...[a, b].map((id) => execution(`${id}.1`, 'run-1', { test_id: id })));
       await read(a, YESTERDAY);
       await read(b, LAST_WEEK);
@@ -192,7 +192,7 @@ export function describeLookups(bench: Workbench): void {
       await show('tests', [test1('t'), test1('u')]);
       await placeLatest(execution('s', 'run-1'));
       for (const testId of ['t', 'u'])
-        await commit('test_executions', { reading: { ...reading, testId, mirroredAt: minute(9) } });
+        await commit('test_executions', { historyRead: { ...reading, testId, mirroredAt: minute(9) } });
       const broken = (id: string, test_id: string) =>
         decodePage(stream('test_executions'), [execution(id, id, { test_id, status: 7 })]).rejected;
       await commit('test_executions', { rejected: [...broken('x', 't'), ...broken('y', 'u'), ...broken('z', 'away')] });
@@ -202,7 +202,7 @@ export function describeLookups(bench: Workbench): void {
         { id: 'u', hasRejected: 1 },
       ]);
       await commit('test_executions', { rejected: broken('w', 't') }, { run: 2 });
-      await commit('test_executions', { reading: { ...reading, mirroredAt: minute(9), since: 2 } }, { run: 2 });
+      await commit('test_executions', { historyRead: { ...reading, mirroredAt: minute(9), since: 2 } }, { run: 2 });
       const standing = (await rows('rejected_rows', ['payload'])).map((row) => JSON.parse(String(row['payload'])).id);
       expect(standing.sort()).toEqual(['w', 'y']);
     });
@@ -214,7 +214,7 @@ export function describeLookups(bench: Workbench): void {
       await commit('test_executions', { unreadHistory: { testId: 't', pageLimit: 500 } });
       await commit('test_executions', { unreadHistory: { testId: 't', pageLimit: null } }, { run: 2 });
       expect([await limits(2), await limits(3)]).toEqual([[], [500]]);
-      await commit('test_executions', { reading: { ...reading, mirroredAt: START } });
+      await commit('test_executions', { historyRead: { ...reading, mirroredAt: START } });
       bench.setClock(minute(1));
       await placeLatest(execution('s', 'run-2'));
       expect(await limits(2)).toEqual([500]);
@@ -226,7 +226,7 @@ export function describeLookups(bench: Workbench): void {
       await commit('test_executions', { archived: bench.decoded('test_executions', items) });
       expect((await due())?.knownFrom).toBe(LAST_WEEK);
       await commit('test_executions', {
-        reading: { ...reading, mirroredAt: START, gap: { from: LAST_WEEK, to: YESTERDAY } },
+        historyRead: { ...reading, mirroredAt: START, gap: { from: LAST_WEEK, to: YESTERDAY } },
       });
       expect(await rows('test_execution_gaps', ['test_id', 'gap_from', 'gap_to'])).toEqual([
         { test_id: 't', gap_from: LAST_WEEK, gap_to: YESTERDAY },
@@ -281,8 +281,8 @@ export function describeLookups(bench: Workbench): void {
       await bench.see('columns', ['a'], 1);
       await bench.see('columns', ['b'], 2);
       await bench.see('columns', ['c'], 3);
-      const disowned = { by: 'asset_id', ids: ['x', 'y'], sinceRead: 2, at: START };
-      expect(await commit('columns', { disowned })).toEqual({ written: 0, deleted: 2, rejected: 0 });
+      const sweptParents = { by: 'asset_id', ids: ['x', 'y'], sinceRead: 2, at: START };
+      expect(await commit('columns', { sweptParents })).toEqual({ written: 0, deleted: 2, rejected: 0 });
       const absent = { deleted_at: START, deletion: 'absent' };
       const lives = { deleted_at: null, deletion: null };
       expect(await rows('columns', ['id', 'deleted_at', 'deletion'])).toEqual([
@@ -297,7 +297,7 @@ export function describeLookups(bench: Workbench): void {
     test('of tests seen by the first of the two reads stay', async () => {
       await show('tests', [test1('t'), test1('u')]);
       await bench.see('tests', ['t'], 6);
-      await commit('tests', { disowned: { by: 'asset_id', ids: ['a'], sinceRead: 6, at: START } });
+      await commit('tests', { sweptParents: { by: 'asset_id', ids: ['a'], sinceRead: 6, at: START } });
       expect((await rows('tests', ['id', 'deletion'])).map((row) => row['deletion'])).toEqual([null, 'absent']);
     });
   });

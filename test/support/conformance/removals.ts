@@ -18,7 +18,7 @@ export function describeRemovals(bench: Workbench): void {
   const { commit, rows, show, on, stream } = bench;
   const columns = async () =>
     (await rows('columns', ['id', 'deletion'])).map((row) => `${row['id']} ${row['deletion'] ?? 'lives'}`);
-  const heldBack = (name: 'columns' | 'assets' | 'asset_lineage' = 'columns') => on().heldBack(stream(name));
+  const heldBack = (name: 'columns' | 'assets' | 'asset_lineage' = 'columns') => on().heldRemovals(stream(name));
 
   describe('a sweep (R12)', () => {
     test('takes what the scan did not see, as of the read (R10, R11)', async () => {
@@ -36,7 +36,7 @@ export function describeRemovals(bench: Workbench): void {
     test('without a server time takes them as of the mirror’s own (R1)', async () => {
       await show('columns', [column('a'), column('b', { asset_id: 'x' })]);
       bench.setClock(minute(1));
-      await commit('columns', { disowned: { by: 'asset_id', ids: ['x'], sinceRead: 1, at: null } });
+      await commit('columns', { sweptParents: { by: 'asset_id', ids: ['x'], sinceRead: 1, at: null } });
       bench.setClock(minute(2));
       await bench.settle('columns', { sweep: { at: null } });
       expect((await rows('columns', ['id', 'deleted_at'])).map((row) => row['deleted_at'])).toEqual([
@@ -82,9 +82,9 @@ export function describeRemovals(bench: Workbench): void {
     test('is how many of the live rows go', async () => {
       await show('columns', [column('a'), column('b'), column('c'), column('d', gone())]);
       await bench.see('columns', ['a']);
-      expect(await bench.weigh('columns', SWEEP)).toEqual({ live: 3, going: 2 });
-      expect((await bench.weigh('columns', { sweep: { at: START }, through: 'b' })).going).toBe(1);
-      expect(await bench.weigh('columns', {})).toEqual({ live: 0, going: 0 });
+      expect(await bench.weigh('columns', SWEEP)).toEqual({ live: 3, toRemove: 2 });
+      expect((await bench.weigh('columns', { sweep: { at: START }, through: 'b' })).toRemove).toBe(1);
+      expect(await bench.weigh('columns', {})).toEqual({ live: 0, toRemove: 0 });
     });
 
     test('leaves out rows whose owner went by tombstone, not by absence', async () => {
@@ -92,14 +92,14 @@ export function describeRemovals(bench: Workbench): void {
       await show('assets', [asset('dead', gone())]);
       await bench.settle('assets', SWEEP);
       await show('columns', [column('1', { asset_id: 'dead' }), column('2', { asset_id: 'away' }), column('3')]);
-      expect(await bench.weigh('columns', SWEEP)).toEqual({ live: 2, going: 2 });
+      expect(await bench.weigh('columns', SWEEP)).toEqual({ live: 2, toRemove: 2 });
     });
 
     test('of edges leaves out those of which either end went by tombstone', async () => {
       await show('assets', [asset('dead', gone()), asset('b'), asset('c')]);
       await bench.gather('asset_lineage', [link('dead', 'b'), link('b', 'dead'), link('b', 'c')]);
       await bench.settle('asset_lineage', { replace: 'all' });
-      expect(await bench.weigh('asset_lineage', { replace: 'all' })).toEqual({ live: 1, going: 1 });
+      expect(await bench.weigh('asset_lineage', { replace: 'all' })).toEqual({ live: 1, toRemove: 1 });
     });
   });
 
@@ -131,7 +131,7 @@ export function describeRemovals(bench: Workbench): void {
       await bench.see('columns', ['a', 'c']);
       await bench.settle('columns', HELD);
       await bench.see('columns', ['a']);
-      expect(await bench.weigh('columns', SWEEP)).toEqual({ live: 2, going: 1 });
+      expect(await bench.weigh('columns', SWEEP)).toEqual({ live: 2, toRemove: 1 });
       await bench.settle('columns', SWEEP);
       expect(await columns()).toEqual(['a lives', 'b lives', 'c absent']);
       await bench.settle('columns', { sweep: { at: START }, through: 'a' });
@@ -200,7 +200,7 @@ export function describeRemovals(bench: Workbench): void {
     test('keeps them through later snapshots, until they are shown again or let go', async () => {
       await place(false, link('a', 'b'), link('b', 'c'));
       await place(true, link('c', 'd'));
-      expect(await bench.weigh('asset_lineage', { replace: 'all' })).toEqual({ live: 1, going: 1 });
+      expect(await bench.weigh('asset_lineage', { replace: 'all' })).toEqual({ live: 1, toRemove: 1 });
       await place(false, link('c', 'd'), link('d', 'e'));
       expect([await edges(), await heldBack('asset_lineage')]).toEqual([['a→b', 'b→c', 'c→d', 'd→e'], 2]);
       await place(false, link('a', 'b'), link('c', 'd'));

@@ -76,7 +76,7 @@ export function describeReplacements(bench: Workbench): void {
     test('keeping a row that was rejected: it was seen (R12)', async () => {
       await place(execution('r', 'run-1'), execution('s', 'run-1'));
       await commit('latest_test_executions', { seen: { keys: [['s']], readNumber: 1 } });
-      expect(await bench.weigh('latest_test_executions', { replace: 'all' })).toEqual({ live: 2, going: 1 });
+      expect(await bench.weigh('latest_test_executions', { replace: 'all' })).toEqual({ live: 2, toRemove: 1 });
       await bench.settle('latest_test_executions', { replace: 'all' });
       expect(await rows('latest_test_executions', ['sub_test_unique_id'])).toEqual([{ sub_test_unique_id: 's' }]);
     });
@@ -241,7 +241,7 @@ export function describeReplacements(bench: Workbench): void {
       const gap = { from: START, to: START };
       await commit(
         'test_executions',
-        { reading: { testId: 't', readAt: START, mirroredAt: START, gap, since: 1 } },
+        { historyRead: { testId: 't', readAt: START, mirroredAt: START, gap, since: 1 } },
         { env },
       );
       await commit('test_executions', { unreadHistory: { testId: 't', pageLimit: 50 } }, { env });
@@ -258,12 +258,12 @@ export function describeReplacements(bench: Workbench): void {
       await show('columns', [column('a', gone()), column('b', { name: 'n' })]);
       await show('assets', [asset('a', gone())]);
       await commit('columns', {
-        paid: { ids: range(3), lastMark: null },
-        shown: [['bad']],
+        clearedMarks: { ids: range(3), lastMark: null },
+        returnedKeys: [['bad']],
         forget: 'all',
         release: true,
       });
-      await commit('tests', { disowned: { by: 'asset_id', ids: ['a'], sinceRead: 1, at: START } });
+      await commit('tests', { sweptParents: { by: 'asset_id', ids: ['a'], sinceRead: 1, at: START } });
       for (const name of ['assets', 'columns', 'tests'] as const)
         await bench.settle(name, { ...SWEEP, lastMark: 9999 });
       for (const name of ['asset_lineage', 'column_lineage', 'latest_test_executions', 'asset_health_scores'] as const)
@@ -275,12 +275,12 @@ export function describeReplacements(bench: Workbench): void {
 
     test('sees nothing of another', async () => {
       await fill('f');
-      expect((await on().held(stream('columns'), [['a']])).size).toBe(0);
+      expect((await on().existing(stream('columns'), [['a']])).size).toBe(0);
       expect(await on().facts(stream('columns'), null)).toMatchObject({ hasRows: false, checkpoints: new Map() });
       const query = { about: 'candidates', after: '', lastMark: 9, before: null, run: 1, mode: 'scan' } as const;
-      expect((await on().owed(stream('columns'), query)).ids).toEqual([]);
+      expect((await on().backlog(stream('columns'), query)).ids).toEqual([]);
       expect(await on().dueTests(stream('test_executions'), 9)).toEqual([]);
-      expect(await on().heldBack(stream('columns'))).toBe(0);
+      expect(await on().heldRemovals(stream('columns'))).toBe(0);
       expect(await on().rejected(stream('columns'))).toBe(0);
     });
   });

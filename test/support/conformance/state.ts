@@ -48,8 +48,8 @@ export function describeState(bench: Workbench): void {
 
     test('are kept when they are no longer listed, and every stream scanned of one that is back is due for a scan (R13)', async () => {
       for (const id of ['a', 'b'])
-        await commit('assets', { checkpoint: { ...NO_PROGRESS, scanEndedPass: 1 } }, { env: id });
-      await commit('asset_health_scores', { checkpoint: { ...NO_PROGRESS, finishedPass: 1 } }, { env: 'a' });
+        await commit('assets', { checkpoint: { ...NO_PROGRESS, scanEndedCycle: 1 } }, { env: id });
+      await commit('asset_health_scores', { checkpoint: { ...NO_PROGRESS, finishedCycle: 1 } }, { env: 'a' });
       await save([env('a'), env('b')]);
       await save([env('b')]);
       expect(await missing()).toEqual([
@@ -103,13 +103,13 @@ export function describeState(bench: Workbench): void {
 
   test('streams are unfinished whose round another cycle began (R6)', async () => {
     const round = UNDER_WAY.round as NonNullable<typeof UNDER_WAY.round>;
-    for (const [name, env, pass] of [
+    for (const [name, env, cycle] of [
       ['assets', 'e', 4],
       ['tests', 'e', 4],
       ['columns', 'e', 5],
       ['tests', 'f', 3],
     ] as const)
-      await commit(name, { checkpoint: { ...UNDER_WAY, round: { ...round, pass } } }, { env });
+      await commit(name, { checkpoint: { ...UNDER_WAY, round: { ...round, cycle } } }, { env });
     await commit('asset_lineage', { checkpoint: { ...UNDER_WAY, round: null } });
     const unfinished = await state().unfinishedStreams(5);
     expect([...unfinished].map(([env, streams]) => [env, [...streams].sort()]).sort()).toEqual([
@@ -153,7 +153,7 @@ async function runOf(
 function describeCycles(bench: Workbench): void {
   const run = async (...given: [RunStatus | null, (LeftOver | null)?, Wish?]): Promise<JoinedRun> =>
     runOf(bench, ...given);
-  const passOf = async (...given: Parameters<typeof run>): Promise<number> => (await run(...given)).pass;
+  const passOf = async (...given: Parameters<typeof run>): Promise<number> => (await run(...given)).cycle;
 
   describe('a cycle (R6)', () => {
     test('is a run’s own, and is carried on only after a run whose requests or quota were spent', async () => {
@@ -170,7 +170,7 @@ function describeCycles(bench: Workbench): void {
       ] as const)
         passes.push(await passOf(status, leftOver));
       expect(passes).toEqual([1, 2, 2, 2, 5, 6, 7, 8]);
-      expect((await bench.runs()).map((row) => row['pass_id'])).toEqual(passes);
+      expect((await bench.runs()).map((row) => row['cycle_id'])).toEqual(passes);
     });
 
     test('of one environment outlives the runs of others', async () => {
@@ -190,14 +190,14 @@ function describeCycles(bench: Workbench): void {
       await run('stopped', 'unread', { full: true });
       expect(await passOf('stopped', 'unread', { full: true })).toBe(1);
       expect(await passOf('stopped', 'unread')).toBe(1);
-      expect(await run('stopped', 'unread', { full: true })).toMatchObject({ pass: 4, afterStop: true });
+      expect(await run('stopped', 'unread', { full: true })).toMatchObject({ cycle: 4, afterStop: true });
     });
 
     test('is carried on for a day at most, from its first run on', async () => {
       await run('stopped', 'unread', { now: '2026-11-20T04:00:00.000000Z' });
       expect(await passOf('stopped', 'unread', { now: '2026-11-20T23:00:00.000000Z' })).toBe(1);
       expect(await run('stopped', 'unread', { now: '2026-11-21T04:00:01.000000Z' })).toMatchObject({
-        pass: 3,
+        cycle: 3,
         afterStop: true,
       });
     });

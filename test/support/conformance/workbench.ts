@@ -1,10 +1,10 @@
 import { afterEach, beforeEach } from 'vitest';
 import { type Checkpoint, NO_PROGRESS } from '../../../src/core/checkpoint.ts';
-import { type Decoded, decodePage } from '../../../src/core/decode.ts';
-import type { Commit, Counts, Destination, Settlement } from '../../../src/core/destination.ts';
+import { type DecodedRow, decodePage } from '../../../src/core/decode.ts';
+import type { Commit, Destination, RoundEnd, RowCounts } from '../../../src/core/destination.ts';
 import type { Instant } from '../../../src/core/instant.ts';
 import { changeMarks } from '../../../src/core/marks.ts';
-import { type Change, newestWins } from '../../../src/core/newest-wins.ts';
+import { newestWins, type RowChange } from '../../../src/core/newest-wins.ts';
 import type { StateStore } from '../../../src/core/state-store.ts';
 import { type Row, STREAM_NAMES, type Stream, type StreamName } from '../../../src/core/stream.ts';
 
@@ -57,22 +57,24 @@ export function workbench(make: MakeMirror) {
 
   const stream = (name: StreamName): Stream => mirror.stream(name);
   const on = (env = 'e', run = 1): Destination => mirror.destination(env, run);
-  const decoded = (name: StreamName, items: readonly object[]): Decoded[] => [...decodePage(stream(name), items).rows];
+  const decoded = (name: StreamName, items: readonly object[]): DecodedRow[] => [
+    ...decodePage(stream(name), items).rows,
+  ];
 
   async function commit(
     name: StreamName,
     given: Partial<Commit>,
     { env, marking = STREAM_NAMES, run }: Where = {},
-  ): Promise<Counts> {
+  ): Promise<RowCounts> {
     const checkpoint = given.checkpoint ?? (await on(env).load(name));
     return on(env, run).commit(stream(name), { ...given, checkpoint }, new Set(marking));
   }
 
   /** What items shown by a feed change. */
-  async function changes(name: StreamName, items: readonly object[], env = 'e'): Promise<Change[]> {
+  async function changes(name: StreamName, items: readonly object[], env = 'e'): Promise<RowChange[]> {
     const rows = decoded(name, items);
     const keys = rows.map((row) => row.key);
-    const held = await on(env).held(stream(name), keys);
+    const held = await on(env).existing(stream(name), keys);
     return rows.flatMap((row) => newestWins(stream(name), held.get(row.key[0] as string), row, null) ?? []);
   }
 
@@ -96,13 +98,13 @@ export function workbench(make: MakeMirror) {
       return rows.sort().map((row) => JSON.parse(row) as Row);
     },
     /** Commits items of a feed stream as a page of a feed, with the marks they leave. */
-    async show(name: StreamName, items: readonly object[], where: Where = {}): Promise<Counts> {
-      const shown = decoded(name, items).map((row) => row.key);
+    async show(name: StreamName, items: readonly object[], where: Where = {}): Promise<RowCounts> {
+      const returnedKeys = decoded(name, items).map((row) => row.key);
       const changed = await changes(name, items, where.env);
       const marks = changed
         .flatMap((change) => changeMarks(stream(name), change, null))
         .filter((mark) => (where.marking ?? STREAM_NAMES).includes(mark.stream));
-      return commit(name, { changes: changed, marks, shown }, where);
+      return commit(name, { changes: changed, marks, returnedKeys }, where);
     },
     /** Gathers items beside their table. */
     async gather(name: StreamName, items: readonly object[], readNumber = 1, env = 'e'): Promise<void> {
@@ -111,14 +113,19 @@ export function workbench(make: MakeMirror) {
     async see(name: StreamName, ids: readonly string[], readNumber = 1): Promise<void> {
       await commit(name, { seen: { keys: ids.map((id) => [id]), readNumber } });
     },
-    settle(name: StreamName, given: Partial<Settlement> & { hold?: boolean } = {}, where: Where = {}): Promise<Counts> {
-      return commit(name, { settle: { ...NO_SETTLEMENT, hold: false, ...given } }, where);
+    settle(
+      name: StreamName,
+      given: Partial<RoundEnd> & { hold?: boolean } = {},
+      where: Where = {},
+    ): Promise<RowCounts> {
+      return commit(name, { roundEnd: { ...NO_SETTLEMENT, hold: false, ...given } }, where);
     },
-    weigh: (name: StreamName, given: Partial<Settlement>) => on().weigh(stream(name), { ...NO_SETTLEMENT, ...given }),
+    weigh: (name: StreamName, given: Partial<RoundEnd>) =>
+      on().countRemovals(stream(name), { ...NO_SETTLEMENT, ...given }),
   };
 }
 
-const NO_SETTLEMENT: Settlement = {
+const NO_SETTLEMENT: RoundEnd = {
   ...{ sweep: null, through: null, rememberFrom: null, replace: null },
   ...{ lastMark: 0, run: 1, isWhole: false },
 };
@@ -135,35 +142,43 @@ export const UNDER_WAY: Checkpoint = {
   watermark: YESTERDAY,
   scannedAt: LAST_WEEK,
   scanEndedAt: YESTERDAY,
-  scanEndedPass: 3,
+  scanEndedCycle: 3,
   scanDue: 'returned',
   unavailable: true,
-  finishedPass: 4,
+  finishedCycle: 4,
   pageLimit: { rows: 125, at: YESTERDAY },
   scanTriedInRun: 6,
   waitingScan: {
-    ...{ mode: 'scan', reason: 'clamp', run: 5, pass: 5, due: 'clamp', pages: 1, firstPageAt: START, lastMark: 7 },
-    ...{ sweeps: true, refuted: false, phases: [], read: null, reads: 1, askedThrough: null, firstConfirmation: null },
-    ...{ misses: 0, incomplete: false },
+    ...{ mode: 'scan', reason: 'clamp', run: 5, cycle: 5, due: 'clamp', pages: 1, firstPageAt: START, lastMark: 7 },
+    ...{
+      sweeps: true,
+      sweepContradicted: false,
+      steps: [],
+      read: null,
+      reads: 1,
+      confirmedUpTo: null,
+      firstConfirmation: null,
+    },
+    ...{ consecutiveNotFound: 0, incomplete: false },
   },
   round: {
     ...{
       mode: 'scan',
       reason: 'returned',
       run: 6,
-      pass: 5,
+      cycle: 5,
       due: 'returned',
       pages: 2,
       firstPageAt: START,
       lastMark: 7,
       sweeps: true,
     },
-    ...{ refuted: true, reads: 2, askedThrough: 'k', firstConfirmation: 2, passedOver: ['long'] },
-    ...{ misses: 1, incomplete: true },
-    phases: [{ do: 'walk', as: 'scan', query: { disabled: 'true', limit: 10, ids: ['a', 'ü'] } }],
+    ...{ sweepContradicted: true, reads: 2, confirmedUpTo: 'k', firstConfirmation: 2, passedOver: ['long'] },
+    ...{ consecutiveNotFound: 1, incomplete: true },
+    steps: [{ do: 'list', as: 'scan', query: { disabled: 'true', limit: 10, ids: ['a', 'ü'] } }],
     read: {
       ...{ as: 'scan', number: 2, path: ['assets'], query: { limit: 10 }, cursor: 'c"2', at: START },
-      ...{ restarts: 1, restartRun: 5, halvedRun: 6, reading: { testId: 't', mirroredAt: START, gap: null } },
+      ...{ restarts: 1, restartRun: 5, halvedRun: 6, history: { testId: 't', mirroredAt: START, gap: null } },
     },
   },
 };

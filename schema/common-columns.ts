@@ -1,0 +1,43 @@
+import { sql } from 'drizzle-orm';
+import { type AnySQLiteColumn, customType, index, integer, text } from 'drizzle-orm/sqlite-core';
+
+/** The environment that a row belongs to. It comes first in every key, so that a distributed database can shard by it. */
+export const envId = () => text('env_id').notNull();
+
+/** JSON text as the source sent it. It is compared by value; the order of members does not count (R21). */
+export const json = customType<{ data: string }>({ dataType: () => 'text' });
+
+/** What the mirror adds to each row: its own time of the last change (R21), and as JSON the fields that it does not know (R19). */
+export const kept = () => ({ mirrored_at: text('mirrored_at').notNull(), extra: json('extra') });
+
+/** When and how (`tombstone` or `absent`) a row of a feed stream was deleted (R11); both are NULL while the row lives. */
+export const soft = () => ({
+  deleted_at: text('deleted_at'),
+  deletion: text('deletion', { enum: ['tombstone', 'absent'] }),
+  ...kept(),
+});
+
+/** SQLite uses an index of live rows only in a statement that contains exactly this condition. */
+export const isLive = sql`deleted_at is null`;
+
+type FollowedColumns = Record<'env_id' | 'mirrored_at' | 'id', AnySQLiteColumn>;
+
+/** For readers that follow the mirror: its live rows, and its deleted rows, in the order in which it changed them (R21). */
+export const changes = (table: string, { env_id, mirrored_at, id }: FollowedColumns) => [
+  index(`${table}_live`).on(env_id, mirrored_at, id).where(isLive),
+  index(`${table}_gone`).on(env_id, mirrored_at, id).where(sql`deleted_at is not null`),
+];
+
+/**
+ * The columns of a staged copy of a table. Each row has the number of the read, within its round, that fetched it (R7, R16).
+ * The copy has no key, so that rows are appended one after the other (see also `stagedByEnvironment`).
+ */
+export const staged = <Columns extends { mirrored_at: unknown }>({ mirrored_at: _, ...columns }: Columns) => ({
+  ...columns,
+  read_number: integer('read_number').notNull(),
+});
+
+/** The index of a staged copy: an environment finds its own rows, however many another has left there in an unfinished round. */
+export const stagedByEnvironment =
+  (table: string) =>
+  ({ env_id }: Pick<FollowedColumns, 'env_id'>) => [index(`${table}_by_env`).on(env_id)];

@@ -1,0 +1,71 @@
+import { sql } from 'drizzle-orm';
+import { index, integer, primaryKey, real, sqliteTable, text } from 'drizzle-orm/sqlite-core';
+import { changes, envId, json, kept, soft, staged, stagedByEnvironment } from './common-columns.ts';
+
+export const tests = sqliteTable(
+  'tests',
+  {
+    env_id: envId(),
+    id: text('id').notNull(),
+    name: text('name'),
+    test_type: text('test_type'),
+    definition_type: text('definition_type'),
+    source_type: text('source_type'),
+    severity: text('severity'),
+    disabled: integer('disabled'),
+    asset_id: text('asset_id'),
+    column_name: text('column_name'),
+    config: json('config'),
+    owners: json('owners'),
+    tags: json('tags'),
+    description: text('description'),
+    path: text('path'),
+    project: text('project'),
+    updated_at: text('updated_at'),
+    synced_at: text('synced_at'),
+    ...soft(),
+  },
+  (t) => [
+    primaryKey({ columns: [t.env_id, t.id] }),
+    ...changes('tests', t),
+    index('tests_by_asset').on(t.env_id, t.asset_id),
+    index('tests_disabled').on(t.env_id, t.id).where(sql`disabled = 1`),
+  ],
+);
+
+const execution = () => ({
+  env_id: envId(),
+  sub_test_unique_id: text('sub_test_unique_id').notNull(),
+  id: text('id').notNull(),
+  test_id: text('test_id').notNull(),
+  sub_type: text('sub_type').notNull(),
+  status: text('status').notNull(),
+  failure_count: integer('failure_count'),
+  start_time: text('start_time').notNull(),
+  duration_seconds: real('duration_seconds').notNull(),
+  column_name: text('column_name'),
+  quality_dimension: text('quality_dimension'),
+  result_reason: text('result_reason'),
+  exception: text('exception'),
+  description: text('description'),
+  synced_at: text('synced_at'),
+  ...kept(),
+});
+
+export const latestTestExecutions = sqliteTable('latest_test_executions', execution(), (t) => [
+  primaryKey({ columns: [t.env_id, t.sub_test_unique_id] }),
+  index('latest_test_executions_by_test').on(t.env_id, t.test_id),
+  index('latest_test_executions_by_synced_at').on(t.env_id, t.synced_at, t.sub_test_unique_id),
+]);
+
+export const latestTestExecutionsStaged = sqliteTable(
+  'latest_test_executions_staged',
+  staged(execution()),
+  stagedByEnvironment('latest_test_executions_staged'),
+);
+
+/** Every execution that a run ever saw (R17). */
+export const testExecutions = sqliteTable('test_executions', execution(), (t) => [
+  primaryKey({ columns: [t.env_id, t.sub_test_unique_id, t.id] }),
+  index('test_executions_by_test').on(t.env_id, t.test_id, t.start_time),
+]);

@@ -1,0 +1,208 @@
+import type { Checkpoint, ListRead, LookupRead, ReadStep, Round, RoundReason } from './checkpoint.ts';
+import { CLOCK_TOLERANCE_SECONDS, type Context, isOutOfLookback, withinLookback } from './context.ts';
+import type { RoundFacts } from './destination.ts';
+import { addDays, addSeconds, type Instant, sameHour } from './instant.ts';
+import type { Stream, SyncMethod } from './stream.ts';
+
+/** A round to begin, which may have nothing to read, or why none can begin. */
+export type RoundStart =
+  | { readonly do: 'round'; readonly round: Round }
+  | { readonly do: 'rest'; readonly why: 'hourly' | 'waiting' };
+
+/** Decides how a stream is read next, and why. */
+export function chooseRound(
+  stream: Stream,
+  checkpoint: Checkpoint,
+  context: Context,
+  roundFacts: RoundFacts,
+): RoundStart {
+  return CHOOSERS[stream.method](stream, checkpoint, context, roundFacts);
+}
+
+/** From where a feed is read (R2); null when no feed can be. */
+export function feedBoundOf({ watermark }: Checkpoint, { options }: Context): Instant | null {
+  return watermark === null ? null : addSeconds(watermark, -options.overlapSeconds);
+}
+
+type RoundChooser = (stream: Stream, checkpoint: Checkpoint, context: Context, roundFacts: RoundFacts) => RoundStart;
+
+const CHOOSERS: Readonly<Record<SyncMethod, RoundChooser>> = {
+  feed: chooseFeedRound,
+  marked: chooseMarkedRound,
+  snapshot: chooseSnapshotRound,
+  window: chooseWindowRound,
+};
+
+function chooseFeedRound(stream: Stream, checkpoint: Checkpoint, context: Context, roundFacts: RoundFacts): RoundStart {
+  const reason = scanReason(checkpoint, context) ?? dueReason(checkpoint, context);
+  const hasFailed = checkpoint.scanTriedInRun === context.run;
+  const bound = feedBoundOf(checkpoint, context);
+  const since = hasFailed ? withinLookback(bound, context) : bound;
+  // A bound in the future would show nothing.
+  const hasFeeds = since !== null && isBelieved(checkpoint.watermark, context);
+  const feeds: ReadStep[] = hasFeeds
+    ? [feedStep('upserts', since, context), feedStep('tombstones', since, context)]
+    : [];
+  if (reason === null || hasFailed)
+    return newRound(
+      { mode: 'feed', reason: 'increment', reads: checkpoint.waitingScan?.reads ?? 0 },
+      [...feeds, ...(stream.parents[0]?.parameter ? [lookupStep('owned')] : []), ...rejectedSteps(roundFacts)],
+      context,
+      roundFacts,
+    );
+  const steps: ReadStep[] = [
+    ...scanSteps(stream, context),
+    ...feeds.slice(1),
+    ...(roundFacts.hasRows ? [lookupStep('candidates')] : []),
+  ];
+  return newRound({ mode: 'scan', reason, due: checkpoint.scanDue }, steps, context, roundFacts);
+}
+
+/** What has a stream scanned to which no mark leads. */
+const UNMARKED: ReadonlySet<RoundReason> = new Set(['first', 'full', 'full-every']);
+
+function chooseMarkedRound(
+  stream: Stream,
+  checkpoint: Checkpoint,
+  context: Context,
+  roundFacts: RoundFacts,
+): RoundStart {
+  const leader = roundFacts.checkpoints.get(stream.dependencies[0] as Stream['name']);
+  if (leader === undefined || leader.scanEndedCycle === null) return { do: 'rest', why: 'waiting' };
+  const { inside, outside } = roundFacts.marks;
+  const reason = scanReason(checkpoint, context) ?? (roundFacts.hasKeyless ? dueReason(checkpoint, context) : null);
+  // Without a mark, or a rejected row, nothing is asked for, whatever the clocks say (R18, R20, R22).
+  if (reason !== null && (UNMARKED.has(reason) || inside + outside > 0)) {
+    return newRound(
+      { mode: 'scan', reason },
+      [...scanSteps(stream, context), ...(roundFacts.hasRows ? [lookupStep('unshown')] : [])],
+      context,
+      roundFacts,
+    );
+  }
+  return newRound(
+    { mode: 'marked', reason: 'increment' },
+    [
+      ...markedSteps(stream, checkpoint, context, roundFacts),
+      ...(stream.staged === undefined ? rejectedSteps(roundFacts) : []),
+    ],
+    context,
+    roundFacts,
+  );
+}
+
+/**
+ * The rows that the upserts feed cannot show are asked for by id; where it does not clear marks itself, so is the rest. What
+ * none of it shows is asked for in the leading list (R18).
+ */
+function markedSteps(stream: Stream, checkpoint: Checkpoint, context: Context, { marks }: RoundFacts): ReadStep[] {
+  const since = feedBoundOf(checkpoint, context);
+  if (since === null || marks.inside + marks.outside === 0) return [];
+  return [
+    ...(marks.outside > 0 ? [{ ...lookupStep('marked'), before: since }] : []),
+    ...(marks.inside > 0 ? [feedStep('upserts', since, context)] : []),
+    ...(marks.inside > 0 && stream.staged === undefined ? [lookupStep('marked')] : []),
+    lookupStep('unshown'),
+  ];
+}
+
+/** What stands rejected is asked for again, until it is accepted or gone (R20); whole reads show it anyway. */
+function rejectedSteps({ hasRejected }: RoundFacts): ReadStep[] {
+  return hasRejected ? [lookupStep('rejected')] : [];
+}
+
+function chooseSnapshotRound(
+  stream: Stream,
+  { watermark }: Checkpoint,
+  context: Context,
+  roundFacts: RoundFacts,
+): RoundStart {
+  const { serverTime, options } = context;
+  if (stream.hourly && !options.full && watermark !== null && serverTime !== null && sameHour(watermark, serverTime)) {
+    return { do: 'rest', why: 'hourly' };
+  }
+  const lists = scanSteps(stream, context).map((walk): ListRead => ({ ...walk, as: 'snapshot' }));
+  // A row may move from one list to the other between their reads (R12).
+  const steps = lists.length > 1 && roundFacts.hasRows ? [...lists, lookupStep('candidates')] : lists;
+  return newRound({ mode: 'snapshot', reason: 'snapshot' }, steps, context, roundFacts);
+}
+
+function chooseWindowRound(
+  _stream: Stream,
+  _checkpoint: Checkpoint,
+  context: Context,
+  roundFacts: RoundFacts,
+): RoundStart {
+  return newRound({ mode: 'window', reason: 'window' }, [lookupStep('tests')], context, roundFacts);
+}
+
+/** Why a stream that could be read by its feeds has to be scanned all the same; null when the feeds will do. */
+function scanReason({ scanEndedCycle, watermark }: Checkpoint, context: Context): RoundReason | null {
+  if (scanEndedCycle === null) return 'first';
+  if (context.options.full && scanEndedCycle !== context.cycle) return 'full';
+  if (watermark === null || !isBelieved(watermark, context)) return 'clock';
+  return isOutOfLookback(addSeconds(watermark, -context.options.overlapSeconds), context) ? 'clamp' : null;
+}
+
+/**
+ * Whether a watermark may serve as a bound: none does without a server time, nor one that lies so far beyond it that a feed
+ * read from it less the overlap would begin after now (R1).
+ */
+export function isBelieved(watermark: Instant | null, { serverTime, options }: Context): boolean {
+  const toleranceSeconds = Math.min(CLOCK_TOLERANCE_SECONDS, options.overlapSeconds);
+  return watermark !== null && serverTime !== null && watermark <= addSeconds(serverTime, toleranceSeconds);
+}
+
+/** Why a feed stream is due for a scan though its feeds would do (R12, R13). */
+function dueReason({ scanDue, scanEndedAt }: Checkpoint, { serverTime, options }: Context): RoundReason | null {
+  if (scanDue !== null) return scanDue;
+  return scanEndedAt !== null && serverTime !== null && addDays(scanEndedAt, options.fullEveryDays) <= serverTime
+    ? 'full-every'
+    : null;
+}
+
+export function scanSteps(stream: Stream, { options }: Context): ListRead[] {
+  return stream.scanQueries.map((variant) => ({
+    do: 'list',
+    as: 'scan',
+    query: { ...variant, limit: options.pageSize },
+  }));
+}
+
+export function feedStep(as: 'upserts' | 'tombstones', since: Instant, { options }: Context): ListRead {
+  const parameter = as === 'upserts' ? 'synced_since' : 'deleted_since';
+  return { do: 'list', as, query: { [parameter]: since, limit: options.pageSize } };
+}
+
+export function lookupStep(about: LookupRead['about']): LookupRead {
+  return { do: 'look-up', about, after: '', asked: 0, ids: [], unpaid: [], variant: 0, before: null };
+}
+
+function newRound(
+  how: Pick<Round, 'mode' | 'reason'> & Partial<Pick<Round, 'due' | 'reads'>>,
+  steps: readonly ReadStep[],
+  { run, cycle }: Context,
+  roundFacts: RoundFacts,
+): RoundStart {
+  return {
+    do: 'round',
+    round: {
+      due: null,
+      reads: 0,
+      ...how,
+      run,
+      cycle,
+      steps,
+      pages: 0,
+      firstPageAt: null,
+      lastMark: roundFacts.lastMark,
+      sweeps: roundFacts.hasRows,
+      sweepContradicted: false,
+      read: null,
+      confirmedUpTo: null,
+      firstConfirmation: null,
+      consecutiveNotFound: 0,
+      incomplete: false,
+    },
+  };
+}

@@ -1,0 +1,82 @@
+import type { Checkpoint, Round, ScanDue } from './checkpoint.ts';
+import type { Context } from './context.ts';
+import type { RoundEnd } from './destination.ts';
+import { addDays, type Instant } from './instant.ts';
+import { isScannedAgain, postponed, type SkippedIds } from './next-step.ts';
+import type { Stream } from './stream.ts';
+
+/** The checkpoint after a round has ended: the watermark moves, unless the run met no `Date` (R1, R2). */
+export function finishRound(stream: Stream, checkpoint: Checkpoint, roundEnd: RoundEnd, context: Context): Checkpoint {
+  const { serverTime, cycle } = context;
+  const round = checkpoint.round as Round;
+  const at = round.pages === 0 ? serverTime : round.firstPageAt;
+  const scan = round.mode === 'scan';
+  const unavailable = noneAnswered(stream, checkpoint);
+  const watermark = unavailable ? null : watermarkAfter(checkpoint, context);
+  const scanTriedInRun = scan ? null : checkpoint.scanTriedInRun;
+  const waitingScan = scan ? null : readOnBeside(checkpoint.waitingScan, { reads: round.reads, fedUntil: watermark });
+  return {
+    watermark,
+    scannedAt: (scan ? at : null) ?? checkpoint.scannedAt,
+    scanEndedAt: (scan ? serverTime : null) ?? checkpoint.scanEndedAt,
+    scanEndedCycle: scan ? cycle : checkpoint.scanEndedCycle,
+    scanDue: stream.method === 'feed' ? dueAfter(checkpoint, roundEnd) : null,
+    unavailable,
+    finishedCycle: isComplete({ round, scanTriedInRun, waitingScan }, context) ? cycle : checkpoint.finishedCycle,
+    round: null,
+    pageLimit: round.mode === 'scan' || round.mode === 'snapshot' ? laterOf(checkpoint, context) : checkpoint.pageLimit,
+    scanTriedInRun,
+    waitingScan,
+  };
+}
+
+/** In a first round of fewer histories than are tried before they are given up, all answered that they are not there (R15). */
+function noneAnswered({ method }: Stream, { watermark, round }: Checkpoint): boolean {
+  if (method !== 'window' || watermark !== null || round === null) return false;
+  return round.pages === 0 && round.consecutiveNotFound > 0 && !round.incomplete;
+}
+
+/** The T of the round's first page, unless one of its feeds was left out, or what the feeds have reached beside a scan since (R9). */
+function watermarkAfter({ watermark, round }: Checkpoint, { serverTime }: Context): Instant | null {
+  if (serverTime === null || round === null || (round.mode === 'feed' && round.incomplete)) return watermark;
+  const at = (round.pages === 0 ? serverTime : round.firstPageAt) ?? watermark;
+  const { fedUntil = null } = round;
+  return fedUntil !== null && (at === null || fedUntil > at) ? fedUntil : at;
+}
+
+type EndedScan = Pick<Checkpoint, 'round' | 'scanTriedInRun' | 'waitingScan'>;
+
+/** Whether the stream has come to its end in this cycle: nothing passed over (R22), no scan that failed or waits (R9). */
+function isComplete({ round, scanTriedInRun, waitingScan }: EndedScan, { cycle, run }: Context): boolean {
+  return round?.cycle === cycle && !round.incomplete && waitingScan === null && scanTriedInRun !== run;
+}
+
+/** What the feeds saw meanwhile counts for the scan as well: its reads go on with their numbers (R9, R12). */
+function readOnBeside(scan: Round | null, fed: { reads: number; fedUntil: Instant | null }): Round | null {
+  return scan === null ? null : { ...scan, ...fed };
+}
+
+/**
+ * Larger pages are tried again after a list was read whole, once `--full-every` has passed since they failed: twice as large each
+ * time, so that one halving undoes it (R24).
+ */
+function laterOf({ pageLimit }: Checkpoint, { serverTime, options }: Context): Checkpoint['pageLimit'] {
+  if (pageLimit === null || serverTime === null) return pageLimit;
+  const { rows, at } = pageLimit;
+  if (at === null) return { rows, at: serverTime };
+  if (addDays(at, options.fullEveryDays) > serverTime) return pageLimit;
+  return 2 * rows >= options.pageSize ? null : { rows: 2 * rows, at: serverTime };
+}
+
+/** What a round that an older version began could not ask for (R12). */
+export function unconfirmedMarks({ method }: Stream, round: Round): SkippedIds {
+  const { passedOver: ids = [], mode } = round;
+  return ids.length === 0
+    ? {}
+    : postponed(round, method === 'marked' || mode === 'feed' ? 'marked' : 'candidates', ids);
+}
+
+/** Another scan is due if the sweep was contradicted and left candidates (R12), or if something came up since (R13). */
+function dueAfter({ scanDue, round }: Checkpoint, { sweep }: RoundEnd): ScanDue | null {
+  return sweep !== null && isScannedAgain(round as Round) ? 'refuted' : scanDue;
+}

@@ -1,0 +1,303 @@
+import {
+  type Checkpoint,
+  type LookupRead,
+  type Read,
+  type ReadStep,
+  type Round,
+  untried,
+  withoutRound,
+} from './checkpoint.ts';
+import { feedBoundOf, feedStep, lookupStep, scanSteps } from './choose-round.ts';
+import { firstChunk, fitsUrl } from './chunk.ts';
+import { CLOCK_TOLERANCE_SECONDS, type Context, isOutOfLookback } from './context.ts';
+import type { Backlog, Commit, DueTest, RoundEnd } from './destination.ts';
+import { addDays, addSeconds, type Instant } from './instant.ts';
+import type { PageRequest, Query } from './source.ts';
+import type { Stream } from './stream.ts';
+
+/**
+ * What comes next for a stream:
+ * - `rest`: nothing; `why` says whether it is up to date or has to wait for another stream
+ * - `begin`: a round has to begin: look up the facts and call `chooseRound`
+ * - `look-up`: look up the backlog and call `lookUp` or `lookUpHistory`
+ * - `continue`: ask for the next step of this checkpoint; skipped ids are committed with it (R12)
+ * - `fetch`: one page
+ * - `forget`: drop what a read, or the whole round, gathered: it starts anew (R3, R6)
+ * - `finish`: the round has ended
+ */
+export type NextStep =
+  | { readonly do: 'rest'; readonly why: 'done' | 'hourly' | 'waiting' | 'unavailable' }
+  | { readonly do: 'begin'; readonly since: Instant | null }
+  | { readonly do: 'look-up'; readonly lookup: LookupRead }
+  | { readonly do: 'continue'; readonly checkpoint: Checkpoint; readonly passedOver?: SkippedIds }
+  | { readonly do: 'fetch'; readonly request: PageRequest; readonly checkpoint: Checkpoint }
+  | { readonly do: 'forget'; readonly checkpoint: Checkpoint; readonly which: number | 'all' }
+  | { readonly do: 'finish'; readonly roundEnd: RoundEnd };
+
+type ContinueStep = Extract<NextStep, { do: 'continue' }>;
+
+/** What is said of ids that cannot be asked for. */
+export type SkippedIds = Pick<Commit, 'seen' | 'leftMarks'>;
+
+/** The history's window, in days: the service shows nothing older (R22). */
+const WINDOW_DAYS = 90;
+
+/** How late executions are reported, in days (R22). */
+const LATE_DAYS = 7;
+
+/** A step that needs no lookup. */
+export type LocalStep = Exclude<NextStep, { do: 'begin' | 'look-up' }>;
+
+/** The next step of a stream. It ends: every step either uses up a page, a step of the round, or the round. */
+export function nextStep(stream: Stream, checkpoint: Checkpoint, context: Context): NextStep {
+  const { round } = checkpoint;
+  if (round === null) {
+    if (checkpoint.finishedCycle === context.cycle)
+      return { do: 'rest', why: checkpoint.unavailable ? 'unavailable' : 'done' };
+    const { waitingScan, scanTriedInRun } = checkpoint;
+    if (waitingScan !== null && scanTriedInRun !== context.run)
+      return { do: 'continue', checkpoint: { ...checkpoint, round: waitingScan, waitingScan: null } };
+    return { do: 'begin', since: feedBoundOf(checkpoint, context) };
+  }
+  if (isForFull(round, context)) return { do: 'forget', checkpoint: withoutRound(checkpoint), which: 'all' };
+  if (isOutOfReach(round, context)) return giveUp(checkpoint, context);
+  if (round.read !== null && !isTooOld(round.read.query, context)) return continueRead(checkpoint, round.read, context);
+  const [readStep, ...rest] = round.steps;
+  if (readStep === undefined) return { do: 'finish', roundEnd: roundEndOf(stream, round, context) };
+  if (readStep.do === 'list') {
+    if (isTooOld(readStep.query, context))
+      return { do: 'continue', checkpoint: withRound(checkpoint, { ...round, read: null, steps: rest }) };
+    return beginRead(checkpoint, context, { as: readStep.as, path: stream.path, query: readStep.query });
+  }
+  if (readStep.ids.length === 0) return { do: 'look-up', lookup: readStep };
+  const asking = withRound(checkpoint, { ...round, steps: [{ ...readStep, asked: readStep.asked + 1 }, ...rest] });
+  return beginRead(asking, context, lookupRead(stream, readStep, context));
+}
+
+/**
+ * A round whose bound may not be sent any more (R3) is given up. Beside a scan that has failed in this run no other may follow
+ * it: its feeds are left out instead, and it moves no watermark (R9).
+ */
+function giveUp(checkpoint: Checkpoint, { run }: Context): NextStep {
+  const round = checkpoint.round as Round;
+  if (checkpoint.scanTriedInRun !== run) return { do: 'forget', checkpoint: withoutRound(checkpoint), which: 'all' };
+  const steps = round.steps.filter((readStep) => readStep.do !== 'list');
+  return { do: 'continue', checkpoint: withRound(checkpoint, { ...round, steps, read: null, incomplete: true }) };
+}
+
+/** A `--full` that begins a cycle goes on with nothing that was read before it (R6). */
+function isForFull({ cycle }: Round, context: Context): boolean {
+  return context.options.full && context.cycle === context.run && cycle !== context.cycle;
+}
+
+/**
+ * A read goes on from where it stood, but starts anew where its pages are larger than the run asks for; one that stands at its
+ * first page also where they are larger than the stream's pages may be (R6, R24).
+ */
+function continueRead(checkpoint: Checkpoint, read: Read, context: Context): LocalStep {
+  const limit = Number(read.query['limit']);
+  const most = read.cursor === null ? pageLimitOf(checkpoint, context) : context.options.pageSize;
+  if (limit <= most) return fetch(checkpoint, read);
+  const query = { ...read.query, limit: pageLimitOf(checkpoint, context) };
+  const anew = { ...untried(read), query, cursor: null, at: context.serverTime };
+  const round = checkpoint.round as Round;
+  return { do: 'forget', checkpoint: withRound(checkpoint, { ...round, read: anew }), which: read.number };
+}
+
+/** How many rows a page of the stream is asked to have. */
+function pageLimitOf({ pageLimit }: Checkpoint, { options }: Context): number {
+  return Math.min(options.pageSize, pageLimit?.rows ?? options.pageSize);
+}
+
+/** Puts the next chunk of what is owed into the readStep under way, or ends the readStep when nothing is. */
+export function lookUp(stream: Stream, checkpoint: Checkpoint, context: Context, backlog: Backlog): ContinueStep {
+  const round = checkpoint.round as Round;
+  const [readStep, ...rest] = round.steps as [LookupRead, ...ReadStep[]];
+  const go = (next: Partial<Round>): ContinueStep => ({
+    do: 'continue',
+    checkpoint: withRound(checkpoint, { ...round, ...next }),
+  });
+  if (backlog.ids.length === 0) return go({ steps: rest });
+  if (CONFIRMING.has(readStep.about) && readStep.asked + stream.scanQueries.length > MAX_CONFIRMATIONS)
+    return go({ steps: rest, confirmedUpTo: readStep.after });
+  const { ids, tooLong } = nextChunk(parameterOf(stream, readStep.about), backlog.ids);
+  const passedOver = tooLong.length === 0 ? {} : { passedOver: postponed(round, readStep.about, tooLong) };
+  if (ids.length === 0)
+    return { ...go({ steps: [{ ...readStep, after: backlog.ids.at(-1) as string }, ...rest] }), ...passedOver };
+  // Of a scan that waits, or has failed in this run, there is no second one beside it (R9).
+  const mayScan = checkpoint.waitingScan === null && checkpoint.scanTriedInRun !== context.run;
+  if (mayScan && isDearer(stream, ids, backlog, context)) return go(asScan(stream, checkpoint, context));
+  const unpaid = readStep.about === 'unshown' ? ids : [];
+  return { ...go({ steps: [{ ...readStep, ids, unpaid, variant: 0 }, ...rest] }), ...passedOver };
+}
+
+/** What could not be asked for, because its id is too long for a URL, stays as it is: rows count as seen, marks wait (R12). */
+export function postponed({ lastMark, run }: Round, about: LookupRead['about'], ids: readonly string[]): SkippedIds {
+  // What stands rejected does so without being asked for: it owes nothing else (R20).
+  if (about === 'rejected') return {};
+  // As no read saw them, starting one again does not forget them (R7).
+  if (about === 'candidates') return { seen: { keys: ids.map((id) => [id]), readNumber: 0 } };
+  return { leftMarks: { ids, lastMark, run, makes: about === 'unshown' } };
+}
+
+/** The next ids that one request holds, and those before the last of them that none can hold (R12). */
+function nextChunk(parameter: string, owed: readonly string[]): Record<'ids' | 'tooLong', readonly string[]> {
+  const ids = firstChunk(
+    parameter,
+    owed.filter((id) => fitsUrl(parameter, id)),
+  );
+  const through = ids.length === 0 ? owed.length : owed.indexOf(ids.at(-1) as string);
+  return { ids, tooLong: owed.slice(0, through).filter((id) => !fitsUrl(parameter, id)) };
+}
+
+/** Whether asking for all that is owed takes more requests than a scan (R13, R18, R22). */
+function isDearer(
+  { scanQueries }: Stream,
+  ids: readonly string[],
+  { weighed }: Backlog,
+  { options }: Context,
+): boolean {
+  if (weighed === null) return false;
+  const asking = Math.ceil(weighed.ids / ids.length) * scanQueries.length;
+  return asking > Math.max(1, Math.ceil(weighed.rows / options.pageSize)) + scanQueries.length - 1;
+}
+
+/** The round as a scan in place of what it was about to ask for; a sweep needs the tombstones once more, after it (R12). */
+function asScan(stream: Stream, checkpoint: Checkpoint, context: Context): Round {
+  const round = checkpoint.round as Round;
+  const since = feedBoundOf(checkpoint, context);
+  const sweeping = [...(since === null ? [] : [feedStep('tombstones', since, context)]), lookupStep('candidates')];
+  const steps = [...scanSteps(stream, context), ...(stream.method === 'feed' ? sweeping : [lookupStep('unshown')])];
+  return { ...round, mode: 'scan', reason: 'fewer-requests', sweeps: true, steps };
+}
+
+/** Begins the reading of the next due test, or ends the readStep when there is none (R22). */
+export function lookUpHistory(
+  stream: Stream,
+  checkpoint: Checkpoint,
+  context: Context,
+  due: DueTest | null,
+): LocalStep {
+  const round = checkpoint.round as Round;
+  const [readStep, ...rest] = round.steps as [LookupRead, ...ReadStep[]];
+  if (due === null || context.serverTime === null || context.latestServerTime === null) {
+    return { do: 'continue', checkpoint: withRound(checkpoint, { ...round, steps: rest }) };
+  }
+  const opens = addDays(context.latestServerTime, -WINDOW_DAYS);
+  // A reading in the future is not believed, as no watermark is (R1).
+  const readAt =
+    due.readAt !== null && due.readAt > addSeconds(context.serverTime, CLOCK_TOLERANCE_SECONDS) ? null : due.readAt;
+  const wanted = readAt === null || due.hasRejected ? opens : addDays(readAt, -LATE_DAYS);
+  const known = readAt ?? due.knownFrom;
+  const gap = known !== null && known < opens ? { from: known, to: opens } : null;
+  const query = {
+    start_time_from: wanted < opens ? opens : wanted,
+    order_by: 'start_time',
+    direction: 'asc',
+    limit: Math.min(context.options.pageSize, due.pageLimit ?? context.options.pageSize),
+  };
+  const path = stream.path.map((segment) => (segment === '{id}' ? due.id : segment));
+  const reading = { testId: due.id, mirroredAt: due.mirroredAt, gap };
+  const asking = withRound(checkpoint, { ...round, steps: [{ ...readStep, ids: [due.id] }, ...rest] });
+  return beginRead(asking, context, { as: 'tests', path, query, reading });
+}
+
+export function withRound(checkpoint: Checkpoint, round: Round): Checkpoint {
+  return { ...checkpoint, round };
+}
+
+/** The checkpoint as a round begins: a scan takes over what made it due, so that what comes up from now on stands (R13). */
+export function startRound(checkpoint: Checkpoint, round: Round): Checkpoint {
+  if (round.mode !== 'scan') return { ...checkpoint, round };
+  return { ...checkpoint, scanDue: null, scanTriedInRun: null, waitingScan: null, round };
+}
+
+/** Candidates of a sweep, and what no read has shown, are asked for in at most so many requests (R12, R18). */
+const MAX_CONFIRMATIONS = 20;
+const CONFIRMING: ReadonlySet<LookupRead['about']> = new Set(['candidates', 'unshown']);
+
+interface NewRead {
+  readonly as: Read['as'];
+  readonly path: readonly string[];
+  readonly query: Query;
+  readonly reading?: Read['history'];
+}
+
+function beginRead(checkpoint: Checkpoint, context: Context, wanted: NewRead): LocalStep {
+  const round = checkpoint.round as Round;
+  const number = round.reads + 1;
+  const firstConfirmation = round.firstConfirmation ?? (wanted.as === 'candidates' ? number : null);
+  const limit = Math.min(Number(wanted.query['limit']), pageLimitOf(checkpoint, context));
+  const read: Read = {
+    ...wanted,
+    query: { ...wanted.query, limit },
+    history: wanted.reading ?? null,
+    number,
+    cursor: null,
+    at: context.serverTime,
+    restarts: 0,
+    restartRun: context.run,
+    halvedRun: null,
+  };
+  return fetch(withRound(checkpoint, { ...round, read, reads: number, firstConfirmation }), read);
+}
+
+function fetch(checkpoint: Checkpoint, { path, query, cursor, failedTries = 0 }: Read): LocalStep {
+  const request = { path, query, cursor, ...(failedTries === 0 ? {} : { failedTries }) };
+  return { do: 'fetch', request, checkpoint };
+}
+
+/** The read of a chunk in its present variant. */
+function lookupRead(stream: Stream, readStep: LookupRead, context: Context): NewRead {
+  const query = {
+    ...stream.scanQueries[readStep.variant],
+    [parameterOf(stream, readStep.about)]: readStep.ids,
+    limit: context.options.pageSize,
+  };
+  const path = readStep.about === 'unshown' ? (stream.parentTable?.path ?? stream.path) : stream.path;
+  return { as: readStep.about, path, query };
+}
+
+function parameterOf(stream: Stream, about: LookupRead['about']): string {
+  if (about === 'unshown') return 'ids';
+  return (about === 'owned' ? stream.parents[0]?.parameter : stream.idsParameter) ?? 'ids';
+}
+
+/**
+ * Whether the round has to be given up because a bound of it reaches too far back to be sent again (R3). A scan only
+ * loses its tombstones feed by that.
+ */
+function isOutOfReach(round: Round, context: Context): boolean {
+  if (round.mode === 'scan') return false;
+  const next = round.steps[0];
+  return isTooOld(round.read?.query ?? (next?.do === 'list' ? next.query : {}), context);
+}
+
+function isTooOld(query: Query, context: Context): boolean {
+  const { serverTime, options } = context;
+  const bound = query['synced_since'] ?? query['deleted_since'];
+  if (bound !== undefined) return isOutOfLookback(String(bound), context);
+  const opens = query['start_time_from'];
+  if (opens === undefined || serverTime === null) return false;
+  return String(opens) < addSeconds(addDays(serverTime, -WINDOW_DAYS), -options.overlapSeconds);
+}
+
+function roundEndOf(stream: Stream, round: Round, context: Context): RoundEnd {
+  const at = round.firstPageAt ?? context.serverTime;
+  const sweeps = stream.method === 'feed' && round.mode === 'scan' && round.sweeps;
+  const through = round.sweepContradicted ? round.confirmedUpTo : null;
+  return {
+    sweep: sweeps ? { at } : null,
+    through,
+    rememberFrom: sweeps && isScannedAgain(round) ? round.firstConfirmation : null,
+    replace: stream.staged === undefined ? null : round.mode === 'marked' ? 'marked' : 'all',
+    lastMark: round.lastMark,
+    run: round.run,
+    isWhole: round.mode === 'scan' || round.mode === 'snapshot',
+  };
+}
+
+/** Whether candidates of a sweep stay that only another scan can decide on; it is made once (R12). */
+export function isScannedAgain({ sweepContradicted, confirmedUpTo, due }: Round): boolean {
+  return sweepContradicted && confirmedUpTo !== null && due !== 'refuted';
+}

@@ -1,0 +1,106 @@
+import type { Checkpoint, Read, Round } from './checkpoint.ts';
+import type { Context } from './context.ts';
+import { type DecodedPage, joinKey } from './decode.ts';
+import type { Commit } from './destination.ts';
+import { differenceOf } from './difference.ts';
+import type { Instant } from './instant.ts';
+import { changeMarks } from './marks.ts';
+import { absent } from './newest-wins.ts';
+import { type PageOutcome, pageOutcome } from './page-outcome.ts';
+import type { Page } from './source.ts';
+import type { Row, Stream, StreamName } from './stream.ts';
+
+/** An answer to the ids of rows that were found to differ, on its way into the mirror. */
+export interface RepairInput {
+  readonly stream: Stream;
+  /** The stream's own, which stays as it is: a repair is no progress. */
+  readonly checkpoint: Checkpoint;
+  readonly page: Page;
+  readonly decoded: DecodedPage;
+  readonly existing: ReadonlyMap<string, Row>;
+  readonly markableStreams: ReadonlySet<StreamName>;
+}
+
+/**
+ * What a page of such an answer does to the mirror: the same as a page of a sync that asks by id (R10, R13, R22), but that the
+ * times of a row that differs do not stand against it. They may be what is wrong, and the answer is later than all the mirror was
+ * made of, since nobody else writes.
+ */
+export function repairPage(
+  { stream, checkpoint, page, decoded, existing, markableStreams }: RepairInput,
+  context: Context,
+): Commit {
+  const differing = new Map(existing);
+  for (const shown of decoded.rows) {
+    const row = existing.get(joinKey(shown.key));
+    const difference = row === undefined ? null : differenceOf(stream, { row, parts: [] }, shown, 'rows');
+    if (row !== undefined && difference !== null)
+      differing.set(joinKey(shown.key), withoutTimes(stream, row, difference.fields));
+  }
+  const asking = { ...checkpoint, round: roundOf(stream, context) };
+  const last: Page = { ...page, hasMore: false };
+  const input = {
+    stream,
+    checkpoint: asking,
+    page: last,
+    decoded,
+    existing: differing,
+    visitedCursors: NONE,
+    markableStreams,
+  };
+  const { commit }: PageOutcome = pageOutcome(input, context);
+  return { ...commit, checkpoint };
+}
+
+const NONE: ReadonlySet<string> = new Set();
+
+/** Rows that the source does not show, however it was asked, as what they are (R11, R13). */
+export function markAbsent(
+  { stream, checkpoint, markableStreams }: Pick<RepairInput, 'stream' | 'checkpoint' | 'markableStreams'>,
+  existing: readonly Row[],
+  at: Instant,
+): Commit {
+  const changes = existing.map((row) => absent(row, at));
+  const marks = changes.flatMap((change) => changeMarks(stream, change, null));
+  return { checkpoint, changes, marks: marks.filter((mark) => markableStreams.has(mark.stream)) };
+}
+
+/** A row whose times decide nothing, without what is filled of another kind (R22). */
+function withoutTimes({ subtypeColumns }: Stream, row: Row, fields: readonly string[]): Row {
+  const typed = Object.values(subtypeColumns ?? {}).flat();
+  return {
+    ...row,
+    // Not null, which the source may show as well: the row has to be written.
+    synced_at: '',
+    ...(row['deletion'] === 'tombstone' ? { deletion: 'absent' } : {}),
+    ...Object.fromEntries(fields.filter((name) => typed.includes(name)).map((name) => [name, null])),
+  };
+}
+
+/** A round of one read that asks by id and sweeps nothing. */
+function roundOf(stream: Stream, context: Context): Round {
+  return {
+    mode: 'scan',
+    reason: 'full',
+    run: context.run,
+    cycle: context.cycle,
+    due: null,
+    steps: [],
+    pages: 0,
+    firstPageAt: null,
+    lastMark: 0,
+    sweeps: false,
+    sweepContradicted: false,
+    read: readOf(stream, context),
+    reads: 1,
+    confirmedUpTo: null,
+    firstConfirmation: null,
+    consecutiveNotFound: 0,
+    incomplete: false,
+  };
+}
+
+function readOf({ path }: Stream, { run, serverTime }: Context): Read {
+  const fresh = { cursor: null, at: serverTime, restarts: 0, restartRun: run, halvedRun: null, history: null };
+  return { as: 'candidates', number: 1, path, query: {}, ...fresh };
+}

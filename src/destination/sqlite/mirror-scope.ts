@@ -1,0 +1,52 @@
+import type { Instant } from '../../core/instant.ts';
+import type { Row, StreamName } from '../../core/stream.ts';
+import type { NotedKeys } from './noted.ts';
+import type { PrepareStatement } from './prepared.ts';
+
+/** One environment's part of a mirror. */
+export interface MirrorScope {
+  readonly envId: string;
+  readonly prepare: PrepareStatement;
+  readonly noted: NotedKeys;
+}
+
+export function partOf({ prepare, noted }: Omit<MirrorScope, 'envId'>, envId: string): MirrorScope {
+  return { envId, prepare, noted };
+}
+
+/** A commit under way in it; what is written is written within its transaction. */
+export interface CommitScope extends MirrorScope {
+  readonly run: number;
+  /** The mirror's own time of this commit (R21). */
+  readonly mirroredAt: Instant;
+  /** Streams that have marks made for them by removals. */
+  readonly marking: ReadonlySet<StreamName>;
+}
+
+/** Values by the names they have in SQL, `@name`; `@env` is the environment in every statement. */
+export type SqlValues = Readonly<Record<string, unknown>>;
+
+/** @returns how many rows were written or removed */
+export function run(mirrorScope: MirrorScope, sql: string, sqlValues: SqlValues = {}): number {
+  return mirrorScope.prepare(sql).run({ ...sqlValues, env: mirrorScope.envId }).changes;
+}
+
+export function rows(mirrorScope: MirrorScope, sql: string, sqlValues: SqlValues = {}): Row[] {
+  return mirrorScope.prepare(sql).all({ ...sqlValues, env: mirrorScope.envId }) as Row[];
+}
+
+/** The first column of every row. */
+export function column(mirrorScope: MirrorScope, sql: string, sqlValues: SqlValues = {}): unknown[] {
+  return mirrorScope
+    .prepare(sql)
+    .pluck()
+    .all({ ...sqlValues, env: mirrorScope.envId });
+}
+
+/** The first column of the first row; undefined when there is none. */
+export function value(mirrorScope: MirrorScope, sql: string, sqlValues: SqlValues = {}): unknown {
+  return mirrorScope
+    .prepare(sql)
+    .pluck()
+    .get({ ...sqlValues, env: mirrorScope.envId });
+}

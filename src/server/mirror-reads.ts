@@ -1,0 +1,105 @@
+import { createSecretKey, type KeyObject, randomBytes } from 'node:crypto';
+import type Database from 'better-sqlite3';
+import type { Instant } from '../core/instant.ts';
+import type { MirrorFile } from '../destination/sqlite/open.ts';
+import type { SqlRow } from './item.ts';
+import { KEPT_TABLES } from './kept-tables.ts';
+import type { SqlStatement } from './list-request.ts';
+
+const MOST_STATEMENTS = 300;
+
+/** The time of a mirror that nothing was ever written to: earlier than any that a reader may have to be told of. */
+const BEFORE_ALL: Instant = '1970-01-01T00:00:00.000000Z';
+
+/** The newest time of all runs would stay wrong for good once the source's clock was. */
+export const MIRROR = `select mirrored_at, cursor_key,
+  (select server_time from sync_runs where server_time is not null order by id desc limit 1) as server_time from mirror`;
+
+/** When a state of the mirror is, and which it is. */
+export interface MirrorState {
+  /** Another one after every commit, of this connection's own as well; told apart within this process alone. */
+  readonly version: string;
+  /** The committed value of the mirror's clock: whatever is committed later has a later `mirrored_at`. */
+  readonly now: Instant;
+  /** The source's time in the last run that ended (R1); the mirror's while there is none. */
+  readonly serverTime: Instant;
+  /** With which cursors are sealed. */
+  readonly cursorKey: KeyObject;
+}
+
+/** One state of the mirror; the same object for as long as the state lasts. */
+export interface MirrorSnapshot extends MirrorState {
+  rows(sqlStatement: SqlStatement): SqlRow[];
+  /** The rows of a statement of one column of texts: without an object for each. */
+  texts(sqlStatement: SqlStatement): (string | null)[];
+  /** Writes what is kept beside the mirror, which itself is open for reading alone. */
+  run(sqlStatement: SqlStatement): void;
+}
+
+/** Reads of the mirror, each from one consistent state; each statement is prepared once. */
+export interface MirrorReads {
+  /** The state now, or a later one under the version of the one before it. */
+  state(): MirrorState;
+  read<Found>(look: (mirrorSnapshot: MirrorSnapshot) => Found): Found;
+}
+
+/** For a file whose migration was cut off before it had a key: such cursors do not outlive the process. */
+export const makeCursorKey = (): string => randomBytes(32).toString('hex');
+
+/** `cursorKey` serves while the mirror has none. */
+export function openMirrorReads({ connection }: MirrorFile, cursorKey = makeCursorKey()): MirrorReads {
+  connection.exec(KEPT_TABLES);
+  const prepare = preparing(connection);
+  const view = viewOf(
+    connection,
+    {
+      rows: ({ sql, values }) => prepare(sql).all(values) as SqlRow[],
+      texts: ({ sql, values }) => prepare(sql).pluck().all(values) as (string | null)[],
+      run: ({ sql, values }) => void prepare(sql).run(values),
+    },
+    cursorKey,
+  );
+  const inTransaction = connection.transaction((look: (mirrorSnapshot: MirrorSnapshot) => unknown) => look(view()));
+  return {
+    state: view,
+    read: <Found>(look: (mirrorSnapshot: MirrorSnapshot) => Found) => inTransaction(look) as Found,
+  };
+}
+
+/** Made anew only where something was committed: most requests find the state as the one before them. */
+function viewOf(
+  connection: Database.Database,
+  ways: Pick<MirrorSnapshot, 'rows' | 'texts' | 'run'>,
+  cursorKey: string,
+): () => MirrorSnapshot {
+  const committed = connection.prepare('pragma data_version');
+  const own = connection.prepare('select total_changes() as own');
+  let kept: MirrorSnapshot | null = null;
+  return () => {
+    const [[theirs], [ours]] = [committed.all() as SqlRow[], own.all() as SqlRow[]];
+    const version = `${theirs?.['data_version']} ${ours?.['own']}`;
+    if (kept?.version === version) return kept;
+    const [mirror] = ways.rows({ sql: MIRROR, values: {} });
+    const now = String(mirror?.['mirrored_at'] || BEFORE_ALL);
+    kept = {
+      ...ways,
+      version,
+      now,
+      serverTime: String(mirror?.['server_time'] ?? now),
+      cursorKey: createSecretKey(String(mirror?.['cursor_key'] ?? cursorKey), 'hex'),
+    };
+    return kept;
+  };
+}
+
+function preparing(connection: Database.Database): (sql: string) => Database.Statement {
+  const prepared = new Map<string, Database.Statement>();
+  return (sql) => {
+    const known = prepared.get(sql);
+    if (known !== undefined) return known;
+    if (prepared.size >= MOST_STATEMENTS) prepared.clear();
+    const statement = connection.prepare(sql);
+    prepared.set(sql, statement);
+    return statement;
+  };
+}

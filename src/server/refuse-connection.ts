@@ -1,0 +1,34 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { envelope, httpErrorOf } from './errors.ts';
+
+/** Answers with the error envelope; what went wrong inside is logged and told to nobody. */
+export function refuse(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  const { statusCode, code, message, headers = {} } = httpErrorOf(error);
+  if (statusCode === 500) request.log.error({ err: error }, 'a request failed');
+  return reply.code(statusCode).headers(headers).send(envelope(code, message));
+}
+
+/** What the HTTP parser refuses, by its error code; anything else is a request that cannot be read. */
+const UNREADABLE: Readonly<Record<string, readonly [status: string, message: string]>> = {
+  HPE_HEADER_OVERFLOW: ['431 Request Header Fields Too Large', 'The address and headers are too long together'],
+  ERR_HTTP_REQUEST_TIMEOUT: ['408 Request Timeout', 'The request took too long to arrive'],
+};
+
+/** So long has a client to take the refusal of what never became a request. */
+const LINGER_MS = 1000;
+
+/** Answers what never became a request, and lets go of the connection, whether or not the other side does. */
+export function refuseUnreadable(
+  error: Error & { code?: string },
+  socket: { writable: boolean; end(text: string): void; destroy(): void },
+): void {
+  if (error.code === 'ECONNRESET' || !socket.writable) {
+    socket.destroy();
+    return;
+  }
+  const [status, message] = UNREADABLE[error.code ?? ''] ?? ['400 Bad Request', 'The request cannot be read'];
+  const body = JSON.stringify(envelope('invalid_request', message));
+  const head = [`HTTP/1.1 ${status}`, 'Content-Type: application/json; charset=utf-8'];
+  socket.end([...head, `Content-Length: ${Buffer.byteLength(body)}`, 'Connection: close', '', body].join('\r\n'));
+  setTimeout(() => socket.destroy(), LINGER_MS).unref();
+}

@@ -1,0 +1,56 @@
+import { parseExactly } from '../core/json.ts';
+import type { Page } from '../core/source.ts';
+
+/** Decodes the parsed body of an answer; returns null when the body does not have the expected form. */
+export type BodyDecoder<T> = (body: unknown) => T | null;
+
+/**
+ * The envelope of a list: `items` is an array, a missing `has_more` means false, `next_cursor` may be null. A body with a value
+ * of another type is not an envelope: if it counted as the last page, the read would end too early (R8).
+ */
+export function decodePage(body: unknown): Page | null {
+  if (!isObject(body) || !isItems(body.items)) return null;
+  const { items, has_more: hasMore = false, next_cursor: nextCursor = null } = body;
+  if (typeof hasMore !== 'boolean') return null;
+  if (nextCursor !== null && typeof nextCursor !== 'string') return null;
+  return { items, hasMore, nextCursor: nextCursor === '' ? null : nextCursor };
+}
+
+/** An array, or the iterable that `parseHeavyPage` makes of one. Parsed JSON never has a symbol. */
+function isItems(items: unknown): items is Page['items'] {
+  return Array.isArray(items) || (typeof items === 'object' && items !== null && Symbol.iterator in items);
+}
+
+/** The number of table assets that an aggregated health score covers; null for another body. */
+export function decodeMatchedCount(body: unknown): number | null {
+  const count = isObject(body) ? body.matched_count : null;
+  return Number.isSafeInteger(count) && Number(count) >= 0 ? Number(count) : null;
+}
+
+/** The environments come as a bare array or as an envelope, which may be one page of several. */
+export function decodeEnvironments(body: unknown): Page | null {
+  return Array.isArray(body) ? { items: body, hasMore: false, nextCursor: null } : decodePage(body);
+}
+
+/** The envelope of an error; null for another body. Decisions depend on `code`; `message` is only shown. */
+export function decodeError(body: unknown): { code: string; message: string } | null {
+  if (!isObject(body) || !isObject(body.error)) return null;
+  const { code, message } = body.error;
+  return typeof code === 'string' ? { code, message: typeof message === 'string' ? message : '' } : null;
+}
+
+/** The parsed body, with its numbers as they were sent (R19); undefined when the body is not JSON. */
+export function parseJson(body: Uint8Array): unknown {
+  try {
+    return parseExactly(UTF8.decode(body));
+  } catch {
+    return undefined;
+  }
+}
+
+/** Strict, because a key with a replacement character would be a different key. */
+const UTF8 = new TextDecoder('utf-8', { fatal: true });
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,295 @@
+import { describe, expect, test } from 'vitest';
+import type { Checkpoint, Round } from '../../src/core/checkpoint.ts';
+import { NO_PROGRESS } from '../../src/core/checkpoint.ts';
+import { chooseRound, feedBoundOf } from '../../src/core/choose-round.ts';
+import type { Context } from '../../src/core/context.ts';
+import type { RoundFacts } from '../../src/core/destination.ts';
+import { addDays, addSeconds } from '../../src/core/instant.ts';
+import type { StreamName } from '../../src/core/stream.ts';
+import { ask, checkpoint, context, facts, LAST_WEEK, streamOf, T, walk, YESTERDAY } from './setup.ts';
+
+const SINCE = '2026-11-19T03:10:00.000000Z';
+
+function roundOf(
+  name: StreamName,
+  from: Checkpoint,
+  circumstances: Context = context(),
+  given: RoundFacts = facts(),
+): Round {
+  const beginning = chooseRound(streamOf(name), from, circumstances, given);
+  if (beginning.do === 'rest') throw new Error(`rests: ${beginning.why}`);
+  return beginning.round;
+}
+
+const how = ({ mode, reason }: Round) => `${mode}: ${reason}`;
+const feeds = (since = SINCE) => [
+  walk('upserts', { synced_since: since, limit: 2000 }),
+  walk('tombstones', { deleted_since: since, limit: 2000 }),
+];
+
+describe('a feed stream', () => {
+  test('is scanned at first, without a sweep when nothing is held', () => {
+    const round = roundOf('assets', NO_PROGRESS, context(), facts({ hasRows: false }));
+    expect(round).toMatchObject({ mode: 'scan', reason: 'first', sweeps: false, steps: [walk('scan')] });
+  });
+
+  test('of tests is scanned for enabled and for disabled ones', () => {
+    const steps = [walk('scan'), walk('scan', { disabled: 'true', limit: 2000 })];
+    expect(roundOf('tests', NO_PROGRESS, context(), facts({ hasRows: false })).steps).toEqual(steps);
+  });
+
+  test('is then read by its feeds, from the watermark less the overlap on (R2)', () => {
+    expect(roundOf('assets', checkpoint())).toMatchObject({ mode: 'feed', reason: 'increment', steps: feeds() });
+    expect(feedBoundOf(checkpoint(), context({ options: { overlapSeconds: 0 } }))).toBe(YESTERDAY);
+    expect(feedBoundOf(NO_PROGRESS, context())).toBeNull();
+  });
+
+  test('that follows another is asked for what moved there, after its feeds (R13)', () => {
+    expect(roundOf('columns', checkpoint()).steps).toEqual([...feeds(), ask('owned')]);
+    expect(roundOf('tests', checkpoint()).steps).toEqual([...feeds(), ask('owned')]);
+  });
+
+  test('that holds rejected rows asks for them after its reads; a scan shows them anyway (R20)', () => {
+    const standing = facts({ hasRejected: true });
+    expect(roundOf('assets', checkpoint(), context(), standing).steps).toEqual([...feeds(), ask('rejected')]);
+    expect(roundOf('tests', checkpoint(), context(), standing).steps).toEqual([
+      ...feeds(),
+      ask('owned'),
+      ask('rejected'),
+    ]);
+    const scan = roundOf('assets', checkpoint({ scanDue: 'refuted' }), context(), standing);
+    expect(scan.steps).not.toContainEqual(ask('rejected'));
+  });
+
+  test('scanned again reads the tombstones from the old watermark on and asks for its candidates (R12)', () => {
+    const round = roundOf('assets', checkpoint({ scanDue: 'refuted' }));
+    expect(round).toMatchObject({ mode: 'scan', sweeps: true });
+    expect(round.steps).toEqual([walk('scan'), feeds()[1], ask('candidates')]);
+  });
+
+  test.each([
+    [false, 'scan: clock'],
+    [true, 'scan: full'],
+  ])(
+    'whose watermark lies in the future reads no tombstones: the bound would show none, --full %s (R1)',
+    (full, why) => {
+      const ahead = roundOf('assets', checkpoint({ watermark: addDays(T, 1) }), context({ options: { full } }));
+      expect([how(ahead), ahead.steps]).toEqual([why, [walk('scan'), ask('candidates')]]);
+    },
+  );
+
+  test('begins a round of this run and pass with nothing read, and takes the due scan over (R6, R13)', () => {
+    const { steps, ...begun } = roundOf('assets', checkpoint({ scanDue: 'returned' }), context({ run: 6 }));
+    expect(begun).toEqual({
+      ...{
+        mode: 'scan',
+        reason: 'returned',
+        due: 'returned',
+        run: 6,
+        cycle: 5,
+        pages: 0,
+        firstPageAt: null,
+        lastMark: 0,
+      },
+      ...{ sweeps: true, sweepContradicted: false, read: null, reads: 0, consecutiveNotFound: 0, incomplete: false },
+      ...{ confirmedUpTo: null, firstConfirmation: null },
+    });
+    expect(steps).toHaveLength(3);
+  });
+
+  test('pages by the page size asked for', () => {
+    const { steps } = roundOf('assets', checkpoint(), context({ options: { pageSize: 7 } }));
+    expect(steps.map((readStep) => readStep.do === 'list' && readStep.query['limit'])).toEqual([7, 7]);
+  });
+});
+
+describe('why a feed stream is scanned', () => {
+  const old = checkpoint({ scanEndedAt: LAST_WEEK, watermark: YESTERDAY });
+  const behind = (days: number): Checkpoint => checkpoint({ watermark: addSeconds(addDays(T, -days), 3600) });
+
+  test.each<[string, Checkpoint, Context, string]>([
+    [
+      'nothing is held, whatever else',
+      NO_PROGRESS,
+      context({ serverTime: null, options: { full: true } }),
+      'scan: first',
+    ],
+    ['--full', checkpoint(), context({ options: { full: true } }), 'scan: full'],
+    [
+      '--full, unless a scan has ended in this pass (R6)',
+      checkpoint({ scanEndedCycle: 5 }),
+      context({ options: { full: true } }),
+      'feed: increment',
+    ],
+    ['--full before the clock', checkpoint(), context({ serverTime: null, options: { full: true } }), 'scan: full'],
+    ['no server time (R1)', checkpoint(), context({ serverTime: null }), 'scan: clock'],
+    ['no watermark (R1)', checkpoint({ watermark: null }), context(), 'scan: clock'],
+    [
+      'a watermark more than an hour ahead (R1)',
+      checkpoint({ watermark: '2026-11-20T05:10:00.000001Z' }),
+      context(),
+      'scan: clock',
+    ],
+    [
+      'not one just an hour ahead (R1)',
+      checkpoint({ watermark: '2026-11-20T05:10:00.000000Z' }),
+      context(),
+      'feed: increment',
+    ],
+    [
+      'a watermark ahead by more than an overlap of a minute (R1)',
+      checkpoint({ watermark: '2026-11-20T04:11:00.000001Z' }),
+      context({ options: { overlapSeconds: 60 } }),
+      'scan: clock',
+    ],
+    [
+      'not one ahead by just that overlap (R1)',
+      checkpoint({ watermark: '2026-11-20T04:11:00.000000Z' }),
+      context({ options: { overlapSeconds: 60 } }),
+      'feed: increment',
+    ],
+    ['a bound beyond 89 days (R3)', behind(89.00002), context(), 'scan: clamp'],
+    ['not one of just 89 days (R3)', behind(89), context(), 'feed: increment'],
+    ['the newest time decides, not T (R3)', behind(88), context({ latestServerTime: addDays(T, 1.5) }), 'scan: clamp'],
+    ['the clamp before a due', { ...behind(100), scanDue: 'returned' }, context(), 'scan: clamp'],
+    ['a permission back (R13)', checkpoint({ scanDue: 'permission' }), context(), 'scan: permission'],
+    ['an environment back (R13)', checkpoint({ scanDue: 'returned' }), context(), 'scan: returned'],
+    ['a sweep contradicted (R12)', checkpoint({ scanDue: 'refuted' }), context(), 'scan: refuted'],
+    ['a due before the days', { ...old, scanDue: 'refuted' }, context(), 'scan: refuted'],
+    ['seven days since the last scan ended (R13)', old, context(), 'scan: full-every'],
+    [
+      'not a microsecond sooner (R13)',
+      { ...old, scanEndedAt: '2026-11-13T04:10:00.000001Z' },
+      context(),
+      'feed: increment',
+    ],
+    ['other days asked for (R13)', checkpoint(), context({ options: { fullEveryDays: 1 } }), 'scan: full-every'],
+    ['never, when no scan ended at a known time', checkpoint({ scanEndedAt: null }), context(), 'feed: increment'],
+    ['never, with days beyond all years', old, context({ options: { fullEveryDays: 1e9 } }), 'feed: increment'],
+  ])('%s', (_, from, circumstances, expected) => {
+    expect(how(roundOf('assets', from, circumstances))).toBe(expected);
+  });
+});
+
+describe('after a scan that failed in this run (R9)', () => {
+  test('the feeds go on from the watermark, with numbers beyond those of its reads', () => {
+    const scan = { ...roundOf('assets', checkpoint({ scanDue: 'returned' })), reads: 7 };
+    const left = roundOf('assets', checkpoint({ scanDue: 'returned', scanTriedInRun: 5, waitingScan: scan }));
+    expect(left).toMatchObject({ mode: 'feed', reason: 'increment', reads: 7, steps: feeds() });
+  });
+
+  test('they go no further back than the service looks (R3)', () => {
+    const { steps } = roundOf('assets', checkpoint({ watermark: addDays(T, -200), scanTriedInRun: 5 }));
+    expect(steps).toMatchObject([
+      { query: { synced_since: addDays(T, -88) } },
+      { query: { deleted_since: addDays(T, -88) } },
+    ]);
+  });
+
+  test('in a later run the scan is due again', () => {
+    const due = checkpoint({ scanDue: 'returned', scanTriedInRun: 4 });
+    expect(roundOf('assets', due).mode).toBe('scan');
+  });
+});
+
+describe('a stream that reads what is marked', () => {
+  const leader = (given: Partial<Checkpoint>) => new Map([['columns', checkpoint(given)] as const]);
+  const with_ = (marks: RoundFacts['marks'], given: Partial<RoundFacts> = {}) =>
+    facts({ marks, checkpoints: leader({}), ...given });
+  const none = { inside: 0, outside: 0 };
+
+  test.each([
+    ['is not there', new Map()],
+    ['has not ended', leader({ scanEndedCycle: null, scanEndedAt: null })],
+  ])('waits while the first scan of what it follows %s (R18)', (_, checkpoints) => {
+    const beginning = chooseRound(streamOf('column_lineage'), NO_PROGRESS, context(), facts({ checkpoints }));
+    expect(beginning).toEqual({ do: 'rest', why: 'waiting' });
+  });
+
+  test('is scanned once that has ended (R18)', () => {
+    const round = roundOf('column_lineage', NO_PROGRESS, context(), with_(none));
+    expect(round).toMatchObject({ mode: 'scan', reason: 'first', steps: [walk('scan'), ask('unshown')] });
+  });
+
+  test('makes no request without a mark, whatever the clocks say (R18, R22)', () => {
+    for (const circumstances of [context(), context({ serverTime: null }), context({ serverTime: addDays(T, 200) })])
+      expect(roundOf('column_lineage', checkpoint(), circumstances, with_(none))).toMatchObject({
+        mode: 'marked',
+        steps: [],
+      });
+    expect(roundOf('column_lineage', checkpoint({ watermark: null }), context(), with_(none)).steps).toEqual([]);
+  });
+
+  test('is scanned without a mark with --full alone (R18)', () => {
+    const full = roundOf('column_lineage', checkpoint(), context({ options: { full: true } }), with_(none));
+    expect(how(full)).toBe('scan: full');
+  });
+
+  test('is not scanned again by --full-every: it is the dearest scan there is (R18)', () => {
+    const every = context({ options: { fullEveryDays: 0 } });
+    expect(how(roundOf('column_lineage', checkpoint(), every, with_({ inside: 1, outside: 0 })))).toBe(
+      'marked: increment',
+    );
+  });
+
+  test.each<[string, Context, string]>([
+    ['clamp', context({ serverTime: addDays(T, 200) }), 'scan: clamp'],
+    ['clock', context({ serverTime: null }), 'scan: clock'],
+  ])('is scanned with marks by the %s (R3, R18)', (_, circumstances, expected) => {
+    const marks = { inside: 0, outside: 1 };
+    expect(how(roundOf('column_lineage', checkpoint(), circumstances, with_(marks)))).toBe(expected);
+  });
+
+  test('takes lineage inside the window from the feed, and asks for the rest by id (R18)', () => {
+    const [upserts] = feeds();
+    const [asked, unshown] = [ask('marked', { before: SINCE }), ask('unshown')];
+    const steps = (inside: number, outside: number) =>
+      roundOf('column_lineage', checkpoint(), context(), with_({ inside, outside })).steps;
+    expect(steps(2, 0)).toEqual([upserts, unshown]);
+    expect(steps(0, 2)).toEqual([asked, unshown]);
+    expect(steps(2, 2)).toEqual([asked, upserts, unshown]);
+  });
+
+  test('of typed assets asks, after the feed, for what is still marked (R22)', () => {
+    const given = facts({ marks: { inside: 1, outside: 0 }, checkpoints: new Map([['assets', checkpoint()]]) });
+    const { steps } = roundOf('table_assets', checkpoint(), context(), given);
+    expect(steps).toEqual([feeds()[0], ask('marked'), ask('unshown')]);
+    const outside = roundOf('table_assets', checkpoint(), context(), { ...given, marks: { inside: 0, outside: 1 } });
+    expect(outside.steps).toEqual([ask('marked', { before: SINCE }), ask('unshown')]);
+  });
+
+  test('remembers which marks were made before it began (R18)', () => {
+    const given = with_({ inside: 1, outside: 0 }, { lastMark: 42 });
+    expect(roundOf('column_lineage', checkpoint(), context(), given).lastMark).toBe(42);
+  });
+});
+
+describe('a snapshot', () => {
+  test('is read whole each time, in every variant; what two lists no longer show is asked for (R12, R16)', () => {
+    const round = roundOf('latest_test_executions', checkpoint());
+    expect(round).toMatchObject({ mode: 'snapshot', reason: 'snapshot' });
+    const lists = [walk('snapshot'), walk('snapshot', { disabled: 'true', limit: 2000 })];
+    expect(round.steps).toEqual([...lists, ask('candidates')]);
+  });
+
+  test.each<[string, string | null, Context, 'hourly' | 'round']>([
+    ['rests until the hour is over', '2026-11-20T04:00:00.000000Z', context(), 'hourly'],
+    ['is read in the next hour', '2026-11-20T03:59:59.999999Z', context(), 'round'],
+    ['is read in the same hour of another day', YESTERDAY, context(), 'round'],
+    ['is read with --full', T, context({ options: { full: true } }), 'round'],
+    ['is read at first', null, context(), 'round'],
+    ['is read when no server time is known', T, context({ serverTime: null }), 'round'],
+  ])('of health scores %s (R22)', (_, watermark, circumstances, expected) => {
+    const beginning = chooseRound(streamOf('asset_health_scores'), checkpoint({ watermark }), circumstances, facts());
+    expect(beginning.do === 'rest' ? beginning.why : beginning.do).toBe(expected);
+  });
+
+  test('of another stream does not rest', () => {
+    expect(roundOf('asset_lineage', checkpoint({ watermark: T })).steps).toEqual([walk('snapshot')]);
+  });
+});
+
+test('a window asks for the tests with news (R22)', () => {
+  const round = roundOf('test_executions', NO_PROGRESS);
+  expect(round).toMatchObject({ mode: 'window', reason: 'window', steps: [ask('tests')] });
+});

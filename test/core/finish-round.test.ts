@@ -1,0 +1,123 @@
+import { describe, expect, test } from 'vitest';
+import type { Checkpoint, Round } from '../../src/core/checkpoint.ts';
+import type { Context } from '../../src/core/context.ts';
+import type { RoundEnd } from '../../src/core/destination.ts';
+import { finishRound, unconfirmedMarks } from '../../src/core/finish-round.ts';
+import { checkpoint, context, LAST_WEEK, round, streamOf, T, YESTERDAY } from './setup.ts';
+
+const FIRST = '2026-11-20T02:00:00.000000Z';
+const NOTHING: RoundEnd = {
+  ...{ sweep: null, through: null, rememberFrom: null, replace: null },
+  ...{ lastMark: 0, run: 5, isWhole: false },
+};
+
+const settle = (given: Checkpoint, roundEnd: RoundEnd, circumstances: Context) =>
+  finishRound(streamOf('assets'), given, roundEnd, circumstances);
+
+const feed = round({ pages: 3, firstPageAt: FIRST });
+const scan = round({ mode: 'scan', reason: 'full', pages: 3, firstPageAt: FIRST });
+const under = (given: Round, more: Partial<Checkpoint> = {}): Checkpoint =>
+  checkpoint({ scannedAt: LAST_WEEK, scanEndedAt: LAST_WEEK, ...more, round: given });
+
+describe('the watermark (R2)', () => {
+  test('becomes the T of the run that committed the first page', () => {
+    expect(settle(under(feed), NOTHING, context())).toMatchObject({ watermark: FIRST, round: null });
+  });
+
+  test('becomes the T of this run when there was nothing to read', () => {
+    expect(settle(under(round()), NOTHING, context()).watermark).toBe(T);
+  });
+
+  test('stays in a run that met no Date (R1)', () => {
+    expect(settle(under(feed), NOTHING, context({ serverTime: null })).watermark).toBe(YESTERDAY);
+    expect(settle(under(round()), NOTHING, context({ serverTime: null })).watermark).toBe(YESTERDAY);
+  });
+
+  test('stays when the run of the first page met none (R1)', () => {
+    expect(settle(under(round({ pages: 1 })), NOTHING, context()).watermark).toBe(YESTERDAY);
+  });
+});
+
+describe('the times of the last scan', () => {
+  test('are when it began and when it ended (R13)', () => {
+    const ended = settle(under(scan), NOTHING, context());
+    expect(ended).toMatchObject({ scannedAt: FIRST, scanEndedAt: T, scanEndedCycle: 5 });
+  });
+
+  test('are not moved by the feeds', () => {
+    const ended = settle(under(feed), NOTHING, context());
+    expect(ended).toMatchObject({ scannedAt: LAST_WEEK, scanEndedAt: LAST_WEEK, scanEndedCycle: 4 });
+  });
+
+  test('stay as they were, so that the next scan falls due, when a run without a Date scans (R1, R13)', () => {
+    const dateless = under(round({ mode: 'scan', pages: 1 }));
+    const ended = settle(dateless, NOTHING, context({ serverTime: null }));
+    expect(ended).toMatchObject({ scannedAt: LAST_WEEK, scanEndedAt: LAST_WEEK, scanEndedCycle: 5 });
+  });
+});
+
+describe('whether a scan is due', () => {
+  const SWEPT = { ...NOTHING, sweep: { at: T } };
+
+  test('a scan that took the due over when it began leaves none', () => {
+    expect(settle(under({ ...scan, due: 'returned' }), SWEPT, context()).scanDue).toBeNull();
+  });
+
+  test('a scan that was contradicted, and left candidates that it did not ask for, asks for another (R12)', () => {
+    const due = (given: Partial<Round>) => settle(under({ ...scan, ...given }), SWEPT, context()).scanDue;
+    expect(due({ sweepContradicted: true, confirmedUpTo: 'k' })).toBe('refuted');
+    expect(due({ sweepContradicted: true, confirmedUpTo: null })).toBeNull();
+    expect(due({ sweepContradicted: false, confirmedUpTo: 'k' })).toBeNull();
+  });
+
+  test('the scan made for that asks for no third (R12)', () => {
+    const again = { ...scan, sweepContradicted: true, confirmedUpTo: 'k', due: 'refuted' } as const;
+    expect(settle(under(again), SWEPT, context()).scanDue).toBeNull();
+  });
+
+  test('a scan that had begun before it came up does not settle it, even if it was made for the same (R13)', () => {
+    const begunBefore = under({ ...scan, cycle: 4, due: 'returned' }, { scanDue: 'returned' });
+    expect(settle(begunBefore, SWEPT, context()).scanDue).toBe('returned');
+  });
+
+  test('it is no matter of streams that have no feeds', () => {
+    const returned = under(round({ mode: 'snapshot' }), { scanDue: 'returned' });
+    expect(finishRound(streamOf('asset_lineage'), returned, NOTHING, context()).scanDue).toBeNull();
+  });
+
+  test('the feeds leave it', () => {
+    expect(settle(under(feed, { scanDue: 'permission' }), NOTHING, context()).scanDue).toBe('permission');
+  });
+});
+
+test('a round begun in this pass finishes it; one begun before is followed by another (R6)', () => {
+  expect(settle(under(feed), NOTHING, context()).finishedCycle).toBe(5);
+  expect(settle(under({ ...feed, cycle: 4 }, { finishedCycle: 3 }), NOTHING, context()).finishedCycle).toBe(3);
+});
+
+test('the feeds finish no pass in a run in which a scan failed, nor while one waits (R9)', () => {
+  const after = (given: Partial<Checkpoint>) => settle(under(feed, given), NOTHING, context()).finishedCycle;
+  expect(after({ scanTriedInRun: 5 })).toBe(4);
+  expect(after({ scanTriedInRun: 4 })).toBe(5);
+  expect(after({ scanTriedInRun: 4, waitingScan: round({ mode: 'scan' }) })).toBe(4);
+});
+
+test('a feed that was left out moves no watermark (R9, R2)', () => {
+  const left = under({ ...feed, pages: 1, firstPageAt: T, incomplete: true }, { scanTriedInRun: 5 });
+  expect(settle(left, NOTHING, context()).watermark).toBe(YESTERDAY);
+});
+
+test('a stream that has come to its end is live (R15)', () => {
+  expect(settle(under(feed, { unavailable: true }), NOTHING, context()).unavailable).toBe(false);
+});
+
+test('what a round of an older version could not ask for waits as it ends: rows count as seen, marks stay (R12)', () => {
+  const passed = { passedOver: ['long'], lastMark: 7 };
+  const seen = { seen: { keys: [['long']], readNumber: 0 } };
+  const left = { leftMarks: { ids: ['long'], lastMark: 7, run: 5, makes: false } };
+  for (const mode of ['scan', 'snapshot'] as const)
+    expect(unconfirmedMarks(streamOf('tests'), round({ mode, ...passed }))).toEqual(seen);
+  expect(unconfirmedMarks(streamOf('tests'), round({ mode: 'feed', ...passed }))).toEqual(left);
+  expect(unconfirmedMarks(streamOf('column_lineage'), round({ mode: 'scan', ...passed }))).toEqual(left);
+  expect(unconfirmedMarks(streamOf('tests'), round())).toEqual({});
+});

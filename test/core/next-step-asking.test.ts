@@ -1,0 +1,190 @@
+import { describe, expect, test } from 'vitest';
+import type { Checkpoint, LookupRead, ReadStep, Round } from '../../src/core/checkpoint.ts';
+import type { Backlog, DueTest } from '../../src/core/destination.ts';
+import { addDays } from '../../src/core/instant.ts';
+import { lookUp, lookUpHistory } from '../../src/core/next-step.ts';
+import { ask, checkpoint, context, round, streamOf, T, walk } from './setup.ts';
+
+const REST = walk('upserts');
+const under = (readStep: ReadStep, given: Partial<Round> = {}, beside: Partial<Checkpoint> = {}): Checkpoint =>
+  checkpoint({ round: round({ steps: [readStep, REST], ...given }), ...beside });
+const owed = (ids: readonly string[], weighed: Backlog['weighed'] = null): Backlog => ({ ids, weighed });
+
+type Name = 'assets' | 'columns' | 'tests' | 'column_lineage' | 'table_assets';
+
+const goOn = (name: Name, readStep: LookupRead, ...rest: Parameters<typeof owed>): ReturnType<typeof lookUp> =>
+  lookUp(streamOf(name), under(readStep), context(), owed(...rest));
+
+function asked(name: Name, readStep: LookupRead, ...rest: Parameters<typeof owed>): Round {
+  return goOn(name, readStep, ...rest).checkpoint.round as Round;
+}
+
+describe('what is owed is asked for', () => {
+  test('a chunk at a time, each from its first variant on (R12)', () => {
+    const readStep = ask('candidates', { after: 'a', asked: 3 });
+    expect(asked('tests', readStep, ['b', 'c']).steps).toEqual([{ ...readStep, ids: ['b', 'c'], variant: 0 }, REST]);
+  });
+
+  test('in as many ids as a URL holds (R12)', () => {
+    const ids = Array.from({ length: 1000 }, (_, i) => `${'資'.repeat(10)}${i}`);
+    const [readStep] = asked('assets', ask('candidates'), ids).steps as [LookupRead];
+    expect(readStep.ids.length).toBeLessThan(100);
+    expect(readStep.ids).toEqual(ids.slice(0, readStep.ids.length));
+  });
+
+  test('but for ids too long for a URL, which wait, once for all; rejected rows do anyway (R12, R20)', () => {
+    const long = `a${'x'.repeat(8000)}`;
+    const marks = { leftMarks: { ids: [long], lastMark: 0, run: 5 } };
+    for (const [name, about, passedOver] of [
+      ['columns', 'owned', marks],
+      ['column_lineage', 'marked', marks],
+      ['column_lineage', 'unshown', { leftMarks: { makes: true } }],
+      ['columns', 'candidates', { seen: { keys: [[long]], readNumber: 0 } }],
+      ['columns', 'rejected', {}],
+    ] as const) {
+      const step = goOn(name, ask(about), [long, 'b']);
+      expect(step).toMatchObject({ passedOver, checkpoint: { round: { steps: [{ ids: ['b'] }, REST] } } });
+      expect(JSON.stringify(step.checkpoint)).not.toContain(long);
+      expect(goOn(name, ask(about), [long])).toMatchObject({
+        passedOver,
+        checkpoint: { round: { steps: [ask(about, { after: long }), REST] } },
+      });
+    }
+    expect(goOn('columns', ask('owned'), ['b'])).not.toHaveProperty('passedOver');
+  });
+
+  test('until nothing is owed', () => {
+    expect(asked('assets', ask('owned', { after: 'k' }), []).steps).toEqual([REST]);
+  });
+});
+
+describe('candidates of a sweep (R12)', () => {
+  test.each([
+    ['assets', 19, 'asked'],
+    ['assets', 20, 'left'],
+    ['tests', 18, 'asked'],
+    ['tests', 19, 'left'],
+    ['tests', 20, 'left'],
+  ] as const)('of %s, after %i of the 20 requests, are %s', (name, requests, what) => {
+    const after = asked(name, ask('candidates', { after: 'k', asked: requests }), ['l']);
+    if (what === 'asked') expect(after).toMatchObject({ steps: [{ ids: ['l'] }, REST], confirmedUpTo: null });
+    else expect(after).toMatchObject({ steps: [REST], confirmedUpTo: 'k' });
+  });
+
+  test('all asked for leave none behind', () => {
+    expect(asked('assets', ask('candidates', { after: 'k', asked: 20 }), []).confirmedUpTo).toBeNull();
+  });
+
+  test('are the only ones so limited', () => {
+    expect(asked('tests', ask('owned', { asked: 500 }), ['a']).steps[0]).toMatchObject({ ids: ['a'] });
+  });
+});
+
+describe('marked rows are scanned for where that takes fewer requests (R18, R22)', () => {
+  const ids = ['a', 'b'];
+  const scan = { mode: 'scan', reason: 'fewer-requests', steps: [walk('scan'), ask('unshown')] };
+
+  test.each([
+    [2, 2000, 'asked'],
+    [4, 2000, 'scanned'],
+    [4, 2001, 'asked'],
+    [5, 4000, 'scanned'],
+    [2, 0, 'asked'],
+  ])('%i rows, two to a request, where a scan shows %i rows: %s', (count, rows, what) => {
+    const after = asked('column_lineage', ask('marked'), ids, { ids: count, rows });
+    if (what === 'scanned') expect(after).toMatchObject(scan);
+    else expect(after.steps).toEqual([ask('marked', { ids }), REST]);
+  });
+
+  test('but not in a run in which a scan failed, nor while one waits: it would fail again (R9)', () => {
+    const waitingScan = round({ mode: 'scan' });
+    const dear = { ids: 900, rows: 10 };
+    for (const beside of [{ scanTriedInRun: 5 }, { scanTriedInRun: 4, waitingScan }]) {
+      const after = lookUp(streamOf('columns'), under(ask('owned'), {}, beside), context(), owed(ids, dear));
+      expect(after.checkpoint.round?.steps).toEqual([ask('owned', { ids }), REST]);
+    }
+  });
+
+  test('but not once asking has begun', () => {
+    const readStep = ask('marked', { asked: 1 });
+    expect(asked('table_assets', readStep, ids).steps).toEqual([{ ...readStep, ids }, REST]);
+  });
+});
+
+test('what no read has shown is asked for in twenty requests at most (R18)', () => {
+  const ids = ['x', 'y'];
+  const readStep = ask('unshown', { after: 'm', asked: 19 });
+  expect(asked('column_lineage', readStep, ids)).toMatchObject({ steps: [{ ids }, REST], confirmedUpTo: null });
+  expect(asked('column_lineage', { ...readStep, asked: 20 }, ids)).toMatchObject({ steps: [REST], confirmedUpTo: 'm' });
+});
+
+describe('a test with news (R22)', () => {
+  const executions = streamOf('test_executions');
+  const due = (given: Partial<DueTest> = {}): DueTest => ({
+    id: 't/1',
+    readAt: null,
+    hasRejected: 0,
+    knownFrom: null,
+    mirroredAt: T,
+    pageLimit: null,
+    ...given,
+  });
+  const begun = (given: DueTest | null, serverTime: string | null = T) =>
+    lookUpHistory(executions, under(ask('tests')), context({ serverTime }), given);
+  const reads = (given: DueTest) => {
+    const step = begun(given);
+    if (step.do !== 'fetch') throw new Error(`plans to ${step.do}`);
+    return { ...step.request, read: step.checkpoint.round?.read, readStep: step.checkpoint.round?.steps[0] };
+  };
+  const OPENS = addDays(T, -90);
+
+  test('is read from 90 days before the newest time seen, in a run that lasts (R3)', () => {
+    const late = context({ latestServerTime: addDays(T, 3) });
+    const step = lookUpHistory(executions, under(ask('tests')), late, due());
+    expect(step).toMatchObject({ do: 'fetch', request: { query: { start_time_from: addDays(T, -87) } } });
+  });
+
+  test('is read from 90 days before T at first, oldest first', () => {
+    const query = { start_time_from: OPENS, order_by: 'start_time', direction: 'asc', limit: 2000 };
+    expect(reads(due())).toMatchObject({ path: ['tests', 't/1', 'executions'], query, cursor: null });
+  });
+
+  test('then from 7 days before its last reading, for executions are reported late', () => {
+    const readAt = addDays(T, -2);
+    expect(reads(due({ readAt })).query['start_time_from']).toBe(addDays(T, -9));
+    expect(reads(due({ readAt: addDays(T, -88) })).query['start_time_from']).toBe(OPENS);
+    expect(reads(due({ readAt, hasRejected: 1 })).query['start_time_from']).toBe(OPENS);
+  });
+
+  test('is read as if for the first time when its last reading lies more than an hour ahead (R1)', () => {
+    const from = (readAt: string) => reads(due({ readAt })).query['start_time_from'];
+    expect(from('2026-11-20T05:10:00.000000Z')).toBe('2026-11-13T05:10:00.000000Z');
+    expect(from('2026-11-20T05:10:00.000001Z')).toBe(OPENS);
+  });
+
+  test('is noted with the mirror’s own time when its reading began', () => {
+    const { read, readStep } = reads(due({ mirroredAt: '2026-11-20T05:00:00.000000Z' }));
+    expect(read).toMatchObject({
+      as: 'tests',
+      at: T,
+      history: { testId: 't/1', mirroredAt: '2026-11-20T05:00:00.000000Z' },
+    });
+    expect(readStep).toMatchObject({ ids: ['t/1'] });
+  });
+
+  test.each([
+    ['was read lately', { readAt: addDays(T, -89) }, null],
+    ['was read just when the window opened', { readAt: OPENS }, null],
+    ['was read before the window opened', { readAt: addDays(T, -100) }, { from: addDays(T, -100), to: OPENS }],
+    ['was never read but seen before', { knownFrom: addDays(T, -91) }, { from: addDays(T, -91), to: OPENS }],
+    ['was never read nor seen', {}, null],
+  ])('has a gap only where the service shows no more: it %s', (_, given, gap) => {
+    expect(reads(due(given)).read?.history?.gap).toEqual(gap);
+  });
+
+  test('is not there any more, or no Date is known: the readStep is over (R1)', () => {
+    const over = { do: 'continue', checkpoint: checkpoint({ round: round({ steps: [REST] }) }) };
+    expect(begun(null)).toEqual(over);
+    expect(begun(due(), null)).toEqual(over);
+  });
+});

@@ -1,0 +1,30 @@
+import { expect, test } from 'vitest';
+import { noSuchEnvironment, wantedOf } from '../../src/core/wanted-environments.ts';
+
+const listed = [
+  { id: 'prod', name: 'Production', cron: null },
+  { id: 'acme', name: 'Acme, Inc.', cron: null },
+  { id: 'same', name: 'same', cron: null },
+];
+
+test.each<[string[], string[], string[]]>([
+  [[], ['prod', 'acme', 'same'], []],
+  [['prod'], ['prod'], []],
+  [['Production', 'same'], ['prod', 'same'], []],
+  [['prod, same'], ['prod', 'same'], []],
+  [['Acme, Inc.'], ['acme'], []],
+  [['prod,nope', 'x'], ['prod'], ['nope', 'x']],
+])('%j asks for %j and misses %j: by id or name, several by commas where no name holds them', (asked, ids, unknown) => {
+  const wanted = wantedOf(listed, asked);
+  expect({ ...wanted, chosen: wanted.chosen.map(({ id }) => id) }).toEqual({ chosen: ids, unknown });
+});
+
+test('who asks for an environment that is not listed is told the ids and names there are, twenty of them', () => {
+  expect(noSuchEnvironment(['x', 'y'], listed)).toMatchObject({
+    recovery: 'usage',
+    message: 'no environment x, y: the token sees prod (Production), acme (Acme, Inc.), same',
+  });
+  expect(noSuchEnvironment(['x'], []).message).toBe('no environment x: the token sees none');
+  const many = Array.from({ length: 25 }, (_, i) => ({ id: `e${i}`, name: `e${i}`, cron: null }));
+  expect(noSuchEnvironment(['x'], many).message).toMatch(/e18, e19 and 5 more$/);
+});

@@ -1,0 +1,137 @@
+import { afterAll, describe, expect, test } from 'vitest';
+import { assets, columns } from '../../schema/assets.ts';
+import { tests } from '../../schema/data-tests.ts';
+import { type Principal, rootToken } from '../../src/server/access.ts';
+import { indexPathOf } from '../../src/server/index-path.ts';
+import { LISTINGS } from '../../src/server/listings.ts';
+import { openMirrorReads } from '../../src/server/mirror-reads.ts';
+import type { ListParameters } from '../../src/server/parameters.ts';
+import { SCAN_WINDOW_ROWS } from '../../src/server/scan-window.ts';
+import { pageValues } from '../../src/server/statement.ts';
+import { keepVisible } from '../../src/server/visibility.ts';
+import { asset, column, NOW, serve, test_ } from './fixture.ts';
+
+const { reader: ALL } = rootToken('all', 'secret');
+const sees = (name: string, ...assetIds: string[]): Principal => ({ ...ALL, name, assetIds });
+const KEYS = [
+  rootToken('all', 'secret'),
+  { ...rootToken('few', 'few'), reader: sees('few', 'few') },
+  { ...rootToken('many', 'many'), reader: sees('many', 'many') },
+];
+const bearer = (name: string) => ({ authorization: `Bearer ${name}` });
+
+/** As many columns of one asset, edges into them and executions of its test as a stretch holds; and two of each of another. */
+const { mirror, writing, all, get } = serve(
+  ({ db, connection }) => {
+    const many = (table: string, values: Readonly<Record<string, string>>) =>
+      connection.exec(`insert into ${table} (env_id, mirrored_at, ${Object.keys(values).join(', ')})
+        with recursive n(i) as (select 1 union all select i + 1 from n where i < ${SCAN_WINDOW_ROWS})
+        select 'e', '${NOW}', ${Object.values(values).join(', ')} from n`);
+    db.insert(assets)
+      .values([asset('few'), asset('many')])
+      .run();
+    many('columns', { id: "printf('m%05d', i)", asset_id: "'many'", name: "'n'" });
+    db.insert(columns)
+      .values([column('a', { asset_id: 'few' }), column('z', { asset_id: 'few' })])
+      .run();
+    many('column_lineage', { upstream_column_id: "printf('m%05d', i)", downstream_column_id: "printf('m%05d', i)" });
+    connection.exec(`insert into column_lineage (env_id, mirrored_at, upstream_column_id, downstream_column_id)
+      values ('e', '${NOW}', 'x', 'a'), ('e', '${NOW}', 'x', 'z')`);
+    db.insert(tests)
+      .values([test_('tf', { asset_id: 'few' }), test_('tm', { asset_id: 'many' })])
+      .run();
+    const run = { sub_type: "'n'", status: "'PASS'", start_time: "'2026'", duration_seconds: '1' };
+    const id = "iif(i < 3, 'f', 'm') || printf('%05d', i)";
+    many('latest_test_executions', { id, sub_test_unique_id: id, test_id: "iif(i < 3, 'tf', 'tm')", ...run });
+  },
+  { keys: () => KEYS },
+  afterAll,
+);
+
+function leads(name: string, { by = ALL, ...more }: Partial<ListParameters> & { by?: Principal }): boolean {
+  const listing = LISTINGS.find(({ entry }) => entry.name === name);
+  if (listing === undefined) throw new Error(name);
+  const question = { listing, reader: by, serverTime: NOW, place: { env: 'e', id: null, one: null } };
+  const listParameters: ListParameters = {
+    limit: 1,
+    cursor: undefined,
+    order: 'id',
+    descending: false,
+    filters: {},
+    feed: null,
+    disabled: false,
+    window: null,
+    ...more,
+  };
+  const values = pageValues(question, listParameters, null);
+  return openMirrorReads(mirror).read((view) => {
+    keepVisible(view, by, 'e');
+    return indexPathOf(view, question, listParameters, values) !== null;
+  });
+}
+
+const FEW = { filters: { asset_ids: ['few'] } };
+const MANY = { filters: { asset_ids: ['few', 'many'] } };
+
+describe('what leads to the rows of a page', () => {
+  test.each(['columns', 'column_lineage'])('values lead to %s where these are fewer than a stretch', (name) => {
+    expect([leads(name, FEW), leads(name, MANY)]).toEqual([true, false]);
+  });
+
+  test.each(['columns', 'column_lineage'])('the assets of a token lead to %s where these are fewer', (name) => {
+    expect([leads(name, { by: sees('few', 'few') }), leads(name, { by: sees('many', 'many') })]).toEqual([true, false]);
+  });
+
+  test('one row less than a stretch is few', () => {
+    const change = (asset: string) =>
+      writing.connection.prepare("update columns set asset_id = ? where id = 'm00001'").run(asset);
+    change('other');
+    expect(leads('columns', { filters: { asset_ids: ['many'] } })).toBe(true);
+    change('many');
+    expect(leads('columns', { filters: { asset_ids: ['many'] } })).toBe(false);
+  });
+
+  test('what is passed on the way counts as well, whatever it leads to', () => {
+    expect(leads('column_lineage', { filters: { asset_ids: ['many'], column_ids: ['a'] } })).toBe(true);
+    expect(leads('latest_test_executions', FEW)).toBe(true);
+    expect(leads('latest_test_executions', { filters: { test_ids: ['tm'] } })).toBe(true);
+  });
+
+  test('a filter of many values does not keep another from leading', () => {
+    expect(leads('columns', { filters: { asset_ids: ['many'], ids: ['a'] } })).toBe(true);
+  });
+
+  test('nothing leads to a feed, which goes by time', () => {
+    const feed = { of: 'synced', since: NOW } as const;
+    expect([leads('columns', { ...FEW, feed }), leads('columns', { by: sees('few', 'few'), feed })]).toEqual([
+      false,
+      false,
+    ]);
+  });
+});
+
+describe('values that lead to too many rows find the same as those that lead', () => {
+  test.each<[string, string, string]>([
+    ['columns', 'id', 'a z'],
+    ['column-lineage', 'downstream_column_id', 'a z'],
+    ['latest-test-executions', 'id', 'f00001 f00002'],
+  ])('%s', async (list, id, found) => {
+    const idsOf = (items: readonly Record<string, unknown>[]) => items.map((item) => item[id]).join(' ');
+    const few = await all(`e/${list}?asset_ids=few`);
+    expect(idsOf(few.items)).toBe(found);
+    expect((await all(`e/${list}`, bearer('few'))).items).toEqual(few.items);
+    const both = await get(`e/${list}?asset_ids=few&asset_ids=many&limit=3`);
+    expect(both.body.items).toEqual((await get(`e/${list}?limit=3`)).body.items);
+    expect(both.body.items).toHaveLength(3);
+    const many = await get(`e/${list}?asset_ids=many&limit=3`);
+    expect((await get(`e/${list}?limit=3`, bearer('many'))).body.items).toEqual(many.body.items);
+    expect(idsOf(many.body.items)).toMatch(/^m\d+ m\d+ m\d+$/);
+  });
+
+  test.each(['columns', 'column-lineage'])('the feed of %s too', async (list) => {
+    const feed = `e/${list}?synced_since=2026-11-01T00:00:00Z`;
+    const found = (await all(`${feed}&asset_ids=few`)).items;
+    expect(found).toHaveLength(2);
+    expect((await all(feed, bearer('few'))).items).toEqual(found);
+  });
+});

@@ -1,0 +1,313 @@
+import { describe, expect, test } from 'vitest';
+import type { ListedEnvironment } from '../../src/core/environments.ts';
+import { SyncError } from '../../src/core/errors.ts';
+import { addSeconds } from '../../src/core/instant.ts';
+import { nextScheduleStep } from '../../src/core/schedule.ts';
+import type { RunSummary } from '../../src/sync/summary.ts';
+import { env, live, MIDNIGHT, ran, synced } from './schedule-setup.ts';
+
+describe('when a run is due', () => {
+  test('runs an environment at the ticks of its own cron expression, read in UTC', async () => {
+    const { runs } = await live({ ...synced(env('a', '0 6,18 * * *')), hours: 24 });
+    expect(runs).toEqual(['06:00 a', '18:00 a']);
+  });
+
+  test('waits the delay after a tick of an environment’s own cron', async () => {
+    const { runs } = await live({ ...synced(env('a', '0 6 * * *')), rules: { delaySeconds: 600 }, hours: 24 });
+    expect(runs).toEqual(['06:10 a']);
+  });
+
+  test('runs every environment at the ticks of --cron instead, without the delay', async () => {
+    const rules = { cron: '30 12 * * *', delaySeconds: 600 };
+    const { runs } = await live({ ...synced(env('a', '0 6 * * *'), env('b')), rules, hours: 24 });
+    expect(runs).toEqual(['12:30 a+b']);
+  });
+
+  test('runs an environment that was never synced at once', async () => {
+    const { runs } = await live({ list: () => [env('a', '0 6 * * *')], hours: 5 });
+    expect(runs).toEqual(['00:00 a']);
+  });
+
+  test('runs an environment once at the start when ticks were missed since its last finished run', async () => {
+    const environments = [env('late', '0 * * * *'), env('fresh', '0 6 * * *')];
+    const lastStarts = { late: addSeconds(MIDNIGHT, -86_400), fresh: addSeconds(MIDNIGHT, -3600) };
+    const { runs } = await live({ list: () => environments, mirrored: { environments, lastStarts }, hours: 0.9 });
+    expect(runs).toEqual(['00:00 late']);
+  });
+
+  test('counts a tick as missed only once its delay has passed', async () => {
+    const environments = [env('a', '0 0 * * *')];
+    const lastStarts = { a: addSeconds(MIDNIGHT, -3600) };
+    const world = { list: () => environments, mirrored: { environments, lastStarts }, rules: { delaySeconds: 600 } };
+    expect((await live({ ...world, startAt: addSeconds(MIDNIGHT, 300), hours: 1 })).runs).toEqual(['00:10 a']);
+    expect((await live({ ...world, startAt: addSeconds(MIDNIGHT, 900), hours: 1 })).runs).toEqual(['00:15 a']);
+  });
+
+  test('counts no run that began between a tick and the end of its delay as that tick’s', async () => {
+    const environments = [env('a', '0 0 * * *')];
+    const lastStarts = { a: addSeconds(MIDNIGHT, 300) };
+    const mirrored = { environments, lastStarts };
+    const startAt = addSeconds(MIDNIGHT, 400);
+    const { runs } = await live({
+      list: () => environments,
+      mirrored,
+      rules: { delaySeconds: 600 },
+      startAt,
+      hours: 2,
+    });
+    expect(runs).toEqual(['00:10 a']);
+  });
+
+  test('makes one run of all the ticks missed while the machine slept', async () => {
+    const { runs } = await live({ ...synced(env('a', '0 * * * *')), asleep: [0.5, 7.5], hours: 9 });
+    expect(runs).toEqual(['07:30 a', '08:00 a']);
+  });
+
+  test('makes one run of all the ticks missed while another run went on', async () => {
+    const { runs, mostAtOnce } = await live({
+      ...synced(env('a', '0 1 * * *'), env('b', '*/10 1-2 * * *')),
+      runSeconds: 3600,
+      hours: 3,
+    });
+    expect(runs).toEqual(['01:00 a+b', '02:00 b']);
+    expect(mostAtOnce).toBe(1);
+  });
+
+  test('lets nobody starve: of what is due, what has been due longest goes first', async () => {
+    const { runs } = await live({
+      list: () => [env('busy', '* * * * *'), env('other', '0 1 * * *'), env('new', '0 1 * * *')],
+      mirrored: { environments: [], lastStarts: ran('busy', 'other') },
+      runSeconds: 1800,
+      hours: 2.5,
+    });
+    expect(runs).toEqual(['00:00 new', '00:30 busy', '01:00 busy', '01:30 other+new', '02:00 busy']);
+  });
+
+  test('lets one that never ran go before those that are always late', async () => {
+    const [busy, late] = [env('busy', '* * * * *'), env('late', '* * * * *')];
+    const { runs } = await live({
+      list: (hours) => (hours < 0.9 ? [busy] : [busy, late]),
+      mirrored: { environments: [busy], lastStarts: ran('busy') },
+      runSeconds: 1800,
+      hours: 1.6,
+    });
+    expect(runs).toEqual(['00:01 busy', '00:31 busy', '01:01 late', '01:31 busy']);
+  });
+
+  test('never sleeps longer than a minute: the machine may have slept itself', async () => {
+    expect((await live({ ...synced(env('a', '0 6 * * *')), hours: 7 })).longestNapMs).toBe(60_000);
+  });
+
+  test('is not held up by a clock that was set back', async () => {
+    const environments = [env('a', '0 6 * * *')];
+    const lastStarts = { a: '2031-01-01T00:00:00.000000Z' };
+    const { runs } = await live({ list: () => environments, mirrored: { environments, lastStarts }, hours: 24 });
+    expect(runs).toEqual(['06:00 a']);
+  });
+});
+
+describe('environments that come and go', () => {
+  const later = (before: ListedEnvironment[], after: ListedEnvironment[]) => ({
+    list: (hours: number) => (hours < 2.5 ? before : after),
+    mirrored: { environments: before, lastStarts: ran(...before.map(({ id }) => id)) },
+  });
+
+  test('lists them at the start and every hour while nothing runs', async () => {
+    const { listings } = await live({ ...synced(env('a', '0 6 * * *')), hours: 3.5 });
+    expect(listings).toEqual(['00:00', '01:00', '02:00', '03:00']);
+  });
+
+  test('lists them soon after a clock was set back', async () => {
+    const { listings } = await live({ ...synced(env('a', '0 6 * * *')), asleep: [2.5, 0.5], hours: 2.9 });
+    expect(listings).toEqual(['00:00', '01:00', '02:00', '00:30', '01:30', '02:30']);
+  });
+
+  test('takes them from a run, which lists them anyway, instead of listing them again', async () => {
+    const { listings } = await live({ ...synced(env('a', '*/30 * * * *')), hours: 5 });
+    expect(listings).toEqual(['00:00']);
+  });
+
+  test('syncs one that appears', async () => {
+    const a = env('a', '0 6 * * *');
+    const { runs } = await live({ ...later([a], [a, env('b', '0 12 * * *')]), hours: 24 });
+    expect(runs).toEqual(['03:00 b', '06:00 a', '12:00 b']);
+  });
+
+  test('leaves one alone that vanished, says so once, and stays for its return', async () => {
+    const { runs, warnings, error } = await live({ ...later([env('a', '0 * * * *')], []), hours: 6 });
+    expect(runs).toEqual(['01:00 a', '02:00 a', '03:00 a']);
+    expect(warnings).toEqual(['a-name is no longer listed and not synced any more: its rows stay as they were']);
+    expect(error).toBeNull();
+  });
+
+  test('follows a cron expression that changed', async () => {
+    const { runs, news } = await live({ ...later([env('a', '0 6 * * *')], [env('a', '0 9 * * *')]), hours: 24 });
+    expect(runs).toEqual(['09:00 a']);
+    expect(news.filter((line) => line.includes('next run'))).toEqual([
+      'a-name: 0 6 * * * (UTC), next run at 2026-11-20 06:00:00Z',
+      'a-name: 0 9 * * * (UTC), next run at 2026-11-20 09:00:00Z',
+    ]);
+  });
+
+  test('warns once of one without a cron expression, and syncs the others', async () => {
+    const { runs, warnings } = await live({ ...synced(env('a', '0 6 * * *'), env('b')), hours: 24 });
+    expect(runs).toEqual(['06:00 a']);
+    expect(warnings).toEqual(['b-name has no cron expression of its own and is not synced: give one with --cron']);
+  });
+
+  test.each(['61 * * * *', 'daily', '0 0 30 2 *', '2026-11-20T06:00:00Z', ''])(
+    'warns once of a bad cron expression (%o), and syncs the others',
+    async (cron) => {
+      const { runs, warnings } = await live({ ...synced(env('a', '0 6 * * *'), env('b', cron)), hours: 24 });
+      expect(runs).toEqual(['06:00 a']);
+      expect(warnings).toHaveLength(1);
+      expect(warnings[0]).toContain('b-name is not synced');
+    },
+  );
+
+  test('syncs only the environments asked for, by id or name', async () => {
+    const all = synced(env('a', '0 6 * * *'), env('b', '0 7 * * *'), env('c', '0 8 * * *'));
+    const { runs } = await live({ ...all, rules: { environments: ['a', 'c-name'] }, hours: 24 });
+    expect(runs).toEqual(['06:00 a', '08:00 c']);
+  });
+});
+
+describe('what ends a schedule', () => {
+  test('ends when none of the environments can be scheduled', async () => {
+    const { error } = await live({ list: () => [env('a'), env('b', 'bad')], hours: 24 });
+    expect(error).toMatchObject({ recovery: 'usage', message: expect.stringContaining('--cron') });
+  });
+
+  test('ends when an environment asked for is not listed', async () => {
+    const { error } = await live({ ...synced(env('a', '0 6 * * *')), rules: { environments: ['x'] }, hours: 24 });
+    expect(error).toMatchObject({ recovery: 'usage', message: 'no environment x: the token sees a (a-name)' });
+  });
+
+  test.each([
+    ['before anything was mirrored', {}],
+    ['at the start, whatever is mirrored', synced(env('a', '0 3 * * *'))],
+  ])('ends when the token is refused %s', async (_, world) => {
+    const list = () => {
+      throw new SyncError('token', 'refused');
+    };
+    const { error, runs } = await live({ ...world, list, hours: 24 });
+    expect(error).toMatchObject({ recovery: 'token' });
+    expect(runs).toEqual([]);
+  });
+
+  test('ends when the first run meets a wrong configuration', async () => {
+    const ending = () => ({ run: null, status: 'problems', recovery: 'usage', error: 'not a mirror' }) as const;
+    const { error, runs } = await live({ list: () => [env('a', '0 6 * * *')], ending, hours: 24 });
+    expect(error).toMatchObject({ recovery: 'usage', message: 'not a mirror' });
+    expect(runs).toEqual(['00:00 a']);
+  });
+
+  test('goes on when the first run finds that its environment has just gone', async () => {
+    const ending = () => ({ run: null, status: 'problems', recovery: 'usage', error: 'no environment a' }) as const;
+    const list = (hours: number) => (hours < 5.5 ? [env('a', '0 6 * * *')] : []);
+    const mirrored = { environments: list(0), lastStarts: ran('a') };
+    const { error, runs } = await live({ list, mirrored, ending: () => ending(), hours: 7, asleep: [5.2, 6] });
+    expect(runs).toEqual(['06:00 a']);
+    expect(error).toBeNull();
+  });
+
+  test('begins no run once the signal has come', async () => {
+    const { runs, error } = await live({
+      ...synced(env('a', '0 1 * * *'), env('b', '0 1 * * *')),
+      rules: { together: false },
+      hours: 1.0001,
+    });
+    expect(runs).toEqual(['01:00 a']);
+    expect(error).toBeNull();
+  });
+});
+
+describe('what does not end a schedule', () => {
+  const failures: Partial<RunSummary>[] = [
+    { status: 'problems', recovery: null, error: null },
+    { status: 'problems', recovery: 'run', error: 'the service is away' },
+    { status: 'refused', recovery: 'token', error: 'the token is refused' },
+    { status: 'problems', run: null, recovery: 'locked', error: 'another sync holds the mirror' },
+    { status: 'stopped', recovery: 'budget', error: 'stopped at --max-requests' },
+  ];
+
+  test.each(failures)('tries again at the next tick after a run that ended $status, $recovery', async (failure) => {
+    const { runs, error } = await live({ ...synced(env('a', '0 6,12 * * *')), ending: () => failure, hours: 24 });
+    expect(runs).toEqual(['06:00 a', '12:00 a']);
+    expect(error).toBeNull();
+  });
+
+  test('tries again at the next tick after a failure that nobody foresaw, and says what it was', async () => {
+    const { runs, warnings } = await live({
+      ...synced(env('a', '0 6,12 * * *')),
+      ending: (_, hours) => (hours < 7 ? new Error('boom') : {}),
+      hours: 24,
+    });
+    expect(runs).toEqual(['06:00 a', '12:00 a']);
+    expect(warnings).toEqual(['a-name: the run broke off: boom']);
+  });
+
+  test('goes on after a wrong configuration that came after a good run', async () => {
+    const { runs, error } = await live({
+      ...synced(env('a', '0 6,12,18 * * *')),
+      ending: (_, hours) => (hours < 7 ? {} : { run: null, status: 'problems', recovery: 'usage', error: 'no file' }),
+      hours: 24,
+    });
+    expect(runs).toEqual(['06:00 a', '12:00 a', '18:00 a']);
+    expect(error).toBeNull();
+  });
+
+  test('goes on with the environments of the mirror while they cannot be listed', async () => {
+    const list = () => {
+      throw new SyncError('run', 'the service is away');
+    };
+    const { runs, error, listings } = await live({ ...synced(env('a', '0 3 * * *')), list, hours: 3.5 });
+    expect(listings).toEqual(['00:00', '01:00', '02:00', '03:00']);
+    expect(runs).toEqual(['03:00 a']);
+    expect(error).toBeNull();
+  });
+
+  test.each(['usage', 'token'] as const)(
+    'goes on when a listing is refused that was taken before: %s',
+    async (recovery) => {
+      const list = (hours: number) => {
+        if (hours > 2) throw new SyncError(recovery, 'refused');
+        return [env('a', '0 6 * * *')];
+      };
+      const { runs, error } = await live({ ...synced(env('a', '0 6 * * *')), list, hours: 7 });
+      expect(runs).toEqual(['06:00 a']);
+      expect(error).toBeNull();
+    },
+  );
+
+  test('lists them again every minute while none is known', async () => {
+    const list = (hours: number) => {
+      if (hours < 0.04) throw new SyncError('run', 'the service is away');
+      return [env('a', '0 6 * * *')];
+    };
+    const { runs, listings } = await live({ list, hours: 0.5 });
+    expect(listings).toEqual(['00:00', '00:01', '00:02', '00:03']);
+    expect(runs).toEqual(['00:03 a']);
+  });
+});
+
+describe('turn', () => {
+  const slot = { environment: env('a'), cron: null, due: '2026-11-20T02:00:00.000000Z' };
+
+  test('waits for what comes first, the next run or the next listing', () => {
+    const early = '2026-11-20T00:30:00.000000Z';
+    expect(nextScheduleStep([slot], early, MIDNIGHT)).toEqual({ do: 'wait', until: early });
+    expect(nextScheduleStep([{ ...slot, due: early }], addSeconds(MIDNIGHT, 3600), MIDNIGHT)).toEqual({
+      do: 'wait',
+      until: early,
+    });
+  });
+
+  test('runs before it lists: a run lists as well', () => {
+    expect(nextScheduleStep([slot], slot.due, slot.due)).toEqual({ do: 'run', slots: [slot] });
+  });
+
+  test('lists when nothing is ever due', () => {
+    expect(nextScheduleStep([{ ...slot, due: null }], MIDNIGHT, MIDNIGHT)).toEqual({ do: 'list' });
+  });
+});
