@@ -17,4 +17,4 @@ export type { StatusReport } from './library/status-report.ts';
 export { sync } from './library/sync.ts';
 export { type VerifyEvent, type VerifyOptions, verify } from './library/verify.ts';
 export type { RunSummary, StreamSummary } from './sync/summary.ts';
-export type { VerifyReport } from './sync/verify/verify-report.ts';
+export type { VerifyReport } from './verify/verify-report.ts';

@@ -50,6 +50,21 @@ test.each([
   expect(check(files)).toEqual({ status: 1, said: expect.stringContaining(finding) });
 });
 
+test.each([
+  ['the catalogue', '../streams/x.ts', 'verify: src/verify/y.ts → src/streams/x.ts'],
+  ['the state store of one database', '../../state/x.ts', 'verify: src/verify/y.ts → state/x.ts'],
+  ['what is not the loop of one stream', '../sync/x.ts', 'verify: src/verify/y.ts → src/sync/x.ts'],
+  ['drizzle', 'drizzle-orm', 'no-database-behind-the-ports: src/verify/y.ts → drizzle-orm'],
+])('the import check keeps %s out of verify, its types too', (_, module, finding) => {
+  const files = {
+    'state/x.ts': 'export type X = 1;\n',
+    'src/streams/x.ts': 'export type X = 1;\n',
+    'src/sync/x.ts': 'export type X = 1;\n',
+    'src/verify/y.ts': `import type { X } from '${module}';\nexport type Y = X;\n`,
+  };
+  expect(check(files)).toEqual({ status: 1, said: expect.stringContaining(finding) });
+});
+
 test('the import check says nothing else where all is well', () => {
   const { status, said } = check({ 'src/core/y.ts': 'export const y = 1;\n' });
   expect({ status, said: said.trim() }).toEqual({

@@ -1,5 +1,5 @@
 import type { VerifyEvent } from '../library/verify.ts';
-import type { StreamReport, VerifyFinding, VerifyReport } from '../sync/verify/verify-report.ts';
+import type { StreamReport, VerifyFinding, VerifyReport } from '../verify/verify-report.ts';
 import type { CommandIo } from './command.ts';
 import { requestText, waitText } from './progress-state.ts';
 import { renderTable } from './rows-view.ts';

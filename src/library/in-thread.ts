@@ -2,7 +2,7 @@ import { Worker } from 'node:worker_threads';
 import { SyncError } from '../core/errors.ts';
 import type { RunProgressEvent } from '../sync/progress.ts';
 import type { RunSummary } from '../sync/summary.ts';
-import type { VerifyReport } from '../sync/verify/verify-report.ts';
+import type { VerifyReport } from '../verify/verify-report.ts';
 import type { JobReply, PostedError, ThreadEvent, ThreadJob } from './run-thread.ts';
 import type { RunWatcher, SyncSettings } from './sync-settings.ts';
 import type { VerifySettings, VerifyWatch } from './verify-mirror.ts';

@@ -4,7 +4,7 @@ import type { SourceEvent } from '../core/source.ts';
 import type { StreamName } from '../core/stream.ts';
 import type { RunProgressEvent } from '../sync/progress.ts';
 import { keyOf } from '../sync/sync-environments.ts';
-import type { VerifyProgress } from '../sync/verify/verify.ts';
+import type { VerifyProgress } from '../verify/verify.ts';
 import { runOnce } from './session.ts';
 import type { SyncSettings } from './sync-settings.ts';
 import { type VerifySettings, verifyOnce } from './verify-mirror.ts';

@@ -8,10 +8,10 @@ import { createMirrorReader, noteApart } from '../destination/sqlite/mirror-read
 import { type MirrorFile, openForReading } from '../destination/sqlite/open.ts';
 import { CATALOGUE } from '../streams/catalogue.ts';
 import type { OpenMirror } from '../sync/ports.ts';
-import { repair, suspectsOf } from '../sync/verify/repair.ts';
-import { reportOf } from '../sync/verify/report-of.ts';
-import { type VerifyProgress, type VerifyResult, verify } from '../sync/verify/verify.ts';
-import type { VerifyReport } from '../sync/verify/verify-report.ts';
+import { repair, suspectsOf } from '../verify/repair.ts';
+import { reportOf } from '../verify/report-of.ts';
+import { type VerifyProgress, type VerifyResult, verify } from '../verify/verify.ts';
+import type { VerifyReport } from '../verify/verify-report.ts';
 import { openLocked, resumeSource } from './session.ts';
 import { streamsAskedFor } from './streams-asked-for.ts';
 import { clock, type RunWatcher, type SyncSettings } from './sync-settings.ts';

@@ -1,8 +1,8 @@
 import type { CompareDepth } from '../core/difference.ts';
 import { SyncError } from '../core/errors.ts';
 import type { SourceEvent } from '../core/source.ts';
-import type { VerifyProgress } from '../sync/verify/verify.ts';
-import type { VerifyReport } from '../sync/verify/verify-report.ts';
+import type { VerifyProgress } from '../verify/verify.ts';
+import type { VerifyReport } from '../verify/verify-report.ts';
 import { DEFAULTS, DEPTHS } from './defaults.ts';
 import { startRunThread } from './in-thread.ts';
 import { oneOf } from './option-error.ts';

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { renderVerify } from '../../src/cli/verify-view.ts';
 import { STREAM_NAMES } from '../../src/core/stream.ts';
-import type { StreamReport, VerifyFinding, VerifyReport } from '../../src/sync/verify/verify-report.ts';
+import type { StreamReport, VerifyFinding, VerifyReport } from '../../src/verify/verify-report.ts';
 
 const NUMBERS = {
   rows: 1_234_567,

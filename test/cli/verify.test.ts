@@ -1,7 +1,7 @@
 import Database from 'better-sqlite3';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { mirror as mirrorTable } from '../../schema/sync.ts';
-import type { VerifyReport } from '../../src/sync/verify/verify-report.ts';
+import type { VerifyReport } from '../../src/verify/verify-report.ts';
 import { takeLock } from '../../state/lock.ts';
 import { type Reply, startApiServer } from '../support/api-server.ts';
 import { folder, mirrorFile, obsync, refusal, TOKEN } from './setup.ts';

@@ -4,7 +4,7 @@ import { contents } from '../model/invariants.ts';
 import { execute, type Item, putAsset, putAssetEdge, putColumn, putScore, putTest, remove } from '../model/place.ts';
 import { DAY } from '../model/world.ts';
 import { expectTrue, inSyncedWorld, inWorld, liveIds, rowOf } from '../support/scene.ts';
-import { inShort, verified } from './verify-setup.ts';
+import { inShort, verified } from '../verify/setup.ts';
 
 test(
   'JSON is compared by value: members in another order write no row, whoever shows it (R21)',

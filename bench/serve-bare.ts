@@ -1,10 +1,10 @@
-import type { MirrorFile } from '../../src/destination/sqlite/open.ts';
-import { rootToken } from '../../src/server/access.ts';
-import type { PagePosition } from '../../src/server/cursor.ts';
-import type { ListRequest, SqlStatement } from '../../src/server/list-request.ts';
-import { LISTINGS } from '../../src/server/listings.ts';
-import type { ListParameters } from '../../src/server/parameters.ts';
-import { oneStatement, pageStatement } from '../../src/server/statement.ts';
+import type { MirrorFile } from '../src/destination/sqlite/open.ts';
+import { rootToken } from '../src/server/access.ts';
+import type { PagePosition } from '../src/server/cursor.ts';
+import type { ListRequest, SqlStatement } from '../src/server/list-request.ts';
+import { LISTINGS } from '../src/server/listings.ts';
+import type { ListParameters } from '../src/server/parameters.ts';
+import { oneStatement, pageStatement } from '../src/server/statement.ts';
 import { columnId } from './serve-mirror.ts';
 import { type Measured, quantile } from './serve-spread.ts';
 

@@ -1,9 +1,9 @@
-import { firstChunk } from '../../core/chunk.ts';
-import { decodePage, joinKey } from '../../core/decode.ts';
-import { type ExistingRow, isLive } from '../../core/difference.ts';
-import type { TableFilter, TableGroup } from '../../core/mirror-reader.ts';
-import type { Query } from '../../core/source.ts';
-import type { Row } from '../../core/stream.ts';
+import { firstChunk } from '../core/chunk.ts';
+import { decodePage, joinKey } from '../core/decode.ts';
+import { type ExistingRow, isLive } from '../core/difference.ts';
+import type { TableFilter, TableGroup } from '../core/mirror-reader.ts';
+import type { Query } from '../core/source.ts';
+import type { Row } from '../core/stream.ts';
 import { addExtras, isHeldLive, keysOf, type StreamComparison } from './compare-stream.ts';
 import { readPages, type StreamContext } from './contexts.ts';
 import { type Mismatch, mismatchOf } from './mismatches.ts';

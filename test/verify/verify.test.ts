@@ -13,7 +13,7 @@ import {
   undelete,
 } from '../model/place.ts';
 import type { World } from '../model/world.ts';
-import { inShort, syncedWorld, verified } from './verify-setup.ts';
+import { inShort, syncedWorld, verified } from './setup.ts';
 
 const open: Mirrored[] = [];
 afterEach(() => {

@@ -1,13 +1,13 @@
 import type { SQLiteTable } from 'drizzle-orm/sqlite-core';
-import { assetLineage, assets, columnLineage, columns, environments } from '../../schema/assets.ts';
-import { latestTestExecutions, tests } from '../../schema/data-tests.ts';
-import { assetHealthScoreDimensions, assetHealthScores } from '../../schema/health.ts';
-import { mirror } from '../../schema/sync.ts';
-import { addDays, type Instant, instantOfMs } from '../../src/core/instant.ts';
-import { type MirrorFile, openForWriting } from '../../src/destination/sqlite/open.ts';
-import { buildSecondaryIndexes, dropSecondaryIndexes } from '../../src/destination/sqlite/secondary-indexes.ts';
-import { list, tableSqlOf } from '../../src/destination/sqlite/table-sql.ts';
-import { beginRun, claimMirror } from '../../state/run-log.ts';
+import { assetLineage, assets, columnLineage, columns, environments } from '../schema/assets.ts';
+import { latestTestExecutions, tests } from '../schema/data-tests.ts';
+import { assetHealthScoreDimensions, assetHealthScores } from '../schema/health.ts';
+import { mirror } from '../schema/sync.ts';
+import { addDays, type Instant, instantOfMs } from '../src/core/instant.ts';
+import { type MirrorFile, openForWriting } from '../src/destination/sqlite/open.ts';
+import { buildSecondaryIndexes, dropSecondaryIndexes } from '../src/destination/sqlite/secondary-indexes.ts';
+import { list, tableSqlOf } from '../src/destination/sqlite/table-sql.ts';
+import { beginRun, claimMirror } from '../state/run-log.ts';
 
 type Made = Readonly<Record<string, string | number | null>>;
 

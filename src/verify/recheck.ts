@@ -1,7 +1,7 @@
-import { firstChunk } from '../../core/chunk.ts';
-import { type DecodedRow, decodePage, joinKey, type RejectedRow } from '../../core/decode.ts';
-import { differenceOf, type ExistingRow, isLive } from '../../core/difference.ts';
-import { causeOf } from '../../core/pending.ts';
+import { firstChunk } from '../core/chunk.ts';
+import { type DecodedRow, decodePage, joinKey, type RejectedRow } from '../core/decode.ts';
+import { differenceOf, type ExistingRow, isLive } from '../core/difference.ts';
+import { causeOf } from '../core/pending.ts';
 import { heldBackOf, notBrought, type StreamComparison } from './compare-stream.ts';
 import { readPages, type StreamContext } from './contexts.ts';
 import { type Mismatch, mismatchOf, rejectedMismatch } from './mismatches.ts';

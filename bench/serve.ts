@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { cpus, tmpdir, totalmem } from 'node:os';
 import { join } from 'node:path';
-import { openForReading } from '../../src/destination/sqlite/open.ts';
+import { openForReading } from '../src/destination/sqlite/open.ts';
 import { bareStatement } from './serve-bare.ts';
 import { loadOf, timeOf } from './serve-load.ts';
 import { assetId, COLUMNS, columnId, makeMirror } from './serve-mirror.ts';

@@ -1,7 +1,7 @@
-import type { Checkpoint } from '../../core/checkpoint.ts';
-import { endsRun, SyncError } from '../../core/errors.ts';
-import { isUnsynced } from '../../core/pending.ts';
-import type { Stream } from '../../core/stream.ts';
+import type { Checkpoint } from '../core/checkpoint.ts';
+import { endsRun, SyncError } from '../core/errors.ts';
+import { isUnsynced } from '../core/pending.ts';
+import type { Stream } from '../core/stream.ts';
 import { type CountComparison, compareCounts, readIds } from './compare-counts.ts';
 import { classify, compareStream, nothingCompared, type StreamComparison } from './compare-stream.ts';
 import type { StreamContext } from './contexts.ts';

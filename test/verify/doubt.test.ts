@@ -3,7 +3,7 @@ import type { Query, Source } from '../../src/core/source.ts';
 import type { Mirrored } from '../model/mirrored.ts';
 import { putAsset, putAssetEdge, putColumn, putScore, remove, removeAsset } from '../model/place.ts';
 import type { World } from '../model/world.ts';
-import { inShort, syncedWorld, verified } from './verify-setup.ts';
+import { inShort, syncedWorld, verified } from './setup.ts';
 
 const open: Mirrored[] = [];
 afterEach(() => {

@@ -1,9 +1,9 @@
-import { isOutOfLookback } from '../../core/context.ts';
-import { type DecodedRow, decodePage, joinKey } from '../../core/decode.ts';
-import { isLive } from '../../core/difference.ts';
-import type { Instant } from '../../core/instant.ts';
-import { changesAhead, type PendingCause, type RefreshTimes } from '../../core/pending.ts';
-import type { Row, Stream } from '../../core/stream.ts';
+import { isOutOfLookback } from '../core/context.ts';
+import { type DecodedRow, decodePage, joinKey } from '../core/decode.ts';
+import { isLive } from '../core/difference.ts';
+import type { Instant } from '../core/instant.ts';
+import { changesAhead, type PendingCause, type RefreshTimes } from '../core/pending.ts';
+import type { Row, Stream } from '../core/stream.ts';
 import { readPages, type StreamContext } from './contexts.ts';
 import type { Mismatch } from './mismatches.ts';
 

@@ -1,12 +1,12 @@
-import type { Checkpoint } from '../../core/checkpoint.ts';
-import type { Context } from '../../core/context.ts';
-import type { CompareDepth } from '../../core/difference.ts';
-import { SyncError } from '../../core/errors.ts';
-import type { Instant } from '../../core/instant.ts';
-import type { MirrorReader } from '../../core/mirror-reader.ts';
-import { MAX_RESTARTS } from '../../core/recover.ts';
-import type { Page, Query, Source } from '../../core/source.ts';
-import type { Stream, StreamName } from '../../core/stream.ts';
+import type { Checkpoint } from '../core/checkpoint.ts';
+import type { Context } from '../core/context.ts';
+import type { CompareDepth } from '../core/difference.ts';
+import { SyncError } from '../core/errors.ts';
+import type { Instant } from '../core/instant.ts';
+import type { MirrorReader } from '../core/mirror-reader.ts';
+import { MAX_RESTARTS } from '../core/recover.ts';
+import type { Page, Query, Source } from '../core/source.ts';
+import type { Stream, StreamName } from '../core/stream.ts';
 
 /** One environment as it is verified: both sides of it. */
 export interface EnvironmentContext {

@@ -2,7 +2,7 @@ import { afterEach, describe, expect, test } from 'vitest';
 import type { Mirrored } from '../model/mirrored.ts';
 import { putAsset } from '../model/place.ts';
 import type { World } from '../model/world.ts';
-import { inShort, syncedWorld, verified } from './verify-setup.ts';
+import { inShort, syncedWorld, verified } from './setup.ts';
 
 const open: Mirrored[] = [];
 afterEach(() => {

@@ -1,7 +1,7 @@
-import { joinKey, type RejectedRow } from '../../core/decode.ts';
-import type { RowDifference } from '../../core/difference.ts';
-import type { RowKey } from '../../core/mirror-reader.ts';
-import type { PendingCause } from '../../core/pending.ts';
+import { joinKey, type RejectedRow } from '../core/decode.ts';
+import type { RowDifference } from '../core/difference.ts';
+import type { RowKey } from '../core/mirror-reader.ts';
+import type { PendingCause } from '../core/pending.ts';
 
 /** A row in which source and mirror seem to differ. */
 export interface Mismatch extends RowDifference {

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { bothSides } from '../model/compare.ts';
 import { histories, type Life, live, openUp, PLAIN } from '../model/history.ts';
-import { inShort, verified } from './verify-setup.ts';
+import { inShort, verified } from './setup.ts';
 
 const SEED = Number(process.env['OBSYNC_SEED'] ?? 20261120);
 const RUNS = Number(process.env['OBSYNC_RUNS'] ?? 4);

@@ -1,9 +1,9 @@
-import { type DecodedPage, joinKey } from '../../core/decode.ts';
-import { decodeSlices } from '../../core/decode-slices.ts';
-import { differenceOf, type ExistingRow, isLive } from '../../core/difference.ts';
-import type { RowKey, RowKeys } from '../../core/mirror-reader.ts';
-import { causeOf } from '../../core/pending.ts';
-import type { Page } from '../../core/source.ts';
+import { type DecodedPage, joinKey } from '../core/decode.ts';
+import { decodeSlices } from '../core/decode-slices.ts';
+import { differenceOf, type ExistingRow, isLive } from '../core/difference.ts';
+import type { RowKey, RowKeys } from '../core/mirror-reader.ts';
+import { causeOf } from '../core/pending.ts';
+import type { Page } from '../core/source.ts';
 import { readPages, type StreamContext } from './contexts.ts';
 import { add, type Mismatch, type MismatchList, mismatchOf, noMismatches, rejectedMismatch } from './mismatches.ts';
 import { causesOf, ownerIds, readChanges, timesOf } from './read-changes.ts';

@@ -38,10 +38,10 @@ export async function startServe(file: string, folder: string): Promise<Serving>
 }
 
 /** Starts the few lines that serve the same rows. */
-export const startPlain = (file: string): Promise<Serving> => launch(['test/bench/serve-plain.ts', file]);
+export const startPlain = (file: string): Promise<Serving> => launch(['bench/serve-plain.ts', file]);
 
 async function launch(args: readonly string[]): Promise<Serving> {
-  const program = spawn(process.execPath, ['--import', './test/bench/note-delay.ts', ...args], {
+  const program = spawn(process.execPath, ['--import', './bench/note-delay.ts', ...args], {
     env: { ...process.env, OBSYNC_SERVE_TOKEN: MASTER },
     stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
   });

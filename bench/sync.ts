@@ -46,8 +46,8 @@ async function measured(scale: number): Promise<Line[]> {
 }
 
 async function oneRound(bench: Bench): Promise<{ usages: Record<string, Usage>; size: Size }> {
-  const parse = await bench.run(['test/bench/bare-loop.ts', 'URL']);
-  const bare = await bench.run(['test/bench/bare-loop.ts', 'URL', 'EMPTY', 'DB']);
+  const parse = await bench.run(['bench/bare-loop.ts', 'URL']);
+  const bare = await bench.run(['bench/bare-loop.ts', 'URL', 'EMPTY', 'DB']);
   bench.clear();
   const first = await bench.run(SYNC);
   const size = bench.size();

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import Database from 'better-sqlite3';
-import { openForWriting } from '../../src/destination/sqlite/open.ts';
+import { openForWriting } from '../src/destination/sqlite/open.ts';
 import type { WorldSize } from './world.ts';
 
 /** What a process has used. */
@@ -53,7 +53,7 @@ export async function openBench(world: WorldSize): Promise<Bench> {
       env: { ...process.env, ...own },
       stdio: ['ignore', 'pipe', 'pipe'] as ['ignore', 'pipe', 'pipe'],
     };
-    return spawn(process.execPath, ['--import', './test/bench/note-usage.ts', ...filled], options);
+    return spawn(process.execPath, ['--import', './bench/note-usage.ts', ...filled], options);
   };
   const clear = (): void => {
     for (const suffix of ['', '-wal', '-shm', '.lock']) rmSync(db + suffix, { force: true });
@@ -87,7 +87,7 @@ export const median = (values: readonly number[]): number =>
   values.toSorted((a, b) => a - b)[values.length >> 1] ?? Number.NaN;
 
 async function serve(world: WorldSize): Promise<{ server: ChildProcess; baseUrl: string }> {
-  const args = ['--max-old-space-size=12288', 'test/bench/page-server.ts', JSON.stringify(world)];
+  const args = ['--max-old-space-size=12288', 'bench/page-server.ts', JSON.stringify(world)];
   const server = spawn(process.execPath, args, { stdio: ['pipe', 'pipe', 'inherit'] });
   const port = await new Promise<string>((resolve) => createInterface({ input: server.stdout }).once('line', resolve));
   return { server, baseUrl: `http://127.0.0.1:${port}` };

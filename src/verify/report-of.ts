@@ -1,7 +1,7 @@
-import type { ListedEnvironment } from '../../core/environments.ts';
-import type { RecoveryKind } from '../../core/errors.ts';
-import type { PendingCause } from '../../core/pending.ts';
-import type { Row } from '../../core/stream.ts';
+import type { ListedEnvironment } from '../core/environments.ts';
+import type { RecoveryKind } from '../core/errors.ts';
+import type { PendingCause } from '../core/pending.ts';
+import type { Row } from '../core/stream.ts';
 import type { CountComparison } from './compare-counts.ts';
 import { countBeyond, type Mismatch } from './mismatches.ts';
 import type { RepairResult } from './repair.ts';

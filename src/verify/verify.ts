@@ -1,15 +1,15 @@
 import PQueue from 'p-queue';
-import type { Checkpoint } from '../../core/checkpoint.ts';
-import { type DecisionOptions, timesOf } from '../../core/context.ts';
-import type { CompareDepth } from '../../core/difference.ts';
-import { type EnvironmentChanges, type ListedEnvironment, reconcile } from '../../core/environments.ts';
-import { endsRun, SyncError } from '../../core/errors.ts';
-import type { Instant } from '../../core/instant.ts';
-import type { MirrorReader } from '../../core/mirror-reader.ts';
-import type { Source } from '../../core/source.ts';
-import type { StateStore } from '../../core/state-store.ts';
-import { type Row, STREAM_NAMES, type Stream, type StreamName } from '../../core/stream.ts';
-import { choose } from '../run.ts';
+import type { Checkpoint } from '../core/checkpoint.ts';
+import { type DecisionOptions, timesOf } from '../core/context.ts';
+import type { CompareDepth } from '../core/difference.ts';
+import { type EnvironmentChanges, type ListedEnvironment, reconcile } from '../core/environments.ts';
+import { endsRun, SyncError } from '../core/errors.ts';
+import type { Instant } from '../core/instant.ts';
+import type { MirrorReader } from '../core/mirror-reader.ts';
+import type { Source } from '../core/source.ts';
+import type { StateStore } from '../core/state-store.ts';
+import { type Row, STREAM_NAMES, type Stream, type StreamName } from '../core/stream.ts';
+import { choose } from '../sync/run.ts';
 import type { EnvironmentContext, StreamContext } from './contexts.ts';
 import { type ExaminedStream, examine, streamNamed } from './examine.ts';
 

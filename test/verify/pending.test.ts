@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import type { StreamName } from '../../src/core/stream.ts';
-import type { VerifyReport } from '../../src/sync/verify/verify-report.ts';
+import type { VerifyReport } from '../../src/verify/verify-report.ts';
 import { putAsset, putAssetEdge, putColumn, putColumnEdges, removeAsset } from '../model/place.ts';
 import { HOUR, type World } from '../model/world.ts';
-import { inShort, syncedWorld, verified } from './verify-setup.ts';
+import { inShort, syncedWorld, verified } from './setup.ts';
 
 type Subject = Awaited<ReturnType<typeof syncedWorld>>;
 
