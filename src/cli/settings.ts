@@ -1,5 +1,6 @@
 import { dirname, resolve } from 'node:path';
 import { SyncError } from '../core/errors.ts';
+import { isJsonObject } from '../core/json.ts';
 import { flagOf } from '../library/options.ts';
 import { readTextFile } from '../library/read-text-file.ts';
 import { nearest } from './nearest.ts';
@@ -82,7 +83,7 @@ function ofItsKind(where: string, name: OptionName, value: unknown): unknown {
 function parse(path: string): object {
   try {
     const parsed: unknown = JSON.parse(readTextFile(path));
-    if (typeof parsed === 'object' && parsed !== null && !Array.isArray(parsed)) return parsed;
+    if (isJsonObject(parsed)) return parsed;
   } catch (cause) {
     if (cause instanceof SyncError) throw cause;
     throw new SyncError('usage', `${path} is no JSON: write the options as one JSON object`, { cause });

@@ -1,4 +1,5 @@
 import { addDays, addSeconds, type Instant } from './instant.ts';
+import { LOOKBACK_DAYS } from './read-api.ts';
 import type { Source } from './source.ts';
 
 /** What a run is told to do, as far as decisions depend on it. */
@@ -21,8 +22,8 @@ export interface Context {
   readonly options: DecisionOptions;
 }
 
-/** The lookback of the service's time bounds, in days, less one to be safe: older ones it would cut silently (R3). */
-const LOOKBACK_DAYS = 89;
+/** No bound that is sent is older, in days: one day less than the API looks back, to be safe (R3). */
+const OLDEST_BOUND_DAYS = LOOKBACK_DAYS - 1;
 
 /** A time of the mirror that is later than T by more is not believed (R1). */
 export const CLOCK_TOLERANCE_SECONDS = 3600;
@@ -36,13 +37,13 @@ export function isFuture(time: unknown, latest: Instant | null): boolean {
 
 /** Whether a bound must not be sent (R3); without a server time no bound can be trusted. */
 export function isOutOfLookback(bound: Instant, { latestServerTime }: Pick<Context, 'latestServerTime'>): boolean {
-  return latestServerTime === null || bound < addDays(latestServerTime, -LOOKBACK_DAYS);
+  return latestServerTime === null || bound < addDays(latestServerTime, -OLDEST_BOUND_DAYS);
 }
 
 /** A bound no older than may be sent, with a day to spare while the run goes on (R3). */
 export function withinLookback(bound: Instant | null, context: Pick<Context, 'latestServerTime'>): Instant | null {
   if (bound === null || context.latestServerTime === null) return null;
-  return isOutOfLookback(bound, context) ? addDays(context.latestServerTime, 1 - LOOKBACK_DAYS) : bound;
+  return isOutOfLookback(bound, context) ? addDays(context.latestServerTime, 1 - OLDEST_BOUND_DAYS) : bound;
 }
 
 /** The times of a run, as its answers have told them so far. */

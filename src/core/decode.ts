@@ -1,6 +1,6 @@
 import { isFuture } from './context.ts';
 import { type Instant, parseInstant } from './instant.ts';
-import { isExactNumber } from './json.ts';
+import { isExactNumber, isJsonObject } from './json.ts';
 import type { ChildTable, ColumnValue, Field, Fields, Row, Stream } from './stream.ts';
 
 /** An accepted item: its key, its row, and the rows of its parts in the catalogue's order. */
@@ -71,7 +71,7 @@ export function decodeItem(
   item: unknown,
   latest: Instant | null = null,
 ): DecodedRow | RejectedRow {
-  if (!isItem(item)) return reject(item, null, 'not an object');
+  if (!isJsonObject(item)) return reject(item, null, 'not an object');
   const key = stream.key.map((field) => item[field]);
   if (!key.every(isKey)) return reject(item, null, `no usable ${stream.key.join(', ')}`);
   if (isDeeper(item, MOST_LEVELS)) return reject(item, key, `nested deeper than ${MOST_LEVELS} levels`);
@@ -141,7 +141,7 @@ function decodePart(childTable: ChildTable, listItem: ListItem, owner: Row): Row
   if (!Array.isArray(elements)) return `${childTable.each} is no array`;
   const rows: Row[] = [];
   for (const element of elements) {
-    if (!isItem(element)) return `an element of ${childTable.each} is not an object`;
+    if (!isJsonObject(element)) return `an element of ${childTable.each} is not an object`;
     const { row, unknown, fault } = decodeFields(childTable.fields, element, RESERVED);
     if (fault !== null) return `${childTable.each}: ${fault}`;
     for (const name of childTable.key) if (!(name in row)) row[name] = owner[name] ?? null;
@@ -202,7 +202,7 @@ function asJson(unknown: ReadonlyMap<string, unknown>): string | null {
 }
 
 function dig(listItem: ListItem, from: readonly string[]): unknown {
-  return from.reduce<unknown>((value, name) => (isItem(value) ? value[name] : undefined), listItem);
+  return from.reduce<unknown>((value, name) => (isJsonObject(value) ? value[name] : undefined), listItem);
 }
 
 /** Whether a field is taken from under these names. */
@@ -213,12 +213,8 @@ function isSource(fields: Fields, names: readonly string[]): boolean {
 
 /** What an object holds beyond the fields taken from it (R19). */
 function restOf(fields: Fields, name: string, value: unknown): unknown {
-  const rest = isItem(value) ? Object.entries(value).filter(([inner]) => !isSource(fields, [name, inner])) : [];
+  const rest = isJsonObject(value) ? Object.entries(value).filter(([inner]) => !isSource(fields, [name, inner])) : [];
   return rest.length === 0 ? undefined : Object.fromEntries(rest);
-}
-
-function isItem(value: unknown): value is ListItem {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 function isKey(value: unknown): value is string {
@@ -250,7 +246,7 @@ function isDeeper(value: unknown, levels: number): boolean {
 
 /** What can be kept of an item nested too deeply: its values but the arrays and objects. */
 function cutShort(item: unknown): unknown {
-  if (!isItem(item)) return CUT;
+  if (!isJsonObject(item)) return CUT;
   return Object.fromEntries(
     Object.entries(item).map(([name, value]) => [name, typeof value === 'object' && value !== null ? CUT : value]),
   );

@@ -1,21 +1,20 @@
 import { type DecodableStream, decodeItem, type RejectedRow } from './decode.ts';
 import type { Instant } from './instant.ts';
 import { sameRow } from './newest-wins.ts';
-import type { Row } from './stream.ts';
+import type { Fields, Row } from './stream.ts';
 
-/** An environment as `GET /environments` lists it; not a stream, since everything else lives under one. */
-const ENVIRONMENT: DecodableStream = {
-  method: 'snapshot',
-  key: ['id'],
-  fields: {
-    id: { type: 'text', required: true },
-    name: { type: 'text', required: true },
-    cron: { type: 'text' },
-    last_sync_status: { type: 'text' },
-    last_synced_at: { type: 'instant' },
-    warehouse_type: { type: 'text' },
-  },
+/** The fields of an environment, as `GET /environments` lists it. */
+export const ENVIRONMENT_FIELDS: Fields = {
+  id: { type: 'text', required: true },
+  name: { type: 'text', required: true },
+  cron: { type: 'text' },
+  last_sync_status: { type: 'text' },
+  last_synced_at: { type: 'instant' },
+  warehouse_type: { type: 'text' },
 };
+
+/** Environments are no stream: every stream belongs to one of them. */
+const ENVIRONMENT: DecodableStream = { method: 'snapshot', key: ['id'], fields: ENVIRONMENT_FIELDS };
 
 export interface ListedEnvironment {
   readonly id: string;
@@ -53,7 +52,7 @@ export function reconcile(items: readonly unknown[], held: readonly Row[], now: 
   return {
     listed: listed.map(toEnvironment),
     changed: [
-      ...listed.filter((row) => !sameRow(ENVIRONMENT.fields, before.get(row['id'] as string) ?? {}, row)),
+      ...listed.filter((row) => !sameRow(ENVIRONMENT_FIELDS, before.get(row['id'] as string) ?? {}, row)),
       ...lost,
     ],
     returned: listed

@@ -41,7 +41,13 @@ function parsedByDate(text: string): Instant | null {
 
 const DAY_MS = 86_400_000;
 const FIRST_MS = Date.parse('0000-01-01T00:00:00Z');
-const LAST_MS = Date.parse('9999-12-31T23:59:59Z');
+
+/** The last moment that an instant can tell: no time of a row is later. */
+export const LAST_INSTANT: Instant = '9999-12-31T23:59:59.999999Z';
+const LAST_MS = Date.parse(`${LAST_INSTANT.slice(0, 19)}Z`);
+
+/** The Unix epoch: earlier than anything was mirrored. */
+export const EPOCH: Instant = '1970-01-01T00:00:00.000000Z';
 
 /** The instant of a number of milliseconds since 1970. */
 export function instantOfMs(ms: number): Instant {

@@ -14,6 +14,11 @@ const EXACT = JSON as unknown as ExactJson;
 
 export const isExactNumber = EXACT.isRawJSON;
 
+/** Whether a value of parsed JSON is an object: no list, no number that is kept as it was sent. */
+export function isJsonObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) && !isExactNumber(value);
+}
+
 /** Parses JSON; a number that would be rounded becomes an `ExactNumber` (R19). @throws SyntaxError */
 export function parseExactly(text: string): unknown {
   const value: unknown = JSON.parse(text);

@@ -12,6 +12,7 @@ import { firstChunk, fitsUrl } from './chunk.ts';
 import { CLOCK_TOLERANCE_SECONDS, type Context, isOutOfLookback } from './context.ts';
 import type { Backlog, Commit, DueTest, RoundEnd } from './destination.ts';
 import { addDays, addSeconds, type Instant } from './instant.ts';
+import { LOOKBACK_DAYS } from './read-api.ts';
 import type { PageRequest, Query } from './source.ts';
 import type { Stream } from './stream.ts';
 
@@ -38,9 +39,6 @@ type ContinueStep = Extract<NextStep, { do: 'continue' }>;
 
 /** What is said of ids that cannot be asked for. */
 export type SkippedIds = Pick<Commit, 'seen' | 'leftMarks'>;
-
-/** The history's window, in days: the service shows nothing older (R22). */
-const WINDOW_DAYS = 90;
 
 /** How late executions are reported, in days (R22). */
 const LATE_DAYS = 7;
@@ -183,7 +181,7 @@ export function lookUpHistory(
   if (due === null || context.serverTime === null || context.latestServerTime === null) {
     return { do: 'continue', checkpoint: withRound(checkpoint, { ...round, steps: rest }) };
   }
-  const opens = addDays(context.latestServerTime, -WINDOW_DAYS);
+  const opens = addDays(context.latestServerTime, -LOOKBACK_DAYS);
   // A reading in the future is not believed, as no watermark is (R1).
   const readAt =
     due.readAt !== null && due.readAt > addSeconds(context.serverTime, CLOCK_TOLERANCE_SECONDS) ? null : due.readAt;
@@ -279,7 +277,7 @@ function isTooOld(query: Query, context: Context): boolean {
   if (bound !== undefined) return isOutOfLookback(String(bound), context);
   const opens = query['start_time_from'];
   if (opens === undefined || serverTime === null) return false;
-  return String(opens) < addSeconds(addDays(serverTime, -WINDOW_DAYS), -options.overlapSeconds);
+  return String(opens) < addSeconds(addDays(serverTime, -LOOKBACK_DAYS), -options.overlapSeconds);
 }
 
 function roundEndOf(stream: Stream, round: Round, context: Context): RoundEnd {

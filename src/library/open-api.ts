@@ -1,5 +1,6 @@
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
 import { SyncError } from '../core/errors.ts';
+import { TOKEN_PATTERN } from '../core/read-api.ts';
 import { type MirrorFile, openForReading } from '../destination/sqlite/open.ts';
 import { type DimensionWeights, parseDimensionWeights, refuseUnknownDimensions } from '../server/dimension-weights.ts';
 import { parseRateLimit, type RateLimit } from '../server/rate-limit.ts';
@@ -7,7 +8,6 @@ import { createServer } from '../server/server.ts';
 import { DEFAULTS } from './defaults.ts';
 import { readOption } from './option-error.ts';
 import type { MirrorOptions } from './options.ts';
-import { HEADER_TEXT } from './token.ts';
 import { type AuthOptions, admitsNobody, openTokenStore, type TokenStore } from './token-store.ts';
 
 /** A heavy request keeps the others waiting in the other one alone, and in no case who asks for `/healthz`. */
@@ -95,7 +95,7 @@ interface ApiSettings extends AuthOptions {
 /** @throws SyncError `usage` */
 function apiSettings(options: ApiOptions): ApiSettings {
   const token = (options.token ?? process.env['OBSYNC_SERVE_TOKEN'])?.trim() || null;
-  if (token !== null && !HEADER_TEXT.test(token))
+  if (token !== null && !TOKEN_PATTERN.test(token))
     throw new SyncError('usage', 'OBSYNC_SERVE_TOKEN holds characters that no header can carry: choose another token');
   const { db = DEFAULTS.db, tokens: tokensFile = null, dimensionWeights: weights, rateLimit } = options;
   if (token === null && tokensFile === null)

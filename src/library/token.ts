@@ -1,5 +1,6 @@
 import { statSync } from 'node:fs';
 import { SyncError } from '../core/errors.ts';
+import { TOKEN_PATTERN } from '../core/read-api.ts';
 import type { ServiceOptions } from './options.ts';
 import { readTextFile } from './read-text-file.ts';
 
@@ -9,9 +10,6 @@ export interface AccessToken {
   /** In words, for messages. */
   readonly tokenFrom: string;
 }
-
-/** What a header can carry of a token. */
-export const HEADER_TEXT = /^[\x21-\x7e]+$/;
 
 /** The access token (R25). @throws SyncError `usage` when there is none, or two */
 export function readToken(options: Pick<ServiceOptions, 'token' | 'tokenFrom' | 'tokenFile'>): AccessToken {
@@ -35,7 +33,7 @@ function checked(found: AccessToken): AccessToken {
   if (token === '') throw new SyncError('usage', `${tokenFrom} is empty: write the access token into it`);
   if (/^bearer\s/i.test(token))
     throw new SyncError('usage', `the access token in ${tokenFrom} begins with Bearer: give it without Bearer`);
-  if (HEADER_TEXT.test(token)) return found;
+  if (TOKEN_PATTERN.test(token)) return found;
   throw new SyncError('usage', `the access token in ${tokenFrom} holds characters that no header can carry`);
 }
 

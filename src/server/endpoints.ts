@@ -1,8 +1,9 @@
+import { ENVIRONMENT_FIELDS } from '../core/environments.ts';
 import type { Principal } from './access.ts';
 import { aggregateScores } from './aggregate.ts';
 import { aggregateScoreSchema, bucketSchema } from './aggregate-schema.ts';
 import type { DimensionWeights } from './dimension-weights.ts';
-import { ENVIRONMENT_FIELDS, listEnvironments } from './environments.ts';
+import { listEnvironments } from './environments.ts';
 import { getOne, getSmallOne, lightPage, listPage } from './list.ts';
 import type { ListRequest } from './list-request.ts';
 import { type CollectionListing, LISTINGS, TABLE_FILTERS, type ViewScope } from './listings.ts';

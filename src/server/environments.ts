@@ -1,19 +1,9 @@
-import type { Fields } from '../core/stream.ts';
-import { optional, required } from '../streams/fields.ts';
+import { ENVIRONMENT_FIELDS } from '../core/environments.ts';
 import type { Principal } from './access.ts';
 import { notFound } from './errors.ts';
 import { type ApiItem, itemOf } from './item.ts';
 import type { MirrorSnapshot } from './mirror-reads.ts';
 import { rememberingLast } from './remember.ts';
-
-export const ENVIRONMENT_FIELDS: Fields = {
-  id: required('text'),
-  name: required('text'),
-  cron: optional('text'),
-  last_sync_status: optional('text'),
-  last_synced_at: optional('instant'),
-  warehouse_type: optional('text'),
-};
 
 /** The environments the source lists and the reader sees, whole: the one list without pages. */
 export function listEnvironments(mirrorSnapshot: MirrorSnapshot, { environments }: Principal): ApiItem[] {

@@ -1,4 +1,4 @@
-import { type ExactNumber, isExactNumber, parseExactly } from '../core/json.ts';
+import { type ExactNumber, isExactNumber, isJsonObject, parseExactly } from '../core/json.ts';
 import type { Field, Fields } from '../core/stream.ts';
 import type { CollectionListing } from './listings.ts';
 
@@ -54,13 +54,13 @@ function place(apiItem: ApiItem, path: readonly string[], value: unknown): void 
 
 function withExtra(fields: Fields, apiItem: ApiItem, extra: string): ApiItem {
   const members = parsed(extra);
-  if (!isObject(members)) return apiItem;
+  if (!isJsonObject(members)) return apiItem;
   const whole = together(apiItem, members);
   for (const [name, { type, from, required }] of Object.entries(fields)) {
     // What may be left out is written as it is.
     if (type !== 'integer' || !required) continue;
     const path = from ?? [name];
-    const value = path.reduce<unknown>((within, step) => (isObject(within) ? within[step] : undefined), whole);
+    const value = path.reduce<unknown>((within, step) => (isJsonObject(within) ? within[step] : undefined), whole);
     if (isExactNumber(value)) place(whole, path, integerOf(value));
   }
   return whole;
@@ -79,13 +79,10 @@ function together(apiItem: ApiItem, members: ApiItem): ApiItem {
   const added = Object.entries(members).flatMap(([name, member]) => {
     const held = Object.hasOwn(apiItem, name) ? apiItem[name] : null;
     if (held === null || isExactNumber(member)) return [[name, member]];
-    return isObject(held) && isObject(member) ? [[name, together(held, member)]] : [];
+    return isJsonObject(held) && isJsonObject(member) ? [[name, together(held, member)]] : [];
   });
   return { ...apiItem, ...Object.fromEntries(added) };
 }
-
-const isObject = (value: unknown): value is ApiItem =>
-  typeof value === 'object' && value !== null && !Array.isArray(value) && !isExactNumber(value);
 
 /** JSON text, or the text itself should another program have written something else there. */
 function parsed(text: string): unknown {

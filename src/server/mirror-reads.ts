@@ -1,15 +1,10 @@
 import { createSecretKey, type KeyObject, randomBytes } from 'node:crypto';
 import type Database from 'better-sqlite3';
-import type { Instant } from '../core/instant.ts';
+import { EPOCH, type Instant } from '../core/instant.ts';
 import type { MirrorFile } from '../destination/sqlite/open.ts';
 import type { SqlRow } from './item.ts';
 import { KEPT_TABLES } from './kept-tables.ts';
 import type { SqlStatement } from './list-request.ts';
-
-const MOST_STATEMENTS = 300;
-
-/** The time of a mirror that nothing was ever written to: earlier than any that a reader may have to be told of. */
-const BEFORE_ALL: Instant = '1970-01-01T00:00:00.000000Z';
 
 /** The newest time of all runs would stay wrong for good once the source's clock was. */
 export const MIRROR = `select mirrored_at, cursor_key,
@@ -47,9 +42,8 @@ export interface MirrorReads {
 export const makeCursorKey = (): string => randomBytes(32).toString('hex');
 
 /** `cursorKey` serves while the mirror has none. */
-export function openMirrorReads({ connection }: MirrorFile, cursorKey = makeCursorKey()): MirrorReads {
+export function openMirrorReads({ connection, prepare }: MirrorFile, cursorKey = makeCursorKey()): MirrorReads {
   connection.exec(KEPT_TABLES);
-  const prepare = preparing(connection);
   const view = viewOf(
     connection,
     {
@@ -80,7 +74,8 @@ function viewOf(
     const version = `${theirs?.['data_version']} ${ours?.['own']}`;
     if (kept?.version === version) return kept;
     const [mirror] = ways.rows({ sql: MIRROR, values: {} });
-    const now = String(mirror?.['mirrored_at'] || BEFORE_ALL);
+    // Of a mirror that nothing was ever written to, a time before any that a reader may have to be told of.
+    const now = String(mirror?.['mirrored_at'] || EPOCH);
     kept = {
       ...ways,
       version,
@@ -89,17 +84,5 @@ function viewOf(
       cursorKey: createSecretKey(String(mirror?.['cursor_key'] ?? cursorKey), 'hex'),
     };
     return kept;
-  };
-}
-
-function preparing(connection: Database.Database): (sql: string) => Database.Statement {
-  const prepared = new Map<string, Database.Statement>();
-  return (sql) => {
-    const known = prepared.get(sql);
-    if (known !== undefined) return known;
-    if (prepared.size >= MOST_STATEMENTS) prepared.clear();
-    const statement = connection.prepare(sql);
-    prepared.set(sql, statement);
-    return statement;
   };
 }

@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest, FastifySchema } from 'fastify';
+import { API_PATH } from '../core/read-api.ts';
 import type { Principal } from './access.ts';
 import type { EndpointAnswer, EndpointAnswers } from './answers.ts';
 import { type ApiEndpoint, ENV, type EndpointOptions, endpointsOf, sharedSchemas } from './endpoints.ts';
@@ -28,7 +29,6 @@ export interface RoutesOptions extends EndpointOptions {
   readonly quota: RequestQuota;
 }
 
-const ROOT = '/public/beta';
 const REFUSALS = [400, 401, 403, 404, 422, 429, 500, 503];
 
 /** Adds every endpoint of the read API; who asks is known by then. */
@@ -59,7 +59,7 @@ function addEndpoint(server: FastifyInstance, { answers, quota }: RoutesOptions,
     });
   };
   const config = scope === undefined ? {} : { scope };
-  server.get([ROOT, ...path].join('/'), { schema: schemaOf(apiEndpoint), config }, handler);
+  server.get([API_PATH, ...path].join('/'), { schema: schemaOf(apiEndpoint), config }, handler);
 }
 
 /** @throws Refusal where that is the answer */

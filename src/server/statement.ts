@@ -1,3 +1,4 @@
+import { LAST_INSTANT } from '../core/instant.ts';
 import { accessPathOf, accessPathSql, deletion, from, isByTime, unindexed } from './access-path.ts';
 import type { PagePosition } from './cursor.ts';
 import { valuesIn } from './filters.ts';
@@ -9,9 +10,6 @@ import { SCAN_WINDOW_ROWS } from './scan-window.ts';
 import { weekBefore } from './times.ts';
 import { isLimited, numberOf, visible } from './visibility.ts';
 import { columnOf, lengthOf, writtenItem } from './written.ts';
-
-/** Later than any time there is. */
-const END_OF_TIME = '9999';
 
 /** The statement of one page: one row more than the limit tells whether there is another page. Never an OFFSET. */
 export function pageStatement(
@@ -179,7 +177,7 @@ function askedValues({ limit, filters, feed, window }: ListParameters): SqlState
   return {
     ...filterValues(filters),
     from: window?.from ?? null,
-    to: window?.to ?? END_OF_TIME,
+    to: window?.to ?? LAST_INSTANT,
     since: feed?.since ?? null,
     limit: limit + 1,
   };

@@ -1,9 +1,6 @@
 import { addDays, type Instant } from '../core/instant.ts';
+import { DEFAULT_WINDOW_DAYS, LOOKBACK_DAYS, SCORE_DAYS } from '../core/read-api.ts';
 import { rememberingLast } from './remember.ts';
-
-const LOOKBACK_DAYS = 90;
-const DEFAULT_WINDOW_DAYS = 30;
-const SCORE_DAYS = 7;
 
 /** A bound reaches back 90 days at most; an older one is cut, not refused. */
 export function clamped(bound: Instant, now: Instant): Instant {

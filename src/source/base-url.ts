@@ -1,6 +1,5 @@
 import { SyncError } from '../core/errors.ts';
-
-const API_PATH = '/public/beta';
+import { API_PATH } from '../core/read-api.ts';
 
 export interface BaseUrlRules {
   /** Whether the token may be sent over plain http to other machines. */

@@ -1,6 +1,7 @@
 import type { Pool as OpenPool } from 'undici';
 import { SyncError } from '../core/errors.ts';
 import { type Instant, instantOfMs } from '../core/instant.ts';
+import { TOKEN_PATTERN } from '../core/read-api.ts';
 import { countHeader, type HeaderValues, httpDateMs } from '../core/retry-delay.ts';
 import type { RequestDescription } from './classify.ts';
 import type { BodyDecoder } from './envelope.ts';
@@ -63,7 +64,7 @@ export interface FetchRequest<T> {
 }
 
 export function connect(options: HttpSourceOptions): SourceConnection {
-  if (!/^[\x21-\x7e]+$/.test(options.token)) {
+  if (!TOKEN_PATTERN.test(options.token)) {
     throw new SyncError('usage', 'The token is empty or contains characters that a token cannot have, such as spaces.');
   }
   const { origin, pathname } = new URL(options.baseUrl);

@@ -1,4 +1,4 @@
-import { parseExactly } from '../core/json.ts';
+import { isJsonObject, parseExactly } from '../core/json.ts';
 import type { Page } from '../core/source.ts';
 
 /** Decodes the parsed body of an answer; returns null when the body does not have the expected form. */
@@ -9,7 +9,7 @@ export type BodyDecoder<T> = (body: unknown) => T | null;
  * of another type is not an envelope: if it counted as the last page, the read would end too early (R8).
  */
 export function decodePage(body: unknown): Page | null {
-  if (!isObject(body) || !isItems(body.items)) return null;
+  if (!isJsonObject(body) || !isItems(body.items)) return null;
   const { items, has_more: hasMore = false, next_cursor: nextCursor = null } = body;
   if (typeof hasMore !== 'boolean') return null;
   if (nextCursor !== null && typeof nextCursor !== 'string') return null;
@@ -23,7 +23,7 @@ function isItems(items: unknown): items is Page['items'] {
 
 /** The number of table assets that an aggregated health score covers; null for another body. */
 export function decodeMatchedCount(body: unknown): number | null {
-  const count = isObject(body) ? body.matched_count : null;
+  const count = isJsonObject(body) ? body.matched_count : null;
   return Number.isSafeInteger(count) && Number(count) >= 0 ? Number(count) : null;
 }
 
@@ -34,7 +34,7 @@ export function decodeEnvironments(body: unknown): Page | null {
 
 /** The envelope of an error; null for another body. Decisions depend on `code`; `message` is only shown. */
 export function decodeError(body: unknown): { code: string; message: string } | null {
-  if (!isObject(body) || !isObject(body.error)) return null;
+  if (!isJsonObject(body) || !isJsonObject(body.error)) return null;
   const { code, message } = body.error;
   return typeof code === 'string' ? { code, message: typeof message === 'string' ? message : '' } : null;
 }
@@ -50,7 +50,3 @@ export function parseJson(body: Uint8Array): unknown {
 
 /** Strict, because a key with a replacement character would be a different key. */
 const UTF8 = new TextDecoder('utf-8', { fatal: true });
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}

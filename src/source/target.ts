@@ -1,6 +1,5 @@
+import { API_PATH } from '../core/read-api.ts';
 import type { PageRequest, Query } from '../core/source.ts';
-
-const API_PATH = '/public/beta';
 
 /** The path of an endpoint, without a query. Every segment is percent-encoded, because ids may contain any character. */
 export function endpointPath(segments: readonly string[]): string {

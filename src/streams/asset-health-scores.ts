@@ -1,3 +1,4 @@
+import { SCORE_DAYS } from '../core/read-api.ts';
 import type { Field } from '../core/stream.ts';
 import { type CatalogueEntry, ONE_READ } from './entry.ts';
 import { required } from './fields.ts';
@@ -44,6 +45,6 @@ export const assetHealthScores: CatalogueEntry = {
   marks: [],
   mayBeUnavailable: true,
   hourly: true,
-  retention: { field: 'bucket_at', days: 7 },
+  retention: { field: 'bucket_at', days: SCORE_DAYS },
   skipsShrinkGuard: true,
 };

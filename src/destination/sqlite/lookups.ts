@@ -1,6 +1,6 @@
 import { type DecodedRow, joinKey } from '../../core/decode.ts';
 import type { Backlog, BacklogQuery, DueTest, RoundFacts } from '../../core/destination.ts';
-import type { Instant } from '../../core/instant.ts';
+import { type Instant, LAST_INSTANT } from '../../core/instant.ts';
 import type { Row, Stream } from '../../core/stream.ts';
 import {
   exempt,
@@ -134,7 +134,7 @@ function markedBefore(stream: Stream, { lastMark, before, run }: BacklogQuery): 
   return {
     sql: `select id from (select m.id ${markedRows(stream)} and m.number <= @lastMark
       and coalesce(t.synced_at, '') < @before) where true`,
-    values: { lastMark, before: before ?? LATEST, run },
+    values: { lastMark, before: before ?? LAST_INSTANT, run },
   };
 }
 
@@ -159,9 +159,6 @@ function unshown(stream: Stream, query: BacklogQuery): SqlCondition {
     values,
   };
 }
-
-/** Later than any instant. */
-const LATEST = '9999';
 
 /** Marked owners that live, or of whose rows one lives: of any other there is nothing to ask. */
 function movedOwners(stream: Stream, { lastMark, run }: BacklogQuery): SqlCondition {
