@@ -1,4 +1,4 @@
-/** What is gone through once, so many at a time. */
+/** Splits an iterable into lists of `size` elements. */
 export function* batches<T>(all: Iterable<T>, size: number): Generator<T[]> {
   let batch: T[] = [];
   for (const each of all) {

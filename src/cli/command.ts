@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import type { Arguments, Options as YargsOption } from 'yargs';
 
-/** Where a command's words go, and who runs it. */
+/** The variables, outputs and logs of a command. */
 export interface CommandIo {
   readonly env: Readonly<Record<string, string | undefined>>;
   /** Results. */
@@ -9,19 +9,19 @@ export interface CommandIo {
   readonly outIsTerminal: boolean;
   readonly errIsTerminal: boolean;
   log(level: string): Promise<Logger>;
-  /** One that nobody has to read for the program to go on. */
+  /** A log that never blocks the program, even when nobody reads it. */
   serverLog(level: string): Promise<Logger>;
 }
 
 /** What a command does. @returns the exit code. @throws SyncError */
 export type CommandAction = (args: Arguments, commandIo: CommandIo) => Promise<number>;
 
-/** One command: what help says of it, its options, and what it does. */
+/** One command: its line in the help, its options, and its action. */
 export interface CliCommand {
   readonly name: string;
   readonly describe: string;
   readonly options: Readonly<Record<string, YargsOption>>;
-  /** The one positional argument, when there is one. */
+  /** The positional argument, if the command takes one. */
   readonly argument?: { readonly name: string; readonly describe: string };
   readonly run: CommandAction;
 }

@@ -7,12 +7,12 @@ const VERIFY_OPTIONS = {
   ...pick('retries', 'timeout', 'max-wait'),
   'max-requests': {
     ...OPTIONS['max-requests'],
-    describe: 'requests after which it stops (exit 5), with what it has found and what it has not looked at',
+    describe: 'stop after this number of requests (exit 5) and report what was found and what was not compared',
   },
   ...pick('allow-http', 'log-level', 'json', 'config'),
 } as const;
 
-/** Every command. What it does is loaded when it is run: help needs none of it, and no command that of another. */
+/** Every command. Its code is loaded when it runs: help needs none of it, and no command needs the code of another. */
 export const COMMANDS: readonly CliCommand[] = [
   {
     name: 'sync',
@@ -22,7 +22,8 @@ export const COMMANDS: readonly CliCommand[] = [
   },
   {
     name: 'plan',
-    describe: 'how many requests the next sync takes, how long and why; asks for the list of environments alone',
+    describe:
+      'show how many requests the next sync needs, how long it waits for quota, and why; requests only the list of environments',
     options: { ...SYNC_OPTIONS, ...pick('json') },
     run: async (args, io) => (await import('./plan.ts')).plan(args, io),
   },
@@ -34,32 +35,33 @@ export const COMMANDS: readonly CliCommand[] = [
   },
   {
     name: 'status',
-    describe: 'what is mirrored, how fresh it is, and what went wrong last; from the file alone',
+    describe: 'show what is mirrored, how fresh it is, and the last problems; reads only the file',
     options: pick('db', 'json', 'config'),
     run: async (args, io) => (await import('./status.ts')).status(args, io),
   },
   {
     name: 'verify',
-    describe: 'whether the mirror equals the source now: what is missing, extra or unequal (exit 0 equal, 1 not)',
+    describe: 'compare the mirror with the source now: what is missing, extra or unequal (exit 0 equal, 1 not)',
     options: VERIFY_OPTIONS,
     run: async (args, io) => (await import('./verify.ts')).verify(args, io),
   },
   {
     name: 'query',
-    describe: 'ask the mirror with one SQL statement that only reads',
+    describe: 'run one read-only SQL statement on the mirror',
     options: pick('db', 'file', 'format', 'config'),
-    argument: { name: 'sql', describe: 'such as "select * from failing_tests"; - reads it from stdin' },
+    argument: { name: 'sql', describe: 'the statement, such as "select * from failing_tests"; - reads it from stdin' },
     run: async (args, io) => (await import('./query.ts')).query(args, io),
   },
   {
     name: 'serve',
-    describe: 'serve the mirror as the read API it was made from, to OBSYNC_SERVE_TOKEN and those of --tokens',
+    describe:
+      'serve the mirror as the read API of the source, to the token in OBSYNC_SERVE_TOKEN and those of --tokens',
     options: pick('db', 'host', 'port', 'tokens', 'rate-limit', 'dimension-weights', 'log-level', 'config'),
     run: async (args, io) => (await import('./serve-mirror.ts')).serveMirror(args, io),
   },
   {
     name: 'demo',
-    describe: 'make a sample source, sync it twice with changes in between, and ask the mirror',
+    describe: 'make a sample source, sync it twice with changes in between, and query the mirror',
     options: { db: { ...OPTIONS.db, default: 'demo.db' }, ...pick('log-level', 'config') },
     run: async (args, io) => (await import('./demo.ts')).demo(args, io),
   },

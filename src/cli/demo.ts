@@ -12,11 +12,11 @@ import { watchRun } from './progress-view.ts';
 import { renderTable } from './rows-view.ts';
 import { type StopRequest, stopOnSignals } from './signals.ts';
 import { exitCodeOfRun } from './sync.ts';
-import { tellFailure, wrapped } from './wrapped.ts';
+import { printFailure, wrapped } from './wrapped.ts';
 
 const makeToken = (): string => randomBytes(16).toString('hex');
 
-/** Known to this process alone; the server listens on loopback for as long as the demo runs. */
+/** Only this process knows the token. The server listens on loopback while the demo runs. */
 const TOKEN = makeToken();
 
 export const demo: CommandAction = async (args, io) => {
@@ -49,7 +49,7 @@ interface DemoRuns {
   readonly logLevel: string;
 }
 
-/** @returns an exit code when a run went wrong, else null */
+/** @returns an exit code when a run failed, else null */
 async function syncTwice(runs: DemoRuns, source: SampleSource): Promise<number | null> {
   const { io, stop } = runs;
   io.out(`It answers at ${runs.baseUrl}.\nSyncing it into ${runs.db} for the first time ...\n`);
@@ -57,19 +57,19 @@ async function syncTwice(runs: DemoRuns, source: SampleSource): Promise<number |
   if (first.status !== 'done') return failed(first, stop);
   const changes = renderChanges(source.change());
   io.out(wrapped(`${renderRun(first)}\n\nNow the source changes: ${changes}.\n`, width()));
-  io.out('Syncing again: only what changed travels ...\n');
+  io.out('Syncing again: only the changes are read ...\n');
   const second = await syncOnce(runs);
   if (second.status !== 'done') return failed(second, stop);
   io.out(wrapped(`${renderRun(second)}\n${renderComparison(first, second)}\n`, width()));
   return null;
 }
 
-/** Says what went wrong, as a sync does. @returns the exit code */
+/** Prints what went wrong, as a sync does. @returns the exit code */
 function failed(summary: RunSummary, stopRequest: StopRequest): number {
   const streams = summary.streams.flatMap(({ environment, stream, error }) =>
     error === null ? [] : [`${environment}, ${stream}: ${error}`],
   );
-  for (const error of [...streams, ...(summary.error === null ? [] : [summary.error])]) tellFailure(error);
+  for (const error of [...streams, ...(summary.error === null ? [] : [summary.error])]) printFailure(error);
   return exitCodeOfRun(summary, stopRequest.received());
 }
 
@@ -90,7 +90,7 @@ async function answer(db: string, commandIo: CommandIo): Promise<number> {
   }
   mirror.close();
   commandIo.out(
-    `\nAsk more:  npx obsync query --db ${db} "select * from live_tables limit 5"\nSee what is mirrored:  npx obsync status --db ${db}\nServe it as the API:\n  export OBSYNC_SERVE_TOKEN=${makeToken()}\n  npx obsync serve --db ${db}\n`,
+    `\nAsk another question:  npx obsync query --db ${db} "select * from live_tables limit 5"\nSee what is mirrored:  npx obsync status --db ${db}\nServe it as the API:\n  export OBSYNC_SERVE_TOKEN=${makeToken()}\n  npx obsync serve --db ${db}\n`,
   );
   return 0;
 }

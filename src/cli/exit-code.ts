@@ -2,7 +2,7 @@ import type { RecoveryKind } from '../core/errors.ts';
 
 const CODES: Readonly<Partial<Record<RecoveryKind, number>>> = { usage: 2, token: 3, locked: 4, budget: 5 };
 
-/** What the shell is told of a failure (see the README). */
+/** The exit code of a failure (see docs/json-and-exit-codes.md). */
 export function exitCodeOf(recoveryKind: RecoveryKind): number {
   return CODES[recoveryKind] ?? 1;
 }

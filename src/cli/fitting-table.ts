@@ -3,11 +3,11 @@ import { naturalWidth, renderTable } from './rows-view.ts';
 export interface FittingColumn<Row> {
   readonly head: string;
   cell(row: Row): unknown;
-  /** Left out where the table would be wider than the screen, the highest first; one without stays. */
+  /** When the table is too wide, the column with the highest number is left out first; a column without a number stays. */
   readonly spare?: number;
 }
 
-/** Rows as a table that rather leaves columns out than cuts what its cells say. Null: as wide as it gets. */
+/** Renders rows as a table that leaves columns out before it cuts cells. A `width` of null means no limit. */
 export function renderFitting<Row>(
   columns: readonly FittingColumn<Row>[],
   rows: readonly Row[],

@@ -4,13 +4,13 @@ import type { CommandIo } from './command.ts';
 import { OPTIONS } from './options.ts';
 import { keyOf } from './settings.ts';
 
-/** The options of a command line as the library takes them: `--page-size` is `pageSize`. Those that are not set are left out. */
+/** The options of a command line under the library's names: `--page-size` is `pageSize`. Options that are not set are left out. */
 export function libraryOptions(args: Arguments): Readonly<Record<string, unknown>> {
   const given = Object.keys(OPTIONS).filter((name) => args[name] !== undefined);
   return Object.fromEntries(given.map((name) => [keyOf(name), args[name]]));
 }
 
-/** The same for a command that asks the service, with its token (R25). */
+/** The options of a command that sends requests to the service, with the token (R25). */
 export function serviceOptions(args: Arguments, { env }: CommandIo): SyncOptions {
   // The library checks the values.
   return { ...libraryOptions(args), token: env['OBSYNC_TOKEN'], tokenFrom: 'OBSYNC_TOKEN' } as unknown as SyncOptions;

@@ -1,45 +1,45 @@
 import { fstatSync, writeSync } from 'node:fs';
 import { Socket } from 'node:net';
 
-/** Lines that wait for their reader; what is more is dropped. */
+/** At most so many bytes of lines wait for a reader; further lines are dropped. */
 const MOST_WAITING_BYTES = 1024 * 1024;
 
-/** How long the end waits for a reader. */
+/** How long `end` waits for a reader. */
 const PATIENCE_MS = 500;
 
 export interface LineQueue {
   write(line: string): void;
-  /** Resolves when all is written, or when its reader has not taken it in time. */
+  /** Resolves when all lines are written, or when the reader did not take them in time. */
   end(): Promise<void>;
 }
 
 /**
- * Lines to a file descriptor that never keep their writer waiting. Neither Node's streams of files nor its threads can do that
- * for a pipe: a thread that waits for a reader keeps the process from ending. `onDropped` is told how many lines found no room
- * once there is some again.
+ * Writes lines to a file descriptor and never blocks the writer. Neither Node's file streams nor its threads can do this for
+ * a pipe: a thread that waits for a reader keeps the process alive. When there is room again after lines were dropped,
+ * `onDropped` receives their number.
  */
 export function openLineQueue(descriptor: number, onDropped: (lines: number) => void): LineQueue {
   const kind = fstatSync(descriptor);
-  // A file or a terminal takes a line at once.
+  // A file or a terminal takes a line immediately.
   if (!kind.isFIFO() && !kind.isSocket()) {
     return { write: (line) => writeTo(descriptor, line), end: async () => {} };
   }
   return queueTo(new Socket({ fd: descriptor, readable: false, writable: true }), onDropped);
 }
 
-/** A full disk takes no line, and whoever wrote it has better to do than to fail for it. */
+/** The line is lost when the disk is full: the program must not fail because of its log. */
 function writeTo(descriptor: number, line: string): void {
   try {
     writeSync(descriptor, line);
   } catch {
-    // There is nobody left to tell: the log itself is what failed.
+    // The log itself failed, so there is no place to report it.
   }
 }
 
 /** @internal */
 export function queueTo(socket: Socket, onDropped: (lines: number) => void): LineQueue {
   let dropped = 0;
-  // The reader has gone, and with it whoever could be told.
+  // The reader has closed the pipe, so there is no place to report it.
   socket.on('error', () => socket.destroy());
   socket.on('drain', () => {
     const lines = dropped;
@@ -57,16 +57,16 @@ export function queueTo(socket: Socket, onDropped: (lines: number) => void): Lin
 
 function ended(socket: Socket): Promise<void> {
   return new Promise((resolve) => {
-    const impatience = setTimeout(() => socket.destroy(), PATIENCE_MS);
-    const over = (): void => {
-      clearTimeout(impatience);
-      socket.off('close', over);
+    const timer = setTimeout(() => socket.destroy(), PATIENCE_MS);
+    const finish = (): void => {
+      clearTimeout(timer);
+      socket.off('close', finish);
       resolve();
     };
-    if (socket.destroyed || socket.writableLength === 0) over();
+    if (socket.destroyed || socket.writableLength === 0) finish();
     else {
-      socket.once('close', over);
-      socket.once('drain', over);
+      socket.once('close', finish);
+      socket.once('drain', finish);
     }
   });
 }

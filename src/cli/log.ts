@@ -11,19 +11,19 @@ const PRETTY: PrettyOptions = {
   messageFormat: (log, key) => printable(String(log[key])),
 };
 
-/** Plain lines on stderr: time, level, message. Errors show their stack at `debug` alone. */
+/** Plain lines on stderr: time, level, message. Errors show their stack only at `debug`. */
 export function createLog(level: string): Logger {
   return pino(optionsOf(level), prettyStream({ ...PRETTY, destination: 2, sync: true }));
 }
 
 /**
- * The same for a server, which goes on whether or not anybody reads its log; `flush` calls back when the lines are out, or when
- * nobody has taken them for a while.
+ * The log of a server, which keeps running whether or not anybody reads its log. `flush` calls back when the lines are
+ * written, or when nobody has read them for a while.
  */
 export function createServerLog(level: string): Logger {
   const prettify = prettyFactory(PRETTY);
   const queue = openLineQueue(2, (dropped) =>
-    log.warn(`${dropped} lines of the log were dropped: nobody read them in time`),
+    log.warn(`${dropped} log lines were dropped because nobody read them in time`),
   );
   const log: Logger = pino(optionsOf(level), {
     write: (line: string) => queue.write(String(prettify(line))),

@@ -1,4 +1,4 @@
-/** The name that a misspelt word was to be, or null where none is near. */
+/** The name that is most similar to a misspelt word; null when none is similar. */
 export function nearest(word: string, names: readonly string[]): string | null {
   const most = Math.max(1, Math.floor(word.length / 3));
   const near = names
@@ -8,7 +8,7 @@ export function nearest(word: string, names: readonly string[]): string | null {
   return near[0]?.name ?? null;
 }
 
-/** Letters to add, leave out or replace (Levenshtein). */
+/** The number of letters to add, remove or replace (Levenshtein distance). */
 function editsBetween(from: string, to: string): number {
   let row = Array.from({ length: [...to].length + 1 }, (_, i) => i);
   for (const [i, letter] of [...from].entries()) {

@@ -19,25 +19,37 @@ export const OPTIONS = {
     coerce: splitAtCommas,
     describe: 'only these streams (repeatable, or separated by commas)',
   },
-  full: { type: 'boolean', default: DEFAULTS.full, describe: 'scan everything anew instead of reading the changes' },
-  'full-every': { type: 'number', default: DEFAULTS.fullEvery, describe: 'days after which a stream is scanned anew' },
+  full: {
+    type: 'boolean',
+    default: DEFAULTS.full,
+    describe: 'scan every stream in full instead of reading its changes',
+  },
+  'full-every': { type: 'number', default: DEFAULTS.fullEvery, describe: 'days between full scans of a stream' },
   overlap: {
     type: 'number',
     default: DEFAULTS.overlap,
-    describe: 'seconds that each read of changes reaches back beyond the last',
+    describe: 'seconds by which each read of changes overlaps the previous one',
   },
-  history: { type: 'boolean', default: DEFAULTS.history, describe: 'mirror the history of test executions as well' },
+  history: { type: 'boolean', default: DEFAULTS.history, describe: 'also mirror the history of test executions' },
   'page-size': { type: 'number', default: DEFAULTS.pageSize, describe: 'rows per request, 1 to 2000' },
-  concurrency: { type: 'number', default: DEFAULTS.concurrency, describe: 'requests in flight at once' },
-  retries: { type: 'number', default: DEFAULTS.retries, describe: 'further tries of a request that failed' },
-  timeout: { type: 'number', default: DEFAULTS.timeout, describe: 'seconds a request may take' },
+  concurrency: {
+    type: 'number',
+    default: DEFAULTS.concurrency,
+    describe: 'number of requests in flight at the same time',
+  },
+  retries: { type: 'number', default: DEFAULTS.retries, describe: 'number of retries of a failed request' },
+  timeout: { type: 'number', default: DEFAULTS.timeout, describe: 'seconds until a request times out' },
   'max-wait': {
     type: 'number',
     default: DEFAULTS.maxWait,
-    describe: 'seconds a run waits for quota before it gives up',
+    describe: 'seconds that a run waits for quota before it ends',
   },
-  'max-requests': { type: 'number', describe: 'requests after which a run stops (exit 5); the next one goes on' },
-  'allow-shrink': { type: 'boolean', default: DEFAULTS.allowShrink, describe: 'let removals go that were held back' },
+  'max-requests': { type: 'number', describe: 'stop after this number of requests (exit 5); the next run continues' },
+  'allow-shrink': {
+    type: 'boolean',
+    default: DEFAULTS.allowShrink,
+    describe: 'apply the deletions that were held back',
+  },
   'allow-http': {
     type: 'boolean',
     default: DEFAULTS.allowHttp,
@@ -49,32 +61,32 @@ export const OPTIONS = {
     choices: ['fatal', 'error', 'warn', 'info', 'debug', 'trace'],
     describe: 'how much is logged',
   },
-  verbose: { type: 'boolean', default: false, describe: 'show the streams in which nothing changed as well' },
+  verbose: { type: 'boolean', default: false, describe: 'also show the streams in which nothing changed' },
   json: { type: 'boolean', default: false, describe: 'print one JSON document on stdout' },
   config: { type: 'string', describe: 'JSON file of options, such as {"baseUrl": "https://…", "fullEvery": 14}' },
   cron: {
     type: 'string',
-    describe: 'when to sync, as a cron expression (UTC), for every environment; otherwise on each one’s own',
+    describe: 'cron expression (UTC) for all environments; default: the cron expression of each environment',
   },
   delay: {
     type: 'number',
     default: DEFAULTS.delay,
-    describe: 'seconds to wait after the environment’s own cron: the service syncs first',
+    describe: 'seconds to wait after the time of an environment’s own cron expression, because the service syncs first',
   },
   host: { type: 'string', default: DEFAULTS.host, describe: 'address to listen on' },
   port: { type: 'number', default: DEFAULTS.port, describe: 'port to listen on; 0 picks a free one' },
   tokens: {
     type: 'string',
-    describe: 'JSON file of the tokens that are let in and what each may see (see the README), read again on SIGHUP',
+    describe: 'JSON file of the accepted tokens and what each may see (see docs/serve.md); read again on SIGHUP',
   },
   'rate-limit': {
     type: 'string',
     default: DEFAULTS.rateLimit,
-    describe: 'requests of each token in a window of seconds, minutes or hours (10/1s, 120/1m, 5000/1h), or off',
+    describe: 'requests per token and window of seconds, minutes or hours (10/1s, 120/1m, 5000/1h), or off',
   },
   'dimension-weights': {
     type: 'string',
-    describe: 'how much each dimension counts in a total, such as completeness=2,freshness=0.5 (default: 1 each)',
+    describe: 'weight of each dimension in a total score, such as completeness=2,freshness=0.5 (default: 1 each)',
   },
   file: { type: 'string', alias: 'f', describe: 'file that holds the SQL statement; - reads it from stdin' },
   format: {
@@ -87,18 +99,22 @@ export const OPTIONS = {
     default: DEFAULTS.depth,
     choices: DEPTHS,
     describe:
-      'how closely to look: how many tables there are (a request per environment), the ids of everything, or every field; ' +
-      'only rows answers the whole question',
+      'what to compare: the number of tables (count, one request per environment), all ids (ids), or every field (rows); ' +
+      'only rows finds every difference',
   },
-  repair: { type: 'boolean', default: DEFAULTS.repair, describe: 'write what was found, under the lock of a sync' },
+  repair: {
+    type: 'boolean',
+    default: DEFAULTS.repair,
+    describe: 'repair the differences in the mirror, under the same lock as a sync',
+  },
 } as const satisfies Record<string, YargsOption>;
 
-/** Of texts alone: what else a config file may hold is refused for itself. */
+/** Takes strings only. A config file may hold other values; they are refused elsewhere. */
 function splitAtCommas(given: readonly string[] | string): string[] {
   return [given].flat().flatMap((text) => text.split(',').map((part) => part.trim()));
 }
 
-/** In place of an SQL statement, or of its file: it is read from stdin. */
+/** Given instead of an SQL statement or of its file: the statement is read from stdin. */
 export const STDIN = '-';
 
 export type OptionName = keyof typeof OPTIONS;

@@ -5,7 +5,7 @@ import { counted, modeText } from './words.ts';
 
 const HEAD = ['environment', 'stream', 'mode', 'requests'];
 
-/** A forecast as a table, and below it what to know of it, each on a line of its own. `width` is the terminal's. */
+/** Renders a forecast: a table, and below it one line for each remark. `width` is that of the terminal. */
 export function renderForecast(report: ForecastReport, width: number | null): string {
   const { streams } = report;
   const rows = streams.map((stream) => [
@@ -18,7 +18,7 @@ export function renderForecast(report: ForecastReport, width: number | null): st
   return `${[...table, ...remarks(report), ...outcome(report)].join('\n')}\n`;
 }
 
-/** `12+` where there may be more, in a column of its own width. */
+/** `12+` means at least 12. The digits of all streams are aligned. */
 function countText({ requests, at_least }: StreamForecast, streams: readonly StreamForecast[]): string {
   const digits = Math.max(...streams.map((stream) => String(stream.requests).length));
   const text = String(requests).padStart(Math.max(digits, 'requests'.length - 1));
@@ -31,22 +31,22 @@ function remarks({ streams, missing, at_least, mirror_exists }: ForecastReport):
       const remark = REMARKS[stream.status];
       return remark === undefined ? [] : [`${stream.environment}, ${stream.stream}: ${remark}`];
     }),
-    ...missing.map((name) => `${name} is no longer listed: nothing is asked of it`),
-    ...(mirror_exists ? [] : ['there is no mirror yet: how much a first sync reads, only the sync can tell']),
-    ...(at_least ? ['+ means at least so many: the list was never read to its end, or was read in larger pages'] : []),
+    ...missing.map((name) => `${name} is no longer listed by the source: the sync does not read it`),
+    ...(mirror_exists ? [] : ['there is no mirror yet: nobody knows before the first sync how many requests it needs']),
+    ...(at_least ? ['+ means at least: the list was never read to its end, or was read with larger pages'] : []),
   ];
 }
 
 const REMARKS: Readonly<Partial<Record<StreamForecast['status'], string>>> = {
-  denied: 'was denied (403) when it was last asked for, and is expected to be again',
-  unavailable: 'was not live (404) when it was last asked for, and is expected to be so again',
+  denied: 'was denied (403) at the last request, and is expected to be denied again',
+  unavailable: 'was not live (404) at the last request, and is expected to be not live again',
   waiting: 'waits for the first scan of a stream that is not read',
-  held: 'removals are held back; --allow-shrink lets them go',
+  held: 'deletions are held back; --allow-shrink applies them',
 };
 
 function outcome(report: ForecastReport): string[] {
   return [
-    `the next sync takes ${countOf(report)}, one of them for the list of environments${plus(report)}${stop(report)}`,
+    `the next sync needs ${countOf(report)}, one of them for the list of environments${plus(report)}${stop(report)}`,
     waiting(report),
   ];
 }
@@ -55,7 +55,7 @@ function countOf({ requests, at_least }: ForecastReport): string {
   return `${at_least ? 'at least ' : ''}${counted(requests, 'request')}`;
 }
 
-/** What no mirror tells of. */
+/** Requests that the mirror cannot predict. */
 function plus({ not_counted }: ForecastReport): string {
   return not_counted.map((what) => `, plus ${what}`).join('');
 }
@@ -67,15 +67,15 @@ function stop({ at_least, max_requests, runs }: ForecastReport): string {
   return ` and stops at --max-requests ${max_requests}; all is up to date after ${at_least ? 'at least ' : ''}${runs} runs`;
 }
 
-function waiting({ seconds, quota, max_wait_seconds: mostSeconds }: ForecastReport): string {
-  if (quota === null) return 'how long it waits for quota is not known: no answer has told of one';
+function waiting({ seconds, quota, max_wait_seconds: maxWaitSeconds }: ForecastReport): string {
+  if (quota === null) return 'nobody knows how long it waits for quota: no response has reported one';
   const of = quota.limit === null ? '' : ` of ${quota.limit} in ${durationText(quota.window_seconds)}`;
   const left = `${quota.remaining} requests${of} are left`;
-  if (seconds === null) return `how long it waits for quota is not known: ${left}`;
+  if (seconds === null) return `nobody knows how long it waits for quota: ${left}`;
   if (seconds === 0) return `it does not wait for quota: ${left}`;
-  if (Math.min(seconds, Math.max(quota.reset_seconds, quota.window_seconds)) > mostSeconds)
-    return `it waits longer for quota than --max-wait ${mostSeconds}, and ends there: ${left}`;
-  return `it waits ${durationText(seconds)} for quota: ${left}; the service’s own time comes on top`;
+  if (Math.min(seconds, Math.max(quota.reset_seconds, quota.window_seconds)) > maxWaitSeconds)
+    return `it would wait for quota longer than --max-wait ${maxWaitSeconds}, so it ends early: ${left}`;
+  return `it waits ${durationText(seconds)} for quota: ${left}; the response times of the service are added`;
 }
 
 function durationText(seconds: number): string {

@@ -4,9 +4,9 @@ import type { CommandAction } from './command.ts';
 import { exitCodeOfSignal } from './exit-code.ts';
 import { serviceOptions } from './library-options.ts';
 import { renderForecast } from './plan-view.ts';
+import { printReport } from './print-report.ts';
 import { watchRun } from './progress-view.ts';
 import { stopOnSignals } from './signals.ts';
-import { tellReport } from './tell-report.ts';
 
 export const plan: CommandAction = async (args, io) => {
   const stop = stopOnSignals();
@@ -15,7 +15,7 @@ export const plan: CommandAction = async (args, io) => {
     const options = { ...serviceOptions(args, io), signal: stop.signal, onProgress: view.onProgress };
     const report = await forecast(options);
     view.end();
-    tellReport(report, args, io, renderForecast);
+    printReport(report, args, io, renderForecast);
     return 0;
   } catch (error) {
     const signal = stop.received();

@@ -1,8 +1,8 @@
 import type { Writable } from 'node:stream';
 
 /**
- * Writes texts as fast as they are read, and stops where they no longer can be written: what that means, whoever listens
- * to the stream's errors says (see `program.ts`).
+ * Writes texts as fast as they are read, and stops when they can no longer be written. The listener of the stream's errors
+ * decides what that means (see `program.ts`).
  */
 export async function print(texts: Iterable<string>, out: Writable): Promise<void> {
   for (const text of texts) {

@@ -1,4 +1,4 @@
-/** What would break the line, or steer the terminal, is escaped. */
+/** Escapes characters that would break the line or control the terminal. */
 export function printable(text: string): string {
   return text.replaceAll(/[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/gu, (character) => {
     const short = JSON.stringify(character).slice(1, -1);
@@ -6,7 +6,7 @@ export function printable(text: string): string {
   });
 }
 
-/** A report, which is made of JSON values alone, with each of its texts printable: names come from the service. */
+/** A report, which consists of JSON values, with all its strings made printable: names come from the service. */
 export function printableReport<Report>(report: Report): Report {
   return JSON.parse(JSON.stringify(report), (_, value: unknown) =>
     typeof value === 'string' ? printable(value) : value,

@@ -9,33 +9,33 @@ import { exitCodeOf } from './exit-code.ts';
 import { OPTIONS, STDIN } from './options.ts';
 import { flagValue, hint, keyOf, type SettingsByFlag, settingsOf, unknownVariables } from './settings.ts';
 import { version } from './version.ts';
-import { tellFailure } from './wrapped.ts';
+import { printFailure } from './wrapped.ts';
 
-/** The commands that a line may mean; all of them when it names none. */
+/** The commands that the command line names; all commands when it names none. */
 function commandsIn(argv: readonly string[]): readonly CliCommand[] {
   const named = COMMANDS.filter(({ name }) => argv.includes(name));
   return named.length > 0 ? named : COMMANDS;
 }
 
-const EXIT_CODES = `Exit codes: 0 all well (verify: equal); 1 finished with problems (verify: not equal, or not known); 2 bad usage or configuration; 3 token refused; \
-4 another sync holds the mirror; 5 stopped by --max-requests; 130 and 143 on signals.
+const EXIT_CODES = `Exit codes: 0 success (verify: equal); 1 finished with problems (verify: not equal, or not known); 2 bad usage or configuration; 3 token refused; \
+4 another sync has locked the mirror; 5 stopped by --max-requests; 130 and 143 on signals.
 
-Every option can also be given as a variable (--full-every as OBSYNC_FULL_EVERY) or in a JSON file named by \
---config (as fullEvery); a flag stands over a variable, a variable over the file. The token of the service \
-comes from OBSYNC_TOKEN or from the file named by --token-file, and from nowhere else; who may ask a server is told by \
-OBSYNC_SERVE_TOKEN and the file named by --tokens.`;
+Every option can also be set by an environment variable (OBSYNC_FULL_EVERY for --full-every) or in the JSON file that \
+--config names (fullEvery). A flag overrides a variable, and a variable overrides the file. The token of the service \
+comes only from OBSYNC_TOKEN or from the file that --token-file names. The tokens that a server accepts come from \
+OBSYNC_SERVE_TOKEN and from the file that --tokens names.`;
 
-/** Runs one command line; the last place that sees an error. @returns the exit code */
-export async function main(words: readonly string[]): Promise<number> {
-  const argv = words.map(shielded);
+/** Runs one command line. Every error ends here. @returns the exit code */
+export async function main(args: readonly string[]): Promise<number> {
+  const argv = args.map(shielded);
   const io = processIo();
   process.stdout.on('error', endOutput);
-  // A full disk, or a reader that has gone: what cannot be told changes nothing else.
+  // stderr fails when the disk is full or its reader has gone. That changes nothing else.
   process.stderr.on('error', () => {});
   let code = 0;
   let settingsByFlag: SettingsByFlag = new Map();
   try {
-    // What follows it would be passed over without a word.
+    // The parser would silently ignore everything after it.
     if (argv.includes('--')) throw new SyncError('usage', 'unknown argument: -- (see obsync --help)');
     settingsByFlag = settingsOf(argv, io.env);
     const commands = commandsIn(argv);
@@ -54,14 +54,14 @@ export async function main(words: readonly string[]): Promise<number> {
   }
 }
 
-/** SQL may open with a comment, which only its white space tells from a flag. */
+/** An SQL statement may start with a comment (`-- …`). Only its white space distinguishes it from a flag. */
 function shielded(word: string): string {
-  // The parser would take it for an empty text.
+  // The parser would read it as an empty string.
   if (word === STDIN) return ` ${word}`;
   return /^--[^=]*\s/.test(word) ? ` ${word}` : word;
 }
 
-/** Options without a value: what follows one before the command is the command. Each command says by itself which it takes. */
+/** Options without a value: the word after one of them may be the command. Each command declares which of them it accepts. */
 const FLAGS: Readonly<Record<string, YargsOption>> = Object.fromEntries(
   Object.entries(OPTIONS)
     .filter(([, { type }]) => type === 'boolean')
@@ -78,7 +78,9 @@ function base(parsedLine: ParsedLine): Argv {
   const { argv } = parsedLine;
   return yargs([...argv])
     .scriptName('obsync')
-    .usage('$0 <command> [options]\n\nMirrors a data-observability service into a local SQLite file and keeps it true.')
+    .usage(
+      '$0 <command> [options]\n\nMirrors a data-observability service into a local SQLite file and keeps it up to date.',
+    )
     .locale('en')
     .version(version())
     .alias({ help: 'h', version: 'v' })
@@ -97,16 +99,17 @@ function base(parsedLine: ParsedLine): Argv {
     });
 }
 
-/** What yargs found wrong, with where it stands or what was meant. */
-function explained(words: string, { argv, settings, commands }: ParsedLine): SyncError {
-  const option = /^--([a-z-]+) cannot be/.exec(words)?.[1];
-  if (option !== undefined) return located(new OptionError(keyOf(option), words), argv, settings) as SyncError;
-  const [, unknown] = /^unknown arguments?: ([^\s,]+)/.exec(words) ?? [];
-  if (words.startsWith('did you mean')) {
+/** What yargs found wrong, with the place where it was given or a suggestion. */
+function explained(message: string, { argv, settings, commands }: ParsedLine): SyncError {
+  const option = /^--([a-z-]+) cannot be/.exec(message)?.[1];
+  if (option !== undefined) return located(new OptionError(keyOf(option), message), argv, settings) as SyncError;
+  const [, unknown] = /^unknown arguments?: ([^\s,]+)/.exec(message) ?? [];
+  if (message.startsWith('did you mean')) {
     const command = argv.find((word, i) => !word.startsWith('-') && !takesValue(argv[i - 1] ?? ''));
-    return new SyncError('usage', `unknown command: ${command}, ${words} (see obsync --help)`);
+    return new SyncError('usage', `unknown command: ${command}, ${message} (see obsync --help)`);
   }
-  if (unknown === undefined || !isFlagged(unknown, argv)) return new SyncError('usage', `${words} (see obsync --help)`);
+  if (unknown === undefined || !isFlagged(unknown, argv))
+    return new SyncError('usage', `${message} (see obsync --help)`);
   const options = commands.find(({ name }) => argv.includes(name))?.options ?? {};
   return new SyncError(
     'usage',
@@ -114,12 +117,12 @@ function explained(words: string, { argv, settings, commands }: ParsedLine): Syn
   );
 }
 
-/** Whether a word is an option whose value is the word behind it. */
+/** Whether a word is an option whose value is the next word. */
 function takesValue(word: string): boolean {
   return word.startsWith('-') && !word.includes('=') && !(word.replace(/^--(no-)?/, '') in FLAGS);
 }
 
-/** An error in the value of an option, with the variable or the file that gave it. */
+/** Adds to an option's error the variable or file that the value came from. */
 function located(error: unknown, argv: readonly string[], settingsByFlag: SettingsByFlag): unknown {
   if (!(error instanceof OptionError) || isFlagged(flagOf(error.option), argv)) return error;
   const from = settingsByFlag.get(flagOf(error.option))?.from;
@@ -130,23 +133,23 @@ function isFlagged(name: string, argv: readonly string[]): boolean {
   return argv.some((word) => word === `--${name}` || word.startsWith(`--${name}=`));
 }
 
-/** What does not stop a command, but is hardly what was meant. */
+/** Warns of settings that are valid but probably a mistake. */
 async function warn(args: Arguments, commandIo: CommandIo): Promise<void> {
   const tokenFile = args['token-file'];
   const isOpen = typeof tokenFile === 'string' && isReadByAll(tokenFile);
-  const open = `every user of this machine may read the token file ${tokenFile}: make it readable to its owner alone (chmod 600)`;
+  const open = `every user of this machine can read the token file ${tokenFile}: make it readable by its owner only (chmod 600)`;
   const warnings = [...unknownVariables(commandIo.env), ...(isOpen ? [open] : [])];
   if (warnings.length === 0) return;
   const log = await commandIo.log((args['log-level'] as string | undefined) ?? 'warn');
   for (const each of warnings) log.warn(each);
 }
 
-/** What yargs says, in one line and in words that name what to write. */
+/** The message of yargs on one line; it names the option as the user writes it. */
 function plain(message: string): string {
   const line = message
     .replaceAll(/\n\s*/g, ' ')
     .replace(/^Not enough arguments following: (.*)$/, '--$1 needs a value')
-    .replace(/^Invalid values: Argument: (.*), Given: (.*), Choices: /, '--$1 cannot be $2, it is one of ');
+    .replace(/^Invalid values: Argument: (.*), Given: (.*), Choices: /, '--$1 cannot be $2: choose one of ');
   return line.charAt(0).toLowerCase() + line.slice(1);
 }
 
@@ -174,14 +177,14 @@ function add(
   });
 }
 
-/** An option that takes a value is never given without one. */
+/** Every option that takes a value requires one. */
 function withValues({ options }: CliCommand): Record<string, YargsOption> {
   return Object.fromEntries(
     Object.entries(options).map(([name, option]) => [name, { ...option, requiresArg: option.type !== 'boolean' }]),
   );
 }
 
-/** What yargs lets pass: options given twice, and flags with a value (`--json=1` is a no to it). */
+/** Refuses what yargs accepts: an option given twice, and a flag with a value (yargs reads `--json=1` as false). */
 function checkValues({ options }: CliCommand, argv: readonly string[]): (args: Arguments) => true {
   return (args) => {
     for (const [name, option] of Object.entries(options)) {
@@ -189,30 +192,31 @@ function checkValues({ options }: CliCommand, argv: readonly string[]): (args: A
       const given = new RegExp(`^--${name}=(?!(true|false)$)`);
       if (option.type === 'boolean' && argv.some((word) => given.test(word)))
         throw new SyncError('usage', `--${name} takes no value: write --${name} or --no-${name}`);
-      if (!option.array && Array.isArray(value)) throw new SyncError('usage', `--${name} is given more than once`);
+      if (!option.array && Array.isArray(value))
+        throw new SyncError('usage', `--${name} is given more than once: give it once`);
       if (option.type === 'string' && value === '') throw new OptionError(keyOf(name), `--${name} needs a value`);
     }
     return true;
   };
 }
 
-/** As it is set, whatever else could not be read. */
+/** The log level, even when the other options cannot be read. */
 function logLevelOf(argv: readonly string[], settingsByFlag: SettingsByFlag, env: CommandIo['env']): unknown {
   return flagValue(argv, '--log-level') ?? settingsByFlag.get('log-level')?.value ?? env['OBSYNC_LOG_LEVEL'];
 }
 
-/** One clear line; the stack at `--log-level debug` alone. */
+/** Prints the error in one line, and its stack only at `--log-level debug`. */
 function report(error: unknown, level: unknown): number {
   const message = error instanceof Error ? error.message : String(error);
-  tellFailure(message);
+  printFailure(message);
   if (level === 'debug' || level === 'trace') console.error(error);
   return error instanceof SyncError ? exitCodeOf(error.recovery) : 1;
 }
 
-/** A reader that has gone, such as `head`, is no trouble. */
+/** Ends the output. A reader that has closed the pipe, such as `head`, is not an error. */
 function endOutput(error: NodeJS.ErrnoException): void {
   if (error.code === 'EPIPE') return;
-  process.stderr.write(`obsync: the output cannot be written: ${error.message}\n`);
+  process.stderr.write(`obsync: stdout cannot be written: ${error.message}\n`);
   process.exit(1);
 }
 

@@ -58,7 +58,7 @@ export function waitText(event: WaitEvent): string {
   return `${whyOf(event)} ${(event.delayMs / 1000).toFixed(1)} s`;
 }
 
-/** An answer in one line: what exactly was asked stands in it where everything is logged. */
+/** A response in one line; with its query when `everything` is logged. */
 export function requestText(
   { status, path, query, durationMs }: Extract<SourceEvent, { type: 'request' }>,
   everything: boolean,
@@ -76,7 +76,7 @@ export function renderProgress(
   const left = wait === null ? 0 : Math.ceil((wait.untilMs - nowMs) / 1000);
   const waiting = wait !== null && left > 0 ? `, ${wait.why} ${left} s` : '';
   const summary = `${counted(ended, 'stream')} ended, ${lines.size} under way`;
-  // Of a command that reads no stream there is only what it waits for.
+  // A command that reads no stream shows only its waits.
   const last = ended + lines.size > 0 ? [summary + waiting] : waiting === '' ? [] : [waiting.slice(2)];
   return [...shown, ...last].map((line) => printable(line).slice(0, screen.columns - 1)).join('\n');
 }

@@ -3,10 +3,10 @@ import type { SyncEvent } from '../library/options.ts';
 import type { RunProgressEvent } from '../sync/progress.ts';
 import type { CommandIo } from './command.ts';
 import { INITIAL, type ProgressState, renderProgress, requestText, tell, waitText } from './progress-state.ts';
-import { columnsOf } from './screen.ts';
+import { columnsOf } from './terminal-width.ts';
 import { counted, modeText } from './words.ts';
 
-/** Shows a run on stderr: live on a terminal, else in plain lines. */
+/** Shows a run on stderr: as a live view on a terminal, else as lines of the log. */
 export interface RunView {
   onProgress(event: SyncEvent): void;
   end(): void;
@@ -14,7 +14,7 @@ export interface RunView {
 
 const FRAME_MS = 100;
 
-/** Loads what shows it: a run under cron has no use for a live view, nor one on a terminal for a log. */
+/** Loads only the view that is used: a run under cron needs no live view, and a run on a terminal needs no log. */
 export async function watchRun(commandIo: CommandIo, level: string): Promise<RunView> {
   return commandIo.errIsTerminal && !['debug', 'trace'].includes(level)
     ? liveView()
@@ -56,14 +56,14 @@ function logEnvironments(
   { environments, missing }: Extract<RunProgressEvent, { type: 'environments' }>,
 ): void {
   log.info(`${counted(environments.length, 'environment')}: ${environments.map(({ name }) => name).join(', ')}`);
-  for (const { name } of missing) log.warn(`${name} is no longer listed: its rows stay as they were`);
+  for (const { name } of missing) log.warn(`${name} is no longer listed by the source; its rows are kept`);
 }
 
 function logEnd(log: Logger, { summary, error }: Extract<RunProgressEvent, { type: 'ended' }>): void {
   const { environment, stream, mode, reason, status, pages, rows_written, rows_deleted } = summary;
   if (status === 'stopped' && mode === 'none') return;
   const line = `${environment} ${stream}: ${status}, ${modeText(mode, reason)}, ${counted(pages, 'page')}, ${rows_written} written, ${rows_deleted} deleted`;
-  // What ends the whole run is said once, by the command.
+  // The command reports the error that ends the whole run; it is reported once.
   if (summary.error === null || status === 'stopped') log.info(line);
   else log.warn(error !== null && log.isLevelEnabled('debug') ? { err: error } : {}, `${line}: ${summary.error}`);
 }

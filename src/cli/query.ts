@@ -8,7 +8,7 @@ import { STDIN } from './options.ts';
 import { print } from './print.ts';
 import { csvText, jsonText, ndjsonText } from './rows-text.ts';
 import { tableText } from './rows-view.ts';
-import { widthOf } from './screen.ts';
+import { widthOf } from './terminal-width.ts';
 
 export const query: CommandAction = async (args, io) => {
   const sql = await statementOf(args['sql'] as string | undefined, args['file'] as string | undefined);
@@ -21,10 +21,13 @@ export const query: CommandAction = async (args, io) => {
   }
 };
 
-/** @throws SyncError `usage` where there is none, or two */
+/** @throws SyncError `usage` when there is no statement, or two */
 async function statementOf(sql: string | undefined, file: string | undefined): Promise<string> {
   if (sql !== undefined && file !== undefined)
-    throw new SyncError('usage', `query takes one SQL statement: this is one, and there is one in ${file}`);
+    throw new SyncError(
+      'usage',
+      `query takes one SQL statement, but one is given as an argument and one in ${file}: leave one of them out`,
+    );
   if (isStdin(file)) return text(process.stdin);
   if (file !== undefined) return readTextFile(file);
   if (sql === undefined)

@@ -3,10 +3,10 @@ import { batches } from './batches.ts';
 
 type ResultRows = Iterable<readonly unknown[]>;
 
-/** Rows that go through at once: enough to be quick, few enough to be small. */
+/** Rows per batch: enough to be fast, few enough to use little memory. */
 const BATCH = 500;
 
-/** CSV with a header line. NULL is an empty field, an empty text a quoted one. */
+/** CSV with a header line. NULL is an empty field; an empty string is quoted. */
 export function* csvText(columns: readonly string[], resultRows: ResultRows): Generator<string> {
   yield stringify([columns]);
   for (const batch of batches(resultRows, BATCH)) {
@@ -28,13 +28,13 @@ export function* jsonText(columns: readonly string[], resultRows: ResultRows): G
   yield start === ',\n' ? '\n]\n' : '[]\n';
 }
 
-/** One JSON object a line. */
+/** One JSON object per line. */
 export function* ndjsonText(columns: readonly string[], resultRows: ResultRows): Generator<string> {
   const keys = keysOf(columns);
   for (const batch of batches(resultRows, BATCH)) yield `${batch.map((row) => objectText(keys, row)).join('\n')}\n`;
 }
 
-/** Names that stand more than once get a number: `id`, `id_2`. */
+/** A name that occurs more than once gets a number: `id`, `id_2`. */
 function keysOf(columns: readonly string[]): string[] {
   const taken = new Set(columns);
   const used = new Set<string>();
@@ -50,7 +50,7 @@ function objectText(keys: readonly string[], row: readonly unknown[]): string {
   return `{${keys.map((key, i) => `${key}:${valueText(row[i])}`).join(',')}}`;
 }
 
-/** Whole numbers keep all their digits, however large. */
+/** Integers keep all their digits, however large they are. */
 function valueText(value: unknown): string {
   if (typeof value === 'bigint') return String(value);
   if (value === Number.POSITIVE_INFINITY) return '9e999';

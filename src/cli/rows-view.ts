@@ -2,10 +2,10 @@ import { batches } from './batches.ts';
 import { printable } from './printable.ts';
 import { graphemes, textWidth, widthOfGrapheme } from './text-width.ts';
 
-/** Rows that a table is made of at once: one of many rows takes no more memory. */
+/** Rows per batch: a table of many rows takes no more memory than one batch. */
 const BATCH = 1000;
 
-/** `renderTable` for any number of rows: where later ones need wider columns, a new table begins. */
+/** `renderTable` for any number of rows. When later rows need wider columns, a new table begins. */
 export function* tableText(
   columns: readonly string[],
   rows: Iterable<readonly unknown[]>,
@@ -42,8 +42,8 @@ function bodyOf(
 }
 
 /**
- * Rows as a table; the longest cells are cut with … where it would be wider than `width`, and where that would leave
- * nothing legible, each row becomes a list. Null: as wide as it gets.
+ * Renders rows as a table. When it is wider than `width`, the longest cells are cut with `…`. When the cells would become
+ * too short to read, each row becomes a list. A `width` of null means no limit.
  */
 export function renderTable(
   columns: readonly string[],
@@ -60,13 +60,13 @@ export function renderTable(
   );
 }
 
-/** How a table is laid out. */
+/** The layout of a table. */
 interface TableLayout {
-  /** Of the columns with nothing cut. */
+  /** Widths of the columns when no cell is cut. */
   readonly natural: readonly number[];
-  /** Of the columns as they are shown; null where they are too many for the width. */
+  /** Widths of the columns as shown; null when there are too many columns for the width. */
   readonly widths: readonly number[] | null;
-  /** Columns of numbers stand to the right. */
+  /** Which columns hold numbers: they are aligned right. */
   readonly numeric: readonly boolean[];
 }
 
@@ -106,7 +106,7 @@ function rule([left, middle, right]: readonly [string, string, string], widths: 
   return left + widths.map((each) => '─'.repeat(each + 2)).join(middle) + right;
 }
 
-/** How wide a table is that cuts nothing. */
+/** The width of a table in which no cell is cut. */
 export function naturalWidth(columns: readonly string[], rows: readonly (readonly unknown[])[]): number {
   const widths = naturalWidths(
     columns.map(printable),
@@ -137,7 +137,7 @@ const TOP = ['┌', '┬', '┐'] as const;
 const MIDDLE = ['├', '┼', '┤'] as const;
 const BOTTOM = ['└', '┴', '┘'] as const;
 
-/** A value as a cell shows it: NULL without quotes is no text, a BLOB is hexadecimal. */
+/** The text of a cell: NULL has no quotes, the string `NULL` has; a BLOB is hexadecimal. */
 function cellText(value: unknown): string {
   if (value === null) return 'NULL';
   if (value === 'NULL') return '"NULL"';
@@ -153,7 +153,7 @@ function longest(cells: readonly (readonly string[])[], column: number): number 
   return cells.reduce((most, row) => Math.max(most, textWidth(row[column] as string)), 0);
 }
 
-/** A column cut to less tells nothing. */
+/** A narrower column would not be readable. */
 const LEAST = 8;
 
 /** Cuts the widest columns until the table fits. @returns null when it cannot */

@@ -1,11 +1,11 @@
 import { setFlagsFromString } from 'node:v8';
 
-/** Sets what holds for the whole process, and is therefore the program's to set and not the library's. */
+/** Sets flags of the whole process. Only the program does so; a library must not. */
 export function saveMemory(): void {
-  // Pages are short-lived: a young generation that goes on growing with them takes 100 MiB more and saves no time.
+  // Pages are short-lived. A young generation that keeps growing takes 100 MiB more and saves no time.
   setFlagsFromString('--semi-space-growth-factor=1');
-  // Garbage is collected when it is as much as what is in use. By default it may be three times as much: 30 MiB more (R27).
+  // Collects garbage when it is as large as the live data. By default it may be three times as large: 30 MiB more (R27).
   setFlagsFromString('--heap-growing-percent=100');
-  // What reads the heads of answers is compiled well enough at once: to do it better takes 20 MiB and saves no time.
+  // The first compilation of the HTTP parser is good enough. The second takes 20 MiB and saves no time.
   setFlagsFromString('--wasm-tiering-budget=1000000000');
 }

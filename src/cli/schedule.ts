@@ -8,7 +8,7 @@ import { stopOnSignals } from './signals.ts';
 
 export const schedule: CommandAction = async (args, io) => {
   const stop = stopOnSignals();
-  // A schedule logs lines, on a terminal as well.
+  // A schedule writes log lines even on a terminal.
   const view = await watchRun({ ...io, errIsTerminal: false }, args['log-level'] as string);
   const log = await io.log(args['log-level'] as string);
   saveMemory();

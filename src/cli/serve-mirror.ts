@@ -23,7 +23,7 @@ export async function serveMirror(args: Arguments, commandIo: CommandIo): Promis
     if (missed) server.reloadTokens();
     commandIo.out(`${server.url}\n`);
     if (!stop.signal.aborted) await once(stop.signal, 'abort');
-    log.info('stopping: answers under way are finished');
+    log.info('stopping: responses in progress are finished first');
     await server.close();
     return exitCodeOfSignal(stop.received() ?? 'SIGTERM');
   } finally {

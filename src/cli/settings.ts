@@ -8,7 +8,7 @@ import { OPTIONS, type OptionName } from './options.ts';
 
 type ProcessEnvironment = Readonly<Record<string, string | undefined>>;
 
-/** What was set by other means than a flag, by the flag's name. */
+/** The options that were set by a variable or by the config file, by the names of their flags. */
 export type SettingsByFlag = ReadonlyMap<string, SettingValue>;
 
 interface SettingValue {
@@ -18,20 +18,20 @@ interface SettingValue {
 }
 
 /**
- * What `OBSYNC_…` variables and the config file say about a command's options; a flag stands over both, a variable over
- * the file. @throws SyncError `usage`
+ * The options that `OBSYNC_…` variables and the config file set. A flag overrides both, and a variable overrides the file.
+ * @throws SyncError `usage`
  */
 export function settingsOf(argv: readonly string[], env: ProcessEnvironment): SettingsByFlag {
   const path = flagValue(argv, '--config') ?? (env['OBSYNC_CONFIG'] || undefined);
   return new Map([...(path === undefined ? [] : readConfig(path)), ...readVariables(env)]);
 }
 
-/** Variables that name no option: a misspelt one would else be passed over without a word. */
+/** A warning for each variable that names no option: otherwise a misspelt one would be ignored silently. */
 export function unknownVariables(env: ProcessEnvironment): string[] {
   const known = [...(Object.keys(OPTIONS) as OptionName[]).map(variableOf), ...SECRETS];
   return Object.keys(env)
     .filter((name) => name.startsWith('OBSYNC_') && !known.includes(name))
-    .map((name) => `${name} is passed over, there is no such variable${didYouMean(nearest(name, known))}`);
+    .map((name) => `${name} is ignored because there is no such variable${didYouMean(nearest(name, known))}`);
 }
 
 const SECRETS: readonly string[] = ['OBSYNC_TOKEN', 'OBSYNC_SERVE_TOKEN'];
@@ -55,7 +55,7 @@ function readConfig(path: string): [OptionName, SettingValue][] {
     if (!isOption(name))
       throw new SyncError('usage', `${path}: there is no option ${key}${hint(key, Object.keys(OPTIONS).map(keyOf))}`);
     const value = ofItsKind(path, name, given);
-    // The file may be read from anywhere, and the token stands beside it.
+    // Relative to the config file, whatever the current folder is.
     const isBeside = name === 'token-file' && typeof value === 'string' && value !== '';
     return [name, { value: isBeside ? resolve(dirname(path), value) : value, from: path }];
   });
@@ -70,9 +70,9 @@ function isOption(name: string): name is OptionName {
   return Object.hasOwn(OPTIONS, name) && name !== 'config';
 }
 
-const KINDS = { boolean: 'true or false', number: 'a number', string: 'a text' } as const;
+const KINDS = { boolean: 'true or false', number: 'a number', string: 'a string' } as const;
 
-/** A value that yargs would bend: to it, any text is a yes or a no. Texts of numbers are read with those of flags. */
+/** Checks the type of a value, because yargs converts any string to a boolean. A number may be given as a string, as in a flag. */
 function ofItsKind(where: string, name: OptionName, value: unknown): unknown {
   const { type } = OPTIONS[name];
   const fits = (each: unknown): boolean => typeof each === type || (type === 'number' && typeof each === 'string');
@@ -86,14 +86,14 @@ function parse(path: string): object {
     if (isJsonObject(parsed)) return parsed;
   } catch (cause) {
     if (cause instanceof SyncError) throw cause;
-    throw new SyncError('usage', `${path} is no JSON: write the options as one JSON object`, { cause });
+    throw new SyncError('usage', `${path} is not valid JSON: write the options as one JSON object`, { cause });
   }
-  throw new SyncError('usage', `${path} is no JSON object: write the options as {"name": value}`);
+  throw new SyncError('usage', `${path} is not a JSON object: write the options as {"name": value}`);
 }
 
-/** What was meant by an option that there is not. */
+/** A suggestion for an option that does not exist. */
 export function hint(name: string, options: readonly string[], prefix = ''): string {
-  if (name === 'token') return ': a token belongs into OBSYNC_TOKEN or a file named by --token-file';
+  if (name === 'token') return ': put the token into OBSYNC_TOKEN or into the file that --token-file names';
   if (name === 'json' && options.includes('format')) return ': write --format json';
   const meant = nearest(name, options);
   return didYouMean(meant === null ? null : `${prefix}${meant}`);
@@ -115,7 +115,7 @@ function fromText(name: OptionName, value: string): unknown {
   return 'array' in OPTIONS[name] ? [value] : value;
 }
 
-/** The value of a flag that has to be known before, or although, the others cannot be read. */
+/** The value of a flag, read before the other options are parsed, or when they cannot be. */
 export function flagValue(argv: readonly string[], flag: string): string | undefined {
   const at = argv.findIndex((argument) => argument === flag || argument.startsWith(`${flag}=`));
   if (at < 0) return undefined;

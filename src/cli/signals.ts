@@ -1,6 +1,6 @@
 import { exitCodeOfSignal } from './exit-code.ts';
 
-/** A wish to stop, from SIGINT or SIGTERM (R27). */
+/** A request to stop, made by SIGINT or SIGTERM (R27). */
 export interface StopRequest {
   readonly signal: AbortSignal;
   received(): NodeJS.Signals | null;
@@ -8,9 +8,9 @@ export interface StopRequest {
 }
 
 /**
- * Stops cleanly at the first signal; a second one, a moment later, ends the process as if nobody listened. So does the first where
- * nothing has come of it in time: SQLite cannot be interrupted, and takes back at the next opening what it had not committed (R5);
- * it is then told what was `cutOff`.
+ * The first signal stops the program cleanly; a second one, at least a moment later, ends the process immediately. The process
+ * also ends when a clean stop takes too long: SQLite cannot be interrupted, and rolls back what was not committed when the file is
+ * opened again (R5). The message then says what was `cutOff`.
  */
 export function stopOnSignals(cutOff = LONG_WRITE): StopRequest {
   const controller = new AbortController();
@@ -18,8 +18,8 @@ export function stopOnSignals(cutOff = LONG_WRITE): StopRequest {
   let deadline: NodeJS.Timeout | undefined;
   const onSignal = (signal: NodeJS.Signals): void => {
     received ??= signal;
-    // Not at once: the listener that restores the cursor is told next, and ends the process when it finds itself alone;
-    // and npm passes on a Ctrl-C that the terminal has already sent.
+    // Not immediately, for two reasons: the listener that restores the cursor is called next, and ends the process when it is the
+    // only one; and npm forwards a Ctrl-C that the terminal has already sent.
     setTimeout(ignore, PATIENCE_MS).unref();
     deadline ??= setTimeout(endBy, DEADLINE_MS, signal, cutOff).unref();
     controller.abort();
@@ -35,14 +35,14 @@ export function stopOnSignals(cutOff = LONG_WRITE): StopRequest {
   return { signal: controller.signal, received: () => received, dispose };
 }
 
-const LONG_WRITE = 'a long write: the next run begins it anew';
+const LONG_WRITE = 'a long write: the next run starts it again';
 
 const PATIENCE_MS = 1000;
 
-/** After the three seconds that a request in flight has, and before the five of the whole stop. */
+/** After the three seconds that a request in flight may take, and before the five seconds of the whole stop. */
 const DEADLINE_MS = 4000;
 
-/** Ends the process by the signal itself: `process.exit` would wait for the thread that is in SQLite. */
+/** Ends the process by the signal itself: `process.exit` would wait for the thread that runs SQLite. */
 function endBy(signal: NodeJS.Signals, cutOff: string): void {
   const cursor = process.stderr.isTTY ? SHOW_CURSOR : '';
   process.stderr.write(`${cursor}obsync: stopped in the middle of ${cutOff}\n`);
@@ -51,10 +51,10 @@ function endBy(signal: NodeJS.Signals, cutOff: string): void {
   else process.kill(process.pid, signal);
 }
 
-/** As the first process of a container no signal ends it that nobody listens to. */
+/** The first process of a container is not ended by a signal that it has no listener for. */
 const FIRST_PID = 1;
 
-/** Whatever its threads are at, they end when another program takes the place of this one. */
+/** Replaces this program by another one: that ends all threads, whatever they are doing. */
 function replaceBy(exitCode: number): void {
   process.execve?.(process.execPath, [process.execPath, '--eval', `process.exitCode = ${exitCode}`], process.env);
 }

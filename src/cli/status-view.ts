@@ -4,13 +4,13 @@ import type { EnvironmentStatus, RunStatusReport, StatusReport, StreamReportStat
 import { type FittingColumn, renderFitting } from './fitting-table.ts';
 import { counted, modeText } from './words.ts';
 
-/** A report for people: a table for each environment, and below it what needs a word. */
+/** Renders a status: a table for each environment, and below it one line for each remark. */
 export function renderStatus(report: StatusReport, width: number | null): string {
   const rejected = report.environments_rejected;
   return [
     `${report.db} mirrors ${report.base_url ?? 'nothing yet'}`,
     lastRun(report.last_run, report.checked_at),
-    ...(rejected > 0 ? [`${rejected} environments could not be read: see the table rejected_rows`] : []),
+    ...(rejected > 0 ? [`${counted(rejected, 'environment')} rejected: see the table rejected_rows`] : []),
     ...report.environments.flatMap((environment) => ['', ...renderEnvironment(environment, report, width)]),
     '',
   ].join('\n');
@@ -20,11 +20,11 @@ function renderEnvironment(environment: EnvironmentStatus, report: StatusReport,
   const { env_id, environment: name, cron, missing_since, streams } = environment;
   const title = `${name} (${env_id})${cron === null ? '' : `, cron ${cron}`}`;
   const missing =
-    missing_since === null ? '' : `, no longer listed since ${at(missing_since)}: its rows stay as they were`;
+    missing_since === null ? '' : `, not listed by the source since ${at(missing_since)}; its rows are kept`;
   return [title + missing, renderFitting(COLUMNS, streams, width), ...streams.flatMap((each) => notes(each, report))];
 }
 
-/** A stream without a watermark has never come to its end, unless its rows come with those of another. */
+/** A stream without a watermark was never synced to the end, unless its rows come with those of another stream. */
 const COLUMNS: readonly FittingColumn<StreamReportStatus>[] = [
   { head: 'stream', cell: ({ stream }) => stream },
   { head: 'rows', cell: ({ rows }) => rows },
@@ -41,20 +41,20 @@ const COLUMNS: readonly FittingColumn<StreamReportStatus>[] = [
 function notes(status: StreamReportStatus, { checked_at: now, last_run: run }: StatusReport): string[] {
   const { unavailable, under_way, rows_held, rows_rejected, marks, scan_due, last_run } = status;
   return [
-    ...(unavailable ? ['unavailable, the service says that it is not live'] : []),
+    ...(unavailable ? ['unavailable: the service says that it is not live'] : []),
     ...(under_way === null ? [] : [underWay(under_way, { now, isRunning: run?.status === 'running' })]),
     ...(rows_held > 0
-      ? [`${counted(rows_held, 'removal')} held back: let go with \`obsync sync --allow-shrink\``]
+      ? [`${counted(rows_held, 'deletion')} held back: \`obsync sync --allow-shrink\` applies them`]
       : []),
     ...(rows_rejected > 0 ? [`${counted(rows_rejected, 'row')} rejected: see the table rejected_rows`] : []),
-    ...(marks > 0 ? [`${counted(marks, 'follow-up read')} owed`] : []),
-    ...(scan_due === null ? [] : [`the next run scans it anew (${scan_due})`]),
-    // What is held back is told above.
+    ...(marks > 0 ? [`${counted(marks, 'follow-up read')} pending`] : []),
+    ...(scan_due === null ? [] : [`the next run scans it in full (${scan_due})`]),
+    // The deletions held back are shown above.
     ...(last_run?.error == null || last_run.status === 'held' ? [] : [`${last_run.status}: ${last_run.error}`]),
   ].map((note) => `  ${status.stream}: ${note}`);
 }
 
-/** Without a run nothing is under way, whatever was begun. */
+/** A round that has begun is under way only while a run is. */
 function underWay(
   { mode, reason, since, pages }: NonNullable<StreamReportStatus['under_way']>,
   { now, isRunning }: { now: Instant; isRunning: boolean },
@@ -62,27 +62,27 @@ function underWay(
   const read = `a ${modeText(mode, reason)}`;
   const begun = since === null ? '' : `, begun ${ago(since, now)} (${at(since)})`;
   if (isRunning) return `${read} is under way${begun}: ${counted(pages, 'page')} so far`;
-  return `${read}${begun}, was stopped after ${counted(pages, 'page')} and goes on with the next run`;
+  return `${read}${begun}, was stopped after ${counted(pages, 'page')}; the next run continues it`;
 }
 
 function lastRun(run: RunStatusReport | null, now: Instant): string {
-  if (run === null) return 'it has seen no run yet';
+  if (run === null) return 'no run has been made yet';
   const { rows_written, rows_deleted, requests, ended_at, started_at, error } = run;
-  const told = `run ${run.run} ${OUTCOMES[run.status]}`;
-  if (ended_at === null) return `${told}; it began ${ago(started_at, now)} (${at(started_at)})`;
+  const intro = `run ${run.run} ${OUTCOMES[run.status]}`;
+  if (ended_at === null) return `${intro}; it began ${ago(started_at, now)} (${at(started_at)})`;
   const work = `${counted(rows_written, 'row')} written, ${rows_deleted} deleted, ${counted(requests, 'request')}`;
-  const line = `${told}; it ended ${ago(ended_at, now)} (${at(ended_at)}): ${work}`;
+  const line = `${intro}; it ended ${ago(ended_at, now)} (${at(ended_at)}): ${work}`;
   return error === null ? line : `${line}\n${error}`;
 }
 
 const OUTCOMES: Readonly<Record<RunStatusReport['status'], string>> = {
   running: 'is under way',
-  killed: 'was killed, the next one goes on',
+  killed: 'was killed; the next run continues',
   done: 'is done',
   problems: 'ended with problems',
   refused: 'was refused',
-  stopped: 'stopped at --max-requests, the next one goes on',
-  interrupted: 'was interrupted, the next one goes on',
+  stopped: 'stopped at --max-requests; the next run continues',
+  interrupted: 'was interrupted; the next run continues',
 };
 
 function at(instant: Instant): string {
@@ -93,7 +93,7 @@ function ago(instant: Instant, now: Instant): string {
   return `${span(Math.max(0, Math.round(secondsBetween(instant, now))))} ago`;
 }
 
-/** A stretch of time in its largest unit that is not less than two. */
+/** A duration in the largest unit of which it has at least two. */
 function span(seconds: number): string {
   if (seconds < 120) return `${seconds} s`;
   if (seconds < 7200) return `${Math.floor(seconds / 60)} min`;

@@ -3,13 +3,13 @@ import { type FittingColumn, renderFitting } from './fitting-table.ts';
 import { counted, modeText } from './words.ts';
 
 interface SummaryStyle {
-  /** The terminal's, in columns; null for none. */
+  /** The width of the terminal in columns; null when the output is not a terminal. */
   readonly width: number | null;
-  /** Shows the streams in which nothing changed as well. */
+  /** Also shows the streams in which nothing changed. */
   readonly verbose: boolean;
 }
 
-/** A run as a table of each environment, its problems below, each on a line of its own. */
+/** Renders a run: a table for each environment, and below it one line for each problem. */
 export function renderSummary(summary: RunSummary, summaryStyle: SummaryStyle): string {
   const environments = [...Map.groupBy(summary.streams, ({ env_id }) => env_id).values()];
   const busy = environments.filter((streams) => summaryStyle.verbose || streams.some(didSomething));
@@ -24,12 +24,12 @@ export function renderSummary(summary: RunSummary, summaryStyle: SummaryStyle): 
   ].join('\n');
 }
 
-/** Whether a table would tell anything that the run's own error does not. */
+/** Whether a table would show anything beyond the error of the run. */
 export function isWorthATable({ streams, error }: RunSummary): boolean {
   return error === null || streams.some(didSomething);
 }
 
-/** What a run that ended has not come to is told with the run. */
+/** Streams that the run did not reach are counted in the lines of the run. */
 function didSomething({ mode, status, ...stream }: StreamSummary): boolean {
   const counts = [
     stream.rows_written,
@@ -54,7 +54,7 @@ function environmentLines(streams: readonly StreamSummary[], { width, verbose }:
   ];
 }
 
-/** Numbers that are all zero tell nothing, nor does a status where all is done. */
+/** Leaves out counts that are all zero, and the status when every stream is done. */
 function columnsFor(streams: readonly StreamSummary[]): FittingColumn<StreamSummary>[] {
   const changes = COUNTS.filter(([, field]) => streams.some((stream) => stream[field] > 0));
   const isDone = streams.every(({ status }) => status === 'done');
@@ -83,14 +83,14 @@ function problems({ streams, missing, streams_not_reached }: RunSummary): string
       .filter((stream) => stream.rows_late > 0)
       .map(
         (stream) =>
-          `${stream.environment}, ${stream.stream}: ${counted(stream.rows_late, 'row')} came later than the overlap allows for: set a longer --overlap`,
+          `${stream.environment}, ${stream.stream}: ${counted(stream.rows_late, 'row')} arrived later than the overlap allows: set a longer --overlap`,
       ),
-    ...missing.map((name) => `${name} is no longer listed: its rows stay as they were`),
+    ...missing.map((name) => `${name} is no longer listed by the source; its rows are kept`),
     ...streams
       .filter((stream) => stream.rejected_standing > 0)
       .map(
         (stream) =>
-          `${stream.environment}, ${stream.stream}: ${counted(stream.rejected_standing, 'row')} rejected: see the table rejected_rows; they leave once the source has mended or dropped them, those without a key with the next scan (--full)`,
+          `${stream.environment}, ${stream.stream}: ${counted(stream.rejected_standing, 'row')} rejected: see the table rejected_rows. A rejected row is removed when the source has corrected or dropped it; one without a key is removed by the next scan (--full)`,
       ),
     ...(streams_not_reached > 0 ? [`${counted(streams_not_reached, 'stream')} not reached`] : []),
   ];
@@ -100,7 +100,7 @@ function outcome({ run, status, rows_written, rows_deleted, requests }: RunSumma
   return `run ${run} ${OUTCOMES[status]}: ${counted(rows_written, 'row')} written, ${rows_deleted} deleted, ${counted(requests, 'request')}`;
 }
 
-/** What stopped it, and that the next run goes on, says the run's error. */
+/** The error of the run says what stopped it and that the next run continues. */
 const OUTCOMES: Readonly<Record<RunSummary['status'], string>> = {
   done: 'is done',
   problems: 'ended with problems',

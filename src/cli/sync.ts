@@ -4,12 +4,12 @@ import type { RunSummary } from '../sync/summary.ts';
 import type { CommandAction, CommandIo } from './command.ts';
 import { exitCodeOf, exitCodeOfSignal } from './exit-code.ts';
 import { serviceOptions } from './library-options.ts';
+import { printReport } from './print-report.ts';
 import { watchRun } from './progress-view.ts';
 import { saveMemory } from './save-memory.ts';
 import { stopOnSignals } from './signals.ts';
 import { isWorthATable, renderSummary } from './summary-view.ts';
-import { tellReport } from './tell-report.ts';
-import { tellFailure } from './wrapped.ts';
+import { printFailure } from './wrapped.ts';
 
 export const sync: CommandAction = async (args, io) => {
   const stop = stopOnSignals();
@@ -27,14 +27,14 @@ export const sync: CommandAction = async (args, io) => {
   }
 };
 
-/** Cron sends mail of each line: a run that went well says nothing to it where only what goes wrong is asked for. */
+/** Cron mails every line of output, so a successful run prints nothing there when the log level asks for problems only. */
 function show(summary: RunSummary, args: Arguments, commandIo: CommandIo): void {
   const quiet =
     !commandIo.outIsTerminal && summary.status === 'done' && QUIET_LEVELS.includes(args['log-level'] as string);
   const verbose = args['verbose'] === true;
   if (args['json'] === true || (summary.run !== null && !quiet && isWorthATable(summary)))
-    tellReport(summary, args, commandIo, (shown, width) => renderSummary(shown, { width, verbose }));
-  if (summary.error !== null) tellFailure(summary.error);
+    printReport(summary, args, commandIo, (shown, width) => renderSummary(shown, { width, verbose }));
+  if (summary.error !== null) printFailure(summary.error);
 }
 
 const QUIET_LEVELS: readonly string[] = ['fatal', 'error', 'warn'];

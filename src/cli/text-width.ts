@@ -1,14 +1,14 @@
 let segmenter: Intl.Segmenter | null = null;
 
-/** Made when a text needs it: that takes longer than all else of a command's start. */
+/** The segmenter is made only when a text needs it: that takes longer than all the rest of a command's start. */
 export function graphemes(text: string): Intl.Segments {
   segmenter ??= new Intl.Segmenter();
   return segmenter.segment(text);
 }
 
-/** Columns of the screen that a text takes. */
+/** The number of terminal columns that a text takes. */
 export function textWidth(text: string): number {
-  // Dashes, quotation marks and … among them.
+  // The range includes dashes, quotation marks and `…`.
   if (/^[\x20-\x7e\u2010-\u2027]*$/.test(text)) return text.length;
   let width = 0;
   for (const { segment } of graphemes(text)) width += widthOfGrapheme(segment);

@@ -4,7 +4,7 @@ import type { CommandIo } from './command.ts';
 import { requestText, waitText } from './progress-state.ts';
 import { renderTable } from './rows-view.ts';
 
-/** Shows on stderr how far a verification has come: one live line on a terminal, else only what holds it up. */
+/** Shows the progress of a verification on stderr: one live line on a terminal, else only its waits. */
 export interface VerifyView {
   onProgress(event: VerifyEvent): void;
   end(): void;
@@ -28,7 +28,7 @@ export async function watchVerify(commandIo: CommandIo, level: string): Promise<
           else log.info(waitText(event));
           break;
         case 'failure':
-          // The report says it in one line.
+          // The report shows it in one line.
           log.debug({ err: event.error }, event.error.message);
       }
     },
@@ -36,10 +36,10 @@ export async function watchVerify(commandIo: CommandIo, level: string): Promise<
   };
 }
 
-/** Findings of one stream shown to a person; `--json` has all. */
+/** At most so many findings of one stream are shown; `--json` has all. */
 const MOST_SHOWN = 10;
 
-/** A verification as a table, what was found below it, and the answer in the last line. */
+/** Renders a verification: a table, the findings below it, and the verdict in the last line. */
 export function renderVerify(report: VerifyReport, width: number | null): string {
   return [
     ...table(report, width),
@@ -54,10 +54,10 @@ export function renderVerify(report: VerifyReport, width: number | null): string
   ].join('\n');
 }
 
-/** Streams in a table that is read at a glance. */
+/** A table with more streams than this shows only those with a difference. */
 const MOST_STREAMS = 12;
 
-/** Where there are many streams, those that are equal are only counted, and those that are unsynced are told of below. */
+/** When there are many streams, equal ones are only counted, and unsynced ones are listed below the table. */
 function table({ depth, streams }: VerifyReport, width: number | null): string[] {
   const isEqual = ({ status, pending }: StreamReport): boolean => status === 'equal' && pending === 0;
   const isLong = streams.length > MOST_STREAMS;
@@ -74,7 +74,7 @@ function table({ depth, streams }: VerifyReport, width: number | null): string[]
 
 const NUMBERS = ['missing', 'extra', 'unequal', 'possible', 'pending'] as const;
 
-/** `3 missing, 1 extra`; the status where the numbers do not say it. */
+/** `3 missing, 1 extra`; with the status unless the numbers already say it. */
 function result(stream: StreamReport): string {
   const numbers = NUMBERS.filter((name) => stream[name] > 0).map((name) => `${stream[name]} ${name}`);
   const isSaid = ['different', 'unsure'].includes(stream.status);
@@ -92,7 +92,7 @@ function problems({ streams }: VerifyReport): string[] {
   ];
 }
 
-/** One line for all streams of an environment that share a status. */
+/** One line for all streams of an environment with the same status. */
 function byEnvironment(streams: readonly StreamReport[], status: StreamReport['status'], what: string): string[] {
   const all = Map.groupBy(
     streams.filter((stream) => stream.status === status),
@@ -122,7 +122,7 @@ function under(heading: string, findings: readonly VerifyFinding[]): string[] {
   return findings.length === 0 ? [] : [heading, ...grouped(findings).map((text) => `  ${text}`)];
 }
 
-/** Each kind under what is said of it. */
+/** Pending differences, grouped by their reason. */
 function pendingLines({ pending }: VerifyReport): string[] {
   const kinds = Map.groupBy(pending, ({ why }) => why ?? '');
   return [...kinds].flatMap(([why, all]) =>
@@ -133,7 +133,7 @@ function pendingLines({ pending }: VerifyReport): string[] {
   );
 }
 
-/** Scores are read once a clock hour (R22): a sync right after the last one brings none. */
+/** Scores are read once per clock hour (R22): another sync in the same hour reads none. */
 function whenBrought(pending: readonly VerifyFinding[]): string {
   const scores = pending.filter(({ stream }) => stream === 'asset_health_scores').length;
   if (scores === pending.length) return 'a sync in a later hour brings these';

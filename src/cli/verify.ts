@@ -4,11 +4,11 @@ import type { VerifyReport } from '../verify/verify-report.ts';
 import type { CommandAction, CommandIo } from './command.ts';
 import { exitCodeOf, exitCodeOfSignal } from './exit-code.ts';
 import { serviceOptions } from './library-options.ts';
+import { printReport } from './print-report.ts';
 import { saveMemory } from './save-memory.ts';
 import { stopOnSignals } from './signals.ts';
-import { tellReport } from './tell-report.ts';
 import { renderVerify, watchVerify } from './verify-view.ts';
-import { tellFailure } from './wrapped.ts';
+import { printFailure } from './wrapped.ts';
 
 export const verify: CommandAction = async (args, io) => {
   const stop = stopOnSignals();
@@ -27,8 +27,8 @@ export const verify: CommandAction = async (args, io) => {
 };
 
 function show(report: VerifyReport, args: Arguments, commandIo: CommandIo): void {
-  if (args['json'] === true || report.environments.length > 0) tellReport(report, args, commandIo, renderVerify);
-  if (report.error !== null) tellFailure(report.error);
+  if (args['json'] === true || report.environments.length > 0) printReport(report, args, commandIo, renderVerify);
+  if (report.error !== null) printFailure(report.error);
 }
 
 function exitCodeOfReport({ equal, recovery }: VerifyReport, signal: NodeJS.Signals | null): number {

@@ -1,7 +1,7 @@
-import { widthOf } from './screen.ts';
+import { widthOf } from './terminal-width.ts';
 import { textWidth } from './text-width.ts';
 
-/** Lines of words that are too long for the screen go on below, indented: no word is cut in two. Null: as they are. */
+/** Breaks lines that are longer than `width` between words; the rest is indented. A `width` of null means no limit. */
 export function wrapped(text: string, width: number | null): string {
   if (width === null) return text;
   return text
@@ -27,7 +27,7 @@ function wrapLine(line: string, width: number): string[] {
   return [...lines, current];
 }
 
-/** Says on stderr why a command fails. */
-export function tellFailure(message: string): void {
+/** Prints on stderr why a command failed. */
+export function printFailure(message: string): void {
   process.stderr.write(`${wrapped(`obsync: ${message}`, widthOf(process.stderr, process.stderr.isTTY === true))}\n`);
 }

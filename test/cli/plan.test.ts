@@ -110,7 +110,7 @@ describe('plan', () => {
     expect(text).toMatch(/│ env e2 +│ assets +│ scan \(first\) +│ +1\+ │/);
     expect(text).toContain('there is no mirror yet');
     expect(text).toContain(
-      'the next sync takes at least 2 requests, one of them for the list of environments\nit does not wait for quota: 100 requests of 100 in 30 s',
+      'the next sync needs at least 2 requests, one of them for the list of environments\nit does not wait for quota: 100 requests of 100 in 30 s',
     );
   });
 

@@ -25,7 +25,7 @@ describe.concurrent('bad usage is told in one line, ends 2 and leaves no file be
     ['an option of another command', ['status', '--full'], /unknown.*full/],
     ['an argument too many', ['status', 'm.db'], /unknown.*m\.db/],
     ['options that --, as npm wants it, cuts off', [...SYNC, '--', '--full'], /unknown argument: --/],
-    ['an option given twice', [...SYNC, '--db', 'a', '--db', 'b'], /--db is given more than once/],
+    ['an option given twice', [...SYNC, '--db', 'a', '--db', 'b'], /--db is given more than once: give it once/],
     ['an option without its value', ['status', '--db'], /--db needs a value/],
     ['an empty value', ['status', '--db='], /--db needs a value/],
     ['a flag with a value', [...SYNC, '--full=maybe'], /--full takes no value/],
@@ -43,7 +43,7 @@ describe.concurrent('bad usage is told in one line, ends 2 and leaves no file be
     [
       'two statements',
       ['query', '-f', 'q.sql', 'select 1'],
-      /one SQL statement: this is one, and there is one in q\.sql/,
+      /one SQL statement, but one is given as an argument and one in q\.sql: leave one of them out/,
     ],
     ['a file of SQL that is missing', ['query', '--file', 'q.sql'], /q\.sql cannot be read/],
     ['an unknown stream among others', [...SYNC, '--stream', 'assets,nothing'], /--stream cannot be "nothing"/],
@@ -51,7 +51,7 @@ describe.concurrent('bad usage is told in one line, ends 2 and leaves no file be
     ['a number that is not whole', [...SYNC, '--concurrency', '1.5'], /--concurrency needs a whole number/],
     ['a delay without end', ['schedule', ...SYNC.slice(1), '--delay', 'Infinity'], /--delay needs a whole number/],
     ['an unknown stream', [...SYNC, '--stream', 'assets', '--stream', 'nothing'], /nothing.*assets/],
-    ['a token on the command line', [...SYNC, '--token', 'x'], /unknown.*token: a token belongs into OBSYNC_TOKEN or/],
+    ['a token on the command line', [...SYNC, '--token', 'x'], /unknown.*token: put the token into OBSYNC_TOKEN or/],
     ['no base URL', ['sync'], /--base-url/],
     ['plain http to another machine', ['sync', '--base-url', 'http://api.example.com'], /plain http/],
     ['a base URL that is none', ['sync', '--base-url', 'example'], /is not a URL/],
@@ -123,9 +123,9 @@ describe.concurrent('settings', () => {
     ['a base URL that is none', { baseUrl: 'example' }, /config\.json: The base URL is not a URL/],
     ['an option with a typo', { tokenFil: 'f' }, /there is no option tokenFil, did you mean tokenFile\?/],
     ['neither yes nor no', { full: 1 }, /config\.json: --full needs true or false/],
-    ['a text that is none', { db: 5 }, /config\.json: --db needs a text/],
-    ['a list', ['db'], /no JSON object/],
-    ['text that is no JSON', '{db: 1}', /is no JSON/],
+    ['a number for a string', { db: 5 }, /config\.json: --db needs a string/],
+    ['a list', ['db'], /is not a JSON object/],
+    ['text that is not valid JSON', '{db: 1}', /is not valid JSON/],
   ])('refuse a config file with %s', async (_, settings, line) => {
     const cwd = folder();
     expect(await obsync(['sync', '--config', config(settings)], { cwd, env })).toEqual(refusal(line));
@@ -144,12 +144,12 @@ describe.concurrent('settings', () => {
     const { code, stderr } = await obsync(['status', '--db', mirrorFile()], { env: { OBSYNC_HISTROY: 'true' } });
     expect(code).toBe(0);
     expect(stderr).toMatch(
-      /^\[.*Z\] WARN: OBSYNC_HISTROY is passed over, there is no such variable, did you mean OBSYNC_HISTORY\?\n$/,
+      /^\[.*Z\] WARN: OBSYNC_HISTROY is ignored because there is no such variable, did you mean OBSYNC_HISTORY\?\n$/,
     );
   });
 
   test.each([
-    [0o644, /^\[.*Z\] WARN: every user of this machine may read the token file .*\nobsync: .*is empty.*\n$/],
+    [0o644, /^\[.*Z\] WARN: every user of this machine can read the token file .*\nobsync: .*is empty.*\n$/],
     [0o600, /^obsync: .*is empty.*\n$/],
   ])('warn of a token file that others may read: mode %o', async (mode, said) => {
     const file = join(folder(), 'token');
@@ -179,7 +179,7 @@ describe.concurrent('help', () => {
     const { code, stdout, stderr } = await obsync(['--help']);
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
     for (const name of ['sync', 'schedule', 'status', 'query', 'demo']) expect(stdout).toContain(`obsync ${name}`);
-    expect(stdout).toContain('Exit codes: 0 all well');
+    expect(stdout).toContain('Exit codes: 0 success');
   });
 
   test.each([['-h'], ['sync', '-h']])('comes for %s %s as well', async (...args) => {

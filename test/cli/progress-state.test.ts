@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { INITIAL, renderProgress, tell } from '../../src/cli/progress-state.ts';
-import { columnsOf } from '../../src/cli/screen.ts';
+import { columnsOf } from '../../src/cli/terminal-width.ts';
 import type { StreamCounters } from '../../src/sync/stream-counter.ts';
 
 const SCREEN = { columns: 80, rows: 24 };

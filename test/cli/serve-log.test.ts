@@ -26,7 +26,7 @@ describe('the log of a server', () => {
     server.kill('SIGTERM');
     const lines = (await server.ended).stderr.trimEnd().split('\n');
     expect(lines.filter((line) => line.includes('INFO: request'))).toHaveLength(300);
-    expect(lines.at(-1)).toContain('stopping: answers under way are finished');
+    expect(lines.at(-1)).toContain('stopping: responses in progress are finished first');
   });
 
   test('keeps the server from nothing when nobody reads it: it answers, and ends on SIGTERM', async () => {

@@ -144,14 +144,14 @@ describe('status for people', () => {
       /│ assets +│ +2 │ 2026-11-20 04:10:00 UTC │ .* │ held +│ scan \(clamp\)/,
       /│ bi_assets +│ +1 │ +│/,
       /│ tests +│ +0 │ +│ never/,
-      / {2}assets: 1 removal held back: .*--allow-shrink/,
-      / {2}assets: the next run scans it anew \(refuted\)/,
-      / {2}table_assets: 1 follow-up read owed/,
-      / {2}columns: a feed, begun .* ago \(2026-11-20 04:10:00 UTC\), was stopped after 12 pages and goes on with the next run/,
+      / {2}assets: 1 deletion held back: .*--allow-shrink/,
+      / {2}assets: the next run scans it in full \(refuted\)/,
+      / {2}table_assets: 1 follow-up read pending/,
+      / {2}columns: a feed, begun .* ago \(2026-11-20 04:10:00 UTC\), was stopped after 12 pages; the next run continues it/,
       / {2}columns: failed: GET …: answered 500/,
       / {2}tests: unavailable/,
       / {2}tests: 1 row rejected: see the table rejected_rows/,
-      /Staging \(e2\), no longer listed since 2026-11-19 04:10:00 UTC/,
+      /Staging \(e2\), not listed by the source since 2026-11-19 04:10:00 UTC/,
     ]) {
       expect(stdout).toMatch(words);
     }

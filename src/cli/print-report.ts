@@ -1,11 +1,11 @@
 import type { Arguments } from 'yargs';
 import type { CommandIo } from './command.ts';
 import { printableReport } from './printable.ts';
-import { widthOf } from './screen.ts';
+import { widthOf } from './terminal-width.ts';
 import { wrapped } from './wrapped.ts';
 
-/** Says on stdout what a command has found: with `--json` as it is, else as `render` has it for a screen of that width. */
-export function tellReport<Report>(
+/** Prints a report on stdout: as JSON with `--json`, else as the text that `render` makes for the width of the terminal. */
+export function printReport<Report>(
   report: Report,
   args: Arguments,
   commandIo: CommandIo,

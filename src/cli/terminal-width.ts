@@ -1,4 +1,4 @@
-/** The columns of a terminal; null for what is none, and takes lines of any length. One that tells of 0 columns does not know. */
+/** The width of a terminal in columns; null for other outputs, which take lines of any length. A terminal may report 0: unknown. */
 export function widthOf(stream: { readonly columns?: number | undefined }, isTerminal: boolean): number | null {
   return isTerminal ? columnsOf(stream) : null;
 }
