@@ -1,5 +1,8 @@
+import { getTableColumns } from 'drizzle-orm';
 import { expect, test } from 'vitest';
+import type { Fields, FieldType } from '../../src/core/stream.ts';
 import { tableSqlOf } from '../../src/destination/sqlite/table-sql.ts';
+import { tableNamed } from '../../src/destination/sqlite/tables.ts';
 import { CATALOGUE } from '../../src/streams/catalogue.ts';
 
 test.each(CATALOGUE)(
@@ -12,6 +15,61 @@ test.each(CATALOGUE)(
     for (const name of [table, staged, ...childTables.flatMap((part) => [part.table, part.staged]), ...others])
       if (name !== undefined) expect(tableSqlOf(name).name).toBe(name);
     for (const field of stream.writes ?? Object.keys(stream.fields)) expect(tableSqlOf(table).columns).toContain(field);
+  },
+);
+
+const SQL_TYPES: Readonly<Record<FieldType, string>> = {
+  text: 'text',
+  integer: 'integer',
+  number: 'real',
+  boolean: 'integer',
+  instant: 'text',
+  json: 'text',
+};
+
+/** What the mirror adds to the rows of a table, and to those of a staged copy. */
+const ADDED = ['env_id', 'mirrored_at', 'extra', 'deleted_at', 'deletion', 'read_number'];
+
+/** Each table that streams write, with the fields that they write there. */
+const WRITTEN = Object.entries(
+  Object.groupBy(
+    CATALOGUE.flatMap(({ table, staged, fields, key, childTables = [] }) => [
+      { table, fields, key, staged: false },
+      ...(staged === undefined ? [] : [{ table: staged, fields, key, staged: true }]),
+      ...childTables.flatMap((part) => [
+        { ...part, fields: { ...keyFields(fields, part.key), ...part.fields }, staged: false },
+        ...(part.staged === undefined
+          ? []
+          : [
+              { table: part.staged, fields: { ...keyFields(fields, part.key), ...part.fields }, key: [], staged: true },
+            ]),
+      ]),
+    ]),
+    ({ table }) => table,
+  ),
+).map(([table, written = []]) => ({
+  table,
+  fields: Object.assign({}, ...written.map(({ fields }) => fields)) as Fields,
+  key: written.find(({ staged }) => !staged)?.key,
+}));
+
+function keyFields(fields: Fields, key: readonly string[]): Fields {
+  return Object.fromEntries(Object.entries(fields).filter(([name]) => key.includes(name)));
+}
+
+test.each(WRITTEN)(
+  'the columns of $table are the fields that streams write there, of their types',
+  ({ table, fields }) => {
+    const columns = Object.values(getTableColumns(tableNamed(table))).filter(({ name }) => !ADDED.includes(name));
+    const ofFields = Object.entries(fields).map(([name, { type }]) => [name, SQL_TYPES[type]]);
+    expect(columns.map((column) => [column.name, column.getSQLType()]).sort()).toEqual(ofFields.sort());
+  },
+);
+
+test.each(WRITTEN.filter(({ key }) => key !== undefined))(
+  'the key of $table is the environment and the key of its stream',
+  ({ table, key = [] }) => {
+    expect(tableSqlOf(table).key).toEqual(['env_id', ...key]);
   },
 );
 
