@@ -1,10 +1,11 @@
+import type { StreamName } from '../core/stream.ts';
 import { assetHealthScores } from '../streams/asset-health-scores.ts';
 import { assetLineage } from '../streams/asset-lineage.ts';
 import { assets } from '../streams/assets.ts';
 import { biAssets } from '../streams/bi-assets.ts';
 import { columnLineage } from '../streams/column-lineage.ts';
 import { columns } from '../streams/columns.ts';
-import type { CatalogueEntry } from '../streams/entry.ts';
+import type { CollectionEntry } from '../streams/entry.ts';
 import { latestTestExecutions } from '../streams/latest-test-executions.ts';
 import { tableAssets } from '../streams/table-assets.ts';
 import { testExecutions } from '../streams/test-executions.ts';
@@ -31,7 +32,7 @@ export type ViewScope = (typeof SCOPES)[number];
  * the row, `c` the joined row, `@env` the environment, `@id` the id of the parent in the path and `@week` the time a week ago.
  */
 export interface CollectionListing {
-  readonly entry: CatalogueEntry;
+  readonly entry: CollectionEntry;
   readonly scope: ViewScope;
   /** What the description calls the schema of its items. */
   readonly item: string;
@@ -97,7 +98,7 @@ const timed = {
  * A row that is known by its deletion alone, or by its key until its typed stream is read, lacks what every item has. `+` keeps
  * SQLite from looking for such rows by an index: most have it all.
  */
-const complete = ({ fields }: CatalogueEntry): string =>
+const complete = ({ fields }: CollectionEntry): string =>
   Object.entries(fields)
     .filter(([name, field]) => field.required && name !== 'id')
     .map(([name]) => `+r.${name} is not null`)
@@ -153,8 +154,9 @@ const TESTS: CollectionListing = {
   nulls: 'left out',
 };
 
-export const LISTINGS: readonly CollectionListing[] = [
-  {
+/** For each stream, how it is served, or that it is not. */
+const LISTING_OF: Readonly<Record<StreamName, CollectionListing | 'not served'>> = {
+  assets: {
     entry: assets,
     ...ASSET,
     ...timed,
@@ -163,8 +165,8 @@ export const LISTINGS: readonly CollectionListing[] = [
     visibleIf: complete(assets),
     filters: ASSET_FILTERS,
   },
-  TABLE_ASSETS,
-  {
+  table_assets: TABLE_ASSETS,
+  bi_assets: {
     entry: biAssets,
     ...ASSET,
     ...timed,
@@ -173,7 +175,7 @@ export const LISTINGS: readonly CollectionListing[] = [
     visibleIf: complete(biAssets),
     filters: { ...ASSET_FILTERS, bi_platforms: oneOf('r.bi_platform', 'Such as `looker`, `tableau`') },
   },
-  {
+  columns: {
     entry: columns,
     ...timed,
     scope: 'assets',
@@ -188,8 +190,8 @@ export const LISTINGS: readonly CollectionListing[] = [
     one: { parameter: 'column_id', by: 'r.id' },
     nulls: 'left out',
   },
-  TESTS,
-  {
+  tests: TESTS,
+  test_executions: {
     entry: testExecutions,
     scope: 'tests',
     item: 'TestExecution',
@@ -211,7 +213,7 @@ export const LISTINGS: readonly CollectionListing[] = [
     one: { parameter: 'execution_id', by: 'r.id' },
     nulls: 'shown',
   },
-  {
+  asset_lineage: {
     entry: assetLineage,
     scope: 'assets',
     item: 'AssetLineageEdge',
@@ -222,7 +224,7 @@ export const LISTINGS: readonly CollectionListing[] = [
     direction: 'asc',
     nulls: 'left out',
   },
-  {
+  column_lineage: {
     entry: columnLineage,
     scope: 'assets',
     item: 'ColumnLineageEdge',
@@ -242,7 +244,7 @@ export const LISTINGS: readonly CollectionListing[] = [
     direction: 'asc',
     nulls: 'left out',
   },
-  {
+  latest_test_executions: {
     entry: latestTestExecutions,
     scope: 'tests',
     item: 'TestExecution',
@@ -269,7 +271,7 @@ export const LISTINGS: readonly CollectionListing[] = [
     one: { parameter: 'sub_test_unique_id', by: 'r.sub_test_unique_id' },
     nulls: 'shown',
   },
-  {
+  asset_health_scores: {
     entry: assetHealthScores,
     scope: 'assets',
     item: 'AssetHealthScore',
@@ -282,4 +284,7 @@ export const LISTINGS: readonly CollectionListing[] = [
     one: { parameter: 'asset_id', by: 'r.asset_id' },
     nulls: 'left out',
   },
-];
+};
+
+/** Every collection that is served, in the order of the description. */
+export const LISTINGS: readonly CollectionListing[] = Object.values(LISTING_OF).filter((each) => each !== 'not served');

@@ -1,11 +1,11 @@
 import { SCORE_DAYS } from '../core/read-api.ts';
 import type { Field } from '../core/stream.ts';
-import { type CatalogueEntry, ONE_READ } from './entry.ts';
+import { type CollectionEntry, ONE_READ } from './entry.ts';
 import { required } from './fields.ts';
 
 const ofTotal = (type: Field['type'], name: string): Field => ({ type, required: true, from: ['total', name] });
 
-export const assetHealthScores: CatalogueEntry = {
+export const assetHealthScores: CollectionEntry = {
   name: 'asset_health_scores',
   method: 'snapshot',
   path: ['asset-health-scores'],
@@ -42,7 +42,6 @@ export const assetHealthScores: CatalogueEntry = {
   dependencies: ['assets'],
   idsParameter: 'asset_ids',
   parents: [],
-  marks: [],
   mayBeUnavailable: true,
   hourly: true,
   retention: { field: 'bucket_at', days: SCORE_DAYS },

@@ -1,7 +1,7 @@
-import { type CatalogueEntry, ONE_READ } from './entry.ts';
+import { type CollectionEntry, ONE_READ } from './entry.ts';
 import { required } from './fields.ts';
 
-export const assetLineage: CatalogueEntry = {
+export const assetLineage: CollectionEntry = {
   name: 'asset_lineage',
   method: 'snapshot',
   path: ['asset-lineage'],
@@ -17,5 +17,4 @@ export const assetLineage: CatalogueEntry = {
     { by: 'downstream_asset_id', table: 'assets' },
   ],
   replacedBy: 'downstream_asset_id',
-  marks: [],
 };

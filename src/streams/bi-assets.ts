@@ -1,8 +1,8 @@
-import { type CatalogueEntry, ONE_READ } from './entry.ts';
+import { type CollectionEntry, ONE_READ } from './entry.ts';
 import { BI_FIELDS, COMMON_ASSET_FIELDS, optional, required } from './fields.ts';
 
 /** The fields that only BI assets such as dashboards have. They are written into rows that the assets stream made. */
-export const biAssets: CatalogueEntry = {
+export const biAssets: CollectionEntry = {
   name: 'bi_assets',
   method: 'marked',
   path: ['assets', 'bi'],
@@ -21,5 +21,4 @@ export const biAssets: CatalogueEntry = {
   dependencies: ['assets'],
   idsParameter: 'ids',
   parents: [],
-  marks: [],
 };

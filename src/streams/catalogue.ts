@@ -2,6 +2,7 @@ import { assetHealthScores } from './asset-health-scores.ts';
 import { assetLineage } from './asset-lineage.ts';
 import { assets } from './assets.ts';
 import { biAssets } from './bi-assets.ts';
+import { buildCatalogue } from './build-catalogue.ts';
 import { columnLineage } from './column-lineage.ts';
 import { columns } from './columns.ts';
 import type { CatalogueEntry } from './entry.ts';
@@ -11,7 +12,7 @@ import { testExecutions } from './test-executions.ts';
 import { tests } from './tests.ts';
 
 /** Every stream, in the order in which a run prefers to read them. A new collection is one more entry here. */
-export const CATALOGUE: readonly CatalogueEntry[] = [
+export const CATALOGUE: readonly CatalogueEntry[] = buildCatalogue([
   assets,
   tableAssets,
   biAssets,
@@ -22,4 +23,4 @@ export const CATALOGUE: readonly CatalogueEntry[] = [
   latestTestExecutions,
   assetHealthScores,
   testExecutions,
-];
+]);

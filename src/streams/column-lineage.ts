@@ -1,10 +1,10 @@
-import { type CatalogueEntry, ONE_READ } from './entry.ts';
+import { type CollectionEntry, ONE_READ } from './entry.ts';
 import { required } from './fields.ts';
 
 const OF_ASSET = [{ by: 'asset_id', table: 'assets' }];
 
 /** Depends on the columns: their marks say which edges to read again (R18). The downstream column comes first in the key. */
-export const columnLineage: CatalogueEntry = {
+export const columnLineage: CollectionEntry = {
   name: 'column_lineage',
   method: 'marked',
   path: ['column-lineage'],
@@ -21,5 +21,4 @@ export const columnLineage: CatalogueEntry = {
     { by: 'upstream_column_id', table: 'columns', parents: OF_ASSET },
   ],
   replacedBy: 'downstream_column_id',
-  marks: [],
 };

@@ -1,7 +1,7 @@
-import { type CatalogueEntry, ONE_READ } from './entry.ts';
+import { type CollectionEntry, ONE_READ } from './entry.ts';
 import { optional, required } from './fields.ts';
 
-export const columns: CatalogueEntry = {
+export const columns: CollectionEntry = {
   name: 'columns',
   method: 'feed',
   path: ['columns'],
@@ -18,7 +18,6 @@ export const columns: CatalogueEntry = {
   dependencies: ['assets'],
   idsParameter: 'ids',
   parents: [{ by: 'asset_id', table: 'assets', parameter: 'asset_ids' }],
-  marks: [{ stream: 'column_lineage', id: 'id', on: 'shown' }],
   cascade: { table: 'column_lineage', by: 'downstream_column_id' },
   cascadeMarks: {
     table: 'column_lineage',

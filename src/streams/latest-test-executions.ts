@@ -1,7 +1,7 @@
-import { type CatalogueEntry, ENABLED_AND_DISABLED } from './entry.ts';
+import { type CollectionEntry, ENABLED_AND_DISABLED } from './entry.ts';
 import { EXECUTION_FIELDS } from './fields.ts';
 
-export const latestTestExecutions: CatalogueEntry = {
+export const latestTestExecutions: CollectionEntry = {
   name: 'latest_test_executions',
   method: 'snapshot',
   path: ['latest-test-executions'],
@@ -13,7 +13,6 @@ export const latestTestExecutions: CatalogueEntry = {
   dependencies: ['tests'],
   idsParameter: 'sub_test_ids',
   parents: [{ by: 'test_id', table: 'tests', parents: [{ by: 'asset_id', table: 'assets' }] }],
-  marks: [],
   reopens: 'test_executions',
   historyTables: [{ table: 'test_executions' }],
   mayBeUnavailable: true,

@@ -1,8 +1,8 @@
-import { type CatalogueEntry, ONE_READ } from './entry.ts';
+import { type CollectionEntry, ONE_READ } from './entry.ts';
 import { COMMON_ASSET_FIELDS, required, TABLE_FIELDS } from './fields.ts';
 
 /** The fields that only tables and views have. They are written into rows that the assets stream made. */
-export const tableAssets: CatalogueEntry = {
+export const tableAssets: CollectionEntry = {
   name: 'table_assets',
   method: 'marked',
   path: ['assets', 'tables'],
@@ -23,5 +23,4 @@ export const tableAssets: CatalogueEntry = {
   dependencies: ['assets'],
   idsParameter: 'ids',
   parents: [],
-  marks: [],
 };

@@ -1,8 +1,8 @@
-import { type CatalogueEntry, ONE_READ } from './entry.ts';
+import { type CollectionEntry, ONE_READ } from './entry.ts';
 import { EXECUTION_FIELDS } from './fields.ts';
 
 /** The history of each test, read only with `--history`. Its rows are never deleted (R17). */
-export const testExecutions: CatalogueEntry = {
+export const testExecutions: CollectionEntry = {
   name: 'test_executions',
   method: 'window',
   path: ['tests', '{id}', 'executions'],
@@ -12,7 +12,6 @@ export const testExecutions: CatalogueEntry = {
   scanQueries: ONE_READ,
   dependencies: ['tests', 'latest_test_executions'],
   parents: [],
-  marks: [],
   mayBeUnavailable: true,
   optional: true,
 };

@@ -1,7 +1,7 @@
-import { type CatalogueEntry, ENABLED_AND_DISABLED } from './entry.ts';
+import { type CollectionEntry, ENABLED_AND_DISABLED } from './entry.ts';
 import { list, optional, required } from './fields.ts';
 
-export const tests: CatalogueEntry = {
+export const tests: CollectionEntry = {
   name: 'tests',
   method: 'feed',
   path: ['tests'],
@@ -30,7 +30,6 @@ export const tests: CatalogueEntry = {
   dependencies: ['assets'],
   idsParameter: 'ids',
   parents: [{ by: 'asset_id', table: 'assets', parameter: 'asset_ids' }],
-  marks: [],
   reopens: 'test_executions',
   mayBeUnavailable: true,
 };

@@ -1,0 +1,82 @@
+import type { Stream } from '../core/stream.ts';
+import type { CatalogueEntry, CollectionEntry } from './entry.ts';
+
+/** The streams in the order of their entries, each with its marks. @throws Error that says which entries do not fit together */
+export function buildCatalogue(entries: readonly CollectionEntry[]): CatalogueEntry[] {
+  const problems = problemsOf(entries);
+  if (problems.length > 0) throw new Error(`the catalogue does not fit together: ${problems.join('; ')}`);
+  return entries.map((entry) => ({ ...entry, marks: marksOf(entry, entries) }));
+}
+
+type MarkRules = Stream['marks'];
+
+/** What the streams that follow this one want to be told of its rows. */
+function marksOf(parent: CollectionEntry, entries: readonly CollectionEntry[]): MarkRules {
+  if (!decidesWhichRowsExist(parent)) return [];
+  return [
+    ...entries.flatMap((child) => followerMarks(parent, child)),
+    ...entries.flatMap((child) => childMarks(parent, child)),
+  ];
+}
+
+/** A stream that fills in rows of another makes none itself. */
+const decidesWhichRowsExist = ({ subtype }: CollectionEntry): boolean => subtype === undefined;
+
+/** A stream that reads only marked rows is told of each row that is shown (R18, R22). */
+function followerMarks(parent: CollectionEntry, child: CollectionEntry): MarkRules {
+  if (child.parentTable?.table !== parent.table) return [];
+  return [
+    {
+      stream: child.name,
+      id: parent.key[0] ?? '',
+      on: 'shown',
+      ...(child.subtype === undefined ? {} : { where: child.subtype }),
+    },
+  ];
+}
+
+/** A stream that can ask for the rows of a parent is told of each one that went or came back (R13). */
+function childMarks(parent: CollectionEntry, child: CollectionEntry): MarkRules {
+  return child.parents
+    .filter(({ table, parameter }) => parameter !== undefined && table === parent.table)
+    .map(() => ({ stream: child.name, id: parent.key[0] ?? '', on: 'moved' }));
+}
+
+/** What does not fit together, in sentences without an end. */
+function problemsOf(entries: readonly CollectionEntry[]): string[] {
+  return [...twice(entries), ...entries.flatMap((entry) => problemsOfEntry(entry, entries)), ...cycles(entries)];
+}
+
+function twice(entries: readonly CollectionEntry[]): string[] {
+  const names = entries.map(({ name }) => name);
+  return [...new Set(names.filter((name, i) => names.indexOf(name) !== i))].map((name) => `${name} stands in it twice`);
+}
+
+function problemsOfEntry(entry: CollectionEntry, entries: readonly CollectionEntry[]): string[] {
+  const { name, dependencies, parents, fields, key } = entry;
+  const problems: string[] = [];
+  for (const each of dependencies.filter((one) => !entries.some((other) => other.name === one)))
+    problems.push(`${name} depends on ${each}, which is not in it`);
+  for (const table of [...parents, entry.parentTable].flatMap((parent) => parent?.table ?? []))
+    if (!entries.some((other) => other.table === table && decidesWhichRowsExist(other)))
+      problems.push(`${name} belongs to rows of ${table}, which no stream keeps`);
+  for (const field of [...key, ...parents.map(({ by }) => by)].filter((one) => fields[one] === undefined))
+    problems.push(`${name} has no field ${field}`);
+  // Marked parents are told apart by their ids alone, and asked for by the first parent's parameter.
+  if (parents.length > 1 && parents.some(({ parameter }) => parameter !== undefined))
+    problems.push(`${name} asks for the rows of a parent, and has a second one`);
+  if (entry.method === 'marked' && (entry.parentTable === undefined || dependencies.length !== 1))
+    problems.push(`${name} is read by marks, so it has a parent table and depends on one stream`);
+  return problems;
+}
+
+function cycles(entries: readonly CollectionEntry[]): string[] {
+  const stuck = waitForEver(entries).map(({ name }) => name);
+  return stuck.length === 0 ? [] : [`${stuck.join(', ')} wait for each other`];
+}
+
+/** What is left when the streams that wait for none of the others are taken away, again and again. */
+function waitForEver(entries: readonly CollectionEntry[]): readonly CollectionEntry[] {
+  const waiting = entries.filter(({ dependencies }) => entries.some(({ name }) => dependencies.includes(name)));
+  return waiting.length === entries.length ? entries : waitForEver(waiting);
+}

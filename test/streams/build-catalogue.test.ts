@@ -1,0 +1,67 @@
+import { describe, expect, test } from 'vitest';
+import { assets } from '../../src/streams/assets.ts';
+import { biAssets } from '../../src/streams/bi-assets.ts';
+import { buildCatalogue } from '../../src/streams/build-catalogue.ts';
+import { CATALOGUE } from '../../src/streams/catalogue.ts';
+import { columnLineage } from '../../src/streams/column-lineage.ts';
+import { columns } from '../../src/streams/columns.ts';
+import { tests } from '../../src/streams/tests.ts';
+
+const marksOf = (name: string) => CATALOGUE.find((entry) => entry.name === name)?.marks;
+
+test('a stream marks its rows for the streams that follow it, as their entries say (R13, R18, R22)', () => {
+  expect(marksOf('assets')).toEqual([
+    { stream: 'table_assets', id: 'id', on: 'shown', where: { field: 'kind', is: 'table' } },
+    { stream: 'bi_assets', id: 'id', on: 'shown', where: { field: 'kind', is: 'bi' } },
+    { stream: 'columns', id: 'id', on: 'moved' },
+    { stream: 'tests', id: 'id', on: 'moved' },
+  ]);
+  expect(marksOf('columns')).toEqual([{ stream: 'column_lineage', id: 'id', on: 'shown' }]);
+  expect(CATALOGUE.filter(({ marks }) => marks.length > 0).map(({ name }) => name)).toEqual(['assets', 'columns']);
+});
+
+describe('a catalogue is refused when', () => {
+  test('a stream stands in it twice', () => {
+    expect(() => buildCatalogue([assets, columns, assets])).toThrow('assets stands in it twice');
+  });
+
+  test('a stream depends on one that is not in it', () => {
+    expect(() => buildCatalogue([assets, columnLineage])).toThrow(
+      'column_lineage depends on columns, which is not in it',
+    );
+  });
+
+  test('a stream belongs to rows that no stream keeps', () => {
+    expect(() => buildCatalogue([{ ...tests, dependencies: [] }])).toThrow(
+      'tests belongs to rows of assets, which no stream keeps',
+    );
+  });
+
+  test('streams wait for each other', () => {
+    expect(() => buildCatalogue([{ ...assets, dependencies: ['columns'] }, columns, tests])).toThrow(
+      'assets, columns, tests wait for each other',
+    );
+  });
+
+  test('a stream that asks for the rows of a parent has a second parent', () => {
+    const twoParents = [...columns.parents, { by: 'name', table: 'assets' }];
+    expect(() => buildCatalogue([assets, { ...columns, parents: twoParents }])).toThrow(
+      'columns asks for the rows of a parent, and has a second one',
+    );
+  });
+
+  test('a key or a parent is a field that the stream does not have', () => {
+    expect(() => buildCatalogue([assets, { ...columns, key: ['column_id'] }])).toThrow(
+      'columns has no field column_id',
+    );
+    const parents = [{ by: 'owner', table: 'assets', parameter: 'asset_ids' }];
+    expect(() => buildCatalogue([assets, { ...columns, parents }])).toThrow('columns has no field owner');
+  });
+
+  test('a stream that is read by marks names no parent table', () => {
+    const { parentTable: _, ...rest } = biAssets;
+    expect(() => buildCatalogue([assets, rest])).toThrow(
+      'bi_assets is read by marks, so it has a parent table and depends on one stream',
+    );
+  });
+});
