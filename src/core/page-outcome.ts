@@ -8,6 +8,7 @@ import { addSeconds } from './instant.ts';
 import { changeMarks } from './marks.ts';
 import { newestWins, type RowChange, withoutFuture } from './newest-wins.ts';
 import { withRound } from './next-step.ts';
+import { cursorFault } from './paging.ts';
 import type { Page } from './source.ts';
 import type { Row, Stream, StreamName } from './stream.ts';
 import { isFeedRead, trustedUntilOf } from './trusted-until.ts';
@@ -289,12 +290,10 @@ function lateRows(
 
 /** R8: only `has_more` ends a read, so a cursor has to lead on. */
 function refuseBadCursor({ stream, page, visitedCursors }: PageInput, read: Read): void {
-  if (!page.hasMore) return;
-  const fault =
-    page.nextCursor === null ? 'says that there is more but gives no cursor' : 'gives a cursor that it gave before';
-  if (page.nextCursor !== null && page.nextCursor !== read.cursor && !visitedCursors.has(page.nextCursor)) return;
+  const fault = cursorFault(page, (cursor) => cursor === read.cursor || visitedCursors.has(cursor));
+  if (fault === null) return;
   throw new SyncError(
     'restart-round',
-    `${stream.path.join('/')} ${fault}: the service pages wrongly; the read starts anew in the next run, report it if it stays`,
+    `${stream.path.join('/')} ${fault}; the read starts anew in the next run, report it if it stays`,
   );
 }

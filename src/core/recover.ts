@@ -4,6 +4,7 @@ import { type Context, withinLookback } from './context.ts';
 import type { UnreadHistory } from './destination.ts';
 import type { SyncError } from './errors.ts';
 import { stepsAfter } from './page-outcome.ts';
+import { halfOf, nextAttempt, type ReadAttempts } from './paging.ts';
 import type { Stream } from './stream.ts';
 
 /**
@@ -22,9 +23,6 @@ export interface RecoveryDecision {
   /** What to do about it, or what comes next, for the error's message. */
   readonly advice?: string;
 }
-
-/** Starts of one read in one run after `invalid_cursor` (R7). */
-export const MAX_RESTARTS = 3;
 
 /** So many tests in a row without a history, and none ever read: the histories are not live (R15), or denied. */
 const MAX_MISSES = 20;
@@ -117,10 +115,10 @@ function recoverHistory(stream: Stream, checkpoint: Checkpoint, error: SyncError
 
 function restarted(checkpoint: Checkpoint, context: Context): RecoveryDecision {
   const read = readOf(checkpoint);
-  const restarts = read.restartRun === context.run ? read.restarts + 1 : 1;
-  const again = { ...fresh(read, context), restarts, restartRun: context.run };
+  const attempts = attemptsOf(read, context);
+  const again = { ...fresh(read, context), restarts: attempts.restarts + 1, restartRun: context.run };
   return {
-    outcome: restarts > MAX_RESTARTS ? 'fail' : 'retry',
+    outcome: nextAttempt('restart-read', attempts) === null ? 'fail' : 'retry',
     checkpoint: withRead(checkpoint, again),
     forget: read.number,
   };
@@ -136,28 +134,24 @@ export function cutOff(checkpoint: Checkpoint, { failedTries }: SyncError): Chec
   return withRead(checkpoint, { ...read, failedTries });
 }
 
-/** Pages are not asked for in less than so many rows (R24). */
-const LEAST_ROWS = 50;
-
-/** Half of what failed, as far down as pages go; null when it was as small as that. */
-function halfOf({ query }: Read): number | null {
-  const limit = Number(query['limit']);
-  return limit <= LEAST_ROWS ? null : Math.max(LEAST_ROWS, Math.ceil(limit / 2));
+/** What this run has tried of the read so far (R7, R24). */
+function attemptsOf({ query, restarts, restartRun, halvedRun }: Read, { run }: Context): ReadAttempts {
+  return { restarts: restartRun === run ? restarts : 0, isHalved: halvedRun === run, limit: Number(query['limit']) };
 }
 
 /** The read again at half its limit; null when it was halved in this run, or cannot be. */
 function halved(checkpoint: Checkpoint, context: Context): RecoveryDecision | null {
   const read = readOf(checkpoint);
-  const half = halfOf(read);
-  if (half === null || read.halvedRun === context.run) return null;
-  const again = { ...fresh(read, context), halvedRun: context.run, query: { ...read.query, limit: half } };
+  const attempt = nextAttempt('halve-page', attemptsOf(read, context));
+  if (attempt === null) return null;
+  const again = { ...fresh(read, context), halvedRun: context.run, query: { ...read.query, limit: attempt.limit } };
   return { outcome: 'retry', checkpoint: withRead(checkpoint, again), forget: read.number };
 }
 
 /** A page too heavy for the service may do at half the limit: once a run, and no read of the stream asks for more (R24). */
 function shrunk(checkpoint: Checkpoint, context: Context): RecoveryDecision {
   const read = readOf(checkpoint);
-  const rows = halfOf(read);
+  const rows = halfOf(Number(read.query['limit']));
   const limited = rows === null ? checkpoint : { ...checkpoint, pageLimit: { rows, at: context.serverTime } };
   return halved(limited, context) ?? { ...failed(limited), advice: adviceOn(read, rows) };
 }
@@ -171,7 +165,7 @@ function adviceOn({ query }: Read, rows: number | null): string {
 /** As any read, but that the limit is the history's own. */
 function shrunkHistory(stream: Stream, checkpoint: Checkpoint, context: Context): RecoveryDecision {
   const read = readOf(checkpoint);
-  const unreadHistory = { testId: read.history?.testId ?? '', pageLimit: halfOf(read) };
+  const unreadHistory = { testId: read.history?.testId ?? '', pageLimit: halfOf(Number(read.query['limit'])) };
   const again = halved(checkpoint, context);
   return { ...(again ?? passedOver(stream, checkpoint, 'halve-page')), unreadHistory };
 }

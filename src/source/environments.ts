@@ -1,5 +1,5 @@
 import { endsRun, SyncError } from '../core/errors.ts';
-import { MAX_RESTARTS } from '../core/recover.ts';
+import { cursorFault, MAX_RESTARTS } from '../core/paging.ts';
 import type { Page } from '../core/source.ts';
 import { endsRunHere, secretOf } from './classify.ts';
 import type { SourceConnection } from './connection.ts';
@@ -36,8 +36,10 @@ async function readPages(sourceConnection: SourceConnection): Promise<readonly u
       continue;
     }
     for (const item of page.items) items.push(item);
+    refuseBadCursor(page, visited);
     if (!page.hasMore) return items;
-    cursor = nextCursor(page, visited);
+    cursor = page.nextCursor as string;
+    visited.add(cursor);
   }
 }
 
@@ -65,13 +67,9 @@ async function fetchPage(
 }
 
 /** @throws SyncError when there is no further cursor: the environments of the remaining pages would count as missing */
-function nextCursor({ nextCursor: cursor }: Page, visited: Set<string>): string {
-  if (cursor !== null && !visited.has(cursor)) {
-    visited.add(cursor);
-    return cursor;
-  }
-  const what = cursor === null ? 'says that there is more but gives no cursor' : 'gives a cursor that it gave before';
-  throw new SyncError('restart-round', `GET ${endpointPath(PATH)} ${what}: the service pages wrongly. ${ADVICE}`);
+function refuseBadCursor(page: Page, visited: ReadonlySet<string>): void {
+  const fault = cursorFault(page, (cursor) => visited.has(cursor));
+  if (fault !== null) throw new SyncError('restart-round', `GET ${endpointPath(PATH)} ${fault}. ${ADVICE}`);
 }
 
 function idOf(item: unknown): string[] {

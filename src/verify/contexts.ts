@@ -4,7 +4,7 @@ import type { CompareDepth } from '../core/difference.ts';
 import { SyncError } from '../core/errors.ts';
 import type { Instant } from '../core/instant.ts';
 import type { MirrorReader } from '../core/mirror-reader.ts';
-import { MAX_RESTARTS } from '../core/recover.ts';
+import { cursorFault, nextAttempt, type ReadAttempts } from '../core/paging.ts';
 import type { Page, Query, Source } from '../core/source.ts';
 import type { Stream, StreamName } from '../core/stream.ts';
 
@@ -36,8 +36,8 @@ export interface StreamContext extends EnvironmentContext {
 }
 
 /**
- * Every page of one read, told of one after the other; `begin` is called at its first page, and again whenever it has to start
- * anew (R7, R24). It ends: the starts are few, and each page leads on (R8).
+ * Reads a list to its end and hands over each page. `begin` is called before the first page, and again each time the read starts
+ * anew. It ends: a read starts anew a few times at most (R7, R24), and each page leads on (R8).
  */
 export async function readPages(
   streamContext: StreamContext,
@@ -45,38 +45,34 @@ export async function readPages(
   { begin = () => {}, page }: { begin?: () => void; page: (page: Page) => void | Promise<void> },
 ): Promise<void> {
   const { pageSize } = streamContext.context().options;
-  let limit = Math.min(pageSize, streamContext.checkpoints.get(streamContext.stream.name)?.pageLimit?.rows ?? pageSize);
-  for (let restarts = 0, halved = false; ; ) {
+  const pageLimit = streamContext.checkpoints.get(streamContext.stream.name)?.pageLimit?.rows ?? pageSize;
+  let attempts: ReadAttempts = { restarts: 0, isHalved: false, limit: Math.min(pageSize, pageLimit) };
+  for (;;) {
     begin();
     try {
-      return await walk(streamContext, { ...query, limit }, page);
+      return await readOnce(streamContext, { ...query, limit: attempts.limit }, page);
     } catch (error) {
-      const recovery = error instanceof SyncError ? error.recovery : null;
-      if (recovery === 'restart-read' && restarts < MAX_RESTARTS) restarts += 1;
-      else if (recovery === 'halve-page' && !halved && limit > 1) [halved, limit] = [true, Math.ceil(limit / 2)];
-      else throw error;
+      const next = error instanceof SyncError ? nextAttempt(error.recovery, attempts) : null;
+      if (next === null) throw error;
+      attempts = next;
     }
   }
 }
 
-async function walk(
-  streamContext: StreamContext,
+async function readOnce(
+  { envId, stream, source, onRequest, continueOrStop }: StreamContext,
   query: Query,
   onPage: (page: Page) => void | Promise<void>,
 ): Promise<void> {
-  const path = [streamContext.envId, ...streamContext.stream.path];
-  const met = new Set<string>();
+  const visited = new Set<string>();
   for (let cursor: string | null = null; ; ) {
-    streamContext.continueOrStop();
-    const page: Page = await streamContext.source.page({ path, query, cursor }, streamContext.onRequest);
+    continueOrStop();
+    const page: Page = await source.page({ path: [envId, ...stream.path], query, cursor }, onRequest);
     await onPage(page);
+    const fault = cursorFault(page, (next) => visited.has(next));
+    if (fault !== null) throw new SyncError('restart-round', `${stream.path.join('/')} ${fault}`);
     if (!page.hasMore) return;
-    if (page.nextCursor === null || met.has(page.nextCursor))
-      throw new SyncError(
-        'restart-round',
-        `${streamContext.stream.path.join('/')} gives no cursor that leads on: the service pages wrongly`,
-      );
-    met.add(page.nextCursor);
-    cursor = page.nextCursor;
+    cursor = page.nextCursor as string;
+    visited.add(cursor);
   }
 }

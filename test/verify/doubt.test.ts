@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, test } from 'vitest';
+import { SyncError } from '../../src/core/errors.ts';
 import type { Query, Source } from '../../src/core/source.ts';
 import type { Mirrored } from '../model/mirrored.ts';
 import { putAsset, putAssetEdge, putColumn, putScore, remove, removeAsset } from '../model/place.ts';
@@ -237,6 +238,39 @@ describe('a difference is looked at again before it is called one', () => {
     };
     const report = await verified(world, mirrored, { pageSize: 4, only: ['columns'] });
     expect(report.streams).toMatchObject([{ rows: 9, unequal: 1, missing: 0, extra: 0, pending: 1 }]);
+  });
+
+  test('a list whose pages are too heavy is read at half the limit, once (R24)', async () => {
+    const { world, mirrored } = await synced();
+    const limits: number[] = [];
+    let most = 1000;
+    world.before = ({ query }) => {
+      limits.push(Number(query['limit']));
+      if (Number(query['limit']) > most) throw new SyncError('halve-page', 'too heavy.');
+    };
+    expect(await verified(world, mirrored, { only: ['columns'] })).toMatchObject({ equal: true });
+    most = 500;
+    const report = await verified(world, mirrored, { only: ['columns'] });
+    expect(report.streams).toMatchObject([{ status: 'failed', error: 'too heavy.' }]);
+    expect(limits.filter((limit) => limit > 0)).toEqual([2000, 1000, 2000, 1000]);
+  });
+
+  test('a list whose cursor leads nowhere is not read on (R8)', async () => {
+    const { world, mirrored } = await synced();
+    const source = world.source.bind(world);
+    world.source = (...given) => {
+      const real = source(...given);
+      let first: string | null = null;
+      const page: Source['page'] = async (...of) => {
+        const answer = await real.page(...of);
+        first ??= answer.nextCursor;
+        return { ...answer, hasMore: true, nextCursor: first };
+      };
+      return { ...real, page };
+    };
+    const report = await verified(world, mirrored, { only: ['columns'], pageSize: 4 });
+    const error = 'columns gives a cursor that it gave before: the service pages wrongly';
+    expect(report.streams).toMatchObject([{ status: 'failed', error, requests: 2 }]);
   });
 
   test('in so many requests, however small the pages', async () => {
