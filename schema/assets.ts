@@ -1,5 +1,5 @@
 import { index, primaryKey, sqliteTable, text } from 'drizzle-orm/sqlite-core';
-import { changes, envId, isLive, json, kept, soft, staged, stagedByEnvironment } from './common-columns.ts';
+import { envId, feedColumns, feedKeys, isLive, json, kept, staged, stagedByEnvironment } from './common-columns.ts';
 
 export const environments = sqliteTable('environments', {
   id: text('id').primaryKey(),
@@ -15,9 +15,7 @@ export const environments = sqliteTable('environments', {
 
 export const assets = sqliteTable(
   'assets',
-  {
-    env_id: envId(),
-    id: text('id').notNull(),
+  feedColumns({
     name: text('name'),
     kind: text('kind'),
     source_type: text('source_type'),
@@ -36,12 +34,9 @@ export const assets = sqliteTable(
     path: text('path'),
     created_at: text('created_at'),
     updated_at: text('updated_at'),
-    synced_at: text('synced_at'),
-    ...soft(),
-  },
+  }),
   (t) => [
-    primaryKey({ columns: [t.env_id, t.id] }),
-    ...changes('assets', t),
+    ...feedKeys('assets', t),
     index('assets_by_kind').on(t.env_id, t.kind, t.id),
     index('assets_live_by_kind').on(t.env_id, t.kind, t.mirrored_at, t.id).where(isLive),
   ],
@@ -49,20 +44,12 @@ export const assets = sqliteTable(
 
 export const columns = sqliteTable(
   'columns',
-  {
-    env_id: envId(),
-    id: text('id').notNull(),
+  feedColumns({
     asset_id: text('asset_id'),
     name: text('name'),
     data_type: text('data_type'),
-    synced_at: text('synced_at'),
-    ...soft(),
-  },
-  (t) => [
-    primaryKey({ columns: [t.env_id, t.id] }),
-    ...changes('columns', t),
-    index('columns_by_asset').on(t.env_id, t.asset_id),
-  ],
+  }),
+  (t) => [...feedKeys('columns', t), index('columns_by_asset').on(t.env_id, t.asset_id)],
 );
 
 const assetEdge = () => ({

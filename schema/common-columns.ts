@@ -1,5 +1,5 @@
 import { sql } from 'drizzle-orm';
-import { type AnySQLiteColumn, customType, index, integer, text } from 'drizzle-orm/sqlite-core';
+import { type AnySQLiteColumn, customType, index, integer, primaryKey, text } from 'drizzle-orm/sqlite-core';
 
 /** The environment that a row belongs to. It comes first in every key, so that a distributed database can shard by it. */
 export const envId = () => text('env_id').notNull();
@@ -11,10 +11,19 @@ export const json = customType<{ data: string }>({ dataType: () => 'text' });
 export const kept = () => ({ mirrored_at: text('mirrored_at').notNull(), extra: json('extra') });
 
 /** When and how (`tombstone` or `absent`) a row of a feed stream was deleted (R11); both are NULL while the row lives. */
-export const soft = () => ({
+const soft = () => ({
   deleted_at: text('deleted_at'),
   deletion: text('deletion', { enum: ['tombstone', 'absent'] }),
   ...kept(),
+});
+
+/** The columns of a feed table: those that every one has stand around its own. */
+export const feedColumns = <Own extends object>(own: Own) => ({
+  env_id: envId(),
+  id: text('id').notNull(),
+  ...own,
+  synced_at: text('synced_at'),
+  ...soft(),
 });
 
 /** SQLite uses an index of live rows only in a statement that contains exactly this condition. */
@@ -22,8 +31,12 @@ export const isLive = sql`deleted_at is null`;
 
 type FollowedColumns = Record<'env_id' | 'mirrored_at' | 'id', AnySQLiteColumn>;
 
-/** For readers that follow the mirror: its live rows, and its deleted rows, in the order in which it changed them (R21). */
-export const changes = (table: string, { env_id, mirrored_at, id }: FollowedColumns) => [
+/**
+ * The key of a feed table, and for readers that follow the mirror: its live rows, and its deleted rows, in the order in which it
+ * changed them (R21).
+ */
+export const feedKeys = (table: string, { env_id, mirrored_at, id }: FollowedColumns) => [
+  primaryKey({ columns: [env_id, id] }),
   index(`${table}_live`).on(env_id, mirrored_at, id).where(isLive),
   index(`${table}_gone`).on(env_id, mirrored_at, id).where(sql`deleted_at is not null`),
 ];

@@ -1,12 +1,10 @@
 import { sql } from 'drizzle-orm';
 import { index, integer, primaryKey, real, sqliteTable, text } from 'drizzle-orm/sqlite-core';
-import { changes, envId, json, kept, soft, staged, stagedByEnvironment } from './common-columns.ts';
+import { envId, feedColumns, feedKeys, json, kept, staged, stagedByEnvironment } from './common-columns.ts';
 
 export const tests = sqliteTable(
   'tests',
-  {
-    env_id: envId(),
-    id: text('id').notNull(),
+  feedColumns({
     name: text('name'),
     test_type: text('test_type'),
     definition_type: text('definition_type'),
@@ -22,12 +20,9 @@ export const tests = sqliteTable(
     path: text('path'),
     project: text('project'),
     updated_at: text('updated_at'),
-    synced_at: text('synced_at'),
-    ...soft(),
-  },
+  }),
   (t) => [
-    primaryKey({ columns: [t.env_id, t.id] }),
-    ...changes('tests', t),
+    ...feedKeys('tests', t),
     index('tests_by_asset').on(t.env_id, t.asset_id),
     index('tests_disabled').on(t.env_id, t.id).where(sql`disabled = 1`),
   ],

@@ -6,6 +6,7 @@ import { furnish } from '../model/furnish.ts';
 import { LISTS } from '../model/lists.ts';
 import { type Mirrored, mirrorOf, type Row } from '../model/mirrored.ts';
 import { type Asked, createWorld, type World } from '../model/world.ts';
+import { STREAM_TABLES } from '../support/catalogue.ts';
 import { type Garbling, garbled, type Item, someGarblings } from './garble.ts';
 import { LONG, tries } from './runs.ts';
 
@@ -63,17 +64,10 @@ function spoil(world: World, spoilt: readonly Victim[]): ReadonlySet<string> {
   return new Set([...keys.values()].flatMap(({ key }) => key));
 }
 
-const TABLES = ['assets', 'columns', 'tests', 'asset_lineage', 'column_lineage', 'latest_test_executions'].concat([
-  'asset_health_scores',
-  'asset_health_score_dimensions',
-  'test_executions',
-  'asset_health_score_history',
-]);
-
 /** Rows that name no victim, the mirror's own times included. */
 function others(mirrored: Mirrored, named: ReadonlySet<string>): string[] {
   const spared = (row: Row): boolean => !Object.values(row).some((value) => named.has(String(value)));
-  return TABLES.flatMap((table) =>
+  return STREAM_TABLES.flatMap((table) =>
     mirrored
       .rows(`select * from ${table}`)
       .filter(spared)

@@ -1,5 +1,6 @@
 import { isExactNumber, parseExactly } from '../../src/core/json.ts';
 import type { StreamName } from '../../src/core/stream.ts';
+import { FEED_TABLES } from '../support/catalogue.ts';
 import { generic, isLiveTable, isShown, ofKind } from './lists.ts';
 import type { Mirrored, Row } from './mirrored.ts';
 import { currentScore, FAR_AHEAD, type Item, type Place, type Thing } from './place.ts';
@@ -110,7 +111,7 @@ function rowsOfMirror(mirrored: Mirrored, envId: string): Record<string, Row[]> 
   const tables = Object.keys(rowsOfWorld(emptyPlace));
   return Object.fromEntries(
     tables.map((table) => {
-      const live = ['assets', 'columns', 'tests'].includes(table) ? 'and deleted_at is null' : '';
+      const live = FEED_TABLES.includes(table) ? 'and deleted_at is null' : '';
       const rows = mirrored.rows(`select * from ${table} where env_id = ? ${live}`, envId);
       return [table, rows.map(({ env_id: _, mirrored_at: __, deleted_at: ___, deletion: ____, ...row }) => row)];
     }),

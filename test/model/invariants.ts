@@ -1,4 +1,5 @@
 import type { StreamName } from '../../src/core/stream.ts';
+import { STREAM_TABLES } from '../support/catalogue.ts';
 import { askedBy, type Book, isFeed, isWhole, openBook } from './book.ts';
 import { cyclesAreYoung } from './invariants/cycles.ts';
 import { keptForEver } from './invariants/kept-for-ever.ts';
@@ -15,11 +16,7 @@ import { watermarkForward } from './invariants/watermark-forward.ts';
 import type { Fetch, Mirrored, Told } from './mirrored.ts';
 import type { World } from './world.ts';
 
-const KEPT = ['test_executions', 'asset_health_score_history'];
-const TABLES = ['assets', 'columns', 'tests', 'asset_lineage', 'latest_test_executions', 'asset_health_scores'].concat(
-  ['column_lineage', 'asset_health_score_dimensions', 'environments', 'rejected_rows'],
-  KEPT,
-);
+const TABLES = [...STREAM_TABLES, 'environments', 'rejected_rows'];
 
 /** All that a reader could see of the mirror, its own times included. */
 export function contents(mirrored: Mirrored): string {

@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { addSeconds } from '../../src/core/instant.ts';
 import { STREAM_NAMES, type StreamName } from '../../src/core/stream.ts';
 import type { RunSummary } from '../../src/sync/summary.ts';
+import { LEAST_REQUESTS } from '../support/catalogue.ts';
 import { bothSides, missingExecutions, unreadHistories } from './compare.ts';
 import { populate } from './happenings.ts';
 import { contents, histories, type Life, live, liveServed, openUp, PLAIN, type Step } from './history.ts';
@@ -228,13 +229,6 @@ function compare(
   }
 }
 
-/** Two requests for each feed stream, one for each list of a snapshot; besides them the scores, once an hour (R22). */
-const LEAST = ['asset-lineage', 'assets', 'assets', 'columns', 'columns', 'latest-test-executions'].concat([
-  'latest-test-executions',
-  'tests',
-  'tests',
-]);
-
 /** Nothing has happened: no row is written and no request sent that could be spared (R21, R22). */
 async function idle(life: Life): Promise<void> {
   const before = contents(life.mirrored);
@@ -242,7 +236,7 @@ async function idle(life: Life): Promise<void> {
   strictEqual(summary?.status, 'done');
   strictEqual(contents(life.mirrored), before);
   const asked = life.mirrored.asked().map(({ path }) => path);
-  const wanted = [...life.world.places.keys()].flatMap((id) => LEAST.map((path) => `${id}/${path}`));
+  const wanted = [...life.world.places.keys()].flatMap((id) => LEAST_REQUESTS.map((path) => `${id}/${path}`));
   deepStrictEqual(asked.filter((path) => !path.endsWith('health-scores')).sort(), wanted);
 }
 

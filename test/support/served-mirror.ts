@@ -20,6 +20,7 @@ import { runSync } from '../../src/sync/run.ts';
 import type { RunSummary } from '../../src/sync/summary.ts';
 import { createStateStore } from '../../state/sqlite-state-store.ts';
 import type { Mirrored, Row } from '../model/mirrored.ts';
+import { FEED_TABLES } from './catalogue.ts';
 
 export const TOKEN = 'secret';
 const ADMITTED = { authorization: `Bearer ${TOKEN}` };
@@ -187,7 +188,7 @@ const LIVE_TABLE = `exists (select 1 from assets o
 const gone = (table: string, id: string) =>
   `exists (select 1 from ${table} o where o.env_id = t.env_id and o.id = t.${id} and o.deleted_at is not null)`;
 
-const isTimed = (table: string): boolean => ['assets', 'columns', 'tests'].includes(table);
+const isTimed = (table: string): boolean => FEED_TABLES.includes(table);
 
 /** What of each table is served; a round that was cut off leaves more behind for a while. */
 const SERVED: Readonly<Record<string, string>> = {

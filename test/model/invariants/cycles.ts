@@ -1,4 +1,6 @@
+import type { StreamName } from '../../../src/core/stream.ts';
 import type { RunSummary } from '../../../src/sync/summary.ts';
+import { FEED_STREAMS } from '../../support/catalogue.ts';
 import type { Mirrored } from '../mirrored.ts';
 
 const DAY_MS = 86_400_000;
@@ -12,15 +14,13 @@ export function cyclesAreYoung(mirrored: Mirrored): string[] {
     .map(({ id, at, began }) => `run ${id} of ${at} carried on a cycle that began at ${began}`);
 }
 
-const SCANNED = ['assets', 'columns', 'tests'] as const;
-
 /** A green run with --full, or one of its cycle with --full before it, has scanned what it calls done (R6). */
 export function fullIsFull(mirrored: Mirrored, { cycle, status, streams }: RunSummary): string[] {
   if (status !== 'done') return [];
-  const done = streams.filter((each) => each.status === 'done' && SCANNED.some((name) => name === each.stream));
+  const done = streams.filter((each) => each.status === 'done' && FEED_STREAMS.some((name) => name === each.stream));
   return done
     .filter(({ env_id, stream }) => {
-      const { scanEndedCycle } = mirrored.checkpoint(stream as (typeof SCANNED)[number], env_id);
+      const { scanEndedCycle } = mirrored.checkpoint(stream as StreamName, env_id);
       return scanEndedCycle === null || scanEndedCycle < Number(cycle);
     })
     .map(({ env_id, stream }) => `${env_id} ${stream} is done with --full, and was not scanned in cycle ${cycle}`);

@@ -1,5 +1,8 @@
 import { addSeconds } from '../../../src/core/instant.ts';
 import type { StreamName } from '../../../src/core/stream.ts';
+import { CATALOGUE } from '../../../src/streams/catalogue.ts';
+import type { CatalogueEntry } from '../../../src/streams/entry.ts';
+import { FEED_STREAMS } from '../../support/catalogue.ts';
 import { isFeed, itemsOf, type ServedPage, type Walk } from '../book.ts';
 import { byValue, instantText } from '../compare.ts';
 import type { Mirrored, Row, Told } from '../mirrored.ts';
@@ -57,11 +60,11 @@ export interface Moment extends Told {
 export type Invariant = (moment: Moment) => readonly string[];
 
 /** The streams whose rows stay when they are deleted. */
-export const FED: readonly StreamName[] = ['assets', 'columns', 'tests'];
+export const FED: readonly StreamName[] = FEED_STREAMS;
 
 /** Lists that make one full scan. */
 export function variantsOf(stream: StreamName): number {
-  return stream === 'tests' || stream === 'latest_test_executions' ? 2 : 1;
+  return entryOf(stream).scanQueries.length;
 }
 
 /** Times of the mirror later than this stand against what a scan, or an answer by ids, shows (R10); null for a feed. */
@@ -101,23 +104,19 @@ export function sameBut(a: Row, b: Row): boolean {
   return Object.keys(b).every((name) => a[name] === b[name] || byValue(a[name]) === byValue(b[name]));
 }
 
-const TABLES: Readonly<Partial<Record<StreamName, string>>> = { table_assets: 'assets', bi_assets: 'assets' };
-
-const KEYS: Readonly<Record<string, readonly string[]>> = {
-  asset_lineage: ['upstream_asset_id', 'downstream_asset_id'],
-  column_lineage: ['downstream_column_id', 'upstream_column_id'],
-  latest_test_executions: ['sub_test_unique_id'],
-  asset_health_scores: ['asset_id'],
-  test_executions: ['sub_test_unique_id', 'id'],
-};
+function entryOf(stream: StreamName): CatalogueEntry {
+  const entry = CATALOGUE.find(({ name }) => name === stream);
+  if (entry === undefined) throw new Error(`no stream ${stream}`);
+  return entry;
+}
 
 export function keyOf(stream: StreamName, row: Row | Record<string, unknown>): string {
-  return (KEYS[TABLES[stream] ?? stream] ?? ['id']).map((name) => row[name]).join(' < ');
+  return entryOf(stream)
+    .key.map((name) => row[name])
+    .join(' < ');
 }
 
-function tableOf(stream: StreamName): string {
-  return TABLES[stream] ?? stream;
-}
+const tableOf = (stream: StreamName): string => entryOf(stream).table;
 
 /** The round of a stream, and the one that waits, as stored. */
 export function roundsOf({ rows }: Mirrored, envId: string, stream: StreamName): Pick<Held, 'round' | 'waiting'> {

@@ -1,11 +1,9 @@
-import type { StreamName } from '../../../src/core/stream.ts';
+import { SNAPSHOT_STREAMS } from '../../support/catalogue.ts';
 import { type Moment, sameBut } from './moment.ts';
-
-const SNAPSHOTS: readonly StreamName[] = ['asset_lineage', 'latest_test_executions', 'asset_health_scores'];
 
 /** A snapshot changes when all of it is put in place, and at no page before (R16). */
 export function snapshotsWhole({ stream, commit, before, after }: Moment): readonly string[] {
-  if (commit.roundEnd || commit.release || !SNAPSHOTS.includes(stream)) return [];
+  if (commit.roundEnd || commit.release || !SNAPSHOT_STREAMS.includes(stream)) return [];
   const same = before.rows.size === after.rows.size;
   return same && [...after.rows].every(([key, row]) => sameBut(before.rows.get(key) ?? {}, row))
     ? []
