@@ -1,4 +1,4 @@
-/** What an option is when nobody sets it. The help of the commands shows these values. */
+/** The default values of the options. The help of the commands shows them. */
 export const DEFAULTS = {
   db: 'obsync.db',
   full: false,
@@ -20,5 +20,5 @@ export const DEFAULTS = {
   rateLimit: '120/1m',
 } as const;
 
-/** How closely a verification may look. */
+/** What a verification may compare. */
 export const DEPTHS = ['count', 'ids', 'rows'] as const;

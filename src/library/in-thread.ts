@@ -8,8 +8,8 @@ import type { RunWatcher, SyncSettings } from './sync-settings.ts';
 import type { VerifySettings, VerifyWatch } from './verify-mirror.ts';
 
 /**
- * Runs in a thread of their own: SQLite is not to be interrupted, and whoever listens for signals must never wait for it (R27).
- * One job at a time.
+ * Executes runs in a separate thread: SQLite cannot be interrupted, and the thread that handles signals must never wait for it
+ * (R27). It executes one job at a time.
  */
 export interface RunThread {
   sync(settings: SyncSettings, runWatcher: RunWatcher): Promise<RunSummary>;
@@ -17,12 +17,12 @@ export interface RunThread {
   close(): Promise<void>;
 }
 
-/** Compiled, the thread's file stands beside this one; in development both are read as they are. */
+/** The thread's file is in the same folder: as JavaScript after the build, as TypeScript in development. */
 const THREAD = import.meta.url.endsWith('.ts') ? './run-thread.ts' : './run-thread.js';
 
 export function startRunThread(): RunThread {
   let alive: Worker | null = null;
-  /** A thread that died, of want of memory say, is followed by another: the next run finds one. */
+  /** A thread that died (out of memory, for example) is replaced, so that the next run has one. */
   const worker = (): Worker => {
     if (alive !== null) return alive;
     const begun = new Worker(new URL(THREAD, import.meta.url));
@@ -44,7 +44,7 @@ export function startRunThread(): RunThread {
         if (event.of === 'verify') watch.onProgress(event.event);
         if (event.of === 'failure') watch.onFailure(errorOf(event.error));
       }) as Promise<VerifyReport>,
-    // Between two jobs nothing keeps it.
+    // Between two jobs the thread does not keep the process alive.
     close: async () => void (await alive?.terminate()),
   };
 }
@@ -67,7 +67,7 @@ function doJob(
 ): Promise<unknown> {
   const stop = (): void => worker.postMessage('stop');
   const { promise: done, resolve, reject } = Promise.withResolvers<unknown>();
-  // A watcher that fails does not stop the run: its caller is told once the run has ended.
+  // A watcher that throws does not stop the run: the caller gets the error after the run has ended.
   let thrown: { readonly error: unknown } | null = null;
   const tell = (threadEvent: ThreadEvent): void => {
     try {
@@ -83,14 +83,14 @@ function doJob(
     else reject(errorOf(jobReply.error));
   };
   const onExit = (code: number): void =>
-    reject(new Error(`the thread of the run ended with code ${code} before the run did`));
+    reject(new Error(`the thread of the run ended with code ${code} before the run had ended`));
   worker.on('message', onMessage).on('error', reject).on('exit', onExit);
   worker.postMessage(threadJob);
   signal.addEventListener('abort', stop, { once: true });
   if (signal.aborted) stop();
   return done.finally(() => {
     signal.removeEventListener('abort', stop);
-    // Not all there are: by some of its own the worker hears of the next job's listeners.
+    // Removes only these listeners: the worker needs its own to learn of the next job's listeners.
     worker.off('message', onMessage).off('error', reject).off('exit', onExit);
   });
 }

@@ -2,15 +2,15 @@ import type { FastifyInstance } from 'fastify';
 import type { ApiOptions } from './open-api.ts';
 
 /**
- * The read API over a mirror as a plugin of Fastify: `app.register(mirrorApi, { prefix: '/mirror', db, token })`. It asks for its
- * own tokens and keeps its own error envelope, whatever the other routes do.
+ * The read API over a mirror as a plugin of Fastify: `app.register(mirrorApi, { prefix: '/mirror', db, token })`. It checks its
+ * own tokens and uses its own error envelope, independently of the other routes.
  */
 export async function mirrorApi(app: FastifyInstance, options: ApiOptions): Promise<void> {
   const { openApi } = await import('./open-api.ts');
   const { server, warnings } = await openApi({ logger: app.log, ...options });
   for (const warning of warnings()) app.log.warn(warning);
   await server.ready();
-  // The API reads no body, and refuses a request that brings one itself.
+  // The API itself refuses a request with a body, so nothing is parsed here.
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('*', (_request, _body, done) => done(null));
   app.all('/*', (request, reply) => {

@@ -8,34 +8,34 @@ import { createServer } from '../server/server.ts';
 import { DEFAULTS } from './defaults.ts';
 import { readOption } from './option-error.ts';
 import type { MirrorOptions } from './options.ts';
-import { type AuthOptions, admitsNobody, openTokenStore, type TokenStore } from './token-store.ts';
+import { type AuthOptions, noToken, openTokenStore, type TokenStore } from './token-store.ts';
 
-/** A heavy request keeps the others waiting in the other one alone, and in no case who asks for `/healthz`. */
+/** While a heavy request occupies one thread, the other one answers the rest; `/healthz` never waits for either. */
 const READ_THREADS = 2;
 
-/** A random token of this length cannot be found by trying. */
+/** A random token of this length cannot be guessed. */
 const LEAST_TOKEN_CHARACTERS = 20;
 
-/** What the read API over a mirror needs to know. */
+/** Options of the read API over a mirror. */
 export interface ApiOptions extends MirrorOptions {
-  /** The token that sees all; by default, the variable `OBSYNC_SERVE_TOKEN`. */
+  /** The unrestricted token; by default, the variable `OBSYNC_SERVE_TOKEN`. */
   readonly token?: string | undefined;
-  /** A JSON file of the tokens that are let in and what each may see. */
+  /** A JSON file of the accepted tokens and what each may see. */
   readonly tokens?: string | undefined;
-  /** Requests of each token in a window, such as `120/1m`, or `off`; `120/1m` by default. */
+  /** Requests per token and window, such as `120/1m`, or `off`; `120/1m` by default. */
   readonly rateLimit?: string | undefined;
-  /** How much each dimension counts in a total, such as `completeness=2,freshness=0.5`; 1 each by default. */
+  /** The weight of each dimension in a total score, such as `completeness=2,freshness=0.5`; 1 each by default. */
   readonly dimensionWeights?: string | undefined;
-  /** Told of every request, and of what is wrong; nobody by default. */
+  /** Logs every request and every problem; no log by default. */
   readonly logger?: FastifyBaseLogger | undefined;
 }
 
-/** The read API over a mirror, which does not listen yet. Closing the server closes the mirror. */
+/** The read API over a mirror; it does not listen yet. Closing the server closes the mirror. */
 export interface OpenApi {
   readonly path: string;
   readonly server: FastifyInstance;
   reloadTokens(): void;
-  /** What does not stop it, but is hardly what was meant. */
+  /** Warnings of settings that are valid but probably a mistake. */
   warnings(): string[];
 }
 
@@ -74,10 +74,10 @@ function serverOptions({ rateLimit, weights }: ApiSettings, mirror: MirrorFile, 
 function warningsOf({ token, weights }: ApiSettings, { connection }: MirrorFile): string[] {
   const warnings: string[] = [];
   if (token !== null && token.length < LEAST_TOKEN_CHARACTERS)
-    warnings.push('OBSYNC_SERVE_TOKEN is short and can be guessed: use one made by `openssl rand -hex 32`');
+    warnings.push('OBSYNC_SERVE_TOKEN is short and can be guessed: use a token made by `openssl rand -hex 32`');
   if (weights.size === 0 && connection.prepare(OTHER_DIMENSION).get() !== undefined)
     warnings.push(
-      'the total of aggregated scores weighs all dimensions alike: name the weights with --dimension-weights',
+      'the total of aggregated scores gives all dimensions the same weight: set the weights with --dimension-weights',
     );
   return warnings;
 }
@@ -96,10 +96,13 @@ interface ApiSettings extends AuthOptions {
 function apiSettings(options: ApiOptions): ApiSettings {
   const token = (options.token ?? process.env['OBSYNC_SERVE_TOKEN'])?.trim() || null;
   if (token !== null && !TOKEN_PATTERN.test(token))
-    throw new SyncError('usage', 'OBSYNC_SERVE_TOKEN holds characters that no header can carry: choose another token');
+    throw new SyncError(
+      'usage',
+      'OBSYNC_SERVE_TOKEN contains characters that an HTTP header cannot carry: choose another token',
+    );
   const { db = DEFAULTS.db, tokens: tokensFile = null, dimensionWeights: weights, rateLimit } = options;
   if (token === null && tokensFile === null)
-    throw admitsNobody('set OBSYNC_SERVE_TOKEN, or name a file of tokens with --tokens');
+    throw noToken('set OBSYNC_SERVE_TOKEN, or name a file of tokens with --tokens');
   return {
     db,
     token,

@@ -10,7 +10,7 @@ export interface ReadableMirror {
   readonly path: string;
   /** Runs one SQL statement that only reads. @throws SyncError */
   query(sql: string, options?: StatementOptions): QueryResult;
-  /** Reads several times from one state of the mirror: nothing that is committed meanwhile is seen. */
+  /** All reads inside `read` see the same state of the mirror, whatever is committed meanwhile. */
   snapshot<Result>(read: () => Result): Result;
   /** @throws SyncError */
   status(): StatusReport;

@@ -1,7 +1,7 @@
 import { SyncError } from '../core/errors.ts';
 import { flagOf } from './options.ts';
 
-/** Says what is wrong with the value of an option, wherever it was given. */
+/** The value of an option is not valid, wherever it was given. */
 export class OptionError extends SyncError {
   /** Its name, such as `pageSize`. */
   readonly option: string;
@@ -12,7 +12,7 @@ export class OptionError extends SyncError {
   }
 }
 
-/** Reads the value of an option. @throws OptionError in the words of the error that `read` throws */
+/** Reads the value of an option. @throws OptionError with the message of the error that `read` throws */
 export function readOption<T>(option: string, read: () => T): T {
   try {
     return read();
@@ -22,7 +22,7 @@ export function readOption<T>(option: string, read: () => T): T {
   }
 }
 
-/** @throws OptionError for what is no such number */
+/** @throws OptionError when the value is not a number in the range */
 export function inRange(
   name: string,
   given: unknown,
@@ -34,9 +34,9 @@ export function inRange(
   throw new OptionError(name, `--${flagOf(name)} needs a ${whole ? 'whole ' : ''}number ${range}`);
 }
 
-/** @throws OptionError for what is none of these words */
+/** @throws OptionError when the value is not one of the words */
 export function oneOf<Word extends string>(name: string, given: unknown, words: readonly Word[]): Word {
   const word = words.find((each) => each === given);
   if (word !== undefined) return word;
-  throw new OptionError(name, `--${flagOf(name)} cannot be ${given}, it is one of ${words.join(', ')}`);
+  throw new OptionError(name, `--${flagOf(name)} cannot be ${given}: choose one of ${words.join(', ')}`);
 }

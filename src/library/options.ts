@@ -8,13 +8,13 @@ export interface MirrorOptions {
   readonly db?: string | undefined;
 }
 
-/** Where the service is, and how it is asked. Each option is named and means the same as that of the command line. */
+/** Where the service is, and how to send requests to it. Each option has the name and meaning of the one of the command line. */
 export interface ServiceOptions extends MirrorOptions {
   /** Address of the service, before `/public/beta`. */
   readonly baseUrl: string;
   /** The access token; by default, the variable `OBSYNC_TOKEN`. */
   readonly token?: string | undefined;
-  /** What error messages call the place where `token` was found. */
+  /** The name of the place where `token` was found, for error messages. */
   readonly tokenFrom?: string | undefined;
   /** A file that holds the access token. It is read again for each run. */
   readonly tokenFile?: string | undefined;
@@ -24,19 +24,19 @@ export interface ServiceOptions extends MirrorOptions {
   readonly env?: readonly string[] | undefined;
   /** Only these streams. */
   readonly stream?: readonly StreamName[] | undefined;
-  /** Seconds that each read of changes reaches back beyond the last one; 3600 by default. */
+  /** Seconds by which each read of changes overlaps the previous one; 3600 by default. */
   readonly overlap?: number | undefined;
   /** Rows per request, 1 to 2000; 2000 by default. */
   readonly pageSize?: number | undefined;
-  /** Requests in flight at once; 4 by default. */
+  /** Number of requests in flight at the same time; 4 by default. */
   readonly concurrency?: number | undefined;
-  /** Further tries of a request that failed; 5 by default. */
+  /** Number of retries of a failed request; 5 by default. */
   readonly retries?: number | undefined;
-  /** Seconds a request may take; 60 by default. */
+  /** Seconds until a request times out; 60 by default. */
   readonly timeout?: number | undefined;
-  /** Seconds to wait for quota before giving up; 900 by default. */
+  /** Seconds that a run waits for quota before it ends; 900 by default. */
   readonly maxWait?: number | undefined;
-  /** Requests after which to stop. */
+  /** The work stops after this number of requests. */
   readonly maxRequests?: number | undefined;
   /** Stops the work cleanly when aborted. */
   readonly signal?: AbortSignal | undefined;
@@ -44,22 +44,22 @@ export interface ServiceOptions extends MirrorOptions {
 
 /** Options of everything that syncs. */
 export interface SyncOptions extends ServiceOptions {
-  /** Scans everything anew instead of reading the changes. */
+  /** Scans every stream in full instead of reading its changes. */
   readonly full?: boolean | undefined;
-  /** Days after which a stream is scanned anew; 7 by default. */
+  /** Days between full scans of a stream; 7 by default. */
   readonly fullEvery?: number | undefined;
-  /** Mirrors the history of test executions as well. */
+  /** Also mirrors the history of test executions. */
   readonly history?: boolean | undefined;
   /** Applies the deletions that were held back. */
   readonly allowShrink?: boolean | undefined;
-  /** Told what the run does: its requests and waits, the environments, and each stream as it goes on and ends. */
+  /** Receives the events of the run: requests, waits, the environments, and the progress and end of each stream. */
   readonly onProgress?: ((event: SyncEvent) => void) | undefined;
 }
 
-/** What a run tells while it goes on. */
+/** An event of a run in progress. */
 export type SyncEvent = RunProgressEvent | SourceEvent;
 
-/** An option as the command line, and therefore every message, spells it: `pageSize` is `page-size`. */
+/** The name of an option on the command line and in every message: `pageSize` is `page-size`. */
 export function flagOf(option: string): string {
   return option.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
 }

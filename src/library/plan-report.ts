@@ -12,17 +12,17 @@ import { resumeSource } from './session.ts';
 import { streamsAskedFor } from './streams-asked-for.ts';
 import { clock, type RunWatcher, type SyncSettings } from './sync-settings.ts';
 
-/** A forecast in one document: what `plan --json` prints. */
+/** The report of a forecast; `plan --json` prints it. */
 export interface ForecastReport extends RunForecast {
   /** False before the first sync has begun. */
   readonly mirror_exists: boolean;
   readonly page_size: number;
   readonly max_requests: number | null;
-  /** The longest wait that a run bears. */
+  /** The longest wait after which the run still continues. */
   readonly max_wait_seconds: number;
-  /** How long the run waits for quota; null when no answer has told of one. */
+  /** How long the run waits for quota; null when no response has reported a quota. */
   readonly seconds: number | null;
-  /** Requests that come on top, in words: no mirror tells of them. */
+  /** Further requests that the mirror cannot predict, described in words. */
   readonly not_counted: readonly string[];
   readonly quota: {
     readonly limit: number | null;
@@ -32,7 +32,7 @@ export interface ForecastReport extends RunForecast {
   } | null;
 }
 
-/** Lists the environments and tries the next sync on the mirror. @throws SyncError */
+/** Lists the environments and rehearses the next sync against the mirror. @throws SyncError */
 export async function reportForecast(
   settings: SyncSettings,
   watch: Pick<RunWatcher, 'signal' | 'onSourceEvent'>,
@@ -69,15 +69,15 @@ export async function reportForecast(
   }
 }
 
-const CHANGES = 'those for what has changed at the source since the last sync';
+const CHANGES = 'those for the changes at the source since the last sync';
 
-/** Refuses another service's mirror (R26), and a folder that is not there, before any request. @throws SyncError `usage` */
+/** Refuses the mirror of another service (R26) and a folder that does not exist, before any request. @throws SyncError `usage` */
 function refuseForeign({ db, baseUrl }: SyncSettings): void {
   refuseNoFolder(db);
   if (!mirrorExists(db)) return;
   const mirror = openForReading(db);
   try {
-    // With a row to compare it with, this writes nothing.
+    // The mirror already has a base URL, so this compares and writes nothing.
     if (mirror.db.select().from(mirrorTable).get() !== undefined) claimMirror(mirror.db, baseUrl);
   } finally {
     mirror.connection.close();
@@ -97,7 +97,7 @@ async function listEnvironments(
   }
 }
 
-/** The quota seen last: that of the answer just had, with what runs before it have learned; else theirs, not yet begun. */
+/** The latest known quota: that of the last response, completed by what earlier runs learned; else that of the earlier runs. */
 function quotaOf(
   known: Pick<AccountQuota, 'limit' | 'windowSeconds'> | null,
   told: AccountQuota | null,

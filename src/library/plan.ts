@@ -2,7 +2,7 @@ import type { SyncOptions } from './options.ts';
 import { type ForecastReport, reportForecast } from './plan-report.ts';
 import { syncSettings, watchOf } from './sync-settings.ts';
 
-/** How many requests the next sync takes, how long and why. Asks the service for the list of environments alone. @throws SyncError */
+/** Forecasts the requests of the next sync and its waits. Requests only the list of environments. @throws SyncError */
 export async function plan(options: SyncOptions): Promise<ForecastReport> {
   return reportForecast(syncSettings(options), watchOf(options));
 }

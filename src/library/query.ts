@@ -4,11 +4,11 @@ import type { MirrorOptions } from './options.ts';
 import { type QueryResult, readStatement, type StatementOptions } from './read-statement.ts';
 
 export interface QueryOptions extends MirrorOptions, StatementOptions {
-  /** One statement that only reads. */
+  /** One read-only statement. */
   readonly sql: string;
 }
 
-/** Runs one SQL statement that only reads. The file is closed when all rows are read. @throws SyncError */
+/** Runs one read-only SQL statement. The file is closed when all rows are read. @throws SyncError */
 export async function query({ db = DEFAULTS.db, sql, ...options }: QueryOptions): Promise<QueryResult> {
   const mirror = openForReading(db);
   try {
@@ -19,7 +19,7 @@ export async function query({ db = DEFAULTS.db, sql, ...options }: QueryOptions)
   }
 }
 
-/** The same result, which also closes the file: once its rows are read, or when it is closed. */
+/** The same result, which also closes the file: after its last row is read, or when it is closed. */
 function closing(result: QueryResult, closeFile: () => void): QueryResult {
   let isOpen = true;
   const close = (): void => {

@@ -3,31 +3,31 @@ import { SyncError } from '../core/errors.ts';
 import { fileError } from '../destination/sqlite/file-error.ts';
 import type { MirrorFile } from '../destination/sqlite/open.ts';
 
-/** A value as SQLite keeps it. */
+/** A value as SQLite stores it. */
 export type SqlValue = string | number | bigint | Uint8Array | null;
 
-/** Values for the parameters of a statement: by their position (`?`), or by name (`@name`). */
+/** Values for the parameters of a statement: by position (`?`) or by name (`@name`). */
 export type SqlParameters = readonly SqlValue[] | Readonly<Record<string, SqlValue>>;
 
-/** How the values of a statement travel. */
+/** The parameters of a statement, and the types of its results. */
 export interface StatementOptions {
   readonly parameters?: SqlParameters | undefined;
-  /** Gives every whole number as a bigint; by default only one that a number cannot hold exactly. */
+  /** Returns every integer as a bigint; by default only an integer that a number cannot hold exactly. */
   readonly bigints?: boolean | undefined;
 }
 
-/** The rows of a statement that only reads. They are read as they are gone through, which they can be once. */
+/** The rows of a read-only statement. They are read during the iteration, which is possible only once. */
 export interface QueryResult extends Iterable<Readonly<Record<string, SqlValue>>> {
   readonly columns: readonly string[];
-  /** The rows as lists, in the order of the columns. Going through the result itself gives them as objects. */
+  /** The rows as lists, in the order of the columns. Iterating over the result itself returns objects. */
   readonly rows: Iterable<readonly SqlValue[]>;
-  /** Lets go of the file. Not needed once all rows are read. */
+  /** Closes the file. Not needed after all rows are read. */
   close(): void;
 }
 
 /**
- * Begins to read: what fails at once fails here, before anything is printed.
- * @throws SyncError `usage` for what is no SQL, is more than one statement, writes, or returns no rows
+ * Runs the statement up to its first row, so that an error is thrown before anything is printed.
+ * @throws SyncError `usage` when it is not SQL, is more than one statement, writes, or returns no rows
  */
 export function readStatement(
   { connection, path }: MirrorFile,
@@ -35,7 +35,7 @@ export function readStatement(
   { parameters = [], bigints = false }: StatementOptions = {},
 ): QueryResult {
   const statement = attempt(path, () => connection.prepare<unknown[], readonly SqlValue[]>(sql));
-  if (!statement.readonly) throw new SyncError('usage', 'query only reads, and this statement writes: use a SELECT');
+  if (!statement.readonly) throw new SyncError('usage', 'query only reads, but this statement writes: use a SELECT');
   if (!statement.reader) throw new SyncError('usage', 'this statement returns no rows: use a SELECT');
   const values = Array.isArray(parameters) ? parameters : [parameters];
   const iterator = attempt(path, () =>
@@ -85,7 +85,7 @@ function attempt<T>(path: string, step: () => T): T {
   }
 }
 
-/** Troubles of the file itself; any other comes from the statement. */
+/** Errors of the file itself; all others come from the statement. */
 const OF_THE_FILE = /^SQLITE_(CORRUPT|NOTADB|CANTOPEN|PERM|FULL|BUSY|IOERR)/;
 
 function sqlError(path: string, error: unknown): unknown {
@@ -94,7 +94,7 @@ function sqlError(path: string, error: unknown): unknown {
       ? fileError(path, error)
       : new SyncError('usage', `the statement cannot be run: ${error.message}`, { cause: error });
   }
-  // The driver's own words: no statement, more than one, or parameters without values.
+  // The errors that the driver itself throws: no statement, more than one, or parameters without values.
   if (!(error instanceof RangeError || error instanceof TypeError)) return error;
   const advice = /parameter/i.test(error.message)
     ? 'the statement has parameters: write their values into it'

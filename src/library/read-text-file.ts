@@ -1,10 +1,10 @@
 import { readFileSync, statSync } from 'node:fs';
 import { SyncError } from '../core/errors.ts';
 
-/** What pipes and the like have said: they can be read only once, and a second reader would wait for ever. */
+/** The contents of pipes and the like: they can be read only once, and a second read would wait for ever. */
 const readOnce = new Map<string, string>();
 
-/** @throws SyncError `usage` for a file that cannot be read */
+/** @throws SyncError `usage` when the file cannot be read */
 export function readTextFile(path: string): string {
   try {
     const isRegular = statSync(path).isFile();

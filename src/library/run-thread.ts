@@ -19,11 +19,11 @@ export interface PostedError {
   readonly message: string;
   readonly stack: string | undefined;
   readonly recovery: RecoveryKind | null;
-  /** What led to it; null for nothing. */
+  /** The cause; null if there is none. */
   readonly cause: PostedError | null;
 }
 
-/** What a job tells while it goes on. */
+/** An event of a job in progress. */
 export type ThreadEvent =
   | { readonly of: 'source'; readonly event: SourceEvent }
   | { readonly of: 'sync'; readonly event: RunProgressEvent; readonly error: PostedError | null }
@@ -43,7 +43,7 @@ function posted(error: unknown): PostedError {
   return { name, message, stack, recovery, cause: cause === null ? null : posted(cause) };
 }
 
-/** A page makes several events: what a stream has come to is told a few times a second, and only as of then. */
+/** A page causes several events. The progress of a stream is sent a few times per second, and only its latest state. */
 const RELAY_MS = 50;
 
 /** Sends events on, several in one message. */

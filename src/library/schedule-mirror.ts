@@ -11,13 +11,13 @@ import { checkMirror, mirrorExists, openForReading, openForWriting } from '../de
 import { CATALOGUE } from '../streams/catalogue.ts';
 import type { MirroredEnvironments } from '../sync/run-schedule.ts';
 
-/** What a mirror, if there is one, tells a schedule. @throws SyncError `usage` when it cannot be used */
+/** The environments of a mirror and their last runs; nothing without a mirror. @throws SyncError `usage` when it cannot be used */
 export function readMirrored(path: string, baseUrl: string): MirroredEnvironments {
   if (!mirrorExists(path)) return { environments: [], lastStarts: new Map() };
   migrate(path);
   const mirror = openForReading(path);
   try {
-    // With a row to compare it with, this writes nothing (R26).
+    // The mirror already has a base URL, so this compares and writes nothing (R26).
     if (mirror.db.select().from(mirrorTable).get() !== undefined) claimMirror(mirror.db, baseUrl);
     return { environments: listedEnvironments(mirror.db), lastStarts: lastStarts(mirror.db) };
   } finally {
@@ -35,9 +35,9 @@ export function readEnvironments(path: string): readonly ListedEnvironment[] {
   }
 }
 
-/** A mirror made by an older version is brought up to date, as a run would; where one is under way, it has done so. */
+/** Migrates a mirror of an older version, as a run does. When a run holds the lock, it has already done so. */
 function migrate(path: string): void {
-  // What is no mirror gets no lock beside it.
+  // No lock file is made beside a file that is not a mirror.
   checkMirror(path);
   try {
     const lock = takeLock(path);
@@ -58,7 +58,7 @@ function listedEnvironments(db: BetterSQLite3Database): ListedEnvironment[] {
 }
 
 /**
- * When the last run of each environment began that came to its end, well or with problems: one look into the index for each stream,
+ * For each environment, the start of its last run that ended, with or without problems. It takes one index lookup per stream,
  * however long the log is.
  */
 function lastStarts(db: BetterSQLite3Database): Map<string, string> {

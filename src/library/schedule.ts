@@ -14,15 +14,15 @@ import { resumeSource } from './session.ts';
 import { clock, type RunWatcher, type SyncSettings, syncSettings, watchOf } from './sync-settings.ts';
 
 export interface ScheduleOptions extends Omit<SyncOptions, 'onProgress'> {
-  /** When to sync, as a cron expression in UTC, for every environment; by default on each one's own. */
+  /** A cron expression (UTC) for all environments; by default, the cron expression of each environment. */
   readonly cron?: string | undefined;
-  /** Seconds to wait after an environment's own cron; 600 by default. */
+  /** Seconds to wait after the time of an environment's own cron expression; 600 by default. */
   readonly delay?: number | undefined;
-  /** Told what the schedule and its runs do. */
+  /** Receives the events of the schedule and of its runs. */
   readonly onProgress?: ((event: ScheduleEvent) => void) | undefined;
 }
 
-/** What a schedule tells while it goes on. */
+/** An event of a schedule. */
 export type ScheduleEvent =
   | SyncEvent
   | { readonly type: 'log'; readonly level: 'info' | 'warn'; readonly message: string }
@@ -30,14 +30,14 @@ export type ScheduleEvent =
 
 /**
  * Brings the mirror up to date on a schedule, one run at a time, until `signal` is aborted.
- * @throws SyncError when what was asked for can never work
+ * @throws SyncError when the configuration can never work
  */
 export async function schedule(options: ScheduleOptions): Promise<void> {
   const settings = syncSettings(options);
   const rules = scheduleRules(options, settings);
   const thread = startRunThread();
   try {
-    // A token may be replaced while the schedule goes on.
+    // The token may be replaced while the schedule runs.
     await runSchedule(schedulePorts(settings, options, { thread, fresh: () => syncSettings(options) }), rules);
   } finally {
     await thread.close();
@@ -47,10 +47,13 @@ export async function schedule(options: ScheduleOptions): Promise<void> {
 /** @throws SyncError `usage` */
 function scheduleRules({ cron, delay }: ScheduleOptions, { environments, maxRequests }: SyncSettings): ScheduleRules {
   if (cron !== undefined && nextTick(cron, clock()) === null) {
-    throw new OptionError('cron', `--cron ${cron} is no cron expression that comes due: write one such as "0 6 * * *"`);
+    throw new OptionError(
+      'cron',
+      `--cron ${cron} is not a cron expression, or has no next time: write one such as "0 6 * * *"`,
+    );
   }
   const delaySeconds = inRange('delay', delay ?? DEFAULTS.delay, { min: 0, max: 86_400 * 7 });
-  // Requests that are counted are counted for each environment.
+  // With a limit of requests each environment has its own run, and so its own count.
   return { cron: cron ?? null, delaySeconds, environments, together: maxRequests === null };
 }
 
@@ -101,7 +104,7 @@ function schedulePorts(
   };
 }
 
-/** Runs again at once where the token was replaced while the run that it was refused to went on. */
+/** Runs again immediately if the token was refused and has been replaced meanwhile. */
 async function runWithFreshToken(
   { thread, fresh }: ScheduleRunner,
   asked: Pick<SyncSettings, 'keptQuota' | 'environments'>,

@@ -7,7 +7,7 @@ import { DEFAULTS } from './defaults.ts';
 import type { ApiOptions } from './open-api.ts';
 import { inRange } from './option-error.ts';
 
-/** What is under way when the server closes may take so long: R27 gives 5 seconds in all, also to what is being read. */
+/** How long requests in progress may take when the server closes: R27 allows 5 seconds for the whole stop. */
 const PATIENCE_MS = 3000;
 
 export interface ServeOptions extends ApiOptions {
@@ -23,17 +23,17 @@ export interface ServeOptions extends ApiOptions {
 export interface RunningServer {
   /** Its base URL. */
   readonly url: string;
-  /** Reads the file of tokens again. What is wrong with it then is logged and changes nothing. */
+  /** Reads the file of tokens again. If it is not valid, the error is logged and the old tokens stay. */
   reloadTokens(): void;
-  /** Lets the answers under way finish, but not for ever. */
+  /** Closes the server. Responses in progress are finished first, within a time limit. */
   close(): Promise<void>;
 }
 
-/** Serves the mirror as the read API it was made from. @throws SyncError `usage` */
+/** Serves the mirror as the read API of its source. @throws SyncError `usage` */
 export async function serve(options: ServeOptions = {}): Promise<RunningServer> {
   const host = options.host ?? DEFAULTS.host;
   const port = inRange('port', options.port ?? DEFAULTS.port, { min: 0, max: 65_535 });
-  // Loaded late: what only syncs needs no server.
+  // Imported only here: a program that only syncs needs no server.
   const { openApi } = await import('./open-api.ts');
   const api = await openApi(options);
   try {
@@ -48,7 +48,7 @@ export async function serve(options: ServeOptions = {}): Promise<RunningServer> 
   }
 }
 
-const UNENCRYPTED = 'tokens travel unencrypted: put a proxy that speaks TLS in front';
+const UNENCRYPTED = 'tokens are sent unencrypted: put a TLS proxy in front of the server';
 
 function running(
   server: FastifyInstance,
@@ -70,18 +70,22 @@ async function closePatiently(server: FastifyInstance): Promise<void> {
   clearTimeout(impatience);
 }
 
-/** @returns the base URL. @throws SyncError `usage` where the address cannot be listened on */
+/** @returns the base URL. @throws SyncError `usage` when the server cannot listen on the address */
 async function listen(server: FastifyInstance, { host, port }: { host: string; port: number }): Promise<string> {
   try {
-    // Fastify listens on `localhost`, and on no other name, by two servers, and could stop but one of them in time.
+    // For the name `localhost` alone Fastify makes two servers, and it can stop only one of them in time.
     const { address } = await lookup(host);
     await server.listen({ host: address, port });
   } catch (cause) {
     const code = (cause as NodeJS.ErrnoException).code ?? 'unknown';
-    const why = code === 'EADDRINUSE' ? 'it is in use already' : code;
-    throw new SyncError('usage', `cannot listen on ${host}:${port} (${why}): name others with --host and --port`, {
-      cause,
-    });
+    const why = code === 'EADDRINUSE' ? 'it is already in use' : code;
+    throw new SyncError(
+      'usage',
+      `cannot listen on ${host}:${port} (${why}): choose another address with --host and --port`,
+      {
+        cause,
+      },
+    );
   }
   const bound = (server.server.address() as AddressInfo).port;
   return `http://${hostInUrl(host)}:${bound}`;

@@ -45,7 +45,7 @@ export async function runOnce(settings: SyncSettings, runWatcher: RunWatcher): P
   }
 }
 
-/** For requests outside of a run: the service itself, within what earlier runs and requests left of the quota (R23). */
+/** The service, for requests outside of a run. They stay within the quota that earlier runs and requests left (R23). */
 export function resumeSource(settings: SyncSettings, watch: Pick<RunWatcher, 'signal' | 'onSourceEvent'>): Source {
   const source = openSource(settings, watch);
   const left = stillLeft([readKeptQuota(settings.db), settings.keptQuota ?? null], clock());
@@ -53,7 +53,7 @@ export function resumeSource(settings: SyncSettings, watch: Pick<RunWatcher, 'si
   return source;
 }
 
-/** What the last run left of the quota; null without a mirror, or with one of another version. */
+/** The quota that the last run left; null when there is no mirror, or one of another version. */
 function readKeptQuota(path: string): KeptQuota | null {
   if (!mirrorExists(path)) return null;
   const mirror = openForReading(path);
@@ -64,7 +64,7 @@ function readKeptQuota(path: string): KeptQuota | null {
   }
 }
 
-/** The service itself, as the settings reach it. */
+/** The service that the settings name. */
 function openSource(settings: SyncSettings, watch: Pick<RunWatcher, 'signal' | 'onSourceEvent'>): Source {
   return createHttpSource({
     ...settings,
@@ -78,10 +78,10 @@ function openSource(settings: SyncSettings, watch: Pick<RunWatcher, 'signal' | '
   });
 }
 
-/** Lists of a whole environment; histories belong to a test. */
+/** The lists of a whole environment; a history belongs to one test. */
 const LISTS = CATALOGUE.map((stream) => stream.path).filter((path) => !path.includes('{id}'));
 
-/** How long pages that brought nothing wait to be kept together: a run that finds nothing new writes next to nothing. */
+/** How long the checkpoints of pages without changes wait to be written together: a run without changes writes almost nothing. */
 const QUIET_MS = 1000;
 
 /** Opens the mirror under its lock, as every run does. @throws SyncError */
@@ -90,7 +90,7 @@ export function openLocked(path: string, stop: AbortSignal, quietMs = 0): OpenMi
   const lock = takeLock(path);
   try {
     const mirror = openForWriting(path, quietMs);
-    // A killed first sync may have left them out.
+    // A killed first sync may not have made them.
     buildSecondaryIndexes(mirror.connection, INDEXED);
     dropSecondaryIndexes(mirror.connection, INDEXED);
     return {
@@ -101,7 +101,7 @@ export function openLocked(path: string, stop: AbortSignal, quietMs = 0): OpenMi
         try {
           if (!stop.aborted) finish(mirror.connection);
         } catch {
-          // The run has ended as it has; the next one begins with what is missing.
+          // The result of the run stands; the next run makes what is missing.
         } finally {
           mirror.connection.close();
           lock.release();
@@ -114,12 +114,12 @@ export function openLocked(path: string, stop: AbortSignal, quietMs = 0): OpenMi
   }
 }
 
-/** What readers gain from; a run that was told to stop has no time for it (R27), the next one begins with it. */
+/** Work that makes reads faster. A run that was asked to stop has no time for it (R27); the next run does it first. */
 function finish(connection: MirrorFile['connection']): void {
   buildSecondaryIndexes(connection, INDEXED);
   connection.pragma('analysis_limit = 400');
   connection.pragma('optimize');
 }
 
-/** Tables that a sync fills by the page; a history is looked up by test while it grows, and keeps its index. */
+/** Tables whose indexes are made after the first sync. A history is looked up by test while it grows, so it keeps its index. */
 const INDEXED = CATALOGUE.filter((stream) => stream.method !== 'window').map((stream) => tableNamed(stream.table));

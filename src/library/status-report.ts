@@ -13,19 +13,19 @@ import type { MirrorFile } from '../destination/sqlite/open.ts';
 import { CATALOGUE } from '../streams/catalogue.ts';
 import type { CatalogueEntry } from '../streams/entry.ts';
 
-/** What a mirror says of itself: what `status --json` prints. Names are those of the run log's tables. */
+/** The status of a mirror; `status --json` prints it. The names are those of the run log's tables. */
 export interface StatusReport {
   readonly db: string;
-  /** Null before the first run has got anywhere. */
+  /** Null until the first run has had a successful response. */
   readonly base_url: string | null;
   readonly checked_at: Instant;
   readonly last_run: RunStatusReport | null;
-  /** Environments that the mirror could not take. */
+  /** Environments that were rejected. */
   readonly environments_rejected: number;
   readonly environments: readonly EnvironmentStatus[];
 }
 
-/** As in `sync_runs`; `killed` is a run whose process ended before it could say how. */
+/** As in `sync_runs`; `killed` is a run whose process ended before it could record its end. */
 export interface RunStatusReport extends Omit<RunEnd, 'status' | 'ended_at' | 'left_over'> {
   readonly run: number;
   readonly cycle: number;
@@ -53,14 +53,14 @@ export interface StreamReportStatus {
   readonly watermark: Instant | null;
   readonly watermark_age_seconds: number | null;
   readonly scan_ended_at: Instant | null;
-  /** Why the next round has to be a scan. */
+  /** Why the next round must be a scan. */
   readonly scan_due: string | null;
   readonly unavailable: boolean;
   /** The round that has not ended yet. */
   readonly under_way: UnderWay | null;
   readonly rows_held: number;
   readonly rows_rejected: number;
-  /** Follow-up reads owed. */
+  /** Pending follow-up reads. */
   readonly marks: number;
   readonly last_run: Omit<StreamRun, 'env_id' | 'stream'> | null;
 }
@@ -72,7 +72,7 @@ interface UnderWay {
   readonly pages: number;
 }
 
-/** Reads all of it as of one moment. */
+/** Reads everything from one state of the mirror. */
 export function readStatus(mirror: MirrorFile, now: Instant): StatusReport {
   return mirror.db.transaction(() => ({
     db: mirror.path,
@@ -95,7 +95,7 @@ export function readStatus(mirror: MirrorFile, now: Instant): StatusReport {
   }));
 }
 
-/** The last sync as it is noted; whether one that is `running` still does, the lock says. */
+/** The last sync as it is recorded. If it is `running`, the lock tells whether it still is. */
 export function readLastRun({ db }: MirrorFile): RunStatusReport | null {
   const stored = db
     .select()
@@ -171,10 +171,10 @@ function countRejected({ db }: MirrorFile, envId: string, stream: string): numbe
   return db.select({ n: count() }).from(rejectedRows).where(of).get()?.n ?? 0;
 }
 
-/** Marks of rows that are gone ask for nothing. */
+/** Marks of deleted rows need no read. */
 function countMarks(mirror: MirrorFile, envId: string, stream: CatalogueEntry): number {
   if (stream.parentTable !== undefined) {
-    // What was left to a later run waits for the next one.
+    // Reads that were left to a later run are counted: the next run makes them.
     const run = Number.MAX_SAFE_INTEGER;
     const { inside, outside } = countMarked(partOf(mirror, envId), stream, { since: null, run });
     return inside + outside;

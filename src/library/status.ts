@@ -7,7 +7,7 @@ import type { MirrorOptions } from './options.ts';
 import { readLastRun, readStatus, type StatusReport } from './status-report.ts';
 import { clock } from './sync-settings.ts';
 
-/** What is mirrored, how fresh it is, and what went wrong last; from the file alone. @throws SyncError */
+/** What is mirrored, how fresh it is, and the last problems. Reads only the file. @throws SyncError */
 export async function status({ db = DEFAULTS.db }: MirrorOptions = {}): Promise<StatusReport> {
   const mirror = openForReading(db);
   try {
@@ -17,7 +17,7 @@ export async function status({ db = DEFAULTS.db }: MirrorOptions = {}): Promise<
   }
 }
 
-/** The same of a mirror that is open. @throws SyncError */
+/** The status of an open mirror. @throws SyncError */
 export function statusOf(mirror: MirrorFile): StatusReport {
   try {
     return withVerdict(mirror, readStatus(mirror, clock()));
@@ -26,7 +26,7 @@ export function statusOf(mirror: MirrorFile): StatusReport {
   }
 }
 
-/** A run noted as `running` was killed when nobody holds the lock, unless it has ended since the report was read. */
+/** A run recorded as `running` was killed if nobody holds the lock, unless it has ended since the report was read. */
 function withVerdict(mirror: MirrorFile, report: StatusReport): StatusReport {
   const { last_run: run } = report;
   if (run?.status !== 'running' || isHeld(mirror.path)) return report;
@@ -37,14 +37,14 @@ function withVerdict(mirror: MirrorFile, report: StatusReport): StatusReport {
   };
 }
 
-/** Asks for the lock only when its file exists: a report makes no files. */
+/** Tries the lock only if its file exists: a report makes no files. */
 function isHeld(path: string): boolean {
   if (!existsSync(lockPath(path))) return false;
   try {
     takeLock(path).release();
     return false;
   } catch {
-    // Held, or not for this user to take: nobody can say that the run is dead.
+    // The lock is held, or this user may not take it: the run may be alive.
     return true;
   }
 }

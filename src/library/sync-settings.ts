@@ -11,26 +11,26 @@ import { inRange, oneOf, readOption } from './option-error.ts';
 import type { SyncOptions } from './options.ts';
 import { type AccessToken, readToken } from './token.ts';
 
-/** Which streams a run is asked for. */
+/** The streams that a run was asked to read. */
 export interface AskedStreams {
-  /** All that are not optional when empty. */
+  /** When empty, all streams that are not optional. */
   readonly streamNames: readonly string[];
-  /** The history of test executions as well. */
+  /** Also the history of test executions. */
   readonly history: boolean;
 }
 
-/** All that a run needs to know, from the options of its caller. */
+/** The settings of a run, made from the options of its caller. */
 export interface SyncSettings extends Omit<RunOptions, 'catalogue' | 'streams'>, AskedStreams, AccessToken {
   readonly db: string;
   readonly retries: number;
   readonly timeoutMs: number;
   readonly maxWaitMs: number;
   readonly maxRequests: number | null;
-  /** What requests of this process outside of any run left of the quota (R23). */
+  /** The quota that this process's requests outside of runs left (R23). */
   readonly keptQuota?: KeptQuota | null;
 }
 
-/** Who watches a run, and how it is stopped. */
+/** The listeners of a run, and the signal that stops it. */
 export interface RunWatcher {
   readonly signal: AbortSignal;
   onProgress(runProgressEvent: RunProgressEvent): void;
@@ -61,19 +61,19 @@ export function syncSettings(options: SyncOptions): SyncSettings {
     retries: number('retries', { min: 0, max: 100 }),
     timeoutMs: number('timeout', { min: 0.001, max: 86_400, whole: false }) * 1000,
     maxWaitMs: number('maxWait', { min: 0, max: 86_400 * 7, whole: false }) * 1000,
-    // Every run opens with one request that mirrors nothing.
+    // The first request of every run lists the environments and mirrors no rows.
     maxRequests: given.maxRequests === undefined ? null : number('maxRequests', { min: 2 }),
   };
 }
 
-/** The options that are set: one that is there and undefined leaves the default. */
+/** The options that are set; an option that is undefined keeps its default. */
 function withoutUndefined<Options extends object>(options: Options): SetOptions<Options> {
   return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) as SetOptions<Options>;
 }
 
 type SetOptions<Options> = { [Name in keyof Options]: Exclude<Options[Name], undefined> };
 
-/** What the functions of the library are told of a watcher, who may be nobody. */
+/** The listeners that the options give; without any, events are dropped. */
 export function watchOf({ signal, onProgress = () => {} }: Pick<SyncOptions, 'signal' | 'onProgress'>): RunWatcher {
   return { signal: signal ?? new AbortController().signal, onProgress, onSourceEvent: onProgress };
 }

@@ -4,9 +4,9 @@ import type { SyncOptions } from './options.ts';
 import { syncSettings, watchOf } from './sync-settings.ts';
 
 /**
- * One run: brings the mirror up to date. It works in a thread of its own, so that the caller never waits for SQLite.
+ * Brings the mirror up to date in one run. It works in a separate thread, so that the caller never waits for SQLite.
  * @returns how the run ended, whatever happened on the way: see `status`, `error` and `recovery`
- * @throws SyncError `usage` for options that cannot be used
+ * @throws SyncError `usage` for options that are not valid
  */
 export async function sync(options: SyncOptions): Promise<RunSummary> {
   const settings = syncSettings(options);

@@ -6,36 +6,36 @@ import { parseTokens } from '../server/tokens.ts';
 import { readTextFile } from './read-text-file.ts';
 import { warningsOfFile, warningsOfLimits } from './token-warnings.ts';
 
-/** Who is let in. */
+/** Which tokens are accepted. */
 export interface AuthOptions {
-  /** A token that sees all. */
+  /** An unrestricted token. */
   readonly token: string | null;
   /** A JSON file of more tokens. */
   readonly tokensFile: string | null;
 }
 
 export interface TokenStore {
-  /** Reads the tokens. @throws SyncError `usage` for a file that cannot be read, or when nobody would be let in */
+  /** Reads the tokens. @throws SyncError `usage` for a file that cannot be read, or when no token would be accepted */
   load(): void;
-  /** The keys at present. */
+  /** The current tokens. */
   keys(): readonly TokenHash[];
-  /** Reads the tokens again; what is wrong with them then is logged and changes nothing. */
+  /** Reads the tokens again. If they are not valid, the error is logged and the old tokens stay. */
   reload(): void;
 }
 
-export const admitsNobody = (why: string): SyncError => new SyncError('usage', `nobody would be let in: ${why}`);
+export const noToken = (why: string): SyncError => new SyncError('usage', `no token would be accepted: ${why}`);
 
-interface KeyringPorts {
+interface TokenStorePorts {
   readonly mirror: MirrorFile;
   readonly log: Pick<FastifyBaseLogger, 'info' | 'warn' | 'error'>;
 }
 
-export function openTokenStore(authOptions: AuthOptions, { mirror, log }: KeyringPorts): TokenStore {
+export function openTokenStore(authOptions: AuthOptions, { mirror, log }: TokenStorePorts): TokenStore {
   const { tokensFile } = authOptions;
   let keys: readonly TokenHash[] = [];
   const read = (): void => {
     const found = keysOf(authOptions);
-    if (found.length === 0) throw admitsNobody(`${tokensFile} names no token`);
+    if (found.length === 0) throw noToken(`${tokensFile} contains no token`);
     const ofFile = tokensFile === null ? [] : warningsOfFile(tokensFile);
     for (const warning of [...ofFile, ...warningsOfLimits(found, mirror)]) log.warn(warning);
     keys = found;
@@ -43,15 +43,15 @@ export function openTokenStore(authOptions: AuthOptions, { mirror, log }: Keyrin
   const reload = (): void => {
     try {
       read();
-      log.info(`${tokensFile} read again: ${keys.length} tokens`);
+      log.info(`${tokensFile} was read again: ${keys.length} tokens`);
     } catch (error) {
-      log.error(`the tokens stay as they were: ${(error as Error).message}`);
+      log.error(`the tokens were not changed: ${(error as Error).message}`);
     }
   };
   return { load: read, keys: () => keys, reload };
 }
 
 function keysOf({ token, tokensFile }: AuthOptions): TokenHash[] {
-  const master = token === null ? [] : [rootToken('OBSYNC_SERVE_TOKEN', token)];
-  return tokensFile === null ? master : [...master, ...parseTokens(tokensFile, readTextFile(tokensFile))];
+  const root = token === null ? [] : [rootToken('OBSYNC_SERVE_TOKEN', token)];
+  return tokensFile === null ? root : [...root, ...parseTokens(tokensFile, readTextFile(tokensFile))];
 }

@@ -5,13 +5,13 @@ import type { TokenHash } from '../server/access.ts';
 
 const WRITABLE_BY_ALL = 0o002;
 
-/** A warning where anybody on this machine could let himself in. */
+/** A warning when every user of this machine can add a token. */
 export function warningsOfFile(path: string): string[] {
   const open = (statSync(path).mode & WRITABLE_BY_ALL) !== 0;
-  return open ? [`${path} can be written by everybody on this machine: chmod o-w ${path}`] : [];
+  return open ? [`every user of this machine can write ${path}: run chmod o-w ${path}`] : [];
 }
 
-/** What the tokens are limited to and the mirror does not hold: such a token may see nothing, or less than was meant. */
+/** Warns when a token is limited to something that the mirror does not contain: it may see nothing, or too little. */
 export function warningsOfLimits(keys: readonly TokenHash[], mirror: MirrorFile): string[] {
   const readers = keys.map(({ reader }) => reader);
   const unknown = {
@@ -39,8 +39,8 @@ export function warningsOfLimits(keys: readonly TokenHash[], mirror: MirrorFile)
 }
 
 function warning(name: string, what: string, [first, ...others]: readonly string[]): string[] {
-  const more = others.length === 0 ? '' : `, nor ${others.length} more that it names`;
-  return first === undefined ? [] : [`token ${name}: the mirror holds no ${what} ${first}${more}`];
+  const more = others.length === 0 ? '' : `, nor ${others.length} more that the token names`;
+  return first === undefined ? [] : [`token ${name}: the mirror has no ${what} ${first}${more}`];
 }
 
 const trimmed = (path: string): string => path.replace(/\/+$/, '');
@@ -48,7 +48,7 @@ const trimmed = (path: string): string => path.replace(/\/+$/, '');
 const without = (all: ReadonlySet<string>, known: ReadonlySet<string>): Set<string> =>
   new Set([...all].filter((id) => !known.has(id)));
 
-/** An environment goes by its id, not by its name. */
+/** A token names an environment by its id, not by its name. */
 function unknownEnvironments(ids: ReadonlySet<string>, { db }: MirrorFile): Set<string> {
   const known = db.select({ id: environments.id }).from(environments).all();
   return without(ids, new Set(known.map(({ id }) => id)));
@@ -64,7 +64,7 @@ function unknownAssets(ids: ReadonlySet<string>, { connection }: MirrorFile): Se
   return without(ids, new Set(known));
 }
 
-/** Every path, until all are found: there is no index by which one could be looked for with all that is nested under it. */
+/** Reads the paths of all assets until every path is found: no index finds the assets nested under a path. */
 function unknownPaths(paths: ReadonlySet<string>, { connection }: MirrorFile): Set<string> {
   const unknown = new Set(paths);
   if (unknown.size === 0) return unknown;

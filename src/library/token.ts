@@ -7,11 +7,11 @@ import { readTextFile } from './read-text-file.ts';
 /** The access token, and where it was found. */
 export interface AccessToken {
   readonly token: string;
-  /** In words, for messages. */
+  /** The name of the place, for messages. */
   readonly tokenFrom: string;
 }
 
-/** The access token (R25). @throws SyncError `usage` when there is none, or two */
+/** The access token (R25). @throws SyncError `usage` when there is no token, or two */
 export function readToken(options: Pick<ServiceOptions, 'token' | 'tokenFrom' | 'tokenFile'>): AccessToken {
   const { tokenFile, tokenFrom = options.token === undefined ? 'OBSYNC_TOKEN' : 'the option token' } = options;
   const given = (options.token ?? process.env['OBSYNC_TOKEN'] ?? '').trim();
@@ -32,12 +32,15 @@ function checked(found: AccessToken): AccessToken {
   const { token, tokenFrom } = found;
   if (token === '') throw new SyncError('usage', `${tokenFrom} is empty: write the access token into it`);
   if (/^bearer\s/i.test(token))
-    throw new SyncError('usage', `the access token in ${tokenFrom} begins with Bearer: give it without Bearer`);
+    throw new SyncError('usage', `the access token in ${tokenFrom} begins with Bearer: leave out the word Bearer`);
   if (TOKEN_PATTERN.test(token)) return found;
-  throw new SyncError('usage', `the access token in ${tokenFrom} holds characters that no header can carry`);
+  throw new SyncError(
+    'usage',
+    `the access token in ${tokenFrom} contains characters that an HTTP header cannot carry: copy the token again`,
+  );
 }
 
-/** Whether every user of the machine may read a file. */
+/** Whether every user of the machine can read a file. */
 export function isReadByAll(path: string): boolean {
   const { mode } = statSync(path, { throwIfNoEntry: false }) ?? { mode: 0 };
   return process.platform !== 'win32' && (mode & 0o004) !== 0;

@@ -10,21 +10,21 @@ import type { ServiceOptions } from './options.ts';
 import { syncSettings, watchOf } from './sync-settings.ts';
 
 export interface VerifyOptions extends ServiceOptions {
-  /** How closely to look; `rows` by default, which alone answers the whole question. */
+  /** What to compare; `rows` by default, the only depth that finds every difference. */
   readonly depth?: CompareDepth | undefined;
-  /** Writes what was found, under the lock of a sync. */
+  /** Repairs the differences in the mirror, under the same lock as a sync. */
   readonly repair?: boolean | undefined;
-  /** Told what the verification does. */
+  /** Receives the events of the verification. */
   readonly onProgress?: ((event: VerifyEvent) => void) | undefined;
 }
 
-/** What a verification tells while it goes on. */
+/** An event of a verification in progress. */
 export type VerifyEvent =
   | SourceEvent
   | ({ readonly type: 'progress' } & VerifyProgress)
   | { readonly type: 'failure'; readonly error: Error };
 
-/** Whether the mirror equals the source now. @throws SyncError */
+/** Compares the mirror with the source now. @throws SyncError */
 export async function verify(options: VerifyOptions): Promise<VerifyReport> {
   const depth = oneOf('depth', options.depth ?? DEFAULTS.depth, DEPTHS);
   const { onProgress: tell = () => {}, ...asked } = options;
@@ -43,12 +43,12 @@ export async function verify(options: VerifyOptions): Promise<VerifyReport> {
   }
 }
 
-/** @throws SyncError `usage` for what no verification can look at */
+/** @throws SyncError `usage` for streams that cannot be verified */
 function refuseUnverified(streams: readonly string[], compareDepth: CompareDepth): void {
   if (streams.includes('test_executions'))
     throw new SyncError(
       'usage',
-      'test_executions is not verified: the mirror keeps every run it has ever seen, the source shows 90 days',
+      'test_executions cannot be verified: the mirror keeps every execution, but the source shows only 90 days; leave it out of --stream',
     );
   if (
     compareDepth === 'count' &&
@@ -57,6 +57,6 @@ function refuseUnverified(streams: readonly string[], compareDepth: CompareDepth
   )
     throw new SyncError(
       'usage',
-      '--depth count looks at tables alone: leave --stream out, or take --depth ids or rows',
+      '--depth count compares only the number of tables: leave --stream out, or use --depth ids or --depth rows',
     );
 }

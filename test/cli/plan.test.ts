@@ -117,7 +117,7 @@ describe('plan', () => {
   test('says that what has changed at the source comes on top', async () => {
     const { options } = await setUp();
     await run(sync, options);
-    const changes = 'those for what has changed at the source since the last sync';
+    const changes = 'those for the changes at the source since the last sync';
     const { at_least, not_counted } = (await run<ForecastReport>(plan, options)).json();
     expect({ at_least, not_counted }).toEqual({ at_least: false, not_counted: [changes] });
     const text = (await run(plan, { ...options, json: false })).out;

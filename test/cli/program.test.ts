@@ -58,7 +58,7 @@ describe.concurrent('bad usage is told in one line, ends 2 and leaves no file be
     [
       'a bad cron expression',
       ['schedule', ...SYNC.slice(1), '--cron', '61 * * * *'],
-      /--cron 61 \* \* \* \* is no cron/,
+      /--cron 61 \* \* \* \* is not a cron expression/,
     ],
   ];
 
@@ -74,7 +74,7 @@ describe.concurrent('bad usage is told in one line, ends 2 and leaves no file be
     [
       'a token that no header can carry',
       { OBSYNC_TOKEN: 'geh\u00e9im' },
-      /^(?!.*geh).*characters that no header can carry/,
+      /^(?!.*geh).*characters that an HTTP header cannot carry/,
     ],
     ['a token file that is missing', { OBSYNC_TOKEN_FILE: 'no-such-file' }, /no-such-file cannot be read/],
     [
@@ -84,7 +84,7 @@ describe.concurrent('bad usage is told in one line, ends 2 and leaves no file be
     ],
     ['an unknown stream in a variable', { ...env, OBSYNC_STREAM: 'x' }, /OBSYNC_STREAM: --stream cannot be "x"/],
     ['two tokens', { ...env, OBSYNC_TOKEN_FILE: 'f' }, /two access tokens: .*OBSYNC_TOKEN.*file f: leave one/],
-    ['a token with its scheme', { OBSYNC_TOKEN: 'Bearer xyz' }, /OBSYNC_TOKEN .*give it without Bearer/],
+    ['a token with its scheme', { OBSYNC_TOKEN: 'Bearer xyz' }, /OBSYNC_TOKEN .*leave out the word Bearer/],
     ['neither yes nor no in a variable', { ...env, OBSYNC_FULL: 'maybe' }, /OBSYNC_FULL: --full needs true or false/],
   ])('%s', async (_, variables, line) => {
     const cwd = folder();

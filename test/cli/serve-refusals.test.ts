@@ -74,9 +74,14 @@ describe('serve is refused with one clear line', () => {
       'with a token no header can carry',
       {},
       { OBSYNC_SERVE_TOKEN: 'geh\u00e9im' },
-      /^(?!.*geh).*OBSYNC_SERVE_TOKEN.*no header/,
+      /^(?!.*geh).*OBSYNC_SERVE_TOKEN.*header cannot/,
     ],
-    ['with a token of two words', {}, { OBSYNC_SERVE_TOKEN: 'two words' }, /^(?!.*two).*OBSYNC_SERVE_TOKEN.*no header/],
+    [
+      'with a token of two words',
+      {},
+      { OBSYNC_SERVE_TOKEN: 'two words' },
+      /^(?!.*two).*OBSYNC_SERVE_TOKEN.*header cannot/,
+    ],
     ['without the file of tokens', { tokens: 'nowhere.json' }, {}, /nowhere\.json cannot be read/],
     ['without the file, the token or not', { tokens: 'nowhere.json' }, env, /nowhere\.json cannot be read/],
     [
@@ -98,7 +103,7 @@ describe('serve is refused with one clear line', () => {
       env,
       /file: .*scope/,
     ],
-    ['with a file of no token', { tokens: file('[]') }, {}, /nobody would be let in: .*file names no token/],
+    ['with a file of no token', { tokens: file('[]') }, {}, /no token would be accepted: .*file contains no token/],
     [
       'with a scope there is not',
       { tokens: file(`[{"name":"a","token_sha256":"${HASH}","scopes":["asset"]}]`) },
@@ -163,7 +168,7 @@ describe('serve is refused with one clear line', () => {
     const { port } = other.address() as AddressInfo;
     const ended = await obsync(['serve', '--db', served, '--port', String(port)], { env });
     expect(ended).toEqual(
-      refusal(new RegExp(`cannot listen on 127\\.0\\.0\\.1:${port} \\(it is in use already\\).*--port`)),
+      refusal(new RegExp(`cannot listen on 127\\.0\\.0\\.1:${port} \\(it is already in use\\).*--port`)),
     );
   });
 });
@@ -240,10 +245,10 @@ test('limits of a token that match nothing in the mirror are warned of, those th
     entry('one astray', { paths: ['models/marts/orders/x'] }),
   );
   expect(await warnedOf({ db: estate(), tokens })).toEqual([
-    'token astray: the mirror holds no environment with the id Production',
-    'token astray: the mirror holds no asset with the id c, nor 1 more that it names',
-    'token astray: the mirror holds no asset at the path model, nor 2 more that it names',
-    'token one astray: the mirror holds no asset at the path models/marts/orders/x',
+    'token astray: the mirror has no environment with the id Production',
+    'token astray: the mirror has no asset with the id c, nor 1 more that the token names',
+    'token astray: the mirror has no asset at the path model, nor 2 more that the token names',
+    'token one astray: the mirror has no asset at the path models/marts/orders/x',
   ]);
 });
 
@@ -268,7 +273,7 @@ test.each<[string, readonly string[], Given, boolean]>([
         .run();
   });
   expect(await warnedOf({ db, ...given })).toEqual(
-    isWarned ? [expect.stringMatching(/weighs all dimensions alike.*--dimension-weights/)] : [],
+    isWarned ? [expect.stringMatching(/gives all dimensions the same weight.*--dimension-weights/)] : [],
   );
 });
 

@@ -61,7 +61,7 @@ describe('serve', () => {
   test('reads the tokens again on SIGHUP: the new one is let in, the old one out', async () => {
     grant('second-token', 'third-token');
     server.kill('SIGHUP');
-    await server.logged('read again: 3 tokens');
+    await server.logged('was read again: 3 tokens');
     expect(await entering('first-token', 'second-token', 'third-token', SERVE_TOKEN)).toEqual([401, 200, 200, 200]);
   });
 
@@ -71,29 +71,29 @@ describe('serve', () => {
     entries[0]?.environments.push('Production');
     writeFileSync(tokens, JSON.stringify(entries));
     server.kill('SIGHUP');
-    await server.logged('token misled: the mirror holds no environment with the id Production');
+    await server.logged('token misled: the mirror has no environment with the id Production');
     expect(server.stderr()).not.toContain('with the id e1');
   });
 
   test('keeps the tokens when the file is broken, says so in one line, and goes on listening to SIGHUP', async () => {
     grant('kept-token');
     server.kill('SIGHUP');
-    await server.logged('read again: 2 tokens');
+    await server.logged('was read again: 2 tokens');
     const before = server.stderr().length;
     writeFileSync(tokens, 'a-secret-token');
     server.kill('SIGHUP');
-    await server.logged('the tokens stay as they were');
+    await server.logged('the tokens were not changed');
     expect(await entering('kept-token', SERVE_TOKEN)).toEqual([200, 200]);
     const lines = server.stderr().slice(before).split('\n');
-    expect(lines[0]).toMatch(/ERROR: the tokens stay as they were: .*tokens\.json: it is no JSON/);
+    expect(lines[0]).toMatch(/ERROR: the tokens were not changed: .*tokens\.json: it is no JSON/);
     for (const line of lines.slice(1, -1)) expect(line).toMatch(/INFO: request/);
     grant('last-token', 'fourth-token', 'fifth-token');
     server.kill('SIGHUP');
-    await server.logged('read again: 4 tokens');
+    await server.logged('was read again: 4 tokens');
     expect(await entering('kept-token', 'last-token')).toEqual([401, 200]);
   });
 
-  test('keeps the tokens when the file names none any more and nobody would be let in', async () => {
+  test('keeps the tokens when the file names none any more and no token would be accepted', async () => {
     const alone = join(folder(), 'tokens.json');
     writeFileSync(alone, JSON.stringify([{ name: 'kept-token', token_sha256: sha256('kept-token') }]));
     const args = ['serve', '--tokens', alone, '--db', mirrorFile(), '--port', '0'];
@@ -101,9 +101,9 @@ describe('serve', () => {
     await started.logged('serving');
     writeFileSync(alone, '[]');
     started.kill('SIGHUP');
-    await started.logged('the tokens stay as they were: nobody would be let in');
+    await started.logged('the tokens were not changed: no token would be accepted');
     started.kill('SIGTERM');
-    expect((await started.ended).stderr).toContain('the tokens stay as they were: nobody would be let in: ');
+    expect((await started.ended).stderr).toContain('the tokens were not changed: no token would be accepted: ');
   });
 
   test('a sync of the same file goes on beside it: each page shows as soon as it is written', async () => {
