@@ -145,7 +145,7 @@ async function environments(): Promise<Line[]> {
 
 /** As if every history had been read just now. */
 const READ_ALL = `insert or replace into test_readings (env_id, test_id, read_at, mirrored_at)
-  select t.env_id, t.id, m.mirrored_at, m.mirrored_at from tests t, mirror m`;
+  select t.env_id, t.id, m.mirrored_at, m.mirrored_at from tests t join mirror_environments m on m.env_id = t.env_id`;
 
 async function histories(): Promise<Line[]> {
   const sizes = [2000, 20_000, 200_000] as const;

@@ -2,7 +2,7 @@ import type { SQLiteTable } from 'drizzle-orm/sqlite-core';
 import { assetLineage, assets, columnLineage, columns, environments } from '../schema/assets.ts';
 import { latestTestExecutions, tests } from '../schema/data-tests.ts';
 import { assetHealthScoreDimensions, assetHealthScores } from '../schema/health.ts';
-import { mirror } from '../schema/sync.ts';
+import { mirrorEnvironments } from '../schema/sync.ts';
 import { addDays, type Instant, instantOfMs } from '../src/core/instant.ts';
 import { type MirrorFile, openForWriting } from '../src/destination/sqlite/open.ts';
 import { buildSecondaryIndexes, dropSecondaryIndexes } from '../src/destination/sqlite/secondary-indexes.ts';
@@ -110,7 +110,7 @@ export function makeMirror(path: string, nowMs: number): void {
   buildSecondaryIndexes(connection, tables);
   beginRun(db, end);
   connection.prepare("update sync_runs set status = 'done', ended_at = started_at").run();
-  db.update(mirror).set({ mirrored_at: end }).run();
+  db.insert(mirrorEnvironments).values({ env_id: ENV, mirrored_at: end }).run();
   connection.pragma('wal_checkpoint(truncate)');
   connection.close();
 }

@@ -8,13 +8,6 @@ export const mirror = sqliteTable('mirror', {
   /** The base URL of the one account that the mirror belongs to (R26). */
   base_url: text('base_url').notNull(),
   /**
-   * The mirror's own time, by which readers follow its changes. Every transaction that changes rows moves it and stamps the
-   * rows with it; the end of every run moves it as well. No two of them share a value, and it never runs backwards (R21).
-   */
-  mirrored_at: text('mirrored_at').notNull(),
-  /** The number of the last mark that was made (R18). */
-  last_mark: integer('last_mark').notNull(),
-  /**
    * The key that seals the cursors of `serve`: 32 random bytes in lower-case hex. It is made with the mirror, so that a cursor
    * stays valid after a restart. It is NULL only in a file of an earlier version, until that is next opened for writing.
    */
@@ -29,6 +22,19 @@ export const mirror = sqliteTable('mirror', {
   quota_reset_seconds: integer('quota_reset_seconds'),
   /** When the quota was noted, by the machine's clock. */
   quota_noted_at: text('quota_noted_at'),
+});
+
+/** The clock and the counter of each environment. A commit writes to the row of its own environment alone. */
+export const mirrorEnvironments = sqliteTable('mirror_environments', {
+  env_id: text('env_id').primaryKey(),
+  /**
+   * The mirror's own time in this environment, by which readers follow its changes. Every transaction that changes rows moves
+   * it and stamps the rows with it; the end of every run moves it as well. No two of them share a value, and it never runs
+   * backwards (R21).
+   */
+  mirrored_at: text('mirrored_at').notNull(),
+  /** The number of the last mark that was made (R18). */
+  last_mark: integer('last_mark').notNull().default(0),
 });
 
 /** One row per run. Its times are the machine's; only `server_time` is the service's, the T of R1. */
@@ -142,7 +148,7 @@ export const marks = sqliteTable(
     env_id: envId(),
     stream: text('stream').notNull(),
     id: text('id').notNull(),
-    /** A number from the counter `mirror.last_mark`: a read clears only marks that were made before it began. */
+    /** A number from the counter `mirror_environments.last_mark`: a read clears only marks that were made before it began. */
     number: integer('number').notNull(),
     /** The run whose round could not clear the mark; a later run tries again (R13, R18). NULL while there is none. */
     left_by_run: integer('left_by_run'),

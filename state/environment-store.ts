@@ -6,7 +6,7 @@ import type { RejectedRow } from '../src/core/decode.ts';
 import type { EnvironmentChanges } from '../src/core/environments.ts';
 import type { Instant } from '../src/core/instant.ts';
 import type { Row } from '../src/core/stream.ts';
-import { tick } from './mirror-clock.ts';
+import { environmentsWithClock, tick } from './mirror-clock.ts';
 
 /** The environments held, without the mirror's own time. */
 export function loadEnvironments(db: BetterSQLite3Database): Row[] {
@@ -17,14 +17,15 @@ export function loadEnvironments(db: BetterSQLite3Database): Row[] {
     .map(({ mirrored_at: _, ...row }) => row);
 }
 
-/** Writes what `reconcile` found, in one transaction. `clock` is the machine's. */
+/** Writes what `reconcile` found, and moves every environment's clock, in one transaction. `clock` is the machine's. */
 export function saveEnvironments(
   db: BetterSQLite3Database,
   environmentChanges: EnvironmentChanges,
   run: { id: number; clock: () => Instant },
 ): void {
   db.transaction((tx) => {
-    const mirroredAt = tick(tx, run.clock);
+    const listed = environmentChanges.listed.map(({ id }) => id);
+    const mirroredAt = tick(tx, run.clock, [...new Set([...environmentsWithClock(tx), ...listed])]);
     for (const changed of environmentChanges.changed) {
       const row = { ...(changed as typeof environments.$inferSelect), mirrored_at: mirroredAt };
       tx.insert(environments).values(row).onConflictDoUpdate({ target: environments.id, set: row }).run();

@@ -1,16 +1,38 @@
+import { max } from 'drizzle-orm';
 import type { BetterSQLite3Database } from 'drizzle-orm/better-sqlite3';
-import { mirror } from '../schema/sync.ts';
+import { mirrorEnvironments as table } from '../schema/sync.ts';
 import { after, type Instant } from '../src/core/instant.ts';
 
+type ClockDatabase = Pick<BetterSQLite3Database, 'select' | 'insert'>;
+
 /**
- * The mirror's own time moves on to that of the transaction under way: the machine's, or the microsecond after its last value
- * where that is later. So no two transactions share one, and it never runs backwards, whatever the machine's clock does
- * (R21). To be called once, and in the transaction that it stamps.
+ * The clocks of these environments move on to the time of the current transaction: the machine's, or the microsecond after the
+ * newest clock of any environment where that is later. So no two transactions share a time, and it never runs backwards, whatever
+ * the machine's clock does (R21). The clocks of other environments are read, because a reader starts from the newest of them, but
+ * they are not written. To be called once, and in the transaction that it stamps.
  */
-export function tick(db: Pick<BetterSQLite3Database, 'select' | 'update'>, clock: () => Instant): Instant {
-  const last = db.select().from(mirror).get()?.mirrored_at ?? '';
+export function tick(db: ClockDatabase, clock: () => Instant, envIds: readonly string[]): Instant {
+  const newest = db
+    .select({ at: max(table.mirrored_at) })
+    .from(table)
+    .get();
+  const last = newest?.at ?? '';
   const now = clock();
   const mirroredAt = now > last ? now : after(last);
-  db.update(mirror).set({ mirrored_at: mirroredAt }).run();
+  const set = { mirrored_at: mirroredAt };
+  for (const env_id of envIds)
+    db.insert(table)
+      .values({ env_id, ...set })
+      .onConflictDoUpdate({ target: table.env_id, set })
+      .run();
   return mirroredAt;
+}
+
+/** The environments that have a clock. */
+export function environmentsWithClock(db: ClockDatabase): string[] {
+  return db
+    .select({ id: table.env_id })
+    .from(table)
+    .all()
+    .map(({ id }) => id);
 }

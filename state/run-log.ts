@@ -14,7 +14,7 @@ import type {
   RunReach,
   StreamRun,
 } from '../src/core/state-store.ts';
-import { tick } from './mirror-clock.ts';
+import { environmentsWithClock, tick } from './mirror-clock.ts';
 
 /**
  * Ties a new mirror to its base URL, and makes its key; to one that there is it writes nothing.
@@ -23,7 +23,7 @@ import { tick } from './mirror-clock.ts';
 export function claimMirror(db: BetterSQLite3Database, baseUrl: string): void {
   const held = db.select().from(mirror).get();
   if (held === undefined) {
-    db.insert(mirror).values({ id: 1, base_url: baseUrl, mirrored_at: '', last_mark: 0, cursor_key: NEW_KEY }).run();
+    db.insert(mirror).values({ id: 1, base_url: baseUrl, cursor_key: NEW_KEY }).run();
   } else if (held.base_url !== baseUrl) {
     const { file } = db.get<{ file: string }>(sql`select file from pragma_database_list where name = 'main'`);
     throw new SyncError(
@@ -108,13 +108,13 @@ export function forgetRun(db: BetterSQLite3Database, id: number): void {
 }
 
 /**
- * Notes how a run ended, and moves the mirror's time on, in one transaction: whoever asks from then on asks at a time later
- * than that of every row the run wrote. A run that leaves nothing to be carried on ends its cycle for all (R6). `clock` is the
- * machine's.
+ * Notes how a run ended, and moves every environment's clock, in one transaction: a reader who asks afterwards asks at a time
+ * later than that of every row the run wrote. A run that leaves nothing to be carried on ends its cycle for all (R6). `clock`
+ * is the machine's.
  */
 export function endRun(db: BetterSQLite3Database, run: CycleRun & { clock: () => Instant }, end: RunEnd): void {
   db.transaction((tx) => {
-    tick(tx, run.clock);
+    tick(tx, run.clock, environmentsWithClock(tx));
     tx.update(syncRuns).set(end).where(eq(syncRuns.id, run.id)).run();
     const earlier = and(gte(syncRuns.id, run.cycle), lt(syncRuns.id, run.id), eq(syncRuns.cycle_id, run.cycle));
     if ((end.left_over ?? null) === null) tx.update(syncRuns).set({ left_over: null }).where(earlier).run();

@@ -67,7 +67,7 @@ export function changeSample({ connection }: MirrorFile, { seed, nowMs }: Sample
       };
       return changeEnvironment(scene, share);
     });
-    connection.prepare('update mirror set mirrored_at = ?').run(instantOfMs(nowMs));
+    connection.prepare('update mirror_environments set mirrored_at = ?').run(instantOfMs(nowMs));
     return parts.reduce(sum);
   })();
 }

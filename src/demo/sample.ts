@@ -1,7 +1,7 @@
 import { environments } from '../../schema/assets.ts';
 import { latestTestExecutions, testExecutions, tests } from '../../schema/data-tests.ts';
 import { assetHealthScoreDimensions, assetHealthScores } from '../../schema/health.ts';
-import { mirror } from '../../schema/sync.ts';
+import { mirror, mirrorEnvironments } from '../../schema/sync.ts';
 import { instantOfMs } from '../core/instant.ts';
 import type { MirrorFile } from '../destination/sqlite/open.ts';
 import { buildTests, type TestRow } from './checks.ts';
@@ -45,9 +45,8 @@ const BASE_URL = 'https://sample.test';
 /** Fills an empty mirror file with two environments of a shop's warehouse: the sample source of `obsync demo`. */
 export function makeSample({ connection }: MirrorFile, { seed, nowMs }: SampleOptions): void {
   const insert = insertInto(connection);
-  const clock = { id: 1, base_url: BASE_URL, mirrored_at: instantOfMs(nowMs), last_mark: 0 };
   connection.transaction(() => {
-    insert(mirror, [clock]);
+    insert(mirror, [{ id: 1, base_url: BASE_URL }]);
     PLACES.forEach((place, i) => {
       const times = { nowMs, latestMs: nowMs - QUIET_MS, passes: PASSES };
       const sampleEstate: SampleEstate = {
@@ -57,6 +56,7 @@ export function makeSample({ connection }: MirrorFile, { seed, nowMs }: SampleOp
         nodes: [],
         ...times,
       };
+      insert(mirrorEnvironments, [{ env_id: place.id, mirrored_at: instantOfMs(nowMs), last_mark: 0 }]);
       insert(environments, [environmentRow(place, sampleEstate)]);
       for (const domain of DOMAINS.slice(0, place.domains))
         buildDashboards(sampleEstate, domain, buildDomain(sampleEstate, domain));

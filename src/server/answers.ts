@@ -17,7 +17,7 @@ export interface AdmittedRequest extends RequestContext {
   readonly gzip?: boolean;
 }
 
-/** What is answered, or why it is refused; as of `now`, the mirror's clock. */
+/** What is answered, or why it is refused; as of `now`, the environment's clock or, without one, the newest. */
 export type EndpointAnswer = {
   readonly now: Instant;
   readonly cpuMs: number;
@@ -61,8 +61,7 @@ export function openAnswering({
   return ({ operationId, gzip = false, ...ask }) => {
     const before = process.threadCpuUsage();
     const answered = store.read((view) =>
-      told(view, () => {
-        const env = ask.params[ENV];
+      told(view, ask.params[ENV], (env) => {
         if (env !== undefined) enter(view, ask.reader, env);
         return operations(operationId).respond(view, ask);
       }),
@@ -83,8 +82,7 @@ export function openLightAnswering({
   const operations = operationsOf(options);
   return ({ operationId, gzip = false, ...ask }) => {
     const answered = store.read((view) =>
-      told(view, () => {
-        const env = ask.params[ENV];
+      told(view, ask.params[ENV], (env) => {
         if (env === undefined) return null;
         requireEnvironment(view, env);
         return operations(operationId).respondLightly(view, ask);
@@ -97,17 +95,28 @@ export function openLightAnswering({
 
 type TimedAnswer<Text> = { readonly now: Instant } & ({ readonly text: Text } | { readonly refusal: HttpErrorParts });
 
+type AnswerIn<Text> = (env: string | undefined) => Text;
+
 /** What is answered, or why it is refused. Null for no answer. */
-function told(mirrorSnapshot: MirrorSnapshot, answer: () => string): TimedAnswer<string>;
-function told(mirrorSnapshot: MirrorSnapshot, answer: () => string | null): TimedAnswer<string> | null;
-function told(mirrorSnapshot: MirrorSnapshot, answer: () => string | null): TimedAnswer<string> | null {
+function told(view: MirrorSnapshot, env: string | undefined, answer: AnswerIn<string>): TimedAnswer<string>;
+function told(
+  view: MirrorSnapshot,
+  env: string | undefined,
+  answer: AnswerIn<string | null>,
+): TimedAnswer<string> | null;
+function told(
+  view: MirrorSnapshot,
+  env: string | undefined,
+  answer: AnswerIn<string | null>,
+): TimedAnswer<string> | null {
+  const now = view.clockOf(env);
   try {
-    const text = answer();
-    return text === null ? null : { now: mirrorSnapshot.now, text };
+    const text = answer(env);
+    return text === null ? null : { now, text };
   } catch (error) {
     const refusal = httpErrorParts(error);
     if (refusal === null) throw error;
-    return { now: mirrorSnapshot.now, refusal };
+    return { now, refusal };
   }
 }
 

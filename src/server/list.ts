@@ -26,7 +26,7 @@ interface ListPage {
 
 /** Answers any list request. @throws Refusal */
 export function listPage(mirrorSnapshot: MirrorSnapshot, listRequest: ListRequest, parsedQuery: ParsedQuery): ListPage {
-  const asked = readParameters(listRequest.listing, parsedQuery, mirrorSnapshot);
+  const asked = parametersOf(mirrorSnapshot, listRequest, parsedQuery);
   requireParent(mirrorSnapshot, listRequest);
   const seal = { key: mirrorSnapshot.cursorKey, context: contextOf(listRequest, parsedQuery) };
   const position = readPosition(listRequest, asked, seal);
@@ -44,13 +44,21 @@ export function listPage(mirrorSnapshot: MirrorSnapshot, listRequest: ListReques
   };
 }
 
+function parametersOf(
+  mirrorSnapshot: MirrorSnapshot,
+  { listing, place, serverTime }: ListRequest,
+  parsedQuery: ParsedQuery,
+): ListParameters {
+  return readParameters(listing, parsedQuery, { now: mirrorSnapshot.clockOf(place.env), serverTime });
+}
+
 /** A page that takes next to no time whatever the mirror holds, written out; null for any other. @throws Refusal */
 export function lightPage(
   mirrorSnapshot: MirrorSnapshot,
   listRequest: ListRequest,
   parsedQuery: ParsedQuery,
 ): string | null {
-  const asked = readParameters(listRequest.listing, parsedQuery, mirrorSnapshot);
+  const asked = parametersOf(mirrorSnapshot, listRequest, parsedQuery);
   if (asked.feed !== null) return isIdle(mirrorSnapshot, listRequest, asked) ? writtenPage([], null) : null;
   return goesByKeyAlone(listRequest, asked) ? keyPage(mirrorSnapshot, listRequest, asked, parsedQuery) : null;
 }

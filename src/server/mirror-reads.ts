@@ -7,15 +7,18 @@ import { KEPT_TABLES } from './kept-tables.ts';
 import type { SqlStatement } from './list-request.ts';
 
 /** The newest time of all runs would stay wrong for good once the source's clock was. */
-export const MIRROR = `select mirrored_at, cursor_key,
+export const MIRROR = `select cursor_key,
+  (select json_group_object(env_id, mirrored_at) from mirror_environments) as clocks,
   (select server_time from sync_runs where server_time is not null order by id desc limit 1) as server_time from mirror`;
 
 /** When a state of the mirror is, and which it is. */
 export interface MirrorState {
   /** Another one after every commit, of this connection's own as well; told apart within this process alone. */
   readonly version: string;
-  /** The committed value of the mirror's clock: whatever is committed later has a later `mirrored_at`. */
+  /** The newest clock of all environments: whatever is committed later, in any of them, has a later `mirrored_at`. */
   readonly now: Instant;
+  /** The environment's own clock as it was committed; `now` for an environment without one, and for no environment. */
+  clockOf(env: string | undefined): Instant;
   /** The source's time in the last run that ended (R1); the mirror's while there is none. */
   readonly serverTime: Instant;
   /** With which cursors are sealed. */
@@ -74,12 +77,14 @@ function viewOf(
     const version = `${theirs?.['data_version']} ${ours?.['own']}`;
     if (kept?.version === version) return kept;
     const [mirror] = ways.rows({ sql: MIRROR, values: {} });
-    // Of a mirror that nothing was ever written to, a time before any that a reader may have to be told of.
-    const now = String(mirror?.['mirrored_at'] || EPOCH);
+    const clocks = new Map<string, Instant>(Object.entries(JSON.parse(String(mirror?.['clocks'] ?? '{}'))));
+    // In a mirror that nothing was ever written to, a time before any that a reader may have to be told of.
+    const now = [...clocks.values()].reduce((newest, at) => (at > newest ? at : newest), EPOCH);
     kept = {
       ...ways,
       version,
       now,
+      clockOf: (env = '') => clocks.get(env) || now,
       serverTime: String(mirror?.['server_time'] ?? now),
       cursorKey: createSecretKey(String(mirror?.['cursor_key'] ?? cursorKey), 'hex'),
     };

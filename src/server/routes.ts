@@ -47,7 +47,9 @@ function addEndpoint(server: FastifyInstance, { answers, quota }: RoutesOptions,
   const handler = (request: FastifyRequest, reply: FastifyReply): unknown => {
     const { reader, params, query } = request as unknown as Parameters<ApiEndpoint['respond']>[1];
     // Of the state before the one that is read, or of the same: what is told to be unchanged never was changed.
-    const tag = entityTag(request.mirrorState as MirrorState, reader, request.url);
+    const state = request.mirrorState as MirrorState;
+    const tag = entityTag(state, reader, request.url);
+    setDateHeader(reply, { now: state.clockOf(params[ENV]) });
     if (isHeld(tag, request)) return reply.code(304).headers(cachedAs(tag)).send();
     const gzip = takesGzip(request.headers['accept-encoding']);
     const asking = { operationId, reader, params, query, gzip };

@@ -39,15 +39,16 @@ export function keepVisible(mirrorSnapshot: MirrorSnapshot, principal: Principal
   const [kept] = mirrorSnapshot.rows({ sql: KEPT, values: key });
   if (kept === undefined) makeRoom(mirrorSnapshot);
   const { assetIds, paths } = principal;
+  const now = mirrorSnapshot.clockOf(env);
   // Of a token by ids alone no commit changes what it sees.
-  const isCurrent = kept !== undefined && (paths === null || kept['at'] === mirrorSnapshot.now);
+  const isCurrent = kept !== undefined && (paths === null || kept['at'] === now);
   if (isCurrent && kept['is_last_used'] === 1) return;
   if (!isCurrent) {
     const values = { ...key, ids: JSON.stringify(assetIds), paths: JSON.stringify(paths), since: kept?.['at'] ?? '' };
     if (paths === null) mirrorSnapshot.run({ sql: ALL_IDS, values });
     else for (const sql of [FORGET_CHANGED, lookAgain(principal)]) mirrorSnapshot.run({ sql, values });
   }
-  mirrorSnapshot.run({ sql: USE, values: { ...key, now: mirrorSnapshot.now } });
+  mirrorSnapshot.run({ sql: USE, values: { ...key, now } });
 }
 
 const LAST_USE = '(select coalesce(max(last_use), 0) from visible_kept)';

@@ -83,10 +83,7 @@ export function folder(): string {
 export function mirrorFile(fill: (mirror: MirrorFile) => void = () => {}): string {
   const path = join(folder(), 'm.db');
   const mirror = openForWriting(path);
-  mirror.db
-    .insert(mirrorTable)
-    .values({ id: 1, base_url: 'https://api.example.com', mirrored_at: '2026-11-20T04:10:00.000000Z', last_mark: 0 })
-    .run();
+  mirror.db.insert(mirrorTable).values({ id: 1, base_url: 'https://api.example.com' }).run();
   fill(mirror);
   mirror.connection.close();
   return path;

@@ -222,7 +222,7 @@ describe('a mirror', () => {
       buildSecondaryIndexes(mirror.connection, TABLES);
       const row = { extra: null, deletion: null, mirrored_at: 'now' };
       expect(rowsOf(mirror)).toMatchObject([
-        [{ id: 1, base_url: 'https://a.example', mirrored_at: 'now', last_mark: 3 }],
+        [{ id: 1, base_url: 'https://a.example' }],
         [{ ...row, id: 'a', kind: 'table', deleted_at: null }],
         [{ ...row, id: 'c', asset_id: 'a', deleted_at: 'now' }],
         [{ ...row, id: 't', disabled: 1, deleted_at: null }],
@@ -232,6 +232,16 @@ describe('a mirror', () => {
       mirror.connection.close();
       rmSync(path);
       expect(found).toEqual(indexesOf(openForWriting(path)));
+    });
+
+    test('carries on, in every environment, from the clock and the counter that the file had (R18, R21)', () => {
+      database("insert into sync_checkpoints (env_id, stream, unavailable) values ('f', 'assets', 0)");
+      const { connection } = openForWriting(path);
+      expect(connection.prepare('select * from mirror_environments order by env_id').all()).toEqual([
+        { env_id: 'e', mirrored_at: 'now', last_mark: 3 },
+        { env_id: 'f', mirrored_at: 'now', last_mark: 3 },
+      ]);
+      connection.close();
     });
 
     test('has a key of its own for the cursors of `serve` from its first opening on', () => {

@@ -177,7 +177,7 @@ describe.each([
 });
 
 describe('statements are made once', () => {
-  const own = () => prepared.filter((sql) => !/"(mirror|sync_checkpoints)"/.test(sql));
+  const own = () => prepared.filter((sql) => !/"(mirror_environments|sync_checkpoints)"/.test(sql));
 
   test('for a mirror, however many environments it has', async () => {
     const sync = async (envId: string): Promise<void> => {

@@ -108,3 +108,26 @@ test('what waited and cannot be kept in its time is told to whoever writes next 
   expect(mirror.connection.inTransaction).toBe(false);
   await expect(show('b')).rejects.toThrow('full');
 });
+
+test('a commit writes the clock and the counter of its own environment alone (R18, R21)', async () => {
+  const marks = [{ stream: 'column_lineage', id: 'c' }] as const;
+  const markIn = (envId: string) =>
+    createDestination(mirror, { envId, run: 1, clock: () => T }).commit(
+      streamOf('columns'),
+      { checkpoint: NO_PROGRESS, marks },
+      new Set(),
+    );
+  const clocks = () =>
+    mirror.connection
+      .prepare('select env_id, mirrored_at, last_mark from mirror_environments order by env_id')
+      .raw()
+      .all();
+  await markIn('e');
+  await markIn('f');
+  await markIn('f');
+  expect(clocks()).toEqual([
+    ['e', T, 1],
+    ['f', T.replace('000Z', '002Z'), 2],
+  ]);
+  expect((await on().facts(stream, null)).lastMark).toBe(1);
+});

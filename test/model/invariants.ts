@@ -53,7 +53,7 @@ export function guard(mirrored: Mirrored, world: World): { check(): string[] } {
   };
   mirrored.beforeFetch = (request, now, latest) => {
     note('requestBounds', requestBounds(request, now, latest));
-    const lastMark = Number(mirrored.rows('select last_mark from mirror')[0]?.['last_mark'] ?? 0);
+    const lastMark = Number(mirrored.rows(LAST_MARK, request.path[0])[0]?.['last_mark'] ?? 0);
     book.asked(request, { at: beganAt(mirrored, request) ?? now, latest, lastMark });
   };
   mirrored.afterFetch = (request, page) => book.served(request, page);
@@ -79,6 +79,8 @@ export function guard(mirrored: Mirrored, world: World): { check(): string[] } {
     },
   };
 }
+
+const LAST_MARK = 'select last_mark from mirror_environments where env_id = ?';
 
 /** When the stored read began that asks for its first page again: what it shows is true as of then (R10). */
 function beganAt(mirrored: Mirrored, { path: [envId = '', ...path], query, stream }: Fetch): string | null {

@@ -5,6 +5,7 @@ import type { FastifyInstance } from 'fastify';
 import { onTestFinished } from 'vitest';
 import { type assets, type columns, environments } from '../../schema/assets.ts';
 import type { tests } from '../../schema/data-tests.ts';
+import { mirrorEnvironments } from '../../schema/sync.ts';
 import { type MirrorFile, openForReading, openForWriting } from '../../src/destination/sqlite/open.ts';
 import { rootToken } from '../../src/server/access.ts';
 import { createServer, type ServerOptions } from '../../src/server/server.ts';
@@ -103,7 +104,7 @@ export function serve(
   const folder = mkdtempSync(join(tmpdir(), 'obsync-server-'));
   const writing = openForWriting(join(folder, 'source.db'));
   claimMirror(writing.db, 'https://service.test');
-  writing.connection.prepare('update mirror set mirrored_at = ?').run(NOW);
+  writing.db.insert(mirrorEnvironments).values({ env_id: 'e', mirrored_at: NOW }).run();
   writing.db.insert(environments).values({ id: 'e', name: 'Environment', mirrored_at: NOW }).run();
   fill(writing);
   const opened: { server: Promise<FastifyInstance>; mirror: MirrorFile }[] = [];

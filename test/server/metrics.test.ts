@@ -140,7 +140,9 @@ test('rows are counted per stream: live ones alone, of all environments, as of t
     .insert(columns)
     .values([column('d'), column('e')])
     .run();
-  served.writing.connection.prepare('update mirror set mirrored_at = ?').run('2026-11-20T12:00:01.000000Z');
+  served.writing.connection
+    .prepare('update mirror_environments set mirrored_at = ?')
+    .run('2026-11-20T12:00:01.000000Z');
   expect(await rows()).toEqual({ ...first, columns: 3 });
 });
 

@@ -188,7 +188,7 @@ const everyRow = ({ mirrored }: Scene): Map<string, string> =>
   );
 
 const clockOf = ({ mirrored }: Pick<Scene, 'mirrored'>) =>
-  String(mirrored.rows('select mirrored_at from mirror')[0]?.['mirrored_at']);
+  String(mirrored.rows('select max(mirrored_at) mirrored_at from mirror_environments')[0]?.['mirrored_at']);
 
 const seconds = (instant: unknown) => String(instant).slice(0, 19);
 
@@ -224,8 +224,8 @@ test(
 
 /** A commit a second later that changes every column, every total and every dimension. */
 const COMMIT = `begin;
-  update mirror set mirrored_at = strftime('%Y-%m-%dT%H:%M:%S.000000Z', mirrored_at, '+1 second');
-  update columns set mirrored_at = (select mirrored_at from mirror);
+  update mirror_environments set mirrored_at = strftime('%Y-%m-%dT%H:%M:%S.000000Z', mirrored_at, '+1 second');
+  update columns set mirrored_at = (select max(mirrored_at) from mirror_environments);
   update asset_health_scores set score = score / 2;
   update asset_health_score_dimensions set score = (select s.score from asset_health_scores s where s.asset_id = asset_health_score_dimensions.asset_id);
   commit`;

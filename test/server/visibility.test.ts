@@ -50,7 +50,7 @@ describe('what a limited token sees', () => {
   const commit = (seconds: number, sql: string) =>
     writing.connection.transaction(() => {
       writing.connection.prepare(sql).run({ now: later(seconds) });
-      writing.connection.prepare('update mirror set mirrored_at = ?').run(later(seconds));
+      writing.connection.prepare('update mirror_environments set mirrored_at = ?').run(later(seconds));
     })();
 
   test('is kept apart by token and by environment', async () => {

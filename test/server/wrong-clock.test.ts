@@ -1,8 +1,8 @@
 import { afterAll, beforeEach, describe, expect, test } from 'vitest';
-import { assets } from '../../schema/assets.ts';
+import { assets, environments } from '../../schema/assets.ts';
 import { testExecutions, tests } from '../../schema/data-tests.ts';
 import { assetHealthScoreDimensions, assetHealthScores } from '../../schema/health.ts';
-import { syncRuns } from '../../schema/sync.ts';
+import { mirrorEnvironments, syncRuns } from '../../schema/sync.ts';
 import type { MirrorFile } from '../../src/destination/sqlite/open.ts';
 import { asset, idsOf, NOW, run, serve, test_ } from './fixture.ts';
 
@@ -44,7 +44,7 @@ describe.each([
 ])('windows go by the source’s time, however wrong the clock of this machine was: %s (R1)', (_, mirroredAt) => {
   beforeEach(() => {
     world.writing.db.delete(syncRuns).run();
-    world.writing.connection.prepare('update mirror set mirrored_at = ?').run(mirroredAt);
+    world.writing.connection.prepare('update mirror_environments set mirrored_at = ?').run(mirroredAt);
     synced('2026-11-19T12:00:00.000000Z', NOW, null);
   });
 
@@ -71,14 +71,14 @@ describe.each([
 
 test('a feed reaches back 90 days from the source’s time: a clock ahead cuts off nothing that a follower has not seen', async () => {
   synced(NOW);
-  world.writing.connection.prepare('update mirror set mirrored_at = ?').run(AHEAD);
+  world.writing.connection.prepare('update mirror_environments set mirrored_at = ?').run(AHEAD);
   expect(idsOf((await all('e/assets?synced_since=2026-08-31T00:00:00Z')).items)).toEqual(['a', 'b']);
 });
 
 test('the whole instant of the mirror’s time is in a header of its own, and a feed from there misses nothing', async () => {
   const { get, writing, server } = serve(fill);
   const at = '2026-11-20T12:00:00.123456Z';
-  writing.connection.prepare('update mirror set mirrored_at = ?').run(at);
+  writing.connection.prepare('update mirror_environments set mirrored_at = ?').run(at);
   for (const path of ['environments', 'e/assets', 'e/nothing', 'e/assets?limit=0', 'e/tests/%zz'])
     expect((await get(path)).headers['obsync-mirrored-at']).toBe(at);
   expect((await get('environments', {})).headers['obsync-mirrored-at']).toBe(at);
@@ -89,4 +89,20 @@ test('the whole instant of the mirror’s time is in a header of its own, and a 
     .values(asset('next', { synced_at: next }))
     .run();
   expect(idsOf((await get(`e/assets?synced_since=${at}`)).body.items)).toEqual(['next']);
+});
+
+test('what is asked of an environment bears its own time, the list of environments the newest (R21)', async () => {
+  const { get, writing } = serve(fill);
+  writing.db.insert(environments).values({ id: 'f', name: 'F', mirrored_at: NOW }).run();
+  writing.db.insert(mirrorEnvironments).values({ env_id: 'f', mirrored_at: AHEAD }).run();
+  const timeOf = async (path: string) => {
+    const answer = await get(path);
+    return [answer.status, answer.headers['obsync-mirrored-at']];
+  };
+  expect(await timeOf('e/assets')).toEqual([200, NOW]);
+  expect(await timeOf('e/assets?synced_since=2026-11-20T12:00:00.000001Z')).toEqual([200, NOW]);
+  expect(await timeOf('e/nothing')).toEqual([404, AHEAD]);
+  expect(await timeOf('e/assets/none')).toEqual([404, NOW]);
+  expect(await timeOf('f/assets')).toEqual([200, AHEAD]);
+  expect(await timeOf('environments')).toEqual([200, AHEAD]);
 });

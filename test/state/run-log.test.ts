@@ -64,7 +64,8 @@ describe('the key for the cursors of `serve`', () => {
 });
 
 describe('the mirror’s clock (R21)', () => {
-  const time = () => all('select mirrored_at from mirror')[0]?.['mirrored_at'];
+  const clocks = () => all('select env_id, mirrored_at from mirror_environments order by env_id');
+  const time = () => all("select mirrored_at from mirror_environments where env_id = 'a'")[0]?.['mirrored_at'] ?? '';
 
   test.each([
     ['the machine’s where that is later', '2026-11-20T04:10:00.000002Z', '2026-11-20T04:10:00.000002Z'],
@@ -76,15 +77,35 @@ describe('the mirror’s clock (R21)', () => {
       '2026-11-20T04:10:00.000001Z',
     ],
   ])('moves to %s', (_, clock, moved) => {
-    tick(db, () => T);
-    expect(tick(db, () => clock)).toBe(moved);
+    tick(db, () => T, ['a']);
+    expect(tick(db, () => clock, ['a'])).toBe(moved);
     expect(time()).toBe(moved);
+  });
+
+  test('of one environment moves alone, to a time later than that of any other, by which a reader may have started', () => {
+    const later = '2026-11-21T00:00:00.000000Z';
+    tick(db, () => later, ['a']);
+    tick(db, () => T, ['b']);
+    expect(clocks()).toEqual([
+      { env_id: 'a', mirrored_at: later },
+      { env_id: 'b', mirrored_at: later.replace('000Z', '001Z') },
+    ]);
+  });
+
+  test('of every environment moves at the end of a run, and when environments are saved: new ones get theirs', () => {
+    tick(db, () => T, ['gone']);
+    saveEnvironments(db, reconcile([{ id: 'new', name: 'New' }], [], T), { id: 1, clock: () => T });
+    const at = (microseconds: number) => T.replace('000Z', `00${microseconds}Z`);
+    const both = (mirrored_at: string) => ['gone', 'new'].map((env_id) => ({ env_id, mirrored_at }));
+    expect(clocks()).toEqual(both(at(1)));
+    endRun(db, { ...begun(), clock: () => T }, { ...ended, status: 'done' });
+    expect(clocks()).toEqual(both(at(2)));
   });
 
   test('moves with every save of environments and at the end of every run, to a value of its own', () => {
     const times = [time()];
     for (const status of ['done', 'problems', 'stopped', 'interrupted', 'refused'] as const) {
-      saveEnvironments(db, reconcile([], [], T), { id: 1, clock: () => T });
+      saveEnvironments(db, reconcile([{ id: 'a', name: 'A' }], [], T), { id: 1, clock: () => T });
       times.push(time());
       endRun(db, { ...begun(), clock: () => T }, { ...ended, status });
       times.push(time());
@@ -94,12 +115,13 @@ describe('the mirror’s clock (R21)', () => {
   });
 
   test('moves at the end of a run only if that is noted', () => {
+    tick(db, () => T, ['a']);
     const run = begun();
     connection.exec(
       "create trigger broken before update of status on sync_runs begin select raise(abort, 'broken'); end",
     );
     expect(() => endRun(db, { ...run, clock: () => T }, { ...ended, status: 'done' })).toThrow();
-    expect([time(), all('select status from sync_runs')]).toEqual(['', [{ status: 'running' }]]);
+    expect([time(), all('select status from sync_runs')]).toEqual([T, [{ status: 'running' }]]);
   });
 });
 

@@ -214,7 +214,7 @@ export function mirrorAndCopy(
   copy: Pick<Follower, 'rows'>,
   { withScores }: { withScores: boolean },
 ): { mirror: Tables; copy: Tables } {
-  const now = String(mirrored.rows('select mirrored_at from mirror')[0]?.['mirrored_at']);
+  const now = String(mirrored.rows('select max(mirrored_at) mirrored_at from mirror_environments')[0]?.['mirrored_at']);
   const listed = environmentsOf(mirrored);
   const unfilled = unfilledAssets(mirrored);
   const sides: { mirror: Tables; copy: Tables } = {

@@ -9,7 +9,7 @@ import { failAt, inSyncedWorld, type Scene } from '../support/scene.ts';
 const FEEDS = ['assets', 'columns', 'tests'] as const;
 
 const timeOf = (mirrored: Mirrored): string =>
-  String(mirrored.rows('select mirrored_at from mirror')[0]?.['mirrored_at'] ?? '');
+  String(mirrored.rows('select max(mirrored_at) mirrored_at from mirror_environments')[0]?.['mirrored_at'] ?? '');
 const edgesOf = (mirrored: Mirrored, envId: unknown, id: unknown): string =>
   JSON.stringify(
     mirrored.rows(

@@ -68,7 +68,7 @@ function committing(
 ): (...given: Parameters<Destination['commit']>) => RowCounts {
   return (stream, commit, marking) =>
     transactions.write(() => {
-      const mirroredAt = tick(db, clock);
+      const mirroredAt = tick(db, clock, [mirrorScope.envId]);
       saveCheckpoint(db, mirrorScope.envId, stream.name, commit.checkpoint);
       return apply({ ...mirrorScope, run, marking, mirroredAt }, stream, commit);
     }).counts;

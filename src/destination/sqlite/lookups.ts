@@ -71,9 +71,9 @@ export function liveRows(stream: Stream, within: FieldNames = {}): string {
   return `from ${tableOf(stream)} t where t.env_id = @env and ${live(stream)}${filters.join('')}`;
 }
 
-/** The number of the last mark made. */
+/** The number of the last mark made in the environment; 0 before the first. */
 export function lastMark(mirrorScope: MirrorScope): number {
-  return value(mirrorScope, 'select last_mark from mirror') as number;
+  return (value(mirrorScope, 'select last_mark from mirror_environments where env_id = @env') ?? 0) as number;
 }
 
 /** What the stream owes, by the reach of a feed from `since` on; without what a round of this run has left. */
@@ -213,7 +213,7 @@ export function dueTests(mirrorScope: MirrorScope, run: number, most: number): D
  * the key, as all that is looked up beside the tests lies in its order.
  */
 const DUE_TESTS = `
-  select d.*, (select mirrored_at from mirror) mirroredAt,
+  select d.*, coalesce((select mirrored_at from mirror_environments where env_id = @env), '') mirroredAt,
     (select min(e.start_time) from test_executions e where e.env_id = @env and e.test_id = d.id) knownFrom
   from (
     select t.id, r.read_at readAt, f.page_limit pageLimit, t.id in (

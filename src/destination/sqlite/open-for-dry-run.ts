@@ -6,6 +6,7 @@ import {
   historyFailures,
   listLengths,
   marks,
+  mirrorEnvironments,
   mirror as mirrorTable,
   rejectedRows,
   seenPages,
@@ -55,6 +56,7 @@ function emptyMirror(): MirrorFile {
 const STATE = [
   environments,
   mirrorTable,
+  mirrorEnvironments,
   syncRuns,
   syncCheckpoints,
   marks,

@@ -51,7 +51,9 @@ export function writeMarks(commitScope: CommitScope, marks: readonly FollowUpMar
     marksTable,
     marks.map((mark, i) => ({ ...mark, number: last + i + 1, left_by_run: null })),
   );
-  run(commitScope, 'update mirror set last_mark = @last', { last: last + marks.length });
+  run(commitScope, 'update mirror_environments set last_mark = @last where env_id = @env', {
+    last: last + marks.length,
+  });
   reopenStream(commitScope, [...new Set(marks.map((mark) => mark.stream))]);
 }
 

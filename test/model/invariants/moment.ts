@@ -153,7 +153,7 @@ export function heldOf({ rows }: Mirrored, envId: string, stream: StreamName): H
         Number(mark['number']),
       ]),
     ),
-    lastMark: Number(rows('select last_mark from mirror')[0]?.['last_mark'] ?? 0),
+    lastMark: Number(rows('select last_mark from mirror_environments where env_id = ?', envId)[0]?.['last_mark'] ?? 0),
     heldBack: new Set(
       rows('select key_1, key_2 from held_removals where env_id = ? and stream = ?', envId, stream).map(
         ({ key_1: first, key_2: second }) => (second === '' ? String(first) : `${first} < ${second}`),

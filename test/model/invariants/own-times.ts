@@ -22,7 +22,9 @@ export function ownTimes(mirrored: Mirrored): () => string[] {
       ),
     );
     const found = [...now].flatMap(([key, row]) => backwards(key, { row, old: before.get(key), lastTime }));
-    const time = String(mirrored.rows('select mirrored_at from mirror')[0]?.['mirrored_at'] ?? '');
+    const time = String(
+      mirrored.rows('select max(mirrored_at) mirrored_at from mirror_environments')[0]?.['mirrored_at'] ?? '',
+    );
     if (time < lastTime) found.push(`the mirror runs backwards, from ${lastTime} to ${time}`);
     [before, lastTime] = [now, time];
     return found;
