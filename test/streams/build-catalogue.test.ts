@@ -2,22 +2,26 @@ import { describe, expect, test } from 'vitest';
 import { assets } from '../../src/streams/assets.ts';
 import { biAssets } from '../../src/streams/bi-assets.ts';
 import { buildCatalogue } from '../../src/streams/build-catalogue.ts';
-import { CATALOGUE } from '../../src/streams/catalogue.ts';
 import { columnLineage } from '../../src/streams/column-lineage.ts';
 import { columns } from '../../src/streams/columns.ts';
+import { tableAssets } from '../../src/streams/table-assets.ts';
 import { tests } from '../../src/streams/tests.ts';
 
-const marksOf = (name: string) => CATALOGUE.find((entry) => entry.name === name)?.marks;
-
 test('a stream marks its rows for the streams that follow it, as their entries say (R13, R18, R22)', () => {
-  expect(marksOf('assets')).toEqual([
-    { stream: 'table_assets', id: 'id', on: 'shown', where: { field: 'kind', is: 'table' } },
-    { stream: 'bi_assets', id: 'id', on: 'shown', where: { field: 'kind', is: 'bi' } },
-    { stream: 'columns', id: 'id', on: 'moved' },
-    { stream: 'tests', id: 'id', on: 'moved' },
-  ]);
-  expect(marksOf('columns')).toEqual([{ stream: 'column_lineage', id: 'id', on: 'shown' }]);
-  expect(CATALOGUE.filter(({ marks }) => marks.length > 0).map(({ name }) => name)).toEqual(['assets', 'columns']);
+  const entries = [assets, tableAssets, biAssets, columns, tests, columnLineage];
+  expect(Object.fromEntries(buildCatalogue(entries).map(({ name, marks }) => [name, marks]))).toEqual({
+    assets: [
+      { stream: 'table_assets', id: 'id', on: 'shown', where: { field: 'kind', is: 'table' } },
+      { stream: 'bi_assets', id: 'id', on: 'shown', where: { field: 'kind', is: 'bi' } },
+      { stream: 'columns', id: 'id', on: 'moved' },
+      { stream: 'tests', id: 'id', on: 'moved' },
+    ],
+    table_assets: [],
+    bi_assets: [],
+    columns: [{ stream: 'column_lineage', id: 'id', on: 'shown' }],
+    tests: [],
+    column_lineage: [],
+  });
 });
 
 describe('a catalogue is refused when', () => {
