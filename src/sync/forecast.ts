@@ -7,11 +7,11 @@ import type { OpenMirror, RunPorts } from './ports.ts';
 import { type RunOptions, runSync } from './run.ts';
 import type { RunSummary, StreamSummary } from './summary.ts';
 
-/** What a run would ask for, were the source as the mirror has it. */
+/** The requests that a run would make if the source were as the mirror has it. */
 export interface RunForecast {
   /** Requests in all, the one that lists the environments among them. */
   readonly requests: number;
-  /** Something was never read to its end: it takes so many requests, or more. */
+  /** True if a list was never read to its end: the count is a minimum. */
   readonly at_least: boolean;
   /** Runs until every stream is up to date, where `maxRequests` stops them; null when they are more than a hundred, or get nowhere. */
   readonly runs: number | null;
@@ -26,7 +26,7 @@ export interface StreamForecast
   readonly at_least: boolean;
 }
 
-/** A mirror on which a run can be tried: what it writes nobody ever reads. */
+/** A mirror against which a run is rehearsed; nobody ever reads what the run writes. */
 type DryRunMirror = Pick<OpenMirror, 'state' | 'destination'> & SourceExpectations;
 
 interface ForecastOptions extends RunOptions {
@@ -40,7 +40,7 @@ export interface RunOpening {
   readonly serverTime: Instant | null;
 }
 
-/** Tries the run itself on a source that answers as the mirror expects. @throws SyncError when there would be no run */
+/** Rehearses the run with a source that answers as the mirror expects. @throws SyncError when there would be no run */
 export async function forecast(
   dryRunMirror: DryRunMirror,
   runOpening: RunOpening,
@@ -82,7 +82,7 @@ function cameThrough({ recovery, streams }: RunSummary): boolean {
   return streams.length > 0 && streams.every((stream) => stream.status !== 'stopped');
 }
 
-/** So many runs are tried: who has to run it more often has other cares than how often. */
+/** At most so many runs are rehearsed: beyond that the exact number does not help anybody. */
 const MOST_RUNS = 100;
 
 /** It ends: so many runs are the most. Null for more, and for runs that get nowhere. */

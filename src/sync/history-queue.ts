@@ -14,7 +14,7 @@ export interface HistoryQueue {
   next(checkpoint: Checkpoint, context: Context): Promise<LocalStep>;
   /** The answer to this step's request, if that was sent ahead. */
   take(step: Extract<LocalStep, { do: 'fetch' }>): Promise<Page> | undefined;
-  /** Waits for the answers that nobody takes any more. */
+  /** Waits for the responses that are no longer needed. */
   close(): Promise<void>;
 }
 
@@ -26,7 +26,7 @@ interface HistoryRequest {
   fetch(request: PageRequest): Promise<Page>;
 }
 
-/** What was asked for ahead, and the circumstances in which it was. */
+/** A request that was sent ahead, and its context. */
 interface SentRequest {
   readonly context: Context;
   readonly page: Promise<Page>;
@@ -46,7 +46,7 @@ export function createHistoryQueue({ stream, destination, concurrency, fetch }: 
     const page = await fetch(request);
     if (Array.isArray(page.items)) return page;
     metHeavy = true;
-    // Not held until its turn comes, but asked for again then.
+    // A heavy page is not kept until its turn: it is requested again then.
     if (id !== atHand) sent.delete(id);
     return page;
   }

@@ -9,7 +9,7 @@ import type { RunProgressEvent } from './progress.ts';
 export interface OpenMirror {
   readonly state: StateStore;
   destination(envId: string, run: number): Destination;
-  /** Keeps what waits to be kept with what comes next. */
+  /** Commits the writes that were waiting for the next commit. */
   keep(): Promise<void>;
   close(): Promise<void>;
 }

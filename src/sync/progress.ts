@@ -3,7 +3,7 @@ import type { StreamName } from '../core/stream.ts';
 import type { StreamCounters } from './stream-counter.ts';
 import type { StreamSummary } from './summary.ts';
 
-/** What a run tells while it goes on. */
+/** An event of a run in progress. */
 export type RunProgressEvent =
   | {
       readonly type: 'environments';

@@ -70,10 +70,10 @@ export async function runSchedule(ports: SchedulePorts, scheduleRules: ScheduleR
   }
 }
 
-/** No sleep is longer: a machine that slept itself, or whose clock was set, is soon on time again. */
+/** The longest sleep: after the machine slept or its clock was set, the schedule is soon on time again. */
 const NAP_SECONDS = 60;
 
-/** After this long a listing that failed is tried again while no environment is known. */
+/** The delay before a failed listing is retried while no environment is known. */
 const LIST_AGAIN_SECONDS = 60;
 
 interface ScheduleState {
@@ -119,7 +119,7 @@ function at(instant: Instant): string {
   return `at ${instant.slice(0, 19).replace('T', ' ')}Z`;
 }
 
-/** Looks which environments there are. Only the first listing may end the schedule. */
+/** Lists the environments. Only an error of the first listing may end the schedule. */
 async function list(ports: SchedulePorts, scheduleRules: ScheduleRules, scheduleState: ScheduleState): Promise<void> {
   try {
     scheduleState.environments = await ports.list();
@@ -170,7 +170,7 @@ async function runDue(
   } else if (summary.recovery === 'usage' && !(scheduleState.proven && environments.length === 1)) {
     await list(ports, scheduleRules, scheduleState);
     const stay = environments.filter(({ id }) => scheduleState.environments.some((each) => each.id === id));
-    // One that has just gone is nobody's fault: the others are due as they were.
+    // An environment that was just removed is not an error: the others are due as before.
     if (stay.length < environments.length) scheduleState.lastStarts = lastStarts;
     else if (!scheduleState.proven && !ports.signal.aborted)
       throw new SyncError('usage', summary.error ?? 'the run was refused');
@@ -178,7 +178,7 @@ async function runDue(
   scheduleState.proven ||= summary.recovery !== 'usage';
 }
 
-/** @returns null for a failure that no run foresees: it is logged, and the schedule goes on */
+/** @returns null for an unexpected failure: it is logged, and the schedule continues */
 async function outcomeOf(ports: SchedulePorts, environments: readonly ListedEnvironment[]): Promise<RunOutcome | null> {
   try {
     return await ports.run(environments);

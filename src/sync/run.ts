@@ -206,7 +206,7 @@ async function resumeQuota({ source, keptQuota, clock }: RunPorts, mirror: OpenM
   if (left !== null) source.resumeQuota?.(left);
 }
 
-/** What a forecast of the next run, and its quota, go by. */
+/** Saves the measures that a forecast of the next run, and its quota, need. */
 async function keepMeasures(
   { source, clock }: RunPorts,
   { state }: OpenMirror,

@@ -72,7 +72,7 @@ function restReason({ rest, error }: StreamResult): string {
 }
 
 function problemOf(stream: Stream, { rest, error }: StreamResult, held: number): string | null {
-  // What ends the run is told with the run.
+  // The run itself reports the error that ends it.
   if (error !== null) return endsRun(error) ? null : (error as SyncError).message;
   if (rest === 'waiting')
     return `waits for the first scan of ${stream.dependencies[0]}, which has not ended yet: see there, or sync it as well`;

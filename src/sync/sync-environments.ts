@@ -96,7 +96,7 @@ interface EnvironmentsWork {
   readonly tasks: Map<string, Map<StreamName, StreamTask>>;
   /** Streams whose unfinished round has ended, and that have to go on: by key, what tells of one that the run does not come to again. */
   readonly unended: Map<string, () => Promise<void>>;
-  /** Why the run has to end. */
+  /** The reason why the run must end. */
   stopped: SyncError | null;
 }
 
@@ -129,7 +129,7 @@ async function inTurn(
   if (failure !== undefined) throw failure.reason;
 }
 
-/** Streams wait for those they follow (`after`), whether these succeed or not. */
+/** A stream waits for its dependencies to end, whether or not they succeed. */
 async function syncStreams(
   environmentsWork: EnvironmentsWork,
   listedEnvironment: ListedEnvironment,

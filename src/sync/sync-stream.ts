@@ -30,7 +30,7 @@ export interface StreamSync {
   continueOrStop(): void;
 }
 
-/** How a stream came to rest. */
+/** How a stream ended. */
 export type StreamOutcome = 'done' | 'hourly' | 'waiting' | 'unavailable';
 
 /**
@@ -125,7 +125,7 @@ function complete<Ended>(stream: Stream, ended: Ended, { passedOver }: PagingSta
   throw new SyncError('stream', text, { cause: first });
 }
 
-/** Plans, and looks up what the plan asks the mirror for. */
+/** Decides the next step, and makes the lookups in the mirror that the decision needs. */
 async function next(
   { stream, destination, tally }: StreamSync,
   checkpoint: Checkpoint,
