@@ -27,7 +27,8 @@ export function loadUnfinished(db: BetterSQLite3Database, cycle: number): Map<st
   const unfinished = new Map<string, StreamName[]>();
   const { env_id, stream, round } = table;
   for (const row of db.select({ env_id, stream, round }).from(table).where(isNotNull(round)).all()) {
-    if ((JSON.parse(row.round as string) as Round).cycle === cycle) continue;
+    const round: Pick<Round, 'cycle'> = JSON.parse(row.round as string);
+    if (round.cycle === cycle) continue;
     unfinished.set(row.env_id, [...(unfinished.get(row.env_id) ?? []), row.stream as StreamName]);
   }
   return unfinished;

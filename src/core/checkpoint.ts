@@ -18,15 +18,26 @@ export type RoundReason =
 
 export type ScanDue = Extract<RoundReason, 'permission' | 'returned' | 'refuted' | 'clamp'>;
 
-/** A round given up before its end: what it was to make good is due again. */
-export function withoutRound(checkpoint: Checkpoint): Checkpoint {
-  const { round, waitingScan } = checkpoint;
-  const scanDue = checkpoint.scanDue ?? round?.due ?? waitingScan?.due ?? null;
-  return { ...checkpoint, scanDue, round: null, waitingScan: null };
+/** All progress of one stream of one environment: between rounds, or in a round. */
+export type Checkpoint = IdleCheckpoint | RoundCheckpoint;
+
+/** The progress of a stream between rounds. */
+export interface IdleCheckpoint extends StreamProgress {
+  readonly round: null;
 }
 
-/** All progress of one stream of one environment. */
-export interface Checkpoint {
+/** The progress of a stream in a round. */
+export interface RoundCheckpoint extends StreamProgress {
+  readonly round: Round;
+}
+
+/** The progress of a stream in a round, with a read under way. */
+export interface ReadCheckpoint extends StreamProgress {
+  readonly round: Round & { readonly read: Read };
+}
+
+/** What a stream keeps from round to round. */
+interface StreamProgress {
   /** T of the run that committed the first page of the last finished round (R2). */
   readonly watermark: Instant | null;
   /** T of the run that committed the first page of the last finished scan. */
@@ -37,8 +48,6 @@ export interface Checkpoint {
   readonly scanDue: ScanDue | null;
   readonly unavailable: boolean;
   readonly finishedCycle: number | null;
-  /** The round under way; null between rounds. */
-  readonly round: Round | null;
   /** Null while no page has failed for being too large (R24). */
   readonly pageLimit: PageLimit | null;
   /** The run in which the due scan failed last: no run tries it twice. Null once one has begun anew or ended (R9). */
@@ -147,11 +156,6 @@ export interface Read {
   readonly history: HistoryRead | null;
 }
 
-/** A read of whose next page no try has failed (R24). */
-export function untried({ failedTries: _, ...read }: Read): Read {
-  return read;
-}
-
 /** The reading of one test's history. */
 interface HistoryRead {
   readonly testId: string;
@@ -161,7 +165,7 @@ interface HistoryRead {
   readonly gap: { readonly from: Instant; readonly to: Instant } | null;
 }
 
-export const NO_PROGRESS: Checkpoint = {
+export const NO_PROGRESS: IdleCheckpoint = {
   watermark: null,
   scannedAt: null,
   scanEndedAt: null,

@@ -1,7 +1,8 @@
-import type { Checkpoint, ListRead, LookupRead, ReadStep, Round, RoundReason } from './checkpoint.ts';
+import type { Checkpoint, ListRead, ReadStep, Round, RoundReason } from './checkpoint.ts';
 import { CLOCK_TOLERANCE_SECONDS, type Context, isOutOfLookback, withinLookback } from './context.ts';
 import type { RoundFacts } from './destination.ts';
 import { addDays, addSeconds, type Instant, sameHour } from './instant.ts';
+import { feedStep, lookupStep, newRound, scanSteps } from './round.ts';
 import type { Stream, SyncMethod } from './stream.ts';
 
 /** A round to begin, which may have nothing to read, or why none can begin. */
@@ -44,9 +45,13 @@ function chooseFeedRound(stream: Stream, checkpoint: Checkpoint, context: Contex
     ? [feedStep('upserts', since, context), feedStep('tombstones', since, context)]
     : [];
   if (reason === null || hasFailed)
-    return newRound(
-      { mode: 'feed', reason: 'increment', reads: checkpoint.waitingScan?.reads ?? 0 },
-      [...feeds, ...(stream.parents[0]?.parameter ? [lookupStep('owned')] : []), ...rejectedSteps(roundFacts)],
+    return started(
+      {
+        mode: 'feed',
+        reason: 'increment',
+        reads: checkpoint.waitingScan?.reads ?? 0,
+        steps: [...feeds, ...(stream.parents[0]?.parameter ? [lookupStep('owned')] : []), ...rejectedSteps(roundFacts)],
+      },
       context,
       roundFacts,
     );
@@ -55,7 +60,7 @@ function chooseFeedRound(stream: Stream, checkpoint: Checkpoint, context: Contex
     ...feeds.slice(1),
     ...(roundFacts.hasRows ? [lookupStep('candidates')] : []),
   ];
-  return newRound({ mode: 'scan', reason, due: checkpoint.scanDue }, steps, context, roundFacts);
+  return started({ mode: 'scan', reason, due: checkpoint.scanDue, steps }, context, roundFacts);
 }
 
 /** What has a stream scanned to which no mark leads. */
@@ -73,22 +78,14 @@ function chooseMarkedRound(
   const reason = scanReason(checkpoint, context) ?? (roundFacts.hasKeyless ? dueReason(checkpoint, context) : null);
   // Without a mark, or a rejected row, nothing is asked for, whatever the clocks say (R18, R20, R22).
   if (reason !== null && (UNMARKED.has(reason) || inside + outside > 0)) {
-    return newRound(
-      { mode: 'scan', reason },
-      [...scanSteps(stream, context), ...(roundFacts.hasRows ? [lookupStep('unshown')] : [])],
-      context,
-      roundFacts,
-    );
+    const steps = [...scanSteps(stream, context), ...(roundFacts.hasRows ? [lookupStep('unshown')] : [])];
+    return started({ mode: 'scan', reason, steps }, context, roundFacts);
   }
-  return newRound(
-    { mode: 'marked', reason: 'increment' },
-    [
-      ...markedSteps(stream, checkpoint, context, roundFacts),
-      ...(stream.staged === undefined ? rejectedSteps(roundFacts) : []),
-    ],
-    context,
-    roundFacts,
-  );
+  const steps = [
+    ...markedSteps(stream, checkpoint, context, roundFacts),
+    ...(stream.staged === undefined ? rejectedSteps(roundFacts) : []),
+  ];
+  return started({ mode: 'marked', reason: 'increment', steps }, context, roundFacts);
 }
 
 /**
@@ -124,7 +121,7 @@ function chooseSnapshotRound(
   const lists = scanSteps(stream, context).map((walk): ListRead => ({ ...walk, as: 'snapshot' }));
   // A row may move from one list to the other between their reads (R12).
   const steps = lists.length > 1 && roundFacts.hasRows ? [...lists, lookupStep('candidates')] : lists;
-  return newRound({ mode: 'snapshot', reason: 'snapshot' }, steps, context, roundFacts);
+  return started({ mode: 'snapshot', reason: 'snapshot', steps }, context, roundFacts);
 }
 
 function chooseWindowRound(
@@ -133,7 +130,12 @@ function chooseWindowRound(
   context: Context,
   roundFacts: RoundFacts,
 ): RoundStart {
-  return newRound({ mode: 'window', reason: 'window' }, [lookupStep('tests')], context, roundFacts);
+  return started({ mode: 'window', reason: 'window', steps: [lookupStep('tests')] }, context, roundFacts);
+}
+
+/** The start of a new round. */
+function started(...plan: Parameters<typeof newRound>): RoundStart {
+  return { do: 'round', round: newRound(...plan) };
 }
 
 /** Why a stream that could be read by its feeds has to be scanned all the same; null when the feeds will do. */
@@ -159,50 +161,4 @@ function dueReason({ scanDue, scanEndedAt }: Checkpoint, { serverTime, options }
   return scanEndedAt !== null && serverTime !== null && addDays(scanEndedAt, options.fullEveryDays) <= serverTime
     ? 'full-every'
     : null;
-}
-
-export function scanSteps(stream: Stream, { options }: Context): ListRead[] {
-  return stream.scanQueries.map((variant) => ({
-    do: 'list',
-    as: 'scan',
-    query: { ...variant, limit: options.pageSize },
-  }));
-}
-
-export function feedStep(as: 'upserts' | 'tombstones', since: Instant, { options }: Context): ListRead {
-  const parameter = as === 'upserts' ? 'synced_since' : 'deleted_since';
-  return { do: 'list', as, query: { [parameter]: since, limit: options.pageSize } };
-}
-
-export function lookupStep(about: LookupRead['about']): LookupRead {
-  return { do: 'look-up', about, after: '', asked: 0, ids: [], unpaid: [], variant: 0, before: null };
-}
-
-function newRound(
-  how: Pick<Round, 'mode' | 'reason'> & Partial<Pick<Round, 'due' | 'reads'>>,
-  steps: readonly ReadStep[],
-  { run, cycle }: Context,
-  roundFacts: RoundFacts,
-): RoundStart {
-  return {
-    do: 'round',
-    round: {
-      due: null,
-      reads: 0,
-      ...how,
-      run,
-      cycle,
-      steps,
-      pages: 0,
-      firstPageAt: null,
-      lastMark: roundFacts.lastMark,
-      sweeps: roundFacts.hasRows,
-      sweepContradicted: false,
-      read: null,
-      confirmedUpTo: null,
-      firstConfirmation: null,
-      consecutiveNotFound: 0,
-      incomplete: false,
-    },
-  };
 }

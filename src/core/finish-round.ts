@@ -1,14 +1,20 @@
-import type { Checkpoint, Round, ScanDue } from './checkpoint.ts';
+import type { Checkpoint, IdleCheckpoint, Round, RoundCheckpoint, ScanDue } from './checkpoint.ts';
 import type { Context } from './context.ts';
 import type { RoundEnd } from './destination.ts';
 import { addDays, type Instant } from './instant.ts';
-import { isScannedAgain, postponed, type SkippedIds } from './next-step.ts';
+import { postponed, type SkippedIds } from './next-step.ts';
+import { isScannedAgain } from './round.ts';
 import type { Stream } from './stream.ts';
 
 /** The checkpoint after a round has ended: the watermark moves, unless the run met no `Date` (R1, R2). */
-export function finishRound(stream: Stream, checkpoint: Checkpoint, roundEnd: RoundEnd, context: Context): Checkpoint {
+export function finishRound(
+  stream: Stream,
+  checkpoint: RoundCheckpoint,
+  roundEnd: RoundEnd,
+  context: Context,
+): IdleCheckpoint {
   const { serverTime, cycle } = context;
-  const round = checkpoint.round as Round;
+  const { round } = checkpoint;
   const at = round.pages === 0 ? serverTime : round.firstPageAt;
   const scan = round.mode === 'scan';
   const unavailable = noneAnswered(stream, checkpoint);
@@ -31,24 +37,24 @@ export function finishRound(stream: Stream, checkpoint: Checkpoint, roundEnd: Ro
 }
 
 /** In a first round of fewer histories than are tried before they are given up, all answered that they are not there (R15). */
-function noneAnswered({ method }: Stream, { watermark, round }: Checkpoint): boolean {
-  if (method !== 'window' || watermark !== null || round === null) return false;
+function noneAnswered({ method }: Stream, { watermark, round }: RoundCheckpoint): boolean {
+  if (method !== 'window' || watermark !== null) return false;
   return round.pages === 0 && round.consecutiveNotFound > 0 && !round.incomplete;
 }
 
 /** The T of the round's first page, unless one of its feeds was left out, or what the feeds have reached beside a scan since (R9). */
-function watermarkAfter({ watermark, round }: Checkpoint, { serverTime }: Context): Instant | null {
-  if (serverTime === null || round === null || (round.mode === 'feed' && round.incomplete)) return watermark;
+function watermarkAfter({ watermark, round }: RoundCheckpoint, { serverTime }: Context): Instant | null {
+  if (serverTime === null || (round.mode === 'feed' && round.incomplete)) return watermark;
   const at = (round.pages === 0 ? serverTime : round.firstPageAt) ?? watermark;
   const { fedUntil = null } = round;
   return fedUntil !== null && (at === null || fedUntil > at) ? fedUntil : at;
 }
 
-type EndedScan = Pick<Checkpoint, 'round' | 'scanTriedInRun' | 'waitingScan'>;
+type EndedScan = Pick<RoundCheckpoint, 'round' | 'scanTriedInRun' | 'waitingScan'>;
 
 /** Whether the stream has come to its end in this cycle: nothing passed over (R22), no scan that failed or waits (R9). */
 function isComplete({ round, scanTriedInRun, waitingScan }: EndedScan, { cycle, run }: Context): boolean {
-  return round?.cycle === cycle && !round.incomplete && waitingScan === null && scanTriedInRun !== run;
+  return round.cycle === cycle && !round.incomplete && waitingScan === null && scanTriedInRun !== run;
 }
 
 /** What the feeds saw meanwhile counts for the scan as well: its reads go on with their numbers (R9, R12). */
@@ -77,6 +83,6 @@ export function unconfirmedMarks({ method }: Stream, round: Round): SkippedIds {
 }
 
 /** Another scan is due if the sweep was contradicted and left candidates (R12), or if something came up since (R13). */
-function dueAfter({ scanDue, round }: Checkpoint, { sweep }: RoundEnd): ScanDue | null {
-  return sweep !== null && isScannedAgain(round as Round) ? 'refuted' : scanDue;
+function dueAfter({ scanDue, round }: RoundCheckpoint, { sweep }: RoundEnd): ScanDue | null {
+  return sweep !== null && isScannedAgain(round) ? 'refuted' : scanDue;
 }

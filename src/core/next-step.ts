@@ -1,18 +1,24 @@
-import {
-  type Checkpoint,
-  type LookupRead,
-  type Read,
-  type ReadStep,
-  type Round,
-  untried,
-  withoutRound,
-} from './checkpoint.ts';
-import { feedBoundOf, feedStep, lookupStep, scanSteps } from './choose-round.ts';
+import type { Checkpoint, IdleCheckpoint, LookupRead, ReadCheckpoint, Round, RoundCheckpoint } from './checkpoint.ts';
+import { feedBoundOf } from './choose-round.ts';
 import { firstChunk, fitsUrl } from './chunk.ts';
 import { CLOCK_TOLERANCE_SECONDS, type Context, isOutOfLookback } from './context.ts';
 import type { Backlog, Commit, DueTest, RoundEnd } from './destination.ts';
 import { addDays, addSeconds, type Instant } from './instant.ts';
 import { LOOKBACK_DAYS } from './read-api.ts';
+import {
+  beginRead,
+  currentLookup,
+  feedStep,
+  isInRead,
+  isScannedAgain,
+  lookupStep,
+  type ReadPlan,
+  restarted,
+  scanSteps,
+  withoutRound,
+  withRead,
+  withRound,
+} from './round.ts';
 import type { PageRequest, Query } from './source.ts';
 import type { Stream } from './stream.ts';
 
@@ -29,13 +35,14 @@ import type { Stream } from './stream.ts';
 export type NextStep =
   | { readonly do: 'rest'; readonly why: 'done' | 'hourly' | 'waiting' | 'unavailable' }
   | { readonly do: 'begin'; readonly since: Instant | null }
-  | { readonly do: 'look-up'; readonly lookup: LookupRead }
+  | { readonly do: 'look-up'; readonly lookup: LookupRead; readonly checkpoint: RoundCheckpoint }
   | { readonly do: 'continue'; readonly checkpoint: Checkpoint; readonly passedOver?: SkippedIds }
-  | { readonly do: 'fetch'; readonly request: PageRequest; readonly checkpoint: Checkpoint }
+  | { readonly do: 'fetch'; readonly request: PageRequest; readonly checkpoint: ReadCheckpoint }
   | { readonly do: 'forget'; readonly checkpoint: Checkpoint; readonly which: number | 'all' }
-  | { readonly do: 'finish'; readonly roundEnd: RoundEnd };
+  | { readonly do: 'finish'; readonly roundEnd: RoundEnd; readonly checkpoint: RoundCheckpoint };
 
-type ContinueStep = Extract<NextStep, { do: 'continue' }>;
+/** A round that goes on. */
+type ContinueStep = Extract<NextStep, { do: 'continue' }> & { readonly checkpoint: RoundCheckpoint };
 
 /** What is said of ids that cannot be asked for. */
 export type SkippedIds = Pick<Commit, 'seen' | 'leftMarks'>;
@@ -48,39 +55,42 @@ export type LocalStep = Exclude<NextStep, { do: 'begin' | 'look-up' }>;
 
 /** The next step of a stream. It ends: every step either uses up a page, a step of the round, or the round. */
 export function nextStep(stream: Stream, checkpoint: Checkpoint, context: Context): NextStep {
+  return checkpoint.round === null ? stepBetweenRounds(checkpoint, context) : stepInRound(stream, checkpoint, context);
+}
+
+function stepBetweenRounds(checkpoint: IdleCheckpoint, context: Context): NextStep {
+  const { waitingScan, scanTriedInRun, finishedCycle, unavailable } = checkpoint;
+  if (finishedCycle === context.cycle) return { do: 'rest', why: unavailable ? 'unavailable' : 'done' };
+  if (waitingScan !== null && scanTriedInRun !== context.run)
+    return { do: 'continue', checkpoint: { ...checkpoint, round: waitingScan, waitingScan: null } };
+  return { do: 'begin', since: feedBoundOf(checkpoint, context) };
+}
+
+function stepInRound(stream: Stream, checkpoint: RoundCheckpoint, context: Context): NextStep {
   const { round } = checkpoint;
-  if (round === null) {
-    if (checkpoint.finishedCycle === context.cycle)
-      return { do: 'rest', why: checkpoint.unavailable ? 'unavailable' : 'done' };
-    const { waitingScan, scanTriedInRun } = checkpoint;
-    if (waitingScan !== null && scanTriedInRun !== context.run)
-      return { do: 'continue', checkpoint: { ...checkpoint, round: waitingScan, waitingScan: null } };
-    return { do: 'begin', since: feedBoundOf(checkpoint, context) };
-  }
   if (isForFull(round, context)) return { do: 'forget', checkpoint: withoutRound(checkpoint), which: 'all' };
   if (isOutOfReach(round, context)) return giveUp(checkpoint, context);
-  if (round.read !== null && !isTooOld(round.read.query, context)) return continueRead(checkpoint, round.read, context);
-  const [readStep, ...rest] = round.steps;
-  if (readStep === undefined) return { do: 'finish', roundEnd: roundEndOf(stream, round, context) };
-  if (readStep.do === 'list') {
-    if (isTooOld(readStep.query, context))
-      return { do: 'continue', checkpoint: withRound(checkpoint, { ...round, read: null, steps: rest }) };
-    return beginRead(checkpoint, context, { as: readStep.as, path: stream.path, query: readStep.query });
+  if (isInRead(checkpoint) && !isTooOld(checkpoint.round.read.query, context)) return continueRead(checkpoint, context);
+  const [step, ...rest] = round.steps;
+  if (step === undefined) return { do: 'finish', checkpoint, roundEnd: roundEndOf(stream, round, context) };
+  if (step.do === 'list') {
+    if (isTooOld(step.query, context))
+      return { do: 'continue', checkpoint: withRound(checkpoint, { read: null, steps: rest }) };
+    return fetchFirst(checkpoint, { as: step.as, path: stream.path, query: step.query }, context);
   }
-  if (readStep.ids.length === 0) return { do: 'look-up', lookup: readStep };
-  const asking = withRound(checkpoint, { ...round, steps: [{ ...readStep, asked: readStep.asked + 1 }, ...rest] });
-  return beginRead(asking, context, lookupRead(stream, readStep, context));
+  if (step.ids.length === 0) return { do: 'look-up', lookup: step, checkpoint };
+  const counted = withRound(checkpoint, { steps: [{ ...step, asked: step.asked + 1 }, ...rest] });
+  return fetchFirst(counted, lookupPlan(stream, step, context), context);
 }
 
 /**
  * A round whose bound may not be sent any more (R3) is given up. Beside a scan that has failed in this run no other may follow
  * it: its feeds are left out instead, and it moves no watermark (R9).
  */
-function giveUp(checkpoint: Checkpoint, { run }: Context): NextStep {
-  const round = checkpoint.round as Round;
+function giveUp(checkpoint: RoundCheckpoint, { run }: Context): NextStep {
   if (checkpoint.scanTriedInRun !== run) return { do: 'forget', checkpoint: withoutRound(checkpoint), which: 'all' };
-  const steps = round.steps.filter((readStep) => readStep.do !== 'list');
-  return { do: 'continue', checkpoint: withRound(checkpoint, { ...round, steps, read: null, incomplete: true }) };
+  const steps = checkpoint.round.steps.filter((step) => step.do !== 'list');
+  return { do: 'continue', checkpoint: withRound(checkpoint, { steps, read: null, incomplete: true }) };
 }
 
 /** A `--full` that begins a cycle goes on with nothing that was read before it (R6). */
@@ -92,14 +102,13 @@ function isForFull({ cycle }: Round, context: Context): boolean {
  * A read goes on from where it stood, but starts anew where its pages are larger than the run asks for; one that stands at its
  * first page also where they are larger than the stream's pages may be (R6, R24).
  */
-function continueRead(checkpoint: Checkpoint, read: Read, context: Context): LocalStep {
+function continueRead(checkpoint: ReadCheckpoint, context: Context): LocalStep {
+  const { read } = checkpoint.round;
   const limit = Number(read.query['limit']);
   const most = read.cursor === null ? pageLimitOf(checkpoint, context) : context.options.pageSize;
-  if (limit <= most) return fetch(checkpoint, read);
-  const query = { ...read.query, limit: pageLimitOf(checkpoint, context) };
-  const anew = { ...untried(read), query, cursor: null, at: context.serverTime };
-  const round = checkpoint.round as Round;
-  return { do: 'forget', checkpoint: withRound(checkpoint, { ...round, read: anew }), which: read.number };
+  if (limit <= most) return fetch(checkpoint);
+  const anew = { ...restarted(read, context), query: { ...read.query, limit: pageLimitOf(checkpoint, context) } };
+  return { do: 'forget', checkpoint: withRead(checkpoint, anew), which: read.number };
 }
 
 /** How many rows a page of the stream is asked to have. */
@@ -107,26 +116,27 @@ function pageLimitOf({ pageLimit }: Checkpoint, { options }: Context): number {
   return Math.min(options.pageSize, pageLimit?.rows ?? options.pageSize);
 }
 
-/** Puts the next chunk of what is owed into the readStep under way, or ends the readStep when nothing is. */
-export function lookUp(stream: Stream, checkpoint: Checkpoint, context: Context, backlog: Backlog): ContinueStep {
-  const round = checkpoint.round as Round;
-  const [readStep, ...rest] = round.steps as [LookupRead, ...ReadStep[]];
-  const go = (next: Partial<Round>): ContinueStep => ({
+/** Puts the next chunk of the backlog into the lookup under way, or ends the lookup when nothing is left. */
+export function lookUp(stream: Stream, checkpoint: RoundCheckpoint, context: Context, backlog: Backlog): ContinueStep {
+  const { round } = checkpoint;
+  const step = currentLookup(round);
+  const rest = round.steps.slice(1);
+  const go = (changes: Partial<Round>): ContinueStep => ({
     do: 'continue',
-    checkpoint: withRound(checkpoint, { ...round, ...next }),
+    checkpoint: withRound(checkpoint, changes),
   });
   if (backlog.ids.length === 0) return go({ steps: rest });
-  if (CONFIRMING.has(readStep.about) && readStep.asked + stream.scanQueries.length > MAX_CONFIRMATIONS)
-    return go({ steps: rest, confirmedUpTo: readStep.after });
-  const { ids, tooLong } = nextChunk(parameterOf(stream, readStep.about), backlog.ids);
-  const passedOver = tooLong.length === 0 ? {} : { passedOver: postponed(round, readStep.about, tooLong) };
+  if (CONFIRMING.has(step.about) && step.asked + stream.scanQueries.length > MAX_CONFIRMATIONS)
+    return go({ steps: rest, confirmedUpTo: step.after });
+  const { ids, tooLong } = nextChunk(parameterOf(stream, step.about), backlog.ids);
+  const passedOver = tooLong.length === 0 ? {} : { passedOver: postponed(round, step.about, tooLong) };
   if (ids.length === 0)
-    return { ...go({ steps: [{ ...readStep, after: backlog.ids.at(-1) as string }, ...rest] }), ...passedOver };
+    return { ...go({ steps: [{ ...step, after: backlog.ids.at(-1) as string }, ...rest] }), ...passedOver };
   // Of a scan that waits, or has failed in this run, there is no second one beside it (R9).
   const mayScan = checkpoint.waitingScan === null && checkpoint.scanTriedInRun !== context.run;
   if (mayScan && isDearer(stream, ids, backlog, context)) return go(asScan(stream, checkpoint, context));
-  const unpaid = readStep.about === 'unshown' ? ids : [];
-  return { ...go({ steps: [{ ...readStep, ids, unpaid, variant: 0 }, ...rest] }), ...passedOver };
+  const unpaid = step.about === 'unshown' ? ids : [];
+  return { ...go({ steps: [{ ...step, ids, unpaid, variant: 0 }, ...rest] }), ...passedOver };
 }
 
 /** What could not be asked for, because its id is too long for a URL, stays as it is: rows count as seen, marks wait (R12). */
@@ -161,25 +171,24 @@ function isDearer(
 }
 
 /** The round as a scan in place of what it was about to ask for; a sweep needs the tombstones once more, after it (R12). */
-function asScan(stream: Stream, checkpoint: Checkpoint, context: Context): Round {
-  const round = checkpoint.round as Round;
+function asScan(stream: Stream, checkpoint: RoundCheckpoint, context: Context): Partial<Round> {
   const since = feedBoundOf(checkpoint, context);
   const sweeping = [...(since === null ? [] : [feedStep('tombstones', since, context)]), lookupStep('candidates')];
   const steps = [...scanSteps(stream, context), ...(stream.method === 'feed' ? sweeping : [lookupStep('unshown')])];
-  return { ...round, mode: 'scan', reason: 'fewer-requests', sweeps: true, steps };
+  return { mode: 'scan', reason: 'fewer-requests', sweeps: true, steps };
 }
 
-/** Begins the reading of the next due test, or ends the readStep when there is none (R22). */
+/** Begins the reading of the next due test, or ends the step when there is none (R22). */
 export function lookUpHistory(
   stream: Stream,
-  checkpoint: Checkpoint,
+  checkpoint: RoundCheckpoint,
   context: Context,
   due: DueTest | null,
 ): LocalStep {
-  const round = checkpoint.round as Round;
-  const [readStep, ...rest] = round.steps as [LookupRead, ...ReadStep[]];
+  const step = currentLookup(checkpoint.round);
+  const rest = checkpoint.round.steps.slice(1);
   if (due === null || context.serverTime === null || context.latestServerTime === null) {
-    return { do: 'continue', checkpoint: withRound(checkpoint, { ...round, steps: rest }) };
+    return { do: 'continue', checkpoint: withRound(checkpoint, { steps: rest }) };
   }
   const opens = addDays(context.latestServerTime, -LOOKBACK_DAYS);
   // A reading in the future is not believed, as no watermark is (R1).
@@ -195,65 +204,36 @@ export function lookUpHistory(
     limit: Math.min(context.options.pageSize, due.pageLimit ?? context.options.pageSize),
   };
   const path = stream.path.map((segment) => (segment === '{id}' ? due.id : segment));
-  const reading = { testId: due.id, mirroredAt: due.mirroredAt, gap };
-  const asking = withRound(checkpoint, { ...round, steps: [{ ...readStep, ids: [due.id] }, ...rest] });
-  return beginRead(asking, context, { as: 'tests', path, query, reading });
-}
-
-export function withRound(checkpoint: Checkpoint, round: Round): Checkpoint {
-  return { ...checkpoint, round };
-}
-
-/** The checkpoint as a round begins: a scan takes over what made it due, so that what comes up from now on stands (R13). */
-export function startRound(checkpoint: Checkpoint, round: Round): Checkpoint {
-  if (round.mode !== 'scan') return { ...checkpoint, round };
-  return { ...checkpoint, scanDue: null, scanTriedInRun: null, waitingScan: null, round };
+  const history = { testId: due.id, mirroredAt: due.mirroredAt, gap };
+  const asking = withRound(checkpoint, { steps: [{ ...step, ids: [due.id] }, ...rest] });
+  return fetchFirst(asking, { as: 'tests', path, query, history }, context);
 }
 
 /** Candidates of a sweep, and what no read has shown, are asked for in at most so many requests (R12, R18). */
 const MAX_CONFIRMATIONS = 20;
 const CONFIRMING: ReadonlySet<LookupRead['about']> = new Set(['candidates', 'unshown']);
 
-interface NewRead {
-  readonly as: Read['as'];
-  readonly path: readonly string[];
-  readonly query: Query;
-  readonly reading?: Read['history'];
+/** Begins a read and fetches its first page, of no more rows than the pages of the stream may have (R24). */
+function fetchFirst(checkpoint: RoundCheckpoint, plan: ReadPlan, context: Context): LocalStep {
+  const limit = Math.min(Number(plan.query['limit']), pageLimitOf(checkpoint, context));
+  return fetch(beginRead(checkpoint, { ...plan, query: { ...plan.query, limit } }, context));
 }
 
-function beginRead(checkpoint: Checkpoint, context: Context, wanted: NewRead): LocalStep {
-  const round = checkpoint.round as Round;
-  const number = round.reads + 1;
-  const firstConfirmation = round.firstConfirmation ?? (wanted.as === 'candidates' ? number : null);
-  const limit = Math.min(Number(wanted.query['limit']), pageLimitOf(checkpoint, context));
-  const read: Read = {
-    ...wanted,
-    query: { ...wanted.query, limit },
-    history: wanted.reading ?? null,
-    number,
-    cursor: null,
-    at: context.serverTime,
-    restarts: 0,
-    restartRun: context.run,
-    halvedRun: null,
-  };
-  return fetch(withRound(checkpoint, { ...round, read, reads: number, firstConfirmation }), read);
-}
-
-function fetch(checkpoint: Checkpoint, { path, query, cursor, failedTries = 0 }: Read): LocalStep {
+function fetch(checkpoint: ReadCheckpoint): LocalStep {
+  const { path, query, cursor, failedTries = 0 } = checkpoint.round.read;
   const request = { path, query, cursor, ...(failedTries === 0 ? {} : { failedTries }) };
   return { do: 'fetch', request, checkpoint };
 }
 
 /** The read of a chunk in its present variant. */
-function lookupRead(stream: Stream, readStep: LookupRead, context: Context): NewRead {
+function lookupPlan(stream: Stream, step: LookupRead, context: Context): ReadPlan {
   const query = {
-    ...stream.scanQueries[readStep.variant],
-    [parameterOf(stream, readStep.about)]: readStep.ids,
+    ...stream.scanQueries[step.variant],
+    [parameterOf(stream, step.about)]: step.ids,
     limit: context.options.pageSize,
   };
-  const path = readStep.about === 'unshown' ? (stream.parentTable?.path ?? stream.path) : stream.path;
-  return { as: readStep.about, path, query };
+  const path = step.about === 'unshown' ? (stream.parentTable?.path ?? stream.path) : stream.path;
+  return { as: step.about, path, query };
 }
 
 function parameterOf(stream: Stream, about: LookupRead['about']): string {
@@ -293,9 +273,4 @@ function roundEndOf(stream: Stream, round: Round, context: Context): RoundEnd {
     run: round.run,
     isWhole: round.mode === 'scan' || round.mode === 'snapshot',
   };
-}
-
-/** Whether candidates of a sweep stay that only another scan can decide on; it is made once (R12). */
-export function isScannedAgain({ sweepContradicted, confirmedUpTo, due }: Round): boolean {
-  return sweepContradicted && confirmedUpTo !== null && due !== 'refuted';
 }

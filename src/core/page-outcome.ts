@@ -1,4 +1,4 @@
-import { type Checkpoint, type LookupRead, type Read, type ReadStep, type Round, untried } from './checkpoint.ts';
+import type { Checkpoint, Read, ReadCheckpoint, RoundCheckpoint } from './checkpoint.ts';
 import type { Context } from './context.ts';
 import { type DecodedPage, joinKey } from './decode.ts';
 import type { Commit } from './destination.ts';
@@ -7,8 +7,8 @@ import { fillTypedRows, isFilled, mayLag } from './fill-typed-rows.ts';
 import { addSeconds } from './instant.ts';
 import { changeMarks } from './marks.ts';
 import { newestWins, type RowChange, withoutFuture } from './newest-wins.ts';
-import { withRound } from './next-step.ts';
 import { cursorFault } from './paging.ts';
+import { isLastVariant, stepsAfter, unpaidOf, untried, withRound } from './round.ts';
 import type { Page } from './source.ts';
 import type { Row, Stream, StreamName } from './stream.ts';
 import { isFeedRead, trustedUntilOf } from './trusted-until.ts';
@@ -16,8 +16,8 @@ import { isFeedRead, trustedUntilOf } from './trusted-until.ts';
 /** A fetched page, or a slice of a heavy one, on its way into the mirror, with what is known when it arrives. */
 export interface PageInput {
   readonly stream: Stream;
-  /** As `plan` gave it with the request. */
-  readonly checkpoint: Checkpoint;
+  /** As `nextStep` gave it with the request. */
+  readonly checkpoint: ReadCheckpoint;
   readonly page: Page;
   readonly decoded: DecodedPage;
   /** Rows the mirror holds under the page's keys, by joined key. */
@@ -28,29 +28,29 @@ export interface PageInput {
   readonly markableStreams: ReadonlySet<StreamName>;
 }
 
-/** What a commit is made of, and how many rows came later than the overlap allows for (R2). */
+/** What a page changes, and how many of its rows came later than the overlap allows for (R2). */
 export interface PageOutcome {
-  readonly commit: Commit;
+  readonly commit: Commit & { readonly checkpoint: RoundCheckpoint };
   readonly late: number;
 }
 
 /** Page in, changes and the next checkpoint out. @throws SyncError `restart-round` when the cursor leads nowhere (R8) */
 export function pageOutcome(pageInput: PageInput, context: Context): PageOutcome {
   const { stream, checkpoint, decoded } = pageInput;
-  const round = checkpoint.round as Round;
-  const read = round.read as Read;
+  const { round } = checkpoint;
+  const { read } = round;
   refuseBadCursor(pageInput, read);
   if (read.as === 'unshown') return confirmed(pageInput, read, context);
   const effect = PAGE_EFFECTS[effectKindOf(stream)](pageInput, read, context);
   const returnedKeys = decoded.rows.map((row) => row.key);
   const dead = isFeedRead(read) ? [] : stillDeleted(pageInput, effect.changes ?? []);
-  const unpaid = read.as === 'owned' ? [...new Set([...(currentStep(checkpoint) as LookupRead).unpaid, ...dead])] : [];
+  const unpaid = read.as === 'owned' ? [...new Set([...unpaidOf(round), ...dead])] : [];
   const next = nextCheckpoint(pageInput, unpaid, context);
   const { lastMark, run } = round;
   const leftMarks: PageEffect =
     read.as === 'owned' || dead.length === 0 ? {} : { leftMarks: { ids: dead, lastMark, run, makes: true } };
   const end = readEnd(pageInput, read, unpaid);
-  const commit: Commit = {
+  const commit = {
     returnedKeys,
     ...effect,
     ...leftMarks,
@@ -67,7 +67,7 @@ function confirmed(pageInput: PageInput, read: Read, context: Context): PageOutc
   const paid = decoded.rows
     .map(({ key }) => key[0] as string)
     .filter((id) => isFilled(stream, existing.get(id)) && !mayLag(existing.get(id), read, context));
-  const unpaid = (currentStep(checkpoint) as LookupRead).unpaid.filter((id) => !paid.includes(id));
+  const unpaid = unpaidOf(checkpoint.round).filter((id) => !paid.includes(id));
   const next = nextCheckpoint(pageInput, unpaid, context);
   return { commit: { returnedKeys: [], ...readEnd(pageInput, read, unpaid), checkpoint: next }, late: 0 };
 }
@@ -83,10 +83,6 @@ function stillDeleted({ stream, decoded, existing }: PageInput, changes: readonl
     .map(({ key, row }) => ({ owner: row[by], row: after.get(key[0] as string) ?? existing.get(joinKey(key)) }))
     .filter(({ owner, row }) => typeof owner === 'string' && row !== undefined && row['deleted_at'] !== null);
   return [...new Set(dead.map(({ owner }) => String(owner)))];
-}
-
-function currentStep({ round }: Checkpoint): ReadStep | undefined {
-  return round?.steps[0];
 }
 
 type PageEffect = Omit<Commit, 'checkpoint'>;
@@ -152,7 +148,7 @@ function combined(first: RowChange['kind'], second: RowChange['kind']): RowChang
 
 /** Typed fields; what a feed has not paid is asked for by id in the same round, what an answer has not, in a later run (R22). */
 function fillRows({ stream, checkpoint, decoded, existing }: PageInput, read: Read, context: Context): PageEffect {
-  const { lastMark, run } = checkpoint.round as Round;
+  const { lastMark, run } = checkpoint.round;
   const { changes, paid, early } = fillTypedRows({ stream, rows: decoded.rows, held: existing }, read, context);
   const leftMarks: PageEffect =
     early.length === 0 || isFeedRead(read) ? {} : { leftMarks: { ids: early, lastMark, run, makes: true } };
@@ -176,24 +172,20 @@ function archiveRows({ decoded }: PageInput): PageEffect {
 
 /** Keys to keep for the sweep, rejected ones included (R12). */
 function seen(
-  checkpoint: Checkpoint,
+  checkpoint: RoundCheckpoint,
   read: Read,
   { rows, rejected }: Pick<DecodedPage, 'rows' | 'rejected'>,
   always = false,
 ): PageEffect {
   const isKept = isFeedRead(read)
     ? countsForScan(checkpoint, read)
-    : always || sweeps(checkpoint) || read.as === 'owned';
+    : always || checkpoint.round.sweeps || read.as === 'owned';
   if (!isKept) return {};
   const keys = [
     ...rows.filter((row) => row.deletedAt === null).map((row) => row.key),
     ...rejected.flatMap((row) => (row.key ? [row.key] : [])),
   ];
   return keys.length === 0 ? {} : { seen: { keys, readNumber: read.number } };
-}
-
-function sweeps({ round }: Checkpoint): boolean {
-  return round?.sweeps === true;
 }
 
 /** What the upserts show while a scan waits, that scan need not see (R9). */
@@ -211,43 +203,41 @@ function visibleSince({ watermark }: Checkpoint, read: Read): string | null {
 
 /** The end of a read may settle more than its last page (R13, R18). `unpaid` are ids of its chunk whose marks stay. */
 function readEnd({ stream, checkpoint, page, decoded }: PageInput, read: Read, unpaid: readonly string[]): PageEffect {
-  const { lastMark, run, steps } = checkpoint.round as Round;
-  const [readStep] = steps;
+  const { lastMark, run, steps } = checkpoint.round;
+  const [step] = steps;
   if (page.hasMore || decoded.isPart) return {};
   if (read.history !== null && read.at !== null)
     return { historyRead: { ...read.history, readAt: read.at, since: read.restartRun } };
-  if (readStep?.do !== 'look-up' || !isLastVariant(stream, readStep)) return {};
-  if (readStep.about === 'rejected') return { notShown: { ids: readStep.ids, since: run } };
+  if (step?.do !== 'look-up' || !isLastVariant(stream, step)) return {};
+  if (step.about === 'rejected') return { notShown: { ids: step.ids, since: run } };
   const makes = stream.staged !== undefined;
   const leftMarks: PageEffect = unpaid.length === 0 ? {} : { leftMarks: { ids: unpaid, lastMark, run, makes } };
-  if (readStep.about !== 'owned') return leftMarks;
-  const clearedMarks = { ids: readStep.ids.filter((id) => !unpaid.includes(id)), lastMark };
+  if (step.about !== 'owned') return leftMarks;
+  const clearedMarks = { ids: step.ids.filter((id) => !unpaid.includes(id)), lastMark };
   const by = stream.parents[0]?.by as string;
   return {
     clearedMarks,
     ...leftMarks,
-    sweptParents: { by, ids: readStep.ids, sinceRead: read.number - readStep.variant, at: read.at },
+    sweptParents: { by, ids: step.ids, sinceRead: read.number - step.variant, at: read.at },
   };
 }
 
-function nextCheckpoint(pageInput: PageInput, unpaid: readonly string[], { serverTime }: Context): Checkpoint {
+function nextCheckpoint(pageInput: PageInput, unpaid: readonly string[], { serverTime }: Context): RoundCheckpoint {
   const { stream, checkpoint, page, decoded } = pageInput;
-  const before = checkpoint.round as Round;
-  const read = before.read as Read;
-  const round: Round = {
-    ...before,
-    pages: before.pages + 1,
-    firstPageAt: before.pages === 0 ? serverTime : before.firstPageAt,
-    sweepContradicted: before.sweepContradicted || isContradicted(pageInput, read, unpaid),
+  const { round } = checkpoint;
+  const [step, ...rest] = round.steps;
+  const steps = step?.do === 'look-up' ? [{ ...step, unpaid }, ...rest] : round.steps;
+  const shown = {
+    firstPageAt: round.pages === 0 ? serverTime : round.firstPageAt,
+    sweepContradicted: round.sweepContradicted || isContradicted(pageInput, round.read, unpaid),
     consecutiveNotFound: 0,
   };
-  const [readStep, ...rest] = round.steps;
-  const steps = readStep?.do === 'look-up' ? [{ ...readStep, unpaid }, ...rest] : round.steps;
   // Until all of a heavy page is written, it is read again after a stop (R5, R27).
-  if (decoded.isPart) return withRound(checkpoint, { ...round, steps, pages: before.pages });
+  if (decoded.isPart) return withRound(checkpoint, { ...shown, steps });
+  const pages = round.pages + 1;
   if (page.hasMore)
-    return withRound(checkpoint, { ...round, steps, read: { ...untried(read), cursor: page.nextCursor } });
-  return withRound(checkpoint, { ...round, steps: stepsAfter(stream, steps), read: null });
+    return withRound(checkpoint, { ...shown, steps, pages, read: { ...untried(round.read), cursor: page.nextCursor } });
+  return withRound(checkpoint, { ...shown, steps: stepsAfter(stream, steps), pages, read: null });
 }
 
 /** Whether an answer says of what the reads have not shown that it is there (R12), or that it may be out of sight (R18). */
@@ -259,18 +249,6 @@ function isContradicted({ page, decoded }: PageInput, { as }: Read, unpaid: read
 /** Whether an answer shows anything that was thought gone, acceptable or not (R12). */
 function hasReturned({ rows, rejected }: DecodedPage): boolean {
   return rejected.some((row) => row.key !== null) || rows.some((row) => row.deletedAt === null);
-}
-
-/** A walk is over with its read; an ask goes on with the next variant of its chunk, then with the next chunk. */
-export function stepsAfter(stream: Stream, [readStep, ...rest]: readonly ReadStep[]): readonly ReadStep[] {
-  if (readStep?.do !== 'look-up') return rest;
-  if (!isLastVariant(stream, readStep)) return [{ ...readStep, variant: readStep.variant + 1 }, ...rest];
-  return [{ ...readStep, after: readStep.ids.at(-1) ?? readStep.after, ids: [], unpaid: [], variant: 0 }, ...rest];
-}
-
-/** Lineage and typed assets have one list; where there are two, rows asked for by id may be in either (R12). */
-function isLastVariant(stream: Stream, readStep: LookupRead): boolean {
-  return readStep.variant + 1 >= stream.scanQueries.length;
 }
 
 /** Live rows a scan found changed that the feeds should have shown: the overlap is too small (R2). */

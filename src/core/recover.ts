@@ -1,10 +1,10 @@
-import { type Checkpoint, type Read, type Round, untried, withoutRound } from './checkpoint.ts';
+import type { Checkpoint, Read, ReadCheckpoint } from './checkpoint.ts';
 import { feedBoundOf, isBelieved } from './choose-round.ts';
 import { type Context, withinLookback } from './context.ts';
 import type { UnreadHistory } from './destination.ts';
 import type { SyncError } from './errors.ts';
-import { stepsAfter } from './page-outcome.ts';
 import { halfOf, nextAttempt, type ReadAttempts } from './paging.ts';
+import { isInRead, restarted, stepsAfter, untried, withoutRound, withRead, withRound } from './round.ts';
 import type { Stream } from './stream.ts';
 
 /**
@@ -28,13 +28,18 @@ export interface RecoveryDecision {
 const MAX_MISSES = 20;
 
 /** Decides, on the kind of failure alone, how a stream goes on. */
-export function recover(stream: Stream, checkpoint: Checkpoint, error: SyncError, context: Context): RecoveryDecision {
+export function recover(
+  stream: Stream,
+  checkpoint: ReadCheckpoint,
+  error: SyncError,
+  context: Context,
+): RecoveryDecision {
   return stream.method === 'window'
     ? recoverHistory(stream, checkpoint, error, context)
     : recoverRead(stream, checkpoint, error, context);
 }
 
-function recoverRead(stream: Stream, checkpoint: Checkpoint, error: SyncError, context: Context): RecoveryDecision {
+function recoverRead(stream: Stream, checkpoint: ReadCheckpoint, error: SyncError, context: Context): RecoveryDecision {
   const recovered = ofRead(stream, checkpoint, error, context);
   const isOver = recovered.outcome === 'fail' && OF_LIST.has(error.recovery);
   return isOver && mayWait(stream, checkpoint, context) ? setAside(recovered, checkpoint, context) : recovered;
@@ -50,17 +55,17 @@ const OF_LIST: ReadonlySet<SyncError['recovery']> = new Set([
 ]);
 
 /** A due scan may wait while there is a watermark from which the feeds can go on (R9). */
-function mayWait({ method }: Stream, { round, watermark, scanEndedCycle }: Checkpoint, context: Context): boolean {
-  if (method !== 'feed' || round?.mode !== 'scan' || scanEndedCycle === null) return false;
+function mayWait({ method }: Stream, { round, watermark, scanEndedCycle }: ReadCheckpoint, context: Context): boolean {
+  if (method !== 'feed' || round.mode !== 'scan' || scanEndedCycle === null) return false;
   return round.reason !== 'clock' && isBelieved(watermark, context);
 }
 
 /** The scan waits for the next run, where it stood if it can go on from there; this one goes on with the feeds (R9). */
-function setAside(recoveryDecision: RecoveryDecision, { round }: Checkpoint, context: Context): RecoveryDecision {
+function setAside(recoveryDecision: RecoveryDecision, { round }: ReadCheckpoint, context: Context): RecoveryDecision {
   const { checkpoint, advice } = recoveryDecision;
   const leavesGap = isBeforeFeeds(checkpoint, context);
   // Beyond its reach a feed leaves a gap, whatever the watermark says from then on.
-  const due = round?.due ?? (round?.reason === 'clamp' ? 'clamp' : null);
+  const due = round.due ?? (round.reason === 'clamp' ? 'clamp' : null);
   const left = checkpoint.round === null || leavesGap ? null : { ...checkpoint.round, due };
   const scanDue = checkpoint.scanDue ?? (left === null ? due : null);
   const meanwhile = 'The scan waits for the next run, which tries it again; the feeds go on meanwhile.';
@@ -81,10 +86,10 @@ function isBeforeFeeds(checkpoint: Checkpoint, context: Context): boolean {
   return since !== bound && since !== null && began !== null && began < since;
 }
 
-function ofRead(stream: Stream, checkpoint: Checkpoint, error: SyncError, context: Context): RecoveryDecision {
+function ofRead(stream: Stream, checkpoint: ReadCheckpoint, error: SyncError, context: Context): RecoveryDecision {
   switch (error.recovery) {
     case 'restart-read':
-      return restarted(checkpoint, context);
+      return restartRead(checkpoint, context);
     case 'halve-page':
       return shrunk(checkpoint, context);
     case 'restart-round':
@@ -99,9 +104,14 @@ function ofRead(stream: Stream, checkpoint: Checkpoint, error: SyncError, contex
 }
 
 /** A history that cannot be read is passed over and bars no other (R22); one that is not there is no failure (R15). */
-function recoverHistory(stream: Stream, checkpoint: Checkpoint, error: SyncError, context: Context): RecoveryDecision {
+function recoverHistory(
+  stream: Stream,
+  checkpoint: ReadCheckpoint,
+  error: SyncError,
+  context: Context,
+): RecoveryDecision {
   const { recovery } = error;
-  const again = recovery === 'restart-read' ? restarted(checkpoint, context) : null;
+  const again = recovery === 'restart-read' ? restartRead(checkpoint, context) : null;
   if (again?.outcome === 'retry') return again;
   if (recovery === 'halve-page') return shrunkHistory(stream, checkpoint, context);
   if (recovery === 'not-live' || recovery === 'forbidden') {
@@ -113,10 +123,10 @@ function recoverHistory(stream: Stream, checkpoint: Checkpoint, error: SyncError
   return isOfHistory ? passedOver(stream, checkpoint, recovery) : failed(checkpoint);
 }
 
-function restarted(checkpoint: Checkpoint, context: Context): RecoveryDecision {
-  const read = readOf(checkpoint);
+function restartRead(checkpoint: ReadCheckpoint, context: Context): RecoveryDecision {
+  const { read } = checkpoint.round;
   const attempts = attemptsOf(read, context);
-  const again = { ...fresh(read, context), restarts: attempts.restarts + 1, restartRun: context.run };
+  const again = { ...restarted(read, context), restarts: attempts.restarts + 1, restartRun: context.run };
   return {
     outcome: nextAttempt('restart-read', attempts) === null ? 'fail' : 'retry',
     checkpoint: withRead(checkpoint, again),
@@ -128,10 +138,9 @@ function restarted(checkpoint: Checkpoint, context: Context): RecoveryDecision {
  * Where the next run goes on after one whose end cut a page off from its further tries: only the rest of them is left to it, however
  * few requests each run has (R6, R24). Null where nothing has to be kept.
  */
-export function cutOff(checkpoint: Checkpoint, { failedTries }: SyncError): Checkpoint | null {
-  const read = checkpoint.round?.read ?? null;
-  if (read === null || failedTries === null) return null;
-  return withRead(checkpoint, { ...read, failedTries });
+export function cutOff(checkpoint: Checkpoint, { failedTries }: SyncError): ReadCheckpoint | null {
+  if (!isInRead(checkpoint) || failedTries === null) return null;
+  return withRead(checkpoint, { ...checkpoint.round.read, failedTries });
 }
 
 /** What this run has tried of the read so far (R7, R24). */
@@ -140,17 +149,17 @@ function attemptsOf({ query, restarts, restartRun, halvedRun }: Read, { run }: C
 }
 
 /** The read again at half its limit; null when it was halved in this run, or cannot be. */
-function halved(checkpoint: Checkpoint, context: Context): RecoveryDecision | null {
-  const read = readOf(checkpoint);
+function halved(checkpoint: ReadCheckpoint, context: Context): RecoveryDecision | null {
+  const { read } = checkpoint.round;
   const attempt = nextAttempt('halve-page', attemptsOf(read, context));
   if (attempt === null) return null;
-  const again = { ...fresh(read, context), halvedRun: context.run, query: { ...read.query, limit: attempt.limit } };
+  const again = { ...restarted(read, context), halvedRun: context.run, query: { ...read.query, limit: attempt.limit } };
   return { outcome: 'retry', checkpoint: withRead(checkpoint, again), forget: read.number };
 }
 
 /** A page too heavy for the service may do at half the limit: once a run, and no read of the stream asks for more (R24). */
-function shrunk(checkpoint: Checkpoint, context: Context): RecoveryDecision {
-  const read = readOf(checkpoint);
+function shrunk(checkpoint: ReadCheckpoint, context: Context): RecoveryDecision {
+  const { read } = checkpoint.round;
   const rows = halfOf(Number(read.query['limit']));
   const limited = rows === null ? checkpoint : { ...checkpoint, pageLimit: { rows, at: context.serverTime } };
   return halved(limited, context) ?? { ...failed(limited), advice: adviceOn(read, rows) };
@@ -163,22 +172,21 @@ function adviceOn({ query }: Read, rows: number | null): string {
 }
 
 /** As any read, but that the limit is the history's own. */
-function shrunkHistory(stream: Stream, checkpoint: Checkpoint, context: Context): RecoveryDecision {
-  const read = readOf(checkpoint);
-  const unreadHistory = { testId: read.history?.testId ?? '', pageLimit: halfOf(Number(read.query['limit'])) };
+function shrunkHistory(stream: Stream, checkpoint: ReadCheckpoint, context: Context): RecoveryDecision {
+  const { read } = checkpoint.round;
+  const unreadHistory = { testId: testIdOf(checkpoint), pageLimit: halfOf(Number(read.query['limit'])) };
   const again = halved(checkpoint, context);
   return { ...(again ?? passedOver(stream, checkpoint, 'halve-page')), unreadHistory };
 }
 
 /** The read goes on where it was, with all its tries. */
-function failed(checkpoint: Checkpoint): RecoveryDecision {
-  return { outcome: 'fail', checkpoint: withRead(checkpoint, untried(readOf(checkpoint))), forget: null };
+function failed(checkpoint: ReadCheckpoint): RecoveryDecision {
+  return { outcome: 'fail', checkpoint: withRead(checkpoint, untried(checkpoint.round.read)), forget: null };
 }
 
 /** Goes on with the test after it; only what is not there leaves the round complete. */
-function passedOver(stream: Stream, checkpoint: Checkpoint, recovery: SyncError['recovery']): RecoveryDecision {
-  const round = checkpoint.round as Round;
-  const { history } = readOf(checkpoint);
+function passedOver(stream: Stream, checkpoint: ReadCheckpoint, recovery: SyncError['recovery']): RecoveryDecision {
+  const { round } = checkpoint;
   const isMissing = recovery === 'not-live';
   const consecutiveNotFound =
     isMissing || recovery === 'forbidden' ? round.consecutiveNotFound + 1 : round.consecutiveNotFound;
@@ -186,15 +194,20 @@ function passedOver(stream: Stream, checkpoint: Checkpoint, recovery: SyncError[
   const steps = stepsAfter(stream, round.steps);
   return {
     outcome: isMissing ? 'retry' : 'pass-over',
-    checkpoint: { ...checkpoint, round: { ...round, read: null, consecutiveNotFound, incomplete, steps } },
+    checkpoint: withRound(checkpoint, { read: null, consecutiveNotFound, incomplete, steps }),
     forget: null,
-    unreadHistory: { testId: (history as NonNullable<typeof history>).testId, pageLimit: null },
+    unreadHistory: { testId: testIdOf(checkpoint), pageLimit: null },
   };
 }
 
+/** The test whose history is read: only a window stream has histories, and each of its reads is one. */
+function testIdOf({ round }: ReadCheckpoint): string {
+  return round.read.history?.testId ?? '';
+}
+
 /** Once a round of histories has ended the service is known to have them. */
-function isNoHistoryLive({ watermark, round }: Checkpoint): boolean {
-  const { pages, consecutiveNotFound } = round as Round;
+function isNoHistoryLive({ watermark, round }: ReadCheckpoint): boolean {
+  const { pages, consecutiveNotFound } = round;
   return watermark === null && pages === 0 && consecutiveNotFound + 1 >= MAX_MISSES;
 }
 
@@ -210,17 +223,4 @@ function unavailable(checkpoint: Checkpoint, { cycle }: Context): RecoveryDecisi
     checkpoint: { ...withoutRound(checkpoint), unavailable: true, finishedCycle: cycle },
     forget: 'all',
   };
-}
-
-/** The same read at its first page, begun now. */
-function fresh(read: Read, { serverTime }: Context): Read {
-  return { ...untried(read), cursor: null, at: serverTime };
-}
-
-function readOf(checkpoint: Checkpoint): Read {
-  return checkpoint.round?.read as Read;
-}
-
-function withRead(checkpoint: Checkpoint, read: Read): Checkpoint {
-  return { ...checkpoint, round: { ...(checkpoint.round as Round), read } };
 }

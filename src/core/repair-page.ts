@@ -1,4 +1,4 @@
-import type { Checkpoint, Read, Round } from './checkpoint.ts';
+import type { Checkpoint, ReadCheckpoint } from './checkpoint.ts';
 import type { Context } from './context.ts';
 import { type DecodedPage, joinKey } from './decode.ts';
 import type { Commit } from './destination.ts';
@@ -7,6 +7,7 @@ import type { Instant } from './instant.ts';
 import { changeMarks } from './marks.ts';
 import { absent } from './newest-wins.ts';
 import { type PageOutcome, pageOutcome } from './page-outcome.ts';
+import { beginRead, newRound } from './round.ts';
 import type { Page } from './source.ts';
 import type { Row, Stream, StreamName } from './stream.ts';
 
@@ -37,11 +38,10 @@ export function repairPage(
     if (row !== undefined && difference !== null)
       differing.set(joinKey(shown.key), withoutTimes(stream, row, difference.fields));
   }
-  const asking = { ...checkpoint, round: roundOf(stream, context) };
   const last: Page = { ...page, hasMore: false };
   const input = {
     stream,
-    checkpoint: asking,
+    checkpoint: inLookup(stream, checkpoint, context),
     page: last,
     decoded,
     existing: differing,
@@ -77,30 +77,8 @@ function withoutTimes({ subtypeColumns }: Stream, row: Row, fields: readonly str
   };
 }
 
-/** A round of one read that asks by id and sweeps nothing. */
-function roundOf(stream: Stream, context: Context): Round {
-  return {
-    mode: 'scan',
-    reason: 'full',
-    run: context.run,
-    cycle: context.cycle,
-    due: null,
-    steps: [],
-    pages: 0,
-    firstPageAt: null,
-    lastMark: 0,
-    sweeps: false,
-    sweepContradicted: false,
-    read: readOf(stream, context),
-    reads: 1,
-    confirmedUpTo: null,
-    firstConfirmation: null,
-    consecutiveNotFound: 0,
-    incomplete: false,
-  };
-}
-
-function readOf({ path }: Stream, { run, serverTime }: Context): Read {
-  const fresh = { cursor: null, at: serverTime, restarts: 0, restartRun: run, halvedRun: null, history: null };
-  return { as: 'candidates', number: 1, path, query: {}, ...fresh };
+/** In a round of one read that asks by id, without marks and without a sweep. */
+function inLookup({ path }: Stream, checkpoint: Checkpoint, context: Context): ReadCheckpoint {
+  const round = newRound({ mode: 'scan', reason: 'full', steps: [] }, context, { hasRows: false, lastMark: 0 });
+  return beginRead({ ...checkpoint, round }, { as: 'candidates', path, query: {} }, context);
 }

@@ -1,4 +1,4 @@
-import type { Checkpoint } from '../core/checkpoint.ts';
+import type { RoundCheckpoint } from '../core/checkpoint.ts';
 import type { Context } from '../core/context.ts';
 import type { Destination, DueTest } from '../core/destination.ts';
 import { type LocalStep, lookUpHistory } from '../core/next-step.ts';
@@ -11,7 +11,7 @@ import type { Stream } from '../core/stream.ts';
  */
 export interface HistoryQueue {
   /** The step to the next due test, or past the readStep when there is none. */
-  next(checkpoint: Checkpoint, context: Context): Promise<LocalStep>;
+  next(checkpoint: RoundCheckpoint, context: Context): Promise<LocalStep>;
   /** The answer to this step's request, if that was sent ahead. */
   take(step: Extract<LocalStep, { do: 'fetch' }>): Promise<Page> | undefined;
   /** Waits for the responses that are no longer needed. */
@@ -51,7 +51,7 @@ export function createHistoryQueue({ stream, destination, concurrency, fetch }: 
     return page;
   }
 
-  function sendAhead(checkpoint: Checkpoint, context: Context): void {
+  function sendAhead(checkpoint: RoundCheckpoint, context: Context): void {
     for (const test of due.next(concurrency)) {
       const move = sent.has(test.id) ? null : lookUpHistory(stream, checkpoint, context, test);
       if (move?.do !== 'fetch') continue;
@@ -71,7 +71,7 @@ export function createHistoryQueue({ stream, destination, concurrency, fetch }: 
       return lookUpHistory(stream, checkpoint, sent.get(test?.id ?? '')?.context ?? context, test);
     },
     take({ request, checkpoint }) {
-      const id = checkpoint.round?.read?.history?.testId ?? '';
+      const id = checkpoint.round.read.history?.testId ?? '';
       const page = request.cursor === null ? sent.get(id)?.page : undefined;
       sent.delete(id);
       return page;
@@ -106,6 +106,6 @@ function inTurn(lookUp: (most: number) => Promise<readonly DueTest[]>) {
 }
 
 /** Before any history was read it is not known whether the service has them: then each request is weighed (R15). */
-function isLive({ watermark, round }: Checkpoint): boolean {
-  return watermark !== null || (round?.pages ?? 0) > 0;
+function isLive({ watermark, round }: RoundCheckpoint): boolean {
+  return watermark !== null || round.pages > 0;
 }

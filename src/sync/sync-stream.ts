@@ -1,13 +1,14 @@
-import type { Checkpoint, Read, Round } from '../core/checkpoint.ts';
+import type { Checkpoint, RoundCheckpoint } from '../core/checkpoint.ts';
 import { chooseRound } from '../core/choose-round.ts';
 import type { Context } from '../core/context.ts';
 import { decodeRead } from '../core/decode-read.ts';
-import type { Commit, Destination, RoundEnd } from '../core/destination.ts';
+import type { Commit, Destination } from '../core/destination.ts';
 import { endsRun, SyncError } from '../core/errors.ts';
 import { finishRound, unconfirmedMarks } from '../core/finish-round.ts';
-import { type LocalStep, lookUp, nextStep, startRound } from '../core/next-step.ts';
+import { type LocalStep, lookUp, nextStep } from '../core/next-step.ts';
 import { type PageInput, pageOutcome } from '../core/page-outcome.ts';
 import { cutOff, type RecoveryDecision, recover } from '../core/recover.ts';
+import { startRound, withRead } from '../core/round.ts';
 import { isHeld } from '../core/shrink-guard.ts';
 import type { Page, PageRequest, Source } from '../core/source.ts';
 import type { Stream, StreamName } from '../core/stream.ts';
@@ -92,11 +93,7 @@ async function takeSteps(
       if (fetched === 'unavailable') return complete(stream, fetched, pagingState);
       checkpoint = fetched;
     } else if (step.do === 'finish') {
-      checkpoint = complete(
-        stream,
-        await applyRoundEnd(streamSync, checkpoint, step.roundEnd, pagingState.markableStreams),
-        pagingState,
-      );
+      checkpoint = complete(stream, await applyRoundEnd(streamSync, step, pagingState.markableStreams), pagingState);
     } else if (step.do === 'forget') {
       streamSync.tally.count(
         await destination.commit(
@@ -141,8 +138,8 @@ async function next(
   }
   if (step.do !== 'look-up') return step;
   const { about } = step.lookup;
-  if (about === 'tests') return histories.next(checkpoint, context);
-  const { lastMark, run, mode } = checkpoint.round as Round;
+  if (about === 'tests') return histories.next(step.checkpoint, context);
+  const { lastMark, run, mode } = step.checkpoint.round;
   const owed = await destination.backlog(stream, {
     about,
     after: step.lookup.after,
@@ -151,7 +148,7 @@ async function next(
     run,
     mode,
   });
-  return lookUp(stream, checkpoint, context, owed);
+  return lookUp(stream, step.checkpoint, context, owed);
 }
 
 /** Fetches one page and commits it, or what becomes of the stream without it. */
@@ -162,7 +159,7 @@ async function syncPage(
 ): Promise<Checkpoint | 'unavailable'> {
   const { stream, destination, tally } = streamSync;
   const { checkpoint } = step;
-  tally.round(checkpoint.round as Round);
+  tally.round(checkpoint.round);
   try {
     const sentAhead = histories.take(step);
     const page = await (sentAhead ?? streamSync.source.page(absolute(streamSync, step.request), tally.request));
@@ -196,13 +193,13 @@ async function takePage(
 ): Promise<Checkpoint> {
   const { visitedCursors, markableStreams } = before;
   const now = context();
-  const read = before.checkpoint.round?.read as Read;
-  let { checkpoint } = before;
+  const { read } = before.checkpoint.round;
+  let checkpoint: RoundCheckpoint = before.checkpoint;
   for (const decoded of decodeRead(stream, read, page.items, now)) {
     const keys = decoded.rows.map((row) => row.key);
     const existing = usesExisting(stream) ? await destination.existing(stream, keys) : new Map();
     const { commit, late } = pageOutcome(
-      { stream, checkpoint, page, decoded, existing, visitedCursors, markableStreams },
+      { stream, checkpoint: withRead(checkpoint, read), page, decoded, existing, visitedCursors, markableStreams },
       now,
     );
     tally.slice({ rows: keys.length, late, pages: decoded.isPart ? 0 : 1 });
@@ -227,8 +224,7 @@ function commitOf({ checkpoint, forget, unreadHistory }: RecoveryDecision): Comm
 /** Ends a round: what is gone goes, unless so much is gone that it has to wait (R14). */
 async function applyRoundEnd(
   { stream, destination, tally, context }: StreamSync,
-  checkpoint: Checkpoint,
-  roundEnd: RoundEnd,
+  { checkpoint, roundEnd }: Extract<LocalStep, { do: 'finish' }>,
   markableStreams: ReadonlySet<StreamName>,
 ): Promise<Checkpoint> {
   const hold = isHeld(stream, await destination.countRemovals(stream, roundEnd), context());
@@ -236,7 +232,7 @@ async function applyRoundEnd(
   const commit: Commit = {
     checkpoint: ended,
     roundEnd: { ...roundEnd, hold },
-    ...unconfirmedMarks(stream, checkpoint.round as Round),
+    ...unconfirmedMarks(stream, checkpoint.round),
   };
   tally.count(await destination.commit(stream, commit, markableStreams));
   // Not `ended` itself: a stream that was marked meanwhile has not finished (R9).

@@ -6,6 +6,7 @@ import { describe, expect, test } from 'vitest';
 import { assets, environments } from '../../schema/assets.ts';
 import { heldRemovals, marks, rejectedRows, syncRuns, syncStreamRuns } from '../../schema/sync.ts';
 import { NO_PROGRESS, type Round } from '../../src/core/checkpoint.ts';
+import { newRound } from '../../src/core/round.ts';
 import type { MirrorFile } from '../../src/destination/sqlite/open.ts';
 import type { StatusReport, StreamReportStatus } from '../../src/library/status-report.ts';
 import { saveCheckpoint } from '../../state/checkpoint-store.ts';
@@ -84,15 +85,11 @@ function fill({ db }: MirrorFile): void {
     .run();
 }
 
-const ROUND = {
-  mode: 'feed',
-  reason: 'increment',
-  cycle: 2,
+const ROUND: Round = {
+  ...newRound({ mode: 'feed', reason: 'increment', steps: [] }, { run: 2, cycle: 2 }, { hasRows: true, lastMark: 0 }),
   pages: 12,
   firstPageAt: T,
-  steps: [],
-  read: null,
-} as Partial<Round> as Round;
+};
 
 async function report(db: string): Promise<StatusReport> {
   const { code, stdout, stderr } = await obsync(['status', '--db', db, '--json']);

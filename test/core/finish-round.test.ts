@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
-import type { Checkpoint, Round } from '../../src/core/checkpoint.ts';
+import type { Checkpoint, Round, RoundCheckpoint } from '../../src/core/checkpoint.ts';
 import type { Context } from '../../src/core/context.ts';
 import type { RoundEnd } from '../../src/core/destination.ts';
 import { finishRound, unconfirmedMarks } from '../../src/core/finish-round.ts';
-import { checkpoint, context, LAST_WEEK, round, streamOf, T, YESTERDAY } from './setup.ts';
+import { context, inRound, LAST_WEEK, round, streamOf, T, YESTERDAY } from './setup.ts';
 
 const FIRST = '2026-11-20T02:00:00.000000Z';
 const NOTHING: RoundEnd = {
@@ -11,13 +11,13 @@ const NOTHING: RoundEnd = {
   ...{ lastMark: 0, run: 5, isWhole: false },
 };
 
-const settle = (given: Checkpoint, roundEnd: RoundEnd, circumstances: Context) =>
+const settle = (given: RoundCheckpoint, roundEnd: RoundEnd, circumstances: Context) =>
   finishRound(streamOf('assets'), given, roundEnd, circumstances);
 
 const feed = round({ pages: 3, firstPageAt: FIRST });
 const scan = round({ mode: 'scan', reason: 'full', pages: 3, firstPageAt: FIRST });
-const under = (given: Round, more: Partial<Checkpoint> = {}): Checkpoint =>
-  checkpoint({ scannedAt: LAST_WEEK, scanEndedAt: LAST_WEEK, ...more, round: given });
+const under = (given: Round, more: Partial<Checkpoint> = {}): RoundCheckpoint =>
+  inRound(given, { scannedAt: LAST_WEEK, scanEndedAt: LAST_WEEK, ...more });
 
 describe('the watermark (R2)', () => {
   test('becomes the T of the run that committed the first page', () => {

@@ -1,13 +1,13 @@
 import { describe, expect, test } from 'vitest';
-import type { Checkpoint, LookupRead, ReadStep, Round } from '../../src/core/checkpoint.ts';
+import type { Checkpoint, LookupRead, ReadStep, Round, RoundCheckpoint } from '../../src/core/checkpoint.ts';
 import type { Backlog, DueTest } from '../../src/core/destination.ts';
 import { addDays } from '../../src/core/instant.ts';
 import { lookUp, lookUpHistory } from '../../src/core/next-step.ts';
-import { ask, checkpoint, context, round, streamOf, T, walk } from './setup.ts';
+import { ask, checkpoint, context, inRound, round, streamOf, T, walk } from './setup.ts';
 
 const REST = walk('upserts');
-const under = (readStep: ReadStep, given: Partial<Round> = {}, beside: Partial<Checkpoint> = {}): Checkpoint =>
-  checkpoint({ round: round({ steps: [readStep, REST], ...given }), ...beside });
+const under = (readStep: ReadStep, given: Partial<Round> = {}, beside: Partial<Checkpoint> = {}): RoundCheckpoint =>
+  inRound({ steps: [readStep, REST], ...given }, beside);
 const owed = (ids: readonly string[], weighed: Backlog['weighed'] = null): Backlog => ({ ids, weighed });
 
 type Name = 'assets' | 'columns' | 'tests' | 'column_lineage' | 'table_assets';
@@ -16,7 +16,7 @@ const goOn = (name: Name, readStep: LookupRead, ...rest: Parameters<typeof owed>
   lookUp(streamOf(name), under(readStep), context(), owed(...rest));
 
 function asked(name: Name, readStep: LookupRead, ...rest: Parameters<typeof owed>): Round {
-  return goOn(name, readStep, ...rest).checkpoint.round as Round;
+  return goOn(name, readStep, ...rest).checkpoint.round;
 }
 
 describe('what is owed is asked for', () => {

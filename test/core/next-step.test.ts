@@ -3,7 +3,8 @@ import type { Checkpoint, Round } from '../../src/core/checkpoint.ts';
 import { NO_PROGRESS } from '../../src/core/checkpoint.ts';
 import type { Context } from '../../src/core/context.ts';
 import { addDays } from '../../src/core/instant.ts';
-import { type NextStep, nextStep, startRound } from '../../src/core/next-step.ts';
+import { type NextStep, nextStep } from '../../src/core/next-step.ts';
+import { startRound } from '../../src/core/round.ts';
 import { ask, checkpoint, context, read, round, streamOf, T, walk, YESTERDAY } from './setup.ts';
 
 const assets = streamOf('assets');
@@ -163,7 +164,11 @@ describe('the steps of a round', () => {
 
   test('ask the mirror for ids before they ask the service for rows', () => {
     const readStep = ask('candidates', { after: 'k' });
-    expect(planned({ mode: 'scan', steps: [readStep] })).toEqual({ do: 'look-up', lookup: readStep });
+    expect(planned({ mode: 'scan', steps: [readStep] })).toEqual({
+      do: 'look-up',
+      lookup: readStep,
+      checkpoint: under({ mode: 'scan', steps: [readStep] }),
+    });
   });
 
   test('ask for a chunk in each variant of the stream, and count the requests (R12)', () => {

@@ -1,10 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import type { LookupRead, Read, Round } from '../../src/core/checkpoint.ts';
 import { decodeRead } from '../../src/core/decode-read.ts';
-import type { Commit } from '../../src/core/destination.ts';
-import { pageOutcome } from '../../src/core/page-outcome.ts';
+import { type PageOutcome, pageOutcome } from '../../src/core/page-outcome.ts';
 import type { Row, StreamName } from '../../src/core/stream.ts';
-import { ask, checkpoint, column, context, read, round, streamOf, T, walk, YESTERDAY } from './setup.ts';
+import { ask, column, context, inRead, read, streamOf, T, walk, YESTERDAY } from './setup.ts';
 
 interface Given {
   readonly read?: Partial<Read>;
@@ -16,14 +15,12 @@ interface Given {
 const NOTHING = { rows: [], rejected: [] };
 
 /** The commit of a page of a stream, the last of its read unless there is more. */
-function commitOf(name: StreamName, items: readonly unknown[], given: Given = {}): Commit {
+function commitOf(name: StreamName, items: readonly unknown[], given: Given = {}): PageOutcome['commit'] {
   const stream = streamOf(name);
-  const from = checkpoint({
-    round: round({ mode: 'scan', steps: [walk('scan')], read: read(given.read), ...given.round }),
-  });
+  const from = inRead({ mode: 'scan', steps: [walk('scan')], ...given.round, read: read(given.read) });
   const page = { items, hasMore: given.more ?? false, nextCursor: given.more ? 'c2' : null };
   const existing = new Map((given.held ?? []).map((row) => [String(row['id']), row]));
-  const [decoded = NOTHING] = decodeRead(stream, from.round?.read as Read, items, context());
+  const [decoded = NOTHING] = decodeRead(stream, from.round.read, items, context());
   return pageOutcome(
     { stream, checkpoint: from, page, decoded, existing, visitedCursors: new Set(), markableStreams: new Set() },
     context(),
@@ -87,7 +84,7 @@ describe('candidates of a sweep (R12)', () => {
   });
 
   test('of tests are asked for with both values of disabled, then the next chunk', () => {
-    const first = commitOf('tests', [], asking({ ...readStep, asked: 1 })).checkpoint.round as Round;
+    const first = commitOf('tests', [], asking({ ...readStep, asked: 1 })).checkpoint.round;
     expect(first).toMatchObject({ read: null, steps: [{ ids: ['c', 'd'], variant: 1, asked: 1 }] });
     const second = commitOf('tests', [], asking({ ...readStep, variant: 1 })).checkpoint.round;
     expect(second?.steps).toEqual([{ ...readStep, ids: [], variant: 0, after: 'd' }]);
@@ -141,7 +138,7 @@ describe('rows of an owner that went or came back (R13)', () => {
   test('leave it, too, where another page or list than the last one has shown that', () => {
     const dead = { ...column('c', YESTERDAY), asset_id: 'a', deleted_at: T, deletion: 'tombstone' } as Row;
     const first = commitOf('columns', [column('c', YESTERDAY)], { ...asking(readStep), held: [dead], more: true });
-    const [left] = (first.checkpoint.round as Round).steps as [LookupRead];
+    const [left] = first.checkpoint.round.steps as [LookupRead];
     expect(commitOf('columns', [], asking(left)).leftMarks?.ids).toEqual(['a']);
   });
 

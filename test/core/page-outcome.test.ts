@@ -4,7 +4,7 @@ import type { Context } from '../../src/core/context.ts';
 import { decodePage } from '../../src/core/decode.ts';
 import { type PageInput, type PageOutcome, pageOutcome } from '../../src/core/page-outcome.ts';
 import type { Row, StreamName } from '../../src/core/stream.ts';
-import { ask, checkpoint, column, context, LAST_WEEK, read, round, streamOf, T, walk, YESTERDAY } from './setup.ts';
+import { ask, column, context, inRead, LAST_WEEK, read, streamOf, T, walk, YESTERDAY } from './setup.ts';
 
 interface Given {
   readonly stream?: StreamName;
@@ -29,10 +29,7 @@ function arrive(given: Given): PageOutcome {
   const steps: ReadStep[] = [walk(given.read?.as === 'upserts' ? 'upserts' : 'scan')];
   const pageInput: PageInput = {
     stream,
-    checkpoint: checkpoint({
-      ...given.from,
-      round: round({ mode: 'scan', steps, read: read(given.read), ...given.round }),
-    }),
+    checkpoint: inRead({ mode: 'scan', steps, ...given.round, read: read(given.read) }, given.from),
     page: { items, hasMore: given.hasMore ?? given.next !== undefined, nextCursor: given.next ?? null },
     decoded: { ...decodePage(stream, items), ...(given.isPart ? { isPart: true } : {}) },
     existing: new Map((given.held ?? []).map((row) => [String(row['id']), row])),

@@ -1,24 +1,31 @@
 import { describe, expect, test } from 'vitest';
-import type { Checkpoint, Read, Round } from '../../src/core/checkpoint.ts';
+import type { Checkpoint, Read, ReadCheckpoint, Round } from '../../src/core/checkpoint.ts';
 import type { Context } from '../../src/core/context.ts';
 import { type RecoveryKind, SyncError } from '../../src/core/errors.ts';
 import { addDays } from '../../src/core/instant.ts';
 import { nextStep } from '../../src/core/next-step.ts';
 import { cutOff, type RecoveryDecision, recover } from '../../src/core/recover.ts';
+import { isInRead } from '../../src/core/round.ts';
 import type { StreamName } from '../../src/core/stream.ts';
-import { ask, checkpoint, context, read, round, streamOf, T, walk, YESTERDAY } from './setup.ts';
+import { ask, checkpoint, context, inRead, inRound, read, streamOf, T, walk, YESTERDAY } from './setup.ts';
 
 const cut = read({ number: 3, cursor: 'c7', at: YESTERDAY, restartRun: 4 });
-const under = (given: Partial<Round>, more: Partial<Checkpoint> = {}): Checkpoint =>
-  checkpoint({ ...more, round: round({ mode: 'feed', steps: [walk('upserts')], read: cut, ...given }) });
+const under = ({ read: given, ...ofRound }: Partial<Round>, more: Partial<Checkpoint> = {}): ReadCheckpoint =>
+  inRead({ steps: [walk('upserts')], ...ofRound, read: given ?? cut }, more);
+
+function withReadUnderWay(left: Checkpoint): ReadCheckpoint {
+  if (!isInRead(left)) throw new Error('no read is under way');
+  return left;
+}
 
 const met = (
   recoveryKind: RecoveryKind,
-  from = under({}),
+  from: Checkpoint = under({}),
   name: StreamName = 'assets',
   circumstances: Context = context(),
-): RecoveryDecision => recover(streamOf(name), from, new SyncError(recoveryKind, 'it failed'), circumstances);
-const readOf = ({ checkpoint: { round: left } }: RecoveryDecision): Read => left?.read as Read;
+): RecoveryDecision =>
+  recover(streamOf(name), withReadUnderWay(from), new SyncError(recoveryKind, 'it failed'), circumstances);
+const readOf = ({ checkpoint: left }: RecoveryDecision): Read => withReadUnderWay(left).round.read;
 
 describe('invalid_cursor (R7)', () => {
   test('starts the read again at its first page, as of now, and forgets what it alone saw', () => {
@@ -33,7 +40,7 @@ describe('invalid_cursor (R7)', () => {
     for (let i = 0; i < 4; i += 1) {
       const recovered = met('restart-read', from);
       outcomes.push(recovered.outcome);
-      from = recovered.checkpoint;
+      from = withReadUnderWay(recovered.checkpoint);
     }
     expect(outcomes).toEqual(['retry', 'retry', 'retry', 'fail']);
     expect(from.round?.read?.cursor).toBeNull();
@@ -44,13 +51,13 @@ describe('invalid_cursor (R7)', () => {
 describe('a page that fails every try (R24)', () => {
   test('in runs that end amid them has the rest of them in the next one, and all of them once they are spent', () => {
     const error = new SyncError('budget', 'it is spent', { failedTries: 4 });
-    const kept = cutOff(under({}), error) as Checkpoint;
+    const kept = cutOff(under({}), error) ?? under({});
     expect(kept).toEqual(under({ read: { ...cut, failedTries: 4 } }));
     expect(nextStep(streamOf('assets'), kept, context())).toMatchObject({ request: { cursor: 'c7', failedTries: 4 } });
     for (const recovery of ['restart-read', 'halve-page', 'stream'] as const)
       expect(readOf(met(recovery, kept))).not.toHaveProperty('failedTries');
     expect(cutOff(under({}), new SyncError('budget', 'it is spent'))).toBeNull();
-    expect(cutOff(under({ read: null }), error)).toBeNull();
+    expect(cutOff(inRound(), error)).toBeNull();
   });
 
   test('starts its read again at half the limit, once a run', () => {

@@ -1,8 +1,17 @@
-import type { Checkpoint, ListRead, LookupRead, Read, Round } from '../../src/core/checkpoint.ts';
+import type {
+  Checkpoint,
+  ListRead,
+  LookupRead,
+  Read,
+  ReadCheckpoint,
+  Round,
+  RoundCheckpoint,
+} from '../../src/core/checkpoint.ts';
 import { NO_PROGRESS } from '../../src/core/checkpoint.ts';
 import type { Context, DecisionOptions } from '../../src/core/context.ts';
 import { type DecodedRow, decodePage } from '../../src/core/decode.ts';
 import type { RoundFacts } from '../../src/core/destination.ts';
+import { newRead, newRound } from '../../src/core/round.ts';
 import type { Query } from '../../src/core/source.ts';
 import type { StreamName } from '../../src/core/stream.ts';
 import { CATALOGUE } from '../../src/streams/catalogue.ts';
@@ -34,18 +43,23 @@ export function checkpoint(given: Partial<Checkpoint> = {}): Checkpoint {
   return { ...NO_PROGRESS, ...times, scanEndedCycle: 4, finishedCycle: 4, ...given };
 }
 
+/** The same, in a round. */
+export function inRound(given: Partial<Round> = {}, beside: Partial<Checkpoint> = {}): RoundCheckpoint {
+  return { ...checkpoint(beside), round: round(given) };
+}
+
+/** The same, with a read under way. */
+export function inRead(
+  { read: given, ...ofRound }: Partial<Omit<Round, 'read'>> & { readonly read: Read },
+  beside: Partial<Checkpoint> = {},
+): ReadCheckpoint {
+  return { ...checkpoint(beside), round: { ...round(ofRound), read: given } };
+}
+
+/** A round of increments, begun in run 5. */
 export function round(given: Partial<Round> = {}): Round {
-  const counts = { pages: 0, reads: 0, consecutiveNotFound: 0, lastMark: 0 };
-  const none = {
-    firstPageAt: null,
-    read: null,
-    confirmedUpTo: null,
-    firstConfirmation: null,
-    incomplete: false,
-  };
-  const how = { mode: 'feed', reason: 'increment', steps: [], sweeps: false, sweepContradicted: false } as const;
-  const begun = { run: 5, cycle: 5, due: null };
-  return { ...how, ...begun, ...counts, ...none, ...given };
+  const plan = { mode: 'feed', reason: 'increment', steps: [] } as const;
+  return { ...newRound(plan, { run: 5, cycle: 5 }, { hasRows: false, lastMark: 0 }), ...given };
 }
 
 export function walk(as: ListRead['as'], query: Query = { limit: 2000 }): ListRead {
@@ -58,8 +72,8 @@ export function ask(about: LookupRead['about'], given: Partial<LookupRead> = {})
 
 /** Read number 1, begun at T in run 5, at its first page. */
 export function read(given: Partial<Read> = {}): Read {
-  const none = { cursor: null, restarts: 0, restartRun: 5, halvedRun: null, history: null };
-  return { as: 'scan', number: 1, path: ['assets'], query: { limit: 2000 }, at: T, ...none, ...given };
+  const plan = { as: 'scan', path: ['assets'], query: { limit: 2000 } } as const;
+  return { ...newRead(plan, 1, context()), ...given };
 }
 
 export function facts(given: Partial<RoundFacts> = {}): RoundFacts {

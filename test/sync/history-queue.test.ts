@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
 import type { DueTest } from '../../src/core/destination.ts';
 import { createHistoryQueue } from '../../src/sync/history-queue.ts';
-import { ask, checkpoint, context, round, streamOf, T } from '../core/setup.ts';
+import { ask, context, inRound, streamOf, T } from '../core/setup.ts';
 
-const IN_PHASE = checkpoint({ watermark: null, round: round({ mode: 'window', steps: [ask('tests')] }) });
+const IN_PHASE = inRound({ mode: 'window', steps: [ask('tests')] }, { watermark: null });
 
 function due(count: number): DueTest[] {
   const never = { readAt: null, knownFrom: null, mirroredAt: T, pageLimit: null, hasRejected: 0 };
