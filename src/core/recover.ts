@@ -64,8 +64,9 @@ function mayWait({ method }: Stream, { round, watermark, scanEndedCycle }: ReadC
 function setAside(recoveryDecision: RecoveryDecision, { round }: ReadCheckpoint, context: Context): RecoveryDecision {
   const { checkpoint, advice } = recoveryDecision;
   const leavesGap = isBeforeFeeds(checkpoint, context);
-  // Beyond its reach a feed leaves a gap, whatever the watermark says from then on.
-  const due = round.due ?? (round.reason === 'clamp' ? 'clamp' : null);
+  // Beyond its reach a feed leaves a gap, whatever the scan was begun for, and whatever the watermark says from then on (R3).
+  const leavesHole = round.reason === 'clamp' || !reachesBack(checkpoint, context);
+  const due = round.due ?? (leavesHole ? 'clamp' : null);
   const left = checkpoint.round === null || leavesGap ? null : { ...checkpoint.round, due };
   const scanDue = checkpoint.scanDue ?? (left === null ? due : null);
   const meanwhile = 'The scan waits for the next run, which tries it again; the feeds go on meanwhile.';
@@ -80,10 +81,15 @@ function setAside(recoveryDecision: RecoveryDecision, { round }: ReadCheckpoint,
 
 /** Whether the scan began before anything that the feeds still reach: between the two lies what neither shows (R3). */
 function isBeforeFeeds(checkpoint: Checkpoint, context: Context): boolean {
-  const bound = feedBoundOf(checkpoint, context);
-  const since = withinLookback(bound, context);
+  const since = withinLookback(feedBoundOf(checkpoint, context), context);
   const began = checkpoint.round?.firstPageAt ?? null;
-  return since !== bound && since !== null && began !== null && began < since;
+  return !reachesBack(checkpoint, context) && since !== null && began !== null && began < since;
+}
+
+/** Whether the feeds show all that has changed since the watermark (R3). */
+function reachesBack(checkpoint: Checkpoint, context: Context): boolean {
+  const bound = feedBoundOf(checkpoint, context);
+  return withinLookback(bound, context) === bound;
 }
 
 function ofRead(stream: Stream, checkpoint: ReadCheckpoint, error: SyncError, context: Context): RecoveryDecision {

@@ -154,6 +154,12 @@ describe('a due scan that cannot end (R9)', () => {
     expect(met('restart-round', scan({ reason: 'clamp' })).checkpoint.scanDue).toBe('clamp');
   });
 
+  test('is due for what no feed reaches, whatever it was begun for (R3)', () => {
+    const full = scan({ reason: 'full' }, { watermark: addDays(T, -100) });
+    expect(met('stream', full).checkpoint.waitingScan?.due).toBe('clamp');
+    expect(met('restart-round', full).checkpoint.scanDue).toBe('clamp');
+  });
+
   test('begins anew where the feeds no longer reach back to its first page (R3)', () => {
     const from = (firstPageAt: string) =>
       met('stream', scan({ reason: 'clamp', pages: 1, firstPageAt }, { watermark: addDays(T, -200) }));

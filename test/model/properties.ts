@@ -180,7 +180,8 @@ function hasOnlyScansSetAside(life: Life, step: Sync, summary: RunSummary): bool
     .map(({ stream }) => mirrored.checkpoint(stream as StreamName));
   const isFed = set.every(({ waitingScan, round, watermark }) => {
     const scan = waitingScan ?? round;
-    const isDue = scan?.mode === 'scan' && ['full', 'full-every'].includes(scan.reason);
+    // What lies beyond the reach of the feeds only the scan shows (R3).
+    const isDue = scan?.mode === 'scan' && ['full', 'full-every'].includes(scan.reason) && scan.due !== 'clamp';
     return isDue && isBelieved(watermark, step, summary);
   });
   const isEnded = set.length > 0 && summary.status === 'problems' && summary.run === summary.cycle;

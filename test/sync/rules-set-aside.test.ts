@@ -58,6 +58,21 @@ test.each([
 );
 
 test(
+  'a --full that cannot end after months leaves a scan due for what its feeds no longer reach, however rare scans are (R3, R9)',
+  inSyncedWorld(async (scene) => {
+    const { mirrored, place, world } = scene;
+    world.advance(HOUR);
+    putColumn(place, 'a1.c1', 'a1', { data_type: 'long ago' });
+    world.advance(100 * DAY);
+    breakScan(scene, 'restart-round');
+    await mirrored.sync({ pageSize: 2, full: true, fullEveryDays: 1000 });
+    calm(scene);
+    expect(await mirrored.sync({ pageSize: 2, fullEveryDays: 1000 })).toMatchObject({ status: 'done' });
+    expectTrue(scene);
+  }),
+);
+
+test(
   'a scan that was set aside pays no mark that the feeds beside it had to leave to a later run (R9, R13)',
   inSyncedWorld(async (scene) => {
     const { mirrored, place, world } = scene;
