@@ -1,10 +1,18 @@
-import type { RecoveryKind } from '../core/errors.ts';
+import { isRunRecovery, type RecoveryKind, type RunRecovery } from '../core/errors.ts';
 
-const CODES: Readonly<Partial<Record<RecoveryKind, number>>> = { usage: 2, token: 3, locked: 4, budget: 5 };
+const CODES: Readonly<Record<RunRecovery, number>> = {
+  run: 1,
+  quota: 1,
+  usage: 2,
+  token: 3,
+  locked: 4,
+  budget: 5,
+  signal: 1,
+};
 
 /** The exit code of a failure (see docs/json-and-exit-codes.md). */
 export function exitCodeOf(recoveryKind: RecoveryKind): number {
-  return CODES[recoveryKind] ?? 1;
+  return isRunRecovery(recoveryKind) ? CODES[recoveryKind] : 1;
 }
 
 const SIGNAL_CODES: Readonly<Record<string, number>> = { SIGINT: 130, SIGTERM: 143 };

@@ -1,34 +1,40 @@
 /**
- * What the one who meets a failure has to do about it:
- * - `restart-read`: start this read again at its first page (R7)
- * - `halve-page`: start this read again at half its limit, once a run (R24)
- * - `forbidden`: give up this part, go on with the rest; scan it when it is back (R13)
- * - `absent`: the service says that this is not live, or not there (R15)
- * - `restart-round`: fail this stream and give up its round: what was asked for, or answered, is wrong for good; the next run
- *   begins anew with its own options (R8, R24)
- * - `stream`: fail this stream, go on with the rest
- * - `run`: end the run with problems (exit 1)
- * - `quota`: end the run, the account's quota is used up for longer than the run waits (exit 1, R23)
- * - `token`: end the run, the token is refused (exit 3)
- * - `usage`: end the run, what was asked for is wrong (exit 2)
- * - `locked`: end the run, another sync holds the mirror (exit 4)
- * - `budget`: stop the run cleanly at its request budget (exit 5)
- * - `signal`: stop the run cleanly, a signal came (R27)
+ * What a failure asks of the read that met it:
+ * - `restart-read`: start the read again at its first page (R7)
+ * - `halve-page`: start the read again at half its limit, once a run (R24)
  */
-export type RecoveryKind =
-  | 'restart-read'
-  | 'halve-page'
-  | 'forbidden'
-  | 'not-live'
-  | 'restart-round'
-  | 'stream'
-  | 'run'
-  | 'quota'
-  | 'token'
-  | 'usage'
-  | 'locked'
-  | 'budget'
-  | 'signal';
+export type ReadRecovery = 'restart-read' | 'halve-page';
+
+/**
+ * What a failure asks of the stream that met it; the run goes on with the other streams (R9):
+ * - `forbidden`: give the stream up, and scan it when the permission is back (R13)
+ * - `not-live`: the service says that the stream is not live, or that a row is not there (R15)
+ * - `restart-round`: fail the stream and give up its round: the request, or the answer, is wrong for good; the next run begins
+ *   anew with its own options (R8, R24)
+ * - `stream`: fail the stream; the next run goes on where it stood
+ */
+export type StreamRecovery = 'forbidden' | 'not-live' | 'restart-round' | 'stream';
+
+/**
+ * What a failure asks of the whole run:
+ * - `run`: end with problems (exit 1)
+ * - `quota`: end, the account's quota is used up for longer than the run waits (exit 1, R23)
+ * - `token`: end, the token is refused (exit 3)
+ * - `usage`: end, what was asked for is wrong (exit 2)
+ * - `locked`: end, another sync holds the mirror (exit 4)
+ * - `budget`: stop cleanly at the request budget (exit 5)
+ * - `signal`: stop cleanly, a signal came (R27)
+ */
+export type RunRecovery = (typeof RUN_RECOVERIES)[number];
+
+const RUN_RECOVERIES = ['run', 'quota', 'token', 'usage', 'locked', 'budget', 'signal'] as const;
+
+/** What the one who meets a failure has to do about it: at the level of the read, of the stream, or of the run. */
+export type RecoveryKind = ReadRecovery | StreamRecovery | RunRecovery;
+
+export function isRunRecovery(recoveryKind: RecoveryKind): recoveryKind is RunRecovery {
+  return (RUN_RECOVERIES as readonly RecoveryKind[]).includes(recoveryKind);
+}
 
 /**
  * The one error of the sync: its message tells the user what to do, on one line whatever it quotes; `recovery` tells the
@@ -53,9 +59,9 @@ export class SyncError extends Error {
 /** And whatever else would move the cursor of a terminal. */
 const LINE_BREAKS = /[\p{Cc}\p{Zl}\p{Zp}]+/gu;
 
-/** Recoveries that end the whole run and not only the stream that met them. */
-export function endsRun(error: unknown): error is SyncError {
-  return error instanceof SyncError && RUN_ENDING.has(error.recovery);
-}
+/** A failure that ends the whole run and not only the stream that met it. */
+type RunError = SyncError & { readonly recovery: RunRecovery };
 
-const RUN_ENDING = new Set<RecoveryKind>(['run', 'quota', 'token', 'usage', 'locked', 'budget', 'signal']);
+export function endsRun(error: unknown): error is RunError {
+  return error instanceof SyncError && isRunRecovery(error.recovery);
+}

@@ -2,7 +2,7 @@ import type { Checkpoint, Read, ReadCheckpoint } from './checkpoint.ts';
 import { feedBoundOf, isBelieved } from './choose-round.ts';
 import { type Context, withinLookback } from './context.ts';
 import type { UnreadHistory } from './destination.ts';
-import type { SyncError } from './errors.ts';
+import { isRunRecovery, type ReadRecovery, type StreamRecovery, type SyncError } from './errors.ts';
 import { halfOf, nextAttempt, type ReadAttempts } from './paging.ts';
 import { isInRead, restarted, stepsAfter, untried, withoutRound, withRead, withRound } from './round.ts';
 import type { Stream } from './stream.ts';
@@ -27,32 +27,33 @@ export interface RecoveryDecision {
 /** So many tests in a row without a history, and none ever read: the histories are not live (R15), or denied. */
 const MAX_MISSES = 20;
 
+/** What a stream can meet and the run goes on. */
+type LocalRecovery = ReadRecovery | StreamRecovery;
+
 /** Decides, on the kind of failure alone, how a stream goes on. */
 export function recover(
   stream: Stream,
   checkpoint: ReadCheckpoint,
-  error: SyncError,
+  { recovery }: SyncError,
   context: Context,
 ): RecoveryDecision {
+  if (isRunRecovery(recovery)) return failed(checkpoint);
   return stream.method === 'window'
-    ? recoverHistory(stream, checkpoint, error, context)
-    : recoverRead(stream, checkpoint, error, context);
+    ? recoverHistory(stream, checkpoint, recovery, context)
+    : recoverList(stream, checkpoint, recovery, context);
 }
 
-function recoverRead(stream: Stream, checkpoint: ReadCheckpoint, error: SyncError, context: Context): RecoveryDecision {
-  const recovered = ofRead(stream, checkpoint, error, context);
-  const isOver = recovered.outcome === 'fail' && OF_LIST.has(error.recovery);
+function recoverList(
+  stream: Stream,
+  checkpoint: ReadCheckpoint,
+  recovery: LocalRecovery,
+  context: Context,
+): RecoveryDecision {
+  const recovered = recoverRead(stream, checkpoint, recovery, context);
+  // Any other failure is of one list, which another list of the same stream need not share.
+  const isOver = recovered.outcome === 'fail' && recovery !== 'forbidden';
   return isOver && mayWait(stream, checkpoint, context) ? setAside(recovered, checkpoint, context) : recovered;
 }
-
-/** Failures of one list, which another of the same stream need not share. */
-const OF_LIST: ReadonlySet<SyncError['recovery']> = new Set([
-  'restart-read',
-  'halve-page',
-  'restart-round',
-  'not-live',
-  'stream',
-]);
 
 /** A due scan may wait while there is a watermark from which the feeds can go on (R9). */
 function mayWait({ method }: Stream, { round, watermark, scanEndedCycle }: ReadCheckpoint, context: Context): boolean {
@@ -92,8 +93,13 @@ function reachesBack(checkpoint: Checkpoint, context: Context): boolean {
   return withinLookback(bound, context) === bound;
 }
 
-function ofRead(stream: Stream, checkpoint: ReadCheckpoint, error: SyncError, context: Context): RecoveryDecision {
-  switch (error.recovery) {
+function recoverRead(
+  stream: Stream,
+  checkpoint: ReadCheckpoint,
+  recovery: LocalRecovery,
+  context: Context,
+): RecoveryDecision {
+  switch (recovery) {
     case 'restart-read':
       return restartRead(checkpoint, context);
     case 'halve-page':
@@ -104,7 +110,7 @@ function ofRead(stream: Stream, checkpoint: ReadCheckpoint, error: SyncError, co
       return { outcome: 'fail', checkpoint: denied(stream, checkpoint), forget: 'all' };
     case 'not-live':
       return stream.mayBeUnavailable ? unavailable(checkpoint, context) : failed(checkpoint);
-    default:
+    case 'stream':
       return failed(checkpoint);
   }
 }
@@ -113,20 +119,26 @@ function ofRead(stream: Stream, checkpoint: ReadCheckpoint, error: SyncError, co
 function recoverHistory(
   stream: Stream,
   checkpoint: ReadCheckpoint,
-  error: SyncError,
+  recovery: LocalRecovery,
   context: Context,
 ): RecoveryDecision {
-  const { recovery } = error;
-  const again = recovery === 'restart-read' ? restartRead(checkpoint, context) : null;
-  if (again?.outcome === 'retry') return again;
-  if (recovery === 'halve-page') return shrunkHistory(stream, checkpoint, context);
-  if (recovery === 'not-live' || recovery === 'forbidden') {
-    if (!isNoHistoryLive(checkpoint)) return passedOver(stream, checkpoint, recovery);
-    if (recovery === 'not-live') return unavailable(checkpoint, context);
-    return { outcome: 'fail', checkpoint: denied(stream, checkpoint), forget: 'all' };
+  switch (recovery) {
+    case 'restart-read': {
+      const again = restartRead(checkpoint, context);
+      return again.outcome === 'retry' ? again : passedOver(stream, checkpoint, recovery);
+    }
+    case 'halve-page':
+      return shrunkHistory(stream, checkpoint, context);
+    case 'not-live':
+      return isNoHistoryLive(checkpoint) ? unavailable(checkpoint, context) : passedOver(stream, checkpoint, recovery);
+    case 'forbidden':
+      return isNoHistoryLive(checkpoint)
+        ? { outcome: 'fail', checkpoint: denied(stream, checkpoint), forget: 'all' }
+        : passedOver(stream, checkpoint, recovery);
+    case 'restart-round':
+    case 'stream':
+      return passedOver(stream, checkpoint, recovery);
   }
-  const isOfHistory = recovery === 'restart-read' || recovery === 'restart-round' || recovery === 'stream';
-  return isOfHistory ? passedOver(stream, checkpoint, recovery) : failed(checkpoint);
 }
 
 function restartRead(checkpoint: ReadCheckpoint, context: Context): RecoveryDecision {
@@ -191,7 +203,7 @@ function failed(checkpoint: ReadCheckpoint): RecoveryDecision {
 }
 
 /** Goes on with the test after it; only what is not there leaves the round complete. */
-function passedOver(stream: Stream, checkpoint: ReadCheckpoint, recovery: SyncError['recovery']): RecoveryDecision {
+function passedOver(stream: Stream, checkpoint: ReadCheckpoint, recovery: LocalRecovery): RecoveryDecision {
   const { round } = checkpoint;
   const isMissing = recovery === 'not-live';
   const consecutiveNotFound =

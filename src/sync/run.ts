@@ -1,7 +1,7 @@
 import { type Context, type DecisionOptions, timesOf } from '../core/context.ts';
 import { failedLast } from '../core/cycle.ts';
 import { type EnvironmentChanges, type ListedEnvironment, reconcile } from '../core/environments.ts';
-import { endsRun, SyncError } from '../core/errors.ts';
+import { endsRun, type RunRecovery, SyncError } from '../core/errors.ts';
 import type { Instant } from '../core/instant.ts';
 import { learned, stillLeft } from '../core/quota.ts';
 import type { JoinedRun, MeasuredList, RunStatus } from '../core/state-store.ts';
@@ -217,16 +217,19 @@ async function keepMeasures(
   if (told !== null) await state.saveQuota(learned(await state.quota(), told), clock());
 }
 
-const STATUS_OF: Readonly<Partial<Record<SyncError['recovery'], RunStatus>>> = {
+const STATUS_OF: Readonly<Record<RunRecovery, RunStatus>> = {
+  run: 'problems',
+  quota: 'problems',
+  token: 'refused',
+  usage: 'problems',
+  locked: 'problems',
   budget: 'stopped',
   signal: 'interrupted',
-  token: 'refused',
 };
 
 /** A run is green only when every stream is complete, and no row of them stands rejected (R9, R20). */
 function statusOf(streams: readonly StreamSummary[], failure: unknown): RunStatus {
-  if (failure !== null)
-    return (failure instanceof SyncError && endsRun(failure) && STATUS_OF[failure.recovery]) || 'problems';
+  if (failure !== null) return endsRun(failure) ? STATUS_OF[failure.recovery] : 'problems';
   return streams.every((stream) => GREEN.has(stream.status) && stream.rejected_standing === 0) ? 'done' : 'problems';
 }
 
