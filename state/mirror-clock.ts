@@ -1,9 +1,9 @@
-import { max } from 'drizzle-orm';
+import { max, sql } from 'drizzle-orm';
 import type { BetterSQLite3Database } from 'drizzle-orm/better-sqlite3';
 import { mirrorEnvironments as table } from '../schema/sync.ts';
 import { after, type Instant } from '../src/core/instant.ts';
 
-type ClockDatabase = Pick<BetterSQLite3Database, 'select' | 'insert'>;
+type ClockDatabase = Pick<BetterSQLite3Database, 'select' | 'run'>;
 
 /**
  * The clocks of these environments move on to the time of the current transaction: the machine's, or the microsecond after the
@@ -19,12 +19,10 @@ export function tick(db: ClockDatabase, clock: () => Instant, envIds: readonly s
   const last = newest?.at ?? '';
   const now = clock();
   const mirroredAt = now > last ? now : after(last);
-  const set = { mirrored_at: mirroredAt };
-  for (const env_id of envIds)
-    db.insert(table)
-      .values({ env_id, ...set })
-      .onConflictDoUpdate({ target: table.env_id, set })
-      .run();
+  // One statement, however many environments there are.
+  db.run(sql`
+    insert into ${table} (env_id, mirrored_at) select value, ${mirroredAt} from json_each(${JSON.stringify(envIds)}) where true
+    on conflict (env_id) do update set mirrored_at = excluded.mirrored_at`);
   return mirroredAt;
 }
 

@@ -21,11 +21,19 @@ export interface ReadableMirror {
 export async function openMirror({ db = DEFAULTS.db }: MirrorOptions = {}): Promise<ReadableMirror> {
   const mirror = openForReading(db);
   const { path, connection } = mirror;
+  let last: QueryResult | null = null;
   return {
     path,
-    query: (sql, options) => readStatement(mirror, sql, options),
+    query(sql, options) {
+      last = readStatement(mirror, sql, options);
+      return last;
+    },
     snapshot: (read) => connection.transaction(read)(),
     status: () => statusOf(mirror),
-    close: () => void connection.close(),
+    close() {
+      // SQLite refuses to close beside a statement that was not read to its end; there is one at most.
+      last?.close();
+      connection.close();
+    },
   };
 }

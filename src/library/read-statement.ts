@@ -74,7 +74,12 @@ function* objectsFrom(
 }
 
 function* rowsFrom<T>(path: string, first: IteratorResult<T>, iterator: Iterator<T>): Generator<T> {
-  for (let next = first; !next.done; next = attempt(path, () => iterator.next())) yield next.value;
+  try {
+    for (let next = first; !next.done; next = attempt(path, () => iterator.next())) yield next.value;
+  } finally {
+    // A statement that nobody reads to its end would keep the connection busy.
+    iterator.return?.();
+  }
 }
 
 function attempt<T>(path: string, step: () => T): T {

@@ -5,7 +5,7 @@ import { loadKeptQuota } from '../../state/quota-store.ts';
 import { createStateStore } from '../../state/sqlite-state-store.ts';
 import { type KeptQuota, stillLeft } from '../core/quota.ts';
 import type { Source } from '../core/source.ts';
-import { createDestination } from '../destination/sqlite/destination.ts';
+import { createDestination, facingFile } from '../destination/sqlite/destination.ts';
 import { fileError } from '../destination/sqlite/file-error.ts';
 import {
   checkMirror,
@@ -96,7 +96,7 @@ export function openLocked(path: string, stop: AbortSignal, quietMs = 0): OpenMi
     return {
       state: createStateStore(mirror.db, clock),
       destination: (envId, run) => createDestination(mirror, { envId, run, clock }),
-      keep: async () => mirror.transactions.keep(),
+      keep: facingFile(path)(() => mirror.transactions.keep()),
       async close() {
         try {
           if (!stop.aborted) finish(mirror.connection);

@@ -87,9 +87,12 @@ async function readAll(ports: RunPorts, options: RunOptions, state: RunState, st
   const session = { ports: { ...ports, source }, context, mirror, catalogue, streams, concurrency, late };
   try {
     await syncEnvironments(session, state.environments, state.reached);
-  } finally {
-    await mirror.keep();
+  } catch (error) {
+    // The run ends by what went wrong first: it decides the exit code.
+    await mirror.keep().catch(() => {});
+    throw error;
   }
+  await mirror.keep();
   if (reconciled.rejected.length > 0) {
     throw new SyncError(
       'run',

@@ -188,6 +188,16 @@ describe('a mirror', () => {
     expect(openForReading(path).connection.prepare('select count(*) from assets').pluck().get()).toBe(0);
   });
 
+  test('of an older version with a view of the user’s own that stands in the way is refused, by the name of that view, and stays as it is', () => {
+    makeOlderMirror(15);
+    database('create view my_marks as select last_mark from mirror');
+    expect(() => openForWriting(path)).toThrow(/of your own \(my_marks\): drop them, run `obsync sync`/);
+    expect(() => openForReading(path)).toThrow(clear('was made by an older obsync'));
+    database('drop view my_marks');
+    openForWriting(path).connection.close();
+    openForReading(path).connection.close();
+  });
+
   test('of an older version is brought up to date when it is written, and keeps its rows', () => {
     makeOlderMirror();
     expect(() => openForReading(path)).toThrow(clear('was made by an older obsync'));

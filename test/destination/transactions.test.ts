@@ -131,3 +131,15 @@ test('a commit writes the clock and the counter of its own environment alone (R1
   ]);
   expect((await on().facts(stream, null)).lastMark).toBe(1);
 });
+
+test('a transaction that SQLite itself takes back while pages wait is noticed: nothing is written after it, and every writer is told (R5)', async () => {
+  await hold();
+  const before = kept('watermark', 'sync_checkpoints');
+  await show('a');
+  // As SQLite does when another statement finds the disk full.
+  mirror.connection.exec('ROLLBACK');
+  await expect(show('c')).rejects.toMatchObject({ recovery: 'run' });
+  expect(mirror.connection.inTransaction).toBe(false);
+  expect(kept('watermark', 'sync_checkpoints')).toEqual(before);
+  expect(() => mirror.transactions.keep()).toThrow(/check the disk/);
+});

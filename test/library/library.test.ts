@@ -140,6 +140,16 @@ describe('a query of the library', () => {
     await expect(query({ db: options.db, sql: 'delete from assets' })).rejects.toMatchObject(refused(/only reads/));
   });
 
+  test('may leave the rows of a result before their end, and close the mirror beside a result that nobody reads', async () => {
+    const { options } = await setUp();
+    await sync(options);
+    const mirror = await openMirror(options);
+    for (const row of mirror.query('select id from columns')) if (row) break;
+    expect(mirror.status().last_run).not.toBeNull();
+    mirror.query('select id from columns');
+    mirror.close();
+  });
+
   test('sees one state of the mirror within a snapshot, whatever is written meanwhile', async () => {
     const { options } = await setUp();
     await sync(options);

@@ -1,23 +1,32 @@
 import { readFileSync } from 'node:fs';
 import { findPackageJSON } from 'node:module';
 import { dirname, join } from 'node:path';
-import type { Database } from 'better-sqlite3';
+import Sqlite, { type Database } from 'better-sqlite3';
 import type { BetterSQLite3Database } from 'drizzle-orm/better-sqlite3';
 import { type MigrationMeta, readMigrationFiles } from 'drizzle-orm/migrator';
 import { fillCursorKey } from '../../../state/run-log.ts';
+import { SyncError } from '../../core/errors.ts';
 import { quote } from './table-sql.ts';
 
 /** Shipped with the package, wherever this file has been compiled to. */
 const MIGRATIONS = join(dirname(findPackageJSON(import.meta.url) ?? ''), 'schema', 'migrations');
 
-/** Makes the tables of a new file, or those of an older version what they are now, all at once or not at all. */
+/**
+ * Makes the tables of a new file, or those of an older version what they are now, all at once or not at all.
+ * @throws SyncError `usage` when a view or trigger of the user's own stands in the way
+ */
 export function bringUpToDate({ connection, db }: { connection: Database; db: BetterSQLite3Database }): void {
   const from = version(connection);
-  const ahead = readMigrationFiles({ migrationsFolder: MIGRATIONS }).filter(({ folderMillis }) => folderMillis > from);
+  const all = readMigrationFiles({ migrationsFolder: MIGRATIONS });
+  const ahead = all.filter(({ folderMillis }) => folderMillis > from);
   // A first sync that was killed left the secondary indexes out, and what is not there cannot be dropped.
   for (const name of from === 0 ? [] : droppedBy(ahead))
     connection.exec(`create index if not exists ${quote(name)} on mirror (id)`);
-  if (ahead.length > 0) connection.transaction(migrate).immediate(connection, ahead);
+  try {
+    if (ahead.length > 0) connection.transaction(migrate).immediate(connection, ahead);
+  } catch (error) {
+    throw refusedFor(connection, all, error);
+  }
   fillCursorKey(db);
 }
 
@@ -29,6 +38,18 @@ function migrate(connection: Database, ahead: readonly MigrationMeta[]): void {
     for (const statement of sql) connection.exec(statement);
     note.run(hash, folderMillis);
   }
+}
+
+/** SQLite checks every view and trigger of a file when a column gets another name or goes, those of the user's own as well. */
+function refusedFor(connection: Database, all: readonly MigrationMeta[], error: unknown): unknown {
+  const ours = all
+    .flatMap(({ sql }) => sql)
+    .flatMap((sql) => [...sql.matchAll(/CREATE VIEW `([^`]+)`/g)].map(([, view]) => view));
+  const names = connection.prepare("select name from sqlite_schema where type in ('view', 'trigger')").pluck().all();
+  const foreign = names.filter((name) => !ours.includes(String(name)));
+  if (!(error instanceof Sqlite.SqliteError) || error.code !== 'SQLITE_ERROR' || foreign.length === 0) return error;
+  const text = `${connection.name} cannot be brought up to date beside views or triggers of your own (${foreign.join(', ')})`;
+  return new SyncError('usage', `${text}: drop them, run \`obsync sync\`, and create them again`, { cause: error });
 }
 
 const JOURNAL =

@@ -1,4 +1,5 @@
 import type { Database } from 'better-sqlite3';
+import { SyncError } from '../../core/errors.ts';
 
 /** What is written through one connection, in transactions. */
 export interface CommitTransactions {
@@ -20,6 +21,9 @@ interface WaitingCommits {
   undone(): void;
 }
 
+const ROLLED_BACK =
+  'the last pages could not be kept, because the mirror could not be read or written: check the disk and run again; nothing is lost';
+
 export function transacting(connection: Database, { mostMs, finish, undone }: WaitingCommits): CommitTransactions {
   const [begin, commit, rollback] = ['BEGIN IMMEDIATE', 'COMMIT', 'ROLLBACK'].map((sql) => connection.prepare(sql));
   let timer: NodeJS.Timeout | null = null;
@@ -28,16 +32,21 @@ export function transacting(connection: Database, { mostMs, finish, undone }: Wa
     if (timer !== null) clearTimeout(timer);
     timer = null;
   };
+  const takeBack = (error: unknown): void => {
+    // Whoever counts on what waited must not go on without it.
+    if (timer !== null) lost = { error };
+    stopWaiting();
+    if (connection.inTransaction) rollback?.run();
+    undone();
+  };
   const attempt = <Done>(step: () => Done): Done => {
+    // A statement outside of `write` that finds the disk full, or cannot read it, has SQLite roll back the whole transaction.
+    if (timer !== null && !connection.inTransaction) takeBack(new SyncError('run', ROLLED_BACK));
     if (lost !== null) throw lost.error;
     try {
       return step();
     } catch (error) {
-      // Whoever counts on what waited must not go on without it.
-      if (timer !== null) lost = { error };
-      stopWaiting();
-      if (connection.inTransaction) rollback?.run();
-      undone();
+      takeBack(error);
       throw error;
     }
   };
