@@ -133,7 +133,7 @@ function rewritten(held: Row | undefined, believed: Row | undefined): RowChange 
   return { row: believed, kind: believed['deleted_at'] === null ? 'updated' : 'tombstoned' };
 }
 
-/** A row whose tombstone is the first that is heard of it went as any other: what it owns may be held (R13). */
+/** A row that the mirror knows by its tombstone alone counts as deleted: the mirror may hold rows that belong to it (R13). */
 function firstTombstone(rowChange: RowChange): RowChange {
   return rowChange.kind === 'tombstoned' ? { ...rowChange, kind: 'deleted' } : rowChange;
 }

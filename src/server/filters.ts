@@ -79,10 +79,7 @@ export const under = (path: string, values: string): string =>
       union all select ${parentOf('path')} from ancestors where instr(path, '/'))
     select 1 from ancestors where path in (select rtrim(value, '/') from ${values}))`;
 
-/**
- * The condition that `path` equals one of the values or is nested under it; a trailing `/` does not count. Asked upwards: the
- * few ancestors of a row are looked up among the values, which are put in order once, however many there are.
- */
+/** Rows whose path equals one of the values or is nested under it. */
 export const underPath: ArrayFilter = {
   matches: (values) => under('r.path', values),
   describe: 'Only those at one of these paths or nested under one (`/`-separated; a trailing `/` is ignored)',

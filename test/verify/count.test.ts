@@ -1,19 +1,13 @@
-import { afterEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { Mirrored } from '../model/mirrored.ts';
 import { putAsset } from '../model/place.ts';
 import type { World } from '../model/world.ts';
 import { inShort, syncedWorld, verified } from './setup.ts';
 
-const open: Mirrored[] = [];
-afterEach(() => {
-  for (const mirrored of open.splice(0)) mirrored.close();
-});
-
 describe('counting the tables', () => {
   /** Eight databases of eight schemas with two tables each. */
   async function wide(): Promise<{ world: World; mirrored: Mirrored }> {
     const { world, mirrored } = await syncedWorld();
-    open.push(mirrored);
     for (let n = 0; n < 128; n++)
       putAsset(world.place(), `t${n}`, { db_name: `db${n % 8}`, schema_name: `s${Math.floor(n / 8) % 8}` });
     world.advance(7200);

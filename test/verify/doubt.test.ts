@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { SyncError } from '../../src/core/errors.ts';
 import type { Query, Source } from '../../src/core/source.ts';
 import type { Mirrored } from '../model/mirrored.ts';
@@ -6,20 +6,9 @@ import { putAsset, putAssetEdge, putColumn, putScore, remove, removeAsset } from
 import type { World } from '../model/world.ts';
 import { inShort, syncedWorld, verified } from './setup.ts';
 
-const open: Mirrored[] = [];
-afterEach(() => {
-  for (const mirrored of open.splice(0)) mirrored.close();
-});
-
-async function synced(ids?: readonly string[]): Promise<{ world: World; mirrored: Mirrored }> {
-  const made = await syncedWorld(ids);
-  open.push(made.mirrored);
-  return made;
-}
-
 describe('what cannot be compared is said', () => {
   test('a stream that was never synced to its end is one finding', async () => {
-    const { world, mirrored } = await synced();
+    const { world, mirrored } = await syncedWorld();
     mirrored.exec("delete from sync_checkpoints where stream = 'columns'; delete from columns");
     const report = await verified(world, mirrored);
     expect({ equal: report.equal, found: inShort(report) }).toEqual({ equal: false, found: ['unsynced columns'] });
@@ -28,7 +17,7 @@ describe('what cannot be compared is said', () => {
   test.each(['count', 'rows'] as const)(
     'an environment that was never synced is not equal at depth %s',
     async (depth) => {
-      const { world, mirrored } = await synced();
+      const { world, mirrored } = await syncedWorld();
       mirrored.exec('delete from sync_checkpoints');
       const report = await verified(world, mirrored, { depth });
       expect(report.equal).toBe(false);
@@ -37,7 +26,7 @@ describe('what cannot be compared is said', () => {
   );
 
   test('an environment that cannot be read leaves the answer open (R20)', async () => {
-    const { world, mirrored } = await synced();
+    const { world, mirrored } = await syncedWorld();
     const { source } = world;
     world.source = (...given) => ({
       ...source(...given),
@@ -52,7 +41,7 @@ describe('what cannot be compared is said', () => {
   });
 
   test('a collection that is not live keeps its rows, and is no difference (R15)', async () => {
-    const { world, mirrored } = await synced();
+    const { world, mirrored } = await syncedWorld();
     world.place().notLive.add('latest-test-executions').add('asset-health-scores').add('tests');
     const report = await verified(world, mirrored);
     expect(report).toMatchObject({ equal: true, findings: [] });
@@ -64,7 +53,7 @@ describe('what cannot be compared is said', () => {
   });
 
   test('a collection that may not be read leaves the others to be compared, and the answer open (R9)', async () => {
-    const { world, mirrored } = await synced();
+    const { world, mirrored } = await syncedWorld();
     world.place().denied.add('tests');
     const report = await verified(world, mirrored);
     expect(report).toMatchObject({ equal: null, findings: [] });
@@ -74,7 +63,7 @@ describe('what cannot be compared is said', () => {
   });
 
   test('a row that the mirror cannot take is a difference, with the reason (R20)', async () => {
-    const { world, mirrored } = await synced();
+    const { world, mirrored } = await syncedWorld();
     putColumn(world.place(), 'bad', 'a1', { name: 7 });
     await mirrored.sync();
     const report = await verified(world, mirrored);
@@ -84,7 +73,7 @@ describe('what cannot be compared is said', () => {
   });
 
   test('a change of permission, of which no feed tells, is a difference (R13)', async () => {
-    const { world, mirrored } = await synced();
+    const { world, mirrored } = await syncedWorld();
     world.place().hidden.add('a3');
     const report = await verified(world, mirrored, { only: ['assets', 'columns'] });
     expect(inShort(report)).toEqual([
@@ -102,7 +91,7 @@ describe('an edge between assets, which has no time,', () => {
     ['is pending if the service has refreshed its environment since', '2026-11-20T06:10:30Z', true],
     ['is a difference if it has not', '2026-11-20T06:09:00Z', false],
   ])('%s', async (_what, last_synced_at, isPending) => {
-    const { world, mirrored } = await synced();
+    const { world, mirrored } = await syncedWorld();
     const source = world.source;
     world.source = (...given) => ({
       ...source(...given),
@@ -116,7 +105,7 @@ describe('an edge between assets, which has no time,', () => {
 });
 
 test('the score of a table that came after the scores were last read is pending (R22)', async () => {
-  const { world, mirrored } = await synced();
+  const { world, mirrored } = await syncedWorld();
   putAsset(world.place(), 'a4');
   putScore(world.place(), 'a4', 0.25);
   world.advance(60);
@@ -126,7 +115,7 @@ test('the score of a table that came after the scores were last read is pending 
 });
 
 test('an asset that only changed explains no column that is missing (R13)', async () => {
-  const { world, mirrored } = await synced();
+  const { world, mirrored } = await syncedWorld();
   mirrored.exec("delete from columns where id = 'a1.c1'");
   putAsset(world.place(), 'a1', { name: 'new' });
   const report = await verified(world, mirrored);
@@ -138,7 +127,7 @@ test('an asset that only changed explains no column that is missing (R13)', asyn
 
 describe('a difference is looked at again before it is called one', () => {
   test('pages that shift while they are read show no false one', async () => {
-    const { world, mirrored } = await synced();
+    const { world, mirrored } = await syncedWorld();
     const place = world.place();
     world.answer = (page, { path, query, cursor }) => {
       // The first page of columns lacks a row, and shows another as it never was.
@@ -152,7 +141,7 @@ describe('a difference is looked at again before it is called one', () => {
   });
 
   test('a sync that is ahead of the answers makes none', async () => {
-    const { world, mirrored } = await synced();
+    const { world, mirrored } = await syncedWorld();
     world.answer = (page, { path }) => {
       // The answer is on its way when the source changes and a sync brings that.
       if (path.endsWith('/columns')) {
@@ -191,7 +180,7 @@ describe('a difference is looked at again before it is called one', () => {
     ['before a row is asked for', (query: Query) => query['ids'] !== undefined],
     ['between two pages', (_query: Query, path: string) => path.endsWith('column-lineage')],
   ])('a sync beside makes none: %s', async (_when, isIt) => {
-    const { world, mirrored } = await synced();
+    const { world, mirrored } = await syncedWorld();
     const place = world.place();
     remove(place, 'columns', 'a1.c1');
     removeAsset(place, 'a3', 'lost');
@@ -207,7 +196,7 @@ describe('a difference is looked at again before it is called one', () => {
   });
 
   test('a row that is written meanwhile is none', async () => {
-    const { world, mirrored } = await synced();
+    const { world, mirrored } = await syncedWorld();
     // Its tombstone comes late: nothing tells but the overlap of the next sync.
     world.later(100, () => remove(world.place(), 'columns', 'a1.c1'));
     world.advance(5);
@@ -226,7 +215,7 @@ describe('a difference is looked at again before it is called one', () => {
   });
 
   test('a cursor that died has the read start anew, and nothing counts twice (R7)', async () => {
-    const { world, mirrored } = await synced();
+    const { world, mirrored } = await syncedWorld();
     mirrored.exec("update columns set name = 'wrong' where id = 'a1.c1'");
     putColumn(world.place(), 'a1.c2', 'a1', { name: 'new' });
     let died = false;
@@ -241,7 +230,7 @@ describe('a difference is looked at again before it is called one', () => {
   });
 
   test('a list whose pages are too heavy is read at half the limit, once (R24)', async () => {
-    const { world, mirrored } = await synced();
+    const { world, mirrored } = await syncedWorld();
     const limits: number[] = [];
     let most = 1000;
     world.before = ({ query }) => {
@@ -256,7 +245,7 @@ describe('a difference is looked at again before it is called one', () => {
   });
 
   test('a list whose cursor leads nowhere is not read on (R8)', async () => {
-    const { world, mirrored } = await synced();
+    const { world, mirrored } = await syncedWorld();
     const source = world.source.bind(world);
     world.source = (...given) => {
       const real = source(...given);
@@ -274,7 +263,7 @@ describe('a difference is looked at again before it is called one', () => {
   });
 
   test('in so many requests, however small the pages', async () => {
-    const { world, mirrored } = await synced();
+    const { world, mirrored } = await syncedWorld();
     mirrored.exec("update columns set name = 'wrong'");
     for (let n = 0; n < 291; n++) putColumn(world.place(), `x${n}`, 'a1');
     await mirrored.sync();
@@ -286,7 +275,7 @@ describe('a difference is looked at again before it is called one', () => {
   });
 
   test('in so many requests; what is left is counted and said', async () => {
-    const { world, mirrored } = await synced();
+    const { world, mirrored } = await syncedWorld();
     for (let n = 0; n < 3000; n++) putColumn(world.place(), `${'long'.repeat(60)}${n}`, 'a1');
     world.advance(3600);
     await mirrored.sync();
@@ -302,7 +291,7 @@ describe('a difference is looked at again before it is called one', () => {
 
 describe('--max-requests', () => {
   test('leaves the answer open where nothing was looked at again', async () => {
-    const { world, mirrored } = await synced();
+    const { world, mirrored } = await syncedWorld();
     mirrored.exec("update columns set name = 'wrong'");
     const report = await verified(world, mirrored, { only: ['columns'], maxRequests: 3 });
     expect(report).toMatchObject({ equal: null, recovery: 'budget', findings: [] });
@@ -313,7 +302,7 @@ describe('--max-requests', () => {
   });
 
   test('stops cleanly, with what was found so far and what was not looked at', async () => {
-    const { world, mirrored } = await synced();
+    const { world, mirrored } = await syncedWorld();
     mirrored.exec("delete from assets where id = 'b1'; update columns set name = 'wrong' where id = 'a1.c1'");
     const report = await verified(world, mirrored, { maxRequests: 11 });
     expect(report).toMatchObject({ equal: false, recovery: 'budget', requests: 11 });

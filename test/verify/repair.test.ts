@@ -1,19 +1,7 @@
-import { afterEach, describe, expect, test } from 'vitest';
-import type { Mirrored } from '../model/mirrored.ts';
+import { describe, expect, test } from 'vitest';
 import { putColumn, remove } from '../model/place.ts';
 import type { World } from '../model/world.ts';
 import { syncedWorld, verified } from './setup.ts';
-
-const open: Mirrored[] = [];
-afterEach(() => {
-  for (const mirrored of open.splice(0)) mirrored.close();
-});
-
-async function synced(): Promise<{ world: World; mirrored: Mirrored }> {
-  const made = await syncedWorld();
-  open.push(made.mirrored);
-  return made;
-}
 
 function putColumns(world: World, count: number, prefix = 'x'): void {
   for (let n = 0; n < count; n++) putColumn(world.place(), `${prefix}${n}`, 'a1');
@@ -23,7 +11,7 @@ const LIVE = 'select count(*) n from columns where deleted_at is null';
 
 describe('--repair', () => {
   test('is a run of its own that breaks no pass (R6)', async () => {
-    const { world, mirrored } = await synced();
+    const { world, mirrored } = await syncedWorld();
     mirrored.exec("delete from columns where id = 'a1.c1'; delete from asset_lineage");
     const stopped = await mirrored.sync({ maxRequests: 4, full: true });
     const before = mirrored.rows(
@@ -40,7 +28,7 @@ describe('--repair', () => {
   });
 
   test('writes no row that is right already (R21)', async () => {
-    const { world, mirrored } = await synced();
+    const { world, mirrored } = await syncedWorld();
     const before = mirrored.rows('select id, mirrored_at from columns order by id');
     mirrored.exec("update columns set name = 'wrong' where id = 'a1.c1'");
     await verified(world, mirrored, { repairs: true });
@@ -50,7 +38,7 @@ describe('--repair', () => {
   });
 
   test('a removal of more than half is not for a repair to make (R14)', async () => {
-    const { world, mirrored } = await synced();
+    const { world, mirrored } = await syncedWorld();
     mirrored.exec(`with recursive n(i) as (select 1 union all select i + 1 from n where i < 60)
       insert into columns (env_id, id, asset_id, name, mirrored_at) select 'e1', 'x' || i, 'a1', 'x', '' from n`);
     const report = await verified(world, mirrored, { repairs: true });
@@ -62,7 +50,7 @@ describe('--repair', () => {
   });
 
   test('removes more than half of a stream in no case, however many rows there are (R14)', async () => {
-    const { world, mirrored } = await synced();
+    const { world, mirrored } = await syncedWorld();
     mirrored.exec(`with recursive n(i) as (select 1 union all select i + 1 from n where i < 41000)
       insert into columns (env_id, id, asset_id, name, mirrored_at) select 'e1', 'x' || i, 'a1', 'x', '' from n`);
     const report = await verified(world, mirrored, { only: ['columns'], repairs: true });
@@ -72,7 +60,7 @@ describe('--repair', () => {
   });
 
   test('leaves what is held back, looked at again or not (R14)', async () => {
-    const { world, mirrored } = await synced();
+    const { world, mirrored } = await syncedWorld();
     putColumns(world, 120);
     world.advance(10);
     await mirrored.sync();
@@ -90,7 +78,7 @@ describe('--repair', () => {
   });
 
   test('removes no row but one that was found to be too many', async () => {
-    const { world, mirrored } = await synced();
+    const { world, mirrored } = await syncedWorld();
     putColumns(world, 100);
     world.advance(10);
     await mirrored.sync();
@@ -105,7 +93,7 @@ describe('--repair', () => {
   });
 
   test('leaves nothing to a second verification: an asset comes back with all that is its own (R13)', async () => {
-    const { world, mirrored } = await synced();
+    const { world, mirrored } = await syncedWorld();
     world.place().hidden.add('a2');
     world.advance(3600);
     await mirrored.sync({ full: true });
@@ -126,7 +114,7 @@ describe('--repair', () => {
   });
 
   test('writes what cannot be told from a change at the source', async () => {
-    const { world, mirrored } = await synced();
+    const { world, mirrored } = await syncedWorld();
     mirrored.exec("update asset_health_scores set score = 0.1 where asset_id = 'a1'");
     world.advance(3600);
     const found = await verified(world, mirrored);

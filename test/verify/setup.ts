@@ -1,3 +1,4 @@
+import { onTestFinished } from 'vitest';
 import { instantOfMs } from '../../src/core/instant.ts';
 import type { Source } from '../../src/core/source.ts';
 import type { StreamName } from '../../src/core/stream.ts';
@@ -33,12 +34,13 @@ const OPTIONS: VerifyRunOptions = {
   concurrency: 1,
 };
 
-/** A furnished world, and a mirror that was synced some time after its last change. */
+/** A furnished world, and a mirror that was synced some time after its last change. The end of the test closes it. */
 export async function syncedWorld(ids?: readonly string[]): Promise<{ world: World; mirrored: Mirrored }> {
   const world = createWorld(ids);
   for (const place of world.places.values()) furnish(place);
   world.advance(2 * 3600);
   const mirrored = mirrorOf(world);
+  onTestFinished(() => mirrored.close());
   await mirrored.sync();
   world.advance(60);
   return { world, mirrored };

@@ -1,5 +1,4 @@
-import { afterEach, describe, expect, test } from 'vitest';
-import type { Mirrored } from '../model/mirrored.ts';
+import { describe, expect, test } from 'vitest';
 import {
   execute,
   putAsset,
@@ -15,24 +14,13 @@ import {
 import type { World } from '../model/world.ts';
 import { inShort, syncedWorld, verified } from './setup.ts';
 
-const open: Mirrored[] = [];
-afterEach(() => {
-  for (const mirrored of open.splice(0)) mirrored.close();
-});
-
-async function synced(ids?: readonly string[]): Promise<{ world: World; mirrored: Mirrored }> {
-  const made = await syncedWorld(ids);
-  open.push(made.mirrored);
-  return made;
-}
-
 describe('after a sync the mirror equals the source', () => {
   test.each([
     ['count', 3],
     ['ids', 1 + 2 * 9],
     ['rows', 1 + 2 * 11],
   ] as const)('at depth %s, in %i requests for two environments', async (depth, requests) => {
-    const { world, mirrored } = await synced(['e1', 'e2']);
+    const { world, mirrored } = await syncedWorld(['e1', 'e2']);
     const report = await verified(world, mirrored, { depth });
     const { equal, findings, pending } = report;
     expect({ equal, findings, pending, requests: report.requests }).toEqual({
@@ -154,7 +142,7 @@ const DEPTHS = ['count', 'ids', 'rows'] as const;
 
 describe('what is wrong in the mirror is found, and repaired', () => {
   test.each(CORRUPTIONS)('%s', async (_what, sql, depth, found) => {
-    const { world, mirrored } = await synced();
+    const { world, mirrored } = await syncedWorld();
     mirrored.exec(sql);
     for (const each of DEPTHS) {
       const report = await verified(world, mirrored, { depth: each });
@@ -217,7 +205,7 @@ describe('what the source changed since the last sync is pending', () => {
       2,
     ],
   ] as const)('%s', async (_what, change, pending) => {
-    const { world, mirrored } = await synced();
+    const { world, mirrored } = await syncedWorld();
     change(world);
     world.advance(60);
     const report = await verified(world, mirrored);
@@ -233,7 +221,7 @@ describe('what the source changed since the last sync is pending', () => {
 });
 
 test('what the mirror has marked is pending: the next sync asks for it (R18, R22)', async () => {
-  const { world, mirrored } = await synced();
+  const { world, mirrored } = await syncedWorld();
   putAsset(world.place(), 'a1', { materialization: 'view' });
   putColumnEdges(world.place(), 'a3.c2', ['a1.c1']);
   world.advance(60);
@@ -246,7 +234,7 @@ test('what the mirror has marked is pending: the next sync asks for it (R18, R22
 });
 
 test('what belongs to rows that a sync of other streams has changed since is pending', async () => {
-  const { world, mirrored } = await synced();
+  const { world, mirrored } = await syncedWorld();
   removeAsset(world.place(), 'a3', 'tombstone');
   world.advance(60);
   await mirrored.sync({ only: ['assets', 'columns', 'tests', 'column_lineage'] });
@@ -256,7 +244,7 @@ test('what belongs to rows that a sync of other streams has changed since is pen
 });
 
 test('a row that is shown though its asset went is a difference: nobody asks for it (R13)', async () => {
-  const { world, mirrored } = await synced();
+  const { world, mirrored } = await syncedWorld();
   remove(world.place(), 'columns', 'a2.c1', 'lost');
   await mirrored.sync({ full: true });
   removeAsset(world.place(), 'a2', 'tombstone');
@@ -267,7 +255,7 @@ test('a row that is shown though its asset went is a difference: nobody asks for
 
 describe('however much the source has changed since the last sync, it is no difference', () => {
   test('rows that went, and what belongs to them, in more requests than look again', async () => {
-    const { world, mirrored } = await synced();
+    const { world, mirrored } = await syncedWorld();
     for (let n = 0; n < 60; n++) putColumn(world.place(), `x${n}`, 'a1');
     for (let n = 0; n < 60; n++) putColumnEdges(world.place(), `x${n}`, ['a1.c1']);
     world.advance(7200);
@@ -284,7 +272,7 @@ describe('however much the source has changed since the last sync, it is no diff
 });
 
 test('differences of which none that was looked at again has stood leave the answer open', async () => {
-  const { world, mirrored } = await synced();
+  const { world, mirrored } = await syncedWorld();
   for (let n = 0; n < 60; n++) putColumn(world.place(), `x${n}`, 'a1');
   await mirrored.sync();
   world.answer = (page, { path, query }) => {

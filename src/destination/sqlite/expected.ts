@@ -138,7 +138,7 @@ function count(expectedRead: ExpectedRead, { sql, values }: SqlCondition): numbe
   return value(expectedRead, text, { ...values, opens }) as number;
 }
 
-/** A rejected row is shown as any other; of one that is held as it was before, the row itself is counted. */
+/** The source shows rejected rows too. A rejected row that the mirror holds in an earlier version is counted once, as that row. */
 function rejected(expectedRead: ExpectedRead): number {
   const { stream, query } = expectedRead;
   if (Object.keys(query).some((name) => name !== 'limit')) return 0;
