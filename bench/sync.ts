@@ -1,5 +1,5 @@
 import { keep, MACHINE, saying } from './keep.ts';
-import { type Bench, median, openBench, type Size, type Usage } from './measure.ts';
+import { BARE_LOOP, type Bench, median, openBench, type Size, type Usage } from './measure.ts';
 import { THOUSANDS_AT_SCALE_1 } from './world.ts';
 
 /**
@@ -46,8 +46,8 @@ async function measured(scale: number): Promise<Line[]> {
 }
 
 async function oneRound(bench: Bench): Promise<{ usages: Record<string, Usage>; size: Size }> {
-  const parse = await bench.run(['bench/bare-loop.ts', 'URL']);
-  const bare = await bench.run(['bench/bare-loop.ts', 'URL', 'EMPTY', 'DB']);
+  const parse = await bench.run([BARE_LOOP, 'URL']);
+  const bare = await bench.run([BARE_LOOP, 'URL', 'EMPTY', 'DB']);
   bench.clear();
   const first = await bench.run(SYNC);
   const size = bench.size();
