@@ -5,8 +5,9 @@ import { loadKeptQuota } from '../../state/quota-store.ts';
 import { createStateStore } from '../../state/sqlite-state-store.ts';
 import { type KeptQuota, stillLeft } from '../core/quota.ts';
 import type { Source } from '../core/source.ts';
-import { createDestination, facingFile } from '../destination/sqlite/destination.ts';
-import { fileError } from '../destination/sqlite/file-error.ts';
+import { createDestination } from '../destination/sqlite/destination.ts';
+import { facingFile, fileError } from '../destination/sqlite/file-error.ts';
+import { buildSecondaryIndexes, dropSecondaryIndexes } from '../destination/sqlite/migrations.ts';
 import {
   checkMirror,
   type MirrorFile,
@@ -14,7 +15,6 @@ import {
   openForReading,
   openForWriting,
 } from '../destination/sqlite/open.ts';
-import { buildSecondaryIndexes, dropSecondaryIndexes } from '../destination/sqlite/secondary-indexes.ts';
 import { tableNamed } from '../destination/sqlite/tables.ts';
 import { createHttpSource } from '../source/http-source.ts';
 import { CATALOGUE } from '../streams/catalogue.ts';

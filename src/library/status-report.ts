@@ -6,10 +6,9 @@ import { type Checkpoint, NO_PROGRESS, type Round } from '../core/checkpoint.ts'
 import { type Instant, secondsBetween } from '../core/instant.ts';
 import type { RunEnd, StreamRun } from '../core/state-store.ts';
 import type { StreamName } from '../core/stream.ts';
-import { heldBack } from '../destination/sqlite/hold-removals.ts';
-import { countMarks as countMarked, countRows } from '../destination/sqlite/lookups.ts';
-import { partOf } from '../destination/sqlite/mirror-scope.ts';
+import { countMarks as countMarked, countRows, heldBack } from '../destination/sqlite/lookups.ts';
 import type { MirrorFile } from '../destination/sqlite/open.ts';
+import { partOf } from '../destination/sqlite/statements.ts';
 import { CATALOGUE } from '../streams/catalogue.ts';
 import type { CatalogueEntry } from '../streams/entry.ts';
 

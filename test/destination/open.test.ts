@@ -10,9 +10,9 @@ import { beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'v
 import { assetLineage, assets, columnLineage, columns } from '../../schema/assets.ts';
 import { latestTestExecutions, testExecutions, tests } from '../../schema/data-tests.ts';
 import { syncStreamRuns } from '../../schema/sync.ts';
+import { buildSecondaryIndexes } from '../../src/destination/sqlite/migrations.ts';
 import { noteApart } from '../../src/destination/sqlite/mirror-reader.ts';
 import { type MirrorFile, mirrorExists, openForReading, openForWriting } from '../../src/destination/sqlite/open.ts';
-import { buildSecondaryIndexes } from '../../src/destination/sqlite/secondary-indexes.ts';
 import { ANYONE, type Installation, installForAnyone } from '../support/anyone.ts';
 
 const MIGRATIONS = new URL('../../schema/migrations/', import.meta.url).pathname;

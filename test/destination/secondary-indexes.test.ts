@@ -5,8 +5,8 @@ import { beforeEach, expect, onTestFinished, test } from 'vitest';
 import { assets } from '../../schema/assets.ts';
 import { tests } from '../../schema/data-tests.ts';
 import { NO_PROGRESS } from '../../src/core/checkpoint.ts';
+import { buildSecondaryIndexes, dropSecondaryIndexes } from '../../src/destination/sqlite/migrations.ts';
 import { type MirrorFile, openForWriting } from '../../src/destination/sqlite/open.ts';
-import { buildSecondaryIndexes, dropSecondaryIndexes } from '../../src/destination/sqlite/secondary-indexes.ts';
 import { saveCheckpoint } from '../../state/checkpoint-store.ts';
 
 const TABLES = [assets, tests];

@@ -1,8 +1,7 @@
 import { getTableColumns } from 'drizzle-orm';
 import { expect, test } from 'vitest';
 import type { Fields, FieldType } from '../../src/core/stream.ts';
-import { tableSqlOf } from '../../src/destination/sqlite/table-sql.ts';
-import { tableNamed } from '../../src/destination/sqlite/tables.ts';
+import { tableNamed, tableSqlOf } from '../../src/destination/sqlite/tables.ts';
 import { CATALOGUE } from '../../src/streams/catalogue.ts';
 
 test.each(CATALOGUE)(

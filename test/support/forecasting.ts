@@ -1,7 +1,6 @@
 import { expect } from 'vitest';
 import { instantOfMs } from '../../src/core/instant.ts';
-import { createDryRunMirror } from '../../src/destination/sqlite/dry-run.ts';
-import { openForDryRun } from '../../src/destination/sqlite/open-for-dry-run.ts';
+import { createDryRunMirror, openForDryRun } from '../../src/destination/sqlite/dry-run.ts';
 import { CATALOGUE } from '../../src/streams/catalogue.ts';
 import { forecast, type RunForecast } from '../../src/sync/forecast.ts';
 import type { RunSummary } from '../../src/sync/summary.ts';

@@ -1,6 +1,6 @@
 import type { Stream } from '../../core/stream.ts';
-import type { SqlValues } from './mirror-scope.ts';
-import { nameOf, quote, tableSqlOf } from './table-sql.ts';
+import type { SqlValues } from './statements.ts';
+import { nameOf, quote, tableSqlOf } from './tables.ts';
 
 /** A condition on rows `t`, and the values it names. */
 export interface SqlCondition {

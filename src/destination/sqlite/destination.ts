@@ -4,9 +4,8 @@ import type { Destination, RoundFacts, RowCounts } from '../../core/destination.
 import type { Instant } from '../../core/instant.ts';
 import type { Stream } from '../../core/stream.ts';
 import { apply } from './commit.ts';
-import { fileError } from './file-error.ts';
+import { facingFile } from './file-error.ts';
 import { countRemovals } from './finish-round.ts';
-import { heldBack } from './hold-removals.ts';
 import {
   backlog,
   countMarks,
@@ -16,10 +15,11 @@ import {
   hasKeyless,
   hasRejected,
   hasRows,
+  heldBack,
   lastMark,
 } from './lookups.ts';
-import { type MirrorScope, partOf } from './mirror-scope.ts';
 import type { MirrorFile } from './open.ts';
+import { type MirrorScope, partOf } from './statements.ts';
 
 /** Whose part of the mirror is written, in which run, by which clock. */
 interface DestinationOptions {
@@ -72,16 +72,4 @@ function committing(
       saveCheckpoint(db, mirrorScope.envId, stream.name, commit.checkpoint);
       return apply({ ...mirrorScope, run, marking, mirroredAt }, stream, commit);
     }).counts;
-}
-
-/** Says of every failure what is wrong with the file and what to do about it. */
-export function facingFile(path: string) {
-  return <Given extends unknown[], Found>(look: (...given: Given) => Found) =>
-    async (...given: Given): Promise<Found> => {
-      try {
-        return look(...given);
-      } catch (error) {
-        throw fileError(path, error);
-      }
-    };
 }

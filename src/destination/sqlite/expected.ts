@@ -4,9 +4,9 @@ import type { PageRequest, Query } from '../../core/source.ts';
 import type { ExpectedRows } from '../../core/source-expectations.ts';
 import type { Stream, StreamName } from '../../core/stream.ts';
 import { holds, live, type SqlCondition, tableOf } from './conditions.ts';
-import { type MirrorScope, partOf, rows, value } from './mirror-scope.ts';
 import type { MirrorFile } from './open.ts';
-import { nameOf, quote, tableSqlOf } from './table-sql.ts';
+import { type MirrorScope, partOf, rows, value } from './statements.ts';
+import { nameOf, quote, tableSqlOf } from './tables.ts';
 
 /** What of the mirror is asked. */
 interface ExpectedRead extends MirrorScope {

@@ -24,6 +24,18 @@ export function fileError(path: string, error: unknown): unknown {
   return new SyncError(recovery, `${path} ${advice}`, { cause: error });
 }
 
+/** Says of every failure what is wrong with the file and what to do about it. */
+export function facingFile(path: string) {
+  return <Given extends unknown[], Found>(look: (...given: Given) => Found) =>
+    async (...given: Given): Promise<Found> => {
+      try {
+        return look(...given);
+      } catch (error) {
+        throw fileError(path, error);
+      }
+    };
+}
+
 /** What SQLite itself said: drizzle wraps it. */
 function sqliteErrorOf(error: unknown): InstanceType<typeof Database.SqliteError> | null {
   if (error instanceof Database.SqliteError) return error;

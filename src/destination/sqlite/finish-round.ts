@@ -13,15 +13,10 @@ import {
   type SqlCondition,
   tableOf,
 } from './conditions.ts';
-import { holdBack, holdOnly } from './hold-removals.ts';
-import { type CommitScope, type MirrorScope, run, value } from './mirror-scope.ts';
-import { findMissing, isMissing } from './missing.ts';
-import { remove } from './remove.ts';
-import { drop, replace } from './replace-staged.ts';
-import { loadSeenKeys } from './seen.ts';
-import { toDelete } from './staged-rows.ts';
-import { type ChangedRows, reopenStream } from './write-changes.ts';
-import { leaveMarksOf } from './write-page.ts';
+import { findMissing, isMissing, loadSeenKeys } from './seen-keys.ts';
+import { drop, replace, toDelete } from './staged.ts';
+import { type CommitScope, type MirrorScope, run, value } from './statements.ts';
+import { type ChangedRows, holdBack, holdOnly, leaveMarksOf, remove, reopenStream } from './write-rows.ts';
 
 type SweepInput = NonNullable<RoundEnd['sweep']>;
 

@@ -1,10 +1,13 @@
 import { type DecodedRow, joinKey } from '../../core/decode.ts';
 import type { Backlog, BacklogQuery, DueTest, RoundFacts } from '../../core/destination.ts';
+import type { ExistingRow } from '../../core/difference.ts';
 import { type Instant, LAST_INSTANT } from '../../core/instant.ts';
+import type { RowKeys } from '../../core/mirror-reader.ts';
 import type { Row, Stream } from '../../core/stream.ts';
 import {
   exempt,
   firstKey,
+  holds,
   isOf,
   isOwed,
   isSeen,
@@ -14,10 +17,9 @@ import {
   type SqlCondition,
   tableOf,
 } from './conditions.ts';
-import { column, type MirrorScope, rows, value } from './mirror-scope.ts';
-import { findMissing, isMissing } from './missing.ts';
-import { loadSeenKeys } from './seen.ts';
-import { list, nameOf, quote, tableSqlOf } from './table-sql.ts';
+import { findMissing, isMissing, loadSeenKeys } from './seen-keys.ts';
+import { column, type MirrorScope, rows, value } from './statements.ts';
+import { list, nameOf, quote, tableSqlOf } from './tables.ts';
 
 type LookupKeys = readonly DecodedRow['key'][];
 
@@ -196,6 +198,13 @@ export function countRejected(mirrorScope: MirrorScope, stream: Stream): number 
   return value(mirrorScope, `select count(*) ${rejectedRows(stream)}`) as number;
 }
 
+/** Removals held back at present (R14). */
+export function heldBack(mirrorScope: MirrorScope, stream: Stream): number {
+  const sql = `select count(*) from held_removals h cross join ${tableOf(stream)} t on ${holds(stream)}
+    where ${isOf(stream, 'h')} and ${live(stream)}`;
+  return value(mirrorScope, sql) as number;
+}
+
 function rejectedRows(stream: Stream): string {
   return `from rejected_rows r where ${isOf(stream, 'r')}`;
 }
@@ -228,3 +237,34 @@ const DUE_TESTS = `
         where l.env_id = t.env_id and l.test_id = t.id and l.mirrored_at > r.mirrored_at))
     order by f.run_id, r.read_at, t.id limit @most
   ) d`;
+
+/** The rows held under these keys with those of their parts, by joined key. */
+export function existingWithChildren(
+  mirrorScope: MirrorScope,
+  stream: Stream,
+  rowKeys: RowKeys,
+): Map<string, ExistingRow> {
+  const found = existingRows(mirrorScope, stream, rowKeys);
+  const of = partsOf(mirrorScope, stream, rowKeys);
+  const all = rowKeys.flatMap((key): [string, ExistingRow][] => {
+    const joined = joinKey(key);
+    const row = found.get(joined);
+    const parts = of.map((byOwner) => byOwner.get(joined) ?? []);
+    if (row !== undefined) return [[joined, { row, parts }]];
+    return parts.flat().length === 0
+      ? []
+      : [[joined, { row: { [String(stream.key[0])]: joined }, parts, partial: true }]];
+  });
+  return new Map(all);
+}
+
+/** The rows of each part by what they belong to. */
+function partsOf(mirrorScope: MirrorScope, stream: Stream, rowKeys: RowKeys): Map<string, Row[]>[] {
+  const owner = stream.key[0] as string;
+  return (stream.childTables ?? []).map(({ table }) => {
+    const sql = `select ${list(tableSqlOf(table).given)} from ${nameOf(table)}
+      where env_id = @env and ${quote(owner)} in (select value from json_each(@ids))`;
+    const ids = JSON.stringify(rowKeys.map(([id]) => id));
+    return Map.groupBy(rows(mirrorScope, sql, { ids }), (row) => String(row[owner]));
+  });
+}

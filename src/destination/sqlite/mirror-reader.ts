@@ -2,14 +2,12 @@ import { loadCheckpoint } from '../../../state/checkpoint-store.ts';
 import { joinKey } from '../../core/decode.ts';
 import type { MirrorReader, RowKey, RowKeys, TableFilter, TableGroup } from '../../core/mirror-reader.ts';
 import type { Stream, StreamName } from '../../core/stream.ts';
-import { facingFile } from './destination.ts';
-import { existingWithChildren } from './existing-rows.ts';
-import { countRows, liveRows } from './lookups.ts';
-import { column, type MirrorScope, partOf, rows, run } from './mirror-scope.ts';
-import { findMissing, isMissing, openMissing } from './missing.ts';
+import { facingFile } from './file-error.ts';
+import { countRows, existingWithChildren, liveRows } from './lookups.ts';
 import type { MirrorFile } from './open.ts';
-import { forgetSeen, noteSeen, openSeen, writeNoted } from './seen.ts';
-import { list, nameOf, quote } from './table-sql.ts';
+import { findMissing, forgetSeen, isMissing, noteSeen, openSeen, writeNoted } from './seen-keys.ts';
+import { column, type MirrorScope, partOf, rows, run } from './statements.ts';
+import { list, nameOf, quote } from './tables.ts';
 
 /** One environment's part of a mirror that is open for reading alone (see `noteApart`). */
 export function createMirrorReader(mirror: MirrorFile, envId: string): MirrorReader {
@@ -75,7 +73,6 @@ export function noteApart({ connection }: MirrorFile): void {
     `create temp table seen_pages (id integer primary key, env_id text, stream text, read_number integer, keys text)`,
   );
   openSeen(connection);
-  openMissing(connection);
   connection.exec(`create temp table expected (env_id text, stream text, what text, id text,
     primary key (env_id, stream, what, id)) without rowid`);
   connection.exec(`create temp table dated (env_id text, stream text, id text, at text,

@@ -5,11 +5,10 @@ import { type BetterSQLite3Database, drizzle } from 'drizzle-orm/better-sqlite3'
 import { SyncError } from '../../core/errors.ts';
 import { fileError } from './file-error.ts';
 import { bringUpToDate, newestVersion, version } from './migrations.ts';
-import type { NotedKeys } from './noted.ts';
-import { type PrepareStatement, preparing } from './prepared.ts';
-import { writeNoted } from './seen.ts';
-import { openStaging } from './stage.ts';
-import { type CommitTransactions, transacting } from './transactions.ts';
+import { writeNoted } from './seen-keys.ts';
+import { openStaging } from './staged.ts';
+import { type PrepareStatement, preparing } from './statements.ts';
+import { type CommitTransactions, type NotedKeys, transacting } from './transactions.ts';
 
 /** An open mirror: the connection, its statements for bulk reads and writes, and drizzle over it for all else. */
 export interface MirrorFile {

@@ -1,5 +1,5 @@
 import { getTableName, is } from 'drizzle-orm';
-import { SQLiteTable } from 'drizzle-orm/sqlite-core';
+import { getTableConfig, SQLiteCustomColumn, SQLiteTable } from 'drizzle-orm/sqlite-core';
 import * as assets from '../../../schema/assets.ts';
 import * as tests from '../../../schema/data-tests.ts';
 import * as health from '../../../schema/health.ts';
@@ -17,4 +17,73 @@ export function tableNamed(name: string): SQLiteTable {
   const table = TABLES.get(name);
   if (table === undefined) throw new Error(`no table ${name}`);
   return table;
+}
+
+/** A drizzle table as SQL needs it: names, quoted where they stand in statements. */
+export interface TableSql {
+  readonly name: string;
+  readonly columns: readonly string[];
+  readonly key: readonly string[];
+  /** The columns of a `SqlRow`: all but those that the mirror itself adds to every row. */
+  readonly given: readonly string[];
+  /** Neither key nor what the mirror itself adds: a row has changed when one of these has (R21). */
+  readonly content: readonly string[];
+  /** Those of `content` that hold JSON. */
+  readonly json: ReadonlySet<string>;
+}
+
+/** A table of the schema, or the name that a stream has for it; undefined for one that the stream does not have. */
+export type TableOrName = SQLiteTable | string | undefined;
+
+const shapes = new Map<TableOrName, TableSql>();
+
+/** @throws Error where the stream has no such table */
+export function tableSqlOf(table: TableOrName): TableSql {
+  const known = shapes.get(table);
+  if (known !== undefined) return known;
+  if (table === undefined) throw new Error('the stream has no such table');
+  const config = getTableConfig(typeof table === 'string' ? tableNamed(table) : table);
+  const columns = config.columns.map((column) => column.name);
+  const key =
+    config.primaryKeys[0]?.columns.map((column) => column.name) ??
+    config.columns.filter((c) => c.primary).map((c) => c.name);
+  const given = columns.filter((name) => name !== 'env_id' && name !== 'mirrored_at');
+  const content = given.filter((name) => !key.includes(name));
+  const json = new Set(config.columns.filter((column) => is(column, SQLiteCustomColumn)).map(({ name }) => name));
+  const shape = { name: config.name, columns, key, given, content, json };
+  shapes.set(table, shape);
+  return shape;
+}
+
+export function nameOf(table: TableOrName): string {
+  return quote(tableSqlOf(table).name);
+}
+
+export function quote(name: string): string {
+  return `"${name}"`;
+}
+
+export function list(names: readonly string[], prefix = ''): string {
+  return names.map((name) => `${prefix}${quote(name)}`).join(', ');
+}
+
+/** `a.x = b.x and a.y = b.y` */
+export function matches(a: string, b: string, names: readonly string[]): string {
+  return names.map((name) => `${a}.${quote(name)} = ${b}.${quote(name)}`).join(' and ');
+}
+
+/** Whether the content of two rows differs: NULLs compared as values, JSON by its own (R21). */
+export function differs(a: string, b: string, { content, json }: TableSql): string {
+  const apart = content.map((name) => {
+    const [one, other] = [`${a}.${quote(name)}`, `${b}.${quote(name)}`];
+    return json.has(name) ? `(${one} is not ${other} and not same_json(${one}, ${other}))` : `${one} is not ${other}`;
+  });
+  return apart.join(' or ');
+}
+
+/** The end of an insert whose rows take the place of those under the same key. */
+export function replacing({ columns, key }: TableSql): string {
+  const others = columns.filter((name) => !key.includes(name));
+  const set = others.map((name) => `${quote(name)} = excluded.${quote(name)}`).join(', ');
+  return `on conflict (${list(key)}) do update set ${set}`;
 }

@@ -1,13 +1,15 @@
 import type { Database } from 'better-sqlite3';
 import type { Commit } from '../../core/destination.ts';
 import type { Stream } from '../../core/stream.ts';
-import { isOf } from './conditions.ts';
-import { type CommitScope, type MirrorScope, run, value } from './mirror-scope.ts';
-import type { NotedPage } from './noted.ts';
+import { isOf, isSeenKey, live, tableOf } from './conditions.ts';
+import { type CommitScope, type MirrorScope, run, value } from './statements.ts';
+import { list, nameOf, quote } from './tables.ts';
+import type { NotedPage } from './transactions.ts';
 
 /**
- * The keys seen, in order: of a connection alone, filled from the pages in the file when something asks (`loadSeenKeys`). `key_2` is
- * the second half of an edge's key, else empty.
+ * Makes the tables of a connection alone that a round's keys are compared in. `seen_keys` holds the keys seen, in order, filled from
+ * the pages in the file when something asks (`loadSeenKeys`); `key_2` is the second half of an edge's key, else empty. `missing_keys`
+ * holds the keys of rows that no read of the round has seen, found when something asks (`findMissing`).
  */
 export function openSeen(connection: Database): void {
   // Little: the keys are written, and looked for, in order; and memory has a bound (R27).
@@ -16,6 +18,11 @@ export function openSeen(connection: Database): void {
     primary key (env_id, stream, key_1, key_2, read_number)) without rowid`);
   connection.exec(`create temp table seen_through (env_id text, stream text, page integer,
     primary key (env_id, stream)) without rowid`);
+  connection.exec(`create temp table missing_keys (env_id text, stream text, key_1 text, key_2 text,
+    primary key (env_id, stream, key_1, key_2)) without rowid`);
+  connection.exec(
+    'create temp table missing_found (env_id text, stream text, primary key (env_id, stream)) without rowid',
+  );
 }
 
 type SeenKeys = NonNullable<Commit['seen']>['keys'];
@@ -116,4 +123,29 @@ function dropSeenKeys(mirrorScope: MirrorScope, stream: Stream): void {
   for (const table of ['seen_keys', 'seen_through'])
     run(mirrorScope, `delete from temp.${table} as s where ${isOf(stream, 's')}`);
   for (const page of mirrorScope.noted.pages.filter(isNotedBy(mirrorScope, stream))) page.isBrought = false;
+}
+
+/**
+ * Finds in one pass over its table the live rows that the stream's round has not seen, and parts left without their row: from now on
+ * SQL may ask `missing_keys`. What is seen afterwards may still stand there; what is written afterwards has it found anew.
+ */
+export function findMissing(mirrorScope: MirrorScope, stream: Stream): void {
+  loadSeenKeys(mirrorScope, stream);
+  if (value(mirrorScope, `select 1 from missing_found f where ${isOf(stream, 'f')}`) !== undefined) return;
+  run(mirrorScope, `insert into missing_found values (@env, '${stream.name}')`);
+  // In the order of the keys: both tables are gone through from end to end. Nearly every row is seen: that comes first, and decides.
+  const keys = list(stream.key, 't.');
+  const rest = (from: string, isMeant: string): string => `insert or ignore into missing_keys
+    select @env, '${stream.name}', ${keys}${stream.key.length === 1 ? ", ''" : ''} from ${from} t
+    where t.env_id = @env and case when ${isSeenKey(stream)} then false else ${isMeant} end
+    order by ${keys}`;
+  run(mirrorScope, rest(tableOf(stream), live(stream)));
+  for (const { table } of stream.childTables ?? []) run(mirrorScope, rest(nameOf(table), 'true'));
+}
+
+/** The condition that row `t` is missing. Whoever asks has called `findMissing`. */
+export function isMissing(stream: Stream): string {
+  const keys = stream.key.map((_, i) => `m.key_${i + 1}`).join(', ');
+  const own = stream.key.map((name) => `t.${quote(name)}`).join(', ');
+  return `(${own}) in (select ${keys} from missing_keys m where ${isOf(stream, 'm')}) and not ${isSeenKey(stream)}`;
 }
