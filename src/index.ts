@@ -1,6 +1,5 @@
 export type { CompareDepth as Depth } from './core/difference.ts';
 export { type RecoveryKind as Recovery, SyncError } from './core/errors.ts';
-export { STREAM_NAMES, type StreamName } from './core/stream.ts';
 export { mirrorApi } from './library/mirror-api.ts';
 export type { ApiOptions } from './library/open-api.ts';
 export { openMirror, type ReadableMirror } from './library/open-mirror.ts';
@@ -16,5 +15,6 @@ export { status } from './library/status.ts';
 export type { StatusReport } from './library/status-report.ts';
 export { sync } from './library/sync.ts';
 export { type VerifyEvent, type VerifyOptions, verify } from './library/verify.ts';
+export { type CollectionName as StreamName, STREAM_NAMES } from './streams/catalogue.ts';
 export type { RunSummary, StreamSummary } from './sync/summary.ts';
 export type { VerifyReport } from './verify/verify-report.ts';

@@ -1,18 +1,5 @@
-/** The mirrored collections, in the order in which a run prefers them. */
-export const STREAM_NAMES = [
-  'assets',
-  'table_assets',
-  'bi_assets',
-  'columns',
-  'tests',
-  'asset_lineage',
-  'column_lineage',
-  'latest_test_executions',
-  'asset_health_scores',
-  'test_executions',
-] as const;
-
-export type StreamName = (typeof STREAM_NAMES)[number];
+/** The name of a stream, as its catalogue entry gives it. */
+export type StreamName = string;
 
 /** How a value travels and how it is kept: `instant` as fixed-width text, `json` as JSON text, `boolean` as 0 or 1. */
 export type FieldType = 'text' | 'integer' | 'number' | 'boolean' | 'instant' | 'json';

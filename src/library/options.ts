@@ -1,5 +1,5 @@
 import type { SourceEvent } from '../core/source.ts';
-import type { StreamName } from '../core/stream.ts';
+import type { CollectionName } from '../streams/catalogue.ts';
 import type { RunProgressEvent } from '../sync/progress.ts';
 
 /** Where the mirror is. */
@@ -23,7 +23,7 @@ export interface ServiceOptions extends MirrorOptions {
   /** Only these environments, by id or name; all by default. */
   readonly env?: readonly string[] | undefined;
   /** Only these streams. */
-  readonly stream?: readonly StreamName[] | undefined;
+  readonly stream?: readonly CollectionName[] | undefined;
   /** Seconds by which each read of changes overlaps the previous one; 3600 by default. */
   readonly overlap?: number | undefined;
   /** Rows per request, 1 to 2000; 2000 by default. */

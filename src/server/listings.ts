@@ -1,8 +1,8 @@
-import type { StreamName } from '../core/stream.ts';
 import { assetHealthScores } from '../streams/asset-health-scores.ts';
 import { assetLineage } from '../streams/asset-lineage.ts';
 import { assets } from '../streams/assets.ts';
 import { biAssets } from '../streams/bi-assets.ts';
+import type { CollectionName } from '../streams/catalogue.ts';
 import { columnLineage } from '../streams/column-lineage.ts';
 import { columns } from '../streams/columns.ts';
 import type { CollectionEntry } from '../streams/entry.ts';
@@ -32,7 +32,7 @@ export type ViewScope = (typeof SCOPES)[number];
  * the row, `c` the joined row, `@env` the environment, `@id` the id of the parent in the path and `@week` the time a week ago.
  */
 export interface CollectionListing {
-  readonly entry: CollectionEntry;
+  readonly entry: CollectionEntry<CollectionName>;
   readonly scope: ViewScope;
   /** What the description calls the schema of its items. */
   readonly item: string;
@@ -155,7 +155,7 @@ const TESTS: CollectionListing = {
 };
 
 /** For each stream, how it is served, or that it is not. */
-const LISTING_OF: Readonly<Record<StreamName, CollectionListing | 'not served'>> = {
+const LISTING_OF: Readonly<Record<CollectionName, CollectionListing | 'not served'>> = {
   assets: {
     entry: assets,
     ...ASSET,

@@ -1,4 +1,4 @@
-import type { StreamName } from '../core/stream.ts';
+import type { CollectionName } from '../streams/catalogue.ts';
 
 /** What the description calls a collection: the group of its operations, one of its items, and many. */
 interface CollectionNames {
@@ -8,7 +8,7 @@ interface CollectionNames {
 }
 
 /** The words of the service, so that a client generated from the one description fits the other. */
-export const NAMES: Readonly<Record<StreamName, CollectionNames>> = {
+export const NAMES: Readonly<Record<CollectionName, CollectionNames>> = {
   assets: { tag: 'Assets', one: 'asset', many: 'assets' },
   table_assets: { tag: 'Assets', one: 'table asset', many: 'table assets' },
   bi_assets: { tag: 'Assets', one: 'BI asset', many: 'BI assets' },

@@ -5,7 +5,7 @@ import { required } from './fields.ts';
 
 const ofTotal = (type: Field['type'], name: string): Field => ({ type, required: true, from: ['total', name] });
 
-export const assetHealthScores: CollectionEntry = {
+export const assetHealthScores = {
   name: 'asset_health_scores',
   method: 'snapshot',
   path: ['asset-health-scores'],
@@ -46,4 +46,4 @@ export const assetHealthScores: CollectionEntry = {
   hourly: true,
   retention: { field: 'bucket_at', days: SCORE_DAYS },
   skipsShrinkGuard: true,
-};
+} as const satisfies CollectionEntry;

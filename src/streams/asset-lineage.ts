@@ -1,7 +1,7 @@
 import { type CollectionEntry, ONE_READ } from './entry.ts';
 import { required } from './fields.ts';
 
-export const assetLineage: CollectionEntry = {
+export const assetLineage = {
   name: 'asset_lineage',
   method: 'snapshot',
   path: ['asset-lineage'],
@@ -17,4 +17,4 @@ export const assetLineage: CollectionEntry = {
     { by: 'downstream_asset_id', table: 'assets' },
   ],
   replacedBy: 'downstream_asset_id',
-};
+} as const satisfies CollectionEntry;

@@ -2,7 +2,7 @@ import { type CollectionEntry, ONE_READ } from './entry.ts';
 import { BI_FIELDS, COMMON_ASSET_FIELDS, TABLE_FIELDS } from './fields.ts';
 
 /** Every asset of every kind, with the fields that all kinds share. Only this stream decides which assets exist. */
-export const assets: CollectionEntry = {
+export const assets = {
   name: 'assets',
   method: 'feed',
   path: ['assets'],
@@ -14,4 +14,4 @@ export const assets: CollectionEntry = {
   dependencies: [],
   idsParameter: 'ids',
   parents: [],
-};
+} as const satisfies CollectionEntry;

@@ -2,7 +2,7 @@ import { type CollectionEntry, ONE_READ } from './entry.ts';
 import { BI_FIELDS, COMMON_ASSET_FIELDS, optional, required } from './fields.ts';
 
 /** The fields that only BI assets such as dashboards have. They are written into rows that the assets stream made. */
-export const biAssets: CollectionEntry = {
+export const biAssets = {
   name: 'bi_assets',
   method: 'marked',
   path: ['assets', 'bi'],
@@ -21,4 +21,4 @@ export const biAssets: CollectionEntry = {
   dependencies: ['assets'],
   idsParameter: 'ids',
   parents: [],
-};
+} as const satisfies CollectionEntry;

@@ -11,8 +11,8 @@ import { tableAssets } from './table-assets.ts';
 import { testExecutions } from './test-executions.ts';
 import { tests } from './tests.ts';
 
-/** Every stream, in the order in which a run prefers to read them. A new collection is one more entry here. */
-export const CATALOGUE: readonly CatalogueEntry[] = buildCatalogue([
+/** Every collection, in the order in which a run prefers to read them. A new one is one more entry here. */
+const COLLECTIONS = [
   assets,
   tableAssets,
   biAssets,
@@ -23,4 +23,11 @@ export const CATALOGUE: readonly CatalogueEntry[] = buildCatalogue([
   latestTestExecutions,
   assetHealthScores,
   testExecutions,
-]);
+] as const;
+
+/** The names of the collections. The sync takes any name: it knows only the streams that it is given. */
+export type CollectionName = (typeof COLLECTIONS)[number]['name'];
+
+export const CATALOGUE: readonly CatalogueEntry<CollectionName>[] = buildCatalogue<CollectionName>(COLLECTIONS);
+
+export const STREAM_NAMES: readonly CollectionName[] = COLLECTIONS.map(({ name }) => name);

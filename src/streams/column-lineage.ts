@@ -4,7 +4,7 @@ import { required } from './fields.ts';
 const OF_ASSET = [{ by: 'asset_id', table: 'assets' }];
 
 /** Depends on the columns: their marks say which edges to read again (R18). The downstream column comes first in the key. */
-export const columnLineage: CollectionEntry = {
+export const columnLineage = {
   name: 'column_lineage',
   method: 'marked',
   path: ['column-lineage'],
@@ -21,4 +21,4 @@ export const columnLineage: CollectionEntry = {
     { by: 'upstream_column_id', table: 'columns', parents: OF_ASSET },
   ],
   replacedBy: 'downstream_column_id',
-};
+} as const satisfies CollectionEntry;

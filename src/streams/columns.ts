@@ -1,7 +1,7 @@
 import { type CollectionEntry, ONE_READ } from './entry.ts';
 import { optional, required } from './fields.ts';
 
-export const columns: CollectionEntry = {
+export const columns = {
   name: 'columns',
   method: 'feed',
   path: ['columns'],
@@ -25,4 +25,4 @@ export const columns: CollectionEntry = {
     stream: 'column_lineage',
     id: 'downstream_column_id',
   },
-};
+} as const satisfies CollectionEntry;

@@ -1,7 +1,7 @@
 import { type CollectionEntry, ENABLED_AND_DISABLED } from './entry.ts';
 import { EXECUTION_FIELDS } from './fields.ts';
 
-export const latestTestExecutions: CollectionEntry = {
+export const latestTestExecutions = {
   name: 'latest_test_executions',
   method: 'snapshot',
   path: ['latest-test-executions'],
@@ -16,4 +16,4 @@ export const latestTestExecutions: CollectionEntry = {
   reopens: 'test_executions',
   historyTables: [{ table: 'test_executions' }],
   mayBeUnavailable: true,
-};
+} as const satisfies CollectionEntry;

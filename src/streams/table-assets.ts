@@ -2,7 +2,7 @@ import { type CollectionEntry, ONE_READ } from './entry.ts';
 import { COMMON_ASSET_FIELDS, required, TABLE_FIELDS } from './fields.ts';
 
 /** The fields that only tables and views have. They are written into rows that the assets stream made. */
-export const tableAssets: CollectionEntry = {
+export const tableAssets = {
   name: 'table_assets',
   method: 'marked',
   path: ['assets', 'tables'],
@@ -23,4 +23,4 @@ export const tableAssets: CollectionEntry = {
   dependencies: ['assets'],
   idsParameter: 'ids',
   parents: [],
-};
+} as const satisfies CollectionEntry;

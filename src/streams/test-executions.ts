@@ -2,7 +2,7 @@ import { type CollectionEntry, ONE_READ } from './entry.ts';
 import { EXECUTION_FIELDS } from './fields.ts';
 
 /** The history of each test, read only with `--history`. Its rows are never deleted (R17). */
-export const testExecutions: CollectionEntry = {
+export const testExecutions = {
   name: 'test_executions',
   method: 'window',
   path: ['tests', '{id}', 'executions'],
@@ -14,4 +14,4 @@ export const testExecutions: CollectionEntry = {
   parents: [],
   mayBeUnavailable: true,
   optional: true,
-};
+} as const satisfies CollectionEntry;

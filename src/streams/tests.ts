@@ -1,7 +1,7 @@
 import { type CollectionEntry, ENABLED_AND_DISABLED } from './entry.ts';
 import { list, optional, required } from './fields.ts';
 
-export const tests: CollectionEntry = {
+export const tests = {
   name: 'tests',
   method: 'feed',
   path: ['tests'],
@@ -32,4 +32,4 @@ export const tests: CollectionEntry = {
   parents: [{ by: 'asset_id', table: 'assets', parameter: 'asset_ids' }],
   reopens: 'test_executions',
   mayBeUnavailable: true,
-};
+} as const satisfies CollectionEntry;

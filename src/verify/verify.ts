@@ -8,7 +8,7 @@ import type { Instant } from '../core/instant.ts';
 import type { MirrorReader } from '../core/mirror-reader.ts';
 import type { Source } from '../core/source.ts';
 import type { StateStore } from '../core/state-store.ts';
-import { type Row, STREAM_NAMES, type Stream, type StreamName } from '../core/stream.ts';
+import type { Row, Stream, StreamName } from '../core/stream.ts';
 import { choose } from '../sync/run.ts';
 import type { EnvironmentContext, StreamContext } from './contexts.ts';
 import { type ExaminedStream, examine, streamNamed } from './examine.ts';
@@ -140,7 +140,7 @@ async function placeOf(
     (rows.find((row) => row['id'] === envId)?.['last_synced_at'] ?? null) as Instant | null;
   const holding = holdingOf(envId);
   const checkpoints = new Map<StreamName, Checkpoint>();
-  for (const name of STREAM_NAMES) checkpoints.set(name, await holding.load(name));
+  for (const { name } of catalogue) checkpoints.set(name, await holding.load(name));
   return {
     catalogue,
     envId,

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { isWorthATable, renderSummary } from '../../src/cli/summary-view.ts';
-import { STREAM_NAMES } from '../../src/core/stream.ts';
+import { STREAM_NAMES } from '../../src/streams/catalogue.ts';
 import type { RunSummary, StreamSummary } from '../../src/sync/summary.ts';
 
 const T = '2026-11-20T04:10:00.000000Z';

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { renderVerify } from '../../src/cli/verify-view.ts';
-import { STREAM_NAMES } from '../../src/core/stream.ts';
+import { STREAM_NAMES } from '../../src/streams/catalogue.ts';
 import type { StreamReport, VerifyFinding, VerifyReport } from '../../src/verify/verify-report.ts';
 
 const NUMBERS = {

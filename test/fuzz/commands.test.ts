@@ -2,7 +2,7 @@ import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { beforeAll, expect, test } from 'vitest';
-import { STREAM_NAMES } from '../../src/core/stream.ts';
+import { STREAM_NAMES } from '../../src/streams/catalogue.ts';
 import { folder, mirrorFile, TOKEN } from '../cli/setup.ts';
 import { oddValues, rarely } from './garble.ts';
 import { inProcess, type Ran } from './in-process.ts';

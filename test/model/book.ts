@@ -1,6 +1,6 @@
 import type { Instant } from '../../src/core/instant.ts';
 import type { Page, Query } from '../../src/core/source.ts';
-import type { StreamName } from '../../src/core/stream.ts';
+import type { CollectionName } from '../../src/streams/catalogue.ts';
 import type { Fetch } from './mirrored.ts';
 
 /** A page as it came to the connector. */
@@ -29,9 +29,9 @@ export interface Book {
   asked(request: Fetch, when: Pick<Walk, 'at' | 'latest' | 'lastMark'>): void;
   served(request: Fetch, page: Page): void;
   /** The walk whose last page is not committed yet; of histories, which are asked for side by side, the one of this test. */
-  pending(envId: string, stream: StreamName, testId?: string): Walk | null;
-  walks(envId: string, stream: StreamName): readonly Walk[];
-  keep(envId: string, stream: StreamName, walks: readonly Walk[]): void;
+  pending(envId: string, stream: CollectionName, testId?: string): Walk | null;
+  walks(envId: string, stream: CollectionName): readonly Walk[];
+  keep(envId: string, stream: CollectionName, walks: readonly Walk[]): void;
 }
 
 /** What a walk asks for, its page size aside: a read goes on as the same one at half the limit (R24). */
@@ -53,7 +53,7 @@ export function isFeed({ query }: Pick<Walk, 'query'>): boolean {
 }
 
 /** An answer of the leading list, which says who is there and nothing else (R18). */
-export function isConfirmation({ path: [, ...path] }: Walk, stream: StreamName): boolean {
+export function isConfirmation({ path: [, ...path] }: Walk, stream: CollectionName): boolean {
   if (stream === 'column_lineage') return path[0] === 'columns';
   return (stream === 'table_assets' || stream === 'bi_assets') && path.length === 1;
 }

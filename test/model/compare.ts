@@ -1,5 +1,5 @@
 import { isExactNumber, parseExactly } from '../../src/core/json.ts';
-import type { StreamName } from '../../src/core/stream.ts';
+import type { CollectionName } from '../../src/streams/catalogue.ts';
 import { FEED_TABLES } from '../support/catalogue.ts';
 import { generic, isLiveTable, isShown, ofKind } from './lists.ts';
 import type { Mirrored, Row } from './mirrored.ts';
@@ -162,7 +162,7 @@ function inOrder(value: unknown): unknown {
 }
 
 /** What the mirror makes of an item as sent, by stream: the columns which that stream writes. */
-export const SHOWN_AS: Readonly<Record<StreamName, (item: Item) => Row>> = {
+export const SHOWN_AS: Readonly<Record<CollectionName, (item: Item) => Row>> = {
   assets: (item) => {
     const { extra, ...common } = stored(item, COMMON);
     return ['table', 'bi'].includes(String(item['kind'])) ? common : { ...common, extra: extra as string | null };

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { SyncError } from '../../src/core/errors.ts';
-import type { StreamName } from '../../src/core/stream.ts';
+import type { CollectionName } from '../../src/streams/catalogue.ts';
 import type { RunSummary } from '../../src/sync/summary.ts';
 import { isFeed } from './book.ts';
 import { rowsOfWorld } from './compare.ts';
@@ -35,7 +35,7 @@ const COLLECTIONS = [
   'column-lineage',
   'asset-lineage',
 ].concat(['latest-test-executions', 'asset-health-scores', 'executions', 'assets scope', 'tests scope']);
-const PARTS: (readonly StreamName[])[] = [
+const PARTS: (readonly CollectionName[])[] = [
   ['assets'],
   ['assets', 'columns'],
   ['columns', 'column_lineage'],
@@ -201,7 +201,7 @@ export function live(ids: readonly string[]): Life {
   async function sync({ troubles: coming, maxRequests, only, ...options }: Sync) {
     const stopped = new AbortController();
     let [crashed, quiet, commits] = [false, true, 0];
-    const own = new Map<StreamName, number>();
+    const own = new Map<CollectionName, number>();
     const crash = (now: boolean): void => {
       crashed ||= now;
       if (crashed) throw new Crash();

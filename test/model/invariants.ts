@@ -1,4 +1,4 @@
-import type { StreamName } from '../../src/core/stream.ts';
+import type { CollectionName } from '../../src/streams/catalogue.ts';
 import { STREAM_TABLES } from '../support/catalogue.ts';
 import { askedBy, type Book, isFeed, isWhole, openBook } from './book.ts';
 import { cyclesAreYoung } from './invariants/cycles.ts';
@@ -111,5 +111,5 @@ function turnLeaf(book: Book, { envId, stream, commit, walks, after }: Moment): 
   const isOver = (commit.roundEnd !== undefined && after.waiting === null) || commit.forget === 'all';
   // Feeds that were left out are not gone on with.
   const still = commit.roundEnd === undefined ? walks : walks.filter((walk) => isWhole(walk) || !isFeed(walk));
-  book.keep(envId, stream as StreamName, isOver ? [] : still);
+  book.keep(envId, stream as CollectionName, isOver ? [] : still);
 }

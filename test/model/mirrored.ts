@@ -6,10 +6,9 @@ import type { Checkpoint } from '../../src/core/checkpoint.ts';
 import type { Commit, Destination } from '../../src/core/destination.ts';
 import { instantOfMs } from '../../src/core/instant.ts';
 import type { Page, PageRequest, Source } from '../../src/core/source.ts';
-import type { StreamName } from '../../src/core/stream.ts';
 import { createDestination } from '../../src/destination/sqlite/destination.ts';
 import { openForWriting } from '../../src/destination/sqlite/open.ts';
-import { CATALOGUE } from '../../src/streams/catalogue.ts';
+import { CATALOGUE, type CollectionName } from '../../src/streams/catalogue.ts';
 import { type RunOptions, runSync } from '../../src/sync/run.ts';
 import type { RunSummary, StreamSummary } from '../../src/sync/summary.ts';
 import { loadCheckpoint } from '../../state/checkpoint-store.ts';
@@ -20,7 +19,7 @@ export type Row = Record<string, string | number | null>;
 
 export interface Told {
   readonly envId: string;
-  readonly stream: StreamName;
+  readonly stream: CollectionName;
   readonly commit: Commit;
   readonly serverTime: string | null;
   /** The newest server time that the run has met. */
@@ -34,13 +33,13 @@ export interface Told {
 
 /** A page that is asked for, and the stream it is for: one may ask in the list of another (R18). */
 export interface Fetch extends PageRequest {
-  readonly stream: StreamName;
+  readonly stream: CollectionName;
 }
 
 interface RunWish extends Partial<RunOptions> {
   readonly maxRequests?: number;
   /** The streams synced; all but the history when left out. */
-  readonly only?: readonly StreamName[];
+  readonly only?: readonly CollectionName[];
   readonly history?: boolean;
   readonly signal?: AbortSignal;
 }
@@ -51,8 +50,8 @@ export interface Mirrored {
   rows(sql: string, ...values: unknown[]): Row[];
   exec(sql: string): void;
   /** Keys that a stream's round has seen, in the file or on their way there: arrays of both parts. */
-  seen(stream: StreamName, envId: string): string[][];
-  checkpoint(stream: StreamName, envId?: string): Checkpoint;
+  seen(stream: CollectionName, envId: string): string[][];
+  checkpoint(stream: CollectionName, envId?: string): Checkpoint;
   /** What was asked for in the last run, the environments left out. */
   asked(path?: string): Asked[];
   /** Called as a run begins, and around every page it asks for: T, and the newest time, are null as long as none is known. */
@@ -204,7 +203,7 @@ function createTurns(): Mirrored['inTurn'] {
 }
 
 /** The stream under way: it loads its own checkpoint last before it asks for anything. */
-const streamUnderWay = new AsyncLocalStorage<StreamName>();
+const streamUnderWay = new AsyncLocalStorage<CollectionName>();
 
 /** A page as a heavy one comes, in slices of two items (R27); `onParse` is told whether the one parsed has others after it. */
 function slicedPage(page: Page, onParse: (isPart: boolean) => void): Page {
@@ -223,7 +222,7 @@ function watchedSource(source: Source, mirrored: Mirrored, amidPage: Set<string>
   return {
     ...source,
     async page(request, onRequest) {
-      const asked = { ...request, stream: streamUnderWay.getStore() as StreamName };
+      const asked = { ...request, stream: streamUnderWay.getStore() as CollectionName };
       mirrored.beforeFetch(asked, source.serverTime(), source.latestServerTime());
       const page = await source.page(request, onRequest);
       mirrored.afterFetch(asked, page);
@@ -243,14 +242,14 @@ function watched(
   return {
     ...destination,
     load(stream) {
-      streamUnderWay.enterWith(stream);
+      streamUnderWay.enterWith(stream as CollectionName);
       return destination.load(stream);
     },
     commit(stream, commit, marking) {
       const now = where();
       const key = `${now.envId} ${stream.name}`;
       const isPart = amidPage.has(key) && commit.returnedKeys !== undefined;
-      const told = { ...now, stream: stream.name, commit, isPart };
+      const told = { ...now, stream: stream.name as CollectionName, commit, isPart };
       return mirrored.inTurn(key, isPart, async () => {
         mirrored.beforeCommit(told);
         const counts = await destination.commit(stream, commit, marking);
@@ -261,7 +260,7 @@ function watched(
   };
 }
 
-export function streamOf(summary: RunSummary, name: StreamName): StreamSummary {
+export function streamOf(summary: RunSummary, name: CollectionName): StreamSummary {
   const found = summary.streams.find((stream) => stream.stream === name);
   if (found === undefined) throw new Error(`the run had no ${name}`);
   return found;

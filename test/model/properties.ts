@@ -1,7 +1,7 @@
 import { deepStrictEqual, strictEqual } from 'node:assert/strict';
 import fc from 'fast-check';
 import { addSeconds } from '../../src/core/instant.ts';
-import { STREAM_NAMES, type StreamName } from '../../src/core/stream.ts';
+import { type CollectionName, STREAM_NAMES } from '../../src/streams/catalogue.ts';
 import type { RunSummary } from '../../src/sync/summary.ts';
 import { LEAST_REQUESTS } from '../support/catalogue.ts';
 import { bothSides, missingExecutions, unreadHistories } from './compare.ts';
@@ -177,7 +177,7 @@ function hasOnlyScansSetAside(life: Life, step: Sync, summary: RunSummary): bool
   const { world, mirrored } = life;
   const set = summary.streams
     .filter(({ status }) => status !== 'done')
-    .map(({ stream }) => mirrored.checkpoint(stream as StreamName));
+    .map(({ stream }) => mirrored.checkpoint(stream as CollectionName));
   const isFed = set.every(({ waitingScan, round, watermark }) => {
     const scan = waitingScan ?? round;
     // What lies beyond the reach of the feeds only the scan shows (R3).

@@ -1,6 +1,5 @@
 import fc from 'fast-check';
-import type { StreamName } from '../../src/core/stream.ts';
-import { CATALOGUE } from '../../src/streams/catalogue.ts';
+import { CATALOGUE, type CollectionName } from '../../src/streams/catalogue.ts';
 import { happen, happenings } from './happenings.ts';
 import type { Life } from './history.ts';
 import { HOUR } from './world.ts';
@@ -36,7 +35,7 @@ const CHANGES_AT = 24;
 const RIGHT_AT = 28;
 
 /** All but the scores, which are read once an hour. */
-const ONLY: readonly StreamName[] = CATALOGUE.filter(({ hourly, optional }) => !hourly && !optional).map(
+const ONLY: readonly CollectionName[] = CATALOGUE.filter(({ hourly, optional }) => !hourly && !optional).map(
   ({ name }) => name,
 );
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import type { SyncError } from '../../src/core/errors.ts';
-import type { StreamName } from '../../src/core/stream.ts';
+import type { CollectionName } from '../../src/streams/catalogue.ts';
 import type { Happening } from './happenings.ts';
 import type { WireFault } from './wire.ts';
 import { DAY, HOUR, type World } from './world.ts';
@@ -14,7 +14,7 @@ export type Trouble =
   | { readonly do: 'wait'; readonly at: number; readonly days: number }
   | { readonly do: 'crashBefore' | 'crashAfter'; readonly at: number }
   /** After so many commits of one stream. */
-  | { readonly do: 'crashIn'; readonly stream: StreamName; readonly at: number };
+  | { readonly do: 'crashIn'; readonly stream: CollectionName; readonly at: number };
 
 export interface Sync {
   readonly step: 'sync';
@@ -22,7 +22,7 @@ export interface Sync {
   readonly concurrency: number;
   readonly full: boolean;
   readonly history: boolean;
-  readonly only: readonly StreamName[] | undefined;
+  readonly only: readonly CollectionName[] | undefined;
   readonly maxRequests: number | undefined;
   readonly allowShrink: boolean;
   readonly overlapSeconds: number;

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { assets } from '../../src/streams/assets.ts';
 import { biAssets } from '../../src/streams/bi-assets.ts';
 import { buildCatalogue } from '../../src/streams/build-catalogue.ts';
+import { CATALOGUE, STREAM_NAMES } from '../../src/streams/catalogue.ts';
 import { columnLineage } from '../../src/streams/column-lineage.ts';
 import { columns } from '../../src/streams/columns.ts';
 import { tableAssets } from '../../src/streams/table-assets.ts';
@@ -22,6 +23,16 @@ test('a stream marks its rows for the streams that follow it, as their entries s
     tests: [],
     column_lineage: [],
   });
+});
+
+test('every stream that an entry names is in the catalogue', () => {
+  const named = CATALOGUE.flatMap(({ dependencies, marks, reopens, cascadeMarks }) => [
+    ...dependencies,
+    ...marks.map(({ stream }) => stream),
+    ...(reopens === undefined ? [] : [reopens]),
+    ...(cascadeMarks === undefined ? [] : [cascadeMarks.stream]),
+  ]);
+  expect(STREAM_NAMES).toEqual(expect.arrayContaining(named));
 });
 
 describe('a catalogue is refused when', () => {

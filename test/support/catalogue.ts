@@ -1,16 +1,15 @@
-import type { StreamName } from '../../src/core/stream.ts';
-import { CATALOGUE } from '../../src/streams/catalogue.ts';
+import { CATALOGUE, type CollectionName } from '../../src/streams/catalogue.ts';
 
 /** What tests need of the catalogue by name: a new collection is in these lists at once. */
 
 const entriesOf = (method: string) => CATALOGUE.filter((entry) => entry.method === method);
 
 /** The streams whose rows stay when they are deleted (R11). */
-export const FEED_STREAMS: readonly StreamName[] = entriesOf('feed').map(({ name }) => name);
+export const FEED_STREAMS: readonly CollectionName[] = entriesOf('feed').map(({ name }) => name);
 
 export const FEED_TABLES: readonly string[] = entriesOf('feed').map(({ table }) => table);
 
-export const SNAPSHOT_STREAMS: readonly StreamName[] = entriesOf('snapshot').map(({ name }) => name);
+export const SNAPSHOT_STREAMS: readonly CollectionName[] = entriesOf('snapshot').map(({ name }) => name);
 
 /** Tables whose rows are kept for ever (R17). */
 const HISTORY_TABLES: readonly string[] = CATALOGUE.flatMap(({ historyTables = [] }) =>

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { StreamName } from '../../src/core/stream.ts';
+import type { CollectionName } from '../../src/streams/catalogue.ts';
 import type { RunSummary } from '../../src/sync/summary.ts';
 import { streamOf } from '../model/mirrored.ts';
 import { putAsset, putColumn, putColumnEdges, removeAsset } from '../model/place.ts';
@@ -86,7 +86,7 @@ async function inTwo(scene: Scene, leader: string, maxRequests: number): Promise
   failAt(scene, leader);
   const first = await scene.mirrored.sync({ maxRequests, concurrency: 1 });
   expect(first.status).toBe('stopped');
-  expect(streamOf(first, leader as StreamName).status).toBe('failed');
+  expect(streamOf(first, leader as CollectionName).status).toBe('failed');
   calm(scene);
   const second = await scene.mirrored.sync();
   expect(second).toMatchObject({ status: 'done', cycle: first.cycle });

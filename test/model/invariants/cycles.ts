@@ -1,4 +1,4 @@
-import type { StreamName } from '../../../src/core/stream.ts';
+import type { CollectionName } from '../../../src/streams/catalogue.ts';
 import type { RunSummary } from '../../../src/sync/summary.ts';
 import { FEED_STREAMS } from '../../support/catalogue.ts';
 import type { Mirrored } from '../mirrored.ts';
@@ -20,7 +20,7 @@ export function fullIsFull(mirrored: Mirrored, { cycle, status, streams }: RunSu
   const done = streams.filter((each) => each.status === 'done' && FEED_STREAMS.some((name) => name === each.stream));
   return done
     .filter(({ env_id, stream }) => {
-      const { scanEndedCycle } = mirrored.checkpoint(stream as StreamName, env_id);
+      const { scanEndedCycle } = mirrored.checkpoint(stream as CollectionName, env_id);
       return scanEndedCycle === null || scanEndedCycle < Number(cycle);
     })
     .map(({ env_id, stream }) => `${env_id} ${stream} is done with --full, and was not scanned in cycle ${cycle}`);

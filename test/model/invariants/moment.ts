@@ -1,6 +1,5 @@
 import { addSeconds } from '../../../src/core/instant.ts';
-import type { StreamName } from '../../../src/core/stream.ts';
-import { CATALOGUE } from '../../../src/streams/catalogue.ts';
+import { CATALOGUE, type CollectionName } from '../../../src/streams/catalogue.ts';
 import type { CatalogueEntry } from '../../../src/streams/entry.ts';
 import { FEED_STREAMS } from '../../support/catalogue.ts';
 import { isFeed, itemsOf, type ServedPage, type Walk } from '../book.ts';
@@ -60,10 +59,10 @@ export interface Moment extends Told {
 export type Invariant = (moment: Moment) => readonly string[];
 
 /** The streams whose rows stay when they are deleted. */
-export const FED: readonly StreamName[] = FEED_STREAMS;
+export const FED: readonly CollectionName[] = FEED_STREAMS;
 
 /** Lists that make one full scan. */
-export function variantsOf(stream: StreamName): number {
+export function variantsOf(stream: CollectionName): number {
   return entryOf(stream).scanQueries.length;
 }
 
@@ -104,22 +103,22 @@ export function sameBut(a: Row, b: Row): boolean {
   return Object.keys(b).every((name) => a[name] === b[name] || byValue(a[name]) === byValue(b[name]));
 }
 
-function entryOf(stream: StreamName): CatalogueEntry {
+function entryOf(stream: CollectionName): CatalogueEntry {
   const entry = CATALOGUE.find(({ name }) => name === stream);
   if (entry === undefined) throw new Error(`no stream ${stream}`);
   return entry;
 }
 
-export function keyOf(stream: StreamName, row: Row | Record<string, unknown>): string {
+export function keyOf(stream: CollectionName, row: Row | Record<string, unknown>): string {
   return entryOf(stream)
     .key.map((name) => row[name])
     .join(' < ');
 }
 
-const tableOf = (stream: StreamName): string => entryOf(stream).table;
+const tableOf = (stream: CollectionName): string => entryOf(stream).table;
 
 /** The round of a stream, and the one that waits, as stored. */
-export function roundsOf({ rows }: Mirrored, envId: string, stream: StreamName): Pick<Held, 'round' | 'waiting'> {
+export function roundsOf({ rows }: Mirrored, envId: string, stream: CollectionName): Pick<Held, 'round' | 'waiting'> {
   const sql = 'select round, waiting_scan from sync_checkpoints where env_id = ? and stream = ?';
   return roundsIn(rows(sql, envId, stream)[0]);
 }
@@ -132,8 +131,8 @@ function roundsIn(stored: Row | undefined): Pick<Held, 'round' | 'waiting'> {
   return { round, waiting: setAside?.round ?? null };
 }
 
-export function heldOf({ rows }: Mirrored, envId: string, stream: StreamName): Held {
-  const table = (name: string, of: StreamName): Map<string, Row> =>
+export function heldOf({ rows }: Mirrored, envId: string, stream: CollectionName): Held {
+  const table = (name: string, of: CollectionName): Map<string, Row> =>
     new Map(
       rows(`select * from ${name} where env_id = ?`, envId).map(({ env_id: _, mirrored_at: __, ...row }) => [
         keyOf(of, row as Row),

@@ -6,7 +6,8 @@ import type { Instant } from '../../../src/core/instant.ts';
 import { changeMarks } from '../../../src/core/marks.ts';
 import { newestWins, type RowChange } from '../../../src/core/newest-wins.ts';
 import type { StateStore } from '../../../src/core/state-store.ts';
-import { type Row, STREAM_NAMES, type Stream, type StreamName } from '../../../src/core/stream.ts';
+import type { Row, Stream, StreamName } from '../../../src/core/stream.ts';
+import { STREAM_NAMES } from '../../../src/streams/catalogue.ts';
 
 /** A new, empty mirror of any kind, as the suite needs it. */
 interface Mirror {
