@@ -7,5 +7,8 @@ export default defineConfig({
     testTimeout: 60_000,
     hookTimeout: 120_000,
     maxWorkers: '100%',
+    // Threads that begin and end all the time compile WebAssembly at once, to take off types. With protection keys V8 can lose a page of
+    // its code then, and ends the process by SIGTRAP.
+    execArgv: ['--no-memory-protection-keys'],
   },
 });
