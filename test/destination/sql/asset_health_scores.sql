@@ -1,0 +1,634 @@
+-- every commit: the clock and the checkpoint
+
+select max("mirrored_at") from "mirror_environments";
+
+insert into "mirror_environments" (env_id, mirrored_at)
+  select value, ?
+  from json_each(?)
+  where true
+  on conflict (env_id) do update
+  set mirrored_at = excluded.mirrored_at;
+
+insert into "sync_checkpoints" ("env_id", "stream", "watermark", "scanned_at", "scan_ended_at", "scan_ended_cycle",
+    "scan_due", "unavailable", "finished_cycle", "round", "page_limit", "page_limit_at", "waiting_scan")
+  values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+  on conflict ("sync_checkpoints"."env_id", "sync_checkpoints"."stream") do update
+  set "watermark" = ?, "scanned_at" = ?, "scan_ended_at" = ?, "scan_ended_cycle" = ?, "scan_due" = ?, "unavailable" = ?,
+      "finished_cycle" = ?, "round" = ?, "page_limit" = ?, "page_limit_at" = ?, "waiting_scan" = ?;
+
+
+-- rows that wait beside their table
+
+select 1
+  from "asset_health_scores"
+  where env_id = @env
+    and "asset_id" >= (select min(value) from json_each(@keys))
+  limit 1;
+
+select t."asset_id", t."score", t."test_count", t."bucket_at", t."extra"
+  from "asset_health_scores" t
+  where t.env_id = @env
+    and t."asset_id" in (select value from json_each(@keys));
+
+select "asset_id", "dimension", "score", "test_count", "bucket_at", "extra"
+  from "asset_health_score_dimensions"
+  where env_id = @env
+    and "asset_id" in (select value from json_each(@ids));
+
+select 1 from gathered_brought b where b.env_id = @env and b.stream = 'asset_health_scores';
+
+insert into gathered_brought values (@env, 'asset_health_scores');
+
+insert or ignore into gathered_keys
+  select s.env_id, 'asset_health_scores', s."asset_id", ''
+  from "asset_health_scores_staged" s
+  where s.env_id = @env;
+
+select 1 from gathered_keys as g where g.env_id = @env and g.stream = 'asset_health_scores' limit 1;
+
+insert or ignore into gathered_keys select @env, 'asset_health_scores', value ->> 0, value ->> 1 from json_each(@keys);
+
+insert into "asset_health_scores_staged" ("env_id", "asset_id", "score", "test_count", "bucket_at", "extra",
+    "read_number")
+  values (?, ?, ?, ?, ?, ?, ?);
+
+insert into "asset_health_score_dimensions_staged" ("env_id", "asset_id", "dimension", "score", "test_count",
+    "bucket_at", "extra", "read_number")
+  values (?, ?, ?, ?, ?, ?, ?, ?);
+
+insert into seen_pages (env_id, stream, read_number, keys) values (@envId, @stream, @readNumber, @keys);
+
+
+-- rows that are kept for ever
+
+insert into "asset_health_score_history" ("env_id", "asset_id", "dimension", "score", "test_count", "bucket_at",
+    "mirrored_at", "extra")
+  values (?, ?, ?, ?, ?, ?, ?, ?)
+  on conflict ("env_id", "asset_id", "dimension", "bucket_at") do update
+  set "score" = excluded."score", "test_count" = excluded."test_count", "mirrored_at" = excluded."mirrored_at",
+      "extra" = excluded."extra"
+  where ("asset_health_score_history"."score" is not excluded."score" or "asset_health_score_history"."test_count" is not excluded."test_count" or ("asset_health_score_history"."extra" is not excluded."extra"
+            and not same_json("asset_health_score_history"."extra", excluded."extra")));
+
+
+-- keys that a read has shown
+
+insert into seen_pages (env_id, stream, read_number, keys) values (@envId, @stream, @readNumber, @keys);
+
+
+-- rows that are back: rejected no more, held back no more
+
+select 1 from rejected_rows as x where x.env_id = @env and x.stream = 'asset_health_scores' limit 1;
+
+delete from rejected_rows as x
+  where x.env_id = @env
+    and x.stream = 'asset_health_scores'
+    and x.row_key in (select value from json_each(@joined));
+
+select 1 from held_removals as x where x.env_id = @env and x.stream = 'asset_health_scores' limit 1;
+
+delete from held_removals as x
+  where x.env_id = @env
+    and x.stream = 'asset_health_scores'
+    and x.key_1 in (select value from json_each(@joined));
+
+
+-- rows that no table can take
+
+insert into "rejected_rows" ("run_id", "env_id", "stream", "row_key", "reason", "payload", "seen_at")
+  values (?, ?, ?, ?, ?, ?, ?)
+  on conflict ("env_id", "stream", "row_key") do update
+  set "run_id" = excluded."run_id", "reason" = excluded."reason", "payload" = excluded."payload",
+      "seen_at" = excluded."seen_at";
+
+
+-- rejected rows that were asked for and not shown
+
+delete from rejected_rows as r
+  where r.env_id = @env
+    and r.stream = 'asset_health_scores'
+    and r.run_id < @since
+    and r.row_key in (select value from json_each(@ids))
+    and not exists (select 1
+      from "asset_health_scores" t
+      where t.env_id = r.env_id
+        and t."asset_id" = r.row_key
+        and true);
+
+
+-- what one read saw and gathered is dropped
+
+delete from "asset_health_scores_staged" as x where x.env_id = @env and x.read_number = @which;
+
+delete from "asset_health_score_dimensions_staged" as x where x.env_id = @env and x.read_number = @which;
+
+delete from temp.gathered_keys as g where g.env_id = @env and g.stream = 'asset_health_scores';
+
+delete from temp.gathered_brought as g where g.env_id = @env and g.stream = 'asset_health_scores';
+
+delete from seen_pages as p where p.env_id = @env and p.stream = 'asset_health_scores' and p.read_number = @which;
+
+delete from temp.missing_keys as m where m.env_id = @env and m.stream = 'asset_health_scores';
+
+delete from temp.missing_found as m where m.env_id = @env and m.stream = 'asset_health_scores';
+
+delete from temp.seen_keys as s where s.env_id = @env and s.stream = 'asset_health_scores';
+
+delete from temp.seen_through as s where s.env_id = @env and s.stream = 'asset_health_scores';
+
+
+-- what a round saw and gathered is dropped
+
+delete from "asset_health_scores_staged" as x where x.env_id = @env;
+
+delete from "asset_health_score_dimensions_staged" as x where x.env_id = @env;
+
+delete from temp.gathered_keys as g where g.env_id = @env and g.stream = 'asset_health_scores';
+
+delete from temp.gathered_brought as g where g.env_id = @env and g.stream = 'asset_health_scores';
+
+delete from seen_pages as p where p.env_id = @env and p.stream = 'asset_health_scores';
+
+delete from temp.missing_keys as m where m.env_id = @env and m.stream = 'asset_health_scores';
+
+delete from temp.missing_found as m where m.env_id = @env and m.stream = 'asset_health_scores';
+
+delete from temp.seen_keys as s where s.env_id = @env and s.stream = 'asset_health_scores';
+
+delete from temp.seen_through as s where s.env_id = @env and s.stream = 'asset_health_scores';
+
+
+-- a replacement of the table is weighed
+
+select max(p.id) from seen_pages p where p.env_id = @env and p.stream = 'asset_health_scores';
+
+select s.page from seen_through s where s.env_id = @env and s.stream = 'asset_health_scores';
+
+insert or ignore into seen_keys
+  select p.env_id, p.stream, k.value ->> 0, k.value ->> 1, p.read_number
+  from seen_pages p, json_each(p.keys) k
+  where p.env_id = @env
+    and p.stream = 'asset_health_scores'
+    and p.id > @through
+  order by 3, 4;
+
+insert or replace into seen_through values (@env, 'asset_health_scores', @last);
+
+select 1 from missing_found f where f.env_id = @env and f.stream = 'asset_health_scores';
+
+insert into missing_found values (@env, 'asset_health_scores');
+
+insert or ignore into missing_keys
+  select @env, 'asset_health_scores', t."asset_id", ''
+  from "asset_health_scores" t
+  where t.env_id = @env
+    and case when exists (select 1
+      from seen_keys s
+      where s.env_id = @env
+        and s.stream = 'asset_health_scores'
+        and s.key_1 = t."asset_id") then false else true end
+  order by t."asset_id";
+
+insert or ignore into missing_keys
+  select @env, 'asset_health_scores', t."asset_id", ''
+  from "asset_health_score_dimensions" t
+  where t.env_id = @env
+    and case when exists (select 1
+      from seen_keys s
+      where s.env_id = @env
+        and s.stream = 'asset_health_scores'
+        and s.key_1 = t."asset_id") then false else true end
+  order by t."asset_id";
+
+select count(*)
+  from "asset_health_scores" t
+  where t.env_id = @env
+    and true
+    and (t."asset_id") in (select m.key_1
+      from missing_keys m
+      where m.env_id = @env
+        and m.stream = 'asset_health_scores')
+    and not exists (select 1
+      from seen_keys s
+      where s.env_id = @env
+        and s.stream = 'asset_health_scores'
+        and s.key_1 = t."asset_id")
+    and (@through is null or t."asset_id" <= @through)
+    and not exists (select 1
+      from marks w
+      where w.env_id = @env
+        and w.stream = 'asset_health_scores'
+        and w.id = t."asset_id"
+        and not coalesce(w.left_by_run, 0) < @run)
+    and not false
+    and not exists (select 1
+      from held_removals h
+      where h.env_id = t.env_id
+        and h.stream = 'asset_health_scores'
+        and h.key_1 = t."asset_id");
+
+
+-- a replacement of the table
+
+select max(p.id) from seen_pages p where p.env_id = @env and p.stream = 'asset_health_scores';
+
+select s.page from seen_through s where s.env_id = @env and s.stream = 'asset_health_scores';
+
+insert or ignore into seen_keys
+  select p.env_id, p.stream, k.value ->> 0, k.value ->> 1, p.read_number
+  from seen_pages p, json_each(p.keys) k
+  where p.env_id = @env
+    and p.stream = 'asset_health_scores'
+    and p.id > @through
+  order by 3, 4;
+
+insert or replace into seen_through values (@env, 'asset_health_scores', @last);
+
+select 1 from missing_found f where f.env_id = @env and f.stream = 'asset_health_scores';
+
+insert into missing_found values (@env, 'asset_health_scores');
+
+insert or ignore into missing_keys
+  select @env, 'asset_health_scores', t."asset_id", ''
+  from "asset_health_scores" t
+  where t.env_id = @env
+    and case when exists (select 1
+      from seen_keys s
+      where s.env_id = @env
+        and s.stream = 'asset_health_scores'
+        and s.key_1 = t."asset_id") then false else true end
+  order by t."asset_id";
+
+insert or ignore into missing_keys
+  select @env, 'asset_health_scores', t."asset_id", ''
+  from "asset_health_score_dimensions" t
+  where t.env_id = @env
+    and case when exists (select 1
+      from seen_keys s
+      where s.env_id = @env
+        and s.stream = 'asset_health_scores'
+        and s.key_1 = t."asset_id") then false else true end
+  order by t."asset_id";
+
+delete from "asset_health_scores" as t
+  where t.env_id = @env
+    and (t."asset_id") in (select m.key_1
+      from missing_keys m
+      where m.env_id = @env
+        and m.stream = 'asset_health_scores')
+    and not exists (select 1
+      from seen_keys s
+      where s.env_id = @env
+        and s.stream = 'asset_health_scores'
+        and s.key_1 = t."asset_id")
+    and (@through is null or t."asset_id" <= @through)
+    and not exists (select 1
+      from marks w
+      where w.env_id = @env
+        and w.stream = 'asset_health_scores'
+        and w.id = t."asset_id"
+        and not coalesce(w.left_by_run, 0) < @run)
+    and (false or not exists (select 1
+          from held_removals h
+          where h.env_id = t.env_id
+            and h.stream = 'asset_health_scores'
+            and h.key_1 = t."asset_id"));
+
+delete from "asset_health_score_dimensions" as t
+  where t.env_id = @env
+    and (((t."asset_id") in (select m.key_1
+              from missing_keys m
+              where m.env_id = @env
+                and m.stream = 'asset_health_scores')
+            and not exists (select 1
+              from seen_keys s
+              where s.env_id = @env
+                and s.stream = 'asset_health_scores'
+                and s.key_1 = t."asset_id")) or t."asset_id" in (select s."asset_id"
+          from "asset_health_scores_staged" s
+          where s.env_id = @env))
+    and not (t."asset_id", t."dimension") in (select s."asset_id", s."dimension"
+      from "asset_health_score_dimensions_staged" s
+      where s.env_id = @env);
+
+insert into "asset_health_scores" ("env_id", "asset_id", "score", "test_count", "bucket_at", "mirrored_at", "extra")
+  select s."env_id", s."asset_id", s."score", s."test_count", s."bucket_at", @mirroredAt, s."extra"
+  from (select *, max(g.rowid)
+      from "asset_health_scores_staged" g
+      where g.env_id = @env
+        and true
+      group by g."env_id", g."asset_id") s
+  left join "asset_health_scores" t on t."env_id" = s."env_id"
+    and t."asset_id" = s."asset_id"
+  where (t."asset_id" is null or t."score" is not s."score" or t."test_count" is not s."test_count" or t."bucket_at" is not s."bucket_at" or (t."extra" is not s."extra"
+            and not same_json(t."extra", s."extra")))
+    and true
+  on conflict ("env_id", "asset_id") do update
+  set "score" = excluded."score", "test_count" = excluded."test_count", "bucket_at" = excluded."bucket_at",
+      "mirrored_at" = excluded."mirrored_at", "extra" = excluded."extra";
+
+insert into "asset_health_score_dimensions" ("env_id", "asset_id", "dimension", "score", "test_count", "bucket_at",
+    "mirrored_at", "extra")
+  select s."env_id", s."asset_id", s."dimension", s."score", s."test_count", s."bucket_at", @mirroredAt, s."extra"
+  from (select *, max(g.rowid)
+      from "asset_health_score_dimensions_staged" g
+      where g.env_id = @env
+        and true
+      group by g."env_id", g."asset_id", g."dimension") s
+  left join "asset_health_score_dimensions" t on t."env_id" = s."env_id"
+    and t."asset_id" = s."asset_id"
+    and t."dimension" = s."dimension"
+  where (t."asset_id" is null or t."score" is not s."score" or t."test_count" is not s."test_count" or t."bucket_at" is not s."bucket_at" or (t."extra" is not s."extra"
+            and not same_json(t."extra", s."extra")))
+    and true
+  on conflict ("env_id", "asset_id", "dimension") do update
+  set "score" = excluded."score", "test_count" = excluded."test_count", "bucket_at" = excluded."bucket_at",
+      "mirrored_at" = excluded."mirrored_at", "extra" = excluded."extra";
+
+delete from held_removals as h
+  where h.env_id = @env
+    and h.stream = 'asset_health_scores'
+    and not exists (select 1
+      from "asset_health_scores" t
+      where h.env_id = t.env_id
+        and h.stream = 'asset_health_scores'
+        and h.key_1 = t."asset_id"
+        and true
+        and (not (true) or ((t."asset_id") in (select m.key_1
+                  from missing_keys m
+                  where m.env_id = @env
+                    and m.stream = 'asset_health_scores')
+                and not exists (select 1
+                  from seen_keys s
+                  where s.env_id = @env
+                    and s.stream = 'asset_health_scores'
+                    and s.key_1 = t."asset_id")
+                and (@through is null or t."asset_id" <= @through)
+                and not exists (select 1
+                  from marks w
+                  where w.env_id = @env
+                    and w.stream = 'asset_health_scores'
+                    and w.id = t."asset_id"
+                    and not coalesce(w.left_by_run, 0) < @run))));
+
+delete from temp.missing_keys as m where m.env_id = @env and m.stream = 'asset_health_scores';
+
+delete from temp.missing_found as m where m.env_id = @env and m.stream = 'asset_health_scores';
+
+delete from marks as m
+  where m.env_id = @env
+    and m.stream = 'asset_health_scores'
+    and coalesce(m.left_by_run, 0) < @run
+    and m.number <= @lastMark;
+
+select 1
+  from marks as m
+  where m.env_id = @env
+    and m.stream = 'asset_health_scores'
+    and coalesce(m.left_by_run, 0) < @run
+  limit 1;
+
+update sync_checkpoints
+  set finished_cycle = null
+  where env_id = @env
+    and stream in (select value from json_each(@owing))
+    and finished_cycle is not null;
+
+delete from rejected_rows as r where r.env_id = @env and r.stream = 'asset_health_scores' and r.run_id < @since;
+
+delete from "asset_health_scores_staged" as x where x.env_id = @env;
+
+delete from "asset_health_score_dimensions_staged" as x where x.env_id = @env;
+
+delete from temp.gathered_keys as g where g.env_id = @env and g.stream = 'asset_health_scores';
+
+delete from temp.gathered_brought as g where g.env_id = @env and g.stream = 'asset_health_scores';
+
+delete from seen_pages as p where p.env_id = @env and p.stream = 'asset_health_scores';
+
+delete from temp.seen_keys as s where s.env_id = @env and s.stream = 'asset_health_scores';
+
+delete from temp.seen_through as s where s.env_id = @env and s.stream = 'asset_health_scores';
+
+
+-- a replacement of the table that is held back
+
+select max(p.id) from seen_pages p where p.env_id = @env and p.stream = 'asset_health_scores';
+
+select s.page from seen_through s where s.env_id = @env and s.stream = 'asset_health_scores';
+
+insert or ignore into seen_keys
+  select p.env_id, p.stream, k.value ->> 0, k.value ->> 1, p.read_number
+  from seen_pages p, json_each(p.keys) k
+  where p.env_id = @env
+    and p.stream = 'asset_health_scores'
+    and p.id > @through
+  order by 3, 4;
+
+insert or replace into seen_through values (@env, 'asset_health_scores', @last);
+
+select 1 from missing_found f where f.env_id = @env and f.stream = 'asset_health_scores';
+
+insert into missing_found values (@env, 'asset_health_scores');
+
+insert or ignore into missing_keys
+  select @env, 'asset_health_scores', t."asset_id", ''
+  from "asset_health_scores" t
+  where t.env_id = @env
+    and case when exists (select 1
+      from seen_keys s
+      where s.env_id = @env
+        and s.stream = 'asset_health_scores'
+        and s.key_1 = t."asset_id") then false else true end
+  order by t."asset_id";
+
+insert or ignore into missing_keys
+  select @env, 'asset_health_scores', t."asset_id", ''
+  from "asset_health_score_dimensions" t
+  where t.env_id = @env
+    and case when exists (select 1
+      from seen_keys s
+      where s.env_id = @env
+        and s.stream = 'asset_health_scores'
+        and s.key_1 = t."asset_id") then false else true end
+  order by t."asset_id";
+
+insert into held_removals (env_id, stream, key_1, key_2, absent_at)
+  select t.env_id, 'asset_health_scores', t."asset_id", '', @at
+  from "asset_health_scores" t
+  where t.env_id = @env
+    and true
+    and (t."asset_id") in (select m.key_1
+      from missing_keys m
+      where m.env_id = @env
+        and m.stream = 'asset_health_scores')
+    and not exists (select 1
+      from seen_keys s
+      where s.env_id = @env
+        and s.stream = 'asset_health_scores'
+        and s.key_1 = t."asset_id")
+    and (@through is null or t."asset_id" <= @through)
+    and not exists (select 1
+      from marks w
+      where w.env_id = @env
+        and w.stream = 'asset_health_scores'
+        and w.id = t."asset_id"
+        and not coalesce(w.left_by_run, 0) < @run)
+    and not false
+  on conflict do update
+  set absent_at = excluded.absent_at;
+
+delete from "asset_health_scores" as t
+  where t.env_id = @env
+    and (t."asset_id") in (select m.key_1
+      from missing_keys m
+      where m.env_id = @env
+        and m.stream = 'asset_health_scores')
+    and not exists (select 1
+      from seen_keys s
+      where s.env_id = @env
+        and s.stream = 'asset_health_scores'
+        and s.key_1 = t."asset_id")
+    and (@through is null or t."asset_id" <= @through)
+    and not exists (select 1
+      from marks w
+      where w.env_id = @env
+        and w.stream = 'asset_health_scores'
+        and w.id = t."asset_id"
+        and not coalesce(w.left_by_run, 0) < @run)
+    and (false or not exists (select 1
+          from held_removals h
+          where h.env_id = t.env_id
+            and h.stream = 'asset_health_scores'
+            and h.key_1 = t."asset_id"));
+
+delete from "asset_health_score_dimensions" as t
+  where t.env_id = @env
+    and (((t."asset_id") in (select m.key_1
+              from missing_keys m
+              where m.env_id = @env
+                and m.stream = 'asset_health_scores')
+            and not exists (select 1
+              from seen_keys s
+              where s.env_id = @env
+                and s.stream = 'asset_health_scores'
+                and s.key_1 = t."asset_id")) or t."asset_id" in (select s."asset_id"
+          from "asset_health_scores_staged" s
+          where s.env_id = @env))
+    and not (t."asset_id", t."dimension") in (select s."asset_id", s."dimension"
+      from "asset_health_score_dimensions_staged" s
+      where s.env_id = @env);
+
+insert into "asset_health_scores" ("env_id", "asset_id", "score", "test_count", "bucket_at", "mirrored_at", "extra")
+  select s."env_id", s."asset_id", s."score", s."test_count", s."bucket_at", @mirroredAt, s."extra"
+  from (select *, max(g.rowid)
+      from "asset_health_scores_staged" g
+      where g.env_id = @env
+        and true
+      group by g."env_id", g."asset_id") s
+  left join "asset_health_scores" t on t."env_id" = s."env_id"
+    and t."asset_id" = s."asset_id"
+  where (t."asset_id" is null or t."score" is not s."score" or t."test_count" is not s."test_count" or t."bucket_at" is not s."bucket_at" or (t."extra" is not s."extra"
+            and not same_json(t."extra", s."extra")))
+    and true
+  on conflict ("env_id", "asset_id") do update
+  set "score" = excluded."score", "test_count" = excluded."test_count", "bucket_at" = excluded."bucket_at",
+      "mirrored_at" = excluded."mirrored_at", "extra" = excluded."extra";
+
+insert into "asset_health_score_dimensions" ("env_id", "asset_id", "dimension", "score", "test_count", "bucket_at",
+    "mirrored_at", "extra")
+  select s."env_id", s."asset_id", s."dimension", s."score", s."test_count", s."bucket_at", @mirroredAt, s."extra"
+  from (select *, max(g.rowid)
+      from "asset_health_score_dimensions_staged" g
+      where g.env_id = @env
+        and true
+      group by g."env_id", g."asset_id", g."dimension") s
+  left join "asset_health_score_dimensions" t on t."env_id" = s."env_id"
+    and t."asset_id" = s."asset_id"
+    and t."dimension" = s."dimension"
+  where (t."asset_id" is null or t."score" is not s."score" or t."test_count" is not s."test_count" or t."bucket_at" is not s."bucket_at" or (t."extra" is not s."extra"
+            and not same_json(t."extra", s."extra")))
+    and true
+  on conflict ("env_id", "asset_id", "dimension") do update
+  set "score" = excluded."score", "test_count" = excluded."test_count", "bucket_at" = excluded."bucket_at",
+      "mirrored_at" = excluded."mirrored_at", "extra" = excluded."extra";
+
+delete from held_removals as h
+  where h.env_id = @env
+    and h.stream = 'asset_health_scores'
+    and not exists (select 1
+      from "asset_health_scores" t
+      where h.env_id = t.env_id
+        and h.stream = 'asset_health_scores'
+        and h.key_1 = t."asset_id"
+        and true
+        and (not (true) or ((t."asset_id") in (select m.key_1
+                  from missing_keys m
+                  where m.env_id = @env
+                    and m.stream = 'asset_health_scores')
+                and not exists (select 1
+                  from seen_keys s
+                  where s.env_id = @env
+                    and s.stream = 'asset_health_scores'
+                    and s.key_1 = t."asset_id")
+                and (@through is null or t."asset_id" <= @through)
+                and not exists (select 1
+                  from marks w
+                  where w.env_id = @env
+                    and w.stream = 'asset_health_scores'
+                    and w.id = t."asset_id"
+                    and not coalesce(w.left_by_run, 0) < @run))));
+
+delete from temp.missing_keys as m where m.env_id = @env and m.stream = 'asset_health_scores';
+
+delete from temp.missing_found as m where m.env_id = @env and m.stream = 'asset_health_scores';
+
+delete from marks as m
+  where m.env_id = @env
+    and m.stream = 'asset_health_scores'
+    and coalesce(m.left_by_run, 0) < @run
+    and m.number <= @lastMark;
+
+select 1
+  from marks as m
+  where m.env_id = @env
+    and m.stream = 'asset_health_scores'
+    and coalesce(m.left_by_run, 0) < @run
+  limit 1;
+
+update sync_checkpoints
+  set finished_cycle = null
+  where env_id = @env
+    and stream in (select value from json_each(@owing))
+    and finished_cycle is not null;
+
+delete from rejected_rows as r where r.env_id = @env and r.stream = 'asset_health_scores' and r.run_id < @since;
+
+delete from "asset_health_scores_staged" as x where x.env_id = @env;
+
+delete from "asset_health_score_dimensions_staged" as x where x.env_id = @env;
+
+delete from temp.gathered_keys as g where g.env_id = @env and g.stream = 'asset_health_scores';
+
+delete from temp.gathered_brought as g where g.env_id = @env and g.stream = 'asset_health_scores';
+
+delete from seen_pages as p where p.env_id = @env and p.stream = 'asset_health_scores';
+
+delete from temp.seen_keys as s where s.env_id = @env and s.stream = 'asset_health_scores';
+
+delete from temp.seen_through as s where s.env_id = @env and s.stream = 'asset_health_scores';
+
+
+-- removals that were held back are let go
+
+select max(h.absent_at) from held_removals as h where h.env_id = @env and h.stream = 'asset_health_scores';
+
+delete from "asset_health_scores" as t
+  where t.env_id = @env
+    and exists (select 1
+      from held_removals h
+      where h.env_id = t.env_id
+        and h.stream = 'asset_health_scores'
+        and h.key_1 = t."asset_id");
+
+delete from held_removals as h where h.env_id = @env and h.stream = 'asset_health_scores';

@@ -1,0 +1,499 @@
+-- every commit: the clock and the checkpoint
+
+select max("mirrored_at") from "mirror_environments";
+
+insert into "mirror_environments" (env_id, mirrored_at)
+  select value, ?
+  from json_each(?)
+  where true
+  on conflict (env_id) do update
+  set mirrored_at = excluded.mirrored_at;
+
+insert into "sync_checkpoints" ("env_id", "stream", "watermark", "scanned_at", "scan_ended_at", "scan_ended_cycle",
+    "scan_due", "unavailable", "finished_cycle", "round", "page_limit", "page_limit_at", "waiting_scan")
+  values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+  on conflict ("sync_checkpoints"."env_id", "sync_checkpoints"."stream") do update
+  set "watermark" = ?, "scanned_at" = ?, "scan_ended_at" = ?, "scan_ended_cycle" = ?, "scan_due" = ?, "unavailable" = ?,
+      "finished_cycle" = ?, "round" = ?, "page_limit" = ?, "page_limit_at" = ?, "waiting_scan" = ?;
+
+
+-- rows that a page shows new or changed
+
+insert into "assets" ("env_id", "id", "name", "kind", "source_type", "data_platform", "db_name", "schema_name",
+    "table_name", "materialization", "bi_platform", "bi_type", "url", "description", "owners", "tags", "parent_id",
+    "path", "created_at", "updated_at", "synced_at", "deleted_at", "deletion", "mirrored_at", "extra")
+  values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+  on conflict ("env_id", "id") do update
+  set "name" = excluded."name", "kind" = excluded."kind", "source_type" = excluded."source_type",
+      "data_platform" = excluded."data_platform", "db_name" = excluded."db_name", "schema_name" = excluded."schema_name",
+      "table_name" = excluded."table_name", "materialization" = excluded."materialization",
+      "bi_platform" = excluded."bi_platform", "bi_type" = excluded."bi_type", "url" = excluded."url",
+      "description" = excluded."description", "owners" = excluded."owners", "tags" = excluded."tags",
+      "parent_id" = excluded."parent_id", "path" = excluded."path", "created_at" = excluded."created_at",
+      "updated_at" = excluded."updated_at", "synced_at" = excluded."synced_at", "deleted_at" = excluded."deleted_at",
+      "deletion" = excluded."deletion", "mirrored_at" = excluded."mirrored_at", "extra" = excluded."extra";
+
+delete from temp.missing_keys as m where m.env_id = @env and m.stream = 'assets';
+
+delete from temp.missing_found as m where m.env_id = @env and m.stream = 'assets';
+
+
+-- rows that a page shows deleted
+
+insert into "assets" ("env_id", "id", "name", "kind", "source_type", "data_platform", "db_name", "schema_name",
+    "table_name", "materialization", "bi_platform", "bi_type", "url", "description", "owners", "tags", "parent_id",
+    "path", "created_at", "updated_at", "synced_at", "deleted_at", "deletion", "mirrored_at", "extra")
+  values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+  on conflict ("env_id", "id") do update
+  set "name" = excluded."name", "kind" = excluded."kind", "source_type" = excluded."source_type",
+      "data_platform" = excluded."data_platform", "db_name" = excluded."db_name", "schema_name" = excluded."schema_name",
+      "table_name" = excluded."table_name", "materialization" = excluded."materialization",
+      "bi_platform" = excluded."bi_platform", "bi_type" = excluded."bi_type", "url" = excluded."url",
+      "description" = excluded."description", "owners" = excluded."owners", "tags" = excluded."tags",
+      "parent_id" = excluded."parent_id", "path" = excluded."path", "created_at" = excluded."created_at",
+      "updated_at" = excluded."updated_at", "synced_at" = excluded."synced_at", "deleted_at" = excluded."deleted_at",
+      "deletion" = excluded."deletion", "mirrored_at" = excluded."mirrored_at", "extra" = excluded."extra";
+
+delete from temp.missing_keys as m where m.env_id = @env and m.stream = 'assets';
+
+delete from temp.missing_found as m where m.env_id = @env and m.stream = 'assets';
+
+
+-- keys that a read has shown
+
+insert into seen_pages (env_id, stream, read_number, keys) values (@envId, @stream, @readNumber, @keys);
+
+
+-- rows that are back: rejected no more, held back no more
+
+select 1 from rejected_rows as x where x.env_id = @env and x.stream = 'assets' limit 1;
+
+delete from rejected_rows as x
+  where x.env_id = @env
+    and x.stream = 'assets'
+    and x.row_key in (select value from json_each(@joined));
+
+select 1 from held_removals as x where x.env_id = @env and x.stream = 'assets' limit 1;
+
+delete from held_removals as x
+  where x.env_id = @env
+    and x.stream = 'assets'
+    and x.key_1 in (select value from json_each(@joined));
+
+
+-- rows that no table can take
+
+insert into "rejected_rows" ("run_id", "env_id", "stream", "row_key", "reason", "payload", "seen_at")
+  values (?, ?, ?, ?, ?, ?, ?)
+  on conflict ("env_id", "stream", "row_key") do update
+  set "run_id" = excluded."run_id", "reason" = excluded."reason", "payload" = excluded."payload",
+      "seen_at" = excluded."seen_at";
+
+
+-- rejected rows that were asked for and not shown
+
+delete from rejected_rows as r
+  where r.env_id = @env
+    and r.stream = 'assets'
+    and r.run_id < @since
+    and r.row_key in (select value from json_each(@ids))
+    and not exists (select 1 from "assets" t where t.env_id = r.env_id and t."id" = r.row_key and t.deleted_at is null);
+
+
+-- new marks
+
+select last_mark from mirror_environments where env_id = @env;
+
+insert into "marks" ("env_id", "stream", "id", "number", "left_by_run")
+  values (?, ?, ?, ?, ?)
+  on conflict ("env_id", "stream", "id") do update
+  set "number" = excluded."number", "left_by_run" = excluded."left_by_run";
+
+update mirror_environments set last_mark = @last where env_id = @env;
+
+update sync_checkpoints
+  set finished_cycle = null
+  where env_id = @env
+    and stream in (select value from json_each(@owing))
+    and finished_cycle is not null;
+
+
+-- what one read saw and gathered is dropped
+
+delete from seen_pages as p where p.env_id = @env and p.stream = 'assets' and p.read_number = @which;
+
+delete from temp.missing_keys as m where m.env_id = @env and m.stream = 'assets';
+
+delete from temp.missing_found as m where m.env_id = @env and m.stream = 'assets';
+
+delete from temp.seen_keys as s where s.env_id = @env and s.stream = 'assets';
+
+delete from temp.seen_through as s where s.env_id = @env and s.stream = 'assets';
+
+
+-- what a round saw and gathered is dropped
+
+delete from seen_pages as p where p.env_id = @env and p.stream = 'assets';
+
+delete from temp.missing_keys as m where m.env_id = @env and m.stream = 'assets';
+
+delete from temp.missing_found as m where m.env_id = @env and m.stream = 'assets';
+
+delete from temp.seen_keys as s where s.env_id = @env and s.stream = 'assets';
+
+delete from temp.seen_through as s where s.env_id = @env and s.stream = 'assets';
+
+
+-- a sweep is weighed
+
+select max(p.id) from seen_pages p where p.env_id = @env and p.stream = 'assets';
+
+select s.page from seen_through s where s.env_id = @env and s.stream = 'assets';
+
+insert or ignore into seen_keys
+  select p.env_id, p.stream, k.value ->> 0, k.value ->> 1, p.read_number
+  from seen_pages p, json_each(p.keys) k
+  where p.env_id = @env
+    and p.stream = 'assets'
+    and p.id > @through
+  order by 3, 4;
+
+insert or replace into seen_through values (@env, 'assets', @last);
+
+select 1 from missing_found f where f.env_id = @env and f.stream = 'assets';
+
+insert into missing_found values (@env, 'assets');
+
+insert or ignore into missing_keys
+  select @env, 'assets', t."id", ''
+  from "assets" t
+  where t.env_id = @env
+    and case when exists (select 1 from seen_keys s where s.env_id = @env and s.stream = 'assets' and s.key_1 = t."id") then false else t.deleted_at is null end
+  order by t."id";
+
+select count(*)
+  from "assets" t
+  where t.env_id = @env
+    and t.deleted_at is null
+    and (t."id") in (select m.key_1 from missing_keys m where m.env_id = @env and m.stream = 'assets')
+    and not exists (select 1 from seen_keys s where s.env_id = @env and s.stream = 'assets' and s.key_1 = t."id")
+    and (@through is null or t.id <= @through)
+    and not false
+    and not exists (select 1
+      from held_removals h
+      where h.env_id = t.env_id
+        and h.stream = 'assets'
+        and h.key_1 = t."id");
+
+
+-- a sweep
+
+select max(p.id) from seen_pages p where p.env_id = @env and p.stream = 'assets';
+
+select s.page from seen_through s where s.env_id = @env and s.stream = 'assets';
+
+insert or ignore into seen_keys
+  select p.env_id, p.stream, k.value ->> 0, k.value ->> 1, p.read_number
+  from seen_pages p, json_each(p.keys) k
+  where p.env_id = @env
+    and p.stream = 'assets'
+    and p.id > @through
+  order by 3, 4;
+
+insert or replace into seen_through values (@env, 'assets', @last);
+
+select 1 from missing_found f where f.env_id = @env and f.stream = 'assets';
+
+insert into missing_found values (@env, 'assets');
+
+insert or ignore into missing_keys
+  select @env, 'assets', t."id", ''
+  from "assets" t
+  where t.env_id = @env
+    and case when exists (select 1 from seen_keys s where s.env_id = @env and s.stream = 'assets' and s.key_1 = t."id") then false else t.deleted_at is null end
+  order by t."id";
+
+select t."id", t."name", t."kind", t."source_type", t."data_platform", t."db_name", t."schema_name", t."table_name",
+    t."materialization", t."bi_platform", t."bi_type", t."url", t."description", t."owners", t."tags", t."parent_id",
+    t."path", t."created_at", t."updated_at", t."synced_at", t."deleted_at", t."deletion", t."extra"
+  from "assets" t
+  where t.env_id = @env
+    and t.id > @after
+    and t.deleted_at is null
+    and (t."id") in (select m.key_1 from missing_keys m where m.env_id = @env and m.stream = 'assets')
+    and not exists (select 1 from seen_keys s where s.env_id = @env and s.stream = 'assets' and s.key_1 = t."id")
+    and (@through is null or t.id <= @through)
+    and (false or not exists (select 1
+          from held_removals h
+          where h.env_id = t.env_id
+            and h.stream = 'assets'
+            and h.key_1 = t."id"))
+  order by t.id
+  limit 2000;
+
+delete from held_removals as h
+  where h.env_id = @env
+    and h.stream = 'assets'
+    and not exists (select 1
+      from "assets" t
+      where h.env_id = t.env_id
+        and h.stream = 'assets'
+        and h.key_1 = t."id"
+        and t.deleted_at is null
+        and (t."id") in (select m.key_1 from missing_keys m where m.env_id = @env and m.stream = 'assets')
+        and not exists (select 1 from seen_keys s where s.env_id = @env and s.stream = 'assets' and s.key_1 = t."id"));
+
+delete from marks as m
+  where m.env_id = @env
+    and m.stream = 'assets'
+    and coalesce(m.left_by_run, 0) < @run
+    and m.number <= @lastMark;
+
+select 1 from marks as m where m.env_id = @env and m.stream = 'assets' and coalesce(m.left_by_run, 0) < @run limit 1;
+
+update sync_checkpoints
+  set finished_cycle = null
+  where env_id = @env
+    and stream in (select value from json_each(@owing))
+    and finished_cycle is not null;
+
+delete from rejected_rows as r where r.env_id = @env and r.stream = 'assets' and r.run_id < @since;
+
+delete from seen_pages as p where p.env_id = @env and p.stream = 'assets';
+
+delete from temp.missing_keys as m where m.env_id = @env and m.stream = 'assets';
+
+delete from temp.missing_found as m where m.env_id = @env and m.stream = 'assets';
+
+delete from temp.seen_keys as s where s.env_id = @env and s.stream = 'assets';
+
+delete from temp.seen_through as s where s.env_id = @env and s.stream = 'assets';
+
+
+-- a sweep that is held back
+
+select max(p.id) from seen_pages p where p.env_id = @env and p.stream = 'assets';
+
+select s.page from seen_through s where s.env_id = @env and s.stream = 'assets';
+
+insert or ignore into seen_keys
+  select p.env_id, p.stream, k.value ->> 0, k.value ->> 1, p.read_number
+  from seen_pages p, json_each(p.keys) k
+  where p.env_id = @env
+    and p.stream = 'assets'
+    and p.id > @through
+  order by 3, 4;
+
+insert or replace into seen_through values (@env, 'assets', @last);
+
+select 1 from missing_found f where f.env_id = @env and f.stream = 'assets';
+
+insert into missing_found values (@env, 'assets');
+
+insert or ignore into missing_keys
+  select @env, 'assets', t."id", ''
+  from "assets" t
+  where t.env_id = @env
+    and case when exists (select 1 from seen_keys s where s.env_id = @env and s.stream = 'assets' and s.key_1 = t."id") then false else t.deleted_at is null end
+  order by t."id";
+
+insert into held_removals (env_id, stream, key_1, key_2, absent_at)
+  select t.env_id, 'assets', t."id", '', @at
+  from "assets" t
+  where t.env_id = @env
+    and t.deleted_at is null
+    and (t."id") in (select m.key_1 from missing_keys m where m.env_id = @env and m.stream = 'assets')
+    and not exists (select 1 from seen_keys s where s.env_id = @env and s.stream = 'assets' and s.key_1 = t."id")
+    and (@through is null or t.id <= @through)
+    and not false
+  on conflict do update
+  set absent_at = excluded.absent_at;
+
+select t."id", t."name", t."kind", t."source_type", t."data_platform", t."db_name", t."schema_name", t."table_name",
+    t."materialization", t."bi_platform", t."bi_type", t."url", t."description", t."owners", t."tags", t."parent_id",
+    t."path", t."created_at", t."updated_at", t."synced_at", t."deleted_at", t."deletion", t."extra"
+  from "assets" t
+  where t.env_id = @env
+    and t.id > @after
+    and t.deleted_at is null
+    and (t."id") in (select m.key_1 from missing_keys m where m.env_id = @env and m.stream = 'assets')
+    and not exists (select 1 from seen_keys s where s.env_id = @env and s.stream = 'assets' and s.key_1 = t."id")
+    and (@through is null or t.id <= @through)
+    and (false or not exists (select 1
+          from held_removals h
+          where h.env_id = t.env_id
+            and h.stream = 'assets'
+            and h.key_1 = t."id"))
+  order by t.id
+  limit 2000;
+
+delete from held_removals as h
+  where h.env_id = @env
+    and h.stream = 'assets'
+    and not exists (select 1
+      from "assets" t
+      where h.env_id = t.env_id
+        and h.stream = 'assets'
+        and h.key_1 = t."id"
+        and t.deleted_at is null
+        and (t."id") in (select m.key_1 from missing_keys m where m.env_id = @env and m.stream = 'assets')
+        and not exists (select 1 from seen_keys s where s.env_id = @env and s.stream = 'assets' and s.key_1 = t."id"));
+
+delete from marks as m
+  where m.env_id = @env
+    and m.stream = 'assets'
+    and coalesce(m.left_by_run, 0) < @run
+    and m.number <= @lastMark;
+
+select 1 from marks as m where m.env_id = @env and m.stream = 'assets' and coalesce(m.left_by_run, 0) < @run limit 1;
+
+update sync_checkpoints
+  set finished_cycle = null
+  where env_id = @env
+    and stream in (select value from json_each(@owing))
+    and finished_cycle is not null;
+
+delete from rejected_rows as r where r.env_id = @env and r.stream = 'assets' and r.run_id < @since;
+
+delete from seen_pages as p where p.env_id = @env and p.stream = 'assets';
+
+delete from temp.missing_keys as m where m.env_id = @env and m.stream = 'assets';
+
+delete from temp.missing_found as m where m.env_id = @env and m.stream = 'assets';
+
+delete from temp.seen_keys as s where s.env_id = @env and s.stream = 'assets';
+
+delete from temp.seen_through as s where s.env_id = @env and s.stream = 'assets';
+
+
+-- a sweep that another scan follows
+
+select max(p.id) from seen_pages p where p.env_id = @env and p.stream = 'assets';
+
+select s.page from seen_through s where s.env_id = @env and s.stream = 'assets';
+
+insert or ignore into seen_keys
+  select p.env_id, p.stream, k.value ->> 0, k.value ->> 1, p.read_number
+  from seen_pages p, json_each(p.keys) k
+  where p.env_id = @env
+    and p.stream = 'assets'
+    and p.id > @through
+  order by 3, 4;
+
+insert or replace into seen_through values (@env, 'assets', @last);
+
+select 1 from missing_found f where f.env_id = @env and f.stream = 'assets';
+
+insert into missing_found values (@env, 'assets');
+
+insert or ignore into missing_keys
+  select @env, 'assets', t."id", ''
+  from "assets" t
+  where t.env_id = @env
+    and case when exists (select 1 from seen_keys s where s.env_id = @env and s.stream = 'assets' and s.key_1 = t."id") then false else t.deleted_at is null end
+  order by t."id";
+
+select t."id", t."name", t."kind", t."source_type", t."data_platform", t."db_name", t."schema_name", t."table_name",
+    t."materialization", t."bi_platform", t."bi_type", t."url", t."description", t."owners", t."tags", t."parent_id",
+    t."path", t."created_at", t."updated_at", t."synced_at", t."deleted_at", t."deletion", t."extra"
+  from "assets" t
+  where t.env_id = @env
+    and t.id > @after
+    and t.deleted_at is null
+    and (t."id") in (select m.key_1 from missing_keys m where m.env_id = @env and m.stream = 'assets')
+    and not exists (select 1 from seen_keys s where s.env_id = @env and s.stream = 'assets' and s.key_1 = t."id")
+    and (@through is null or t.id <= @through)
+    and (false or not exists (select 1
+          from held_removals h
+          where h.env_id = t.env_id
+            and h.stream = 'assets'
+            and h.key_1 = t."id"))
+  order by t.id
+  limit 2000;
+
+delete from held_removals as h
+  where h.env_id = @env
+    and h.stream = 'assets'
+    and not exists (select 1
+      from "assets" t
+      where h.env_id = t.env_id
+        and h.stream = 'assets'
+        and h.key_1 = t."id"
+        and t.deleted_at is null
+        and (t."id") in (select m.key_1 from missing_keys m where m.env_id = @env and m.stream = 'assets')
+        and not exists (select 1 from seen_keys s where s.env_id = @env and s.stream = 'assets' and s.key_1 = t."id"));
+
+delete from marks as m
+  where m.env_id = @env
+    and m.stream = 'assets'
+    and coalesce(m.left_by_run, 0) < @run
+    and m.number <= @lastMark;
+
+select 1 from marks as m where m.env_id = @env and m.stream = 'assets' and coalesce(m.left_by_run, 0) < @run limit 1;
+
+update sync_checkpoints
+  set finished_cycle = null
+  where env_id = @env
+    and stream in (select value from json_each(@owing))
+    and finished_cycle is not null;
+
+delete from rejected_rows as r where r.env_id = @env and r.stream = 'assets' and r.run_id < @since;
+
+delete from seen_pages as p where p.env_id = @env and p.stream = 'assets' and p.read_number < @from;
+
+update seen_pages as p set read_number = 0 where p.env_id = @env and p.stream = 'assets';
+
+delete from temp.missing_keys as m where m.env_id = @env and m.stream = 'assets';
+
+delete from temp.missing_found as m where m.env_id = @env and m.stream = 'assets';
+
+delete from temp.seen_keys as s where s.env_id = @env and s.stream = 'assets';
+
+delete from temp.seen_through as s where s.env_id = @env and s.stream = 'assets';
+
+
+-- removals that were held back are let go
+
+select max(h.absent_at) from held_removals as h where h.env_id = @env and h.stream = 'assets';
+
+select t."id", t."name", t."kind", t."source_type", t."data_platform", t."db_name", t."schema_name", t."table_name",
+    t."materialization", t."bi_platform", t."bi_type", t."url", t."description", t."owners", t."tags", t."parent_id",
+    t."path", t."created_at", t."updated_at", t."synced_at", t."deleted_at", t."deletion", t."extra"
+  from "assets" t
+  where t.env_id = @env
+    and t.id > @after
+    and t.deleted_at is null
+    and exists (select 1 from held_removals h where h.env_id = t.env_id and h.stream = 'assets' and h.key_1 = t."id")
+  order by t.id
+  limit 2000;
+
+insert into "assets" ("env_id", "id", "name", "kind", "source_type", "data_platform", "db_name", "schema_name",
+    "table_name", "materialization", "bi_platform", "bi_type", "url", "description", "owners", "tags", "parent_id",
+    "path", "created_at", "updated_at", "synced_at", "deleted_at", "deletion", "mirrored_at", "extra")
+  values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+  on conflict ("env_id", "id") do update
+  set "name" = excluded."name", "kind" = excluded."kind", "source_type" = excluded."source_type",
+      "data_platform" = excluded."data_platform", "db_name" = excluded."db_name", "schema_name" = excluded."schema_name",
+      "table_name" = excluded."table_name", "materialization" = excluded."materialization",
+      "bi_platform" = excluded."bi_platform", "bi_type" = excluded."bi_type", "url" = excluded."url",
+      "description" = excluded."description", "owners" = excluded."owners", "tags" = excluded."tags",
+      "parent_id" = excluded."parent_id", "path" = excluded."path", "created_at" = excluded."created_at",
+      "updated_at" = excluded."updated_at", "synced_at" = excluded."synced_at", "deleted_at" = excluded."deleted_at",
+      "deletion" = excluded."deletion", "mirrored_at" = excluded."mirrored_at", "extra" = excluded."extra";
+
+select last_mark from mirror_environments where env_id = @env;
+
+insert into "marks" ("env_id", "stream", "id", "number", "left_by_run")
+  values (?, ?, ?, ?, ?), (?, ?, ?, ?, ?)
+  on conflict ("env_id", "stream", "id") do update
+  set "number" = excluded."number", "left_by_run" = excluded."left_by_run";
+
+update mirror_environments set last_mark = @last where env_id = @env;
+
+update sync_checkpoints
+  set finished_cycle = null
+  where env_id = @env
+    and stream in (select value from json_each(@owing))
+    and finished_cycle is not null;
+
+delete from held_removals as h where h.env_id = @env and h.stream = 'assets';

@@ -1,0 +1,1396 @@
+-- every commit: the clock and the checkpoint
+
+select max("mirrored_at") from "mirror_environments";
+
+insert into "mirror_environments" (env_id, mirrored_at)
+  select value, ?
+  from json_each(?)
+  where true
+  on conflict (env_id) do update
+  set mirrored_at = excluded.mirrored_at;
+
+insert into "sync_checkpoints" ("env_id", "stream", "watermark", "scanned_at", "scan_ended_at", "scan_ended_cycle",
+    "scan_due", "unavailable", "finished_cycle", "round", "page_limit", "page_limit_at", "waiting_scan")
+  values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+  on conflict ("sync_checkpoints"."env_id", "sync_checkpoints"."stream") do update
+  set "watermark" = ?, "scanned_at" = ?, "scan_ended_at" = ?, "scan_ended_cycle" = ?, "scan_due" = ?, "unavailable" = ?,
+      "finished_cycle" = ?, "round" = ?, "page_limit" = ?, "page_limit_at" = ?, "waiting_scan" = ?;
+
+
+-- rows that wait beside their table
+
+select t."upstream_column_id", t."downstream_column_id", t."extra"
+  from json_each(@keys) k
+  cross join "column_lineage" t on t.env_id = @env
+    and t."downstream_column_id" = k.value ->> 0
+    and t."upstream_column_id" = k.value ->> 1;
+
+select 1 from gathered_brought b where b.env_id = @env and b.stream = 'column_lineage';
+
+insert into gathered_brought values (@env, 'column_lineage');
+
+insert or ignore into gathered_keys
+  select s.env_id, 'column_lineage', s."downstream_column_id", s."upstream_column_id"
+  from "column_lineage_staged" s
+  where s.env_id = @env;
+
+select 1 from gathered_keys as g where g.env_id = @env and g.stream = 'column_lineage' limit 1;
+
+insert or ignore into gathered_keys select @env, 'column_lineage', value ->> 0, value ->> 1 from json_each(@keys);
+
+insert into "column_lineage_staged" ("env_id", "upstream_column_id", "downstream_column_id", "extra", "read_number")
+  values (?, ?, ?, ?, ?);
+
+insert into seen_pages (env_id, stream, read_number, keys) values (@envId, @stream, @readNumber, @keys);
+
+
+-- keys that a read has shown
+
+insert into seen_pages (env_id, stream, read_number, keys) values (@envId, @stream, @readNumber, @keys);
+
+
+-- rows that are back: rejected no more, held back no more
+
+select 1 from rejected_rows as x where x.env_id = @env and x.stream = 'column_lineage' limit 1;
+
+delete from rejected_rows as x
+  where x.env_id = @env
+    and x.stream = 'column_lineage'
+    and x.row_key in (select value from json_each(@joined));
+
+select 1 from held_removals as x where x.env_id = @env and x.stream = 'column_lineage' limit 1;
+
+delete from held_removals as x
+  where x.env_id = @env
+    and x.stream = 'column_lineage'
+    and x.key_1 in (select value from json_each(@joined));
+
+
+-- rows that no table can take
+
+insert into "rejected_rows" ("run_id", "env_id", "stream", "row_key", "reason", "payload", "seen_at")
+  values (?, ?, ?, ?, ?, ?, ?)
+  on conflict ("env_id", "stream", "row_key") do update
+  set "run_id" = excluded."run_id", "reason" = excluded."reason", "payload" = excluded."payload",
+      "seen_at" = excluded."seen_at";
+
+
+-- rejected rows that were asked for and not shown
+
+delete from rejected_rows as r
+  where r.env_id = @env
+    and r.stream = 'column_lineage'
+    and r.run_id < @since
+    and r.row_key in (select value from json_each(@ids))
+    and not exists (select 1
+      from "column_lineage" t
+      where t.env_id = r.env_id
+        and t."downstream_column_id" = r.row_key
+        and true);
+
+
+-- marks that are paid
+
+delete from marks as m
+  where m.env_id = @env
+    and m.stream = 'column_lineage'
+    and m.id in (select value from json_each(@ids))
+    and m.number <= @lastMark;
+
+
+-- marks that wait for a later run, where there are any
+
+insert into marks (env_id, stream, id, number, left_by_run)
+  select @env, 'column_lineage', id, @lastMark, @run
+  from (select m.id
+      from marks m
+      where m.env_id = @env
+        and m.stream = 'column_lineage'
+        and m.id in (select value id from json_each(@ids)))
+  where true
+  on conflict do update
+  set left_by_run = excluded.left_by_run
+  where number <= @lastMark;
+
+
+-- marks that wait for a later run, made where there are none
+
+insert into marks (env_id, stream, id, number, left_by_run)
+  select @env, 'column_lineage', id, @lastMark, @run
+  from (select value id from json_each(@ids))
+  where true
+  on conflict do update
+  set left_by_run = excluded.left_by_run
+  where number <= @lastMark;
+
+
+-- what one read saw and gathered is dropped
+
+delete from "column_lineage_staged" as x where x.env_id = @env and x.read_number = @which;
+
+delete from temp.gathered_keys as g where g.env_id = @env and g.stream = 'column_lineage';
+
+delete from temp.gathered_brought as g where g.env_id = @env and g.stream = 'column_lineage';
+
+delete from seen_pages as p where p.env_id = @env and p.stream = 'column_lineage' and p.read_number = @which;
+
+delete from temp.missing_keys as m where m.env_id = @env and m.stream = 'column_lineage';
+
+delete from temp.missing_found as m where m.env_id = @env and m.stream = 'column_lineage';
+
+delete from temp.seen_keys as s where s.env_id = @env and s.stream = 'column_lineage';
+
+delete from temp.seen_through as s where s.env_id = @env and s.stream = 'column_lineage';
+
+
+-- what a round saw and gathered is dropped
+
+delete from "column_lineage_staged" as x where x.env_id = @env;
+
+delete from temp.gathered_keys as g where g.env_id = @env and g.stream = 'column_lineage';
+
+delete from temp.gathered_brought as g where g.env_id = @env and g.stream = 'column_lineage';
+
+delete from seen_pages as p where p.env_id = @env and p.stream = 'column_lineage';
+
+delete from temp.missing_keys as m where m.env_id = @env and m.stream = 'column_lineage';
+
+delete from temp.missing_found as m where m.env_id = @env and m.stream = 'column_lineage';
+
+delete from temp.seen_keys as s where s.env_id = @env and s.stream = 'column_lineage';
+
+delete from temp.seen_through as s where s.env_id = @env and s.stream = 'column_lineage';
+
+
+-- a replacement of the table is weighed
+
+select max(p.id) from seen_pages p where p.env_id = @env and p.stream = 'column_lineage';
+
+select s.page from seen_through s where s.env_id = @env and s.stream = 'column_lineage';
+
+insert or ignore into seen_keys
+  select p.env_id, p.stream, k.value ->> 0, k.value ->> 1, p.read_number
+  from seen_pages p, json_each(p.keys) k
+  where p.env_id = @env
+    and p.stream = 'column_lineage'
+    and p.id > @through
+  order by 3, 4;
+
+insert or replace into seen_through values (@env, 'column_lineage', @last);
+
+select 1 from missing_found f where f.env_id = @env and f.stream = 'column_lineage';
+
+insert into missing_found values (@env, 'column_lineage');
+
+insert or ignore into missing_keys
+  select @env, 'column_lineage', t."downstream_column_id", t."upstream_column_id"
+  from "column_lineage" t
+  where t.env_id = @env
+    and case when exists (select 1
+      from seen_keys s
+      where s.env_id = @env
+        and s.stream = 'column_lineage'
+        and s.key_1 = t."downstream_column_id"
+        and s.key_2 = t."upstream_column_id") then false else true end
+  order by t."downstream_column_id", t."upstream_column_id";
+
+select count(*)
+  from "column_lineage" t
+  where t.env_id = @env
+    and true
+    and (t."downstream_column_id", t."upstream_column_id") in (select m.key_1, m.key_2
+      from missing_keys m
+      where m.env_id = @env
+        and m.stream = 'column_lineage')
+    and not exists (select 1
+      from seen_keys s
+      where s.env_id = @env
+        and s.stream = 'column_lineage'
+        and s.key_1 = t."downstream_column_id"
+        and s.key_2 = t."upstream_column_id")
+    and (@through is null or t."downstream_column_id" <= @through)
+    and not exists (select 1
+      from marks w
+      where w.env_id = @env
+        and w.stream = 'column_lineage'
+        and w.id = t."downstream_column_id"
+        and not coalesce(w.left_by_run, 0) < @run)
+    and not (exists (select 1
+          from "columns" t_owner
+          where t_owner.env_id = t.env_id
+            and t_owner.id = t."downstream_column_id"
+            and (t_owner.deletion = 'tombstone' or exists (select 1
+                  from "assets" t_owner_owner
+                  where t_owner_owner.env_id = t.env_id
+                    and t_owner_owner.id = t_owner."asset_id"
+                    and (t_owner_owner.deletion = 'tombstone')))) or exists (select 1
+          from "columns" t_owner
+          where t_owner.env_id = t.env_id
+            and t_owner.id = t."upstream_column_id"
+            and (t_owner.deletion = 'tombstone' or exists (select 1
+                  from "assets" t_owner_owner
+                  where t_owner_owner.env_id = t.env_id
+                    and t_owner_owner.id = t_owner."asset_id"
+                    and (t_owner_owner.deletion = 'tombstone')))) or t."downstream_column_id" in (select s.key_1
+          from seen_keys s
+          where s.env_id = @env
+            and s.stream = 'column_lineage'))
+    and not exists (select 1
+      from held_removals h
+      where h.env_id = t.env_id
+        and h.stream = 'column_lineage'
+        and h.key_1 = t."downstream_column_id"
+        and h.key_2 = t."upstream_column_id");
+
+select count(*)
+  from (select 1
+      from "column_lineage" t
+      where t.env_id = @env
+        and true
+        and not (exists (select 1
+              from "columns" t_owner
+              where t_owner.env_id = t.env_id
+                and t_owner.id = t."downstream_column_id"
+                and (t_owner.deletion = 'tombstone' or exists (select 1
+                      from "assets" t_owner_owner
+                      where t_owner_owner.env_id = t.env_id
+                        and t_owner_owner.id = t_owner."asset_id"
+                        and (t_owner_owner.deletion = 'tombstone')))) or exists (select 1
+              from "columns" t_owner
+              where t_owner.env_id = t.env_id
+                and t_owner.id = t."upstream_column_id"
+                and (t_owner.deletion = 'tombstone' or exists (select 1
+                      from "assets" t_owner_owner
+                      where t_owner_owner.env_id = t.env_id
+                        and t_owner_owner.id = t_owner."asset_id"
+                        and (t_owner_owner.deletion = 'tombstone')))) or t."downstream_column_id" in (select s.key_1
+              from seen_keys s
+              where s.env_id = @env
+                and s.stream = 'column_lineage'))
+        and not exists (select 1
+          from held_removals h
+          where h.env_id = t.env_id
+            and h.stream = 'column_lineage'
+            and h.key_1 = t."downstream_column_id"
+            and h.key_2 = t."upstream_column_id")
+      limit @most);
+
+
+-- a replacement of the table
+
+select max(p.id) from seen_pages p where p.env_id = @env and p.stream = 'column_lineage';
+
+select s.page from seen_through s where s.env_id = @env and s.stream = 'column_lineage';
+
+insert or ignore into seen_keys
+  select p.env_id, p.stream, k.value ->> 0, k.value ->> 1, p.read_number
+  from seen_pages p, json_each(p.keys) k
+  where p.env_id = @env
+    and p.stream = 'column_lineage'
+    and p.id > @through
+  order by 3, 4;
+
+insert or replace into seen_through values (@env, 'column_lineage', @last);
+
+select 1 from missing_found f where f.env_id = @env and f.stream = 'column_lineage';
+
+insert into missing_found values (@env, 'column_lineage');
+
+insert or ignore into missing_keys
+  select @env, 'column_lineage', t."downstream_column_id", t."upstream_column_id"
+  from "column_lineage" t
+  where t.env_id = @env
+    and case when exists (select 1
+      from seen_keys s
+      where s.env_id = @env
+        and s.stream = 'column_lineage'
+        and s.key_1 = t."downstream_column_id"
+        and s.key_2 = t."upstream_column_id") then false else true end
+  order by t."downstream_column_id", t."upstream_column_id";
+
+update "columns"
+  set mirrored_at = @mirroredAt
+  where env_id = @env
+    and deleted_at is null
+    and mirrored_at <> @mirroredAt
+    and id in (select t."downstream_column_id"
+      from "column_lineage" as t
+      where t.env_id = @env
+        and (t."downstream_column_id", t."upstream_column_id") in (select m.key_1, m.key_2
+          from missing_keys m
+          where m.env_id = @env
+            and m.stream = 'column_lineage')
+        and not exists (select 1
+          from seen_keys s
+          where s.env_id = @env
+            and s.stream = 'column_lineage'
+            and s.key_1 = t."downstream_column_id"
+            and s.key_2 = t."upstream_column_id")
+        and (@through is null or t."downstream_column_id" <= @through)
+        and not exists (select 1
+          from marks w
+          where w.env_id = @env
+            and w.stream = 'column_lineage'
+            and w.id = t."downstream_column_id"
+            and not coalesce(w.left_by_run, 0) < @run)
+        and ((exists (select 1
+                  from "columns" t_owner
+                  where t_owner.env_id = t.env_id
+                    and t_owner.id = t."downstream_column_id"
+                    and (t_owner.deletion = 'tombstone' or exists (select 1
+                          from "assets" t_owner_owner
+                          where t_owner_owner.env_id = t.env_id
+                            and t_owner_owner.id = t_owner."asset_id"
+                            and (t_owner_owner.deletion = 'tombstone')))) or exists (select 1
+                  from "columns" t_owner
+                  where t_owner.env_id = t.env_id
+                    and t_owner.id = t."upstream_column_id"
+                    and (t_owner.deletion = 'tombstone' or exists (select 1
+                          from "assets" t_owner_owner
+                          where t_owner_owner.env_id = t.env_id
+                            and t_owner_owner.id = t_owner."asset_id"
+                            and (t_owner_owner.deletion = 'tombstone')))) or t."downstream_column_id" in (select s.key_1
+                  from seen_keys s
+                  where s.env_id = @env
+                    and s.stream = 'column_lineage')) or not exists (select 1
+              from held_removals h
+              where h.env_id = t.env_id
+                and h.stream = 'column_lineage'
+                and h.key_1 = t."downstream_column_id"
+                and h.key_2 = t."upstream_column_id")));
+
+delete from "column_lineage" as t
+  where t.env_id = @env
+    and (t."downstream_column_id", t."upstream_column_id") in (select m.key_1, m.key_2
+      from missing_keys m
+      where m.env_id = @env
+        and m.stream = 'column_lineage')
+    and not exists (select 1
+      from seen_keys s
+      where s.env_id = @env
+        and s.stream = 'column_lineage'
+        and s.key_1 = t."downstream_column_id"
+        and s.key_2 = t."upstream_column_id")
+    and (@through is null or t."downstream_column_id" <= @through)
+    and not exists (select 1
+      from marks w
+      where w.env_id = @env
+        and w.stream = 'column_lineage'
+        and w.id = t."downstream_column_id"
+        and not coalesce(w.left_by_run, 0) < @run)
+    and ((exists (select 1
+              from "columns" t_owner
+              where t_owner.env_id = t.env_id
+                and t_owner.id = t."downstream_column_id"
+                and (t_owner.deletion = 'tombstone' or exists (select 1
+                      from "assets" t_owner_owner
+                      where t_owner_owner.env_id = t.env_id
+                        and t_owner_owner.id = t_owner."asset_id"
+                        and (t_owner_owner.deletion = 'tombstone')))) or exists (select 1
+              from "columns" t_owner
+              where t_owner.env_id = t.env_id
+                and t_owner.id = t."upstream_column_id"
+                and (t_owner.deletion = 'tombstone' or exists (select 1
+                      from "assets" t_owner_owner
+                      where t_owner_owner.env_id = t.env_id
+                        and t_owner_owner.id = t_owner."asset_id"
+                        and (t_owner_owner.deletion = 'tombstone')))) or t."downstream_column_id" in (select s.key_1
+              from seen_keys s
+              where s.env_id = @env
+                and s.stream = 'column_lineage')) or not exists (select 1
+          from held_removals h
+          where h.env_id = t.env_id
+            and h.stream = 'column_lineage'
+            and h.key_1 = t."downstream_column_id"
+            and h.key_2 = t."upstream_column_id"));
+
+insert into "column_lineage" ("env_id", "upstream_column_id", "downstream_column_id", "mirrored_at", "extra")
+  select s."env_id", s."upstream_column_id", s."downstream_column_id", @mirroredAt, s."extra"
+  from (select *, max(g.rowid)
+      from "column_lineage_staged" g
+      where g.env_id = @env
+        and true
+      group by g."env_id", g."downstream_column_id", g."upstream_column_id") s
+  left join "column_lineage" t on t."env_id" = s."env_id"
+    and t."downstream_column_id" = s."downstream_column_id"
+    and t."upstream_column_id" = s."upstream_column_id"
+  where (t."downstream_column_id" is null or (t."extra" is not s."extra" and not same_json(t."extra", s."extra")))
+    and exists (select 1
+      from "columns" l
+      where l.env_id = s.env_id
+        and l.id = s."downstream_column_id"
+        and l.deleted_at is null)
+  on conflict ("env_id", "downstream_column_id", "upstream_column_id") do update
+  set "mirrored_at" = excluded."mirrored_at", "extra" = excluded."extra";
+
+update "columns"
+  set mirrored_at = @mirroredAt
+  where env_id = @env
+    and deleted_at is null
+    and mirrored_at <> @mirroredAt
+    and id in (select t."downstream_column_id"
+      from "column_lineage" t
+      where t.env_id = @env
+        and t."downstream_column_id" >= ''
+        and true
+        and t.mirrored_at = @mirroredAt);
+
+delete from held_removals as h
+  where h.env_id = @env
+    and h.stream = 'column_lineage'
+    and not exists (select 1
+      from "column_lineage" t
+      where h.env_id = t.env_id
+        and h.stream = 'column_lineage'
+        and h.key_1 = t."downstream_column_id"
+        and h.key_2 = t."upstream_column_id"
+        and true
+        and (not (true) or ((t."downstream_column_id", t."upstream_column_id") in (select m.key_1, m.key_2
+                  from missing_keys m
+                  where m.env_id = @env
+                    and m.stream = 'column_lineage')
+                and not exists (select 1
+                  from seen_keys s
+                  where s.env_id = @env
+                    and s.stream = 'column_lineage'
+                    and s.key_1 = t."downstream_column_id"
+                    and s.key_2 = t."upstream_column_id")
+                and (@through is null or t."downstream_column_id" <= @through)
+                and not exists (select 1
+                  from marks w
+                  where w.env_id = @env
+                    and w.stream = 'column_lineage'
+                    and w.id = t."downstream_column_id"
+                    and not coalesce(w.left_by_run, 0) < @run))));
+
+delete from temp.missing_keys as m where m.env_id = @env and m.stream = 'column_lineage';
+
+delete from temp.missing_found as m where m.env_id = @env and m.stream = 'column_lineage';
+
+delete from marks as m
+  where m.env_id = @env
+    and m.stream = 'column_lineage'
+    and coalesce(m.left_by_run, 0) < @run
+    and m.number <= @lastMark;
+
+select 1
+  from marks as m
+  where m.env_id = @env
+    and m.stream = 'column_lineage'
+    and coalesce(m.left_by_run, 0) < @run
+  limit 1;
+
+update sync_checkpoints
+  set finished_cycle = null
+  where env_id = @env
+    and stream in (select value from json_each(@owing))
+    and finished_cycle is not null;
+
+delete from rejected_rows as r where r.env_id = @env and r.stream = 'column_lineage' and r.run_id < @since;
+
+delete from "column_lineage_staged" as x where x.env_id = @env;
+
+delete from temp.gathered_keys as g where g.env_id = @env and g.stream = 'column_lineage';
+
+delete from temp.gathered_brought as g where g.env_id = @env and g.stream = 'column_lineage';
+
+delete from seen_pages as p where p.env_id = @env and p.stream = 'column_lineage';
+
+delete from temp.seen_keys as s where s.env_id = @env and s.stream = 'column_lineage';
+
+delete from temp.seen_through as s where s.env_id = @env and s.stream = 'column_lineage';
+
+
+-- a replacement of the table that is held back
+
+select max(p.id) from seen_pages p where p.env_id = @env and p.stream = 'column_lineage';
+
+select s.page from seen_through s where s.env_id = @env and s.stream = 'column_lineage';
+
+insert or ignore into seen_keys
+  select p.env_id, p.stream, k.value ->> 0, k.value ->> 1, p.read_number
+  from seen_pages p, json_each(p.keys) k
+  where p.env_id = @env
+    and p.stream = 'column_lineage'
+    and p.id > @through
+  order by 3, 4;
+
+insert or replace into seen_through values (@env, 'column_lineage', @last);
+
+select 1 from missing_found f where f.env_id = @env and f.stream = 'column_lineage';
+
+insert into missing_found values (@env, 'column_lineage');
+
+insert or ignore into missing_keys
+  select @env, 'column_lineage', t."downstream_column_id", t."upstream_column_id"
+  from "column_lineage" t
+  where t.env_id = @env
+    and case when exists (select 1
+      from seen_keys s
+      where s.env_id = @env
+        and s.stream = 'column_lineage'
+        and s.key_1 = t."downstream_column_id"
+        and s.key_2 = t."upstream_column_id") then false else true end
+  order by t."downstream_column_id", t."upstream_column_id";
+
+insert into held_removals (env_id, stream, key_1, key_2, absent_at)
+  select t.env_id, 'column_lineage', t."downstream_column_id", t."upstream_column_id", @at
+  from "column_lineage" t
+  where t.env_id = @env
+    and true
+    and (t."downstream_column_id", t."upstream_column_id") in (select m.key_1, m.key_2
+      from missing_keys m
+      where m.env_id = @env
+        and m.stream = 'column_lineage')
+    and not exists (select 1
+      from seen_keys s
+      where s.env_id = @env
+        and s.stream = 'column_lineage'
+        and s.key_1 = t."downstream_column_id"
+        and s.key_2 = t."upstream_column_id")
+    and (@through is null or t."downstream_column_id" <= @through)
+    and not exists (select 1
+      from marks w
+      where w.env_id = @env
+        and w.stream = 'column_lineage'
+        and w.id = t."downstream_column_id"
+        and not coalesce(w.left_by_run, 0) < @run)
+    and not (exists (select 1
+          from "columns" t_owner
+          where t_owner.env_id = t.env_id
+            and t_owner.id = t."downstream_column_id"
+            and (t_owner.deletion = 'tombstone' or exists (select 1
+                  from "assets" t_owner_owner
+                  where t_owner_owner.env_id = t.env_id
+                    and t_owner_owner.id = t_owner."asset_id"
+                    and (t_owner_owner.deletion = 'tombstone')))) or exists (select 1
+          from "columns" t_owner
+          where t_owner.env_id = t.env_id
+            and t_owner.id = t."upstream_column_id"
+            and (t_owner.deletion = 'tombstone' or exists (select 1
+                  from "assets" t_owner_owner
+                  where t_owner_owner.env_id = t.env_id
+                    and t_owner_owner.id = t_owner."asset_id"
+                    and (t_owner_owner.deletion = 'tombstone')))) or t."downstream_column_id" in (select s.key_1
+          from seen_keys s
+          where s.env_id = @env
+            and s.stream = 'column_lineage'))
+  on conflict do update
+  set absent_at = excluded.absent_at;
+
+update "columns"
+  set mirrored_at = @mirroredAt
+  where env_id = @env
+    and deleted_at is null
+    and mirrored_at <> @mirroredAt
+    and id in (select t."downstream_column_id"
+      from "column_lineage" as t
+      where t.env_id = @env
+        and (t."downstream_column_id", t."upstream_column_id") in (select m.key_1, m.key_2
+          from missing_keys m
+          where m.env_id = @env
+            and m.stream = 'column_lineage')
+        and not exists (select 1
+          from seen_keys s
+          where s.env_id = @env
+            and s.stream = 'column_lineage'
+            and s.key_1 = t."downstream_column_id"
+            and s.key_2 = t."upstream_column_id")
+        and (@through is null or t."downstream_column_id" <= @through)
+        and not exists (select 1
+          from marks w
+          where w.env_id = @env
+            and w.stream = 'column_lineage'
+            and w.id = t."downstream_column_id"
+            and not coalesce(w.left_by_run, 0) < @run)
+        and ((exists (select 1
+                  from "columns" t_owner
+                  where t_owner.env_id = t.env_id
+                    and t_owner.id = t."downstream_column_id"
+                    and (t_owner.deletion = 'tombstone' or exists (select 1
+                          from "assets" t_owner_owner
+                          where t_owner_owner.env_id = t.env_id
+                            and t_owner_owner.id = t_owner."asset_id"
+                            and (t_owner_owner.deletion = 'tombstone')))) or exists (select 1
+                  from "columns" t_owner
+                  where t_owner.env_id = t.env_id
+                    and t_owner.id = t."upstream_column_id"
+                    and (t_owner.deletion = 'tombstone' or exists (select 1
+                          from "assets" t_owner_owner
+                          where t_owner_owner.env_id = t.env_id
+                            and t_owner_owner.id = t_owner."asset_id"
+                            and (t_owner_owner.deletion = 'tombstone')))) or t."downstream_column_id" in (select s.key_1
+                  from seen_keys s
+                  where s.env_id = @env
+                    and s.stream = 'column_lineage')) or not exists (select 1
+              from held_removals h
+              where h.env_id = t.env_id
+                and h.stream = 'column_lineage'
+                and h.key_1 = t."downstream_column_id"
+                and h.key_2 = t."upstream_column_id")));
+
+delete from "column_lineage" as t
+  where t.env_id = @env
+    and (t."downstream_column_id", t."upstream_column_id") in (select m.key_1, m.key_2
+      from missing_keys m
+      where m.env_id = @env
+        and m.stream = 'column_lineage')
+    and not exists (select 1
+      from seen_keys s
+      where s.env_id = @env
+        and s.stream = 'column_lineage'
+        and s.key_1 = t."downstream_column_id"
+        and s.key_2 = t."upstream_column_id")
+    and (@through is null or t."downstream_column_id" <= @through)
+    and not exists (select 1
+      from marks w
+      where w.env_id = @env
+        and w.stream = 'column_lineage'
+        and w.id = t."downstream_column_id"
+        and not coalesce(w.left_by_run, 0) < @run)
+    and ((exists (select 1
+              from "columns" t_owner
+              where t_owner.env_id = t.env_id
+                and t_owner.id = t."downstream_column_id"
+                and (t_owner.deletion = 'tombstone' or exists (select 1
+                      from "assets" t_owner_owner
+                      where t_owner_owner.env_id = t.env_id
+                        and t_owner_owner.id = t_owner."asset_id"
+                        and (t_owner_owner.deletion = 'tombstone')))) or exists (select 1
+              from "columns" t_owner
+              where t_owner.env_id = t.env_id
+                and t_owner.id = t."upstream_column_id"
+                and (t_owner.deletion = 'tombstone' or exists (select 1
+                      from "assets" t_owner_owner
+                      where t_owner_owner.env_id = t.env_id
+                        and t_owner_owner.id = t_owner."asset_id"
+                        and (t_owner_owner.deletion = 'tombstone')))) or t."downstream_column_id" in (select s.key_1
+              from seen_keys s
+              where s.env_id = @env
+                and s.stream = 'column_lineage')) or not exists (select 1
+          from held_removals h
+          where h.env_id = t.env_id
+            and h.stream = 'column_lineage'
+            and h.key_1 = t."downstream_column_id"
+            and h.key_2 = t."upstream_column_id"));
+
+insert into "column_lineage" ("env_id", "upstream_column_id", "downstream_column_id", "mirrored_at", "extra")
+  select s."env_id", s."upstream_column_id", s."downstream_column_id", @mirroredAt, s."extra"
+  from (select *, max(g.rowid)
+      from "column_lineage_staged" g
+      where g.env_id = @env
+        and true
+      group by g."env_id", g."downstream_column_id", g."upstream_column_id") s
+  left join "column_lineage" t on t."env_id" = s."env_id"
+    and t."downstream_column_id" = s."downstream_column_id"
+    and t."upstream_column_id" = s."upstream_column_id"
+  where (t."downstream_column_id" is null or (t."extra" is not s."extra" and not same_json(t."extra", s."extra")))
+    and exists (select 1
+      from "columns" l
+      where l.env_id = s.env_id
+        and l.id = s."downstream_column_id"
+        and l.deleted_at is null)
+  on conflict ("env_id", "downstream_column_id", "upstream_column_id") do update
+  set "mirrored_at" = excluded."mirrored_at", "extra" = excluded."extra";
+
+update "columns"
+  set mirrored_at = @mirroredAt
+  where env_id = @env
+    and deleted_at is null
+    and mirrored_at <> @mirroredAt
+    and id in (select t."downstream_column_id"
+      from "column_lineage" t
+      where t.env_id = @env
+        and t."downstream_column_id" >= ''
+        and true
+        and t.mirrored_at = @mirroredAt);
+
+delete from held_removals as h
+  where h.env_id = @env
+    and h.stream = 'column_lineage'
+    and not exists (select 1
+      from "column_lineage" t
+      where h.env_id = t.env_id
+        and h.stream = 'column_lineage'
+        and h.key_1 = t."downstream_column_id"
+        and h.key_2 = t."upstream_column_id"
+        and true
+        and (not (true) or ((t."downstream_column_id", t."upstream_column_id") in (select m.key_1, m.key_2
+                  from missing_keys m
+                  where m.env_id = @env
+                    and m.stream = 'column_lineage')
+                and not exists (select 1
+                  from seen_keys s
+                  where s.env_id = @env
+                    and s.stream = 'column_lineage'
+                    and s.key_1 = t."downstream_column_id"
+                    and s.key_2 = t."upstream_column_id")
+                and (@through is null or t."downstream_column_id" <= @through)
+                and not exists (select 1
+                  from marks w
+                  where w.env_id = @env
+                    and w.stream = 'column_lineage'
+                    and w.id = t."downstream_column_id"
+                    and not coalesce(w.left_by_run, 0) < @run))));
+
+delete from temp.missing_keys as m where m.env_id = @env and m.stream = 'column_lineage';
+
+delete from temp.missing_found as m where m.env_id = @env and m.stream = 'column_lineage';
+
+delete from marks as m
+  where m.env_id = @env
+    and m.stream = 'column_lineage'
+    and coalesce(m.left_by_run, 0) < @run
+    and m.number <= @lastMark;
+
+select 1
+  from marks as m
+  where m.env_id = @env
+    and m.stream = 'column_lineage'
+    and coalesce(m.left_by_run, 0) < @run
+  limit 1;
+
+update sync_checkpoints
+  set finished_cycle = null
+  where env_id = @env
+    and stream in (select value from json_each(@owing))
+    and finished_cycle is not null;
+
+delete from rejected_rows as r where r.env_id = @env and r.stream = 'column_lineage' and r.run_id < @since;
+
+delete from "column_lineage_staged" as x where x.env_id = @env;
+
+delete from temp.gathered_keys as g where g.env_id = @env and g.stream = 'column_lineage';
+
+delete from temp.gathered_brought as g where g.env_id = @env and g.stream = 'column_lineage';
+
+delete from seen_pages as p where p.env_id = @env and p.stream = 'column_lineage';
+
+delete from temp.seen_keys as s where s.env_id = @env and s.stream = 'column_lineage';
+
+delete from temp.seen_through as s where s.env_id = @env and s.stream = 'column_lineage';
+
+
+-- a replacement of marked rows is weighed
+
+select max(p.id) from seen_pages p where p.env_id = @env and p.stream = 'column_lineage';
+
+select s.page from seen_through s where s.env_id = @env and s.stream = 'column_lineage';
+
+insert or ignore into seen_keys
+  select p.env_id, p.stream, k.value ->> 0, k.value ->> 1, p.read_number
+  from seen_pages p, json_each(p.keys) k
+  where p.env_id = @env
+    and p.stream = 'column_lineage'
+    and p.id > @through
+  order by 3, 4;
+
+insert or replace into seen_through values (@env, 'column_lineage', @last);
+
+select count(*)
+  from "column_lineage" t
+  where t.env_id = @env
+    and true
+    and t."downstream_column_id" in (select m.id
+      from marks m
+      where m.env_id = @env
+        and m.stream = 'column_lineage'
+        and m.number <= @lastMark)
+    and not exists (select 1
+      from seen_keys s
+      where s.env_id = @env
+        and s.stream = 'column_lineage'
+        and s.key_1 = t."downstream_column_id"
+        and s.key_2 = t."upstream_column_id")
+    and (@through is null or t."downstream_column_id" <= @through)
+    and not exists (select 1
+      from marks w
+      where w.env_id = @env
+        and w.stream = 'column_lineage'
+        and w.id = t."downstream_column_id"
+        and not coalesce(w.left_by_run, 0) < @run)
+    and not (exists (select 1
+          from "columns" t_owner
+          where t_owner.env_id = t.env_id
+            and t_owner.id = t."downstream_column_id"
+            and (t_owner.deletion = 'tombstone' or exists (select 1
+                  from "assets" t_owner_owner
+                  where t_owner_owner.env_id = t.env_id
+                    and t_owner_owner.id = t_owner."asset_id"
+                    and (t_owner_owner.deletion = 'tombstone')))) or exists (select 1
+          from "columns" t_owner
+          where t_owner.env_id = t.env_id
+            and t_owner.id = t."upstream_column_id"
+            and (t_owner.deletion = 'tombstone' or exists (select 1
+                  from "assets" t_owner_owner
+                  where t_owner_owner.env_id = t.env_id
+                    and t_owner_owner.id = t_owner."asset_id"
+                    and (t_owner_owner.deletion = 'tombstone')))) or t."downstream_column_id" in (select s.key_1
+          from seen_keys s
+          where s.env_id = @env
+            and s.stream = 'column_lineage'))
+    and not exists (select 1
+      from held_removals h
+      where h.env_id = t.env_id
+        and h.stream = 'column_lineage'
+        and h.key_1 = t."downstream_column_id"
+        and h.key_2 = t."upstream_column_id");
+
+
+-- a replacement of marked rows
+
+select max(p.id) from seen_pages p where p.env_id = @env and p.stream = 'column_lineage';
+
+select s.page from seen_through s where s.env_id = @env and s.stream = 'column_lineage';
+
+insert or ignore into seen_keys
+  select p.env_id, p.stream, k.value ->> 0, k.value ->> 1, p.read_number
+  from seen_pages p, json_each(p.keys) k
+  where p.env_id = @env
+    and p.stream = 'column_lineage'
+    and p.id > @through
+  order by 3, 4;
+
+insert or replace into seen_through values (@env, 'column_lineage', @last);
+
+insert into marks (env_id, stream, id, number, left_by_run)
+  select @env, 'column_lineage', id, @lastMark, @run
+  from (select m.id
+      from marks m
+      where m.env_id = @env
+        and m.stream = 'column_lineage'
+        and coalesce(m.left_by_run, 0) < @run
+        and m.number <= @lastMark
+        and m.id > @through
+        and not exists (select 1
+          from seen_keys s
+          where s.env_id = @env
+            and s.stream = 'column_lineage'
+            and s.key_1 = m.id))
+  where true
+  on conflict do update
+  set left_by_run = excluded.left_by_run
+  where number <= @lastMark;
+
+update "columns"
+  set mirrored_at = @mirroredAt
+  where env_id = @env
+    and deleted_at is null
+    and mirrored_at <> @mirroredAt
+    and id in (select t."downstream_column_id"
+      from "column_lineage" as t
+      where t.env_id = @env
+        and t."downstream_column_id" in (select m.id
+          from marks m
+          where m.env_id = @env
+            and m.stream = 'column_lineage'
+            and m.number <= @lastMark)
+        and not exists (select 1
+          from seen_keys s
+          where s.env_id = @env
+            and s.stream = 'column_lineage'
+            and s.key_1 = t."downstream_column_id"
+            and s.key_2 = t."upstream_column_id")
+        and (@through is null or t."downstream_column_id" <= @through)
+        and not exists (select 1
+          from marks w
+          where w.env_id = @env
+            and w.stream = 'column_lineage'
+            and w.id = t."downstream_column_id"
+            and not coalesce(w.left_by_run, 0) < @run)
+        and ((exists (select 1
+                  from "columns" t_owner
+                  where t_owner.env_id = t.env_id
+                    and t_owner.id = t."downstream_column_id"
+                    and (t_owner.deletion = 'tombstone' or exists (select 1
+                          from "assets" t_owner_owner
+                          where t_owner_owner.env_id = t.env_id
+                            and t_owner_owner.id = t_owner."asset_id"
+                            and (t_owner_owner.deletion = 'tombstone')))) or exists (select 1
+                  from "columns" t_owner
+                  where t_owner.env_id = t.env_id
+                    and t_owner.id = t."upstream_column_id"
+                    and (t_owner.deletion = 'tombstone' or exists (select 1
+                          from "assets" t_owner_owner
+                          where t_owner_owner.env_id = t.env_id
+                            and t_owner_owner.id = t_owner."asset_id"
+                            and (t_owner_owner.deletion = 'tombstone')))) or t."downstream_column_id" in (select s.key_1
+                  from seen_keys s
+                  where s.env_id = @env
+                    and s.stream = 'column_lineage')) or not exists (select 1
+              from held_removals h
+              where h.env_id = t.env_id
+                and h.stream = 'column_lineage'
+                and h.key_1 = t."downstream_column_id"
+                and h.key_2 = t."upstream_column_id")));
+
+delete from "column_lineage" as t
+  where t.env_id = @env
+    and t."downstream_column_id" in (select m.id
+      from marks m
+      where m.env_id = @env
+        and m.stream = 'column_lineage'
+        and m.number <= @lastMark)
+    and not exists (select 1
+      from seen_keys s
+      where s.env_id = @env
+        and s.stream = 'column_lineage'
+        and s.key_1 = t."downstream_column_id"
+        and s.key_2 = t."upstream_column_id")
+    and (@through is null or t."downstream_column_id" <= @through)
+    and not exists (select 1
+      from marks w
+      where w.env_id = @env
+        and w.stream = 'column_lineage'
+        and w.id = t."downstream_column_id"
+        and not coalesce(w.left_by_run, 0) < @run)
+    and ((exists (select 1
+              from "columns" t_owner
+              where t_owner.env_id = t.env_id
+                and t_owner.id = t."downstream_column_id"
+                and (t_owner.deletion = 'tombstone' or exists (select 1
+                      from "assets" t_owner_owner
+                      where t_owner_owner.env_id = t.env_id
+                        and t_owner_owner.id = t_owner."asset_id"
+                        and (t_owner_owner.deletion = 'tombstone')))) or exists (select 1
+              from "columns" t_owner
+              where t_owner.env_id = t.env_id
+                and t_owner.id = t."upstream_column_id"
+                and (t_owner.deletion = 'tombstone' or exists (select 1
+                      from "assets" t_owner_owner
+                      where t_owner_owner.env_id = t.env_id
+                        and t_owner_owner.id = t_owner."asset_id"
+                        and (t_owner_owner.deletion = 'tombstone')))) or t."downstream_column_id" in (select s.key_1
+              from seen_keys s
+              where s.env_id = @env
+                and s.stream = 'column_lineage')) or not exists (select 1
+          from held_removals h
+          where h.env_id = t.env_id
+            and h.stream = 'column_lineage'
+            and h.key_1 = t."downstream_column_id"
+            and h.key_2 = t."upstream_column_id"));
+
+insert into "column_lineage" ("env_id", "upstream_column_id", "downstream_column_id", "mirrored_at", "extra")
+  select s."env_id", s."upstream_column_id", s."downstream_column_id", @mirroredAt, s."extra"
+  from (select *, max(g.rowid)
+      from "column_lineage_staged" g
+      where g.env_id = @env
+        and g."downstream_column_id" in (select m.id
+          from marks m
+          where m.env_id = @env
+            and m.stream = 'column_lineage'
+            and m.number <= @lastMark)
+      group by g."env_id", g."downstream_column_id", g."upstream_column_id") s
+  left join "column_lineage" t on t."env_id" = s."env_id"
+    and t."downstream_column_id" = s."downstream_column_id"
+    and t."upstream_column_id" = s."upstream_column_id"
+  where (t."downstream_column_id" is null or (t."extra" is not s."extra" and not same_json(t."extra", s."extra")))
+    and exists (select 1
+      from "columns" l
+      where l.env_id = s.env_id
+        and l.id = s."downstream_column_id"
+        and l.deleted_at is null)
+  on conflict ("env_id", "downstream_column_id", "upstream_column_id") do update
+  set "mirrored_at" = excluded."mirrored_at", "extra" = excluded."extra";
+
+update "columns"
+  set mirrored_at = @mirroredAt
+  where env_id = @env
+    and deleted_at is null
+    and mirrored_at <> @mirroredAt
+    and id in (select t."downstream_column_id"
+      from "column_lineage" t
+      where t.env_id = @env
+        and t."downstream_column_id" >= ''
+        and t."downstream_column_id" in (select m.id
+          from marks m
+          where m.env_id = @env
+            and m.stream = 'column_lineage'
+            and m.number <= @lastMark)
+        and t.mirrored_at = @mirroredAt);
+
+delete from held_removals as h
+  where h.env_id = @env
+    and h.stream = 'column_lineage'
+    and not exists (select 1
+      from "column_lineage" t
+      where h.env_id = t.env_id
+        and h.stream = 'column_lineage'
+        and h.key_1 = t."downstream_column_id"
+        and h.key_2 = t."upstream_column_id"
+        and true
+        and (not (t."downstream_column_id" in (select m.id
+                  from marks m
+                  where m.env_id = @env
+                    and m.stream = 'column_lineage'
+                    and m.number <= @lastMark)) or (t."downstream_column_id" in (select m.id
+                  from marks m
+                  where m.env_id = @env
+                    and m.stream = 'column_lineage'
+                    and m.number <= @lastMark)
+                and not exists (select 1
+                  from seen_keys s
+                  where s.env_id = @env
+                    and s.stream = 'column_lineage'
+                    and s.key_1 = t."downstream_column_id"
+                    and s.key_2 = t."upstream_column_id")
+                and (@through is null or t."downstream_column_id" <= @through)
+                and not exists (select 1
+                  from marks w
+                  where w.env_id = @env
+                    and w.stream = 'column_lineage'
+                    and w.id = t."downstream_column_id"
+                    and not coalesce(w.left_by_run, 0) < @run))));
+
+delete from temp.missing_keys as m where m.env_id = @env and m.stream = 'column_lineage';
+
+delete from temp.missing_found as m where m.env_id = @env and m.stream = 'column_lineage';
+
+delete from marks as m
+  where m.env_id = @env
+    and m.stream = 'column_lineage'
+    and coalesce(m.left_by_run, 0) < @run
+    and m.number <= @lastMark;
+
+select 1
+  from marks as m
+  where m.env_id = @env
+    and m.stream = 'column_lineage'
+    and coalesce(m.left_by_run, 0) < @run
+  limit 1;
+
+update sync_checkpoints
+  set finished_cycle = null
+  where env_id = @env
+    and stream in (select value from json_each(@owing))
+    and finished_cycle is not null;
+
+delete from "column_lineage_staged" as x where x.env_id = @env;
+
+delete from temp.gathered_keys as g where g.env_id = @env and g.stream = 'column_lineage';
+
+delete from temp.gathered_brought as g where g.env_id = @env and g.stream = 'column_lineage';
+
+delete from seen_pages as p where p.env_id = @env and p.stream = 'column_lineage';
+
+delete from temp.seen_keys as s where s.env_id = @env and s.stream = 'column_lineage';
+
+delete from temp.seen_through as s where s.env_id = @env and s.stream = 'column_lineage';
+
+
+-- a replacement of marked rows that is held back
+
+select max(p.id) from seen_pages p where p.env_id = @env and p.stream = 'column_lineage';
+
+select s.page from seen_through s where s.env_id = @env and s.stream = 'column_lineage';
+
+insert or ignore into seen_keys
+  select p.env_id, p.stream, k.value ->> 0, k.value ->> 1, p.read_number
+  from seen_pages p, json_each(p.keys) k
+  where p.env_id = @env
+    and p.stream = 'column_lineage'
+    and p.id > @through
+  order by 3, 4;
+
+insert or replace into seen_through values (@env, 'column_lineage', @last);
+
+insert into marks (env_id, stream, id, number, left_by_run)
+  select @env, 'column_lineage', id, @lastMark, @run
+  from (select m.id
+      from marks m
+      where m.env_id = @env
+        and m.stream = 'column_lineage'
+        and coalesce(m.left_by_run, 0) < @run
+        and m.number <= @lastMark
+        and m.id > @through
+        and not exists (select 1
+          from seen_keys s
+          where s.env_id = @env
+            and s.stream = 'column_lineage'
+            and s.key_1 = m.id))
+  where true
+  on conflict do update
+  set left_by_run = excluded.left_by_run
+  where number <= @lastMark;
+
+insert into held_removals (env_id, stream, key_1, key_2, absent_at)
+  select t.env_id, 'column_lineage', t."downstream_column_id", t."upstream_column_id", @at
+  from "column_lineage" t
+  where t.env_id = @env
+    and true
+    and t."downstream_column_id" in (select m.id
+      from marks m
+      where m.env_id = @env
+        and m.stream = 'column_lineage'
+        and m.number <= @lastMark)
+    and not exists (select 1
+      from seen_keys s
+      where s.env_id = @env
+        and s.stream = 'column_lineage'
+        and s.key_1 = t."downstream_column_id"
+        and s.key_2 = t."upstream_column_id")
+    and (@through is null or t."downstream_column_id" <= @through)
+    and not exists (select 1
+      from marks w
+      where w.env_id = @env
+        and w.stream = 'column_lineage'
+        and w.id = t."downstream_column_id"
+        and not coalesce(w.left_by_run, 0) < @run)
+    and not (exists (select 1
+          from "columns" t_owner
+          where t_owner.env_id = t.env_id
+            and t_owner.id = t."downstream_column_id"
+            and (t_owner.deletion = 'tombstone' or exists (select 1
+                  from "assets" t_owner_owner
+                  where t_owner_owner.env_id = t.env_id
+                    and t_owner_owner.id = t_owner."asset_id"
+                    and (t_owner_owner.deletion = 'tombstone')))) or exists (select 1
+          from "columns" t_owner
+          where t_owner.env_id = t.env_id
+            and t_owner.id = t."upstream_column_id"
+            and (t_owner.deletion = 'tombstone' or exists (select 1
+                  from "assets" t_owner_owner
+                  where t_owner_owner.env_id = t.env_id
+                    and t_owner_owner.id = t_owner."asset_id"
+                    and (t_owner_owner.deletion = 'tombstone')))) or t."downstream_column_id" in (select s.key_1
+          from seen_keys s
+          where s.env_id = @env
+            and s.stream = 'column_lineage'))
+  on conflict do update
+  set absent_at = excluded.absent_at;
+
+update "columns"
+  set mirrored_at = @mirroredAt
+  where env_id = @env
+    and deleted_at is null
+    and mirrored_at <> @mirroredAt
+    and id in (select t."downstream_column_id"
+      from "column_lineage" as t
+      where t.env_id = @env
+        and t."downstream_column_id" in (select m.id
+          from marks m
+          where m.env_id = @env
+            and m.stream = 'column_lineage'
+            and m.number <= @lastMark)
+        and not exists (select 1
+          from seen_keys s
+          where s.env_id = @env
+            and s.stream = 'column_lineage'
+            and s.key_1 = t."downstream_column_id"
+            and s.key_2 = t."upstream_column_id")
+        and (@through is null or t."downstream_column_id" <= @through)
+        and not exists (select 1
+          from marks w
+          where w.env_id = @env
+            and w.stream = 'column_lineage'
+            and w.id = t."downstream_column_id"
+            and not coalesce(w.left_by_run, 0) < @run)
+        and ((exists (select 1
+                  from "columns" t_owner
+                  where t_owner.env_id = t.env_id
+                    and t_owner.id = t."downstream_column_id"
+                    and (t_owner.deletion = 'tombstone' or exists (select 1
+                          from "assets" t_owner_owner
+                          where t_owner_owner.env_id = t.env_id
+                            and t_owner_owner.id = t_owner."asset_id"
+                            and (t_owner_owner.deletion = 'tombstone')))) or exists (select 1
+                  from "columns" t_owner
+                  where t_owner.env_id = t.env_id
+                    and t_owner.id = t."upstream_column_id"
+                    and (t_owner.deletion = 'tombstone' or exists (select 1
+                          from "assets" t_owner_owner
+                          where t_owner_owner.env_id = t.env_id
+                            and t_owner_owner.id = t_owner."asset_id"
+                            and (t_owner_owner.deletion = 'tombstone')))) or t."downstream_column_id" in (select s.key_1
+                  from seen_keys s
+                  where s.env_id = @env
+                    and s.stream = 'column_lineage')) or not exists (select 1
+              from held_removals h
+              where h.env_id = t.env_id
+                and h.stream = 'column_lineage'
+                and h.key_1 = t."downstream_column_id"
+                and h.key_2 = t."upstream_column_id")));
+
+delete from "column_lineage" as t
+  where t.env_id = @env
+    and t."downstream_column_id" in (select m.id
+      from marks m
+      where m.env_id = @env
+        and m.stream = 'column_lineage'
+        and m.number <= @lastMark)
+    and not exists (select 1
+      from seen_keys s
+      where s.env_id = @env
+        and s.stream = 'column_lineage'
+        and s.key_1 = t."downstream_column_id"
+        and s.key_2 = t."upstream_column_id")
+    and (@through is null or t."downstream_column_id" <= @through)
+    and not exists (select 1
+      from marks w
+      where w.env_id = @env
+        and w.stream = 'column_lineage'
+        and w.id = t."downstream_column_id"
+        and not coalesce(w.left_by_run, 0) < @run)
+    and ((exists (select 1
+              from "columns" t_owner
+              where t_owner.env_id = t.env_id
+                and t_owner.id = t."downstream_column_id"
+                and (t_owner.deletion = 'tombstone' or exists (select 1
+                      from "assets" t_owner_owner
+                      where t_owner_owner.env_id = t.env_id
+                        and t_owner_owner.id = t_owner."asset_id"
+                        and (t_owner_owner.deletion = 'tombstone')))) or exists (select 1
+              from "columns" t_owner
+              where t_owner.env_id = t.env_id
+                and t_owner.id = t."upstream_column_id"
+                and (t_owner.deletion = 'tombstone' or exists (select 1
+                      from "assets" t_owner_owner
+                      where t_owner_owner.env_id = t.env_id
+                        and t_owner_owner.id = t_owner."asset_id"
+                        and (t_owner_owner.deletion = 'tombstone')))) or t."downstream_column_id" in (select s.key_1
+              from seen_keys s
+              where s.env_id = @env
+                and s.stream = 'column_lineage')) or not exists (select 1
+          from held_removals h
+          where h.env_id = t.env_id
+            and h.stream = 'column_lineage'
+            and h.key_1 = t."downstream_column_id"
+            and h.key_2 = t."upstream_column_id"));
+
+insert into "column_lineage" ("env_id", "upstream_column_id", "downstream_column_id", "mirrored_at", "extra")
+  select s."env_id", s."upstream_column_id", s."downstream_column_id", @mirroredAt, s."extra"
+  from (select *, max(g.rowid)
+      from "column_lineage_staged" g
+      where g.env_id = @env
+        and g."downstream_column_id" in (select m.id
+          from marks m
+          where m.env_id = @env
+            and m.stream = 'column_lineage'
+            and m.number <= @lastMark)
+      group by g."env_id", g."downstream_column_id", g."upstream_column_id") s
+  left join "column_lineage" t on t."env_id" = s."env_id"
+    and t."downstream_column_id" = s."downstream_column_id"
+    and t."upstream_column_id" = s."upstream_column_id"
+  where (t."downstream_column_id" is null or (t."extra" is not s."extra" and not same_json(t."extra", s."extra")))
+    and exists (select 1
+      from "columns" l
+      where l.env_id = s.env_id
+        and l.id = s."downstream_column_id"
+        and l.deleted_at is null)
+  on conflict ("env_id", "downstream_column_id", "upstream_column_id") do update
+  set "mirrored_at" = excluded."mirrored_at", "extra" = excluded."extra";
+
+update "columns"
+  set mirrored_at = @mirroredAt
+  where env_id = @env
+    and deleted_at is null
+    and mirrored_at <> @mirroredAt
+    and id in (select t."downstream_column_id"
+      from "column_lineage" t
+      where t.env_id = @env
+        and t."downstream_column_id" >= ''
+        and t."downstream_column_id" in (select m.id
+          from marks m
+          where m.env_id = @env
+            and m.stream = 'column_lineage'
+            and m.number <= @lastMark)
+        and t.mirrored_at = @mirroredAt);
+
+delete from held_removals as h
+  where h.env_id = @env
+    and h.stream = 'column_lineage'
+    and not exists (select 1
+      from "column_lineage" t
+      where h.env_id = t.env_id
+        and h.stream = 'column_lineage'
+        and h.key_1 = t."downstream_column_id"
+        and h.key_2 = t."upstream_column_id"
+        and true
+        and (not (t."downstream_column_id" in (select m.id
+                  from marks m
+                  where m.env_id = @env
+                    and m.stream = 'column_lineage'
+                    and m.number <= @lastMark)) or (t."downstream_column_id" in (select m.id
+                  from marks m
+                  where m.env_id = @env
+                    and m.stream = 'column_lineage'
+                    and m.number <= @lastMark)
+                and not exists (select 1
+                  from seen_keys s
+                  where s.env_id = @env
+                    and s.stream = 'column_lineage'
+                    and s.key_1 = t."downstream_column_id"
+                    and s.key_2 = t."upstream_column_id")
+                and (@through is null or t."downstream_column_id" <= @through)
+                and not exists (select 1
+                  from marks w
+                  where w.env_id = @env
+                    and w.stream = 'column_lineage'
+                    and w.id = t."downstream_column_id"
+                    and not coalesce(w.left_by_run, 0) < @run))));
+
+delete from temp.missing_keys as m where m.env_id = @env and m.stream = 'column_lineage';
+
+delete from temp.missing_found as m where m.env_id = @env and m.stream = 'column_lineage';
+
+delete from marks as m
+  where m.env_id = @env
+    and m.stream = 'column_lineage'
+    and coalesce(m.left_by_run, 0) < @run
+    and m.number <= @lastMark;
+
+select 1
+  from marks as m
+  where m.env_id = @env
+    and m.stream = 'column_lineage'
+    and coalesce(m.left_by_run, 0) < @run
+  limit 1;
+
+update sync_checkpoints
+  set finished_cycle = null
+  where env_id = @env
+    and stream in (select value from json_each(@owing))
+    and finished_cycle is not null;
+
+delete from "column_lineage_staged" as x where x.env_id = @env;
+
+delete from temp.gathered_keys as g where g.env_id = @env and g.stream = 'column_lineage';
+
+delete from temp.gathered_brought as g where g.env_id = @env and g.stream = 'column_lineage';
+
+delete from seen_pages as p where p.env_id = @env and p.stream = 'column_lineage';
+
+delete from temp.seen_keys as s where s.env_id = @env and s.stream = 'column_lineage';
+
+delete from temp.seen_through as s where s.env_id = @env and s.stream = 'column_lineage';
+
+
+-- removals that were held back are let go
+
+select max(h.absent_at) from held_removals as h where h.env_id = @env and h.stream = 'column_lineage';
+
+update "columns"
+  set mirrored_at = @mirroredAt
+  where env_id = @env
+    and deleted_at is null
+    and mirrored_at <> @mirroredAt
+    and id in (select t."downstream_column_id"
+      from "column_lineage" as t
+      where t.env_id = @env
+        and exists (select 1
+          from held_removals h
+          where h.env_id = t.env_id
+            and h.stream = 'column_lineage'
+            and h.key_1 = t."downstream_column_id"
+            and h.key_2 = t."upstream_column_id"));
+
+delete from "column_lineage" as t
+  where t.env_id = @env
+    and exists (select 1
+      from held_removals h
+      where h.env_id = t.env_id
+        and h.stream = 'column_lineage'
+        and h.key_1 = t."downstream_column_id"
+        and h.key_2 = t."upstream_column_id");
+
+delete from held_removals as h where h.env_id = @env and h.stream = 'column_lineage';

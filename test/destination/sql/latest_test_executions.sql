@@ -1,0 +1,564 @@
+-- every commit: the clock and the checkpoint
+
+select max("mirrored_at") from "mirror_environments";
+
+insert into "mirror_environments" (env_id, mirrored_at)
+  select value, ?
+  from json_each(?)
+  where true
+  on conflict (env_id) do update
+  set mirrored_at = excluded.mirrored_at;
+
+insert into "sync_checkpoints" ("env_id", "stream", "watermark", "scanned_at", "scan_ended_at", "scan_ended_cycle",
+    "scan_due", "unavailable", "finished_cycle", "round", "page_limit", "page_limit_at", "waiting_scan")
+  values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+  on conflict ("sync_checkpoints"."env_id", "sync_checkpoints"."stream") do update
+  set "watermark" = ?, "scanned_at" = ?, "scan_ended_at" = ?, "scan_ended_cycle" = ?, "scan_due" = ?, "unavailable" = ?,
+      "finished_cycle" = ?, "round" = ?, "page_limit" = ?, "page_limit_at" = ?, "waiting_scan" = ?;
+
+
+-- rows that wait beside their table
+
+select 1
+  from "latest_test_executions"
+  where env_id = @env
+    and "sub_test_unique_id" >= (select min(value) from json_each(@keys))
+  limit 1;
+
+select t."sub_test_unique_id", t."id", t."test_id", t."sub_type", t."status", t."failure_count", t."start_time",
+    t."duration_seconds", t."column_name", t."quality_dimension", t."result_reason", t."exception", t."description",
+    t."synced_at", t."extra"
+  from "latest_test_executions" t
+  where t.env_id = @env
+    and t."sub_test_unique_id" in (select value from json_each(@keys));
+
+select 1 from gathered_brought b where b.env_id = @env and b.stream = 'latest_test_executions';
+
+insert into gathered_brought values (@env, 'latest_test_executions');
+
+insert or ignore into gathered_keys
+  select s.env_id, 'latest_test_executions', s."sub_test_unique_id", ''
+  from "latest_test_executions_staged" s
+  where s.env_id = @env;
+
+select 1 from gathered_keys as g where g.env_id = @env and g.stream = 'latest_test_executions' limit 1;
+
+insert into seen_pages (env_id, stream, read_number, keys) values (@envId, @stream, @readNumber, @keys);
+
+
+-- rows that are kept for ever
+
+insert into "test_executions" ("env_id", "sub_test_unique_id", "id", "test_id", "sub_type", "status", "failure_count",
+    "start_time", "duration_seconds", "column_name", "quality_dimension", "result_reason", "exception", "description",
+    "synced_at", "mirrored_at", "extra")
+  values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+  on conflict ("env_id", "sub_test_unique_id", "id") do update
+  set "test_id" = excluded."test_id", "sub_type" = excluded."sub_type", "status" = excluded."status",
+      "failure_count" = excluded."failure_count", "start_time" = excluded."start_time",
+      "duration_seconds" = excluded."duration_seconds", "column_name" = excluded."column_name",
+      "quality_dimension" = excluded."quality_dimension", "result_reason" = excluded."result_reason",
+      "exception" = excluded."exception", "description" = excluded."description", "synced_at" = excluded."synced_at",
+      "mirrored_at" = excluded."mirrored_at", "extra" = excluded."extra"
+  where ("test_executions"."test_id" is not excluded."test_id" or "test_executions"."sub_type" is not excluded."sub_type" or "test_executions"."status" is not excluded."status" or "test_executions"."failure_count" is not excluded."failure_count" or "test_executions"."start_time" is not excluded."start_time" or "test_executions"."duration_seconds" is not excluded."duration_seconds" or "test_executions"."column_name" is not excluded."column_name" or "test_executions"."quality_dimension" is not excluded."quality_dimension" or "test_executions"."result_reason" is not excluded."result_reason" or "test_executions"."exception" is not excluded."exception" or "test_executions"."description" is not excluded."description" or "test_executions"."synced_at" is not excluded."synced_at" or ("test_executions"."extra" is not excluded."extra"
+            and not same_json("test_executions"."extra", excluded."extra")))
+    and coalesce(excluded.synced_at, '') >= coalesce("test_executions".synced_at, '');
+
+
+-- keys that a read has shown
+
+insert into seen_pages (env_id, stream, read_number, keys) values (@envId, @stream, @readNumber, @keys);
+
+
+-- rows that are back: rejected no more, held back no more
+
+select 1 from rejected_rows as x where x.env_id = @env and x.stream = 'latest_test_executions' limit 1;
+
+delete from rejected_rows as x
+  where x.env_id = @env
+    and x.stream = 'latest_test_executions'
+    and x.row_key in (select value from json_each(@joined));
+
+select 1 from held_removals as x where x.env_id = @env and x.stream = 'latest_test_executions' limit 1;
+
+delete from held_removals as x
+  where x.env_id = @env
+    and x.stream = 'latest_test_executions'
+    and x.key_1 in (select value from json_each(@joined));
+
+
+-- rows that no table can take
+
+insert into "rejected_rows" ("run_id", "env_id", "stream", "row_key", "reason", "payload", "seen_at")
+  values (?, ?, ?, ?, ?, ?, ?)
+  on conflict ("env_id", "stream", "row_key") do update
+  set "run_id" = excluded."run_id", "reason" = excluded."reason", "payload" = excluded."payload",
+      "seen_at" = excluded."seen_at";
+
+
+-- rejected rows that were asked for and not shown
+
+delete from rejected_rows as r
+  where r.env_id = @env
+    and r.stream = 'latest_test_executions'
+    and r.run_id < @since
+    and r.row_key in (select value from json_each(@ids))
+    and not exists (select 1
+      from "latest_test_executions" t
+      where t.env_id = r.env_id
+        and t."sub_test_unique_id" = r.row_key
+        and true);
+
+
+-- what one read saw and gathered is dropped
+
+delete from "latest_test_executions_staged" as x where x.env_id = @env and x.read_number = @which;
+
+delete from temp.gathered_keys as g where g.env_id = @env and g.stream = 'latest_test_executions';
+
+delete from temp.gathered_brought as g where g.env_id = @env and g.stream = 'latest_test_executions';
+
+delete from seen_pages as p where p.env_id = @env and p.stream = 'latest_test_executions' and p.read_number = @which;
+
+delete from temp.missing_keys as m where m.env_id = @env and m.stream = 'latest_test_executions';
+
+delete from temp.missing_found as m where m.env_id = @env and m.stream = 'latest_test_executions';
+
+delete from temp.seen_keys as s where s.env_id = @env and s.stream = 'latest_test_executions';
+
+delete from temp.seen_through as s where s.env_id = @env and s.stream = 'latest_test_executions';
+
+
+-- what a round saw and gathered is dropped
+
+delete from "latest_test_executions_staged" as x where x.env_id = @env;
+
+delete from temp.gathered_keys as g where g.env_id = @env and g.stream = 'latest_test_executions';
+
+delete from temp.gathered_brought as g where g.env_id = @env and g.stream = 'latest_test_executions';
+
+delete from seen_pages as p where p.env_id = @env and p.stream = 'latest_test_executions';
+
+delete from temp.missing_keys as m where m.env_id = @env and m.stream = 'latest_test_executions';
+
+delete from temp.missing_found as m where m.env_id = @env and m.stream = 'latest_test_executions';
+
+delete from temp.seen_keys as s where s.env_id = @env and s.stream = 'latest_test_executions';
+
+delete from temp.seen_through as s where s.env_id = @env and s.stream = 'latest_test_executions';
+
+
+-- a replacement of the table is weighed
+
+select max(p.id) from seen_pages p where p.env_id = @env and p.stream = 'latest_test_executions';
+
+select s.page from seen_through s where s.env_id = @env and s.stream = 'latest_test_executions';
+
+insert or ignore into seen_keys
+  select p.env_id, p.stream, k.value ->> 0, k.value ->> 1, p.read_number
+  from seen_pages p, json_each(p.keys) k
+  where p.env_id = @env
+    and p.stream = 'latest_test_executions'
+    and p.id > @through
+  order by 3, 4;
+
+insert or replace into seen_through values (@env, 'latest_test_executions', @last);
+
+select 1 from missing_found f where f.env_id = @env and f.stream = 'latest_test_executions';
+
+insert into missing_found values (@env, 'latest_test_executions');
+
+insert or ignore into missing_keys
+  select @env, 'latest_test_executions', t."sub_test_unique_id", ''
+  from "latest_test_executions" t
+  where t.env_id = @env
+    and case when exists (select 1
+      from seen_keys s
+      where s.env_id = @env
+        and s.stream = 'latest_test_executions'
+        and s.key_1 = t."sub_test_unique_id") then false else true end
+  order by t."sub_test_unique_id";
+
+select count(*)
+  from "latest_test_executions" t
+  where t.env_id = @env
+    and true
+    and (t."sub_test_unique_id") in (select m.key_1
+      from missing_keys m
+      where m.env_id = @env
+        and m.stream = 'latest_test_executions')
+    and not exists (select 1
+      from seen_keys s
+      where s.env_id = @env
+        and s.stream = 'latest_test_executions'
+        and s.key_1 = t."sub_test_unique_id")
+    and (@through is null or t."sub_test_unique_id" <= @through)
+    and not exists (select 1
+      from marks w
+      where w.env_id = @env
+        and w.stream = 'latest_test_executions'
+        and w.id = t."sub_test_unique_id"
+        and not coalesce(w.left_by_run, 0) < @run)
+    and not (exists (select 1
+          from "tests" t_owner
+          where t_owner.env_id = t.env_id
+            and t_owner.id = t."test_id"
+            and (t_owner.deletion = 'tombstone' or exists (select 1
+                  from "assets" t_owner_owner
+                  where t_owner_owner.env_id = t.env_id
+                    and t_owner_owner.id = t_owner."asset_id"
+                    and (t_owner_owner.deletion = 'tombstone')))))
+    and not exists (select 1
+      from held_removals h
+      where h.env_id = t.env_id
+        and h.stream = 'latest_test_executions'
+        and h.key_1 = t."sub_test_unique_id");
+
+
+-- a replacement of the table
+
+select max(p.id) from seen_pages p where p.env_id = @env and p.stream = 'latest_test_executions';
+
+select s.page from seen_through s where s.env_id = @env and s.stream = 'latest_test_executions';
+
+insert or ignore into seen_keys
+  select p.env_id, p.stream, k.value ->> 0, k.value ->> 1, p.read_number
+  from seen_pages p, json_each(p.keys) k
+  where p.env_id = @env
+    and p.stream = 'latest_test_executions'
+    and p.id > @through
+  order by 3, 4;
+
+insert or replace into seen_through values (@env, 'latest_test_executions', @last);
+
+select 1 from missing_found f where f.env_id = @env and f.stream = 'latest_test_executions';
+
+insert into missing_found values (@env, 'latest_test_executions');
+
+insert or ignore into missing_keys
+  select @env, 'latest_test_executions', t."sub_test_unique_id", ''
+  from "latest_test_executions" t
+  where t.env_id = @env
+    and case when exists (select 1
+      from seen_keys s
+      where s.env_id = @env
+        and s.stream = 'latest_test_executions'
+        and s.key_1 = t."sub_test_unique_id") then false else true end
+  order by t."sub_test_unique_id";
+
+delete from "latest_test_executions" as t
+  where t.env_id = @env
+    and (t."sub_test_unique_id") in (select m.key_1
+      from missing_keys m
+      where m.env_id = @env
+        and m.stream = 'latest_test_executions')
+    and not exists (select 1
+      from seen_keys s
+      where s.env_id = @env
+        and s.stream = 'latest_test_executions'
+        and s.key_1 = t."sub_test_unique_id")
+    and (@through is null or t."sub_test_unique_id" <= @through)
+    and not exists (select 1
+      from marks w
+      where w.env_id = @env
+        and w.stream = 'latest_test_executions'
+        and w.id = t."sub_test_unique_id"
+        and not coalesce(w.left_by_run, 0) < @run)
+    and ((exists (select 1
+              from "tests" t_owner
+              where t_owner.env_id = t.env_id
+                and t_owner.id = t."test_id"
+                and (t_owner.deletion = 'tombstone' or exists (select 1
+                      from "assets" t_owner_owner
+                      where t_owner_owner.env_id = t.env_id
+                        and t_owner_owner.id = t_owner."asset_id"
+                        and (t_owner_owner.deletion = 'tombstone'))))) or not exists (select 1
+          from held_removals h
+          where h.env_id = t.env_id
+            and h.stream = 'latest_test_executions'
+            and h.key_1 = t."sub_test_unique_id"));
+
+insert into "latest_test_executions" ("env_id", "sub_test_unique_id", "id", "test_id", "sub_type", "status",
+    "failure_count", "start_time", "duration_seconds", "column_name", "quality_dimension", "result_reason", "exception",
+    "description", "synced_at", "mirrored_at", "extra")
+  select s."env_id", s."sub_test_unique_id", s."id", s."test_id", s."sub_type", s."status", s."failure_count",
+      s."start_time", s."duration_seconds", s."column_name", s."quality_dimension", s."result_reason", s."exception",
+      s."description", s."synced_at", @mirroredAt, s."extra"
+  from (select *, max(g.rowid)
+      from "latest_test_executions_staged" g
+      where g.env_id = @env
+        and true
+      group by g."env_id", g."sub_test_unique_id") s
+  left join "latest_test_executions" t on t."env_id" = s."env_id"
+    and t."sub_test_unique_id" = s."sub_test_unique_id"
+  where (t."sub_test_unique_id" is null or t."id" is not s."id" or t."test_id" is not s."test_id" or t."sub_type" is not s."sub_type" or t."status" is not s."status" or t."failure_count" is not s."failure_count" or t."start_time" is not s."start_time" or t."duration_seconds" is not s."duration_seconds" or t."column_name" is not s."column_name" or t."quality_dimension" is not s."quality_dimension" or t."result_reason" is not s."result_reason" or t."exception" is not s."exception" or t."description" is not s."description" or t."synced_at" is not s."synced_at" or (t."extra" is not s."extra"
+            and not same_json(t."extra", s."extra")))
+    and true
+  on conflict ("env_id", "sub_test_unique_id") do update
+  set "id" = excluded."id", "test_id" = excluded."test_id", "sub_type" = excluded."sub_type",
+      "status" = excluded."status", "failure_count" = excluded."failure_count", "start_time" = excluded."start_time",
+      "duration_seconds" = excluded."duration_seconds", "column_name" = excluded."column_name",
+      "quality_dimension" = excluded."quality_dimension", "result_reason" = excluded."result_reason",
+      "exception" = excluded."exception", "description" = excluded."description", "synced_at" = excluded."synced_at",
+      "mirrored_at" = excluded."mirrored_at", "extra" = excluded."extra";
+
+delete from held_removals as h
+  where h.env_id = @env
+    and h.stream = 'latest_test_executions'
+    and not exists (select 1
+      from "latest_test_executions" t
+      where h.env_id = t.env_id
+        and h.stream = 'latest_test_executions'
+        and h.key_1 = t."sub_test_unique_id"
+        and true
+        and (not (true) or ((t."sub_test_unique_id") in (select m.key_1
+                  from missing_keys m
+                  where m.env_id = @env
+                    and m.stream = 'latest_test_executions')
+                and not exists (select 1
+                  from seen_keys s
+                  where s.env_id = @env
+                    and s.stream = 'latest_test_executions'
+                    and s.key_1 = t."sub_test_unique_id")
+                and (@through is null or t."sub_test_unique_id" <= @through)
+                and not exists (select 1
+                  from marks w
+                  where w.env_id = @env
+                    and w.stream = 'latest_test_executions'
+                    and w.id = t."sub_test_unique_id"
+                    and not coalesce(w.left_by_run, 0) < @run))));
+
+delete from temp.missing_keys as m where m.env_id = @env and m.stream = 'latest_test_executions';
+
+delete from temp.missing_found as m where m.env_id = @env and m.stream = 'latest_test_executions';
+
+delete from marks as m
+  where m.env_id = @env
+    and m.stream = 'latest_test_executions'
+    and coalesce(m.left_by_run, 0) < @run
+    and m.number <= @lastMark;
+
+select 1
+  from marks as m
+  where m.env_id = @env
+    and m.stream = 'latest_test_executions'
+    and coalesce(m.left_by_run, 0) < @run
+  limit 1;
+
+update sync_checkpoints
+  set finished_cycle = null
+  where env_id = @env
+    and stream in (select value from json_each(@owing))
+    and finished_cycle is not null;
+
+delete from rejected_rows as r where r.env_id = @env and r.stream = 'latest_test_executions' and r.run_id < @since;
+
+delete from "latest_test_executions_staged" as x where x.env_id = @env;
+
+delete from temp.gathered_keys as g where g.env_id = @env and g.stream = 'latest_test_executions';
+
+delete from temp.gathered_brought as g where g.env_id = @env and g.stream = 'latest_test_executions';
+
+delete from seen_pages as p where p.env_id = @env and p.stream = 'latest_test_executions';
+
+delete from temp.seen_keys as s where s.env_id = @env and s.stream = 'latest_test_executions';
+
+delete from temp.seen_through as s where s.env_id = @env and s.stream = 'latest_test_executions';
+
+
+-- a replacement of the table that is held back
+
+select max(p.id) from seen_pages p where p.env_id = @env and p.stream = 'latest_test_executions';
+
+select s.page from seen_through s where s.env_id = @env and s.stream = 'latest_test_executions';
+
+insert or ignore into seen_keys
+  select p.env_id, p.stream, k.value ->> 0, k.value ->> 1, p.read_number
+  from seen_pages p, json_each(p.keys) k
+  where p.env_id = @env
+    and p.stream = 'latest_test_executions'
+    and p.id > @through
+  order by 3, 4;
+
+insert or replace into seen_through values (@env, 'latest_test_executions', @last);
+
+select 1 from missing_found f where f.env_id = @env and f.stream = 'latest_test_executions';
+
+insert into missing_found values (@env, 'latest_test_executions');
+
+insert or ignore into missing_keys
+  select @env, 'latest_test_executions', t."sub_test_unique_id", ''
+  from "latest_test_executions" t
+  where t.env_id = @env
+    and case when exists (select 1
+      from seen_keys s
+      where s.env_id = @env
+        and s.stream = 'latest_test_executions'
+        and s.key_1 = t."sub_test_unique_id") then false else true end
+  order by t."sub_test_unique_id";
+
+insert into held_removals (env_id, stream, key_1, key_2, absent_at)
+  select t.env_id, 'latest_test_executions', t."sub_test_unique_id", '', @at
+  from "latest_test_executions" t
+  where t.env_id = @env
+    and true
+    and (t."sub_test_unique_id") in (select m.key_1
+      from missing_keys m
+      where m.env_id = @env
+        and m.stream = 'latest_test_executions')
+    and not exists (select 1
+      from seen_keys s
+      where s.env_id = @env
+        and s.stream = 'latest_test_executions'
+        and s.key_1 = t."sub_test_unique_id")
+    and (@through is null or t."sub_test_unique_id" <= @through)
+    and not exists (select 1
+      from marks w
+      where w.env_id = @env
+        and w.stream = 'latest_test_executions'
+        and w.id = t."sub_test_unique_id"
+        and not coalesce(w.left_by_run, 0) < @run)
+    and not (exists (select 1
+          from "tests" t_owner
+          where t_owner.env_id = t.env_id
+            and t_owner.id = t."test_id"
+            and (t_owner.deletion = 'tombstone' or exists (select 1
+                  from "assets" t_owner_owner
+                  where t_owner_owner.env_id = t.env_id
+                    and t_owner_owner.id = t_owner."asset_id"
+                    and (t_owner_owner.deletion = 'tombstone')))))
+  on conflict do update
+  set absent_at = excluded.absent_at;
+
+delete from "latest_test_executions" as t
+  where t.env_id = @env
+    and (t."sub_test_unique_id") in (select m.key_1
+      from missing_keys m
+      where m.env_id = @env
+        and m.stream = 'latest_test_executions')
+    and not exists (select 1
+      from seen_keys s
+      where s.env_id = @env
+        and s.stream = 'latest_test_executions'
+        and s.key_1 = t."sub_test_unique_id")
+    and (@through is null or t."sub_test_unique_id" <= @through)
+    and not exists (select 1
+      from marks w
+      where w.env_id = @env
+        and w.stream = 'latest_test_executions'
+        and w.id = t."sub_test_unique_id"
+        and not coalesce(w.left_by_run, 0) < @run)
+    and ((exists (select 1
+              from "tests" t_owner
+              where t_owner.env_id = t.env_id
+                and t_owner.id = t."test_id"
+                and (t_owner.deletion = 'tombstone' or exists (select 1
+                      from "assets" t_owner_owner
+                      where t_owner_owner.env_id = t.env_id
+                        and t_owner_owner.id = t_owner."asset_id"
+                        and (t_owner_owner.deletion = 'tombstone'))))) or not exists (select 1
+          from held_removals h
+          where h.env_id = t.env_id
+            and h.stream = 'latest_test_executions'
+            and h.key_1 = t."sub_test_unique_id"));
+
+insert into "latest_test_executions" ("env_id", "sub_test_unique_id", "id", "test_id", "sub_type", "status",
+    "failure_count", "start_time", "duration_seconds", "column_name", "quality_dimension", "result_reason", "exception",
+    "description", "synced_at", "mirrored_at", "extra")
+  select s."env_id", s."sub_test_unique_id", s."id", s."test_id", s."sub_type", s."status", s."failure_count",
+      s."start_time", s."duration_seconds", s."column_name", s."quality_dimension", s."result_reason", s."exception",
+      s."description", s."synced_at", @mirroredAt, s."extra"
+  from (select *, max(g.rowid)
+      from "latest_test_executions_staged" g
+      where g.env_id = @env
+        and true
+      group by g."env_id", g."sub_test_unique_id") s
+  left join "latest_test_executions" t on t."env_id" = s."env_id"
+    and t."sub_test_unique_id" = s."sub_test_unique_id"
+  where (t."sub_test_unique_id" is null or t."id" is not s."id" or t."test_id" is not s."test_id" or t."sub_type" is not s."sub_type" or t."status" is not s."status" or t."failure_count" is not s."failure_count" or t."start_time" is not s."start_time" or t."duration_seconds" is not s."duration_seconds" or t."column_name" is not s."column_name" or t."quality_dimension" is not s."quality_dimension" or t."result_reason" is not s."result_reason" or t."exception" is not s."exception" or t."description" is not s."description" or t."synced_at" is not s."synced_at" or (t."extra" is not s."extra"
+            and not same_json(t."extra", s."extra")))
+    and true
+  on conflict ("env_id", "sub_test_unique_id") do update
+  set "id" = excluded."id", "test_id" = excluded."test_id", "sub_type" = excluded."sub_type",
+      "status" = excluded."status", "failure_count" = excluded."failure_count", "start_time" = excluded."start_time",
+      "duration_seconds" = excluded."duration_seconds", "column_name" = excluded."column_name",
+      "quality_dimension" = excluded."quality_dimension", "result_reason" = excluded."result_reason",
+      "exception" = excluded."exception", "description" = excluded."description", "synced_at" = excluded."synced_at",
+      "mirrored_at" = excluded."mirrored_at", "extra" = excluded."extra";
+
+delete from held_removals as h
+  where h.env_id = @env
+    and h.stream = 'latest_test_executions'
+    and not exists (select 1
+      from "latest_test_executions" t
+      where h.env_id = t.env_id
+        and h.stream = 'latest_test_executions'
+        and h.key_1 = t."sub_test_unique_id"
+        and true
+        and (not (true) or ((t."sub_test_unique_id") in (select m.key_1
+                  from missing_keys m
+                  where m.env_id = @env
+                    and m.stream = 'latest_test_executions')
+                and not exists (select 1
+                  from seen_keys s
+                  where s.env_id = @env
+                    and s.stream = 'latest_test_executions'
+                    and s.key_1 = t."sub_test_unique_id")
+                and (@through is null or t."sub_test_unique_id" <= @through)
+                and not exists (select 1
+                  from marks w
+                  where w.env_id = @env
+                    and w.stream = 'latest_test_executions'
+                    and w.id = t."sub_test_unique_id"
+                    and not coalesce(w.left_by_run, 0) < @run))));
+
+delete from temp.missing_keys as m where m.env_id = @env and m.stream = 'latest_test_executions';
+
+delete from temp.missing_found as m where m.env_id = @env and m.stream = 'latest_test_executions';
+
+delete from marks as m
+  where m.env_id = @env
+    and m.stream = 'latest_test_executions'
+    and coalesce(m.left_by_run, 0) < @run
+    and m.number <= @lastMark;
+
+select 1
+  from marks as m
+  where m.env_id = @env
+    and m.stream = 'latest_test_executions'
+    and coalesce(m.left_by_run, 0) < @run
+  limit 1;
+
+update sync_checkpoints
+  set finished_cycle = null
+  where env_id = @env
+    and stream in (select value from json_each(@owing))
+    and finished_cycle is not null;
+
+delete from rejected_rows as r where r.env_id = @env and r.stream = 'latest_test_executions' and r.run_id < @since;
+
+delete from "latest_test_executions_staged" as x where x.env_id = @env;
+
+delete from temp.gathered_keys as g where g.env_id = @env and g.stream = 'latest_test_executions';
+
+delete from temp.gathered_brought as g where g.env_id = @env and g.stream = 'latest_test_executions';
+
+delete from seen_pages as p where p.env_id = @env and p.stream = 'latest_test_executions';
+
+delete from temp.seen_keys as s where s.env_id = @env and s.stream = 'latest_test_executions';
+
+delete from temp.seen_through as s where s.env_id = @env and s.stream = 'latest_test_executions';
+
+
+-- removals that were held back are let go
+
+select max(h.absent_at) from held_removals as h where h.env_id = @env and h.stream = 'latest_test_executions';
+
+delete from "latest_test_executions" as t
+  where t.env_id = @env
+    and exists (select 1
+      from held_removals h
+      where h.env_id = t.env_id
+        and h.stream = 'latest_test_executions'
+        and h.key_1 = t."sub_test_unique_id");
+
+delete from held_removals as h where h.env_id = @env and h.stream = 'latest_test_executions';

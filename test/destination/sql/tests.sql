@@ -1,0 +1,567 @@
+-- every commit: the clock and the checkpoint
+
+select max("mirrored_at") from "mirror_environments";
+
+insert into "mirror_environments" (env_id, mirrored_at)
+  select value, ?
+  from json_each(?)
+  where true
+  on conflict (env_id) do update
+  set mirrored_at = excluded.mirrored_at;
+
+insert into "sync_checkpoints" ("env_id", "stream", "watermark", "scanned_at", "scan_ended_at", "scan_ended_cycle",
+    "scan_due", "unavailable", "finished_cycle", "round", "page_limit", "page_limit_at", "waiting_scan")
+  values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+  on conflict ("sync_checkpoints"."env_id", "sync_checkpoints"."stream") do update
+  set "watermark" = ?, "scanned_at" = ?, "scan_ended_at" = ?, "scan_ended_cycle" = ?, "scan_due" = ?, "unavailable" = ?,
+      "finished_cycle" = ?, "round" = ?, "page_limit" = ?, "page_limit_at" = ?, "waiting_scan" = ?;
+
+
+-- rows that a page shows new or changed
+
+insert into "tests" ("env_id", "id", "name", "test_type", "definition_type", "source_type", "severity", "disabled",
+    "asset_id", "column_name", "config", "owners", "tags", "description", "path", "project", "updated_at", "synced_at",
+    "deleted_at", "deletion", "mirrored_at", "extra")
+  values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+  on conflict ("env_id", "id") do update
+  set "name" = excluded."name", "test_type" = excluded."test_type", "definition_type" = excluded."definition_type",
+      "source_type" = excluded."source_type", "severity" = excluded."severity", "disabled" = excluded."disabled",
+      "asset_id" = excluded."asset_id", "column_name" = excluded."column_name", "config" = excluded."config",
+      "owners" = excluded."owners", "tags" = excluded."tags", "description" = excluded."description",
+      "path" = excluded."path", "project" = excluded."project", "updated_at" = excluded."updated_at",
+      "synced_at" = excluded."synced_at", "deleted_at" = excluded."deleted_at", "deletion" = excluded."deletion",
+      "mirrored_at" = excluded."mirrored_at", "extra" = excluded."extra";
+
+delete from temp.missing_keys as m where m.env_id = @env and m.stream = 'tests';
+
+delete from temp.missing_found as m where m.env_id = @env and m.stream = 'tests';
+
+update sync_checkpoints
+  set finished_cycle = null
+  where env_id = @env
+    and stream in (select value from json_each(@owing))
+    and finished_cycle is not null;
+
+
+-- rows that a page shows deleted
+
+insert into "tests" ("env_id", "id", "name", "test_type", "definition_type", "source_type", "severity", "disabled",
+    "asset_id", "column_name", "config", "owners", "tags", "description", "path", "project", "updated_at", "synced_at",
+    "deleted_at", "deletion", "mirrored_at", "extra")
+  values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+  on conflict ("env_id", "id") do update
+  set "name" = excluded."name", "test_type" = excluded."test_type", "definition_type" = excluded."definition_type",
+      "source_type" = excluded."source_type", "severity" = excluded."severity", "disabled" = excluded."disabled",
+      "asset_id" = excluded."asset_id", "column_name" = excluded."column_name", "config" = excluded."config",
+      "owners" = excluded."owners", "tags" = excluded."tags", "description" = excluded."description",
+      "path" = excluded."path", "project" = excluded."project", "updated_at" = excluded."updated_at",
+      "synced_at" = excluded."synced_at", "deleted_at" = excluded."deleted_at", "deletion" = excluded."deletion",
+      "mirrored_at" = excluded."mirrored_at", "extra" = excluded."extra";
+
+delete from temp.missing_keys as m where m.env_id = @env and m.stream = 'tests';
+
+delete from temp.missing_found as m where m.env_id = @env and m.stream = 'tests';
+
+
+-- keys that a read has shown
+
+insert into seen_pages (env_id, stream, read_number, keys) values (@envId, @stream, @readNumber, @keys);
+
+
+-- rows that are back: rejected no more, held back no more
+
+select 1 from rejected_rows as x where x.env_id = @env and x.stream = 'tests' limit 1;
+
+delete from rejected_rows as x
+  where x.env_id = @env
+    and x.stream = 'tests'
+    and x.row_key in (select value from json_each(@joined));
+
+select 1 from held_removals as x where x.env_id = @env and x.stream = 'tests' limit 1;
+
+delete from held_removals as x
+  where x.env_id = @env
+    and x.stream = 'tests'
+    and x.key_1 in (select value from json_each(@joined));
+
+
+-- rows that no table can take
+
+insert into "rejected_rows" ("run_id", "env_id", "stream", "row_key", "reason", "payload", "seen_at")
+  values (?, ?, ?, ?, ?, ?, ?)
+  on conflict ("env_id", "stream", "row_key") do update
+  set "run_id" = excluded."run_id", "reason" = excluded."reason", "payload" = excluded."payload",
+      "seen_at" = excluded."seen_at";
+
+
+-- rejected rows that were asked for and not shown
+
+delete from rejected_rows as r
+  where r.env_id = @env
+    and r.stream = 'tests'
+    and r.run_id < @since
+    and r.row_key in (select value from json_each(@ids))
+    and not exists (select 1 from "tests" t where t.env_id = r.env_id and t."id" = r.row_key and t.deleted_at is null);
+
+
+-- marks that are paid
+
+delete from marks as m
+  where m.env_id = @env
+    and m.stream = 'tests'
+    and m.id in (select value from json_each(@ids))
+    and m.number <= @lastMark;
+
+
+-- marks that wait for a later run, where there are any
+
+insert into marks (env_id, stream, id, number, left_by_run)
+  select @env, 'tests', id, @lastMark, @run
+  from (select m.id
+      from marks m
+      where m.env_id = @env
+        and m.stream = 'tests'
+        and m.id in (select value id from json_each(@ids)))
+  where true
+  on conflict do update
+  set left_by_run = excluded.left_by_run
+  where number <= @lastMark;
+
+
+-- marks that wait for a later run, made where there are none
+
+insert into marks (env_id, stream, id, number, left_by_run)
+  select @env, 'tests', id, @lastMark, @run
+  from (select value id from json_each(@ids))
+  where true
+  on conflict do update
+  set left_by_run = excluded.left_by_run
+  where number <= @lastMark;
+
+
+-- rows of parents that were read again
+
+select max(p.id) from seen_pages p where p.env_id = @env and p.stream = 'tests';
+
+select s.page from seen_through s where s.env_id = @env and s.stream = 'tests';
+
+insert or ignore into seen_keys
+  select p.env_id, p.stream, k.value ->> 0, k.value ->> 1, p.read_number
+  from seen_pages p, json_each(p.keys) k
+  where p.env_id = @env
+    and p.stream = 'tests'
+    and p.id > @through
+  order by 3, 4;
+
+insert or replace into seen_through values (@env, 'tests', @last);
+
+select t."id", t."name", t."test_type", t."definition_type", t."source_type", t."severity", t."disabled", t."asset_id",
+    t."column_name", t."config", t."owners", t."tags", t."description", t."path", t."project", t."updated_at",
+    t."synced_at", t."deleted_at", t."deletion", t."extra"
+  from "tests" t
+  where t.env_id = @env
+    and +t.id > @after
+    and t.deleted_at is null
+    and t."asset_id" = @owner
+    and not exists (select 1
+      from seen_keys s
+      where s.env_id = @env
+        and s.stream = 'tests'
+        and s.key_1 = t."id"
+        and s.read_number >= @sinceRead)
+  order by +t.id
+  limit 2000;
+
+insert into "tests" ("env_id", "id", "name", "test_type", "definition_type", "source_type", "severity", "disabled",
+    "asset_id", "column_name", "config", "owners", "tags", "description", "path", "project", "updated_at", "synced_at",
+    "deleted_at", "deletion", "mirrored_at", "extra")
+  values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+  on conflict ("env_id", "id") do update
+  set "name" = excluded."name", "test_type" = excluded."test_type", "definition_type" = excluded."definition_type",
+      "source_type" = excluded."source_type", "severity" = excluded."severity", "disabled" = excluded."disabled",
+      "asset_id" = excluded."asset_id", "column_name" = excluded."column_name", "config" = excluded."config",
+      "owners" = excluded."owners", "tags" = excluded."tags", "description" = excluded."description",
+      "path" = excluded."path", "project" = excluded."project", "updated_at" = excluded."updated_at",
+      "synced_at" = excluded."synced_at", "deleted_at" = excluded."deleted_at", "deletion" = excluded."deletion",
+      "mirrored_at" = excluded."mirrored_at", "extra" = excluded."extra";
+
+
+-- what one read saw and gathered is dropped
+
+delete from seen_pages as p where p.env_id = @env and p.stream = 'tests' and p.read_number = @which;
+
+delete from temp.missing_keys as m where m.env_id = @env and m.stream = 'tests';
+
+delete from temp.missing_found as m where m.env_id = @env and m.stream = 'tests';
+
+delete from temp.seen_keys as s where s.env_id = @env and s.stream = 'tests';
+
+delete from temp.seen_through as s where s.env_id = @env and s.stream = 'tests';
+
+
+-- what a round saw and gathered is dropped
+
+delete from seen_pages as p where p.env_id = @env and p.stream = 'tests';
+
+delete from temp.missing_keys as m where m.env_id = @env and m.stream = 'tests';
+
+delete from temp.missing_found as m where m.env_id = @env and m.stream = 'tests';
+
+delete from temp.seen_keys as s where s.env_id = @env and s.stream = 'tests';
+
+delete from temp.seen_through as s where s.env_id = @env and s.stream = 'tests';
+
+
+-- a sweep is weighed
+
+select max(p.id) from seen_pages p where p.env_id = @env and p.stream = 'tests';
+
+select s.page from seen_through s where s.env_id = @env and s.stream = 'tests';
+
+insert or ignore into seen_keys
+  select p.env_id, p.stream, k.value ->> 0, k.value ->> 1, p.read_number
+  from seen_pages p, json_each(p.keys) k
+  where p.env_id = @env
+    and p.stream = 'tests'
+    and p.id > @through
+  order by 3, 4;
+
+insert or replace into seen_through values (@env, 'tests', @last);
+
+select 1 from missing_found f where f.env_id = @env and f.stream = 'tests';
+
+insert into missing_found values (@env, 'tests');
+
+insert or ignore into missing_keys
+  select @env, 'tests', t."id", ''
+  from "tests" t
+  where t.env_id = @env
+    and case when exists (select 1 from seen_keys s where s.env_id = @env and s.stream = 'tests' and s.key_1 = t."id") then false else t.deleted_at is null end
+  order by t."id";
+
+select count(*)
+  from "tests" t
+  where t.env_id = @env
+    and t.deleted_at is null
+    and (t."id") in (select m.key_1 from missing_keys m where m.env_id = @env and m.stream = 'tests')
+    and not exists (select 1 from seen_keys s where s.env_id = @env and s.stream = 'tests' and s.key_1 = t."id")
+    and (@through is null or t.id <= @through)
+    and not (exists (select 1
+          from "assets" t_owner
+          where t_owner.env_id = t.env_id
+            and t_owner.id = t."asset_id"
+            and (t_owner.deletion = 'tombstone')))
+    and not exists (select 1 from held_removals h where h.env_id = t.env_id and h.stream = 'tests' and h.key_1 = t."id");
+
+
+-- a sweep
+
+select max(p.id) from seen_pages p where p.env_id = @env and p.stream = 'tests';
+
+select s.page from seen_through s where s.env_id = @env and s.stream = 'tests';
+
+insert or ignore into seen_keys
+  select p.env_id, p.stream, k.value ->> 0, k.value ->> 1, p.read_number
+  from seen_pages p, json_each(p.keys) k
+  where p.env_id = @env
+    and p.stream = 'tests'
+    and p.id > @through
+  order by 3, 4;
+
+insert or replace into seen_through values (@env, 'tests', @last);
+
+select 1 from missing_found f where f.env_id = @env and f.stream = 'tests';
+
+insert into missing_found values (@env, 'tests');
+
+insert or ignore into missing_keys
+  select @env, 'tests', t."id", ''
+  from "tests" t
+  where t.env_id = @env
+    and case when exists (select 1 from seen_keys s where s.env_id = @env and s.stream = 'tests' and s.key_1 = t."id") then false else t.deleted_at is null end
+  order by t."id";
+
+select t."id", t."name", t."test_type", t."definition_type", t."source_type", t."severity", t."disabled", t."asset_id",
+    t."column_name", t."config", t."owners", t."tags", t."description", t."path", t."project", t."updated_at",
+    t."synced_at", t."deleted_at", t."deletion", t."extra"
+  from "tests" t
+  where t.env_id = @env
+    and t.id > @after
+    and t.deleted_at is null
+    and (t."id") in (select m.key_1 from missing_keys m where m.env_id = @env and m.stream = 'tests')
+    and not exists (select 1 from seen_keys s where s.env_id = @env and s.stream = 'tests' and s.key_1 = t."id")
+    and (@through is null or t.id <= @through)
+    and ((exists (select 1
+              from "assets" t_owner
+              where t_owner.env_id = t.env_id
+                and t_owner.id = t."asset_id"
+                and (t_owner.deletion = 'tombstone'))) or not exists (select 1
+          from held_removals h
+          where h.env_id = t.env_id
+            and h.stream = 'tests'
+            and h.key_1 = t."id"))
+  order by t.id
+  limit 2000;
+
+delete from held_removals as h
+  where h.env_id = @env
+    and h.stream = 'tests'
+    and not exists (select 1
+      from "tests" t
+      where h.env_id = t.env_id
+        and h.stream = 'tests'
+        and h.key_1 = t."id"
+        and t.deleted_at is null
+        and (t."id") in (select m.key_1 from missing_keys m where m.env_id = @env and m.stream = 'tests')
+        and not exists (select 1 from seen_keys s where s.env_id = @env and s.stream = 'tests' and s.key_1 = t."id"));
+
+delete from marks as m
+  where m.env_id = @env
+    and m.stream = 'tests'
+    and coalesce(m.left_by_run, 0) < @run
+    and m.number <= @lastMark;
+
+select 1 from marks as m where m.env_id = @env and m.stream = 'tests' and coalesce(m.left_by_run, 0) < @run limit 1;
+
+update sync_checkpoints
+  set finished_cycle = null
+  where env_id = @env
+    and stream in (select value from json_each(@owing))
+    and finished_cycle is not null;
+
+delete from rejected_rows as r where r.env_id = @env and r.stream = 'tests' and r.run_id < @since;
+
+delete from seen_pages as p where p.env_id = @env and p.stream = 'tests';
+
+delete from temp.missing_keys as m where m.env_id = @env and m.stream = 'tests';
+
+delete from temp.missing_found as m where m.env_id = @env and m.stream = 'tests';
+
+delete from temp.seen_keys as s where s.env_id = @env and s.stream = 'tests';
+
+delete from temp.seen_through as s where s.env_id = @env and s.stream = 'tests';
+
+
+-- a sweep that is held back
+
+select max(p.id) from seen_pages p where p.env_id = @env and p.stream = 'tests';
+
+select s.page from seen_through s where s.env_id = @env and s.stream = 'tests';
+
+insert or ignore into seen_keys
+  select p.env_id, p.stream, k.value ->> 0, k.value ->> 1, p.read_number
+  from seen_pages p, json_each(p.keys) k
+  where p.env_id = @env
+    and p.stream = 'tests'
+    and p.id > @through
+  order by 3, 4;
+
+insert or replace into seen_through values (@env, 'tests', @last);
+
+select 1 from missing_found f where f.env_id = @env and f.stream = 'tests';
+
+insert into missing_found values (@env, 'tests');
+
+insert or ignore into missing_keys
+  select @env, 'tests', t."id", ''
+  from "tests" t
+  where t.env_id = @env
+    and case when exists (select 1 from seen_keys s where s.env_id = @env and s.stream = 'tests' and s.key_1 = t."id") then false else t.deleted_at is null end
+  order by t."id";
+
+insert into held_removals (env_id, stream, key_1, key_2, absent_at)
+  select t.env_id, 'tests', t."id", '', @at
+  from "tests" t
+  where t.env_id = @env
+    and t.deleted_at is null
+    and (t."id") in (select m.key_1 from missing_keys m where m.env_id = @env and m.stream = 'tests')
+    and not exists (select 1 from seen_keys s where s.env_id = @env and s.stream = 'tests' and s.key_1 = t."id")
+    and (@through is null or t.id <= @through)
+    and not (exists (select 1
+          from "assets" t_owner
+          where t_owner.env_id = t.env_id
+            and t_owner.id = t."asset_id"
+            and (t_owner.deletion = 'tombstone')))
+  on conflict do update
+  set absent_at = excluded.absent_at;
+
+select t."id", t."name", t."test_type", t."definition_type", t."source_type", t."severity", t."disabled", t."asset_id",
+    t."column_name", t."config", t."owners", t."tags", t."description", t."path", t."project", t."updated_at",
+    t."synced_at", t."deleted_at", t."deletion", t."extra"
+  from "tests" t
+  where t.env_id = @env
+    and t.id > @after
+    and t.deleted_at is null
+    and (t."id") in (select m.key_1 from missing_keys m where m.env_id = @env and m.stream = 'tests')
+    and not exists (select 1 from seen_keys s where s.env_id = @env and s.stream = 'tests' and s.key_1 = t."id")
+    and (@through is null or t.id <= @through)
+    and ((exists (select 1
+              from "assets" t_owner
+              where t_owner.env_id = t.env_id
+                and t_owner.id = t."asset_id"
+                and (t_owner.deletion = 'tombstone'))) or not exists (select 1
+          from held_removals h
+          where h.env_id = t.env_id
+            and h.stream = 'tests'
+            and h.key_1 = t."id"))
+  order by t.id
+  limit 2000;
+
+delete from held_removals as h
+  where h.env_id = @env
+    and h.stream = 'tests'
+    and not exists (select 1
+      from "tests" t
+      where h.env_id = t.env_id
+        and h.stream = 'tests'
+        and h.key_1 = t."id"
+        and t.deleted_at is null
+        and (t."id") in (select m.key_1 from missing_keys m where m.env_id = @env and m.stream = 'tests')
+        and not exists (select 1 from seen_keys s where s.env_id = @env and s.stream = 'tests' and s.key_1 = t."id"));
+
+delete from marks as m
+  where m.env_id = @env
+    and m.stream = 'tests'
+    and coalesce(m.left_by_run, 0) < @run
+    and m.number <= @lastMark;
+
+select 1 from marks as m where m.env_id = @env and m.stream = 'tests' and coalesce(m.left_by_run, 0) < @run limit 1;
+
+update sync_checkpoints
+  set finished_cycle = null
+  where env_id = @env
+    and stream in (select value from json_each(@owing))
+    and finished_cycle is not null;
+
+delete from rejected_rows as r where r.env_id = @env and r.stream = 'tests' and r.run_id < @since;
+
+delete from seen_pages as p where p.env_id = @env and p.stream = 'tests';
+
+delete from temp.missing_keys as m where m.env_id = @env and m.stream = 'tests';
+
+delete from temp.missing_found as m where m.env_id = @env and m.stream = 'tests';
+
+delete from temp.seen_keys as s where s.env_id = @env and s.stream = 'tests';
+
+delete from temp.seen_through as s where s.env_id = @env and s.stream = 'tests';
+
+
+-- a sweep that another scan follows
+
+select max(p.id) from seen_pages p where p.env_id = @env and p.stream = 'tests';
+
+select s.page from seen_through s where s.env_id = @env and s.stream = 'tests';
+
+insert or ignore into seen_keys
+  select p.env_id, p.stream, k.value ->> 0, k.value ->> 1, p.read_number
+  from seen_pages p, json_each(p.keys) k
+  where p.env_id = @env
+    and p.stream = 'tests'
+    and p.id > @through
+  order by 3, 4;
+
+insert or replace into seen_through values (@env, 'tests', @last);
+
+select 1 from missing_found f where f.env_id = @env and f.stream = 'tests';
+
+insert into missing_found values (@env, 'tests');
+
+insert or ignore into missing_keys
+  select @env, 'tests', t."id", ''
+  from "tests" t
+  where t.env_id = @env
+    and case when exists (select 1 from seen_keys s where s.env_id = @env and s.stream = 'tests' and s.key_1 = t."id") then false else t.deleted_at is null end
+  order by t."id";
+
+select t."id", t."name", t."test_type", t."definition_type", t."source_type", t."severity", t."disabled", t."asset_id",
+    t."column_name", t."config", t."owners", t."tags", t."description", t."path", t."project", t."updated_at",
+    t."synced_at", t."deleted_at", t."deletion", t."extra"
+  from "tests" t
+  where t.env_id = @env
+    and t.id > @after
+    and t.deleted_at is null
+    and (t."id") in (select m.key_1 from missing_keys m where m.env_id = @env and m.stream = 'tests')
+    and not exists (select 1 from seen_keys s where s.env_id = @env and s.stream = 'tests' and s.key_1 = t."id")
+    and (@through is null or t.id <= @through)
+    and ((exists (select 1
+              from "assets" t_owner
+              where t_owner.env_id = t.env_id
+                and t_owner.id = t."asset_id"
+                and (t_owner.deletion = 'tombstone'))) or not exists (select 1
+          from held_removals h
+          where h.env_id = t.env_id
+            and h.stream = 'tests'
+            and h.key_1 = t."id"))
+  order by t.id
+  limit 2000;
+
+delete from held_removals as h
+  where h.env_id = @env
+    and h.stream = 'tests'
+    and not exists (select 1
+      from "tests" t
+      where h.env_id = t.env_id
+        and h.stream = 'tests'
+        and h.key_1 = t."id"
+        and t.deleted_at is null
+        and (t."id") in (select m.key_1 from missing_keys m where m.env_id = @env and m.stream = 'tests')
+        and not exists (select 1 from seen_keys s where s.env_id = @env and s.stream = 'tests' and s.key_1 = t."id"));
+
+delete from marks as m
+  where m.env_id = @env
+    and m.stream = 'tests'
+    and coalesce(m.left_by_run, 0) < @run
+    and m.number <= @lastMark;
+
+select 1 from marks as m where m.env_id = @env and m.stream = 'tests' and coalesce(m.left_by_run, 0) < @run limit 1;
+
+update sync_checkpoints
+  set finished_cycle = null
+  where env_id = @env
+    and stream in (select value from json_each(@owing))
+    and finished_cycle is not null;
+
+delete from rejected_rows as r where r.env_id = @env and r.stream = 'tests' and r.run_id < @since;
+
+delete from seen_pages as p where p.env_id = @env and p.stream = 'tests' and p.read_number < @from;
+
+update seen_pages as p set read_number = 0 where p.env_id = @env and p.stream = 'tests';
+
+delete from temp.missing_keys as m where m.env_id = @env and m.stream = 'tests';
+
+delete from temp.missing_found as m where m.env_id = @env and m.stream = 'tests';
+
+delete from temp.seen_keys as s where s.env_id = @env and s.stream = 'tests';
+
+delete from temp.seen_through as s where s.env_id = @env and s.stream = 'tests';
+
+
+-- removals that were held back are let go
+
+select max(h.absent_at) from held_removals as h where h.env_id = @env and h.stream = 'tests';
+
+select t."id", t."name", t."test_type", t."definition_type", t."source_type", t."severity", t."disabled", t."asset_id",
+    t."column_name", t."config", t."owners", t."tags", t."description", t."path", t."project", t."updated_at",
+    t."synced_at", t."deleted_at", t."deletion", t."extra"
+  from "tests" t
+  where t.env_id = @env
+    and t.id > @after
+    and t.deleted_at is null
+    and exists (select 1 from held_removals h where h.env_id = t.env_id and h.stream = 'tests' and h.key_1 = t."id")
+  order by t.id
+  limit 2000;
+
+insert into "tests" ("env_id", "id", "name", "test_type", "definition_type", "source_type", "severity", "disabled",
+    "asset_id", "column_name", "config", "owners", "tags", "description", "path", "project", "updated_at", "synced_at",
+    "deleted_at", "deletion", "mirrored_at", "extra")
+  values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+  on conflict ("env_id", "id") do update
+  set "name" = excluded."name", "test_type" = excluded."test_type", "definition_type" = excluded."definition_type",
+      "source_type" = excluded."source_type", "severity" = excluded."severity", "disabled" = excluded."disabled",
+      "asset_id" = excluded."asset_id", "column_name" = excluded."column_name", "config" = excluded."config",
+      "owners" = excluded."owners", "tags" = excluded."tags", "description" = excluded."description",
+      "path" = excluded."path", "project" = excluded."project", "updated_at" = excluded."updated_at",
+      "synced_at" = excluded."synced_at", "deleted_at" = excluded."deleted_at", "deletion" = excluded."deletion",
+      "mirrored_at" = excluded."mirrored_at", "extra" = excluded."extra";
+
+delete from held_removals as h where h.env_id = @env and h.stream = 'tests';
