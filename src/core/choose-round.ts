@@ -3,7 +3,7 @@ import { CLOCK_TOLERANCE_SECONDS, type Context, isOutOfLookback, withinLookback 
 import type { RoundFacts } from './destination.ts';
 import { addDays, addSeconds, type Instant, sameHour } from './instant.ts';
 import { feedStep, lookupStep, newRound, scanSteps } from './round.ts';
-import type { Stream, SyncMethod } from './stream.ts';
+import type { FeedStream, MarkedStream, SnapshotStream, Stream } from './stream.ts';
 
 /** A round to begin, which may have nothing to read, or why none can begin. */
 export type RoundStart =
@@ -17,7 +17,16 @@ export function chooseRound(
   context: Context,
   roundFacts: RoundFacts,
 ): RoundStart {
-  return CHOOSERS[stream.method](stream, checkpoint, context, roundFacts);
+  switch (stream.method) {
+    case 'feed':
+      return chooseFeedRound(stream, checkpoint, context, roundFacts);
+    case 'marked':
+      return chooseMarkedRound(stream, checkpoint, context, roundFacts);
+    case 'snapshot':
+      return chooseSnapshotRound(stream, checkpoint, context, roundFacts);
+    case 'window':
+      return started({ mode: 'window', reason: 'window', steps: [lookupStep('tests')] }, context, roundFacts);
+  }
 }
 
 /** From where a feed is read (R2); null when no feed can be. */
@@ -25,16 +34,12 @@ export function feedBoundOf({ watermark }: Checkpoint, { options }: Context): In
   return watermark === null ? null : addSeconds(watermark, -options.overlapSeconds);
 }
 
-type RoundChooser = (stream: Stream, checkpoint: Checkpoint, context: Context, roundFacts: RoundFacts) => RoundStart;
-
-const CHOOSERS: Readonly<Record<SyncMethod, RoundChooser>> = {
-  feed: chooseFeedRound,
-  marked: chooseMarkedRound,
-  snapshot: chooseSnapshotRound,
-  window: chooseWindowRound,
-};
-
-function chooseFeedRound(stream: Stream, checkpoint: Checkpoint, context: Context, roundFacts: RoundFacts): RoundStart {
+function chooseFeedRound(
+  stream: FeedStream,
+  checkpoint: Checkpoint,
+  context: Context,
+  roundFacts: RoundFacts,
+): RoundStart {
   const reason = scanReason(checkpoint, context) ?? dueReason(checkpoint, context);
   const hasFailed = checkpoint.scanTriedInRun === context.run;
   const bound = feedBoundOf(checkpoint, context);
@@ -50,7 +55,7 @@ function chooseFeedRound(stream: Stream, checkpoint: Checkpoint, context: Contex
         mode: 'feed',
         reason: 'increment',
         reads: checkpoint.waitingScan?.reads ?? 0,
-        steps: [...feeds, ...(stream.parents[0]?.parameter ? [lookupStep('owned')] : []), ...rejectedSteps(roundFacts)],
+        steps: [...feeds, ...(stream.parent === undefined ? [] : [lookupStep('owned')]), ...rejectedSteps(roundFacts)],
       },
       context,
       roundFacts,
@@ -67,12 +72,12 @@ function chooseFeedRound(stream: Stream, checkpoint: Checkpoint, context: Contex
 const UNMARKED: ReadonlySet<RoundReason> = new Set(['first', 'full', 'full-every']);
 
 function chooseMarkedRound(
-  stream: Stream,
+  stream: MarkedStream,
   checkpoint: Checkpoint,
   context: Context,
   roundFacts: RoundFacts,
 ): RoundStart {
-  const leader = roundFacts.checkpoints.get(stream.dependencies[0] as Stream['name']);
+  const leader = roundFacts.checkpoints.get(stream.dependencies[0]);
   if (leader === undefined || leader.scanEndedCycle === null) return { do: 'rest', why: 'waiting' };
   const { inside, outside } = roundFacts.marks;
   const reason = scanReason(checkpoint, context) ?? (roundFacts.hasKeyless ? dueReason(checkpoint, context) : null);
@@ -109,7 +114,7 @@ function rejectedSteps({ hasRejected }: RoundFacts): ReadStep[] {
 }
 
 function chooseSnapshotRound(
-  stream: Stream,
+  stream: SnapshotStream,
   { watermark }: Checkpoint,
   context: Context,
   roundFacts: RoundFacts,
@@ -122,15 +127,6 @@ function chooseSnapshotRound(
   // A row may move from one list to the other between their reads (R12).
   const steps = lists.length > 1 && roundFacts.hasRows ? [...lists, lookupStep('candidates')] : lists;
   return started({ mode: 'snapshot', reason: 'snapshot', steps }, context, roundFacts);
-}
-
-function chooseWindowRound(
-  _stream: Stream,
-  _checkpoint: Checkpoint,
-  context: Context,
-  roundFacts: RoundFacts,
-): RoundStart {
-  return started({ mode: 'window', reason: 'window', steps: [lookupStep('tests')] }, context, roundFacts);
 }
 
 /** The start of a new round. */

@@ -59,7 +59,8 @@ export function decodePage(
 
 /** One key as text: the id, or both halves of an edge's key as JSON. */
 export function joinKey(key: readonly string[]): string {
-  return key.length === 1 ? (key[0] as string) : JSON.stringify(key);
+  const [id] = key;
+  return key.length === 1 && id !== undefined ? id : JSON.stringify(key);
 }
 
 /** What decoding needs to know of a collection. */
@@ -88,8 +89,8 @@ export function decodeItem(
   }
   if (isFuture(decoded.row['synced_at'], latest)) disbelieve(decoded, item);
   const row = { ...decoded.row, extra: asJson(decoded.unknown) };
-  return isFuture(deletedAt, latest)
-    ? { key, row, deletedAt: latest as Instant, isUntimed: true, parts }
+  return latest !== null && isFuture(deletedAt, latest)
+    ? { key, row, deletedAt: latest, isUntimed: true, parts }
     : { key, row, deletedAt, parts };
 }
 
@@ -156,9 +157,9 @@ function toValue(field: Field, sent: unknown): ColumnValue | undefined {
     case 'text':
       return isText(sent) ? sent : undefined;
     case 'instant':
-      return typeof sent === 'string' ? (parseInstant(sent) ?? undefined) : undefined;
+      return instantOf(sent);
     case 'integer':
-      return Number.isSafeInteger(sent) ? (sent as number) : undefined;
+      return typeof sent === 'number' && Number.isSafeInteger(sent) ? sent : undefined;
     case 'number':
       return numberOf(sent);
     case 'boolean':
@@ -171,7 +172,11 @@ function toValue(field: Field, sent: unknown): ColumnValue | undefined {
 /** The number itself, or the nearest that can be kept. */
 function numberOf(sent: unknown): number | undefined {
   const value = isExactNumber(sent) ? Number(sent.rawJSON) : sent;
-  return Number.isFinite(value) ? (value as number) : undefined;
+  return typeof value === 'number' && Number.isFinite(value) ? value : undefined;
+}
+
+function instantOf(sent: unknown): Instant | undefined {
+  return typeof sent === 'string' ? (parseInstant(sent) ?? undefined) : undefined;
 }
 
 /** What stands for an integer too large to be kept in a field that has to have a value; `extra` has it as it was sent (R19). */
@@ -183,10 +188,8 @@ function nearest({ type }: Field, sent: unknown): ColumnValue {
 /** `deleted_at` may stand as an explicit null on live rows: only a value makes a tombstone. Undefined for no instant. */
 function tombstoneOf(stream: DecodableStream, listItem: ListItem): Instant | null | undefined {
   const sent = listItem['deleted_at'] ?? null;
-  return stream.method === 'feed' && sent !== null ? (toValue(DELETED_AT, sent) as Instant | undefined) : null;
+  return stream.method === 'feed' && sent !== null ? instantOf(sent) : null;
 }
-
-const DELETED_AT = { type: 'instant' } as const;
 
 function reject(item: unknown, key: readonly string[] | null, reason: string): RejectedRow {
   const payload = JSON.stringify(isDeeper(item, MOST_LEVELS) ? cutShort(item) : item) ?? 'null';

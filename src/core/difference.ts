@@ -66,8 +66,8 @@ function partsApart(childTable: ChildTable, held: readonly Row[], shown: readonl
   const own = childTable.key.at(-1) as string;
   const before = new Map(held.map((row) => [row[own], row]));
   const after = new Map(shown.map((row) => [row[own], row]));
-  const apart = ([name, row]: [unknown, Row]): boolean =>
-    !sameRow(childTable.fields, before.get(name as string) ?? {}, row);
+  const apart = ([name, row]: [Row[string] | undefined, Row]): boolean =>
+    !sameRow(childTable.fields, before.get(name) ?? {}, row);
   const names = [
     ...[...after].filter(apart).map(([name]) => name),
     ...[...before.keys()].filter((name) => !after.has(name)),

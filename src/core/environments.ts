@@ -45,19 +45,14 @@ export function reconcile(items: readonly unknown[], held: readonly Row[], now: 
   // A row that could not be taken was listed all the same (R12, R20).
   const seen = new Set([...rows.map((row) => row['id']), ...rejected.map((row) => row.key?.[0])]);
   const listed = rows.map((row): Row => ({ ...row, missing_since: null }));
-  const unlisted = held.filter((row) => !seen.has(row['id'] as string));
+  const unlisted = held.filter((row) => !seen.has(row['id']));
   const lost = unlisted
     .filter((row) => row['missing_since'] === null)
     .map((row): Row => ({ ...row, missing_since: now }));
   return {
     listed: listed.map(toEnvironment),
-    changed: [
-      ...listed.filter((row) => !sameRow(ENVIRONMENT_FIELDS, before.get(row['id'] as string) ?? {}, row)),
-      ...lost,
-    ],
-    returned: listed
-      .filter((row) => before.get(row['id'] as string)?.['missing_since'])
-      .map((row) => String(row['id'])),
+    changed: [...listed.filter((row) => !sameRow(ENVIRONMENT_FIELDS, before.get(row['id']) ?? {}, row)), ...lost],
+    returned: listed.filter((row) => before.get(row['id'])?.['missing_since']).map((row) => String(row['id'])),
     missing: unlisted.map(toEnvironment),
     rejected,
   };

@@ -33,7 +33,7 @@ const RUN_RECOVERIES = ['run', 'quota', 'token', 'usage', 'locked', 'budget', 's
 export type RecoveryKind = ReadRecovery | StreamRecovery | RunRecovery;
 
 export function isRunRecovery(recoveryKind: RecoveryKind): recoveryKind is RunRecovery {
-  return (RUN_RECOVERIES as readonly RecoveryKind[]).includes(recoveryKind);
+  return RUN_RECOVERIES.some((each) => each === recoveryKind);
 }
 
 /**

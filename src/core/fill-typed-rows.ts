@@ -25,10 +25,11 @@ export function fillTypedRows({ stream, rows, held }: TypedRowsInput, read: Read
   const paid: string[] = [];
   const early: string[] = [];
   for (const { key, row } of rows) {
-    const before = held.get(joinKey(key));
+    const id = joinKey(key);
+    const before = held.get(id);
     // Without a server time nobody can tell for how long the list has lagged: it is asked again.
     const isEarly = isEarlier(row, before) && (read.at === null || mayLag(before, read, context));
-    (isEarly ? early : paid).push(key[0] as string);
+    (isEarly ? early : paid).push(id);
     if (before === undefined || !takes(stream, before) || (isEarly && isFilled(stream, before))) continue;
     const written = Object.fromEntries([...(stream.writes ?? []), 'extra'].map((name) => [name, row[name] ?? null]));
     const merged = { ...before, ...written };

@@ -238,7 +238,7 @@ function lookupPlan(stream: Stream, step: LookupRead, context: Context): ReadPla
 
 function parameterOf(stream: Stream, about: LookupRead['about']): string {
   if (about === 'unshown') return 'ids';
-  return (about === 'owned' ? stream.parents[0]?.parameter : stream.idsParameter) ?? 'ids';
+  return about === 'owned' && stream.parent !== undefined ? stream.parent.parameter : stream.idsParameter;
 }
 
 /**

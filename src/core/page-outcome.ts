@@ -65,7 +65,7 @@ export function pageOutcome(pageInput: PageInput, context: Context): PageOutcome
 function confirmed(pageInput: PageInput, read: Read, context: Context): PageOutcome {
   const { stream, checkpoint, decoded, existing } = pageInput;
   const paid = decoded.rows
-    .map(({ key }) => key[0] as string)
+    .map(({ key }) => joinKey(key))
     .filter((id) => isFilled(stream, existing.get(id)) && !mayLag(existing.get(id), read, context));
   const unpaid = unpaidOf(checkpoint.round).filter((id) => !paid.includes(id));
   const next = nextCheckpoint(pageInput, unpaid, context);
@@ -74,15 +74,17 @@ function confirmed(pageInput: PageInput, read: Read, context: Context): PageOutc
 
 /** Owners of rows that were shown and that a younger tombstone still holds down: they are asked for again (R13). */
 function stillDeleted({ stream, decoded, existing }: PageInput, changes: readonly RowChange[]): readonly string[] {
-  const [owner] = stream.parents;
-  if (owner?.parameter === undefined) return [];
-  const { by } = owner;
-  const after = new Map(changes.map(({ row }) => [row[stream.key[0] as string], row]));
+  const { parent } = stream;
+  if (parent === undefined) return [];
+  const after = new Map(changes.map(({ row }) => [row[stream.key[0]], row]));
   const dead = decoded.rows
     .filter(({ deletedAt }) => deletedAt === null)
-    .map(({ key, row }) => ({ owner: row[by], row: after.get(key[0] as string) ?? existing.get(joinKey(key)) }))
-    .filter(({ owner, row }) => typeof owner === 'string' && row !== undefined && row['deleted_at'] !== null);
-  return [...new Set(dead.map(({ owner }) => String(owner)))];
+    .map(({ key, row }) => ({
+      parentId: row[parent.by],
+      row: after.get(joinKey(key)) ?? existing.get(joinKey(key)),
+    }))
+    .filter(({ parentId, row }) => typeof parentId === 'string' && row !== undefined && row['deleted_at'] !== null);
+  return [...new Set(dead.map(({ parentId }) => String(parentId)))];
 }
 
 type PageEffect = Omit<Commit, 'checkpoint'>;
@@ -212,11 +214,10 @@ function readEnd({ stream, checkpoint, page, decoded }: PageInput, read: Read, u
   if (step.about === 'rejected') return { notShown: { ids: step.ids, since: run } };
   const makes = stream.staged !== undefined;
   const leftMarks: PageEffect = unpaid.length === 0 ? {} : { leftMarks: { ids: unpaid, lastMark, run, makes } };
-  if (step.about !== 'owned') return leftMarks;
-  const clearedMarks = { ids: step.ids.filter((id) => !unpaid.includes(id)), lastMark };
-  const by = stream.parents[0]?.by as string;
+  if (step.about !== 'owned' || stream.parent === undefined) return leftMarks;
+  const { by } = stream.parent;
   return {
-    clearedMarks,
+    clearedMarks: { ids: step.ids.filter((id) => !unpaid.includes(id)), lastMark },
     ...leftMarks,
     sweptParents: { by, ids: step.ids, sinceRead: read.number - step.variant, at: read.at },
   };

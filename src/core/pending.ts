@@ -123,7 +123,7 @@ export function changesAhead(
     // A tombstone of what the mirror never held: what it owns may be held.
     return [row === undefined && change.kind === 'tombstoned' ? { ...change, kind: 'deleted' as const } : change];
   });
-  const ids = (all: typeof changes): string[] => all.map(({ row }) => String(row[stream.key[0] as string]));
+  const ids = (all: typeof changes): string[] => all.map(({ row }) => String(row[stream.key[0]]));
   return {
     // What is buried stays deleted, whatever its fields.
     changed: ids(changes.filter(({ kind }) => kind !== 'tombstoned')),

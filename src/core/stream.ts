@@ -22,14 +22,6 @@ export type ColumnValue = string | number | null;
 /** One row of a table by column name; without `env_id`, `mirrored_at` and `read_number`, which the destination adds. */
 export type Row = Readonly<Record<string, ColumnValue>>;
 
-/**
- * - `feed`: scanned once, then its upserts and tombstones feeds (R2), with sweeps (R12)
- * - `marked`: scanned once, then read for marked rows only (R18, R22)
- * - `snapshot`: read whole each time and put in place at once (R16)
- * - `window`: one read of a stretch of time for each due test (R22)
- */
-export type SyncMethod = 'feed' | 'marked' | 'snapshot' | 'window';
-
 /** A row whose change or going leaves a mark: `id` is the field whose value is marked for `stream`. */
 interface MarkRule {
   readonly stream: StreamName;
@@ -58,23 +50,54 @@ interface HistoryTable {
 }
 
 /** One catalogue entry: all that the sync knows of a collection. Tables stand in it by their names. */
-export interface Stream {
+export type Stream = FeedStream | MarkedStream | SnapshotStream | WindowStream;
+
+/** Scanned once, then read by its upserts and tombstones feeds (R2), with sweeps (R12). */
+export interface FeedStream extends CommonStream {
+  readonly method: 'feed';
+  /** The parent whose rows are asked for when it went or came back (R13). It explains their removal, too (R14). */
+  readonly parent?: LookupParent;
+  readonly parents?: undefined;
+}
+
+/** Scanned once, then read for marked rows only (R18, R22). */
+export interface MarkedStream extends CommonStream {
+  readonly method: 'marked';
+  readonly parent?: undefined;
+  /** The list whose rows its marks name, and their table (R18, R22). */
+  readonly parentTable: ParentTable;
+  /** The stream that makes its marks. */
+  readonly dependencies: readonly [StreamName];
+}
+
+/** Read whole each time and put in place at once (R16). */
+export interface SnapshotStream extends CommonStream {
+  readonly method: 'snapshot';
+  readonly parent?: undefined;
+  readonly staged: string;
+}
+
+/** One read of a period of time for each due test (R22). */
+interface WindowStream extends CommonStream {
+  readonly method: 'window';
+  readonly parent?: undefined;
+}
+
+interface CommonStream {
   readonly name: StreamName;
-  readonly method: SyncMethod;
   /** Path under the environment; `{id}` stands for the test of a window read. */
   readonly path: readonly string[];
   /** The field, or the two fields, that tell rows apart. */
-  readonly key: readonly string[];
+  readonly key: readonly [string, ...string[]];
   readonly fields: Fields;
   readonly table: string;
-  /** Same columns and `read_number`: where a snapshot or lineage is gathered (R16). */
+  /** Same columns and `read_number`: where a snapshot or lineage is staged (R16). */
   readonly staged?: string;
   /** Fields this stream writes when it shares its table with another stream; all of them when left out. */
   readonly writes?: readonly string[];
   /** Fills rows that another stream made: only those with this value; others are passed over. */
   readonly subtype?: { readonly field: string; readonly is: string };
-  /** Of a marked stream: the list whose rows its marks name, and their table (R18, R22). */
-  readonly parentTable?: { readonly path: readonly string[]; readonly table: string };
+  readonly parentTable?: ParentTable;
   /** By the value of `kind`, the columns that belong to it alone: a change of kind blanks the others' (R22). */
   readonly subtypeColumns?: Readonly<Record<string, readonly string[]>>;
   /** One read each makes a full scan; also the variants of an `ids` request (R12). */
@@ -82,9 +105,9 @@ export interface Stream {
   /** Streams that go first in a run. */
   readonly dependencies: readonly StreamName[];
   /** The parameter that asks for rows by the first part of their key (R12): for marked lineage, by downstream column (R18). */
-  readonly idsParameter?: string;
-  /** Its rows belong to rows of another stream: asked for when the owner went or came back (R13), exempt in R14. */
-  readonly parents: readonly StreamParent[];
+  readonly idsParameter: string;
+  /** Its rows belong to rows of other streams, whose removal explains theirs (R14). */
+  readonly parents?: readonly StreamParent[] | undefined;
   /** Of edges: the end that is read with all its edges. Where it is shown with others, a missing one was replaced (R14). */
   readonly replacedBy?: string;
   readonly marks: readonly MarkRule[];
@@ -113,12 +136,25 @@ export interface Stream {
   readonly optional?: true;
 }
 
-interface StreamParent {
-  /** The field that names the owner. */
+interface ParentTable {
+  readonly path: readonly string[];
+  readonly table: string;
+}
+
+export interface StreamParent {
+  /** The field that names the parent. */
   readonly by: string;
   readonly table: string;
-  /** The parameter that asks for an owner's rows. */
-  readonly parameter?: string;
-  /** What the owner itself belongs to: its removal explains theirs, however far down (R14). */
+  /** What the parent itself belongs to: its removal explains theirs, however far down (R14). */
   readonly parents?: readonly StreamParent[];
+}
+
+interface LookupParent extends StreamParent {
+  /** The parameter that asks for a parent's rows. */
+  readonly parameter: string;
+}
+
+/** What a stream's rows belong to. */
+export function parentsOf({ parent, parents = [] }: Pick<Stream, 'parent' | 'parents'>): readonly StreamParent[] {
+  return parent === undefined ? parents : [parent];
 }

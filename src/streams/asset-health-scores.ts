@@ -41,7 +41,6 @@ export const assetHealthScores = {
   scanQueries: ONE_READ,
   dependencies: ['assets'],
   idsParameter: 'asset_ids',
-  parents: [],
   mayBeUnavailable: true,
   hourly: true,
   retention: { field: 'bucket_at', days: SCORE_DAYS },

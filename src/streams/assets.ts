@@ -13,5 +13,4 @@ export const assets = {
   scanQueries: ONE_READ,
   dependencies: [],
   idsParameter: 'ids',
-  parents: [],
 } as const satisfies CollectionEntry;

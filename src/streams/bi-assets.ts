@@ -20,5 +20,4 @@ export const biAssets = {
   scanQueries: ONE_READ,
   dependencies: ['assets'],
   idsParameter: 'ids',
-  parents: [],
 } as const satisfies CollectionEntry;

@@ -1,4 +1,4 @@
-import type { Stream } from '../core/stream.ts';
+import { parentsOf, type Stream } from '../core/stream.ts';
 import type { CatalogueEntry, CollectionEntry } from './entry.ts';
 
 /** The streams in the order of their entries, each with its marks. @throws Error that says which entries do not fit together */
@@ -28,7 +28,7 @@ function followerMarks(parent: CollectionEntry, child: CollectionEntry): MarkRul
   return [
     {
       stream: child.name,
-      id: parent.key[0] ?? '',
+      id: parent.key[0],
       on: 'shown',
       ...(child.subtype === undefined ? {} : { where: child.subtype }),
     },
@@ -37,9 +37,7 @@ function followerMarks(parent: CollectionEntry, child: CollectionEntry): MarkRul
 
 /** A stream that can ask for the rows of a parent is told of each one that went or came back (R13). */
 function childMarks(parent: CollectionEntry, child: CollectionEntry): MarkRules {
-  return child.parents
-    .filter(({ table, parameter }) => parameter !== undefined && table === parent.table)
-    .map(() => ({ stream: child.name, id: parent.key[0] ?? '', on: 'moved' }));
+  return child.parent?.table === parent.table ? [{ stream: child.name, id: parent.key[0], on: 'moved' }] : [];
 }
 
 /** What does not fit together, in sentences without an end. */
@@ -53,7 +51,8 @@ function twice(entries: readonly CollectionEntry[]): string[] {
 }
 
 function problemsOfEntry(entry: CollectionEntry, entries: readonly CollectionEntry[]): string[] {
-  const { name, dependencies, parents, fields, key } = entry;
+  const { name, dependencies, fields, key } = entry;
+  const parents = parentsOf(entry);
   const problems: string[] = [];
   for (const each of dependencies.filter((one) => !entries.some((other) => other.name === one)))
     problems.push(`${name} depends on ${each}, which is not in it`);
@@ -62,11 +61,6 @@ function problemsOfEntry(entry: CollectionEntry, entries: readonly CollectionEnt
       problems.push(`${name} belongs to rows of ${table}, which no stream keeps`);
   for (const field of [...key, ...parents.map(({ by }) => by)].filter((one) => fields[one] === undefined))
     problems.push(`${name} has no field ${field}`);
-  // Marked parents are told apart by their ids alone, and asked for by the first parent's parameter.
-  if (parents.length > 1 && parents.some(({ parameter }) => parameter !== undefined))
-    problems.push(`${name} asks for the rows of a parent, and has a second one`);
-  if (entry.method === 'marked' && (entry.parentTable === undefined || dependencies.length !== 1))
-    problems.push(`${name} is read by marks, so it has a parent table and depends on one stream`);
   return problems;
 }
 

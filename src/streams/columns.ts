@@ -17,7 +17,7 @@ export const columns = {
   scanQueries: ONE_READ,
   dependencies: ['assets'],
   idsParameter: 'ids',
-  parents: [{ by: 'asset_id', table: 'assets', parameter: 'asset_ids' }],
+  parent: { by: 'asset_id', table: 'assets', parameter: 'asset_ids' },
   cascade: { table: 'column_lineage', by: 'downstream_column_id' },
   cascadeMarks: {
     table: 'column_lineage',

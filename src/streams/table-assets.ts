@@ -22,5 +22,4 @@ export const tableAssets = {
   scanQueries: ONE_READ,
   dependencies: ['assets'],
   idsParameter: 'ids',
-  parents: [],
 } as const satisfies CollectionEntry;

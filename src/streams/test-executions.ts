@@ -11,7 +11,7 @@ export const testExecutions = {
   table: 'test_executions',
   scanQueries: ONE_READ,
   dependencies: ['tests', 'latest_test_executions'],
-  parents: [],
+  idsParameter: 'sub_test_ids',
   mayBeUnavailable: true,
   optional: true,
 } as const satisfies CollectionEntry;

@@ -29,7 +29,7 @@ export const tests = {
   scanQueries: ENABLED_AND_DISABLED,
   dependencies: ['assets'],
   idsParameter: 'ids',
-  parents: [{ by: 'asset_id', table: 'assets', parameter: 'asset_ids' }],
+  parent: { by: 'asset_id', table: 'assets', parameter: 'asset_ids' },
   reopens: 'test_executions',
   mayBeUnavailable: true,
 } as const satisfies CollectionEntry;

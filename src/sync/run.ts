@@ -27,6 +27,7 @@ export async function runSync(ports: RunPorts, options: RunOptions): Promise<Run
   const startedAt = ports.clock();
   const runProgress: RunProgress = { summaries: new Map(), heldElsewhere: [], leftOver: 'unread', notReached: 0 };
   const state: RunState = {
+    startedAt,
     catalogue: options.catalogue,
     mirror: null,
     run: null,
@@ -37,19 +38,20 @@ export async function runSync(ports: RunPorts, options: RunOptions): Promise<Run
   };
   let failure: unknown = null;
   try {
-    if (ports.mirrorExists) await open(ports, options, state, startedAt);
-    await readAll(ports, options, state, startedAt);
+    const opened = ports.mirrorExists ? await open(ports, options, state) : null;
+    await readAll(ports, options, state, opened);
   } catch (error) {
     failure = error;
   }
   try {
-    return await close(ports, state, startedAt, failure);
+    return await close(ports, state, failure);
   } finally {
     await state.mirror?.close();
   }
 }
 
 interface RunState {
+  readonly startedAt: Instant;
   readonly catalogue: readonly Stream[];
   mirror: OpenMirror | null;
   run: JoinedRun | null;
@@ -59,26 +61,39 @@ interface RunState {
   lists: MeasuredList[];
 }
 
-async function open(ports: RunPorts, options: RunOptions, state: RunState, startedAt: Instant): Promise<OpenMirror> {
-  state.mirror = await ports.openMirror();
-  await state.mirror.state.claimMirror(options.baseUrl);
-  const id = await state.mirror.state.beginRun(startedAt, 'sync');
-  state.run = { id, cycle: id, afterStop: false };
-  return state.mirror;
+interface OpenedRun {
+  readonly mirror: OpenMirror;
+  readonly run: JoinedRun;
 }
 
-async function readAll(ports: RunPorts, options: RunOptions, state: RunState, startedAt: Instant): Promise<void> {
+async function open(ports: RunPorts, options: RunOptions, state: RunState): Promise<OpenedRun> {
+  const mirror = await ports.openMirror();
+  state.mirror = mirror;
+  await mirror.state.claimMirror(options.baseUrl);
+  const id = await mirror.state.beginRun(state.startedAt, 'sync');
+  const run = { id, cycle: id, afterStop: false };
+  state.run = run;
+  return { mirror, run };
+}
+
+/** `earlier` is null where no mirror existed: one is made once the source has answered. */
+async function readAll(
+  ports: RunPorts,
+  options: RunOptions,
+  state: RunState,
+  earlier: OpenedRun | null,
+): Promise<void> {
   await resumeQuota(ports, state.mirror);
   const items = await ports.source.environments();
-  const held = state.mirror === null ? [] : await state.mirror.state.environments();
+  const held = earlier === null ? [] : await earlier.mirror.state.environments();
   const reconciled = reconcile(items, held, ports.source.serverTime() ?? ports.clock());
-  // Noted even if the run goes no further: what was not listed has to be scanned when it is back (R13).
-  const noted = state.mirror !== null;
-  if (noted) await note(state, reconciled);
+  // Saved even if the run goes no further: what was not listed has to be scanned when it is back (R13).
+  if (earlier !== null) await saveEnvironments(state, earlier, reconciled);
   state.environments = choose(reconciled, options.environments);
-  const mirror = state.mirror ?? (await open(ports, options, state, startedAt));
-  if (!noted) await note(state, reconciled);
-  const { run, late } = await join(ports, options, state, mirror);
+  const opened = earlier ?? (await open(ports, options, state));
+  if (earlier === null) await saveEnvironments(state, opened, reconciled);
+  const { mirror } = opened;
+  const { run, late } = await join(ports, options, state, opened);
   ports.onProgress({ type: 'environments', environments: state.environments, missing: reconciled.missing });
   const context = (): Context => ({ run: run.id, cycle: run.cycle, ...timesOf(ports.source), options });
   const source = measuring(ports.source, options.streams, (list) => keepLength(mirror, state, list));
@@ -111,10 +126,10 @@ async function join(
   { source }: RunPorts,
   { full, catalogue }: RunOptions,
   state: RunState,
-  mirror: OpenMirror,
+  { mirror, run: { id } }: OpenedRun,
 ): Promise<CycleEntry> {
   const where = {
-    id: (state.run as JoinedRun).id,
+    id,
     envIds: state.environments.map((environment) => environment.id),
     streams: catalogue.map((stream) => stream.name),
   };
@@ -138,9 +153,13 @@ async function keepLength(mirror: OpenMirror, state: RunState, list: MeasuredLis
   await mirror.state.saveListLengths(lists);
 }
 
-async function note(state: RunState, environmentChanges: EnvironmentChanges): Promise<void> {
+async function saveEnvironments(
+  state: RunState,
+  { mirror, run }: OpenedRun,
+  environmentChanges: EnvironmentChanges,
+): Promise<void> {
   state.missing = environmentChanges.missing;
-  await (state.mirror as OpenMirror).state.saveEnvironments(environmentChanges, (state.run as JoinedRun).id);
+  await mirror.state.saveEnvironments(environmentChanges, run.id);
 }
 
 /** The environments asked for. @throws SyncError `usage` for one that is not listed, `run` when none is */
@@ -161,7 +180,7 @@ async function forgetRefused(state: RunState, streams: readonly StreamSummary[],
   state.run = null;
 }
 
-async function close(ports: RunPorts, state: RunState, startedAt: Instant, failure: unknown): Promise<RunSummary> {
+async function close(ports: RunPorts, state: RunState, failure: unknown): Promise<RunSummary> {
   const streams = streamsOf(state);
   await forgetRefused(state, streams, failure);
   const status = statusOf(streams, failure);
@@ -173,7 +192,7 @@ async function close(ports: RunPorts, state: RunState, startedAt: Instant, failu
     error,
     recovery,
     serverTime: ports.source.serverTime(),
-    startedAt,
+    startedAt: state.startedAt,
     endedAt: ports.clock(),
     requests: ports.source.requests(),
     streams,

@@ -1,5 +1,5 @@
 import type { ListedEnvironment } from '../core/environments.ts';
-import { endsRun, SyncError } from '../core/errors.ts';
+import { endsRun, isRunRecovery, SyncError } from '../core/errors.ts';
 import { secondsBetween } from '../core/instant.ts';
 import type { Stream } from '../core/stream.ts';
 import type { StreamCounters } from './stream-counter.ts';
@@ -73,7 +73,7 @@ function restReason({ rest, error }: StreamResult): string {
 
 function problemOf(stream: Stream, { rest, error }: StreamResult, held: number): string | null {
   // The run itself reports the error that ends it.
-  if (error !== null) return endsRun(error) ? null : (error as SyncError).message;
+  if (error !== null) return isRunRecovery(error.recovery) ? null : error.message;
   if (rest === 'waiting')
     return `waits for the first scan of ${stream.dependencies[0]}, which has not ended yet: see there, or sync it as well`;
   if (held === 0) return null;

@@ -3,7 +3,7 @@ import { type DecodedRow, decodePage, joinKey } from '../core/decode.ts';
 import { isLive } from '../core/difference.ts';
 import type { Instant } from '../core/instant.ts';
 import { changesAhead, type PendingCause, type RefreshTimes } from '../core/pending.ts';
-import type { Row, Stream } from '../core/stream.ts';
+import { parentsOf, type Row, type Stream } from '../core/stream.ts';
 import { readPages, type StreamContext } from './contexts.ts';
 import type { Mismatch } from './mismatches.ts';
 
@@ -17,13 +17,13 @@ interface OwnerStream {
 
 /** To what the rows of a stream belong, and what they follow: those of a marked stream the row that is marked. */
 function ownersOf({ catalogue, stream }: StreamAmong): readonly OwnerStream[] {
-  const own = stream.parents.map(({ by, table }) => ({
+  const own = parentsOf(stream).map(({ by, table }) => ({
     by,
     stream: catalogue.find((entry) => entry.table === table && entry.method === 'feed') as Stream,
   }));
   if (own.length > 0) return stream.method === 'marked' ? own.slice(0, 1) : own;
   const leader = catalogue.find(({ name }) => name === stream.dependencies[0]);
-  return leader === undefined ? [] : [{ by: stream.key[0] as string, stream: leader }];
+  return leader === undefined ? [] : [{ by: stream.key[0], stream: leader }];
 }
 
 export function ownerIds(of: StreamAmong, row: Row | undefined): string[] {
@@ -38,7 +38,8 @@ function tellersOf({ catalogue, stream }: StreamAmong): ReadonlySet<Stream> {
 
 /** By what a stream's rows are judged: those of a typed one change with the stream that leads it. */
 export function timesOf({ stream, checkpoints, context, refreshedAt, metRefreshAt }: StreamContext): RefreshTimes {
-  const leader = stream.subtype === undefined ? stream.name : (stream.dependencies[0] ?? stream.name);
+  const isTyped = stream.method === 'marked' && stream.subtype !== undefined;
+  const leader = isTyped ? stream.dependencies[0] : stream.name;
   return {
     watermark: checkpoints.get(leader)?.watermark ?? null,
     now: context().serverTime,

@@ -94,7 +94,7 @@ async function askAgain(
       streamContext.onRequest();
     },
   };
-  const { idsParameter = 'ids', scanQueries } = streamContext.stream;
+  const { idsParameter, scanQueries } = streamContext.stream;
   while (ids.length > 0 && left >= scanQueries.length) {
     const chunk = firstChunk(idsParameter, ids).slice(0, streamContext.context().options.pageSize);
     ids = ids.slice(chunk.length);
@@ -162,7 +162,7 @@ async function ask(streamContext: StreamContext, ids: readonly string[]): Promis
   for (const variant of stream.scanQueries) {
     await readPages(
       streamContext,
-      { ...variant, [stream.idsParameter ?? 'ids']: ids },
+      { ...variant, [stream.idsParameter]: ids },
       {
         page: ({ items }) => {
           const { rows, rejected } = decodePage(stream, items, streamContext.context());

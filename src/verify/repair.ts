@@ -178,7 +178,7 @@ async function repairRows(
     if (suspect.what === 'extra' && !mayGo.has(suspect.key[0] ?? '')) repairWork.kept.add(suspect);
   let ids = idsOf(suspectsOf(examinedOfRepair).filter((suspect) => !repairWork.kept.has(suspect)));
   while (ids.length > 0) {
-    const chunk = firstChunk(stream.idsParameter ?? 'ids', ids);
+    const chunk = firstChunk(stream.idsParameter, ids);
     ids = ids.slice(chunk.length);
     await repairChunk(repairWork, destination, { sight, ids: chunk, mayGo });
   }
@@ -197,7 +197,7 @@ async function repairChunk(
   for (const variant of stream.scanQueries) {
     await readPages(
       sight,
-      { ...variant, [stream.idsParameter ?? 'ids']: ids },
+      { ...variant, [stream.idsParameter]: ids },
       {
         page: async (page) => {
           const decoded = decodePage(stream, page.items, sight.context());

@@ -55,7 +55,7 @@ const isWindow = ({ method }: Stream) => method === 'window';
 const isStaged = ({ staged }: Stream) => staged !== undefined;
 const isMarkedEdges = (stream: Stream) => isMarked(stream) && isStaged(stream);
 const isFilled = ({ subtype }: Stream) => subtype !== undefined;
-const hasParent = ({ parents }: Stream) => parents.some(({ parameter }) => parameter !== undefined);
+const hasParent = ({ parent }: Stream) => parent !== undefined;
 const isHeld = (stream: Stream) => !isWindow(stream) && !isFilled(stream);
 
 const of =
@@ -132,7 +132,7 @@ const PARTS: readonly Part[] = [
   {
     title: 'rows of parents that were read again',
     isOf: hasParent,
-    act: of(({ parents: [parent] }) => ({
+    act: of(({ parent }) => ({
       sweptParents: { by: String(parent?.by), ids: ['x'], sinceRead: 1, at: START },
     })),
   },

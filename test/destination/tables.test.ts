@@ -1,14 +1,14 @@
 import { getTableColumns } from 'drizzle-orm';
 import { expect, test } from 'vitest';
-import type { Fields, FieldType } from '../../src/core/stream.ts';
+import { type Fields, type FieldType, parentsOf } from '../../src/core/stream.ts';
 import { tableNamed, tableSqlOf } from '../../src/destination/sqlite/tables.ts';
 import { CATALOGUE } from '../../src/streams/catalogue.ts';
 
 test.each(CATALOGUE)(
   'every table that $name names is in the schema, with the columns that it writes there',
   (stream) => {
-    const { table, staged, childTables = [], historyTables = [], parents, parentTable, cascade, cascadeMarks } = stream;
-    const others = [...historyTables, ...parents, parentTable, cascade, cascadeMarks].flatMap(
+    const { table, staged, childTables = [], historyTables = [], parentTable, cascade, cascadeMarks } = stream;
+    const others = [...historyTables, ...parentsOf(stream), parentTable, cascade, cascadeMarks].flatMap(
       (each) => each?.table ?? [],
     );
     for (const name of [table, staged, ...childTables.flatMap((part) => [part.table, part.staged]), ...others])

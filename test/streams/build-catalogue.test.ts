@@ -1,10 +1,11 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, expectTypeOf, test } from 'vitest';
 import { assets } from '../../src/streams/assets.ts';
 import { biAssets } from '../../src/streams/bi-assets.ts';
 import { buildCatalogue } from '../../src/streams/build-catalogue.ts';
 import { CATALOGUE, STREAM_NAMES } from '../../src/streams/catalogue.ts';
 import { columnLineage } from '../../src/streams/column-lineage.ts';
 import { columns } from '../../src/streams/columns.ts';
+import type { CollectionEntry } from '../../src/streams/entry.ts';
 import { tableAssets } from '../../src/streams/table-assets.ts';
 import { tests } from '../../src/streams/tests.ts';
 
@@ -58,25 +59,27 @@ describe('a catalogue is refused when', () => {
     );
   });
 
-  test('a stream that asks for the rows of a parent has a second parent', () => {
-    const twoParents = [...columns.parents, { by: 'name', table: 'assets' }];
-    expect(() => buildCatalogue([assets, { ...columns, parents: twoParents }])).toThrow(
-      'columns asks for the rows of a parent, and has a second one',
-    );
-  });
-
   test('a key or a parent is a field that the stream does not have', () => {
     expect(() => buildCatalogue([assets, { ...columns, key: ['column_id'] }])).toThrow(
       'columns has no field column_id',
     );
-    const parents = [{ by: 'owner', table: 'assets', parameter: 'asset_ids' }];
-    expect(() => buildCatalogue([assets, { ...columns, parents }])).toThrow('columns has no field owner');
+    const parent = { by: 'owner', table: 'assets', parameter: 'asset_ids' };
+    expect(() => buildCatalogue([assets, { ...columns, parent }])).toThrow('columns has no field owner');
+  });
+});
+
+describe('the type of an entry refuses', () => {
+  // Marked parents are told apart by their ids alone, and their rows are asked for by one parameter.
+  test('a second parent of a stream that asks for the rows of a parent', () => {
+    const twoParents = { ...columns, parents: [columns.parent, { by: 'name', table: 'assets' }] };
+    expectTypeOf(columns).toExtend<CollectionEntry>();
+    expectTypeOf(twoParents).not.toExtend<CollectionEntry>();
   });
 
-  test('a stream that is read by marks names no parent table', () => {
+  test('a stream that is read by marks without a parent table, or with two dependencies', () => {
     const { parentTable: _, ...rest } = biAssets;
-    expect(() => buildCatalogue([assets, rest])).toThrow(
-      'bi_assets is read by marks, so it has a parent table and depends on one stream',
-    );
+    expectTypeOf(biAssets).toExtend<CollectionEntry>();
+    expectTypeOf(rest).not.toExtend<CollectionEntry>();
+    expectTypeOf({ ...biAssets, dependencies: ['assets', 'columns'] as const }).not.toExtend<CollectionEntry>();
   });
 });

@@ -1,4 +1,4 @@
-import type { Stream } from '../../core/stream.ts';
+import { parentsOf, type Stream, type StreamParent } from '../../core/stream.ts';
 import type { SqlValues } from './statements.ts';
 import { nameOf, quote, tableSqlOf } from './tables.ts';
 
@@ -14,7 +14,7 @@ export function tableOf(stream: Stream): string {
 
 /** The first part of the key, quoted. */
 export function firstKey(stream: Stream): string {
-  return quote(stream.key[0] as string);
+  return quote(stream.key[0]);
 }
 
 /** The condition that a row of the mirror's own tables is this stream's. */
@@ -95,17 +95,17 @@ export function isHeldBack(stream: Stream): string {
  * edge whose downstream end is shown with others.
  */
 export function exempt(stream: Stream): string {
-  const { parents, replacedBy: end, key } = stream;
+  const { replacedBy: end, key } = stream;
   const replaced =
     end === undefined
       ? []
       : [`t.${quote(end)} in (select s.key_${key.indexOf(end) + 1} from seen_keys s where ${isOf(stream, 's')})`];
-  const explained = [...parents.map((owner) => hasGone(owner, 't')), ...replaced];
+  const explained = [...parentsOf(stream).map((parent) => hasGone(parent, 't')), ...replaced];
   return explained.length === 0 ? 'false' : `(${explained.join(' or ')})`;
 }
 
 /** The condition that what a row belongs to went by tombstone, or what that belongs to. */
-function hasGone({ by, table, parents = [] }: Stream['parents'][number], alias: string): string {
+function hasGone({ by, table, parents = [] }: StreamParent, alias: string): string {
   const owner = `${alias}_owner`;
   const gone = [`${owner}.deletion = 'tombstone'`, ...parents.map((each) => hasGone(each, owner))];
   return `exists (select 1 from ${nameOf(table)} ${owner}

@@ -2,7 +2,7 @@ import { type Checkpoint, NO_PROGRESS, type Round } from '../../core/checkpoint.
 import { addDays, type Instant } from '../../core/instant.ts';
 import type { PageRequest, Query } from '../../core/source.ts';
 import type { ExpectedRows } from '../../core/source-expectations.ts';
-import type { Stream, StreamName } from '../../core/stream.ts';
+import { parentsOf, type Stream, type StreamName } from '../../core/stream.ts';
 import { holds, live, type SqlCondition, tableOf } from './conditions.ts';
 import type { MirrorFile } from './open.ts';
 import { type MirrorScope, partOf, rows, value } from './statements.ts';
@@ -65,7 +65,8 @@ function wasReadWhole({ stream, stored }: ExpectedRead): boolean {
 
 /** The stream that decides which rows there are. */
 function decider(stream: Stream): Stream {
-  return stream.subtype === undefined ? stream : { ...stream, name: stream.dependencies[0] as StreamName };
+  const isTyped = stream.method === 'marked' && stream.subtype !== undefined;
+  return isTyped ? { ...stream, name: stream.dependencies[0] } : stream;
 }
 
 /** The rows `t` that answer a query, as far as the mirror holds them. */
@@ -73,24 +74,24 @@ function shownBy(expectedRead: ExpectedRead): SqlCondition {
   const { stream, query } = expectedRead;
   const since = query['synced_since'];
   const deletedSince = query['deleted_since'];
-  const owner = stream.parents[0];
+  const { parent } = stream;
   if (deletedSince !== undefined)
     return { sql: `t.deletion = 'tombstone' and t.deleted_at >= @since`, values: { since: deletedSince } };
   const shown = `${live(stream)} and not exists (select 1 from held_removals h where ${holds(decider(stream))})${hangsOnShown(stream)}`;
   if (since !== undefined) return { sql: `${shown} and ${syncedSince(stream)}`, values: { since } };
   const variant = ` and ${ofVariant(stream, query)}${stillShown(expectedRead)}`;
-  const ids = query[stream.idsParameter ?? 'ids'];
+  const ids = query[stream.idsParameter];
   if (ids !== undefined) return { sql: `${shown}${variant} and ${isOneOf(stream.key[0])}`, values: { ids: json(ids) } };
-  const owners = owner?.parameter === undefined ? undefined : query[owner.parameter];
-  if (owners !== undefined)
-    return { sql: `${shown}${variant} and ${isOneOf(owner?.by)}`, values: { ids: json(owners) } };
+  const parentIds = parent && query[parent.parameter];
+  if (parent !== undefined && parentIds !== undefined)
+    return { sql: `${shown}${variant} and ${isOneOf(parent.by)}`, values: { ids: json(parentIds) } };
   return { sql: `${shown}${variant}` };
 }
 
 /** What hangs on rows that are held back is not shown either. */
-function hangsOnShown({ staged, parents }: Stream): string {
-  if (staged === undefined) return '';
-  const held = parents.map(
+function hangsOnShown(stream: Stream): string {
+  if (stream.staged === undefined) return '';
+  const held = parentsOf(stream).map(
     ({ by, table }) => ` and not exists (select 1 from held_removals o
       where o.env_id = t.env_id and o.stream = '${tableSqlOf(table).name}' and o.key_1 = t.${quote(by)})`,
   );
@@ -100,7 +101,7 @@ function hangsOnShown({ staged, parents }: Stream): string {
 /** The feeds of lineage go by the times of the column downstream. */
 function syncedSince({ key, staged, parentTable }: Stream): string {
   if (staged === undefined || parentTable === undefined) return 't.synced_at >= @since';
-  return `t.${quote(key[0] as string)} in
+  return `t.${quote(key[0])} in
     (select l.id from ${nameOf(parentTable.table)} l where l.env_id = @env and l.deleted_at is null and l.synced_at >= @since)`;
 }
 
@@ -109,7 +110,7 @@ function ofVariant(stream: Stream, query: Query): string {
   if (stream.scanQueries.length === 1) return 'true';
   const isDisabled = tableSqlOf(stream.table).columns.includes('disabled')
     ? 't.disabled = 1'
-    : stream.parents
+    : parentsOf(stream)
         .map(({ by, table }) => {
           const owner = `o.env_id = t.env_id and o.id = t.${quote(by)}`;
           return `exists (select 1 from ${nameOf(table)} o where ${owner} and o.disabled = 1)`;
@@ -123,8 +124,8 @@ function stillShown({ stream: { retention }, now }: ExpectedRead): string {
   return retention === undefined || now === null ? '' : ` and t.${quote(retention.field)} >= @opens`;
 }
 
-function isOneOf(field: string | undefined): string {
-  return `t.${quote(field ?? 'id')} in (select value from json_each(@ids))`;
+function isOneOf(field: string): string {
+  return `t.${quote(field)} in (select value from json_each(@ids))`;
 }
 
 function json(ids: Query[string]): string {

@@ -123,7 +123,7 @@ function isOfAll({ staged }: Stream, { about, mode }: BacklogQuery): boolean {
 
 /** Rows that a sweep, or a snapshot, would take: live and not seen. What a tombstone explains needs no asking (R14). */
 function candidates(stream: Stream): SqlCondition {
-  const key = stream.key[0] as string;
+  const key = stream.key[0];
   const ofSnapshot = stream.staged === undefined ? '' : ` and not ${exempt(stream)}`;
   return {
     sql: `select id from (select t.${quote(key)} id from ${tableOf(stream)} t where t.env_id = @env and ${live(stream)}
@@ -164,10 +164,10 @@ function unshown(stream: Stream, query: BacklogQuery): SqlCondition {
 
 /** Marked owners that live, or of whose rows one lives: of any other there is nothing to ask. */
 function movedOwners(stream: Stream, { lastMark, run }: BacklogQuery): SqlCondition {
-  const [owner] = stream.parents;
-  if (owner === undefined) throw new Error(`${stream.name} has no owner`);
-  const lives = `select 1 from ${nameOf(owner.table)} o where o.env_id = m.env_id and o.id = m.id and o.deleted_at is null`;
-  const owns = `select 1 from ${tableOf(stream)} t where t.env_id = m.env_id and t.${quote(owner.by)} = m.id and ${live(stream)}`;
+  const { parent } = stream;
+  if (parent === undefined) throw new Error(`${stream.name} has no parent`);
+  const lives = `select 1 from ${nameOf(parent.table)} o where o.env_id = m.env_id and o.id = m.id and o.deleted_at is null`;
+  const owns = `select 1 from ${tableOf(stream)} t where t.env_id = m.env_id and t.${quote(parent.by)} = m.id and ${live(stream)}`;
   return {
     sql: `select m.id from marks m where ${isOf(stream, 'm')} and ${isOwed('m')} and m.number <= @lastMark
       and (exists (${lives}) or exists (${owns}))`,
@@ -260,7 +260,7 @@ export function existingWithChildren(
 
 /** The rows of each part by what they belong to. */
 function partsOf(mirrorScope: MirrorScope, stream: Stream, rowKeys: RowKeys): Map<string, Row[]>[] {
-  const owner = stream.key[0] as string;
+  const owner = stream.key[0];
   return (stream.childTables ?? []).map(({ table }) => {
     const sql = `select ${list(tableSqlOf(table).given)} from ${nameOf(table)}
       where env_id = @env and ${quote(owner)} in (select value from json_each(@ids))`;
