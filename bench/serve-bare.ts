@@ -2,7 +2,7 @@ import type { MirrorFile } from '../src/destination/sqlite/open.ts';
 import { rootToken } from '../src/server/access.ts';
 import type { PagePosition } from '../src/server/cursor.ts';
 import type { ListRequest, SqlStatement } from '../src/server/list-request.ts';
-import { LISTINGS } from '../src/server/listings.ts';
+import { listingNamed } from '../src/server/listings.ts';
 import type { ListParameters } from '../src/server/parameters.ts';
 import { oneStatement, pageStatement } from '../src/server/statement.ts';
 import { columnId } from './serve-mirror.ts';
@@ -13,7 +13,7 @@ const PAGE_ROWS = 500;
 /** The statements of a question, run in turn on the bare file: their rows as objects alone, and written as JSON. */
 type Bare = (mirror: MirrorFile, seconds: number) => { readonly rows: Measured; readonly text: Measured };
 
-const listing = LISTINGS.find(({ item }) => item === 'Column') as ListRequest['listing'];
+const listing = listingNamed('columns');
 
 const questionOf = (one: string | null): ListRequest => ({
   listing,

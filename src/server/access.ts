@@ -1,5 +1,5 @@
 import { hash, timingSafeEqual } from 'node:crypto';
-import type { ViewScope } from './listings.ts';
+import type { ViewScope } from '../streams/endpoint.ts';
 
 /** What the bearer of a token may see; null stands for all. */
 export interface Principal {

@@ -4,11 +4,13 @@ import { badRequest } from './errors.ts';
 import { valuesIn } from './filters.ts';
 import type { SqlRow } from './item.ts';
 import type { ListRequest, SqlStatement } from './list-request.ts';
-import { TABLE_ASSETS } from './listings.ts';
+import { listingNamed } from './listings.ts';
 import type { MirrorSnapshot } from './mirror-reads.ts';
 import { type ParsedQuery, readFilters } from './parameters.ts';
 import { filterConditions, filterValues, valuesOf } from './statement.ts';
 import { visible } from './visibility.ts';
+
+const TABLE_ASSETS = listingNamed('table_assets');
 
 interface ScoreTotal {
   readonly score: number;

@@ -1,4 +1,5 @@
 import { ENVIRONMENT_FIELDS } from '../core/environments.ts';
+import type { ViewScope } from '../streams/endpoint.ts';
 import type { Principal } from './access.ts';
 import { aggregateScores } from './aggregate.ts';
 import { aggregateScoreSchema, bucketSchema } from './aggregate-schema.ts';
@@ -6,9 +7,9 @@ import type { DimensionWeights } from './dimension-weights.ts';
 import { listEnvironments } from './environments.ts';
 import { getOne, getSmallOne, lightPage, listPage } from './list.ts';
 import type { ListRequest } from './list-request.ts';
-import { type CollectionListing, LISTINGS, TABLE_FILTERS, type ViewScope } from './listings.ts';
+import { type CollectionListing, LISTINGS, listingNamed } from './listings.ts';
 import type { MirrorSnapshot } from './mirror-reads.ts';
-import { NAMES, pascal, withArticle } from './names.ts';
+import { pascal, withArticle } from './names.ts';
 import type { ParsedQuery } from './parameters.ts';
 import {
   filterSchema,
@@ -64,11 +65,11 @@ export function endpointsOf({ pageMax, weights }: EndpointOptions): ApiEndpoint[
 
 /** What the endpoints' own schemas refer to, by `$id`. */
 export function sharedSchemas(): (JsonSchema & { readonly $id: string })[] {
-  const items = new Map(LISTINGS.map((listing) => [listing.item, listing]));
+  const items = new Map(LISTINGS.map((listing) => [listing.names.item, listing]));
   return [
     ...[...items.values()].flatMap((listing) => [
       itemSchema(listing),
-      pageSchema(listing.item),
+      pageSchema(listing.names.item),
       ...innerSchemas(listing),
     ]),
     { $id: 'Environment', ...objectOf(ENVIRONMENT_FIELDS) },
@@ -90,8 +91,8 @@ function environmentsEndpoint(): ApiEndpoint {
 }
 
 function listEndpoint(collectionListing: CollectionListing, pageMax: number): ApiEndpoint {
-  const { entry, scope, describe } = collectionListing;
-  const { tag, many } = NAMES[entry.name];
+  const { scope, describe } = collectionListing;
+  const { tag, many, item } = collectionListing.names;
   return {
     path: pathOf(collectionListing),
     operationId: `list${pascal(many)}`,
@@ -100,16 +101,15 @@ function listEndpoint(collectionListing: CollectionListing, pageMax: number): Ap
     tag,
     scope,
     query: querySchema(collectionListing, pageMax),
-    answer: { $ref: `${pageName(collectionListing.item)}#` },
+    answer: { $ref: `${pageName(item)}#` },
     respond: (view, ask) => listPage(view, questionOf(collectionListing, view, ask), ask.query),
     writeLightly: (view, ask) => lightPage(view, questionOf(collectionListing, view, ask), ask.query),
   };
 }
 
 function oneEndpoint(collectionListing: CollectionListing): ApiEndpoint[] {
-  const { entry, scope, one, item } = collectionListing;
+  const { scope, one, names } = collectionListing;
   if (one === undefined) return [];
-  const names = NAMES[entry.name];
   return [
     {
       path: [...pathOf(collectionListing), `:${one.parameter}`],
@@ -117,7 +117,7 @@ function oneEndpoint(collectionListing: CollectionListing): ApiEndpoint[] {
       summary: `Get ${withArticle(names.one)}`,
       tag: names.tag,
       scope,
-      answer: { $ref: `${item}#` },
+      answer: { $ref: `${names.item}#` },
       respond: (view, ask) => getOne(view, questionOf(collectionListing, view, ask)),
       respondLightly: (view, ask) => getSmallOne(view, questionOf(collectionListing, view, ask)),
     },
@@ -130,9 +130,9 @@ function aggregateEndpoint(weights: DimensionWeights): ApiEndpoint {
     operationId: 'aggregateAssetHealthScores',
     summary: 'Aggregate asset health scores',
     description: 'One card of the table assets that match all filters.',
-    tag: NAMES.asset_health_scores.tag,
+    tag: listingNamed('asset_health_scores').names.tag,
     scope: 'assets',
-    query: filterSchema(TABLE_FILTERS),
+    query: filterSchema(listingNamed('table_assets').filters),
     answer: { $ref: `${aggregateScoreSchema.$id}#` },
     respond: (view, { reader, params, query }) => {
       const place = { env: params[ENV] ?? '', id: null, one: null };

@@ -128,7 +128,7 @@ function requireOne(mirrorSnapshot: MirrorSnapshot, listRequest: ListRequest): A
   return item;
 }
 
-const noItem = ({ listing, place }: ListRequest) => notFound(`${listing.item} ${place.one}`);
+const noItem = ({ listing, place }: ListRequest) => notFound(`${listing.names.item} ${place.one}`);
 
 function requireParent(mirrorSnapshot: MirrorSnapshot, { listing, place, ...asking }: ListRequest): void {
   if (listing.parent === undefined) return;

@@ -1,46 +1,26 @@
-import { assetHealthScores } from '../streams/asset-health-scores.ts';
-import { assetLineage } from '../streams/asset-lineage.ts';
-import { assets } from '../streams/assets.ts';
-import { biAssets } from '../streams/bi-assets.ts';
-import type { CollectionName } from '../streams/catalogue.ts';
-import { columnLineage } from '../streams/column-lineage.ts';
-import { columns } from '../streams/columns.ts';
-import type { CollectionEntry } from '../streams/entry.ts';
-import { latestTestExecutions } from '../streams/latest-test-executions.ts';
-import { tableAssets } from '../streams/table-assets.ts';
-import { testExecutions } from '../streams/test-executions.ts';
-import { tests } from '../streams/tests.ts';
-import {
-  type ArrayFilters,
-  intoAsset,
-  ofTests,
-  ofTestsOnAsset,
-  oneOf,
-  oneOfIndexed,
-  tagged,
-  touchingAsset,
-  underPath,
-} from './filters.ts';
-
-export const SCOPES = ['assets', 'tests'] as const;
-
-/** The view scope that an endpoint needs. */
-export type ViewScope = (typeof SCOPES)[number];
+import { parentsOf } from '../core/stream.ts';
+import { CATALOGUE, type CollectionName } from '../streams/catalogue.ts';
+import type { CollectionEndpoint, ViewScope } from '../streams/endpoint.ts';
+import type { CatalogueEntry } from '../streams/entry.ts';
+import { type ArrayFilters, arrayFiltersOf } from './filters.ts';
+import { type CollectionNames, namesOf } from './names.ts';
+import { assetIdsOf, type JoinedRow, joinOf, otherRowCondition, parentRow } from './related-rows.ts';
 
 /**
- * One collection, as data: its list endpoint and its get-one; path, fields and table are the catalogue's. In the SQL `r` is
+ * One collection, as data: its list endpoint and its get-one. All of it follows from the catalogue's entry. In the SQL `r` is
  * the row, `c` the joined row, `@env` the environment, `@id` the id of the parent in the path and `@week` the time a week ago.
  */
 export interface CollectionListing {
-  readonly entry: CollectionEntry<CollectionName>;
+  readonly entry: CatalogueEntry<CollectionName>;
   readonly scope: ViewScope;
-  /** What the description calls the schema of its items. */
-  readonly item: string;
+  readonly names: CollectionNames;
   /** What there is to say of it beyond its name. */
   readonly describe?: string;
-  readonly join?: { readonly row: string; readonly on: string };
+  readonly join?: JoinedRow;
   /** Which rows there are at all: an index leads to them. */
   readonly baseFilter?: string;
+  /** Rows, and the rows of their parts, show for a week after the time in this field. */
+  readonly weekOf?: string;
   /** Which of them show; it may be few of many. */
   readonly visibleIf?: string;
   /**
@@ -73,218 +53,107 @@ export interface CollectionListing {
   readonly nulls: 'shown' | 'left out';
 }
 
-const ASSET_FILTERS: ArrayFilters = {
-  ids: oneOfIndexed('r.id', 'Only assets with these ids'),
-  source_types: oneOf('r.source_type', 'Such as `dbt`, `fivetran`'),
-  tags: tagged,
-  path: underPath,
-};
+type ServedEntry = CollectionListing['entry'] & { readonly serve: CollectionEndpoint };
 
-export const TABLE_FILTERS: ArrayFilters = {
-  ...ASSET_FILTERS,
-  db_names: oneOf('r.db_name', 'Only those of these databases'),
-  schema_names: oneOf('r.schema_name', 'Only those of these schemas'),
-  materializations: oneOf('r.materialization', 'Such as `table`, `view`, `incremental`'),
-};
+const isServed = (entry: CollectionListing['entry']): entry is ServedEntry => entry.serve !== false;
 
-const timed = {
-  feedClock: 'r',
-  alone: true,
-  orders: { id: ['r.id'], synced_at: ['r.mirrored_at', 'r.id'] },
-  direction: 'asc',
-} as const satisfies Partial<CollectionListing>;
+const ofRow = (field: string): string => `r.${field}`;
+
+/** Rows that the feeds of a stream write, be it of the same collection or of the one that it fills in (R11, R22). */
+const isFeedRow = ({ method, subtype }: ServedEntry): boolean => method === 'feed' || subtype !== undefined;
+
+function listingOf(entry: ServedEntry): CollectionListing {
+  const { serve } = entry;
+  const { scope, describe, get, showsNulls, emptyIsNull, window } = serve;
+  const join = joinOf(entry);
+  return {
+    entry,
+    scope,
+    names: namesOf(serve),
+    ...(describe === undefined ? {} : { describe }),
+    ...(join === undefined ? {} : { join, feedClock: 'c' }),
+    ...(isFeedRow(entry) ? { feedClock: 'r', alone: true } : {}),
+    ...rowsOf(entry),
+    assets: assetIdsOf(entry, serve),
+    filters: arrayFiltersOf(serve.filters, { parent: parentsOf(entry)[0], join }),
+    ...sortingOf(entry),
+    ...disabledOf(entry),
+    ...(window === undefined ? {} : { window: ofRow(window) }),
+    ...parentOf(entry),
+    ...(get === undefined ? {} : { one: { parameter: get.parameter, by: ofRow(get.field) } }),
+    ...(emptyIsNull === undefined ? {} : { emptyIsNull }),
+    nulls: showsNulls ? 'shown' : 'left out',
+  };
+}
+
+/** Which rows there are, and which of them show. */
+function rowsOf(entry: ServedEntry): Pick<CollectionListing, 'baseFilter' | 'visibleIf' | 'weekOf'> {
+  const { subtype, serve } = entry;
+  const base = [
+    ...(subtype === undefined ? [] : [`r.${subtype.field} = '${subtype.is}'`]),
+    ...(serve.idInPath === undefined ? [] : [`r.${serve.idInPath} = @id`]),
+  ];
+  const shown = [
+    ...(isFeedRow(entry) ? complete(entry) : []),
+    ...(serve.weekOf === undefined ? [] : [`r.${serve.weekOf} >= @week`]),
+    ...(serve.shownWhile ?? []).map(otherRowCondition),
+  ];
+  return {
+    ...(base.length === 0 ? {} : { baseFilter: base.join(' and ') }),
+    ...(serve.weekOf === undefined ? {} : { weekOf: serve.weekOf }),
+    ...(shown.length === 0 ? {} : { visibleIf: shown.join(' and ') }),
+  };
+}
 
 /**
  * A row that is known by its deletion alone, or by its key until its typed stream is read, lacks what every item has. `+` keeps
  * SQLite from looking for such rows by an index: most have it all.
  */
-const complete = ({ fields }: CollectionEntry): string =>
+const complete = ({ fields, key }: ServedEntry): string[] =>
   Object.entries(fields)
-    .filter(([name, field]) => field.required && name !== 'id')
-    .map(([name]) => `+r.${name} is not null`)
-    .join(' and ');
+    .filter(([name, field]) => field.required && !key.includes(name))
+    .map(([name]) => `+r.${name} is not null`);
 
-const parentTest = (condition: string) =>
-  `(select 1 from tests p where p.env_id = r.env_id and p.id = r.test_id and ${condition})`;
+function sortingOf(entry: ServedEntry): Pick<CollectionListing, 'orders' | 'nullable' | 'direction'> {
+  const { key, fields, serve } = entry;
+  const own = Object.entries(serve.orders ?? { id: key }).map(([name, by]) => [name, by.map(ofRow)]);
+  const nullable = Object.values(serve.orders ?? {}).find(([first = '']) => !fields[first]?.required)?.[0];
+  return {
+    orders: { ...Object.fromEntries(own), ...byTime(entry) },
+    ...(nullable === undefined ? {} : { nullable: ofRow(nullable) }),
+    direction: serve.window === undefined ? 'asc' : 'desc',
+  };
+}
 
-const ASSET_OF_TEST = '(select p.asset_id from tests p where p.env_id = r.env_id and p.id = r.test_id)';
+/** In the order of the feeds: by the mirror's own time of the row, or of the joined one. */
+function byTime(entry: ServedEntry): CollectionListing['orders'] {
+  const [, ...others] = entry.key;
+  if (joinOf(entry) !== undefined) return { synced_at: ['c.mirrored_at', 'c.id', ...others.map(ofRow)] };
+  return isFeedRow(entry) ? { synced_at: ['r.mirrored_at', ...entry.key.map(ofRow)] } : {};
+}
 
-const asset = (id: string, condition: string) =>
-  `(select 1 from assets a where a.env_id = r.env_id and a.id = ${id} and ${condition})`;
+function disabledOf(entry: ServedEntry): Pick<CollectionListing, 'disabled'> {
+  const { serve } = entry;
+  if (serve.disabled === undefined) return {};
+  if (serve.disabled === 'row')
+    return { disabled: { without: 'r.disabled is not 1', only: 'r.disabled = 1', leads: true } };
+  const only = `exists ${parentRow(parentsOf(entry)[0], 'p.disabled = 1')}`;
+  return { disabled: { without: `not ${only}`, only } };
+}
 
-const liveAsset = (id: string) => `exists ${asset(id, 'a.deleted_at is null')}`;
-
-/** A score is older than what is known of its asset, by an hour at times. */
-const liveTable = (id: string) => `exists ${asset(id, "a.deleted_at is null and a.kind = 'table'")}`;
-
-const ASSET = {
-  scope: 'assets',
-  assets: ['r.id'],
-  one: { parameter: 'asset_id', by: 'r.id' },
-  nulls: 'shown',
-} as const satisfies Partial<CollectionListing>;
-
-export const TABLE_ASSETS: CollectionListing = {
-  entry: tableAssets,
-  ...ASSET,
-  ...timed,
-  item: 'TableAsset',
-  baseFilter: "r.kind = 'table'",
-  visibleIf: complete(tableAssets),
-  filters: TABLE_FILTERS,
-};
-
-const TESTS: CollectionListing = {
-  entry: tests,
-  ...timed,
-  scope: 'tests',
-  item: 'Test',
-  visibleIf: complete(tests),
-  assets: ['r.asset_id'],
-  filters: {
-    ids: oneOfIndexed('r.id', 'Only tests with these ids'),
-    asset_ids: oneOfIndexed('r.asset_id', 'Only tests on these assets'),
-    test_types: oneOf('r.test_type', 'Only tests of these types'),
-    definition_types: oneOf('r.definition_type', 'Only tests of these definition types'),
-    source_types: oneOf('r.source_type', 'Such as `dbt`'),
-    tags: tagged,
-  },
-  disabled: { without: 'r.disabled is not 1', only: 'r.disabled = 1', leads: true },
-  one: { parameter: 'test_id', by: 'r.id' },
-  nulls: 'left out',
-};
-
-/** For each stream, how it is served, or that it is not. */
-const LISTING_OF: Readonly<Record<CollectionName, CollectionListing | 'not served'>> = {
-  assets: {
-    entry: assets,
-    ...ASSET,
-    ...timed,
-    item: 'Asset',
-    describe: 'Assets of every kind, with the fields common to all.',
-    visibleIf: complete(assets),
-    filters: ASSET_FILTERS,
-  },
-  table_assets: TABLE_ASSETS,
-  bi_assets: {
-    entry: biAssets,
-    ...ASSET,
-    ...timed,
-    item: 'BiAsset',
-    baseFilter: "r.kind = 'bi'",
-    visibleIf: complete(biAssets),
-    filters: { ...ASSET_FILTERS, bi_platforms: oneOf('r.bi_platform', 'Such as `looker`, `tableau`') },
-  },
-  columns: {
-    entry: columns,
-    ...timed,
-    scope: 'assets',
-    item: 'Column',
-    visibleIf: complete(columns),
-    assets: ['r.asset_id'],
-    filters: {
-      ids: oneOfIndexed('r.id', 'Only columns with these ids'),
-      asset_ids: oneOfIndexed('r.asset_id', 'Only columns of these assets'),
-      data_types: oneOf('r.data_type', 'Only columns of these data types'),
-    },
-    one: { parameter: 'column_id', by: 'r.id' },
-    nulls: 'left out',
-  },
-  tests: TESTS,
-  test_executions: {
-    entry: testExecutions,
-    scope: 'tests',
-    item: 'TestExecution',
-    describe: 'Executions of a test, the most recent first.',
-    emptyIsNull: ['description'],
-    baseFilter: 'r.test_id = @id',
-    parent: TESTS,
-    assets: [],
-    filters: {
-      sub_test_ids: oneOf('r.sub_test_unique_id', 'Only executions of these sub-tests'),
-      statuses: oneOf('r.status', 'Such as `PASS`, `FAIL`'),
-    },
-    orders: {
-      start_time: ['r.start_time', 'r.id', 'r.sub_test_unique_id'],
-      id: ['r.id', 'r.sub_test_unique_id'],
-    },
-    direction: 'desc',
-    window: 'r.start_time',
-    one: { parameter: 'execution_id', by: 'r.id' },
-    nulls: 'shown',
-  },
-  asset_lineage: {
-    entry: assetLineage,
-    scope: 'assets',
-    item: 'AssetLineageEdge',
-    visibleIf: `${liveAsset('r.upstream_asset_id')} and ${liveAsset('r.downstream_asset_id')}`,
-    assets: ['r.upstream_asset_id', 'r.downstream_asset_id'],
-    filters: { asset_ids: touchingAsset },
-    orders: { id: ['r.upstream_asset_id', 'r.downstream_asset_id'] },
-    direction: 'asc',
-    nulls: 'left out',
-  },
-  column_lineage: {
-    entry: columnLineage,
-    scope: 'assets',
-    item: 'ColumnLineageEdge',
-    // R18: a column takes its edges along, so the tombstones feed has nothing to show.
-    describe: 'The edges of a deleted column go with it: follow the tombstones of the columns, there are none here.',
-    join: { row: 'columns c', on: 'c.env_id = r.env_id and c.id = r.downstream_column_id' },
-    feedClock: 'c',
-    assets: ['c.asset_id'],
-    filters: {
-      column_ids: oneOfIndexed('r.downstream_column_id', 'Only edges into these columns'),
-      asset_ids: intoAsset,
-    },
-    orders: {
-      id: ['r.downstream_column_id', 'r.upstream_column_id'],
-      synced_at: ['c.mirrored_at', 'c.id', 'r.upstream_column_id'],
-    },
-    direction: 'asc',
-    nulls: 'left out',
-  },
-  latest_test_executions: {
-    entry: latestTestExecutions,
-    scope: 'tests',
-    item: 'TestExecution',
-    describe: 'The latest execution of every sub-test.',
-    emptyIsNull: ['description'],
-    visibleIf: `not exists ${parentTest('p.deleted_at is not null')}`,
-    assets: [ASSET_OF_TEST],
-    filters: {
-      sub_test_ids: oneOfIndexed('r.sub_test_unique_id', 'Only these sub-tests'),
-      test_ids: oneOfIndexed('r.test_id', 'Only sub-tests of these tests'),
-      asset_ids: ofTestsOnAsset,
-      test_types: ofTests('test_type', 'By the type of the test'),
-      definition_types: ofTests('definition_type', 'By the definition type of the test'),
-      source_types: ofTests('source_type', 'By the source type of the test, such as `dbt`'),
-      statuses: oneOf('r.status', 'Such as `PASS`, `FAIL`'),
-    },
-    orders: { id: ['r.sub_test_unique_id'], synced_at: ['r.synced_at', 'r.sub_test_unique_id'] },
-    nullable: 'r.synced_at',
-    direction: 'asc',
-    disabled: {
-      without: `not exists ${parentTest('p.disabled = 1')}`,
-      only: `exists ${parentTest('p.disabled = 1')}`,
-    },
-    one: { parameter: 'sub_test_unique_id', by: 'r.sub_test_unique_id' },
-    nulls: 'shown',
-  },
-  asset_health_scores: {
-    entry: assetHealthScores,
-    scope: 'assets',
-    item: 'AssetHealthScore',
-    describe: 'The score of every table asset with test results in the last 7 days.',
-    visibleIf: `r.bucket_at >= @week and ${liveTable('r.asset_id')}`,
-    assets: ['r.asset_id'],
-    filters: { asset_ids: oneOfIndexed('r.asset_id', 'Only the scores of these assets') },
-    orders: { id: ['r.asset_id'] },
-    direction: 'asc',
-    one: { parameter: 'asset_id', by: 'r.asset_id' },
-    nulls: 'left out',
-  },
-};
+/** What stands before the id in the path is the list of the parents. */
+function parentOf({ path }: ServedEntry): Pick<CollectionListing, 'parent'> {
+  if (!path.includes('{id}')) return {};
+  const list = path.slice(0, path.indexOf('{id}')).join('/');
+  const parent = CATALOGUE.filter(isServed).find((entry) => entry.path.join('/') === list);
+  return parent === undefined ? {} : { parent: listingOf(parent) };
+}
 
 /** Every collection that is served, in the order of the description. */
-export const LISTINGS: readonly CollectionListing[] = Object.values(LISTING_OF).filter((each) => each !== 'not served');
+export const LISTINGS: readonly CollectionListing[] = CATALOGUE.filter(isServed).map(listingOf);
+
+export function listingNamed(name: CollectionName): CollectionListing {
+  const listing = LISTINGS.find(({ entry }) => entry.name === name);
+  if (listing === undefined) throw new Error(`${name} is not served`);
+  return listing;
+}

@@ -7,15 +7,16 @@ import { weekBefore } from './times.ts';
 /** Puts the rows of the entry's parts (the dimensions of a score) into the items of a page, but those of old scores. */
 export function addParts(
   mirrorSnapshot: MirrorSnapshot,
-  { entry, nulls }: CollectionListing,
+  { entry, nulls, weekOf }: CollectionListing,
   { env, serverTime }: { env: string; serverTime: Instant },
   items: readonly ApiItem[],
 ): void {
   const [key = ''] = entry.key;
+  const recent = weekOf === undefined ? '' : `and ${weekOf} >= @week`;
   for (const part of entry.childTables ?? []) {
     const names = [key, ...Object.keys(part.fields), 'extra'].map((name) => `"${name}"`).join(', ');
     const rows = mirrorSnapshot.rows({
-      sql: `select ${names} from ${part.table} where env_id = @env and bucket_at >= @week
+      sql: `select ${names} from ${part.table} where env_id = @env ${recent}
         and "${key}" in (select value from json_each(@keys)) order by ${part.key.join(', ')}`,
       values: { env, week: weekBefore(serverTime), keys: JSON.stringify(items.map((item) => item[key])) },
     });

@@ -1,11 +1,11 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest, FastifySchema } from 'fastify';
 import { API_PATH } from '../core/read-api.ts';
+import type { ViewScope } from '../streams/endpoint.ts';
 import type { Principal } from './access.ts';
 import type { EndpointAnswer, EndpointAnswers } from './answers.ts';
 import { type ApiEndpoint, ENV, type EndpointOptions, endpointsOf, sharedSchemas } from './endpoints.ts';
 import { httpErrorFrom, permissionDenied } from './errors.ts';
 import { entityTag, isHeld, takesGzip } from './etag.ts';
-import type { ViewScope } from './listings.ts';
 import type { MirrorState } from './mirror-reads.ts';
 import { prepareQuery } from './query-text.ts';
 import type { RequestQuota } from './rate-limit.ts';

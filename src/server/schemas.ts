@@ -51,7 +51,7 @@ const INNER_NAMES: Readonly<Record<string, string>> = { total: 'BucketScore', di
 const refTo = (name: string): JsonSchema => ({ $ref: `${name}#` });
 
 /** An item of a collection under the name it has in the description. */
-export function itemSchema({ item, entry, feedClock }: CollectionListing): JsonSchema {
+export function itemSchema({ names: { item }, entry, feedClock }: CollectionListing): JsonSchema {
   const { properties, required = [] } = objectOf(entry.fields);
   const inner = Object.keys(innerFields(entry.fields)).map((member) => [member, innerRef(member)]);
   const parts = (entry.childTables ?? []).map(({ each }) => [each, { type: 'array', items: innerRef(each) }]);

@@ -1,7 +1,7 @@
 import { Ajv } from 'ajv';
 import { SyncError } from '../core/errors.ts';
+import { VIEW_SCOPES, type ViewScope } from '../streams/endpoint.ts';
 import { EMPTY_SHA256, type TokenHash } from './access.ts';
-import { SCOPES, type ViewScope } from './listings.ts';
 
 interface TokenEntry {
   readonly name: string;
@@ -23,7 +23,7 @@ const validate = new Ajv().compile<readonly TokenEntry[]>({
       name: { type: 'string', minLength: 1 },
       token_sha256: { type: 'string', pattern: '^[0-9a-f]{64}$' },
       environments: texts,
-      scopes: { type: 'array', items: { enum: SCOPES } },
+      scopes: { type: 'array', items: { enum: VIEW_SCOPES } },
       asset_ids: texts,
       paths: texts,
     },

@@ -1,5 +1,6 @@
 import { SCORE_DAYS } from '../core/read-api.ts';
 import type { Field } from '../core/stream.ts';
+import { oneOfIndexed } from './endpoint.ts';
 import { type CollectionEntry, ONE_READ } from './entry.ts';
 import { required } from './fields.ts';
 
@@ -45,4 +46,15 @@ export const assetHealthScores = {
   hourly: true,
   retention: { field: 'bucket_at', days: SCORE_DAYS },
   skipsShrinkGuard: true,
+  serve: {
+    scope: 'assets',
+    noun: 'asset health score',
+    describe: 'The score of every table asset with test results in the last 7 days.',
+    filters: { asset_ids: oneOfIndexed('asset_id', 'Only the scores of these assets') },
+    assets: ['asset_id'],
+    // A score is older than what is known of its asset, by an hour at times.
+    shownWhile: [{ by: 'asset_id', table: 'assets', is: 'live', where: { field: 'kind', is: 'table' } }],
+    weekOf: 'bucket_at',
+    get: { parameter: 'asset_id', field: 'asset_id' },
+  },
 } as const satisfies CollectionEntry;

@@ -17,4 +17,20 @@ export const assetLineage = {
     { by: 'downstream_asset_id', table: 'assets' },
   ],
   replacedBy: 'downstream_asset_id',
+  serve: {
+    scope: 'assets',
+    tag: 'Asset lineage',
+    noun: 'asset lineage edge',
+    filters: {
+      asset_ids: {
+        by: 'ends',
+        fields: ['upstream_asset_id', 'downstream_asset_id'],
+        describe: 'Only edges that touch one of these assets, at either end',
+      },
+    },
+    shownWhile: [
+      { by: 'upstream_asset_id', table: 'assets', is: 'live' },
+      { by: 'downstream_asset_id', table: 'assets', is: 'live' },
+    ],
+  },
 } as const satisfies CollectionEntry;

@@ -1,3 +1,4 @@
+import { ASSET_ENDPOINT, ASSET_FILTERS } from './asset-endpoint.ts';
 import { type CollectionEntry, ONE_READ } from './entry.ts';
 import { BI_FIELDS, COMMON_ASSET_FIELDS, TABLE_FIELDS } from './fields.ts';
 
@@ -13,4 +14,10 @@ export const assets = {
   scanQueries: ONE_READ,
   dependencies: [],
   idsParameter: 'ids',
+  serve: {
+    ...ASSET_ENDPOINT,
+    noun: 'asset',
+    describe: 'Assets of every kind, with the fields common to all.',
+    filters: ASSET_FILTERS,
+  },
 } as const satisfies CollectionEntry;

@@ -1,3 +1,5 @@
+import { ASSET_ENDPOINT, ASSET_FILTERS } from './asset-endpoint.ts';
+import { oneOf } from './endpoint.ts';
 import { type CollectionEntry, ONE_READ } from './entry.ts';
 import { BI_FIELDS, COMMON_ASSET_FIELDS, optional, required } from './fields.ts';
 
@@ -20,4 +22,9 @@ export const biAssets = {
   scanQueries: ONE_READ,
   dependencies: ['assets'],
   idsParameter: 'ids',
+  serve: {
+    ...ASSET_ENDPOINT,
+    noun: 'BI asset',
+    filters: { ...ASSET_FILTERS, bi_platforms: oneOf('bi_platform', 'Such as `looker`, `tableau`') },
+  },
 } as const satisfies CollectionEntry;

@@ -1,4 +1,5 @@
-import { parentsOf, type Stream } from '../core/stream.ts';
+import { parentsOf, type Stream, type StreamParent } from '../core/stream.ts';
+import type { CollectionEndpoint, EndpointFilter } from './endpoint.ts';
 import type { CatalogueEntry, CollectionEntry } from './entry.ts';
 
 /** The streams in the order of their entries, each with its marks. @throws Error that says which entries do not fit together */
@@ -61,8 +62,46 @@ function problemsOfEntry(entry: CollectionEntry, entries: readonly CollectionEnt
       problems.push(`${name} belongs to rows of ${table}, which no stream keeps`);
   for (const field of [...key, ...parents.map(({ by }) => by)].filter((one) => fields[one] === undefined))
     problems.push(`${name} has no field ${field}`);
+  return entry.serve === false ? problems : [...problems, ...problemsOfEndpoint(entry, entry.serve)];
+}
+
+function problemsOfEndpoint(entry: CollectionEntry, endpoint: CollectionEndpoint): string[] {
+  const { name, fields, path } = entry;
+  const problems = fieldsServed(endpoint)
+    .filter((field) => fields[field] === undefined)
+    .map((field) => `${name} is served by ${field}, which is not one of its fields`);
+  const byParent = endpoint.disabled === 'parent' || Object.values(endpoint.filters).some(({ by }) => by === 'parent');
+  if (byParent && parentsOf(entry).length === 0) problems.push(`${name} is served by its parent, and has none`);
+  if (path.includes('{id}') !== (endpoint.idInPath !== undefined))
+    problems.push(`${name} needs both {id} in its path and an idInPath, or neither`);
+  if (endpoint.assets === undefined && !leadsToAssets(entry))
+    problems.push(`${name} is served, and nothing says which assets a reader has to see to see its rows`);
   return problems;
 }
+
+/** Every field of the rows that an endpoint names. */
+function fieldsServed(endpoint: CollectionEndpoint): string[] {
+  const { assets = [], shownWhile = [], weekOf, idInPath, window, get, orders = {}, emptyIsNull = [] } = endpoint;
+  return [
+    ...Object.values(endpoint.filters).flatMap(fieldsFiltered),
+    ...[...assets, ...emptyIsNull, ...shownWhile.map(({ by }) => by), ...Object.values(orders).flat()],
+    ...[weekOf, idInPath, window, get?.field].flatMap((field) => field ?? []),
+    ...(endpoint.disabled === 'row' ? ['disabled'] : []),
+  ];
+}
+
+function fieldsFiltered(filter: EndpointFilter): readonly string[] {
+  if (filter.by === 'field') return [filter.field];
+  if (filter.by === 'ends') return filter.fields;
+  return filter.by === 'parent' ? [] : [filter.by];
+}
+
+/** The rows under an id in the path show to whoever sees the row of that id. */
+const leadsToAssets = (entry: CollectionEntry): boolean =>
+  entry.table === 'assets' || entry.path.includes('{id}') || parentsOf(entry).some(hangsOnAssets);
+
+const hangsOnAssets = ({ table, parents = [] }: StreamParent): boolean =>
+  table === 'assets' || parents.some(hangsOnAssets);
 
 function cycles(entries: readonly CollectionEntry[]): string[] {
   const stuck = waitForEver(entries).map(({ name }) => name);

@@ -1,3 +1,4 @@
+import { oneOfIndexed, parentOneOfIndexed } from './endpoint.ts';
 import { type CollectionEntry, ONE_READ } from './entry.ts';
 import { required } from './fields.ts';
 
@@ -21,4 +22,15 @@ export const columnLineage = {
     { by: 'upstream_column_id', table: 'columns', parents: OF_ASSET },
   ],
   replacedBy: 'downstream_column_id',
+  serve: {
+    scope: 'assets',
+    tag: 'Column lineage',
+    noun: 'column lineage edge',
+    // R18: a column takes its edges along, so the tombstones feed has nothing to show.
+    describe: 'The edges of a deleted column go with it: follow the tombstones of the columns, there are none here.',
+    filters: {
+      column_ids: oneOfIndexed('downstream_column_id', 'Only edges into these columns'),
+      asset_ids: parentOneOfIndexed('asset_id', 'Only edges whose downstream column belongs to one of these assets'),
+    },
+  },
 } as const satisfies CollectionEntry;

@@ -1,3 +1,4 @@
+import { oneOf, oneOfIndexed } from './endpoint.ts';
 import { type CollectionEntry, ONE_READ } from './entry.ts';
 import { optional, required } from './fields.ts';
 
@@ -24,5 +25,15 @@ export const columns = {
     by: 'upstream_column_id',
     stream: 'column_lineage',
     id: 'downstream_column_id',
+  },
+  serve: {
+    scope: 'assets',
+    noun: 'column',
+    filters: {
+      ids: oneOfIndexed('id', 'Only columns with these ids'),
+      asset_ids: oneOfIndexed('asset_id', 'Only columns of these assets'),
+      data_types: oneOf('data_type', 'Only columns of these data types'),
+    },
+    get: { parameter: 'column_id', field: 'id' },
   },
 } as const satisfies CollectionEntry;

@@ -1,3 +1,5 @@
+import { ASSET_ENDPOINT, ASSET_FILTERS } from './asset-endpoint.ts';
+import { oneOf } from './endpoint.ts';
 import { type CollectionEntry, ONE_READ } from './entry.ts';
 import { COMMON_ASSET_FIELDS, required, TABLE_FIELDS } from './fields.ts';
 
@@ -22,4 +24,14 @@ export const tableAssets = {
   scanQueries: ONE_READ,
   dependencies: ['assets'],
   idsParameter: 'ids',
+  serve: {
+    ...ASSET_ENDPOINT,
+    noun: 'table asset',
+    filters: {
+      ...ASSET_FILTERS,
+      db_names: oneOf('db_name', 'Only those of these databases'),
+      schema_names: oneOf('schema_name', 'Only those of these schemas'),
+      materializations: oneOf('materialization', 'Such as `table`, `view`, `incremental`'),
+    },
+  },
 } as const satisfies CollectionEntry;

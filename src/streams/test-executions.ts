@@ -1,3 +1,4 @@
+import { oneOf } from './endpoint.ts';
 import { type CollectionEntry, ONE_READ } from './entry.ts';
 import { EXECUTION_FIELDS } from './fields.ts';
 
@@ -14,4 +15,22 @@ export const testExecutions = {
   idsParameter: 'sub_test_ids',
   mayBeUnavailable: true,
   optional: true,
+  serve: {
+    scope: 'tests',
+    noun: 'test execution',
+    describe: 'Executions of a test, the most recent first.',
+    filters: {
+      sub_test_ids: oneOf('sub_test_unique_id', 'Only executions of these sub-tests'),
+      statuses: oneOf('status', 'Such as `PASS`, `FAIL`'),
+    },
+    idInPath: 'test_id',
+    get: { parameter: 'execution_id', field: 'id' },
+    orders: {
+      start_time: ['start_time', 'id', 'sub_test_unique_id'],
+      id: ['id', 'sub_test_unique_id'],
+    },
+    window: 'start_time',
+    showsNulls: true,
+    emptyIsNull: ['description'],
+  },
 } as const satisfies CollectionEntry;

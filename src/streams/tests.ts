@@ -1,3 +1,4 @@
+import { oneOf, oneOfIndexed } from './endpoint.ts';
 import { type CollectionEntry, ENABLED_AND_DISABLED } from './entry.ts';
 import { list, optional, required } from './fields.ts';
 
@@ -32,4 +33,18 @@ export const tests = {
   parent: { by: 'asset_id', table: 'assets', parameter: 'asset_ids' },
   reopens: 'test_executions',
   mayBeUnavailable: true,
+  serve: {
+    scope: 'tests',
+    noun: 'test',
+    filters: {
+      ids: oneOfIndexed('id', 'Only tests with these ids'),
+      asset_ids: oneOfIndexed('asset_id', 'Only tests on these assets'),
+      test_types: oneOf('test_type', 'Only tests of these types'),
+      definition_types: oneOf('definition_type', 'Only tests of these definition types'),
+      source_types: oneOf('source_type', 'Such as `dbt`'),
+      tags: { by: 'tags', describe: 'Only those with any of these tags' },
+    },
+    disabled: 'row',
+    get: { parameter: 'test_id', field: 'id' },
+  },
 } as const satisfies CollectionEntry;

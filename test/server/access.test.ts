@@ -1,8 +1,9 @@
 import { afterAll, describe, expect, test } from 'vitest';
 import { assets, columns } from '../../schema/assets.ts';
 import { type Principal, rootToken, type TokenHash } from '../../src/server/access.ts';
-import { type CollectionListing, LISTINGS, SCOPES } from '../../src/server/listings.ts';
+import { type CollectionListing, LISTINGS } from '../../src/server/listings.ts';
 import { SCAN_WINDOW_ROWS } from '../../src/server/scan-window.ts';
+import { VIEW_SCOPES } from '../../src/streams/endpoint.ts';
 import { fillEstate, isVisible, MINE } from './access-world.ts';
 import { asset, column, idsOf, NOW, serve } from './fixture.ts';
 
@@ -18,7 +19,7 @@ const KEYS = [
   key('f', { environments: new Set(['f', 'not there']) }),
   key('nowhere', { environments: new Set() }),
   key('scopeless', { scopes: new Set() }),
-  ...SCOPES.map((scope) => key(scope, { scopes: new Set([scope]) })),
+  ...VIEW_SCOPES.map((scope) => key(scope, { scopes: new Set([scope]) })),
   key('ids', { assetIds: MINE }),
   key('paths', { paths: ['team/'] }),
   key('both', { assetIds: ['mine', 'gone mine', 'other', 'pathless', 'not there'], paths: ['team', 'nowhere'] }),
@@ -102,7 +103,7 @@ describe('authentication rule 5: environment access', () => {
 describe('authentication rule 5: resource scope', () => {
   test.each(ENDPOINTS)('a token without the scope gets 403, with it alone it does not: $path', async (endpoint) => {
     const { path, scope } = endpoint;
-    const [other = ''] = SCOPES.filter((one) => one !== scope);
+    const [other = ''] = VIEW_SCOPES.filter((one) => one !== scope);
     for (const name of ['scopeless', other]) {
       const { status, body } = await get(path, bearer(name));
       expect([status, body.error.code]).toEqual([403, 'permission_denied']);

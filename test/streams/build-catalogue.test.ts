@@ -5,6 +5,7 @@ import { buildCatalogue } from '../../src/streams/build-catalogue.ts';
 import { CATALOGUE, STREAM_NAMES } from '../../src/streams/catalogue.ts';
 import { columnLineage } from '../../src/streams/column-lineage.ts';
 import { columns } from '../../src/streams/columns.ts';
+import { type CollectionEndpoint, oneOf, parentOneOf } from '../../src/streams/endpoint.ts';
 import type { CollectionEntry } from '../../src/streams/entry.ts';
 import { tableAssets } from '../../src/streams/table-assets.ts';
 import { tests } from '../../src/streams/tests.ts';
@@ -65,6 +66,36 @@ describe('a catalogue is refused when', () => {
     );
     const parent = { by: 'owner', table: 'assets', parameter: 'asset_ids' };
     expect(() => buildCatalogue([assets, { ...columns, parent }])).toThrow('columns has no field owner');
+  });
+
+  const served = (serve: Partial<CollectionEndpoint>) =>
+    buildCatalogue([assets, { ...columns, serve: { ...columns.serve, ...serve } }]);
+
+  test('an endpoint goes by a field that the stream does not have', () => {
+    const message = 'columns is served by owner, which is not one of its fields';
+    expect(() => served({ filters: { owners: oneOf('owner', 'Only those of these owners') } })).toThrow(message);
+    expect(() => served({ get: { parameter: 'column_id', field: 'owner' } })).toThrow(message);
+    expect(() => served({ orders: { owner: ['owner', 'id'] } })).toThrow(message);
+    expect(() => served({ disabled: 'row' })).toThrow('columns is served by disabled, which is not one of its fields');
+  });
+
+  test('an endpoint goes by the parent of rows that have none', () => {
+    const serve = { ...assets.serve, filters: { owners: parentOneOf('owner', 'Only those of these owners') } };
+    expect(() => buildCatalogue([{ ...assets, serve }])).toThrow('assets is served by its parent, and has none');
+  });
+
+  test('no field of an endpoint has the id in its path', () => {
+    expect(() => buildCatalogue([{ ...assets, path: ['sources', '{id}', 'assets'] }])).toThrow(
+      'assets needs both {id} in its path and an idInPath, or neither',
+    );
+  });
+
+  test('nothing says whose rows an endpoint shows', () => {
+    const { parent: _, ...orphans } = columns;
+    expect(() => buildCatalogue([assets, orphans])).toThrow(
+      'columns is served, and nothing says which assets a reader has to see to see its rows',
+    );
+    expect(() => buildCatalogue([assets, { ...orphans, serve: false }])).not.toThrow();
   });
 });
 

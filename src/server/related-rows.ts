@@ -1,0 +1,53 @@
+import { parentsOf, type Stream, type StreamParent } from '../core/stream.ts';
+import type { CollectionEndpoint } from '../streams/endpoint.ts';
+
+/** A row that every row of the list is read with: `c` in the SQL. */
+export interface JoinedRow {
+  readonly row: string;
+  readonly on: string;
+}
+
+/** A marked stream with a table of its own: the rows that marked its rows have their times (R21), so they are joined. */
+export function joinOf({ method, subtype, parentTable, key: [by] }: Omit<Stream, 'marks'>): JoinedRow | undefined {
+  if (method !== 'marked' || subtype !== undefined || parentTable === undefined) return undefined;
+  return { row: `${parentTable.table} c`, on: `c.env_id = r.env_id and c.id = r.${by}` };
+}
+
+/** The row that `by` names, as a subquery in which it is `p`. */
+const rowNamed = (by: string, table: string, condition: string): string =>
+  `(select 1 from ${table} p where p.env_id = r.env_id and p.id = r.${by} and ${condition})`;
+
+/** The parent's row. @throws Error where there is no parent */
+export function parentRow(parent: StreamParent | undefined, condition: string): string {
+  if (parent === undefined) throw new Error('an endpoint goes by the parents of rows that have none');
+  return rowNamed(parent.by, parent.table, condition);
+}
+
+/** The condition that the other row is as it should be. */
+export function otherRowCondition({
+  by,
+  table,
+  is,
+  where,
+}: NonNullable<CollectionEndpoint['shownWhile']>[number]): string {
+  if (is === 'not deleted') return `not exists ${rowNamed(by, table, 'p.deleted_at is not null')}`;
+  const kind = where === undefined ? '' : ` and p.${where.field} = '${where.is}'`;
+  return `exists ${rowNamed(by, table, `p.deleted_at is null${kind}`)}`;
+}
+
+/** The ids of the assets that a row hangs on. */
+export function assetIdsOf(stream: Omit<Stream, 'marks'>, { assets, idInPath }: CollectionEndpoint): string[] {
+  const [id = ''] = stream.key;
+  if (assets !== undefined) return assets.map((field) => `r.${field}`);
+  // Whoever sees the row of that id sees what is under it.
+  if (idInPath !== undefined) return [];
+  if (stream.table === 'assets') return [`r.${id}`];
+  if (joinOf(stream) === undefined) return parentsOf(stream).flatMap((parent) => assetIdsBy(parent));
+  const joined = parentsOf(stream).find(({ by }) => by === id);
+  return (joined?.parents ?? []).map(({ by }) => `c.${by}`);
+}
+
+function assetIdsBy({ by, table, parents = [] }: StreamParent): string[] {
+  if (table === 'assets') return [`r.${by}`];
+  return parents.map((own) => `(select p.${own.by} from ${table} p where p.env_id = r.env_id and p.id = r.${by})`);
+}
