@@ -16,6 +16,19 @@ export function firstChunk(parameter: string, ids: readonly string[]): readonly 
   return ids.slice(0, count);
 }
 
+/** The ids in chunks that one request each holds; a chunk has no more than `maxIds`. It ends: each chunk takes at least one id. */
+export function* chunksOf(
+  parameter: string,
+  ids: readonly string[],
+  maxIds = MAX_IDS,
+): Generator<readonly string[], void, undefined> {
+  for (let at = 0; at < ids.length; ) {
+    const chunk = firstChunk(parameter, ids.slice(at, at + maxIds));
+    yield chunk;
+    at += chunk.length;
+  }
+}
+
 /** Whether a request can ask for an id at all: longer ones are passed over (R12). */
 export function fitsUrl(parameter: string, id: string): boolean {
   // No character takes less than one byte or, encoded, more than nine.

@@ -8,8 +8,9 @@ import { createMirrorReader, noteApart } from '../destination/sqlite/mirror-read
 import { type MirrorFile, openForReading } from '../destination/sqlite/open.ts';
 import { CATALOGUE } from '../streams/catalogue.ts';
 import type { OpenMirror } from '../sync/ports.ts';
-import { repair, suspectsOf } from '../verify/repair.ts';
-import { reportOf } from '../verify/report-of.ts';
+import { repair } from '../verify/repair.ts';
+import { repairable } from '../verify/repair-environment.ts';
+import { reportOf } from '../verify/report.ts';
 import { type VerifyProgress, type VerifyResult, verify } from '../verify/verify.ts';
 import type { VerifyReport } from '../verify/verify-report.ts';
 import { openLocked, resumeSource } from './session.ts';
@@ -39,9 +40,9 @@ export async function verifyOnce(
   const locked = settings.repair ? lock(mirror, settings, signal) : null;
   const source = resumeSource(settings, { signal, onSourceEvent });
   const options = { ...settings, catalogue: CATALOGUE, streams: streamsAskedFor(settings) };
-  const holding = (envId: string) => createMirrorReader(mirror, envId);
+  const reader = (envId: string) => createMirrorReader(mirror, envId);
   const state = createStateStore(mirror.db, clock);
-  const ports = { source, state, holding, clock, signal, onProgress };
+  const ports = { source, state, reader, clock, signal, onProgress };
   try {
     const verification = await verify(ports, options);
     for (const error of failuresOf(verification)) onFailure(error);
@@ -60,12 +61,12 @@ export async function verifyOnce(
   }
 }
 
-function failuresOf({ error, examined }: VerifyResult): Set<SyncError> {
-  return new Set([error, ...examined.map((each) => each.error)].filter((each) => each !== null));
+function failuresOf({ error, verifications }: VerifyResult): Set<SyncError> {
+  return new Set([error, ...verifications.map((each) => each.error)].filter((each) => each !== null));
 }
 
-function isRepairable({ examined }: VerifyResult, { findings }: VerifyReport): boolean {
-  return findings.length > 0 || examined.some((each) => suspectsOf(each).length > 0);
+function isRepairable({ verifications }: VerifyResult, { findings }: VerifyReport): boolean {
+  return findings.length > 0 || verifications.some((each) => repairable(each).length > 0);
 }
 
 function lock(mirror: MirrorFile, { db }: SyncSettings, signal: AbortSignal): OpenMirror {

@@ -1,78 +1,78 @@
 import type { Checkpoint } from '../core/checkpoint.ts';
 import type { Context } from '../core/context.ts';
 import type { CompareDepth } from '../core/difference.ts';
-import { SyncError } from '../core/errors.ts';
+import type { ListedEnvironment } from '../core/environments.ts';
 import type { Instant } from '../core/instant.ts';
 import type { MirrorReader } from '../core/mirror-reader.ts';
-import { cursorFault, nextAttempt, type ReadAttempts } from '../core/paging.ts';
-import type { Page, Query, Source } from '../core/source.ts';
-import type { Stream, StreamName } from '../core/stream.ts';
+import type { RefreshTimes } from '../core/pending.ts';
+import type { Source } from '../core/source.ts';
+import { parentsOf, type Row, type Stream, type StreamName } from '../core/stream.ts';
 
-/** One environment as it is verified: both sides of it. */
+/** Both sides of one environment. */
 export interface EnvironmentContext {
-  /** Every collection that there is. */
+  /** All collections, also those that are not verified. */
   readonly catalogue: readonly Stream[];
-  readonly envId: string;
-  /** When the service itself last refreshed the environment, as far as it says. */
+  readonly environment: ListedEnvironment;
+  /** When the service last refreshed the environment, if it says so. */
   readonly refreshedAt: Instant | null;
-  /** The same, as the last run met it. */
+  /** The same time as the last run saw it. */
   readonly metRefreshAt: Instant | null;
   readonly source: Source;
-  readonly holding: MirrorReader;
-  /** As they were before the first page: a sync beside moves them. */
+  readonly reader: MirrorReader;
+  /** As they were before the first page: a sync may move them meanwhile. */
   readonly checkpoints: ReadonlyMap<StreamName, Checkpoint>;
-  /** Feeds that have been read from their watermark on, or are being read. */
-  readonly learned: Map<StreamName, Promise<void>>;
+  /** The feeds that were read from their watermark on, or are being read. */
+  readonly feedReads: Map<StreamName, Promise<void>>;
 }
 
-/** One stream of one environment as it is verified, and the circumstances. */
+/** One stream of one environment. */
 export interface StreamContext extends EnvironmentContext {
   readonly stream: Stream;
   readonly depth: CompareDepth;
   context(): Context;
   onRequest(this: void): void;
-  /** @throws SyncError when the command has to end */
+  /** @throws SyncError when the verification has to end */
   continueOrStop(): void;
 }
 
-/**
- * Reads a list to its end and hands over each page. `begin` is called before the first page, and again each time the read starts
- * anew. It ends: a read starts anew a few times at most (R7, R24), and each page leads on (R8).
- */
-export async function readPages(
-  streamContext: StreamContext,
-  query: Query,
-  { begin = () => {}, page }: { begin?: () => void; page: (page: Page) => void | Promise<void> },
-): Promise<void> {
-  const { pageSize } = streamContext.context().options;
-  const pageLimit = streamContext.checkpoints.get(streamContext.stream.name)?.pageLimit?.rows ?? pageSize;
-  let attempts: ReadAttempts = { restarts: 0, isHalved: false, limit: Math.min(pageSize, pageLimit) };
-  for (;;) {
-    begin();
-    try {
-      return await readOnce(streamContext, { ...query, limit: attempts.limit }, page);
-    } catch (error) {
-      const next = error instanceof SyncError ? nextAttempt(error.recovery, attempts) : null;
-      if (next === null) throw error;
-      attempts = next;
-    }
-  }
+/** The times that judge a stream's rows. The rows of a typed stream change with the stream of all assets. */
+export function refreshTimesOf(streamContext: StreamContext): RefreshTimes {
+  const { stream, checkpoints, context, refreshedAt, metRefreshAt } = streamContext;
+  const isTyped = stream.method === 'marked' && stream.subtype !== undefined;
+  const name = isTyped ? stream.dependencies[0] : stream.name;
+  return {
+    watermark: checkpoints.get(name)?.watermark ?? null,
+    now: context().serverTime,
+    refreshedAt,
+    metRefreshAt,
+  };
 }
 
-async function readOnce(
-  { envId, stream, source, onRequest, continueOrStop }: StreamContext,
-  query: Query,
-  onPage: (page: Page) => void | Promise<void>,
-): Promise<void> {
-  const visited = new Set<string>();
-  for (let cursor: string | null = null; ; ) {
-    continueOrStop();
-    const page: Page = await source.page({ path: [envId, ...stream.path], query, cursor }, onRequest);
-    await onPage(page);
-    const fault = cursorFault(page, (next) => visited.has(next));
-    if (fault !== null) throw new SyncError('restart-round', `${stream.path.join('/')} ${fault}`);
-    if (!page.hasMore) return;
-    cursor = page.nextCursor as string;
-    visited.add(cursor);
-  }
+export function streamNamed(catalogue: readonly Stream[], name: StreamName): Stream {
+  const found = catalogue.find((stream) => stream.name === name);
+  if (found === undefined) throw new Error(`no stream ${name}`);
+  return found;
+}
+
+type OwnedStream = Pick<StreamContext, 'catalogue' | 'stream'>;
+
+interface OwnerStream {
+  /** The field that names the owner. */
+  readonly by: string;
+  readonly stream: Stream;
+}
+
+/** The streams whose rows own the rows of a stream; of a marked stream, the one whose rows are marked. */
+export function ownersOf({ catalogue, stream }: OwnedStream): readonly OwnerStream[] {
+  const owners = parentsOf(stream).map(({ by, table }) => ({
+    by,
+    stream: catalogue.find((entry) => entry.table === table && entry.method === 'feed') as Stream,
+  }));
+  if (owners.length > 0) return stream.method === 'marked' ? owners.slice(0, 1) : owners;
+  const first = catalogue.find(({ name }) => name === stream.dependencies[0]);
+  return first === undefined ? [] : [{ by: stream.key[0], stream: first }];
+}
+
+export function ownerIds(of: OwnedStream, row: Row | undefined): string[] {
+  return ownersOf(of).flatMap(({ by }) => (typeof row?.[by] === 'string' ? [row[by]] : []));
 }

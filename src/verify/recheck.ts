@@ -1,92 +1,69 @@
-import { firstChunk } from '../core/chunk.ts';
+import { chunksOf } from '../core/chunk.ts';
 import { type DecodedRow, decodePage, joinKey, type RejectedRow } from '../core/decode.ts';
-import { differenceOf, type ExistingRow, isLive } from '../core/difference.ts';
-import { causeOf } from '../core/pending.ts';
-import { heldBackOf, notBrought, type StreamComparison } from './compare-stream.ts';
-import { readPages, type StreamContext } from './contexts.ts';
-import { type Mismatch, mismatchOf, rejectedMismatch } from './mismatches.ts';
-import { causesOf, ownerIds, rereadChanges, timesOf } from './read-changes.ts';
+import { compareRow, isLiveIn } from './compare-stream.ts';
+import type { StreamContext } from './contexts.ts';
+import { explain } from './explain.ts';
+import { addMismatch, type Mismatch, rejectedMismatch } from './mismatch.ts';
+import { rereadChanges } from './read-changes.ts';
+import { readByIds } from './read-list.ts';
+import type { StreamVerification } from './stream-verification.ts';
 
-/** Suspects that were looked at again; those that are equal by now are in neither list. */
-export interface RecheckedMismatches {
-  readonly differences: readonly Mismatch[];
-  readonly pending: readonly Mismatch[];
-  /** Suspects that nobody looked at again: more than the requests for it allow for. */
-  readonly possible: readonly Mismatch[];
-}
-
-/** Requests in which the suspects of one stream are asked for again. */
-const MOST_REQUESTS = 50;
+/** The requests in which the rows of one stream are requested again. */
+const MAX_REQUESTS = 50;
 
 /**
- * Asks for every suspect once more by id: pages shift while they are read, and a sync may go on beside. What still differs, was
- * not changed at the source since the last sync, and is not being written in the mirror, is a difference.
+ * Requests every unexplained mismatch again by its id: pages shift while they are read, and a sync may run meanwhile. A row is
+ * different if it still differs, the source has not changed it since the last sync, and the mirror has not changed it meanwhile.
  */
-export async function recheck(
-  streamContext: StreamContext,
-  { suspects }: Pick<StreamComparison, 'suspects'>,
-): Promise<RecheckedMismatches> {
-  const { asked, possible } = await askAgain(streamContext, [...suspects.listed.values()], MOST_REQUESTS);
-  if (asked.length > 0) await rereadChanges(streamContext);
-  const cause = await causesOf(
-    streamContext,
-    asked.map(({ suspect }) => suspect),
+export async function recheck({ streamContext, unexplained }: StreamVerification): Promise<void> {
+  const { stream, reader } = streamContext;
+  const { found, unread } = await requestAgain(streamContext, [...unexplained.listed.values()], MAX_REQUESTS);
+  if (found.length > 0) await rereadChanges(streamContext);
+  const mismatches = found.map(({ mismatch }) => mismatch);
+  const explained = await explain(streamContext, mismatches);
+  const keys = explained.flatMap(({ key }) => (key.length === 0 ? [] : [key]));
+  const existing = await reader.existing(stream, keys);
+  const standing = explained.filter(
+    ({ key }, i) => key.length === 0 || found[i]?.before === JSON.stringify(existing.get(joinKey(key))),
   );
-  const isHeldBack = await heldBackOf(
-    streamContext,
-    asked.map(({ suspect }) => suspect),
-  );
-  const held = await streamContext.holding.existing(
-    streamContext.stream,
-    asked.flatMap(({ suspect: { key } }) => (key.length === 0 ? [] : [key])),
-  );
-  const found = asked
-    .map(({ suspect, before }) => ({
-      suspect: { ...suspect, cause: cause(isHeldBack(suspect) ? notBrought(suspect) : suspect) },
-      before,
-    }))
-    .filter(({ suspect, before }) => suspect.key.length === 0 || before === asText(held.get(joinKey(suspect.key))));
-  const parted = Map.groupBy(
-    found.map(({ suspect }) => suspect),
-    (suspect) => suspect.cause === null,
-  );
-  return { differences: heldBack(isHeldBack, parted.get(true) ?? []), pending: parted.get(false) ?? [], possible };
+  unexplained.listed.clear();
+  for (const mismatch of standing)
+    addMismatch(unexplained, mismatch.verdict === 'possible' ? { ...mismatch, verdict: 'different' } : mismatch);
+  for (const mismatch of unread) addMismatch(unexplained, mismatch);
 }
 
-/** The suspects that differ still, however many requests it takes to ask for them. */
+/** The joined keys of the rows that differ still, however many requests it takes. */
 export async function stillDiffering(
   streamContext: StreamContext,
-  suspects: readonly Mismatch[],
+  mismatches: readonly Mismatch[],
 ): Promise<ReadonlySet<string>> {
-  const { asked } = await askAgain(streamContext, suspects, Number.POSITIVE_INFINITY);
-  // What the source has changed meanwhile was mended before it did.
-  const changed = new Set(suspects.filter(({ cause }) => cause === 'changed').map(({ key }) => joinKey(key)));
-  return new Set(
-    asked
-      .filter(({ suspect: { cause, key } }) => cause !== 'changed' || changed.has(joinKey(key)))
-      .map(({ suspect }) => joinKey(suspect.key)),
+  const { found } = await requestAgain(streamContext, mismatches, Number.POSITIVE_INFINITY);
+  const changed = new Set(mismatches.filter(({ verdict }) => verdict === 'changed').map(({ key }) => joinKey(key)));
+  // A row that the source has changed since its repair was repaired.
+  const differing = found.filter(
+    ({ mismatch: { verdict, key } }) => verdict !== 'changed' || changed.has(joinKey(key)),
   );
+  return new Set(differing.map(({ mismatch }) => joinKey(mismatch.key)));
 }
 
-/** A suspect that differs still, and the mirror's row as it was before the source was asked. */
+/** A row that differs still, and the mirror's row as text before the source was asked. */
 interface RecheckedRow {
-  readonly suspect: Mismatch;
-  readonly before: string;
+  readonly mismatch: Mismatch;
+  readonly before: string | undefined;
 }
 
-/** It ends: each turn asks for one chunk of the suspects. */
-async function askAgain(
+/** It ends: each turn requests one chunk of the ids. */
+async function requestAgain(
   streamContext: StreamContext,
-  suspects: readonly Mismatch[],
-  mostRequests: number,
-): Promise<{ asked: RecheckedRow[]; possible: Mismatch[] }> {
-  // What has no key can be asked for by none.
-  const asked: RecheckedRow[] = suspects.flatMap((suspect) =>
-    suspect.key.length > 0 ? [] : [{ suspect, before: '' }],
-  );
-  const waiting = Map.groupBy(suspects, ({ key }) => key[0] ?? '');
-  let ids = [...waiting.keys()].filter((id) => id !== '').sort();
-  let left = mostRequests;
+  mismatches: readonly Mismatch[],
+  maxRequests: number,
+): Promise<{ found: RecheckedRow[]; unread: Mismatch[] }> {
+  const byId = Map.groupBy(mismatches, ({ key }) => key[0] ?? '');
+  // A row without a key cannot be requested.
+  const found: RecheckedRow[] = (byId.get('') ?? []).map((mismatch) => ({ mismatch, before: undefined }));
+  const unread: Mismatch[] = [];
+  const { pageSize } = streamContext.context().options;
+  let left = maxRequests;
   const counting: StreamContext = {
     ...streamContext,
     onRequest() {
@@ -94,95 +71,37 @@ async function askAgain(
       streamContext.onRequest();
     },
   };
-  const { idsParameter, scanQueries } = streamContext.stream;
-  while (ids.length > 0 && left >= scanQueries.length) {
-    const chunk = firstChunk(idsParameter, ids).slice(0, streamContext.context().options.pageSize);
-    ids = ids.slice(chunk.length);
-    const differing = await askOnce(
-      counting,
-      chunk,
-      chunk.flatMap((id) => waiting.get(id) ?? []),
-    );
-    asked.push(...differing);
+  const ids = [...byId.keys()].filter((id) => id !== '').sort();
+  for (const chunk of chunksOf(streamContext.stream.idsParameter, ids, pageSize)) {
+    const asked = chunk.flatMap((id) => byId.get(id) ?? []);
+    if (left < streamContext.stream.scanQueries.length) unread.push(...asked);
+    else found.push(...(await requestChunk(counting, chunk, asked)));
   }
-  return { asked, possible: ids.flatMap((id) => waiting.get(id) ?? []) };
+  return { found, unread };
 }
 
-async function askOnce(
+async function requestChunk(
   streamContext: StreamContext,
   ids: readonly string[],
-  suspects: readonly Mismatch[],
+  mismatches: readonly Mismatch[],
 ): Promise<RecheckedRow[]> {
-  const { stream, holding } = streamContext;
-  const before = await holding.existing(
-    stream,
-    suspects.map(({ key }) => key),
-  );
-  const { rows, rejected } = await ask(streamContext, ids);
-  return suspects.flatMap(({ key }) => {
-    const joined = joinKey(key);
-    const held = before.get(joined);
-    const refused = rejected.get(joined);
-    const suspect = refused === undefined ? judge(streamContext, key, { held, shown: rows.get(joined) }) : null;
-    if (refused !== undefined)
-      return [{ suspect: rejectedMismatch(refused, held !== undefined && isLive(held.row)), before: asText(held) }];
-    return suspect === null ? [] : [{ suspect, before: asText(held) }];
+  const { stream, reader } = streamContext;
+  const keys = mismatches.map(({ key }) => key);
+  const existing = await reader.existing(stream, keys);
+  const shown = new Map<string, DecodedRow>();
+  const rejected = new Map<string, RejectedRow>();
+  await readByIds(streamContext, ids, ({ items }) => {
+    const decoded = decodePage(stream, items, streamContext.context());
+    for (const row of decoded.rows) if (row.deletedAt === null) shown.set(joinKey(row.key), row);
+    for (const row of decoded.rejected) if (row.key !== null) rejected.set(joinKey(row.key), row);
   });
-}
-
-interface RecheckedPair {
-  readonly held: ExistingRow | undefined;
-  readonly shown: DecodedRow | undefined;
-}
-
-/** Null when both sides are equal by now. */
-function judge(
-  streamContext: StreamContext,
-  key: Mismatch['key'],
-  { held: existing, shown }: RecheckedPair,
-): Mismatch | null {
-  const { stream, depth } = streamContext;
-  const isExtra = existing !== undefined && isLive(existing.row) && stream.subtype === undefined;
-  const extra = isExtra ? ({ what: 'extra', fields: [] } as const) : null;
-  const difference = shown === undefined ? extra : differenceOf(stream, existing, shown, depth);
-  if (difference === null) return null;
-  const cause = causeOf(stream, { existing, shown }, timesOf(streamContext));
-  return mismatchOf(key, difference, { cause, owners: ownerIds(streamContext, shown?.row ?? existing?.row) });
-}
-
-interface ShownRows {
-  readonly rows: Map<string, DecodedRow>;
-  readonly rejected: Map<string, RejectedRow>;
-}
-
-/** What the source shows of these ids, in all its lists (R12). */
-async function ask(streamContext: StreamContext, ids: readonly string[]): Promise<ShownRows> {
-  const { stream } = streamContext;
-  const shownRows: ShownRows = { rows: new Map(), rejected: new Map() };
-  for (const variant of stream.scanQueries) {
-    await readPages(
-      streamContext,
-      { ...variant, [stream.idsParameter]: ids },
-      {
-        page: ({ items }) => {
-          const { rows, rejected } = decodePage(stream, items, streamContext.context());
-          for (const row of rows) if (row.deletedAt === null) shownRows.rows.set(joinKey(row.key), row);
-          for (const row of rejected) if (row.key !== null) shownRows.rejected.set(joinKey(row.key), row);
-        },
-      },
-    );
-  }
-  return shownRows;
-}
-
-function asText(held: ExistingRow | undefined): string {
-  return JSON.stringify(held ?? null);
-}
-
-function heldBack(isHeldBack: (mismatch: Mismatch) => boolean, suspects: readonly Mismatch[]): Mismatch[] {
-  return suspects.map((suspect) =>
-    isHeldBack(suspect)
-      ? { ...suspect, why: 'held back: `obsync sync --allow-shrink` lets it go', heldBack: true }
-      : suspect,
-  );
+  return keys.flatMap((key) => {
+    const joined = joinKey(key);
+    const refused = rejected.get(joined);
+    const pair = { existing: existing.get(joined), shown: shown.get(joined) };
+    const mismatch = refused
+      ? rejectedMismatch(refused, isLiveIn(existing, key))
+      : compareRow(streamContext, key, pair);
+    return mismatch === null ? [] : [{ mismatch, before: JSON.stringify(pair.existing) }];
+  });
 }

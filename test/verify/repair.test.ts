@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { SyncError } from '../../src/core/errors.ts';
 import { putColumn, remove } from '../model/place.ts';
 import type { World } from '../model/world.ts';
 import { syncedWorld, verified } from './setup.ts';
@@ -35,6 +36,19 @@ describe('--repair', () => {
     const after = mirrored.rows('select id, mirrored_at from columns order by id');
     const written = after.filter((row, i) => row['mirrored_at'] !== before[i]?.['mirrored_at']);
     expect(written.map(({ id }) => id)).toEqual(['a1.c1']);
+  });
+
+  test('leaves the answer open for a stream that could not be read to its end, whatever it has repaired of it', async () => {
+    const { world, mirrored } = await syncedWorld();
+    mirrored.exec("update columns set name = 'wrong' where id = 'a1.c1'");
+    world.answer = (page, { path, query, cursor }) => {
+      const isSecondPage = path.endsWith('/columns') && query['ids'] === undefined && cursor !== null;
+      if (isSecondPage) throw new SyncError('stream', 'the answer is cut off');
+      return page;
+    };
+    const report = await verified(world, mirrored, { only: ['columns'], pageSize: 4, repairs: true });
+    expect(report.findings).toMatchObject([{ key: { id: 'a1.c1' }, repaired: true }]);
+    expect(report).toMatchObject({ equal: null, streams: [{ status: 'failed', error: 'the answer is cut off' }] });
   });
 
   test('a removal of more than half is not for a repair to make (R14)', async () => {

@@ -7,7 +7,7 @@ import { createMirrorReader, noteApart } from '../../src/destination/sqlite/mirr
 import { openForReading, openForWriting } from '../../src/destination/sqlite/open.ts';
 import { CATALOGUE } from '../../src/streams/catalogue.ts';
 import { type RepairResult, repair } from '../../src/verify/repair.ts';
-import { reportOf } from '../../src/verify/report-of.ts';
+import { reportOf } from '../../src/verify/report.ts';
 import { type VerifyResult, type VerifyRunOptions, verify } from '../../src/verify/verify.ts';
 import type { VerifyReport } from '../../src/verify/verify-report.ts';
 import { createStateStore } from '../../state/sqlite-state-store.ts';
@@ -59,7 +59,7 @@ export async function verified(world: World, mirrored: Mirrored, wish: VerifyWis
   const ports = {
     source,
     state: createStateStore(file.db, clock),
-    holding: (envId: string) => createMirrorReader(file, envId),
+    reader: (envId: string) => createMirrorReader(file, envId),
     clock,
     signal: new AbortController().signal,
     onProgress: () => {},

@@ -1,0 +1,81 @@
+import { joinKey, type RejectedRow } from '../core/decode.ts';
+import type { RowDifference } from '../core/difference.ts';
+import type { RowKey } from '../core/mirror-reader.ts';
+import type { PendingCause } from '../core/pending.ts';
+
+/**
+ * What verify knows of a mismatch:
+ * - `possible`: nothing explains it, and the row was not requested again
+ * - `changed`, `ambiguous`: it is pending, the next sync brings the row (see `PendingCause`)
+ * - `different`: the row was requested again by its id and still differs
+ * - `repaired`: the row differed, and a repair has made both sides equal
+ */
+type MismatchVerdict = 'possible' | PendingCause | 'different' | 'repaired';
+
+/** A row in which source and mirror seem to differ. */
+export interface Mismatch extends RowDifference {
+  /** Empty when the row has no usable key. */
+  readonly key: RowKey;
+  /** Ids of the rows that it belongs to. */
+  readonly owners: readonly string[];
+  readonly verdict: MismatchVerdict;
+  /** The reason, where the verdict does not say it. */
+  readonly why: string | null;
+  /** The mirror holds its removal back (R14). */
+  readonly heldBack?: true;
+}
+
+export function mismatchOf(rowKey: RowKey, rowDifference: RowDifference, known: Partial<Mismatch> = {}): Mismatch {
+  return { owners: [], verdict: 'possible', why: null, ...known, ...rowDifference, key: rowKey };
+}
+
+/** A row that the mirror cannot store (R20). */
+export function rejectedMismatch({ key, reason }: RejectedRow, isInMirror: boolean): Mismatch {
+  const what = isInMirror ? 'unequal' : 'missing';
+  return mismatchOf(key ?? [], { what, fields: [] }, { why: `rejected: ${reason}` });
+}
+
+export function isPending({ verdict }: Mismatch): boolean {
+  return verdict === 'changed' || verdict === 'ambiguous';
+}
+
+/** Whether the row was found to differ for good, repaired since or not. */
+export function isConfirmed({ verdict }: Mismatch): boolean {
+  return verdict === 'different' || verdict === 'repaired';
+}
+
+/** Also said of rows of the environments. */
+export const PENDING_REASONS: Readonly<Record<PendingCause, string>> = {
+  changed: 'changed at the source since the last sync',
+  ambiguous: 'whether the source has changed or the mirror is wrong cannot be told yet',
+};
+
+/** What is said of a mismatch beside how the row differs. */
+export function whyOf({ verdict, why, heldBack }: Mismatch): string | null {
+  if (why !== null) return why;
+  if (verdict === 'changed' || verdict === 'ambiguous') return PENDING_REASONS[verdict];
+  return verdict === 'different' && heldBack ? 'held back: `obsync sync --allow-shrink` lets it go' : null;
+}
+
+/** Mismatches of one stream. Their list is bounded; those beyond the bound are only counted. */
+export interface MismatchList {
+  /** By joined key: pages that shift, and reads that start again, show a row twice. */
+  listed: Map<string, Mismatch>;
+  readonly unlisted: Record<RowDifference['what'], number>;
+}
+
+const MAX_LISTED = 20_000;
+
+export function createMismatchList(): MismatchList {
+  return { listed: new Map(), unlisted: { missing: 0, extra: 0, unequal: 0 } };
+}
+
+export function addMismatch({ listed, unlisted }: MismatchList, mismatch: Mismatch): void {
+  const key = mismatch.key.length > 0 ? joinKey(mismatch.key) : `no key ${listed.size}`;
+  if (listed.size < MAX_LISTED || listed.has(key)) listed.set(key, mismatch);
+  else unlisted[mismatch.what] += 1;
+}
+
+export function countUnlisted({ unlisted }: MismatchList): number {
+  return unlisted.missing + unlisted.extra + unlisted.unequal;
+}

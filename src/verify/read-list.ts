@@ -1,0 +1,54 @@
+import { SyncError } from '../core/errors.ts';
+import { cursorFault, nextAttempt, type ReadAttempts } from '../core/paging.ts';
+import type { Page, Query } from '../core/source.ts';
+import type { StreamContext } from './contexts.ts';
+
+type OnPage = (page: Page) => void | Promise<void>;
+
+/**
+ * Reads a list to its end. `onStart` is called before the first page, and again each time the read starts again. It ends: a read
+ * starts again only a few times (R7, R24), and no cursor comes twice (R8).
+ */
+export async function readList(
+  streamContext: StreamContext,
+  query: Query,
+  { onStart = () => {}, onPage }: { onStart?: () => void; onPage: OnPage },
+): Promise<void> {
+  const { pageSize } = streamContext.context().options;
+  const pageLimit = streamContext.checkpoints.get(streamContext.stream.name)?.pageLimit?.rows ?? pageSize;
+  let attempts: ReadAttempts = { restarts: 0, isHalved: false, limit: Math.min(pageSize, pageLimit) };
+  for (;;) {
+    onStart();
+    try {
+      return await readPages(streamContext, { ...query, limit: attempts.limit }, onPage);
+    } catch (error) {
+      const next = error instanceof SyncError ? nextAttempt(error.recovery, attempts) : null;
+      if (next === null) throw error;
+      attempts = next;
+    }
+  }
+}
+
+async function readPages(
+  { environment, stream, source, onRequest, continueOrStop }: StreamContext,
+  query: Query,
+  onPage: OnPage,
+): Promise<void> {
+  const visited = new Set<string>();
+  for (let cursor: string | null = null; ; ) {
+    continueOrStop();
+    const page: Page = await source.page({ path: [environment.id, ...stream.path], query, cursor }, onRequest);
+    await onPage(page);
+    const fault = cursorFault(page, (next) => visited.has(next));
+    if (fault !== null) throw new SyncError('restart-round', `${stream.path.join('/')} ${fault}`);
+    if (!page.hasMore) return;
+    cursor = page.nextCursor as string;
+    visited.add(cursor);
+  }
+}
+
+/** Reads the rows with these ids in all lists of the stream (R12): one chunk of ids. */
+export async function readByIds(streamContext: StreamContext, ids: readonly string[], onPage: OnPage): Promise<void> {
+  const { scanQueries, idsParameter } = streamContext.stream;
+  for (const query of scanQueries) await readList(streamContext, { ...query, [idsParameter]: ids }, { onPage });
+}

@@ -1,0 +1,205 @@
+import { chunksOf } from '../core/chunk.ts';
+import { type Context, type DecisionOptions, timesOf } from '../core/context.ts';
+import { decodePage, joinKey } from '../core/decode.ts';
+import type { Commit, Destination } from '../core/destination.ts';
+import { isLive } from '../core/difference.ts';
+import { endsRun, SyncError } from '../core/errors.ts';
+import type { Instant } from '../core/instant.ts';
+import { markAbsent, repairPage } from '../core/repair-page.ts';
+import { isHeld } from '../core/shrink-guard.ts';
+import type { Source } from '../core/source.ts';
+import type { Stream } from '../core/stream.ts';
+import type { StreamCounter } from '../sync/stream-counter.ts';
+import { findMarkableStreams, syncStream } from '../sync/sync-stream.ts';
+import { keysOf } from './compare-stream.ts';
+import type { StreamContext } from './contexts.ts';
+import { isPending, type Mismatch, type MismatchList, whyOf } from './mismatch.ts';
+import { readByIds } from './read-list.ts';
+import { stillDiffering } from './recheck.ts';
+import { mismatchesOf, type StreamVerification } from './stream-verification.ts';
+
+/** What the repair of one environment works with. */
+export interface RepairWork {
+  readonly catalogue: readonly Stream[];
+  readonly source: Source;
+  readonly destination: Destination;
+  readonly options: DecisionOptions;
+  readonly run: number;
+  readonly counter: StreamCounter;
+  readonly notRepaired: string[];
+  /** The machine's clock; no decision depends on it (R1). */
+  clock(): Instant;
+}
+
+/**
+ * Repairs the streams of one environment and reports each verification with its verdicts after the repair. Rows of feed streams are
+ * requested by id; the other streams are read again by the sync's own loop: what is marked, or the whole snapshot. Feed streams go
+ * first: their changes mark rows of the streams that follow them.
+ */
+export async function repairEnvironment(
+  work: RepairWork,
+  verifications: readonly StreamVerification[],
+  onRepaired: (before: StreamVerification, after: StreamVerification) => void,
+): Promise<void> {
+  const differing = verifications.filter((each) => repairable(each).length > 0);
+  const byMethod = Map.groupBy(differing, ({ streamContext }) => streamContext.stream.method);
+  const feeds = byMethod.get('feed') ?? [];
+  const kept = new Set<Mismatch>();
+  for (const each of feeds)
+    await attempt(work, each.streamContext, async () => {
+      for (const mismatch of await repairRows(work, each)) kept.add(mismatch);
+    });
+  for (const each of byMethod.get('marked') ?? []) await markAgain(work, each);
+  for (const stream of work.catalogue) {
+    const [first] = verifications;
+    if (first === undefined || !isReadAgain(stream, differing)) continue;
+    const streamContext = { ...first.streamContext, stream };
+    await attempt(work, streamContext, () => readAgain(work, streamContext));
+  }
+  for (const each of verifications)
+    await attempt(work, each.streamContext, async () => onRepaired(each, await judgeAgain(each, kept)));
+}
+
+/** A marked stream is also read again when the repair of a feed stream may have marked its rows. */
+function isReadAgain({ name, method }: Stream, differing: readonly StreamVerification[]): boolean {
+  const streams = differing.map(({ streamContext }) => streamContext.stream);
+  if (method !== 'marked' && method !== 'snapshot') return false;
+  if (streams.some((stream) => stream.name === name)) return true;
+  return (
+    method === 'marked' &&
+    streams.some((stream) => stream.method === 'feed' && stream.marks.some((rule) => rule.stream === name))
+  );
+}
+
+/** A stream that fails does not stop the others (R9). */
+async function attempt(work: RepairWork, of: StreamContext, step: () => Promise<void>): Promise<void> {
+  try {
+    await step();
+  } catch (error) {
+    if (!(error instanceof SyncError) || endsRun(error)) throw error;
+    addNotRepaired(work, of, (error as SyncError).message);
+  }
+}
+
+function addNotRepaired({ notRepaired }: RepairWork, { environment, stream }: StreamContext, why: string): void {
+  notRepaired.push(`${environment.name}, ${stream.name}: ${why}`);
+}
+
+/** The mismatches that a repair works on. It leaves pending rows to the next sync, unless it reads their whole list anyway. */
+export function repairable(verification: StreamVerification): Mismatch[] {
+  const { method } = verification.streamContext.stream;
+  return mismatchesOf(verification).filter((mismatch) => {
+    const { key, verdict, heldBack } = mismatch;
+    if (key.length === 0 || (verdict === 'different' && heldBack)) return false;
+    if (!isPending(mismatch)) return true;
+    return method === 'snapshot' || (method === 'marked' && verdict === 'ambiguous');
+  });
+}
+
+/** Requests rows of a feed stream by their ids. @returns extra rows that stay, because they are held back or too many (R14) */
+async function repairRows(work: RepairWork, verification: StreamVerification): Promise<readonly Mismatch[]> {
+  const { streamContext, unexplained } = verification;
+  const { stream, reader } = streamContext;
+  const mismatches = repairable(verification);
+  const extra = mismatches.flatMap(({ what, key }) => (what === 'extra' ? [key] : []));
+  // Rows that were not requested again may be held back as well (R14).
+  const heldBack = await reader.heldRemovals(stream.name, extra);
+  const removable = new Set(extra.filter((key) => !heldBack.has(joinKey(key))).map(([id]) => id as string));
+  const toRemove = removable.size + unexplained.unlisted.extra;
+  if (isHeld(stream, { live: await reader.count(stream), toRemove }, contextOf(work))) {
+    removable.clear();
+    const advice = 'if the source is right, run `obsync sync --full --allow-shrink`';
+    addNotRepaired(work, streamContext, `${toRemove} rows would go, more than half: ${advice}`);
+  }
+  const isKept = ({ what, key }: Mismatch): boolean => what === 'extra' && !removable.has(key[0] ?? '');
+  const ids = idsOf(mismatches.filter((mismatch) => !isKept(mismatch)));
+  for (const chunk of chunksOf(streamContext.stream.idsParameter, ids))
+    await repairChunk(work, { streamContext, ids: chunk, removable });
+  return mismatches.filter(isKept);
+}
+
+async function repairChunk(
+  work: RepairWork,
+  {
+    streamContext,
+    ids,
+    removable,
+  }: { streamContext: StreamContext; ids: readonly string[]; removable: ReadonlySet<string> },
+): Promise<void> {
+  const { stream, context } = streamContext;
+  const markableStreams = await findMarkableStreams(stream, work.destination);
+  const shown = new Set<string>();
+  const commit = async (change: Commit): Promise<void> =>
+    work.counter.count(await work.destination.commit(stream, change, markableStreams));
+  await readByIds(streamContext, ids, async (page) => {
+    const decoded = decodePage(stream, page.items, context());
+    for (const key of keysOf(decoded)) shown.add(joinKey(key));
+    const keys = decoded.rows.map(({ key }) => key);
+    const existing = await work.destination.existing(stream, keys);
+    const checkpoint = await work.destination.load(stream.name);
+    await commit(repairPage({ stream, checkpoint, page, decoded, existing, markableStreams }, contextOf(work)));
+  });
+  const gone = ids.filter((id) => removable.has(id) && !shown.has(id)).map((id) => [id]);
+  const live = [...(await work.destination.existing(stream, gone)).values()].filter(isLive);
+  const at = work.source.serverTime() ?? work.clock();
+  if (live.length > 0)
+    await commit(
+      markAbsent({ stream, checkpoint: await work.destination.load(stream.name), markableStreams }, live, at),
+    );
+}
+
+/** Marks the rows that differ: the sync's loop asks for them (R18, R22). */
+async function markAgain({ counter, destination }: RepairWork, verification: StreamVerification): Promise<void> {
+  const { stream } = verification.streamContext;
+  const marks = idsOf(repairable(verification)).map((id) => ({ stream: stream.name, id }));
+  const checkpoint = await destination.load(stream.name);
+  counter.count(await destination.commit(stream, { checkpoint, marks }, new Set()));
+}
+
+function idsOf(mismatches: readonly Mismatch[]): readonly string[] {
+  return [...new Set(mismatches.map(({ key }) => key[0] as string))].sort();
+}
+
+/** Reads one stream by the sync's own loop: its marked rows, or the whole snapshot. An unsynced stream is left to a sync. */
+async function readAgain(work: RepairWork, streamContext: StreamContext): Promise<void> {
+  const { stream, environment, source, continueOrStop } = streamContext;
+  if (stream.method === 'marked' && (await work.destination.load(stream.name)).scanEndedCycle === null) return;
+  await syncStream({
+    stream,
+    source,
+    destination: work.destination,
+    prefix: [environment.id],
+    tally: work.counter,
+    concurrency: 1,
+    context: () => contextOf(work, stream),
+    continueOrStop,
+  });
+  const held = await work.destination.heldRemovals(stream);
+  const advice = 'let them go with `obsync sync --allow-shrink`';
+  if (held > 0) addNotRepaired(work, streamContext, `${held} removals are held back: ${advice}`);
+}
+
+/** The hourly snapshot is read whatever the hour is (R22). */
+function contextOf({ source, options, run }: RepairWork, stream?: Stream): Context {
+  return { run, cycle: run, ...timesOf(source), options: { ...options, full: stream?.hourly === true } };
+}
+
+/** The verification with the verdicts after the repair: the rows that it worked on are requested once more. */
+async function judgeAgain(verification: StreamVerification, kept: ReadonlySet<Mismatch>): Promise<StreamVerification> {
+  const { streamContext, pending, unexplained } = verification;
+  const worked = new Set(repairable(verification).filter((mismatch) => !kept.has(mismatch)));
+  const differing = await stillDiffering(streamContext, [...worked]);
+  const judged = (mismatch: Mismatch): Mismatch => {
+    if (!worked.has(mismatch)) return mismatch;
+    const why = whyOf(mismatch);
+    if (!differing.has(joinKey(mismatch.key))) return { ...mismatch, verdict: 'repaired', why };
+    // Pending edges of a column wait for the next sync.
+    const isWaiting = isPending(mismatch) && streamContext.stream.method !== 'snapshot';
+    return isWaiting ? mismatch : { ...mismatch, verdict: 'different', why };
+  };
+  const judgedList = ({ listed, unlisted }: MismatchList): MismatchList => ({
+    listed: new Map([...listed].map(([key, mismatch]) => [key, judged(mismatch)])),
+    unlisted,
+  });
+  return { ...verification, pending: judgedList(pending), unexplained: judgedList(unexplained) };
+}

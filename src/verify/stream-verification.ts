@@ -1,0 +1,40 @@
+import type { SyncError } from '../core/errors.ts';
+import type { StreamContext } from './contexts.ts';
+import { createMismatchList, type Mismatch, type MismatchList } from './mismatch.ts';
+
+/** One stream of one environment, and what verify has found in it so far. What was found stays when a failure ends it. */
+export interface StreamVerification {
+  readonly streamContext: StreamContext;
+  /** How far the comparison has come. */
+  outcome: 'compared' | 'unsynced' | 'unavailable' | 'failed' | 'stopped';
+  error: SyncError | null;
+  /** Rows that the source showed. */
+  rows: number;
+  requests: number;
+  /** The source does not count its tables (R15). */
+  isUncounted: boolean;
+  /** Mismatches that nobody has tried to explain yet. */
+  fresh: Mismatch[];
+  /** Mismatches that the feeds did not explain; those requested again say so by their verdict. */
+  readonly unexplained: MismatchList;
+  /** Mismatches that the next sync brings. */
+  readonly pending: MismatchList;
+}
+
+export function createVerification(streamContext: StreamContext): StreamVerification {
+  return {
+    streamContext,
+    outcome: 'compared',
+    error: null,
+    rows: 0,
+    requests: 0,
+    isUncounted: false,
+    fresh: [],
+    unexplained: createMismatchList(),
+    pending: createMismatchList(),
+  };
+}
+
+export function mismatchesOf({ pending, unexplained }: StreamVerification): Mismatch[] {
+  return [...pending.listed.values(), ...unexplained.listed.values()];
+}

@@ -1,0 +1,57 @@
+import { endsRun, SyncError } from '../core/errors.ts';
+import { isUnsynced } from '../core/pending.ts';
+import { compareCounts } from './compare-counts.ts';
+import { classify, compareStream } from './compare-stream.ts';
+import { type StreamContext, streamNamed } from './contexts.ts';
+import { addMismatch, type Mismatch } from './mismatch.ts';
+import { recheck } from './recheck.ts';
+import { createVerification, mismatchesOf, type StreamVerification } from './stream-verification.ts';
+
+/** Compares one stream, then requests again what differs. Never throws a `SyncError`. */
+export async function verifyStream(streamContext: StreamContext): Promise<StreamVerification[]> {
+  const { catalogue, checkpoints, depth } = streamContext;
+  const assets = { ...streamContext, stream: streamNamed(catalogue, 'assets') };
+  // The stream of all assets decides which tables there are; the typed stream decides where they stand.
+  const needed = depth === 'count' ? [assets, streamContext] : [streamContext];
+  for (const each of needed) {
+    const checkpoint = checkpoints.get(each.stream.name);
+    if (checkpoint !== undefined && isUnsynced(each.stream, checkpoint))
+      return [{ ...createVerification(each), outcome: checkpoint.unavailable ? 'unavailable' : 'unsynced' }];
+  }
+  if (depth === 'count') return verifyCounts(streamContext, assets);
+  return [await judge(createVerification(streamContext), compareStream)];
+}
+
+/** The number of tables; those that moved are compared by their rows. */
+async function verifyCounts(tables: StreamContext, assets: StreamContext): Promise<StreamVerification[]> {
+  let moved: readonly Mismatch[] = [];
+  const counts = await judge(createVerification(assets), async (verification) => {
+    moved = await compareCounts(tables, verification);
+  });
+  const verifications = [counts];
+  for (const each of counts.outcome === 'compared' && moved.length > 0 ? [assets, tables] : []) {
+    const rows = { ...createVerification({ ...each, depth: 'rows' }), fresh: [...moved] };
+    const verification = await judge(rows, async () => {});
+    if (verification.outcome !== 'compared' || mismatchesOf(verification).length > 0) verifications.push(verification);
+  }
+  return verifications;
+}
+
+async function judge(
+  verification: StreamVerification,
+  compare: (verification: StreamVerification) => Promise<void>,
+): Promise<StreamVerification> {
+  try {
+    await compare(verification);
+    await classify(verification);
+    await recheck(verification);
+    return verification;
+  } catch (error) {
+    if (!(error instanceof SyncError)) throw error;
+    const { streamContext, fresh } = verification;
+    if (error.recovery === 'not-live' && streamContext.stream.mayBeUnavailable)
+      return { ...createVerification(streamContext), outcome: 'unavailable' };
+    for (const mismatch of fresh) addMismatch(verification.unexplained, mismatch);
+    return { ...verification, outcome: endsRun(error) ? 'stopped' : 'failed', error, fresh: [] };
+  }
+}
