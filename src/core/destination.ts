@@ -46,6 +46,7 @@ export interface DueTest {
   readonly hasRejected: number;
 }
 
+/** A test's history could not be read, and is skipped in this run (R22). */
 export interface UnreadHistory {
   readonly testId: string;
   /** Rows a page of it may have when it is asked for again; null to leave that as it is (R24). */
@@ -83,41 +84,44 @@ export interface RemovalCount {
   readonly toRemove: number;
 }
 
-/** Marks that the round of `run` could not pay; those made after `lastMark` stay as they are. */
-interface LeftMarks {
+/** Marks of this stream that the round of `run` could not clear: they wait for a later run (R13, R18). */
+export interface LeftMarks {
   readonly ids: readonly string[];
+  /** Marks made after this one stay as they are. */
   readonly lastMark: number;
   readonly run: number;
-  /** One is made where there is none. */
+  /** Whether a mark is made where there is none. */
   readonly makes: boolean;
 }
 
-/** What one page, or the end of a round, does to the mirror. Every part is optional but the checkpoint. */
-export interface Commit {
+/** What is written in one transaction together with the checkpoint (R5). */
+export type Commit = PageCommit | RoundEndCommit | DiscardCommit | ReleaseCommit;
+
+/** What a page changes; also a change without a page, such as marks that are made or a history that could not be read. */
+export interface PageCommit {
+  readonly kind: 'page';
   readonly checkpoint: Checkpoint;
   /** Rows of the stream's own table. */
   readonly changes?: readonly RowChange[];
-  /** Rows gathered beside the table, under the number of their read (R16). */
+  /** Rows that wait beside the table, under the number of their read (R16). */
   readonly staged?: { readonly rows: readonly DecodedRow[]; readonly readNumber: number };
   /** Rows that are kept for ever (R17). */
   readonly archived?: readonly DecodedRow[];
-  /** Keys met by a read. */
-  readonly seen?: { readonly keys: readonly (readonly string[])[]; readonly readNumber: number };
-  /** Every key the page showed: no longer rejected (R20), no longer held back (R14). */
+  readonly seen?: SeenKeys;
+  /** Every key that the page showed: it is no longer rejected (R20), and no longer held back (R14). */
   readonly returnedKeys?: readonly (readonly string[])[];
   readonly rejected?: readonly RejectedRow[];
   /**
-   * Asked for by id and not shown: what was rejected of them before the run `since` is gone, unless the mirror holds an earlier
-   * version live, which a tombstone or a scan has to decide on (R20).
+   * Ids that were asked for and not shown. What was rejected of them before the run `since` is gone, unless the mirror holds an
+   * earlier version live: a tombstone or a scan decides on that one (R20).
    */
   readonly notShown?: { readonly ids: readonly string[]; readonly since: number };
-  /** New marks, of streams that have them made: the stream that owes, and the id (R13, R18, R22). */
+  /** New marks: the stream that has to read, and the id (R13, R18, R22). */
   readonly marks?: readonly { readonly stream: StreamName; readonly id: string }[];
-  /** Marks of this stream that are paid, if made no later than `lastMark`; null for whenever they were made. */
+  /** Marks of this stream that are cleared, if made no later than `lastMark`; null clears them whenever they were made. */
   readonly clearedMarks?: { readonly ids: readonly string[]; readonly lastMark: number | null };
-  /** Marks of this stream that wait for a later run (R13, R18). */
   readonly leftMarks?: LeftMarks;
-  /** Live rows of these owners that the reads from `sinceRead` on did not see are absent (R13). */
+  /** Live rows of these parents that the reads from `sinceRead` on did not see are absent (R13). */
   readonly sweptParents?: {
     readonly by: string;
     readonly ids: readonly string[];
@@ -130,16 +134,39 @@ export interface Commit {
     readonly readAt: Instant;
     readonly mirroredAt: Instant;
     readonly gap: { readonly from: Instant; readonly to: Instant } | null;
-    /** The run in which the reading began: what was rejected of the history before, and not since, is gone (R20). */
+    /** The run in which the read began: what was rejected of the history before, and not since, is gone (R20). */
     readonly since: number;
   };
-  /** A test's history could not be read, and is passed over in this run (R22). */
   readonly unreadHistory?: UnreadHistory;
-  /** What a read (its number) or the whole round saw and gathered is dropped (R7). */
-  readonly forget?: number | 'all';
-  readonly roundEnd?: RoundEnd & { readonly hold: boolean };
-  /** Removals that were held back are let go (R14). */
-  readonly release?: true;
+}
+
+/** A round has ended: its removals are applied, or held back if there are too many (R14). */
+export interface RoundEndCommit {
+  readonly kind: 'round-end';
+  readonly checkpoint: Checkpoint;
+  readonly roundEnd: RoundEnd & { readonly hold: boolean };
+  readonly seen?: SeenKeys;
+  readonly leftMarks?: LeftMarks;
+}
+
+/** What a read (its number), or the whole round, saw and staged is discarded (R7). */
+interface DiscardCommit {
+  readonly kind: 'discard';
+  readonly checkpoint: Checkpoint;
+  readonly forget: number | 'all';
+  readonly unreadHistory?: UnreadHistory;
+}
+
+/** Removals that were held back are applied (R14). */
+interface ReleaseCommit {
+  readonly kind: 'release';
+  readonly checkpoint: Checkpoint;
+}
+
+/** Keys that a read has shown. */
+export interface SeenKeys {
+  readonly keys: readonly (readonly string[])[];
+  readonly readNumber: number;
 }
 
 export interface RowCounts {

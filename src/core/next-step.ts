@@ -2,7 +2,7 @@ import type { Checkpoint, IdleCheckpoint, LookupRead, ReadCheckpoint, Round, Rou
 import { feedBoundOf } from './choose-round.ts';
 import { firstChunk, fitsUrl } from './chunk.ts';
 import { CLOCK_TOLERANCE_SECONDS, type Context, isOutOfLookback } from './context.ts';
-import type { Backlog, Commit, DueTest, RoundEnd } from './destination.ts';
+import type { Backlog, DueTest, PageCommit, RoundEnd } from './destination.ts';
 import { addDays, addSeconds, type Instant } from './instant.ts';
 import { LOOKBACK_DAYS } from './read-api.ts';
 import {
@@ -45,7 +45,7 @@ export type NextStep =
 type ContinueStep = Extract<NextStep, { do: 'continue' }> & { readonly checkpoint: RoundCheckpoint };
 
 /** What is said of ids that cannot be asked for. */
-export type SkippedIds = Pick<Commit, 'seen' | 'leftMarks'>;
+export type SkippedIds = Pick<PageCommit, 'seen' | 'leftMarks'>;
 
 /** How late executions are reported, in days (R22). */
 const LATE_DAYS = 7;

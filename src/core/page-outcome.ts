@@ -1,7 +1,7 @@
 import type { Checkpoint, Read, ReadCheckpoint, RoundCheckpoint } from './checkpoint.ts';
 import type { Context } from './context.ts';
 import { type DecodedPage, joinKey } from './decode.ts';
-import type { Commit } from './destination.ts';
+import type { PageCommit } from './destination.ts';
 import { SyncError } from './errors.ts';
 import { fillTypedRows, isFilled, mayLag } from './fill-typed-rows.ts';
 import { addSeconds } from './instant.ts';
@@ -30,7 +30,7 @@ export interface PageInput {
 
 /** What a page changes, and how many of its rows came later than the overlap allows for (R2). */
 export interface PageOutcome {
-  readonly commit: Commit & { readonly checkpoint: RoundCheckpoint };
+  readonly commit: PageCommit & { readonly checkpoint: RoundCheckpoint };
   readonly late: number;
 }
 
@@ -51,6 +51,7 @@ export function pageOutcome(pageInput: PageInput, context: Context): PageOutcome
     read.as === 'owned' || dead.length === 0 ? {} : { leftMarks: { ids: dead, lastMark, run, makes: true } };
   const end = readEnd(pageInput, read, unpaid);
   const commit = {
+    kind: 'page' as const,
     returnedKeys,
     ...effect,
     ...leftMarks,
@@ -69,7 +70,8 @@ function confirmed(pageInput: PageInput, read: Read, context: Context): PageOutc
     .filter((id) => isFilled(stream, existing.get(id)) && !mayLag(existing.get(id), read, context));
   const unpaid = unpaidOf(checkpoint.round).filter((id) => !paid.includes(id));
   const next = nextCheckpoint(pageInput, unpaid, context);
-  return { commit: { returnedKeys: [], ...readEnd(pageInput, read, unpaid), checkpoint: next }, late: 0 };
+  const end = readEnd(pageInput, read, unpaid);
+  return { commit: { kind: 'page', returnedKeys: [], ...end, checkpoint: next }, late: 0 };
 }
 
 /** Owners of rows that were shown and that a younger tombstone still holds down: they are asked for again (R13). */
@@ -87,7 +89,7 @@ function stillDeleted({ stream, decoded, existing }: PageInput, changes: readonl
   return [...new Set(dead.map(({ parentId }) => String(parentId)))];
 }
 
-type PageEffect = Omit<Commit, 'checkpoint'>;
+type PageEffect = Omit<PageCommit, 'kind' | 'checkpoint'>;
 
 /** What the rows of a page do, by the nature of their stream. */
 const PAGE_EFFECTS = { merge: mergeRows, fill: fillRows, stage: stageRows, archive: archiveRows } as const;

@@ -1,7 +1,7 @@
 import type { Checkpoint, ReadCheckpoint } from './checkpoint.ts';
 import type { Context } from './context.ts';
 import { type DecodedPage, joinKey } from './decode.ts';
-import type { Commit } from './destination.ts';
+import type { PageCommit } from './destination.ts';
 import { differenceOf } from './difference.ts';
 import type { Instant } from './instant.ts';
 import { changeMarks } from './marks.ts';
@@ -30,7 +30,7 @@ export interface RepairInput {
 export function repairPage(
   { stream, checkpoint, page, decoded, existing, markableStreams }: RepairInput,
   context: Context,
-): Commit {
+): PageCommit {
   const differing = new Map(existing);
   for (const shown of decoded.rows) {
     const row = existing.get(joinKey(shown.key));
@@ -59,10 +59,10 @@ export function markAbsent(
   { stream, checkpoint, markableStreams }: Pick<RepairInput, 'stream' | 'checkpoint' | 'markableStreams'>,
   existing: readonly Row[],
   at: Instant,
-): Commit {
+): PageCommit {
   const changes = existing.map((row) => absent(row, at));
   const marks = changes.flatMap((change) => changeMarks(stream, change, null));
-  return { checkpoint, changes, marks: marks.filter((mark) => markableStreams.has(mark.stream)) };
+  return { kind: 'page', checkpoint, changes, marks: marks.filter((mark) => markableStreams.has(mark.stream)) };
 }
 
 /** A row whose times decide nothing, without what is filled of another kind (R22). */

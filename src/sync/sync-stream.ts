@@ -76,7 +76,7 @@ async function takeSteps(
   let checkpoint = await destination.load(stream.name);
   if (streamSync.context().options.allowShrink && (await destination.heldRemovals(stream)) > 0) {
     streamSync.tally.count(
-      await destination.commit(stream, { checkpoint, release: true }, pagingState.markableStreams),
+      await destination.commit(stream, { kind: 'release', checkpoint }, pagingState.markableStreams),
     );
   }
   for (;;) {
@@ -98,7 +98,7 @@ async function takeSteps(
       streamSync.tally.count(
         await destination.commit(
           stream,
-          { checkpoint: step.checkpoint, forget: step.which },
+          { kind: 'discard', checkpoint: step.checkpoint, forget: step.which },
           pagingState.markableStreams,
         ),
       );
@@ -107,7 +107,7 @@ async function takeSteps(
       const { passedOver } = step;
       checkpoint = step.checkpoint;
       if (passedOver !== undefined)
-        await destination.commit(stream, { checkpoint, ...passedOver }, pagingState.markableStreams);
+        await destination.commit(stream, { kind: 'page', checkpoint, ...passedOver }, pagingState.markableStreams);
     }
   }
 }
@@ -171,7 +171,7 @@ async function syncPage(
     if (!(error instanceof SyncError)) throw error;
     if (endsRun(error)) {
       const kept = cutOff(checkpoint, error);
-      if (kept !== null) await destination.commit(stream, { checkpoint: kept }, markableStreams);
+      if (kept !== null) await destination.commit(stream, { kind: 'page', checkpoint: kept }, markableStreams);
       throw error;
     }
     const recovered = recover(stream, checkpoint, error, streamSync.context());
@@ -214,11 +214,10 @@ function advised(error: SyncError, { advice }: RecoveryDecision): SyncError {
 }
 
 function commitOf({ checkpoint, forget, unreadHistory }: RecoveryDecision): Commit {
-  return {
-    checkpoint,
-    ...(forget === null ? {} : { forget }),
-    ...(unreadHistory === undefined ? {} : { unreadHistory }),
-  };
+  const history = unreadHistory === undefined ? {} : { unreadHistory };
+  return forget === null
+    ? { kind: 'page', checkpoint, ...history }
+    : { kind: 'discard', checkpoint, forget, ...history };
 }
 
 /** Ends a round: what is gone goes, unless so much is gone that it has to wait (R14). */
@@ -230,6 +229,7 @@ async function applyRoundEnd(
   const hold = isHeld(stream, await destination.countRemovals(stream, roundEnd), context());
   const ended = finishRound(stream, checkpoint, roundEnd, context());
   const commit: Commit = {
+    kind: 'round-end',
     checkpoint: ended,
     roundEnd: { ...roundEnd, hold },
     ...unconfirmedMarks(stream, checkpoint.round),

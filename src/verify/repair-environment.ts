@@ -153,7 +153,7 @@ async function markAgain({ counter, destination }: RepairWork, verification: Str
   const { stream } = verification.streamContext;
   const marks = idsOf(repairable(verification)).map((id) => ({ stream: stream.name, id }));
   const checkpoint = await destination.load(stream.name);
-  counter.count(await destination.commit(stream, { checkpoint, marks }, new Set()));
+  counter.count(await destination.commit(stream, { kind: 'page', checkpoint, marks }, new Set()));
 }
 
 function idsOf(mismatches: readonly Mismatch[]): readonly string[] {

@@ -291,7 +291,7 @@ describe('what no read has shown is asked for in the leading list (R18)', () => 
       leftMarks,
       ...rest
     } = answered('table_assets', [{ id: 'a' }, { nonsense: 1 }]);
-    expect([returnedKeys, leftMarks?.ids, rest]).toEqual([[], ['b'], {}]);
+    expect([returnedKeys, leftMarks?.ids, rest]).toEqual([[], ['b'], { kind: 'page' }]);
     expect(after.round?.steps[0]).toMatchObject({ after: 'b', ids: [], unpaid: [] });
   });
 

@@ -66,6 +66,7 @@ describe('rows that the source does not show', () => {
     const held = { id: 'a', kind: 'table', ...LIVE };
     const commit = markAbsent({ stream: ASSETS, checkpoint, markableStreams: new Set(['columns']) }, [held], T);
     expect(commit).toEqual({
+      kind: 'page',
       checkpoint,
       changes: [{ row: { ...held, deleted_at: T, deletion: 'absent' }, kind: 'deleted' }],
       marks: [{ stream: 'columns', id: 'a' }],

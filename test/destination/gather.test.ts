@@ -30,12 +30,16 @@ test('an unchanged row of a snapshot is noted as seen and not gathered, unless a
     return { key: ['a', 'b'], row, deletedAt: null, parts: [] };
   };
   const show = (readNumber: number, extra: string | null = null) =>
-    on().commit(stream, { checkpoint: NO_PROGRESS, staged: { rows: [edge(extra)], readNumber } }, new Set());
+    on().commit(
+      stream,
+      { kind: 'page', checkpoint: NO_PROGRESS, staged: { rows: [edge(extra)], readNumber } },
+      new Set(),
+    );
   const settlement = { sweep: null, through: null, rememberFrom: null, lastMark: 0, run: 1, isWhole: true } as const;
   const settle = () =>
     on().commit(
       stream,
-      { checkpoint: NO_PROGRESS, roundEnd: { ...settlement, replace: 'all', hold: false } },
+      { kind: 'round-end', checkpoint: NO_PROGRESS, roundEnd: { ...settlement, replace: 'all', hold: false } },
       new Set(),
     );
   const gathered = () => mirror.connection.prepare('select extra from asset_lineage_staged').pluck().all();

@@ -3,11 +3,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { NO_PROGRESS } from '../../src/core/checkpoint.ts';
-import type { BacklogQuery, Commit, Destination, RoundEnd } from '../../src/core/destination.ts';
+import type { BacklogQuery, Destination, RoundEnd } from '../../src/core/destination.ts';
 import { createDestination } from '../../src/destination/sqlite/destination.ts';
 import { type MirrorFile, openForWriting } from '../../src/destination/sqlite/open.ts';
 import { claimMirror } from '../../state/run-log.ts';
 import { streamOf, T } from '../core/setup.ts';
+import { type CommitParts, commitOf } from '../support/commit-parts.ts';
 
 let folder: string;
 let mirror: MirrorFile;
@@ -34,8 +35,7 @@ afterEach(() => {
 });
 
 const stream = streamOf('columns');
-const commit = (parts: Omit<Commit, 'checkpoint'>) =>
-  on.commit(stream, { checkpoint: NO_PROGRESS, ...parts }, new Set());
+const commit = (parts: CommitParts) => on.commit(stream, commitOf(NO_PROGRESS, parts), new Set());
 const column = (id: string) => {
   const row = {
     id,
@@ -58,7 +58,7 @@ const SWEEP: RoundEnd = {
   ...{ lastMark: 0, run: 1, isWhole: true },
 };
 const candidates = async () => (await on.backlog(stream, QUERY)).ids;
-const settle = () => commit({ roundEnd: { ...SWEEP, hold: false } });
+const settle = () => commit({ kind: 'round-end', roundEnd: { ...SWEEP, hold: false } });
 
 test('what a scan has not seen is found in one pass over the table, whoever asks for it until the scan ends (R12)', async () => {
   await bring('a', 'b', 'c');
@@ -83,7 +83,7 @@ test('a row that comes after what is missing was found, and is not seen, is miss
 test('what one scan has not seen says nothing of the next (R12)', async () => {
   await bring('a', 'b');
   expect(await candidates()).toEqual(['a', 'b']);
-  await commit({ forget: 'all' });
+  await commit({ kind: 'discard', forget: 'all' });
   mirror.connection.exec("update columns set deleted_at = '2026' where id = 'a'");
   expect(await candidates()).toEqual(['b']);
 });

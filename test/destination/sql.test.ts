@@ -4,13 +4,14 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { NO_PROGRESS } from '../../src/core/checkpoint.ts';
 import type { DecodedRow } from '../../src/core/decode.ts';
-import type { Commit, Destination, RoundEnd } from '../../src/core/destination.ts';
+import type { Destination, RoundEnd } from '../../src/core/destination.ts';
 import type { Field, Row, Stream } from '../../src/core/stream.ts';
 import { createDestination } from '../../src/destination/sqlite/destination.ts';
 import { type MirrorFile, openForWriting } from '../../src/destination/sqlite/open.ts';
 import { writeNoted } from '../../src/destination/sqlite/seen-keys.ts';
 import { list, quote, tableSqlOf } from '../../src/destination/sqlite/tables.ts';
 import { CATALOGUE, STREAM_NAMES } from '../../src/streams/catalogue.ts';
+import { type CommitParts, commitOf } from '../support/commit-parts.ts';
 import { START } from '../support/conformance/workbench.ts';
 import { readable } from './sql-text.ts';
 
@@ -59,9 +60,9 @@ const hasParent = ({ parent }: Stream) => parent !== undefined;
 const isHeld = (stream: Stream) => !isWindow(stream) && !isFilled(stream);
 
 const of =
-  (commitOf: (stream: Stream) => Partial<Commit>): Part['act'] =>
+  (partsOf: (stream: Stream) => CommitParts): Part['act'] =>
   (destination, stream) =>
-    destination.commit(stream, { checkpoint: NO_PROGRESS, ...commitOf(stream) }, new Set(STREAM_NAMES));
+    destination.commit(stream, commitOf(NO_PROGRESS, partsOf(stream)), new Set(STREAM_NAMES));
 
 const counting =
   (roundEnd: RoundEnd): Part['act'] =>
@@ -148,41 +149,61 @@ const PARTS: readonly Part[] = [
     isOf: isWindow,
     act: of(() => ({ unreadHistory: { testId: 'x', pageLimit: null } })),
   },
-  { title: 'what one read saw and gathered is dropped', isOf: () => true, act: of(() => ({ forget: 1 })) },
-  { title: 'what a round saw and gathered is dropped', isOf: () => true, act: of(() => ({ forget: 'all' })) },
+  {
+    title: 'what one read saw and gathered is dropped',
+    isOf: () => true,
+    act: of(() => ({ kind: 'discard', forget: 1 })),
+  },
+  {
+    title: 'what a round saw and gathered is dropped',
+    isOf: () => true,
+    act: of(() => ({ kind: 'discard', forget: 'all' })),
+  },
   { title: 'a sweep is weighed', isOf: isFeed, act: counting(SWEEP) },
-  { title: 'a sweep', isOf: isFeed, act: of(() => ({ roundEnd: { ...SWEEP, hold: false } })) },
-  { title: 'a sweep that is held back', isOf: isFeed, act: of(() => ({ roundEnd: { ...SWEEP, hold: true } })) },
+  { title: 'a sweep', isOf: isFeed, act: of(() => ({ kind: 'round-end', roundEnd: { ...SWEEP, hold: false } })) },
+  {
+    title: 'a sweep that is held back',
+    isOf: isFeed,
+    act: of(() => ({ kind: 'round-end', roundEnd: { ...SWEEP, hold: true } })),
+  },
   {
     title: 'a sweep that another scan follows',
     isOf: isFeed,
-    act: of(() => ({ roundEnd: { ...SWEEP, hold: false, rememberFrom: 2 } })),
+    act: of(() => ({ kind: 'round-end', roundEnd: { ...SWEEP, hold: false, rememberFrom: 2 } })),
   },
   { title: 'a replacement of the table is weighed', isOf: isStaged, act: counting(ALL) },
-  { title: 'a replacement of the table', isOf: isStaged, act: of(() => ({ roundEnd: { ...ALL, hold: false } })) },
+  {
+    title: 'a replacement of the table',
+    isOf: isStaged,
+    act: of(() => ({ kind: 'round-end', roundEnd: { ...ALL, hold: false } })),
+  },
   {
     title: 'a replacement of the table that is held back',
     isOf: isStaged,
-    act: of(() => ({ roundEnd: { ...ALL, hold: true } })),
+    act: of(() => ({ kind: 'round-end', roundEnd: { ...ALL, hold: true } })),
   },
   { title: 'a replacement of marked rows is weighed', isOf: isMarkedEdges, act: counting(MARKED) },
   {
     title: 'a replacement of marked rows',
     isOf: isMarkedEdges,
-    act: of(() => ({ roundEnd: { ...MARKED, hold: false } })),
+    act: of(() => ({ kind: 'round-end', roundEnd: { ...MARKED, hold: false } })),
   },
   {
     title: 'a replacement of marked rows that is held back',
     isOf: isMarkedEdges,
-    act: of(() => ({ roundEnd: { ...MARKED, hold: true } })),
+    act: of(() => ({ kind: 'round-end', roundEnd: { ...MARKED, hold: true } })),
   },
   {
     title: 'the end of a round of marked rows',
     isOf: isFilled,
-    act: of(() => ({ roundEnd: { ...END, hold: false, isWhole: false, through: 'x' } })),
+    act: of(() => ({ kind: 'round-end', roundEnd: { ...END, hold: false, isWhole: false, through: 'x' } })),
   },
-  { title: 'the end of a whole read', isOf: isFilled, act: of(() => ({ roundEnd: { ...END, hold: false } })) },
-  { title: 'removals that were held back are let go', isOf: isHeld, act: of(() => ({ release: true })) },
+  {
+    title: 'the end of a whole read',
+    isOf: isFilled,
+    act: of(() => ({ kind: 'round-end', roundEnd: { ...END, hold: false } })),
+  },
+  { title: 'removals that were held back are let go', isOf: isHeld, act: of(() => ({ kind: 'release' })) },
 ];
 
 function rowOf({ fields }: Pick<Stream, 'fields'>): Row {

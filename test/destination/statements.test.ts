@@ -4,12 +4,13 @@ import { join } from 'node:path';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { NO_PROGRESS } from '../../src/core/checkpoint.ts';
 import { decodePage } from '../../src/core/decode.ts';
-import type { Commit, Destination, RoundEnd } from '../../src/core/destination.ts';
+import type { Destination, RoundEnd } from '../../src/core/destination.ts';
 import type { Stream, StreamName } from '../../src/core/stream.ts';
 import { createDestination } from '../../src/destination/sqlite/destination.ts';
 import { type MirrorFile, openForWriting } from '../../src/destination/sqlite/open.ts';
 import { CATALOGUE } from '../../src/streams/catalogue.ts';
 import { claimMirror } from '../../state/run-log.ts';
+import { type CommitParts, commitOf } from '../support/commit-parts.ts';
 import { column, edge, START } from '../support/conformance/workbench.ts';
 
 let mirror: MirrorFile;
@@ -38,8 +39,8 @@ const UNSWEPT = { sweep: null, through: null, rememberFrom: null, run: 1 } as co
 
 const stream = (name: StreamName) => CATALOGUE.find((entry) => entry.name === name) as Stream;
 const on = (envId = 'e'): Destination => createDestination(mirror, { envId, run: 1, clock: () => START });
-const commit = (name: StreamName, given: Partial<Commit>, envId = 'e') =>
-  on(envId).commit(stream(name), { checkpoint: NO_PROGRESS, ...given }, new Set());
+const commit = (name: StreamName, given: CommitParts, envId = 'e') =>
+  on(envId).commit(stream(name), commitOf(NO_PROGRESS, given), new Set());
 
 /** How SQLite goes about the statements that `act` makes for its environment, a line for each table it reads. */
 async function plansOf(act: () => Promise<unknown>): Promise<string[]> {
@@ -75,7 +76,7 @@ describe.each([
     const roundEnd: RoundEnd = { ...UNSWEPT, replace: 'marked', lastMark: 1, isWhole: false };
     const plans = await plansOf(async () => {
       await on().countRemovals(stream('column_lineage'), roundEnd);
-      await commit('column_lineage', { roundEnd: { ...roundEnd, hold: true } });
+      await commit('column_lineage', { kind: 'round-end', roundEnd: { ...roundEnd, hold: true } });
     });
     const edges = plans.filter((step) => /^\w+ t .*column_lineage/.test(step));
     expect(edges.length).toBeGreaterThan(5);
@@ -92,7 +93,7 @@ describe.each([
       const roundEnd: RoundEnd = { ...UNSWEPT, replace: 'all', lastMark: 1, isWhole: true };
       const plans = await plansOf(async () => {
         await on().countRemovals(stream(name), roundEnd);
-        await commit(name, { roundEnd: { ...roundEnd, hold: true } });
+        await commit(name, { kind: 'round-end', roundEnd: { ...roundEnd, hold: true } });
       });
       const gathered = plans.filter((step) => /^(SCAN|SEARCH) [gx] /.test(`${step} `) && !step.includes('temp'));
       expect(gathered.filter((step) => step.includes(`${name}_staged_by_env (env_id=?)`)).length).toBeGreaterThan(1);
@@ -186,7 +187,7 @@ describe('statements are made once', () => {
       await commit('column_lineage', { staged: { rows: page.rows, readNumber: 1 }, returnedKeys: [['c', 'd']] }, envId);
       const settlement = { ...UNSWEPT, replace: 'all', lastMark: 1, isWhole: true, hold: false } as const;
       await on(envId).countRemovals(stream('column_lineage'), settlement);
-      await commit('column_lineage', { roundEnd: settlement }, envId);
+      await commit('column_lineage', { kind: 'round-end', roundEnd: settlement }, envId);
       await on(envId).heldRemovals(stream('column_lineage'));
     };
     await sync('e');

@@ -4,11 +4,12 @@ import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { type Checkpoint, NO_PROGRESS } from '../../src/core/checkpoint.ts';
-import type { Commit, Destination } from '../../src/core/destination.ts';
+import type { Destination } from '../../src/core/destination.ts';
 import { createDestination } from '../../src/destination/sqlite/destination.ts';
 import { type MirrorFile, openForWriting } from '../../src/destination/sqlite/open.ts';
 import { claimMirror } from '../../state/run-log.ts';
 import { streamOf, T } from '../core/setup.ts';
+import { type CommitParts, commitOf } from '../support/commit-parts.ts';
 
 const QUIET_MS = 1000;
 
@@ -31,8 +32,8 @@ afterEach(() => {
 
 const stream = streamOf('asset_lineage');
 const on = (): Destination => createDestination(mirror, { envId: 'e', run: 1, clock: () => T });
-const commit = (parts: Omit<Commit, 'checkpoint'>, checkpoint: Checkpoint = NO_PROGRESS) =>
-  on().commit(stream, { checkpoint, ...parts }, new Set());
+const commit = (parts: CommitParts, checkpoint: Checkpoint = NO_PROGRESS) =>
+  on().commit(stream, commitOf(checkpoint, parts), new Set());
 
 const edge = (upstream: string) => {
   const row = { upstream_asset_id: upstream, downstream_asset_id: 'z', extra: null };
@@ -41,7 +42,7 @@ const edge = (upstream: string) => {
 const show = (...upstream: string[]) =>
   commit({ staged: { rows: upstream.map(edge), readNumber: 1 } }, { ...NO_PROGRESS, watermark: T });
 const settlement = { sweep: null, through: null, rememberFrom: null, lastMark: 0, run: 1, isWhole: true } as const;
-const settle = () => commit({ roundEnd: { ...settlement, replace: 'all', hold: false } });
+const settle = () => commit({ kind: 'round-end', roundEnd: { ...settlement, replace: 'all', hold: false } });
 
 /** What another connection finds in the file. */
 const kept = (column: string, table: string): unknown[] =>
@@ -114,7 +115,7 @@ test('a commit writes the clock and the counter of its own environment alone (R1
   const markIn = (envId: string) =>
     createDestination(mirror, { envId, run: 1, clock: () => T }).commit(
       streamOf('columns'),
-      { checkpoint: NO_PROGRESS, marks },
+      { kind: 'page', checkpoint: NO_PROGRESS, marks },
       new Set(),
     );
   const clocks = () =>

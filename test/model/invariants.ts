@@ -1,5 +1,6 @@
 import type { CollectionName } from '../../src/streams/catalogue.ts';
 import { STREAM_TABLES } from '../support/catalogue.ts';
+import { pageOf, roundEndOf } from '../support/commit-parts.ts';
 import { askedBy, type Book, isFeed, isWhole, openBook } from './book.ts';
 import { cyclesAreYoung } from './invariants/cycles.ts';
 import { keptForEver } from './invariants/kept-for-ever.ts';
@@ -92,8 +93,8 @@ function beganAt(mirrored: Mirrored, { path: [envId = '', ...path], query, strea
 /** A page is brought in by a commit that says what it showed. */
 function momentOf(told: Told, { book, mirrored, before }: { book: Book; mirrored: Mirrored; before: Held }): Moment {
   const { envId, stream, commit } = told;
-  const history = commit.historyRead?.testId ?? commit.checkpoint.round?.read?.history?.testId;
-  const walk = commit.returnedKeys === undefined ? null : book.pending(envId, stream, history);
+  const history = pageOf(commit).historyRead?.testId ?? commit.checkpoint.round?.read?.history?.testId;
+  const walk = pageOf(commit).returnedKeys === undefined ? null : book.pending(envId, stream, history);
   const page = walk?.pages.at(-1) ?? null;
   if (page !== null) page.committed = true;
   const all = book.walks(envId, stream);
@@ -108,8 +109,10 @@ function momentOf(told: Told, { book, mirrored, before }: { book: Book; mirrored
 /** With the round its walks end; what was asked for and never came into it never was. */
 function turnLeaf(book: Book, { envId, stream, commit, walks, after }: Moment): void {
   // A scan that is set aside goes on after the round of the feeds (R9).
-  const isOver = (commit.roundEnd !== undefined && after.waiting === null) || commit.forget === 'all';
+  const isOver =
+    (roundEndOf(commit) !== undefined && after.waiting === null) ||
+    (commit.kind === 'discard' && commit.forget === 'all');
   // Feeds that were left out are not gone on with.
-  const still = commit.roundEnd === undefined ? walks : walks.filter((walk) => isWhole(walk) || !isFeed(walk));
+  const still = roundEndOf(commit) === undefined ? walks : walks.filter((walk) => isWhole(walk) || !isFeed(walk));
   book.keep(envId, stream as CollectionName, isOver ? [] : still);
 }

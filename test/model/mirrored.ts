@@ -13,6 +13,7 @@ import { type RunOptions, runSync } from '../../src/sync/run.ts';
 import type { RunSummary, StreamSummary } from '../../src/sync/summary.ts';
 import { loadCheckpoint } from '../../state/checkpoint-store.ts';
 import { createStateStore } from '../../state/sqlite-state-store.ts';
+import { pageOf } from '../support/commit-parts.ts';
 import type { Asked, World } from './world.ts';
 
 export type Row = Record<string, string | number | null>;
@@ -248,7 +249,7 @@ function watched(
     commit(stream, commit, marking) {
       const now = where();
       const key = `${now.envId} ${stream.name}`;
-      const isPart = amidPage.has(key) && commit.returnedKeys !== undefined;
+      const isPart = amidPage.has(key) && pageOf(commit).returnedKeys !== undefined;
       const told = { ...now, stream: stream.name as CollectionName, commit, isPart };
       return mirrored.inTurn(key, isPart, async () => {
         mirrored.beforeCommit(told);

@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import { streamOf } from '../model/mirrored.ts';
 import { execute, putAssetEdge, putColumn, remove, removeAsset } from '../model/place.ts';
 import { DAY, HOUR } from '../model/world.ts';
+import { pageOf } from '../support/commit-parts.ts';
 import { calm, expectTrue, failAt, inSyncedWorld, inWorld, liveIds, rowOf, type Scene } from '../support/scene.ts';
 
 const FEEDS = ['assets', 'columns', 'tests'] as const;
@@ -112,7 +113,7 @@ test(
     world.dates = 'never';
     const live: unknown[] = [];
     mirrored.afterCommit = ({ stream, commit }) => {
-      if (stream === 'columns' && commit.sweptParents) live.push(liveIds(scene, 'columns').includes('a2.c1'));
+      if (stream === 'columns' && pageOf(commit).sweptParents) live.push(liveIds(scene, 'columns').includes('a2.c1'));
     };
     expect((await mirrored.sync()).status).toBe('done');
     expect(live).toEqual([false]);

@@ -3,6 +3,7 @@ import { SyncError } from '../../src/core/errors.ts';
 import { streamOf } from '../model/mirrored.ts';
 import { putColumn } from '../model/place.ts';
 import { DAY } from '../model/world.ts';
+import { pageOf } from '../support/commit-parts.ts';
 import { calm, expectTrue, inWorld, type Scene } from '../support/scene.ts';
 
 /** Pages of the collection that are asked for with more rows fail every try. */
@@ -139,7 +140,7 @@ test(
     mirrored.isHeavy = () => true;
     const cursors: unknown[] = [];
     mirrored.afterCommit = ({ stream, commit }) => {
-      if (stream === 'columns' && commit.returnedKeys?.length)
+      if (stream === 'columns' && pageOf(commit).returnedKeys?.length)
         cursors.push([mirrored.rows('select 1 from columns').length, commit.checkpoint.round?.read?.cursor ?? null]);
     };
     const summary = await mirrored.sync({ only: ['assets', 'columns'], pageSize: 4 });
@@ -164,7 +165,8 @@ test(
     const order: string[] = [];
     scene.world.before = ({ path }) => void order.push(`asked ${path.split('/')[2]}`);
     scene.mirrored.afterCommit = ({ commit }) => {
-      if (commit.historyRead) order.push(`read ${commit.historyRead.testId}`);
+      const { historyRead } = pageOf(commit);
+      if (historyRead) order.push(`read ${historyRead.testId}`);
     };
     await scene.mirrored.sync({ only: ['test_executions'], concurrency: 2 });
     expect(order.slice(1)).toEqual([

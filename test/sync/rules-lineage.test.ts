@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import { streamOf } from '../model/mirrored.ts';
 import { type Place, put, putAsset, putColumn, putColumnEdges, remove, undelete } from '../model/place.ts';
 import { DAY, HOUR } from '../model/world.ts';
+import { roundEndOf } from '../support/commit-parts.ts';
 import { alter, at, calm, expectTrue, failAt, inSyncedWorld, inWorld, rowOf, type Scene } from '../support/scene.ts';
 
 const edgesInto = ({ mirrored }: Scene, id: string): unknown[] =>
@@ -104,7 +105,7 @@ test(
     putColumnEdges(scene.place, 'a2.c1', ['elsewhere']);
     await scene.mirrored.sync({ only: ['columns'] });
     scene.mirrored.afterCommit = ({ stream, commit }) => {
-      if (stream === 'column_lineage' && commit.roundEnd) marksThen.push(marks(scene));
+      if (stream === 'column_lineage' && roundEndOf(commit)) marksThen.push(marks(scene));
     };
     const marksThen: unknown[] = [];
     expect((await scene.mirrored.sync()).status).toBe('done');

@@ -3,6 +3,7 @@ import { SyncError } from '../../src/core/errors.ts';
 import { streamOf } from '../model/mirrored.ts';
 import { execute, type Item, put, putAsset, putTest, remove } from '../model/place.ts';
 import { DAY, HOUR } from '../model/world.ts';
+import { pageOf } from '../support/commit-parts.ts';
 import { alter, calm, expectTrue, failAt, inSyncedWorld, inWorld, rowOf, type Scene } from '../support/scene.ts';
 
 const paths = ({ mirrored }: Scene): string[] =>
@@ -266,7 +267,8 @@ test(
     const order: string[] = [];
     scene.world.before = ({ path }) => void order.push(`asked ${path.split('/')[2]}`);
     scene.mirrored.afterCommit = ({ commit }) => {
-      if (commit.historyRead) order.push(`read ${commit.historyRead.testId}`);
+      const { historyRead } = pageOf(commit);
+      if (historyRead) order.push(`read ${historyRead.testId}`);
     };
     await scene.mirrored.sync({ only: ['test_executions'], concurrency: 3 });
     // The first alone: it shows that there are histories.

@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import { streamOf } from '../model/mirrored.ts';
 import { putAsset, putColumn, remove } from '../model/place.ts';
 import { DAY, HOUR } from '../model/world.ts';
+import { roundEndOf } from '../support/commit-parts.ts';
 import { calm, expectTrue, failAt, inSyncedWorld, inWorld, rowOf, timeOfRun } from '../support/scene.ts';
 
 const FEEDS = ['assets', 'columns', 'tests'] as const;
@@ -97,7 +98,7 @@ test(
     calm(scene);
     scene.world.advance(DAY);
     scene.mirrored.afterCommit = ({ stream, commit }) => {
-      if (stream === 'columns' && commit.roundEnd) claimed.push(commit.checkpoint.watermark);
+      if (stream === 'columns' && roundEndOf(commit)) claimed.push(commit.checkpoint.watermark);
     };
     const second = timeOfRun(scene);
     await scene.mirrored.sync();

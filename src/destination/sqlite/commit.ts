@@ -1,6 +1,13 @@
 import { historyFailures, rejectedRows, testExecutionGaps, testReadings } from '../../../schema/sync.ts';
 import { type DecodedRow, joinKey } from '../../core/decode.ts';
-import type { Commit, RowCounts } from '../../core/destination.ts';
+import type {
+  Commit,
+  LeftMarks,
+  PageCommit,
+  RoundEndCommit,
+  RowCounts,
+  UnreadHistory,
+} from '../../core/destination.ts';
 import type { Row, Stream } from '../../core/stream.ts';
 import { firstKey, isOf, isSeenKey, live, tableOf } from './conditions.ts';
 import { finishRound, release } from './finish-round.ts';
@@ -19,21 +26,20 @@ import {
   writeMarks,
 } from './write-rows.ts';
 
-/**
- * Writes the parts of a commit but its checkpoint. The order matters in that
- * - a row given twice, once unusable, is rejected in the end: `shown` before `rejected`
- * - rows are disowned, and rounds settled, by what is changed, seen and gathered, this page's share included
- * - what a round saw and gathered is forgotten only once that has settled it
- */
+/** Writes a commit, all but its checkpoint. */
 export function apply(commitScope: CommitScope, stream: Stream, commit: Commit): AppliedCommit {
-  const gathered = commit.staged && stage(commitScope, stream, commit.staged, isCompared(commitScope, stream, commit));
-  const changed = [...applyPage(commitScope, stream, commit, gathered), ...applyEnd(commitScope, stream, commit)];
-  const written = changed.reduce((sum, counts) => sum + counts.written, 0);
-  const deleted = changed.reduce((sum, counts) => sum + counts.deleted, 0);
-  const rejected = commit.rejected?.length ?? 0;
-  if (stream.reopens !== undefined && written > 0) reopenStream(commitScope, [stream.reopens]);
-  const isQuiet = written + deleted + rejected + (gathered?.length ?? 0) === 0 && !isMuch(commitScope.noted);
-  return { counts: { written, deleted, rejected }, isQuiet };
+  switch (commit.kind) {
+    case 'page':
+      return applyPage(commitScope, stream, commit);
+    case 'round-end':
+      return applied(commitScope, stream, [applyRoundEnd(commitScope, stream, commit)]);
+    case 'discard':
+      if (commit.unreadHistory) noteUnreadHistory(commitScope, commit.unreadHistory);
+      forget(commitScope, stream, commit.forget);
+      return applied(commitScope, stream, []);
+    case 'release':
+      return applied(commitScope, stream, [release(commitScope, stream)]);
+  }
 }
 
 interface AppliedCommit {
@@ -42,50 +48,61 @@ interface AppliedCommit {
   readonly isQuiet: boolean;
 }
 
-/** What a page shows. */
-function applyPage(
-  commitScope: CommitScope,
-  stream: Stream,
-  commit: Commit,
-  gathered: readonly DecodedRow[] | undefined,
-): ChangedRows[] {
-  const changed = [writeChanges(commitScope, stream, commit.changes ?? [])];
-  if (commit.changes?.length) findAnew(commitScope, stream);
-  writeMarks(commitScope, commit.marks ?? []);
-  // A row that the table has as shown was archived with the page that brought it there (R17).
-  if (commit.archived) changed.push(archive(commitScope, stream, gathered ?? commit.archived));
-  if (commit.seen) noteSeen(commitScope, stream, commit.seen);
-  if (commit.returnedKeys?.length) clearReturned(commitScope, stream, commit.returnedKeys);
-  if (commit.rejected?.length) reject(commitScope, stream, commit.rejected);
-  return changed;
+function applied(commitScope: CommitScope, stream: Stream, changed: readonly ChangedRows[]): AppliedCommit {
+  const written = changed.reduce((sum, counts) => sum + counts.written, 0);
+  const deleted = changed.reduce((sum, counts) => sum + counts.deleted, 0);
+  if (stream.reopens !== undefined && written > 0) reopenStream(commitScope, [stream.reopens]);
+  return { counts: { written, deleted, rejected: 0 }, isQuiet: written + deleted === 0 && !isMuch(commitScope.noted) };
 }
 
-/** What the end of a read or of a round does. */
-function applyEnd(commitScope: CommitScope, stream: Stream, commit: Commit): ChangedRows[] {
-  const changed: ChangedRows[] = [];
-  if (commit.sweptParents) changed.push(sweepParents(commitScope, stream, commit.sweptParents));
+/** A row that is given twice, once unusable, is rejected in the end: the returned keys come before the rejected rows. */
+function applyPage(commitScope: CommitScope, stream: Stream, commit: PageCommit): AppliedCommit {
+  const { changes = [], marks = [], returnedKeys = [], rejected = [] } = commit;
+  const staged = commit.staged && stage(commitScope, stream, commit.staged, isCompared(commitScope, stream, commit));
+  const changed = [writeChanges(commitScope, stream, changes)];
+  if (changes.length > 0) findAnew(commitScope, stream);
+  writeMarks(commitScope, marks);
+  // A row that the table has as shown was archived with the page that brought it there (R17).
+  if (commit.archived) changed.push(archive(commitScope, stream, staged ?? commit.archived));
+  if (commit.seen) noteSeen(commitScope, stream, commit.seen);
+  if (returnedKeys.length > 0) clearReturned(commitScope, stream, returnedKeys);
+  if (rejected.length > 0) reject(commitScope, stream, rejected);
+  changed.push(...applyReadEnd(commitScope, stream, commit));
+  const { counts, isQuiet } = applied(commitScope, stream, changed);
+  return {
+    counts: { ...counts, rejected: rejected.length },
+    isQuiet: isQuiet && rejected.length + (staged ?? []).length === 0,
+  };
+}
+
+/** What the end of a read does. What this page has changed and shown counts for it. */
+function applyReadEnd(commitScope: CommitScope, stream: Stream, commit: PageCommit): ChangedRows[] {
+  const changed = commit.sweptParents ? [sweepParents(commitScope, stream, commit.sweptParents)] : [];
   if (commit.notShown) dropRejected(commitScope, stream, commit.notShown);
   if (commit.clearedMarks) clearMarks(commitScope, stream, commit.clearedMarks);
   if (commit.leftMarks) leaveMarks(commitScope, stream, commit.leftMarks);
   if (commit.historyRead) noteHistoryRead(commitScope, commit.historyRead);
   if (commit.unreadHistory) noteUnreadHistory(commitScope, commit.unreadHistory);
-  if (commit.roundEnd) changed.push(finishRound(commitScope, stream, commit.roundEnd));
-  // What a scan has seen that waits does so with it (R9).
-  const ended = commit.checkpoint.waitingScan ? undefined : 'all';
-  const forgotten = commit.roundEnd ? ended : commit.forget;
-  if (commit.roundEnd && commit.roundEnd.rememberFrom !== null)
-    remember(commitScope, stream, commit.roundEnd.rememberFrom);
-  else if (forgotten !== undefined) forget(commitScope, stream, forgotten);
-  if (commit.release) changed.push(release(commitScope, stream));
   return changed;
 }
 
+/** What a round saw and staged is forgotten only after its end has used it; what a waiting scan has seen waits as well (R9). */
+function applyRoundEnd(commitScope: CommitScope, stream: Stream, commit: RoundEndCommit): ChangedRows {
+  const { roundEnd, checkpoint, seen, leftMarks } = commit;
+  if (seen) noteSeen(commitScope, stream, seen);
+  if (leftMarks) leaveMarks(commitScope, stream, leftMarks);
+  const changedRows = finishRound(commitScope, stream, roundEnd);
+  if (roundEnd.rememberFrom !== null) remember(commitScope, stream, roundEnd.rememberFrom);
+  else if (!checkpoint.waitingScan) forget(commitScope, stream, 'all');
+  return changedRows;
+}
+
 /** The first scan of an empty table finds nothing to compare with; with a table that has rows, or marks to pay, what is shown counts. */
-function isCompared(commitScope: CommitScope, stream: Stream, { checkpoint: { round } }: Commit): boolean {
+function isCompared(commitScope: CommitScope, stream: Stream, { checkpoint: { round } }: PageCommit): boolean {
   return round === null || round.mode === 'marked' || round.sweeps || hasTable(commitScope, stream);
 }
 
-type CommitPart<Name extends keyof Commit> = NonNullable<Commit[Name]>;
+type CommitPart<Name extends keyof PageCommit> = NonNullable<PageCommit[Name]>;
 
 /** Into the archive tables, or for a stream that is itself one, into its own (R17). */
 function archive(commitScope: CommitScope, stream: Stream, rows: readonly DecodedRow[]): ChangedRows {
@@ -135,11 +152,7 @@ function clearMarks(commitScope: CommitScope, stream: Stream, { ids, lastMark }:
 }
 
 /** Marks that wait for another run (R13, R18). */
-function leaveMarks(
-  commitScope: CommitScope,
-  stream: Stream,
-  { ids, makes, ...values }: CommitPart<'leftMarks'>,
-): void {
+function leaveMarks(commitScope: CommitScope, stream: Stream, { ids, makes, ...values }: LeftMarks): void {
   const listed = 'select value id from json_each(@ids)';
   const sql = makes ? listed : `select m.id from marks m where ${isOf(stream, 'm')} and m.id in (${listed})`;
   leaveMarksOf(commitScope, stream, { sql, values: { ...values, ids: JSON.stringify(ids) } });
@@ -159,7 +172,7 @@ function sweepParents(
 }
 
 /** Asked for again after all others, in pages that may be smaller (R22, R24). */
-function noteUnreadHistory(commitScope: CommitScope, { testId, pageLimit }: CommitPart<'unreadHistory'>): void {
+function noteUnreadHistory(commitScope: CommitScope, { testId, pageLimit }: UnreadHistory): void {
   const sql = 'select page_limit from history_failures where env_id = @env and test_id = @testId';
   const limit = pageLimit ?? (value(commitScope, sql, { testId }) as number | undefined) ?? null;
   upsert(commitScope, historyFailures, [{ test_id: testId, page_limit: limit }], {
@@ -187,7 +200,7 @@ const FORGET_UNMET = `delete from rejected_rows as r
     where t.env_id = r.env_id and t.id = r.payload ->> 'test_id' and t.id <> @testId and t.deleted_at is null)`;
 
 /** Drops what a read, or all of a round, saw and gathered (R7). */
-function forget(commitScope: CommitScope, stream: Stream, which: CommitPart<'forget'>): void {
+function forget(commitScope: CommitScope, stream: Stream, which: number | 'all'): void {
   forgetStaged(commitScope, stream, which);
   forgetSeen(commitScope, stream, which);
 }

@@ -152,15 +152,18 @@ function destinationOf(mirror: MirrorFile, dryRunOptions: DryRunOptions): Destin
     },
     countRemovals: async () => ({ live: 0, toRemove: 0 }),
     commit: async (stream, commit, marking) => {
-      if (commit.release) for (const name of releasedFrom(stream)) shadowWhole(mirror, name);
+      if (commit.kind === 'release') for (const name of releasedFrom(stream)) shadowWhole(mirror, name);
       return real.commit(stream, withoutRemovals(commit), marking);
     },
   };
 }
 
-function withoutRemovals({ sweptParents: _, ...commit }: Commit): Commit {
-  if (commit.roundEnd === undefined) return commit;
-  return { ...commit, roundEnd: { ...commit.roundEnd, sweep: null, replace: null, isWhole: false } };
+function withoutRemovals(commit: Commit): Commit {
+  if (commit.kind === 'round-end')
+    return { ...commit, roundEnd: { ...commit.roundEnd, sweep: null, replace: null, isWhole: false } };
+  if (commit.kind !== 'page') return commit;
+  const { sweptParents: _, ...others } = commit;
+  return others;
 }
 
 function heldIds(

@@ -1,5 +1,5 @@
 import type { Database } from 'better-sqlite3';
-import type { Commit } from '../../core/destination.ts';
+import type { SeenKeys } from '../../core/destination.ts';
 import type { Stream } from '../../core/stream.ts';
 import { isOf, isSeenKey, live, tableOf } from './conditions.ts';
 import { type CommitScope, type MirrorScope, run, value } from './statements.ts';
@@ -25,14 +25,8 @@ export function openSeen(connection: Database): void {
   );
 }
 
-type SeenKeys = NonNullable<Commit['seen']>['keys'];
-
 /** Notes keys that a read has shown (R12). */
-export function noteSeen(
-  commitScope: CommitScope,
-  stream: Stream,
-  { keys, readNumber }: { keys: SeenKeys; readNumber: number },
-): void {
+export function noteSeen(commitScope: CommitScope, stream: Stream, { keys, readNumber }: SeenKeys): void {
   if (keys.length === 0) return;
   const { envId, noted } = commitScope;
   noted.pages.push({ envId, stream: stream.name, readNumber, keys: keysAsJson(keys), isBrought: false });
@@ -46,7 +40,7 @@ export function writeNoted({ prepare, noted }: Omit<MirrorScope, 'envId'>): void
 }
 
 /** Keys as SQL takes them apart: each an array of its two parts, the second empty where there is none. */
-export function keysAsJson(seenKeys: SeenKeys): string {
+export function keysAsJson(seenKeys: SeenKeys['keys']): string {
   return JSON.stringify(seenKeys.map(([first = '', second = '']) => [first, second]));
 }
 

@@ -1,6 +1,6 @@
 import type { Database } from 'better-sqlite3';
 import { type DecodedRow, joinKey } from '../../core/decode.ts';
-import type { Commit, RoundEnd } from '../../core/destination.ts';
+import type { PageCommit, RoundEnd } from '../../core/destination.ts';
 import { differenceOf } from '../../core/difference.ts';
 import type { Stream } from '../../core/stream.ts';
 import { firstKey, isOf, isOwed, isSeenKey, mayGo, type SqlCondition, tableOf } from './conditions.ts';
@@ -28,7 +28,7 @@ export function openStaging(connection: Database): void {
 export function stage(
   commitScope: CommitScope,
   stream: Stream,
-  { rows: shown, readNumber }: NonNullable<Commit['staged']>,
+  { rows: shown, readNumber }: NonNullable<PageCommit['staged']>,
   isCompared: boolean,
 ): readonly DecodedRow[] {
   const gathered = isCompared ? changed(commitScope, stream, shown) : shown;

@@ -1,3 +1,4 @@
+import { roundEndOf } from '../../support/commit-parts.ts';
 import { isConfirmation, isScan, isWhole, itemsOf, type Walk } from '../book.ts';
 import type { Row } from '../mirrored.ts';
 import { isEarly, isLive, type Moment, mayLag, sameBut, shows, variantsOf } from './moment.ts';
@@ -45,7 +46,7 @@ function isPaid(moment: Moment, id: string, number: number): boolean {
     const asked = walks.filter((each) => idsOf(each).includes(id) && number <= each.lastMark);
     return asked.length >= variantsOf(stream) && asked.every(isWhole) && standLive(moment, asked, id);
   }
-  if (!commit.roundEnd) return false;
+  if (!roundEndOf(commit)) return false;
   const leader = leaderOf(moment, id);
   if (leader === null) return true;
   const asked = walks.filter((each) => !isConfirmation(each, stream) && isWhole(each) && number <= each.lastMark);

@@ -1,3 +1,4 @@
+import { pageOf, roundEndOf } from '../../support/commit-parts.ts';
 import { isScan, isWhole, itemsOf, type Walk } from '../book.ts';
 import { instantText } from '../compare.ts';
 import type { Row } from '../mirrored.ts';
@@ -27,7 +28,7 @@ export function removalsTold(moment: Moment): readonly string[] {
 
 /** More than half of the live rows, and fifty, do not go at once, unless the tombstone of what they belong to explains it (R14). */
 function tooMany({ commit, before, allowShrink, rows, envId }: Moment, gone: readonly [string, Row][]): string[] {
-  if (commit.roundEnd === undefined || allowShrink || gone.length < MOST_GONE) return [];
+  if (roundEndOf(commit) === undefined || allowShrink || gone.length < MOST_GONE) return [];
   const dead = new Set(
     rows("select id from assets where env_id = ? and deletion = 'tombstone'", envId).map(({ id }) => id),
   );
@@ -60,8 +61,8 @@ function untoldRow(moment: Moment, key: string, row: Row): string | null {
   const asked = walks
     .filter((each) => (each.query['asset_ids'] as string[] | undefined)?.includes(owner))
     .slice(-variantsOf(stream));
-  if (commit.sweptParents && isAnswered(asked, stream) && !asked.some((each) => shows(each, key))) return null;
-  if (!commit.roundEnd) return `${key} amid a round`;
+  if (pageOf(commit).sweptParents && isAnswered(asked, stream) && !asked.some((each) => shows(each, key))) return null;
+  if (!roundEndOf(commit)) return `${key} amid a round`;
   if (!isAnswered(walks.filter(isScan), stream)) return `${key} by a scan that was not finished`;
   // A tombstone that the row has outlived is no sign of it.
   return walks.some((each) => !('deleted_since' in each.query) && shows(each, key))
@@ -76,7 +77,7 @@ function isAnswered(walks: readonly Walk[], stream: Moment['stream']): boolean {
 function untoldSnapshotRow(moment: Moment, key: string, row: Row): string | null {
   const { walks, commit, before, after, stream } = moment;
   if (before.heldBack.has(key) && !after.heldBack.has(key)) return null;
-  if (!commit.roundEnd) return `${key} amid a snapshot`;
+  if (!roundEndOf(commit)) return `${key} amid a snapshot`;
   if (!isAnswered(walks.filter(isScan), stream)) return `${key} by a snapshot that was not finished`;
   const asked = walks.filter(({ query }) => (query['sub_test_ids'] as string[] | undefined)?.includes(key));
   if (stream === 'latest_test_executions' && !isAnswered(asked, stream) && !isExplained(moment, row))
@@ -95,7 +96,7 @@ function isExplained({ rows, envId }: Moment, row: Row): boolean {
 function untoldEdge(moment: Moment, key: string, row: Row): string | null {
   const { commit, walks, before, after, rows, envId } = moment;
   if (before.heldBack.has(key) && !after.heldBack.has(key)) return null;
-  if (!commit.roundEnd) return `${key} amid a round`;
+  if (!roundEndOf(commit)) return `${key} amid a round`;
   const column = String(row['downstream_column_id']);
   const leader = rows('select synced_at, deleted_at from columns where env_id = ? and id = ?', envId, column)[0];
   if (!isLive(leader)) return null;

@@ -1,4 +1,5 @@
 import { addDays, addSeconds } from '../../../src/core/instant.ts';
+import { roundEndOf } from '../../support/commit-parts.ts';
 import { askedBy, isConfirmation, isFeed, isScan, isWhole, itemsOf, type Walk } from '../book.ts';
 import { bucket, SHOWN_AS } from '../compare.ts';
 import type { Row } from '../mirrored.ts';
@@ -105,7 +106,8 @@ function isTaken(held: Row, wanted: Row, moment: Moment): boolean {
 /** A round that has ended has read all of its lists to their ends; a snapshot in place is what they showed. */
 function readsOfRound(moment: Moment): string[] {
   const { commit, before, stream, walks, after, envId } = moment;
-  if (commit.roundEnd === undefined || stream === 'test_executions') return [];
+  const roundEnd = roundEndOf(commit);
+  if (roundEnd === undefined || stream === 'test_executions') return [];
   const leftOut = isLeftOut(moment);
   const broken = walks
     .filter((walk) => !isWhole(walk) && !(before.round?.mode === 'scan' && 'deleted_since' in walk.query))
@@ -118,7 +120,7 @@ function readsOfRound(moment: Moment): string[] {
   if (isScanned && scans.length < variantsOf(stream)) broken.push('a scan ended before all of its lists were read');
   if (before.round?.mode === 'feed' && !leftOut) broken.push(...feedsOfRound(moment));
   if (before.round?.mode === 'scan' && before.round.sweeps && FED.includes(stream)) broken.push(...notSwept(moment));
-  if (commit.roundEnd.replace !== 'all' || stream === 'column_lineage') return broken;
+  if (roundEnd.replace !== 'all' || stream === 'column_lineage') return broken;
   const shown = new Map(walks.flatMap(itemsOf).map((item) => [keyOf(stream, item), SHOWN_AS[stream](item)]));
   const extra = [...after.rows.keys()].filter((key) => !shown.has(key) && !after.heldBack.has(key));
   return broken.concat(
@@ -169,7 +171,7 @@ function feedsOfRound(moment: Moment): string[] {
 
 /** What a finished scan leaves live was shown in its round, rejected or held back (R12, R14). */
 function notSwept({ stream, commit, walks, after, rows, envId }: Moment): string[] {
-  const through = commit.roundEnd?.through ?? null;
+  const through = roundEndOf(commit)?.through ?? null;
   const shown = new Set(walks.flatMap(itemsOf).map((item) => String(item['id'])));
   const rejected = new Set(
     rows('select row_key from rejected_rows where env_id = ? and stream = ?', envId, stream).map((r) => r['row_key']),

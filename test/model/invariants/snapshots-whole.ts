@@ -1,9 +1,10 @@
 import { SNAPSHOT_STREAMS } from '../../support/catalogue.ts';
+import { roundEndOf } from '../../support/commit-parts.ts';
 import { type Moment, sameBut } from './moment.ts';
 
 /** A snapshot changes when all of it is put in place, and at no page before (R16). */
 export function snapshotsWhole({ stream, commit, before, after }: Moment): readonly string[] {
-  if (commit.roundEnd || commit.release || !SNAPSHOT_STREAMS.includes(stream)) return [];
+  if (roundEndOf(commit) || commit.kind === 'release' || !SNAPSHOT_STREAMS.includes(stream)) return [];
   const same = before.rows.size === after.rows.size;
   return same && [...after.rows].every(([key, row]) => sameBut(before.rows.get(key) ?? {}, row))
     ? []

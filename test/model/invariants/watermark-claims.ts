@@ -1,3 +1,4 @@
+import { pageOf, roundEndOf } from '../../support/commit-parts.ts';
 import type { Invariant } from './moment.ts';
 
 /** A watermark claims no more than the T of the run that committed its round's first page, or what it claimed before (R2, R9). */
@@ -7,12 +8,12 @@ export function watermarkClaims(): Invariant {
     // Beside a scan that is set aside the feeds have rounds of their own.
     const [own, beside] = [`${envId} ${stream}`, `${envId} ${stream} beside`];
     const key = after.waiting === null ? own : beside;
-    if (commit.returnedKeys !== undefined && !firstPages.has(key)) firstPages.set(key, serverTime);
+    if (pageOf(commit).returnedKeys !== undefined && !firstPages.has(key)) firstPages.set(key, serverTime);
     const most = firstPages.has(key) ? firstPages.get(key) : serverTime;
-    if (commit.roundEnd !== undefined) firstPages.delete(key);
-    if (commit.forget === 'all') for (const each of [own, beside]) firstPages.delete(each);
+    if (roundEndOf(commit) !== undefined) firstPages.delete(key);
+    if (commit.kind === 'discard' && commit.forget === 'all') for (const each of [own, beside]) firstPages.delete(each);
     if (after.watermark === before.watermark) return [];
-    if (commit.roundEnd === undefined) return [`it moved to ${after.watermark} before its round had ended`];
+    if (roundEndOf(commit) === undefined) return [`it moved to ${after.watermark} before its round had ended`];
     if (!most || after.watermark === null || after.watermark <= most) return [];
     return [`it claims ${after.watermark}, read from ${most}`];
   };

@@ -241,23 +241,23 @@ export function describeLookups(bench: Workbench): void {
       await show('columns', [column('a'), column('b'), column('c')]);
       await bench.see('columns', ['a', 'b'], 1);
       await bench.see('columns', ['b', 'c', 'c'], 2);
-      await commit('columns', { forget: 2 });
+      await commit('columns', { kind: 'discard', forget: 2 });
       expect(await candidates()).toEqual(['c']);
-      await commit('columns', { forget: 'all' });
+      await commit('columns', { kind: 'discard', forget: 'all' });
       expect(await candidates()).toEqual(['a', 'b', 'c']);
     });
 
     test('is dropped of its own stream alone', async () => {
       await show('columns', [column('a')]);
       await bench.see('columns', ['a']);
-      await commit('assets', { forget: 'all' });
+      await commit('assets', { kind: 'discard', forget: 'all' });
       expect(await candidates()).toEqual([]);
     });
 
     test('is not put in place once dropped', async () => {
       await bench.gather('asset_lineage', [link('a', 'b')], 1);
       await bench.gather('asset_lineage', [link('b', 'c')], 2);
-      await commit('asset_lineage', { forget: 2 });
+      await commit('asset_lineage', { kind: 'discard', forget: 2 });
       await bench.settle('asset_lineage', { replace: 'all' });
       expect(await rows('asset_lineage', ['upstream_asset_id'])).toEqual([{ upstream_asset_id: 'a' }]);
     });

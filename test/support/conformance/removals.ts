@@ -162,20 +162,20 @@ export function describeRemovals(bench: Workbench): void {
       await bench.see('columns', ['a']);
       await bench.settle('columns', { ...HELD, sweep: { at: YESTERDAY } });
       await show('tests', [test1('t')]);
-      expect(await commit('columns', { release: true })).toEqual({ written: 0, deleted: 1, rejected: 0 });
+      expect(await commit('columns', { kind: 'release' })).toEqual({ written: 0, deleted: 1, rejected: 0 });
       expect(await rows('columns', ['id', 'deleted_at'])).toEqual([
         { id: 'a', deleted_at: null },
         { id: 'b', deleted_at: YESTERDAY },
       ]);
       expect([await heldBack(), await columns()]).toEqual([0, ['a lives', 'b absent']]);
-      expect((await commit('columns', { release: true })).deleted).toBe(0);
+      expect((await commit('columns', { kind: 'release' })).deleted).toBe(0);
     });
 
     test('of assets, let go, marks what they own (R13)', async () => {
       await show('assets', [asset('a')], { marking: [] });
       await bench.settle('assets', HELD);
       expect(await rows('marks')).toEqual([]);
-      await commit('assets', { release: true });
+      await commit('assets', { kind: 'release' });
       expect(await rows('marks', ['stream'])).toEqual([{ stream: 'columns' }, { stream: 'tests' }]);
     });
   });
@@ -205,7 +205,7 @@ export function describeRemovals(bench: Workbench): void {
       expect([await edges(), await heldBack('asset_lineage')]).toEqual([['a→b', 'b→c', 'c→d', 'd→e'], 2]);
       await place(false, link('a', 'b'), link('c', 'd'));
       expect([await edges(), await heldBack('asset_lineage')]).toEqual([['a→b', 'b→c', 'c→d'], 1]);
-      expect((await commit('asset_lineage', { release: true })).deleted).toBe(1);
+      expect((await commit('asset_lineage', { kind: 'release' })).deleted).toBe(1);
       expect([await edges(), await heldBack('asset_lineage')]).toEqual([['a→b', 'c→d'], 0]);
     });
   });

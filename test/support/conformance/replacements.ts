@@ -195,7 +195,7 @@ export function describeReplacements(bench: Workbench): void {
       await bench.settle('column_lineage', { replace: 'all', hold: true });
       expect([await edges(), await touched(minute(1))]).toEqual([['a←x', 'b←x'], []]);
       bench.setClock(minute(2));
-      await commit('column_lineage', { release: true });
+      await commit('column_lineage', { kind: 'release' });
       expect([await edges(), await touched(minute(2))]).toEqual([['b←x'], ['a']]);
     });
   });
@@ -260,9 +260,9 @@ export function describeReplacements(bench: Workbench): void {
       await commit('columns', {
         clearedMarks: { ids: range(3), lastMark: null },
         returnedKeys: [['bad']],
-        forget: 'all',
-        release: true,
       });
+      await commit('columns', { kind: 'discard', forget: 'all' });
+      await commit('columns', { kind: 'release' });
       await commit('tests', { sweptParents: { by: 'asset_id', ids: ['a'], sinceRead: 1, at: START } });
       for (const name of ['assets', 'columns', 'tests'] as const)
         await bench.settle(name, { ...SWEEP, lastMark: 9999 });

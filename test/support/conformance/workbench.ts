@@ -1,13 +1,14 @@
 import { afterEach, beforeEach } from 'vitest';
 import { type Checkpoint, NO_PROGRESS } from '../../../src/core/checkpoint.ts';
 import { type DecodedRow, decodePage } from '../../../src/core/decode.ts';
-import type { Commit, Destination, RoundEnd, RowCounts } from '../../../src/core/destination.ts';
+import type { Destination, RoundEnd, RowCounts } from '../../../src/core/destination.ts';
 import type { Instant } from '../../../src/core/instant.ts';
 import { changeMarks } from '../../../src/core/marks.ts';
 import { newestWins, type RowChange } from '../../../src/core/newest-wins.ts';
 import type { StateStore } from '../../../src/core/state-store.ts';
 import type { Row, Stream, StreamName } from '../../../src/core/stream.ts';
 import { STREAM_NAMES } from '../../../src/streams/catalogue.ts';
+import { type CommitParts, commitOf } from '../commit-parts.ts';
 
 /** A new, empty mirror of any kind, as the suite needs it. */
 interface Mirror {
@@ -64,11 +65,11 @@ export function workbench(make: MakeMirror) {
 
   async function commit(
     name: StreamName,
-    given: Partial<Commit>,
+    { checkpoint, ...parts }: CommitParts & { readonly checkpoint?: Checkpoint },
     { env, marking = STREAM_NAMES, run }: Where = {},
   ): Promise<RowCounts> {
-    const checkpoint = given.checkpoint ?? (await on(env).load(name));
-    return on(env, run).commit(stream(name), { ...given, checkpoint }, new Set(marking));
+    const given = commitOf(checkpoint ?? (await on(env).load(name)), parts);
+    return on(env, run).commit(stream(name), given, new Set(marking));
   }
 
   /** What items shown by a feed change. */
@@ -119,7 +120,7 @@ export function workbench(make: MakeMirror) {
       given: Partial<RoundEnd> & { hold?: boolean } = {},
       where: Where = {},
     ): Promise<RowCounts> {
-      return commit(name, { roundEnd: { ...NO_SETTLEMENT, hold: false, ...given } }, where);
+      return commit(name, { kind: 'round-end', roundEnd: { ...NO_SETTLEMENT, hold: false, ...given } }, where);
     },
     weigh: (name: StreamName, given: Partial<RoundEnd>) =>
       on().countRemovals(stream(name), { ...NO_SETTLEMENT, ...given }),

@@ -1,0 +1,22 @@
+import type { Checkpoint } from '../../src/core/checkpoint.ts';
+import type { Commit, PageCommit, RoundEndCommit } from '../../src/core/destination.ts';
+
+type WithoutCheckpoint<Each> = Each extends unknown ? Omit<Each, 'checkpoint'> : never;
+
+/** A commit but its checkpoint; that of a page where no kind is named. */
+export type CommitParts =
+  | WithoutCheckpoint<Exclude<Commit, PageCommit>>
+  | (Omit<PageCommit, 'checkpoint' | 'kind'> & { readonly kind?: 'page' });
+
+export function commitOf(checkpoint: Checkpoint, parts: CommitParts): Commit {
+  return { kind: 'page', ...parts, checkpoint };
+}
+
+/** What a commit says of a page; nothing of any other commit. */
+export function pageOf(commit: Commit): Partial<PageCommit> {
+  return commit.kind === 'page' ? commit : {};
+}
+
+export function roundEndOf(commit: Commit): RoundEndCommit['roundEnd'] | undefined {
+  return commit.kind === 'round-end' ? commit.roundEnd : undefined;
+}
