@@ -4,9 +4,9 @@ import { latestTestExecutions, tests } from '../schema/data-tests.ts';
 import { assetHealthScoreDimensions, assetHealthScores } from '../schema/health.ts';
 import { mirrorEnvironments } from '../schema/sync.ts';
 import { addDays, type Instant, instantOfMs } from '../src/core/instant.ts';
+import { list, tableSqlOf } from '../src/destination/sql/tables.ts';
 import { buildSecondaryIndexes, dropSecondaryIndexes } from '../src/destination/sqlite/migrations.ts';
 import { type MirrorFile, openForWriting } from '../src/destination/sqlite/open.ts';
-import { list, tableSqlOf } from '../src/destination/sqlite/tables.ts';
 import { beginRun, claimMirror } from '../state/run-log.ts';
 
 type Made = Readonly<Record<string, string | number | null>>;

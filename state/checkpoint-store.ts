@@ -41,14 +41,15 @@ export function saveCheckpoint(
   stream: StreamName,
   checkpoint: Checkpoint,
 ): void {
-  const columns = encode(checkpoint);
+  const columns = encodeCheckpoint(checkpoint);
   db.insert(table)
     .values({ env_id: envId, stream, ...columns })
     .onConflictDoUpdate({ target: [table.env_id, table.stream], set: columns })
     .run();
 }
 
-function encode(checkpoint: Checkpoint): Omit<StoredCheckpoint, 'env_id' | 'stream'> {
+/** The columns of a checkpoint's row beside those of its key. */
+export function encodeCheckpoint(checkpoint: Checkpoint): Omit<StoredCheckpoint, 'env_id' | 'stream'> {
   return {
     watermark: checkpoint.watermark,
     scanned_at: checkpoint.scannedAt,

@@ -16,14 +16,17 @@ export function tick(db: ClockDatabase, clock: () => Instant, envIds: readonly s
     .select({ at: max(table.mirrored_at) })
     .from(table)
     .get();
-  const last = newest?.at ?? '';
-  const now = clock();
-  const mirroredAt = now > last ? now : after(last);
+  const mirroredAt = nextTick(clock(), newest?.at ?? null);
   // One statement, however many environments there are.
   db.run(sql`
     insert into ${table} (env_id, mirrored_at) select value, ${mirroredAt} from json_each(${JSON.stringify(envIds)}) where true
     on conflict (env_id) do update set mirrored_at = excluded.mirrored_at`);
   return mirroredAt;
+}
+
+/** `now`, or what comes right after the newest clock where that is later (R21). */
+export function nextTick(now: Instant, newest: Instant | null): Instant {
+  return newest === null || now > newest ? now : after(newest);
 }
 
 /** The environments that have a clock. */

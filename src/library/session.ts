@@ -5,6 +5,7 @@ import { loadKeptQuota } from '../../state/quota-store.ts';
 import { createStateStore } from '../../state/sqlite-state-store.ts';
 import { type KeptQuota, stillLeft } from '../core/quota.ts';
 import type { Source } from '../core/source.ts';
+import { tableNamed } from '../destination/sql/tables.ts';
 import { createDestination } from '../destination/sqlite/destination.ts';
 import { facingFile, fileError } from '../destination/sqlite/file-error.ts';
 import { buildSecondaryIndexes, dropSecondaryIndexes } from '../destination/sqlite/migrations.ts';
@@ -15,7 +16,6 @@ import {
   openForReading,
   openForWriting,
 } from '../destination/sqlite/open.ts';
-import { tableNamed } from '../destination/sqlite/tables.ts';
 import { createHttpSource } from '../source/http-source.ts';
 import { CATALOGUE } from '../streams/catalogue.ts';
 import type { OpenMirror } from '../sync/ports.ts';

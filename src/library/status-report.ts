@@ -6,9 +6,9 @@ import { type Checkpoint, NO_PROGRESS, type Round } from '../core/checkpoint.ts'
 import { type Instant, secondsBetween } from '../core/instant.ts';
 import type { RunEnd, StreamRun } from '../core/state-store.ts';
 import type { StreamName } from '../core/stream.ts';
-import { countMarks as countMarked, countRows, heldBack } from '../destination/sqlite/lookups.ts';
+import { countMarks as countMarked, countRows, heldBack } from '../destination/sql/lookups.ts';
+import { perform, scopeOf } from '../destination/sqlite/driver.ts';
 import type { MirrorFile } from '../destination/sqlite/open.ts';
-import { partOf } from '../destination/sqlite/statements.ts';
 import { CATALOGUE } from '../streams/catalogue.ts';
 import type { CatalogueEntry } from '../streams/entry.ts';
 
@@ -124,17 +124,17 @@ function readStream(
   { stream, checkpoint, now }: { stream: CatalogueEntry; checkpoint: Checkpoint; now: Instant },
 ): StreamReportStatus {
   const { watermark, round } = checkpoint;
-  const part = partOf(mirror, envId);
+  const scope = scopeOf(mirror, envId);
   return {
     stream: stream.name,
-    rows: countRows(part, stream),
+    rows: perform(mirror.prepare, countRows(scope, stream)),
     watermark,
     watermark_age_seconds: watermark === null ? null : Math.max(0, Math.round(secondsBetween(watermark, now))),
     scan_ended_at: checkpoint.scanEndedAt,
     scan_due: checkpoint.scanDue,
     unavailable: checkpoint.unavailable,
     under_way: round === null ? null : underWay(mirror, round),
-    rows_held: heldBack(part, stream),
+    rows_held: perform(mirror.prepare, heldBack(scope, stream)),
     rows_rejected: countRejected(mirror, envId, stream.name),
     marks: countMarks(mirror, envId, stream),
     last_run: readLastStreamRun(mirror, envId, stream.name),
@@ -175,7 +175,8 @@ function countMarks(mirror: MirrorFile, envId: string, stream: CatalogueEntry): 
   if (stream.parentTable !== undefined) {
     // Reads that were left to a later run are counted: the next run makes them.
     const run = Number.MAX_SAFE_INTEGER;
-    const { inside, outside } = countMarked(partOf(mirror, envId), stream, { since: null, run });
+    const counted = countMarked(scopeOf(mirror, envId), stream, { since: null, run });
+    const { inside, outside } = perform(mirror.prepare, counted);
     return inside + outside;
   }
   const of = and(eq(marks.env_id, envId), eq(marks.stream, stream.name));

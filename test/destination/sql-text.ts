@@ -17,7 +17,7 @@ function clausesOf(sql: string): string[] {
     if (end > i && line.length + end - i <= WIDTH) {
       line += sql.slice(i, end);
       i = end - 1;
-    } else if (sql[i] === ' ' && CLAUSE.test(sql.slice(i + 1)) && !/^\s*delete$/.test(line)) {
+    } else if (sql[i] === ' ' && CLAUSE.test(sql.slice(i + 1)) && !/(^\s*delete|\bdistinct)$/.test(line)) {
       lines.push(line);
       line = '  '.repeat(2 * depth + (sql.startsWith('and ', i + 1) ? 2 : 1));
     } else {

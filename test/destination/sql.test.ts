@@ -6,10 +6,11 @@ import { NO_PROGRESS } from '../../src/core/checkpoint.ts';
 import type { DecodedRow } from '../../src/core/decode.ts';
 import type { Destination, RoundEnd } from '../../src/core/destination.ts';
 import type { Field, Row, Stream } from '../../src/core/stream.ts';
+import { writeNoted } from '../../src/destination/sql/seen-keys.ts';
+import { list, quote, tableSqlOf } from '../../src/destination/sql/tables.ts';
 import { createDestination } from '../../src/destination/sqlite/destination.ts';
+import { perform } from '../../src/destination/sqlite/driver.ts';
 import { type MirrorFile, openForWriting } from '../../src/destination/sqlite/open.ts';
-import { writeNoted } from '../../src/destination/sqlite/seen-keys.ts';
-import { list, quote, tableSqlOf } from '../../src/destination/sqlite/tables.ts';
 import { CATALOGUE, STREAM_NAMES } from '../../src/streams/catalogue.ts';
 import { type CommitParts, commitOf } from '../support/commit-parts.ts';
 import { START } from '../support/conformance/workbench.ts';
@@ -254,7 +255,7 @@ async function statementsOf(stream: Stream, act: Part['act']): Promise<string[]>
   prepared = [];
   await act(createDestination(unkept, { envId: 'e', run: 2, clock: () => START }), stream);
   // The last of every transaction of the mirror's own.
-  writeNoted(unkept);
+  perform(unkept.prepare, writeNoted(mirror.noted));
   const statements = [...new Set(prepared)];
   connection.exec('rollback');
   return statements;

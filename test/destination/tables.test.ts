@@ -1,7 +1,7 @@
 import { getTableColumns } from 'drizzle-orm';
 import { expect, test } from 'vitest';
 import { type Fields, type FieldType, parentsOf } from '../../src/core/stream.ts';
-import { tableNamed, tableSqlOf } from '../../src/destination/sqlite/tables.ts';
+import { tableNamed, tableSqlOf } from '../../src/destination/sql/tables.ts';
 import { CATALOGUE } from '../../src/streams/catalogue.ts';
 
 test.each(CATALOGUE)(

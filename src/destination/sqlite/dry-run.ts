@@ -24,14 +24,14 @@ import type { Instant } from '../../core/instant.ts';
 import type { SourceExpectations } from '../../core/source-expectations.ts';
 import type { StateStore } from '../../core/state-store.ts';
 import type { Stream, StreamName } from '../../core/stream.ts';
-import { firstKey, tableOf } from './conditions.ts';
+import { firstKey, tableOf } from '../sql/conditions.ts';
+import { quote, tableSqlOf } from '../sql/tables.ts';
 import { createDestination } from './destination.ts';
 import { expectedRows } from './expected.ts';
 import { fileError } from './file-error.ts';
 import { bringUpToDate } from './migrations.ts';
 import { type MirrorFile, mirrorExists, mirrorOn, openForReading } from './open.ts';
-import { openStaging } from './staged.ts';
-import { quote, tableSqlOf } from './tables.ts';
+import { createRunTables } from './temporary-tables.ts';
 
 /**
  * Opens a mirror to try a run on: it reads the file as it is now, and what it writes of its state stays in memory. Without a
@@ -48,7 +48,7 @@ export function openForDryRun(path: string): MirrorFile {
     shadow(mirror, getTableName(syncStreamRuns), OPEN_CYCLES);
     mirror.connection.exec(`create index temp.by_stream on ${getTableName(syncStreamRuns)} (env_id, stream, run_id)`);
     for (const name of gatheringTables(mirror)) shadow(mirror, name, 'where false');
-    openStaging(mirror.connection);
+    createRunTables(mirror.connection);
     return mirror;
   } catch (error) {
     mirror.connection.close();
@@ -59,7 +59,7 @@ export function openForDryRun(path: string): MirrorFile {
 function emptyMirror(): MirrorFile {
   const mirror = mirrorOn(new Database(':memory:'), ':memory:');
   bringUpToDate(mirror);
-  openStaging(mirror.connection);
+  createRunTables(mirror.connection);
   return mirror;
 }
 

@@ -3,10 +3,11 @@ import { addDays, type Instant } from '../../core/instant.ts';
 import type { PageRequest, Query } from '../../core/source.ts';
 import type { ExpectedRows } from '../../core/source-expectations.ts';
 import { parentsOf, type Stream, type StreamName } from '../../core/stream.ts';
-import { holds, live, type SqlCondition, tableOf } from './conditions.ts';
+import { holds, live, type SqlCondition, tableOf } from '../sql/conditions.ts';
+import { type MirrorScope, rows, type SqlStatements, value } from '../sql/statements.ts';
+import { nameOf, quote, tableSqlOf } from '../sql/tables.ts';
+import { perform, scopeOf } from './driver.ts';
 import type { MirrorFile } from './open.ts';
-import { type MirrorScope, partOf, rows, value } from './statements.ts';
-import { nameOf, quote, tableSqlOf } from './tables.ts';
 
 /** What of the mirror is asked. */
 interface ExpectedRead extends MirrorScope {
@@ -31,22 +32,27 @@ export function expectedRows(
     now,
   }: { stream: Stream; request: PageRequest; stored: StoredCheckpoints; now: Instant | null },
 ): ExpectedRows {
-  const expectedRead: ExpectedRead = { ...partOf(mirror, envId), stream, query: request.query, stored, now };
-  if (stream.method === 'window') return history(expectedRead, request);
-  const expected = rowsOf(expectedRead);
+  const expectedRead: ExpectedRead = { ...scopeOf(mirror, envId), stream, query: request.query, stored, now };
+  return perform(mirror.prepare, rowsFrom(expectedRead, request));
+}
+
+/** Of one read, from the page that is asked for on. */
+function* rowsFrom(expectedRead: ExpectedRead, request: PageRequest): SqlStatements<ExpectedRows> {
+  if (expectedRead.stream.method === 'window') return yield* history(expectedRead, request);
+  const expected = yield* rowsOf(expectedRead);
   if (request.cursor === null) return expected;
-  return { ...expected, rows: Math.max(0, expected.rows - passed(expectedRead, expected.hidden)) };
+  return { ...expected, rows: Math.max(0, expected.rows - (yield* passed(expectedRead, expected.hidden))) };
 }
 
 /** Of one read, from its first page on. */
-function rowsOf(expectedRead: ExpectedRead): ExpectedRows & { readonly hidden: number } {
+function* rowsOf(expectedRead: ExpectedRead): SqlStatements<ExpectedRows & { readonly hidden: number }> {
   const { limit: _, ...variant } = expectedRead.query;
-  const shown = count(expectedRead, shownBy(expectedRead));
+  const shown = yield* count(expectedRead, shownBy(expectedRead));
   const isWhole = Object.keys(variant).every((name) => expectedRead.stream.scanQueries.some((each) => name in each));
   if (!isWhole) return { rows: shown, atLeast: mayHide(expectedRead.query, shown), hidden: 0 };
-  const hidden = hiddenRows(expectedRead, JSON.stringify(variant));
+  const hidden = yield* hiddenRows(expectedRead, JSON.stringify(variant));
   return {
-    rows: shown + rejected(expectedRead) + hidden.rows,
+    rows: shown + (yield* rejected(expectedRead)) + hidden.rows,
     atLeast: !wasReadWhole(expectedRead) || hidden.atLeast,
     hidden: hidden.rows,
   };
@@ -132,37 +138,37 @@ function json(ids: Query[string]): string {
   return JSON.stringify(ids);
 }
 
-function count(expectedRead: ExpectedRead, { sql, values }: SqlCondition): number {
+function* count(expectedRead: ExpectedRead, { sql, values }: SqlCondition): SqlStatements<number> {
   const text = `select count(*) from ${tableOf(expectedRead.stream)} t where t.env_id = @env and ${sql}`;
   const { now, stream } = expectedRead;
   const opens = now === null ? null : addDays(now, -(stream.retention?.days ?? 0));
-  return value(expectedRead, text, { ...values, opens }) as number;
+  return Number(yield* value(expectedRead, text, { ...values, opens }));
 }
 
 /** The source shows rejected rows too. A rejected row that the mirror holds in an earlier version is counted once, as that row. */
-function rejected(expectedRead: ExpectedRead): number {
+function* rejected(expectedRead: ExpectedRead): SqlStatements<number> {
   const { stream, query } = expectedRead;
   if (Object.keys(query).some((name) => name !== 'limit')) return 0;
   const single = stream.key.length === 1;
   const isHeld = stream.key.map((name, i) => `t.${quote(name)} = r.row_key${single ? '' : ` ->> ${i}`}`).join(' and ');
   const sql = `select count(*) from rejected_rows r where r.env_id = @env and r.stream = '${stream.name}'
     and not exists (select 1 from ${tableOf(stream)} t where t.env_id = r.env_id and ${isHeld})`;
-  return value(expectedRead, sql) as number;
+  return Number(yield* value(expectedRead, sql));
 }
 
 /**
  * Rows that the list has beyond those it shows, as far as its pages prove it: all but the last were full before the service
  * trimmed them. Smaller pages may prove more.
  */
-function hiddenRows(expectedRead: ExpectedRead, variant: string): ExpectedRows {
+function* hiddenRows(expectedRead: ExpectedRead, variant: string): SqlStatements<ExpectedRows> {
   const sql = `select max(0, (pages - 1) * page_size + 1 - rows) rows, page_size > @limit atLeast from main.list_lengths
     where env_id = @env and stream = '${expectedRead.stream.name}' and variant = @variant`;
-  const [known] = rows(expectedRead, sql, { variant, limit: expectedRead.query['limit'] });
+  const [known] = yield* rows(expectedRead, sql, { variant, limit: expectedRead.query['limit'] });
   return { rows: Number(known?.['rows'] ?? 0), atLeast: known?.['atLeast'] === 1 };
 }
 
 /** Rows that the read under way has passed already. */
-function passed(expectedRead: ExpectedRead, hidden: number): number {
+function* passed(expectedRead: ExpectedRead, hidden: number): SqlStatements<number> {
   const { stream, stored, query } = expectedRead;
   const round = underWay(stored.get(stream.name));
   if (round?.read == null) return 0;
@@ -174,10 +180,11 @@ function passed(expectedRead: ExpectedRead, hidden: number): number {
     stream.staged === undefined
       ? '0'
       : `(select count(*) from main.${nameOf(stream.staged)} where env_id = @env and read_number = @number)`;
-  const kept = value(expectedRead, `select max((${seen}), ${gathered})`, { number }) as number;
+  const kept = Number(yield* value(expectedRead, `select max((${seen}), ${gathered})`, { number }));
   if (kept > 0 && hidden === 0) return kept;
   // A feed keeps no keys, and nobody those of hidden rows: what the reads before did not take of the round's pages, this one did.
-  const before = readsBefore(expectedRead).reduce((sum, read) => sum + pagesOf({ ...expectedRead, query: read }), 0);
+  let before = 0;
+  for (const read of readsBefore(expectedRead)) before += yield* pagesOf({ ...expectedRead, query: read });
   return Math.max(kept, Math.max(1, round.pages - before) * Number(query['limit']));
 }
 
@@ -196,15 +203,18 @@ function readsBefore({ stream, stored, query }: ExpectedRead): Query[] {
   return stream.scanQueries.slice(0, stream.scanQueries.length - left).map((variant) => ({ ...variant, limit }));
 }
 
-function pagesOf(expectedRead: ExpectedRead): number {
-  return Math.max(1, Math.ceil(rowsOf(expectedRead).rows / Number(expectedRead.query['limit'])));
+function* pagesOf(expectedRead: ExpectedRead): SqlStatements<number> {
+  const { rows: count } = yield* rowsOf(expectedRead);
+  return Math.max(1, Math.ceil(count / Number(expectedRead.query['limit'])));
 }
 
 /** What is known of a test's history; one never read may have any length. Of one under way, a page has been read at least. */
-function history(expectedRead: ExpectedRead, { path, cursor, query }: PageRequest): ExpectedRows {
+function* history(expectedRead: ExpectedRead, { path, cursor, query }: PageRequest): SqlStatements<ExpectedRows> {
   const [, testId] = path;
   const sql = `select count(*) from test_executions where env_id = @env and test_id = @testId and start_time >= @from`;
-  const known = value(expectedRead, sql, { testId, from: query['start_time_from'] }) as number;
-  const read = value(expectedRead, 'select 1 from test_readings where env_id = @env and test_id = @testId', { testId });
+  const known = Number(yield* value(expectedRead, sql, { testId, from: query['start_time_from'] }));
+  const read = yield* value(expectedRead, 'select 1 from test_readings where env_id = @env and test_id = @testId', {
+    testId,
+  });
   return { rows: known - (cursor === null ? 0 : Number(query['limit'])), atLeast: read === undefined };
 }

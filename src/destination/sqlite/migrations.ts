@@ -7,7 +7,7 @@ import { type MigrationMeta, readMigrationFiles } from 'drizzle-orm/migrator';
 import { getTableConfig, type Index, SQLiteSyncDialect, type SQLiteTable } from 'drizzle-orm/sqlite-core';
 import { fillCursorKey } from '../../../state/run-log.ts';
 import { SyncError } from '../../core/errors.ts';
-import { list, quote } from './tables.ts';
+import { list, quote } from '../sql/tables.ts';
 
 /** Shipped with the package, wherever this file has been compiled to. */
 const MIGRATIONS = join(dirname(findPackageJSON(import.meta.url) ?? ''), 'schema', 'migrations');

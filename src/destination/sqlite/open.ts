@@ -3,12 +3,13 @@ import { dirname } from 'node:path';
 import Database from 'better-sqlite3';
 import { type BetterSQLite3Database, drizzle } from 'drizzle-orm/better-sqlite3';
 import { SyncError } from '../../core/errors.ts';
+import { writeNoted } from '../sql/seen-keys.ts';
+import type { NotedKeys } from '../sql/statements.ts';
+import { type PrepareStatement, perform, preparing } from './driver.ts';
 import { fileError } from './file-error.ts';
 import { bringUpToDate, newestVersion, version } from './migrations.ts';
-import { writeNoted } from './seen-keys.ts';
-import { openStaging } from './staged.ts';
-import { type PrepareStatement, preparing } from './statements.ts';
-import { type CommitTransactions, type NotedKeys, transacting } from './transactions.ts';
+import { createRunTables } from './temporary-tables.ts';
+import { type CommitTransactions, transacting } from './transactions.ts';
 
 /** An open mirror: the connection, its statements for bulk reads and writes, and drizzle over it for all else. */
 export interface MirrorFile {
@@ -42,7 +43,7 @@ export function openForWriting(path: string, quietMs = 0): MirrorFile {
       // A reader that is there all the time, such as `serve`, would keep the log at the greatest size it ever had.
       mirror.connection.pragma(`journal_size_limit = ${MOST_IDLE_LOG_BYTES}`);
       bringUpToDate(mirror);
-      openStaging(mirror.connection);
+      createRunTables(mirror.connection);
       return mirror;
     } catch (error) {
       mirror.connection.close();
@@ -103,7 +104,7 @@ export function mirrorOn(connection: Database.Database, path: string, quietMs = 
   const notedKeys: NotedKeys = { pages: [] };
   const transactions = transacting(connection, {
     mostMs: quietMs,
-    finish: () => writeNoted({ prepare, noted: notedKeys }),
+    finish: () => perform(prepare, writeNoted(notedKeys)),
     undone: () => {
       notedKeys.pages = [];
     },

@@ -1,20 +1,21 @@
 -- every commit: the clock and the checkpoint
 
-select max("mirrored_at") from "mirror_environments";
+select max(mirrored_at) from mirror_environments;
 
-insert into "mirror_environments" (env_id, mirrored_at)
-  select value, ?
-  from json_each(?)
-  where true
+insert into mirror_environments (env_id, mirrored_at)
+  values (@env, @mirroredAt)
   on conflict (env_id) do update
   set mirrored_at = excluded.mirrored_at;
 
 insert into "sync_checkpoints" ("env_id", "stream", "watermark", "scanned_at", "scan_ended_at", "scan_ended_cycle",
     "scan_due", "unavailable", "finished_cycle", "round", "page_limit", "page_limit_at", "waiting_scan")
   values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-  on conflict ("sync_checkpoints"."env_id", "sync_checkpoints"."stream") do update
-  set "watermark" = ?, "scanned_at" = ?, "scan_ended_at" = ?, "scan_ended_cycle" = ?, "scan_due" = ?, "unavailable" = ?,
-      "finished_cycle" = ?, "round" = ?, "page_limit" = ?, "page_limit_at" = ?, "waiting_scan" = ?;
+  on conflict ("env_id", "stream") do update
+  set "watermark" = excluded."watermark", "scanned_at" = excluded."scanned_at",
+      "scan_ended_at" = excluded."scan_ended_at", "scan_ended_cycle" = excluded."scan_ended_cycle",
+      "scan_due" = excluded."scan_due", "unavailable" = excluded."unavailable",
+      "finished_cycle" = excluded."finished_cycle", "round" = excluded."round", "page_limit" = excluded."page_limit",
+      "page_limit_at" = excluded."page_limit_at", "waiting_scan" = excluded."waiting_scan";
 
 
 -- rows that wait beside their table
@@ -35,18 +36,23 @@ select "asset_id", "dimension", "score", "test_count", "bucket_at", "extra"
   where env_id = @env
     and "asset_id" in (select value from json_each(@ids));
 
-select 1 from gathered_brought b where b.env_id = @env and b.stream = 'asset_health_scores';
+select 1 from staged_loaded b where b.env_id = @env and b.stream = 'asset_health_scores';
 
-insert into gathered_brought values (@env, 'asset_health_scores');
+insert into staged_loaded values (@env, 'asset_health_scores');
 
-insert or ignore into gathered_keys
+insert into staged_keys
   select s.env_id, 'asset_health_scores', s."asset_id", ''
   from "asset_health_scores_staged" s
-  where s.env_id = @env;
+  where s.env_id = @env
+  on conflict do nothing;
 
-select 1 from gathered_keys as g where g.env_id = @env and g.stream = 'asset_health_scores' limit 1;
+select 1 from staged_keys g where g.env_id = @env and g.stream = 'asset_health_scores' limit 1;
 
-insert or ignore into gathered_keys select @env, 'asset_health_scores', value ->> 0, value ->> 1 from json_each(@keys);
+insert into staged_keys
+  select @env, 'asset_health_scores', value ->> 0, value ->> 1
+  from json_each(@keys)
+  where true
+  on conflict do nothing;
 
 insert into "asset_health_scores_staged" ("env_id", "asset_id", "score", "test_count", "bucket_at", "extra",
     "read_number")
@@ -67,7 +73,7 @@ insert into "asset_health_score_history" ("env_id", "asset_id", "dimension", "sc
   on conflict ("env_id", "asset_id", "dimension", "bucket_at") do update
   set "score" = excluded."score", "test_count" = excluded."test_count", "mirrored_at" = excluded."mirrored_at",
       "extra" = excluded."extra"
-  where ("asset_health_score_history"."score" is not excluded."score" or "asset_health_score_history"."test_count" is not excluded."test_count" or ("asset_health_score_history"."extra" is not excluded."extra"
+  where ("asset_health_score_history"."score" is distinct from excluded."score" or "asset_health_score_history"."test_count" is distinct from excluded."test_count" or ("asset_health_score_history"."extra" is distinct from excluded."extra"
             and not same_json("asset_health_score_history"."extra", excluded."extra")));
 
 
@@ -122,19 +128,19 @@ delete from "asset_health_scores_staged" as x where x.env_id = @env and x.read_n
 
 delete from "asset_health_score_dimensions_staged" as x where x.env_id = @env and x.read_number = @which;
 
-delete from temp.gathered_keys as g where g.env_id = @env and g.stream = 'asset_health_scores';
+delete from staged_keys as g where g.env_id = @env and g.stream = 'asset_health_scores';
 
-delete from temp.gathered_brought as g where g.env_id = @env and g.stream = 'asset_health_scores';
+delete from staged_loaded as g where g.env_id = @env and g.stream = 'asset_health_scores';
 
 delete from seen_pages as p where p.env_id = @env and p.stream = 'asset_health_scores' and p.read_number = @which;
 
-delete from temp.missing_keys as m where m.env_id = @env and m.stream = 'asset_health_scores';
+delete from missing_keys as m where m.env_id = @env and m.stream = 'asset_health_scores';
 
-delete from temp.missing_found as m where m.env_id = @env and m.stream = 'asset_health_scores';
+delete from missing_found as m where m.env_id = @env and m.stream = 'asset_health_scores';
 
-delete from temp.seen_keys as s where s.env_id = @env and s.stream = 'asset_health_scores';
+delete from seen_keys as s where s.env_id = @env and s.stream = 'asset_health_scores';
 
-delete from temp.seen_through as s where s.env_id = @env and s.stream = 'asset_health_scores';
+delete from seen_through as s where s.env_id = @env and s.stream = 'asset_health_scores';
 
 
 -- what a round saw and gathered is dropped
@@ -143,19 +149,19 @@ delete from "asset_health_scores_staged" as x where x.env_id = @env;
 
 delete from "asset_health_score_dimensions_staged" as x where x.env_id = @env;
 
-delete from temp.gathered_keys as g where g.env_id = @env and g.stream = 'asset_health_scores';
+delete from staged_keys as g where g.env_id = @env and g.stream = 'asset_health_scores';
 
-delete from temp.gathered_brought as g where g.env_id = @env and g.stream = 'asset_health_scores';
+delete from staged_loaded as g where g.env_id = @env and g.stream = 'asset_health_scores';
 
 delete from seen_pages as p where p.env_id = @env and p.stream = 'asset_health_scores';
 
-delete from temp.missing_keys as m where m.env_id = @env and m.stream = 'asset_health_scores';
+delete from missing_keys as m where m.env_id = @env and m.stream = 'asset_health_scores';
 
-delete from temp.missing_found as m where m.env_id = @env and m.stream = 'asset_health_scores';
+delete from missing_found as m where m.env_id = @env and m.stream = 'asset_health_scores';
 
-delete from temp.seen_keys as s where s.env_id = @env and s.stream = 'asset_health_scores';
+delete from seen_keys as s where s.env_id = @env and s.stream = 'asset_health_scores';
 
-delete from temp.seen_through as s where s.env_id = @env and s.stream = 'asset_health_scores';
+delete from seen_through as s where s.env_id = @env and s.stream = 'asset_health_scores';
 
 
 -- a replacement of the table is weighed
@@ -164,21 +170,25 @@ select max(p.id) from seen_pages p where p.env_id = @env and p.stream = 'asset_h
 
 select s.page from seen_through s where s.env_id = @env and s.stream = 'asset_health_scores';
 
-insert or ignore into seen_keys
+insert into seen_keys
   select p.env_id, p.stream, k.value ->> 0, k.value ->> 1, p.read_number
   from seen_pages p, json_each(p.keys) k
   where p.env_id = @env
     and p.stream = 'asset_health_scores'
     and p.id > @through
-  order by 3, 4;
+  order by 3, 4
+  on conflict do nothing;
 
-insert or replace into seen_through values (@env, 'asset_health_scores', @last);
+insert into seen_through
+  values (@env, 'asset_health_scores', @last)
+  on conflict (env_id, stream) do update
+  set page = excluded.page;
 
 select 1 from missing_found f where f.env_id = @env and f.stream = 'asset_health_scores';
 
 insert into missing_found values (@env, 'asset_health_scores');
 
-insert or ignore into missing_keys
+insert into missing_keys
   select @env, 'asset_health_scores', t."asset_id", ''
   from "asset_health_scores" t
   where t.env_id = @env
@@ -187,9 +197,10 @@ insert or ignore into missing_keys
       where s.env_id = @env
         and s.stream = 'asset_health_scores'
         and s.key_1 = t."asset_id") then false else true end
-  order by t."asset_id";
+  order by t."asset_id"
+  on conflict do nothing;
 
-insert or ignore into missing_keys
+insert into missing_keys
   select @env, 'asset_health_scores', t."asset_id", ''
   from "asset_health_score_dimensions" t
   where t.env_id = @env
@@ -198,7 +209,8 @@ insert or ignore into missing_keys
       where s.env_id = @env
         and s.stream = 'asset_health_scores'
         and s.key_1 = t."asset_id") then false else true end
-  order by t."asset_id";
+  order by t."asset_id"
+  on conflict do nothing;
 
 select count(*)
   from "asset_health_scores" t
@@ -234,21 +246,25 @@ select max(p.id) from seen_pages p where p.env_id = @env and p.stream = 'asset_h
 
 select s.page from seen_through s where s.env_id = @env and s.stream = 'asset_health_scores';
 
-insert or ignore into seen_keys
+insert into seen_keys
   select p.env_id, p.stream, k.value ->> 0, k.value ->> 1, p.read_number
   from seen_pages p, json_each(p.keys) k
   where p.env_id = @env
     and p.stream = 'asset_health_scores'
     and p.id > @through
-  order by 3, 4;
+  order by 3, 4
+  on conflict do nothing;
 
-insert or replace into seen_through values (@env, 'asset_health_scores', @last);
+insert into seen_through
+  values (@env, 'asset_health_scores', @last)
+  on conflict (env_id, stream) do update
+  set page = excluded.page;
 
 select 1 from missing_found f where f.env_id = @env and f.stream = 'asset_health_scores';
 
 insert into missing_found values (@env, 'asset_health_scores');
 
-insert or ignore into missing_keys
+insert into missing_keys
   select @env, 'asset_health_scores', t."asset_id", ''
   from "asset_health_scores" t
   where t.env_id = @env
@@ -257,9 +273,10 @@ insert or ignore into missing_keys
       where s.env_id = @env
         and s.stream = 'asset_health_scores'
         and s.key_1 = t."asset_id") then false else true end
-  order by t."asset_id";
+  order by t."asset_id"
+  on conflict do nothing;
 
-insert or ignore into missing_keys
+insert into missing_keys
   select @env, 'asset_health_scores', t."asset_id", ''
   from "asset_health_score_dimensions" t
   where t.env_id = @env
@@ -268,7 +285,8 @@ insert or ignore into missing_keys
       where s.env_id = @env
         and s.stream = 'asset_health_scores'
         and s.key_1 = t."asset_id") then false else true end
-  order by t."asset_id";
+  order by t."asset_id"
+  on conflict do nothing;
 
 delete from "asset_health_scores" as t
   where t.env_id = @env
@@ -320,7 +338,7 @@ insert into "asset_health_scores" ("env_id", "asset_id", "score", "test_count", 
       group by g."env_id", g."asset_id") s
   left join "asset_health_scores" t on t."env_id" = s."env_id"
     and t."asset_id" = s."asset_id"
-  where (t."asset_id" is null or t."score" is not s."score" or t."test_count" is not s."test_count" or t."bucket_at" is not s."bucket_at" or (t."extra" is not s."extra"
+  where (t."asset_id" is null or t."score" is distinct from s."score" or t."test_count" is distinct from s."test_count" or t."bucket_at" is distinct from s."bucket_at" or (t."extra" is distinct from s."extra"
             and not same_json(t."extra", s."extra")))
     and true
   on conflict ("env_id", "asset_id") do update
@@ -338,7 +356,7 @@ insert into "asset_health_score_dimensions" ("env_id", "asset_id", "dimension", 
   left join "asset_health_score_dimensions" t on t."env_id" = s."env_id"
     and t."asset_id" = s."asset_id"
     and t."dimension" = s."dimension"
-  where (t."asset_id" is null or t."score" is not s."score" or t."test_count" is not s."test_count" or t."bucket_at" is not s."bucket_at" or (t."extra" is not s."extra"
+  where (t."asset_id" is null or t."score" is distinct from s."score" or t."test_count" is distinct from s."test_count" or t."bucket_at" is distinct from s."bucket_at" or (t."extra" is distinct from s."extra"
             and not same_json(t."extra", s."extra")))
     and true
   on conflict ("env_id", "asset_id", "dimension") do update
@@ -371,9 +389,9 @@ delete from held_removals as h
                     and w.id = t."asset_id"
                     and not coalesce(w.left_by_run, 0) < @run))));
 
-delete from temp.missing_keys as m where m.env_id = @env and m.stream = 'asset_health_scores';
+delete from missing_keys as m where m.env_id = @env and m.stream = 'asset_health_scores';
 
-delete from temp.missing_found as m where m.env_id = @env and m.stream = 'asset_health_scores';
+delete from missing_found as m where m.env_id = @env and m.stream = 'asset_health_scores';
 
 delete from marks as m
   where m.env_id = @env
@@ -400,15 +418,15 @@ delete from "asset_health_scores_staged" as x where x.env_id = @env;
 
 delete from "asset_health_score_dimensions_staged" as x where x.env_id = @env;
 
-delete from temp.gathered_keys as g where g.env_id = @env and g.stream = 'asset_health_scores';
+delete from staged_keys as g where g.env_id = @env and g.stream = 'asset_health_scores';
 
-delete from temp.gathered_brought as g where g.env_id = @env and g.stream = 'asset_health_scores';
+delete from staged_loaded as g where g.env_id = @env and g.stream = 'asset_health_scores';
 
 delete from seen_pages as p where p.env_id = @env and p.stream = 'asset_health_scores';
 
-delete from temp.seen_keys as s where s.env_id = @env and s.stream = 'asset_health_scores';
+delete from seen_keys as s where s.env_id = @env and s.stream = 'asset_health_scores';
 
-delete from temp.seen_through as s where s.env_id = @env and s.stream = 'asset_health_scores';
+delete from seen_through as s where s.env_id = @env and s.stream = 'asset_health_scores';
 
 
 -- a replacement of the table that is held back
@@ -417,21 +435,25 @@ select max(p.id) from seen_pages p where p.env_id = @env and p.stream = 'asset_h
 
 select s.page from seen_through s where s.env_id = @env and s.stream = 'asset_health_scores';
 
-insert or ignore into seen_keys
+insert into seen_keys
   select p.env_id, p.stream, k.value ->> 0, k.value ->> 1, p.read_number
   from seen_pages p, json_each(p.keys) k
   where p.env_id = @env
     and p.stream = 'asset_health_scores'
     and p.id > @through
-  order by 3, 4;
+  order by 3, 4
+  on conflict do nothing;
 
-insert or replace into seen_through values (@env, 'asset_health_scores', @last);
+insert into seen_through
+  values (@env, 'asset_health_scores', @last)
+  on conflict (env_id, stream) do update
+  set page = excluded.page;
 
 select 1 from missing_found f where f.env_id = @env and f.stream = 'asset_health_scores';
 
 insert into missing_found values (@env, 'asset_health_scores');
 
-insert or ignore into missing_keys
+insert into missing_keys
   select @env, 'asset_health_scores', t."asset_id", ''
   from "asset_health_scores" t
   where t.env_id = @env
@@ -440,9 +462,10 @@ insert or ignore into missing_keys
       where s.env_id = @env
         and s.stream = 'asset_health_scores'
         and s.key_1 = t."asset_id") then false else true end
-  order by t."asset_id";
+  order by t."asset_id"
+  on conflict do nothing;
 
-insert or ignore into missing_keys
+insert into missing_keys
   select @env, 'asset_health_scores', t."asset_id", ''
   from "asset_health_score_dimensions" t
   where t.env_id = @env
@@ -451,7 +474,8 @@ insert or ignore into missing_keys
       where s.env_id = @env
         and s.stream = 'asset_health_scores'
         and s.key_1 = t."asset_id") then false else true end
-  order by t."asset_id";
+  order by t."asset_id"
+  on conflict do nothing;
 
 insert into held_removals (env_id, stream, key_1, key_2, absent_at)
   select t.env_id, 'asset_health_scores', t."asset_id", '', @at
@@ -528,7 +552,7 @@ insert into "asset_health_scores" ("env_id", "asset_id", "score", "test_count", 
       group by g."env_id", g."asset_id") s
   left join "asset_health_scores" t on t."env_id" = s."env_id"
     and t."asset_id" = s."asset_id"
-  where (t."asset_id" is null or t."score" is not s."score" or t."test_count" is not s."test_count" or t."bucket_at" is not s."bucket_at" or (t."extra" is not s."extra"
+  where (t."asset_id" is null or t."score" is distinct from s."score" or t."test_count" is distinct from s."test_count" or t."bucket_at" is distinct from s."bucket_at" or (t."extra" is distinct from s."extra"
             and not same_json(t."extra", s."extra")))
     and true
   on conflict ("env_id", "asset_id") do update
@@ -546,7 +570,7 @@ insert into "asset_health_score_dimensions" ("env_id", "asset_id", "dimension", 
   left join "asset_health_score_dimensions" t on t."env_id" = s."env_id"
     and t."asset_id" = s."asset_id"
     and t."dimension" = s."dimension"
-  where (t."asset_id" is null or t."score" is not s."score" or t."test_count" is not s."test_count" or t."bucket_at" is not s."bucket_at" or (t."extra" is not s."extra"
+  where (t."asset_id" is null or t."score" is distinct from s."score" or t."test_count" is distinct from s."test_count" or t."bucket_at" is distinct from s."bucket_at" or (t."extra" is distinct from s."extra"
             and not same_json(t."extra", s."extra")))
     and true
   on conflict ("env_id", "asset_id", "dimension") do update
@@ -579,9 +603,9 @@ delete from held_removals as h
                     and w.id = t."asset_id"
                     and not coalesce(w.left_by_run, 0) < @run))));
 
-delete from temp.missing_keys as m where m.env_id = @env and m.stream = 'asset_health_scores';
+delete from missing_keys as m where m.env_id = @env and m.stream = 'asset_health_scores';
 
-delete from temp.missing_found as m where m.env_id = @env and m.stream = 'asset_health_scores';
+delete from missing_found as m where m.env_id = @env and m.stream = 'asset_health_scores';
 
 delete from marks as m
   where m.env_id = @env
@@ -608,15 +632,15 @@ delete from "asset_health_scores_staged" as x where x.env_id = @env;
 
 delete from "asset_health_score_dimensions_staged" as x where x.env_id = @env;
 
-delete from temp.gathered_keys as g where g.env_id = @env and g.stream = 'asset_health_scores';
+delete from staged_keys as g where g.env_id = @env and g.stream = 'asset_health_scores';
 
-delete from temp.gathered_brought as g where g.env_id = @env and g.stream = 'asset_health_scores';
+delete from staged_loaded as g where g.env_id = @env and g.stream = 'asset_health_scores';
 
 delete from seen_pages as p where p.env_id = @env and p.stream = 'asset_health_scores';
 
-delete from temp.seen_keys as s where s.env_id = @env and s.stream = 'asset_health_scores';
+delete from seen_keys as s where s.env_id = @env and s.stream = 'asset_health_scores';
 
-delete from temp.seen_through as s where s.env_id = @env and s.stream = 'asset_health_scores';
+delete from seen_through as s where s.env_id = @env and s.stream = 'asset_health_scores';
 
 
 -- removals that were held back are let go

@@ -1,42 +1,49 @@
 -- every commit: the clock and the checkpoint
 
-select max("mirrored_at") from "mirror_environments";
+select max(mirrored_at) from mirror_environments;
 
-insert into "mirror_environments" (env_id, mirrored_at)
-  select value, ?
-  from json_each(?)
-  where true
+insert into mirror_environments (env_id, mirrored_at)
+  values (@env, @mirroredAt)
   on conflict (env_id) do update
   set mirrored_at = excluded.mirrored_at;
 
 insert into "sync_checkpoints" ("env_id", "stream", "watermark", "scanned_at", "scan_ended_at", "scan_ended_cycle",
     "scan_due", "unavailable", "finished_cycle", "round", "page_limit", "page_limit_at", "waiting_scan")
   values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-  on conflict ("sync_checkpoints"."env_id", "sync_checkpoints"."stream") do update
-  set "watermark" = ?, "scanned_at" = ?, "scan_ended_at" = ?, "scan_ended_cycle" = ?, "scan_due" = ?, "unavailable" = ?,
-      "finished_cycle" = ?, "round" = ?, "page_limit" = ?, "page_limit_at" = ?, "waiting_scan" = ?;
+  on conflict ("env_id", "stream") do update
+  set "watermark" = excluded."watermark", "scanned_at" = excluded."scanned_at",
+      "scan_ended_at" = excluded."scan_ended_at", "scan_ended_cycle" = excluded."scan_ended_cycle",
+      "scan_due" = excluded."scan_due", "unavailable" = excluded."unavailable",
+      "finished_cycle" = excluded."finished_cycle", "round" = excluded."round", "page_limit" = excluded."page_limit",
+      "page_limit_at" = excluded."page_limit_at", "waiting_scan" = excluded."waiting_scan";
 
 
 -- rows that wait beside their table
 
 select t."upstream_asset_id", t."downstream_asset_id", t."extra"
   from json_each(@keys) k
-  cross join "asset_lineage" t on t.env_id = @env
+  cross join "asset_lineage" t
+  where t.env_id = @env
     and t."upstream_asset_id" = k.value ->> 0
     and t."downstream_asset_id" = k.value ->> 1;
 
-select 1 from gathered_brought b where b.env_id = @env and b.stream = 'asset_lineage';
+select 1 from staged_loaded b where b.env_id = @env and b.stream = 'asset_lineage';
 
-insert into gathered_brought values (@env, 'asset_lineage');
+insert into staged_loaded values (@env, 'asset_lineage');
 
-insert or ignore into gathered_keys
+insert into staged_keys
   select s.env_id, 'asset_lineage', s."upstream_asset_id", s."downstream_asset_id"
   from "asset_lineage_staged" s
-  where s.env_id = @env;
+  where s.env_id = @env
+  on conflict do nothing;
 
-select 1 from gathered_keys as g where g.env_id = @env and g.stream = 'asset_lineage' limit 1;
+select 1 from staged_keys g where g.env_id = @env and g.stream = 'asset_lineage' limit 1;
 
-insert or ignore into gathered_keys select @env, 'asset_lineage', value ->> 0, value ->> 1 from json_each(@keys);
+insert into staged_keys
+  select @env, 'asset_lineage', value ->> 0, value ->> 1
+  from json_each(@keys)
+  where true
+  on conflict do nothing;
 
 insert into "asset_lineage_staged" ("env_id", "upstream_asset_id", "downstream_asset_id", "extra", "read_number")
   values (?, ?, ?, ?, ?);
@@ -93,38 +100,38 @@ delete from rejected_rows as r
 
 delete from "asset_lineage_staged" as x where x.env_id = @env and x.read_number = @which;
 
-delete from temp.gathered_keys as g where g.env_id = @env and g.stream = 'asset_lineage';
+delete from staged_keys as g where g.env_id = @env and g.stream = 'asset_lineage';
 
-delete from temp.gathered_brought as g where g.env_id = @env and g.stream = 'asset_lineage';
+delete from staged_loaded as g where g.env_id = @env and g.stream = 'asset_lineage';
 
 delete from seen_pages as p where p.env_id = @env and p.stream = 'asset_lineage' and p.read_number = @which;
 
-delete from temp.missing_keys as m where m.env_id = @env and m.stream = 'asset_lineage';
+delete from missing_keys as m where m.env_id = @env and m.stream = 'asset_lineage';
 
-delete from temp.missing_found as m where m.env_id = @env and m.stream = 'asset_lineage';
+delete from missing_found as m where m.env_id = @env and m.stream = 'asset_lineage';
 
-delete from temp.seen_keys as s where s.env_id = @env and s.stream = 'asset_lineage';
+delete from seen_keys as s where s.env_id = @env and s.stream = 'asset_lineage';
 
-delete from temp.seen_through as s where s.env_id = @env and s.stream = 'asset_lineage';
+delete from seen_through as s where s.env_id = @env and s.stream = 'asset_lineage';
 
 
 -- what a round saw and gathered is dropped
 
 delete from "asset_lineage_staged" as x where x.env_id = @env;
 
-delete from temp.gathered_keys as g where g.env_id = @env and g.stream = 'asset_lineage';
+delete from staged_keys as g where g.env_id = @env and g.stream = 'asset_lineage';
 
-delete from temp.gathered_brought as g where g.env_id = @env and g.stream = 'asset_lineage';
+delete from staged_loaded as g where g.env_id = @env and g.stream = 'asset_lineage';
 
 delete from seen_pages as p where p.env_id = @env and p.stream = 'asset_lineage';
 
-delete from temp.missing_keys as m where m.env_id = @env and m.stream = 'asset_lineage';
+delete from missing_keys as m where m.env_id = @env and m.stream = 'asset_lineage';
 
-delete from temp.missing_found as m where m.env_id = @env and m.stream = 'asset_lineage';
+delete from missing_found as m where m.env_id = @env and m.stream = 'asset_lineage';
 
-delete from temp.seen_keys as s where s.env_id = @env and s.stream = 'asset_lineage';
+delete from seen_keys as s where s.env_id = @env and s.stream = 'asset_lineage';
 
-delete from temp.seen_through as s where s.env_id = @env and s.stream = 'asset_lineage';
+delete from seen_through as s where s.env_id = @env and s.stream = 'asset_lineage';
 
 
 -- a replacement of the table is weighed
@@ -133,21 +140,25 @@ select max(p.id) from seen_pages p where p.env_id = @env and p.stream = 'asset_l
 
 select s.page from seen_through s where s.env_id = @env and s.stream = 'asset_lineage';
 
-insert or ignore into seen_keys
+insert into seen_keys
   select p.env_id, p.stream, k.value ->> 0, k.value ->> 1, p.read_number
   from seen_pages p, json_each(p.keys) k
   where p.env_id = @env
     and p.stream = 'asset_lineage'
     and p.id > @through
-  order by 3, 4;
+  order by 3, 4
+  on conflict do nothing;
 
-insert or replace into seen_through values (@env, 'asset_lineage', @last);
+insert into seen_through
+  values (@env, 'asset_lineage', @last)
+  on conflict (env_id, stream) do update
+  set page = excluded.page;
 
 select 1 from missing_found f where f.env_id = @env and f.stream = 'asset_lineage';
 
 insert into missing_found values (@env, 'asset_lineage');
 
-insert or ignore into missing_keys
+insert into missing_keys
   select @env, 'asset_lineage', t."upstream_asset_id", t."downstream_asset_id"
   from "asset_lineage" t
   where t.env_id = @env
@@ -157,7 +168,8 @@ insert or ignore into missing_keys
         and s.stream = 'asset_lineage'
         and s.key_1 = t."upstream_asset_id"
         and s.key_2 = t."downstream_asset_id") then false else true end
-  order by t."upstream_asset_id", t."downstream_asset_id";
+  order by t."upstream_asset_id", t."downstream_asset_id"
+  on conflict do nothing;
 
 select count(*)
   from "asset_lineage" t
@@ -222,7 +234,7 @@ select count(*)
             and h.stream = 'asset_lineage'
             and h.key_1 = t."upstream_asset_id"
             and h.key_2 = t."downstream_asset_id")
-      limit @most);
+      limit @most) enough;
 
 
 -- a replacement of the table
@@ -231,21 +243,25 @@ select max(p.id) from seen_pages p where p.env_id = @env and p.stream = 'asset_l
 
 select s.page from seen_through s where s.env_id = @env and s.stream = 'asset_lineage';
 
-insert or ignore into seen_keys
+insert into seen_keys
   select p.env_id, p.stream, k.value ->> 0, k.value ->> 1, p.read_number
   from seen_pages p, json_each(p.keys) k
   where p.env_id = @env
     and p.stream = 'asset_lineage'
     and p.id > @through
-  order by 3, 4;
+  order by 3, 4
+  on conflict do nothing;
 
-insert or replace into seen_through values (@env, 'asset_lineage', @last);
+insert into seen_through
+  values (@env, 'asset_lineage', @last)
+  on conflict (env_id, stream) do update
+  set page = excluded.page;
 
 select 1 from missing_found f where f.env_id = @env and f.stream = 'asset_lineage';
 
 insert into missing_found values (@env, 'asset_lineage');
 
-insert or ignore into missing_keys
+insert into missing_keys
   select @env, 'asset_lineage', t."upstream_asset_id", t."downstream_asset_id"
   from "asset_lineage" t
   where t.env_id = @env
@@ -255,7 +271,8 @@ insert or ignore into missing_keys
         and s.stream = 'asset_lineage'
         and s.key_1 = t."upstream_asset_id"
         and s.key_2 = t."downstream_asset_id") then false else true end
-  order by t."upstream_asset_id", t."downstream_asset_id";
+  order by t."upstream_asset_id", t."downstream_asset_id"
+  on conflict do nothing;
 
 delete from "asset_lineage" as t
   where t.env_id = @env
@@ -304,7 +321,8 @@ insert into "asset_lineage" ("env_id", "upstream_asset_id", "downstream_asset_id
   left join "asset_lineage" t on t."env_id" = s."env_id"
     and t."upstream_asset_id" = s."upstream_asset_id"
     and t."downstream_asset_id" = s."downstream_asset_id"
-  where (t."upstream_asset_id" is null or (t."extra" is not s."extra" and not same_json(t."extra", s."extra")))
+  where (t."upstream_asset_id" is null or (t."extra" is distinct from s."extra" and not same_json(t."extra",
+      s."extra")))
     and true
   on conflict ("env_id", "upstream_asset_id", "downstream_asset_id") do update
   set "mirrored_at" = excluded."mirrored_at", "extra" = excluded."extra";
@@ -337,9 +355,9 @@ delete from held_removals as h
                     and w.id = t."upstream_asset_id"
                     and not coalesce(w.left_by_run, 0) < @run))));
 
-delete from temp.missing_keys as m where m.env_id = @env and m.stream = 'asset_lineage';
+delete from missing_keys as m where m.env_id = @env and m.stream = 'asset_lineage';
 
-delete from temp.missing_found as m where m.env_id = @env and m.stream = 'asset_lineage';
+delete from missing_found as m where m.env_id = @env and m.stream = 'asset_lineage';
 
 delete from marks as m
   where m.env_id = @env
@@ -364,15 +382,15 @@ delete from rejected_rows as r where r.env_id = @env and r.stream = 'asset_linea
 
 delete from "asset_lineage_staged" as x where x.env_id = @env;
 
-delete from temp.gathered_keys as g where g.env_id = @env and g.stream = 'asset_lineage';
+delete from staged_keys as g where g.env_id = @env and g.stream = 'asset_lineage';
 
-delete from temp.gathered_brought as g where g.env_id = @env and g.stream = 'asset_lineage';
+delete from staged_loaded as g where g.env_id = @env and g.stream = 'asset_lineage';
 
 delete from seen_pages as p where p.env_id = @env and p.stream = 'asset_lineage';
 
-delete from temp.seen_keys as s where s.env_id = @env and s.stream = 'asset_lineage';
+delete from seen_keys as s where s.env_id = @env and s.stream = 'asset_lineage';
 
-delete from temp.seen_through as s where s.env_id = @env and s.stream = 'asset_lineage';
+delete from seen_through as s where s.env_id = @env and s.stream = 'asset_lineage';
 
 
 -- a replacement of the table that is held back
@@ -381,21 +399,25 @@ select max(p.id) from seen_pages p where p.env_id = @env and p.stream = 'asset_l
 
 select s.page from seen_through s where s.env_id = @env and s.stream = 'asset_lineage';
 
-insert or ignore into seen_keys
+insert into seen_keys
   select p.env_id, p.stream, k.value ->> 0, k.value ->> 1, p.read_number
   from seen_pages p, json_each(p.keys) k
   where p.env_id = @env
     and p.stream = 'asset_lineage'
     and p.id > @through
-  order by 3, 4;
+  order by 3, 4
+  on conflict do nothing;
 
-insert or replace into seen_through values (@env, 'asset_lineage', @last);
+insert into seen_through
+  values (@env, 'asset_lineage', @last)
+  on conflict (env_id, stream) do update
+  set page = excluded.page;
 
 select 1 from missing_found f where f.env_id = @env and f.stream = 'asset_lineage';
 
 insert into missing_found values (@env, 'asset_lineage');
 
-insert or ignore into missing_keys
+insert into missing_keys
   select @env, 'asset_lineage', t."upstream_asset_id", t."downstream_asset_id"
   from "asset_lineage" t
   where t.env_id = @env
@@ -405,7 +427,8 @@ insert or ignore into missing_keys
         and s.stream = 'asset_lineage'
         and s.key_1 = t."upstream_asset_id"
         and s.key_2 = t."downstream_asset_id") then false else true end
-  order by t."upstream_asset_id", t."downstream_asset_id";
+  order by t."upstream_asset_id", t."downstream_asset_id"
+  on conflict do nothing;
 
 insert into held_removals (env_id, stream, key_1, key_2, absent_at)
   select t.env_id, 'asset_lineage', t."upstream_asset_id", t."downstream_asset_id", @at
@@ -491,7 +514,8 @@ insert into "asset_lineage" ("env_id", "upstream_asset_id", "downstream_asset_id
   left join "asset_lineage" t on t."env_id" = s."env_id"
     and t."upstream_asset_id" = s."upstream_asset_id"
     and t."downstream_asset_id" = s."downstream_asset_id"
-  where (t."upstream_asset_id" is null or (t."extra" is not s."extra" and not same_json(t."extra", s."extra")))
+  where (t."upstream_asset_id" is null or (t."extra" is distinct from s."extra" and not same_json(t."extra",
+      s."extra")))
     and true
   on conflict ("env_id", "upstream_asset_id", "downstream_asset_id") do update
   set "mirrored_at" = excluded."mirrored_at", "extra" = excluded."extra";
@@ -524,9 +548,9 @@ delete from held_removals as h
                     and w.id = t."upstream_asset_id"
                     and not coalesce(w.left_by_run, 0) < @run))));
 
-delete from temp.missing_keys as m where m.env_id = @env and m.stream = 'asset_lineage';
+delete from missing_keys as m where m.env_id = @env and m.stream = 'asset_lineage';
 
-delete from temp.missing_found as m where m.env_id = @env and m.stream = 'asset_lineage';
+delete from missing_found as m where m.env_id = @env and m.stream = 'asset_lineage';
 
 delete from marks as m
   where m.env_id = @env
@@ -551,15 +575,15 @@ delete from rejected_rows as r where r.env_id = @env and r.stream = 'asset_linea
 
 delete from "asset_lineage_staged" as x where x.env_id = @env;
 
-delete from temp.gathered_keys as g where g.env_id = @env and g.stream = 'asset_lineage';
+delete from staged_keys as g where g.env_id = @env and g.stream = 'asset_lineage';
 
-delete from temp.gathered_brought as g where g.env_id = @env and g.stream = 'asset_lineage';
+delete from staged_loaded as g where g.env_id = @env and g.stream = 'asset_lineage';
 
 delete from seen_pages as p where p.env_id = @env and p.stream = 'asset_lineage';
 
-delete from temp.seen_keys as s where s.env_id = @env and s.stream = 'asset_lineage';
+delete from seen_keys as s where s.env_id = @env and s.stream = 'asset_lineage';
 
-delete from temp.seen_through as s where s.env_id = @env and s.stream = 'asset_lineage';
+delete from seen_through as s where s.env_id = @env and s.stream = 'asset_lineage';
 
 
 -- removals that were held back are let go

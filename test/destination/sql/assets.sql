@@ -1,20 +1,21 @@
 -- every commit: the clock and the checkpoint
 
-select max("mirrored_at") from "mirror_environments";
+select max(mirrored_at) from mirror_environments;
 
-insert into "mirror_environments" (env_id, mirrored_at)
-  select value, ?
-  from json_each(?)
-  where true
+insert into mirror_environments (env_id, mirrored_at)
+  values (@env, @mirroredAt)
   on conflict (env_id) do update
   set mirrored_at = excluded.mirrored_at;
 
 insert into "sync_checkpoints" ("env_id", "stream", "watermark", "scanned_at", "scan_ended_at", "scan_ended_cycle",
     "scan_due", "unavailable", "finished_cycle", "round", "page_limit", "page_limit_at", "waiting_scan")
   values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-  on conflict ("sync_checkpoints"."env_id", "sync_checkpoints"."stream") do update
-  set "watermark" = ?, "scanned_at" = ?, "scan_ended_at" = ?, "scan_ended_cycle" = ?, "scan_due" = ?, "unavailable" = ?,
-      "finished_cycle" = ?, "round" = ?, "page_limit" = ?, "page_limit_at" = ?, "waiting_scan" = ?;
+  on conflict ("env_id", "stream") do update
+  set "watermark" = excluded."watermark", "scanned_at" = excluded."scanned_at",
+      "scan_ended_at" = excluded."scan_ended_at", "scan_ended_cycle" = excluded."scan_ended_cycle",
+      "scan_due" = excluded."scan_due", "unavailable" = excluded."unavailable",
+      "finished_cycle" = excluded."finished_cycle", "round" = excluded."round", "page_limit" = excluded."page_limit",
+      "page_limit_at" = excluded."page_limit_at", "waiting_scan" = excluded."waiting_scan";
 
 
 -- rows that a page shows new or changed
@@ -33,9 +34,9 @@ insert into "assets" ("env_id", "id", "name", "kind", "source_type", "data_platf
       "updated_at" = excluded."updated_at", "synced_at" = excluded."synced_at", "deleted_at" = excluded."deleted_at",
       "deletion" = excluded."deletion", "mirrored_at" = excluded."mirrored_at", "extra" = excluded."extra";
 
-delete from temp.missing_keys as m where m.env_id = @env and m.stream = 'assets';
+delete from missing_keys as m where m.env_id = @env and m.stream = 'assets';
 
-delete from temp.missing_found as m where m.env_id = @env and m.stream = 'assets';
+delete from missing_found as m where m.env_id = @env and m.stream = 'assets';
 
 
 -- rows that a page shows deleted
@@ -54,9 +55,9 @@ insert into "assets" ("env_id", "id", "name", "kind", "source_type", "data_platf
       "updated_at" = excluded."updated_at", "synced_at" = excluded."synced_at", "deleted_at" = excluded."deleted_at",
       "deletion" = excluded."deletion", "mirrored_at" = excluded."mirrored_at", "extra" = excluded."extra";
 
-delete from temp.missing_keys as m where m.env_id = @env and m.stream = 'assets';
+delete from missing_keys as m where m.env_id = @env and m.stream = 'assets';
 
-delete from temp.missing_found as m where m.env_id = @env and m.stream = 'assets';
+delete from missing_found as m where m.env_id = @env and m.stream = 'assets';
 
 
 -- keys that a read has shown
@@ -122,26 +123,26 @@ update sync_checkpoints
 
 delete from seen_pages as p where p.env_id = @env and p.stream = 'assets' and p.read_number = @which;
 
-delete from temp.missing_keys as m where m.env_id = @env and m.stream = 'assets';
+delete from missing_keys as m where m.env_id = @env and m.stream = 'assets';
 
-delete from temp.missing_found as m where m.env_id = @env and m.stream = 'assets';
+delete from missing_found as m where m.env_id = @env and m.stream = 'assets';
 
-delete from temp.seen_keys as s where s.env_id = @env and s.stream = 'assets';
+delete from seen_keys as s where s.env_id = @env and s.stream = 'assets';
 
-delete from temp.seen_through as s where s.env_id = @env and s.stream = 'assets';
+delete from seen_through as s where s.env_id = @env and s.stream = 'assets';
 
 
 -- what a round saw and gathered is dropped
 
 delete from seen_pages as p where p.env_id = @env and p.stream = 'assets';
 
-delete from temp.missing_keys as m where m.env_id = @env and m.stream = 'assets';
+delete from missing_keys as m where m.env_id = @env and m.stream = 'assets';
 
-delete from temp.missing_found as m where m.env_id = @env and m.stream = 'assets';
+delete from missing_found as m where m.env_id = @env and m.stream = 'assets';
 
-delete from temp.seen_keys as s where s.env_id = @env and s.stream = 'assets';
+delete from seen_keys as s where s.env_id = @env and s.stream = 'assets';
 
-delete from temp.seen_through as s where s.env_id = @env and s.stream = 'assets';
+delete from seen_through as s where s.env_id = @env and s.stream = 'assets';
 
 
 -- a sweep is weighed
@@ -150,26 +151,28 @@ select max(p.id) from seen_pages p where p.env_id = @env and p.stream = 'assets'
 
 select s.page from seen_through s where s.env_id = @env and s.stream = 'assets';
 
-insert or ignore into seen_keys
+insert into seen_keys
   select p.env_id, p.stream, k.value ->> 0, k.value ->> 1, p.read_number
   from seen_pages p, json_each(p.keys) k
   where p.env_id = @env
     and p.stream = 'assets'
     and p.id > @through
-  order by 3, 4;
+  order by 3, 4
+  on conflict do nothing;
 
-insert or replace into seen_through values (@env, 'assets', @last);
+insert into seen_through values (@env, 'assets', @last) on conflict (env_id, stream) do update set page = excluded.page;
 
 select 1 from missing_found f where f.env_id = @env and f.stream = 'assets';
 
 insert into missing_found values (@env, 'assets');
 
-insert or ignore into missing_keys
+insert into missing_keys
   select @env, 'assets', t."id", ''
   from "assets" t
   where t.env_id = @env
     and case when exists (select 1 from seen_keys s where s.env_id = @env and s.stream = 'assets' and s.key_1 = t."id") then false else t.deleted_at is null end
-  order by t."id";
+  order by t."id"
+  on conflict do nothing;
 
 select count(*)
   from "assets" t
@@ -192,26 +195,28 @@ select max(p.id) from seen_pages p where p.env_id = @env and p.stream = 'assets'
 
 select s.page from seen_through s where s.env_id = @env and s.stream = 'assets';
 
-insert or ignore into seen_keys
+insert into seen_keys
   select p.env_id, p.stream, k.value ->> 0, k.value ->> 1, p.read_number
   from seen_pages p, json_each(p.keys) k
   where p.env_id = @env
     and p.stream = 'assets'
     and p.id > @through
-  order by 3, 4;
+  order by 3, 4
+  on conflict do nothing;
 
-insert or replace into seen_through values (@env, 'assets', @last);
+insert into seen_through values (@env, 'assets', @last) on conflict (env_id, stream) do update set page = excluded.page;
 
 select 1 from missing_found f where f.env_id = @env and f.stream = 'assets';
 
 insert into missing_found values (@env, 'assets');
 
-insert or ignore into missing_keys
+insert into missing_keys
   select @env, 'assets', t."id", ''
   from "assets" t
   where t.env_id = @env
     and case when exists (select 1 from seen_keys s where s.env_id = @env and s.stream = 'assets' and s.key_1 = t."id") then false else t.deleted_at is null end
-  order by t."id";
+  order by t."id"
+  on conflict do nothing;
 
 select t."id", t."name", t."kind", t."source_type", t."data_platform", t."db_name", t."schema_name", t."table_name",
     t."materialization", t."bi_platform", t."bi_type", t."url", t."description", t."owners", t."tags", t."parent_id",
@@ -261,13 +266,13 @@ delete from rejected_rows as r where r.env_id = @env and r.stream = 'assets' and
 
 delete from seen_pages as p where p.env_id = @env and p.stream = 'assets';
 
-delete from temp.missing_keys as m where m.env_id = @env and m.stream = 'assets';
+delete from missing_keys as m where m.env_id = @env and m.stream = 'assets';
 
-delete from temp.missing_found as m where m.env_id = @env and m.stream = 'assets';
+delete from missing_found as m where m.env_id = @env and m.stream = 'assets';
 
-delete from temp.seen_keys as s where s.env_id = @env and s.stream = 'assets';
+delete from seen_keys as s where s.env_id = @env and s.stream = 'assets';
 
-delete from temp.seen_through as s where s.env_id = @env and s.stream = 'assets';
+delete from seen_through as s where s.env_id = @env and s.stream = 'assets';
 
 
 -- a sweep that is held back
@@ -276,26 +281,28 @@ select max(p.id) from seen_pages p where p.env_id = @env and p.stream = 'assets'
 
 select s.page from seen_through s where s.env_id = @env and s.stream = 'assets';
 
-insert or ignore into seen_keys
+insert into seen_keys
   select p.env_id, p.stream, k.value ->> 0, k.value ->> 1, p.read_number
   from seen_pages p, json_each(p.keys) k
   where p.env_id = @env
     and p.stream = 'assets'
     and p.id > @through
-  order by 3, 4;
+  order by 3, 4
+  on conflict do nothing;
 
-insert or replace into seen_through values (@env, 'assets', @last);
+insert into seen_through values (@env, 'assets', @last) on conflict (env_id, stream) do update set page = excluded.page;
 
 select 1 from missing_found f where f.env_id = @env and f.stream = 'assets';
 
 insert into missing_found values (@env, 'assets');
 
-insert or ignore into missing_keys
+insert into missing_keys
   select @env, 'assets', t."id", ''
   from "assets" t
   where t.env_id = @env
     and case when exists (select 1 from seen_keys s where s.env_id = @env and s.stream = 'assets' and s.key_1 = t."id") then false else t.deleted_at is null end
-  order by t."id";
+  order by t."id"
+  on conflict do nothing;
 
 insert into held_removals (env_id, stream, key_1, key_2, absent_at)
   select t.env_id, 'assets', t."id", '', @at
@@ -357,13 +364,13 @@ delete from rejected_rows as r where r.env_id = @env and r.stream = 'assets' and
 
 delete from seen_pages as p where p.env_id = @env and p.stream = 'assets';
 
-delete from temp.missing_keys as m where m.env_id = @env and m.stream = 'assets';
+delete from missing_keys as m where m.env_id = @env and m.stream = 'assets';
 
-delete from temp.missing_found as m where m.env_id = @env and m.stream = 'assets';
+delete from missing_found as m where m.env_id = @env and m.stream = 'assets';
 
-delete from temp.seen_keys as s where s.env_id = @env and s.stream = 'assets';
+delete from seen_keys as s where s.env_id = @env and s.stream = 'assets';
 
-delete from temp.seen_through as s where s.env_id = @env and s.stream = 'assets';
+delete from seen_through as s where s.env_id = @env and s.stream = 'assets';
 
 
 -- a sweep that another scan follows
@@ -372,26 +379,28 @@ select max(p.id) from seen_pages p where p.env_id = @env and p.stream = 'assets'
 
 select s.page from seen_through s where s.env_id = @env and s.stream = 'assets';
 
-insert or ignore into seen_keys
+insert into seen_keys
   select p.env_id, p.stream, k.value ->> 0, k.value ->> 1, p.read_number
   from seen_pages p, json_each(p.keys) k
   where p.env_id = @env
     and p.stream = 'assets'
     and p.id > @through
-  order by 3, 4;
+  order by 3, 4
+  on conflict do nothing;
 
-insert or replace into seen_through values (@env, 'assets', @last);
+insert into seen_through values (@env, 'assets', @last) on conflict (env_id, stream) do update set page = excluded.page;
 
 select 1 from missing_found f where f.env_id = @env and f.stream = 'assets';
 
 insert into missing_found values (@env, 'assets');
 
-insert or ignore into missing_keys
+insert into missing_keys
   select @env, 'assets', t."id", ''
   from "assets" t
   where t.env_id = @env
     and case when exists (select 1 from seen_keys s where s.env_id = @env and s.stream = 'assets' and s.key_1 = t."id") then false else t.deleted_at is null end
-  order by t."id";
+  order by t."id"
+  on conflict do nothing;
 
 select t."id", t."name", t."kind", t."source_type", t."data_platform", t."db_name", t."schema_name", t."table_name",
     t."materialization", t."bi_platform", t."bi_type", t."url", t."description", t."owners", t."tags", t."parent_id",
@@ -443,13 +452,13 @@ delete from seen_pages as p where p.env_id = @env and p.stream = 'assets' and p.
 
 update seen_pages as p set read_number = 0 where p.env_id = @env and p.stream = 'assets';
 
-delete from temp.missing_keys as m where m.env_id = @env and m.stream = 'assets';
+delete from missing_keys as m where m.env_id = @env and m.stream = 'assets';
 
-delete from temp.missing_found as m where m.env_id = @env and m.stream = 'assets';
+delete from missing_found as m where m.env_id = @env and m.stream = 'assets';
 
-delete from temp.seen_keys as s where s.env_id = @env and s.stream = 'assets';
+delete from seen_keys as s where s.env_id = @env and s.stream = 'assets';
 
-delete from temp.seen_through as s where s.env_id = @env and s.stream = 'assets';
+delete from seen_through as s where s.env_id = @env and s.stream = 'assets';
 
 
 -- removals that were held back are let go

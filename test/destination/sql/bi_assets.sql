@@ -1,20 +1,21 @@
 -- every commit: the clock and the checkpoint
 
-select max("mirrored_at") from "mirror_environments";
+select max(mirrored_at) from mirror_environments;
 
-insert into "mirror_environments" (env_id, mirrored_at)
-  select value, ?
-  from json_each(?)
-  where true
+insert into mirror_environments (env_id, mirrored_at)
+  values (@env, @mirroredAt)
   on conflict (env_id) do update
   set mirrored_at = excluded.mirrored_at;
 
 insert into "sync_checkpoints" ("env_id", "stream", "watermark", "scanned_at", "scan_ended_at", "scan_ended_cycle",
     "scan_due", "unavailable", "finished_cycle", "round", "page_limit", "page_limit_at", "waiting_scan")
   values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-  on conflict ("sync_checkpoints"."env_id", "sync_checkpoints"."stream") do update
-  set "watermark" = ?, "scanned_at" = ?, "scan_ended_at" = ?, "scan_ended_cycle" = ?, "scan_due" = ?, "unavailable" = ?,
-      "finished_cycle" = ?, "round" = ?, "page_limit" = ?, "page_limit_at" = ?, "waiting_scan" = ?;
+  on conflict ("env_id", "stream") do update
+  set "watermark" = excluded."watermark", "scanned_at" = excluded."scanned_at",
+      "scan_ended_at" = excluded."scan_ended_at", "scan_ended_cycle" = excluded."scan_ended_cycle",
+      "scan_due" = excluded."scan_due", "unavailable" = excluded."unavailable",
+      "finished_cycle" = excluded."finished_cycle", "round" = excluded."round", "page_limit" = excluded."page_limit",
+      "page_limit_at" = excluded."page_limit_at", "waiting_scan" = excluded."waiting_scan";
 
 
 -- rows that a page shows new or changed
@@ -33,9 +34,9 @@ insert into "assets" ("env_id", "id", "name", "kind", "source_type", "data_platf
       "updated_at" = excluded."updated_at", "synced_at" = excluded."synced_at", "deleted_at" = excluded."deleted_at",
       "deletion" = excluded."deletion", "mirrored_at" = excluded."mirrored_at", "extra" = excluded."extra";
 
-delete from temp.missing_keys as m where m.env_id = @env and m.stream = 'bi_assets';
+delete from missing_keys as m where m.env_id = @env and m.stream = 'bi_assets';
 
-delete from temp.missing_found as m where m.env_id = @env and m.stream = 'bi_assets';
+delete from missing_found as m where m.env_id = @env and m.stream = 'bi_assets';
 
 
 -- keys that a read has shown
@@ -101,7 +102,7 @@ insert into marks (env_id, stream, id, number, left_by_run)
       from marks m
       where m.env_id = @env
         and m.stream = 'bi_assets'
-        and m.id in (select value id from json_each(@ids)))
+        and m.id in (select value id from json_each(@ids) each)) waiting
   where true
   on conflict do update
   set left_by_run = excluded.left_by_run
@@ -112,7 +113,7 @@ insert into marks (env_id, stream, id, number, left_by_run)
 
 insert into marks (env_id, stream, id, number, left_by_run)
   select @env, 'bi_assets', id, @lastMark, @run
-  from (select value id from json_each(@ids))
+  from (select value id from json_each(@ids) each) waiting
   where true
   on conflict do update
   set left_by_run = excluded.left_by_run
@@ -123,26 +124,26 @@ insert into marks (env_id, stream, id, number, left_by_run)
 
 delete from seen_pages as p where p.env_id = @env and p.stream = 'bi_assets' and p.read_number = @which;
 
-delete from temp.missing_keys as m where m.env_id = @env and m.stream = 'bi_assets';
+delete from missing_keys as m where m.env_id = @env and m.stream = 'bi_assets';
 
-delete from temp.missing_found as m where m.env_id = @env and m.stream = 'bi_assets';
+delete from missing_found as m where m.env_id = @env and m.stream = 'bi_assets';
 
-delete from temp.seen_keys as s where s.env_id = @env and s.stream = 'bi_assets';
+delete from seen_keys as s where s.env_id = @env and s.stream = 'bi_assets';
 
-delete from temp.seen_through as s where s.env_id = @env and s.stream = 'bi_assets';
+delete from seen_through as s where s.env_id = @env and s.stream = 'bi_assets';
 
 
 -- what a round saw and gathered is dropped
 
 delete from seen_pages as p where p.env_id = @env and p.stream = 'bi_assets';
 
-delete from temp.missing_keys as m where m.env_id = @env and m.stream = 'bi_assets';
+delete from missing_keys as m where m.env_id = @env and m.stream = 'bi_assets';
 
-delete from temp.missing_found as m where m.env_id = @env and m.stream = 'bi_assets';
+delete from missing_found as m where m.env_id = @env and m.stream = 'bi_assets';
 
-delete from temp.seen_keys as s where s.env_id = @env and s.stream = 'bi_assets';
+delete from seen_keys as s where s.env_id = @env and s.stream = 'bi_assets';
 
-delete from temp.seen_through as s where s.env_id = @env and s.stream = 'bi_assets';
+delete from seen_through as s where s.env_id = @env and s.stream = 'bi_assets';
 
 
 -- the end of a round of marked rows
@@ -151,15 +152,19 @@ select max(p.id) from seen_pages p where p.env_id = @env and p.stream = 'bi_asse
 
 select s.page from seen_through s where s.env_id = @env and s.stream = 'bi_assets';
 
-insert or ignore into seen_keys
+insert into seen_keys
   select p.env_id, p.stream, k.value ->> 0, k.value ->> 1, p.read_number
   from seen_pages p, json_each(p.keys) k
   where p.env_id = @env
     and p.stream = 'bi_assets'
     and p.id > @through
-  order by 3, 4;
+  order by 3, 4
+  on conflict do nothing;
 
-insert or replace into seen_through values (@env, 'bi_assets', @last);
+insert into seen_through
+  values (@env, 'bi_assets', @last)
+  on conflict (env_id, stream) do update
+  set page = excluded.page;
 
 insert into marks (env_id, stream, id, number, left_by_run)
   select @env, 'bi_assets', id, @lastMark, @run
@@ -170,7 +175,7 @@ insert into marks (env_id, stream, id, number, left_by_run)
         and coalesce(m.left_by_run, 0) < @run
         and m.number <= @lastMark
         and m.id > @through
-        and not false)
+        and not false) waiting
   where true
   on conflict do update
   set left_by_run = excluded.left_by_run
@@ -180,14 +185,15 @@ insert into marks (env_id, stream, id, number, left_by_run)
   select @env, 'bi_assets', id, @lastMark, @run
   from (select m.id
       from marks m
-      cross join "assets" t on t.env_id = m.env_id
+      cross join "assets" t
+      where t.env_id = m.env_id
         and t.id = m.id
-      where m.env_id = @env
+        and m.env_id = @env
         and m.stream = 'bi_assets'
         and coalesce(m.left_by_run, 0) < @run
         and t.deleted_at is null
-        and +t."kind" = 'bi'
-        and (t."bi_platform" is null or t."bi_type" is null))
+        and t."kind" || '' = 'bi'
+        and (t."bi_platform" is null or t."bi_type" is null)) waiting
   where true
   on conflict do update
   set left_by_run = excluded.left_by_run
@@ -209,13 +215,13 @@ update sync_checkpoints
 
 delete from seen_pages as p where p.env_id = @env and p.stream = 'bi_assets';
 
-delete from temp.missing_keys as m where m.env_id = @env and m.stream = 'bi_assets';
+delete from missing_keys as m where m.env_id = @env and m.stream = 'bi_assets';
 
-delete from temp.missing_found as m where m.env_id = @env and m.stream = 'bi_assets';
+delete from missing_found as m where m.env_id = @env and m.stream = 'bi_assets';
 
-delete from temp.seen_keys as s where s.env_id = @env and s.stream = 'bi_assets';
+delete from seen_keys as s where s.env_id = @env and s.stream = 'bi_assets';
 
-delete from temp.seen_through as s where s.env_id = @env and s.stream = 'bi_assets';
+delete from seen_through as s where s.env_id = @env and s.stream = 'bi_assets';
 
 
 -- the end of a whole read
@@ -224,15 +230,19 @@ select max(p.id) from seen_pages p where p.env_id = @env and p.stream = 'bi_asse
 
 select s.page from seen_through s where s.env_id = @env and s.stream = 'bi_assets';
 
-insert or ignore into seen_keys
+insert into seen_keys
   select p.env_id, p.stream, k.value ->> 0, k.value ->> 1, p.read_number
   from seen_pages p, json_each(p.keys) k
   where p.env_id = @env
     and p.stream = 'bi_assets'
     and p.id > @through
-  order by 3, 4;
+  order by 3, 4
+  on conflict do nothing;
 
-insert or replace into seen_through values (@env, 'bi_assets', @last);
+insert into seen_through
+  values (@env, 'bi_assets', @last)
+  on conflict (env_id, stream) do update
+  set page = excluded.page;
 
 insert into marks (env_id, stream, id, number, left_by_run)
   select @env, 'bi_assets', id, @lastMark, @run
@@ -241,7 +251,7 @@ insert into marks (env_id, stream, id, number, left_by_run)
       where t.env_id = @env
         and t.deleted_at is null
         and t."kind" = 'bi'
-        and (t."bi_platform" is null or t."bi_type" is null))
+        and (t."bi_platform" is null or t."bi_type" is null)) waiting
   where true
   on conflict do update
   set left_by_run = excluded.left_by_run
@@ -265,10 +275,10 @@ delete from rejected_rows as r where r.env_id = @env and r.stream = 'bi_assets' 
 
 delete from seen_pages as p where p.env_id = @env and p.stream = 'bi_assets';
 
-delete from temp.missing_keys as m where m.env_id = @env and m.stream = 'bi_assets';
+delete from missing_keys as m where m.env_id = @env and m.stream = 'bi_assets';
 
-delete from temp.missing_found as m where m.env_id = @env and m.stream = 'bi_assets';
+delete from missing_found as m where m.env_id = @env and m.stream = 'bi_assets';
 
-delete from temp.seen_keys as s where s.env_id = @env and s.stream = 'bi_assets';
+delete from seen_keys as s where s.env_id = @env and s.stream = 'bi_assets';
 
-delete from temp.seen_through as s where s.env_id = @env and s.stream = 'bi_assets';
+delete from seen_through as s where s.env_id = @env and s.stream = 'bi_assets';

@@ -1,42 +1,49 @@
 -- every commit: the clock and the checkpoint
 
-select max("mirrored_at") from "mirror_environments";
+select max(mirrored_at) from mirror_environments;
 
-insert into "mirror_environments" (env_id, mirrored_at)
-  select value, ?
-  from json_each(?)
-  where true
+insert into mirror_environments (env_id, mirrored_at)
+  values (@env, @mirroredAt)
   on conflict (env_id) do update
   set mirrored_at = excluded.mirrored_at;
 
 insert into "sync_checkpoints" ("env_id", "stream", "watermark", "scanned_at", "scan_ended_at", "scan_ended_cycle",
     "scan_due", "unavailable", "finished_cycle", "round", "page_limit", "page_limit_at", "waiting_scan")
   values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-  on conflict ("sync_checkpoints"."env_id", "sync_checkpoints"."stream") do update
-  set "watermark" = ?, "scanned_at" = ?, "scan_ended_at" = ?, "scan_ended_cycle" = ?, "scan_due" = ?, "unavailable" = ?,
-      "finished_cycle" = ?, "round" = ?, "page_limit" = ?, "page_limit_at" = ?, "waiting_scan" = ?;
+  on conflict ("env_id", "stream") do update
+  set "watermark" = excluded."watermark", "scanned_at" = excluded."scanned_at",
+      "scan_ended_at" = excluded."scan_ended_at", "scan_ended_cycle" = excluded."scan_ended_cycle",
+      "scan_due" = excluded."scan_due", "unavailable" = excluded."unavailable",
+      "finished_cycle" = excluded."finished_cycle", "round" = excluded."round", "page_limit" = excluded."page_limit",
+      "page_limit_at" = excluded."page_limit_at", "waiting_scan" = excluded."waiting_scan";
 
 
 -- rows that wait beside their table
 
 select t."upstream_column_id", t."downstream_column_id", t."extra"
   from json_each(@keys) k
-  cross join "column_lineage" t on t.env_id = @env
+  cross join "column_lineage" t
+  where t.env_id = @env
     and t."downstream_column_id" = k.value ->> 0
     and t."upstream_column_id" = k.value ->> 1;
 
-select 1 from gathered_brought b where b.env_id = @env and b.stream = 'column_lineage';
+select 1 from staged_loaded b where b.env_id = @env and b.stream = 'column_lineage';
 
-insert into gathered_brought values (@env, 'column_lineage');
+insert into staged_loaded values (@env, 'column_lineage');
 
-insert or ignore into gathered_keys
+insert into staged_keys
   select s.env_id, 'column_lineage', s."downstream_column_id", s."upstream_column_id"
   from "column_lineage_staged" s
-  where s.env_id = @env;
+  where s.env_id = @env
+  on conflict do nothing;
 
-select 1 from gathered_keys as g where g.env_id = @env and g.stream = 'column_lineage' limit 1;
+select 1 from staged_keys g where g.env_id = @env and g.stream = 'column_lineage' limit 1;
 
-insert or ignore into gathered_keys select @env, 'column_lineage', value ->> 0, value ->> 1 from json_each(@keys);
+insert into staged_keys
+  select @env, 'column_lineage', value ->> 0, value ->> 1
+  from json_each(@keys)
+  where true
+  on conflict do nothing;
 
 insert into "column_lineage_staged" ("env_id", "upstream_column_id", "downstream_column_id", "extra", "read_number")
   values (?, ?, ?, ?, ?);
@@ -106,7 +113,7 @@ insert into marks (env_id, stream, id, number, left_by_run)
       from marks m
       where m.env_id = @env
         and m.stream = 'column_lineage'
-        and m.id in (select value id from json_each(@ids)))
+        and m.id in (select value id from json_each(@ids) each)) waiting
   where true
   on conflict do update
   set left_by_run = excluded.left_by_run
@@ -117,7 +124,7 @@ insert into marks (env_id, stream, id, number, left_by_run)
 
 insert into marks (env_id, stream, id, number, left_by_run)
   select @env, 'column_lineage', id, @lastMark, @run
-  from (select value id from json_each(@ids))
+  from (select value id from json_each(@ids) each) waiting
   where true
   on conflict do update
   set left_by_run = excluded.left_by_run
@@ -128,38 +135,38 @@ insert into marks (env_id, stream, id, number, left_by_run)
 
 delete from "column_lineage_staged" as x where x.env_id = @env and x.read_number = @which;
 
-delete from temp.gathered_keys as g where g.env_id = @env and g.stream = 'column_lineage';
+delete from staged_keys as g where g.env_id = @env and g.stream = 'column_lineage';
 
-delete from temp.gathered_brought as g where g.env_id = @env and g.stream = 'column_lineage';
+delete from staged_loaded as g where g.env_id = @env and g.stream = 'column_lineage';
 
 delete from seen_pages as p where p.env_id = @env and p.stream = 'column_lineage' and p.read_number = @which;
 
-delete from temp.missing_keys as m where m.env_id = @env and m.stream = 'column_lineage';
+delete from missing_keys as m where m.env_id = @env and m.stream = 'column_lineage';
 
-delete from temp.missing_found as m where m.env_id = @env and m.stream = 'column_lineage';
+delete from missing_found as m where m.env_id = @env and m.stream = 'column_lineage';
 
-delete from temp.seen_keys as s where s.env_id = @env and s.stream = 'column_lineage';
+delete from seen_keys as s where s.env_id = @env and s.stream = 'column_lineage';
 
-delete from temp.seen_through as s where s.env_id = @env and s.stream = 'column_lineage';
+delete from seen_through as s where s.env_id = @env and s.stream = 'column_lineage';
 
 
 -- what a round saw and gathered is dropped
 
 delete from "column_lineage_staged" as x where x.env_id = @env;
 
-delete from temp.gathered_keys as g where g.env_id = @env and g.stream = 'column_lineage';
+delete from staged_keys as g where g.env_id = @env and g.stream = 'column_lineage';
 
-delete from temp.gathered_brought as g where g.env_id = @env and g.stream = 'column_lineage';
+delete from staged_loaded as g where g.env_id = @env and g.stream = 'column_lineage';
 
 delete from seen_pages as p where p.env_id = @env and p.stream = 'column_lineage';
 
-delete from temp.missing_keys as m where m.env_id = @env and m.stream = 'column_lineage';
+delete from missing_keys as m where m.env_id = @env and m.stream = 'column_lineage';
 
-delete from temp.missing_found as m where m.env_id = @env and m.stream = 'column_lineage';
+delete from missing_found as m where m.env_id = @env and m.stream = 'column_lineage';
 
-delete from temp.seen_keys as s where s.env_id = @env and s.stream = 'column_lineage';
+delete from seen_keys as s where s.env_id = @env and s.stream = 'column_lineage';
 
-delete from temp.seen_through as s where s.env_id = @env and s.stream = 'column_lineage';
+delete from seen_through as s where s.env_id = @env and s.stream = 'column_lineage';
 
 
 -- a replacement of the table is weighed
@@ -168,21 +175,25 @@ select max(p.id) from seen_pages p where p.env_id = @env and p.stream = 'column_
 
 select s.page from seen_through s where s.env_id = @env and s.stream = 'column_lineage';
 
-insert or ignore into seen_keys
+insert into seen_keys
   select p.env_id, p.stream, k.value ->> 0, k.value ->> 1, p.read_number
   from seen_pages p, json_each(p.keys) k
   where p.env_id = @env
     and p.stream = 'column_lineage'
     and p.id > @through
-  order by 3, 4;
+  order by 3, 4
+  on conflict do nothing;
 
-insert or replace into seen_through values (@env, 'column_lineage', @last);
+insert into seen_through
+  values (@env, 'column_lineage', @last)
+  on conflict (env_id, stream) do update
+  set page = excluded.page;
 
 select 1 from missing_found f where f.env_id = @env and f.stream = 'column_lineage';
 
 insert into missing_found values (@env, 'column_lineage');
 
-insert or ignore into missing_keys
+insert into missing_keys
   select @env, 'column_lineage', t."downstream_column_id", t."upstream_column_id"
   from "column_lineage" t
   where t.env_id = @env
@@ -192,7 +203,8 @@ insert or ignore into missing_keys
         and s.stream = 'column_lineage'
         and s.key_1 = t."downstream_column_id"
         and s.key_2 = t."upstream_column_id") then false else true end
-  order by t."downstream_column_id", t."upstream_column_id";
+  order by t."downstream_column_id", t."upstream_column_id"
+  on conflict do nothing;
 
 select count(*)
   from "column_lineage" t
@@ -273,7 +285,7 @@ select count(*)
             and h.stream = 'column_lineage'
             and h.key_1 = t."downstream_column_id"
             and h.key_2 = t."upstream_column_id")
-      limit @most);
+      limit @most) enough;
 
 
 -- a replacement of the table
@@ -282,21 +294,25 @@ select max(p.id) from seen_pages p where p.env_id = @env and p.stream = 'column_
 
 select s.page from seen_through s where s.env_id = @env and s.stream = 'column_lineage';
 
-insert or ignore into seen_keys
+insert into seen_keys
   select p.env_id, p.stream, k.value ->> 0, k.value ->> 1, p.read_number
   from seen_pages p, json_each(p.keys) k
   where p.env_id = @env
     and p.stream = 'column_lineage'
     and p.id > @through
-  order by 3, 4;
+  order by 3, 4
+  on conflict do nothing;
 
-insert or replace into seen_through values (@env, 'column_lineage', @last);
+insert into seen_through
+  values (@env, 'column_lineage', @last)
+  on conflict (env_id, stream) do update
+  set page = excluded.page;
 
 select 1 from missing_found f where f.env_id = @env and f.stream = 'column_lineage';
 
 insert into missing_found values (@env, 'column_lineage');
 
-insert or ignore into missing_keys
+insert into missing_keys
   select @env, 'column_lineage', t."downstream_column_id", t."upstream_column_id"
   from "column_lineage" t
   where t.env_id = @env
@@ -306,7 +322,8 @@ insert or ignore into missing_keys
         and s.stream = 'column_lineage'
         and s.key_1 = t."downstream_column_id"
         and s.key_2 = t."upstream_column_id") then false else true end
-  order by t."downstream_column_id", t."upstream_column_id";
+  order by t."downstream_column_id", t."upstream_column_id"
+  on conflict do nothing;
 
 update "columns"
   set mirrored_at = @mirroredAt
@@ -414,7 +431,8 @@ insert into "column_lineage" ("env_id", "upstream_column_id", "downstream_column
   left join "column_lineage" t on t."env_id" = s."env_id"
     and t."downstream_column_id" = s."downstream_column_id"
     and t."upstream_column_id" = s."upstream_column_id"
-  where (t."downstream_column_id" is null or (t."extra" is not s."extra" and not same_json(t."extra", s."extra")))
+  where (t."downstream_column_id" is null or (t."extra" is distinct from s."extra"
+            and not same_json(t."extra", s."extra")))
     and exists (select 1
       from "columns" l
       where l.env_id = s.env_id
@@ -463,9 +481,9 @@ delete from held_removals as h
                     and w.id = t."downstream_column_id"
                     and not coalesce(w.left_by_run, 0) < @run))));
 
-delete from temp.missing_keys as m where m.env_id = @env and m.stream = 'column_lineage';
+delete from missing_keys as m where m.env_id = @env and m.stream = 'column_lineage';
 
-delete from temp.missing_found as m where m.env_id = @env and m.stream = 'column_lineage';
+delete from missing_found as m where m.env_id = @env and m.stream = 'column_lineage';
 
 delete from marks as m
   where m.env_id = @env
@@ -490,15 +508,15 @@ delete from rejected_rows as r where r.env_id = @env and r.stream = 'column_line
 
 delete from "column_lineage_staged" as x where x.env_id = @env;
 
-delete from temp.gathered_keys as g where g.env_id = @env and g.stream = 'column_lineage';
+delete from staged_keys as g where g.env_id = @env and g.stream = 'column_lineage';
 
-delete from temp.gathered_brought as g where g.env_id = @env and g.stream = 'column_lineage';
+delete from staged_loaded as g where g.env_id = @env and g.stream = 'column_lineage';
 
 delete from seen_pages as p where p.env_id = @env and p.stream = 'column_lineage';
 
-delete from temp.seen_keys as s where s.env_id = @env and s.stream = 'column_lineage';
+delete from seen_keys as s where s.env_id = @env and s.stream = 'column_lineage';
 
-delete from temp.seen_through as s where s.env_id = @env and s.stream = 'column_lineage';
+delete from seen_through as s where s.env_id = @env and s.stream = 'column_lineage';
 
 
 -- a replacement of the table that is held back
@@ -507,21 +525,25 @@ select max(p.id) from seen_pages p where p.env_id = @env and p.stream = 'column_
 
 select s.page from seen_through s where s.env_id = @env and s.stream = 'column_lineage';
 
-insert or ignore into seen_keys
+insert into seen_keys
   select p.env_id, p.stream, k.value ->> 0, k.value ->> 1, p.read_number
   from seen_pages p, json_each(p.keys) k
   where p.env_id = @env
     and p.stream = 'column_lineage'
     and p.id > @through
-  order by 3, 4;
+  order by 3, 4
+  on conflict do nothing;
 
-insert or replace into seen_through values (@env, 'column_lineage', @last);
+insert into seen_through
+  values (@env, 'column_lineage', @last)
+  on conflict (env_id, stream) do update
+  set page = excluded.page;
 
 select 1 from missing_found f where f.env_id = @env and f.stream = 'column_lineage';
 
 insert into missing_found values (@env, 'column_lineage');
 
-insert or ignore into missing_keys
+insert into missing_keys
   select @env, 'column_lineage', t."downstream_column_id", t."upstream_column_id"
   from "column_lineage" t
   where t.env_id = @env
@@ -531,7 +553,8 @@ insert or ignore into missing_keys
         and s.stream = 'column_lineage'
         and s.key_1 = t."downstream_column_id"
         and s.key_2 = t."upstream_column_id") then false else true end
-  order by t."downstream_column_id", t."upstream_column_id";
+  order by t."downstream_column_id", t."upstream_column_id"
+  on conflict do nothing;
 
 insert into held_removals (env_id, stream, key_1, key_2, absent_at)
   select t.env_id, 'column_lineage', t."downstream_column_id", t."upstream_column_id", @at
@@ -684,7 +707,8 @@ insert into "column_lineage" ("env_id", "upstream_column_id", "downstream_column
   left join "column_lineage" t on t."env_id" = s."env_id"
     and t."downstream_column_id" = s."downstream_column_id"
     and t."upstream_column_id" = s."upstream_column_id"
-  where (t."downstream_column_id" is null or (t."extra" is not s."extra" and not same_json(t."extra", s."extra")))
+  where (t."downstream_column_id" is null or (t."extra" is distinct from s."extra"
+            and not same_json(t."extra", s."extra")))
     and exists (select 1
       from "columns" l
       where l.env_id = s.env_id
@@ -733,9 +757,9 @@ delete from held_removals as h
                     and w.id = t."downstream_column_id"
                     and not coalesce(w.left_by_run, 0) < @run))));
 
-delete from temp.missing_keys as m where m.env_id = @env and m.stream = 'column_lineage';
+delete from missing_keys as m where m.env_id = @env and m.stream = 'column_lineage';
 
-delete from temp.missing_found as m where m.env_id = @env and m.stream = 'column_lineage';
+delete from missing_found as m where m.env_id = @env and m.stream = 'column_lineage';
 
 delete from marks as m
   where m.env_id = @env
@@ -760,15 +784,15 @@ delete from rejected_rows as r where r.env_id = @env and r.stream = 'column_line
 
 delete from "column_lineage_staged" as x where x.env_id = @env;
 
-delete from temp.gathered_keys as g where g.env_id = @env and g.stream = 'column_lineage';
+delete from staged_keys as g where g.env_id = @env and g.stream = 'column_lineage';
 
-delete from temp.gathered_brought as g where g.env_id = @env and g.stream = 'column_lineage';
+delete from staged_loaded as g where g.env_id = @env and g.stream = 'column_lineage';
 
 delete from seen_pages as p where p.env_id = @env and p.stream = 'column_lineage';
 
-delete from temp.seen_keys as s where s.env_id = @env and s.stream = 'column_lineage';
+delete from seen_keys as s where s.env_id = @env and s.stream = 'column_lineage';
 
-delete from temp.seen_through as s where s.env_id = @env and s.stream = 'column_lineage';
+delete from seen_through as s where s.env_id = @env and s.stream = 'column_lineage';
 
 
 -- a replacement of marked rows is weighed
@@ -777,15 +801,19 @@ select max(p.id) from seen_pages p where p.env_id = @env and p.stream = 'column_
 
 select s.page from seen_through s where s.env_id = @env and s.stream = 'column_lineage';
 
-insert or ignore into seen_keys
+insert into seen_keys
   select p.env_id, p.stream, k.value ->> 0, k.value ->> 1, p.read_number
   from seen_pages p, json_each(p.keys) k
   where p.env_id = @env
     and p.stream = 'column_lineage'
     and p.id > @through
-  order by 3, 4;
+  order by 3, 4
+  on conflict do nothing;
 
-insert or replace into seen_through values (@env, 'column_lineage', @last);
+insert into seen_through
+  values (@env, 'column_lineage', @last)
+  on conflict (env_id, stream) do update
+  set page = excluded.page;
 
 select count(*)
   from "column_lineage" t
@@ -843,15 +871,19 @@ select max(p.id) from seen_pages p where p.env_id = @env and p.stream = 'column_
 
 select s.page from seen_through s where s.env_id = @env and s.stream = 'column_lineage';
 
-insert or ignore into seen_keys
+insert into seen_keys
   select p.env_id, p.stream, k.value ->> 0, k.value ->> 1, p.read_number
   from seen_pages p, json_each(p.keys) k
   where p.env_id = @env
     and p.stream = 'column_lineage'
     and p.id > @through
-  order by 3, 4;
+  order by 3, 4
+  on conflict do nothing;
 
-insert or replace into seen_through values (@env, 'column_lineage', @last);
+insert into seen_through
+  values (@env, 'column_lineage', @last)
+  on conflict (env_id, stream) do update
+  set page = excluded.page;
 
 insert into marks (env_id, stream, id, number, left_by_run)
   select @env, 'column_lineage', id, @lastMark, @run
@@ -866,7 +898,7 @@ insert into marks (env_id, stream, id, number, left_by_run)
           from seen_keys s
           where s.env_id = @env
             and s.stream = 'column_lineage'
-            and s.key_1 = m.id))
+            and s.key_1 = m.id)) waiting
   where true
   on conflict do update
   set left_by_run = excluded.left_by_run
@@ -984,7 +1016,8 @@ insert into "column_lineage" ("env_id", "upstream_column_id", "downstream_column
   left join "column_lineage" t on t."env_id" = s."env_id"
     and t."downstream_column_id" = s."downstream_column_id"
     and t."upstream_column_id" = s."upstream_column_id"
-  where (t."downstream_column_id" is null or (t."extra" is not s."extra" and not same_json(t."extra", s."extra")))
+  where (t."downstream_column_id" is null or (t."extra" is distinct from s."extra"
+            and not same_json(t."extra", s."extra")))
     and exists (select 1
       from "columns" l
       where l.env_id = s.env_id
@@ -1042,9 +1075,9 @@ delete from held_removals as h
                     and w.id = t."downstream_column_id"
                     and not coalesce(w.left_by_run, 0) < @run))));
 
-delete from temp.missing_keys as m where m.env_id = @env and m.stream = 'column_lineage';
+delete from missing_keys as m where m.env_id = @env and m.stream = 'column_lineage';
 
-delete from temp.missing_found as m where m.env_id = @env and m.stream = 'column_lineage';
+delete from missing_found as m where m.env_id = @env and m.stream = 'column_lineage';
 
 delete from marks as m
   where m.env_id = @env
@@ -1067,15 +1100,15 @@ update sync_checkpoints
 
 delete from "column_lineage_staged" as x where x.env_id = @env;
 
-delete from temp.gathered_keys as g where g.env_id = @env and g.stream = 'column_lineage';
+delete from staged_keys as g where g.env_id = @env and g.stream = 'column_lineage';
 
-delete from temp.gathered_brought as g where g.env_id = @env and g.stream = 'column_lineage';
+delete from staged_loaded as g where g.env_id = @env and g.stream = 'column_lineage';
 
 delete from seen_pages as p where p.env_id = @env and p.stream = 'column_lineage';
 
-delete from temp.seen_keys as s where s.env_id = @env and s.stream = 'column_lineage';
+delete from seen_keys as s where s.env_id = @env and s.stream = 'column_lineage';
 
-delete from temp.seen_through as s where s.env_id = @env and s.stream = 'column_lineage';
+delete from seen_through as s where s.env_id = @env and s.stream = 'column_lineage';
 
 
 -- a replacement of marked rows that is held back
@@ -1084,15 +1117,19 @@ select max(p.id) from seen_pages p where p.env_id = @env and p.stream = 'column_
 
 select s.page from seen_through s where s.env_id = @env and s.stream = 'column_lineage';
 
-insert or ignore into seen_keys
+insert into seen_keys
   select p.env_id, p.stream, k.value ->> 0, k.value ->> 1, p.read_number
   from seen_pages p, json_each(p.keys) k
   where p.env_id = @env
     and p.stream = 'column_lineage'
     and p.id > @through
-  order by 3, 4;
+  order by 3, 4
+  on conflict do nothing;
 
-insert or replace into seen_through values (@env, 'column_lineage', @last);
+insert into seen_through
+  values (@env, 'column_lineage', @last)
+  on conflict (env_id, stream) do update
+  set page = excluded.page;
 
 insert into marks (env_id, stream, id, number, left_by_run)
   select @env, 'column_lineage', id, @lastMark, @run
@@ -1107,7 +1144,7 @@ insert into marks (env_id, stream, id, number, left_by_run)
           from seen_keys s
           where s.env_id = @env
             and s.stream = 'column_lineage'
-            and s.key_1 = m.id))
+            and s.key_1 = m.id)) waiting
   where true
   on conflict do update
   set left_by_run = excluded.left_by_run
@@ -1271,7 +1308,8 @@ insert into "column_lineage" ("env_id", "upstream_column_id", "downstream_column
   left join "column_lineage" t on t."env_id" = s."env_id"
     and t."downstream_column_id" = s."downstream_column_id"
     and t."upstream_column_id" = s."upstream_column_id"
-  where (t."downstream_column_id" is null or (t."extra" is not s."extra" and not same_json(t."extra", s."extra")))
+  where (t."downstream_column_id" is null or (t."extra" is distinct from s."extra"
+            and not same_json(t."extra", s."extra")))
     and exists (select 1
       from "columns" l
       where l.env_id = s.env_id
@@ -1329,9 +1367,9 @@ delete from held_removals as h
                     and w.id = t."downstream_column_id"
                     and not coalesce(w.left_by_run, 0) < @run))));
 
-delete from temp.missing_keys as m where m.env_id = @env and m.stream = 'column_lineage';
+delete from missing_keys as m where m.env_id = @env and m.stream = 'column_lineage';
 
-delete from temp.missing_found as m where m.env_id = @env and m.stream = 'column_lineage';
+delete from missing_found as m where m.env_id = @env and m.stream = 'column_lineage';
 
 delete from marks as m
   where m.env_id = @env
@@ -1354,15 +1392,15 @@ update sync_checkpoints
 
 delete from "column_lineage_staged" as x where x.env_id = @env;
 
-delete from temp.gathered_keys as g where g.env_id = @env and g.stream = 'column_lineage';
+delete from staged_keys as g where g.env_id = @env and g.stream = 'column_lineage';
 
-delete from temp.gathered_brought as g where g.env_id = @env and g.stream = 'column_lineage';
+delete from staged_loaded as g where g.env_id = @env and g.stream = 'column_lineage';
 
 delete from seen_pages as p where p.env_id = @env and p.stream = 'column_lineage';
 
-delete from temp.seen_keys as s where s.env_id = @env and s.stream = 'column_lineage';
+delete from seen_keys as s where s.env_id = @env and s.stream = 'column_lineage';
 
-delete from temp.seen_through as s where s.env_id = @env and s.stream = 'column_lineage';
+delete from seen_through as s where s.env_id = @env and s.stream = 'column_lineage';
 
 
 -- removals that were held back are let go

@@ -1,20 +1,21 @@
 -- every commit: the clock and the checkpoint
 
-select max("mirrored_at") from "mirror_environments";
+select max(mirrored_at) from mirror_environments;
 
-insert into "mirror_environments" (env_id, mirrored_at)
-  select value, ?
-  from json_each(?)
-  where true
+insert into mirror_environments (env_id, mirrored_at)
+  values (@env, @mirroredAt)
   on conflict (env_id) do update
   set mirrored_at = excluded.mirrored_at;
 
 insert into "sync_checkpoints" ("env_id", "stream", "watermark", "scanned_at", "scan_ended_at", "scan_ended_cycle",
     "scan_due", "unavailable", "finished_cycle", "round", "page_limit", "page_limit_at", "waiting_scan")
   values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-  on conflict ("sync_checkpoints"."env_id", "sync_checkpoints"."stream") do update
-  set "watermark" = ?, "scanned_at" = ?, "scan_ended_at" = ?, "scan_ended_cycle" = ?, "scan_due" = ?, "unavailable" = ?,
-      "finished_cycle" = ?, "round" = ?, "page_limit" = ?, "page_limit_at" = ?, "waiting_scan" = ?;
+  on conflict ("env_id", "stream") do update
+  set "watermark" = excluded."watermark", "scanned_at" = excluded."scanned_at",
+      "scan_ended_at" = excluded."scan_ended_at", "scan_ended_cycle" = excluded."scan_ended_cycle",
+      "scan_due" = excluded."scan_due", "unavailable" = excluded."unavailable",
+      "finished_cycle" = excluded."finished_cycle", "round" = excluded."round", "page_limit" = excluded."page_limit",
+      "page_limit_at" = excluded."page_limit_at", "waiting_scan" = excluded."waiting_scan";
 
 
 -- rows that a page shows new or changed
@@ -27,9 +28,9 @@ insert into "columns" ("env_id", "id", "asset_id", "name", "data_type", "synced_
       "synced_at" = excluded."synced_at", "deleted_at" = excluded."deleted_at", "deletion" = excluded."deletion",
       "mirrored_at" = excluded."mirrored_at", "extra" = excluded."extra";
 
-delete from temp.missing_keys as m where m.env_id = @env and m.stream = 'columns';
+delete from missing_keys as m where m.env_id = @env and m.stream = 'columns';
 
-delete from temp.missing_found as m where m.env_id = @env and m.stream = 'columns';
+delete from missing_found as m where m.env_id = @env and m.stream = 'columns';
 
 
 -- rows that a page shows deleted
@@ -64,9 +65,9 @@ update sync_checkpoints
     and stream in (select value from json_each(@owing))
     and finished_cycle is not null;
 
-delete from temp.missing_keys as m where m.env_id = @env and m.stream = 'columns';
+delete from missing_keys as m where m.env_id = @env and m.stream = 'columns';
 
-delete from temp.missing_found as m where m.env_id = @env and m.stream = 'columns';
+delete from missing_found as m where m.env_id = @env and m.stream = 'columns';
 
 
 -- keys that a read has shown
@@ -145,7 +146,7 @@ insert into marks (env_id, stream, id, number, left_by_run)
       from marks m
       where m.env_id = @env
         and m.stream = 'columns'
-        and m.id in (select value id from json_each(@ids)))
+        and m.id in (select value id from json_each(@ids) each)) waiting
   where true
   on conflict do update
   set left_by_run = excluded.left_by_run
@@ -156,7 +157,7 @@ insert into marks (env_id, stream, id, number, left_by_run)
 
 insert into marks (env_id, stream, id, number, left_by_run)
   select @env, 'columns', id, @lastMark, @run
-  from (select value id from json_each(@ids))
+  from (select value id from json_each(@ids) each) waiting
   where true
   on conflict do update
   set left_by_run = excluded.left_by_run
@@ -169,20 +170,21 @@ select max(p.id) from seen_pages p where p.env_id = @env and p.stream = 'columns
 
 select s.page from seen_through s where s.env_id = @env and s.stream = 'columns';
 
-insert or ignore into seen_keys
+insert into seen_keys
   select p.env_id, p.stream, k.value ->> 0, k.value ->> 1, p.read_number
   from seen_pages p, json_each(p.keys) k
   where p.env_id = @env
     and p.stream = 'columns'
     and p.id > @through
-  order by 3, 4;
+  order by 3, 4
+  on conflict do nothing;
 
-insert or replace into seen_through values (@env, 'columns', @last);
+insert into seen_through values (@env, 'columns', @last) on conflict (env_id, stream) do update set page = excluded.page;
 
 select t."id", t."asset_id", t."name", t."data_type", t."synced_at", t."deleted_at", t."deletion", t."extra"
   from "columns" t
   where t.env_id = @env
-    and +t.id > @after
+    and t.id || '' > @after
     and t.deleted_at is null
     and t."asset_id" = @owner
     and not exists (select 1
@@ -191,7 +193,7 @@ select t."id", t."asset_id", t."name", t."data_type", t."synced_at", t."deleted_
         and s.stream = 'columns'
         and s.key_1 = t."id"
         and s.read_number >= @sinceRead)
-  order by +t.id
+  order by t.id || ''
   limit 2000;
 
 insert into "columns" ("env_id", "id", "asset_id", "name", "data_type", "synced_at", "deleted_at", "deletion",
@@ -229,26 +231,26 @@ update sync_checkpoints
 
 delete from seen_pages as p where p.env_id = @env and p.stream = 'columns' and p.read_number = @which;
 
-delete from temp.missing_keys as m where m.env_id = @env and m.stream = 'columns';
+delete from missing_keys as m where m.env_id = @env and m.stream = 'columns';
 
-delete from temp.missing_found as m where m.env_id = @env and m.stream = 'columns';
+delete from missing_found as m where m.env_id = @env and m.stream = 'columns';
 
-delete from temp.seen_keys as s where s.env_id = @env and s.stream = 'columns';
+delete from seen_keys as s where s.env_id = @env and s.stream = 'columns';
 
-delete from temp.seen_through as s where s.env_id = @env and s.stream = 'columns';
+delete from seen_through as s where s.env_id = @env and s.stream = 'columns';
 
 
 -- what a round saw and gathered is dropped
 
 delete from seen_pages as p where p.env_id = @env and p.stream = 'columns';
 
-delete from temp.missing_keys as m where m.env_id = @env and m.stream = 'columns';
+delete from missing_keys as m where m.env_id = @env and m.stream = 'columns';
 
-delete from temp.missing_found as m where m.env_id = @env and m.stream = 'columns';
+delete from missing_found as m where m.env_id = @env and m.stream = 'columns';
 
-delete from temp.seen_keys as s where s.env_id = @env and s.stream = 'columns';
+delete from seen_keys as s where s.env_id = @env and s.stream = 'columns';
 
-delete from temp.seen_through as s where s.env_id = @env and s.stream = 'columns';
+delete from seen_through as s where s.env_id = @env and s.stream = 'columns';
 
 
 -- a sweep is weighed
@@ -257,26 +259,28 @@ select max(p.id) from seen_pages p where p.env_id = @env and p.stream = 'columns
 
 select s.page from seen_through s where s.env_id = @env and s.stream = 'columns';
 
-insert or ignore into seen_keys
+insert into seen_keys
   select p.env_id, p.stream, k.value ->> 0, k.value ->> 1, p.read_number
   from seen_pages p, json_each(p.keys) k
   where p.env_id = @env
     and p.stream = 'columns'
     and p.id > @through
-  order by 3, 4;
+  order by 3, 4
+  on conflict do nothing;
 
-insert or replace into seen_through values (@env, 'columns', @last);
+insert into seen_through values (@env, 'columns', @last) on conflict (env_id, stream) do update set page = excluded.page;
 
 select 1 from missing_found f where f.env_id = @env and f.stream = 'columns';
 
 insert into missing_found values (@env, 'columns');
 
-insert or ignore into missing_keys
+insert into missing_keys
   select @env, 'columns', t."id", ''
   from "columns" t
   where t.env_id = @env
     and case when exists (select 1 from seen_keys s where s.env_id = @env and s.stream = 'columns' and s.key_1 = t."id") then false else t.deleted_at is null end
-  order by t."id";
+  order by t."id"
+  on conflict do nothing;
 
 select count(*)
   from "columns" t
@@ -303,26 +307,28 @@ select max(p.id) from seen_pages p where p.env_id = @env and p.stream = 'columns
 
 select s.page from seen_through s where s.env_id = @env and s.stream = 'columns';
 
-insert or ignore into seen_keys
+insert into seen_keys
   select p.env_id, p.stream, k.value ->> 0, k.value ->> 1, p.read_number
   from seen_pages p, json_each(p.keys) k
   where p.env_id = @env
     and p.stream = 'columns'
     and p.id > @through
-  order by 3, 4;
+  order by 3, 4
+  on conflict do nothing;
 
-insert or replace into seen_through values (@env, 'columns', @last);
+insert into seen_through values (@env, 'columns', @last) on conflict (env_id, stream) do update set page = excluded.page;
 
 select 1 from missing_found f where f.env_id = @env and f.stream = 'columns';
 
 insert into missing_found values (@env, 'columns');
 
-insert or ignore into missing_keys
+insert into missing_keys
   select @env, 'columns', t."id", ''
   from "columns" t
   where t.env_id = @env
     and case when exists (select 1 from seen_keys s where s.env_id = @env and s.stream = 'columns' and s.key_1 = t."id") then false else t.deleted_at is null end
-  order by t."id";
+  order by t."id"
+  on conflict do nothing;
 
 select t."id", t."asset_id", t."name", t."data_type", t."synced_at", t."deleted_at", t."deletion", t."extra"
   from "columns" t
@@ -374,13 +380,13 @@ delete from rejected_rows as r where r.env_id = @env and r.stream = 'columns' an
 
 delete from seen_pages as p where p.env_id = @env and p.stream = 'columns';
 
-delete from temp.missing_keys as m where m.env_id = @env and m.stream = 'columns';
+delete from missing_keys as m where m.env_id = @env and m.stream = 'columns';
 
-delete from temp.missing_found as m where m.env_id = @env and m.stream = 'columns';
+delete from missing_found as m where m.env_id = @env and m.stream = 'columns';
 
-delete from temp.seen_keys as s where s.env_id = @env and s.stream = 'columns';
+delete from seen_keys as s where s.env_id = @env and s.stream = 'columns';
 
-delete from temp.seen_through as s where s.env_id = @env and s.stream = 'columns';
+delete from seen_through as s where s.env_id = @env and s.stream = 'columns';
 
 
 -- a sweep that is held back
@@ -389,26 +395,28 @@ select max(p.id) from seen_pages p where p.env_id = @env and p.stream = 'columns
 
 select s.page from seen_through s where s.env_id = @env and s.stream = 'columns';
 
-insert or ignore into seen_keys
+insert into seen_keys
   select p.env_id, p.stream, k.value ->> 0, k.value ->> 1, p.read_number
   from seen_pages p, json_each(p.keys) k
   where p.env_id = @env
     and p.stream = 'columns'
     and p.id > @through
-  order by 3, 4;
+  order by 3, 4
+  on conflict do nothing;
 
-insert or replace into seen_through values (@env, 'columns', @last);
+insert into seen_through values (@env, 'columns', @last) on conflict (env_id, stream) do update set page = excluded.page;
 
 select 1 from missing_found f where f.env_id = @env and f.stream = 'columns';
 
 insert into missing_found values (@env, 'columns');
 
-insert or ignore into missing_keys
+insert into missing_keys
   select @env, 'columns', t."id", ''
   from "columns" t
   where t.env_id = @env
     and case when exists (select 1 from seen_keys s where s.env_id = @env and s.stream = 'columns' and s.key_1 = t."id") then false else t.deleted_at is null end
-  order by t."id";
+  order by t."id"
+  on conflict do nothing;
 
 insert into held_removals (env_id, stream, key_1, key_2, absent_at)
   select t.env_id, 'columns', t."id", '', @at
@@ -476,13 +484,13 @@ delete from rejected_rows as r where r.env_id = @env and r.stream = 'columns' an
 
 delete from seen_pages as p where p.env_id = @env and p.stream = 'columns';
 
-delete from temp.missing_keys as m where m.env_id = @env and m.stream = 'columns';
+delete from missing_keys as m where m.env_id = @env and m.stream = 'columns';
 
-delete from temp.missing_found as m where m.env_id = @env and m.stream = 'columns';
+delete from missing_found as m where m.env_id = @env and m.stream = 'columns';
 
-delete from temp.seen_keys as s where s.env_id = @env and s.stream = 'columns';
+delete from seen_keys as s where s.env_id = @env and s.stream = 'columns';
 
-delete from temp.seen_through as s where s.env_id = @env and s.stream = 'columns';
+delete from seen_through as s where s.env_id = @env and s.stream = 'columns';
 
 
 -- a sweep that another scan follows
@@ -491,26 +499,28 @@ select max(p.id) from seen_pages p where p.env_id = @env and p.stream = 'columns
 
 select s.page from seen_through s where s.env_id = @env and s.stream = 'columns';
 
-insert or ignore into seen_keys
+insert into seen_keys
   select p.env_id, p.stream, k.value ->> 0, k.value ->> 1, p.read_number
   from seen_pages p, json_each(p.keys) k
   where p.env_id = @env
     and p.stream = 'columns'
     and p.id > @through
-  order by 3, 4;
+  order by 3, 4
+  on conflict do nothing;
 
-insert or replace into seen_through values (@env, 'columns', @last);
+insert into seen_through values (@env, 'columns', @last) on conflict (env_id, stream) do update set page = excluded.page;
 
 select 1 from missing_found f where f.env_id = @env and f.stream = 'columns';
 
 insert into missing_found values (@env, 'columns');
 
-insert or ignore into missing_keys
+insert into missing_keys
   select @env, 'columns', t."id", ''
   from "columns" t
   where t.env_id = @env
     and case when exists (select 1 from seen_keys s where s.env_id = @env and s.stream = 'columns' and s.key_1 = t."id") then false else t.deleted_at is null end
-  order by t."id";
+  order by t."id"
+  on conflict do nothing;
 
 select t."id", t."asset_id", t."name", t."data_type", t."synced_at", t."deleted_at", t."deletion", t."extra"
   from "columns" t
@@ -564,13 +574,13 @@ delete from seen_pages as p where p.env_id = @env and p.stream = 'columns' and p
 
 update seen_pages as p set read_number = 0 where p.env_id = @env and p.stream = 'columns';
 
-delete from temp.missing_keys as m where m.env_id = @env and m.stream = 'columns';
+delete from missing_keys as m where m.env_id = @env and m.stream = 'columns';
 
-delete from temp.missing_found as m where m.env_id = @env and m.stream = 'columns';
+delete from missing_found as m where m.env_id = @env and m.stream = 'columns';
 
-delete from temp.seen_keys as s where s.env_id = @env and s.stream = 'columns';
+delete from seen_keys as s where s.env_id = @env and s.stream = 'columns';
 
-delete from temp.seen_through as s where s.env_id = @env and s.stream = 'columns';
+delete from seen_through as s where s.env_id = @env and s.stream = 'columns';
 
 
 -- removals that were held back are let go

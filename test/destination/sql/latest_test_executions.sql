@@ -1,20 +1,21 @@
 -- every commit: the clock and the checkpoint
 
-select max("mirrored_at") from "mirror_environments";
+select max(mirrored_at) from mirror_environments;
 
-insert into "mirror_environments" (env_id, mirrored_at)
-  select value, ?
-  from json_each(?)
-  where true
+insert into mirror_environments (env_id, mirrored_at)
+  values (@env, @mirroredAt)
   on conflict (env_id) do update
   set mirrored_at = excluded.mirrored_at;
 
 insert into "sync_checkpoints" ("env_id", "stream", "watermark", "scanned_at", "scan_ended_at", "scan_ended_cycle",
     "scan_due", "unavailable", "finished_cycle", "round", "page_limit", "page_limit_at", "waiting_scan")
   values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-  on conflict ("sync_checkpoints"."env_id", "sync_checkpoints"."stream") do update
-  set "watermark" = ?, "scanned_at" = ?, "scan_ended_at" = ?, "scan_ended_cycle" = ?, "scan_due" = ?, "unavailable" = ?,
-      "finished_cycle" = ?, "round" = ?, "page_limit" = ?, "page_limit_at" = ?, "waiting_scan" = ?;
+  on conflict ("env_id", "stream") do update
+  set "watermark" = excluded."watermark", "scanned_at" = excluded."scanned_at",
+      "scan_ended_at" = excluded."scan_ended_at", "scan_ended_cycle" = excluded."scan_ended_cycle",
+      "scan_due" = excluded."scan_due", "unavailable" = excluded."unavailable",
+      "finished_cycle" = excluded."finished_cycle", "round" = excluded."round", "page_limit" = excluded."page_limit",
+      "page_limit_at" = excluded."page_limit_at", "waiting_scan" = excluded."waiting_scan";
 
 
 -- rows that wait beside their table
@@ -32,16 +33,17 @@ select t."sub_test_unique_id", t."id", t."test_id", t."sub_type", t."status", t.
   where t.env_id = @env
     and t."sub_test_unique_id" in (select value from json_each(@keys));
 
-select 1 from gathered_brought b where b.env_id = @env and b.stream = 'latest_test_executions';
+select 1 from staged_loaded b where b.env_id = @env and b.stream = 'latest_test_executions';
 
-insert into gathered_brought values (@env, 'latest_test_executions');
+insert into staged_loaded values (@env, 'latest_test_executions');
 
-insert or ignore into gathered_keys
+insert into staged_keys
   select s.env_id, 'latest_test_executions', s."sub_test_unique_id", ''
   from "latest_test_executions_staged" s
-  where s.env_id = @env;
+  where s.env_id = @env
+  on conflict do nothing;
 
-select 1 from gathered_keys as g where g.env_id = @env and g.stream = 'latest_test_executions' limit 1;
+select 1 from staged_keys g where g.env_id = @env and g.stream = 'latest_test_executions' limit 1;
 
 insert into seen_pages (env_id, stream, read_number, keys) values (@envId, @stream, @readNumber, @keys);
 
@@ -59,7 +61,7 @@ insert into "test_executions" ("env_id", "sub_test_unique_id", "id", "test_id", 
       "quality_dimension" = excluded."quality_dimension", "result_reason" = excluded."result_reason",
       "exception" = excluded."exception", "description" = excluded."description", "synced_at" = excluded."synced_at",
       "mirrored_at" = excluded."mirrored_at", "extra" = excluded."extra"
-  where ("test_executions"."test_id" is not excluded."test_id" or "test_executions"."sub_type" is not excluded."sub_type" or "test_executions"."status" is not excluded."status" or "test_executions"."failure_count" is not excluded."failure_count" or "test_executions"."start_time" is not excluded."start_time" or "test_executions"."duration_seconds" is not excluded."duration_seconds" or "test_executions"."column_name" is not excluded."column_name" or "test_executions"."quality_dimension" is not excluded."quality_dimension" or "test_executions"."result_reason" is not excluded."result_reason" or "test_executions"."exception" is not excluded."exception" or "test_executions"."description" is not excluded."description" or "test_executions"."synced_at" is not excluded."synced_at" or ("test_executions"."extra" is not excluded."extra"
+  where ("test_executions"."test_id" is distinct from excluded."test_id" or "test_executions"."sub_type" is distinct from excluded."sub_type" or "test_executions"."status" is distinct from excluded."status" or "test_executions"."failure_count" is distinct from excluded."failure_count" or "test_executions"."start_time" is distinct from excluded."start_time" or "test_executions"."duration_seconds" is distinct from excluded."duration_seconds" or "test_executions"."column_name" is distinct from excluded."column_name" or "test_executions"."quality_dimension" is distinct from excluded."quality_dimension" or "test_executions"."result_reason" is distinct from excluded."result_reason" or "test_executions"."exception" is distinct from excluded."exception" or "test_executions"."description" is distinct from excluded."description" or "test_executions"."synced_at" is distinct from excluded."synced_at" or ("test_executions"."extra" is distinct from excluded."extra"
             and not same_json("test_executions"."extra", excluded."extra")))
     and coalesce(excluded.synced_at, '') >= coalesce("test_executions".synced_at, '');
 
@@ -113,38 +115,38 @@ delete from rejected_rows as r
 
 delete from "latest_test_executions_staged" as x where x.env_id = @env and x.read_number = @which;
 
-delete from temp.gathered_keys as g where g.env_id = @env and g.stream = 'latest_test_executions';
+delete from staged_keys as g where g.env_id = @env and g.stream = 'latest_test_executions';
 
-delete from temp.gathered_brought as g where g.env_id = @env and g.stream = 'latest_test_executions';
+delete from staged_loaded as g where g.env_id = @env and g.stream = 'latest_test_executions';
 
 delete from seen_pages as p where p.env_id = @env and p.stream = 'latest_test_executions' and p.read_number = @which;
 
-delete from temp.missing_keys as m where m.env_id = @env and m.stream = 'latest_test_executions';
+delete from missing_keys as m where m.env_id = @env and m.stream = 'latest_test_executions';
 
-delete from temp.missing_found as m where m.env_id = @env and m.stream = 'latest_test_executions';
+delete from missing_found as m where m.env_id = @env and m.stream = 'latest_test_executions';
 
-delete from temp.seen_keys as s where s.env_id = @env and s.stream = 'latest_test_executions';
+delete from seen_keys as s where s.env_id = @env and s.stream = 'latest_test_executions';
 
-delete from temp.seen_through as s where s.env_id = @env and s.stream = 'latest_test_executions';
+delete from seen_through as s where s.env_id = @env and s.stream = 'latest_test_executions';
 
 
 -- what a round saw and gathered is dropped
 
 delete from "latest_test_executions_staged" as x where x.env_id = @env;
 
-delete from temp.gathered_keys as g where g.env_id = @env and g.stream = 'latest_test_executions';
+delete from staged_keys as g where g.env_id = @env and g.stream = 'latest_test_executions';
 
-delete from temp.gathered_brought as g where g.env_id = @env and g.stream = 'latest_test_executions';
+delete from staged_loaded as g where g.env_id = @env and g.stream = 'latest_test_executions';
 
 delete from seen_pages as p where p.env_id = @env and p.stream = 'latest_test_executions';
 
-delete from temp.missing_keys as m where m.env_id = @env and m.stream = 'latest_test_executions';
+delete from missing_keys as m where m.env_id = @env and m.stream = 'latest_test_executions';
 
-delete from temp.missing_found as m where m.env_id = @env and m.stream = 'latest_test_executions';
+delete from missing_found as m where m.env_id = @env and m.stream = 'latest_test_executions';
 
-delete from temp.seen_keys as s where s.env_id = @env and s.stream = 'latest_test_executions';
+delete from seen_keys as s where s.env_id = @env and s.stream = 'latest_test_executions';
 
-delete from temp.seen_through as s where s.env_id = @env and s.stream = 'latest_test_executions';
+delete from seen_through as s where s.env_id = @env and s.stream = 'latest_test_executions';
 
 
 -- a replacement of the table is weighed
@@ -153,21 +155,25 @@ select max(p.id) from seen_pages p where p.env_id = @env and p.stream = 'latest_
 
 select s.page from seen_through s where s.env_id = @env and s.stream = 'latest_test_executions';
 
-insert or ignore into seen_keys
+insert into seen_keys
   select p.env_id, p.stream, k.value ->> 0, k.value ->> 1, p.read_number
   from seen_pages p, json_each(p.keys) k
   where p.env_id = @env
     and p.stream = 'latest_test_executions'
     and p.id > @through
-  order by 3, 4;
+  order by 3, 4
+  on conflict do nothing;
 
-insert or replace into seen_through values (@env, 'latest_test_executions', @last);
+insert into seen_through
+  values (@env, 'latest_test_executions', @last)
+  on conflict (env_id, stream) do update
+  set page = excluded.page;
 
 select 1 from missing_found f where f.env_id = @env and f.stream = 'latest_test_executions';
 
 insert into missing_found values (@env, 'latest_test_executions');
 
-insert or ignore into missing_keys
+insert into missing_keys
   select @env, 'latest_test_executions', t."sub_test_unique_id", ''
   from "latest_test_executions" t
   where t.env_id = @env
@@ -176,7 +182,8 @@ insert or ignore into missing_keys
       where s.env_id = @env
         and s.stream = 'latest_test_executions'
         and s.key_1 = t."sub_test_unique_id") then false else true end
-  order by t."sub_test_unique_id";
+  order by t."sub_test_unique_id"
+  on conflict do nothing;
 
 select count(*)
   from "latest_test_executions" t
@@ -220,21 +227,25 @@ select max(p.id) from seen_pages p where p.env_id = @env and p.stream = 'latest_
 
 select s.page from seen_through s where s.env_id = @env and s.stream = 'latest_test_executions';
 
-insert or ignore into seen_keys
+insert into seen_keys
   select p.env_id, p.stream, k.value ->> 0, k.value ->> 1, p.read_number
   from seen_pages p, json_each(p.keys) k
   where p.env_id = @env
     and p.stream = 'latest_test_executions'
     and p.id > @through
-  order by 3, 4;
+  order by 3, 4
+  on conflict do nothing;
 
-insert or replace into seen_through values (@env, 'latest_test_executions', @last);
+insert into seen_through
+  values (@env, 'latest_test_executions', @last)
+  on conflict (env_id, stream) do update
+  set page = excluded.page;
 
 select 1 from missing_found f where f.env_id = @env and f.stream = 'latest_test_executions';
 
 insert into missing_found values (@env, 'latest_test_executions');
 
-insert or ignore into missing_keys
+insert into missing_keys
   select @env, 'latest_test_executions', t."sub_test_unique_id", ''
   from "latest_test_executions" t
   where t.env_id = @env
@@ -243,7 +254,8 @@ insert or ignore into missing_keys
       where s.env_id = @env
         and s.stream = 'latest_test_executions'
         and s.key_1 = t."sub_test_unique_id") then false else true end
-  order by t."sub_test_unique_id";
+  order by t."sub_test_unique_id"
+  on conflict do nothing;
 
 delete from "latest_test_executions" as t
   where t.env_id = @env
@@ -290,7 +302,7 @@ insert into "latest_test_executions" ("env_id", "sub_test_unique_id", "id", "tes
       group by g."env_id", g."sub_test_unique_id") s
   left join "latest_test_executions" t on t."env_id" = s."env_id"
     and t."sub_test_unique_id" = s."sub_test_unique_id"
-  where (t."sub_test_unique_id" is null or t."id" is not s."id" or t."test_id" is not s."test_id" or t."sub_type" is not s."sub_type" or t."status" is not s."status" or t."failure_count" is not s."failure_count" or t."start_time" is not s."start_time" or t."duration_seconds" is not s."duration_seconds" or t."column_name" is not s."column_name" or t."quality_dimension" is not s."quality_dimension" or t."result_reason" is not s."result_reason" or t."exception" is not s."exception" or t."description" is not s."description" or t."synced_at" is not s."synced_at" or (t."extra" is not s."extra"
+  where (t."sub_test_unique_id" is null or t."id" is distinct from s."id" or t."test_id" is distinct from s."test_id" or t."sub_type" is distinct from s."sub_type" or t."status" is distinct from s."status" or t."failure_count" is distinct from s."failure_count" or t."start_time" is distinct from s."start_time" or t."duration_seconds" is distinct from s."duration_seconds" or t."column_name" is distinct from s."column_name" or t."quality_dimension" is distinct from s."quality_dimension" or t."result_reason" is distinct from s."result_reason" or t."exception" is distinct from s."exception" or t."description" is distinct from s."description" or t."synced_at" is distinct from s."synced_at" or (t."extra" is distinct from s."extra"
             and not same_json(t."extra", s."extra")))
     and true
   on conflict ("env_id", "sub_test_unique_id") do update
@@ -327,9 +339,9 @@ delete from held_removals as h
                     and w.id = t."sub_test_unique_id"
                     and not coalesce(w.left_by_run, 0) < @run))));
 
-delete from temp.missing_keys as m where m.env_id = @env and m.stream = 'latest_test_executions';
+delete from missing_keys as m where m.env_id = @env and m.stream = 'latest_test_executions';
 
-delete from temp.missing_found as m where m.env_id = @env and m.stream = 'latest_test_executions';
+delete from missing_found as m where m.env_id = @env and m.stream = 'latest_test_executions';
 
 delete from marks as m
   where m.env_id = @env
@@ -354,15 +366,15 @@ delete from rejected_rows as r where r.env_id = @env and r.stream = 'latest_test
 
 delete from "latest_test_executions_staged" as x where x.env_id = @env;
 
-delete from temp.gathered_keys as g where g.env_id = @env and g.stream = 'latest_test_executions';
+delete from staged_keys as g where g.env_id = @env and g.stream = 'latest_test_executions';
 
-delete from temp.gathered_brought as g where g.env_id = @env and g.stream = 'latest_test_executions';
+delete from staged_loaded as g where g.env_id = @env and g.stream = 'latest_test_executions';
 
 delete from seen_pages as p where p.env_id = @env and p.stream = 'latest_test_executions';
 
-delete from temp.seen_keys as s where s.env_id = @env and s.stream = 'latest_test_executions';
+delete from seen_keys as s where s.env_id = @env and s.stream = 'latest_test_executions';
 
-delete from temp.seen_through as s where s.env_id = @env and s.stream = 'latest_test_executions';
+delete from seen_through as s where s.env_id = @env and s.stream = 'latest_test_executions';
 
 
 -- a replacement of the table that is held back
@@ -371,21 +383,25 @@ select max(p.id) from seen_pages p where p.env_id = @env and p.stream = 'latest_
 
 select s.page from seen_through s where s.env_id = @env and s.stream = 'latest_test_executions';
 
-insert or ignore into seen_keys
+insert into seen_keys
   select p.env_id, p.stream, k.value ->> 0, k.value ->> 1, p.read_number
   from seen_pages p, json_each(p.keys) k
   where p.env_id = @env
     and p.stream = 'latest_test_executions'
     and p.id > @through
-  order by 3, 4;
+  order by 3, 4
+  on conflict do nothing;
 
-insert or replace into seen_through values (@env, 'latest_test_executions', @last);
+insert into seen_through
+  values (@env, 'latest_test_executions', @last)
+  on conflict (env_id, stream) do update
+  set page = excluded.page;
 
 select 1 from missing_found f where f.env_id = @env and f.stream = 'latest_test_executions';
 
 insert into missing_found values (@env, 'latest_test_executions');
 
-insert or ignore into missing_keys
+insert into missing_keys
   select @env, 'latest_test_executions', t."sub_test_unique_id", ''
   from "latest_test_executions" t
   where t.env_id = @env
@@ -394,7 +410,8 @@ insert or ignore into missing_keys
       where s.env_id = @env
         and s.stream = 'latest_test_executions'
         and s.key_1 = t."sub_test_unique_id") then false else true end
-  order by t."sub_test_unique_id";
+  order by t."sub_test_unique_id"
+  on conflict do nothing;
 
 insert into held_removals (env_id, stream, key_1, key_2, absent_at)
   select t.env_id, 'latest_test_executions', t."sub_test_unique_id", '', @at
@@ -474,7 +491,7 @@ insert into "latest_test_executions" ("env_id", "sub_test_unique_id", "id", "tes
       group by g."env_id", g."sub_test_unique_id") s
   left join "latest_test_executions" t on t."env_id" = s."env_id"
     and t."sub_test_unique_id" = s."sub_test_unique_id"
-  where (t."sub_test_unique_id" is null or t."id" is not s."id" or t."test_id" is not s."test_id" or t."sub_type" is not s."sub_type" or t."status" is not s."status" or t."failure_count" is not s."failure_count" or t."start_time" is not s."start_time" or t."duration_seconds" is not s."duration_seconds" or t."column_name" is not s."column_name" or t."quality_dimension" is not s."quality_dimension" or t."result_reason" is not s."result_reason" or t."exception" is not s."exception" or t."description" is not s."description" or t."synced_at" is not s."synced_at" or (t."extra" is not s."extra"
+  where (t."sub_test_unique_id" is null or t."id" is distinct from s."id" or t."test_id" is distinct from s."test_id" or t."sub_type" is distinct from s."sub_type" or t."status" is distinct from s."status" or t."failure_count" is distinct from s."failure_count" or t."start_time" is distinct from s."start_time" or t."duration_seconds" is distinct from s."duration_seconds" or t."column_name" is distinct from s."column_name" or t."quality_dimension" is distinct from s."quality_dimension" or t."result_reason" is distinct from s."result_reason" or t."exception" is distinct from s."exception" or t."description" is distinct from s."description" or t."synced_at" is distinct from s."synced_at" or (t."extra" is distinct from s."extra"
             and not same_json(t."extra", s."extra")))
     and true
   on conflict ("env_id", "sub_test_unique_id") do update
@@ -511,9 +528,9 @@ delete from held_removals as h
                     and w.id = t."sub_test_unique_id"
                     and not coalesce(w.left_by_run, 0) < @run))));
 
-delete from temp.missing_keys as m where m.env_id = @env and m.stream = 'latest_test_executions';
+delete from missing_keys as m where m.env_id = @env and m.stream = 'latest_test_executions';
 
-delete from temp.missing_found as m where m.env_id = @env and m.stream = 'latest_test_executions';
+delete from missing_found as m where m.env_id = @env and m.stream = 'latest_test_executions';
 
 delete from marks as m
   where m.env_id = @env
@@ -538,15 +555,15 @@ delete from rejected_rows as r where r.env_id = @env and r.stream = 'latest_test
 
 delete from "latest_test_executions_staged" as x where x.env_id = @env;
 
-delete from temp.gathered_keys as g where g.env_id = @env and g.stream = 'latest_test_executions';
+delete from staged_keys as g where g.env_id = @env and g.stream = 'latest_test_executions';
 
-delete from temp.gathered_brought as g where g.env_id = @env and g.stream = 'latest_test_executions';
+delete from staged_loaded as g where g.env_id = @env and g.stream = 'latest_test_executions';
 
 delete from seen_pages as p where p.env_id = @env and p.stream = 'latest_test_executions';
 
-delete from temp.seen_keys as s where s.env_id = @env and s.stream = 'latest_test_executions';
+delete from seen_keys as s where s.env_id = @env and s.stream = 'latest_test_executions';
 
-delete from temp.seen_through as s where s.env_id = @env and s.stream = 'latest_test_executions';
+delete from seen_through as s where s.env_id = @env and s.stream = 'latest_test_executions';
 
 
 -- removals that were held back are let go

@@ -1,20 +1,21 @@
 -- every commit: the clock and the checkpoint
 
-select max("mirrored_at") from "mirror_environments";
+select max(mirrored_at) from mirror_environments;
 
-insert into "mirror_environments" (env_id, mirrored_at)
-  select value, ?
-  from json_each(?)
-  where true
+insert into mirror_environments (env_id, mirrored_at)
+  values (@env, @mirroredAt)
   on conflict (env_id) do update
   set mirrored_at = excluded.mirrored_at;
 
 insert into "sync_checkpoints" ("env_id", "stream", "watermark", "scanned_at", "scan_ended_at", "scan_ended_cycle",
     "scan_due", "unavailable", "finished_cycle", "round", "page_limit", "page_limit_at", "waiting_scan")
   values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-  on conflict ("sync_checkpoints"."env_id", "sync_checkpoints"."stream") do update
-  set "watermark" = ?, "scanned_at" = ?, "scan_ended_at" = ?, "scan_ended_cycle" = ?, "scan_due" = ?, "unavailable" = ?,
-      "finished_cycle" = ?, "round" = ?, "page_limit" = ?, "page_limit_at" = ?, "waiting_scan" = ?;
+  on conflict ("env_id", "stream") do update
+  set "watermark" = excluded."watermark", "scanned_at" = excluded."scanned_at",
+      "scan_ended_at" = excluded."scan_ended_at", "scan_ended_cycle" = excluded."scan_ended_cycle",
+      "scan_due" = excluded."scan_due", "unavailable" = excluded."unavailable",
+      "finished_cycle" = excluded."finished_cycle", "round" = excluded."round", "page_limit" = excluded."page_limit",
+      "page_limit_at" = excluded."page_limit_at", "waiting_scan" = excluded."waiting_scan";
 
 
 -- rows that are kept for ever
@@ -30,7 +31,7 @@ insert into "test_executions" ("env_id", "sub_test_unique_id", "id", "test_id", 
       "quality_dimension" = excluded."quality_dimension", "result_reason" = excluded."result_reason",
       "exception" = excluded."exception", "description" = excluded."description", "synced_at" = excluded."synced_at",
       "mirrored_at" = excluded."mirrored_at", "extra" = excluded."extra"
-  where ("test_executions"."test_id" is not excluded."test_id" or "test_executions"."sub_type" is not excluded."sub_type" or "test_executions"."status" is not excluded."status" or "test_executions"."failure_count" is not excluded."failure_count" or "test_executions"."start_time" is not excluded."start_time" or "test_executions"."duration_seconds" is not excluded."duration_seconds" or "test_executions"."column_name" is not excluded."column_name" or "test_executions"."quality_dimension" is not excluded."quality_dimension" or "test_executions"."result_reason" is not excluded."result_reason" or "test_executions"."exception" is not excluded."exception" or "test_executions"."description" is not excluded."description" or "test_executions"."synced_at" is not excluded."synced_at" or ("test_executions"."extra" is not excluded."extra"
+  where ("test_executions"."test_id" is distinct from excluded."test_id" or "test_executions"."sub_type" is distinct from excluded."sub_type" or "test_executions"."status" is distinct from excluded."status" or "test_executions"."failure_count" is distinct from excluded."failure_count" or "test_executions"."start_time" is distinct from excluded."start_time" or "test_executions"."duration_seconds" is distinct from excluded."duration_seconds" or "test_executions"."column_name" is distinct from excluded."column_name" or "test_executions"."quality_dimension" is distinct from excluded."quality_dimension" or "test_executions"."result_reason" is distinct from excluded."result_reason" or "test_executions"."exception" is distinct from excluded."exception" or "test_executions"."description" is distinct from excluded."description" or "test_executions"."synced_at" is distinct from excluded."synced_at" or ("test_executions"."extra" is distinct from excluded."extra"
             and not same_json("test_executions"."extra", excluded."extra")))
     and coalesce(excluded.synced_at, '') >= coalesce("test_executions".synced_at, '');
 
@@ -99,23 +100,23 @@ insert into "history_failures" ("env_id", "test_id", "run_id", "page_limit")
 
 delete from seen_pages as p where p.env_id = @env and p.stream = 'test_executions' and p.read_number = @which;
 
-delete from temp.missing_keys as m where m.env_id = @env and m.stream = 'test_executions';
+delete from missing_keys as m where m.env_id = @env and m.stream = 'test_executions';
 
-delete from temp.missing_found as m where m.env_id = @env and m.stream = 'test_executions';
+delete from missing_found as m where m.env_id = @env and m.stream = 'test_executions';
 
-delete from temp.seen_keys as s where s.env_id = @env and s.stream = 'test_executions';
+delete from seen_keys as s where s.env_id = @env and s.stream = 'test_executions';
 
-delete from temp.seen_through as s where s.env_id = @env and s.stream = 'test_executions';
+delete from seen_through as s where s.env_id = @env and s.stream = 'test_executions';
 
 
 -- what a round saw and gathered is dropped
 
 delete from seen_pages as p where p.env_id = @env and p.stream = 'test_executions';
 
-delete from temp.missing_keys as m where m.env_id = @env and m.stream = 'test_executions';
+delete from missing_keys as m where m.env_id = @env and m.stream = 'test_executions';
 
-delete from temp.missing_found as m where m.env_id = @env and m.stream = 'test_executions';
+delete from missing_found as m where m.env_id = @env and m.stream = 'test_executions';
 
-delete from temp.seen_keys as s where s.env_id = @env and s.stream = 'test_executions';
+delete from seen_keys as s where s.env_id = @env and s.stream = 'test_executions';
 
-delete from temp.seen_through as s where s.env_id = @env and s.stream = 'test_executions';
+delete from seen_through as s where s.env_id = @env and s.stream = 'test_executions';

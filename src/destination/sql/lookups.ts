@@ -18,30 +18,35 @@ import {
   tableOf,
 } from './conditions.ts';
 import { findMissing, isMissing, loadSeenKeys } from './seen-keys.ts';
-import { column, type MirrorScope, rows, value } from './statements.ts';
+import { column, type MirrorScope, rows, type SqlStatements, value } from './statements.ts';
 import { list, nameOf, quote, tableSqlOf } from './tables.ts';
 
 type LookupKeys = readonly DecodedRow['key'][];
 
 /** The rows held under these keys, by joined key. */
-export function existingRows(mirrorScope: MirrorScope, stream: Stream, lookupKeys: LookupKeys): Map<string, Row> {
+export function* existingRows(
+  mirrorScope: MirrorScope,
+  stream: Stream,
+  lookupKeys: LookupKeys,
+): SqlStatements<Map<string, Row>> {
   const single = stream.key.length === 1;
-  if (single && isBeyond(mirrorScope, stream, lookupKeys)) return new Map();
-  const select = `select ${list(tableSqlOf(stream.table).given, 't.')}`;
-  const found = single
-    ? rows(
-        mirrorScope,
-        `${select} from ${tableOf(stream)} t where t.env_id = @env and t.${firstKey(stream)} in (select value from json_each(@keys))`,
-        { keys: JSON.stringify(lookupKeys.map((key) => key[0])) },
-      )
-    : rows(mirrorScope, `${select} ${edgesAmong(stream)}`, { keys: JSON.stringify(lookupKeys.toSorted(byFirst)) });
+  if (single && (yield* isBeyond(mirrorScope, stream, lookupKeys))) return new Map();
+  const among = single ? rowsAmong(mirrorScope, stream) : edgesAmong(mirrorScope, stream);
+  const found = yield* rows(mirrorScope, `select ${list(tableSqlOf(stream.table).given, 't.')} ${among}`, {
+    keys: JSON.stringify(single ? lookupKeys.map((key) => key[0]) : lookupKeys.toSorted(byFirst)),
+  });
   return new Map(found.map((row) => [joinKey(stream.key.map((name) => String(row[name]))), row]));
 }
 
+function rowsAmong({ dialect }: MirrorScope, stream: Stream): string {
+  const among = `t.${firstKey(stream)} in (select value from ${dialect.texts('@keys')})`;
+  return `from ${tableOf(stream)} t where t.env_id = @env and ${among}`;
+}
+
 /** Edges by both ends: each is looked up by its key alone, whatever other index there is by one end. */
-function edgesAmong(stream: Stream): string {
+function edgesAmong({ dialect }: MirrorScope, stream: Stream): string {
   const ends = stream.key.map((name, i) => `t.${quote(name)} = k.value ->> ${i}`).join(' and ');
-  return `from json_each(@keys) k cross join ${tableOf(stream)} t on t.env_id = @env and ${ends}`;
+  return `from ${dialect.arrays('@keys')} k cross join ${tableOf(stream)} t where t.env_id = @env and ${ends}`;
 }
 
 /** In the order of the table, each of whose pages is then read once. */
@@ -50,19 +55,35 @@ function byFirst([a = '']: DecodedRow['key'], [b = '']: DecodedRow['key']): numb
 }
 
 /** Whether all keys come after every row, as they mostly do in a first scan: then none has to be looked up. */
-function isBeyond(mirrorScope: MirrorScope, stream: Stream, lookupKeys: LookupKeys): boolean {
+function* isBeyond(mirrorScope: MirrorScope, stream: Stream, lookupKeys: LookupKeys): SqlStatements<boolean> {
   const sql = `select 1 from ${tableOf(stream)} where env_id = @env
-    and ${firstKey(stream)} >= (select min(value) from json_each(@keys)) limit 1`;
-  return value(mirrorScope, sql, { keys: JSON.stringify(lookupKeys.map((key) => key[0])) }) === undefined;
+    and ${firstKey(stream)} >= (select min(value) from ${mirrorScope.dialect.texts('@keys')}) limit 1`;
+  const one = yield* value(mirrorScope, sql, { keys: JSON.stringify(lookupKeys.map((key) => key[0])) });
+  return one === undefined;
+}
+
+/** What the mirror holds that decides about the next round; the checkpoints aside. */
+export function* facts(
+  mirrorScope: MirrorScope,
+  stream: Stream,
+  about: { since: Instant | null; run: number },
+): SqlStatements<Omit<RoundFacts, 'checkpoints'>> {
+  return {
+    hasRows: yield* hasRows(mirrorScope, stream),
+    marks: yield* countMarks(mirrorScope, stream, about),
+    hasRejected: yield* hasRejected(mirrorScope, stream),
+    hasKeyless: yield* hasKeyless(mirrorScope, stream),
+    lastMark: yield* lastMark(mirrorScope),
+  };
 }
 
 /** How many rows live; only those with these values in their fields. */
-export function countRows(mirrorScope: MirrorScope, stream: Stream, within: FieldNames = {}): number {
-  return value(mirrorScope, `select count(*) ${liveRows(stream, within)}`, within) as number;
+export function* countRows(mirrorScope: MirrorScope, stream: Stream, within: FieldNames = {}): SqlStatements<number> {
+  return Number(yield* value(mirrorScope, `select count(*) ${liveRows(stream, within)}`, within));
 }
 
-export function hasRows(mirrorScope: MirrorScope, stream: Stream): boolean {
-  return value(mirrorScope, `select 1 ${liveRows(stream)} limit 1`) !== undefined;
+function* hasRows(mirrorScope: MirrorScope, stream: Stream): SqlStatements<boolean> {
+  return (yield* value(mirrorScope, `select 1 ${liveRows(stream)} limit 1`)) !== undefined;
 }
 
 type FieldNames = Readonly<Record<string, string>>;
@@ -74,20 +95,22 @@ export function liveRows(stream: Stream, within: FieldNames = {}): string {
 }
 
 /** The number of the last mark made in the environment; 0 before the first. */
-export function lastMark(mirrorScope: MirrorScope): number {
-  return (value(mirrorScope, 'select last_mark from mirror_environments where env_id = @env') ?? 0) as number;
+export function* lastMark(mirrorScope: MirrorScope): SqlStatements<number> {
+  return Number((yield* value(mirrorScope, 'select last_mark from mirror_environments where env_id = @env')) ?? 0);
 }
 
 /** What the stream owes, by the reach of a feed from `since` on; without what a round of this run has left. */
-export function countMarks(
+export function* countMarks(
   mirrorScope: MirrorScope,
   stream: Stream,
   { since, run }: { since: Instant | null; run: number },
-): RoundFacts['marks'] {
+): SqlStatements<RoundFacts['marks']> {
   if (stream.parentTable === undefined) return { inside: 0, outside: 0 };
-  const sql = `select coalesce(sum(coalesce(t.synced_at, '') >= @since), 0) inside,
-    coalesce(sum(coalesce(t.synced_at, '') < @since), 0) outside ${markedRows(stream)}`;
-  return rows(mirrorScope, sql, { since: since ?? '', run })[0] as unknown as RoundFacts['marks'];
+  const sum = (compared: string): string =>
+    `coalesce(sum(case when coalesce(t.synced_at, '') ${compared} @since then 1 else 0 end), 0)`;
+  const sql = `select ${sum('>=')} inside, ${sum('<')} outside ${markedRows(stream)}`;
+  const [marks] = yield* rows(mirrorScope, sql, { since: since ?? '', run });
+  return { inside: Number(marks?.['inside']), outside: Number(marks?.['outside']) };
 }
 
 /** Ids looked up at once: no request holds more (`MAX_IDS` of the chunks). */
@@ -97,11 +120,11 @@ const BACKLOG_IDS = 1000;
 const BACKLOG = { candidates, owned: movedOwners, marked: markedBefore, unshown, rejected: rejectedBefore } as const;
 
 /** Ids after the last one asked for, in their order. */
-export function backlog(mirrorScope: MirrorScope, stream: Stream, query: BacklogQuery): Backlog {
-  if (query.about === 'candidates' || isOfAll(stream, query)) findMissing(mirrorScope, stream);
-  else if (query.about === 'unshown') loadSeenKeys(mirrorScope, stream);
+export function* backlog(mirrorScope: MirrorScope, stream: Stream, query: BacklogQuery): SqlStatements<Backlog> {
+  if (query.about === 'candidates' || isOfAll(stream, query)) yield* findMissing(mirrorScope, stream);
+  else if (query.about === 'unshown') yield* loadSeenKeys(mirrorScope, stream);
   const { sql, values } = BACKLOG[query.about](stream, query);
-  const ids = column(mirrorScope, `${sql} and id > @after order by id limit ${BACKLOG_IDS}`, {
+  const ids = yield* column(mirrorScope, `${sql} and id > @after order by id limit ${BACKLOG_IDS}`, {
     ...values,
     after: query.after,
   });
@@ -109,8 +132,8 @@ export function backlog(mirrorScope: MirrorScope, stream: Stream, query: Backlog
   const isWeighed = ids.length > 0 && query.after === '' && (query.about === 'owned' || query.about === 'marked');
   const weighed = isWeighed
     ? {
-        ids: value(mirrorScope, `select count(*) from (${sql})`, values) as number,
-        rows: countRows(mirrorScope, stream),
+        ids: Number(yield* value(mirrorScope, `select count(*) from (${sql}) owed`, values)),
+        rows: yield* countRows(mirrorScope, stream),
       }
     : null;
   return { ids: ids as string[], weighed };
@@ -127,7 +150,7 @@ function candidates(stream: Stream): SqlCondition {
   const ofSnapshot = stream.staged === undefined ? '' : ` and not ${exempt(stream)}`;
   return {
     sql: `select id from (select t.${quote(key)} id from ${tableOf(stream)} t where t.env_id = @env and ${live(stream)}
-      and ${isMissing(stream)}${ofSnapshot}) where true`,
+      and ${isMissing(stream)}${ofSnapshot}) owed where true`,
   };
 }
 
@@ -135,7 +158,7 @@ function candidates(stream: Stream): SqlCondition {
 function markedBefore(stream: Stream, { lastMark, before, run }: BacklogQuery): SqlCondition {
   return {
     sql: `select id from (select m.id ${markedRows(stream)} and m.number <= @lastMark
-      and coalesce(t.synced_at, '') < @before) where true`,
+      and coalesce(t.synced_at, '') < @before) owed where true`,
     values: { lastMark, before: before ?? LAST_INSTANT, run },
   };
 }
@@ -149,7 +172,7 @@ function unshown(stream: Stream, query: BacklogQuery): SqlCondition {
   const values = { lastMark, run };
   const marked = `${markedRows(stream)} and m.number <= @lastMark`;
   if (stream.staged === undefined)
-    return { sql: `select id from (select m.id ${marked} and not ${isUnfilled(stream)}) where true`, values };
+    return { sql: `select id from (select m.id ${marked} and not ${isUnfilled(stream)}) owed where true`, values };
   const first = firstKey(stream);
   const held = `select 1 from ${tableOf(stream)} e where e.env_id = @env and e.${first} = c.id`;
   const columns = isOfAll(stream, query)
@@ -157,7 +180,7 @@ function unshown(stream: Stream, query: BacklogQuery): SqlCondition {
         and c.id in (select m.key_1 from missing_keys m where ${isOf(stream, 'm')})`
     : `select c.id from (select m.id ${marked}) c where true`;
   return {
-    sql: `select id from (${columns} and exists (${held}) and not ${isSeen(stream, 'c.id')}) where true`,
+    sql: `select id from (${columns} and exists (${held}) and not ${isSeen(stream, 'c.id')}) owed where true`,
     values,
   };
 }
@@ -178,31 +201,31 @@ function movedOwners(stream: Stream, { lastMark, run }: BacklogQuery): SqlCondit
 /** Rejected rows that the round has not met so far. */
 function rejectedBefore(stream: Stream, { run }: BacklogQuery): SqlCondition {
   return {
-    sql: `select id from (select r.row_key id ${rejectedRows(stream)} and ${HAS_KEY} and r.run_id < @run) where true`,
+    sql: `select id from (select r.row_key id ${rejectedRows(stream)} and ${HAS_KEY} and r.run_id < @run) owed where true`,
     values: { run },
   };
 }
 
 /** Whether any stands rejected that can be asked for by id (R20). */
-export function hasRejected(mirrorScope: MirrorScope, stream: Stream): boolean {
-  return value(mirrorScope, `select 1 ${rejectedRows(stream)} and ${HAS_KEY} limit 1`) !== undefined;
+function* hasRejected(mirrorScope: MirrorScope, stream: Stream): SqlStatements<boolean> {
+  return (yield* value(mirrorScope, `select 1 ${rejectedRows(stream)} and ${HAS_KEY} limit 1`)) !== undefined;
 }
 
 /** Whether any stands rejected that cannot (R20). */
-export function hasKeyless(mirrorScope: MirrorScope, stream: Stream): boolean {
-  return value(mirrorScope, `select 1 ${rejectedRows(stream)} and not ${HAS_KEY} limit 1`) !== undefined;
+function* hasKeyless(mirrorScope: MirrorScope, stream: Stream): SqlStatements<boolean> {
+  return (yield* value(mirrorScope, `select 1 ${rejectedRows(stream)} and not ${HAS_KEY} limit 1`)) !== undefined;
 }
 
 /** Rows that stand rejected (R20). */
-export function countRejected(mirrorScope: MirrorScope, stream: Stream): number {
-  return value(mirrorScope, `select count(*) ${rejectedRows(stream)}`) as number;
+export function* countRejected(mirrorScope: MirrorScope, stream: Stream): SqlStatements<number> {
+  return Number(yield* value(mirrorScope, `select count(*) ${rejectedRows(stream)}`));
 }
 
 /** Removals held back at present (R14). */
-export function heldBack(mirrorScope: MirrorScope, stream: Stream): number {
-  const sql = `select count(*) from held_removals h cross join ${tableOf(stream)} t on ${holds(stream)}
-    where ${isOf(stream, 'h')} and ${live(stream)}`;
-  return value(mirrorScope, sql) as number;
+export function* heldBack(mirrorScope: MirrorScope, stream: Stream): SqlStatements<number> {
+  const sql = `select count(*) from held_removals h cross join ${tableOf(stream)} t
+    where ${holds(stream)} and ${isOf(stream, 'h')} and ${live(stream)}`;
+  return Number(yield* value(mirrorScope, sql));
 }
 
 function rejectedRows(stream: Stream): string {
@@ -212,40 +235,40 @@ function rejectedRows(stream: Stream): string {
 /** The payload stands for a key that is of no use. */
 const HAS_KEY = '(r.row_key <> r.payload)';
 
-export function dueTests(mirrorScope: MirrorScope, run: number, most: number): DueTest[] {
-  return rows(mirrorScope, DUE_TESTS, { run, most }) as unknown as DueTest[];
+export function* dueTests(mirrorScope: MirrorScope, run: number, most: number): SqlStatements<DueTest[]> {
+  return (yield* rows(mirrorScope, DUE_TESTS, { run, most })) as unknown as DueTest[];
 }
 
 /**
- * A test with news is one never read, with a latest execution that changed since, or with rows that stand rejected (R20). Nulls
- * come first: what did not fail last time before what did, what was never read before what was (R22). `>= ''` has SQLite go along
- * the key, as all that is looked up beside the tests lies in its order.
+ * A test with news is one never read, with a latest execution that changed since, or with rows that stand rejected (R20). Those that
+ * did not fail last time come first, and of these the ones never read (R22). `>= ''` has SQLite go along the key, as all that is
+ * looked up beside the tests lies in its order.
  */
 const DUE_TESTS = `
-  select d.*, coalesce((select mirrored_at from mirror_environments where env_id = @env), '') mirroredAt,
-    (select min(e.start_time) from test_executions e where e.env_id = @env and e.test_id = d.id) knownFrom
+  select d.*, coalesce((select mirrored_at from mirror_environments where env_id = @env), '') "mirroredAt",
+    (select min(e.start_time) from test_executions e where e.env_id = @env and e.test_id = d.id) "knownFrom"
   from (
-    select t.id, r.read_at readAt, f.page_limit pageLimit, t.id in (
+    select t.id, r.read_at "readAt", f.page_limit "pageLimit", t.id in (
       select payload ->> 'test_id' from rejected_rows
-      where env_id = @env and stream = 'test_executions' and run_id < @run and payload ->> 'test_id' is not null) hasRejected
+      where env_id = @env and stream = 'test_executions' and run_id < @run and payload ->> 'test_id' is not null) "hasRejected"
     from tests t
     left join test_readings r on r.env_id = t.env_id and r.test_id = t.id
     left join history_failures f on f.env_id = t.env_id and f.test_id = t.id
     where t.env_id = @env and t.id >= '' and t.deleted_at is null and coalesce(f.run_id, 0) < @run
-      and (r.test_id is null or hasRejected or exists (
+      and (r.test_id is null or "hasRejected" or exists (
         select 1 from latest_test_executions l
         where l.env_id = t.env_id and l.test_id = t.id and l.mirrored_at > r.mirrored_at))
-    order by f.run_id, r.read_at, t.id limit @most
+    order by f.run_id nulls first, r.read_at nulls first, t.id limit @most
   ) d`;
 
 /** The rows held under these keys with those of their parts, by joined key. */
-export function existingWithChildren(
+export function* existingWithChildren(
   mirrorScope: MirrorScope,
   stream: Stream,
   rowKeys: RowKeys,
-): Map<string, ExistingRow> {
-  const found = existingRows(mirrorScope, stream, rowKeys);
-  const of = partsOf(mirrorScope, stream, rowKeys);
+): SqlStatements<Map<string, ExistingRow>> {
+  const found = yield* existingRows(mirrorScope, stream, rowKeys);
+  const of = yield* partsOf(mirrorScope, stream, rowKeys);
   const all = rowKeys.flatMap((key): [string, ExistingRow][] => {
     const joined = joinKey(key);
     const row = found.get(joined);
@@ -259,12 +282,14 @@ export function existingWithChildren(
 }
 
 /** The rows of each part by what they belong to. */
-function partsOf(mirrorScope: MirrorScope, stream: Stream, rowKeys: RowKeys): Map<string, Row[]>[] {
+function* partsOf(mirrorScope: MirrorScope, stream: Stream, rowKeys: RowKeys): SqlStatements<Map<string, Row[]>[]> {
   const owner = stream.key[0];
-  return (stream.childTables ?? []).map(({ table }) => {
+  const ids = JSON.stringify(rowKeys.map(([id]) => id));
+  const parts: Map<string, Row[]>[] = [];
+  for (const { table } of stream.childTables ?? []) {
     const sql = `select ${list(tableSqlOf(table).given)} from ${nameOf(table)}
-      where env_id = @env and ${quote(owner)} in (select value from json_each(@ids))`;
-    const ids = JSON.stringify(rowKeys.map(([id]) => id));
-    return Map.groupBy(rows(mirrorScope, sql, { ids }), (row) => String(row[owner]));
-  });
+      where env_id = @env and ${quote(owner)} in (select value from ${mirrorScope.dialect.texts('@ids')})`;
+    parts.push(Map.groupBy(yield* rows(mirrorScope, sql, { ids }), (row) => String(row[owner])));
+  }
+  return parts;
 }

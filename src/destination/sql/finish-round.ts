@@ -15,29 +15,37 @@ import {
 } from './conditions.ts';
 import { findMissing, isMissing, loadSeenKeys } from './seen-keys.ts';
 import { drop, replace, toDelete } from './staged.ts';
-import { type CommitScope, type MirrorScope, run, value } from './statements.ts';
+import { type CommitScope, type MirrorScope, run, type SqlStatements, value } from './statements.ts';
 import { type ChangedRows, holdBack, holdOnly, leaveMarksOf, remove, reopenStream } from './write-rows.ts';
 
 type SweepInput = NonNullable<RoundEnd['sweep']>;
 
 /** What a settlement would remove; what is held back stays so, and weighs no more, until it is shown or let go (R14). */
-export function countRemovals(mirrorScope: MirrorScope, stream: Stream, roundEnd: RoundEnd): RemovalCount {
-  bringFor(mirrorScope, stream, roundEnd);
+export function* countRemovals(
+  mirrorScope: MirrorScope,
+  stream: Stream,
+  roundEnd: RoundEnd,
+): SqlStatements<RemovalCount> {
+  yield* loadFor(mirrorScope, stream, roundEnd);
   const gone = removalsOf(stream, roundEnd);
   if (gone === null) return { live: 0, toRemove: 0 };
   const rows = `from ${tableOf(stream)} t where t.env_id = @env and ${live(stream)}`;
   const counts = `not ${exempt(stream)} and not ${isHeldBack(stream)}`;
-  const leaving = value(mirrorScope, `select count(*) ${rows} and ${gone.sql} and ${counts}`, gone.values) as number;
-  if (leaving === 0) return { live: 0, toRemove: 0 };
-  const enough = value(mirrorScope, `select count(*) from (select 1 ${rows} and ${counts} limit @most)`, {
-    most: 2 * leaving,
-  });
-  return { live: enough as number, toRemove: leaving };
+  const toRemove = Number(
+    yield* value(mirrorScope, `select count(*) ${rows} and ${gone.sql} and ${counts}`, gone.values),
+  );
+  if (toRemove === 0) return { live: 0, toRemove };
+  const enough = `select count(*) from (select 1 ${rows} and ${counts} limit @most) enough`;
+  return { live: Number(yield* value(mirrorScope, enough, { most: 2 * toRemove })), toRemove };
 }
 
-function bringFor(mirrorScope: MirrorScope, stream: Stream, { sweep: swept, replace: scope }: RoundEnd): void {
-  if (swept !== null || scope === 'all') findMissing(mirrorScope, stream);
-  else loadSeenKeys(mirrorScope, stream);
+function* loadFor(
+  mirrorScope: MirrorScope,
+  stream: Stream,
+  { sweep: swept, replace: scope }: RoundEnd,
+): SqlStatements<void> {
+  if (swept !== null || scope === 'all') yield* findMissing(mirrorScope, stream);
+  else yield* loadSeenKeys(mirrorScope, stream);
 }
 
 /** The rows `t` that a settlement removes; null when it removes none. */
@@ -50,23 +58,26 @@ function removalsOf(
 }
 
 /** The end of a round: a sweep, or what was gathered put in place, and what is paid and mended by that. */
-export function finishRound(
+export function* finishRound(
   commitScope: CommitScope,
   stream: Stream,
   settlement: RoundEnd & { hold: boolean },
-): ChangedRows {
-  bringFor(commitScope, stream, settlement);
+): SqlStatements<ChangedRows> {
+  yield* loadFor(commitScope, stream, settlement);
   const { sweep: swept, replace: scope, through, hold, isWhole } = settlement;
   const of = { lastMark: settlement.lastMark, run: settlement.run };
   let changedRows: ChangedRows = { written: 0, deleted: 0 };
-  if (through !== null && stream.parentTable !== undefined) leaveUnasked(commitScope, stream, { ...of, through });
-  if (swept !== null) changedRows = sweep(commitScope, stream, { ...swept, through, hold });
-  else if (scope !== null) changedRows = replace(commitScope, stream, { scope, hold, values: { ...of, through } });
-  if (stream.subtype !== undefined) leaveUnfilled(commitScope, stream, { ...of, isWhole });
+  if (through !== null && stream.parentTable !== undefined)
+    yield* leaveUnasked(commitScope, stream, { ...of, through });
+  if (swept !== null) changedRows = yield* sweep(commitScope, stream, { ...swept, through, hold });
+  else if (scope !== null)
+    changedRows = yield* replace(commitScope, stream, { scope, hold, values: { ...of, through } });
+  if (stream.subtype !== undefined) yield* leaveUnfilled(commitScope, stream, { ...of, isWhole });
   const owed = `marks as m where ${isOf(stream, 'm')} and ${isOwed('m')}`;
-  run(commitScope, `delete from ${owed} and m.number <= @lastMark`, of);
-  if (value(commitScope, `select 1 from ${owed} limit 1`, of) !== undefined) reopenStream(commitScope, [stream.name]);
-  if (isWhole) forgetRejected(commitScope, stream, of.run);
+  yield* run(commitScope, `delete from ${owed} and m.number <= @lastMark`, of);
+  const isOwing = (yield* value(commitScope, `select 1 from ${owed} limit 1`, of)) !== undefined;
+  if (isOwing) yield* reopenStream(commitScope, [stream.name]);
+  if (isWhole) yield* forgetRejected(commitScope, stream, of.run);
   return changedRows;
 }
 
@@ -74,45 +85,45 @@ export function finishRound(
  * A live row without the fields of its kind is still owed, whatever the typed list has shown: that may lag behind (R22). A scan,
  * which is made without marks, makes one for each.
  */
-function leaveUnfilled(
+function* leaveUnfilled(
   commitScope: CommitScope,
   stream: Stream,
   { isWhole, ...of }: { isWhole: boolean; lastMark: number; run: number },
-): void {
+): SqlStatements<void> {
   const unfilled = isWhole
     ? `select t.id from ${tableOf(stream)} t where t.env_id = @env and ${live(stream)} and ${isUnfilled(stream)}`
     : `select m.id ${markedRows(stream)} and ${isUnfilled(stream)}`;
-  leaveMarksOf(commitScope, stream, { sql: unfilled, values: of });
+  yield* leaveMarksOf(commitScope, stream, { sql: unfilled, values: of });
 }
 
 /** Marks of rows after the last one asked for in the leading list, as far as no read has shown what they are owed (R18). */
-function leaveUnasked(
+function* leaveUnasked(
   commitScope: CommitScope,
   stream: Stream,
   values: { lastMark: number; run: number; through: string },
-): void {
+): SqlStatements<void> {
   const shown = stream.staged === undefined ? 'false' : isSeen(stream, 'm.id');
   const sql = `select m.id from marks m where ${isOf(stream, 'm')} and ${isOwed('m')} and m.number <= @lastMark
     and m.id > @through and not ${shown}`;
-  leaveMarksOf(commitScope, stream, { sql, values });
+  yield* leaveMarksOf(commitScope, stream, { sql, values });
 }
 
 /** A row rejected before that a read of the whole stream has not met again is gone from the source (R20). */
-function forgetRejected(commitScope: CommitScope, stream: Stream, since: number): void {
-  run(commitScope, `delete from rejected_rows as r where ${isOf(stream, 'r')} and r.run_id < @since`, { since });
+function* forgetRejected(commitScope: CommitScope, stream: Stream, since: number): SqlStatements<void> {
+  yield* run(commitScope, `delete from rejected_rows as r where ${isOf(stream, 'r')} and r.run_id < @since`, { since });
 }
 
-function sweep(
+function* sweep(
   commitScope: CommitScope,
   stream: Stream,
   swept: SweepInput & { hold: boolean; through: string | null },
-): ChangedRows {
+): SqlStatements<ChangedRows> {
   const sql = sweptRows(stream);
   const values = { through: swept.through };
   const at = swept.at ?? commitScope.mirroredAt;
-  if (swept.hold) holdBack(commitScope, stream, { sql, values, at });
-  const removed = remove(commitScope, stream, { sql: `${sql} and ${mayGo(stream)}`, values, at });
-  holdOnly(commitScope, stream, { sql: isMissing(stream) });
+  if (swept.hold) yield* holdBack(commitScope, stream, { sql, values, at });
+  const removed = yield* remove(commitScope, stream, { sql: `${sql} and ${mayGo(stream)}`, values, at });
+  yield* holdOnly(commitScope, stream, { sql: isMissing(stream) });
   return removed;
 }
 
@@ -122,14 +133,14 @@ function sweptRows(stream: Stream): string {
 }
 
 /** Lets go what was held back, without a new read (R14). */
-export function release(commitScope: CommitScope, stream: Stream): ChangedRows {
+export function* release(commitScope: CommitScope, stream: Stream): SqlStatements<ChangedRows> {
   const held = `held_removals as h where ${isOf(stream, 'h')}`;
-  const at = value(commitScope, `select max(h.absent_at) from ${held}`);
+  const at = yield* value(commitScope, `select max(h.absent_at) from ${held}`);
   const sql = isHeldBack(stream);
   const released =
     stream.method === 'feed'
-      ? remove(commitScope, stream, { sql, at: String(at) })
-      : { written: 0, deleted: drop(commitScope, stream, { sql }) };
-  run(commitScope, `delete from ${held}`);
+      ? yield* remove(commitScope, stream, { sql, at: String(at) })
+      : { written: 0, deleted: yield* drop(commitScope, stream, { sql }) };
+  yield* run(commitScope, `delete from ${held}`);
   return released;
 }

@@ -3,67 +3,39 @@ import type { RowCounts } from '../../core/destination.ts';
 import type { Instant } from '../../core/instant.ts';
 import { changeMarks, type FollowUpMark } from '../../core/marks.ts';
 import { absent, type RowChange } from '../../core/newest-wins.ts';
-import type { ColumnValue, Row, Stream, StreamName } from '../../core/stream.ts';
+import type { Row, Stream, StreamName } from '../../core/stream.ts';
 import { exempt, firstKey, holds, isOf, live, type SqlCondition, tableOf } from './conditions.ts';
 import { lastMark } from './lookups.ts';
-import { type CommitScope, column, rows, run } from './statements.ts';
+import { type CommitScope, column, rows, run, type SqlStatements, type UpsertConflict } from './statements.ts';
 import { differs, list, nameOf, quote, replacing, type TableOrName, type TableSql, tableSqlOf } from './tables.ts';
-
-/**
- * Which of two rows under one key stays:
- * - `replace`: the given one, always
- * - `keep-newer`: the given one if it differs and its `synced_at` is not older (none counts as oldest)
- * - `ignore`: the one that is there
- * - `append`: both, in a table without a key or with one that SQLite gives out
- */
-type UpsertConflict = 'replace' | 'keep-newer' | 'ignore' | 'append';
 
 interface UpsertOptions {
   readonly conflict?: UpsertConflict;
-  /** Columns that are the same in every row; they stand over the row's own. */
+  /** Columns that have the same value in every row; it replaces the row's own. */
   readonly added?: Row;
 }
 
-/** A power of two: a rest is written in halves of it, so that a table needs few statements whatever the pages hold. */
-const ROWS_PER_STATEMENT = 64;
-
 /**
- * Writes many rows of one table with few statements; each row needs a value for every column but the mirror's own.
+ * Writes rows of one table; each row needs a value for every column but the mirror's own.
  * @returns how many rows were inserted or changed
  */
-export function upsert(
+export function* upsert(
   commitScope: CommitScope,
   table: TableOrName,
   rows: readonly Row[],
   { conflict = 'replace', added = {} }: UpsertOptions = {},
-): number {
-  const shape = tableSqlOf(table);
+): SqlStatements<number> {
+  if (rows.length === 0) return 0;
   const same = { env_id: commitScope.envId, mirrored_at: commitScope.mirroredAt, ...added };
-  let changed = 0;
-  let size = ROWS_PER_STATEMENT;
-  for (let start = 0; start < rows.length; start += size) {
-    while (start + size > rows.length) size /= 2;
-    const count = size;
-    const statement = commitScope.prepare(`${conflict} ${shape.name} ${count}`, () =>
-      upsertSql(shape, conflict, count),
-    );
-    changed += statement.run(...valuesOf(shape, rows.slice(start, start + count), same)).changes;
-  }
-  return changed;
+  const { changes } = yield { table: tableSqlOf(table), rows, same, conflict };
+  return changes;
 }
 
-function valuesOf(tableSql: TableSql, rows: readonly Row[], same: Row): ColumnValue[] {
-  const values: ColumnValue[] = [];
-  for (const row of rows) for (const name of tableSql.columns) values.push(same[name] ?? row[name] ?? null);
-  return values;
-}
-
-function upsertSql(tableSql: TableSql, upsertConflict: UpsertConflict, count: number): string {
-  const row = `(${tableSql.columns.map(() => '?').join(', ')})`;
-  const insert = `insert into ${quote(tableSql.name)} (${list(tableSql.columns)}) values ${Array(count).fill(row).join(', ')}`;
-  if (upsertConflict === 'append') return insert;
-  if (upsertConflict === 'ignore') return `${insert} on conflict do nothing`;
-  return `${insert} ${replacing(tableSql)}${upsertConflict === 'replace' ? '' : newer(tableSql)}`;
+/** What ends an insert: which of two rows under one key stays. */
+export function onConflict(tableSql: TableSql, upsertConflict: UpsertConflict): string {
+  if (upsertConflict === 'append') return '';
+  if (upsertConflict === 'ignore') return 'on conflict do nothing';
+  return `${replacing(tableSql)}${upsertConflict === 'replace' ? '' : newer(tableSql)}`;
 }
 
 function newer(tableSql: TableSql): string {
@@ -76,69 +48,81 @@ function newer(tableSql: TableSql): string {
 export type ChangedRows = Pick<RowCounts, 'written' | 'deleted'>;
 
 /** Rows of a stream's own table, and what goes along with those that went (R18). */
-export function writeChanges(commitScope: CommitScope, stream: Stream, changes: readonly RowChange[]): ChangedRows {
-  upsert(
+export function* writeChanges(
+  commitScope: CommitScope,
+  stream: Stream,
+  changes: readonly RowChange[],
+): SqlStatements<ChangedRows> {
+  yield* upsert(
     commitScope,
     stream.table,
     changes.map((change) => change.row),
   );
   const gone = changes.filter((change) => change.kind === 'deleted').map((change) => change.row['id']);
-  if (gone.length > 0) cascadeDelete(commitScope, stream, gone);
-  if (gone.length > 0) cascadeMark(commitScope, stream, gone);
+  if (gone.length > 0) yield* cascadeDelete(commitScope, stream, gone);
+  if (gone.length > 0) yield* cascadeMark(commitScope, stream, gone);
   return { written: changes.length - gone.length, deleted: gone.length };
 }
 
-function cascadeDelete(commitScope: CommitScope, { cascade }: Stream, ids: readonly unknown[]): void {
+function* cascadeDelete(commitScope: CommitScope, { cascade }: Stream, ids: readonly unknown[]): SqlStatements<void> {
   if (cascade === undefined) return;
-  const sql = `delete from ${nameOf(cascade.table)} where env_id = @env and ${quote(cascade.by)} in (select value from json_each(@ids))`;
-  run(commitScope, sql, { ids: JSON.stringify(ids) });
+  const among = `${quote(cascade.by)} in (select value from ${commitScope.dialect.texts('@ids')})`;
+  const sql = `delete from ${nameOf(cascade.table)} where env_id = @env and ${among}`;
+  yield* run(commitScope, sql, { ids: JSON.stringify(ids) });
 }
 
 /** What the rows that went may have ended is read again: the service tells of no such end by itself (R18). */
-function cascadeMark(commitScope: CommitScope, { cascadeMarks }: Stream, ids: readonly unknown[]): void {
+function* cascadeMark(
+  commitScope: CommitScope,
+  { cascadeMarks }: Stream,
+  ids: readonly unknown[],
+): SqlStatements<void> {
   if (cascadeMarks === undefined || !commitScope.marking.has(cascadeMarks.stream)) return;
   const sql = `select distinct ${quote(cascadeMarks.id)} from ${nameOf(cascadeMarks.table)}
-    where env_id = @env and ${quote(cascadeMarks.by)} in (select value from json_each(@ids))`;
-  const doubted = column(commitScope, sql, { ids: JSON.stringify(ids) }) as string[];
-  writeMarks(
+    where env_id = @env and ${quote(cascadeMarks.by)} in (select value from ${commitScope.dialect.texts('@ids')})`;
+  const doubted = yield* column(commitScope, sql, { ids: JSON.stringify(ids) });
+  yield* writeMarks(
     commitScope,
-    doubted.map((id) => ({ stream: cascadeMarks.stream, id })),
+    doubted.map((id) => ({ stream: cascadeMarks.stream, id: String(id) })),
   );
 }
 
 /** Marks in the order in which they are made: each has the next number. */
-export function writeMarks(commitScope: CommitScope, marks: readonly FollowUpMark[]): void {
+export function* writeMarks(commitScope: CommitScope, marks: readonly FollowUpMark[]): SqlStatements<void> {
   if (marks.length === 0) return;
-  const last = lastMark(commitScope);
-  upsert(
+  const last = yield* lastMark(commitScope);
+  yield* upsert(
     commitScope,
     marksTable,
     marks.map((mark, i) => ({ ...mark, number: last + i + 1, left_by_run: null })),
   );
-  run(commitScope, 'update mirror_environments set last_mark = @last where env_id = @env', {
+  yield* run(commitScope, 'update mirror_environments set last_mark = @last where env_id = @env', {
     last: last + marks.length,
   });
-  reopenStream(commitScope, [...new Set(marks.map((mark) => mark.stream))]);
+  yield* reopenStream(commitScope, [...new Set(marks.map((mark) => mark.stream))]);
 }
 
 /** Marks of the ids of a select wait for another run; one made after `@lastMark` is still owed (R13, R18). */
-export function leaveMarksOf(commitScope: CommitScope, stream: Stream, { sql, values }: SqlCondition): void {
-  run(
+export function* leaveMarksOf(
+  commitScope: CommitScope,
+  stream: Stream,
+  { sql, values }: SqlCondition,
+): SqlStatements<void> {
+  yield* run(
     commitScope,
     `insert into marks (env_id, stream, id, number, left_by_run)
-      select @env, '${stream.name}', id, @lastMark, @run from (${sql}) where true
+      select @env, '${stream.name}', id, @lastMark, @run from (${sql}) waiting where true
       on conflict do update set left_by_run = excluded.left_by_run where number <= @lastMark`,
     values,
   );
 }
 
 /** A stream that owes a read has not finished its cycle (R9). */
-export function reopenStream(commitScope: CommitScope, owing: readonly StreamName[]): void {
-  run(commitScope, UNFINISH, { owing: JSON.stringify(owing) });
+export function* reopenStream(commitScope: CommitScope, owing: readonly StreamName[]): SqlStatements<void> {
+  const sql = `update sync_checkpoints set finished_cycle = null where env_id = @env
+    and stream in (select value from ${commitScope.dialect.texts('@owing')}) and finished_cycle is not null`;
+  yield* run(commitScope, sql, { owing: JSON.stringify(owing) });
 }
-
-const UNFINISH = `update sync_checkpoints set finished_cycle = null
-  where env_id = @env and stream in (select value from json_each(@owing)) and finished_cycle is not null`;
 
 /** Rows turned into removals at once: what a sweep holds in memory. */
 const BATCH_ROWS = 2000;
@@ -150,17 +134,21 @@ interface RemovalInput extends SqlCondition {
 }
 
 /** Marks the live rows of a condition as absent, a batch at a time. */
-export function remove(commitScope: CommitScope, stream: Stream, { sql, values, at, few }: RemovalInput): ChangedRows {
-  const id = few ? '+t.id' : 't.id';
+export function* remove(
+  commitScope: CommitScope,
+  stream: Stream,
+  { sql, values, at, few }: RemovalInput,
+): SqlStatements<ChangedRows> {
+  const id = few ? "t.id || ''" : 't.id';
   const select = `select ${list(tableSqlOf(stream.table).given, 't.')} from ${tableOf(stream)} t
     where t.env_id = @env and ${id} > @after and ${live(stream)} and ${sql} order by ${id} limit ${BATCH_ROWS}`;
   let deleted = 0;
   for (let after = ''; ; ) {
-    const going = rows(commitScope, select, { ...values, after });
+    const going = yield* rows(commitScope, select, { ...values, after });
     const changes = going.map((row) => absent(row, at));
-    writeChanges(commitScope, stream, changes);
+    yield* writeChanges(commitScope, stream, changes);
     const marks = changes.flatMap((change) => changeMarks(stream, change, null));
-    writeMarks(
+    yield* writeMarks(
       commitScope,
       marks.filter((mark) => commitScope.marking.has(mark.stream)),
     );
@@ -171,13 +159,13 @@ export function remove(commitScope: CommitScope, stream: Stream, { sql, values, 
 }
 
 /** Remembers the rows of a condition as such whose removal waits, unless their owner explains it (R14). */
-export function holdBack(
+export function* holdBack(
   commitScope: CommitScope,
   stream: Stream,
   { sql, values, at }: SqlCondition & { at: Instant },
-): void {
+): SqlStatements<void> {
   const second = stream.key[1] === undefined ? "''" : `t.${quote(stream.key[1])}`;
-  run(
+  yield* run(
     commitScope,
     `insert into held_removals (env_id, stream, key_1, key_2, absent_at)
       select t.env_id, '${stream.name}', t.${firstKey(stream)}, ${second}, @at from ${tableOf(stream)} t
@@ -188,8 +176,12 @@ export function holdBack(
 }
 
 /** Forgets every removal held back but those of the rows of a condition. */
-export function holdOnly(commitScope: CommitScope, stream: Stream, { sql, values = {} }: SqlCondition): void {
-  run(
+export function* holdOnly(
+  commitScope: CommitScope,
+  stream: Stream,
+  { sql, values = {} }: SqlCondition,
+): SqlStatements<void> {
+  yield* run(
     commitScope,
     `delete from held_removals as h where ${isOf(stream, 'h')}
       and not exists (select 1 from ${tableOf(stream)} t where ${holds(stream)} and ${live(stream)} and ${sql})`,

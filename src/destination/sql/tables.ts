@@ -76,7 +76,9 @@ export function matches(a: string, b: string, names: readonly string[]): string 
 export function differs(a: string, b: string, { content, json }: TableSql): string {
   const apart = content.map((name) => {
     const [one, other] = [`${a}.${quote(name)}`, `${b}.${quote(name)}`];
-    return json.has(name) ? `(${one} is not ${other} and not same_json(${one}, ${other}))` : `${one} is not ${other}`;
+    return json.has(name)
+      ? `(${one} is distinct from ${other} and not same_json(${one}, ${other}))`
+      : `${one} is distinct from ${other}`;
   });
   return apart.join(' or ');
 }

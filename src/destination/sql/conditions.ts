@@ -29,8 +29,8 @@ export function live(stream: Stream): string {
 }
 
 /** For a stream that fills rows of one kind: that row `t` is of it. */
-function isWithin({ subtype }: Stream, indexed: '' | '+' = ''): string {
-  return subtype === undefined ? '' : ` and ${indexed}t.${quote(subtype.field)} = '${subtype.is}'`;
+function isWithin({ subtype }: Stream, unindexed: '' | " || ''" = ''): string {
+  return subtype === undefined ? '' : ` and t.${quote(subtype.field)}${unindexed} = '${subtype.is}'`;
 }
 
 /**
@@ -53,12 +53,12 @@ function isKeyOf(stream: Stream, alias: string): string {
 }
 
 /**
- * Marks `m` of this stream whose row `t` lives, but those that the round of `@run` left; `+` keeps the lookup to the key, whatever
+ * Marks `m` of this stream whose row `t` lives, but those that the round of `@run` left; the concatenation keeps the lookup to the key, whatever
  * index there is by the kind.
  */
 export function markedRows(stream: Stream): string {
-  return `from marks m cross join ${nameOf(stream.parentTable?.table)} t on t.env_id = m.env_id and t.id = m.id
-    where ${isOf(stream, 'm')} and ${isOwed('m')} and t.deleted_at is null${isWithin(stream, '+')}`;
+  return `from marks m cross join ${nameOf(stream.parentTable?.table)} t
+    where t.env_id = m.env_id and t.id = m.id and ${isOf(stream, 'm')} and ${isOwed('m')} and t.deleted_at is null${isWithin(stream, " || ''")}`;
 }
 
 /**

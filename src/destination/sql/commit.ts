@@ -1,0 +1,289 @@
+import {
+  historyFailures,
+  rejectedRows,
+  syncCheckpoints,
+  testExecutionGaps,
+  testReadings,
+} from '../../../schema/sync.ts';
+import { encodeCheckpoint } from '../../../state/checkpoint-store.ts';
+import { nextTick } from '../../../state/mirror-clock.ts';
+import { type DecodedRow, joinKey } from '../../core/decode.ts';
+import type {
+  Commit,
+  LeftMarks,
+  PageCommit,
+  RoundEndCommit,
+  RowCounts,
+  UnreadHistory,
+} from '../../core/destination.ts';
+import type { Instant } from '../../core/instant.ts';
+import type { Row, Stream, StreamName } from '../../core/stream.ts';
+import { firstKey, isOf, isSeenKey, live, tableOf } from './conditions.ts';
+import { finishRound, release } from './finish-round.ts';
+import { findAnew, forgetSeen, isMuch, loadSeenKeys, noteSeen, remember } from './seen-keys.ts';
+import { forgetStaged, hasTable, stage } from './staged.ts';
+import { type CommitScope, type MirrorScope, run, type SqlStatements, value } from './statements.ts';
+import { quote } from './tables.ts';
+import {
+  type ChangedRows,
+  leaveMarksOf,
+  remove,
+  reopenStream,
+  upsert,
+  writeChanges,
+  writeMarks,
+} from './write-rows.ts';
+
+/** What a commit is about, besides its parts. */
+interface CommitOptions {
+  readonly run: number;
+  readonly clock: () => Instant;
+  /** Streams that have marks made for them by removals. */
+  readonly marking: ReadonlySet<StreamName>;
+}
+
+/** All that a commit does, the clock and the checkpoint included, as statements of one transaction (R5). */
+export function* commitStatements(
+  mirrorScope: MirrorScope,
+  stream: Stream,
+  { commit, ...options }: CommitOptions & { commit: Commit },
+): SqlStatements<AppliedCommit> {
+  const mirroredAt = yield* tick(mirrorScope, options.clock);
+  const commitScope = { ...mirrorScope, run: options.run, marking: options.marking, mirroredAt };
+  yield* upsert(commitScope, syncCheckpoints, [{ stream: stream.name, ...encodeCheckpoint(commit.checkpoint) }]);
+  return yield* apply(commitScope, stream, commit);
+}
+
+/** The environment's clock moves on to the time of this commit (R21). */
+function* tick(mirrorScope: MirrorScope, clock: () => Instant): SqlStatements<Instant> {
+  const newest = yield* value(mirrorScope, 'select max(mirrored_at) from mirror_environments');
+  const mirroredAt = nextTick(clock(), newest as Instant | null);
+  const sql = `insert into mirror_environments (env_id, mirrored_at) values (@env, @mirroredAt)
+    on conflict (env_id) do update set mirrored_at = excluded.mirrored_at`;
+  yield* run(mirrorScope, sql, { mirroredAt });
+  return mirroredAt;
+}
+
+/** Writes a commit, all but its checkpoint. */
+function* apply(commitScope: CommitScope, stream: Stream, commit: Commit): SqlStatements<AppliedCommit> {
+  switch (commit.kind) {
+    case 'page':
+      return yield* applyPage(commitScope, stream, commit);
+    case 'round-end':
+      return yield* applied(commitScope, stream, [yield* applyRoundEnd(commitScope, stream, commit)]);
+    case 'discard':
+      if (commit.unreadHistory) yield* noteUnreadHistory(commitScope, commit.unreadHistory);
+      yield* forget(commitScope, stream, commit.forget);
+      return yield* applied(commitScope, stream, []);
+    case 'release':
+      return yield* applied(commitScope, stream, [yield* release(commitScope, stream)]);
+  }
+}
+
+interface AppliedCommit {
+  readonly counts: RowCounts;
+  /** It changed no row, so nobody waits for it. */
+  readonly isQuiet: boolean;
+}
+
+function* applied(
+  commitScope: CommitScope,
+  stream: Stream,
+  changed: readonly ChangedRows[],
+): SqlStatements<AppliedCommit> {
+  const written = changed.reduce((sum, counts) => sum + counts.written, 0);
+  const deleted = changed.reduce((sum, counts) => sum + counts.deleted, 0);
+  if (stream.reopens !== undefined && written > 0) yield* reopenStream(commitScope, [stream.reopens]);
+  return { counts: { written, deleted, rejected: 0 }, isQuiet: written + deleted === 0 && !isMuch(commitScope.noted) };
+}
+
+/** A row that is given twice, once unusable, is rejected in the end: the returned keys come before the rejected rows. */
+function* applyPage(commitScope: CommitScope, stream: Stream, commit: PageCommit): SqlStatements<AppliedCommit> {
+  const { changes = [], marks = [], returnedKeys = [], rejected = [] } = commit;
+  const staged = yield* applyStaged(commitScope, stream, commit);
+  const changed = [yield* writeChanges(commitScope, stream, changes)];
+  if (changes.length > 0) yield* findAnew(commitScope, stream);
+  yield* writeMarks(commitScope, marks);
+  // A row that the table has as shown was archived with the page that brought it there (R17).
+  if (commit.archived) changed.push(yield* archive(commitScope, stream, staged ?? commit.archived));
+  if (commit.seen) noteSeen(commitScope, stream, commit.seen);
+  if (returnedKeys.length > 0) yield* clearReturned(commitScope, stream, returnedKeys);
+  if (rejected.length > 0) yield* reject(commitScope, stream, rejected);
+  changed.push(...(yield* applyReadEnd(commitScope, stream, commit)));
+  const { counts, isQuiet } = yield* applied(commitScope, stream, changed);
+  return {
+    counts: { ...counts, rejected: rejected.length },
+    isQuiet: isQuiet && rejected.length + (staged ?? []).length === 0,
+  };
+}
+
+function* applyStaged(
+  commitScope: CommitScope,
+  stream: Stream,
+  commit: PageCommit,
+): SqlStatements<readonly DecodedRow[] | undefined> {
+  if (commit.staged === undefined) return undefined;
+  return yield* stage(commitScope, stream, commit.staged, yield* isCompared(commitScope, stream, commit));
+}
+
+/** What the end of a read does. What this page has changed and shown counts for it. */
+function* applyReadEnd(commitScope: CommitScope, stream: Stream, commit: PageCommit): SqlStatements<ChangedRows[]> {
+  const changed = commit.sweptParents ? [yield* sweepParents(commitScope, stream, commit.sweptParents)] : [];
+  if (commit.notShown) yield* dropRejected(commitScope, stream, commit.notShown);
+  if (commit.clearedMarks) yield* clearMarks(commitScope, stream, commit.clearedMarks);
+  if (commit.leftMarks) yield* leaveMarks(commitScope, stream, commit.leftMarks);
+  if (commit.historyRead) yield* noteHistoryRead(commitScope, commit.historyRead);
+  if (commit.unreadHistory) yield* noteUnreadHistory(commitScope, commit.unreadHistory);
+  return changed;
+}
+
+/** What a round saw and staged is forgotten only after its end has used it; what a waiting scan has seen waits as well (R9). */
+function* applyRoundEnd(commitScope: CommitScope, stream: Stream, commit: RoundEndCommit): SqlStatements<ChangedRows> {
+  const { roundEnd, checkpoint, seen, leftMarks } = commit;
+  if (seen) noteSeen(commitScope, stream, seen);
+  if (leftMarks) yield* leaveMarks(commitScope, stream, leftMarks);
+  const changedRows = yield* finishRound(commitScope, stream, roundEnd);
+  if (roundEnd.rememberFrom !== null) yield* remember(commitScope, stream, roundEnd.rememberFrom);
+  else if (!checkpoint.waitingScan) yield* forget(commitScope, stream, 'all');
+  return changedRows;
+}
+
+/** The first scan of an empty table finds nothing to compare with; with a table that has rows, or marks to pay, what is shown counts. */
+function* isCompared(
+  commitScope: CommitScope,
+  stream: Stream,
+  { checkpoint: { round } }: PageCommit,
+): SqlStatements<boolean> {
+  return round === null || round.mode === 'marked' || round.sweeps || (yield* hasTable(commitScope, stream));
+}
+
+type CommitPart<Name extends keyof PageCommit> = NonNullable<PageCommit[Name]>;
+
+/** Into the archive tables, or for a stream that is itself one, into its own (R17). */
+function* archive(commitScope: CommitScope, stream: Stream, rows: readonly DecodedRow[]): SqlStatements<ChangedRows> {
+  const own = rows.map((row) => row.row);
+  const way = { conflict: 'keep-newer' } as const;
+  if (stream.historyTables === undefined)
+    return { written: yield* upsert(commitScope, stream.table, own, way), deleted: 0 };
+  const parts = rows.flatMap((row) => row.parts.flat());
+  for (const { table, constants = {} } of stream.historyTables) {
+    yield* upsert(commitScope, table, own, { ...way, added: constants });
+    yield* upsert(commitScope, table, parts, way);
+  }
+  return { written: 0, deleted: 0 };
+}
+
+/** A row that is shown is neither rejected any more nor held back (R14, R20). */
+function* clearReturned(
+  commitScope: CommitScope,
+  stream: Stream,
+  keys: CommitPart<'returnedKeys'>,
+): SqlStatements<void> {
+  for (const [table, key] of [
+    ['rejected_rows', 'row_key'],
+    ['held_removals', 'key_1'],
+  ] as const) {
+    const own = `${table} as x where ${isOf(stream, 'x')}`;
+    const one = yield* value(commitScope, `select 1 from ${own} limit 1`);
+    if (one === undefined) continue;
+    const joined = JSON.stringify(keys.map(joinKey));
+    yield* run(
+      commitScope,
+      `delete from ${own} and x.${key} in (select value from ${commitScope.dialect.texts('@joined')})`,
+      {
+        joined,
+      },
+    );
+  }
+}
+
+function* reject(commitScope: CommitScope, stream: Stream, rejected: CommitPart<'rejected'>): SqlStatements<void> {
+  const rows = rejected.map(({ rowKey, reason, payload }): Row => ({ row_key: rowKey, reason, payload }));
+  const added = { stream: stream.name, run_id: commitScope.run, seen_at: commitScope.mirroredAt };
+  yield* upsert(commitScope, rejectedRows, rows, { added });
+}
+
+/** Of what was asked for by id and not shown, nothing stands rejected any more but what is held live (R20). */
+function* dropRejected(
+  commitScope: CommitScope,
+  stream: Stream,
+  { ids, since }: CommitPart<'notShown'>,
+): SqlStatements<void> {
+  const sql = `delete from rejected_rows as r where ${isOf(stream, 'r')} and r.run_id < @since
+    and r.row_key in (select value from ${commitScope.dialect.texts('@ids')})
+    and not exists (select 1 from ${tableOf(stream)} t
+      where t.env_id = r.env_id and t.${firstKey(stream)} = r.row_key and ${live(stream)})`;
+  yield* run(commitScope, sql, { ids: JSON.stringify(ids), since });
+}
+
+function* clearMarks(
+  commitScope: CommitScope,
+  stream: Stream,
+  { ids, lastMark }: CommitPart<'clearedMarks'>,
+): SqlStatements<void> {
+  const sql = `delete from marks as m where ${isOf(stream, 'm')}
+    and m.id in (select value from ${commitScope.dialect.texts('@ids')}) and m.number <= @lastMark`;
+  yield* run(commitScope, sql, { ids: JSON.stringify(ids), lastMark: lastMark ?? Number.MAX_SAFE_INTEGER });
+}
+
+/** Marks that wait for another run (R13, R18). */
+function* leaveMarks(
+  commitScope: CommitScope,
+  stream: Stream,
+  { ids, makes, ...values }: LeftMarks,
+): SqlStatements<void> {
+  const listed = `select value id from ${commitScope.dialect.texts('@ids')} each`;
+  const sql = makes ? listed : `select m.id from marks m where ${isOf(stream, 'm')} and m.id in (${listed})`;
+  yield* leaveMarksOf(commitScope, stream, { sql, values: { ...values, ids: JSON.stringify(ids) } });
+}
+
+/** Rows of each owner that no read from the given one on has seen are absent (R13). */
+function* sweepParents(
+  commitScope: CommitScope,
+  stream: Stream,
+  { by, ids, sinceRead, at }: CommitPart<'sweptParents'>,
+): SqlStatements<ChangedRows> {
+  yield* loadSeenKeys(commitScope, stream);
+  const sql = `t.${quote(by)} = @owner and not ${isSeenKey(stream, '@sinceRead')}`;
+  const removal = { sql, at: at ?? commitScope.mirroredAt, few: true } as const;
+  let deleted = 0;
+  for (const owner of ids)
+    deleted += (yield* remove(commitScope, stream, { ...removal, values: { owner, sinceRead } })).deleted;
+  return { written: 0, deleted };
+}
+
+/** Asked for again after all others, in pages that may be smaller (R22, R24). */
+function* noteUnreadHistory(commitScope: CommitScope, { testId, pageLimit }: UnreadHistory): SqlStatements<void> {
+  const sql = 'select page_limit from history_failures where env_id = @env and test_id = @testId';
+  const limit = pageLimit ?? ((yield* value(commitScope, sql, { testId })) as number | undefined) ?? null;
+  yield* upsert(commitScope, historyFailures, [{ test_id: testId, page_limit: limit }], {
+    added: { run_id: commitScope.run },
+  });
+}
+
+/** A test's history was read to its end. */
+function* noteHistoryRead(
+  commitScope: CommitScope,
+  { testId, readAt, mirroredAt, gap, since }: CommitPart<'historyRead'>,
+): SqlStatements<void> {
+  yield* run(commitScope, FORGET_UNMET, { testId, since });
+  yield* run(commitScope, 'update history_failures set run_id = null where env_id = @env and test_id = @testId', {
+    testId,
+  });
+  const row = { test_id: testId, read_at: readAt, mirrored_at: mirroredAt };
+  yield* upsert(commitScope, testReadings, [row], { added: { mirrored_at: mirroredAt } });
+  const gaps = gap === null ? [] : [{ test_id: testId, gap_from: gap.from, gap_to: gap.to }];
+  yield* upsert(commitScope, testExecutionGaps, gaps, { conflict: 'ignore' });
+}
+
+/** Rejected rows of this history that its reading has not met again, and those of no history that is ever read (R20). */
+const FORGET_UNMET = `delete from rejected_rows as r
+  where r.env_id = @env and r.stream = 'test_executions' and r.run_id < @since and not exists (
+    select 1 from tests t
+    where t.env_id = r.env_id and t.id = r.payload ->> 'test_id' and t.id <> @testId and t.deleted_at is null)`;
+
+/** Drops what a read, or all of a round, saw and staged (R7). */
+function* forget(commitScope: CommitScope, stream: Stream, which: number | 'all'): SqlStatements<void> {
+  yield* forgetStaged(commitScope, stream, which);
+  yield* forgetSeen(commitScope, stream, which);
+}

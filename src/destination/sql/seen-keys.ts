@@ -1,0 +1,145 @@
+import type { SeenKeys } from '../../core/destination.ts';
+import type { Stream } from '../../core/stream.ts';
+import { isOf, isSeenKey, live, tableOf } from './conditions.ts';
+import {
+  type CommitScope,
+  type MirrorScope,
+  type NotedKeys,
+  type NotedPage,
+  run,
+  type SqlStatements,
+  value,
+} from './statements.ts';
+import { list, nameOf, quote } from './tables.ts';
+
+/** Notes keys that a read has shown (R12). */
+export function noteSeen(commitScope: CommitScope, stream: Stream, { keys, readNumber }: SeenKeys): void {
+  if (keys.length === 0) return;
+  const { envId, noted } = commitScope;
+  noted.pages.push({ envId, stream: stream.name, readNumber, keys: keysAsJson(keys), isLoaded: false });
+}
+
+/** Writes what is noted to `seen_pages`. */
+export function* writeNoted(noted: NotedKeys): SqlStatements<void> {
+  const sql = 'insert into seen_pages (env_id, stream, read_number, keys) values (@envId, @stream, @readNumber, @keys)';
+  for (const { isLoaded: _, ...page } of noted.pages) yield { sql, values: page };
+  noted.pages = [];
+}
+
+/** A commit that noted more does not wait for others: what the keys are made of takes several times the memory. */
+const MOST_CHARACTERS = 2_000_000;
+
+export function isMuch({ pages }: NotedKeys): boolean {
+  return pages.reduce((sum, { keys }) => sum + keys.length, 0) > MOST_CHARACTERS;
+}
+
+/** Keys as SQL takes them apart: each an array of its two parts, the second empty where there is none. */
+export function keysAsJson(seenKeys: SeenKeys['keys']): string {
+  return JSON.stringify(seenKeys.map(([first = '', second = '']) => [first, second]));
+}
+
+/** Puts in order what has been noted since this was last asked for: from now on SQL may ask `seen_keys`. */
+export function* loadSeenKeys(mirrorScope: MirrorScope, stream: Stream): SqlStatements<void> {
+  yield* loadNoted(mirrorScope, stream);
+  const pages = `from seen_pages p where ${isOf(stream, 'p')}`;
+  const last = yield* value(mirrorScope, `select max(p.id) ${pages}`);
+  const through = (yield* value(mirrorScope, `select s.page from seen_through s where ${isOf(stream, 's')}`)) ?? 0;
+  if (last === null || last === through) return;
+  yield* run(
+    mirrorScope,
+    `insert into seen_keys select p.env_id, p.stream, k.value ->> 0, k.value ->> 1, p.read_number
+      from seen_pages p, ${mirrorScope.dialect.arrays('p.keys')} k
+      where ${isOf(stream, 'p')} and p.id > @through order by 3, 4 on conflict do nothing`,
+    { through },
+  );
+  yield* run(
+    mirrorScope,
+    `insert into seen_through values (@env, '${stream.name}', @last)
+      on conflict (env_id, stream) do update set page = excluded.page`,
+    { last },
+  );
+}
+
+function* loadNoted(mirrorScope: MirrorScope, stream: Stream): SqlStatements<void> {
+  const sql = `insert into seen_keys select @env, '${stream.name}', value ->> 0, value ->> 1, @readNumber
+    from ${mirrorScope.dialect.arrays('@keys')} where true order by 3, 4 on conflict do nothing`;
+  const pages = mirrorScope.noted.pages.filter(isNotedBy(mirrorScope, stream)).filter((page) => !page.isLoaded);
+  for (const [readNumber, ofRead] of Map.groupBy(pages, (page) => page.readNumber)) {
+    // In one statement: their order is that of the table, and SQLite need not be able to take back one page alone.
+    yield* run(mirrorScope, sql, { keys: `[${ofRead.map(({ keys }) => keys.slice(1, -1)).join(',')}]`, readNumber });
+    for (const page of ofRead) page.isLoaded = true;
+  }
+}
+
+function isNotedBy({ envId }: MirrorScope, { name }: Stream): (page: NotedPage) => boolean {
+  return (page) => page.envId === envId && page.stream === name;
+}
+
+/** Of what a round saw only that stays which came back by id, from a read on: the scan that follows counts it as seen (R12). */
+export function* remember(commitScope: CommitScope, stream: Stream, from: number): SqlStatements<void> {
+  const pages = `seen_pages as p where ${isOf(stream, 'p')}`;
+  forgetNoted(commitScope, stream, (readNumber) => readNumber < from);
+  for (const page of commitScope.noted.pages.filter(isNotedBy(commitScope, stream))) page.readNumber = 0;
+  yield* run(commitScope, `delete from ${pages} and p.read_number < @from`, { from });
+  yield* run(commitScope, `update seen_pages as p set read_number = 0 where ${isOf(stream, 'p')}`);
+  yield* dropSeenKeys(commitScope, stream);
+}
+
+/** Drops what a read, or all of a round, saw (R7). */
+export function* forgetSeen(commitScope: CommitScope, stream: Stream, which: number | 'all'): SqlStatements<void> {
+  const only = which === 'all' ? '' : ' and p.read_number = @which';
+  const noted = forgetNoted(commitScope, stream, (readNumber) => which === 'all' || readNumber === which);
+  const written = yield* run(commitScope, `delete from seen_pages as p where ${isOf(stream, 'p')}${only}`, { which });
+  if (noted + written > 0) yield* dropSeenKeys(commitScope, stream);
+  else yield* findAnew(commitScope, stream);
+}
+
+/** @returns how many pages that were */
+function forgetNoted(mirrorScope: MirrorScope, stream: Stream, isMeant: (readNumber: number) => boolean): number {
+  const { noted } = mirrorScope;
+  const isOwn = isNotedBy(mirrorScope, stream);
+  const kept = noted.pages.filter((page) => !isOwn(page) || !isMeant(page.readNumber));
+  const forgotten = noted.pages.length - kept.length;
+  noted.pages = kept;
+  return forgotten;
+}
+
+/** What is missing is found anew when something asks: rows have come, or what was seen counts no more. */
+export function* findAnew(mirrorScope: MirrorScope, stream: Stream): SqlStatements<void> {
+  for (const table of ['missing_keys', 'missing_found'])
+    yield* run(mirrorScope, `delete from ${table} as m where ${isOf(stream, 'm')}`);
+}
+
+/** Page numbers are given out again, so that all is brought anew. */
+function* dropSeenKeys(mirrorScope: MirrorScope, stream: Stream): SqlStatements<void> {
+  yield* findAnew(mirrorScope, stream);
+  for (const table of ['seen_keys', 'seen_through'])
+    yield* run(mirrorScope, `delete from ${table} as s where ${isOf(stream, 's')}`);
+  for (const page of mirrorScope.noted.pages.filter(isNotedBy(mirrorScope, stream))) page.isLoaded = false;
+}
+
+/**
+ * Finds in one pass over its table the live rows that the stream's round has not seen, and parts left without their row: from now on
+ * SQL may ask `missing_keys`. What is seen afterwards may still stand there; what is written afterwards has it found anew.
+ */
+export function* findMissing(mirrorScope: MirrorScope, stream: Stream): SqlStatements<void> {
+  yield* loadSeenKeys(mirrorScope, stream);
+  const found = yield* value(mirrorScope, `select 1 from missing_found f where ${isOf(stream, 'f')}`);
+  if (found !== undefined) return;
+  yield* run(mirrorScope, `insert into missing_found values (@env, '${stream.name}')`);
+  // In the order of the keys: both tables are gone through from end to end. Nearly every row is seen: that comes first, and decides.
+  const keys = list(stream.key, 't.');
+  const rest = (from: string, isMeant: string): string => `insert into missing_keys
+    select @env, '${stream.name}', ${keys}${stream.key.length === 1 ? ", ''" : ''} from ${from} t
+    where t.env_id = @env and case when ${isSeenKey(stream)} then false else ${isMeant} end
+    order by ${keys} on conflict do nothing`;
+  yield* run(mirrorScope, rest(tableOf(stream), live(stream)));
+  for (const { table } of stream.childTables ?? []) yield* run(mirrorScope, rest(nameOf(table), 'true'));
+}
+
+/** The condition that row `t` is missing. Whoever asks has called `findMissing`. */
+export function isMissing(stream: Stream): string {
+  const keys = stream.key.map((_, i) => `m.key_${i + 1}`).join(', ');
+  const own = stream.key.map((name) => `t.${quote(name)}`).join(', ');
+  return `(${own}) in (select ${keys} from missing_keys m where ${isOf(stream, 'm')}) and not ${isSeenKey(stream)}`;
+}

@@ -1,0 +1,251 @@
+import { type DecodedRow, joinKey } from '../../core/decode.ts';
+import type { PageCommit, RoundEnd } from '../../core/destination.ts';
+import { differenceOf } from '../../core/difference.ts';
+import type { Stream } from '../../core/stream.ts';
+import { firstKey, isOf, isOwed, isSeenKey, mayGo, type SqlCondition, tableOf } from './conditions.ts';
+import { existingWithChildren } from './lookups.ts';
+import { findAnew, isMissing, keysAsJson, noteSeen } from './seen-keys.ts';
+import { type CommitScope, rows, run, type SqlStatements, type SqlValues, value } from './statements.ts';
+import { differs, list, matches, nameOf, quote, replacing, tableSqlOf } from './tables.ts';
+import { type ChangedRows, holdBack, holdOnly, upsert } from './write-rows.ts';
+
+/**
+ * Stages rows, and those of their parts, beside their tables (R16). A row that the table has as shown is only seen, unless the
+ * round has staged another version of it: what is shown last counts.
+ * @returns the rows staged
+ */
+export function* stage(
+  commitScope: CommitScope,
+  stream: Stream,
+  { rows: shown, readNumber }: NonNullable<PageCommit['staged']>,
+  isCompared: boolean,
+): SqlStatements<readonly DecodedRow[]> {
+  const staged = isCompared ? yield* changed(commitScope, stream, shown) : shown;
+  const way = { conflict: 'append', added: { read_number: readNumber } } as const;
+  yield* upsert(
+    commitScope,
+    stream.staged,
+    staged.map((row) => row.row),
+    way,
+  );
+  for (const [i, part] of (stream.childTables ?? []).entries()) {
+    const parts = staged.flatMap((row) => row.parts[i] ?? []);
+    yield* upsert(commitScope, part.staged, parts, way);
+  }
+  // What is compared with nothing can find nothing missing.
+  if (isCompared) noteSeen(commitScope, stream, { keys: shown.map(({ key }) => key), readNumber });
+  return staged;
+}
+
+function* changed(
+  commitScope: CommitScope,
+  stream: Stream,
+  shown: readonly DecodedRow[],
+): SqlStatements<readonly DecodedRow[]> {
+  const held = yield* existingWithChildren(
+    commitScope,
+    stream,
+    shown.map(({ key }) => key),
+  );
+  const apart = shown.filter((row) => differenceOf(stream, held.get(joinKey(row.key)), row, 'rows') !== null);
+  const before = yield* stagedAmong(commitScope, stream, shown);
+  yield* noteStaged(commitScope, stream, apart);
+  const kept = new Set([...before, ...apart.map(({ key }) => joinKey(key))]);
+  return shown.filter(({ key }) => kept.has(joinKey(key)));
+}
+
+/** Which of the keys shown the round has staged before, joined. */
+function* stagedAmong(
+  commitScope: CommitScope,
+  stream: Stream,
+  shown: readonly DecodedRow[],
+): SqlStatements<readonly string[]> {
+  const own = `staged_keys g where ${isOf(stream, 'g')}`;
+  yield* loadStagedKeys(commitScope, stream);
+  const one = yield* value(commitScope, `select 1 from ${own} limit 1`);
+  if (one === undefined) return [];
+  const among = `(g.key_1, g.key_2) in (select value ->> 0, value ->> 1 from ${commitScope.dialect.arrays('@keys')})`;
+  const found = yield* rows(commitScope, `select g.key_1, g.key_2 from ${own} and ${among}`, {
+    keys: bothParts(shown),
+  });
+  return found.map((row) => joinKey([row['key_1'], row['key_2']].slice(0, stream.key.length).map(String)));
+}
+
+/** What an earlier process has staged, once: the staged tables have no key, and hold the rows of other environments, too. */
+function* loadStagedKeys(commitScope: CommitScope, stream: Stream): SqlStatements<void> {
+  const known = `select 1 from staged_loaded b where ${isOf(stream, 'b')}`;
+  if ((yield* value(commitScope, known)) !== undefined) return;
+  yield* run(commitScope, `insert into staged_loaded values (@env, '${stream.name}')`);
+  const [first = '', second = `''`] = stream.key.map((name) => `s.${quote(name)}`);
+  const sql = `insert into staged_keys
+    select s.env_id, '${stream.name}', ${first}, ${second} from ${nameOf(stream.staged)} s where s.env_id = @env
+    on conflict do nothing`;
+  yield* run(commitScope, sql);
+}
+
+function* noteStaged(commitScope: CommitScope, stream: Stream, staged: readonly DecodedRow[]): SqlStatements<void> {
+  if (staged.length === 0) return;
+  const sql = `insert into staged_keys
+    select @env, '${stream.name}', value ->> 0, value ->> 1 from ${commitScope.dialect.arrays('@keys')} where true
+    on conflict do nothing`;
+  yield* run(commitScope, sql, { keys: bothParts(staged) });
+}
+
+function bothParts(shown: readonly DecodedRow[]): string {
+  return keysAsJson(shown.map(({ key }) => key));
+}
+
+/** Drops what a read, or all of a round, staged (R7). */
+export function* forgetStaged(commitScope: CommitScope, stream: Stream, which: number | 'all'): SqlStatements<void> {
+  if (stream.staged === undefined) return;
+  const only = which === 'all' ? '' : ' and x.read_number = @which';
+  const staged = [stream.staged, ...(stream.childTables ?? []).map((part) => part.staged)];
+  for (const table of staged)
+    yield* run(commitScope, `delete from ${nameOf(table)} as x where x.env_id = @env${only}`, { which });
+  for (const table of ['staged_keys', 'staged_loaded'])
+    yield* run(commitScope, `delete from ${table} as g where ${isOf(stream, 'g')}`);
+}
+
+/** Whether the table has rows that staged rows could be compared with, or that could be missing. */
+export function* hasTable(commitScope: CommitScope, stream: Stream): SqlStatements<boolean> {
+  const one = yield* value(commitScope, `select 1 from ${tableOf(stream)} t where t.env_id = @env limit 1`);
+  return one !== undefined;
+}
+
+interface TableReplacement {
+  readonly scope: ReplacementScope;
+  readonly hold: boolean;
+  /** The marks that are paid, the run of the round, and the last row that may go. */
+  readonly values: { readonly lastMark: number; readonly run: number; readonly through: string | null };
+}
+
+/** Replaces what the table had by what was staged: only rows that differ are written (R16). */
+export function* replace(
+  commitScope: CommitScope,
+  stream: Stream,
+  { scope, hold, values }: TableReplacement,
+): SqlStatements<ChangedRows> {
+  const gone = toDelete(stream, scope);
+  if (hold) yield* holdBack(commitScope, stream, { sql: gone, values, at: commitScope.mirroredAt });
+  const deleted = yield* drop(commitScope, stream, { sql: `${gone} and ${mayGo(stream)}`, values });
+  yield* dropChildRows(commitScope, stream);
+  const pairs: StagedTable[] = [stream, ...(stream.childTables ?? [])];
+  let written = 0;
+  for (const pair of pairs)
+    written += yield* put(commitScope, pair, { sql: toWrite(commitScope, stream, { pair, scope }), values });
+  yield* touchWritten(commitScope, stream, { scope, values });
+  // What the read showed again is held back no more, nor what is no longer there (R14).
+  yield* holdOnly(commitScope, stream, { sql: `(not (${inScope(stream, scope, 't')}) or (${gone}))`, values });
+  yield* findAnew(commitScope, stream);
+  return { written, deleted };
+}
+
+/** Removes rows of the table. */
+export function* drop(
+  commitScope: CommitScope,
+  stream: Stream,
+  { sql, values = {} }: SqlCondition,
+): SqlStatements<number> {
+  const rows = `${tableOf(stream)} as t where t.env_id = @env and ${sql}`;
+  yield* touchParents(commitScope, stream, { sql: `select t.${firstKey(stream)} from ${rows}`, values });
+  return yield* run(commitScope, `delete from ${rows}`, values);
+}
+
+/**
+ * No other commit shares its time with this one: what bears it was written by this one. The rows lie in the order of their
+ * key, and `>= ''` has SQLite go along that.
+ */
+function* touchWritten(
+  commitScope: CommitScope,
+  stream: Stream,
+  { scope, values }: { scope: ReplacementScope; values: SqlValues },
+): SqlStatements<void> {
+  const sql = `select t.${firstKey(stream)} from ${tableOf(stream)} t
+    where t.env_id = @env and t.${firstKey(stream)} >= '' and ${inScope(stream, scope, 't')} and t.mirrored_at = @mirroredAt`;
+  yield* touchParents(commitScope, stream, { sql, values });
+}
+
+/** The columns whose edges differ, as a select gives them, move along: their `mirrored_at` says so (R21). */
+function* touchParents(
+  commitScope: CommitScope,
+  stream: Stream,
+  { sql, values = {} }: SqlCondition,
+): SqlStatements<void> {
+  if (stream.parentTable === undefined) return;
+  yield* run(
+    commitScope,
+    `update ${nameOf(stream.parentTable.table)} set mirrored_at = @mirroredAt
+      where env_id = @env and deleted_at is null and mirrored_at <> @mirroredAt and id in (${sql})`,
+    { ...values, mirroredAt: commitScope.mirroredAt },
+  );
+}
+
+function* put(commitScope: CommitScope, { table }: StagedTable, { sql, values }: SqlCondition): SqlStatements<number> {
+  const shape = tableSqlOf(table);
+  const selected = shape.columns.map((name) => (name === 'mirrored_at' ? '@mirroredAt' : `s.${quote(name)}`));
+  return yield* run(
+    commitScope,
+    `insert into ${quote(shape.name)} (${list(shape.columns)}) select ${selected.join(', ')} ${sql} ${replacing(shape)}`,
+    { ...values, mirroredAt: commitScope.mirroredAt },
+  );
+}
+
+/** A part goes with the row it belongs to, or when that is staged without it. */
+function* dropChildRows(commitScope: CommitScope, stream: Stream): SqlStatements<void> {
+  const isStaged = `t.${firstKey(stream)} in (select s.${firstKey(stream)} from ${nameOf(stream.staged)} s where s.env_id = @env)`;
+  for (const { table, staged, key } of stream.childTables ?? []) {
+    const kept = `(${list(key, 't.')}) in (select ${list(key, 's.')} from ${nameOf(staged)} s where s.env_id = @env)`;
+    const gone = `((${isMissing(stream)}) or ${isStaged}) and not ${kept}`;
+    yield* run(commitScope, `delete from ${nameOf(table)} as t where t.env_id = @env and ${gone}`);
+  }
+}
+
+/** What is replaced: the whole table, or the edges of columns marked up to `@lastMark` (R18). */
+export type ReplacementScope = NonNullable<RoundEnd['replace']>;
+
+/** A table with the one that its rows are staged in. */
+interface StagedTable {
+  readonly table: string;
+  readonly staged?: string;
+}
+
+/**
+ * The condition that row `t` is to go: of those in scope, one not seen. A rejected row was seen and stays, and so do those
+ * after `@through`, which were not asked for (R12), and what a mark that was left speaks of (R18).
+ */
+export function toDelete(stream: Stream, replacementScope: ReplacementScope): string {
+  const left = `exists (select 1 from marks w where ${isOf(stream, 'w')} and w.id = t.${firstKey(stream)} and not ${isOwed('w')})`;
+  const unseen =
+    replacementScope === 'all'
+      ? isMissing(stream)
+      : `${inScope(stream, replacementScope, 't')} and not ${isSeenKey(stream)}`;
+  return `${unseen}
+    and (@through is null or t.${firstKey(stream)} <= @through) and not ${left}`;
+}
+
+/** The staged rows `s` that are new or differ, each as it was staged last, in the order of the table; `from … where …`. */
+function toWrite(
+  { dialect }: CommitScope,
+  stream: Stream,
+  { pair: { table, staged = '' }, scope }: { pair: StagedTable; scope: ReplacementScope },
+): string {
+  const shape = tableSqlOf(table);
+  const { key } = shape;
+  const last = dialect.lastStaged(shape, staged, `g.env_id = @env and ${inScope(stream, scope, 'g')}`);
+  return `from (${last}) s left join ${nameOf(table)} t on ${matches('t', 's', key)}
+    where (t.${quote(key[1] as string)} is null or ${differs('t', 's', shape)}) and ${isParentLive(stream)}`;
+}
+
+/** The condition that a replacement may touch a row. The marks lead to it: their rows are few, the others many. */
+function inScope(stream: Stream, replacementScope: ReplacementScope, alias: string): string {
+  if (replacementScope === 'all') return 'true';
+  const marked = `select m.id from marks m where ${isOf(stream, 'm')} and m.number <= @lastMark`;
+  return `${alias}.${firstKey(stream)} in (${marked})`;
+}
+
+/** Edges are kept only of columns held live (R18). */
+function isParentLive(stream: Stream): string {
+  if (stream.parentTable === undefined) return 'true';
+  return `exists (select 1 from ${nameOf(stream.parentTable.table)} l
+    where l.env_id = s.env_id and l.id = s.${firstKey(stream)} and l.deleted_at is null)`;
+}

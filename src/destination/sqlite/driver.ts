@@ -1,0 +1,95 @@
+import type { Database, Statement } from 'better-sqlite3';
+import { sameJson } from '../../core/json.ts';
+import type { ColumnValue, Row } from '../../core/stream.ts';
+import type { BulkUpsert, MirrorScope, NotedKeys, SqlAnswer, SqlDialect, SqlStatements } from '../sql/statements.ts';
+import { list, nameOf, quote } from '../sql/tables.ts';
+import { onConflict } from '../sql/write-rows.ts';
+import { facingFile } from './file-error.ts';
+
+/** The statement of this name, made once for its connection. The text is the name itself unless it is given apart. */
+export type PrepareStatement = (name: string, text?: () => string) => Statement;
+
+/** A sync has fewer: its statements name tables and streams, never an environment. A server has one for each set of filters. */
+const MOST_STATEMENTS = 300;
+
+export function preparing(connection: Database): PrepareStatement {
+  connection.function('same_json', { deterministic: true }, sameJsonTexts);
+  const known = new Map<string, Statement>();
+  return (name, text = () => name) => {
+    const kept = known.get(name);
+    if (kept !== undefined) return kept;
+    if (known.size >= MOST_STATEMENTS) known.clear();
+    const statement = connection.prepare(text());
+    known.set(name, statement);
+    return statement;
+  };
+}
+
+/** `same_json(a, b)` in SQL: 1 for texts that hold the same JSON (R21). */
+function sameJsonTexts(a: unknown, b: unknown): number {
+  return Number(typeof a === 'string' && typeof b === 'string' && sameJson(a, b));
+}
+
+const SQLITE: SqlDialect = {
+  texts: (json) => `json_each(${json})`,
+  arrays: (json) => `json_each(${json})`,
+  // With max() SQLite takes the other columns from the row that has it.
+  lastStaged: ({ key }, staged, condition) =>
+    `select *, max(g.rowid) from ${nameOf(staged)} g where ${condition} group by ${list(key, 'g.')}`,
+};
+
+export function scopeOf({ noted }: { readonly noted: NotedKeys }, envId: string): MirrorScope {
+  return { envId, dialect: SQLITE, noted };
+}
+
+/** Runs every statement at once: nothing else comes between them. */
+export function perform<Result>(prepare: PrepareStatement, statements: SqlStatements<Result>): Result {
+  let step = statements.next();
+  while (step.done !== true) {
+    const asked = step.value;
+    step = statements.next('sql' in asked ? answer(prepare(asked.sql), asked.values) : write(prepare, asked));
+  }
+  return step.value;
+}
+
+/** Makes a method of a port of the statements that it takes. */
+export function askingFile({ path, prepare }: { readonly path: string; readonly prepare: PrepareStatement }) {
+  const facing = facingFile(path);
+  return <Given extends unknown[], Result>(statementsOf: (...given: Given) => SqlStatements<Result>) =>
+    facing((...given: Given) => perform(prepare, statementsOf(...given)));
+}
+
+function answer(statement: Statement, values: object): SqlAnswer {
+  if (statement.reader) return { rows: statement.all(values) as Row[], changes: 0 };
+  return { rows: [], changes: statement.run(values).changes };
+}
+
+/** A power of two: a rest is written in halves of it, so that a table needs few statements whatever the pages hold. */
+const ROWS_PER_STATEMENT = 64;
+
+/** Writes many rows with few statements, whose values stand by position. */
+function write(prepare: PrepareStatement, bulkUpsert: BulkUpsert): SqlAnswer {
+  const { table, rows, conflict } = bulkUpsert;
+  let changes = 0;
+  let size = ROWS_PER_STATEMENT;
+  for (let start = 0; start < rows.length; start += size) {
+    while (start + size > rows.length) size /= 2;
+    const count = size;
+    const statement = prepare(`${conflict} ${table.name} ${count}`, () => upsertSql(bulkUpsert, count));
+    changes += statement.run(...valuesOf(bulkUpsert, start, count)).changes;
+  }
+  return { rows: [], changes };
+}
+
+function valuesOf({ table, rows, same }: BulkUpsert, start: number, count: number): ColumnValue[] {
+  const values: ColumnValue[] = [];
+  for (const row of rows.slice(start, start + count))
+    for (const name of table.columns) values.push(same[name] ?? row[name] ?? null);
+  return values;
+}
+
+function upsertSql({ table, conflict }: BulkUpsert, count: number): string {
+  const row = `(${table.columns.map(() => '?').join(', ')})`;
+  const insert = `insert into ${quote(table.name)} (${list(table.columns)}) values ${Array(count).fill(row).join(', ')}`;
+  return `${insert} ${onConflict(table, conflict)}`;
+}

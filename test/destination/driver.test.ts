@@ -1,0 +1,103 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setImmediate } from 'node:timers/promises';
+import { expect, onTestFinished, test } from 'vitest';
+import { NO_PROGRESS } from '../../src/core/checkpoint.ts';
+import { decodePage } from '../../src/core/decode.ts';
+import type { RoundEnd } from '../../src/core/destination.ts';
+import type { Stream } from '../../src/core/stream.ts';
+import { commitStatements } from '../../src/destination/sql/commit.ts';
+import type { SqlStatements } from '../../src/destination/sql/statements.ts';
+import { perform, scopeOf } from '../../src/destination/sqlite/driver.ts';
+import { type MirrorFile, openForWriting } from '../../src/destination/sqlite/open.ts';
+import { streamOf } from '../core/setup.ts';
+import { type CommitParts, commitOf } from '../support/commit-parts.ts';
+import { asset, column, edge, link, START } from '../support/conformance/workbench.ts';
+
+type Play = (mirror: MirrorFile, statements: SqlStatements<unknown>) => Promise<unknown>;
+
+const atOnce: Play = async (mirror, statements) => perform(mirror.prepare, statements);
+
+/** Each statement by itself, with a wait after it, as a driver over a network would. */
+const oneByOne: Play = async (mirror, statements) => {
+  let step = statements.next();
+  while (step.done !== true) {
+    const asked = step.value;
+    const answer = perform(mirror.prepare, ask(asked));
+    await setImmediate();
+    step = statements.next(answer);
+  }
+  return step.value;
+};
+
+type Asked = SqlStatements<unknown> extends Generator<infer Yielded, unknown, infer Answer> ? [Yielded, Answer] : never;
+
+function* ask(asked: Asked[0]): SqlStatements<Asked[1]> {
+  return yield asked;
+}
+
+const END: RoundEnd = {
+  ...{ sweep: null, through: null, rememberFrom: null, replace: null },
+  ...{ lastMark: 0, run: 1, isWhole: true },
+};
+
+const shown = (stream: Stream, items: readonly object[]): CommitParts => ({
+  changes: decodePage(stream, items).rows.map(({ row }) => ({ kind: 'inserted', row })),
+});
+const staged = (stream: Stream, items: readonly object[]): CommitParts => ({
+  staged: { rows: decodePage(stream, items).rows, readNumber: 1 },
+});
+
+const assets = streamOf('assets');
+const columns = streamOf('columns');
+const lineage = streamOf('column_lineage');
+const links = streamOf('asset_lineage');
+
+const COMMITS: readonly (readonly [Stream, CommitParts])[] = [
+  [assets, shown(assets, [asset('a'), asset('b')])],
+  [columns, shown(columns, [column('c'), column('d'), column('e')])],
+  [columns, { marks: [{ stream: 'column_lineage', id: 'c' }] }],
+  [columns, { seen: { keys: [['c']], readNumber: 1 } }],
+  [lineage, staged(lineage, [edge('c', 'd')])],
+  [lineage, { kind: 'round-end', roundEnd: { ...END, replace: 'all', hold: false } }],
+  [columns, { kind: 'round-end', roundEnd: { ...END, sweep: { at: START }, hold: true } }],
+  [columns, { kind: 'release' }],
+  [links, staged(links, [link('a', 'b'), link('b', 'a')])],
+  [links, { rejected: [{ key: null, rowKey: 'x', reason: 'r', payload: '{}' }] }],
+  [links, { kind: 'round-end', roundEnd: { ...END, replace: 'all', hold: false } }],
+];
+
+/** What a mirror has after all commits, and what each commit gave back. */
+async function played(play: Play): Promise<unknown> {
+  const folder = mkdtempSync(join(tmpdir(), 'obsync-'));
+  const mirror = openForWriting(join(folder, 'obsync.db'));
+  onTestFinished(() => {
+    mirror.connection.close();
+    rmSync(folder, { recursive: true });
+  });
+  const results: unknown[] = [];
+  for (const [stream, parts] of COMMITS) {
+    const commit = commitOf(NO_PROGRESS, parts);
+    const marking = new Set(['column_lineage']);
+    const options = { run: 1, clock: () => START, commit, marking };
+    mirror.connection.exec('begin immediate');
+    results.push(await play(mirror, commitStatements(scopeOf(mirror, 'e'), stream, options)));
+    mirror.connection.exec('commit');
+  }
+  const tables = ['assets', 'columns', 'column_lineage', 'asset_lineage', 'marks', 'held_removals', 'rejected_rows'];
+  return {
+    results,
+    rows: [...tables, 'sync_checkpoints', 'mirror_environments'].map((table) =>
+      mirror.connection.prepare(`select * from ${table} order by 1, 2, 3`).all(),
+    ),
+  };
+}
+
+test('a commit does the same when its driver waits after every statement (R5)', async () => {
+  const expected = await played(atOnce);
+  expect(expected).toMatchObject({
+    results: expect.arrayContaining([{ counts: { written: 0, deleted: 2, rejected: 0 }, isQuiet: false }]),
+  });
+  expect(await played(oneByOne)).toEqual(expected);
+});
