@@ -2,15 +2,13 @@ import { createHash } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { addDays, addSeconds, instantOfMs } from '../../src/core/instant.ts';
 import { changeSample, type SampleChanges } from '../../src/demo/changes.ts';
 import { makeSample } from '../../src/demo/sample.ts';
 import { type MirrorFile, openForWriting } from '../../src/destination/sqlite/open.ts';
 import { rootToken } from '../../src/server/access.ts';
 import { createServer } from '../../src/server/server.ts';
-
-vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
 
 const NOW_MS = Date.parse('2026-11-20T09:17:00Z');
 const LATER_MS = NOW_MS + 3_600_000;

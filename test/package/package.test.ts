@@ -11,7 +11,7 @@ import { execute, type Installed, installPackage, OLDEST_NODE, ROOT, startServer
 let installed: Installed;
 beforeAll(async () => {
   installed = await installPackage();
-}, 300_000);
+});
 afterAll(() => installed.remove());
 
 const arrayBuffer = (file: string): ArrayBuffer => new Uint8Array(readFileSync(file)).buffer;
