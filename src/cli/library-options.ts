@@ -1,12 +1,13 @@
 import type { Arguments } from 'yargs';
+import { isOptionName } from '../library/check-options.ts';
 import type { SyncOptions } from '../library/options.ts';
 import type { CommandIo } from './command.ts';
 import { OPTIONS } from './options.ts';
 import { keyOf } from './settings.ts';
 
-/** The options of a command line under the library's names: `--page-size` is `pageSize`. Options that are not set are left out. */
+/** The options of a command line under the library's names: `--page-size` is `pageSize`. Options that are not set, or that only a command has, are left out. */
 export function libraryOptions(args: Arguments): Readonly<Record<string, unknown>> {
-  const given = Object.keys(OPTIONS).filter((name) => args[name] !== undefined);
+  const given = Object.keys(OPTIONS).filter((name) => args[name] !== undefined && isOptionName(keyOf(name)));
   return Object.fromEntries(given.map((name) => [keyOf(name), args[name]]));
 }
 

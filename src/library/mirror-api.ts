@@ -1,11 +1,14 @@
 import type { FastifyInstance } from 'fastify';
+import { checkOptions } from './check-options.ts';
 import type { ApiOptions } from './open-api.ts';
 
 /**
  * The read API over a mirror as a plugin of Fastify: `app.register(mirrorApi, { prefix: '/mirror', db, token })`. It checks its
  * own tokens and uses its own error envelope, independently of the other routes.
  */
-export async function mirrorApi(app: FastifyInstance, options: ApiOptions): Promise<void> {
+export async function mirrorApi(app: FastifyInstance, pluginOptions: ApiOptions): Promise<void> {
+  const options = withoutFastifyOptions(pluginOptions);
+  checkOptions(options);
   const { openApi } = await import('./open-api.ts');
   const { server, warnings } = await openApi({ logger: app.log, ...options });
   for (const warning of warnings()) app.log.warn(warning);
@@ -19,4 +22,11 @@ export async function mirrorApi(app: FastifyInstance, options: ApiOptions): Prom
     server.routing(request.raw, reply.raw);
   });
   app.addHook('onClose', () => server.close());
+}
+
+/** Options of `register` itself, which Fastify hands over as well. */
+const FASTIFY_OPTIONS: readonly string[] = ['prefix', 'logLevel', 'logSerializers'];
+
+function withoutFastifyOptions(pluginOptions: ApiOptions): ApiOptions {
+  return Object.fromEntries(Object.entries(pluginOptions).filter(([name]) => !FASTIFY_OPTIONS.includes(name)));
 }

@@ -1,4 +1,5 @@
 import { openForReading } from '../destination/sqlite/open.ts';
+import { checkOptions } from './check-options.ts';
 import { DEFAULTS } from './defaults.ts';
 import type { MirrorOptions } from './options.ts';
 import { type QueryResult, readStatement, type StatementOptions } from './read-statement.ts';
@@ -18,8 +19,9 @@ export interface ReadableMirror {
 }
 
 /** Opens an existing mirror for reading. @throws SyncError `usage` */
-export async function openMirror({ db = DEFAULTS.db }: MirrorOptions = {}): Promise<ReadableMirror> {
-  const mirror = openForReading(db);
+export async function openMirror(options: MirrorOptions = {}): Promise<ReadableMirror> {
+  checkOptions(options);
+  const mirror = openForReading(options.db ?? DEFAULTS.db);
   const { path, connection } = mirror;
   let last: QueryResult | null = null;
   return {

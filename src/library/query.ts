@@ -1,4 +1,5 @@
 import { openForReading } from '../destination/sqlite/open.ts';
+import { checkOptions } from './check-options.ts';
 import { DEFAULTS } from './defaults.ts';
 import type { MirrorOptions } from './options.ts';
 import { type QueryResult, readStatement, type StatementOptions } from './read-statement.ts';
@@ -9,7 +10,9 @@ export interface QueryOptions extends MirrorOptions, StatementOptions {
 }
 
 /** Runs one read-only SQL statement. The file is closed when all rows are read. @throws SyncError */
-export async function query({ db = DEFAULTS.db, sql, ...options }: QueryOptions): Promise<QueryResult> {
+export async function query(options: QueryOptions): Promise<QueryResult> {
+  checkOptions(options);
+  const { db = DEFAULTS.db, sql } = options;
   const mirror = openForReading(db);
   try {
     return closing(readStatement(mirror, sql, options), () => mirror.connection.close());

@@ -5,6 +5,7 @@ import type { ScheduleRules } from '../core/schedule.ts';
 import { runSchedule, type SchedulePorts } from '../sync/run-schedule.ts';
 import { nextTick } from '../sync/schedule-cron.ts';
 import type { RunSummary } from '../sync/summary.ts';
+import { checkOptions } from './check-options.ts';
 import { DEFAULTS } from './defaults.ts';
 import { type RunThread, startRunThread } from './in-thread.ts';
 import { inRange, OptionError } from './option-error.ts';
@@ -33,6 +34,7 @@ export type ScheduleEvent =
  * @throws SyncError when the configuration can never work
  */
 export async function schedule(options: ScheduleOptions): Promise<void> {
+  checkOptions(options);
   const settings = syncSettings(options);
   const rules = scheduleRules(options, settings);
   const thread = startRunThread();
@@ -68,7 +70,7 @@ function schedulePorts(
   options: ScheduleOptions,
   scheduleRunner: ScheduleRunner,
 ): SchedulePorts {
-  const { onProgress: tell = () => {} } = options;
+  const tell = guarded(options.onProgress ?? (() => {}));
   const { signal, onSourceEvent } = watchOf({ signal: options.signal, onProgress: tell });
   let keptQuota: KeptQuota | null = null;
   return {
@@ -101,6 +103,19 @@ function schedulePorts(
       warn: (message) => tell({ type: 'log', level: 'warn', message }),
     },
     signal,
+  };
+}
+
+/** A listener that throws does not end the schedule. Its first error becomes a warning of the process. */
+function guarded(onProgress: (event: ScheduleEvent) => void): (event: ScheduleEvent) => void {
+  let hasThrown = false;
+  return (event) => {
+    try {
+      onProgress(event);
+    } catch (error) {
+      if (!hasThrown) process.emitWarning(`onProgress of schedule() failed, the schedule goes on: ${error}`);
+      hasThrown = true;
+    }
   };
 }
 

@@ -3,6 +3,7 @@ import { type AddressInfo, isIPv6 } from 'node:net';
 import type { FastifyInstance } from 'fastify';
 import { SyncError } from '../core/errors.ts';
 import { isLoopback } from '../source/base-url.ts';
+import { checkOptions } from './check-options.ts';
 import { DEFAULTS } from './defaults.ts';
 import type { ApiOptions } from './open-api.ts';
 import { inRange } from './option-error.ts';
@@ -31,6 +32,7 @@ export interface RunningServer {
 
 /** Serves the mirror as the read API of its source. @throws SyncError `usage` */
 export async function serve(options: ServeOptions = {}): Promise<RunningServer> {
+  checkOptions(options);
   const host = options.host ?? DEFAULTS.host;
   const port = inRange('port', options.port ?? DEFAULTS.port, { min: 0, max: 65_535 });
   // Imported only here: a program that only syncs needs no server.
@@ -56,6 +58,7 @@ function running(
 ): RunningServer {
   let closed: Promise<void> | null = null;
   const close = (): Promise<void> => {
+    signal?.removeEventListener('abort', close);
     closed ??= closePatiently(server);
     return closed;
   };

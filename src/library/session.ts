@@ -89,10 +89,7 @@ export function openLocked(path: string, stop: AbortSignal, quietMs = 0): OpenMi
   checkMirror(path);
   const lock = takeLock(path);
   try {
-    const mirror = openForWriting(path, quietMs);
-    // A killed first sync may not have made them.
-    buildSecondaryIndexes(mirror.connection, INDEXED);
-    dropSecondaryIndexes(mirror.connection, INDEXED);
+    const mirror = openIndexed(path, quietMs);
     return {
       state: createStateStore(mirror.db, clock),
       destination: (envId, run) => createDestination(mirror, { envId, run, clock }),
@@ -110,6 +107,19 @@ export function openLocked(path: string, stop: AbortSignal, quietMs = 0): OpenMi
     };
   } catch (error) {
     lock.release();
+    throw error;
+  }
+}
+
+function openIndexed(path: string, quietMs: number): MirrorFile {
+  const mirror = openForWriting(path, quietMs);
+  try {
+    // A killed first sync may not have made them.
+    buildSecondaryIndexes(mirror.connection, INDEXED);
+    dropSecondaryIndexes(mirror.connection, INDEXED);
+    return mirror;
+  } catch (error) {
+    mirror.connection.close();
     throw error;
   }
 }

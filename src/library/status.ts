@@ -2,14 +2,16 @@ import { existsSync } from 'node:fs';
 import { lockPath, takeLock } from '../../state/lock.ts';
 import { fileError } from '../destination/sqlite/file-error.ts';
 import { type MirrorFile, openForReading } from '../destination/sqlite/open.ts';
+import { checkOptions } from './check-options.ts';
 import { DEFAULTS } from './defaults.ts';
 import type { MirrorOptions } from './options.ts';
 import { readLastRun, readStatus, type StatusReport } from './status-report.ts';
 import { clock } from './sync-settings.ts';
 
 /** What is mirrored, how fresh it is, and the last problems. Reads only the file. @throws SyncError */
-export async function status({ db = DEFAULTS.db }: MirrorOptions = {}): Promise<StatusReport> {
-  const mirror = openForReading(db);
+export async function status(options: MirrorOptions = {}): Promise<StatusReport> {
+  checkOptions(options);
+  const mirror = openForReading(options.db ?? DEFAULTS.db);
   try {
     return statusOf(mirror);
   } finally {

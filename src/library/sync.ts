@@ -1,4 +1,5 @@
 import type { RunSummary } from '../sync/summary.ts';
+import { checkOptions } from './check-options.ts';
 import { startRunThread } from './in-thread.ts';
 import type { SyncOptions } from './options.ts';
 import { syncSettings, watchOf } from './sync-settings.ts';
@@ -9,6 +10,7 @@ import { syncSettings, watchOf } from './sync-settings.ts';
  * @throws SyncError `usage` for options that are not valid
  */
 export async function sync(options: SyncOptions): Promise<RunSummary> {
+  checkOptions(options);
   const settings = syncSettings(options);
   const thread = startRunThread();
   try {

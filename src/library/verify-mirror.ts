@@ -3,6 +3,7 @@ import { claimMirror } from '../../state/run-log.ts';
 import { createStateStore } from '../../state/sqlite-state-store.ts';
 import type { CompareDepth } from '../core/difference.ts';
 import { SyncError } from '../core/errors.ts';
+import type { Source } from '../core/source.ts';
 import { fileError } from '../destination/sqlite/file-error.ts';
 import { createMirrorReader, noteApart } from '../destination/sqlite/mirror-reader.ts';
 import { type MirrorFile, openForReading } from '../destination/sqlite/open.ts';
@@ -31,34 +32,40 @@ export interface VerifyWatch extends Omit<RunWatcher, 'onProgress'> {
 }
 
 /** One verification over HTTP of the mirror file. @throws SyncError */
-export async function verifyOnce(
-  settings: VerifySettings,
-  { signal, onSourceEvent, onProgress, onFailure }: VerifyWatch,
-): Promise<VerifyReport> {
+export async function verifyOnce(settings: VerifySettings, watch: VerifyWatch): Promise<VerifyReport> {
   const mirror = openVerified(settings);
-  // From the start: nobody else may write between what is found and what is written.
-  const locked = settings.repair ? lock(mirror, settings, signal) : null;
-  const source = resumeSource(settings, { signal, onSourceEvent });
-  const options = { ...settings, catalogue: CATALOGUE, streams: streamsAskedFor(settings) };
-  const reader = (envId: string) => createMirrorReader(mirror, envId);
-  const state = createStateStore(mirror.db, clock);
-  const ports = { source, state, reader, clock, signal, onProgress };
+  let locked: OpenMirror | null = null;
+  let source: Source | null = null;
   try {
-    const verification = await verify(ports, options);
-    for (const error of failuresOf(verification)) onFailure(error);
-    const facts = () => ({ server_time: source.serverTime(), requests: source.requests() });
-    const report = reportOf(verification, facts());
-    if (locked === null || report.error !== null || !isRepairable(verification, report)) return report;
-    const repaired = await repair({ catalogue: CATALOGUE, source, mirror: locked, clock }, options, verification);
-    if (repaired.error !== null) onFailure(repaired.error);
-    return reportOf(verification, facts(), repaired);
+    // Before anything is read: nobody else may write between what is found and what is written.
+    if (settings.repair) locked = openLocked(settings.db, watch.signal);
+    source = resumeSource(settings, watch);
+    return await verifyAndRepair(settings, watch, { mirror, locked, source });
   } catch (error) {
     throw fileError(settings.db, error);
   } finally {
-    await source.close();
+    await source?.close();
     mirror.connection.close();
     await locked?.close();
   }
+}
+
+async function verifyAndRepair(
+  settings: VerifySettings,
+  { signal, onProgress, onFailure }: VerifyWatch,
+  { mirror, locked, source }: { mirror: MirrorFile; locked: OpenMirror | null; source: Source },
+): Promise<VerifyReport> {
+  const options = { ...settings, catalogue: CATALOGUE, streams: streamsAskedFor(settings) };
+  const reader = (envId: string) => createMirrorReader(mirror, envId);
+  const state = createStateStore(mirror.db, clock);
+  const verification = await verify({ source, state, reader, clock, signal, onProgress }, options);
+  for (const error of failuresOf(verification)) onFailure(error);
+  const facts = () => ({ server_time: source.serverTime(), requests: source.requests() });
+  const report = reportOf(verification, facts());
+  if (locked === null || report.error !== null || !isRepairable(verification, report)) return report;
+  const repaired = await repair({ catalogue: CATALOGUE, source, mirror: locked, clock }, options, verification);
+  if (repaired.error !== null) onFailure(repaired.error);
+  return reportOf(verification, facts(), repaired);
 }
 
 function failuresOf({ error, verifications }: VerifyResult): Set<SyncError> {
@@ -67,15 +74,6 @@ function failuresOf({ error, verifications }: VerifyResult): Set<SyncError> {
 
 function isRepairable({ verifications }: VerifyResult, { findings }: VerifyReport): boolean {
   return findings.length > 0 || verifications.some((each) => repairable(each).length > 0);
-}
-
-function lock(mirror: MirrorFile, { db }: SyncSettings, signal: AbortSignal): OpenMirror {
-  try {
-    return openLocked(db, signal);
-  } catch (error) {
-    mirror.connection.close();
-    throw error;
-  }
 }
 
 /** The mirror, open for reading; of this base URL and no other (R26). @throws SyncError `usage` */

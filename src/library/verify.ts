@@ -3,6 +3,7 @@ import { SyncError } from '../core/errors.ts';
 import type { SourceEvent } from '../core/source.ts';
 import type { VerifyProgress } from '../verify/verify.ts';
 import type { VerifyReport } from '../verify/verify-report.ts';
+import { checkOptions } from './check-options.ts';
 import { DEFAULTS, DEPTHS } from './defaults.ts';
 import { startRunThread } from './in-thread.ts';
 import { oneOf } from './option-error.ts';
@@ -26,6 +27,7 @@ export type VerifyEvent =
 
 /** Compares the mirror with the source now. @throws SyncError */
 export async function verify(options: VerifyOptions): Promise<VerifyReport> {
+  checkOptions(options);
   const depth = oneOf('depth', options.depth ?? DEFAULTS.depth, DEPTHS);
   const { onProgress: tell = () => {}, ...asked } = options;
   const settings = { ...syncSettings(asked), depth, repair: options.repair ?? DEFAULTS.repair };

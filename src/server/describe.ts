@@ -21,7 +21,7 @@ const ANSWERS: Readonly<Record<string, string>> = {
   422: '`invalid_request`: the value of a parameter is not valid',
   429: '`rate_limited`: wait for `Retry-After` seconds',
   500: '`internal_error`: unexpected',
-  503: '`overloaded`: too many requests wait: try again after `Retry-After` seconds',
+  503: '`overloaded`: too many requests wait: try again after `Retry-After` seconds; `mirror_replaced`: the mirror file was replaced or removed',
 };
 
 const COUNT = { type: 'integer' };

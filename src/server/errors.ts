@@ -53,6 +53,9 @@ export const overloaded = () =>
     'retry-after': String(OVERLOADED_SECONDS),
   });
 
+export const mirrorReplaced = () =>
+  httpError(503, 'mirror_replaced', 'The mirror file was replaced or removed: restart the server');
+
 /** Nobody is told; the log is. */
 export const gone = () => httpError(499, 'client_gone', 'The client has closed the connection');
 

@@ -5,10 +5,8 @@ import { setDateHeader } from './set-date-header.ts';
 
 /** `/healthz`, for whoever watches over the process: needs no token and costs no quota. */
 export function addHealth(server: FastifyInstance, mirrorReads: MirrorReads, nowMs: () => number): void {
-  server.get('/healthz', { schema: { hide: true } }, (_request, reply) =>
-    mirrorReads.read((view) => {
-      setDateHeader(reply, view);
-      return { status: 'up', last_sync_age_seconds: syncAgeSeconds(view, nowMs()) };
-    }),
-  );
+  server.get('/healthz', { schema: { hide: true } }, (_request, reply) => {
+    setDateHeader(reply, mirrorReads.state());
+    return mirrorReads.read((view) => ({ status: 'up', last_sync_age_seconds: syncAgeSeconds(view, nowMs()) }));
+  });
 }

@@ -11,8 +11,9 @@ export type ApiItem = Record<string, unknown>;
 export function itemOf(fields: Fields, sqlRow: SqlRow, nulls: CollectionListing['nulls']): ApiItem {
   const apiItem: ApiItem = {};
   for (const { name, field, path } of placesOf(fields)) {
-    const value = shown(field, sqlRow[name] ?? null);
-    if (value === null && nulls !== 'shown') continue;
+    const stored = sqlRow[name] ?? null;
+    if (stored === null && nulls !== 'shown') continue;
+    const value = shown(field, stored);
     if (path === null) apiItem[name] = value;
     else place(apiItem, path, value);
   }

@@ -3,7 +3,7 @@ import { type CursorSeal, openCursor, type PagePosition, sealCursor } from './cu
 import { invalidCursor, notFound } from './errors.ts';
 import { indexPathOf } from './index-path.ts';
 import { type ApiItem, itemOf, type SqlRow } from './item.ts';
-import type { ListRequest } from './list-request.ts';
+import type { ListRequest, SqlStatement } from './list-request.ts';
 import type { MirrorSnapshot } from './mirror-reads.ts';
 import { type ListParameters, type ParsedQuery, readParameters } from './parameters.ts';
 import { addParts } from './parts.ts';
@@ -86,8 +86,8 @@ function keyPage(
   const seal = { key: mirrorSnapshot.cursorKey, context: contextOf(listRequest, parsedQuery) };
   const position = readPosition(listRequest, listParameters, seal);
   const most = { rows: LIGHT_ROWS, bytes: Math.floor(LIGHT_BYTES / limit) };
-  const items = mirrorSnapshot.texts(writtenPageStatement(listRequest, listParameters, position, most));
-  if (items.includes(null)) return null;
+  const items = writtenItems(mirrorSnapshot, writtenPageStatement(listRequest, listParameters, position, most));
+  if (items === null || items.includes(null)) return null;
   if (items.length > limit) {
     const shown = items.slice(0, limit);
     return writtenPage(shown, sealCursor(seal, [idIn(shown.at(-1))]));
@@ -95,6 +95,16 @@ function keyPage(
   const isEnd =
     mirrorSnapshot.rows(scanWindowStatement(listRequest, listParameters, position, LIGHT_ROWS)).length === 0;
   return isEnd ? writtenPage(items, null) : null;
+}
+
+/** Null when SQLite cannot write an item as JSON, such as a BLOB that another program has stored: the other way shows it as text. */
+function writtenItems(mirrorSnapshot: MirrorSnapshot, statement: SqlStatement): readonly (string | null)[] | null {
+  try {
+    return mirrorSnapshot.texts(statement);
+  } catch (error) {
+    if ((error as { code?: unknown }).code === 'SQLITE_ERROR') return null;
+    throw error;
+  }
 }
 
 /** What a page in the order of `id` goes on by. */

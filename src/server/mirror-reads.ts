@@ -1,7 +1,9 @@
 import { createSecretKey, type KeyObject, randomBytes } from 'node:crypto';
+import { statSync } from 'node:fs';
 import type Database from 'better-sqlite3';
 import { EPOCH, type Instant } from '../core/instant.ts';
 import type { MirrorFile } from '../destination/sqlite/open.ts';
+import { mirrorReplaced } from './errors.ts';
 import type { SqlRow } from './item.ts';
 import { KEPT_TABLES } from './kept-tables.ts';
 import type { SqlStatement } from './list-request.ts';
@@ -36,7 +38,10 @@ export interface MirrorSnapshot extends MirrorState {
 
 /** Reads of the mirror, each from one consistent state; each statement is prepared once. */
 export interface MirrorReads {
-  /** The state now, or a later one under the version of the one before it. */
+  /**
+   * The state now, or a later one under the version of the one before it.
+   * @throws HttpError 503 when another file has taken the place of the mirror
+   */
   state(): MirrorState;
   read<Found>(look: (mirrorSnapshot: MirrorSnapshot) => Found): Found;
 }
@@ -45,7 +50,7 @@ export interface MirrorReads {
 export const makeCursorKey = (): string => randomBytes(32).toString('hex');
 
 /** `cursorKey` serves while the mirror has none. */
-export function openMirrorReads({ connection, prepare }: MirrorFile, cursorKey = makeCursorKey()): MirrorReads {
+export function openMirrorReads({ path, connection, prepare }: MirrorFile, cursorKey = makeCursorKey()): MirrorReads {
   connection.exec(KEPT_TABLES);
   const view = viewOf(
     connection,
@@ -57,9 +62,25 @@ export function openMirrorReads({ connection, prepare }: MirrorFile, cursorKey =
     cursorKey,
   );
   const inTransaction = connection.transaction((look: (mirrorSnapshot: MirrorSnapshot) => unknown) => look(view()));
+  const refuseReplaced = replacementCheck(path);
   return {
-    state: view,
+    state() {
+      refuseReplaced();
+      return view();
+    },
     read: <Found>(look: (mirrorSnapshot: MirrorSnapshot) => Found) => inTransaction(look) as Found,
+  };
+}
+
+/** Refuses every request once another file has taken the place of the open one. @throws HttpError 503 */
+function replacementCheck(path: string): () => void {
+  const identity = (): string => {
+    const { dev, ino } = statSync(path, { bigint: true, throwIfNoEntry: false }) ?? {};
+    return `${dev} ${ino}`;
+  };
+  const opened = identity();
+  return () => {
+    if (identity() !== opened) throw mirrorReplaced();
   };
 }
 

@@ -1,3 +1,4 @@
+import { getEventListeners } from 'node:events';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
@@ -5,8 +6,11 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import {
   openMirror,
   plan,
+  type QueryOptions,
   query,
   type ScheduleEvent,
+  type ScheduleOptions,
+  type ServeOptions,
   SyncError,
   type SyncEvent,
   type SyncOptions,
@@ -15,8 +19,14 @@ import {
   status,
   sync,
   type VerifyEvent,
+  type VerifyOptions,
   verify,
 } from '../../src/index.ts';
+import { OPTION_KINDS } from '../../src/library/check-options.ts';
+import { openLocked } from '../../src/library/session.ts';
+import { syncSettings, watchOf } from '../../src/library/sync-settings.ts';
+import { verifyOnce } from '../../src/library/verify-mirror.ts';
+import { takeLock } from '../../state/lock.ts';
 import { folder } from '../cli/setup.ts';
 import { furnish } from '../model/furnish.ts';
 import { createWorld, HOUR } from '../model/world.ts';
@@ -76,6 +86,36 @@ describe('the library', () => {
     expect(existsSync(options.db)).toBe(false);
   });
 
+  test.each<[string, object, string, RegExp]>([
+    ['a string for an array', { env: 'prod' }, 'env', /^the option env needs an array of strings$/],
+    ['an array of other values', { stream: [7] }, 'stream', /^the option stream needs an array of strings$/],
+    ['a string for a boolean', { full: 'false' }, 'full', /^the option full needs true or false$/],
+    ['null for a number', { retries: null }, 'retries', /^the option retries needs a number$/],
+    ['an unknown name', { pagesize: 10 }, 'pagesize', /^there is no option pagesize, did you mean pageSize\?$/],
+    ['the name of a flag', { 'base-url': 'x' }, 'base-url', /^there is no option base-url/],
+  ])(
+    'every function refuses %s in the options of a JavaScript program and names the option',
+    async (_, wrong, option, message) => {
+      const options = { baseUrl: 'https://api.example.com', token: 'the-token', db: join(folder(), 'm.db'), ...wrong };
+      const asked = options as never;
+      for (const call of [sync, plan, verify, schedule, serve, status, openMirror, query])
+        await expect(call(asked)).rejects.toMatchObject(refused(message, { option }));
+      expect(existsSync(options.db)).toBe(false);
+    },
+  );
+
+  test('options that are not an object are refused', async () => {
+    await expect(sync(undefined as unknown as SyncOptions)).rejects.toMatchObject(
+      refused(/^the options are not an object/),
+    );
+  });
+
+  test('the table of options names every option', () => {
+    const kinds: Record<keyof (SyncOptions & VerifyOptions & ScheduleOptions & ServeOptions & QueryOptions), string> =
+      OPTION_KINDS;
+    expect(kinds).toHaveProperty('baseUrl', 'a string');
+  });
+
   test('stops when its signal is aborted, and the next run carries on (R27)', async () => {
     const { options } = await setUp();
     const stop = new AbortController();
@@ -110,6 +150,56 @@ describe('the library', () => {
     });
     expect(events).toContainEqual({ type: 'run', summary: expect.objectContaining({ status: 'done' }) });
     expect(events).toContainEqual({ type: 'log', level: 'info', message: expect.stringContaining('next run now') });
+  });
+
+  test('goes on with a schedule whose listener throws at every event, and warns once', async () => {
+    const { options } = await setUp();
+    const stop = new AbortController();
+    const warnings: Error[] = [];
+    const onWarning = (warning: Error): void => void warnings.push(warning);
+    process.on('warning', onWarning);
+    onTestFinished(() => void process.off('warning', onWarning));
+    const onProgress = ({ type }: ScheduleEvent): never => {
+      if (type === 'run') stop.abort();
+      throw new Error('the listener failed');
+    };
+    await schedule({ ...options, cron: '0 0 1 1 *', signal: stop.signal, onProgress });
+    expect(await status(options)).toMatchObject({ last_run: { status: 'done' } });
+    expect(warnings.filter(({ message }) => message.includes('the listener failed'))).toHaveLength(1);
+  });
+
+  test('a server that was closed listens to its signal no more', async () => {
+    const { options } = await setUp();
+    await sync(options);
+    const { signal } = new AbortController();
+    const server = await serve({ db: options.db, port: 0, token: 'served-token', signal });
+    expect(getEventListeners(signal, 'abort')).toHaveLength(1);
+    await server.close();
+    expect(getEventListeners(signal, 'abort')).toEqual([]);
+  });
+
+  test('a verification that cannot begin closes the mirror and releases its lock', async () => {
+    const { options } = await setUp();
+    await sync(options);
+    const settings = { ...syncSettings(options), concurrency: -1, depth: 'rows' as const, repair: true };
+    const watch = { ...watchOf({}), onFailure: () => {}, onProgress: () => {} };
+    await expect(verifyOnce(settings, watch)).rejects.toThrow('invalid connections');
+    takeLock(options.db).release();
+    expect(existsSync(`${options.db}-wal`)).toBe(false);
+  });
+
+  test('a run that cannot make its indexes closes the mirror and releases its lock', async () => {
+    const { options } = await setUp();
+    await sync(options);
+    const writer = new Database(options.db);
+    const index =
+      "select name from sqlite_schema where type = 'index' and tbl_name = 'columns' and sql is not null limit 1";
+    const name = writer.prepare(index).pluck().get();
+    writer.exec(`drop index "${name}"; create table "${name}" (x)`);
+    writer.close();
+    expect(() => openLocked(options.db, new AbortController().signal)).toThrow(String(name));
+    takeLock(options.db).release();
+    expect(existsSync(`${options.db}-wal`)).toBe(false);
   });
 
   test('serves what it has mirrored, and lets go of the mirror when it is closed', async () => {

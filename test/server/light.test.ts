@@ -97,6 +97,42 @@ describe('a page that goes by the key alone is answered at once, as it would be 
   });
 });
 
+describe('what another program has written into a column is answered alike in both ways', () => {
+  const { light, any } = open(({ connection, db }) => {
+    db.insert(tests)
+      .values([
+        test_('null', { config: 'null', tags: ' null ' }),
+        test_('none', { config: null }),
+        test_('number', { config: '7', tags: '{}' }),
+      ])
+      .run();
+    db.insert(assets)
+      .values([asset('a'), asset('b')])
+      .run();
+    db.insert(columns)
+      .values([column('c'), column('d')])
+      .run();
+    connection.exec("update assets set description = x'00ff41' where id = 'a'");
+    connection.exec("update columns set name = x'616263' where id = 'd'");
+  });
+
+  test.each(['listTests', 'listAssets', 'listColumns'])('%s', async (operationId) => {
+    const whole = bodyOf(await any(operationId));
+    expect(whole).toHaveProperty('items');
+    const atOnce = light(operationId);
+    expect(atOnce === null ? whole : bodyOf(atOnce)).toEqual(whole);
+  });
+
+  test.each([
+    ['listTests', 'getTest', 'test_id', 'null'],
+    ['listAssets', 'getAsset', 'asset_id', 'a'],
+    ['listColumns', 'getColumn', 'column_id', 'd'],
+  ])('%s shows an item as %s does', async (list, get, name, id) => {
+    const { items } = bodyOf(await any(list));
+    expect(bodyOf(light(get, {}, { [name]: id }))).toEqual(items.find((item: { id: string }) => item.id === id));
+  });
+});
+
 describe('what would hold the server up is left to a thread', () => {
   const { light, any, by } = open(({ connection, db }) => {
     const many = connection.prepare(
