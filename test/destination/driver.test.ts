@@ -19,7 +19,7 @@ type Play = (mirror: MirrorFile, statements: SqlStatements<unknown>) => Promise<
 
 const atOnce: Play = async (mirror, statements) => perform(mirror.prepare, statements);
 
-/** Each statement by itself, with a wait after it, as a driver over a network would. */
+/** Waits after every statement, as a driver over a network does. */
 const oneByOne: Play = async (mirror, statements) => {
   let step = statements.next();
   while (step.done !== true) {
@@ -68,7 +68,7 @@ const COMMITS: readonly (readonly [Stream, CommitParts])[] = [
   [links, { kind: 'round-end', roundEnd: { ...END, replace: 'all', hold: false } }],
 ];
 
-/** What a mirror has after all commits, and what each commit gave back. */
+/** The rows of a mirror after all commits, and the result of each commit. */
 async function played(play: Play): Promise<unknown> {
   const folder = mkdtempSync(join(tmpdir(), 'obsync-'));
   const mirror = openForWriting(join(folder, 'obsync.db'));

@@ -6,7 +6,7 @@ import { openForWriting } from '../../src/destination/sqlite/open.ts';
 
 const SCHEMA = new URL('../../schema/', import.meta.url);
 
-/** What SQLite and drizzle keep beside them. */
+/** The tables of SQLite and drizzle. */
 const OTHERS = ['sqlite_sequence', '__drizzle_migrations'];
 
 /** The names of the tables and views that a file of the schema exports. */
@@ -31,7 +31,7 @@ test('the migrations make every table and view that a file of the schema exports
   expect(made.sort()).toEqual(exported.flat().sort());
 });
 
-test('each migration is stamped later than the one before: a mirror applies those later than its last', () => {
+test('each migration has a later time than the one before, because a mirror applies those later than its last', () => {
   const journal = JSON.parse(readFileSync(new URL('migrations/meta/_journal.json', SCHEMA), 'utf8')) as {
     entries: { idx: number; when: number; tag: string }[];
   };

@@ -28,7 +28,7 @@ beforeEach(() => {
   });
 });
 
-/** Every file of the folder with what is in it, but what SQLite keeps beside a database while it is open. */
+/** The contents of every file of the folder, without the files that SQLite keeps beside an open database. */
 const onDisk = () =>
   readdirSync(folder)
     .filter((name) => !/-(wal|shm)$/.test(name))
@@ -48,7 +48,7 @@ function makeMirror(): void {
   openForWriting(path).connection.close();
 }
 
-/** A mirror as it was after the first of its migrations, or some more, with a row in it. */
+/** A mirror as it was after its first migrations, with one row. */
 function makeOlderMirror(migrations = 1): void {
   const connection = new Database(path);
   const db = drizzle(connection);
@@ -74,7 +74,7 @@ const indexesOf = ({ connection }: Pick<MirrorFile, 'connection'>): string[] =>
     .map((sql) => sql.replaceAll('`', '"').replaceAll(', ', ',').toLowerCase())
     .sort();
 
-/** As a first sync leaves them out until its end. */
+/** A first sync has no secondary indexes until its end. */
 function dropIndexes(): void {
   const connection = new Database(path);
   const names = connection.prepare("select name from sqlite_schema where type = 'index' and sql > ''").pluck().all();
@@ -82,7 +82,7 @@ function dropIndexes(): void {
   connection.close();
 }
 
-/** One line that names the file and says what to do, and asks for that to be mended (exit 2). */
+/** One line that names the file and says what to do, with the recovery `usage` (exit 2). */
 const clear = (says: string) =>
   expect.objectContaining({
     recovery: 'usage',
@@ -94,16 +94,16 @@ const openings = [
   ['for reading', openForReading],
 ] as const;
 
-describe.each(openings)('opened %s, nothing on disk changes and one line says what to do about', (_, open) => {
+describe.each(openings)('opened %s, nothing on disk changes and one line says what to do', (_, open) => {
   test.each<[string, () => void, string]>([
     [
-      'a file that is no database',
+      'if the file is not a database',
       () => writeFileSync(path, 'id,name\n1,orders\n'.repeat(200)),
       'is not an SQLite file',
     ],
     ['another program’s database', () => database('create table users (id)'), 'is not a mirror'],
     [
-      'the database of another program that uses drizzle',
+      'if the database belongs to another program that uses drizzle',
       () =>
         database(
           'create table users (id); create table __drizzle_migrations (id, hash, created_at numeric)',
@@ -112,7 +112,7 @@ describe.each(openings)('opened %s, nothing on disk changes and one line says wh
       'is not a mirror',
     ],
     [
-      'a mirror of a later version',
+      'if the mirror is of a later version',
       () => {
         makeMirror();
         database("insert into __drizzle_migrations (hash, created_at) values ('h', 9999999999999)");
@@ -127,14 +127,14 @@ describe.each(openings)('opened %s, nothing on disk changes and one line says wh
     expect(onDisk()).toEqual(before);
   });
 
-  test('a folder that does not exist', () => {
+  test('if the folder does not exist', () => {
     const before = onDisk();
     expect(() => open(join(folder, 'none', 'obsync.db'))).toThrow(clear('does not exist'));
     expect(onDisk()).toEqual(before);
   });
 });
 
-/** Opens the mirror as a user who is not root, whom permissions bind; says what came of it. */
+/** Opens the mirror as a user who is not root, for whom permissions count. @returns its output */
 function openAsAnyone(installed: Installation): string {
   const program = `
     const { openForWriting } = await import(${JSON.stringify(join(installed.root, 'src/destination/sqlite/open.ts'))});
@@ -148,7 +148,7 @@ function openAsAnyone(installed: Installation): string {
   return `${stdout}${stderr}`.trim();
 }
 
-describe('opened by a user whom permissions bind', () => {
+describe('opened by a user who is not root', () => {
   let installed: Installation;
   beforeAll(() => {
     installed = installForAnyone('src', 'state');
@@ -171,8 +171,8 @@ describe('opened by a user whom permissions bind', () => {
   });
 });
 
-describe('a mirror', () => {
-  test('is made where there is no file, or an empty one', () => {
+describe('openForWriting', () => {
+  test('a mirror is created if there is no file, or an empty one', () => {
     makeMirror();
     expect(mirrorExists(path)).toBe(true);
     rmSync(path);
@@ -182,13 +182,13 @@ describe('a mirror', () => {
     expect(openForReading(path).connection.prepare('select count(*) from assets').pluck().get()).toBe(0);
   });
 
-  test('whose making was cut off before its tables came is made', () => {
+  test('a mirror whose creation was interrupted before it had tables is created', () => {
     database('create table __drizzle_migrations (id integer primary key, hash text not null, created_at numeric)');
     makeMirror();
     expect(openForReading(path).connection.prepare('select count(*) from assets').pluck().get()).toBe(0);
   });
 
-  test('of an older version with a view of the user’s own that stands in the way is refused, by the name of that view, and stays as it is', () => {
+  test('a mirror of an older version with a view of the user’s own that prevents its migration is refused, by the name of that view, and stays as it is', () => {
     makeOlderMirror(15);
     database('create view my_marks as select last_mark from mirror');
     expect(() => openForWriting(path)).toThrow(/of your own \(my_marks\): drop them, run `obsync sync`/);
@@ -198,7 +198,7 @@ describe('a mirror', () => {
     openForReading(path).connection.close();
   });
 
-  test('of an older version is brought up to date when it is written, and keeps its rows', () => {
+  test('a mirror of an older version is migrated when it is written, and keeps its rows', () => {
     makeOlderMirror();
     expect(() => openForReading(path)).toThrow(clear('was made by an older obsync'));
     const { connection } = openForWriting(path);
@@ -208,7 +208,7 @@ describe('a mirror', () => {
     openForReading(path).connection.close();
   });
 
-  describe('of the version before `serve`', () => {
+  describe('a mirror of the version before `serve`', () => {
     beforeEach(() => {
       makeOlderMirror(2);
       database(
@@ -244,7 +244,7 @@ describe('a mirror', () => {
       expect(found).toEqual(indexesOf(openForWriting(path)));
     });
 
-    test('carries on, in every environment, from the clock and the counter that the file had (R18, R21)', () => {
+    test('it continues, in every environment, the clock and the counter that the file had (R18, R21)', () => {
       database("insert into sync_checkpoints (env_id, stream, unavailable) values ('f', 'assets', 0)");
       const { connection } = openForWriting(path);
       expect(connection.prepare('select * from mirror_environments order by env_id').all()).toEqual([
@@ -254,7 +254,7 @@ describe('a mirror', () => {
       connection.close();
     });
 
-    test('has a key of its own for the cursors of `serve` from its first opening on', () => {
+    test('it has its own key for the cursors of `serve` from its first opening on', () => {
       const keyOf = () => {
         const { connection } = openForWriting(path);
         const key = connection.prepare('select cursor_key from mirror').pluck().get();
@@ -267,7 +267,7 @@ describe('a mirror', () => {
     });
   });
 
-  test('that cannot be brought up to date stays as it was, and one line says why', () => {
+  test('a mirror whose migration fails stays as it was, and one line says why', () => {
     makeOlderMirror();
     database('create view live_assets as select 1');
     const message = expect.stringMatching(/^[^\n]*obsync\.db [^\n]*live_assets\W already exists$/);
@@ -279,7 +279,7 @@ describe('a mirror', () => {
     connection.close();
   });
 
-  test('made when lists that were left out were none has them empty, but where extra has their value', () => {
+  test('a mirror that had NULL for lists that were left out has empty lists, except where extra has their value', () => {
     makeOlderMirror(9);
     const row = "'e', 'x', 'then'";
     for (const table of ['assets', 'tests'])
@@ -300,7 +300,7 @@ describe('a mirror', () => {
     connection.close();
   });
 
-  test('gives back what its log took, though a reader is always there', () => {
+  test('a mirror’s log gives back its disk space although there is always a reader', () => {
     const writing = openForWriting(path);
     const reading = openForReading(path);
     const insert = writing.connection.prepare(
@@ -318,7 +318,7 @@ describe('a mirror', () => {
     for (const { connection } of [reading, writing]) connection.close();
   });
 
-  test('is read while it is written: in WAL mode, synced at checkpoints alone', () => {
+  test('a mirror can be read while it is written: it is in WAL mode, and synced at checkpoints only', () => {
     const { connection } = openForWriting(path);
     expect(connection.pragma('journal_mode', { simple: true })).toBe('wal');
     expect(connection.pragma('synchronous', { simple: true })).toBe(1);
@@ -327,7 +327,7 @@ describe('a mirror', () => {
     connection.close();
   });
 
-  test('holds little of the keys that it notes, whether it is written or compared (R27)', () => {
+  test('a mirror keeps few of its noted keys in memory, whether it is written or compared (R27)', () => {
     const cacheOf = ({ connection }: MirrorFile) => connection.pragma('temp.cache_size', { simple: true });
     const writing = openForWriting(path);
     const comparing = openForReading(path);
@@ -336,7 +336,7 @@ describe('a mirror', () => {
     for (const { connection } of [writing, comparing]) connection.close();
   });
 
-  test('opened for reading cannot be written', () => {
+  test('a mirror that is opened for reading cannot be written', () => {
     makeMirror();
     const { connection } = openForReading(path);
     expect(() => connection.exec('delete from assets')).toThrow(/readonly/);

@@ -30,7 +30,7 @@ const indexes = (): string[] =>
     .sort();
 const drop = () => dropSecondaryIndexes(mirror.connection, TABLES);
 
-test('a first sync goes without secondary indexes, and ends with all of them, each of the same columns and rows', () => {
+test('a first sync has no secondary indexes until its end, and then all of them, each of the same columns and rows', () => {
   const before = indexes();
   expect(before).toHaveLength(8);
   expect(before.filter((sql) => sql.includes(' where '))).toHaveLength(6);
@@ -40,14 +40,14 @@ test('a first sync goes without secondary indexes, and ends with all of them, ea
   expect(indexes()).toEqual(before);
 });
 
-test('one that goes on keeps those of the tables that it has filled already', () => {
+test('a first sync that is resumed keeps the indexes of the tables that have rows', () => {
   mirror.connection.exec("insert into assets (env_id, id, mirrored_at) values ('e', 'a', '')");
   saveCheckpoint(mirror.db, 'e', 'assets', { ...NO_PROGRESS, finishedCycle: 1 });
   drop();
   expect(indexes()).toHaveLength(4);
 });
 
-test('once a scan has ended they stay, also on tables that stay empty', () => {
+test('after the end of a scan the indexes stay, also those of tables that stay empty', () => {
   saveCheckpoint(mirror.db, 'e', 'assets', { ...NO_PROGRESS, scanEndedCycle: 1 });
   drop();
   expect(indexes()).toHaveLength(8);

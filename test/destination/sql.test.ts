@@ -36,7 +36,7 @@ afterAll(() => {
   rmSync(folder, { recursive: true });
 });
 
-/** A part of a commit, as the sync makes it for the streams that have it; or what is counted before one. */
+/** A part of a commit for the streams that have it, or the count of its removals. */
 interface Part {
   readonly title: string;
   readonly isOf: (stream: Stream) => boolean;
@@ -222,7 +222,7 @@ function decodedOf(stream: Stream): DecodedRow {
   return { key: stream.key.map(() => 'x'), row: rowOf(stream), deletedAt: null, parts };
 }
 
-/** One live row in every table that any stream writes, with a row of each kind that the mirror keeps beside it. */
+/** Writes one live row to every table of a stream, and a mark, a seen page, a rejected row and a held removal. */
 function furnish(stream: Stream): void {
   for (const { table, fields, childTables = [] } of CATALOGUE)
     for (const each of [{ table, fields }, ...childTables]) {
@@ -246,7 +246,7 @@ function furnish(stream: Stream): void {
     insert into held_removals (env_id, stream, key_1, key_2, absent_at) values ('e', '${stream.name}', 'x', '', '')`);
 }
 
-/** Every statement of a part, each once, in the order of their first turn. Nothing of it stays. */
+/** The distinct statements of a part, in the order of their first use. Its transaction is rolled back. */
 async function statementsOf(stream: Stream, act: Part['act']): Promise<string[]> {
   const { connection } = mirror;
   connection.exec('begin');
@@ -254,7 +254,7 @@ async function statementsOf(stream: Stream, act: Part['act']): Promise<string[]>
   const unkept: MirrorFile = { ...mirror, prepare: (name, text = () => name) => connection.prepare(text()) };
   prepared = [];
   await act(createDestination(unkept, { envId: 'e', run: 2, clock: () => START }), stream);
-  // The last of every transaction of the mirror's own.
+  // Every transaction of the mirror ends with this.
   perform(unkept.prepare, writeNoted(mirror.noted));
   const statements = [...new Set(prepared)];
   connection.exec('rollback');
@@ -264,7 +264,7 @@ async function statementsOf(stream: Stream, act: Part['act']): Promise<string[]>
 const section = (title: string, statements: readonly string[]): string =>
   [`-- ${title}`, ...statements.map((sql) => `${readable(sql)};`)].join('\n\n');
 
-test.each(CATALOGUE)('the statements of every part of a commit of $name are those of its file', async (stream) => {
+test.each(CATALOGUE)('every part of a commit of $name makes the statements that its file shows', async (stream) => {
   const always = await statementsOf(
     stream,
     of(() => ({})),

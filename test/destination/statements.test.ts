@@ -42,7 +42,7 @@ const on = (envId = 'e'): Destination => createDestination(mirror, { envId, run:
 const commit = (name: StreamName, given: CommitParts, envId = 'e') =>
   on(envId).commit(stream(name), commitOf(NO_PROGRESS, given), new Set());
 
-/** How SQLite goes about the statements that `act` makes for its environment, a line for each table it reads. */
+/** SQLite's plans for the statements that `act` makes for its environment, a line for each table that it reads. */
 async function plansOf(act: () => Promise<unknown>): Promise<string[]> {
   prepared = [];
   await act();
@@ -55,7 +55,7 @@ function planOf(sql: string): string[] {
   return steps.map((step) => step.detail);
 }
 
-/** Many rows of which SQLite has counted how many there are of each, or not. */
+/** Writes many rows; with `counted` SQLite also has statistics of them. */
 function fill(counted: boolean): void {
   mirror.connection.exec(`
     with recursive n(i) as (select 0 union all select i + 1 from n where i < 4999)
@@ -71,7 +71,7 @@ describe.each([
   ['before SQLite has counted the rows', false],
   ['when SQLite has counted the rows', true],
 ])('%s', (_, counted) => {
-  test('the end of a round of marked lineage looks up the edges of marked columns alone, held or gathered (R18)', async () => {
+  test('the end of a round of marked lineage looks up only the edges of marked columns, in the table and staged (R18)', async () => {
     fill(counted);
     const roundEnd: RoundEnd = { ...UNSWEPT, replace: 'marked', lastMark: 1, isWhole: false };
     const plans = await plansOf(async () => {
@@ -81,13 +81,13 @@ describe.each([
     const edges = plans.filter((step) => /^\w+ t .*column_lineage/.test(step));
     expect(edges.length).toBeGreaterThan(5);
     expect(edges.filter((step) => !step.includes('(env_id=? AND downstream_column_id=?'))).toEqual([]);
-    // Only `s`, what is left of them to write, is gone through as a whole.
+    // Only `s`, the rows that are written, is scanned.
     expect(plans.filter((step) => step.startsWith('SCAN') && step !== 'SCAN s')).toEqual([]);
     expect(plans.filter((step) => /_staged_by_env/.test(step)).length).toBeGreaterThan(1);
   });
 
   test.each(CATALOGUE.filter(({ staged }) => staged !== undefined).map(({ name }) => name))(
-    'the end of a round of %s looks up what its environment has gathered, whatever others have (R16)',
+    'the end of a round of %s looks up only what its own environment has staged (R16)',
     async (name) => {
       fill(counted);
       const roundEnd: RoundEnd = { ...UNSWEPT, replace: 'all', lastMark: 1, isWhole: true };
@@ -95,13 +95,13 @@ describe.each([
         await on().countRemovals(stream(name), roundEnd);
         await commit(name, { kind: 'round-end', roundEnd: { ...roundEnd, hold: true } });
       });
-      const gathered = plans.filter((step) => /^(SCAN|SEARCH) [gx] /.test(`${step} `) && !step.includes('temp'));
-      expect(gathered.filter((step) => step.includes(`${name}_staged_by_env (env_id=?)`)).length).toBeGreaterThan(1);
-      expect(gathered.filter((step) => step.startsWith('SCAN'))).toEqual([]);
+      const staged = plans.filter((step) => /^(SCAN|SEARCH) [gx] /.test(`${step} `) && !step.includes('temp'));
+      expect(staged.filter((step) => step.includes(`${name}_staged_by_env (env_id=?)`)).length).toBeGreaterThan(1);
+      expect(staged.filter((step) => step.startsWith('SCAN'))).toEqual([]);
     },
   );
 
-  test('rows of owners that moved are looked up by their owner (R13)', async () => {
+  test('rows of marked parents are looked up by their parent (R13)', async () => {
     fill(counted);
     const plans = await plansOf(() =>
       commit('columns', { sweptParents: { by: 'asset_id', ids: ['a1'], sinceRead: 1, at: START } }),
@@ -111,7 +111,7 @@ describe.each([
     ]);
   });
 
-  test('due tests are found along the key, with one look for each test at what is known of it (R22)', async () => {
+  test('due tests are found in the order of the key, with one lookup in each table for each test (R22)', async () => {
     fill(counted);
     const plans = await plansOf(() => on().dueTests(stream('test_executions'), 9));
     expect(plans.filter((step) => / [trfl] /.test(step)).sort()).toEqual([
@@ -142,7 +142,7 @@ describe.each([
     ['tests', 'deleted_at is null', 'tests_live'],
     ['tests', 'deleted_at is not null', 'tests_gone'],
   ])(
-    'who follows the %s where %s reads changes alone, in their order, without sorting (R21)',
+    'a reader of changes to %s where %s reads nothing else, in their order, without sorting (R21)',
     (table, which, index) => {
       fill(counted);
       const plan = planOf(`select * from ${table} where env_id = @env and ${which} and mirrored_at >= @since
@@ -162,13 +162,13 @@ describe.each([
       'synced_at, sub_test_unique_id',
       'latest_test_executions_by_synced_at',
     ],
-  ])('a page of %s where %s by %s sorts nothing', (table, which, order, index) => {
+  ])('a page of %s where %s in the order %s needs no sorting', (table, which, order, index) => {
     fill(counted);
     const plan = planOf(`select * from ${table} where env_id = @env and ${which} order by ${order} limit 2000`);
     expect(plan).toEqual([expect.stringMatching(new RegExp(`^SEARCH ${table} USING INDEX ${index} \\(env_id=\\?`))]);
   });
 
-  test('the facts of a stream that owes nothing count no rows', async () => {
+  test('no rows are counted for the facts of a stream without marks', async () => {
     fill(counted);
     await plansOf(async () => {
       for (const { name } of CATALOGUE) await on().facts(stream(name), null);
@@ -177,17 +177,17 @@ describe.each([
   });
 });
 
-describe('statements are made once', () => {
+describe('statements are prepared once', () => {
   const own = () => prepared.filter((sql) => !/"(mirror_environments|sync_checkpoints)"/.test(sql));
 
-  test('for a mirror, however many environments it has', async () => {
+  test('statements are prepared once for all environments', async () => {
     const sync = async (envId: string): Promise<void> => {
       const page = decodePage(stream('column_lineage'), [edge('c', 'd')]);
       await on(envId).facts(stream('column_lineage'), null);
       await commit('column_lineage', { staged: { rows: page.rows, readNumber: 1 }, returnedKeys: [['c', 'd']] }, envId);
-      const settlement = { ...UNSWEPT, replace: 'all', lastMark: 1, isWhole: true, hold: false } as const;
-      await on(envId).countRemovals(stream('column_lineage'), settlement);
-      await commit('column_lineage', { kind: 'round-end', roundEnd: settlement }, envId);
+      const roundEnd = { ...UNSWEPT, replace: 'all', lastMark: 1, isWhole: true, hold: false } as const;
+      await on(envId).countRemovals(stream('column_lineage'), roundEnd);
+      await commit('column_lineage', { kind: 'round-end', roundEnd }, envId);
       await on(envId).heldRemovals(stream('column_lineage'));
     };
     await sync('e');
@@ -197,7 +197,7 @@ describe('statements are made once', () => {
     expect(own()).toEqual([]);
   });
 
-  test('for a table, whatever its pages hold', async () => {
+  test('a table needs seven statements for pages of any length', async () => {
     for (let count = 1; count <= 130; count += 1) {
       const items = Array.from({ length: count }, (_, i) => column(`c${i}`));
       const changes = decodePage(stream('columns'), items).rows.map(({ row }) => ({ row, kind: 'updated' as const }));

@@ -1,21 +1,18 @@
 import { getTableColumns } from 'drizzle-orm';
 import { expect, test } from 'vitest';
-import { type Fields, type FieldType, parentsOf } from '../../src/core/stream.ts';
+import { type Fields, type FieldType, parentsOf, type StreamName } from '../../src/core/stream.ts';
 import { tableNamed, tableSqlOf } from '../../src/destination/sql/tables.ts';
 import { CATALOGUE } from '../../src/streams/catalogue.ts';
 
-test.each(CATALOGUE)(
-  'every table that $name names is in the schema, with the columns that it writes there',
-  (stream) => {
-    const { table, staged, childTables = [], historyTables = [], parentTable, cascade, cascadeMarks } = stream;
-    const others = [...historyTables, ...parentsOf(stream), parentTable, cascade, cascadeMarks].flatMap(
-      (each) => each?.table ?? [],
-    );
-    for (const name of [table, staged, ...childTables.flatMap((part) => [part.table, part.staged]), ...others])
-      if (name !== undefined) expect(tableSqlOf(name).name).toBe(name);
-    for (const field of stream.writes ?? Object.keys(stream.fields)) expect(tableSqlOf(table).columns).toContain(field);
-  },
-);
+test.each(CATALOGUE)('the schema has every table that $name names, with the columns that it writes', (stream) => {
+  const { table, staged, childTables = [], historyTables = [], parentTable, cascade, cascadeMarks } = stream;
+  const others = [...historyTables, ...parentsOf(stream), parentTable, cascade, cascadeMarks].flatMap(
+    (each) => each?.table ?? [],
+  );
+  for (const name of [table, staged, ...childTables.flatMap((part) => [part.table, part.staged]), ...others])
+    if (name !== undefined) expect(tableSqlOf(name).name).toBe(name);
+  for (const field of stream.writes ?? Object.keys(stream.fields)) expect(tableSqlOf(table).columns).toContain(field);
+});
 
 const SQL_TYPES: Readonly<Record<FieldType, string>> = {
   text: 'text',
@@ -26,10 +23,10 @@ const SQL_TYPES: Readonly<Record<FieldType, string>> = {
   json: 'text',
 };
 
-/** What the mirror adds to the rows of a table, and to those of a staged copy. */
+/** The columns that the destination adds to the rows of a table, and of its staged copy. */
 const ADDED = ['env_id', 'mirrored_at', 'extra', 'deleted_at', 'deletion', 'read_number'];
 
-/** Each table that streams write, with the fields that they write there. */
+/** Each table that streams write, with the fields that they write to it. */
 const WRITTEN = Object.entries(
   Object.groupBy(
     CATALOGUE.flatMap(({ table, staged, fields, key, childTables = [] }) => [
@@ -71,6 +68,31 @@ test.each(WRITTEN.filter(({ key }) => key !== undefined))(
     expect(tableSqlOf(table).key).toEqual(['env_id', ...key]);
   },
 );
+
+/** Streams that a stream waits for, whatever it is that they wait for in turn. */
+function dependenciesOf(name: StreamName): StreamName[] {
+  const direct = CATALOGUE.find((entry) => entry.name === name)?.dependencies ?? [];
+  return [...direct, ...direct.flatMap(dependenciesOf)];
+}
+
+test('no two streams write the same row at the same time: one waits for the other, or they write different kinds (R26)', () => {
+  const writes = CATALOGUE.flatMap((entry) =>
+    [entry, ...(entry.childTables ?? []), ...(entry.historyTables ?? [])].map(({ table }) => ({ table, entry })),
+  );
+  const shared = writes.flatMap(({ table, entry }) =>
+    writes
+      .filter((other) => other.table === table && other.entry !== entry)
+      .map((other) => [entry, other.entry] as const),
+  );
+  expect(shared.length).toBeGreaterThan(0);
+  const unsafe = shared.filter(
+    ([one, other]) =>
+      !dependenciesOf(one.name).includes(other.name) &&
+      !dependenciesOf(other.name).includes(one.name) &&
+      (one.subtype === undefined || other.subtype === undefined || one.subtype.is === other.subtype.is),
+  );
+  expect(unsafe.map(([one, other]) => `${one.name}, ${other.name}`)).toEqual([]);
+});
 
 test('a table that is not in the schema is refused', () => {
   expect(() => tableSqlOf('nowhere')).toThrow('no table nowhere');

@@ -41,20 +41,20 @@ const edge = (upstream: string) => {
 };
 const show = (...upstream: string[]) =>
   commit({ staged: { rows: upstream.map(edge), readNumber: 1 } }, { ...NO_PROGRESS, watermark: T });
-const settlement = { sweep: null, through: null, rememberFrom: null, lastMark: 0, run: 1, isWhole: true } as const;
-const settle = () => commit({ kind: 'round-end', roundEnd: { ...settlement, replace: 'all', hold: false } });
+const roundEnd = { sweep: null, through: null, rememberFrom: null, lastMark: 0, run: 1, isWhole: true } as const;
+const endRound = () => commit({ kind: 'round-end', roundEnd: { ...roundEnd, replace: 'all', hold: false } });
 
-/** What another connection finds in the file. */
+/** What another connection reads in the file. */
 const kept = (column: string, table: string): unknown[] =>
   reader.prepare(`select ${column} from ${table}`).pluck().all();
 
-/** The edges `a` and `b` are held. */
+/** The mirror has the edges `a` and `b`. */
 async function hold(): Promise<void> {
   await show('a', 'b');
-  await settle();
+  await endRound();
 }
 
-test('a page that brings nothing is kept with the next commit that brings anything, all of both (R5)', async () => {
+test('a page that changes nothing is written with the next commit that does, both as a whole (R5)', async () => {
   await hold();
   await show('a');
   expect(kept('keys', 'seen_pages')).toEqual([]);
@@ -65,7 +65,7 @@ test('a page that brings nothing is kept with the next commit that brings anythi
   expect(kept('watermark', 'sync_checkpoints')).toEqual([T]);
 });
 
-test('a page that brings nothing is kept after its time, though nothing follows, and at the end of a run (R5)', async () => {
+test('a page that changes nothing is written when its time is up, and at the end of a run (R5)', async () => {
   await hold();
   await show('a');
   vi.advanceTimersByTime(QUIET_MS - 1);
@@ -78,16 +78,16 @@ test('a page that brings nothing is kept after its time, though nothing follows,
   expect(vi.getTimerCount()).toBe(0);
 });
 
-test('a round that ends before its pages are kept never writes what they have shown, and goes by it (R12)', async () => {
+test('a round that ends before its pages are written never writes their keys, and still uses them (R12)', async () => {
   await hold();
   mirror.connection.exec("create trigger none before insert on seen_pages begin select raise(abort, 'written'); end");
   await show('a');
-  expect(await settle()).toMatchObject({ written: 0, deleted: 1 });
+  expect(await endRound()).toMatchObject({ written: 0, deleted: 1 });
   mirror.transactions.keep();
   expect(kept('upstream_asset_id', 'asset_lineage')).toEqual(['a']);
 });
 
-test('a commit that fails takes back what waited for it, and nobody goes on as if it were kept (R5)', async () => {
+test('a commit that fails rolls back the pages that waited, and every later commit fails (R5)', async () => {
   await hold();
   await show('a');
   mirror.connection.exec(
@@ -101,7 +101,7 @@ test('a commit that fails takes back what waited for it, and nobody goes on as i
   expect(mirror.connection.inTransaction).toBe(false);
 });
 
-test('what waited and cannot be kept in its time is told to whoever writes next (R5)', async () => {
+test('if pages that waited cannot be written in time, the next commit fails with the reason (R5)', async () => {
   await hold();
   mirror.connection.exec("create trigger none before insert on seen_pages begin select raise(abort, 'full'); end");
   await show('a');
@@ -110,7 +110,7 @@ test('what waited and cannot be kept in its time is told to whoever writes next 
   await expect(show('b')).rejects.toThrow('full');
 });
 
-test('a commit writes the clock and the counter of its own environment alone (R18, R21)', async () => {
+test('a commit writes the clock and the counter of its own environment only (R18, R21)', async () => {
   const marks = [{ stream: 'column_lineage', id: 'c' }] as const;
   const markIn = (envId: string) =>
     createDestination(mirror, { envId, run: 1, clock: () => T }).commit(
@@ -133,11 +133,11 @@ test('a commit writes the clock and the counter of its own environment alone (R1
   expect((await on().facts(stream, null)).lastMark).toBe(1);
 });
 
-test('a transaction that SQLite itself takes back while pages wait is noticed: nothing is written after it, and every writer is told (R5)', async () => {
+test('if SQLite itself rolls back a transaction while pages wait, nothing is written after it, and every later commit fails (R5)', async () => {
   await hold();
   const before = kept('watermark', 'sync_checkpoints');
   await show('a');
-  // As SQLite does when another statement finds the disk full.
+  // SQLite does this when the disk is full for another statement.
   mirror.connection.exec('ROLLBACK');
   await expect(show('c')).rejects.toMatchObject({ recovery: 'run' });
   expect(mirror.connection.inTransaction).toBe(false);

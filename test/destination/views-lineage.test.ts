@@ -26,7 +26,7 @@ describe('lineage', () => {
       id,
     );
 
-  test('shows every ancestor and descendant once, at the least depth', () => {
+  test('lineage shows every ancestor and descendant once, at the least depth', () => {
     addEdges('a>b', 'b>c', 'c>d', 'a>c', 'x>d');
     expect(upstream('d')).toEqual(['c 1', 'x 1', 'a 2', 'b 2']);
     expect(downstream('a')).toEqual(['b 1', 'c 1', 'd 2']);
@@ -34,25 +34,25 @@ describe('lineage', () => {
     expect(select('SELECT * FROM lineage_downstream')).toHaveLength(7);
   });
 
-  test('the least depth is found whichever way is gone first', () => {
+  test('lineage has the least depth, whichever path is followed first', () => {
     addEdges('p>end', 'q>end', 'near_p>p', 'near_q>q', 'far_p>near_p', 'far_q>near_q', 'far_p>q', 'far_q>p');
     expect(upstream('end')).toEqual(['p 1', 'q 1', 'far_p 2', 'far_q 2', 'near_p 2', 'near_q 2']);
     expect(downstream('far_p')).toEqual(['near_p 1', 'q 1', 'end 2', 'p 2']);
   });
 
-  test('cycles end, and no asset is its own ancestor', () => {
+  test('lineage ends in a cycle, and no asset is its own ancestor', () => {
     addEdges('a>b', 'b>c', 'c>a', 'a>a', 'z>a');
     expect(upstream('a')).toEqual(['c 1', 'z 1', 'b 2']);
     expect(downstream('a')).toEqual(['b 1', 'c 2']);
   });
 
-  test('stays within an environment', () => {
+  test('lineage stays within an environment', () => {
     addEdges('a>b');
     add('asset_lineage', { env_id: 'other', upstream_asset_id: 'z', downstream_asset_id: 'a' });
     expect(upstream('b')).toEqual(['a 1']);
   });
 
-  test('leads neither to a deleted asset nor through one, and names the others', () => {
+  test('lineage leads neither to a deleted asset nor through one, and names the others', () => {
     add(
       'assets',
       { id: 'a', name: 'raw', kind: 'table' },
@@ -69,14 +69,14 @@ describe('lineage', () => {
     expect(pluck('SELECT downstream_kind FROM lineage_downstream')).toEqual(['other', 'other']);
   });
 
-  test('takes ids of any characters', () => {
+  test('lineage accepts ids of any characters', () => {
     const odd = ['a"b', "it's", 'trail ', 'trail', '✓/,"', '\\', '7', 'a\u0000b', 'a', 'a\u0000', '[1]'];
     addEdges(...odd.map((id) => `${id}>end`));
     expect(upstream('end').sort()).toEqual(odd.map((id) => `${id} 1`).sort());
     expect(downstream('trail ')).toEqual(['end 1']);
   });
 
-  test('a graph rich in diamonds and cycles costs no more than its edges', () => {
+  test('lineage of a graph with many diamonds and cycles costs no more than its edges', () => {
     const steps = Array.from({ length: 360 }, (_, i) => i);
     addEdges(...steps.flatMap((i) => [`${i}>${i + 1}`, `${i}>${i + 2}`]), '361>0');
     expect(upstream('360')).toHaveLength(361);
@@ -86,7 +86,7 @@ describe('lineage', () => {
   });
 
   test.each(['none', 'those of a single edge'])(
-    'a filter on an asset makes one walk, edge by edge, with statistics: %s',
+    'lineage of one asset follows its edges once, with statistics: %s',
     (has) => {
       addEdges('a>b');
       if (has !== 'none') run('ANALYZE');

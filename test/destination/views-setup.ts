@@ -10,7 +10,7 @@ const migrationsFolder = fileURLToPath(new URL('../../schema/migrations', import
 
 let file: Database.Database;
 
-/** A new mirror in memory for each test of the file that calls this; it knows the environment `e`. */
+/** Makes a new mirror in memory for each test of the file; it has the environment `e`. */
 export function useMirror(): void {
   beforeEach(() => {
     file = new Database(':memory:');
@@ -42,7 +42,7 @@ export function addRuns(statuses: string[], row: Row = {}, table = 'test_executi
   });
 }
 
-/** What a row that went bears. */
+/** The columns of a deleted row. */
 export const gone = { deleted_at: '2026-11-19T00:00:00.000000Z', deletion: 'tombstone' };
 
 function insert(table: string, row: Row): void {

@@ -60,7 +60,7 @@ describe('runs', () => {
       worst_status worst, last_status, substr(resolved_at, 12, 2) + 0 resolved, duration_hours hours
       FROM test_incidents ORDER BY sub_test_unique_id, first_start_time`);
 
-  test('each stretch of failing runs of a sub-test is an incident, from its first run to the next PASS', () => {
+  test('consecutive failing runs of a sub-test are one incident, from the first run to the next PASS', () => {
     addRuns(['PASS', 'WARN', 'ERROR', 'FAIL', 'PASS', 'PASS', 'WARN', 'PASS']);
     expect(incidents()).toEqual([
       { first: 1, last: 3, run_count: 3, worst: 'ERROR', last_status: 'FAIL', resolved: 4, hours: 3 },
@@ -68,7 +68,7 @@ describe('runs', () => {
     ]);
   });
 
-  test('an incident no PASS has followed is not resolved, and has lasted to its last run', () => {
+  test('an incident that no PASS has followed is not resolved, and lasts to its last run', () => {
     addRuns(['FAIL', 'PASS', 'FAIL', 'WARN']);
     expect(incidents()[1]).toEqual({
       first: 2,
@@ -88,7 +88,7 @@ describe('runs', () => {
     ]);
   });
 
-  test('the sub-tests of a test have incidents of their own', () => {
+  test('each sub-test of a test has its own incidents', () => {
     addRuns(['FAIL', 'SKIPPED', 'FAIL'], { sub_test_unique_id: 's1' });
     addRuns(['WARN', 'PASS', 'SKIPPED', 'FAIL'], { sub_test_unique_id: 's2' });
     expect(incidents().map((it) => [it.first, it.run_count, it.resolved])).toEqual([
@@ -98,7 +98,7 @@ describe('runs', () => {
     ]);
   });
 
-  test('how long an incident lasted is told in seconds and in hours', () => {
+  test('the duration of an incident is given in seconds and in hours', () => {
     addRuns(['FAIL'], { start_time: '2026-11-20T04:10:00.123456Z' });
     addRuns(['PASS'], { start_time: '2026-11-21T05:40:01.623456Z', id: 'next' });
     expect(select('SELECT duration_seconds, duration_hours FROM test_incidents')).toEqual([
@@ -106,7 +106,7 @@ describe('runs', () => {
     ]);
   });
 
-  test('an incident names its test, and says when that is disabled', () => {
+  test('an incident names its test, and says whether the test is disabled', () => {
     add('assets', { id: 'a', name: 'orders' });
     add('tests', { id: 't', name: 'not_null', disabled: 1, asset_id: 'a' });
     addRuns(['FAIL']);
@@ -115,7 +115,7 @@ describe('runs', () => {
     ]);
   });
 
-  test('the pass rate of a day is that of the runs with a verdict, and NULL without any', () => {
+  test('the pass rate of a day counts the runs with a verdict, and is NULL if there are none', () => {
     addRuns(['PASS', 'PASS', 'PASS', 'WARN', 'FAIL', 'ERROR', 'SKIPPED', 'NO_DATA', 'NEW']);
     addRuns(['SKIPPED'], { id: 'next', start_time: '2026-11-21T23:59:59.999999Z' });
     const none = { pass_count: 0, warn_count: 0, fail_count: 0, error_count: 0, pass_rate: null };

@@ -11,7 +11,7 @@ const names = declared.map((view) => getViewConfig(view).name);
 useMirror();
 
 describe('every view', () => {
-  test('is in the migrations, with the columns its declaration names, in that order', () => {
+  test('every view is in the migrations, with the columns of its declaration, in that order', () => {
     const made = Object.fromEntries(
       pluck(`SELECT name FROM sqlite_schema WHERE type = 'view' ORDER BY name`).map((name) => [
         name,
@@ -23,7 +23,7 @@ describe('every view', () => {
     expect(Object.keys(made)).toHaveLength(16);
   });
 
-  test('begins with the id and the name of the environment, and shows none for one that is not there', () => {
+  test('every view begins with the id and the name of the environment, the name NULL if the environment is unknown', () => {
     addEverything('e', {});
     addEverything('unlisted', {});
     for (const view of names) {
@@ -36,7 +36,7 @@ describe('every view', () => {
     }
   });
 
-  test('shows no deleted row, and nothing of a deleted asset or test but the runs of a day', () => {
+  test('no view shows a deleted row, or anything of a deleted asset or test except the runs of a day', () => {
     addEverything('e', gone);
     const full = declared
       .map((it) => getViewConfig(it).name)
@@ -44,7 +44,7 @@ describe('every view', () => {
     expect(full).toEqual(['test_runs_daily']);
   });
 
-  test('shows what names an asset or a test the mirror does not hold', () => {
+  test('every view shows rows that name an asset or a test that the mirror does not have', () => {
     addEverything('e', {});
     for (const table of ['assets', 'columns', 'tests']) run(`DELETE FROM ${table}`);
     const full = declared
@@ -89,7 +89,7 @@ describe('assets', () => {
     expect(pluck('SELECT id FROM live_bi_assets')).toEqual(['bi']);
   });
 
-  test('a live column or test of a deleted asset shows without its name', () => {
+  test('a live column or test of a deleted asset is shown without the asset’s name', () => {
     add('assets', { id: 'a', name: 'orders' }, { id: 'b', name: 'old_orders', ...gone });
     add('columns', { id: 'c1', asset_id: 'a' }, { id: 'c2', asset_id: 'b' }, { id: 'c3', asset_id: 'unseen' });
     add('tests', { id: 't1', disabled: 1, asset_id: 'a' }, { id: 't2', disabled: 0, asset_id: 'b' });
@@ -138,7 +138,7 @@ describe('assets', () => {
     ]);
   });
 
-  /** Objects that lack ever more of the names they could go by. */
+  /** Objects with fewer and fewer of the names that they could have. */
   function objects(...keys: string[]): string {
     return JSON.stringify(keys.map((_, i) => Object.fromEntries(keys.slice(i).map((key) => [key, `my ${key}`]))));
   }

@@ -148,7 +148,7 @@ function* applyRoundEnd(commitScope: CommitScope, stream: Stream, commit: RoundE
   return changedRows;
 }
 
-/** The first scan of an empty table finds nothing to compare with; with a table that has rows, or marks to pay, what is shown counts. */
+/** Whether staged rows are compared with the table's. The first scan of an empty table has nothing to compare with. */
 function* isCompared(
   commitScope: CommitScope,
   stream: Stream,
@@ -159,7 +159,7 @@ function* isCompared(
 
 type CommitPart<Name extends keyof PageCommit> = NonNullable<PageCommit[Name]>;
 
-/** Into the archive tables, or for a stream that is itself one, into its own (R17). */
+/** Writes rows to the history tables, or to the stream's own table if that is a history (R17). */
 function* archive(commitScope: CommitScope, stream: Stream, rows: readonly DecodedRow[]): SqlStatements<ChangedRows> {
   const own = rows.map((row) => row.row);
   const way = { conflict: 'keep-newer' } as const;
@@ -173,7 +173,7 @@ function* archive(commitScope: CommitScope, stream: Stream, rows: readonly Decod
   return { written: 0, deleted: 0 };
 }
 
-/** A row that is shown is neither rejected any more nor held back (R14, R20). */
+/** Rows that are shown are no longer rejected and no longer held back (R14, R20). */
 function* clearReturned(
   commitScope: CommitScope,
   stream: Stream,
@@ -203,7 +203,7 @@ function* reject(commitScope: CommitScope, stream: Stream, rejected: CommitPart<
   yield* upsert(commitScope, rejectedRows, rows, { added });
 }
 
-/** Of what was asked for by id and not shown, nothing stands rejected any more but what is held live (R20). */
+/** Ids that were asked for and not shown are no longer rejected, unless the mirror has a live row under the id (R20). */
 function* dropRejected(
   commitScope: CommitScope,
   stream: Stream,
@@ -226,7 +226,7 @@ function* clearMarks(
   yield* run(commitScope, sql, { ids: JSON.stringify(ids), lastMark: lastMark ?? Number.MAX_SAFE_INTEGER });
 }
 
-/** Marks that wait for another run (R13, R18). */
+/** Leaves marks to a later run (R13, R18). */
 function* leaveMarks(
   commitScope: CommitScope,
   stream: Stream,
@@ -237,22 +237,22 @@ function* leaveMarks(
   yield* leaveMarksOf(commitScope, stream, { sql, values: { ...values, ids: JSON.stringify(ids) } });
 }
 
-/** Rows of each owner that no read from the given one on has seen are absent (R13). */
+/** Deletes, as absent, the rows of each parent that no read since the given one has seen (R13). */
 function* sweepParents(
   commitScope: CommitScope,
   stream: Stream,
   { by, ids, sinceRead, at }: CommitPart<'sweptParents'>,
 ): SqlStatements<ChangedRows> {
   yield* loadSeenKeys(commitScope, stream);
-  const sql = `t.${quote(by)} = @owner and not ${isSeenKey(stream, '@sinceRead')}`;
+  const sql = `t.${quote(by)} = @parent and not ${isSeenKey(stream, '@sinceRead')}`;
   const removal = { sql, at: at ?? commitScope.mirroredAt, few: true } as const;
   let deleted = 0;
-  for (const owner of ids)
-    deleted += (yield* remove(commitScope, stream, { ...removal, values: { owner, sinceRead } })).deleted;
+  for (const parent of ids)
+    deleted += (yield* remove(commitScope, stream, { ...removal, values: { parent, sinceRead } })).deleted;
   return { written: 0, deleted };
 }
 
-/** Asked for again after all others, in pages that may be smaller (R22, R24). */
+/** The history is asked for again after all others, perhaps in smaller pages (R22, R24). */
 function* noteUnreadHistory(commitScope: CommitScope, { testId, pageLimit }: UnreadHistory): SqlStatements<void> {
   const sql = 'select page_limit from history_failures where env_id = @env and test_id = @testId';
   const limit = pageLimit ?? ((yield* value(commitScope, sql, { testId })) as number | undefined) ?? null;
@@ -276,13 +276,13 @@ function* noteHistoryRead(
   yield* upsert(commitScope, testExecutionGaps, gaps, { conflict: 'ignore' });
 }
 
-/** Rejected rows of this history that its reading has not met again, and those of no history that is ever read (R20). */
+/** Deletes rejected rows that this read of the history did not show again, and those of tests whose history is not read (R20). */
 const FORGET_UNMET = `delete from rejected_rows as r
   where r.env_id = @env and r.stream = 'test_executions' and r.run_id < @since and not exists (
     select 1 from tests t
     where t.env_id = r.env_id and t.id = r.payload ->> 'test_id' and t.id <> @testId and t.deleted_at is null)`;
 
-/** Drops what a read, or all of a round, saw and staged (R7). */
+/** Forgets what one read, or the whole round, saw and staged (R7). */
 function* forget(commitScope: CommitScope, stream: Stream, which: number | 'all'): SqlStatements<void> {
   yield* forgetStaged(commitScope, stream, which);
   yield* forgetSeen(commitScope, stream, which);

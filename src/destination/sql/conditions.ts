@@ -2,7 +2,7 @@ import { parentsOf, type Stream, type StreamParent } from '../../core/stream.ts'
 import type { SqlValues } from './statements.ts';
 import { nameOf, quote, tableSqlOf } from './tables.ts';
 
-/** A condition on rows `t`, and the values it names. */
+/** A condition on row `t`, and the values of its parameters. */
 export interface SqlCondition {
   readonly sql: string;
   readonly values?: SqlValues;
@@ -17,7 +17,7 @@ export function firstKey(stream: Stream): string {
   return quote(stream.key[0]);
 }
 
-/** The condition that a row of the mirror's own tables is this stream's. */
+/** The condition that a row of a table such as `marks` belongs to this stream. */
 export function isOf(stream: Stream, alias: string): string {
   return `${alias}.env_id = @env and ${alias}.stream = '${stream.name}'`;
 }
@@ -28,14 +28,14 @@ export function live(stream: Stream): string {
   return `${soft}${isWithin(stream)}`;
 }
 
-/** For a stream that fills rows of one kind: that row `t` is of it. */
+/** The condition that row `t` is of the kind that the stream fills, if it fills one kind only. */
 function isWithin({ subtype }: Stream, unindexed: '' | " || ''" = ''): string {
   return subtype === undefined ? '' : ` and t.${quote(subtype.field)}${unindexed} = '${subtype.is}'`;
 }
 
 /**
- * The condition that a read of the round has seen row `t`, or one from `@sinceRead` on. Gathered rows are seen, too. Whoever asks has
- * called `loadSeenKeys`, and asks of few rows (else: `isMissing`).
+ * The condition that a read of the round has seen row `t`, or a read from `@sinceRead` on. Staged rows count as seen. Call
+ * `loadSeenKeys` before. It is for few rows; for many use `isMissing`.
  */
 export function isSeenKey(stream: Stream, since: 'ever' | '@sinceRead' = 'ever'): string {
   const read = since === 'ever' ? '' : ` and s.read_number >= ${since}`;
@@ -47,14 +47,14 @@ export function isSeen(stream: Stream, id: string): string {
   return `exists (select 1 from seen_keys s where ${isOf(stream, 's')} and s.key_1 = ${id})`;
 }
 
-/** The condition that a row of the mirror's own tables speaks of row `t`. */
+/** The condition that a row of a table such as `held_removals` has the key of row `t`. */
 function isKeyOf(stream: Stream, alias: string): string {
   return stream.key.map((name, i) => `${alias}.key_${i + 1} = t.${quote(name)}`).join(' and ');
 }
 
 /**
- * Marks `m` of this stream whose row `t` lives, but those that the round of `@run` left; the concatenation keeps the lookup to the key, whatever
- * index there is by the kind.
+ * Marks `m` of this stream whose row `t` is live, without those that the round of `@run` left. The concatenation makes SQLite look the
+ * row up by its key instead of by an index on the kind.
  */
 export function markedRows(stream: Stream): string {
   return `from marks m cross join ${nameOf(stream.parentTable?.table)} t
@@ -62,25 +62,25 @@ export function markedRows(stream: Stream): string {
 }
 
 /**
- * The condition that a mark is still to be paid by the round of `@run`: neither has it left it to a later run, nor has one of the
- * rounds that went on beside it while it waited (R9, R13, R18).
+ * The condition that the round of `@run` still has to clear a mark: neither this round nor a later one, while this round waited, has
+ * left the mark to a later run (R9, R13, R18).
  */
 export function isOwed(alias: string): string {
   return `coalesce(${alias}.left_by_run, 0) < @run`;
 }
 
-/** The condition that row `t` lacks a field without which the typed list would not show it (R22). */
+/** The condition that row `t` lacks a field that the typed list requires (R22). */
 export function isUnfilled({ writes = [], fields }: Stream): string {
   const required = writes.filter((name) => fields[name]?.required);
   return `(${required.map((name) => `t.${quote(name)} is null`).join(' or ')})`;
 }
 
-/** The condition that `h`, a row of `held_removals`, speaks of row `t`. */
+/** The condition that `h`, a row of `held_removals`, has the key of row `t`. */
 export function holds(stream: Stream): string {
   return `h.env_id = t.env_id and h.stream = '${stream.name}' and ${isKeyOf(stream, 'h')}`;
 }
 
-/** The condition that a row `t` that goes may go at once: nothing holds it back, or its owner explains it (R14). */
+/** The condition that row `t` may be removed at once: it is not held back, or its removal is explained (R14). */
 export function mayGo(stream: Stream): string {
   return `(${exempt(stream)} or not ${isHeldBack(stream)})`;
 }
@@ -91,8 +91,8 @@ export function isHeldBack(stream: Stream): string {
 }
 
 /**
- * The condition that the removal of row `t` is explained (R14): what it belongs to went by tombstone, however far up, or it is an
- * edge whose downstream end is shown with others.
+ * The condition that the removal of row `t` is explained (R14): a tombstone deleted its parent, or a parent of that, or `t` is an edge
+ * whose downstream end is shown with other edges.
  */
 export function exempt(stream: Stream): string {
   const { replacedBy: end, key } = stream;
@@ -104,10 +104,10 @@ export function exempt(stream: Stream): string {
   return explained.length === 0 ? 'false' : `(${explained.join(' or ')})`;
 }
 
-/** The condition that what a row belongs to went by tombstone, or what that belongs to. */
+/** The condition that a tombstone deleted the parent of a row, or a parent of that. */
 function hasGone({ by, table, parents = [] }: StreamParent, alias: string): string {
-  const owner = `${alias}_owner`;
-  const gone = [`${owner}.deletion = 'tombstone'`, ...parents.map((each) => hasGone(each, owner))];
-  return `exists (select 1 from ${nameOf(table)} ${owner}
-    where ${owner}.env_id = t.env_id and ${owner}.id = ${alias}.${quote(by)} and (${gone.join(' or ')}))`;
+  const parent = `${alias}_parent`;
+  const gone = [`${parent}.deletion = 'tombstone'`, ...parents.map((each) => hasGone(each, parent))];
+  return `exists (select 1 from ${nameOf(table)} ${parent}
+    where ${parent}.env_id = t.env_id and ${parent}.id = ${alias}.${quote(by)} and (${gone.join(' or ')}))`;
 }

@@ -20,7 +20,7 @@ import { type ChangedRows, holdBack, holdOnly, leaveMarksOf, remove, reopenStrea
 
 type SweepInput = NonNullable<RoundEnd['sweep']>;
 
-/** What a settlement would remove; what is held back stays so, and weighs no more, until it is shown or let go (R14). */
+/** Rows that the end of a round would remove. Rows already held back do not count again, until they are shown or applied (R14). */
 export function* countRemovals(
   mirrorScope: MirrorScope,
   stream: Stream,
@@ -48,7 +48,7 @@ function* loadFor(
   else yield* loadSeenKeys(mirrorScope, stream);
 }
 
-/** The rows `t` that a settlement removes; null when it removes none. */
+/** The condition that the end of a round removes row `t`; null if it removes none. */
 function removalsOf(
   stream: Stream,
   { sweep: swept, replace: scope, through, lastMark, run }: RoundEnd,
@@ -57,15 +57,15 @@ function removalsOf(
   return scope === null ? null : { sql: toDelete(stream, scope), values: { lastMark, run, through } };
 }
 
-/** The end of a round: a sweep, or what was gathered put in place, and what is paid and mended by that. */
+/** Ends a round: sweeps or replaces rows, then clears the marks and rejected rows that the round has dealt with. */
 export function* finishRound(
   commitScope: CommitScope,
   stream: Stream,
-  settlement: RoundEnd & { hold: boolean },
+  ended: RoundEnd & { hold: boolean },
 ): SqlStatements<ChangedRows> {
-  yield* loadFor(commitScope, stream, settlement);
-  const { sweep: swept, replace: scope, through, hold, isWhole } = settlement;
-  const of = { lastMark: settlement.lastMark, run: settlement.run };
+  yield* loadFor(commitScope, stream, ended);
+  const { sweep: swept, replace: scope, through, hold, isWhole } = ended;
+  const of = { lastMark: ended.lastMark, run: ended.run };
   let changedRows: ChangedRows = { written: 0, deleted: 0 };
   if (through !== null && stream.parentTable !== undefined)
     yield* leaveUnasked(commitScope, stream, { ...of, through });
@@ -82,8 +82,8 @@ export function* finishRound(
 }
 
 /**
- * A live row without the fields of its kind is still owed, whatever the typed list has shown: that may lag behind (R22). A scan,
- * which is made without marks, makes one for each.
+ * Keeps a mark for each live row that lacks the fields of its kind: the typed list may lag behind (R22). A scan has no marks, so it
+ * makes them.
  */
 function* leaveUnfilled(
   commitScope: CommitScope,
@@ -96,7 +96,7 @@ function* leaveUnfilled(
   yield* leaveMarksOf(commitScope, stream, { sql: unfilled, values: of });
 }
 
-/** Marks of rows after the last one asked for in the leading list, as far as no read has shown what they are owed (R18). */
+/** Leaves to a later run the marks of rows after `through`: the parent list was not asked for them, and no read has shown them (R18). */
 function* leaveUnasked(
   commitScope: CommitScope,
   stream: Stream,
@@ -108,7 +108,7 @@ function* leaveUnasked(
   yield* leaveMarksOf(commitScope, stream, { sql, values });
 }
 
-/** A row rejected before that a read of the whole stream has not met again is gone from the source (R20). */
+/** A read of the whole stream did not show these rejected rows again, so they are gone from the source (R20). */
 function* forgetRejected(commitScope: CommitScope, stream: Stream, since: number): SqlStatements<void> {
   yield* run(commitScope, `delete from rejected_rows as r where ${isOf(stream, 'r')} and r.run_id < @since`, { since });
 }
@@ -127,12 +127,12 @@ function* sweep(
   return removed;
 }
 
-/** Rows the scan did not see, as far as they may go (R12). */
+/** The condition that a scan did not see row `t`, up to the last row that may go (R12). */
 function sweptRows(stream: Stream): string {
   return `${isMissing(stream)} and (@through is null or t.id <= @through)`;
 }
 
-/** Lets go what was held back, without a new read (R14). */
+/** Applies the removals that were held back, without a new read (R14). */
 export function* release(commitScope: CommitScope, stream: Stream): SqlStatements<ChangedRows> {
   const held = `held_removals as h where ${isOf(stream, 'h')}`;
   const at = yield* value(commitScope, `select max(h.absent_at) from ${held}`);

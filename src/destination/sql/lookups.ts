@@ -23,7 +23,10 @@ import { list, nameOf, quote, tableSqlOf } from './tables.ts';
 
 type LookupKeys = readonly DecodedRow['key'][];
 
-/** The rows held under these keys, by joined key. */
+/**
+ * The rows that the mirror has under these keys, by joined key. A commit may rely on them though it comes later: an environment has one
+ * writer (R26), and no two streams write the same row at the same time.
+ */
 export function* existingRows(
   mirrorScope: MirrorScope,
   stream: Stream,
@@ -43,18 +46,18 @@ function rowsAmong({ dialect }: MirrorScope, stream: Stream): string {
   return `from ${tableOf(stream)} t where t.env_id = @env and ${among}`;
 }
 
-/** Edges by both ends: each is looked up by its key alone, whatever other index there is by one end. */
+/** Each edge is looked up by its whole key, although there is an index by one end. */
 function edgesAmong({ dialect }: MirrorScope, stream: Stream): string {
   const ends = stream.key.map((name, i) => `t.${quote(name)} = k.value ->> ${i}`).join(' and ');
   return `from ${dialect.arrays('@keys')} k cross join ${tableOf(stream)} t where t.env_id = @env and ${ends}`;
 }
 
-/** In the order of the table, each of whose pages is then read once. */
+/** The order of the table, so that each of its pages is read once. */
 function byFirst([a = '']: DecodedRow['key'], [b = '']: DecodedRow['key']): number {
   return a < b ? -1 : Number(a > b);
 }
 
-/** Whether all keys come after every row, as they mostly do in a first scan: then none has to be looked up. */
+/** Whether all keys come after the last row, as in most pages of a first scan: then no row has to be looked up. */
 function* isBeyond(mirrorScope: MirrorScope, stream: Stream, lookupKeys: LookupKeys): SqlStatements<boolean> {
   const sql = `select 1 from ${tableOf(stream)} where env_id = @env
     and ${firstKey(stream)} >= (select min(value) from ${mirrorScope.dialect.texts('@keys')}) limit 1`;
@@ -62,7 +65,7 @@ function* isBeyond(mirrorScope: MirrorScope, stream: Stream, lookupKeys: LookupK
   return one === undefined;
 }
 
-/** What the mirror holds that decides about the next round; the checkpoints aside. */
+/** What the next round depends on, without the checkpoints. */
 export function* facts(
   mirrorScope: MirrorScope,
   stream: Stream,
@@ -77,7 +80,7 @@ export function* facts(
   };
 }
 
-/** How many rows live; only those with these values in their fields. */
+/** The number of live rows that have these values in their fields. */
 export function* countRows(mirrorScope: MirrorScope, stream: Stream, within: FieldNames = {}): SqlStatements<number> {
   return Number(yield* value(mirrorScope, `select count(*) ${liveRows(stream, within)}`, within));
 }
@@ -88,7 +91,7 @@ function* hasRows(mirrorScope: MirrorScope, stream: Stream): SqlStatements<boole
 
 type FieldNames = Readonly<Record<string, string>>;
 
-/** The live rows `t` with these values in their fields, which are parameters of the same names. */
+/** The live rows `t` that have these values in their fields; each value is the parameter of the field's name. */
 export function liveRows(stream: Stream, within: FieldNames = {}): string {
   const filters = Object.keys(within).map((name) => ` and t.${quote(name)} = @${name}`);
   return `from ${tableOf(stream)} t where t.env_id = @env and ${live(stream)}${filters.join('')}`;
@@ -99,7 +102,7 @@ export function* lastMark(mirrorScope: MirrorScope): SqlStatements<number> {
   return Number((yield* value(mirrorScope, 'select last_mark from mirror_environments where env_id = @env')) ?? 0);
 }
 
-/** What the stream owes, by the reach of a feed from `since` on; without what a round of this run has left. */
+/** The marks that a round has to clear, by whether a feed from `since` on reaches the row; without those that a round of this run left. */
 export function* countMarks(
   mirrorScope: MirrorScope,
   stream: Stream,
@@ -113,13 +116,13 @@ export function* countMarks(
   return { inside: Number(marks?.['inside']), outside: Number(marks?.['outside']) };
 }
 
-/** Ids looked up at once: no request holds more (`MAX_IDS` of the chunks). */
+/** No request has more ids (`MAX_IDS`). */
 const BACKLOG_IDS = 1000;
 
-/** The ids that are owed: `… from … where …`, the id under `id`, and the values named. */
-const BACKLOG = { candidates, owned: movedOwners, marked: markedBefore, unshown, rejected: rejectedBefore } as const;
+/** Select statements with the column `id`, which end in a condition. */
+const BACKLOG = { candidates, owned: movedParents, marked: markedBefore, unshown, rejected: rejectedBefore } as const;
 
-/** Ids after the last one asked for, in their order. */
+/** The next ids in order, after the last one asked for. */
 export function* backlog(mirrorScope: MirrorScope, stream: Stream, query: BacklogQuery): SqlStatements<Backlog> {
   if (query.about === 'candidates' || isOfAll(stream, query)) yield* findMissing(mirrorScope, stream);
   else if (query.about === 'unshown') yield* loadSeenKeys(mirrorScope, stream);
@@ -128,7 +131,7 @@ export function* backlog(mirrorScope: MirrorScope, stream: Stream, query: Backlo
     ...values,
     after: query.after,
   });
-  // Where nothing is owed, counting all rows would be most of what an idle run costs.
+  // If there are no ids, counting all rows would be most of the cost of an idle run.
   const isWeighed = ids.length > 0 && query.after === '' && (query.about === 'owned' || query.about === 'marked');
   const weighed = isWeighed
     ? {
@@ -139,12 +142,12 @@ export function* backlog(mirrorScope: MirrorScope, stream: Stream, query: Backlo
   return { ids: ids as string[], weighed };
 }
 
-/** Whether a whole read has to say what it has not shown of edges. */
+/** Whether a scan of edges asks which ones it has not shown. */
 function isOfAll({ staged }: Stream, { about, mode }: BacklogQuery): boolean {
   return about === 'unshown' && mode === 'scan' && staged !== undefined;
 }
 
-/** Rows that a sweep, or a snapshot, would take: live and not seen. What a tombstone explains needs no asking (R14). */
+/** Live rows that were not seen: a sweep or a snapshot would remove them. Removals that a tombstone explains need no lookup (R14). */
 function candidates(stream: Stream): SqlCondition {
   const key = stream.key[0];
   const ofSnapshot = stream.staged === undefined ? '' : ` and not ${exempt(stream)}`;
@@ -154,7 +157,7 @@ function candidates(stream: Stream): SqlCondition {
   };
 }
 
-/** Marked rows that live and were last synced before the bound. */
+/** Live marked rows that were last synced before the bound. */
 function markedBefore(stream: Stream, { lastMark, before, run }: BacklogQuery): SqlCondition {
   return {
     sql: `select id from (select m.id ${markedRows(stream)} and m.number <= @lastMark
@@ -164,8 +167,8 @@ function markedBefore(stream: Stream, { lastMark, before, run }: BacklogQuery): 
 }
 
 /**
- * What the reads have not shown of the rows that they were made for (R18): of a typed list, marked rows that have its fields from
- * before; of lineage, columns that would lose their last edge.
+ * Marked rows that the reads have not shown (R18): in a typed list, rows that had its fields before; in lineage, columns that would lose
+ * their last edge.
  */
 function unshown(stream: Stream, query: BacklogQuery): SqlCondition {
   const { lastMark, run } = query;
@@ -185,8 +188,8 @@ function unshown(stream: Stream, query: BacklogQuery): SqlCondition {
   };
 }
 
-/** Marked owners that live, or of whose rows one lives: of any other there is nothing to ask. */
-function movedOwners(stream: Stream, { lastMark, run }: BacklogQuery): SqlCondition {
+/** Marked parents that are live, or that have a live row: any other has nothing to ask for. */
+function movedParents(stream: Stream, { lastMark, run }: BacklogQuery): SqlCondition {
   const { parent } = stream;
   if (parent === undefined) throw new Error(`${stream.name} has no parent`);
   const lives = `select 1 from ${nameOf(parent.table)} o where o.env_id = m.env_id and o.id = m.id and o.deleted_at is null`;
@@ -198,7 +201,7 @@ function movedOwners(stream: Stream, { lastMark, run }: BacklogQuery): SqlCondit
   };
 }
 
-/** Rejected rows that the round has not met so far. */
+/** Rejected rows that the round has not seen so far. */
 function rejectedBefore(stream: Stream, { run }: BacklogQuery): SqlCondition {
   return {
     sql: `select id from (select r.row_key id ${rejectedRows(stream)} and ${HAS_KEY} and r.run_id < @run) owed where true`,
@@ -206,22 +209,22 @@ function rejectedBefore(stream: Stream, { run }: BacklogQuery): SqlCondition {
   };
 }
 
-/** Whether any stands rejected that can be asked for by id (R20). */
+/** Whether there is a rejected row that can be asked for by id (R20). */
 function* hasRejected(mirrorScope: MirrorScope, stream: Stream): SqlStatements<boolean> {
   return (yield* value(mirrorScope, `select 1 ${rejectedRows(stream)} and ${HAS_KEY} limit 1`)) !== undefined;
 }
 
-/** Whether any stands rejected that cannot (R20). */
+/** Whether there is a rejected row without a usable key (R20). */
 function* hasKeyless(mirrorScope: MirrorScope, stream: Stream): SqlStatements<boolean> {
   return (yield* value(mirrorScope, `select 1 ${rejectedRows(stream)} and not ${HAS_KEY} limit 1`)) !== undefined;
 }
 
-/** Rows that stand rejected (R20). */
+/** The number of rejected rows (R20). */
 export function* countRejected(mirrorScope: MirrorScope, stream: Stream): SqlStatements<number> {
   return Number(yield* value(mirrorScope, `select count(*) ${rejectedRows(stream)}`));
 }
 
-/** Removals held back at present (R14). */
+/** The number of removals that are held back (R14). */
 export function* heldBack(mirrorScope: MirrorScope, stream: Stream): SqlStatements<number> {
   const sql = `select count(*) from held_removals h cross join ${tableOf(stream)} t
     where ${holds(stream)} and ${isOf(stream, 'h')} and ${live(stream)}`;
@@ -232,7 +235,7 @@ function rejectedRows(stream: Stream): string {
   return `from rejected_rows r where ${isOf(stream, 'r')}`;
 }
 
-/** The payload stands for a key that is of no use. */
+/** A row without a usable key has its payload as the key. */
 const HAS_KEY = '(r.row_key <> r.payload)';
 
 export function* dueTests(mirrorScope: MirrorScope, run: number, most: number): SqlStatements<DueTest[]> {
@@ -240,9 +243,9 @@ export function* dueTests(mirrorScope: MirrorScope, run: number, most: number): 
 }
 
 /**
- * A test with news is one never read, with a latest execution that changed since, or with rows that stand rejected (R20). Those that
- * did not fail last time come first, and of these the ones never read (R22). `>= ''` has SQLite go along the key, as all that is
- * looked up beside the tests lies in its order.
+ * A test is due if it was never read, if its latest execution changed since, or if it has rejected rows (R20). Tests that did not fail
+ * last time come first, and among them those never read (R22). `>= ''` makes SQLite follow the key, which is the order of the tables
+ * that it looks up beside the tests.
  */
 const DUE_TESTS = `
   select d.*, coalesce((select mirrored_at from mirror_environments where env_id = @env), '') "mirroredAt",
@@ -261,18 +264,18 @@ const DUE_TESTS = `
     order by f.run_id nulls first, r.read_at nulls first, t.id limit @most
   ) d`;
 
-/** The rows held under these keys with those of their parts, by joined key. */
+/** The rows that the mirror has under these keys, with the rows of their parts, by joined key. */
 export function* existingWithChildren(
   mirrorScope: MirrorScope,
   stream: Stream,
   rowKeys: RowKeys,
 ): SqlStatements<Map<string, ExistingRow>> {
   const found = yield* existingRows(mirrorScope, stream, rowKeys);
-  const of = yield* partsOf(mirrorScope, stream, rowKeys);
+  const byTable = yield* partsOf(mirrorScope, stream, rowKeys);
   const all = rowKeys.flatMap((key): [string, ExistingRow][] => {
     const joined = joinKey(key);
     const row = found.get(joined);
-    const parts = of.map((byOwner) => byOwner.get(joined) ?? []);
+    const parts = byTable.map((byParent) => byParent.get(joined) ?? []);
     if (row !== undefined) return [[joined, { row, parts }]];
     return parts.flat().length === 0
       ? []
@@ -281,15 +284,15 @@ export function* existingWithChildren(
   return new Map(all);
 }
 
-/** The rows of each part by what they belong to. */
+/** The rows of each part, by the key of the row that they belong to. */
 function* partsOf(mirrorScope: MirrorScope, stream: Stream, rowKeys: RowKeys): SqlStatements<Map<string, Row[]>[]> {
-  const owner = stream.key[0];
+  const [parentKey] = stream.key;
   const ids = JSON.stringify(rowKeys.map(([id]) => id));
   const parts: Map<string, Row[]>[] = [];
   for (const { table } of stream.childTables ?? []) {
     const sql = `select ${list(tableSqlOf(table).given)} from ${nameOf(table)}
-      where env_id = @env and ${quote(owner)} in (select value from ${mirrorScope.dialect.texts('@ids')})`;
-    parts.push(Map.groupBy(yield* rows(mirrorScope, sql, { ids }), (row) => String(row[owner])));
+      where env_id = @env and ${quote(parentKey)} in (select value from ${mirrorScope.dialect.texts('@ids')})`;
+    parts.push(Map.groupBy(yield* rows(mirrorScope, sql, { ids }), (row) => String(row[parentKey])));
   }
   return parts;
 }

@@ -26,19 +26,19 @@ export function* writeNoted(noted: NotedKeys): SqlStatements<void> {
   noted.pages = [];
 }
 
-/** A commit that noted more does not wait for others: what the keys are made of takes several times the memory. */
+/** A commit with more noted keys does not wait for others, because the pages that they came from use several times this memory. */
 const MOST_CHARACTERS = 2_000_000;
 
 export function isMuch({ pages }: NotedKeys): boolean {
   return pages.reduce((sum, { keys }) => sum + keys.length, 0) > MOST_CHARACTERS;
 }
 
-/** Keys as SQL takes them apart: each an array of its two parts, the second empty where there is none. */
+/** Keys as JSON: each is an array of two parts, the second one empty where the key has one part. */
 export function keysAsJson(seenKeys: SeenKeys['keys']): string {
   return JSON.stringify(seenKeys.map(([first = '', second = '']) => [first, second]));
 }
 
-/** Puts in order what has been noted since this was last asked for: from now on SQL may ask `seen_keys`. */
+/** Brings `seen_keys` up to date with the noted and the stored pages. Statements that use the table run after this. */
 export function* loadSeenKeys(mirrorScope: MirrorScope, stream: Stream): SqlStatements<void> {
   yield* loadNoted(mirrorScope, stream);
   const pages = `from seen_pages p where ${isOf(stream, 'p')}`;
@@ -65,7 +65,7 @@ function* loadNoted(mirrorScope: MirrorScope, stream: Stream): SqlStatements<voi
     from ${mirrorScope.dialect.arrays('@keys')} where true order by 3, 4 on conflict do nothing`;
   const pages = mirrorScope.noted.pages.filter(isNotedBy(mirrorScope, stream)).filter((page) => !page.isLoaded);
   for (const [readNumber, ofRead] of Map.groupBy(pages, (page) => page.readNumber)) {
-    // In one statement: their order is that of the table, and SQLite need not be able to take back one page alone.
+    // One statement for all pages inserts the keys in the order of the table, and SQLite needs no savepoint for each page.
     yield* run(mirrorScope, sql, { keys: `[${ofRead.map(({ keys }) => keys.slice(1, -1)).join(',')}]`, readNumber });
     for (const page of ofRead) page.isLoaded = true;
   }
@@ -75,7 +75,7 @@ function isNotedBy({ envId }: MirrorScope, { name }: Stream): (page: NotedPage) 
   return (page) => page.envId === envId && page.stream === name;
 }
 
-/** Of what a round saw only that stays which came back by id, from a read on: the scan that follows counts it as seen (R12). */
+/** Keeps only the keys that a round saw by id, from this read on: the scan that follows counts them as seen (R12). */
 export function* remember(commitScope: CommitScope, stream: Stream, from: number): SqlStatements<void> {
   const pages = `seen_pages as p where ${isOf(stream, 'p')}`;
   forgetNoted(commitScope, stream, (readNumber) => readNumber < from);
@@ -85,7 +85,7 @@ export function* remember(commitScope: CommitScope, stream: Stream, from: number
   yield* dropSeenKeys(commitScope, stream);
 }
 
-/** Drops what a read, or all of a round, saw (R7). */
+/** Forgets the keys that one read, or the whole round, saw (R7). */
 export function* forgetSeen(commitScope: CommitScope, stream: Stream, which: number | 'all'): SqlStatements<void> {
   const only = which === 'all' ? '' : ' and p.read_number = @which';
   const noted = forgetNoted(commitScope, stream, (readNumber) => which === 'all' || readNumber === which);
@@ -94,7 +94,7 @@ export function* forgetSeen(commitScope: CommitScope, stream: Stream, which: num
   else yield* findAnew(commitScope, stream);
 }
 
-/** @returns how many pages that were */
+/** @returns the number of pages forgotten */
 function forgetNoted(mirrorScope: MirrorScope, stream: Stream, isMeant: (readNumber: number) => boolean): number {
   const { noted } = mirrorScope;
   const isOwn = isNotedBy(mirrorScope, stream);
@@ -104,13 +104,13 @@ function forgetNoted(mirrorScope: MirrorScope, stream: Stream, isMeant: (readNum
   return forgotten;
 }
 
-/** What is missing is found anew when something asks: rows have come, or what was seen counts no more. */
+/** Empties `missing_keys`, because rows were written or seen keys were forgotten: `findMissing` fills it again. */
 export function* findAnew(mirrorScope: MirrorScope, stream: Stream): SqlStatements<void> {
   for (const table of ['missing_keys', 'missing_found'])
     yield* run(mirrorScope, `delete from ${table} as m where ${isOf(stream, 'm')}`);
 }
 
-/** Page numbers are given out again, so that all is brought anew. */
+/** Empties `seen_keys` as well: SQLite assigns the ids of deleted pages again, so all pages have to be loaded again. */
 function* dropSeenKeys(mirrorScope: MirrorScope, stream: Stream): SqlStatements<void> {
   yield* findAnew(mirrorScope, stream);
   for (const table of ['seen_keys', 'seen_through'])
@@ -119,15 +119,15 @@ function* dropSeenKeys(mirrorScope: MirrorScope, stream: Stream): SqlStatements<
 }
 
 /**
- * Finds in one pass over its table the live rows that the stream's round has not seen, and parts left without their row: from now on
- * SQL may ask `missing_keys`. What is seen afterwards may still stand there; what is written afterwards has it found anew.
+ * Fills `missing_keys`, in one pass over each table, with the live rows that the round has not seen, and with parts whose row is gone.
+ * Statements that use the table run after this. Keys that are seen later stay in it; rows that are written later empty it.
  */
 export function* findMissing(mirrorScope: MirrorScope, stream: Stream): SqlStatements<void> {
   yield* loadSeenKeys(mirrorScope, stream);
   const found = yield* value(mirrorScope, `select 1 from missing_found f where ${isOf(stream, 'f')}`);
   if (found !== undefined) return;
   yield* run(mirrorScope, `insert into missing_found values (@env, '${stream.name}')`);
-  // In the order of the keys: both tables are gone through from end to end. Nearly every row is seen: that comes first, and decides.
+  // The order of the keys lets SQLite read both tables once from end to end. Most rows were seen, so that is tested first.
   const keys = list(stream.key, 't.');
   const rest = (from: string, isMeant: string): string => `insert into missing_keys
     select @env, '${stream.name}', ${keys}${stream.key.length === 1 ? ", ''" : ''} from ${from} t
@@ -137,7 +137,7 @@ export function* findMissing(mirrorScope: MirrorScope, stream: Stream): SqlState
   for (const { table } of stream.childTables ?? []) yield* run(mirrorScope, rest(nameOf(table), 'true'));
 }
 
-/** The condition that row `t` is missing. Whoever asks has called `findMissing`. */
+/** The condition that row `t` is missing. Call `findMissing` before. */
 export function isMissing(stream: Stream): string {
   const keys = stream.key.map((_, i) => `m.key_${i + 1}`).join(', ');
   const own = stream.key.map((name) => `t.${quote(name)}`).join(', ');

@@ -10,9 +10,9 @@ import { differs, list, matches, nameOf, quote, replacing, tableSqlOf } from './
 import { type ChangedRows, holdBack, holdOnly, upsert } from './write-rows.ts';
 
 /**
- * Stages rows, and those of their parts, beside their tables (R16). A row that the table has as shown is only seen, unless the
- * round has staged another version of it: what is shown last counts.
- * @returns the rows staged
+ * Stages rows and their parts beside their tables (R16). A row that equals the table's is only noted as seen, unless the round has
+ * staged another version of it: the version shown last counts.
+ * @returns the rows that were staged
  */
 export function* stage(
   commitScope: CommitScope,
@@ -32,7 +32,7 @@ export function* stage(
     const parts = staged.flatMap((row) => row.parts[i] ?? []);
     yield* upsert(commitScope, part.staged, parts, way);
   }
-  // What is compared with nothing can find nothing missing.
+  // If the table is empty, no row can be missing.
   if (isCompared) noteSeen(commitScope, stream, { keys: shown.map(({ key }) => key), readNumber });
   return staged;
 }
@@ -54,7 +54,7 @@ function* changed(
   return shown.filter(({ key }) => kept.has(joinKey(key)));
 }
 
-/** Which of the keys shown the round has staged before, joined. */
+/** The keys shown that the round has staged before, joined. */
 function* stagedAmong(
   commitScope: CommitScope,
   stream: Stream,
@@ -71,7 +71,7 @@ function* stagedAmong(
   return found.map((row) => joinKey([row['key_1'], row['key_2']].slice(0, stream.key.length).map(String)));
 }
 
-/** What an earlier process has staged, once: the staged tables have no key, and hold the rows of other environments, too. */
+/** Loads the keys that an earlier process staged, once: the staged tables have no key, and hold the rows of all environments. */
 function* loadStagedKeys(commitScope: CommitScope, stream: Stream): SqlStatements<void> {
   const known = `select 1 from staged_loaded b where ${isOf(stream, 'b')}`;
   if ((yield* value(commitScope, known)) !== undefined) return;
@@ -95,7 +95,7 @@ function bothParts(shown: readonly DecodedRow[]): string {
   return keysAsJson(shown.map(({ key }) => key));
 }
 
-/** Drops what a read, or all of a round, staged (R7). */
+/** Forgets the rows that one read, or the whole round, staged (R7). */
 export function* forgetStaged(commitScope: CommitScope, stream: Stream, which: number | 'all'): SqlStatements<void> {
   if (stream.staged === undefined) return;
   const only = which === 'all' ? '' : ' and x.read_number = @which';
@@ -106,7 +106,7 @@ export function* forgetStaged(commitScope: CommitScope, stream: Stream, which: n
     yield* run(commitScope, `delete from ${table} as g where ${isOf(stream, 'g')}`);
 }
 
-/** Whether the table has rows that staged rows could be compared with, or that could be missing. */
+/** Whether the table has any row of the environment. */
 export function* hasTable(commitScope: CommitScope, stream: Stream): SqlStatements<boolean> {
   const one = yield* value(commitScope, `select 1 from ${tableOf(stream)} t where t.env_id = @env limit 1`);
   return one !== undefined;
@@ -115,11 +115,11 @@ export function* hasTable(commitScope: CommitScope, stream: Stream): SqlStatemen
 interface TableReplacement {
   readonly scope: ReplacementScope;
   readonly hold: boolean;
-  /** The marks that are paid, the run of the round, and the last row that may go. */
+  /** The last mark that the round clears, the run of the round, and the last row that it may remove. */
   readonly values: { readonly lastMark: number; readonly run: number; readonly through: string | null };
 }
 
-/** Replaces what the table had by what was staged: only rows that differ are written (R16). */
+/** Replaces the rows of the table by the staged ones. Only rows that differ are written (R16). */
 export function* replace(
   commitScope: CommitScope,
   stream: Stream,
@@ -134,13 +134,13 @@ export function* replace(
   for (const pair of pairs)
     written += yield* put(commitScope, pair, { sql: toWrite(commitScope, stream, { pair, scope }), values });
   yield* touchWritten(commitScope, stream, { scope, values });
-  // What the read showed again is held back no more, nor what is no longer there (R14).
+  // A removal is no longer held back if the read showed the row again, or if the row is gone (R14).
   yield* holdOnly(commitScope, stream, { sql: `(not (${inScope(stream, scope, 't')}) or (${gone}))`, values });
   yield* findAnew(commitScope, stream);
   return { written, deleted };
 }
 
-/** Removes rows of the table. */
+/** Removes the rows that meet a condition. */
 export function* drop(
   commitScope: CommitScope,
   stream: Stream,
@@ -152,8 +152,8 @@ export function* drop(
 }
 
 /**
- * No other commit shares its time with this one: what bears it was written by this one. The rows lie in the order of their
- * key, and `>= ''` has SQLite go along that.
+ * No two commits have the same time, so the rows that have this commit's were written by it. `>= ''` makes SQLite read the table in the
+ * order of its key.
  */
 function* touchWritten(
   commitScope: CommitScope,
@@ -165,7 +165,7 @@ function* touchWritten(
   yield* touchParents(commitScope, stream, { sql, values });
 }
 
-/** The columns whose edges differ, as a select gives them, move along: their `mirrored_at` says so (R21). */
+/** Sets `mirrored_at` of the columns that a select gives, because their edges have changed (R21). */
 function* touchParents(
   commitScope: CommitScope,
   stream: Stream,
@@ -190,7 +190,7 @@ function* put(commitScope: CommitScope, { table }: StagedTable, { sql, values }:
   );
 }
 
-/** A part goes with the row it belongs to, or when that is staged without it. */
+/** Deletes parts whose row is missing, or is staged without them. */
 function* dropChildRows(commitScope: CommitScope, stream: Stream): SqlStatements<void> {
   const isStaged = `t.${firstKey(stream)} in (select s.${firstKey(stream)} from ${nameOf(stream.staged)} s where s.env_id = @env)`;
   for (const { table, staged, key } of stream.childTables ?? []) {
@@ -200,18 +200,18 @@ function* dropChildRows(commitScope: CommitScope, stream: Stream): SqlStatements
   }
 }
 
-/** What is replaced: the whole table, or the edges of columns marked up to `@lastMark` (R18). */
+/** What is replaced: the whole table, or the edges of the columns that are marked up to `@lastMark` (R18). */
 export type ReplacementScope = NonNullable<RoundEnd['replace']>;
 
-/** A table with the one that its rows are staged in. */
+/** A table, and the table in which its rows are staged. */
 interface StagedTable {
   readonly table: string;
   readonly staged?: string;
 }
 
 /**
- * The condition that row `t` is to go: of those in scope, one not seen. A rejected row was seen and stays, and so do those
- * after `@through`, which were not asked for (R12), and what a mark that was left speaks of (R18).
+ * The condition that row `t` is to be deleted: it is in scope and was not seen. These stay: rejected rows, which were seen; rows after
+ * `@through`, which were not asked for (R12); rows with a mark that was left to a later run (R18).
  */
 export function toDelete(stream: Stream, replacementScope: ReplacementScope): string {
   const left = `exists (select 1 from marks w where ${isOf(stream, 'w')} and w.id = t.${firstKey(stream)} and not ${isOwed('w')})`;
@@ -223,7 +223,7 @@ export function toDelete(stream: Stream, replacementScope: ReplacementScope): st
     and (@through is null or t.${firstKey(stream)} <= @through) and not ${left}`;
 }
 
-/** The staged rows `s` that are new or differ, each as it was staged last, in the order of the table; `from … where …`. */
+/** The staged rows `s` that are new or differ, each in the version staged last, in the order of the table: `from … where …`. */
 function toWrite(
   { dialect }: CommitScope,
   stream: Stream,
@@ -236,14 +236,14 @@ function toWrite(
     where (t.${quote(key[1] as string)} is null or ${differs('t', 's', shape)}) and ${isParentLive(stream)}`;
 }
 
-/** The condition that a replacement may touch a row. The marks lead to it: their rows are few, the others many. */
+/** The condition that a replacement may change a row. It starts from the marks, because they are few. */
 function inScope(stream: Stream, replacementScope: ReplacementScope, alias: string): string {
   if (replacementScope === 'all') return 'true';
   const marked = `select m.id from marks m where ${isOf(stream, 'm')} and m.number <= @lastMark`;
   return `${alias}.${firstKey(stream)} in (${marked})`;
 }
 
-/** Edges are kept only of columns held live (R18). */
+/** The condition that the column of a staged edge is live (R18). */
 function isParentLive(stream: Stream): string {
   if (stream.parentTable === undefined) return 'true';
   return `exists (select 1 from ${nameOf(stream.parentTable.table)} l

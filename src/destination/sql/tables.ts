@@ -4,7 +4,7 @@ import * as assets from '../../../schema/assets.ts';
 import * as tests from '../../../schema/data-tests.ts';
 import * as health from '../../../schema/health.ts';
 
-/** The tables that streams are kept in, by their names. */
+/** The tables that hold the rows of streams, by name. */
 const TABLES: ReadonlyMap<string, SQLiteTable> = new Map(
   [assets, health, tests]
     .flatMap((family) => Object.values(family))
@@ -19,20 +19,20 @@ export function tableNamed(name: string): SQLiteTable {
   return table;
 }
 
-/** A drizzle table as SQL needs it: names, quoted where they stand in statements. */
+/** The names of a drizzle table's columns, as statements need them. */
 export interface TableSql {
   readonly name: string;
   readonly columns: readonly string[];
   readonly key: readonly string[];
-  /** The columns of a `SqlRow`: all but those that the mirror itself adds to every row. */
+  /** The columns of a `Row`: all but those that the destination adds to every row. */
   readonly given: readonly string[];
-  /** Neither key nor what the mirror itself adds: a row has changed when one of these has (R21). */
+  /** The columns of `given` that are not part of the key: a row has changed if one of them has (R21). */
   readonly content: readonly string[];
-  /** Those of `content` that hold JSON. */
+  /** The columns of `content` that hold JSON. */
   readonly json: ReadonlySet<string>;
 }
 
-/** A table of the schema, or the name that a stream has for it; undefined for one that the stream does not have. */
+/** A table of the schema, or its name in a stream; undefined if the stream has no such table. */
 export type TableOrName = SQLiteTable | string | undefined;
 
 const shapes = new Map<TableOrName, TableSql>();
@@ -72,7 +72,7 @@ export function matches(a: string, b: string, names: readonly string[]): string 
   return names.map((name) => `${a}.${quote(name)} = ${b}.${quote(name)}`).join(' and ');
 }
 
-/** Whether the content of two rows differs: NULLs compared as values, JSON by its own (R21). */
+/** The condition that two rows differ in content. NULL equals NULL, and JSON is compared by value (R21). */
 export function differs(a: string, b: string, { content, json }: TableSql): string {
   const apart = content.map((name) => {
     const [one, other] = [`${a}.${quote(name)}`, `${b}.${quote(name)}`];
@@ -83,7 +83,7 @@ export function differs(a: string, b: string, { content, json }: TableSql): stri
   return apart.join(' or ');
 }
 
-/** The end of an insert whose rows take the place of those under the same key. */
+/** The end of an insert whose rows replace those under the same key. */
 export function replacing({ columns, key }: TableSql): string {
   const others = columns.filter((name) => !key.includes(name));
   const set = others.map((name) => `${quote(name)} = excluded.${quote(name)}`).join(', ');

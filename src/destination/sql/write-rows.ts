@@ -31,7 +31,7 @@ export function* upsert(
   return changes;
 }
 
-/** What ends an insert: which of two rows under one key stays. */
+/** The end of an insert: it says which of two rows under one key stays. */
 export function onConflict(tableSql: TableSql, upsertConflict: UpsertConflict): string {
   if (upsertConflict === 'append') return '';
   if (upsertConflict === 'ignore') return 'on conflict do nothing';
@@ -44,10 +44,10 @@ function newer(tableSql: TableSql): string {
   return ` where ${changed} and coalesce(excluded.synced_at, '') >= coalesce(${quote(tableSql.name)}.synced_at, '')`;
 }
 
-/** What became of rows. */
+/** How many rows were written and deleted. */
 export type ChangedRows = Pick<RowCounts, 'written' | 'deleted'>;
 
-/** Rows of a stream's own table, and what goes along with those that went (R18). */
+/** Writes changes to a stream's own table. Rows of other tables that hang on deleted rows are deleted with them (R18). */
 export function* writeChanges(
   commitScope: CommitScope,
   stream: Stream,
@@ -71,7 +71,7 @@ function* cascadeDelete(commitScope: CommitScope, { cascade }: Stream, ids: read
   yield* run(commitScope, sql, { ids: JSON.stringify(ids) });
 }
 
-/** What the rows that went may have ended is read again: the service tells of no such end by itself (R18). */
+/** Marks rows that the deletion may have ended, to be read again: the service does not report it (R18). */
 function* cascadeMark(
   commitScope: CommitScope,
   { cascadeMarks }: Stream,
@@ -87,7 +87,7 @@ function* cascadeMark(
   );
 }
 
-/** Marks in the order in which they are made: each has the next number. */
+/** Writes marks; each gets the next number, in the order given. */
 export function* writeMarks(commitScope: CommitScope, marks: readonly FollowUpMark[]): SqlStatements<void> {
   if (marks.length === 0) return;
   const last = yield* lastMark(commitScope);
@@ -102,7 +102,7 @@ export function* writeMarks(commitScope: CommitScope, marks: readonly FollowUpMa
   yield* reopenStream(commitScope, [...new Set(marks.map((mark) => mark.stream))]);
 }
 
-/** Marks of the ids of a select wait for another run; one made after `@lastMark` is still owed (R13, R18). */
+/** Leaves to a later run the marks of the ids that a select gives; a mark made after `@lastMark` stays as it is (R13, R18). */
 export function* leaveMarksOf(
   commitScope: CommitScope,
   stream: Stream,
@@ -117,19 +117,19 @@ export function* leaveMarksOf(
   );
 }
 
-/** A stream that owes a read has not finished its cycle (R9). */
-export function* reopenStream(commitScope: CommitScope, owing: readonly StreamName[]): SqlStatements<void> {
+/** Takes back that these streams have finished their cycle: they have to read again (R9). */
+export function* reopenStream(commitScope: CommitScope, names: readonly StreamName[]): SqlStatements<void> {
   const sql = `update sync_checkpoints set finished_cycle = null where env_id = @env
-    and stream in (select value from ${commitScope.dialect.texts('@owing')}) and finished_cycle is not null`;
-  yield* run(commitScope, sql, { owing: JSON.stringify(owing) });
+    and stream in (select value from ${commitScope.dialect.texts('@names')}) and finished_cycle is not null`;
+  yield* run(commitScope, sql, { names: JSON.stringify(names) });
 }
 
-/** Rows turned into removals at once: what a sweep holds in memory. */
+/** How many rows a sweep holds in memory at once. */
 const BATCH_ROWS = 2000;
 
 interface RemovalInput extends SqlCondition {
   readonly at: Instant;
-  /** Another index than the key's leads to the few rows meant; they are put in order afterwards. */
+  /** The condition matches few rows by another index than the key's, so they are sorted afterwards. */
   readonly few?: true;
 }
 
@@ -158,7 +158,7 @@ export function* remove(
   }
 }
 
-/** Remembers the rows of a condition as such whose removal waits, unless their owner explains it (R14). */
+/** Holds back the removal of the rows that meet a condition, unless it is explained (R14). */
 export function* holdBack(
   commitScope: CommitScope,
   stream: Stream,
@@ -175,7 +175,7 @@ export function* holdBack(
   );
 }
 
-/** Forgets every removal held back but those of the rows of a condition. */
+/** Keeps held back only the removals of rows that meet a condition. */
 export function* holdOnly(
   commitScope: CommitScope,
   stream: Stream,

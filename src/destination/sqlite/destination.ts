@@ -8,7 +8,7 @@ import { askingFile, perform, scopeOf } from './driver.ts';
 import { facingFile } from './file-error.ts';
 import type { MirrorFile } from './open.ts';
 
-/** Whose part of the mirror is written, in which run, by which clock. */
+/** The environment that is written, the run, and the machine's clock. */
 interface DestinationOptions {
   readonly envId: string;
   readonly run: number;

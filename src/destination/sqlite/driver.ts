@@ -6,10 +6,10 @@ import { list, nameOf, quote } from '../sql/tables.ts';
 import { onConflict } from '../sql/write-rows.ts';
 import { facingFile } from './file-error.ts';
 
-/** The statement of this name, made once for its connection. The text is the name itself unless it is given apart. */
+/** The prepared statement of this name, made once for its connection. Without `text` the name is the SQL itself. */
 export type PrepareStatement = (name: string, text?: () => string) => Statement;
 
-/** A sync has fewer: its statements name tables and streams, never an environment. A server has one for each set of filters. */
+/** A sync has fewer, because its statements name no environment. A server has one for each set of filters. */
 const MOST_STATEMENTS = 300;
 
 export function preparing(connection: Database): PrepareStatement {
@@ -25,7 +25,7 @@ export function preparing(connection: Database): PrepareStatement {
   };
 }
 
-/** `same_json(a, b)` in SQL: 1 for texts that hold the same JSON (R21). */
+/** `same_json(a, b)` in SQL: 1 if both texts hold the same JSON (R21). */
 function sameJsonTexts(a: unknown, b: unknown): number {
   return Number(typeof a === 'string' && typeof b === 'string' && sameJson(a, b));
 }
@@ -33,7 +33,7 @@ function sameJsonTexts(a: unknown, b: unknown): number {
 const SQLITE: SqlDialect = {
   texts: (json) => `json_each(${json})`,
   arrays: (json) => `json_each(${json})`,
-  // With max() SQLite takes the other columns from the row that has it.
+  // SQLite takes the other columns from the row that has the maximum.
   lastStaged: ({ key }, staged, condition) =>
     `select *, max(g.rowid) from ${nameOf(staged)} g where ${condition} group by ${list(key, 'g.')}`,
 };
@@ -52,7 +52,7 @@ export function perform<Result>(prepare: PrepareStatement, statements: SqlStatem
   return step.value;
 }
 
-/** Makes a method of a port of the statements that it takes. */
+/** Makes a port's method from the statements that it takes. */
 export function askingFile({ path, prepare }: { readonly path: string; readonly prepare: PrepareStatement }) {
   const facing = facingFile(path);
   return <Given extends unknown[], Result>(statementsOf: (...given: Given) => SqlStatements<Result>) =>
@@ -64,10 +64,10 @@ function answer(statement: Statement, values: object): SqlAnswer {
   return { rows: [], changes: statement.run(values).changes };
 }
 
-/** A power of two: a rest is written in halves of it, so that a table needs few statements whatever the pages hold. */
+/** A power of two. The remaining rows are written in halves of it, so that a table needs few statements. */
 const ROWS_PER_STATEMENT = 64;
 
-/** Writes many rows with few statements, whose values stand by position. */
+/** Writes many rows with few statements. Their values are given by position. */
 function write(prepare: PrepareStatement, bulkUpsert: BulkUpsert): SqlAnswer {
   const { table, rows, conflict } = bulkUpsert;
   let changes = 0;

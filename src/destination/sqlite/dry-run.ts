@@ -34,20 +34,20 @@ import { type MirrorFile, mirrorExists, mirrorOn, openForReading } from './open.
 import { createRunTables } from './temporary-tables.ts';
 
 /**
- * Opens a mirror to try a run on: it reads the file as it is now, and what it writes of its state stays in memory. Without a
- * file the mirror is an empty one. Nothing is locked, nothing is written. @throws SyncError `usage`
+ * Opens a mirror for a dry run: it reads the file as it is now, and keeps in memory what it writes. If there is no file, the mirror is
+ * empty. The file is neither locked nor written. @throws SyncError `usage`
  */
 export function openForDryRun(path: string): MirrorFile {
   if (!mirrorExists(path)) return emptyMirror();
   const mirror = openForReading(path);
   try {
     mirror.connection.pragma('temp_store = memory');
-    // One view of the file, whatever a run writes meanwhile.
+    // One state of the file, whatever a run writes meanwhile.
     mirror.connection.exec('begin');
     for (const name of STATE) shadow(mirror, name, '');
     shadow(mirror, getTableName(syncStreamRuns), OPEN_CYCLES);
     mirror.connection.exec(`create index temp.by_stream on ${getTableName(syncStreamRuns)} (env_id, stream, run_id)`);
-    for (const name of gatheringTables(mirror)) shadow(mirror, name, 'where false');
+    for (const name of scratchTables(mirror)) shadow(mirror, name, 'where false');
     createRunTables(mirror.connection);
     return mirror;
   } catch (error) {
@@ -63,7 +63,7 @@ function emptyMirror(): MirrorFile {
   return mirror;
 }
 
-/** What a run writes beside the rows it mirrors. */
+/** The tables that a run writes, apart from the mirrored rows. */
 const STATE = [
   environments,
   mirrorTable,
@@ -78,31 +78,31 @@ const STATE = [
   historyFailures,
 ].map((table) => getTableName(table));
 
-/** All that decides whether a run carries on a cycle (`joinCycle`): what was done since the oldest that may go on began. */
+/** The rows that decide whether a run continues a cycle (`joinCycle`): those since the oldest cycle that may continue began. */
 const OPEN_CYCLES = `where run_id >= (select min(cycle_id) from main.sync_runs where left_over is not null
   and julianday(started_at) > (select max(julianday(started_at)) from main.sync_runs) - 2)`;
 
-/** Of what was seen, gathered and measured before, the run tried needs nothing: for what is expected, `main.` has it. */
-function gatheringTables({ connection }: MirrorFile): string[] {
+/** Tables of seen keys, staged rows and list lengths. The dry run starts with empty ones; `expectedRows` reads those of `main`. */
+function scratchTables({ connection }: MirrorFile): string[] {
   const staged = connection.prepare(`select name from main.sqlite_schema where type = 'table' and name like '%\\_staged'
     escape '\\'`);
   return [getTableName(seenPages), getTableName(listLengths), ...(staged.pluck().all() as string[])];
 }
 
-/** SQLite takes a name for that of the temporary table, where there is one: from now on the file's own is only read from. */
+/** Hides a table of the file behind a temporary one of the same name, so that writes go to memory. */
 function shadow({ connection }: MirrorFile, name: string, where: string): void {
   const made = connection.prepare("select sql from main.sqlite_schema where type = 'table' and name = ?").pluck();
   connection.exec(String(made.get(name)).replace(/^CREATE TABLE/i, 'CREATE TEMP TABLE'));
   connection.exec(`insert into temp.${quote(name)} select * from main.${quote(name)} ${where}`);
 }
 
-/** A mirror on which a run can be tried, and what it makes one expect of the source. */
+/** A mirror for a dry run, and what it lets expect of the source. */
 interface DryRunDestination extends SourceExpectations {
   readonly state: StateStore;
   destination(envId: string, run: number): Destination;
 }
 
-/** `mirror` as `openForDryRun` gives it. */
+/** @param mirror opened by `openForDryRun` */
 export function createDryRunMirror(mirror: MirrorFile, clock: () => Instant): DryRunDestination {
   const stored = new Map<string, ReadonlyMap<StreamName, Checkpoint>>();
   const storedOf = (envId: string): ReadonlyMap<StreamName, Checkpoint> => {
@@ -125,30 +125,32 @@ export function createDryRunMirror(mirror: MirrorFile, clock: () => Instant): Dr
   };
 }
 
-/** Of the last run that asked for anything and was answered. */
+/** The status in the last run that sent a request and was answered. */
 const LAST_STATUS = `select status from main.sync_stream_runs
   where env_id = ? and stream = ? and requests > 0 and status <> 'stopped' order by run_id desc limit 1`;
 
-/** Whose part of the mirror a run is tried on. */
+/** The environment, the run and the clock of a dry run. */
 type DryRunOptions = Parameters<typeof createDestination>[1];
 
 /**
- * A destination to which nothing new is shown, because the source is what the mirror has of it: no page is missed by a scan,
- * nothing goes. What was held back before is still not shown (R14).
+ * A destination for a source that equals the mirror: a scan misses no row, and no row is removed. Rows that were held back before are
+ * still not shown (R14).
  */
 function destinationOf(mirror: MirrorFile, dryRunOptions: DryRunOptions): Destination {
   const real = createDestination(mirror, dryRunOptions);
   return {
     ...real,
-    backlog: async (stream, ask) => {
-      if (ask.about === 'candidates' && stream.staged === undefined)
-        return { ids: heldIds(mirror, dryRunOptions.envId, { stream, after: ask.after }), weighed: null };
-      if (ask.about === 'unshown' && ask.mode === 'scan' && stream.staged !== undefined)
-        return { ids: heldLeaders(mirror, dryRunOptions.envId, { stream, after: ask.after }), weighed: null };
-      // The source is expected to show all: what the feed has shown by then is not asked for again (R18, R22).
+    backlog: async (stream, query) => {
+      if (query.about === 'candidates' && stream.staged === undefined)
+        return { ids: heldIds(mirror, dryRunOptions.envId, { stream, after: query.after }), weighed: null };
+      if (query.about === 'unshown' && query.mode === 'scan' && stream.staged !== undefined)
+        return { ids: heldParents(mirror, dryRunOptions.envId, { stream, after: query.after }), weighed: null };
+      // The source is expected to show every row, and rows that the feed has shown are not asked for again (R18, R22).
       const isShown =
-        ask.about === 'candidates' || ask.about === 'unshown' || (ask.about === 'marked' && ask.before === null);
-      return isShown ? { ids: [], weighed: null } : real.backlog(stream, ask);
+        query.about === 'candidates' ||
+        query.about === 'unshown' ||
+        (query.about === 'marked' && query.before === null);
+      return isShown ? { ids: [], weighed: null } : real.backlog(stream, query);
     },
     countRemovals: async () => ({ live: 0, toRemove: 0 }),
     commit: async (stream, commit, marking) => {
@@ -176,8 +178,8 @@ function heldIds(
   return connection.prepare(sql).pluck().all(envId, stream.name, after) as string[];
 }
 
-/** Rows held back of the leading list that have edges: the list is asked whether they are in sight (R18). */
-function heldLeaders(
+/** Rows of the parent list that are held back and have edges: the run asks whether they are in sight (R18). */
+function heldParents(
   { connection }: MirrorFile,
   envId: string,
   { stream, after }: { stream: Stream; after: string },
@@ -188,13 +190,13 @@ function heldLeaders(
   return connection.prepare(sql).pluck().all(envId, tableSqlOf(stream.parentTable?.table).name, after) as string[];
 }
 
-/** Tables that letting go of what is held back writes to. */
+/** The tables that are written when held-back removals are applied. */
 function releasedFrom({ table, parentTable, cascade, childTables = [] }: Stream): string[] {
   const tables = [table, parentTable?.table, cascade?.table, ...childTables.map((part) => part.table)];
   return tables.filter((each) => each !== undefined).map((each) => tableSqlOf(each).name);
 }
 
 function shadowWhole(mirror: MirrorFile, name: string): void {
-  const held = mirror.connection.prepare('select 1 from temp.sqlite_schema where name = ?').get(name);
-  if (held === undefined && mirror.path !== ':memory:') shadow(mirror, name, '');
+  const hidden = mirror.connection.prepare('select 1 from temp.sqlite_schema where name = ?').get(name);
+  if (hidden === undefined && mirror.path !== ':memory:') shadow(mirror, name, '');
 }

@@ -9,19 +9,19 @@ import { nameOf, quote, tableSqlOf } from '../sql/tables.ts';
 import { perform, scopeOf } from './driver.ts';
 import type { MirrorFile } from './open.ts';
 
-/** What of the mirror is asked. */
+/** One read, and what is known of its environment. */
 interface ExpectedRead extends MirrorScope {
   readonly stream: Stream;
   readonly query: Query;
   readonly stored: StoredCheckpoints;
-  /** T of the run (R1). */
+  /** The server time of the run (R1). */
   readonly now: Instant | null;
 }
 
 /** The checkpoints of the environment as the last run left them. */
 type StoredCheckpoints = ReadonlyMap<StreamName, Checkpoint>;
 
-/** How many rows are to come of a read (see `SourceExpectations`). */
+/** How many rows a read still has to bring (see `SourceExpectations`). */
 export function expectedRows(
   mirror: MirrorFile,
   envId: string,
@@ -36,7 +36,7 @@ export function expectedRows(
   return perform(mirror.prepare, rowsFrom(expectedRead, request));
 }
 
-/** Of one read, from the page that is asked for on. */
+/** The rows from the page that is asked for on. */
 function* rowsFrom(expectedRead: ExpectedRead, request: PageRequest): SqlStatements<ExpectedRows> {
   if (expectedRead.stream.method === 'window') return yield* history(expectedRead, request);
   const expected = yield* rowsOf(expectedRead);
@@ -44,7 +44,7 @@ function* rowsFrom(expectedRead: ExpectedRead, request: PageRequest): SqlStateme
   return { ...expected, rows: Math.max(0, expected.rows - (yield* passed(expectedRead, expected.hidden))) };
 }
 
-/** Of one read, from its first page on. */
+/** The rows of the whole read. */
 function* rowsOf(expectedRead: ExpectedRead): SqlStatements<ExpectedRows & { readonly hidden: number }> {
   const { limit: _, ...variant } = expectedRead.query;
   const shown = yield* count(expectedRead, shownBy(expectedRead));
@@ -58,12 +58,12 @@ function* rowsOf(expectedRead: ExpectedRead): SqlStatements<ExpectedRows & { rea
   };
 }
 
-/** Whether what is asked for by id and not shown may be trimmed from pages of its own. */
+/** Whether the ids that are not shown may take pages of their own. */
 function mayHide({ limit, ...asked }: Query, shown: number): boolean {
   return Object.values(asked).some((ids) => Array.isArray(ids) && ids.length > shown && ids.length > Number(limit));
 }
 
-/** A typed list is as long as the assets say, whether it was read or not. */
+/** A typed list has as many rows as the assets say, whether it was read or not. */
 function wasReadWhole({ stream, stored }: ExpectedRead): boolean {
   const { scanEndedCycle, watermark } = stored.get(decider(stream).name) ?? NO_PROGRESS;
   return scanEndedCycle !== null || watermark !== null;
@@ -83,7 +83,7 @@ function shownBy(expectedRead: ExpectedRead): SqlCondition {
   const { parent } = stream;
   if (deletedSince !== undefined)
     return { sql: `t.deletion = 'tombstone' and t.deleted_at >= @since`, values: { since: deletedSince } };
-  const shown = `${live(stream)} and not exists (select 1 from held_removals h where ${holds(decider(stream))})${hangsOnShown(stream)}`;
+  const shown = `${live(stream)} and not exists (select 1 from held_removals h where ${holds(decider(stream))})${hasShownParent(stream)}`;
   if (since !== undefined) return { sql: `${shown} and ${syncedSince(stream)}`, values: { since } };
   const variant = ` and ${ofVariant(stream, query)}${stillShown(expectedRead)}`;
   const ids = query[stream.idsParameter];
@@ -94,8 +94,8 @@ function shownBy(expectedRead: ExpectedRead): SqlCondition {
   return { sql: `${shown}${variant}` };
 }
 
-/** What hangs on rows that are held back is not shown either. */
-function hangsOnShown(stream: Stream): string {
+/** Rows whose parent is held back are not shown either. */
+function hasShownParent(stream: Stream): string {
   if (stream.staged === undefined) return '';
   const held = parentsOf(stream).map(
     ({ by, table }) => ` and not exists (select 1 from held_removals o
@@ -104,28 +104,28 @@ function hangsOnShown(stream: Stream): string {
   return held.join('');
 }
 
-/** The feeds of lineage go by the times of the column downstream. */
+/** The feeds of lineage use the time of the downstream column. */
 function syncedSince({ key, staged, parentTable }: Stream): string {
   if (staged === undefined || parentTable === undefined) return 't.synced_at >= @since';
   return `t.${quote(key[0])} in
     (select l.id from ${nameOf(parentTable.table)} l where l.env_id = @env and l.deleted_at is null and l.synced_at >= @since)`;
 }
 
-/** Enabled and disabled tests are listed apart, and so is what belongs to them. */
+/** Enabled and disabled tests have separate lists, and so have the rows that belong to them. */
 function ofVariant(stream: Stream, query: Query): string {
   if (stream.scanQueries.length === 1) return 'true';
   const isDisabled = tableSqlOf(stream.table).columns.includes('disabled')
     ? 't.disabled = 1'
     : parentsOf(stream)
         .map(({ by, table }) => {
-          const owner = `o.env_id = t.env_id and o.id = t.${quote(by)}`;
-          return `exists (select 1 from ${nameOf(table)} o where ${owner} and o.disabled = 1)`;
+          const isParent = `o.env_id = t.env_id and o.id = t.${quote(by)}`;
+          return `exists (select 1 from ${nameOf(table)} o where ${isParent} and o.disabled = 1)`;
         })
         .join(' or ');
   return query['disabled'] === 'true' ? `(${isDisabled})` : `not (${isDisabled})`;
 }
 
-/** Where the service shows nothing older: rows fall out of the list by themselves. */
+/** The condition that the service still shows a row: where it has a retention, older rows leave the list by themselves. */
 function stillShown({ stream: { retention }, now }: ExpectedRead): string {
   return retention === undefined || now === null ? '' : ` and t.${quote(retention.field)} >= @opens`;
 }
@@ -145,7 +145,7 @@ function* count(expectedRead: ExpectedRead, { sql, values }: SqlCondition): SqlS
   return Number(yield* value(expectedRead, text, { ...values, opens }));
 }
 
-/** The source shows rejected rows too. A rejected row that the mirror holds in an earlier version is counted once, as that row. */
+/** Rejected rows, which the source shows too. One that the mirror has in an earlier version is counted as that row only. */
 function* rejected(expectedRead: ExpectedRead): SqlStatements<number> {
   const { stream, query } = expectedRead;
   if (Object.keys(query).some((name) => name !== 'limit')) return 0;
@@ -157,8 +157,8 @@ function* rejected(expectedRead: ExpectedRead): SqlStatements<number> {
 }
 
 /**
- * Rows that the list has beyond those it shows, as far as its pages prove it: all but the last were full before the service
- * trimmed them. Smaller pages may prove more.
+ * Rows that the list has but does not show, as far as its pages prove them: all pages but the last were full before the service removed
+ * these rows. Smaller pages may prove more.
  */
 function* hiddenRows(expectedRead: ExpectedRead, variant: string): SqlStatements<ExpectedRows> {
   const sql = `select max(0, (pages - 1) * page_size + 1 - rows) rows, page_size > @limit atLeast from main.list_lengths
@@ -167,7 +167,7 @@ function* hiddenRows(expectedRead: ExpectedRead, variant: string): SqlStatements
   return { rows: Number(known?.['rows'] ?? 0), atLeast: known?.['atLeast'] === 1 };
 }
 
-/** Rows that the read under way has passed already. */
+/** Rows that came in the pages before. */
 function* passed(expectedRead: ExpectedRead, hidden: number): SqlStatements<number> {
   const { stream, stored, query } = expectedRead;
   const round = underWay(stored.get(stream.name));
@@ -175,25 +175,25 @@ function* passed(expectedRead: ExpectedRead, hidden: number): SqlStatements<numb
   const { number } = round.read;
   const seen = `select coalesce(sum(json_array_length(keys)), 0) from main.seen_pages
     where env_id = @env and stream = '${stream.name}' and read_number = @number`;
-  // The first scan of a staged stream gathers its rows, and sees none.
-  const gathered =
+  // The first scan of a staged stream stages its rows, and notes no keys.
+  const staged =
     stream.staged === undefined
       ? '0'
       : `(select count(*) from main.${nameOf(stream.staged)} where env_id = @env and read_number = @number)`;
-  const kept = Number(yield* value(expectedRead, `select max((${seen}), ${gathered})`, { number }));
+  const kept = Number(yield* value(expectedRead, `select max((${seen}), ${staged})`, { number }));
   if (kept > 0 && hidden === 0) return kept;
-  // A feed keeps no keys, and nobody those of hidden rows: what the reads before did not take of the round's pages, this one did.
+  // A feed notes no keys, and hidden rows have none: the pages of the round that earlier reads did not take belong to this read.
   let before = 0;
   for (const read of readsBefore(expectedRead)) before += yield* pagesOf({ ...expectedRead, query: read });
   return Math.max(kept, Math.max(1, round.pages - before) * Number(query['limit']));
 }
 
-/** The round that the next run goes on with. */
+/** The round that the next run continues. */
 function underWay(checkpoint: Checkpoint | undefined): Round | null {
   return checkpoint?.round ?? checkpoint?.waitingScan ?? null;
 }
 
-/** The queries of the reads that a round made before this one; of what was asked for by id, it is not known. */
+/** The queries of the reads that the round made before this one. Reads by id are not known. */
 function readsBefore({ stream, stored, query }: ExpectedRead): Query[] {
   const { limit = 1, deleted_since: since } = query;
   const round = underWay(stored.get(stream.name));
@@ -208,7 +208,7 @@ function* pagesOf(expectedRead: ExpectedRead): SqlStatements<number> {
   return Math.max(1, Math.ceil(count / Number(expectedRead.query['limit'])));
 }
 
-/** What is known of a test's history; one never read may have any length. Of one under way, a page has been read at least. */
+/** The known rows of a test's history. One never read may have any length; of one under way, at least one page has been read. */
 function* history(expectedRead: ExpectedRead, { path, cursor, query }: PageRequest): SqlStatements<ExpectedRows> {
   const [, testId] = path;
   const sql = `select count(*) from test_executions where env_id = @env and test_id = @testId and start_time >= @from`;

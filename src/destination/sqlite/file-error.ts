@@ -15,7 +15,7 @@ const ADVICE: Readonly<Record<string, [SyncError['recovery'], string]>> = {
   SQLITE_IOERR: ['run', 'could not be read or written: check the disk and run again'],
 };
 
-/** What went wrong with the mirror file, as one line that says what to do; other errors come back as they are. */
+/** Turns an error of SQLite into one line that says what to do; other errors come back as they are. */
 export function fileError(path: string, error: unknown): unknown {
   const said = sqliteErrorOf(error);
   if (said === null) return error;
@@ -24,7 +24,7 @@ export function fileError(path: string, error: unknown): unknown {
   return new SyncError(recovery, `${path} ${advice}`, { cause: error });
 }
 
-/** Says of every failure what is wrong with the file and what to do about it. */
+/** Makes a port's method: every error says what is wrong with the file and what to do about it. */
 export function facingFile(path: string) {
   return <Given extends unknown[], Found>(look: (...given: Given) => Found) =>
     async (...given: Given): Promise<Found> => {
@@ -36,7 +36,7 @@ export function facingFile(path: string) {
     };
 }
 
-/** What SQLite itself said: drizzle wraps it. */
+/** The error of SQLite itself, which drizzle wraps. */
 function sqliteErrorOf(error: unknown): InstanceType<typeof Database.SqliteError> | null {
   if (error instanceof Database.SqliteError) return error;
   return error instanceof Error && !(error instanceof SyncError) ? sqliteErrorOf(error.cause) : null;

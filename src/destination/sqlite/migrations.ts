@@ -9,18 +9,18 @@ import { fillCursorKey } from '../../../state/run-log.ts';
 import { SyncError } from '../../core/errors.ts';
 import { list, quote } from '../sql/tables.ts';
 
-/** Shipped with the package, wherever this file has been compiled to. */
+/** The migrations are part of the package, wherever this file has been compiled to. */
 const MIGRATIONS = join(dirname(findPackageJSON(import.meta.url) ?? ''), 'schema', 'migrations');
 
 /**
- * Makes the tables of a new file, or those of an older version what they are now, all at once or not at all.
- * @throws SyncError `usage` when a view or trigger of the user's own stands in the way
+ * Creates the tables of a new file, or migrates those of an older version, in one transaction.
+ * @throws SyncError `usage` if a view or trigger of the user's own prevents it
  */
 export function bringUpToDate({ connection, db }: { connection: Database; db: BetterSQLite3Database }): void {
   const from = version(connection);
   const all = readMigrationFiles({ migrationsFolder: MIGRATIONS });
   const ahead = all.filter(({ folderMillis }) => folderMillis > from);
-  // A first sync that was killed left the secondary indexes out, and what is not there cannot be dropped.
+  // A first sync that was killed has not built the secondary indexes, and a migration cannot drop an index that does not exist.
   for (const name of from === 0 ? [] : droppedBy(ahead))
     connection.exec(`create index if not exists ${quote(name)} on mirror (id)`);
   try {
@@ -31,7 +31,7 @@ export function bringUpToDate({ connection, db }: { connection: Database; db: Be
   fillCursorKey(db);
 }
 
-/** As drizzle's own migrator does it, which hides why a commit failed, a full disk say, behind its rollback's failing too. */
+/** Does the same as drizzle's migrator. That one hides the reason of a failed commit, such as a full disk, because its rollback fails too. */
 function migrate(connection: Database, ahead: readonly MigrationMeta[]): void {
   connection.exec(JOURNAL);
   const note = connection.prepare('insert into __drizzle_migrations (hash, created_at) values (?, ?)');
@@ -41,7 +41,7 @@ function migrate(connection: Database, ahead: readonly MigrationMeta[]): void {
   }
 }
 
-/** SQLite checks every view and trigger of a file when a column gets another name or goes, those of the user's own as well. */
+/** When a column is renamed or dropped, SQLite checks every view and trigger of the file, also the user's own. */
 function refusedFor(connection: Database, all: readonly MigrationMeta[], error: unknown): unknown {
   const ours = all
     .flatMap(({ sql }) => sql)
@@ -56,7 +56,7 @@ function refusedFor(connection: Database, all: readonly MigrationMeta[], error: 
 const JOURNAL =
   'create table if not exists __drizzle_migrations (id serial primary key, hash text not null, created_at numeric)';
 
-/** Indexes of an older file that the migrations ahead of it drop. */
+/** Indexes of an older file that the coming migrations drop. */
 function droppedBy(ahead: readonly MigrationMeta[]): Set<string> {
   const dropped = new Set<string>();
   const made = new Set<string>();
@@ -86,8 +86,8 @@ export function newestVersion(): number {
 }
 
 /**
- * Drops the secondary indexes of tables that are empty, while a mirror is being made: built once at the end of a first sync
- * they cost half of what it costs to keep them up row by row. A table that is empty later may stay so.
+ * Drops the secondary indexes of empty tables before a first sync: to build them once at its end costs half of what it costs to
+ * maintain them row by row. After the first sync they stay, also for a table that is empty.
  */
 export function dropSecondaryIndexes(connection: Database, tables: readonly SQLiteTable[]): void {
   if (has(connection, 'sync_checkpoints where scan_ended_cycle is not null')) return;

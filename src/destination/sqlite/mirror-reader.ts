@@ -14,7 +14,7 @@ import { createSeenTables } from './temporary-tables.ts';
 /** One environment's part of a mirror that is open for reading alone (see `noteApart`). */
 export function createMirrorReader(mirror: MirrorFile, envId: string): MirrorReader {
   const scope = scopeOf(mirror, envId);
-  // What is noted bears no time, belongs to no run and marks nothing.
+  // Noted keys have no time and no run, and make no marks.
   const writing = { ...scope, run: 0, mirroredAt: '', marking: new Set<never>() };
   const asking = askingFile(mirror);
   return {
@@ -41,11 +41,11 @@ export function createMirrorReader(mirror: MirrorFile, envId: string): MirrorRea
 }
 
 /**
- * Keys that the source shows are noted in a temporary table of the connection, which takes the place of the mirror's own: the
- * file stays as it is, a sync can go on beside, and a million keys take no memory.
+ * Notes the keys that the source shows in a temporary table that hides the file's own: the file does not change, a sync can run at the
+ * same time, and a million keys take no memory.
  */
 export function noteApart({ connection }: MirrorFile): void {
-  // Half of what is usual: memory has a bound.
+  // Half of the default, because memory is limited.
   connection.pragma('cache_size = -8000');
   connection.exec(
     `create temp table seen_pages (id integer primary key, env_id text, stream text, read_number integer, keys text)`,
@@ -107,7 +107,7 @@ function* unseenKeys(
   yield* findMissing(mirrorScope, stream);
   const beyond =
     after === null ? '' : ` and (${list(stream.key, 't.')}) > (${stream.key.map((name) => `@${name}`).join(', ')})`;
-  // A part may be left without the row it belongs to.
+  // A part may exist without the row that it belongs to.
   const alone = (stream.childTables ?? []).map(
     ({ table }) =>
       `select ${list(stream.key, 't.')} from ${nameOf(table)} t where t.env_id = @env and ${isMissing(stream)}${beyond}`,

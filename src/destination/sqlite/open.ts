@@ -11,7 +11,7 @@ import { bringUpToDate, newestVersion, version } from './migrations.ts';
 import { createRunTables } from './temporary-tables.ts';
 import { type CommitTransactions, transacting } from './transactions.ts';
 
-/** An open mirror: the connection, its statements for bulk reads and writes, and drizzle over it for all else. */
+/** An open mirror: the connection, its prepared statements, and drizzle over it for the rest. */
 export interface MirrorFile {
   readonly path: string;
   readonly connection: Database.Database;
@@ -21,12 +21,12 @@ export interface MirrorFile {
   readonly transactions: CommitTransactions;
 }
 
-/** What the log may take of the disk once all of it is in the file. */
+/** The most disk space that the log keeps when all of it has been copied to the file. */
 const MOST_IDLE_LOG_BYTES = 16 * 1024 * 1024;
 
 /**
- * Opens the mirror for its one writer, making the file or migrating it as needed. Commits that bring nothing wait for others as long
- * as `quietMs`. @throws SyncError `usage`
+ * Opens the mirror for its one writer, and creates or migrates the file if needed. Commits that change no row wait up to `quietMs` for
+ * others. @throws SyncError `usage`
  */
 export function openForWriting(path: string, quietMs = 0): MirrorFile {
   return guarded(path, () => {
@@ -36,11 +36,11 @@ export function openForWriting(path: string, quietMs = 0): MirrorFile {
       refuseForeign(mirror);
       mirror.connection.pragma('journal_mode = WAL');
       mirror.connection.pragma('synchronous = NORMAL');
-      // Half of what is usual: a first sync reads little of what it has written, and memory has a bound.
+      // Half of the default: a first sync reads little of what it has written, and memory is limited.
       mirror.connection.pragma('cache_size = -8000');
-      // Four times what is usual: a page that many commits touch goes from the log to the file less often.
+      // Four times the default: a page that many commits change is copied from the log to the file less often.
       mirror.connection.pragma('wal_autocheckpoint = 4000');
-      // A reader that is there all the time, such as `serve`, would keep the log at the greatest size it ever had.
+      // With a permanent reader, such as `serve`, the log would keep the greatest size that it ever had.
       mirror.connection.pragma(`journal_size_limit = ${MOST_IDLE_LOG_BYTES}`);
       bringUpToDate(mirror);
       createRunTables(mirror.connection);
@@ -52,7 +52,7 @@ export function openForWriting(path: string, quietMs = 0): MirrorFile {
   });
 }
 
-/** Opens an existing mirror that this version can read, for reading alone. @throws SyncError `usage` */
+/** Opens an existing mirror of this version, for reading only. @throws SyncError `usage` */
 export function openForReading(path: string): MirrorFile {
   if (!mirrorExists(path)) {
     const what = existsSync(path) ? 'is empty' : 'does not exist';
@@ -76,7 +76,7 @@ export function openForReading(path: string): MirrorFile {
   });
 }
 
-/** Refuses a file that can be no mirror of this version, before anything is made beside it. @throws SyncError `usage` */
+/** Refuses a file that cannot be a mirror of this version, before another file is created beside it. @throws SyncError `usage` */
 export function checkMirror(path: string): void {
   guarded(path, () => {
     refuseReadOnly(path);
@@ -98,7 +98,7 @@ function connect(path: string, options: Database.Options, quietMs = 0): MirrorFi
   return mirrorOn(new Database(path, { timeout: 10_000, ...options }), path, quietMs);
 }
 
-/** What is needed of a connection. */
+/** Makes a mirror of an open connection. */
 export function mirrorOn(connection: Database.Database, path: string, quietMs = 0): MirrorFile {
   const prepare = preparing(connection);
   const notedKeys: NotedKeys = { pages: [] };
@@ -112,7 +112,7 @@ export function mirrorOn(connection: Database.Database, path: string, quietMs = 
   return { path, connection, db: drizzle(connection), prepare, noted: notedKeys, transactions };
 }
 
-/** SQLite would open such a file all the same, and fail at the first write. */
+/** SQLite would open a read-only file without an error, and fail at the first write. */
 function refuseReadOnly(path: string): void {
   try {
     if (existsSync(path)) accessSync(path, constants.W_OK);
@@ -123,7 +123,7 @@ function refuseReadOnly(path: string): void {
   }
 }
 
-/** Refuses a file that is another program's, or a mirror made by a later version. */
+/** Refuses a file of another program, or a mirror of a later version. */
 function refuseForeign(mirror: MirrorFile): void {
   const { tables, ours } = mirror.connection.prepare(TABLES).get() as { tables: number; ours: number };
   if (tables > 0 && ours === 0) {
@@ -140,11 +140,11 @@ function refuseForeign(mirror: MirrorFile): void {
   }
 }
 
-/** Another program may use drizzle as well; and a crash while the file was made leaves drizzle's own table alone in it. */
+/** The table of drizzle does not count: another program may have it, and after a crash a new file may have nothing else. */
 const TABLES = `select count(*) tables, coalesce(sum(name = 'sync_checkpoints'), 0) ours from sqlite_schema
   where type = 'table' and name <> '__drizzle_migrations'`;
 
-/** @throws SyncError `usage` where no mirror could be made */
+/** @throws SyncError `usage` if the folder of the mirror does not exist */
 export function refuseNoFolder(path: string): void {
   if (!existsSync(dirname(path)))
     throw new SyncError('usage', `${dirname(path)} does not exist: make the folder, or name another file with --db`);

@@ -1,12 +1,12 @@
 import type { Database } from 'better-sqlite3';
 
 /**
- * Makes the tables of a connection alone that a round's keys are compared in. `seen_keys` holds the keys seen, in order, filled from
- * the pages in the file when a statement asks (`loadSeenKeys`); `key_2` is the second half of an edge's key, else empty.
- * `missing_keys` holds the keys of rows that no read of the round has seen, found when a statement asks (`findMissing`).
+ * Creates the temporary tables that compare the keys of a round. `seen_keys` has the keys seen, in order; `loadSeenKeys` fills it from
+ * the noted and stored pages. `key_2` is the second part of an edge's key, else empty. `missing_keys` has the keys of rows that no read
+ * of the round has seen; `findMissing` fills it.
  */
 export function createSeenTables(connection: Database): void {
-  // Little: the keys are written, and looked for, in order; and memory has a bound (R27).
+  // A small cache is enough, since keys are written and looked up in order, and memory is limited (R27).
   connection.pragma('temp.cache_size = -2000');
   connection.exec(`create temp table seen_keys (env_id text, stream text, key_1 text, key_2 text, read_number integer,
     primary key (env_id, stream, key_1, key_2, read_number)) without rowid`);
@@ -19,7 +19,7 @@ export function createSeenTables(connection: Database): void {
   );
 }
 
-/** What a run needs besides: the keys that are staged, filled from the staged tables when a statement first asks. */
+/** Creates the tables of a run: also the keys that are staged, which `stage` loads when it first needs them. */
 export function createRunTables(connection: Database): void {
   createSeenTables(connection);
   connection.exec(`create temp table staged_keys (env_id text, stream text, key_1 text, key_2 text,

@@ -1,80 +1,88 @@
 import type { Database } from 'better-sqlite3';
 import { SyncError } from '../../core/errors.ts';
 
-/** What is written through one connection, in transactions. */
+/** Writes through one connection, in transactions. */
 export interface CommitTransactions {
   /**
-   * Does the work in a transaction, all of it or none (R5). It is kept at once, with whatever waits; work that says of itself that
-   * it was quiet may wait for what comes next, no longer than the connection allows.
+   * Does the work in a transaction, all of it or none (R5). Work that says of itself that it was quiet may wait for the next one, up to
+   * the connection's limit. Other work is committed at once, with whatever waits.
    */
   write<Done extends { readonly isQuiet: boolean }>(work: () => Done): Done;
-  /** Keeps what waits. @throws what lost it, if it could not be kept */
+  /** Commits what waits. @throws the reason if it was lost */
   keep(): void;
 }
 
 interface WaitingCommits {
   /** How long quiet work may wait; 0 for not at all. */
   readonly mostMs: number;
-  /** Written last in every transaction. */
+  /** Writes the last part of every transaction. */
   finish(): void;
-  /** The transaction is taken back. */
+  /** Called after a rollback. */
   undone(): void;
 }
+
+/**
+ * - `idle`: no transaction is open
+ * - `waiting`: a transaction with quiet work is open until the timer ends it
+ * - `lost`: work that waited was rolled back; nothing may be written any more, because callers rely on it
+ */
+type TransactionState =
+  | { readonly is: 'idle' }
+  | { readonly is: 'waiting'; readonly timer: NodeJS.Timeout }
+  | { readonly is: 'lost'; readonly error: unknown };
 
 const ROLLED_BACK =
   'the last pages could not be kept, because the mirror could not be read or written: check the disk and run again; nothing is lost';
 
 export function transacting(connection: Database, { mostMs, finish, undone }: WaitingCommits): CommitTransactions {
   const [begin, commit, rollback] = ['BEGIN IMMEDIATE', 'COMMIT', 'ROLLBACK'].map((sql) => connection.prepare(sql));
-  let timer: NodeJS.Timeout | null = null;
-  let lost: { readonly error: unknown } | null = null;
-  const stopWaiting = (): void => {
-    if (timer !== null) clearTimeout(timer);
-    timer = null;
+  let state: TransactionState = { is: 'idle' };
+  const enter = (next: TransactionState): void => {
+    if (state.is === 'waiting') clearTimeout(state.timer);
+    state = next;
   };
-  const takeBack = (error: unknown): void => {
-    // Whoever counts on what waited must not go on without it.
-    if (timer !== null) lost = { error };
-    stopWaiting();
+  const rollBack = (error: unknown): void => {
+    enter(state.is === 'waiting' ? { is: 'lost', error } : { is: 'idle' });
     if (connection.inTransaction) rollback?.run();
     undone();
   };
   const attempt = <Done>(step: () => Done): Done => {
-    // A statement outside of `write` that finds the disk full, or cannot read it, has SQLite roll back the whole transaction.
-    if (timer !== null && !connection.inTransaction) takeBack(new SyncError('run', ROLLED_BACK));
-    if (lost !== null) throw lost.error;
+    // If a statement outside of `write` finds the disk full, or cannot read it, SQLite rolls back the whole transaction.
+    if (state.is === 'waiting' && !connection.inTransaction) rollBack(new SyncError('run', ROLLED_BACK));
+    if (state.is === 'lost') throw state.error;
     try {
       return step();
     } catch (error) {
-      takeBack(error);
+      rollBack(error);
       throw error;
     }
   };
   const end = (): void => {
     finish();
     commit?.run();
-    stopWaiting();
+    enter({ is: 'idle' });
   };
-  const keep = (): void => attempt(() => (timer === null ? undefined : end()));
+  const keep = (): void => attempt(() => (state.is === 'waiting' ? end() : undefined));
   const keepLate = (): void => {
     try {
       keep();
     } catch {
-      // Whoever writes next, or keeps, is told.
+      // The next call of `write` or `keep` throws it.
     }
+  };
+  const writeNow = <Done extends { readonly isQuiet: boolean }>(work: () => Done): Done => {
+    if (state.is === 'idle') begin?.run();
+    const done = work();
+    if (!done.isQuiet || mostMs === 0) end();
+    else if (state.is === 'idle') enter({ is: 'waiting', timer: setTimeout(keepLate, mostMs) });
+    return done;
   };
   return {
     keep,
     write(work) {
-      // Within a transaction of another's making it ends with that.
-      if (connection.inTransaction && timer === null) return connection.transaction(work)();
-      return attempt(() => {
-        if (timer === null) begin?.run();
-        const done = work();
-        if (!done.isQuiet || mostMs === 0) end();
-        else timer ??= setTimeout(keepLate, mostMs);
-        return done;
-      });
+      // Within another caller's transaction the work ends with that.
+      if (connection.inTransaction && state.is !== 'waiting') return connection.transaction(work)();
+      return attempt(() => writeNow(work));
     },
   };
 }

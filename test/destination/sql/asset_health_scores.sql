@@ -409,7 +409,7 @@ select 1
 update sync_checkpoints
   set finished_cycle = null
   where env_id = @env
-    and stream in (select value from json_each(@owing))
+    and stream in (select value from json_each(@names))
     and finished_cycle is not null;
 
 delete from rejected_rows as r where r.env_id = @env and r.stream = 'asset_health_scores' and r.run_id < @since;
@@ -623,7 +623,7 @@ select 1
 update sync_checkpoints
   set finished_cycle = null
   where env_id = @env
-    and stream in (select value from json_each(@owing))
+    and stream in (select value from json_each(@names))
     and finished_cycle is not null;
 
 delete from rejected_rows as r where r.env_id = @env and r.stream = 'asset_health_scores' and r.run_id < @since;

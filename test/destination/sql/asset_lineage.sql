@@ -193,14 +193,14 @@ select count(*)
         and w.id = t."upstream_asset_id"
         and not coalesce(w.left_by_run, 0) < @run)
     and not (exists (select 1
-          from "assets" t_owner
-          where t_owner.env_id = t.env_id
-            and t_owner.id = t."upstream_asset_id"
-            and (t_owner.deletion = 'tombstone')) or exists (select 1
-          from "assets" t_owner
-          where t_owner.env_id = t.env_id
-            and t_owner.id = t."downstream_asset_id"
-            and (t_owner.deletion = 'tombstone')) or t."downstream_asset_id" in (select s.key_2
+          from "assets" t_parent
+          where t_parent.env_id = t.env_id
+            and t_parent.id = t."upstream_asset_id"
+            and (t_parent.deletion = 'tombstone')) or exists (select 1
+          from "assets" t_parent
+          where t_parent.env_id = t.env_id
+            and t_parent.id = t."downstream_asset_id"
+            and (t_parent.deletion = 'tombstone')) or t."downstream_asset_id" in (select s.key_2
           from seen_keys s
           where s.env_id = @env
             and s.stream = 'asset_lineage'))
@@ -217,14 +217,14 @@ select count(*)
       where t.env_id = @env
         and true
         and not (exists (select 1
-              from "assets" t_owner
-              where t_owner.env_id = t.env_id
-                and t_owner.id = t."upstream_asset_id"
-                and (t_owner.deletion = 'tombstone')) or exists (select 1
-              from "assets" t_owner
-              where t_owner.env_id = t.env_id
-                and t_owner.id = t."downstream_asset_id"
-                and (t_owner.deletion = 'tombstone')) or t."downstream_asset_id" in (select s.key_2
+              from "assets" t_parent
+              where t_parent.env_id = t.env_id
+                and t_parent.id = t."upstream_asset_id"
+                and (t_parent.deletion = 'tombstone')) or exists (select 1
+              from "assets" t_parent
+              where t_parent.env_id = t.env_id
+                and t_parent.id = t."downstream_asset_id"
+                and (t_parent.deletion = 'tombstone')) or t."downstream_asset_id" in (select s.key_2
               from seen_keys s
               where s.env_id = @env
                 and s.stream = 'asset_lineage'))
@@ -294,14 +294,14 @@ delete from "asset_lineage" as t
         and w.id = t."upstream_asset_id"
         and not coalesce(w.left_by_run, 0) < @run)
     and ((exists (select 1
-              from "assets" t_owner
-              where t_owner.env_id = t.env_id
-                and t_owner.id = t."upstream_asset_id"
-                and (t_owner.deletion = 'tombstone')) or exists (select 1
-              from "assets" t_owner
-              where t_owner.env_id = t.env_id
-                and t_owner.id = t."downstream_asset_id"
-                and (t_owner.deletion = 'tombstone')) or t."downstream_asset_id" in (select s.key_2
+              from "assets" t_parent
+              where t_parent.env_id = t.env_id
+                and t_parent.id = t."upstream_asset_id"
+                and (t_parent.deletion = 'tombstone')) or exists (select 1
+              from "assets" t_parent
+              where t_parent.env_id = t.env_id
+                and t_parent.id = t."downstream_asset_id"
+                and (t_parent.deletion = 'tombstone')) or t."downstream_asset_id" in (select s.key_2
               from seen_keys s
               where s.env_id = @env
                 and s.stream = 'asset_lineage')) or not exists (select 1
@@ -375,7 +375,7 @@ select 1
 update sync_checkpoints
   set finished_cycle = null
   where env_id = @env
-    and stream in (select value from json_each(@owing))
+    and stream in (select value from json_each(@names))
     and finished_cycle is not null;
 
 delete from rejected_rows as r where r.env_id = @env and r.stream = 'asset_lineage' and r.run_id < @since;
@@ -453,14 +453,14 @@ insert into held_removals (env_id, stream, key_1, key_2, absent_at)
         and w.id = t."upstream_asset_id"
         and not coalesce(w.left_by_run, 0) < @run)
     and not (exists (select 1
-          from "assets" t_owner
-          where t_owner.env_id = t.env_id
-            and t_owner.id = t."upstream_asset_id"
-            and (t_owner.deletion = 'tombstone')) or exists (select 1
-          from "assets" t_owner
-          where t_owner.env_id = t.env_id
-            and t_owner.id = t."downstream_asset_id"
-            and (t_owner.deletion = 'tombstone')) or t."downstream_asset_id" in (select s.key_2
+          from "assets" t_parent
+          where t_parent.env_id = t.env_id
+            and t_parent.id = t."upstream_asset_id"
+            and (t_parent.deletion = 'tombstone')) or exists (select 1
+          from "assets" t_parent
+          where t_parent.env_id = t.env_id
+            and t_parent.id = t."downstream_asset_id"
+            and (t_parent.deletion = 'tombstone')) or t."downstream_asset_id" in (select s.key_2
           from seen_keys s
           where s.env_id = @env
             and s.stream = 'asset_lineage'))
@@ -487,14 +487,14 @@ delete from "asset_lineage" as t
         and w.id = t."upstream_asset_id"
         and not coalesce(w.left_by_run, 0) < @run)
     and ((exists (select 1
-              from "assets" t_owner
-              where t_owner.env_id = t.env_id
-                and t_owner.id = t."upstream_asset_id"
-                and (t_owner.deletion = 'tombstone')) or exists (select 1
-              from "assets" t_owner
-              where t_owner.env_id = t.env_id
-                and t_owner.id = t."downstream_asset_id"
-                and (t_owner.deletion = 'tombstone')) or t."downstream_asset_id" in (select s.key_2
+              from "assets" t_parent
+              where t_parent.env_id = t.env_id
+                and t_parent.id = t."upstream_asset_id"
+                and (t_parent.deletion = 'tombstone')) or exists (select 1
+              from "assets" t_parent
+              where t_parent.env_id = t.env_id
+                and t_parent.id = t."downstream_asset_id"
+                and (t_parent.deletion = 'tombstone')) or t."downstream_asset_id" in (select s.key_2
               from seen_keys s
               where s.env_id = @env
                 and s.stream = 'asset_lineage')) or not exists (select 1
@@ -568,7 +568,7 @@ select 1
 update sync_checkpoints
   set finished_cycle = null
   where env_id = @env
-    and stream in (select value from json_each(@owing))
+    and stream in (select value from json_each(@names))
     and finished_cycle is not null;
 
 delete from rejected_rows as r where r.env_id = @env and r.stream = 'asset_lineage' and r.run_id < @since;

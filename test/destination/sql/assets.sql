@@ -115,7 +115,7 @@ update mirror_environments set last_mark = @last where env_id = @env;
 update sync_checkpoints
   set finished_cycle = null
   where env_id = @env
-    and stream in (select value from json_each(@owing))
+    and stream in (select value from json_each(@names))
     and finished_cycle is not null;
 
 
@@ -259,7 +259,7 @@ select 1 from marks as m where m.env_id = @env and m.stream = 'assets' and coale
 update sync_checkpoints
   set finished_cycle = null
   where env_id = @env
-    and stream in (select value from json_each(@owing))
+    and stream in (select value from json_each(@names))
     and finished_cycle is not null;
 
 delete from rejected_rows as r where r.env_id = @env and r.stream = 'assets' and r.run_id < @since;
@@ -357,7 +357,7 @@ select 1 from marks as m where m.env_id = @env and m.stream = 'assets' and coale
 update sync_checkpoints
   set finished_cycle = null
   where env_id = @env
-    and stream in (select value from json_each(@owing))
+    and stream in (select value from json_each(@names))
     and finished_cycle is not null;
 
 delete from rejected_rows as r where r.env_id = @env and r.stream = 'assets' and r.run_id < @since;
@@ -443,7 +443,7 @@ select 1 from marks as m where m.env_id = @env and m.stream = 'assets' and coale
 update sync_checkpoints
   set finished_cycle = null
   where env_id = @env
-    and stream in (select value from json_each(@owing))
+    and stream in (select value from json_each(@names))
     and finished_cycle is not null;
 
 delete from rejected_rows as r where r.env_id = @env and r.stream = 'assets' and r.run_id < @since;
@@ -502,7 +502,7 @@ update mirror_environments set last_mark = @last where env_id = @env;
 update sync_checkpoints
   set finished_cycle = null
   where env_id = @env
-    and stream in (select value from json_each(@owing))
+    and stream in (select value from json_each(@names))
     and finished_cycle is not null;
 
 delete from held_removals as h where h.env_id = @env and h.stream = 'assets';

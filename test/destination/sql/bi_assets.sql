@@ -210,7 +210,7 @@ select 1 from marks as m where m.env_id = @env and m.stream = 'bi_assets' and co
 update sync_checkpoints
   set finished_cycle = null
   where env_id = @env
-    and stream in (select value from json_each(@owing))
+    and stream in (select value from json_each(@names))
     and finished_cycle is not null;
 
 delete from seen_pages as p where p.env_id = @env and p.stream = 'bi_assets';
@@ -268,7 +268,7 @@ select 1 from marks as m where m.env_id = @env and m.stream = 'bi_assets' and co
 update sync_checkpoints
   set finished_cycle = null
   where env_id = @env
-    and stream in (select value from json_each(@owing))
+    and stream in (select value from json_each(@names))
     and finished_cycle is not null;
 
 delete from rejected_rows as r where r.env_id = @env and r.stream = 'bi_assets' and r.run_id < @since;

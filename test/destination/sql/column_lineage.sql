@@ -228,22 +228,22 @@ select count(*)
         and w.id = t."downstream_column_id"
         and not coalesce(w.left_by_run, 0) < @run)
     and not (exists (select 1
-          from "columns" t_owner
-          where t_owner.env_id = t.env_id
-            and t_owner.id = t."downstream_column_id"
-            and (t_owner.deletion = 'tombstone' or exists (select 1
-                  from "assets" t_owner_owner
-                  where t_owner_owner.env_id = t.env_id
-                    and t_owner_owner.id = t_owner."asset_id"
-                    and (t_owner_owner.deletion = 'tombstone')))) or exists (select 1
-          from "columns" t_owner
-          where t_owner.env_id = t.env_id
-            and t_owner.id = t."upstream_column_id"
-            and (t_owner.deletion = 'tombstone' or exists (select 1
-                  from "assets" t_owner_owner
-                  where t_owner_owner.env_id = t.env_id
-                    and t_owner_owner.id = t_owner."asset_id"
-                    and (t_owner_owner.deletion = 'tombstone')))) or t."downstream_column_id" in (select s.key_1
+          from "columns" t_parent
+          where t_parent.env_id = t.env_id
+            and t_parent.id = t."downstream_column_id"
+            and (t_parent.deletion = 'tombstone' or exists (select 1
+                  from "assets" t_parent_parent
+                  where t_parent_parent.env_id = t.env_id
+                    and t_parent_parent.id = t_parent."asset_id"
+                    and (t_parent_parent.deletion = 'tombstone')))) or exists (select 1
+          from "columns" t_parent
+          where t_parent.env_id = t.env_id
+            and t_parent.id = t."upstream_column_id"
+            and (t_parent.deletion = 'tombstone' or exists (select 1
+                  from "assets" t_parent_parent
+                  where t_parent_parent.env_id = t.env_id
+                    and t_parent_parent.id = t_parent."asset_id"
+                    and (t_parent_parent.deletion = 'tombstone')))) or t."downstream_column_id" in (select s.key_1
           from seen_keys s
           where s.env_id = @env
             and s.stream = 'column_lineage'))
@@ -260,22 +260,22 @@ select count(*)
       where t.env_id = @env
         and true
         and not (exists (select 1
-              from "columns" t_owner
-              where t_owner.env_id = t.env_id
-                and t_owner.id = t."downstream_column_id"
-                and (t_owner.deletion = 'tombstone' or exists (select 1
-                      from "assets" t_owner_owner
-                      where t_owner_owner.env_id = t.env_id
-                        and t_owner_owner.id = t_owner."asset_id"
-                        and (t_owner_owner.deletion = 'tombstone')))) or exists (select 1
-              from "columns" t_owner
-              where t_owner.env_id = t.env_id
-                and t_owner.id = t."upstream_column_id"
-                and (t_owner.deletion = 'tombstone' or exists (select 1
-                      from "assets" t_owner_owner
-                      where t_owner_owner.env_id = t.env_id
-                        and t_owner_owner.id = t_owner."asset_id"
-                        and (t_owner_owner.deletion = 'tombstone')))) or t."downstream_column_id" in (select s.key_1
+              from "columns" t_parent
+              where t_parent.env_id = t.env_id
+                and t_parent.id = t."downstream_column_id"
+                and (t_parent.deletion = 'tombstone' or exists (select 1
+                      from "assets" t_parent_parent
+                      where t_parent_parent.env_id = t.env_id
+                        and t_parent_parent.id = t_parent."asset_id"
+                        and (t_parent_parent.deletion = 'tombstone')))) or exists (select 1
+              from "columns" t_parent
+              where t_parent.env_id = t.env_id
+                and t_parent.id = t."upstream_column_id"
+                and (t_parent.deletion = 'tombstone' or exists (select 1
+                      from "assets" t_parent_parent
+                      where t_parent_parent.env_id = t.env_id
+                        and t_parent_parent.id = t_parent."asset_id"
+                        and (t_parent_parent.deletion = 'tombstone')))) or t."downstream_column_id" in (select s.key_1
               from seen_keys s
               where s.env_id = @env
                 and s.stream = 'column_lineage'))
@@ -351,22 +351,22 @@ update "columns"
             and w.id = t."downstream_column_id"
             and not coalesce(w.left_by_run, 0) < @run)
         and ((exists (select 1
-                  from "columns" t_owner
-                  where t_owner.env_id = t.env_id
-                    and t_owner.id = t."downstream_column_id"
-                    and (t_owner.deletion = 'tombstone' or exists (select 1
-                          from "assets" t_owner_owner
-                          where t_owner_owner.env_id = t.env_id
-                            and t_owner_owner.id = t_owner."asset_id"
-                            and (t_owner_owner.deletion = 'tombstone')))) or exists (select 1
-                  from "columns" t_owner
-                  where t_owner.env_id = t.env_id
-                    and t_owner.id = t."upstream_column_id"
-                    and (t_owner.deletion = 'tombstone' or exists (select 1
-                          from "assets" t_owner_owner
-                          where t_owner_owner.env_id = t.env_id
-                            and t_owner_owner.id = t_owner."asset_id"
-                            and (t_owner_owner.deletion = 'tombstone')))) or t."downstream_column_id" in (select s.key_1
+                  from "columns" t_parent
+                  where t_parent.env_id = t.env_id
+                    and t_parent.id = t."downstream_column_id"
+                    and (t_parent.deletion = 'tombstone' or exists (select 1
+                          from "assets" t_parent_parent
+                          where t_parent_parent.env_id = t.env_id
+                            and t_parent_parent.id = t_parent."asset_id"
+                            and (t_parent_parent.deletion = 'tombstone')))) or exists (select 1
+                  from "columns" t_parent
+                  where t_parent.env_id = t.env_id
+                    and t_parent.id = t."upstream_column_id"
+                    and (t_parent.deletion = 'tombstone' or exists (select 1
+                          from "assets" t_parent_parent
+                          where t_parent_parent.env_id = t.env_id
+                            and t_parent_parent.id = t_parent."asset_id"
+                            and (t_parent_parent.deletion = 'tombstone')))) or t."downstream_column_id" in (select s.key_1
                   from seen_keys s
                   where s.env_id = @env
                     and s.stream = 'column_lineage')) or not exists (select 1
@@ -396,22 +396,22 @@ delete from "column_lineage" as t
         and w.id = t."downstream_column_id"
         and not coalesce(w.left_by_run, 0) < @run)
     and ((exists (select 1
-              from "columns" t_owner
-              where t_owner.env_id = t.env_id
-                and t_owner.id = t."downstream_column_id"
-                and (t_owner.deletion = 'tombstone' or exists (select 1
-                      from "assets" t_owner_owner
-                      where t_owner_owner.env_id = t.env_id
-                        and t_owner_owner.id = t_owner."asset_id"
-                        and (t_owner_owner.deletion = 'tombstone')))) or exists (select 1
-              from "columns" t_owner
-              where t_owner.env_id = t.env_id
-                and t_owner.id = t."upstream_column_id"
-                and (t_owner.deletion = 'tombstone' or exists (select 1
-                      from "assets" t_owner_owner
-                      where t_owner_owner.env_id = t.env_id
-                        and t_owner_owner.id = t_owner."asset_id"
-                        and (t_owner_owner.deletion = 'tombstone')))) or t."downstream_column_id" in (select s.key_1
+              from "columns" t_parent
+              where t_parent.env_id = t.env_id
+                and t_parent.id = t."downstream_column_id"
+                and (t_parent.deletion = 'tombstone' or exists (select 1
+                      from "assets" t_parent_parent
+                      where t_parent_parent.env_id = t.env_id
+                        and t_parent_parent.id = t_parent."asset_id"
+                        and (t_parent_parent.deletion = 'tombstone')))) or exists (select 1
+              from "columns" t_parent
+              where t_parent.env_id = t.env_id
+                and t_parent.id = t."upstream_column_id"
+                and (t_parent.deletion = 'tombstone' or exists (select 1
+                      from "assets" t_parent_parent
+                      where t_parent_parent.env_id = t.env_id
+                        and t_parent_parent.id = t_parent."asset_id"
+                        and (t_parent_parent.deletion = 'tombstone')))) or t."downstream_column_id" in (select s.key_1
               from seen_keys s
               where s.env_id = @env
                 and s.stream = 'column_lineage')) or not exists (select 1
@@ -501,7 +501,7 @@ select 1
 update sync_checkpoints
   set finished_cycle = null
   where env_id = @env
-    and stream in (select value from json_each(@owing))
+    and stream in (select value from json_each(@names))
     and finished_cycle is not null;
 
 delete from rejected_rows as r where r.env_id = @env and r.stream = 'column_lineage' and r.run_id < @since;
@@ -579,22 +579,22 @@ insert into held_removals (env_id, stream, key_1, key_2, absent_at)
         and w.id = t."downstream_column_id"
         and not coalesce(w.left_by_run, 0) < @run)
     and not (exists (select 1
-          from "columns" t_owner
-          where t_owner.env_id = t.env_id
-            and t_owner.id = t."downstream_column_id"
-            and (t_owner.deletion = 'tombstone' or exists (select 1
-                  from "assets" t_owner_owner
-                  where t_owner_owner.env_id = t.env_id
-                    and t_owner_owner.id = t_owner."asset_id"
-                    and (t_owner_owner.deletion = 'tombstone')))) or exists (select 1
-          from "columns" t_owner
-          where t_owner.env_id = t.env_id
-            and t_owner.id = t."upstream_column_id"
-            and (t_owner.deletion = 'tombstone' or exists (select 1
-                  from "assets" t_owner_owner
-                  where t_owner_owner.env_id = t.env_id
-                    and t_owner_owner.id = t_owner."asset_id"
-                    and (t_owner_owner.deletion = 'tombstone')))) or t."downstream_column_id" in (select s.key_1
+          from "columns" t_parent
+          where t_parent.env_id = t.env_id
+            and t_parent.id = t."downstream_column_id"
+            and (t_parent.deletion = 'tombstone' or exists (select 1
+                  from "assets" t_parent_parent
+                  where t_parent_parent.env_id = t.env_id
+                    and t_parent_parent.id = t_parent."asset_id"
+                    and (t_parent_parent.deletion = 'tombstone')))) or exists (select 1
+          from "columns" t_parent
+          where t_parent.env_id = t.env_id
+            and t_parent.id = t."upstream_column_id"
+            and (t_parent.deletion = 'tombstone' or exists (select 1
+                  from "assets" t_parent_parent
+                  where t_parent_parent.env_id = t.env_id
+                    and t_parent_parent.id = t_parent."asset_id"
+                    and (t_parent_parent.deletion = 'tombstone')))) or t."downstream_column_id" in (select s.key_1
           from seen_keys s
           where s.env_id = @env
             and s.stream = 'column_lineage'))
@@ -627,22 +627,22 @@ update "columns"
             and w.id = t."downstream_column_id"
             and not coalesce(w.left_by_run, 0) < @run)
         and ((exists (select 1
-                  from "columns" t_owner
-                  where t_owner.env_id = t.env_id
-                    and t_owner.id = t."downstream_column_id"
-                    and (t_owner.deletion = 'tombstone' or exists (select 1
-                          from "assets" t_owner_owner
-                          where t_owner_owner.env_id = t.env_id
-                            and t_owner_owner.id = t_owner."asset_id"
-                            and (t_owner_owner.deletion = 'tombstone')))) or exists (select 1
-                  from "columns" t_owner
-                  where t_owner.env_id = t.env_id
-                    and t_owner.id = t."upstream_column_id"
-                    and (t_owner.deletion = 'tombstone' or exists (select 1
-                          from "assets" t_owner_owner
-                          where t_owner_owner.env_id = t.env_id
-                            and t_owner_owner.id = t_owner."asset_id"
-                            and (t_owner_owner.deletion = 'tombstone')))) or t."downstream_column_id" in (select s.key_1
+                  from "columns" t_parent
+                  where t_parent.env_id = t.env_id
+                    and t_parent.id = t."downstream_column_id"
+                    and (t_parent.deletion = 'tombstone' or exists (select 1
+                          from "assets" t_parent_parent
+                          where t_parent_parent.env_id = t.env_id
+                            and t_parent_parent.id = t_parent."asset_id"
+                            and (t_parent_parent.deletion = 'tombstone')))) or exists (select 1
+                  from "columns" t_parent
+                  where t_parent.env_id = t.env_id
+                    and t_parent.id = t."upstream_column_id"
+                    and (t_parent.deletion = 'tombstone' or exists (select 1
+                          from "assets" t_parent_parent
+                          where t_parent_parent.env_id = t.env_id
+                            and t_parent_parent.id = t_parent."asset_id"
+                            and (t_parent_parent.deletion = 'tombstone')))) or t."downstream_column_id" in (select s.key_1
                   from seen_keys s
                   where s.env_id = @env
                     and s.stream = 'column_lineage')) or not exists (select 1
@@ -672,22 +672,22 @@ delete from "column_lineage" as t
         and w.id = t."downstream_column_id"
         and not coalesce(w.left_by_run, 0) < @run)
     and ((exists (select 1
-              from "columns" t_owner
-              where t_owner.env_id = t.env_id
-                and t_owner.id = t."downstream_column_id"
-                and (t_owner.deletion = 'tombstone' or exists (select 1
-                      from "assets" t_owner_owner
-                      where t_owner_owner.env_id = t.env_id
-                        and t_owner_owner.id = t_owner."asset_id"
-                        and (t_owner_owner.deletion = 'tombstone')))) or exists (select 1
-              from "columns" t_owner
-              where t_owner.env_id = t.env_id
-                and t_owner.id = t."upstream_column_id"
-                and (t_owner.deletion = 'tombstone' or exists (select 1
-                      from "assets" t_owner_owner
-                      where t_owner_owner.env_id = t.env_id
-                        and t_owner_owner.id = t_owner."asset_id"
-                        and (t_owner_owner.deletion = 'tombstone')))) or t."downstream_column_id" in (select s.key_1
+              from "columns" t_parent
+              where t_parent.env_id = t.env_id
+                and t_parent.id = t."downstream_column_id"
+                and (t_parent.deletion = 'tombstone' or exists (select 1
+                      from "assets" t_parent_parent
+                      where t_parent_parent.env_id = t.env_id
+                        and t_parent_parent.id = t_parent."asset_id"
+                        and (t_parent_parent.deletion = 'tombstone')))) or exists (select 1
+              from "columns" t_parent
+              where t_parent.env_id = t.env_id
+                and t_parent.id = t."upstream_column_id"
+                and (t_parent.deletion = 'tombstone' or exists (select 1
+                      from "assets" t_parent_parent
+                      where t_parent_parent.env_id = t.env_id
+                        and t_parent_parent.id = t_parent."asset_id"
+                        and (t_parent_parent.deletion = 'tombstone')))) or t."downstream_column_id" in (select s.key_1
               from seen_keys s
               where s.env_id = @env
                 and s.stream = 'column_lineage')) or not exists (select 1
@@ -777,7 +777,7 @@ select 1
 update sync_checkpoints
   set finished_cycle = null
   where env_id = @env
-    and stream in (select value from json_each(@owing))
+    and stream in (select value from json_each(@names))
     and finished_cycle is not null;
 
 delete from rejected_rows as r where r.env_id = @env and r.stream = 'column_lineage' and r.run_id < @since;
@@ -838,22 +838,22 @@ select count(*)
         and w.id = t."downstream_column_id"
         and not coalesce(w.left_by_run, 0) < @run)
     and not (exists (select 1
-          from "columns" t_owner
-          where t_owner.env_id = t.env_id
-            and t_owner.id = t."downstream_column_id"
-            and (t_owner.deletion = 'tombstone' or exists (select 1
-                  from "assets" t_owner_owner
-                  where t_owner_owner.env_id = t.env_id
-                    and t_owner_owner.id = t_owner."asset_id"
-                    and (t_owner_owner.deletion = 'tombstone')))) or exists (select 1
-          from "columns" t_owner
-          where t_owner.env_id = t.env_id
-            and t_owner.id = t."upstream_column_id"
-            and (t_owner.deletion = 'tombstone' or exists (select 1
-                  from "assets" t_owner_owner
-                  where t_owner_owner.env_id = t.env_id
-                    and t_owner_owner.id = t_owner."asset_id"
-                    and (t_owner_owner.deletion = 'tombstone')))) or t."downstream_column_id" in (select s.key_1
+          from "columns" t_parent
+          where t_parent.env_id = t.env_id
+            and t_parent.id = t."downstream_column_id"
+            and (t_parent.deletion = 'tombstone' or exists (select 1
+                  from "assets" t_parent_parent
+                  where t_parent_parent.env_id = t.env_id
+                    and t_parent_parent.id = t_parent."asset_id"
+                    and (t_parent_parent.deletion = 'tombstone')))) or exists (select 1
+          from "columns" t_parent
+          where t_parent.env_id = t.env_id
+            and t_parent.id = t."upstream_column_id"
+            and (t_parent.deletion = 'tombstone' or exists (select 1
+                  from "assets" t_parent_parent
+                  where t_parent_parent.env_id = t.env_id
+                    and t_parent_parent.id = t_parent."asset_id"
+                    and (t_parent_parent.deletion = 'tombstone')))) or t."downstream_column_id" in (select s.key_1
           from seen_keys s
           where s.env_id = @env
             and s.stream = 'column_lineage'))
@@ -931,22 +931,22 @@ update "columns"
             and w.id = t."downstream_column_id"
             and not coalesce(w.left_by_run, 0) < @run)
         and ((exists (select 1
-                  from "columns" t_owner
-                  where t_owner.env_id = t.env_id
-                    and t_owner.id = t."downstream_column_id"
-                    and (t_owner.deletion = 'tombstone' or exists (select 1
-                          from "assets" t_owner_owner
-                          where t_owner_owner.env_id = t.env_id
-                            and t_owner_owner.id = t_owner."asset_id"
-                            and (t_owner_owner.deletion = 'tombstone')))) or exists (select 1
-                  from "columns" t_owner
-                  where t_owner.env_id = t.env_id
-                    and t_owner.id = t."upstream_column_id"
-                    and (t_owner.deletion = 'tombstone' or exists (select 1
-                          from "assets" t_owner_owner
-                          where t_owner_owner.env_id = t.env_id
-                            and t_owner_owner.id = t_owner."asset_id"
-                            and (t_owner_owner.deletion = 'tombstone')))) or t."downstream_column_id" in (select s.key_1
+                  from "columns" t_parent
+                  where t_parent.env_id = t.env_id
+                    and t_parent.id = t."downstream_column_id"
+                    and (t_parent.deletion = 'tombstone' or exists (select 1
+                          from "assets" t_parent_parent
+                          where t_parent_parent.env_id = t.env_id
+                            and t_parent_parent.id = t_parent."asset_id"
+                            and (t_parent_parent.deletion = 'tombstone')))) or exists (select 1
+                  from "columns" t_parent
+                  where t_parent.env_id = t.env_id
+                    and t_parent.id = t."upstream_column_id"
+                    and (t_parent.deletion = 'tombstone' or exists (select 1
+                          from "assets" t_parent_parent
+                          where t_parent_parent.env_id = t.env_id
+                            and t_parent_parent.id = t_parent."asset_id"
+                            and (t_parent_parent.deletion = 'tombstone')))) or t."downstream_column_id" in (select s.key_1
                   from seen_keys s
                   where s.env_id = @env
                     and s.stream = 'column_lineage')) or not exists (select 1
@@ -977,22 +977,22 @@ delete from "column_lineage" as t
         and w.id = t."downstream_column_id"
         and not coalesce(w.left_by_run, 0) < @run)
     and ((exists (select 1
-              from "columns" t_owner
-              where t_owner.env_id = t.env_id
-                and t_owner.id = t."downstream_column_id"
-                and (t_owner.deletion = 'tombstone' or exists (select 1
-                      from "assets" t_owner_owner
-                      where t_owner_owner.env_id = t.env_id
-                        and t_owner_owner.id = t_owner."asset_id"
-                        and (t_owner_owner.deletion = 'tombstone')))) or exists (select 1
-              from "columns" t_owner
-              where t_owner.env_id = t.env_id
-                and t_owner.id = t."upstream_column_id"
-                and (t_owner.deletion = 'tombstone' or exists (select 1
-                      from "assets" t_owner_owner
-                      where t_owner_owner.env_id = t.env_id
-                        and t_owner_owner.id = t_owner."asset_id"
-                        and (t_owner_owner.deletion = 'tombstone')))) or t."downstream_column_id" in (select s.key_1
+              from "columns" t_parent
+              where t_parent.env_id = t.env_id
+                and t_parent.id = t."downstream_column_id"
+                and (t_parent.deletion = 'tombstone' or exists (select 1
+                      from "assets" t_parent_parent
+                      where t_parent_parent.env_id = t.env_id
+                        and t_parent_parent.id = t_parent."asset_id"
+                        and (t_parent_parent.deletion = 'tombstone')))) or exists (select 1
+              from "columns" t_parent
+              where t_parent.env_id = t.env_id
+                and t_parent.id = t."upstream_column_id"
+                and (t_parent.deletion = 'tombstone' or exists (select 1
+                      from "assets" t_parent_parent
+                      where t_parent_parent.env_id = t.env_id
+                        and t_parent_parent.id = t_parent."asset_id"
+                        and (t_parent_parent.deletion = 'tombstone')))) or t."downstream_column_id" in (select s.key_1
               from seen_keys s
               where s.env_id = @env
                 and s.stream = 'column_lineage')) or not exists (select 1
@@ -1095,7 +1095,7 @@ select 1
 update sync_checkpoints
   set finished_cycle = null
   where env_id = @env
-    and stream in (select value from json_each(@owing))
+    and stream in (select value from json_each(@names))
     and finished_cycle is not null;
 
 delete from "column_lineage_staged" as x where x.env_id = @env;
@@ -1174,22 +1174,22 @@ insert into held_removals (env_id, stream, key_1, key_2, absent_at)
         and w.id = t."downstream_column_id"
         and not coalesce(w.left_by_run, 0) < @run)
     and not (exists (select 1
-          from "columns" t_owner
-          where t_owner.env_id = t.env_id
-            and t_owner.id = t."downstream_column_id"
-            and (t_owner.deletion = 'tombstone' or exists (select 1
-                  from "assets" t_owner_owner
-                  where t_owner_owner.env_id = t.env_id
-                    and t_owner_owner.id = t_owner."asset_id"
-                    and (t_owner_owner.deletion = 'tombstone')))) or exists (select 1
-          from "columns" t_owner
-          where t_owner.env_id = t.env_id
-            and t_owner.id = t."upstream_column_id"
-            and (t_owner.deletion = 'tombstone' or exists (select 1
-                  from "assets" t_owner_owner
-                  where t_owner_owner.env_id = t.env_id
-                    and t_owner_owner.id = t_owner."asset_id"
-                    and (t_owner_owner.deletion = 'tombstone')))) or t."downstream_column_id" in (select s.key_1
+          from "columns" t_parent
+          where t_parent.env_id = t.env_id
+            and t_parent.id = t."downstream_column_id"
+            and (t_parent.deletion = 'tombstone' or exists (select 1
+                  from "assets" t_parent_parent
+                  where t_parent_parent.env_id = t.env_id
+                    and t_parent_parent.id = t_parent."asset_id"
+                    and (t_parent_parent.deletion = 'tombstone')))) or exists (select 1
+          from "columns" t_parent
+          where t_parent.env_id = t.env_id
+            and t_parent.id = t."upstream_column_id"
+            and (t_parent.deletion = 'tombstone' or exists (select 1
+                  from "assets" t_parent_parent
+                  where t_parent_parent.env_id = t.env_id
+                    and t_parent_parent.id = t_parent."asset_id"
+                    and (t_parent_parent.deletion = 'tombstone')))) or t."downstream_column_id" in (select s.key_1
           from seen_keys s
           where s.env_id = @env
             and s.stream = 'column_lineage'))
@@ -1223,22 +1223,22 @@ update "columns"
             and w.id = t."downstream_column_id"
             and not coalesce(w.left_by_run, 0) < @run)
         and ((exists (select 1
-                  from "columns" t_owner
-                  where t_owner.env_id = t.env_id
-                    and t_owner.id = t."downstream_column_id"
-                    and (t_owner.deletion = 'tombstone' or exists (select 1
-                          from "assets" t_owner_owner
-                          where t_owner_owner.env_id = t.env_id
-                            and t_owner_owner.id = t_owner."asset_id"
-                            and (t_owner_owner.deletion = 'tombstone')))) or exists (select 1
-                  from "columns" t_owner
-                  where t_owner.env_id = t.env_id
-                    and t_owner.id = t."upstream_column_id"
-                    and (t_owner.deletion = 'tombstone' or exists (select 1
-                          from "assets" t_owner_owner
-                          where t_owner_owner.env_id = t.env_id
-                            and t_owner_owner.id = t_owner."asset_id"
-                            and (t_owner_owner.deletion = 'tombstone')))) or t."downstream_column_id" in (select s.key_1
+                  from "columns" t_parent
+                  where t_parent.env_id = t.env_id
+                    and t_parent.id = t."downstream_column_id"
+                    and (t_parent.deletion = 'tombstone' or exists (select 1
+                          from "assets" t_parent_parent
+                          where t_parent_parent.env_id = t.env_id
+                            and t_parent_parent.id = t_parent."asset_id"
+                            and (t_parent_parent.deletion = 'tombstone')))) or exists (select 1
+                  from "columns" t_parent
+                  where t_parent.env_id = t.env_id
+                    and t_parent.id = t."upstream_column_id"
+                    and (t_parent.deletion = 'tombstone' or exists (select 1
+                          from "assets" t_parent_parent
+                          where t_parent_parent.env_id = t.env_id
+                            and t_parent_parent.id = t_parent."asset_id"
+                            and (t_parent_parent.deletion = 'tombstone')))) or t."downstream_column_id" in (select s.key_1
                   from seen_keys s
                   where s.env_id = @env
                     and s.stream = 'column_lineage')) or not exists (select 1
@@ -1269,22 +1269,22 @@ delete from "column_lineage" as t
         and w.id = t."downstream_column_id"
         and not coalesce(w.left_by_run, 0) < @run)
     and ((exists (select 1
-              from "columns" t_owner
-              where t_owner.env_id = t.env_id
-                and t_owner.id = t."downstream_column_id"
-                and (t_owner.deletion = 'tombstone' or exists (select 1
-                      from "assets" t_owner_owner
-                      where t_owner_owner.env_id = t.env_id
-                        and t_owner_owner.id = t_owner."asset_id"
-                        and (t_owner_owner.deletion = 'tombstone')))) or exists (select 1
-              from "columns" t_owner
-              where t_owner.env_id = t.env_id
-                and t_owner.id = t."upstream_column_id"
-                and (t_owner.deletion = 'tombstone' or exists (select 1
-                      from "assets" t_owner_owner
-                      where t_owner_owner.env_id = t.env_id
-                        and t_owner_owner.id = t_owner."asset_id"
-                        and (t_owner_owner.deletion = 'tombstone')))) or t."downstream_column_id" in (select s.key_1
+              from "columns" t_parent
+              where t_parent.env_id = t.env_id
+                and t_parent.id = t."downstream_column_id"
+                and (t_parent.deletion = 'tombstone' or exists (select 1
+                      from "assets" t_parent_parent
+                      where t_parent_parent.env_id = t.env_id
+                        and t_parent_parent.id = t_parent."asset_id"
+                        and (t_parent_parent.deletion = 'tombstone')))) or exists (select 1
+              from "columns" t_parent
+              where t_parent.env_id = t.env_id
+                and t_parent.id = t."upstream_column_id"
+                and (t_parent.deletion = 'tombstone' or exists (select 1
+                      from "assets" t_parent_parent
+                      where t_parent_parent.env_id = t.env_id
+                        and t_parent_parent.id = t_parent."asset_id"
+                        and (t_parent_parent.deletion = 'tombstone')))) or t."downstream_column_id" in (select s.key_1
               from seen_keys s
               where s.env_id = @env
                 and s.stream = 'column_lineage')) or not exists (select 1
@@ -1387,7 +1387,7 @@ select 1
 update sync_checkpoints
   set finished_cycle = null
   where env_id = @env
-    and stream in (select value from json_each(@owing))
+    and stream in (select value from json_each(@names))
     and finished_cycle is not null;
 
 delete from "column_lineage_staged" as x where x.env_id = @env;

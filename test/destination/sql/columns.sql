@@ -62,7 +62,7 @@ update mirror_environments set last_mark = @last where env_id = @env;
 update sync_checkpoints
   set finished_cycle = null
   where env_id = @env
-    and stream in (select value from json_each(@owing))
+    and stream in (select value from json_each(@names))
     and finished_cycle is not null;
 
 delete from missing_keys as m where m.env_id = @env and m.stream = 'columns';
@@ -125,7 +125,7 @@ update mirror_environments set last_mark = @last where env_id = @env;
 update sync_checkpoints
   set finished_cycle = null
   where env_id = @env
-    and stream in (select value from json_each(@owing))
+    and stream in (select value from json_each(@names))
     and finished_cycle is not null;
 
 
@@ -186,7 +186,7 @@ select t."id", t."asset_id", t."name", t."data_type", t."synced_at", t."deleted_
   where t.env_id = @env
     and t.id || '' > @after
     and t.deleted_at is null
-    and t."asset_id" = @owner
+    and t."asset_id" = @parent
     and not exists (select 1
       from seen_keys s
       where s.env_id = @env
@@ -223,7 +223,7 @@ update mirror_environments set last_mark = @last where env_id = @env;
 update sync_checkpoints
   set finished_cycle = null
   where env_id = @env
-    and stream in (select value from json_each(@owing))
+    and stream in (select value from json_each(@names))
     and finished_cycle is not null;
 
 
@@ -290,10 +290,10 @@ select count(*)
     and not exists (select 1 from seen_keys s where s.env_id = @env and s.stream = 'columns' and s.key_1 = t."id")
     and (@through is null or t.id <= @through)
     and not (exists (select 1
-          from "assets" t_owner
-          where t_owner.env_id = t.env_id
-            and t_owner.id = t."asset_id"
-            and (t_owner.deletion = 'tombstone')))
+          from "assets" t_parent
+          where t_parent.env_id = t.env_id
+            and t_parent.id = t."asset_id"
+            and (t_parent.deletion = 'tombstone')))
     and not exists (select 1
       from held_removals h
       where h.env_id = t.env_id
@@ -339,10 +339,10 @@ select t."id", t."asset_id", t."name", t."data_type", t."synced_at", t."deleted_
     and not exists (select 1 from seen_keys s where s.env_id = @env and s.stream = 'columns' and s.key_1 = t."id")
     and (@through is null or t.id <= @through)
     and ((exists (select 1
-              from "assets" t_owner
-              where t_owner.env_id = t.env_id
-                and t_owner.id = t."asset_id"
-                and (t_owner.deletion = 'tombstone'))) or not exists (select 1
+              from "assets" t_parent
+              where t_parent.env_id = t.env_id
+                and t_parent.id = t."asset_id"
+                and (t_parent.deletion = 'tombstone'))) or not exists (select 1
           from held_removals h
           where h.env_id = t.env_id
             and h.stream = 'columns'
@@ -373,7 +373,7 @@ select 1 from marks as m where m.env_id = @env and m.stream = 'columns' and coal
 update sync_checkpoints
   set finished_cycle = null
   where env_id = @env
-    and stream in (select value from json_each(@owing))
+    and stream in (select value from json_each(@names))
     and finished_cycle is not null;
 
 delete from rejected_rows as r where r.env_id = @env and r.stream = 'columns' and r.run_id < @since;
@@ -427,10 +427,10 @@ insert into held_removals (env_id, stream, key_1, key_2, absent_at)
     and not exists (select 1 from seen_keys s where s.env_id = @env and s.stream = 'columns' and s.key_1 = t."id")
     and (@through is null or t.id <= @through)
     and not (exists (select 1
-          from "assets" t_owner
-          where t_owner.env_id = t.env_id
-            and t_owner.id = t."asset_id"
-            and (t_owner.deletion = 'tombstone')))
+          from "assets" t_parent
+          where t_parent.env_id = t.env_id
+            and t_parent.id = t."asset_id"
+            and (t_parent.deletion = 'tombstone')))
   on conflict do update
   set absent_at = excluded.absent_at;
 
@@ -443,10 +443,10 @@ select t."id", t."asset_id", t."name", t."data_type", t."synced_at", t."deleted_
     and not exists (select 1 from seen_keys s where s.env_id = @env and s.stream = 'columns' and s.key_1 = t."id")
     and (@through is null or t.id <= @through)
     and ((exists (select 1
-              from "assets" t_owner
-              where t_owner.env_id = t.env_id
-                and t_owner.id = t."asset_id"
-                and (t_owner.deletion = 'tombstone'))) or not exists (select 1
+              from "assets" t_parent
+              where t_parent.env_id = t.env_id
+                and t_parent.id = t."asset_id"
+                and (t_parent.deletion = 'tombstone'))) or not exists (select 1
           from held_removals h
           where h.env_id = t.env_id
             and h.stream = 'columns'
@@ -477,7 +477,7 @@ select 1 from marks as m where m.env_id = @env and m.stream = 'columns' and coal
 update sync_checkpoints
   set finished_cycle = null
   where env_id = @env
-    and stream in (select value from json_each(@owing))
+    and stream in (select value from json_each(@names))
     and finished_cycle is not null;
 
 delete from rejected_rows as r where r.env_id = @env and r.stream = 'columns' and r.run_id < @since;
@@ -531,10 +531,10 @@ select t."id", t."asset_id", t."name", t."data_type", t."synced_at", t."deleted_
     and not exists (select 1 from seen_keys s where s.env_id = @env and s.stream = 'columns' and s.key_1 = t."id")
     and (@through is null or t.id <= @through)
     and ((exists (select 1
-              from "assets" t_owner
-              where t_owner.env_id = t.env_id
-                and t_owner.id = t."asset_id"
-                and (t_owner.deletion = 'tombstone'))) or not exists (select 1
+              from "assets" t_parent
+              where t_parent.env_id = t.env_id
+                and t_parent.id = t."asset_id"
+                and (t_parent.deletion = 'tombstone'))) or not exists (select 1
           from held_removals h
           where h.env_id = t.env_id
             and h.stream = 'columns'
@@ -565,7 +565,7 @@ select 1 from marks as m where m.env_id = @env and m.stream = 'columns' and coal
 update sync_checkpoints
   set finished_cycle = null
   where env_id = @env
-    and stream in (select value from json_each(@owing))
+    and stream in (select value from json_each(@names))
     and finished_cycle is not null;
 
 delete from rejected_rows as r where r.env_id = @env and r.stream = 'columns' and r.run_id < @since;
@@ -623,7 +623,7 @@ update mirror_environments set last_mark = @last where env_id = @env;
 update sync_checkpoints
   set finished_cycle = null
   where env_id = @env
-    and stream in (select value from json_each(@owing))
+    and stream in (select value from json_each(@names))
     and finished_cycle is not null;
 
 delete from held_removals as h where h.env_id = @env and h.stream = 'columns';

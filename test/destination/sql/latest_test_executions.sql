@@ -206,14 +206,14 @@ select count(*)
         and w.id = t."sub_test_unique_id"
         and not coalesce(w.left_by_run, 0) < @run)
     and not (exists (select 1
-          from "tests" t_owner
-          where t_owner.env_id = t.env_id
-            and t_owner.id = t."test_id"
-            and (t_owner.deletion = 'tombstone' or exists (select 1
-                  from "assets" t_owner_owner
-                  where t_owner_owner.env_id = t.env_id
-                    and t_owner_owner.id = t_owner."asset_id"
-                    and (t_owner_owner.deletion = 'tombstone')))))
+          from "tests" t_parent
+          where t_parent.env_id = t.env_id
+            and t_parent.id = t."test_id"
+            and (t_parent.deletion = 'tombstone' or exists (select 1
+                  from "assets" t_parent_parent
+                  where t_parent_parent.env_id = t.env_id
+                    and t_parent_parent.id = t_parent."asset_id"
+                    and (t_parent_parent.deletion = 'tombstone')))))
     and not exists (select 1
       from held_removals h
       where h.env_id = t.env_id
@@ -276,14 +276,14 @@ delete from "latest_test_executions" as t
         and w.id = t."sub_test_unique_id"
         and not coalesce(w.left_by_run, 0) < @run)
     and ((exists (select 1
-              from "tests" t_owner
-              where t_owner.env_id = t.env_id
-                and t_owner.id = t."test_id"
-                and (t_owner.deletion = 'tombstone' or exists (select 1
-                      from "assets" t_owner_owner
-                      where t_owner_owner.env_id = t.env_id
-                        and t_owner_owner.id = t_owner."asset_id"
-                        and (t_owner_owner.deletion = 'tombstone'))))) or not exists (select 1
+              from "tests" t_parent
+              where t_parent.env_id = t.env_id
+                and t_parent.id = t."test_id"
+                and (t_parent.deletion = 'tombstone' or exists (select 1
+                      from "assets" t_parent_parent
+                      where t_parent_parent.env_id = t.env_id
+                        and t_parent_parent.id = t_parent."asset_id"
+                        and (t_parent_parent.deletion = 'tombstone'))))) or not exists (select 1
           from held_removals h
           where h.env_id = t.env_id
             and h.stream = 'latest_test_executions'
@@ -359,7 +359,7 @@ select 1
 update sync_checkpoints
   set finished_cycle = null
   where env_id = @env
-    and stream in (select value from json_each(@owing))
+    and stream in (select value from json_each(@names))
     and finished_cycle is not null;
 
 delete from rejected_rows as r where r.env_id = @env and r.stream = 'latest_test_executions' and r.run_id < @since;
@@ -435,14 +435,14 @@ insert into held_removals (env_id, stream, key_1, key_2, absent_at)
         and w.id = t."sub_test_unique_id"
         and not coalesce(w.left_by_run, 0) < @run)
     and not (exists (select 1
-          from "tests" t_owner
-          where t_owner.env_id = t.env_id
-            and t_owner.id = t."test_id"
-            and (t_owner.deletion = 'tombstone' or exists (select 1
-                  from "assets" t_owner_owner
-                  where t_owner_owner.env_id = t.env_id
-                    and t_owner_owner.id = t_owner."asset_id"
-                    and (t_owner_owner.deletion = 'tombstone')))))
+          from "tests" t_parent
+          where t_parent.env_id = t.env_id
+            and t_parent.id = t."test_id"
+            and (t_parent.deletion = 'tombstone' or exists (select 1
+                  from "assets" t_parent_parent
+                  where t_parent_parent.env_id = t.env_id
+                    and t_parent_parent.id = t_parent."asset_id"
+                    and (t_parent_parent.deletion = 'tombstone')))))
   on conflict do update
   set absent_at = excluded.absent_at;
 
@@ -465,14 +465,14 @@ delete from "latest_test_executions" as t
         and w.id = t."sub_test_unique_id"
         and not coalesce(w.left_by_run, 0) < @run)
     and ((exists (select 1
-              from "tests" t_owner
-              where t_owner.env_id = t.env_id
-                and t_owner.id = t."test_id"
-                and (t_owner.deletion = 'tombstone' or exists (select 1
-                      from "assets" t_owner_owner
-                      where t_owner_owner.env_id = t.env_id
-                        and t_owner_owner.id = t_owner."asset_id"
-                        and (t_owner_owner.deletion = 'tombstone'))))) or not exists (select 1
+              from "tests" t_parent
+              where t_parent.env_id = t.env_id
+                and t_parent.id = t."test_id"
+                and (t_parent.deletion = 'tombstone' or exists (select 1
+                      from "assets" t_parent_parent
+                      where t_parent_parent.env_id = t.env_id
+                        and t_parent_parent.id = t_parent."asset_id"
+                        and (t_parent_parent.deletion = 'tombstone'))))) or not exists (select 1
           from held_removals h
           where h.env_id = t.env_id
             and h.stream = 'latest_test_executions'
@@ -548,7 +548,7 @@ select 1
 update sync_checkpoints
   set finished_cycle = null
   where env_id = @env
-    and stream in (select value from json_each(@owing))
+    and stream in (select value from json_each(@names))
     and finished_cycle is not null;
 
 delete from rejected_rows as r where r.env_id = @env and r.stream = 'latest_test_executions' and r.run_id < @since;

@@ -215,7 +215,7 @@ select 1
 update sync_checkpoints
   set finished_cycle = null
   where env_id = @env
-    and stream in (select value from json_each(@owing))
+    and stream in (select value from json_each(@names))
     and finished_cycle is not null;
 
 delete from seen_pages as p where p.env_id = @env and p.stream = 'table_assets';
@@ -278,7 +278,7 @@ select 1
 update sync_checkpoints
   set finished_cycle = null
   where env_id = @env
-    and stream in (select value from json_each(@owing))
+    and stream in (select value from json_each(@names))
     and finished_cycle is not null;
 
 delete from rejected_rows as r where r.env_id = @env and r.stream = 'table_assets' and r.run_id < @since;

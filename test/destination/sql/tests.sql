@@ -40,7 +40,7 @@ delete from missing_found as m where m.env_id = @env and m.stream = 'tests';
 update sync_checkpoints
   set finished_cycle = null
   where env_id = @env
-    and stream in (select value from json_each(@owing))
+    and stream in (select value from json_each(@names))
     and finished_cycle is not null;
 
 
@@ -164,7 +164,7 @@ select t."id", t."name", t."test_type", t."definition_type", t."source_type", t.
   where t.env_id = @env
     and t.id || '' > @after
     and t.deleted_at is null
-    and t."asset_id" = @owner
+    and t."asset_id" = @parent
     and not exists (select 1
       from seen_keys s
       where s.env_id = @env
@@ -251,10 +251,10 @@ select count(*)
     and not exists (select 1 from seen_keys s where s.env_id = @env and s.stream = 'tests' and s.key_1 = t."id")
     and (@through is null or t.id <= @through)
     and not (exists (select 1
-          from "assets" t_owner
-          where t_owner.env_id = t.env_id
-            and t_owner.id = t."asset_id"
-            and (t_owner.deletion = 'tombstone')))
+          from "assets" t_parent
+          where t_parent.env_id = t.env_id
+            and t_parent.id = t."asset_id"
+            and (t_parent.deletion = 'tombstone')))
     and not exists (select 1 from held_removals h where h.env_id = t.env_id and h.stream = 'tests' and h.key_1 = t."id");
 
 
@@ -298,10 +298,10 @@ select t."id", t."name", t."test_type", t."definition_type", t."source_type", t.
     and not exists (select 1 from seen_keys s where s.env_id = @env and s.stream = 'tests' and s.key_1 = t."id")
     and (@through is null or t.id <= @through)
     and ((exists (select 1
-              from "assets" t_owner
-              where t_owner.env_id = t.env_id
-                and t_owner.id = t."asset_id"
-                and (t_owner.deletion = 'tombstone'))) or not exists (select 1
+              from "assets" t_parent
+              where t_parent.env_id = t.env_id
+                and t_parent.id = t."asset_id"
+                and (t_parent.deletion = 'tombstone'))) or not exists (select 1
           from held_removals h
           where h.env_id = t.env_id
             and h.stream = 'tests'
@@ -332,7 +332,7 @@ select 1 from marks as m where m.env_id = @env and m.stream = 'tests' and coales
 update sync_checkpoints
   set finished_cycle = null
   where env_id = @env
-    and stream in (select value from json_each(@owing))
+    and stream in (select value from json_each(@names))
     and finished_cycle is not null;
 
 delete from rejected_rows as r where r.env_id = @env and r.stream = 'tests' and r.run_id < @since;
@@ -386,10 +386,10 @@ insert into held_removals (env_id, stream, key_1, key_2, absent_at)
     and not exists (select 1 from seen_keys s where s.env_id = @env and s.stream = 'tests' and s.key_1 = t."id")
     and (@through is null or t.id <= @through)
     and not (exists (select 1
-          from "assets" t_owner
-          where t_owner.env_id = t.env_id
-            and t_owner.id = t."asset_id"
-            and (t_owner.deletion = 'tombstone')))
+          from "assets" t_parent
+          where t_parent.env_id = t.env_id
+            and t_parent.id = t."asset_id"
+            and (t_parent.deletion = 'tombstone')))
   on conflict do update
   set absent_at = excluded.absent_at;
 
@@ -404,10 +404,10 @@ select t."id", t."name", t."test_type", t."definition_type", t."source_type", t.
     and not exists (select 1 from seen_keys s where s.env_id = @env and s.stream = 'tests' and s.key_1 = t."id")
     and (@through is null or t.id <= @through)
     and ((exists (select 1
-              from "assets" t_owner
-              where t_owner.env_id = t.env_id
-                and t_owner.id = t."asset_id"
-                and (t_owner.deletion = 'tombstone'))) or not exists (select 1
+              from "assets" t_parent
+              where t_parent.env_id = t.env_id
+                and t_parent.id = t."asset_id"
+                and (t_parent.deletion = 'tombstone'))) or not exists (select 1
           from held_removals h
           where h.env_id = t.env_id
             and h.stream = 'tests'
@@ -438,7 +438,7 @@ select 1 from marks as m where m.env_id = @env and m.stream = 'tests' and coales
 update sync_checkpoints
   set finished_cycle = null
   where env_id = @env
-    and stream in (select value from json_each(@owing))
+    and stream in (select value from json_each(@names))
     and finished_cycle is not null;
 
 delete from rejected_rows as r where r.env_id = @env and r.stream = 'tests' and r.run_id < @since;
@@ -494,10 +494,10 @@ select t."id", t."name", t."test_type", t."definition_type", t."source_type", t.
     and not exists (select 1 from seen_keys s where s.env_id = @env and s.stream = 'tests' and s.key_1 = t."id")
     and (@through is null or t.id <= @through)
     and ((exists (select 1
-              from "assets" t_owner
-              where t_owner.env_id = t.env_id
-                and t_owner.id = t."asset_id"
-                and (t_owner.deletion = 'tombstone'))) or not exists (select 1
+              from "assets" t_parent
+              where t_parent.env_id = t.env_id
+                and t_parent.id = t."asset_id"
+                and (t_parent.deletion = 'tombstone'))) or not exists (select 1
           from held_removals h
           where h.env_id = t.env_id
             and h.stream = 'tests'
@@ -528,7 +528,7 @@ select 1 from marks as m where m.env_id = @env and m.stream = 'tests' and coales
 update sync_checkpoints
   set finished_cycle = null
   where env_id = @env
-    and stream in (select value from json_each(@owing))
+    and stream in (select value from json_each(@names))
     and finished_cycle is not null;
 
 delete from rejected_rows as r where r.env_id = @env and r.stream = 'tests' and r.run_id < @since;

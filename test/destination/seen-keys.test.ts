@@ -12,7 +12,7 @@ import { type CommitParts, commitOf } from '../support/commit-parts.ts';
 
 let folder: string;
 let mirror: MirrorFile;
-/** Passes over the table in search of what is missing. */
+/** How often the table was searched for missing rows. */
 let passes = 0;
 let on: Destination;
 beforeEach(() => {
@@ -60,7 +60,7 @@ const SWEEP: RoundEnd = {
 const candidates = async () => (await on.backlog(stream, QUERY)).ids;
 const settle = () => commit({ kind: 'round-end', roundEnd: { ...SWEEP, hold: false } });
 
-test('what a scan has not seen is found in one pass over the table, whoever asks for it until the scan ends (R12)', async () => {
+test('the rows that a scan has not seen are found once, in one pass over the table, until the scan ends (R12)', async () => {
   await bring('a', 'b', 'c');
   await see('a');
   expect(await candidates()).toEqual(['b', 'c']);
@@ -71,7 +71,7 @@ test('what a scan has not seen is found in one pass over the table, whoever asks
   expect(passes).toBe(1);
 });
 
-test('a row that comes after what is missing was found, and is not seen, is missing as well (R12)', async () => {
+test('a row that is written after the missing rows were found, and is not seen, is missing as well (R12)', async () => {
   await bring('a', 'b');
   await see('a');
   expect(await candidates()).toEqual(['b']);
@@ -80,7 +80,7 @@ test('a row that comes after what is missing was found, and is not seen, is miss
   expect(await settle()).toMatchObject({ deleted: 2 });
 });
 
-test('what one scan has not seen says nothing of the next (R12)', async () => {
+test('the rows that one scan has not seen do not count for the next (R12)', async () => {
   await bring('a', 'b');
   expect(await candidates()).toEqual(['a', 'b']);
   await commit({ kind: 'discard', forget: 'all' });

@@ -23,7 +23,7 @@ afterEach(() => {
 
 const on = (): Destination => createDestination(mirror, { envId: 'e', run: 1, clock: () => T });
 
-test('an unchanged row of a snapshot is noted as seen and not gathered, unless another version was (R16)', async () => {
+test('an unchanged row of a snapshot is noted as seen and not staged, unless another version was staged (R16)', async () => {
   const stream = streamOf('asset_lineage');
   const edge = (extra: string | null = null) => {
     const row = { upstream_asset_id: 'a', downstream_asset_id: 'b', extra };
@@ -35,22 +35,22 @@ test('an unchanged row of a snapshot is noted as seen and not gathered, unless a
       { kind: 'page', checkpoint: NO_PROGRESS, staged: { rows: [edge(extra)], readNumber } },
       new Set(),
     );
-  const settlement = { sweep: null, through: null, rememberFrom: null, lastMark: 0, run: 1, isWhole: true } as const;
-  const settle = () =>
+  const roundEnd = { sweep: null, through: null, rememberFrom: null, lastMark: 0, run: 1, isWhole: true } as const;
+  const endRound = () =>
     on().commit(
       stream,
-      { kind: 'round-end', checkpoint: NO_PROGRESS, roundEnd: { ...settlement, replace: 'all', hold: false } },
+      { kind: 'round-end', checkpoint: NO_PROGRESS, roundEnd: { ...roundEnd, replace: 'all', hold: false } },
       new Set(),
     );
-  const gathered = () => mirror.connection.prepare('select extra from asset_lineage_staged').pluck().all();
+  const stagedRows = () => mirror.connection.prepare('select extra from asset_lineage_staged').pluck().all();
   await show(1);
-  await settle();
+  await endRound();
   await show(1);
-  expect(gathered()).toEqual([]);
-  expect(await settle()).toMatchObject({ written: 0, deleted: 0 });
+  expect(stagedRows()).toEqual([]);
+  expect(await endRound()).toMatchObject({ written: 0, deleted: 0 });
   await show(1, '{"v":2}');
   await show(2);
-  expect(gathered()).toEqual(['{"v":2}', null]);
-  expect(await settle()).toMatchObject({ written: 0, deleted: 0 });
+  expect(stagedRows()).toEqual(['{"v":2}', null]);
+  expect(await endRound()).toMatchObject({ written: 0, deleted: 0 });
   expect(mirror.connection.prepare('select extra from asset_lineage').pluck().all()).toEqual([null]);
 });
