@@ -30,4 +30,7 @@ export type CollectionName = (typeof COLLECTIONS)[number]['name'];
 
 export const CATALOGUE: readonly CatalogueEntry<CollectionName>[] = buildCatalogue<CollectionName>(COLLECTIONS);
 
+/** Those that are read by feeds. */
+export type FeedName = Extract<(typeof COLLECTIONS)[number], { readonly method: 'feed' }>['name'];
+
 export const STREAM_NAMES: readonly CollectionName[] = COLLECTIONS.map(({ name }) => name);

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { isWorthATable, renderSummary } from '../../src/cli/summary-view.ts';
-import { STREAM_NAMES } from '../../src/streams/catalogue.ts';
 import type { RunSummary, StreamSummary } from '../../src/sync/summary.ts';
+import { USUAL_STREAMS } from '../support/catalogue.ts';
 
 const T = '2026-11-20T04:10:00.000000Z';
 
@@ -39,7 +39,6 @@ function summaryOf(streams: readonly StreamSummary[], changed: Partial<RunSummar
   } as RunSummary;
 }
 
-const ALL = STREAM_NAMES.slice(0, 9);
 const first = { mode: 'scan', reason: 'first', rows_written: 1_234_567, requests: 618 };
 const lines = (text: string): string[] => text.split('\n');
 
@@ -48,7 +47,7 @@ describe('the summary of a sync', () => {
     'is a table of each environment, in %i columns, with the names of streams whole',
     (width) => {
       const streams = ['e1', 'e2'].flatMap((env) =>
-        ALL.map((name) => streamOf(env, name, { ...first, rows_deleted: 12 })),
+        USUAL_STREAMS.map((name) => streamOf(env, name, { ...first, rows_deleted: 12 })),
       );
       const text = renderSummary(summaryOf(streams), { width, verbose: false });
       expect(text.match(/┌/g)).toHaveLength(2);
@@ -65,13 +64,13 @@ describe('the summary of a sync', () => {
   );
 
   test('leaves out what did nothing, columns that are all zero, and a why that says no more than the mode', () => {
-    const streams = ALL.map((name) => streamOf('e1', name, name === 'columns' ? { rows_written: 5 } : {}));
-    const summary = summaryOf([...streams, ...ALL.map((name) => streamOf('e2', name))]);
+    const streams = USUAL_STREAMS.map((name) => streamOf('e1', name, name === 'columns' ? { rows_written: 5 } : {}));
+    const summary = summaryOf([...streams, ...USUAL_STREAMS.map((name) => streamOf('e2', name))]);
     const text = renderSummary(summary, { width: null, verbose: false });
     expect(lines(text)[2]).toMatch(/^│ stream +│ mode │ written │ requests │ seconds │$/);
     expect(lines(text)[4]).toMatch(/^│ columns │ feed │ +5 │ +2 │ +0\.3 │$/);
     expect(lines(text).slice(6)).toEqual([
-      'nothing changed in 8 other streams (--verbose shows them)',
+      `nothing changed in ${USUAL_STREAMS.length - 1} other streams (--verbose shows them)`,
       '',
       'nothing changed in 1 other environment',
       'run 7 is done: 5 rows written, 0 deleted, 20 requests',
@@ -89,7 +88,7 @@ describe('the summary of a sync', () => {
   });
 
   test('says nothing of streams that a run which broke off has not come to', () => {
-    const stopped = ALL.map((name) => streamOf('e1', name, { status: 'stopped', mode: 'none', pages: 0 }));
+    const stopped = USUAL_STREAMS.map((name) => streamOf('e1', name, { status: 'stopped', mode: 'none', pages: 0 }));
     expect(isWorthATable(summaryOf(stopped, { status: 'problems', error: 'the file is damaged' }))).toBe(false);
     const begun = [...stopped.slice(1), streamOf('e1', 'assets', { status: 'stopped', rows_written: 3 })];
     const summary = summaryOf(begun, { status: 'stopped', error: 'Stopped at 5 requests (--max-requests)' });

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { renderVerify } from '../../src/cli/verify-view.ts';
-import { STREAM_NAMES } from '../../src/streams/catalogue.ts';
 import type { StreamReport, VerifyFinding, VerifyReport } from '../../src/verify/verify-report.ts';
+import { USUAL_STREAMS } from '../support/catalogue.ts';
 
 const NUMBERS = {
   rows: 1_234_567,
@@ -14,7 +14,7 @@ const NUMBERS = {
   error: null,
 };
 const streams: StreamReport[] = ['prod-analytics', 'staging'].flatMap((environment) =>
-  STREAM_NAMES.slice(0, 9).map(
+  USUAL_STREAMS.map(
     (stream): StreamReport => ({ env_id: environment, environment, stream, status: 'equal', ...NUMBERS }),
   ),
 );

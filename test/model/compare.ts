@@ -1,9 +1,9 @@
 import { isExactNumber, parseExactly } from '../../src/core/json.ts';
 import type { CollectionName } from '../../src/streams/catalogue.ts';
-import { FEED_TABLES } from '../support/catalogue.ts';
+import { entryNamed, FEED_TABLES, PLAIN_FEEDS } from '../support/catalogue.ts';
 import { generic, isLiveTable, isShown, ofKind } from './lists.ts';
 import type { Mirrored, Row } from './mirrored.ts';
-import { currentScore, FAR_AHEAD, type Item, type Place, type Thing } from './place.ts';
+import { createPlace, currentScore, FAR_AHEAD, type Item, type Place, type Thing } from './place.ts';
 
 const COMMON = 'id name kind source_type description owners tags parent_id path created_at updated_at synced_at'.split(
   ' ',
@@ -35,6 +35,9 @@ export function rowsOfWorld(place: Place): Record<string, Row[]> {
     .map((score) => currentScore(place, score))
     .filter((score) => score !== null);
   return {
+    ...Object.fromEntries(
+      PLAIN_FEEDS.map((kind) => [entryNamed(kind).table, shown(place[kind]).map((item) => shownAs(kind, item))]),
+    ),
     assets: assets.map(assetRow),
     columns: columns.map((item) => stored(item, COLUMN)),
     tests: tests.map((item) => stored(item, TEST)),
@@ -123,15 +126,7 @@ export function bothSides(mirrored: Mirrored, place: Place): { mirror: unknown; 
   return { mirror: sorted(rowsOfMirror(mirrored, place.id)), world: sorted(rowsOfWorld(place)) };
 }
 
-const emptyPlace = {
-  assets: new Map(),
-  columns: new Map(),
-  tests: new Map(),
-  assetEdges: new Map(),
-  columnEdges: new Map(),
-  latest: new Map(),
-  scores: new Map(),
-} as unknown as Place;
+const emptyPlace = createPlace('', () => '');
 
 function sorted(tables: Record<string, Row[]>): Record<string, string[]> {
   return Object.fromEntries(
@@ -161,8 +156,8 @@ function inOrder(value: unknown): unknown {
   return Object.fromEntries(members.sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
-/** What the mirror makes of an item as sent, by stream: the columns which that stream writes. */
-export const SHOWN_AS: Readonly<Record<CollectionName, (item: Item) => Row>> = {
+/** The columns that a stream writes, where they are not simply its fields. */
+const WRITTEN_AS: Readonly<Partial<Record<CollectionName, (item: Item) => Row>>> = {
   assets: (item) => {
     const { extra, ...common } = stored(item, COMMON);
     return ['table', 'bi'].includes(String(item['kind'])) ? common : { ...common, extra: extra as string | null };
@@ -177,6 +172,11 @@ export const SHOWN_AS: Readonly<Record<CollectionName, (item: Item) => Row>> = {
   asset_health_scores: (item) => ({ asset_id: String(item['asset_id']), ...bucket(item['total'] as Item) }),
   test_executions: (item) => stored(item, EXECUTION),
 };
+
+/** What the mirror makes of an item as sent. */
+export function shownAs(stream: CollectionName, item: Item): Row {
+  return WRITTEN_AS[stream]?.(item) ?? stored(item, Object.keys(entryNamed(stream).fields));
+}
 
 function only(names: readonly string[], row: Row): Row {
   return Object.fromEntries(names.map((name) => [name, row[name] ?? null]));

@@ -1,4 +1,15 @@
-import { execute, type Place, putAsset, putAssetEdge, putColumn, putColumnEdges, putScore, putTest } from './place.ts';
+import { PLAIN_FEEDS } from '../support/catalogue.ts';
+import {
+  execute,
+  type Place,
+  putAsset,
+  putAssetEdge,
+  putColumn,
+  putColumnEdges,
+  putSample,
+  putScore,
+  putTest,
+} from './place.ts';
 
 /** Some of everything: three tables, a dashboard and an etl; columns, tests, edges, executions, scores. */
 export function furnish(place: Place): void {
@@ -17,6 +28,7 @@ export function furnish(place: Place): void {
   putColumnEdges(place, 'a3.c1', ['a2.c1', 'elsewhere']);
   for (const id of ['t1', 't2', 't3']) execute(place, id, `${id}-r1`);
   execute(place, 't1', 't1-r1b', { sub_test_unique_id: 't1.2', status: 'FAIL', failure_count: null });
+  for (const kind of PLAIN_FEEDS) for (const n of [1, 2]) putSample(place, kind, `${kind}${n}`, 'a1');
   putScore(place, 'a1', 0.5);
   putScore(place, 'a2', 0.75, { freshness: 1, validity: 0.5 });
 }

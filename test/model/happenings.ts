@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { parseExactly } from '../../src/core/json.ts';
+import { FEED_ENTRIES, FEED_STREAMS, PLAIN_FEEDS } from '../support/catalogue.ts';
 import {
   execute,
   type Kind,
@@ -9,6 +10,7 @@ import {
   putAssetEdge,
   putColumn,
   putColumnEdges,
+  putSample,
   putScore,
   putTest,
   remove,
@@ -31,8 +33,6 @@ export interface Happening {
 const CROWD = 60;
 const KINDS = ['table', 'bi', 'etl', 'table', 'neuland'] as const;
 const HEAVY = ['columns', 'tests', 'asset-lineage', 'executions'] as const;
-const SCANNED = ['assets', 'columns', 'tests'] as const;
-const MODES: readonly Kind[] = ['assets', 'columns', 'tests'];
 
 const TWINS: readonly ((place: Place, asset: string, test: string, m: number) => void)[] = [
   (p, asset, test) => putTest(p, `${test}\u0000`, asset),
@@ -52,8 +52,21 @@ function oddValue(m: number, how: number): unknown {
   return m === 3 ? [{ x: how, y: 0 }] : how;
 }
 
+/** What happens to the rows of a collection that nothing here knows by name. */
+const PLAIN: Record<string, (place: Place, happening: Happening) => unknown> = Object.fromEntries(
+  PLAIN_FEEDS.flatMap((kind) => [
+    [
+      kind,
+      (p: Place, { n, how }: Happening) =>
+        hasAsset(p, n) && putSample(p, kind, sampleId(kind, n), `a${n}`, { seen: how }),
+    ],
+    [`${kind} goes`, (p: Place, { n }: Happening) => remove(p, kind, sampleId(kind, n))],
+  ]),
+);
+
 /** Told of by feeds and snapshots: true after any finished run. */
 const TOLD = {
+  ...PLAIN,
   asset: (p, { n, how }) => isGone(p, n) || putAsset(p, `a${n}`, { kind: KINDS[how % 5], description: `d${how}` }),
   unknownField: (p, { n, m, how }) => isGone(p, n) || putAsset(p, `a${n}`, { colour: oddValue(m, how), shade: m }),
   /** No feed tells of it, and nothing has changed (R21). */
@@ -75,7 +88,7 @@ const TOLD = {
       : remove(p, how === 0 ? 'tests' : 'columns', how === 0 ? `t${n}\u0000` : `a${n}.c0\u0000`),
   /** A change that comes with a field nobody can take (R20). */
   spoiltChange: (p, { n, m, how }) => {
-    const [kind, id] = [MODES[how % 3] ?? 'assets', idOf(how, n, m)];
+    const [kind, id] = [kindAt(how), idOf(how, n, m)];
     const held = p[kind].get(id);
     if (held?.state !== 'live' || !isLiveOwner(p, held.item['asset_id'] ?? null)) return;
     spoil(p, kind, id);
@@ -108,8 +121,8 @@ const TOLD = {
   /** Pages of more than 60 rows, or of 300, take the service too long. */
   growsHeavy: (p, { n, how }) => p.heavy.set(HEAVY[n] ?? 'columns', how % 2 === 0 ? 60 : 300),
   /** A page of a list cannot be made, for days. */
-  scanBreaks: (p, { n }) => p.brokenScans.add(SCANNED[n % 3] ?? 'columns'),
-  scanMends: (p, { n }) => p.brokenScans.delete(SCANNED[n % 3] ?? 'columns'),
+  scanBreaks: (p, { n }) => p.brokenScans.add(pathAt(n)),
+  scanMends: (p, { n }) => p.brokenScans.delete(pathAt(n)),
   /** For good, or until it is mended. */
   historyBreaks: (p, { n, how }) => p.brokenHistories.set(`t${n}`, how % 2 === 0 ? 403 : 500),
   historyMends: (p, { n }) => p.brokenHistories.delete(`t${n}`),
@@ -149,17 +162,17 @@ const SIGHT = {
   hide: (p, { n }) => p.hidden.add(`a${n}`),
   grant: (p, { n }) => p.hidden.delete(`a${n}`),
   /** A time that is not believed counts as none: a feed does not replace a row by it, a scan does (R10). */
-  fromFuture: (p, { n, m, how }) => sendAhead(p, MODES[how % 3] ?? 'assets', idOf(how, n, m)),
+  fromFuture: (p, { n, m, how }) => sendAhead(p, kindAt(how), idOf(how, n, m)),
 } satisfies Record<string, (place: Place, happening: Happening) => unknown>;
 
 /** Told of by nothing: true after a scan (R13). */
 const UNTOLD = {
   ...SIGHT,
   reborn: (p, { n, how }) => putAsset(p, `a${n}`, { kind: KINDS[how % 5] }),
-  lost: (p, { n, m, how }) => remove(p, MODES[how % 3] ?? 'assets', idOf(how, n, m), 'lost'),
-  undelete: (p, { n, m, how }) => undelete(p, MODES[how % 3] ?? 'assets', idOf(how, n, m)),
+  lost: (p, { n, m, how }) => remove(p, kindAt(how), idOf(how, n, m), 'lost'),
+  undelete: (p, { n, m, how }) => undelete(p, kindAt(how), idOf(how, n, m)),
   stays: (p, { n }) => removeAsset(p, `a${n}`, 'stay'),
-  spoil: (p, { n, m, how }) => spoil(p, MODES[how % 3] ?? 'assets', idOf(how, n, m)),
+  spoil: (p, { n, m, how }) => spoil(p, kindAt(how), idOf(how, n, m)),
   unlist: (p) => {
     p.listed = false;
   },
@@ -194,6 +207,7 @@ export function populate(place: Place): void {
     for (const m of [0, 1]) putColumn(place, `a${n}.c${m}`, `a${n}`);
     putTest(place, `t${n}`, `a${n}`, { disabled: n === 3 });
     execute(place, `t${n}`, `t${n}-first`);
+    for (const kind of PLAIN_FEEDS) putSample(place, kind, sampleId(kind, n), `a${n}`);
     putScore(place, `a${n}`, 0.5);
   }
   for (const n of [1, 2, 3]) {
@@ -235,6 +249,19 @@ function isGone(place: Place, n: number): boolean {
   return place.assets.has(`a${n}`) && !hasAsset(place, n);
 }
 
+const pathAt = (n: number): string => FEED_ENTRIES[n % FEED_ENTRIES.length]?.path.join('/') ?? '';
+
+const kindAt = (how: number): Kind => FEED_STREAMS[how % FEED_STREAMS.length] ?? 'assets';
+
+const IDS: Partial<Record<Kind, (n: number, m: number) => string>> = {
+  assets: (n) => `a${n}`,
+  columns: (n, m) => `a${n}.c${m % 4}`,
+  tests: (n) => `t${n}`,
+};
+
 function idOf(how: number, n: number, m: number): string {
-  return [`a${n}`, `a${n}.c${m % 4}`, `t${n}`][how % 3] ?? '';
+  const kind = kindAt(how);
+  return IDS[kind]?.(n, m) ?? sampleId(kind, n);
 }
+
+const sampleId = (kind: Kind, n: number): string => `${kind}${n}`;

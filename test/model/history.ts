@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { SyncError } from '../../src/core/errors.ts';
 import type { CollectionName } from '../../src/streams/catalogue.ts';
 import type { RunSummary } from '../../src/sync/summary.ts';
+import { LIST_PATHS } from '../support/catalogue.ts';
 import { isFeed } from './book.ts';
 import { rowsOfWorld } from './compare.ts';
 import { happen, happenings, happenLate, populate, type Which } from './happenings.ts';
@@ -26,15 +27,7 @@ import type { WireFault } from './wire.ts';
 import { brokenOnWire } from './wire-rules.ts';
 import { Crash, createWorld, DAY, HOUR, type World } from './world.ts';
 
-const COLLECTIONS = [
-  'environment',
-  'assets',
-  'assets/tables',
-  'columns',
-  'tests',
-  'column-lineage',
-  'asset-lineage',
-].concat(['latest-test-executions', 'asset-health-scores', 'executions', 'assets scope', 'tests scope']);
+const COLLECTIONS = ['environment', ...LIST_PATHS, 'executions', 'assets scope', 'tests scope'];
 const PARTS: (readonly CollectionName[])[] = [
   ['assets'],
   ['assets', 'columns'],

@@ -1,4 +1,6 @@
 import type { Query } from '../../src/core/source.ts';
+import { entryNamed, FEED_ENTRIES, FEED_STREAMS } from '../support/catalogue.ts';
+import { SAMPLES } from '../support/samples.ts';
 import { currentScore, FAR_AHEAD, type Item, type Kind, type Place, type Thing } from './place.ts';
 
 /** A row of a list in the making: rows that are not `shown` are trimmed off after the page is read. */
@@ -19,17 +21,21 @@ const TYPED = new Set(
 
 type List = (place: Place, query: Query, oldest: string) => Listed[];
 
+/** A list that has feeds, and for each value of `disabled` its rows where it is read by that. */
+const feedList =
+  ({ name, scanQueries }: (typeof FEED_ENTRIES)[number]): List =>
+  (place, query, oldest) =>
+    things(place, place[name], query, oldest).filter(
+      ({ item }) => scanQueries.length === 1 || isFeed(query) || item['disabled'] === (query['disabled'] === 'true'),
+    );
+
 /** Every list of the service by its path under the environment. */
 export const LISTS: Readonly<Record<string, List>> = {
+  ...Object.fromEntries(FEED_ENTRIES.map((entry) => [entry.path.join('/'), feedList(entry)])),
   assets: (place, query, oldest) =>
     things(place, place.assets, query, oldest).map((row) => ({ ...row, item: generic(row.item) })),
   'assets/tables': (place, query, oldest) => typed(place, 'table', query, oldest),
   'assets/bi': (place, query, oldest) => typed(place, 'bi', query, oldest),
-  columns: (place, query, oldest) => things(place, place.columns, query, oldest),
-  tests: (place, query, oldest) =>
-    things(place, place.tests, query, oldest).filter(
-      ({ item }) => isFeed(query) || item['disabled'] === (query['disabled'] === 'true'),
-    ),
   'asset-lineage': assetEdges,
   'column-lineage': columnEdges,
   'latest-test-executions': (place, query) =>
@@ -106,12 +112,24 @@ function again(place: Place, held: ReadonlyMap<string, Thing>, id: string, since
 }
 
 function kindOf(place: Place, held: ReadonlyMap<string, Thing>): Kind {
-  return held === place.assets ? 'assets' : held === place.columns ? 'columns' : 'tests';
+  const kind = FEED_STREAMS.find((each) => held === place[each]);
+  if (kind === undefined) throw new Error('no list of this place');
+  return kind;
 }
 
 function sentAs(place: Place, held: ReadonlyMap<string, Thing>, item: Item): Item {
   if (place.spoiled.size === 0) return item;
-  return place.spoiled.has(`${kindOf(place, held)} ${item['id']}`) ? { ...item, name: 7 } : item;
+  const kind = kindOf(place, held);
+  return place.spoiled.has(`${kind} ${item['id']}`) ? { ...item, [spoiltField(kind)]: 7 } : item;
+}
+
+/** A text that every item has. */
+function spoiltField(kind: Kind): string {
+  const { fields, key } = entryNamed(kind);
+  const texts = Object.entries(fields).filter(
+    ([name, { type, required }]) => type === 'text' && required && !key.includes(name),
+  );
+  return texts.some(([name]) => name === 'name') ? 'name' : String(texts[0]?.[0]);
 }
 
 /** What the tombstones feed says of a thing; null when it is not in it. */
@@ -169,7 +187,7 @@ function assetEdges(place: Place): Listed[] {
   const live = (id: string): boolean => place.assets.get(id)?.state === 'live';
   return [...place.assetEdges].flatMap(([key, [up, down]]) =>
     live(up) && live(down)
-      ? [{ key, item: edge('asset', up, down), shown: !place.hidden.has(up) && !place.hidden.has(down) }]
+      ? [{ key, item: SAMPLES.asset_lineage(down, up), shown: !place.hidden.has(up) && !place.hidden.has(down) }]
       : [],
   );
 }
@@ -183,12 +201,8 @@ function columnEdges(place: Place, query: Query, oldest: string): Listed[] {
     const at = keyOf(column, down, query, oldest);
     return at === null
       ? []
-      : [{ key: `${at} ${key}`, item: edge('column', up, down), shown: isShown(place, column.item) }];
+      : [{ key: `${at} ${key}`, item: SAMPLES.column_lineage(down, up), shown: isShown(place, column.item) }];
   });
-}
-
-function edge(of: 'asset' | 'column', up: string, down: string): Item {
-  return { [`upstream_${of}_id`]: up, [`downstream_${of}_id`]: down };
 }
 
 function isFeed(query: Query): boolean {

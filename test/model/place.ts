@@ -1,3 +1,7 @@
+import type { FeedName } from '../../src/streams/catalogue.ts';
+import { FEED_ENTRIES, FEED_STREAMS } from '../support/catalogue.ts';
+import { SAMPLES } from '../support/samples.ts';
+
 /** One environment of the model service, and what can happen in it. Every change is stamped with the world's time. */
 
 export type Item = Record<string, unknown>;
@@ -11,15 +15,14 @@ export interface Thing {
   oldDeletedAt?: string;
 }
 
-export type Kind = 'assets' | 'columns' | 'tests';
+export type Kind = FeedName;
 
-export interface Place {
+type Things = Readonly<Record<Kind, Map<string, Thing>>>;
+
+export interface Place extends Things {
   readonly id: string;
   readonly name: string;
   listed: boolean;
-  readonly assets: Map<string, Thing>;
-  readonly columns: Map<string, Thing>;
-  readonly tests: Map<string, Thing>;
   /** Upstream and downstream, by both. */
   readonly assetEdges: Map<string, readonly [string, string]>;
   readonly columnEdges: Map<string, readonly [string, string]>;
@@ -66,9 +69,7 @@ export function createPlace(id: string, stamp: () => string, now = stamp): Place
     id,
     name: `env ${id}`,
     listed: true,
-    assets: new Map(),
-    columns: new Map(),
-    tests: new Map(),
+    ...(Object.fromEntries(FEED_STREAMS.map((kind) => [kind, new Map()])) as unknown as Things),
     assetEdges: new Map(),
     columnEdges: new Map(),
     latest: new Map(),
@@ -122,23 +123,22 @@ export function put(place: Place, kind: Kind, id: string, fields: Item): void {
   place[kind].set(id, { item, state: 'live', deletedAt: null, ...lingers });
 }
 
-const TABLE = { data_platform: 'snowflake', db_name: 'd', schema_name: 's', materialization: 'table' };
-const BI = { bi_platform: 'looker', bi_type: 'dashboard', url: null };
+export function putSample(place: Place, kind: Kind, id: string, parent: string, fields: Item = {}): void {
+  put(place, kind, id, { ...SAMPLES[kind](id, parent), ...fields });
+}
 
 export function putAsset(place: Place, id: string, fields: Item = {}): void {
   const kind = fields['kind'] ?? place.assets.get(id)?.item['kind'] ?? 'table';
-  const typed = kind === 'table' ? { ...TABLE, table_name: id } : kind === 'bi' ? BI : {};
-  const common = { name: id, kind, source_type: 'dbt', owners: [], tags: [] };
-  put(place, 'assets', id, { ...common, ...typed, ...fields });
+  const sample = SAMPLES[kind === 'table' ? 'table_assets' : kind === 'bi' ? 'bi_assets' : 'assets'](id, '');
+  put(place, 'assets', id, { ...sample, kind, ...fields });
 }
 
 export function putColumn(place: Place, id: string, assetId: string, fields: Item = {}): void {
-  put(place, 'columns', id, { asset_id: assetId, name: id, data_type: 'int', ...fields });
+  putSample(place, 'columns', id, assetId, fields);
 }
 
 export function putTest(place: Place, id: string, assetId: string | null, fields: Item = {}): void {
-  const types = { test_type: 'unique', definition_type: 'dbt', source_type: 'dbt', severity: 'ERROR' };
-  put(place, 'tests', id, { name: id, ...types, disabled: false, asset_id: assetId, ...fields });
+  putSample(place, 'tests', id, '', { asset_id: assetId, ...fields });
 }
 
 /** @returns whether it went: not what is newer than the stamp */
@@ -155,9 +155,14 @@ export function remove(place: Place, kind: Kind, id: string, state: 'tombstone' 
 /** An asset goes, and with it its columns and tests: told of, without a word, or not at all. */
 export function removeAsset(place: Place, id: string, children: 'tombstone' | 'lost' | 'stay'): void {
   if (!remove(place, 'assets', id) || children === 'stay') return;
-  for (const kind of ['columns', 'tests'] as const)
-    for (const [child, { item }] of place[kind]) if (item['asset_id'] === id) remove(place, kind, child, children);
+  for (const { kind, by } of OF_ASSETS)
+    for (const [child, { item }] of place[kind]) if (item[by] === id) remove(place, kind, child, children);
 }
+
+/** What belongs to assets, and the field that names the asset. */
+const OF_ASSETS = FEED_ENTRIES.flatMap(({ name, parent }) =>
+  parent?.table === 'assets' ? [{ kind: name, by: parent.by }] : [],
+);
 
 /** Back as it was, with its old `synced_at`: no feed tells. */
 export function undelete(place: Place, kind: Kind, id: string): void {
@@ -169,9 +174,9 @@ export function undelete(place: Place, kind: Kind, id: string): void {
 export function restoreAsset(place: Place, id: string): void {
   const held = place.assets.get(id);
   if (held?.state !== 'tombstone') return;
-  for (const kind of ['columns', 'tests'] as const)
+  for (const { kind, by } of OF_ASSETS)
     for (const [child, { item, state, deletedAt }] of place[kind])
-      if (item['asset_id'] === id && state !== 'live' && deletedAt === held.deletedAt) undelete(place, kind, child);
+      if (item[by] === id && state !== 'live' && deletedAt === held.deletedAt) undelete(place, kind, child);
   put(place, 'assets', id, {});
 }
 
@@ -211,9 +216,9 @@ export function putColumnEdges(place: Place, down: string, ups: readonly string[
 /** A test has run: history grows, the latest row is replaced in place unless it is newer. */
 export function execute(place: Place, testId: string, id: string, fields: Item = {}): void {
   const sub = String(fields['sub_test_unique_id'] ?? `${testId}.1`);
-  const known = { sub_type: 'x', status: 'PASS', failure_count: 0, duration_seconds: 1.5, exception: null };
-  const item = { ...known, id, test_id: testId, sub_test_unique_id: sub, start_time: place.stamp(), ...fields };
-  const isNews = String(place.latest.get(sub)?.['start_time'] ?? '') <= String(item.start_time);
+  const sample = SAMPLES.test_executions(id, testId);
+  const item: Item = { ...sample, sub_test_unique_id: sub, start_time: place.stamp(), ...fields };
+  const isNews = String(place.latest.get(sub)?.['start_time'] ?? '') <= String(item['start_time']);
   place.executions.push(item);
   place.reports.set(item, { at: place.now(), isNews });
   if (isNews) place.latest.set(sub, item);

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { isExactNumber, parseExactly } from '../../src/core/json.ts';
 import type { Page, PageRequest, Query } from '../../src/core/source.ts';
+import { CATALOGUE } from '../../src/streams/catalogue.ts';
 import { history, LISTS, type Listed } from './lists.ts';
 import type { Item, Place } from './place.ts';
 import type { World } from './world.ts';
@@ -90,7 +91,8 @@ function refuseBroken(
 
 /** Which scope health scores need is not stated: here, that of the assets. */
 function scopeOf(name: string): 'assets' | 'tests' {
-  return ['tests', 'executions', 'latest-test-executions'].includes(name) ? 'tests' : 'assets';
+  const entry = CATALOGUE.find(({ path }) => path.join('/') === name || path.at(-1) === name);
+  return entry?.serve ? entry.serve.scope : 'assets';
 }
 
 function refuseInvalid(query: Query): void {

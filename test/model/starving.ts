@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { CATALOGUE, type CollectionName } from '../../src/streams/catalogue.ts';
+import { LIST_PATHS } from '../support/catalogue.ts';
 import { happen, happenings } from './happenings.ts';
 import type { Life } from './history.ts';
 import { HOUR } from './world.ts';
@@ -15,13 +16,8 @@ export interface Scarcity {
   readonly changes: readonly Parameters<typeof happen>[1][];
 }
 
-const LISTS = ['assets', 'assets/tables', 'columns', 'tests', 'asset-lineage', 'column-lineage'].concat([
-  'latest-test-executions',
-  'asset-health-scores',
-]);
-
 export const scarcities: fc.Arbitrary<Scarcity> = fc.record({
-  broken: fc.constantFrom(...LISTS),
+  broken: fc.constantFrom(...LIST_PATHS),
   tries: fc.integer({ min: 1, max: 12 }),
   maxRequests: fc.integer({ min: 6, max: 14 }),
   spends: fc.constantFrom('budget' as const, 'quota' as const),

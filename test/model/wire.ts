@@ -1,4 +1,5 @@
 import fc from 'fast-check';
+import { LIST_PATHS } from '../support/catalogue.ts';
 
 /** What the outside does to an answer on its way, or puts in its place; `gatewayMinutes` is how fast the clock of a gateway runs. */
 export type Disturbance =
@@ -80,7 +81,7 @@ const outages: fc.Arbitrary<WireFault> = fc.record({
 const refusedLists: fc.Arbitrary<WireFault> = fc.record({
   at: fc.constant(2),
   times: fc.constant(LASTING),
-  list: fc.constantFrom('assets', 'columns', 'tests', 'asset-lineage', 'column-lineage', 'latest-test-executions'),
+  list: fc.constantFrom(...LIST_PATHS),
   disturbance: fc.constant({ do: 'refuse' as const, retryAfterSeconds: 1, told: false, gatewayMinutes: 0 }),
 });
 

@@ -3,7 +3,8 @@ import { latestTestExecutions, testExecutions, tests } from '../../schema/data-t
 import { assetHealthScoreDimensions, assetHealthScores } from '../../schema/health.ts';
 import type { MirrorFile } from '../../src/destination/sqlite/open.ts';
 import type { CollectionListing } from '../../src/server/listings.ts';
-import { asset, column, NOW, run, test_ } from './fixture.ts';
+import { PLAIN_FEEDS } from '../support/catalogue.ts';
+import { asset, column, insertSample, NOW, run, test_ } from './fixture.ts';
 
 const BI = { kind: 'bi', bi_platform: 'looker', bi_type: 'look' };
 
@@ -35,7 +36,8 @@ const pairs = (names: readonly string[]) => LIVE.flatMap((up) => names.map((down
 export const MINE = NAMES.filter((name) => name.includes('mine'));
 
 /** As much on every asset as there can be, and a test on none. */
-export function fillEstate({ db }: MirrorFile): void {
+export function fillEstate(writing: MirrorFile): void {
+  const { db } = writing;
   const kept = { env_id: 'e', mirrored_at: NOW };
   const score = { ...kept, score: 1, test_count: 1, bucket_at: NOW };
   const goneWith = (name: string) =>
@@ -56,6 +58,8 @@ export function fillEstate({ db }: MirrorFile): void {
       test_('assetless:test'),
     ])
     .run();
+  for (const kind of PLAIN_FEEDS)
+    for (const name of NAMES) insertSample(writing, kind, `${name}:${kind}`, { asset_id: name, ...goneWith(name) });
   const runs = [...LIVE.flatMap((name) => [`${name}:test`, `${name}:off`]), 'assetless:test', 'unseen:test'];
   const executions = runs.map((test_id) => run(`${test_id}:1`, { test_id, sub_test_unique_id: test_id }));
   db.insert(latestTestExecutions).values(executions).run();
@@ -100,7 +104,7 @@ export function isVisible(
   item: Record<string, unknown>,
   names: readonly string[],
 ): boolean {
-  const fields = HANGS_ON[entry.name];
+  const fields = HANGS_ON[entry.name] ?? (entry.parent && [entry.parent.by]);
   if (fields === undefined) throw new Error(`say in HANGS_ON which assets an item of ${entry.name} hangs on`);
   return fields.every((field) => names.includes(String(item[field] ?? '').split(':')[0] ?? ''));
 }

@@ -9,6 +9,8 @@ import { makeSample } from '../../src/demo/sample.ts';
 import { type MirrorFile, openForReading, openForWriting } from '../../src/destination/sqlite/open.ts';
 import { rootToken } from '../../src/server/access.ts';
 import { createServer } from '../../src/server/server.ts';
+import { PLAIN_FEEDS } from '../support/catalogue.ts';
+import { insertSample } from './fixture.ts';
 import { OPENAPI_SHAPE } from './openapi-shape.ts';
 import { ENV, OPERATION_NAMES, OPERATIONS } from './operations.ts';
 
@@ -35,6 +37,8 @@ beforeAll(async () => {
   const writing = openForWriting(join(folder, 'sample.db'));
   makeSample(writing, { seed: 3, nowMs: NOW_MS });
   changeSample(writing, { seed: 3, nowMs: NOW_MS });
+  for (const kind of PLAIN_FEEDS)
+    for (const n of [1, 2]) insertSample(writing, kind, `${kind} ${n}`, { env_id: 'prod-analytics' });
   writing.connection.close();
   mirror = openForReading(writing.path);
   const rateLimit = { limit: 100_000, windowMs: 60_000 };
@@ -78,7 +82,7 @@ async function filled(path: string): Promise<string> {
   const run = names.includes('test_id') ? await sampleOf(`${ENV}/latest-test-executions`) : {};
   const ids: Item = { ...item, asset_id: item['asset_id'] ?? item['id'] ?? '', column_id: item['id'] ?? '' };
   const known = { ...ids, env_id: 'prod-analytics', execution_id: item['id'] ?? '', test_id: run['test_id'] ?? '' };
-  return path.replaceAll(/\{(\w+)\}/g, (_, name) => encodeURIComponent((known as Item)[name] ?? ''));
+  return path.replaceAll(/\{(\w+)\}/g, (_, name) => encodeURIComponent((known as Item)[name] ?? item['id'] ?? ''));
 }
 
 async function sampleOf(list: string): Promise<Item> {

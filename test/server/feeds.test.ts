@@ -1,8 +1,10 @@
 import { afterAll, describe, expect, test } from 'vitest';
 import { assets, columnLineage, columns } from '../../schema/assets.ts';
 import { tests } from '../../schema/data-tests.ts';
+import { tableNamed } from '../../src/destination/sql/tables.ts';
 import { LISTINGS } from '../../src/server/listings.ts';
-import { asset, column, idsOf, NOW, serve, test_ } from './fixture.ts';
+import { entryNamed, FEED_TABLES, PLAIN_FEEDS } from '../support/catalogue.ts';
+import { asset, column, idsOf, insertSample, NOW, serve, test_ } from './fixture.ts';
 
 const gone = (deleted_at: string) => ({ deleted_at, deletion: 'tombstone' as const });
 const BI = { bi_platform: 'looker', bi_type: 'look' };
@@ -84,7 +86,8 @@ const OLDER = '2026-08-22T11:59:59.999999Z';
 
 describe('feeds of every list that has them', () => {
   const { all } = serve(
-    ({ db }) => {
+    (writing) => {
+      const { db } = writing;
       const times = { oldest: OLDEST, older: OLDER, late: day('11-19') };
       const rows = Object.entries(times).flatMap(([name, mirrored_at]) => [
         { id: name, mirrored_at },
@@ -107,7 +110,8 @@ describe('feeds of every list that has them', () => {
       db.insert(tests)
         .values(rows.map((row) => test_(row.id, stale(row))))
         .run();
-      for (const table of [assets, columns, tests]) db.insert(table).values(unheard).run();
+      for (const kind of PLAIN_FEEDS) for (const row of rows) insertSample(writing, kind, row.id, stale(row));
+      for (const table of FEED_TABLES.map(tableNamed)) db.insert(table).values(unheard).run();
       db.insert(columnLineage)
         .values(rows.map(({ id }) => edge('up', id)))
         .run();
@@ -121,7 +125,9 @@ describe('feeds of every list that has them', () => {
   const found = async (path: string) => [...new Set(namesOf((await all(path)).items))];
 
   test('feed rules: assets of all kinds, columns, their lineage and tests have feeds', () => {
-    expect(lists).toEqual(['assets', 'assets/tables', 'assets/bi', 'columns', 'tests', 'column-lineage']);
+    const known = ['assets', 'assets/tables', 'assets/bi', 'columns', 'tests', 'column-lineage'];
+    const others = PLAIN_FEEDS.map((name) => entryNamed(name).path.join('/'));
+    expect(lists.toSorted()).toEqual([...known, ...others].sort());
   });
 
   test.each(lists)(

@@ -6,10 +6,15 @@ import { onTestFinished } from 'vitest';
 import { type assets, type columns, environments } from '../../schema/assets.ts';
 import type { tests } from '../../schema/data-tests.ts';
 import { mirrorEnvironments } from '../../schema/sync.ts';
+import { decodePage } from '../../src/core/decode.ts';
+import { tableNamed } from '../../src/destination/sql/tables.ts';
 import { type MirrorFile, openForReading, openForWriting } from '../../src/destination/sqlite/open.ts';
 import { rootToken } from '../../src/server/access.ts';
 import { createServer, type ServerOptions } from '../../src/server/server.ts';
+import type { FeedName } from '../../src/streams/catalogue.ts';
 import { claimMirror } from '../../state/run-log.ts';
+import { entryNamed } from '../support/catalogue.ts';
+import { SAMPLES } from '../support/samples.ts';
 
 export const NOW = '2026-11-20T12:00:00.000000Z';
 export const NOW_MS = Date.parse('2026-11-20T12:00:00Z');
@@ -76,6 +81,20 @@ export const run = (
   duration_seconds: 1.5,
   ...more,
 });
+
+/** A row of a feed from its sample, for those that nothing here knows by name. */
+export function insertSample(
+  { db }: MirrorFile,
+  kind: FeedName,
+  id: string,
+  more: Parameters<typeof timed>[0] & { env_id?: string; asset_id?: string; mirrored_at?: string },
+): void {
+  const entry = entryNamed(kind);
+  const { rows } = decodePage(entry, [SAMPLES[kind](id, more.asset_id ?? 'a')]);
+  db.insert(tableNamed(entry.table))
+    .values({ ...timed(more), ...rows[0]?.row, ...more })
+    .run();
+}
 
 interface Answer {
   readonly status: number;

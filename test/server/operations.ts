@@ -1,10 +1,15 @@
+import type { FeedName } from '../../src/streams/catalogue.ts';
+import { entryNamed, PLAIN_FEEDS } from '../support/catalogue.ts';
+
 export const ENV = '/public/beta/{env_id}';
 const FEEDS = 'synced_since deleted_since';
 const LIST_SET = 'cursor limit order_by direction';
 const TABLE_FILTERS = 'ids source_types tags db_names schema_names materializations path';
 
+type Operation = readonly [path: string, query: string, item: string, list: boolean];
+
 /** Every operation of the API: its path, its own parameters, and what it answers with. */
-export const OPERATIONS: readonly [path: string, query: string, item: string, list: boolean][] = [
+export const OPERATIONS: readonly Operation[] = [
   ['/public/beta/environments', '', 'Environment', false],
   [`${ENV}/assets`, `ids source_types tags path ${LIST_SET} ${FEEDS}`, 'Asset', true],
   [`${ENV}/assets/{asset_id}`, '', 'Asset', false],
@@ -40,7 +45,23 @@ export const OPERATIONS: readonly [path: string, query: string, item: string, li
   [`${ENV}/asset-health-scores`, `asset_ids ${LIST_SET}`, 'AssetHealthScore', true],
   [`${ENV}/asset-health-scores/{asset_id}`, '', 'AssetHealthScore', false],
   [`${ENV}/asset-health-scores/aggregate`, TABLE_FILTERS, 'AggregatedHealthScore', false],
+  ...PLAIN_FEEDS.flatMap(operationsOf),
 ];
+
+/** Those of a collection beyond the specification, as its entry has them. */
+function operationsOf(name: FeedName): Operation[] {
+  const { path, serve } = entryNamed(name);
+  if (serve === false) return [];
+  const [list, item] = [`${ENV}/${path.join('/')}`, serve.item ?? capitalised(serve.noun)];
+  const own = [...Object.keys(serve.filters), ...(serve.disabled === undefined ? [] : ['disabled'])].join(' ');
+  const one: Operation[] = serve.get === undefined ? [] : [[`${list}/{${serve.get.parameter}}`, '', item, false]];
+  return [[list, `${own} ${LIST_SET} ${FEEDS}`, item, true], ...one];
+}
+
+/** `slow query` as `SlowQuery`. */
+function capitalised(words: string): string {
+  return words.replaceAll(/(?:^| )(\w)/g, (_, letter: string) => letter.toUpperCase());
+}
 
 /** What the specification calls each operation, and its group. */
 export const OPERATION_NAMES: readonly [path: string, operationId: string, summary: string, tag: string][] = [

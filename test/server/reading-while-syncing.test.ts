@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { Item } from '../model/place.ts';
+import { entryNamed, PLAIN_FEEDS, TABLES_OF_EVERY_RUN } from '../support/catalogue.ts';
 import { type Copy, empty, follow, type Page } from '../support/feed-client.ts';
 import { createFollower, interrupted, mirrorAndCopy } from '../support/served-mirror.ts';
 import { inScene, patterns, type Scene, together, writings } from '../support/writing-meanwhile.ts';
@@ -54,6 +55,11 @@ const LISTS: readonly List[] = [
     key: ['asset_id'],
     rows: of(['asset_id'], `asset_health_scores r where ${table('r.asset_id')}`),
   },
+  ...PLAIN_FEEDS.map(entryNamed).map((entry) => ({
+    path: `${entry.path.join('/')}?limit=3`,
+    key: ID,
+    rows: of(ID, `${entry.table} r where deleted_at is null`),
+  })),
 ];
 
 /** One walk through a list, under way: what it has met, and the rows nothing has happened to since it began. */
@@ -176,15 +182,12 @@ test('a sync that reads while another writes ends with an equal mirror, without 
   );
 });
 
-const STAMPED = ['assets', 'columns', 'tests', 'asset_lineage', 'column_lineage', 'latest_test_executions'];
-
 /** Every row with the time of its last change, deleted ones included. */
 const everyRow = ({ mirrored }: Scene): Map<string, string> =>
   new Map(
-    STAMPED.flatMap((table) => mirrored.rows(`select '${table}' as "table", * from ${table}`)).map((row) => [
-      JSON.stringify(row),
-      String(row['mirrored_at']),
-    ]),
+    TABLES_OF_EVERY_RUN.flatMap((table) => mirrored.rows(`select '${table}' as "table", * from ${table}`)).map(
+      (row) => [JSON.stringify(row), String(row['mirrored_at'])],
+    ),
   );
 
 const clockOf = ({ mirrored }: Pick<Scene, 'mirrored'>) =>

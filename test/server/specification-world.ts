@@ -2,7 +2,8 @@ import { assetLineage, assets, columnLineage, columns } from '../../schema/asset
 import { latestTestExecutions, testExecutions, tests } from '../../schema/data-tests.ts';
 import { assetHealthScoreDimensions, assetHealthScores } from '../../schema/health.ts';
 import type { MirrorFile } from '../../src/destination/sqlite/open.ts';
-import { asset, column, NOW, run, test_ } from './fixture.ts';
+import { PLAIN_FEEDS } from '../support/catalogue.ts';
+import { asset, column, insertSample, NOW, run, test_ } from './fixture.ts';
 
 const GONE = { deleted_at: '2026-11-18T00:00:00.000000Z', deletion: 'tombstone' } as const;
 const kept = { env_id: 'e', mirrored_at: NOW };
@@ -143,7 +144,9 @@ const COLUMN_EDGES = [
 ] as const;
 
 /** Some of everything, of every kind and state that the specification tells apart. */
-export function fillWorld({ db }: MirrorFile): void {
+export function fillWorld(writing: MirrorFile): void {
+  const { db } = writing;
+  for (const kind of PLAIN_FEEDS) insertSample(writing, kind, `${kind} 1`, { asset_id: 'orders' });
   db.insert(assets).values(ASSETS).run();
   db.insert(columns).values(COLUMNS).run();
   db.insert(tests).values(TESTS).run();

@@ -1,5 +1,8 @@
 import { afterAll, describe, expect, test } from 'vitest';
 import { LISTINGS } from '../../src/server/listings.ts';
+import type { FeedName } from '../../src/streams/catalogue.ts';
+import { entryNamed, PLAIN_FEEDS } from '../support/catalogue.ts';
+import { SAMPLES } from '../support/samples.ts';
 import { asset, NOW, serve } from './fixture.ts';
 import { fillWorld, hour, keyOf, WEEK_AGO } from './specification-world.ts';
 
@@ -105,15 +108,8 @@ describe('get-ones', () => {
   });
 
   test('an item is the same alone as in its list', async () => {
-    const lists = [
-      'assets',
-      'assets/tables',
-      'assets/bi',
-      'columns',
-      'tests',
-      'latest-test-executions',
-      'asset-health-scores',
-    ];
+    const single = LISTINGS.filter(({ one, parent }) => one !== undefined && parent === undefined);
+    const lists = single.map(({ entry }) => entry.path.join('/'));
     for (const list of [...lists, 'tests/unique/executions'])
       for (const item of (await all(`e/${list}`)).items) {
         const id = list.startsWith('latest') ? String(item['sub_test_unique_id']) : keyOf(item);
@@ -183,7 +179,19 @@ const FILTERS: readonly [place: string, path: string, found: readonly string[]][
   ['field notes', 'tests?source_types=acme_cloud', ['fresh']],
   ['field notes', 'tests?tags=nightly', ['unique']],
   ['field notes', 'tests?asset_ids=orders&disabled=true', ['off']],
+  ...PLAIN_FEEDS.flatMap(filtersOf),
 ];
+
+/** Each filter of a list with one row, by the value that its sample has. */
+function filtersOf(kind: FeedName): (typeof FILTERS)[number][] {
+  const { path, serve: endpoint } = entryNamed(kind);
+  const sample = { ...SAMPLES[kind](`${kind} 1`, 'orders'), asset_id: 'orders' };
+  return Object.entries(endpoint === false ? {} : endpoint.filters).map(([name, filter]) => {
+    if (filter.by !== 'field') throw new Error(`write a case for the filter ${name} of ${kind} above`);
+    const value = encodeURIComponent(String(Object.entries(sample).find(([field]) => field === filter.field)?.[1]));
+    return ['its sample', `${path.join('/')}?${name}=${value}`, [`${kind} 1`]];
+  });
+}
 
 describe('filters', () => {
   test.each(FILTERS)('%s: %s', async (_, path, found) => {

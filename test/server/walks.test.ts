@@ -4,7 +4,8 @@ import { latestTestExecutions, testExecutions, tests } from '../../schema/data-t
 import { assetHealthScores } from '../../schema/health.ts';
 import { rootToken, type TokenHash } from '../../src/server/access.ts';
 import { SCAN_WINDOW_ROWS } from '../../src/server/scan-window.ts';
-import { asset, column, NOW, run, serve, test_ } from './fixture.ts';
+import { entryNamed, PLAIN_FEEDS } from '../support/catalogue.ts';
+import { asset, column, insertSample, NOW, run, serve, test_ } from './fixture.ts';
 
 const at = (day: number) => `2026-11-${String(day).padStart(2, '0')}T00:00:00.000000Z`;
 const upTo = (count: number) => Array.from({ length: count }, (_, i) => i);
@@ -25,7 +26,8 @@ const KEYS = [
 
 /** Ten rows of everything, spread over assets of which a token sees three; times are equal in pairs. */
 const { all } = serve(
-  ({ db }) => {
+  (writing) => {
+    const { db } = writing;
     const ten = upTo(10);
     const deleted = (i: number) => (i % 4 === 1 ? { deleted_at: at(1 + (i >> 1)) } : {});
     db.insert(assets)
@@ -38,6 +40,7 @@ const { all } = serve(
     db.insert(tests)
       .values(ten.map((i) => test_(`t${i}`, { ...owned(i), disabled: i % 3 === 2 ? 1 : 0 })))
       .run();
+    for (const kind of PLAIN_FEEDS) for (const i of ten) insertSample(writing, kind, `${kind}${i}`, owned(i));
     db.insert(assetLineage)
       .values(
         ten.flatMap((i) => [
@@ -91,6 +94,7 @@ const LISTS = [
   'latest-test-executions?test_types=unique',
   'latest-test-executions?disabled=true',
   'asset-health-scores',
+  ...PLAIN_FEEDS.map((kind) => entryNamed(kind).path.join('/')),
 ];
 const FEEDLESS = /lineage\b(?<!column-lineage)|executions|scores|disabled/;
 /** The others have one order alone. */

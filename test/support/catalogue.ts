@@ -1,13 +1,55 @@
-import { CATALOGUE, type CollectionName } from '../../src/streams/catalogue.ts';
+import type { FeedStream } from '../../src/core/stream.ts';
+import { CATALOGUE, type CollectionName, type FeedName } from '../../src/streams/catalogue.ts';
+import type { CatalogueEntry } from '../../src/streams/entry.ts';
 
 /** What tests need of the catalogue by name: a new collection is in these lists at once. */
 
 const entriesOf = (method: string) => CATALOGUE.filter((entry) => entry.method === method);
 
-/** The streams whose rows stay when they are deleted (R11). */
-export const FEED_STREAMS: readonly CollectionName[] = entriesOf('feed').map(({ name }) => name);
+const isFeed = (entry: CatalogueEntry): entry is CatalogueEntry<FeedName> & FeedStream => entry.method === 'feed';
 
-export const FEED_TABLES: readonly string[] = entriesOf('feed').map(({ table }) => table);
+/** The streams whose rows stay when they are deleted (R11). */
+export const FEED_ENTRIES = CATALOGUE.filter(isFeed);
+
+export const FEED_STREAMS: readonly FeedName[] = FEED_ENTRIES.map(({ name }) => name);
+
+/** Those that no test knows by name: their samples are all that the tests need of them. */
+export const PLAIN_FEEDS: readonly FeedName[] = FEED_STREAMS.filter(
+  (name) => !['assets', 'columns', 'tests'].includes(name),
+);
+
+export const entryNamed = <Name extends CollectionName>(name: Name): CatalogueEntry<CollectionName> => {
+  const entry = CATALOGUE.find((each) => each.name === name);
+  if (entry === undefined) throw new Error(`no stream ${name}`);
+  return entry;
+};
+
+/** The lists of an environment, by their paths. */
+export const LIST_PATHS: readonly string[] = CATALOGUE.map(({ path }) => path)
+  .filter((path) => !path.includes('{id}'))
+  .map((path) => path.join('/'));
+
+export const FEED_TABLES: readonly string[] = FEED_ENTRIES.map(({ table }) => table);
+
+/** The streams whose rows are gathered beside their table (R16, R18). */
+export const STAGED_STREAMS: readonly CollectionName[] = CATALOGUE.filter(({ staged }) => staged !== undefined).map(
+  ({ name }) => name,
+);
+
+/** The streams that can be scanned. */
+export const SCANNED_STREAMS: readonly CollectionName[] = CATALOGUE.filter(
+  ({ method }) => method === 'feed' || method === 'marked',
+).map(({ name }) => name);
+
+/** The streams that are read without `--history`. */
+export const USUAL_STREAMS: readonly CollectionName[] = CATALOGUE.filter(({ optional }) => !optional).map(
+  ({ name }) => name,
+);
+
+/** The tables of the streams that every run reads, each once. */
+export const TABLES_OF_EVERY_RUN: readonly string[] = [
+  ...new Set(CATALOGUE.filter(({ hourly, optional }) => !hourly && !optional).map(({ table }) => table)),
+];
 
 export const SNAPSHOT_STREAMS: readonly CollectionName[] = entriesOf('snapshot').map(({ name }) => name);
 

@@ -1,4 +1,6 @@
+import type { FeedName } from '../../src/streams/catalogue.ts';
 import type { Item } from '../model/place.ts';
+import { FEED_ENTRIES, FEED_STREAMS } from './catalogue.ts';
 import type { ServedMirror } from './served-mirror.ts';
 
 /** The envelope of a list. */
@@ -10,14 +12,12 @@ export interface Page {
 
 /** A copy that a client of its own keeps: whole lists at first, then the feeds and nothing else. */
 export interface Copy {
-  readonly held: Readonly<Record<(typeof FED)[number], Map<string, Item>>>;
+  readonly held: Readonly<Record<FeedName, Map<string, Item>>>;
   /** Upstream columns by downstream column. */
   readonly edges: Map<string, Set<string>>;
   /** `Date` of the answer that opened the last round. */
   since: string | null;
 }
-
-const FED = ['assets', 'columns', 'tests'] as const;
 
 /** One round: the time first, then each upserts feed before its tombstones feed, then the edges of what has changed. */
 export async function follow(served: ServedMirror, copy: Copy, turn: () => Promise<void>): Promise<void> {
@@ -36,11 +36,12 @@ export async function follow(served: ServedMirror, copy: Copy, turn: () => Promi
   const { date } = await served.get('environments');
   const { since } = copy;
   const changed = new Set<string>();
-  for (const name of FED) {
-    const lists = since === null ? fullLists(name) : [`${name}?synced_since=${since}`];
-    for (const list of lists) for (const item of await read(list)) changed.add(upsert(copy.held[name], item));
+  for (const { name, path, scanQueries } of FEED_ENTRIES) {
+    const list = path.join('/');
+    const lists = since === null ? fullLists(list, scanQueries) : [`${list}?synced_since=${since}`];
+    for (const each of lists) for (const item of await read(each)) changed.add(upsert(copy.held[name], item));
     if (since === null) continue;
-    for (const item of await read(`${name}?deleted_since=${since}`)) bury(copy.held[name], item);
+    for (const item of await read(`${list}?deleted_since=${since}`)) bury(copy.held[name], item);
   }
   const edges = Map.groupBy(
     await read(since === null ? 'column-lineage?order_by=id' : `column-lineage?synced_since=${since}`),
@@ -51,8 +52,8 @@ export async function follow(served: ServedMirror, copy: Copy, turn: () => Promi
   copy.since = date;
 }
 
-const fullLists = (name: string) =>
-  name === 'tests' ? ['tests?disabled=false', 'tests?disabled=true'] : [`${name}?order_by=id`];
+const fullLists = (list: string, { length }: readonly unknown[]) =>
+  length > 1 ? [`${list}?disabled=false`, `${list}?disabled=true`] : [`${list}?order_by=id`];
 
 function upsert(held: Map<string, Item>, item: Item): string {
   const id = String(item['id']);
@@ -66,7 +67,7 @@ function bury(held: Map<string, Item>, item: Item): void {
 }
 
 export const empty = (): Copy => ({
-  held: { assets: new Map(), columns: new Map(), tests: new Map() },
+  held: Object.fromEntries(FEED_STREAMS.map((name) => [name, new Map()])) as unknown as Copy['held'],
   edges: new Map(),
   since: null,
 });

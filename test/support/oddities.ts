@@ -8,15 +8,16 @@ import {
   putAssetEdge,
   putColumn,
   putColumnEdges,
+  putSample,
   putTest,
   remove,
 } from '../model/place.ts';
 import type { World } from '../model/world.ts';
+import { FEED_STREAMS } from './catalogue.ts';
 
 /** Two environments, the second with an id that has to be encoded. */
 export const ENVS = ['e1', 'e/2 ü?'];
 const IDS = ['a/b c', 'ü.é', '%2F?&=#', `"o'brien"`, '😀', '0', '__proto__', ' ', 'constructor', 'a0'];
-const KINDS: readonly Kind[] = ['assets', 'columns', 'tests'];
 
 /** Something out of the ordinary: an odd id, or fields of odd names and types, at whatever an item may be. */
 export interface Oddity {
@@ -39,7 +40,14 @@ const KIND_NAMES = ['table', 'bi', 'etl', 'neuland'];
 const TIMES = ['1970-01-01T00:00:00', '2026-11-01T10:00:00.123456789+02:00', '2026-02-30T00:00:00Z'];
 
 export const oddities: fc.Arbitrary<Oddity> = fc.record({
-  at: fc.constantFrom<Oddity['at'][]>(...KINDS, ...KINDS, 'execution', 'score', 'assetEdge', 'columnEdge'),
+  at: fc.constantFrom<Oddity['at'][]>(
+    ...FEED_STREAMS,
+    ...FEED_STREAMS,
+    'execution',
+    'score',
+    'assetEdge',
+    'columnEdge',
+  ),
   env: fc.constantFrom(...ENVS),
   id: fc.constantFrom(...IDS),
   other: fc.constantFrom(...IDS),
@@ -57,15 +65,18 @@ export const oddities: fc.Arbitrary<Oddity> = fc.record({
 
 export function befall(world: World, { at, env, id, other, fields, goes }: Oddity): void {
   const place = world.place(env);
-  if (goes && (at === 'assets' || at === 'columns' || at === 'tests')) remove(place, at, id);
+  if (goes && isKind(at)) remove(place, at, id);
   else if (at === 'assets') putAsset(place, id, fields);
   else if (at === 'columns') putColumn(place, id, other, fields);
   else if (at === 'tests') putTest(place, id, other, fields);
+  else if (isKind(at)) putSample(place, at, id, other, fields);
   else if (at === 'execution') execute(place, other, id, { ...fields, sub_test_unique_id: id });
   else if (at === 'score') oddScore(place, id, fields);
   else if (at === 'assetEdge') putAssetEdge(place, id, other);
   else putColumnEdges(place, id, goes ? [] : [other, id]);
 }
+
+const isKind = (at: Oddity['at']): at is Kind => FEED_STREAMS.some((kind) => kind === at);
 
 /** A score with the same fields at every level. */
 export function oddScore(place: Place, id: string, fields: Item): void {

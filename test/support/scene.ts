@@ -1,6 +1,7 @@
 import { expect } from 'vitest';
 import { SyncError } from '../../src/core/errors.ts';
 import type { Page } from '../../src/core/source.ts';
+import type { FeedName } from '../../src/streams/catalogue.ts';
 import { bothSides } from '../model/compare.ts';
 import { furnish } from '../model/furnish.ts';
 import { type Mirrored, mirrorOf } from '../model/mirrored.ts';
@@ -45,7 +46,7 @@ export function expectTrue({ mirrored, place }: Scene): void {
 }
 
 /** Ids of the live rows of a table. */
-export function liveIds({ mirrored }: Scene, table: 'assets' | 'columns' | 'tests'): unknown[] {
+export function liveIds({ mirrored }: Scene, table: FeedName): unknown[] {
   return mirrored.rows(`select id from ${table} where deleted_at is null order by id`).map((row) => row['id']);
 }
 

@@ -11,11 +11,12 @@ import { runOnce } from '../../src/library/session.ts';
 import { syncSettings } from '../../src/library/sync-settings.ts';
 import { rootToken } from '../../src/server/access.ts';
 import { createServer } from '../../src/server/server.ts';
+import { CATALOGUE } from '../../src/streams/catalogue.ts';
 import type { RunSummary } from '../../src/sync/summary.ts';
+import { FEED_STREAMS, TABLES_OF_EVERY_RUN } from '../support/catalogue.ts';
 
 const HOUR_MS = 3_600_000;
 
-const TABLES = ['assets', 'columns', 'tests', 'asset_lineage', 'column_lineage', 'latest_test_executions'] as const;
 /** What the mirror adds, and the times it serves as its own. */
 const OWN = "('mirrored_at', 'extra', 'synced_at', 'deleted_at')";
 
@@ -57,7 +58,7 @@ function live(mirror: MirrorFile, table: string): unknown[] {
 
 function expectTrue(): void {
   const mirror = openForReading(join(folder, 'mirror.db'));
-  for (const table of TABLES) expect(live(mirror, table), table).toEqual(live(source, table));
+  for (const table of TABLES_OF_EVERY_RUN) expect(live(mirror, table), table).toEqual(live(source, table));
   mirror.connection.close();
 }
 
@@ -79,12 +80,13 @@ describe('a sync over a real socket', () => {
     const snapshots = { lineage: readsOf('asset-lineage'), latest: readsOf('latest-test-executions') };
     expect({ ...snapshots, all: requests.length }).toEqual({
       ...snapshots,
-      all: 1 + 2 * 6 + snapshots.lineage + snapshots.latest,
+      all: 1 + 2 * 2 * FEED_STREAMS.length + snapshots.lineage + snapshots.latest,
     });
-    expect([readsOf('assets'), readsOf('columns'), readsOf('tests')]).toEqual([4, 4, 4]);
-    expect(
-      readsOf('asset-health-scores') + readsOf('assets/tables') + readsOf('assets/bi') + readsOf('column-lineage'),
-    ).toBe(0);
+    const reads = CATALOGUE.filter(({ method, hourly }) => method !== 'snapshot' || hourly).map(({ path, method }) => [
+      readsOf(path.join('/')),
+      method === 'feed' ? 4 : 0,
+    ]);
+    expect(reads.map(([read]) => read)).toEqual(reads.map(([, expected]) => expected));
   });
 
   test('brings the changes alone, deletions and lost edges among them', async () => {

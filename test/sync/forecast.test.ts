@@ -3,6 +3,7 @@ import { furnish } from '../model/furnish.ts';
 import { mirrorOf } from '../model/mirrored.ts';
 import { putAsset, putColumn, putColumnEdges, putTest, remove, removeAsset } from '../model/place.ts';
 import { createWorld, DAY, HOUR } from '../model/world.ts';
+import { FEED_STREAMS } from '../support/catalogue.ts';
 import { expectForetold, foretold } from '../support/forecasting.ts';
 import { inSyncedWorld, inWorld, type Scene } from '../support/scene.ts';
 
@@ -217,7 +218,9 @@ describe('a forecast', () => {
     world.place('e2').listed = true;
     world.advance(HOUR);
     const { forecast } = await expectForetold(scene, { pageSize: 2 });
-    expect(forecast.streams.filter(({ env_id, reason }) => env_id === 'e2' && reason === 'returned')).toHaveLength(3);
+    expect(forecast.streams.filter(({ env_id, reason }) => env_id === 'e2' && reason === 'returned')).toHaveLength(
+      FEED_STREAMS.length,
+    );
     await expectForetold(scene, { environments: ['env e3'], only: ['tests', 'column_lineage'] });
     mirrored.close();
   });

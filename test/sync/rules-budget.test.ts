@@ -4,6 +4,7 @@ import type { RunSummary } from '../../src/sync/summary.ts';
 import { streamOf } from '../model/mirrored.ts';
 import { putAsset, putColumn, putColumnEdges, removeAsset } from '../model/place.ts';
 import { DAY, HOUR } from '../model/world.ts';
+import { FEED_ENTRIES } from '../support/catalogue.ts';
 import { at, calm, expectTrue, failAt, inSyncedWorld, inWorld, type Scene } from '../support/scene.ts';
 
 /** Runs of so many requests until one is not stopped. */
@@ -47,7 +48,7 @@ test(
     scene.world.advance(DAY);
     const { asked, runs } = await inSlices(scene, 5);
     expect(runs).toBeGreaterThan(1);
-    for (const stream of ['assets', 'columns', 'tests'])
+    for (const stream of FEED_ENTRIES.map(({ path }) => path.join('/')))
       expect(
         asked.filter((line) => line.startsWith(`["e1/${stream}",{"synced_since"`) && line.endsWith(',null]')),
       ).toHaveLength(1);

@@ -2,10 +2,9 @@ import { expect, test } from 'vitest';
 import { streamOf } from '../model/mirrored.ts';
 import { execute, putAssetEdge, putColumn, remove, removeAsset } from '../model/place.ts';
 import { DAY, HOUR } from '../model/world.ts';
+import { FEED_STREAMS } from '../support/catalogue.ts';
 import { pageOf } from '../support/commit-parts.ts';
 import { calm, expectTrue, failAt, inSyncedWorld, inWorld, liveIds, rowOf, type Scene } from '../support/scene.ts';
-
-const FEEDS = ['assets', 'columns', 'tests'] as const;
 
 const daysBefore = (time: string | null, days: number): string =>
   new Date(Date.parse(String(time)) - days * DAY * 1000).toISOString().replace('.000Z', '.000000Z');
@@ -48,7 +47,7 @@ test(
     remove(scene.place, 'columns', 'a1.c1');
     remove(scene.place, 'tests', 't3', 'lost');
     const summary = await scene.mirrored.sync();
-    for (const stream of FEEDS)
+    for (const stream of FEED_STREAMS)
       expect(streamOf(summary, stream)).toMatchObject({ mode: 'scan', reason: 'clock', status: 'done' });
     expect(bounds(scene)).toEqual([]);
     expect(rowOf(scene, 'columns', 'a1.c1')).toMatchObject({ deletion: 'absent', deleted_at: summary.server_time });
@@ -68,7 +67,8 @@ test(
     putColumn(place, 'a1.c1', 'a1', { data_type: 'changed' });
     world.advance(300);
     const summary = await mirrored.sync({ overlapSeconds: 60 });
-    for (const stream of FEEDS) expect(streamOf(summary, stream)).toMatchObject({ mode: 'scan', reason: 'clock' });
+    for (const stream of FEED_STREAMS)
+      expect(streamOf(summary, stream)).toMatchObject({ mode: 'scan', reason: 'clock' });
     expectTrue(scene);
     expect(streamOf(await mirrored.sync({ overlapSeconds: 60 }), 'columns').mode).toBe('feed');
   }),
@@ -82,7 +82,7 @@ test(
     for (const reason of ['first', 'clock', 'clock']) {
       const summary = await mirrored.sync();
       expect(summary).toMatchObject({ status: 'done', server_time: null });
-      for (const stream of FEEDS) expect(streamOf(summary, stream)).toMatchObject({ mode: 'scan', reason });
+      for (const stream of FEED_STREAMS) expect(streamOf(summary, stream)).toMatchObject({ mode: 'scan', reason });
       expect(bounds(scene)).toEqual([]);
       expectTrue(scene);
       world.advance(DAY);
@@ -91,7 +91,7 @@ test(
       putColumn(place, `a3.${reason}`, 'a3');
       putAssetEdge(place, 'a1', 'a3');
     }
-    for (const name of [...FEEDS, 'asset_lineage', 'column_lineage'] as const)
+    for (const name of [...FEED_STREAMS, 'asset_lineage', 'column_lineage'] as const)
       expect(mirrored.checkpoint(name)).toMatchObject({ watermark: null, scannedAt: null });
     expect(rowOf(scene, 'columns', 'a1.c1')).toMatchObject({ deletion: 'absent', deleted_at: expect.any(String) });
     expect(rowOf(scene, 'columns', 'a2.c2')).toMatchObject({ deletion: 'absent', deleted_at: expect.any(String) });

@@ -4,9 +4,8 @@ import { SyncError } from '../../src/core/errors.ts';
 import { histories, live, PLAIN } from '../model/history.ts';
 import type { Mirrored } from '../model/mirrored.ts';
 import { putColumn } from '../model/place.ts';
+import { FEED_TABLES } from '../support/catalogue.ts';
 import { failAt, inSyncedWorld, type Scene } from '../support/scene.ts';
-
-const FEEDS = ['assets', 'columns', 'tests'] as const;
 
 const timeOf = (mirrored: Mirrored): string =>
   String(mirrored.rows('select max(mirrored_at) mirrored_at from mirror_environments')[0]?.['mirrored_at'] ?? '');
@@ -22,7 +21,7 @@ const edgesOf = (mirrored: Mirrored, envId: unknown, id: unknown): string =>
 /** The rows of the feeds changed after a time, columns with their edges, by table and key. */
 function changedAfter(mirrored: Mirrored, time: string): Map<string, string> {
   const changed = new Map<string, string>();
-  for (const table of FEEDS)
+  for (const table of FEED_TABLES)
     for (const row of mirrored.rows(`select * from ${table} where mirrored_at > ?`, time)) {
       const edges = table === 'columns' ? edgesOf(mirrored, row['env_id'], row['id']) : '';
       changed.set(`${table} ${row['env_id']} ${row['id']}`, JSON.stringify(row) + edges);

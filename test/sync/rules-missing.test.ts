@@ -5,9 +5,8 @@ import { furnish } from '../model/furnish.ts';
 import { streamOf } from '../model/mirrored.ts';
 import { createPlace, type Place, remove } from '../model/place.ts';
 import { HOUR } from '../model/world.ts';
+import { FEED_STREAMS } from '../support/catalogue.ts';
 import { calm, expectTrue, inSyncedWorld, inWorld, rowOf, type Scene } from '../support/scene.ts';
-
-const FEEDS = ['assets', 'columns', 'tests'] as const;
 
 /** A second environment, as full as the first. */
 function createOther({ world, place }: Scene): Place {
@@ -33,7 +32,7 @@ test(
     place.hidden.add('a2');
     place.listed = true;
     const back = await mirrored.sync();
-    expect(scans(back)).toEqual(FEEDS.map((name) => `env e1 ${name} returned`));
+    expect(scans(back)).toEqual(FEED_STREAMS.map((name) => `env e1 ${name} returned`));
     expect(rowOf(scene, 'environments', 'e1')).toMatchObject({ missing_since: null });
     expectTrue(scene);
   }),
@@ -53,7 +52,7 @@ test(
     expect(rowOf(scene, 'environments', 'e2')).toMatchObject({ missing_since: null });
     place.hidden.add('a2');
     place.listed = true;
-    expect(scans(await mirrored.sync())).toEqual(FEEDS.map((name) => `env e1 ${name} returned`));
+    expect(scans(await mirrored.sync())).toEqual(FEED_STREAMS.map((name) => `env e1 ${name} returned`));
     expectTrue(scene);
   }),
 );
@@ -96,7 +95,7 @@ test(
     place.listed = false;
     await mirrored.sync();
     place.listed = true;
-    expect(scans(await mirrored.sync())).toEqual(FEEDS.map((name) => `env e1 ${name} returned`));
+    expect(scans(await mirrored.sync())).toEqual(FEED_STREAMS.map((name) => `env e1 ${name} returned`));
     expect(dueScans(scene)).toEqual([]);
     expect(scans(await mirrored.sync())).toEqual([]);
   }),

@@ -4,6 +4,7 @@ import { furnish } from '../model/furnish.ts';
 import { streamOf } from '../model/mirrored.ts';
 import { createPlace, type Place, put, putAsset, putColumn, remove, removeAsset, undelete } from '../model/place.ts';
 import { DAY, HOUR } from '../model/world.ts';
+import { FEED_ENTRIES, FEED_STREAMS, SCANNED_STREAMS } from '../support/catalogue.ts';
 import {
   alter,
   calm,
@@ -16,8 +17,6 @@ import {
   type Scene,
 } from '../support/scene.ts';
 
-const FEEDS = ['assets', 'columns', 'tests'] as const;
-
 test(
   'what was lost sight of or granted without a word is found by the scan that is due after --full-every days (R13)',
   inSyncedWorld(async (scene) => {
@@ -27,7 +26,8 @@ test(
     expect(liveIds(scene, 'assets')).toContain('a1');
     scene.world.advance(DAY);
     const summary = await scene.mirrored.sync();
-    for (const stream of FEEDS) expect(streamOf(summary, stream)).toMatchObject({ mode: 'scan', reason: 'full-every' });
+    for (const stream of FEED_STREAMS)
+      expect(streamOf(summary, stream)).toMatchObject({ mode: 'scan', reason: 'full-every' });
     expectTrue(scene);
     scene.place.hidden.delete('a1');
     scene.world.advance(8 * DAY);
@@ -57,7 +57,7 @@ test(
     const summary = await scene.mirrored.sync({ full: true });
     const scanned = summary.streams.filter(({ mode }) => mode === 'scan');
     expect(scanned.map(({ stream, reason }) => `${stream} ${reason}`)).toEqual(
-      ['assets', 'table_assets', 'bi_assets', 'columns', 'tests', 'column_lineage'].map((name) => `${name} full`),
+      SCANNED_STREAMS.map((name) => `${name} full`),
     );
   }),
 );
@@ -79,7 +79,7 @@ test(
     const back = await mirrored.sync();
     const reasons = back.streams.filter(({ mode }) => mode === 'scan');
     expect(reasons.map(({ environment, stream, reason }) => `${environment} ${stream} ${reason}`)).toEqual(
-      FEEDS.map((name) => `env e1 ${name} returned`),
+      FEED_STREAMS.map((name) => `env e1 ${name} returned`),
     );
     expect(rowOf(scene, 'environments', 'e1')).toMatchObject({ missing_since: null });
     expectTrue(scene);
@@ -116,22 +116,22 @@ test(
   }),
 );
 
-test.each(['assets', 'columns', 'tests'] as const)('%s that answered 403 is scanned once it is back (R13)', (path) =>
+test.each(FEED_ENTRIES)('$name that answered 403 is scanned once it is back (R13)', ({ name, path }) =>
   inSyncedWorld(async (scene) => {
-    scene.place.denied.add(path);
+    scene.place.denied.add(path.join('/'));
     const denied = await scene.mirrored.sync();
     expect(denied.status).toBe('problems');
     expect(
       denied.streams.filter(({ status }) => status !== 'done').map(({ stream, status }) => [stream, status]),
-    ).toEqual([[path, 'denied']]);
-    expect(liveIds(scene, path)).not.toEqual([]);
+    ).toEqual([[name, 'denied']]);
+    expect(liveIds(scene, name)).not.toEqual([]);
     scene.place.denied.clear();
     scene.place.hidden.add('a1');
     const back = await scene.mirrored.sync();
-    expect(streamOf(back, path)).toMatchObject({ mode: 'scan', reason: 'permission' });
-    const [{ mirror, world }] = [{ mirror: liveIds(scene, path), world: ['a1', 'a1.c1', 't1'] }];
+    expect(streamOf(back, name)).toMatchObject({ mode: 'scan', reason: 'permission' });
+    const [{ mirror, world }] = [{ mirror: liveIds(scene, name), world: ['a1', 'a1.c1', 't1'] }];
     for (const id of world) expect(mirror).not.toContain(id);
-    expect(streamOf(await scene.mirrored.sync(), path).mode).toBe('feed');
+    expect(streamOf(await scene.mirrored.sync(), name).mode).toBe('feed');
   })(),
 );
 

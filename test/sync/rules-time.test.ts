@@ -2,10 +2,9 @@ import { expect, test } from 'vitest';
 import { streamOf } from '../model/mirrored.ts';
 import { putAsset, putColumn, remove } from '../model/place.ts';
 import { DAY, HOUR } from '../model/world.ts';
+import { FEED_STREAMS } from '../support/catalogue.ts';
 import { roundEndOf } from '../support/commit-parts.ts';
 import { calm, expectTrue, failAt, inSyncedWorld, inWorld, rowOf, timeOfRun } from '../support/scene.ts';
-
-const FEEDS = ['assets', 'columns', 'tests'] as const;
 
 /** Ids of which a request holds two. */
 const LONG = [0, 1, 2, 3].map((n) => `${n}${'x'.repeat(3000)}`);
@@ -17,7 +16,7 @@ test(
     const time = timeOfRun(scene);
     const { server_time } = await scene.mirrored.sync();
     expect(server_time).toBe(time);
-    for (const stream of FEEDS) expect(scene.mirrored.checkpoint(stream).watermark).toBe(time);
+    for (const stream of FEED_STREAMS) expect(scene.mirrored.checkpoint(stream).watermark).toBe(time);
   }),
 );
 
@@ -174,7 +173,7 @@ test.each([
     remove(scene.place, 'columns', 'a1.c1');
     scene.world.advance(days * DAY);
     const summary = await scene.mirrored.sync({ fullEveryDays: 1000 });
-    for (const stream of FEEDS) expect(streamOf(summary, stream).reason).toBe(reason);
+    for (const stream of FEED_STREAMS) expect(streamOf(summary, stream).reason).toBe(reason);
     expectTrue(scene);
   })(),
 );

@@ -1,7 +1,7 @@
 import { addDays, addSeconds } from '../../../src/core/instant.ts';
 import { roundEndOf } from '../../support/commit-parts.ts';
 import { askedBy, isConfirmation, isFeed, isScan, isWhole, itemsOf, type Walk } from '../book.ts';
-import { bucket, SHOWN_AS } from '../compare.ts';
+import { bucket, shownAs } from '../compare.ts';
 import type { Row } from '../mirrored.ts';
 import { FAR_AHEAD, type Item } from '../place.ts';
 import { FED, floorOf, type Held, isEarly, isLive, keyOf, type Moment, sameBut, timeOf, variantsOf } from './moment.ts';
@@ -43,9 +43,9 @@ function isSettled(moment: Moment, walk: Walk, item: Item): boolean {
   const held = after.rows.get(keyOf(stream, item));
   if (FED.includes(stream)) {
     if (held === undefined) return false;
-    return 'deleted_since' in walk.query ? isBuried(held, item) : isTaken(held, SHOWN_AS[stream](item), moment);
+    return 'deleted_since' in walk.query ? isBuried(held, item) : isTaken(held, shownAs(stream, item), moment);
   }
-  const wanted = SHOWN_AS[stream](item);
+  const wanted = shownAs(stream, item);
   if (stream === 'table_assets' || stream === 'bi_assets')
     return (
       !isLive(held) ||
@@ -70,7 +70,7 @@ function isArchived({ stream, rows, envId }: Moment, item: Item): boolean {
     return rows(
       'select * from test_executions where env_id = ? and sub_test_unique_id = ? and id = ?',
       ...[envId, item['sub_test_unique_id'], item['id']],
-    ).some((row) => sameBut(row, SHOWN_AS.test_executions(item)));
+    ).some((row) => sameBut(row, shownAs('test_executions', item)));
   if (stream !== 'asset_health_scores') return true;
   const kept = rows('select * from asset_health_score_history where env_id = ?', envId);
   return scoresOf(item).every((score) => kept.some((row) => sameBut(row, score)));
@@ -87,7 +87,7 @@ export function scoresOf(item: Item): Row[] {
 }
 
 function isBuried(held: Row, item: Item): boolean {
-  const at = SHOWN_AS.columns({ synced_at: item['deleted_at'] })['synced_at'] as string;
+  const at = shownAs('columns', { synced_at: item['deleted_at'] })['synced_at'] as string;
   if (timeOf(held, 'synced_at') > at) return true;
   return held['deletion'] === 'tombstone' && timeOf(held, 'deleted_at') >= at;
 }
@@ -121,7 +121,7 @@ function readsOfRound(moment: Moment): string[] {
   if (before.round?.mode === 'feed' && !leftOut) broken.push(...feedsOfRound(moment));
   if (before.round?.mode === 'scan' && before.round.sweeps && FED.includes(stream)) broken.push(...notSwept(moment));
   if (roundEnd.replace !== 'all' || stream === 'column_lineage') return broken;
-  const shown = new Map(walks.flatMap(itemsOf).map((item) => [keyOf(stream, item), SHOWN_AS[stream](item)]));
+  const shown = new Map(walks.flatMap(itemsOf).map((item) => [keyOf(stream, item), shownAs(stream, item)]));
   const extra = [...after.rows.keys()].filter((key) => !shown.has(key) && !after.heldBack.has(key));
   return broken.concat(
     extra.map((key) => `${key} is in a snapshot that did not show it`),

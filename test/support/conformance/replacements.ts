@@ -1,5 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { decodePage } from '../../../src/core/decode.ts';
+import { FEED_STREAMS, STAGED_STREAMS, STREAM_TABLES } from '../catalogue.ts';
+import { SAMPLES } from '../samples.ts';
 import {
   asset,
   column,
@@ -14,6 +16,7 @@ import {
   score,
   test1,
   type Workbench,
+  YESTERDAY,
 } from './workbench.ts';
 
 /** How what was gathered takes the place of what was there, and whose it is. */
@@ -202,9 +205,9 @@ export function describeReplacements(bench: Workbench): void {
 
   describe('an environment', () => {
     const TABLES = [
-      ...['assets', 'columns', 'tests', 'asset_lineage', 'column_lineage', 'latest_test_executions', 'test_executions'],
-      ...['asset_health_scores', 'asset_health_score_dimensions', 'asset_health_score_history', 'rejected_rows'],
+      ...STREAM_TABLES,
       ...[
+        'rejected_rows',
         'sync_checkpoints',
         'marks',
         'seen_pages',
@@ -219,6 +222,8 @@ export function describeReplacements(bench: Workbench): void {
 
     /** Something in every table. */
     async function fill(env: string): Promise<void> {
+      for (const name of FEED_STREAMS)
+        await show(name, [{ ...SAMPLES[name](`${name} 1`, 'b'), synced_at: YESTERDAY }], { env });
       await show('assets', [asset('a'), asset('b'), asset('gone', gone())], { env });
       await show('columns', [column('a'), column('b'), column('c')], { env });
       await show('tests', [test1('t')], { env });
@@ -264,10 +269,8 @@ export function describeReplacements(bench: Workbench): void {
       await commit('columns', { kind: 'discard', forget: 'all' });
       await commit('columns', { kind: 'release' });
       await commit('tests', { sweptParents: { by: 'asset_id', ids: ['a'], sinceRead: 1, at: START } });
-      for (const name of ['assets', 'columns', 'tests'] as const)
-        await bench.settle(name, { ...SWEEP, lastMark: 9999 });
-      for (const name of ['asset_lineage', 'column_lineage', 'latest_test_executions', 'asset_health_scores'] as const)
-        await bench.settle(name, { replace: 'all', lastMark: 9999 });
+      for (const name of FEED_STREAMS) await bench.settle(name, { ...SWEEP, lastMark: 9999 });
+      for (const name of STAGED_STREAMS) await bench.settle(name, { replace: 'all', lastMark: 9999 });
       expect((await rows('columns', ['deletion'])).filter((row) => row['deletion'] === null)).toEqual([]);
       expect(await rows('column_lineage')).toEqual([]);
       expect(await all('f')).toEqual(before);
