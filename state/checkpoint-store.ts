@@ -22,7 +22,7 @@ export function loadCheckpoints(db: BetterSQLite3Database, envId: string): Map<S
   return new Map(stored.map((row) => [row.stream as StreamName, decode(row)]));
 }
 
-/** Streams with a round that another cycle began and that has not ended, by environment. */
+/** The streams with an unfinished round of another cycle, by environment. */
 export function loadUnfinished(db: BetterSQLite3Database, cycle: number): Map<string, StreamName[]> {
   const unfinished = new Map<string, StreamName[]>();
   const { env_id, stream, round } = table;
@@ -34,7 +34,7 @@ export function loadUnfinished(db: BetterSQLite3Database, cycle: number): Map<st
   return unfinished;
 }
 
-/** Stores a checkpoint; to be called in the transaction that writes the rows it speaks of (R5). */
+/** Stores a checkpoint. It must be called in the transaction that writes the rows (R5). */
 export function saveCheckpoint(
   db: BetterSQLite3Database,
   envId: string,
@@ -85,7 +85,7 @@ function decode(storedCheckpoint: StoredCheckpoint): Checkpoint {
 
 type WaitingScan = Pick<Checkpoint, 'scanTriedInRun' | 'waitingScan'>;
 
-/** One column holds both: the run, and where the scan stood. */
+/** One column holds both the run and the waiting scan. */
 function encodeWaitingScan({ scanTriedInRun, waitingScan }: WaitingScan): string | null {
   return scanTriedInRun === null ? null : JSON.stringify({ run: scanTriedInRun, round: waitingScan });
 }
@@ -96,7 +96,7 @@ function decodeWaitingScan(stored: string | null): WaitingScan {
   return { scanTriedInRun: run, waitingScan: round === null ? null : decodeRound(JSON.stringify(round)) };
 }
 
-/** A round that an older version began lacks what that did not know. */
+/** A round that an older version began lacks newer fields: they get defaults. */
 function decodeRound(stored: string): Round {
   const round = {
     firstConfirmation: null,

@@ -8,7 +8,7 @@ import type { Instant } from '../src/core/instant.ts';
 import type { Row } from '../src/core/stream.ts';
 import { environmentsWithClock, tick } from './mirror-clock.ts';
 
-/** The environments held, without the mirror's own time. */
+/** The environments of the mirror, without the mirror's own time. */
 export function loadEnvironments(db: BetterSQLite3Database): Row[] {
   return db
     .select()
@@ -17,7 +17,7 @@ export function loadEnvironments(db: BetterSQLite3Database): Row[] {
     .map(({ mirrored_at: _, ...row }) => row);
 }
 
-/** Writes what `reconcile` found, and moves every environment's clock, in one transaction. `clock` is the machine's. */
+/** Writes the changes that `reconcile` found and moves every environment's clock, in one transaction. `clock` is the machine's. */
 export function saveEnvironments(
   db: BetterSQLite3Database,
   environmentChanges: EnvironmentChanges,
@@ -43,7 +43,7 @@ export function saveEnvironments(
   });
 }
 
-/** A stream that was never scanned, nor is being, is scanned anyway or never. */
+/** Only streams that have been scanned, or are in a round: any other stream is scanned first anyway, or never. */
 const scannedBefore = or(isNotNull(syncCheckpoints.scan_ended_cycle), isNotNull(syncCheckpoints.round));
 
 function toRejectedRow(

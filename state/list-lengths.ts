@@ -2,7 +2,7 @@ import type { BetterSQLite3Database } from 'drizzle-orm/better-sqlite3';
 import { listLengths as table } from '../schema/sync.ts';
 import type { MeasuredList } from '../src/core/state-store.ts';
 
-/** Keeps how long lists were that a run has read whole (see the table), in one transaction. */
+/** Saves the lengths of lists that a run has read completely (see the table), in one transaction. */
 export function saveListLengths(db: BetterSQLite3Database, lengths: readonly MeasuredList[]): void {
   const target = [table.env_id, table.stream, table.variant];
   db.transaction((tx) => {

@@ -3,25 +3,26 @@ import { basename, dirname, join, resolve } from 'node:path';
 import Database from 'better-sqlite3';
 import { SyncError } from '../src/core/errors.ts';
 
-/** Held by the one writer of a mirror (R26). */
+/** The lock that the only writer of a mirror holds (R26). */
 export interface MirrorLock {
   release(): void;
 }
 
-/** A connection that nobody refers to is closed when memory is tidied up, and its lock goes with it. */
+/** Keeps the connections alive: the garbage collector would close them, and so release their locks. */
 const HELD = new Set<Database.Database>();
 
 /**
- * Takes the lock of a mirror, or fails. It is an SQLite lock on an empty file beside the mirror itself, whatever name leads
- * there (R26), which the system drops with the process that holds it, however that ends. The file stays: removing it would race.
- * @throws SyncError `locked`, or `usage` where no lock can be made
+ * Takes the lock of a mirror, or fails. It is an SQLite lock on an empty file beside the mirror's real file, by whatever name the
+ * mirror was opened (R26). The system releases it when the process ends, however that happens. The file stays, because removing it
+ * could race with another process.
+ * @throws SyncError `locked`, or `usage` if no lock can be made
  */
 export function takeLock(mirrorPath: string): MirrorLock {
   refuseHardLink(mirrorPath);
   const path = lockPath(mirrorPath);
   let connection: Database.Database | null = null;
   try {
-    // A moment's patience: `status` takes the lock to see whether a run is dead.
+    // It waits for a moment, because `status` takes the lock shortly to see whether a run is dead.
     const held = new Database(path, { timeout: 200 });
     connection = held;
     held.exec('begin exclusive');
@@ -35,7 +36,9 @@ export function takeLock(mirrorPath: string): MirrorLock {
   } catch (cause) {
     connection?.close();
     if (isBusy(cause))
-      throw new SyncError('locked', `another sync holds ${mirrorPath}: wait for it to end, or stop it`, { cause });
+      throw new SyncError('locked', `another sync is using ${mirrorPath}: wait until it has ended, or stop it`, {
+        cause,
+      });
     throw new SyncError('usage', `${path} cannot be locked: check that its folder exists and may be written`, {
       cause,
     });
@@ -47,7 +50,7 @@ export function lockPath(mirrorPath: string): string {
   return `${realPath(mirrorPath)}.lock`;
 }
 
-/** SQLite follows symbolic links as well: its files stand beside the one that is meant, which need not exist yet. */
+/** SQLite follows symbolic links as well, so its own files are beside the real file, which may not exist yet. */
 function realPath(path: string): string {
   const entry = lstatSync(path, ABSENT);
   if (entry?.isSymbolicLink() && statSync(path, ABSENT) === undefined)
@@ -59,13 +62,16 @@ function realPath(path: string): string {
 
 const ABSENT = { throwIfNoEntry: false } as const;
 
-/** Nobody can find the other names of such a file: SQLite's own files would stand beside each of them. @throws SyncError `usage` */
+/**
+ * A file with several hard links is refused: SQLite would put its own files beside each name, and the other names cannot be found.
+ * @throws SyncError `usage`
+ */
 function refuseHardLink(path: string): void {
   const names = statSync(path, ABSENT)?.nlink ?? 1;
   if (names > 1)
     throw new SyncError(
       'usage',
-      `${path} is one of ${names} names (hard links) of a file, which SQLite cannot keep apart: remove the others, or use symbolic links`,
+      `${path} is one of ${names} hard links to the same file, which SQLite cannot use safely: remove the others, or use symbolic links`,
     );
 }
 

@@ -6,10 +6,10 @@ import { after, type Instant } from '../src/core/instant.ts';
 type ClockDatabase = Pick<BetterSQLite3Database, 'select' | 'run'>;
 
 /**
- * The clocks of these environments move on to the time of the current transaction: the machine's, or the microsecond after the
- * newest clock of any environment where that is later. So no two transactions share a time, and it never runs backwards, whatever
- * the machine's clock does (R21). The clocks of other environments are read, because a reader starts from the newest of them, but
- * they are not written. To be called once, and in the transaction that it stamps.
+ * Moves the clocks of these environments to the time of the current transaction. That is the machine's time, or, if this is later,
+ * the microsecond after the newest clock of any environment. So no two transactions have the same time, and the time never runs
+ * backwards, whatever the machine's clock does (R21). The clocks of other environments are read, because a reader starts from the
+ * newest clock, but they are not written. Call it once in the transaction whose rows it stamps.
  */
 export function tick(db: ClockDatabase, clock: () => Instant, envIds: readonly string[]): Instant {
   const newest = db

@@ -4,19 +4,19 @@ import { alias } from 'drizzle-orm/sqlite-core';
 import { syncRuns, syncStreamRuns } from '../schema/sync.ts';
 import { addDays, type Instant } from '../src/core/instant.ts';
 
-/** Days of the run log that are kept. */
+/** For how many days runs are kept in the log. */
 const KEPT_DAYS = 90;
 
-/** As many of the oldest runs are looked at as keeps up with any schedule, and costs nothing. */
+/** How many of the oldest runs are checked: enough for any schedule, few enough to cost nothing. */
 const PRUNED_AT_ONCE = 10;
 
 /**
- * Drops what the log says of runs older than is kept, but the last that it says of each stream, and the last run that ended well.
- * `now` is T: a wrong clock of the machine costs no log (R1).
+ * Deletes old runs from the log, except the last entry of each stream and the last run that ended well. `now` is T, so that a wrong
+ * clock of the machine deletes nothing (R1).
  */
 export function pruneLog(db: BetterSQLite3Database, now: Instant): void {
   const oldest = db.select().from(syncRuns).orderBy(syncRuns.id).limit(PRUNED_AT_ONCE).all();
-  const lastWell = db
+  const lastDone = db
     .select({ id: syncRuns.id })
     .from(syncRuns)
     .where(and(eq(syncRuns.command, 'sync'), eq(syncRuns.status, 'done')))
@@ -24,7 +24,7 @@ export function pruneLog(db: BetterSQLite3Database, now: Instant): void {
     .limit(1)
     .get();
   const ids = oldest
-    .filter((run) => (run.server_time ?? run.started_at) < addDays(now, -KEPT_DAYS) && run.id !== lastWell?.id)
+    .filter((run) => (run.server_time ?? run.started_at) < addDays(now, -KEPT_DAYS) && run.id !== lastDone?.id)
     .map((run) => run.id);
   if (ids.length === 0) return;
   const later = alias(syncStreamRuns, 'later');

@@ -17,8 +17,8 @@ import type {
 import { environmentsWithClock, tick } from './mirror-clock.ts';
 
 /**
- * Ties a new mirror to its base URL, and makes its key; to one that there is it writes nothing.
- * @throws SyncError `usage` when it belongs to another (R26)
+ * Binds a new mirror to its base URL and makes its key. Into an existing mirror it writes nothing.
+ * @throws SyncError `usage` if it belongs to another base URL (R26)
  */
 export function claimMirror(db: BetterSQLite3Database, baseUrl: string): void {
   const held = db.select().from(mirror).get();
@@ -33,16 +33,16 @@ export function claimMirror(db: BetterSQLite3Database, baseUrl: string): void {
   }
 }
 
-/** 32 random bytes as lower-case hex; SQLite draws them from the system's randomness. */
+/** 32 random bytes as lower-case hex; SQLite takes them from the random generator of the system. */
 const NEW_KEY = sql<string>`lower(hex(randomblob(32)))`;
 
-/** Makes the key of a mirror from before there were keys. */
+/** Makes the key of a mirror that an older version made without one. */
 export function fillCursorKey(db: BetterSQLite3Database): void {
   const keyless = db.select({ id: mirror.id }).from(mirror).where(isNull(mirror.cursor_key)).get();
   if (keyless !== undefined) db.update(mirror).set({ cursor_key: NEW_KEY }).run();
 }
 
-/** Notes that a run has begun, in a cycle of its own. @returns its id */
+/** Records that a run has begun, in a cycle of its own. @returns its id */
 export function beginRun(db: BetterSQLite3Database, startedAt: Instant, command: RunCommand = 'sync'): number {
   const { id } = db
     .insert(syncRuns)
@@ -53,7 +53,7 @@ export function beginRun(db: BetterSQLite3Database, startedAt: Instant, command:
   return id;
 }
 
-/** A run carries on the cycle of the last run that did anything in its environments, or begins its own (R6). */
+/** Lets a run carry on the cycle of the last run that did something in its environments, or begin its own (R6). */
 export function joinCycle(db: BetterSQLite3Database, { id, envIds, streams, now, full }: CycleQuery): JoinedRun {
   const last = loadLastRun(db, { id, envIds, streams });
   const cycle = last !== null && continuesCycle(last, { now, full }) ? last.cycle : id;
@@ -65,7 +65,7 @@ export function joinCycle(db: BetterSQLite3Database, { id, envIds, streams, now,
   return { id, cycle, afterStop: last !== null && last.leftOver !== null };
 }
 
-/** One look into the index for each stream of each environment, however long the log is. */
+/** It makes one index lookup for each stream of each environment, however long the log is. */
 function loadLastRun(db: BetterSQLite3Database, { id, envIds, streams }: RunReach): LastRun | null {
   const lastId = sql`(select max((
       select max(s.run_id) from ${syncStreamRuns} s
@@ -86,7 +86,7 @@ function loadLastRun(db: BetterSQLite3Database, { id, envIds, streams }: RunReac
   return last === undefined ? null : { ...last, full: last.full === 1 };
 }
 
-/** The last try of each stream before a run, where it did not end well; by environment. */
+/** How each stream ended before this run, if it did not end well; by environment. */
 export function loadLastTries(db: BetterSQLite3Database, { id, envIds, streams }: RunReach): Map<string, LastTry[]> {
   const tries = db.all<LastTry & { envId: string }>(sql`
     select s.env_id as envId, s.stream, s.status, s.requests, s.pages
@@ -102,15 +102,15 @@ export function loadLastTries(db: BetterSQLite3Database, { id, envIds, streams }
   return byEnvironment;
 }
 
-/** Takes back the note that a run has begun. */
+/** Deletes the record of a run that has begun. */
 export function forgetRun(db: BetterSQLite3Database, id: number): void {
   db.delete(syncRuns).where(eq(syncRuns.id, id)).run();
 }
 
 /**
- * Notes how a run ended, and moves every environment's clock, in one transaction: a reader who asks afterwards asks at a time
- * later than that of every row the run wrote. A run that leaves nothing to be carried on ends its cycle for all (R6). `clock`
- * is the machine's.
+ * Records how a run ended and moves every environment's clock, in one transaction. So a reader that begins afterwards begins at a
+ * time later than that of every row of the run. If the run left nothing to be carried on, its cycle ends for all environments (R6).
+ * `clock` is the machine's.
  */
 export function endRun(db: BetterSQLite3Database, run: CycleRun & { clock: () => Instant }, end: RunEnd): void {
   db.transaction((tx) => {
@@ -122,8 +122,8 @@ export function endRun(db: BetterSQLite3Database, run: CycleRun & { clock: () =>
 }
 
 /**
- * Notes what a run did to one stream, once it has left it; a second time when it came back to it. What did nothing and ended as
- * it had the last time is not worth a row.
+ * Records what a run did to one stream, after the stream has ended; again if the run came back to it. There is no row if the run did
+ * nothing and the stream ended as it did the last time.
  */
 export function recordStreamRun(db: BetterSQLite3Database, row: StreamRun): void {
   if (!didAnything(row) && lastStatus(db, row) === row.status) return;

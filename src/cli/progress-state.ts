@@ -14,7 +14,7 @@ export interface ProgressState {
 interface ProgressLine {
   readonly environment: string;
   readonly stream: string;
-  readonly tallied: StreamCounters;
+  readonly counters: StreamCounters;
 }
 
 export const INITIAL: ProgressState = { lines: new Map(), ended: 0, wait: null };
@@ -23,8 +23,8 @@ export const INITIAL: ProgressState = { lines: new Map(), ended: 0, wait: null }
 export function tell(state: ProgressState, event: SyncEvent, nowMs: number): ProgressState {
   switch (event.type) {
     case 'stream': {
-      const { environment, stream, tallied } = event;
-      const line = { environment: environment.name, stream, tallied };
+      const { environment, stream, counters } = event;
+      const line = { environment: environment.name, stream, counters };
       return { ...state, lines: new Map(state.lines).set(`${environment.id} ${stream}`, line) };
     }
     case 'ended': {
@@ -81,6 +81,6 @@ export function renderProgress(
   return [...shown, ...last].map((line) => printable(line).slice(0, screen.columns - 1)).join('\n');
 }
 
-function renderLine({ environment, stream, tallied: { mode, reason, rows, pages, requests } }: ProgressLine): string {
+function renderLine({ environment, stream, counters: { mode, reason, rows, pages, requests } }: ProgressLine): string {
   return `  ${environment}  ${stream.padEnd(22)}  ${modeText(mode, reason)}  ${counted(rows, 'row')}  ${counted(pages, 'page')}  ${counted(requests, 'request')}`;
 }

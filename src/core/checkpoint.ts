@@ -1,20 +1,20 @@
 import type { Instant } from './instant.ts';
 import type { Query } from './source.ts';
 
-/** Why a round is read the way it is; kept in the run log. */
+/** Why a round is read in its mode; kept in the run log. */
 export type RoundReason =
   | 'first' // nothing was mirrored before
   | 'full' // asked for with --full
   | 'full-every' // the last scan ended too long ago (R13)
-  | 'permission' // the stream had answered 403 (R13)
-  | 'returned' // its environment had not been listed (R13)
+  | 'permission' // the stream answered 403 before (R13)
+  | 'returned' // its environment was not listed for a time (R13)
   | 'refuted' // the last sweep was contradicted (R12)
   | 'clock' // the watermark lies in the future, or there is no server time (R1)
   | 'clamp' // the feeds no longer reach back to the watermark (R3)
   | 'fewer-requests' // asking for the marked rows would take more requests than a scan (R18, R22)
   | 'increment' // the feeds, or the marked rows
-  | 'snapshot' // it can only be read whole
-  | 'window'; // tests with news
+  | 'snapshot' // the stream can only be read whole
+  | 'window'; // the histories of tests that have new executions
 
 export type ScanDue = Extract<RoundReason, 'permission' | 'returned' | 'refuted' | 'clamp'>;
 
@@ -36,7 +36,7 @@ export interface ReadCheckpoint extends StreamProgress {
   readonly round: Round & { readonly read: Read };
 }
 
-/** What a stream keeps from round to round. */
+/** What a stream remembers from one round to the next. */
 interface StreamProgress {
   /** T of the run that committed the first page of the last finished round (R2). */
   readonly watermark: Instant | null;
@@ -48,120 +48,124 @@ interface StreamProgress {
   readonly scanDue: ScanDue | null;
   readonly unavailable: boolean;
   readonly finishedCycle: number | null;
-  /** Null while no page has failed for being too large (R24). */
+  /** Null while no page has failed because it was too large (R24). */
   readonly pageLimit: PageLimit | null;
-  /** The run in which the due scan failed last: no run tries it twice. Null once one has begun anew or ended (R9). */
+  /** The run in which the due scan last failed: no run tries it twice. Null after a scan has begun anew or ended (R9). */
   readonly scanTriedInRun: number | null;
-  /** The due scan that a later run goes on with where it stood, while the feeds go on; null when there is none (R9). */
+  /** A due scan that a later run continues from where it stopped, while the feeds go on; null when there is none (R9). */
   readonly waitingScan: Round | null;
 }
 
-/** How many rows a page of the stream may have, since a larger one failed every try (R24). */
+/** How many rows a page of the stream may have, because a larger page failed every try (R24). */
 interface PageLimit {
   readonly rows: number;
-  /** T of the run that set it; null if that met none. */
+  /** T of the run that set it; null if that run had no server time. */
   readonly at: Instant | null;
 }
 
 type RoundMode = 'scan' | 'feed' | 'snapshot' | 'marked' | 'window';
 
-/** The reads that together bring a stream up to date, as far as they have come (R2). */
+/** The reads that together bring a stream up to date, and how far they are (R2). */
 export interface Round {
   readonly mode: RoundMode;
   readonly reason: RoundReason;
   /** The run that began it. */
   readonly run: number;
-  /** The cycle that began it: one begun in an earlier cycle is followed by another round (R6). */
+  /** The cycle that began it. A round from an earlier cycle is followed by another round (R6). */
   readonly cycle: number;
-  /** The due scan that this one is; what comes up while it goes on is due beside it (R13). */
+  /** Why this scan was due. A scan that becomes due while this one runs is recorded separately (R13). */
   readonly due: ScanDue | null;
   /** Pages committed so far. */
   readonly pages: number;
   /** T of the run that committed the first page: the next watermark (R2). */
   readonly firstPageAt: Instant | null;
-  /** Of a scan that waited: the watermark that the feeds have reached beside it (R9). */
+  /** If the scan waited: the watermark that the feeds reached in the meantime (R9). */
   readonly fedUntil?: Instant | null;
   /** Marks up to this number were made before the round began (R18). */
   readonly lastMark: number;
-  /** Keys seen are kept, for a sweep at the end. A mirror without rows needs none. */
+  /** Whether seen keys are kept for a sweep at the end. A mirror without rows needs no sweep. */
   readonly sweeps: boolean;
   /** A candidate of the sweep came back (R12), or the leading list did not show what was asked for in it (R18). */
   readonly sweepContradicted: boolean;
-  /** What is left to read; the first is under way. */
+  /** The steps that remain; the first one is under way. */
   readonly steps: readonly ReadStep[];
   /** The read under way; null between reads. */
   readonly read: Read | null;
-  /** Reads begun so far: the number of the last. */
+  /** How many reads have begun: the number of the latest. */
   readonly reads: number;
-  /** The last candidate, or unshown row, asked for; null when all of them were (R12, R18). */
+  /** The last candidate, or unshown row, that was asked for; null when all were (R12, R18). */
   readonly confirmedUpTo: string | null;
-  /** The number of the first read that asked for candidates; null while none has. */
+  /** The number of the first read that asked for candidates; null before there was one. */
   readonly firstConfirmation: number | null;
-  /** Of a round that an older version began: ids too long for a URL, that its end has yet to pass over (R12). */
+  /** Only in a round that an older version began: ids too long for a URL, which the end of the round must skip (R12). */
   readonly passedOver?: readonly string[];
-  /** Tests in a row that answered 404, or 403 (R15, R22). */
+  /** How many tests in a row answered 404 or 403 (R15, R22). */
   readonly consecutiveNotFound: number;
-  /** Something was passed over that could not be read: the stream is not finished with this round (R22). */
+  /** Something could not be read and was skipped: this round does not finish the stream (R22). */
   readonly incomplete: boolean;
 }
 
 export type ReadStep = ListRead | LookupRead;
 
-/** One walk over pages under one fixed query. */
+/** A step that reads one list, page by page, under one fixed query. */
 export interface ListRead {
   readonly do: 'list';
   readonly as: 'scan' | 'upserts' | 'tombstones' | 'snapshot';
   readonly query: Query;
 }
 
-/** What a stream still owes, asked for by id, a chunk at a time. */
+/** A step that asks for rows by id, one chunk of ids at a time. */
 export interface LookupRead {
   readonly do: 'look-up';
   /**
-   * `candidates` of a sweep (R12), rows `owned` by what moved (R13), `marked` rows (R18, R22), marked rows that these reads left
-   * `unshown`, in the leading list (R18), `tests` with news (R22), rows that stand `rejected` (R20).
+   * - `candidates`: rows that a sweep would delete (R12)
+   * - `owned`: rows of parents that went or came back (R13)
+   * - `marked`: marked rows (R18, R22)
+   * - `unshown`: marked rows that these reads did not show, asked for in the parent's list (R18)
+   * - `tests`: the histories of tests with new executions (R22)
+   * - `rejected`: rows that are rejected (R20)
    */
   readonly about: 'candidates' | 'owned' | 'marked' | 'unshown' | 'tests' | 'rejected';
-  /** The last id asked for; ids are asked for in their order. */
+  /** The last id that was asked for; ids are asked for in ascending order. */
   readonly after: string;
-  /** Requests begun. */
+  /** How many requests have begun. */
   readonly asked: number;
-  /** The chunk under way, read once in each variant. */
+  /** The ids of the current chunk, which is read once in each variant. */
   readonly ids: readonly string[];
-  /** Those of the chunk whose marks are not paid by what its pages have shown so far (R13, R18). */
+  /** The ids of the chunk whose marks its pages have not cleared so far (R13, R18). */
   readonly unpaid: readonly string[];
   readonly variant: number;
-  /** Of marked rows only those last synced before this; the upserts feed has shown the others (R18). */
+  /** Only marked rows last synced before this time are asked for; the upserts feed shows the others (R18). */
   readonly before: Instant | null;
 }
 
 /** One cursor-paged read under one fixed query. */
 export interface Read {
   readonly as: ListRead['as'] | LookupRead['about'];
-  /** Its number in the round: what it alone saw or gathered is kept under it (R7). */
+  /** Its number in the round. The keys and staged rows of this read are stored under it (R7). */
   readonly number: number;
   readonly path: readonly string[];
   readonly query: Query;
   readonly cursor: string | null;
-  /** Of the page at the cursor: see `PageRequest` (R24). */
+  /** How many tries of the page at the cursor failed in earlier runs: see `PageRequest` (R24). */
   readonly failedTries?: number;
-  /** T of the run in which it began (R10). */
+  /** T of the run in which the read began (R10). */
   readonly at: Instant | null;
-  /** How often it was started again in `restartRun` (R7). */
+  /** How often the read was started again in `restartRun` (R7). */
   readonly restarts: number;
   readonly restartRun: number;
-  /** The run in which it was last started again at half its limit; null if it never was (R24). */
+  /** The run in which the read last started again at half its limit; null if that never happened (R24). */
   readonly halvedRun: number | null;
-  /** Which test's history this is, and what its end is to record (R22). */
+  /** Whose history this read fetches, and what to record at its end (R22). */
   readonly history: HistoryRead | null;
 }
 
-/** The reading of one test's history. */
+/** The read of one test's history. */
 interface HistoryRead {
   readonly testId: string;
-  /** The mirror's own time when it began. */
+  /** The mirror's own time when the read began. */
   readonly mirroredAt: Instant;
-  /** A stretch that was never read and is out of reach. */
+  /** A period that was never read and that the service no longer shows. */
   readonly gap: { readonly from: Instant; readonly to: Instant } | null;
 }
 

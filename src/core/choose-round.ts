@@ -5,12 +5,12 @@ import { addDays, addSeconds, type Instant, sameHour } from './instant.ts';
 import { feedStep, lookupStep, newRound, scanSteps } from './round.ts';
 import type { FeedStream, MarkedStream, SnapshotStream, Stream } from './stream.ts';
 
-/** A round to begin, which may have nothing to read, or why none can begin. */
+/** The new round, which may have nothing to read, or the reason why none can begin. */
 export type RoundStart =
   | { readonly do: 'round'; readonly round: Round }
   | { readonly do: 'rest'; readonly why: 'hourly' | 'waiting' };
 
-/** Decides how a stream is read next, and why. */
+/** Decides how and why a stream is read next. */
 export function chooseRound(
   stream: Stream,
   checkpoint: Checkpoint,
@@ -29,7 +29,7 @@ export function chooseRound(
   }
 }
 
-/** From where a feed is read (R2); null when no feed can be. */
+/** From when on a feed is read (R2); null if no feed can be read. */
 export function feedBoundOf({ watermark }: Checkpoint, { options }: Context): Instant | null {
   return watermark === null ? null : addSeconds(watermark, -options.overlapSeconds);
 }
@@ -68,7 +68,7 @@ function chooseFeedRound(
   return started({ mode: 'scan', reason, due: checkpoint.scanDue, steps }, context, roundFacts);
 }
 
-/** What has a stream scanned to which no mark leads. */
+/** The reasons for which a marked stream is scanned even without marks. */
 const UNMARKED: ReadonlySet<RoundReason> = new Set(['first', 'full', 'full-every']);
 
 function chooseMarkedRound(
@@ -77,11 +77,11 @@ function chooseMarkedRound(
   context: Context,
   roundFacts: RoundFacts,
 ): RoundStart {
-  const leader = roundFacts.checkpoints.get(stream.dependencies[0]);
-  if (leader === undefined || leader.scanEndedCycle === null) return { do: 'rest', why: 'waiting' };
+  const parent = roundFacts.checkpoints.get(stream.dependencies[0]);
+  if (parent === undefined || parent.scanEndedCycle === null) return { do: 'rest', why: 'waiting' };
   const { inside, outside } = roundFacts.marks;
   const reason = scanReason(checkpoint, context) ?? (roundFacts.hasKeyless ? dueReason(checkpoint, context) : null);
-  // Without a mark, or a rejected row, nothing is asked for, whatever the clocks say (R18, R20, R22).
+  // Without a mark or a rejected row nothing is asked for, however old the last scan is (R18, R20, R22).
   if (reason !== null && (UNMARKED.has(reason) || inside + outside > 0)) {
     const steps = [...scanSteps(stream, context), ...(roundFacts.hasRows ? [lookupStep('unshown')] : [])];
     return started({ mode: 'scan', reason, steps }, context, roundFacts);
@@ -94,8 +94,8 @@ function chooseMarkedRound(
 }
 
 /**
- * The rows that the upserts feed cannot show are asked for by id; where it does not clear marks itself, so is the rest. What
- * none of it shows is asked for in the leading list (R18).
+ * Marked rows that are too old for the upserts feed are asked for by id. A typed stream then asks by id for the marks that the feed
+ * left as well. Rows that none of these reads shows are asked for in the parent's list (R18).
  */
 function markedSteps(stream: Stream, checkpoint: Checkpoint, context: Context, { marks }: RoundFacts): ReadStep[] {
   const since = feedBoundOf(checkpoint, context);
@@ -108,7 +108,7 @@ function markedSteps(stream: Stream, checkpoint: Checkpoint, context: Context, {
   ];
 }
 
-/** What stands rejected is asked for again, until it is accepted or gone (R20); whole reads show it anyway. */
+/** Rejected rows are asked for again until they are accepted or gone (R20). Full reads show them anyway. */
 function rejectedSteps({ hasRejected }: RoundFacts): ReadStep[] {
   return hasRejected ? [lookupStep('rejected')] : [];
 }
@@ -123,18 +123,17 @@ function chooseSnapshotRound(
   if (stream.hourly && !options.full && watermark !== null && serverTime !== null && sameHour(watermark, serverTime)) {
     return { do: 'rest', why: 'hourly' };
   }
-  const lists = scanSteps(stream, context).map((walk): ListRead => ({ ...walk, as: 'snapshot' }));
-  // A row may move from one list to the other between their reads (R12).
+  const lists = scanSteps(stream, context).map((step): ListRead => ({ ...step, as: 'snapshot' }));
+  // A row may move from one list to another between the two reads (R12).
   const steps = lists.length > 1 && roundFacts.hasRows ? [...lists, lookupStep('candidates')] : lists;
   return started({ mode: 'snapshot', reason: 'snapshot', steps }, context, roundFacts);
 }
 
-/** The start of a new round. */
 function started(...plan: Parameters<typeof newRound>): RoundStart {
   return { do: 'round', round: newRound(...plan) };
 }
 
-/** Why a stream that could be read by its feeds has to be scanned all the same; null when the feeds will do. */
+/** Why a stream that has feeds or marks must be scanned instead; null if no scan is needed. */
 function scanReason({ scanEndedCycle, watermark }: Checkpoint, context: Context): RoundReason | null {
   if (scanEndedCycle === null) return 'first';
   if (context.options.full && scanEndedCycle !== context.cycle) return 'full';
@@ -143,15 +142,15 @@ function scanReason({ scanEndedCycle, watermark }: Checkpoint, context: Context)
 }
 
 /**
- * Whether a watermark may serve as a bound: none does without a server time, nor one that lies so far beyond it that a feed
- * read from it less the overlap would begin after now (R1).
+ * Whether a watermark may be used as a bound. It may not without a server time, nor if it is so far in the future that a feed
+ * from the watermark less the overlap would begin in the future as well (R1).
  */
 export function isBelieved(watermark: Instant | null, { serverTime, options }: Context): boolean {
   const toleranceSeconds = Math.min(CLOCK_TOLERANCE_SECONDS, options.overlapSeconds);
   return watermark !== null && serverTime !== null && watermark <= addSeconds(serverTime, toleranceSeconds);
 }
 
-/** Why a feed stream is due for a scan though its feeds would do (R12, R13). */
+/** Why a scan of a feed stream is due although its feeds could be read (R12, R13). */
 function dueReason({ scanDue, scanEndedAt }: Checkpoint, { serverTime, options }: Context): RoundReason | null {
   if (scanDue !== null) return scanDue;
   return scanEndedAt !== null && serverTime !== null && addDays(scanEndedAt, options.fullEveryDays) <= serverTime

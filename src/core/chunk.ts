@@ -4,7 +4,7 @@ const MAX_IDS_BYTES = 6500;
 /** The API takes at most 1000 values in one parameter. */
 const MAX_IDS = 1000;
 
-/** As many of the ids, from the first on, as one request holds; at least one. Each of them `fitsUrl`. */
+/** The first ids, as many as one request can hold; at least one. Each id must satisfy `fitsUrl`. */
 export function firstChunk(parameter: string, ids: readonly string[]): readonly string[] {
   let bytes = 0;
   let count = 0;
@@ -29,14 +29,14 @@ export function* chunksOf(
   }
 }
 
-/** Whether a request can ask for an id at all: longer ones are passed over (R12). */
+/** Whether the id fits into the URL of a request; longer ids are skipped (R12). */
 export function fitsUrl(parameter: string, id: string): boolean {
-  // No character takes less than one byte or, encoded, more than nine.
+  // An encoded character takes at most nine bytes.
   if (id.length * 9 + parameter.length + 2 <= MAX_IDS_BYTES) return true;
   return parameter.length + 2 + encodedLength(id) <= MAX_IDS_BYTES;
 }
 
-/** A lone surrogate cannot be encoded; it counts as its replacement character. */
+/** A lone surrogate cannot be encoded, so it counts as its replacement character. */
 function encodedLength(id: string): number {
   return encodeURIComponent(id.toWellFormed()).length;
 }

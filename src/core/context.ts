@@ -2,7 +2,7 @@ import { addDays, addSeconds, type Instant } from './instant.ts';
 import { LOOKBACK_DAYS } from './read-api.ts';
 import type { Source } from './source.ts';
 
-/** What a run is told to do, as far as decisions depend on it. */
+/** The options of a run on which decisions depend. */
 export interface DecisionOptions {
   readonly full: boolean;
   readonly fullEveryDays: number;
@@ -15,38 +15,38 @@ export interface DecisionOptions {
 export interface Context {
   readonly run: number;
   readonly cycle: number;
-  /** T, the run's time; null as long as no answer had a `Date` (R1). */
+  /** T, the run's time; null until an answer had a `Date` (R1). */
   readonly serverTime: Instant | null;
-  /** The newest server time seen in the run, which may last for days: how far the service looks back is counted from it (R3). */
+  /** The newest server time of the run. The service's lookback is counted from it, because a run may last for days (R3). */
   readonly latestServerTime: Instant | null;
   readonly options: DecisionOptions;
 }
 
-/** No bound that is sent is older, in days: one day less than the API looks back, to be safe (R3). */
+/** The oldest time bound that is sent, in days: one day less than the API looks back, to be safe (R3). */
 const OLDEST_BOUND_DAYS = LOOKBACK_DAYS - 1;
 
-/** A time of the mirror that is later than T by more is not believed (R1). */
+/** A time in the mirror that is later than T by more than this is not believed (R1). */
 export const CLOCK_TOLERANCE_SECONDS = 3600;
 
-/** Whether a time of a row lies so far ahead of the server's that it is not believed (R10); any is without a server time. */
+/** Whether a row's time is too far ahead of the server's to be believed (R10). Without a server time every time is believed. */
 export function isFuture(time: unknown, latest: Instant | null): boolean {
-  // Nearly every time is past: only one that is not costs a reckoning.
+  // Nearly every time is in the past, and then nothing has to be calculated.
   if (latest === null || typeof time !== 'string' || time <= latest) return false;
   return time > addSeconds(latest, CLOCK_TOLERANCE_SECONDS);
 }
 
-/** Whether a bound must not be sent (R3); without a server time no bound can be trusted. */
+/** Whether a bound is too old to be sent (R3). Without a server time no bound can be trusted. */
 export function isOutOfLookback(bound: Instant, { latestServerTime }: Pick<Context, 'latestServerTime'>): boolean {
   return latestServerTime === null || bound < addDays(latestServerTime, -OLDEST_BOUND_DAYS);
 }
 
-/** A bound no older than may be sent, with a day to spare while the run goes on (R3). */
+/** The bound, or if it is too old the oldest that may be sent, with one day to spare for a long run (R3). */
 export function withinLookback(bound: Instant | null, context: Pick<Context, 'latestServerTime'>): Instant | null {
   if (bound === null || context.latestServerTime === null) return null;
   return isOutOfLookback(bound, context) ? addDays(context.latestServerTime, 1 - OLDEST_BOUND_DAYS) : bound;
 }
 
-/** The times of a run, as its answers have told them so far. */
+/** The server times of a run, from its answers so far. */
 export function timesOf(
   source: Pick<Source, 'serverTime' | 'latestServerTime'>,
 ): Pick<Context, 'serverTime' | 'latestServerTime'> {

@@ -3,27 +3,27 @@ import { type Instant, secondsBetween } from './instant.ts';
 import type { StreamName } from './stream.ts';
 
 /**
- * What a run left whose requests or quota were spent (R6):
- * - `unread`: streams it did not come to, or not to the end of; the next run carries its cycle on
- * - `failed`: nothing but streams that had failed before; a cycle kept open for them would keep all others from being read
+ * What a run left undone when its requests or its quota were spent (R6):
+ * - `unread`: streams that it did not reach, or did not finish; the next run carries its cycle on
+ * - `failed`: only streams that had failed before. The cycle ends: while it stayed open, no other stream would be read again
  */
 export type LeftOver = 'unread' | 'failed';
 
-/** The last run that did anything in the environments of the run that begins. */
+/** The last run that did something in the environments of the new run. */
 export interface LastRun {
   readonly cycle: number;
-  /** Null when it came to its end in another way. */
+  /** Null if the run ended in another way. */
   readonly leftOver: LeftOver | null;
-  /** It, and every run of its cycle before it, had `--full`. */
+  /** Whether this run and every earlier run of its cycle had `--full`. */
   readonly full: boolean;
   /** T of the run that began the cycle (R1). */
   readonly cycleBeganAt: Instant | null;
 }
 
-/** A cycle is carried on for so long; later its first reads would no longer be true of the run that ends it (R6). */
+/** A cycle is carried on for 24 hours at most: after that, its first reads would be too old for the run that ends it (R6). */
 const CYCLE_SECONDS = 86_400;
 
-/** Whether a run carries on the cycle of the last one (R6). `now` is its T: without one, no cycle is known to be young enough. */
+/** Whether a run carries on the cycle of the last run (R6). `now` is T of the new run; without it the age of a cycle is unknown. */
 export function continuesCycle(last: LastRun, { now, full }: { now: Instant | null; full: boolean }): boolean {
   if (last.leftOver !== 'unread' || (full && !last.full)) return false;
   if (now === null || last.cycleBeganAt === null) return false;
@@ -31,7 +31,7 @@ export function continuesCycle(last: LastRun, { now, full }: { now: Instant | nu
   return ageSeconds <= CYCLE_SECONDS && ageSeconds >= -CLOCK_TOLERANCE_SECONDS;
 }
 
-/** How the last try of a stream ended. */
+/** How a stream ended when it was last tried. */
 export interface LastTry {
   readonly stream: StreamName;
   readonly status: string;
@@ -39,12 +39,12 @@ export interface LastTry {
   readonly pages: number;
 }
 
-/** Whether a stream failed at its last try, or spent a run's last requests without a page to show for them (R6). */
+/** Whether a stream failed when it was last tried, or spent the last requests of a run and got no page (R6). */
 export function failedLast({ status, requests, pages }: Omit<LastTry, 'stream'>): boolean {
   return status === 'failed' || status === 'denied' || (status === 'stopped' && requests > 0 && pages === 0);
 }
 
-/** The streams of `late` and those that follow one of them, in their order: what `late` brings may mark rows for these (R9). */
+/** The streams of `late` and those that depend on them, in catalogue order: what `late` brings may mark rows for them (R9). */
 export function withFollowers<S extends { readonly name: StreamName; readonly dependencies: readonly StreamName[] }>(
   streams: readonly S[],
   late: ReadonlySet<StreamName>,

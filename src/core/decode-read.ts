@@ -5,16 +5,16 @@ import { decodeSlices } from './decode-slices.ts';
 import type { Page } from './source.ts';
 import type { Stream } from './stream.ts';
 
-/** The items of a page as the read that asked for it takes them, in slices. */
+/** Decodes the items of a page for the read that asked for it, slice by slice. */
 export function decodeRead(
   stream: Stream,
   { as }: Pick<Read, 'as'>,
   items: Page['items'],
   { latestServerTime }: Pick<Context, 'latestServerTime'>,
 ): Iterable<DecodedPage> {
-  // Of the leading list nothing is taken but who is in it (R18).
-  if (as === 'unshown') return decodeSlices(LEADING, items, {});
+  // Of the parent's list, only the ids are used (R18).
+  if (as === 'unshown') return decodeSlices(PARENT_LIST, items, {});
   return decodeSlices(stream, items, { tombstones: as === 'tombstones', latestServerTime });
 }
 
-const LEADING: DecodableStream = { method: 'snapshot', key: ['id'], fields: {} };
+const PARENT_LIST: DecodableStream = { method: 'snapshot', key: ['id'], fields: {} };

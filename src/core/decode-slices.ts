@@ -1,7 +1,7 @@
 import { type DecodableStream, type DecodeContext, type DecodedPage, decodePage } from './decode.ts';
 import type { Page } from './source.ts';
 
-/** The rows of a page, all at once; of a heavy one those of a slice at a time (R27). There is at least one slice. */
+/** Decodes a page as a whole, or a heavy page slice by slice (R27). There is at least one slice. */
 export function* decodeSlices(
   stream: DecodableStream,
   items: Page['items'],

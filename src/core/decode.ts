@@ -3,21 +3,21 @@ import { type Instant, parseInstant } from './instant.ts';
 import { isExactNumber, isJsonObject } from './json.ts';
 import type { ChildTable, ColumnValue, Field, Fields, Row, Stream } from './stream.ts';
 
-/** An accepted item: its key, its row, and the rows of its parts in the catalogue's order. */
+/** An accepted item: its key, its row, and the rows of its child tables in catalogue order. */
 export interface DecodedRow {
   readonly key: readonly string[];
   readonly row: Row;
   /** Set when the item is a tombstone. */
   readonly deletedAt: Instant | null;
-  /** A tombstone whose own time is not believed: `deletedAt` is the server's time when it was read (R10). */
+  /** Set when the tombstone's own time is not believed; then `deletedAt` is the server's time when it was read (R10). */
   readonly isUntimed?: true;
   readonly parts: readonly (readonly Row[])[];
 }
 
-/** A row the mirror cannot take, with what it holds of a key (R20). */
+/** A row that the mirror cannot store, with its key if it has one (R20). */
 export interface RejectedRow {
   readonly key: readonly string[] | null;
-  /** The key, or the payload itself: one row in `rejected_rows` for each. */
+  /** The key, or the payload if there is no key: it identifies the row in `rejected_rows`. */
   readonly rowKey: string;
   readonly reason: string;
   readonly payload: string;
@@ -26,7 +26,7 @@ export interface RejectedRow {
 export interface DecodedPage {
   readonly rows: readonly DecodedRow[];
   readonly rejected: readonly RejectedRow[];
-  /** Set where more of the same page follows (R27). */
+  /** Set when more of the same page follows (R27). */
   readonly isPart?: true;
 }
 
@@ -34,13 +34,13 @@ type ListItem = Readonly<Record<string, unknown>>;
 
 /** How the items of a page were read. */
 export interface DecodeContext {
-  /** A tombstone says when it went. */
+  /** Whether every item must be a tombstone, with `deleted_at`. */
   readonly tombstones?: boolean;
-  /** The server's time; null while none is known. */
+  /** The newest server time; null while none is known. */
   readonly latestServerTime?: Instant | null;
 }
 
-/** Turns the items of a page into rows, item by item: a bad one costs only itself (R20). */
+/** Turns the items of a page into rows one by one: a bad item does not affect the others (R20). */
 export function decodePage(
   stream: DecodableStream,
   items: Iterable<unknown>,
@@ -57,16 +57,16 @@ export function decodePage(
   return { rows, rejected };
 }
 
-/** One key as text: the id, or both halves of an edge's key as JSON. */
+/** A key as text: the id, or the two parts of an edge's key as JSON. */
 export function joinKey(key: readonly string[]): string {
   const [id] = key;
   return key.length === 1 && id !== undefined ? id : JSON.stringify(key);
 }
 
-/** What decoding needs to know of a collection. */
+/** The parts of a stream that decoding needs. */
 export type DecodableStream = Pick<Stream, 'key' | 'fields' | 'method' | 'childTables'>;
 
-/** An item into a row, or the reason why not. `latest` is the server's time when it was read. */
+/** Turns an item into a row, or rejects it with a reason. `latest` is the server's time when it was read. */
 export function decodeItem(
   stream: DecodableStream,
   item: unknown,
@@ -77,7 +77,7 @@ export function decodeItem(
   if (!key.every(isKey)) return reject(item, null, `no usable ${stream.key.join(', ')}`);
   if (isDeeper(item, MOST_LEVELS)) return reject(item, key, `nested deeper than ${MOST_LEVELS} levels`);
   const deletedAt = tombstoneOf(stream, item);
-  if (deletedAt === undefined) return reject(item, key, 'deleted_at is no instant');
+  if (deletedAt === undefined) return reject(item, key, 'deleted_at is not an instant');
   const decoded = decodeFields(stream.fields, item, RESERVED);
   if (decoded.fault !== null && deletedAt === null) return reject(item, key, decoded.fault);
   const parts: Row[][] = [];
@@ -94,7 +94,7 @@ export function decodeItem(
     : { key, row, deletedAt, parts };
 }
 
-/** A time that is not believed counts as none, so that the next showing of the row replaces it (R10); it is kept as sent. */
+/** A time that is not believed counts as missing, so that the row is replaced when it is next shown (R10). `extra` keeps it as sent. */
 function disbelieve({ row, unknown }: DecodedFields, listItem: ListItem): void {
   row['synced_at'] = null;
   unknown.set('synced_at', listItem['synced_at']);
@@ -104,9 +104,9 @@ const RESERVED: ReadonlySet<string> = new Set(['deleted_at']);
 
 interface DecodedFields {
   readonly row: Record<string, ColumnValue>;
-  /** Fields that the catalogue does not know, and values of the wrong type (R19, R20). */
+  /** Fields that are not in the catalogue, and values of the wrong type (R19, R20). */
   readonly unknown: Map<string, unknown>;
-  /** What is wrong with a required field, null when nothing is. */
+  /** What is wrong with a required field; null if nothing is. */
   readonly fault: string | null;
 }
 
@@ -132,14 +132,14 @@ function decodeFields(fields: Fields, listItem: ListItem, reserved: ReadonlySet<
   return { row, unknown, fault };
 }
 
-/** Keeps a value at the place it was sent in. */
+/** Keeps a value where it was sent: under its name, or inside its object. */
 function putBack(unknown: Map<string, unknown>, [name = '', inner]: readonly string[], sent: unknown): void {
   unknown.set(name, inner === undefined ? sent : { ...(unknown.get(name) as object | undefined), [inner]: sent });
 }
 
 function decodePart(childTable: ChildTable, listItem: ListItem, owner: Row): Row[] | string {
   const elements = listItem[childTable.each] ?? [];
-  if (!Array.isArray(elements)) return `${childTable.each} is no array`;
+  if (!Array.isArray(elements)) return `${childTable.each} is not an array`;
   const rows: Row[] = [];
   for (const element of elements) {
     if (!isJsonObject(element)) return `an element of ${childTable.each} is not an object`;
@@ -151,7 +151,7 @@ function decodePart(childTable: ChildTable, listItem: ListItem, owner: Row): Row
   return rows;
 }
 
-/** A value as SQLite keeps it; undefined when it has the wrong type. */
+/** A value as SQLite stores it; undefined if it has the wrong type. */
 function toValue(field: Field, sent: unknown): ColumnValue | undefined {
   switch (field.type) {
     case 'text':
@@ -169,7 +169,7 @@ function toValue(field: Field, sent: unknown): ColumnValue | undefined {
   }
 }
 
-/** The number itself, or the nearest that can be kept. */
+/** The number itself, or the nearest one that can be stored. */
 function numberOf(sent: unknown): number | undefined {
   const value = isExactNumber(sent) ? Number(sent.rawJSON) : sent;
   return typeof value === 'number' && Number.isFinite(value) ? value : undefined;
@@ -179,13 +179,13 @@ function instantOf(sent: unknown): Instant | undefined {
   return typeof sent === 'string' ? (parseInstant(sent) ?? undefined) : undefined;
 }
 
-/** What stands for an integer too large to be kept in a field that has to have a value; `extra` has it as it was sent (R19). */
+/** The nearest value to an integer that is too large to be stored, for a required field. `extra` keeps it as sent (R19). */
 function nearest({ type }: Field, sent: unknown): ColumnValue {
   const value = type === 'integer' ? numberOf(sent) : undefined;
   return value !== undefined && Number.isInteger(value) ? value : null;
 }
 
-/** `deleted_at` may stand as an explicit null on live rows: only a value makes a tombstone. Undefined for no instant. */
+/** The time of a tombstone; null for a live row, where `deleted_at` may be null or missing; undefined if it is not an instant. */
 function tombstoneOf(stream: DecodableStream, listItem: ListItem): Instant | null | undefined {
   const sent = listItem['deleted_at'] ?? null;
   return stream.method === 'feed' && sent !== null ? instantOf(sent) : null;
@@ -197,8 +197,18 @@ function reject(item: unknown, key: readonly string[] | null, reason: string): R
 }
 
 function faultOf(name: string, field: Field, sent: unknown): string {
-  return sent === undefined || sent === null ? `${name} is missing` : `${name} is no ${field.type}`;
+  return sent === undefined || sent === null ? `${name} is missing` : `${name} is not ${TYPE_NAMES[field.type]}`;
 }
+
+/** The types in messages. */
+const TYPE_NAMES: Readonly<Record<Field['type'], string>> = {
+  text: 'a string',
+  integer: 'an integer',
+  number: 'a number',
+  boolean: 'a boolean',
+  instant: 'an instant',
+  json: 'an object or an array',
+};
 
 function asJson(unknown: ReadonlyMap<string, unknown>): string | null {
   return unknown.size === 0 ? null : JSON.stringify(Object.fromEntries(unknown));
@@ -208,13 +218,13 @@ function dig(listItem: ListItem, from: readonly string[]): unknown {
   return from.reduce<unknown>((value, name) => (isJsonObject(value) ? value[name] : undefined), listItem);
 }
 
-/** Whether a field is taken from under these names. */
+/** Whether the value of a field is found under these names. */
 function isSource(fields: Fields, names: readonly string[]): boolean {
   for (const field in fields) if (names.every((name, i) => fields[field]?.from?.[i] === name)) return true;
   return false;
 }
 
-/** What an object holds beyond the fields taken from it (R19). */
+/** The members of an object that no field uses (R19). */
 function restOf(fields: Fields, name: string, value: unknown): unknown {
   const rest = isJsonObject(value) ? Object.entries(value).filter(([inner]) => !isSource(fields, [name, inner])) : [];
   return rest.length === 0 ? undefined : Object.fromEntries(rest);
@@ -224,15 +234,15 @@ function isKey(value: unknown): value is string {
   return isText(value) && value !== '';
 }
 
-/** Half a surrogate pair, which JSON can carry and UTF-8 cannot, would be stored as another character: in keys, as another key. */
+/** JSON can contain half a surrogate pair, but UTF-8 cannot: it would be stored as another character, and so make another key. */
 function isText(value: unknown): value is string {
   return typeof value === 'string' && value.isWellFormed();
 }
 
-/** SQLite reads JSON of a thousand levels and fails on any deeper: such a value would spoil every statement that meets it. */
+/** SQLite cannot read JSON deeper than a thousand levels: such a value would break every statement that reads it. */
 const MOST_LEVELS = 900;
 
-/** Whether arrays and objects stand more than so many levels deep in each other; a million times in a first sync. */
+/** Whether arrays and objects are nested more than so many levels deep. It is called a million times in a first sync. */
 function isDeeper(value: unknown, levels: number): boolean {
   if (typeof value !== 'object' || value === null) return false;
   if (levels === 0) return true;
@@ -247,7 +257,7 @@ function isDeeper(value: unknown, levels: number): boolean {
   return false;
 }
 
-/** What can be kept of an item nested too deeply: its values but the arrays and objects. */
+/** What is kept of an item that is nested too deeply: its values, without arrays and objects. */
 function cutShort(item: unknown): unknown {
   if (!isJsonObject(item)) return CUT;
   return Object.fromEntries(

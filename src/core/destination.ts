@@ -4,80 +4,83 @@ import type { Instant } from './instant.ts';
 import type { RowChange } from './newest-wins.ts';
 import type { Row, Stream, StreamName } from './stream.ts';
 
-/** What the mirror holds, as far as the next round depends on it. */
+/** The facts about the mirror on which the next round depends. */
 export interface RoundFacts {
   /** Whether the stream has live rows. */
   readonly hasRows: boolean;
-  /** Marks that the stream owes, by whether the marked row was synced at or after the bound asked about. */
+  /** How many marks the stream has: of rows that were synced at or after the bound (`inside`), and of older rows (`outside`). */
   readonly marks: { readonly inside: number; readonly outside: number };
-  /** Whether rows stand rejected that can be asked for by id (R20). */
+  /** Whether there are rejected rows that can be asked for by id (R20). */
   readonly hasRejected: boolean;
-  /** Whether rows without a usable key stand rejected: a whole read alone tells that they are gone (R20). */
+  /** Whether there are rejected rows without a usable key: only a full read shows that they are gone (R20). */
   readonly hasKeyless: boolean;
-  /** The number of the last mark made (R18). */
+  /** The number of the last mark that was made (R18). */
   readonly lastMark: number;
-  /** Checkpoints of the stream's own environment, by stream. */
+  /** The checkpoints of the environment, by stream. */
   readonly checkpoints: ReadonlyMap<StreamName, Checkpoint>;
 }
 
-/** What a stream still owes: the next ids in order. */
+/** The next ids that a stream has to ask for, in ascending order. */
 export interface Backlog {
   readonly ids: readonly string[];
-  /** What asking for all of it is weighed against: known only of the first ids of `owned` and `marked` (R13, R18, R22). */
+  /**
+   * How many ids there are in all, and how many rows a scan would read: this tells which takes fewer requests. Only with the first
+   * ids of `owned` and `marked` (R13, R18, R22), else null.
+   */
   readonly weighed: { readonly ids: number; readonly rows: number } | null;
 }
 
-/** What is owed in a round: after the last id asked for, by marks that the round has to pay. */
+/** Which ids are next in a round: those after the last id asked for, of marks that the round has to clear. */
 export interface BacklogQuery extends Pick<LookupRead, 'after' | 'before'>, Pick<Round, 'lastMark' | 'run' | 'mode'> {
   readonly about: Exclude<LookupRead['about'], 'tests'>;
 }
 
 export interface DueTest {
   readonly id: string;
-  /** T of its last reading, null if it was never read. */
+  /** T of the run that last read its history; null if it was never read. */
   readonly readAt: Instant | null;
-  /** Start of its earliest execution known. */
+  /** The start of its earliest known execution. */
   readonly knownFrom: Instant | null;
-  /** The mirror's own time now. */
+  /** The mirror's own current time. */
   readonly mirroredAt: Instant;
-  /** Rows a page of its history may have, since a larger one failed; null for as many as asked for (R24). */
+  /** How many rows a page of its history may have, because a larger page failed; null for no limit (R24). */
   readonly pageLimit: number | null;
-  /** 1 when rows of its history stand rejected: they are looked for wherever they may be (R20). */
+  /** 1 if there are rejected rows of its history: then the whole history is read (R20). */
   readonly hasRejected: number;
 }
 
 /** A test's history could not be read, and is skipped in this run (R22). */
 export interface UnreadHistory {
   readonly testId: string;
-  /** Rows a page of it may have when it is asked for again; null to leave that as it is (R24). */
+  /** How many rows a page may have when the history is asked for again; null to keep the present limit (R24). */
   readonly pageLimit: number | null;
 }
 
-/** What a finished round does to its table in the end. */
+/** What the end of a round does to the table. */
 export interface RoundEnd {
-  /** Rows of a feed stream that the scan did not see go, as of `at`; without a server time the mirror's own stands in, which
-   * decides nothing (R1). */
+  /** Rows of a feed stream that the scan did not see are deleted, as of `at`. If that is null, the mirror's own time is stored
+   * instead; no decision depends on it (R1). */
   readonly sweep: { readonly at: Instant | null } | null;
-  /** What was gathered takes the place of the whole table, or of the marked columns' edges (R16, R18). */
+  /** The staged rows replace the whole table, or the edges of the marked columns (R16, R18). */
   readonly replace: 'all' | 'marked' | null;
   /**
-   * Rows after this key were not asked for, and stay, since others came back, or were out of sight; null when all may go, and all
-   * marks are paid (R12, R18).
+   * Rows after this key were not confirmed, and stay, because one that was confirmed still exists or may only be out of sight. Null
+   * if all may be deleted, and all marks are cleared (R12, R18).
    */
   readonly through: string | null;
-  /** What came back by id, from this read on, counts as seen by the next scan; null when no scan follows at once (R12). */
+  /** The next scan counts as seen what came back by id, from this read on; null if no scan has to follow (R12). */
   readonly rememberFrom: number | null;
-  /** Marks up to this number are paid, but those that the round left. */
+  /** Marks up to this number are cleared, except those that the round left. */
   readonly lastMark: number;
   /** The run that began the round. */
   readonly run: number;
-  /** It read the whole stream: rows rejected before and not since are gone (R20). */
+  /** Whether it read the whole stream: then rows that were rejected before and not since are gone (R20). */
   readonly isWhole: boolean;
 }
 
 /**
- * Rows a settlement would remove, of how many; those whose owner went by tombstone count in neither. `live` is counted no
- * further than twice `going`: all that is asked is whether more than half goes (R14).
+ * How many of how many rows the end of a round would remove. Rows whose parent was deleted by a tombstone count in neither number.
+ * `live` is counted only up to twice `toRemove`, which is enough to know whether more than half would go (R14).
  */
 export interface RemovalCount {
   readonly live: number;
@@ -175,24 +178,24 @@ export interface RowCounts {
   readonly rejected: number;
 }
 
-/** One environment's part of a mirror, as the sync of one stream sees it. Every failure is a `SyncError`. */
+/** One environment of a mirror, as the sync of a stream sees it. Every failure is a `SyncError`. */
 export interface Destination {
   /** `NO_PROGRESS` before the stream's first page. */
   load(stream: StreamName): Promise<Checkpoint>;
   facts(stream: Stream, since: Instant | null): Promise<RoundFacts>;
-  /** The rows held under these keys, by joined key (see `joinKey`). */
+  /** The rows that the mirror has under these keys, by joined key (see `joinKey`). */
   existing(stream: Stream, keys: readonly (readonly string[])[]): Promise<Map<string, Row>>;
   backlog(stream: Stream, query: BacklogQuery): Promise<Backlog>;
   /**
-   * The next tests whose histories are to be read, as many as `most`: those that failed last time after all others, those never
-   * read first, then the longest unread. None that failed in this run.
+   * The next tests whose histories are to be read, at most `most`. Tests that were never read come first, then those that were not
+   * read for the longest time, then those that failed last time. Tests that failed in this run are left out.
    */
   dueTests(stream: Stream, most: number): Promise<readonly DueTest[]>;
   countRemovals(stream: Stream, roundEnd: RoundEnd): Promise<RemovalCount>;
-  /** All of it in one transaction (R5). `markableStreams` says which streams have marks made for them by removals. */
-  commit(stream: Stream, commit: Commit, marking: ReadonlySet<StreamName>): Promise<RowCounts>;
-  /** Removals held back at present (R14). */
+  /** Writes a commit in one transaction (R5). Removals make marks for `markableStreams` alone. */
+  commit(stream: Stream, commit: Commit, markableStreams: ReadonlySet<StreamName>): Promise<RowCounts>;
+  /** How many removals are held back (R14). */
   heldRemovals(stream: Stream): Promise<number>;
-  /** Rows that stand rejected at present (R20). */
+  /** How many rows are rejected (R20). */
   rejected(stream: Stream): Promise<number>;
 }

@@ -2,25 +2,25 @@ import type { DecodedRow } from './decode.ts';
 import { fieldsShown, sameField, sameRow } from './newest-wins.ts';
 import type { ChildTable, Row, Stream } from './stream.ts';
 
-/** How closely source and mirror are compared: how many tables there are, the keys, or every field. */
+/** How closely source and mirror are compared: the number of tables, the keys, or every field. */
 export type CompareDepth = 'count' | 'ids' | 'rows';
 
-/** A row the mirror holds, with the rows of its parts in the catalogue's order. */
+/** A row of the mirror, with the rows of its child tables in catalogue order. */
 export interface ExistingRow {
   readonly row: Row;
   readonly parts: readonly (readonly Row[])[];
-  /** The row itself is not there: its parts were left behind. */
+  /** Set when the row itself is missing and only rows of its child tables are left. */
   readonly partial?: true;
 }
 
-/** What sets the mirror apart from the source in one row; `extra` is a row that only the mirror has. */
+/** How a row of the mirror differs from the source; `extra` is a row that only the mirror has. */
 export interface RowDifference {
   readonly what: 'missing' | 'extra' | 'unequal';
-  /** The fields that differ, parts by their own key: `score`, `dimensions.freshness`. */
+  /** The fields that differ; of child tables also the row's own key: `score`, `dimensions.freshness`. */
   readonly fields: readonly string[];
 }
 
-/** How the mirror's row differs from what the source shows of it; null when a sync would leave it as it is. */
+/** How the mirror's row differs from the source's; null if a sync would not change it. */
 export function differenceOf(
   stream: Stream,
   held: ExistingRow | undefined,
@@ -39,17 +39,17 @@ export function differenceOf(
 
 const MISSING: RowDifference = { what: 'missing', fields: [] };
 
-/** Rows of snapshots and of lineage have no deletion: they are live or not there. */
+/** Rows of snapshots and lineage have no `deleted_at`: each of them is live. */
 export function isLive(row: Row): boolean {
   return (row['deleted_at'] ?? null) === null;
 }
 
-/** A typed stream has a say in rows of its own kind alone; which rows there are, its leader decides. */
+/** A typed stream fills only rows of its own kind; its parent stream decides which rows exist. */
 function fills({ subtype }: Stream, row: Row): boolean {
   return subtype === undefined || row[subtype.field] === subtype.is;
 }
 
-/** What the mirror's row has to say in the fields that this stream decides on. */
+/** The values that the mirror's row must have in the fields that this stream writes. */
 function expectedFields(stream: Stream, shown: Row): Row {
   if (stream.subtype !== undefined)
     return Object.fromEntries([...(stream.writes ?? []), 'extra'].map((name) => [name, shown[name] ?? null]));
@@ -61,7 +61,7 @@ function blank(names: readonly string[]): Row {
   return Object.fromEntries(names.map((name) => [name, null]));
 }
 
-/** The parts that only one side has, or that are not the same on both. */
+/** The rows of a child table that only one side has, or that differ. */
 function partsApart(childTable: ChildTable, held: readonly Row[], shown: readonly Row[]): string[] {
   const own = childTable.key.at(-1) as string;
   const before = new Map(held.map((row) => [row[own], row]));

@@ -13,7 +13,7 @@ export const ENVIRONMENT_FIELDS: Fields = {
   warehouse_type: { type: 'text' },
 };
 
-/** Environments are no stream: every stream belongs to one of them. */
+/** Environments are decoded like a stream, but are not one: every stream belongs to an environment. */
 const ENVIRONMENT: DecodableStream = { method: 'snapshot', key: ['id'], fields: ENVIRONMENT_FIELDS };
 
 export interface ListedEnvironment {
@@ -23,26 +23,26 @@ export interface ListedEnvironment {
 }
 
 export interface EnvironmentChanges {
-  /** What the run can read. */
+  /** The environments that the run can read. */
   readonly listed: readonly ListedEnvironment[];
-  /** Rows to be written: new, changed, gone missing or back. */
+  /** Rows to be written: environments that are new, changed, missing or back. */
   readonly changed: readonly Row[];
-  /** Ids of environments that were missing and are back: their feed streams are scanned again (R13). */
+  /** The ids of environments that were missing and are back: their feed streams are scanned again (R13). */
   readonly returned: readonly string[];
-  /** Environments that are held but not listed; their rows stay. */
+  /** Environments that the mirror has but the source does not list; their rows stay. */
   readonly missing: readonly ListedEnvironment[];
   readonly rejected: readonly RejectedRow[];
 }
 
-/** Compares the environments listed with those held. `now` is what `missing_since` becomes. */
+/** Compares the listed environments with those of the mirror. `now` is written as `missing_since`. */
 export function reconcile(items: readonly unknown[], held: readonly Row[], now: Instant): EnvironmentChanges {
   const decoded = items.map((item) => decodeItem(ENVIRONMENT, item));
   const rejected = decoded.filter((result) => 'reason' in result);
   const accepted = decoded.flatMap((result) => ('reason' in result ? [] : [result.row]));
-  // One that is listed twice is read once.
+  // An environment that is listed twice is read once.
   const rows = [...new Map(accepted.map((row) => [row['id'], row])).values()];
   const before = new Map(held.map((row) => [row['id'], row]));
-  // A row that could not be taken was listed all the same (R12, R20).
+  // A rejected row was listed, too (R12, R20).
   const seen = new Set([...rows.map((row) => row['id']), ...rejected.map((row) => row.key?.[0])]);
   const listed = rows.map((row): Row => ({ ...row, missing_since: null }));
   const unlisted = held.filter((row) => !seen.has(row['id']));

@@ -36,13 +36,16 @@ export function finishRound(
   };
 }
 
-/** In a first round of fewer histories than are tried before they are given up, all answered that they are not there (R15). */
+/** Whether a first round read no history because every test answered 404, even if there are fewer tests than `recover` waits for (R15). */
 function noneAnswered({ method }: Stream, { watermark, round }: RoundCheckpoint): boolean {
   if (method !== 'window' || watermark !== null) return false;
   return round.pages === 0 && round.consecutiveNotFound > 0 && !round.incomplete;
 }
 
-/** The T of the round's first page, unless one of its feeds was left out, or what the feeds have reached beside a scan since (R9). */
+/**
+ * T of the round's first page, or the later watermark that the feeds reached while the scan waited. The watermark does not move if a
+ * feed was left out (R9).
+ */
 function watermarkAfter({ watermark, round }: RoundCheckpoint, { serverTime }: Context): Instant | null {
   if (serverTime === null || (round.mode === 'feed' && round.incomplete)) return watermark;
   const at = (round.pages === 0 ? serverTime : round.firstPageAt) ?? watermark;
@@ -52,18 +55,18 @@ function watermarkAfter({ watermark, round }: RoundCheckpoint, { serverTime }: C
 
 type EndedScan = Pick<RoundCheckpoint, 'round' | 'scanTriedInRun' | 'waitingScan'>;
 
-/** Whether the stream has come to its end in this cycle: nothing passed over (R22), no scan that failed or waits (R9). */
+/** Whether the stream is finished in this cycle: nothing was skipped (R22), and no scan failed or waits (R9). */
 function isComplete({ round, scanTriedInRun, waitingScan }: EndedScan, { cycle, run }: Context): boolean {
   return round.cycle === cycle && !round.incomplete && waitingScan === null && scanTriedInRun !== run;
 }
 
-/** What the feeds saw meanwhile counts for the scan as well: its reads go on with their numbers (R9, R12). */
+/** What the feeds saw while the scan waited counts for the scan as well, so the numbers of its reads go on from theirs (R9, R12). */
 function readOnBeside(scan: Round | null, fed: { reads: number; fedUntil: Instant | null }): Round | null {
   return scan === null ? null : { ...scan, ...fed };
 }
 
 /**
- * Larger pages are tried again after a list was read whole, once `--full-every` has passed since they failed: twice as large each
+ * Larger pages are tried again after a list was read whole, if `--full-every` has passed since they failed. The limit is doubled each
  * time, so that one halving undoes it (R24).
  */
 function laterOf({ pageLimit }: Checkpoint, { serverTime, options }: Context): Checkpoint['pageLimit'] {
@@ -74,7 +77,7 @@ function laterOf({ pageLimit }: Checkpoint, { serverTime, options }: Context): C
   return 2 * rows >= options.pageSize ? null : { rows: 2 * rows, at: serverTime };
 }
 
-/** What a round that an older version began could not ask for (R12). */
+/** The ids that could not be asked for in a round that an older version began (R12). */
 export function unconfirmedMarks({ method }: Stream, round: Round): SkippedIds {
   const { passedOver: ids = [], mode } = round;
   return ids.length === 0
@@ -82,7 +85,7 @@ export function unconfirmedMarks({ method }: Stream, round: Round): SkippedIds {
     : postponed(round, method === 'marked' || mode === 'feed' ? 'marked' : 'candidates', ids);
 }
 
-/** Another scan is due if the sweep was contradicted and left candidates (R12), or if something came up since (R13). */
+/** Another scan is due if the sweep was contradicted and left candidates (R12), or for a reason that came up meanwhile (R13). */
 function dueAfter({ scanDue, round }: RoundCheckpoint, { sweep }: RoundEnd): ScanDue | null {
   return sweep !== null && isScannedAgain(round) ? 'refuted' : scanDue;
 }

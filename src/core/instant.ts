@@ -6,19 +6,19 @@ export type Instant = string;
 
 const SHAPE = /^(\d{4}-\d\d-\d\d)[Tt ](\d\d:\d\d:\d\d)(?:[.,](\d+))?\s*(Z|z|[+-](?:[01]\d|2[0-3])(?::?[0-5]\d)?)?$/;
 
-/** The forms a service sends, a million times in a first sync: UTC, on a date that every year has. */
+/** The usual forms, a million times in a first sync: UTC, on a day that every year has. */
 const USUAL =
   /^\d{4}-(?:(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])|(?:0[13-9]|1[0-2])-(?:29|30)|(?:0[13578]|1[02])-31)T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d+)?Z?$/;
 
 /**
- * Reads an ISO 8601 date-time; one without a zone is UTC. Null for anything else. Digits past microseconds are cut; a leap
- * second, which neither `Date` nor SQLite knows, is the second after it, as in Unix time.
+ * Parses an ISO 8601 date-time; without a zone it is UTC. Null for anything else. Digits after microseconds are cut. A leap second,
+ * which neither `Date` nor SQLite knows, becomes the next second, as in Unix time.
  */
 export function parseInstant(text: string): Instant | null {
   return USUAL.test(text) ? widened(text) : parsedByDate(text);
 }
 
-/** A usual form at its full width; needs no `Date`, which is some thirty times faster. */
+/** Extends a usual form to the full width. This needs no `Date`, and is about thirty times faster. */
 function widened(text: string): Instant {
   const end = Math.min(text.endsWith('Z') ? text.length - 1 : text.length, WIDTH - 1);
   return text.slice(0, end) + '.000000Z'.slice(end - 19);
@@ -35,26 +35,26 @@ function parsedByDate(text: string): Instant | null {
   if (Number.isNaN(utcMs) || new Date(utcMs).toISOString().slice(0, 10) !== date) return null;
   const ms = utcMs - zoneMs(zone) + (leap ? 1000 : 0);
   if (leap && ms % DAY_MS !== 0) return null;
-  if (ms < FIRST_MS || ms > LAST_MS) return null; // a zone may lead out of the years of four digits
+  if (ms < FIRST_MS || ms > LAST_MS) return null; // a zone may shift the year out of four digits
   return withMicros(ms, `${fraction}000000`.slice(0, 6));
 }
 
 const DAY_MS = 86_400_000;
 const FIRST_MS = Date.parse('0000-01-01T00:00:00Z');
 
-/** The last moment that an instant can tell: no time of a row is later. */
+/** The latest possible instant: no time of a row is later. */
 export const LAST_INSTANT: Instant = '9999-12-31T23:59:59.999999Z';
 const LAST_MS = Date.parse(`${LAST_INSTANT.slice(0, 19)}Z`);
 
-/** The Unix epoch: earlier than anything was mirrored. */
+/** The Unix epoch: earlier than any mirrored time. */
 export const EPOCH: Instant = '1970-01-01T00:00:00.000000Z';
 
-/** The instant of a number of milliseconds since 1970. */
+/** The instant that is so many milliseconds after 1970. */
 export function instantOfMs(ms: number): Instant {
   return `${new Date(ms).toISOString().slice(0, 23)}000Z`;
 }
 
-/** Stays within the years of four digits, however many seconds are added. */
+/** The result stays within years of four digits, however many seconds are added. */
 export function addSeconds(instant: Instant, seconds: number): Instant {
   const wholeMs = Date.parse(`${instant.slice(0, 19)}Z`) + Math.round(seconds) * 1000;
   return withMicros(Math.max(FIRST_MS, Math.min(LAST_MS, wholeMs)), instant.slice(20, 26));
@@ -64,7 +64,7 @@ export function addDays(instant: Instant, days: number): Instant {
   return addSeconds(instant, days * 86_400);
 }
 
-/** The next microsecond: what comes strictly after. */
+/** The next microsecond. */
 export function after(instant: Instant): Instant {
   const micros = Number(instant.slice(20, 26)) + 1;
   return micros < 1_000_000
@@ -72,7 +72,7 @@ export function after(instant: Instant): Instant {
     : addSeconds(`${instant.slice(0, 20)}000000Z`, 1);
 }
 
-/** Seconds from `a` to `b`, negative when `b` comes first. */
+/** The seconds from `a` to `b`; negative if `b` is earlier. */
 export function secondsBetween(a: Instant, b: Instant): number {
   return (Date.parse(`${b.slice(0, 23)}Z`) - Date.parse(`${a.slice(0, 23)}Z`)) / 1000;
 }

@@ -1,4 +1,4 @@
-/** A number that JavaScript would round, as it was sent; `JSON.stringify` writes it so (R19). */
+/** A number that JavaScript would round, kept as it was sent. `JSON.stringify` writes it unchanged (R19). */
 export interface ExactNumber {
   readonly rawJSON: string;
 }
@@ -9,12 +9,12 @@ interface ExactJson {
   isRawJSON(value: unknown): value is ExactNumber;
 }
 
-/** What the language has by now and its types do not. */
+/** The language has these functions, but TypeScript's library types do not. */
 const EXACT = JSON as unknown as ExactJson;
 
 export const isExactNumber = EXACT.isRawJSON;
 
-/** Whether a value of parsed JSON is an object: no list, no number that is kept as it was sent. */
+/** Whether a value of parsed JSON is an object, and neither an array nor an `ExactNumber`. */
 export function isJsonObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value) && !isExactNumber(value);
 }
@@ -28,7 +28,7 @@ export function parseExactly(text: string): unknown {
       typeof each === 'number' && isRounded(source) ? EXACT.rawJSON(source) : each,
     );
   } catch {
-    // Nested too deeply to be gone through: such an item is not taken (R20).
+    // The text is nested too deeply: its item is rejected anyway (R20).
     return value;
   }
 }
@@ -55,12 +55,12 @@ function sameValue(a: unknown, b: unknown): boolean {
 
 type JsonMembers = Readonly<Record<string, unknown>>;
 
-/** No number of fewer digits is rounded. */
+/** A number with fewer digits is never rounded. */
 const LONG = 16;
 
 /**
- * Whether a number in a JSON text would be rounded. Only every sixteenth character is looked at, and its neighbours where it
- * is a digit: every page passes here, and going through each value while parsing takes several times as long as parsing.
+ * Whether a number in a JSON text would be rounded. It looks at every sixteenth character, and at the neighbours if that is a digit.
+ * It runs for every page; a check of each value while parsing would take several times as long as parsing.
  */
 function holdsRounded(text: string): boolean {
   let from = 0;
@@ -77,15 +77,15 @@ function holdsRounded(text: string): boolean {
   return false;
 }
 
-/** Of a number, or of what looks like one in a string. */
+/** Whether the digits from `start` to `end`, if they are a number and not part of a string, would be rounded. */
 function isRoundedAt(text: string, start: number, end: number): boolean {
-  // Most long ones are such, as of scores.
+  // Most long numbers are short fractions, such as scores.
   if (text.charCodeAt(start + 1) === POINT && end - start <= LONGEST_FRACTION) return false;
   if (!BEFORE.test(text.slice(Math.max(0, start - 2), start))) return false;
   return isRounded(`${text.slice(start, end)}${POWER.exec(text.slice(end, end + MOST_POWER))?.[0] ?? ''}`);
 }
 
-/** What may stand before the first digit of a value. */
+/** What may come before the first digit of a value. */
 const BEFORE = /(?:^|[:,[\s])-?$/;
 const POWER = /^[eE][+-]?\d+/;
 const MOST_POWER = 20;
@@ -98,8 +98,8 @@ function isDigit(code: number): boolean {
 }
 
 /**
- * Whether a number of JSON has another value once JavaScript has read it. A fraction of up to seventeen digits is how others
- * write the very number that is read.
+ * Whether JavaScript reads a JSON number as another value. A fraction of up to seventeen digits is not rounded: other programs
+ * write a floating-point number with so many digits.
  */
 function isRounded(source: string): boolean {
   if (source.length < LONG || isShortFraction(source)) return false;
@@ -114,7 +114,7 @@ function isShortFraction(source: string): boolean {
 const LONGEST_FRACTION = '0.12345678901234567'.length;
 const SHORT_FRACTION = /^-?(?:\d\.\d{1,17}|[\d.]{1,18})$/;
 
-/** A number's value as text: its digits without zeros at their ends, and the power of ten they stand at; null for no number. */
+/** The value of a number as text: its digits without zeros at either end, and a power of ten; null if it is not a number. */
 function decimal(source: string): string | null {
   const [, sign, whole = '', fraction = '', power = '0'] = NUMBER.exec(source) ?? [];
   if (sign === undefined) return null;

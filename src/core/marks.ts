@@ -7,12 +7,12 @@ export interface FollowUpMark {
 }
 
 /**
- * The marks a change leaves (R13, R18, R22). A row inserted with a `synced_at` before `visibleSince` has become visible
- * rather than new, and counts as one that came back.
+ * The marks that a change makes (R13, R18, R22). A row that is inserted with a `synced_at` before `visibleSince` is not new: it has
+ * become visible, and counts as a row that came back.
  */
-export function changeMarks(stream: Stream, { row, kind }: RowChange, grantedBefore: string | null): FollowUpMark[] {
+export function changeMarks(stream: Stream, { row, kind }: RowChange, visibleSince: string | null): FollowUpMark[] {
   const shown = kind === 'inserted' || kind === 'updated' || kind === 'restored';
-  const granted = kind === 'inserted' && grantedBefore !== null && String(row['synced_at'] ?? '') < grantedBefore;
+  const granted = kind === 'inserted' && visibleSince !== null && String(row['synced_at'] ?? '') < visibleSince;
   const moved = kind === 'deleted' || kind === 'restored' || granted;
   return stream.marks
     .filter((rule) => (rule.on === 'shown' ? shown : moved))

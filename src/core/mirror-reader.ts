@@ -6,48 +6,48 @@ import type { Stream, StreamName } from './stream.ts';
 export type RowKey = readonly string[];
 export type RowKeys = readonly RowKey[];
 
-/** Which tables are meant: those of a database, or of one of its schemas; all of them when empty. */
+/** Limits what is read to the tables of a database, or of one of its schemas; empty for all tables. */
 export type TableFilter = Readonly<Partial<Record<'db_name' | 'schema_name', string>>>;
 
-/** Live tables that have one value in a field. */
+/** The live tables that have the same value in a field. */
 export interface TableGroup {
   readonly value: string;
   readonly rows: number;
 }
 
-/** What a sync is going to do with a row; one that is deleted is changed as well. */
+/** What the next sync will do with a row; a deleted row is changed as well. */
 type PendingChange = 'changed' | 'deleted' | 'marked' | 'asked';
 
-/** One environment's part of a mirror, as `verify` reads it: nothing of it is written. Every failure is a `SyncError`. */
+/** One environment of a mirror, as `verify` reads it. It writes nothing into the mirror; its notes are kept outside of it. Every failure is a `SyncError`. */
 export interface MirrorReader {
   /** `NO_PROGRESS` before the stream's first page. */
   load(stream: StreamName): Promise<Checkpoint>;
-  /** The rows held under these keys, with their parts, by joined key (see `joinKey`). */
+  /** The rows that the mirror has under these keys, with those of their child tables, by joined key (see `joinKey`). */
   existing(stream: Stream, rowKeys: RowKeys): Promise<Map<string, ExistingRow>>;
-  /** Notes, beside the mirror, that the source showed these keys. */
+  /** Notes that the source showed these keys. */
   recordSeen(stream: Stream, rowKeys: RowKeys): Promise<void>;
-  /** Forgets what was noted. */
+  /** Forgets which keys the source showed. */
   forget(stream: Stream): Promise<void>;
-  /** Keys of live rows that the source did not show, as noted, in their order: those after a key. */
+  /** The keys of live rows that the source did not show, in ascending order, from the one after `after` on. */
   unseenKeys(
     stream: Stream,
     from: { readonly after: RowKey | null; readonly limit: number },
     within?: TableFilter,
   ): Promise<RowKeys>;
-  /** Notes, beside the mirror, what the next sync is going to change, to delete, or to mark for a stream. */
+  /** Notes what the next sync will change, delete, mark or ask for in a stream. */
   recordPending(what: PendingChange, stream: StreamName, ids: readonly string[]): Promise<void>;
-  /** Notes, beside the mirror, when the feed says that these rows were changed, for the read that goes on. */
+  /** Notes when these rows were changed, according to the feed. */
   recordFeedTime(stream: StreamName, rows: readonly { readonly id: string; readonly at: Instant }[]): Promise<void>;
-  /** What was noted so of these ids. */
+  /** The times that were noted for these ids. */
   feedTimes(stream: StreamName, ids: readonly string[]): Promise<ReadonlyMap<string, Instant>>;
-  /** Which of these ids were noted so. */
+  /** Which of these ids were noted for this change. */
   pendingIds(what: PendingChange, stream: StreamName, ids: readonly string[]): Promise<ReadonlySet<string>>;
-  /** Which of these ids are marked for the stream, or are going to be, as noted (R13, R18, R22). */
+  /** Which of these ids are marked for the stream, or will be marked by the next sync (R13, R18, R22). */
   marked(stream: StreamName, ids: readonly string[]): Promise<ReadonlySet<string>>;
-  /** Which of these keys have a removal held back (R14), joined. */
+  /** Which of these keys have a removal that is held back (R14), as joined keys. */
   heldRemovals(stream: StreamName, rowKeys: RowKeys): Promise<ReadonlySet<string>>;
-  /** Live rows. */
+  /** How many live rows there are. */
   count(stream: Stream, within?: TableFilter): Promise<number>;
-  /** Live tables by the values of a field; those without one are in no group. */
+  /** Groups the live tables by the value of a field; tables without a value are in no group. */
   groups(stream: Stream, field: keyof TableFilter, within: TableFilter): Promise<TableGroup[]>;
 }

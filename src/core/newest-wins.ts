@@ -4,22 +4,19 @@ import type { Instant } from './instant.ts';
 import { sameJson } from './json.ts';
 import type { ColumnValue, Fields, Row, Stream } from './stream.ts';
 
-/**
- * A row to be written whole, and what becomes of it. `tombstoned` is a deleted row that stays deleted while its fields, or
- * its deletion, change.
- */
+/** A whole row to be written, and how it changes. A `tombstoned` row was deleted and stays so, but its fields or its deletion change. */
 export interface RowChange {
   readonly row: Row;
   readonly kind: 'inserted' | 'updated' | 'restored' | 'deleted' | 'tombstoned';
 }
 
 /**
- * How far what a read shows may be believed: null for a feed, where the newest wins; for a scan or an answer by id, the
- * T of the run in which it began less the overlap: times of the mirror later than that stand against it (R10).
+ * Until when the mirror's own times give way to what a read shows (R10). For a scan or an answer by id this is the T of the run in
+ * which it began, less the overlap: only later times of the mirror stand against it. Null for a feed, where the newest wins.
  */
 export type TrustedUntil = Instant | null;
 
-/** What a row becomes that the source shows; null when it stays as it is (R10, R21). */
+/** How a row changes that the source shows; null if it stays as it is (R10, R21). */
 export function newestWins(
   stream: Stream,
   existing: Row | undefined,
@@ -44,15 +41,19 @@ export function newestWins(
 }
 
 /**
- * A row held from before such times were kept apart: a `synced_at` that is not believed counts as none, and a tombstone without a
- * time of its own as `absent`, which stands against nothing that is shown (R10).
+ * The row without times in the future, which an older version may have stored: such a `synced_at` counts as missing, and such a
+ * tombstone as `absent`, which never stands against a row that is shown (R10).
  */
 export function withoutFuture(existing: Row | undefined, latest: Instant | null): Row | undefined {
   if (existing === undefined) return undefined;
   const isRowFuture = isFuture(existing['synced_at'], latest);
-  const isGraveFuture = isTombstone(existing) && isFuture(existing['deleted_at'], latest);
-  if (!isRowFuture && !isGraveFuture) return existing;
-  return { ...existing, ...(isRowFuture ? { synced_at: null } : {}), ...(isGraveFuture ? { deletion: 'absent' } : {}) };
+  const isDeletionFuture = isTombstone(existing) && isFuture(existing['deleted_at'], latest);
+  if (!isRowFuture && !isDeletionFuture) return existing;
+  return {
+    ...existing,
+    ...(isRowFuture ? { synced_at: null } : {}),
+    ...(isDeletionFuture ? { deletion: 'absent' } : {}),
+  };
 }
 
 /** A live row that a finished read did not show (R11). */
@@ -69,7 +70,7 @@ function applyTombstone(
   deletedAt: Instant,
 ): RowChange | null {
   const tombstoneFields = { deleted_at: deletedAt, deletion: 'tombstone' };
-  // No time of its own: an older upsert that comes later still brings its fields, whatever the order of pages (R10).
+  // The row gets no `synced_at`, so that an older upsert on a later page still brings its fields (R10).
   if (existing === undefined)
     return {
       row: { ...blank(stream), ...fieldsShown(stream, shown.row), synced_at: null, ...tombstoneFields },
@@ -80,19 +81,19 @@ function applyTombstone(
   return { row: { ...existing, ...tombstoneFields }, kind: existing['deleted_at'] === null ? 'deleted' : 'tombstoned' };
 }
 
-/** `absent` never stands against a row shown again, even by an older page (R10). */
+/** `absent` never stands against a row that is shown again, even by an older page (R10). */
 function restoreIfAbsent(existing: Row): RowChange | null {
   return existing['deletion'] === 'absent' ? { row: { ...existing, ...LIVE }, kind: 'restored' } : null;
 }
 
-/** The fields this stream writes of a row: `extra` of a kind with a typed stream is that stream's to write (R19). */
+/** The fields that this stream writes. If the row's kind has a typed stream, that one writes `extra` (R19). */
 export function fieldsShown(stream: Stream, row: Row): Row {
   if (stream.subtypeColumns?.[String(row['kind'])] === undefined) return row;
   const { extra: _, ...common } = row;
   return common;
 }
 
-/** Nulls for the fields of other kinds, when the kind has changed (R22). */
+/** Nulls for the fields of other kinds, if the kind has changed (R22). */
 function foreignFields(stream: Stream, existing: Row, shown: Row): Row {
   return existing['kind'] === shown['kind'] ? {} : blank(stream);
 }
@@ -113,7 +114,7 @@ function isTombstone(row: Row): boolean {
   return row['deletion'] === 'tombstone';
 }
 
-/** Whether `a` is later than `b`; no time counts as the oldest (R10). */
+/** Whether `a` is later than `b`; a missing time counts as the oldest (R10). */
 function isAfter(a: ColumnValue | undefined, b: ColumnValue | undefined): boolean {
   return (a ?? '') > (b ?? '');
 }

@@ -24,13 +24,13 @@ import type { Stream } from './stream.ts';
 
 /**
  * What comes next for a stream:
- * - `rest`: nothing; `why` says whether it is up to date or has to wait for another stream
- * - `begin`: a round has to begin: look up the facts and call `chooseRound`
+ * - `rest`: nothing; `why` tells whether it is up to date or has to wait for another stream
+ * - `begin`: begin a round: look up the facts and call `chooseRound`
  * - `look-up`: look up the backlog and call `lookUp` or `lookUpHistory`
- * - `continue`: ask for the next step of this checkpoint; skipped ids are committed with it (R12)
- * - `fetch`: one page
- * - `forget`: drop what a read, or the whole round, gathered: it starts anew (R3, R6)
- * - `finish`: the round has ended
+ * - `continue`: decide again from this checkpoint; skipped ids are committed with it (R12)
+ * - `fetch`: fetch one page
+ * - `forget`: discard what a read, or the whole round, saw and staged: it starts again (R3, R6)
+ * - `finish`: end the round
  */
 export type NextStep =
   | { readonly do: 'rest'; readonly why: 'done' | 'hourly' | 'waiting' | 'unavailable' }
@@ -41,19 +41,19 @@ export type NextStep =
   | { readonly do: 'forget'; readonly checkpoint: Checkpoint; readonly which: number | 'all' }
   | { readonly do: 'finish'; readonly roundEnd: RoundEnd; readonly checkpoint: RoundCheckpoint };
 
-/** A round that goes on. */
+/** The round goes on. */
 type ContinueStep = Extract<NextStep, { do: 'continue' }> & { readonly checkpoint: RoundCheckpoint };
 
-/** What is said of ids that cannot be asked for. */
+/** What is committed for ids that cannot be asked for. */
 export type SkippedIds = Pick<PageCommit, 'seen' | 'leftMarks'>;
 
-/** How late executions are reported, in days (R22). */
+/** By how many days executions may be reported late (R22). */
 const LATE_DAYS = 7;
 
 /** A step that needs no lookup. */
 export type LocalStep = Exclude<NextStep, { do: 'begin' | 'look-up' }>;
 
-/** The next step of a stream. It ends: every step either uses up a page, a step of the round, or the round. */
+/** The next step of a stream. The steps come to an end: each of them uses up a page, a step of the round, or the round. */
 export function nextStep(stream: Stream, checkpoint: Checkpoint, context: Context): NextStep {
   return checkpoint.round === null ? stepBetweenRounds(checkpoint, context) : stepInRound(stream, checkpoint, context);
 }
@@ -84,8 +84,8 @@ function stepInRound(stream: Stream, checkpoint: RoundCheckpoint, context: Conte
 }
 
 /**
- * A round whose bound may not be sent any more (R3) is given up. Beside a scan that has failed in this run no other may follow
- * it: its feeds are left out instead, and it moves no watermark (R9).
+ * Gives up a round whose bound is too old to be sent (R3). If a scan has failed in this run, no other scan may follow: then the round
+ * goes on without its feeds, and moves no watermark (R9).
  */
 function giveUp(checkpoint: RoundCheckpoint, { run }: Context): NextStep {
   if (checkpoint.scanTriedInRun !== run) return { do: 'forget', checkpoint: withoutRound(checkpoint), which: 'all' };
@@ -93,14 +93,14 @@ function giveUp(checkpoint: RoundCheckpoint, { run }: Context): NextStep {
   return { do: 'continue', checkpoint: withRound(checkpoint, { steps, read: null, incomplete: true }) };
 }
 
-/** A `--full` that begins a cycle goes on with nothing that was read before it (R6). */
+/** A run with `--full` that begins a cycle does not continue an older round (R6). */
 function isForFull({ cycle }: Round, context: Context): boolean {
   return context.options.full && context.cycle === context.run && cycle !== context.cycle;
 }
 
 /**
- * A read goes on from where it stood, but starts anew where its pages are larger than the run asks for; one that stands at its
- * first page also where they are larger than the stream's pages may be (R6, R24).
+ * A read goes on from where it stopped. It starts again if its pages are larger than `--page-size`, or, at its first page, larger than
+ * the stream's page limit (R6, R24).
  */
 function continueRead(checkpoint: ReadCheckpoint, context: Context): LocalStep {
   const { read } = checkpoint.round;
@@ -111,12 +111,12 @@ function continueRead(checkpoint: ReadCheckpoint, context: Context): LocalStep {
   return { do: 'forget', checkpoint: withRead(checkpoint, anew), which: read.number };
 }
 
-/** How many rows a page of the stream is asked to have. */
+/** How many rows to ask for in a page of the stream. */
 function pageLimitOf({ pageLimit }: Checkpoint, { options }: Context): number {
   return Math.min(options.pageSize, pageLimit?.rows ?? options.pageSize);
 }
 
-/** Puts the next chunk of the backlog into the lookup under way, or ends the lookup when nothing is left. */
+/** Puts the next chunk of the backlog into the current lookup, or ends the lookup if nothing is left. */
 export function lookUp(stream: Stream, checkpoint: RoundCheckpoint, context: Context, backlog: Backlog): ContinueStep {
   const { round } = checkpoint;
   const step = currentLookup(round);
@@ -125,40 +125,41 @@ export function lookUp(stream: Stream, checkpoint: RoundCheckpoint, context: Con
     do: 'continue',
     checkpoint: withRound(checkpoint, changes),
   });
-  if (backlog.ids.length === 0) return go({ steps: rest });
+  const lastId = backlog.ids.at(-1);
+  if (lastId === undefined) return go({ steps: rest });
   if (CONFIRMING.has(step.about) && step.asked + stream.scanQueries.length > MAX_CONFIRMATIONS)
     return go({ steps: rest, confirmedUpTo: step.after });
   const { ids, tooLong } = nextChunk(parameterOf(stream, step.about), backlog.ids);
   const passedOver = tooLong.length === 0 ? {} : { passedOver: postponed(round, step.about, tooLong) };
-  if (ids.length === 0)
-    return { ...go({ steps: [{ ...step, after: backlog.ids.at(-1) as string }, ...rest] }), ...passedOver };
-  // Of a scan that waits, or has failed in this run, there is no second one beside it (R9).
+  if (ids.length === 0) return { ...go({ steps: [{ ...step, after: lastId }, ...rest] }), ...passedOver };
+  // No scan begins while another one waits, nor after one has failed in this run (R9).
   const mayScan = checkpoint.waitingScan === null && checkpoint.scanTriedInRun !== context.run;
   if (mayScan && isDearer(stream, ids, backlog, context)) return go(asScan(stream, checkpoint, context));
   const unpaid = step.about === 'unshown' ? ids : [];
   return { ...go({ steps: [{ ...step, ids, unpaid, variant: 0 }, ...rest] }), ...passedOver };
 }
 
-/** What could not be asked for, because its id is too long for a URL, stays as it is: rows count as seen, marks wait (R12). */
+/** Rows whose id is too long for a URL stay as they are: they count as seen, and their marks wait (R12). */
 export function postponed({ lastMark, run }: Round, about: LookupRead['about'], ids: readonly string[]): SkippedIds {
-  // What stands rejected does so without being asked for: it owes nothing else (R20).
+  // Rejected rows stay rejected anyway (R20).
   if (about === 'rejected') return {};
-  // As no read saw them, starting one again does not forget them (R7).
+  // They get the read number 0, because no read saw them: so no restart of a read forgets them (R7).
   if (about === 'candidates') return { seen: { keys: ids.map((id) => [id]), readNumber: 0 } };
   return { leftMarks: { ids, lastMark, run, makes: about === 'unshown' } };
 }
 
-/** The next ids that one request holds, and those before the last of them that none can hold (R12). */
-function nextChunk(parameter: string, owed: readonly string[]): Record<'ids' | 'tooLong', readonly string[]> {
+/** The next ids that fit into one request, and the ids up to the last of them that fit into none (R12). */
+function nextChunk(parameter: string, backlogIds: readonly string[]): Record<'ids' | 'tooLong', readonly string[]> {
   const ids = firstChunk(
     parameter,
-    owed.filter((id) => fitsUrl(parameter, id)),
+    backlogIds.filter((id) => fitsUrl(parameter, id)),
   );
-  const through = ids.length === 0 ? owed.length : owed.indexOf(ids.at(-1) as string);
-  return { ids, tooLong: owed.slice(0, through).filter((id) => !fitsUrl(parameter, id)) };
+  const last = ids.at(-1);
+  const through = last === undefined ? backlogIds.length : backlogIds.indexOf(last);
+  return { ids, tooLong: backlogIds.slice(0, through).filter((id) => !fitsUrl(parameter, id)) };
 }
 
-/** Whether asking for all that is owed takes more requests than a scan (R13, R18, R22). */
+/** Whether it takes more requests to ask for the whole backlog than to scan (R13, R18, R22). */
 function isDearer(
   { scanQueries }: Stream,
   ids: readonly string[],
@@ -170,7 +171,7 @@ function isDearer(
   return asking > Math.max(1, Math.ceil(weighed.rows / options.pageSize)) + scanQueries.length - 1;
 }
 
-/** The round as a scan in place of what it was about to ask for; a sweep needs the tombstones once more, after it (R12). */
+/** Turns the round into a scan instead of asking by id. A sweep needs the tombstones once more, after the scan (R12). */
 function asScan(stream: Stream, checkpoint: RoundCheckpoint, context: Context): Partial<Round> {
   const since = feedBoundOf(checkpoint, context);
   const sweeping = [...(since === null ? [] : [feedStep('tombstones', since, context)]), lookupStep('candidates')];
@@ -178,7 +179,7 @@ function asScan(stream: Stream, checkpoint: RoundCheckpoint, context: Context): 
   return { mode: 'scan', reason: 'fewer-requests', sweeps: true, steps };
 }
 
-/** Begins the reading of the next due test, or ends the step when there is none (R22). */
+/** Begins to read the history of the next due test, or ends the step if there is none (R22). */
 export function lookUpHistory(
   stream: Stream,
   checkpoint: RoundCheckpoint,
@@ -191,7 +192,7 @@ export function lookUpHistory(
     return { do: 'continue', checkpoint: withRound(checkpoint, { steps: rest }) };
   }
   const opens = addDays(context.latestServerTime, -LOOKBACK_DAYS);
-  // A reading in the future is not believed, as no watermark is (R1).
+  // A time of reading in the future is not believed, like a watermark (R1).
   const readAt =
     due.readAt !== null && due.readAt > addSeconds(context.serverTime, CLOCK_TOLERANCE_SECONDS) ? null : due.readAt;
   const wanted = readAt === null || due.hasRejected ? opens : addDays(readAt, -LATE_DAYS);
@@ -209,11 +210,11 @@ export function lookUpHistory(
   return fetchFirst(asking, { as: 'tests', path, query, history }, context);
 }
 
-/** Candidates of a sweep, and what no read has shown, are asked for in at most so many requests (R12, R18). */
+/** At most so many requests ask for the candidates of a sweep, or for the rows that no read has shown (R12, R18). */
 const MAX_CONFIRMATIONS = 20;
 const CONFIRMING: ReadonlySet<LookupRead['about']> = new Set(['candidates', 'unshown']);
 
-/** Begins a read and fetches its first page, of no more rows than the pages of the stream may have (R24). */
+/** Begins a read and fetches its first page, within the page limit of the stream (R24). */
 function fetchFirst(checkpoint: RoundCheckpoint, plan: ReadPlan, context: Context): LocalStep {
   const limit = Math.min(Number(plan.query['limit']), pageLimitOf(checkpoint, context));
   return fetch(beginRead(checkpoint, { ...plan, query: { ...plan.query, limit } }, context));
@@ -225,7 +226,7 @@ function fetch(checkpoint: ReadCheckpoint): LocalStep {
   return { do: 'fetch', request, checkpoint };
 }
 
-/** The read of a chunk in its present variant. */
+/** The read of the current chunk in its current variant. */
 function lookupPlan(stream: Stream, step: LookupRead, context: Context): ReadPlan {
   const query = {
     ...stream.scanQueries[step.variant],
@@ -241,10 +242,7 @@ function parameterOf(stream: Stream, about: LookupRead['about']): string {
   return about === 'owned' && stream.parent !== undefined ? stream.parent.parameter : stream.idsParameter;
 }
 
-/**
- * Whether the round has to be given up because a bound of it reaches too far back to be sent again (R3). A scan only
- * loses its tombstones feed by that.
- */
+/** Whether the round must be given up because its time bound is too old to be sent again (R3). A scan only skips its tombstones feed. */
 function isOutOfReach(round: Round, context: Context): boolean {
   if (round.mode === 'scan') return false;
   const next = round.steps[0];

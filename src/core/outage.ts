@@ -1,20 +1,20 @@
 /**
- * What failed since the service last answered (R24). One list that fails says nothing of the others; when several fail one
- * after the other the service is away, and as long as it is one request at a time is enough.
+ * What has failed since the service last answered (R24). If one list fails, others may still work. If several lists fail one after
+ * the other, the service is down; then only one request at a time is sent, as a probe.
  */
 export interface OutageState {
-  /** Lists of which a request failed, each once. */
+  /** The lists of which a request failed, each once. */
   readonly lists: readonly string[];
-  /** Tries that failed since the service is taken to be away. */
+  /** How many probes have failed since the service went down. */
   readonly probes: number;
 }
 
 export const NO_OUTAGE: OutageState = { lists: [], probes: 0 };
 
-/** So many lists in a row make an outage. */
+/** The service is down if so many lists fail in a row. */
 const LISTS_OF_AN_OUTAGE = 3;
 
-/** A request for the list at this path failed: the connection, the time or the service (5xx), and not what was asked for. */
+/** A request for the list at this path failed by a connection fault, a time-out or a 5xx. */
 export function listFailed(outageState: OutageState, path: readonly string[]): OutageState {
   const list = listAt(path);
   return outageState.lists.includes(list) ? outageState : { ...outageState, lists: [...outageState.lists, list] };
@@ -28,12 +28,12 @@ export function isAway({ lists }: OutageState): boolean {
   return lists.length >= LISTS_OF_AN_OUTAGE;
 }
 
-/** Whether the probe has had all its tries. */
+/** Whether all tries of the probe are used up. */
 export function isOver({ probes }: OutageState, retries: number): boolean {
   return probes > retries;
 }
 
-/** The list that a path under `/public/beta` belongs to: the histories of all tests of an environment are one. */
+/** The list that a path under `/public/beta` belongs to. The histories of all tests of an environment count as one list. */
 export function listAt(path: readonly string[]): string {
   const [environment = '', ...rest] = path;
   const segments = rest.length === 3 ? [rest[0], '{id}', rest[2]] : rest;

@@ -13,28 +13,28 @@ import type { Page } from './source.ts';
 import type { Row, Stream, StreamName } from './stream.ts';
 import { isFeedRead, trustedUntilOf } from './trusted-until.ts';
 
-/** A fetched page, or a slice of a heavy one, on its way into the mirror, with what is known when it arrives. */
+/** A fetched page, or a slice of a heavy page, and what is known when it arrives. */
 export interface PageInput {
   readonly stream: Stream;
-  /** As `nextStep` gave it with the request. */
+  /** The checkpoint that `nextStep` gave with the request. */
   readonly checkpoint: ReadCheckpoint;
   readonly page: Page;
   readonly decoded: DecodedPage;
-  /** Rows the mirror holds under the page's keys, by joined key. */
+  /** The mirror's rows under the keys of the page, by joined key. */
   readonly existing: ReadonlyMap<string, Row>;
-  /** Cursors met before in this read and run (R8). */
+  /** The cursors that this read has had so far in this run (R8). */
   readonly visitedCursors: ReadonlySet<string>;
-  /** Streams that have marks made for them: their first scan has begun. */
+  /** The streams for which marks are made: their first scan has begun. */
   readonly markableStreams: ReadonlySet<StreamName>;
 }
 
-/** What a page changes, and how many of its rows came later than the overlap allows for (R2). */
+/** What a page changes, and how many of its rows the feeds missed because the overlap is too small (R2). */
 export interface PageOutcome {
   readonly commit: PageCommit & { readonly checkpoint: RoundCheckpoint };
   readonly late: number;
 }
 
-/** Page in, changes and the next checkpoint out. @throws SyncError `restart-round` when the cursor leads nowhere (R8) */
+/** Decides what a page changes, and the next checkpoint. @throws SyncError `restart-round` for a wrong cursor (R8) */
 export function pageOutcome(pageInput: PageInput, context: Context): PageOutcome {
   const { stream, checkpoint, decoded } = pageInput;
   const { round } = checkpoint;
@@ -62,19 +62,19 @@ export function pageOutcome(pageInput: PageInput, context: Context): PageOutcome
   return { commit, late: lateRows(pageInput, read, effect.changes ?? [], context) };
 }
 
-/** A page of the leading list: whose row it shows owes nothing any more, if the mirror has all of that row (R18, R22). */
+/** A page of the parent's list: the mark of each row that it shows is cleared, if the mirror has all fields of that row (R18, R22). */
 function confirmed(pageInput: PageInput, read: Read, context: Context): PageOutcome {
   const { stream, checkpoint, decoded, existing } = pageInput;
-  const paid = decoded.rows
+  const cleared = decoded.rows
     .map(({ key }) => joinKey(key))
     .filter((id) => isFilled(stream, existing.get(id)) && !mayLag(existing.get(id), read, context));
-  const unpaid = unpaidOf(checkpoint.round).filter((id) => !paid.includes(id));
+  const unpaid = unpaidOf(checkpoint.round).filter((id) => !cleared.includes(id));
   const next = nextCheckpoint(pageInput, unpaid, context);
   const end = readEnd(pageInput, read, unpaid);
   return { commit: { kind: 'page', returnedKeys: [], ...end, checkpoint: next }, late: 0 };
 }
 
-/** Owners of rows that were shown and that a younger tombstone still holds down: they are asked for again (R13). */
+/** The parents of rows that were shown but stay deleted, because their tombstone is newer: they are asked for again (R13). */
 function stillDeleted({ stream, decoded, existing }: PageInput, changes: readonly RowChange[]): readonly string[] {
   const { parent } = stream;
   if (parent === undefined) return [];
@@ -91,7 +91,7 @@ function stillDeleted({ stream, decoded, existing }: PageInput, changes: readonl
 
 type PageEffect = Omit<PageCommit, 'kind' | 'checkpoint'>;
 
-/** What the rows of a page do, by the nature of their stream. */
+/** What the rows of a page change, by the kind of the stream. */
 const PAGE_EFFECTS = { merge: mergeRows, fill: fillRows, stage: stageRows, archive: archiveRows } as const;
 
 function effectKindOf(stream: Stream): keyof typeof PAGE_EFFECTS {
@@ -121,7 +121,7 @@ function mergeRows(
   const marks = [...changes]
     .flatMap(([key, change]) => changeMarks(stream, existing.has(key) ? change : firstTombstone(change), granted))
     .filter((mark) => markableStreams.has(mark.stream));
-  // A tombstone that an overruled row outlives shows nothing of that row.
+  // A tombstone that is older than the row, and so changes nothing, does not count as showing the row.
   const shown = decoded.rows.filter((row) => row.deletedAt === null || changes.has(joinKey(row.key)));
   return {
     changes: list,
@@ -131,18 +131,18 @@ function mergeRows(
   };
 }
 
-/** A row that is shown as it is held, but for a time that is no longer believed (R10). */
-function rewritten(held: Row | undefined, believed: Row | undefined): RowChange | null {
-  if (believed === undefined || believed === held) return null;
+/** A row that is shown unchanged, but whose time in the mirror is no longer believed (R10). */
+function rewritten(existing: Row | undefined, believed: Row | undefined): RowChange | null {
+  if (believed === undefined || believed === existing) return null;
   return { row: believed, kind: believed['deleted_at'] === null ? 'updated' : 'tombstoned' };
 }
 
-/** A row that the mirror knows by its tombstone alone counts as deleted: the mirror may hold rows that belong to it (R13). */
+/** A row of which only a tombstone was ever seen counts as deleted: the mirror may have rows that belong to it (R13). */
 function firstTombstone(rowChange: RowChange): RowChange {
   return rowChange.kind === 'tombstoned' ? { ...rowChange, kind: 'deleted' } : rowChange;
 }
 
-/** Two changes of one row on one page, as one. */
+/** Combines two changes of one row on one page. */
 function combined(first: RowChange['kind'], second: RowChange['kind']): RowChange['kind'] {
   if (second === 'updated') return first;
   if (first === 'inserted') return 'tombstoned';
@@ -150,21 +150,21 @@ function combined(first: RowChange['kind'], second: RowChange['kind']): RowChang
   return second;
 }
 
-/** Typed fields; what a feed has not paid is asked for by id in the same round, what an answer has not, in a later run (R22). */
+/** Typed fields. Marks that a feed does not clear are asked for by id in the same round; if that does not clear them, in a later run (R22). */
 function fillRows({ stream, checkpoint, decoded, existing }: PageInput, read: Read, context: Context): PageEffect {
   const { lastMark, run } = checkpoint.round;
-  const { changes, paid, early } = fillTypedRows({ stream, rows: decoded.rows, held: existing }, read, context);
+  const { changes, cleared, early } = fillTypedRows({ stream, rows: decoded.rows, existing }, read, context);
   const leftMarks: PageEffect =
     early.length === 0 || isFeedRead(read) ? {} : { leftMarks: { ids: early, lastMark, run, makes: true } };
-  return { changes, clearedMarks: { ids: paid, lastMark: null }, ...leftMarks };
+  return { changes, clearedMarks: { ids: cleared, lastMark: null }, ...leftMarks };
 }
 
-/** Rows of a snapshot or of lineage wait beside the table; those kept for ever are written at once (R16, R17). */
+/** Rows of a snapshot or of lineage are staged beside the table; rows that are kept for ever are written at once (R16, R17). */
 function stageRows({ stream, checkpoint, decoded }: PageInput, read: Read): PageEffect {
   return {
     staged: { rows: decoded.rows, readNumber: read.number },
     ...(stream.historyTables === undefined ? {} : { archived: decoded.rows }),
-    // A rejected row was seen: what the mirror holds of it stays (R12).
+    // A rejected row was seen, so the mirror keeps its version of it (R12).
     ...seen(checkpoint, read, { rows: [], rejected: decoded.rejected }, true),
   };
 }
@@ -174,7 +174,7 @@ function archiveRows({ decoded }: PageInput): PageEffect {
   return { archived: decoded.rows };
 }
 
-/** Keys to keep for the sweep, rejected ones included (R12). */
+/** The keys to keep for the sweep, those of rejected rows included (R12). */
 function seen(
   checkpoint: RoundCheckpoint,
   read: Read,
@@ -192,20 +192,20 @@ function seen(
   return keys.length === 0 ? {} : { seen: { keys, readNumber: read.number } };
 }
 
-/** What the upserts show while a scan waits, that scan need not see (R9). */
+/** Rows that the upserts feed shows while a scan waits count as seen by that scan (R9). */
 function countsForScan({ waitingScan }: Checkpoint, { as }: Read): boolean {
   return as === 'upserts' && waitingScan?.sweeps === true;
 }
 
 /**
- * A row that a later scan finds for the first time, though it is older than the last round, has become visible with a
- * permission: what it owns has, too, and no feed tells (R13). The second is what T is rounded down by.
+ * A row that a later scan finds for the first time, although it is older than the last round, has become visible by a permission.
+ * So have the rows that belong to it, which no feed shows (R13). One second is added because T is rounded down to whole seconds.
  */
 function visibleSince({ watermark }: Checkpoint, read: Read): string | null {
   return isFeedRead(read) || watermark === null ? null : addSeconds(watermark, 1);
 }
 
-/** The end of a read may settle more than its last page (R13, R18). `unpaid` are ids of its chunk whose marks stay. */
+/** What the end of a read changes beyond its last page (R13, R18). `unpaid` are the ids of its chunk whose marks stay. */
 function readEnd({ stream, checkpoint, page, decoded }: PageInput, read: Read, unpaid: readonly string[]): PageEffect {
   const { lastMark, run, steps } = checkpoint.round;
   const [step] = steps;
@@ -235,7 +235,7 @@ function nextCheckpoint(pageInput: PageInput, unpaid: readonly string[], { serve
     sweepContradicted: round.sweepContradicted || isContradicted(pageInput, round.read, unpaid),
     consecutiveNotFound: 0,
   };
-  // Until all of a heavy page is written, it is read again after a stop (R5, R27).
+  // A heavy page is read again after a stop, until all of it is written (R5, R27).
   if (decoded.isPart) return withRound(checkpoint, { ...shown, steps });
   const pages = round.pages + 1;
   if (page.hasMore)
@@ -243,18 +243,18 @@ function nextCheckpoint(pageInput: PageInput, unpaid: readonly string[], { serve
   return withRound(checkpoint, { ...shown, steps: stepsAfter(stream, steps), pages, read: null });
 }
 
-/** Whether an answer says of what the reads have not shown that it is there (R12), or that it may be out of sight (R18). */
+/** Whether an answer shows a row that the reads did not show (R12), or does not show a row that may be out of sight (R18). */
 function isContradicted({ page, decoded }: PageInput, { as }: Read, unpaid: readonly string[]): boolean {
   const isWhole = !page.hasMore && !decoded.isPart;
   return (as === 'candidates' && hasReturned(decoded)) || (as === 'unshown' && isWhole && unpaid.length > 0);
 }
 
-/** Whether an answer shows anything that was thought gone, acceptable or not (R12). */
+/** Whether an answer shows a row that was thought to be gone, even if that row is rejected (R12). */
 function hasReturned({ rows, rejected }: DecodedPage): boolean {
   return rejected.some((row) => row.key !== null) || rows.some((row) => row.deletedAt === null);
 }
 
-/** Live rows a scan found changed that the feeds should have shown: the overlap is too small (R2). */
+/** How many changed live rows a scan found that the feeds should have shown: the overlap is too small (R2). */
 function lateRows(
   { stream, checkpoint }: PageInput,
   read: Read,
@@ -269,12 +269,12 @@ function lateRows(
   ).length;
 }
 
-/** R8: only `has_more` ends a read, so a cursor has to lead on. */
+/** Only `has_more` ends a read, so each cursor must lead further (R8). */
 function refuseBadCursor({ stream, page, visitedCursors }: PageInput, read: Read): void {
   const fault = cursorFault(page, (cursor) => cursor === read.cursor || visitedCursors.has(cursor));
   if (fault === null) return;
   throw new SyncError(
     'restart-round',
-    `${stream.path.join('/')} ${fault}; the read starts anew in the next run, report it if it stays`,
+    `${stream.path.join('/')} ${fault}; the next run reads the stream again; if it happens again, report it to the service`,
   );
 }

@@ -15,7 +15,7 @@ export interface ReadAttempts {
   readonly limit: number;
 }
 
-/** How a read starts again after a failure; null when it has no attempt left (R7, R24). */
+/** How a read starts again after a failure; null if no attempt is left (R7, R24). */
 export function nextAttempt(recoveryKind: RecoveryKind, attempts: ReadAttempts): ReadAttempts | null {
   const { restarts, isHalved, limit } = attempts;
   if (recoveryKind === 'restart-read') return restarts < MAX_RESTARTS ? { ...attempts, restarts: restarts + 1 } : null;
@@ -23,14 +23,14 @@ export function nextAttempt(recoveryKind: RecoveryKind, attempts: ReadAttempts):
   return half === null ? null : { ...attempts, isHalved: true, limit: half };
 }
 
-/** Half the rows of a page; null when the page is as small as pages get (R24). */
+/** Half the rows of a page; null if the page cannot be made smaller (R24). */
 export function halfOf(limit: number): number | null {
   return limit <= LEAST_ROWS ? null : Math.max(LEAST_ROWS, Math.ceil(limit / 2));
 }
 
-/** How the service pages wrongly; null when the cursor leads on, or the list has ended. Only `has_more` ends a list (R8). */
+/** What is wrong with a page's cursor; null if nothing is. Only `has_more` ends a list (R8). */
 export function cursorFault({ hasMore, nextCursor }: Page, isVisited: (cursor: string) => boolean): string | null {
   if (!hasMore) return null;
-  if (nextCursor === null) return 'says that there is more but gives no cursor: the service pages wrongly';
-  return isVisited(nextCursor) ? 'gives a cursor that it gave before: the service pages wrongly' : null;
+  if (nextCursor === null) return 'answers has_more without a cursor: this is an error of the service';
+  return isVisited(nextCursor) ? 'repeats a cursor: this is an error of the service' : null;
 }

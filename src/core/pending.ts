@@ -6,32 +6,32 @@ import { changeMarks, type FollowUpMark } from './marks.ts';
 import { newestWins } from './newest-wins.ts';
 import type { Row, Stream } from './stream.ts';
 
-/** Both sides of a row in which source and mirror differ; undefined on the side that lacks it. */
+/** A row in which source and mirror differ, as each side has it; undefined if a side lacks it. */
 export interface RowPair {
   readonly existing: ExistingRow | undefined;
   readonly shown: DecodedRow | undefined;
 }
 
-/** When the mirror was brought up to date, and what has gone by since. */
+/** When the mirror and the source were last brought up to date. */
 export interface RefreshTimes {
-  /** Of the stream, or of the one that leads it. */
+  /** The watermark of the stream; of a typed stream that of its parent stream. */
   readonly watermark: Instant | null;
   readonly now: Instant | null;
-  /** When the service itself last refreshed the environment, as far as it says. */
+  /** When the service last refreshed the environment; null if it does not say. */
   readonly refreshedAt: Instant | null;
-  /** The same, as the last run met it before it read anything else. */
+  /** The value of `refreshedAt` that the last run saw when it began. */
   readonly metRefreshAt: Instant | null;
 }
 
 type WatermarkTimes = RefreshTimes & { readonly watermark: Instant };
 
 /**
- * Why the next sync brings a row that differs: the source has `changed` it since the last one, or it is read whole, and nothing
- * tells whether the source changed or the mirror was wrong (`ambiguous`).
+ * Why a difference goes away with the next sync: the source has `changed` the row since the last sync; or the stream is read whole
+ * each time, and it is unknown whether the source has changed or the mirror was wrong (`ambiguous`).
  */
 export type PendingCause = 'changed' | 'ambiguous';
 
-/** What the times of a row, and of its snapshot, say; null when it is no matter of time. */
+/** The cause of a difference, by the times of the row and of its snapshot; null if they do not explain it. */
 export function causeOf(stream: Stream, rowPair: RowPair, refreshTimes: RefreshTimes): PendingCause | null {
   const { watermark } = refreshTimes;
   if (watermark === null) return null;
@@ -41,26 +41,26 @@ export function causeOf(stream: Stream, rowPair: RowPair, refreshTimes: RefreshT
     : null;
 }
 
-/** A row that has the same time on both sides was not changed by the source. */
+/** Whether the source changed the row after the last sync: its time is later than the watermark and than the mirror's own time. */
 function isChanged({ existing, shown }: RowPair, watermark: Instant): boolean {
   if (shown === undefined) return false;
   const bucketAt = latestBucket(shown.row, shown.parts);
   if (bucketAt !== null)
     return bucketAt > (latestBucket(existing?.row ?? {}, existing?.parts ?? []) ?? '') && endOf(bucketAt) > watermark;
   const at = changedAt(shown.row);
-  return at !== null && at >= watermark && at > heldSince(existing);
+  return at !== null && at >= watermark && at > mirroredVersionAt(existing);
 }
 
-/** A deletion that the mirror knows of has to be older than the row: else the next feed brings nothing back (R10). */
-function heldSince(held: ExistingRow | undefined): Instant | '' {
-  if (held === undefined || held.partial) return '';
-  if (isLive(held.row)) return changedAt(held.row) ?? '';
-  return held.row['deletion'] === 'tombstone' ? String(held.row['deleted_at']) : '';
+/** The time of the mirror's version of a row. A tombstone counts with its own time: an older row does not bring it back (R10). */
+function mirroredVersionAt(existing: ExistingRow | undefined): Instant | '' {
+  if (existing === undefined || existing.partial) return '';
+  if (isLive(existing.row)) return changedAt(existing.row) ?? '';
+  return existing.row['deletion'] === 'tombstone' ? String(existing.row['deleted_at']) : '';
 }
 
 /**
- * Edges between assets have no times; scores are read once an hour (R22), may be revised while their hour lasts, and go without
- * a word when the tests of their asset do.
+ * Edges between assets have no times. Scores are read only once an hour (R22); the service may change them during their hour, and
+ * removes them without notice when the tests of their asset are gone.
  */
 function isAmbiguous(stream: Stream, { existing, shown }: RowPair, watermarkTimes: WatermarkTimes): boolean {
   const { watermark, now } = watermarkTimes;
@@ -72,13 +72,16 @@ function isAmbiguous(stream: Stream, { existing, shown }: RowPair, watermarkTime
   return isOpen || (now !== null && now > watermark && !sameHour(watermark, now));
 }
 
-/** T has whole seconds: of a refresh in that very second, only what the run met as it began tells that it came before. */
+/**
+ * Whether the service has refreshed the environment since the last sync. T has whole seconds, so a refresh in the same second counts
+ * as later, unless the run already saw it when it began.
+ */
 function isRefreshed({ watermark, refreshedAt, metRefreshAt }: WatermarkTimes): boolean {
   if (refreshedAt === null || refreshedAt <= watermark) return false;
   return secondsBetween(watermark, refreshedAt) >= 1 || refreshedAt !== metRefreshAt;
 }
 
-/** Whether a score fell out of the service's window between the last sync and now. */
+/** Whether a score became too old for the service to show it between the last sync and now. */
 function hasLeft({ retention }: Stream, { existing, shown }: RowPair, { watermark, now }: WatermarkTimes): boolean {
   const bucketAt = existing === undefined || shown !== undefined ? null : latestBucket(existing.row, existing.parts);
   if (retention === undefined || bucketAt === null || now === null) return false;
@@ -91,20 +94,20 @@ function endOf(bucketAt: Instant): Instant {
   return addSeconds(bucketAt, 3600);
 }
 
-/** When the source last changed a row, as far as its fields tell: an execution is told of once it has ended. */
+/** When the source last changed a row, by its own fields: for an execution, the time when it ended. */
 function changedAt(row: Row): Instant | null {
   const { synced_at: syncedAt, start_time: startTime, duration_seconds: seconds } = row;
   if (typeof syncedAt === 'string') return syncedAt;
   return typeof startTime === 'string' ? addSeconds(startTime, Math.ceil(Number(seconds ?? 0))) : null;
 }
 
-/** The latest bucket of a score and its dimensions; null for what has none. */
+/** The latest bucket of a score and its dimensions; null if there is none. */
 function latestBucket(row: Row, parts: ExistingRow['parts']): Instant | null {
   const buckets = [row, ...parts.flat()].flatMap(({ bucket_at: at }) => (typeof at === 'string' ? [at] : []));
   return buckets.reduce<Instant | null>((latest, at) => (latest === null || at > latest ? at : latest), null);
 }
 
-/** What a page of a feed is going to do to the mirror, and the marks that this leaves (R13, R18, R22). */
+/** What a page of a feed will change in the mirror, and the marks that this makes (R13, R18, R22). */
 export interface UpcomingChanges {
   readonly changed: readonly string[];
   readonly deleted: readonly string[];
@@ -114,30 +117,30 @@ export interface UpcomingChanges {
 export function changesAhead(
   stream: Stream,
   rows: readonly DecodedRow[],
-  held: ReadonlyMap<string, ExistingRow>,
+  existing: ReadonlyMap<string, ExistingRow>,
 ): UpcomingChanges {
   const changes = rows.flatMap((shown) => {
-    const row = held.get(joinKey(shown.key))?.row;
-    const change = isOfOneTime(row, shown) ? null : newestWins(stream, row, shown, null);
+    const row = existing.get(joinKey(shown.key))?.row;
+    const change = hasSameTime(row, shown) ? null : newestWins(stream, row, shown, null);
     if (change === null) return [];
-    // A tombstone of what the mirror never held: what it owns may be held.
+    // The mirror never had this deleted row, but it may have rows that belong to it.
     return [row === undefined && change.kind === 'tombstoned' ? { ...change, kind: 'deleted' as const } : change];
   });
   const ids = (all: typeof changes): string[] => all.map(({ row }) => String(row[stream.key[0]]));
   return {
-    // What is buried stays deleted, whatever its fields.
+    // A deleted row stays deleted, even if its fields change.
     changed: ids(changes.filter(({ kind }) => kind !== 'tombstoned')),
     deleted: ids(changes.filter(({ kind }) => kind === 'deleted')),
     marks: changes.flatMap((change) => changeMarks(stream, change, null)),
   };
 }
 
-/** The overlap of a feed shows rows again; where they differ, the source is not the cause. */
-function isOfOneTime(row: Row | undefined, { row: shown, deletedAt }: DecodedRow): boolean {
+/** Whether the feed shows a row again, because of the overlap, with the time that the mirror has: then the source did not change it. */
+function hasSameTime(row: Row | undefined, { row: shown, deletedAt }: DecodedRow): boolean {
   return row !== undefined && isLive(row) && deletedAt === null && row['synced_at'] === shown['synced_at'];
 }
 
-/** Whether a stream was never synced to its end: there is nothing to compare. */
+/** Whether a stream was never synced to its end, so that there is nothing to compare. */
 export function isUnsynced({ method }: Stream, checkpoint: Checkpoint): boolean {
   const { scanEndedCycle, watermark, finishedCycle, unavailable } = checkpoint;
   if (method === 'feed' || method === 'marked') return scanEndedCycle === null;

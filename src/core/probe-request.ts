@@ -1,38 +1,36 @@
 import { listAt } from './outage.ts';
 import type { PageRequest } from './source.ts';
 
-/** Where else an answer can be had. */
+/** Where a probe may be sent. */
 export interface ProbeTarget {
-  /** Ids of environments. */
+  /** The ids of environments. */
   readonly environments: readonly string[];
-  /** Paths of lists under an environment. */
+  /** The paths of lists under an environment. */
   readonly lists: readonly (readonly string[])[];
-  /** Lists that say nothing new, as `listAt` names them. */
+  /** Lists that have failed already, by their names from `listAt`. */
   readonly avoid: readonly string[];
 }
 
 /**
- * The lightest request that tells whether the service answers: one row of a list that has not failed, each turn of another
- * list of another environment, so that what is broken there alone passes for no outage (R9, R24). Where there is no other
- * list, one row of `own`.
+ * The lightest request that shows whether the service answers: one row of a list that has not failed. Each turn takes another list
+ * and another environment, so that a single broken list is not taken for an outage (R9, R24). If every list has failed, it asks for
+ * one row of `own`.
  */
 export function probeRequest(
   turn: number,
   { environments, lists, avoid }: ProbeTarget,
   own: readonly string[],
 ): PageRequest {
-  const paths = pairs(environments.length, lists.length, turn).map(([environment, list]) => [
-    environments[environment] ?? '',
-    ...(lists[list] ?? []),
-  ]);
+  const paths = Array.from({ length: environments.length * lists.length }, (_, i) =>
+    pathOf(turn + i, environments, lists),
+  );
   const path = paths.find((each) => !avoid.includes(listAt(each))) ?? own;
   return { path, query: { limit: 1 }, cursor: null };
 }
 
-/** Indices of all pairs, from that of a turn on: the next environment each turn, and with each round of them the next list. */
-function pairs(environments: number, lists: number, turn: number): [environment: number, list: number][] {
-  return Array.from({ length: environments * lists }, (_, i) => {
-    const environment = (turn + i) % environments;
-    return [environment, (environment + Math.floor((turn + i) / environments)) % lists];
-  });
+/** The list of a turn: each turn takes the next environment; after the last environment every one takes its next list. */
+function pathOf(turn: number, environments: readonly string[], lists: ProbeTarget['lists']): readonly string[] {
+  const environment = turn % environments.length;
+  const list = (environment + Math.floor(turn / environments.length)) % lists.length;
+  return [environments[environment] ?? '', ...(lists[list] ?? [])];
 }

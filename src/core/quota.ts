@@ -1,20 +1,20 @@
 import { type Instant, secondsBetween } from './instant.ts';
 
-/** What an account's quota is known to be: whole requests and seconds. */
+/** What is known of an account's quota, in whole requests and seconds. */
 export interface AccountQuota {
-  /** Requests of one window; null where no answer told. */
+  /** The requests of one window; null if no answer stated them. */
   readonly limit: number | null;
-  /** Requests left in the window under way. */
+  /** The requests that are left in the current window. */
   readonly remaining: number;
-  /** Until that window ends. */
+  /** The seconds until that window ends. */
   readonly resetSeconds: number;
-  /** The length of a window, as far as it was seen: the longest wait for an end that an answer named. */
+  /** The length of a window, as far as it is known: the longest time to the end of a window that an answer stated. */
   readonly windowSeconds: number;
 }
 
 /**
- * How long so many requests have to wait for quota (R23), in seconds; null when what remains is too few and nobody knows
- * how many come with the next window. The time that the service itself takes comes on top.
+ * How many seconds so many requests have to wait for quota (R23), without the time that the service takes to answer. Null if the
+ * remaining requests are too few and the limit of the next window is unknown.
  */
 export function secondsOfWaiting(requests: number, quota: AccountQuota | null): number | null {
   if (quota === null) return null;
@@ -24,25 +24,28 @@ export function secondsOfWaiting(requests: number, quota: AccountQuota | null): 
   return quota.resetSeconds + (Math.ceil(beyond / quota.limit) - 1) * quota.windowSeconds;
 }
 
-/** What is known of the windows' length and limit, once an answer has told more: a window is as long as the longest wait. */
-export function learned(known: Pick<AccountQuota, 'limit' | 'windowSeconds'> | null, told: AccountQuota): AccountQuota {
-  const limit = told.limit ?? known?.limit ?? null;
+/** What is known of the quota after an answer has stated it. The longest window counts, unless the limit has changed. */
+export function learned(
+  known: Pick<AccountQuota, 'limit' | 'windowSeconds'> | null,
+  stated: AccountQuota,
+): AccountQuota {
+  const limit = stated.limit ?? known?.limit ?? null;
   const same = known !== null && known.limit === limit;
-  return { ...told, limit, windowSeconds: Math.max(told.windowSeconds, same ? known.windowSeconds : 0) };
+  return { ...stated, limit, windowSeconds: Math.max(stated.windowSeconds, same ? known.windowSeconds : 0) };
 }
 
-/** What a run leaves of the quota, for the next one. */
+/** What a run leaves of the quota for the next run. */
 export interface KeptQuota extends Pick<AccountQuota, 'remaining' | 'resetSeconds'> {
-  /** By the machine's clock. */
+  /** When it was noted, by the machine's clock. */
   readonly notedAt: Instant;
 }
 
-/** What is left of a window that is under way. */
+/** What is left of the current window. */
 export type WindowLeft = Pick<AccountQuota, 'remaining' | 'resetSeconds'>;
 
 /**
- * What of the kept quotas still holds at a time of the machine's clock: the one noted last (R23); null once its window has
- * ended. A clock that was set back tells nothing; one that was set otherwise costs a wait of one window at most.
+ * What is left of the window that was noted last (R23); null after that window has ended. `now` is by the machine's clock. Notes from
+ * the future, as after the clock was set back, are ignored. A wrong clock costs a wait of one window at most.
  */
 export function stillLeft(kept: readonly (KeptQuota | null)[], now: Instant): WindowLeft | null {
   const last = kept

@@ -1,27 +1,27 @@
 import { countHeader, type HeaderValues, retryAfterMs } from './retry-delay.ts';
 
 /**
- * What is known of the account's quota (R23). Times are milliseconds of one monotonic clock that the caller reads.
+ * What is known of the account's quota (R23). Times are milliseconds of a monotonic clock that the caller reads.
  *
- * Why it never overruns when alone: what an answer says remains was true when the service counted that request, and
- * everything counted later is still in flight or ended silently. So `remaining` (the least seen, less the silent ones)
- * never exceeds what is left for the requests in flight, and no request starts beyond it.
+ * Why the quota is never overrun if nobody else uses the account: the number in an answer was true when the service counted that
+ * request. Every request counted later is still in flight, or ended without stating a number. `remaining` is the smallest number
+ * stated, less the requests that stated none. So it is never more than the service has left, and no request starts beyond it.
  */
 export interface RateWindow {
-  /** Requests the window has left for those in flight and those to come; null while no answer has ever told. */
+  /** How many requests the window has left, for those in flight and those to come; null until an answer states it. */
   readonly remaining: number | null;
-  /** The latest end of the window that one of its answers named. */
+  /** The latest end of the window that one of its answers stated. */
   readonly resetAtMs: number;
-  /** Requests that ended without telling what remains; the service may have counted them. */
+  /** How many requests ended without stating what remains; the service may have counted them. */
   readonly uncounted: number;
   readonly pause: Pause | null;
-  /** Refusals (429) in a row, those of one moment counted once. */
+  /** How many refusals (429) came in a row; those of requests that were in flight together count once. */
   readonly refusals: number;
-  /** When the first of them came; null unless the last answer was one. */
+  /** When the first of them came; null if the last answer was no refusal. */
   readonly refusedSinceMs: number | null;
 }
 
-/** Nothing starts before `untilMs`; then one request alone, until its answer tells. */
+/** No request starts before `untilMs`. Then one request is sent alone, until its answer states what remains. */
 export interface Pause {
   readonly untilMs: number;
   readonly reason: 'quota' | 'rate-limited';
@@ -38,7 +38,7 @@ export interface AnswerHead {
   readonly headers: HeaderValues;
 }
 
-/** What an answer says of its window. */
+/** What an answer states about its window. */
 interface QuotaHeaders {
   readonly remaining: number;
   readonly resetMs: number;
@@ -49,12 +49,12 @@ export type Permit =
   | { readonly kind: 'wait'; readonly delayMs: number; readonly reason: Pause['reason'] };
 
 const LEAST_WAIT_MS = 1000;
-const LONGEST_UNNAMED_WAIT_MS = 60_000;
+const LONGEST_UNSTATED_WAIT_MS = 60_000;
 
-/** Whole seconds and the way back blur a reset point by up to this much. */
+/** Two stated ends of one window may differ by this much, because of whole seconds and the time that an answer takes. */
 const SAME_RESET_MS = 2000;
 
-/** Before the first answer: one request in flight. */
+/** Before the first answer: one request may be in flight. */
 export const UNKNOWN_WINDOW: RateWindow = {
   remaining: null,
   resetAtMs: Number.NEGATIVE_INFINITY,
@@ -64,7 +64,7 @@ export const UNKNOWN_WINDOW: RateWindow = {
   refusedSinceMs: null,
 };
 
-/** Before the first answer, in a window of which an earlier run has told: what was left then is all there is. */
+/** Before the first answer, in a window that an earlier run has noted: no more requests than were left then. */
 export function resumedWindow(remaining: number, resetAtMs: number): RateWindow {
   return pausedIfSpent({ ...UNKNOWN_WINDOW, remaining, resetAtMs });
 }
@@ -73,7 +73,7 @@ export function requestStart(window: RateWindow, nowMs: number): RequestStart {
   return { sentMs: nowMs, uncounted: window.uncounted };
 }
 
-/** How many requests may be in flight (`Infinity` without a known quota), or how long none may start. */
+/** How many requests may be in flight (`Infinity` if no quota is known), or for how long none may start. */
 export function permitNow(window: RateWindow, nowMs: number): Permit {
   const { pause, remaining } = window;
   if (pause === null) return { kind: 'go', inFlight: remaining ?? Number.POSITIVE_INFINITY };
@@ -81,15 +81,15 @@ export function permitNow(window: RateWindow, nowMs: number): Permit {
   return { kind: 'wait', delayMs: pause.untilMs - nowMs, reason: pause.reason };
 }
 
-/** Whether the run should end rather than wait on: one wait longer than `maxWaitMs`, or only 429s for so long. */
+/** Whether the run should end instead of waiting: one wait is longer than `maxWaitMs`, or there were only 429s for so long. */
 export function waitsTooLong(window: RateWindow, nowMs: number, maxWaitMs: number): boolean {
-  const allowance = permitNow(window, nowMs);
-  if (allowance.kind === 'go') return false;
-  if (allowance.delayMs > maxWaitMs) return true;
+  const permit = permitNow(window, nowMs);
+  if (permit.kind === 'go') return false;
+  if (permit.delayMs > maxWaitMs) return true;
   return window.refusedSinceMs !== null && nowMs - window.refusedSinceMs >= maxWaitMs;
 }
 
-/** The window after a request ended; `answer` is null when it brought none, `nowMs` is when its headers came. */
+/** The window after a request ended. `answer` is null if none came; `nowMs` is when its headers came. */
 export function observe(
   window: RateWindow,
   requestStart: RequestStart,
@@ -97,17 +97,17 @@ export function observe(
   nowMs: number,
 ): RateWindow {
   if (answer?.status === 429) return refused(window, requestStart, answer.headers, nowMs);
-  const told = answer === null ? null : quotaHeaders(answer.headers);
-  const counted = told === null ? endedSilently(window) : toldRemaining(window, requestStart, told, nowMs);
-  return pausedIfSpent(answer === null ? counted : released(counted, requestStart, told !== null));
+  const stated = answer === null ? null : quotaHeaders(answer.headers);
+  const counted = stated === null ? endedUnstated(window) : statedRemaining(window, requestStart, stated, nowMs);
+  return pausedIfSpent(answer === null ? counted : released(counted, requestStart, stated !== null));
 }
 
-function endedSilently(window: RateWindow): RateWindow {
+function endedUnstated(window: RateWindow): RateWindow {
   const remaining = window.remaining === null ? null : Math.max(0, window.remaining - 1);
   return { ...window, remaining, uncounted: window.uncounted + 1 };
 }
 
-function toldRemaining(
+function statedRemaining(
   window: RateWindow,
   requestStart: RequestStart,
   quotaHeaders: QuotaHeaders,
@@ -124,15 +124,15 @@ function toldRemaining(
   };
 }
 
-/** Reckoned from when the request was sent: a slow answer of the old window must not look like a new one. */
+/** Counted from when the request was sent, so that a slow answer of the old window does not look like a new window. */
 function opensWindow(window: RateWindow, { sentMs }: RequestStart, resetMs: number): boolean {
   return sentMs >= window.resetAtMs || sentMs + resetMs > window.resetAtMs + SAME_RESET_MS;
 }
 
-/** Any answer ends a row of refusals; a hold is lifted by one that was asked for after it and tells where we stand. */
-function released(window: RateWindow, requestStart: RequestStart, told: boolean): RateWindow {
-  const lifts = told || window.remaining === null;
-  const stays = window.pause !== null && (!lifts || requestStart.sentMs < window.pause.untilMs);
+/** Any answer ends a row of refusals. A pause ends with an answer to a request that was sent after it, if that states what remains. */
+function released(window: RateWindow, requestStart: RequestStart, isStated: boolean): RateWindow {
+  const endsPause = isStated || window.remaining === null;
+  const stays = window.pause !== null && (!endsPause || requestStart.sentMs < window.pause.untilMs);
   return { ...window, pause: stays ? window.pause : null, refusals: 0, refusedSinceMs: null };
 }
 
@@ -141,7 +141,7 @@ function pausedIfSpent(window: RateWindow): RateWindow {
   return { ...window, pause: later(window.pause, { untilMs: window.resetAtMs, reason: 'quota' }) };
 }
 
-/** The account pauses for as long as the refusal names, or ever longer when it names nothing. */
+/** The account pauses for the time that the refusal states; if it states none, for longer after each refusal. */
 function refused(
   window: RateWindow,
   requestStart: RequestStart,
@@ -150,9 +150,9 @@ function refused(
 ): RateWindow {
   const sameMoment = window.refusals > 0 && window.pause !== null && requestStart.sentMs < window.pause.untilMs;
   const refusals = window.refusals + (sameMoment ? 0 : 1);
-  const unnamedMs = Math.min(LONGEST_UNNAMED_WAIT_MS, LEAST_WAIT_MS * 2 ** (refusals - 1));
-  const namedMs = retryAfterMs(headerValues) ?? resetHeaderMs(headerValues);
-  const untilMs = nowMs + Math.max(LEAST_WAIT_MS, namedMs ?? unnamedMs);
+  const unstatedMs = Math.min(LONGEST_UNSTATED_WAIT_MS, LEAST_WAIT_MS * 2 ** (refusals - 1));
+  const statedMs = retryAfterMs(headerValues) ?? resetHeaderMs(headerValues);
+  const untilMs = nowMs + Math.max(LEAST_WAIT_MS, statedMs ?? unstatedMs);
   return {
     ...window,
     refusals,

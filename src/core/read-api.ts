@@ -1,14 +1,14 @@
-/** Every endpoint of the read API stands under this path. */
+/** The path of every endpoint of the read API begins with this. */
 export const API_PATH = '/public/beta';
 
-/** The API shows nothing older by a time bound: it cuts an older bound without saying so. Executions are kept as long. */
+/** How far back a time bound may reach: the API moves an older bound without saying so. It keeps executions for as long. */
 export const LOOKBACK_DAYS = 90;
 
-/** Without a bound, the API shows the executions of so many days. */
+/** Without a time bound, the API shows the executions of so many days. */
 export const DEFAULT_WINDOW_DAYS = 30;
 
-/** The API shows no health score that is older. */
+/** The API shows the health scores of so many days. */
 export const SCORE_DAYS = 7;
 
-/** What an HTTP header can carry of an access token. */
+/** The characters of an access token that an HTTP header can carry. */
 export const TOKEN_PATTERN = /^[\x21-\x7e]+$/;

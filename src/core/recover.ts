@@ -8,29 +8,29 @@ import { isInRead, restarted, stepsAfter, untried, withoutRound, withRead, withR
 import type { Stream } from './stream.ts';
 
 /**
- * What becomes of a stream whose fetch failed:
- * - `retry`: go on from the checkpoint at once
- * - `pass-over`: the stream will have failed; it goes on with what can be read all the same (R9, R22)
- * - `fail`: the stream failed; the checkpoint says where the next run begins
+ * How a stream goes on after a failed fetch:
+ * - `retry`: it goes on from the checkpoint at once
+ * - `pass-over`: it goes on with what can still be read, and fails at its end (R9, R22)
+ * - `fail`: it fails; the next run begins at the checkpoint
  * - `unavailable`: the service says that the stream is not live; its rows stay (R15)
  */
 export interface RecoveryDecision {
   readonly outcome: 'retry' | 'pass-over' | 'fail' | 'unavailable';
   readonly checkpoint: Checkpoint;
-  /** What was seen or gathered and no longer counts: a read's number, or all of the round. */
+  /** What was seen and staged by this read, or by the whole round, is discarded; null to keep it. */
   readonly forget: number | 'all' | null;
   readonly unreadHistory?: UnreadHistory;
-  /** What to do about it, or what comes next, for the error's message. */
+  /** For the error's message: what to do, or what happens next. */
   readonly advice?: string;
 }
 
-/** So many tests in a row without a history, and none ever read: the histories are not live (R15), or denied. */
-const MAX_MISSES = 20;
+/** If so many tests in a row have no history, and none was ever read, the histories are not live (R15) or forbidden. */
+const MAX_NOT_FOUND = 20;
 
-/** What a stream can meet and the run goes on. */
+/** The recoveries after which the run goes on. */
 type LocalRecovery = ReadRecovery | StreamRecovery;
 
-/** Decides, on the kind of failure alone, how a stream goes on. */
+/** Decides how a stream goes on after a failure, by the kind of failure alone. */
 export function recover(
   stream: Stream,
   checkpoint: ReadCheckpoint,
@@ -50,27 +50,27 @@ function recoverList(
   context: Context,
 ): RecoveryDecision {
   const recovered = recoverRead(stream, checkpoint, recovery, context);
-  // Any other failure is of one list, which another list of the same stream need not share.
+  // Any other failure concerns one list only: another list of the stream may still work.
   const isOver = recovered.outcome === 'fail' && recovery !== 'forbidden';
   return isOver && mayWait(stream, checkpoint, context) ? setAside(recovered, checkpoint, context) : recovered;
 }
 
-/** A due scan may wait while there is a watermark from which the feeds can go on (R9). */
+/** A due scan may wait if the feeds can go on from a watermark (R9). */
 function mayWait({ method }: Stream, { round, watermark, scanEndedCycle }: ReadCheckpoint, context: Context): boolean {
   if (method !== 'feed' || round.mode !== 'scan' || scanEndedCycle === null) return false;
   return round.reason !== 'clock' && isBelieved(watermark, context);
 }
 
-/** The scan waits for the next run, where it stood if it can go on from there; this one goes on with the feeds (R9). */
+/** The scan waits for the next run, which continues it if possible; this run goes on with the feeds (R9). */
 function setAside(recoveryDecision: RecoveryDecision, { round }: ReadCheckpoint, context: Context): RecoveryDecision {
   const { checkpoint, advice } = recoveryDecision;
   const leavesGap = isBeforeFeeds(checkpoint, context);
-  // Beyond its reach a feed leaves a gap, whatever the scan was begun for, and whatever the watermark says from then on (R3).
+  // If the feeds do not reach back to the watermark, a scan stays due, whatever the reason of this one was (R3).
   const leavesHole = round.reason === 'clamp' || !reachesBack(checkpoint, context);
   const due = round.due ?? (leavesHole ? 'clamp' : null);
   const left = checkpoint.round === null || leavesGap ? null : { ...checkpoint.round, due };
   const scanDue = checkpoint.scanDue ?? (left === null ? due : null);
-  const meanwhile = 'The scan waits for the next run, which tries it again; the feeds go on meanwhile.';
+  const meanwhile = 'The feeds go on. The next run tries the scan again.';
   return {
     ...recoveryDecision,
     outcome: 'pass-over',
@@ -80,14 +80,14 @@ function setAside(recoveryDecision: RecoveryDecision, { round }: ReadCheckpoint,
   };
 }
 
-/** Whether the scan began before anything that the feeds still reach: between the two lies what neither shows (R3). */
+/** Whether the scan began before the earliest time that the feeds can show: then neither shows the changes between the two (R3). */
 function isBeforeFeeds(checkpoint: Checkpoint, context: Context): boolean {
   const since = withinLookback(feedBoundOf(checkpoint, context), context);
   const began = checkpoint.round?.firstPageAt ?? null;
   return !reachesBack(checkpoint, context) && since !== null && began !== null && began < since;
 }
 
-/** Whether the feeds show all that has changed since the watermark (R3). */
+/** Whether the feeds show all changes since the watermark (R3). */
 function reachesBack(checkpoint: Checkpoint, context: Context): boolean {
   const bound = feedBoundOf(checkpoint, context);
   return withinLookback(bound, context) === bound;
@@ -115,7 +115,7 @@ function recoverRead(
   }
 }
 
-/** A history that cannot be read is passed over and bars no other (R22); one that is not there is no failure (R15). */
+/** A history that cannot be read is skipped, so that the others are read (R22). A history that does not exist is not a failure (R15). */
 function recoverHistory(
   stream: Stream,
   checkpoint: ReadCheckpoint,
@@ -153,20 +153,20 @@ function restartRead(checkpoint: ReadCheckpoint, context: Context): RecoveryDeci
 }
 
 /**
- * Where the next run goes on after one whose end cut a page off from its further tries: only the rest of them is left to it, however
- * few requests each run has (R6, R24). Null where nothing has to be kept.
+ * The checkpoint after a run that ended before all tries of a page were made. The next run makes only the remaining tries; so the
+ * tries come to an end, even if each run has few requests (R6, R24). Null if nothing has to be kept.
  */
 export function cutOff(checkpoint: Checkpoint, { failedTries }: SyncError): ReadCheckpoint | null {
   if (!isInRead(checkpoint) || failedTries === null) return null;
   return withRead(checkpoint, { ...checkpoint.round.read, failedTries });
 }
 
-/** What this run has tried of the read so far (R7, R24). */
+/** The attempts of the read in this run so far (R7, R24). */
 function attemptsOf({ query, restarts, restartRun, halvedRun }: Read, { run }: Context): ReadAttempts {
   return { restarts: restartRun === run ? restarts : 0, isHalved: halvedRun === run, limit: Number(query['limit']) };
 }
 
-/** The read again at half its limit; null when it was halved in this run, or cannot be. */
+/** Starts the read again at half its limit; null if it was halved in this run already, or cannot be halved. */
 function halved(checkpoint: ReadCheckpoint, context: Context): RecoveryDecision | null {
   const { read } = checkpoint.round;
   const attempt = nextAttempt('halve-page', attemptsOf(read, context));
@@ -175,7 +175,7 @@ function halved(checkpoint: ReadCheckpoint, context: Context): RecoveryDecision 
   return { outcome: 'retry', checkpoint: withRead(checkpoint, again), forget: read.number };
 }
 
-/** A page too heavy for the service may do at half the limit: once a run, and no read of the stream asks for more (R24). */
+/** A page that is too large for the service is tried at half the limit, once a run. No read of the stream asks for more from then on (R24). */
 function shrunk(checkpoint: ReadCheckpoint, context: Context): RecoveryDecision {
   const { read } = checkpoint.round;
   const rows = halfOf(Number(read.query['limit']));
@@ -185,11 +185,12 @@ function shrunk(checkpoint: ReadCheckpoint, context: Context): RecoveryDecision 
 
 function adviceOn({ query }: Read, rows: number | null): string {
   const failing = `Pages of ${query['limit']} rows fail.`;
-  if (rows === null) return `${failing} Smaller ones are not asked for: report it to the service if it stays.`;
-  return `${failing} The next run asks for ${rows}; a smaller --page-size is taken at once.`;
+  if (rows === null)
+    return `${failing} obsync asks for no smaller pages: if it happens again, report it to the service.`;
+  return `${failing} The next run asks for ${rows}. A smaller --page-size takes effect at once.`;
 }
 
-/** As any read, but that the limit is the history's own. */
+/** Like `shrunk`, but the limit belongs to this history alone. */
 function shrunkHistory(stream: Stream, checkpoint: ReadCheckpoint, context: Context): RecoveryDecision {
   const { read } = checkpoint.round;
   const unreadHistory = { testId: testIdOf(checkpoint), pageLimit: halfOf(Number(read.query['limit'])) };
@@ -197,12 +198,12 @@ function shrunkHistory(stream: Stream, checkpoint: ReadCheckpoint, context: Cont
   return { ...(again ?? passedOver(stream, checkpoint, 'halve-page')), unreadHistory };
 }
 
-/** The read goes on where it was, with all its tries. */
+/** The stream fails. The next run continues the read, with all tries. */
 function failed(checkpoint: ReadCheckpoint): RecoveryDecision {
   return { outcome: 'fail', checkpoint: withRead(checkpoint, untried(checkpoint.round.read)), forget: null };
 }
 
-/** Goes on with the test after it; only what is not there leaves the round complete. */
+/** Goes on with the next test. The round stays complete only if the history does not exist. */
 function passedOver(stream: Stream, checkpoint: ReadCheckpoint, recovery: LocalRecovery): RecoveryDecision {
   const { round } = checkpoint;
   const isMissing = recovery === 'not-live';
@@ -218,18 +219,18 @@ function passedOver(stream: Stream, checkpoint: ReadCheckpoint, recovery: LocalR
   };
 }
 
-/** The test whose history is read: only a window stream has histories, and each of its reads is one. */
+/** The test whose history is read: each read of a window stream is a history. */
 function testIdOf({ round }: ReadCheckpoint): string {
   return round.read.history?.testId ?? '';
 }
 
-/** Once a round of histories has ended the service is known to have them. */
+/** Whether no history was ever read and so many tests in a row have none: after a finished round the service is known to have them. */
 function isNoHistoryLive({ watermark, round }: ReadCheckpoint): boolean {
   const { pages, consecutiveNotFound } = round;
-  return watermark === null && pages === 0 && consecutiveNotFound + 1 >= MAX_MISSES;
+  return watermark === null && pages === 0 && consecutiveNotFound + 1 >= MAX_NOT_FOUND;
 }
 
-/** Lost permission: whatever is shown when it is back has to be scanned, no feed tells of it (R13). */
+/** After a lost permission a scan is due: no feed shows the rows that become visible when it is back (R13). */
 function denied(stream: Stream, checkpoint: Checkpoint): Checkpoint {
   const scanDue = stream.method === 'feed' && checkpoint.scanEndedCycle !== null ? 'permission' : checkpoint.scanDue;
   return { ...withoutRound(checkpoint), scanDue };

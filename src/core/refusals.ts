@@ -1,22 +1,22 @@
 /**
- * The refusals (429) that one request met. While everything is refused it is the account that is, and no refusal is a failed
- * try (R23); a request that is refused while others pass is refused by itself, and its list fails as any other (R9).
+ * The refusals (429) of one request. If every request is refused, the account is refused, and no refusal counts as a failed try
+ * (R23). If others pass, only this request is refused, and its list fails like any other (R9).
  */
 export interface RefusalState {
-  /** When the last one came; null before the first. */
+  /** When the last refusal came; null before the first. */
   readonly lastMs: number | null;
-  /** In a row, while no other request passed. */
+  /** How many came in a row while no other request passed. */
   readonly inRow: number;
-  /** Others have passed between two of them. */
+  /** Whether other requests passed between two refusals. */
   readonly isSingledOut: boolean;
 }
 
 export const NO_REFUSALS: RefusalState = { lastMs: null, inRow: 0, isSingledOut: false };
 
-/** Without a request that passed, so many refusals leave open whether the account is refused or this request alone. */
+/** After so many refusals without any passed request, it is unclear whether the account is refused or only this request. */
 const DOUBTFUL_REFUSALS = 2;
 
-/** One more refusal. `lastPassMs` is when the last request was sent that passed; null while none has. */
+/** Adds a refusal. `lastPassMs` is when the last passed request was sent; null if none has passed. */
 export function refusedAgain(before: RefusalState, nowMs: number, lastPassMs: number | null): RefusalState {
   const isAlone = hasPassedSince(before, lastPassMs);
   return {
@@ -26,12 +26,12 @@ export function refusedAgain(before: RefusalState, nowMs: number, lastPassMs: nu
   };
 }
 
-/** Whether the refusal that comes now is a failed try: since the one before it, another request was sent and passed. */
+/** Whether a new refusal counts as a failed try: another request was sent after the last refusal, and passed. */
 export function isFailedTry(before: RefusalState, lastPassMs: number | null): boolean {
   return hasPassedSince(before, lastPassMs);
 }
 
-/** Whether another request has to be sent in place of the refused one, to tell who is refused. */
+/** Whether a probe must be sent instead of the refused request, to find out which of the two is refused. */
 export function needsProbe(refusalState: RefusalState, lastPassMs: number | null): boolean {
   if (refusalState.lastMs === null || hasPassedSince(refusalState, lastPassMs)) return false;
   return refusalState.isSingledOut || refusalState.inRow >= DOUBTFUL_REFUSALS;

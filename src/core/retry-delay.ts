@@ -1,42 +1,42 @@
-/** Header values by lower-case name, as an answer carried them. */
+/** The header values of an answer by lower-case name. */
 export type HeaderValues = Readonly<Record<string, string | undefined>>;
 
 const BASE_MS = 500;
 const CAP_MS = 30_000;
 
-/** All three forms of an HTTP date: `Date.parse` alone takes `1.5` for a day in January, and years no instant has. */
+/** The three forms of an HTTP date. `Date.parse` alone would accept `1.5` as a day in January, and years that an instant cannot have. */
 const HTTP_DATE =
   /^[A-Z][a-z]{2,8},? (?:\d\d?[ -][A-Z][a-z]{2}[ -](?:\d{4}|\d\d)|[A-Z][a-z]{2} [ \d]\d) \d\d:\d\d:\d\d(?: \d{4})?(?: GMT| UTC)?$/;
 
-/** As seconds at most 31 years: anything longer is a point in time or nonsense, never a delay. */
+/** At most nine digits, which is 31 years of seconds: a longer number cannot be a delay. */
 const COUNT = /^\d{1,9}$/;
 
 export interface RetryWait {
-  /** Tries that have failed so far, at least 1. */
+  /** How many tries have failed so far, at least 1. */
   readonly failures: number;
-  /** From 0 up to 1. */
+  /** A random number from 0 to 1. */
   readonly random: number;
-  /** What a 503 asked for; null without. */
+  /** The delay that a 503 asked for; null if it asked for none. */
   readonly retryAfterMs: number | null;
   readonly maxWaitMs: number;
 }
 
 /**
- * Milliseconds until the next try: exponential backoff with full jitter (R24), so that clients which failed together
- * do not come back together. What the service asked for is the least it may be, up to `maxWaitMs`.
+ * Milliseconds until the next try: exponential backoff with full jitter (R24), so that clients that failed together do not come back
+ * together. It is never less than the service asked for, up to `maxWaitMs`.
  */
 export function retryDelayMs({ failures, random, retryAfterMs, maxWaitMs }: RetryWait): number {
   const ceilingMs = Math.min(CAP_MS, BASE_MS * 2 ** (failures - 1));
   return Math.max(random * ceilingMs, Math.min(retryAfterMs ?? 0, maxWaitMs));
 }
 
-/** A header that counts in whole numbers; null when it is missing or malformed. */
+/** A header that is a whole number; null if it is missing or malformed. */
 export function countHeader(value: string | undefined): number | null {
   const text = value?.trim() ?? '';
   return COUNT.test(text) ? Number(text) : null;
 }
 
-/** Milliseconds since 1970 of an HTTP date; null when it is none. */
+/** The milliseconds since 1970 of an HTTP date; null if it is not one. */
 export function httpDateMs(value: string | undefined): number | null {
   const text = value?.trim() ?? '';
   if (!HTTP_DATE.test(text)) return null;
@@ -45,8 +45,8 @@ export function httpDateMs(value: string | undefined): number | null {
 }
 
 /**
- * Milliseconds that `Retry-After` asks for, in seconds or as a date; null when it is missing or malformed. A date is
- * compared with the answer's own `Date`, because the local clock may be days off (R1).
+ * The milliseconds that `Retry-After` asks for, in seconds or as a date; null if it is missing or malformed. A date is compared with
+ * the answer's own `Date`, because the local clock may be days off (R1).
  */
 export function retryAfterMs(headerValues: HeaderValues): number | null {
   const seconds = countHeader(headerValues['retry-after']);

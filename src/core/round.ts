@@ -13,7 +13,7 @@ import type { RoundFacts } from './destination.ts';
 import type { Instant } from './instant.ts';
 import type { Stream } from './stream.ts';
 
-/** What decides how a round is read, and why. */
+/** How and why a round is read. */
 type RoundPlan = Pick<Round, 'mode' | 'reason' | 'steps'> & Partial<Pick<Round, 'due' | 'reads'>>;
 
 /** A round that has read nothing yet. */
@@ -58,7 +58,7 @@ export function newRead(plan: ReadPlan, number: number, { run, serverTime }: Con
   };
 }
 
-/** The next read of the round under way, as its read. The first read of candidates is remembered (R12). */
+/** Begins the next read of the round. The number of the first read of candidates is remembered (R12). */
 export function beginRead(checkpoint: RoundCheckpoint, plan: ReadPlan, context: Context): ReadCheckpoint {
   const { round } = checkpoint;
   const reads = round.reads + 1;
@@ -66,17 +66,17 @@ export function beginRead(checkpoint: RoundCheckpoint, plan: ReadPlan, context: 
   return { ...checkpoint, round: { ...round, reads, firstConfirmation, read: newRead(plan, reads, context) } };
 }
 
-/** The same read at its first page, begun now, with all its tries. */
+/** The same read from its first page, begun now, with all its tries. */
 export function restarted(read: Read, { serverTime }: Pick<Context, 'serverTime'>): Read {
   return { ...untried(read), cursor: null, at: serverTime };
 }
 
-/** A read of whose next page no try has failed (R24). */
+/** The read without failed tries of its next page (R24). */
 export function untried({ failedTries: _, ...read }: Read): Read {
   return read;
 }
 
-/** The checkpoint with changes to the round under way. */
+/** The checkpoint with changes to its round. */
 export function withRound(checkpoint: RoundCheckpoint, changes: Partial<Round>): RoundCheckpoint {
   return { ...checkpoint, round: { ...checkpoint.round, ...changes } };
 }
@@ -90,20 +90,20 @@ export function isInRead(checkpoint: Checkpoint): checkpoint is ReadCheckpoint {
   return checkpoint.round !== null && checkpoint.round.read !== null;
 }
 
-/** The checkpoint as a round begins: a scan takes over what made it due, so that what comes up from now on stands (R13). */
+/** The checkpoint at the beginning of a round. A scan takes over the reason for which it was due; a later reason is kept beside it (R13). */
 export function startRound(checkpoint: Checkpoint, round: Round): RoundCheckpoint {
   if (round.mode !== 'scan') return { ...checkpoint, round };
   return { ...checkpoint, scanDue: null, scanTriedInRun: null, waitingScan: null, round };
 }
 
-/** A round given up before its end: what it was to make good is due again. */
+/** Gives up the round before its end: the scan that it was is due again. */
 export function withoutRound(checkpoint: Checkpoint): Checkpoint {
   const { round, waitingScan } = checkpoint;
   const scanDue = checkpoint.scanDue ?? round?.due ?? waitingScan?.due ?? null;
   return { ...checkpoint, scanDue, round: null, waitingScan: null };
 }
 
-/** One whole list, in each of its variants. */
+/** The reads of a whole list, one for each of its variants. */
 export function scanSteps(stream: Stream, { options }: Context): ListRead[] {
   return stream.scanQueries.map((variant) => ({
     do: 'list',
@@ -121,30 +121,30 @@ export function lookupStep(about: LookupRead['about']): LookupRead {
   return { do: 'look-up', about, after: '', asked: 0, ids: [], unpaid: [], variant: 0, before: null };
 }
 
-/** The lookup that a round has come to. @throws Error when it has come to none */
+/** The lookup that is the current step of a round. @throws Error if the current step is none */
 export function currentLookup({ steps: [step] }: Pick<Round, 'steps'>): LookupRead {
-  if (step?.do !== 'look-up') throw new Error('the round has come to no lookup');
+  if (step?.do !== 'look-up') throw new Error('the current step of the round is not a lookup');
   return step;
 }
 
-/** Ids of the chunk under way whose marks its pages have not cleared; none outside a lookup. */
+/** The ids of the current chunk whose marks its pages have not cleared; none outside a lookup. */
 export function unpaidOf({ steps: [step] }: Pick<Round, 'steps'>): readonly string[] {
   return step?.do === 'look-up' ? step.unpaid : [];
 }
 
-/** The steps after a read has ended: a list is done; a lookup goes on with the next variant of its chunk, then with the next chunk. */
+/** The steps after a read has ended. A list is finished; a lookup goes on with the next variant of its chunk, then with the next chunk. */
 export function stepsAfter(stream: Stream, [step, ...rest]: readonly ReadStep[]): readonly ReadStep[] {
   if (step?.do !== 'look-up') return rest;
   if (!isLastVariant(stream, step)) return [{ ...step, variant: step.variant + 1 }, ...rest];
   return [{ ...step, after: step.ids.at(-1) ?? step.after, ids: [], unpaid: [], variant: 0 }, ...rest];
 }
 
-/** Lineage and typed assets have one list. Where there are two, rows asked for by id may be in either (R12). */
+/** Whether the lookup is in its last list. If a stream has two lists, rows that are asked for by id may be in either (R12). */
 export function isLastVariant(stream: Stream, step: LookupRead): boolean {
   return step.variant + 1 >= stream.scanQueries.length;
 }
 
-/** Whether candidates of a sweep stay that only another scan can decide on; it is made once (R12). */
+/** Whether another scan has to decide on candidates that the sweep left. There is only one such scan (R12). */
 export function isScannedAgain({ sweepContradicted, confirmedUpTo, due }: Round): boolean {
   return sweepContradicted && confirmedUpTo !== null && due !== 'refuted';
 }

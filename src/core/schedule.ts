@@ -2,18 +2,18 @@ import type { ListedEnvironment } from './environments.ts';
 import { addSeconds, type Instant, secondsBetween } from './instant.ts';
 import { wantedOf } from './wanted-environments.ts';
 
-/** The first tick of a cron expression after a moment; null when none comes, or when it is no cron expression. */
+/** The first tick of a cron expression after a moment; null if there is none, or if it is not a cron expression. */
 export type NextTick = (cron: string, after: Instant) => Instant | null;
 
-/** What was asked of the schedule. */
+/** The options of the schedule. */
 export interface ScheduleRules {
-  /** For every environment, in place of its own. */
+  /** A cron expression for every environment, instead of their own. */
   readonly cron: string | null;
-  /** A run is due so long after a tick of its environment's own cron: the service syncs first. */
+  /** A run is due so many seconds after a tick of the environment's own cron, because the service syncs first. */
   readonly delaySeconds: number;
   /** Ids or names; all environments when empty. */
   readonly environments: readonly string[];
-  /** Environments that are due at the same moment are synced by one run, which lists them once (R22). */
+  /** Whether one run syncs all environments that are due at the same moment, and so lists them only once (R22). */
   readonly together: boolean;
 }
 
@@ -21,7 +21,7 @@ export interface ScheduleRules {
 export interface ScheduledRun {
   readonly environment: ListedEnvironment;
   readonly cron: string | null;
-  /** Null when no run ever is, for want of a cron expression that comes due. */
+  /** Null if no run is ever due: there is no cron expression, or it has no tick. */
   readonly due: Instant | null;
 }
 
@@ -29,14 +29,14 @@ export interface ScheduledRun {
 export type LastStarts = ReadonlyMap<string, Instant>;
 
 export interface ScheduleClock {
-  /** By the machine's clock: a schedule moves no watermark (R1). */
+  /** The time by the machine's clock: a schedule moves no watermark (R1). */
   readonly now: Instant;
   readonly next: NextTick;
 }
 
 /**
- * When each environment is due, the earliest first. It is due at the first tick after its last run began: ticks missed
- * since, however many, make one run. One that never ran has been due for ever, and goes first.
+ * When each environment is due, the earliest first. It is due at the first tick after its last run began; however many ticks were
+ * missed, they make one run. An environment that never ran comes first.
  */
 export function timetable(
   environments: readonly ListedEnvironment[],
@@ -67,42 +67,43 @@ function dueAt(
   return lastStart === null ? ALWAYS : addSeconds(tick, delaySeconds);
 }
 
-/** A clock that was set back would else hold an environment up until it has caught up. */
+/** Moves starts in the future to `now`. Otherwise an environment would wait for a long time after the clock was set back. */
 export function believable(lastStarts: LastStarts, now: Instant): LastStarts {
   return new Map([...lastStarts].map(([id, start]) => [id, start > now ? now : start]));
 }
 
-/** What comes next: run what is due, look which environments there are, or wait. */
+/** What comes next: run what is due, list the environments, or wait. */
 export type ScheduleStep =
-  | { readonly do: 'run'; readonly slots: readonly ScheduledRun[] }
+  | { readonly do: 'run'; readonly due: readonly ScheduledRun[] }
   | { readonly do: 'list' }
   | { readonly do: 'wait'; readonly until: Instant };
 
-/** Environments are listed at least so often. */
+/** The longest time between two listings of the environments. */
 export const LIST_EVERY_SECONDS = 3600;
 
-/** `slots` as `timetable` sorts them. */
-export function nextScheduleStep(slots: readonly ScheduledRun[], nextListing: Instant, now: Instant): ScheduleStep {
-  const due = slots[0]?.due ?? NEVER;
-  if (due <= now) return { do: 'run', slots: slots.filter((slot) => slot.due === due) };
+/** `timetable` is sorted by time. */
+export function nextScheduleStep(timetable: readonly ScheduledRun[], nextListing: Instant, now: Instant): ScheduleStep {
+  const earliest = timetable[0]?.due ?? NEVER;
+  if (earliest <= now) return { do: 'run', due: timetable.filter(({ due }) => due === earliest) };
   if (nextListing <= now || secondsBetween(now, nextListing) > LIST_EVERY_SECONDS) return { do: 'list' };
-  return { do: 'wait', until: due < nextListing ? due : nextListing };
+  return { do: 'wait', until: earliest < nextListing ? earliest : nextListing };
 }
 
-/** What a new timetable changes, for the log. */
+/** A change from one timetable to the next, for the log. */
 export interface TimetableChange {
   readonly what: 'scheduled' | 'no cron' | 'bad cron' | 'gone';
-  readonly slot: ScheduledRun;
+  readonly scheduledRun: ScheduledRun;
 }
 
-/** Environments that came, went, or are scheduled by another cron expression. */
+/** The environments that came, went, or have another cron expression. */
 export function timetableChanges(before: readonly ScheduledRun[], after: readonly ScheduledRun[]): TimetableChange[] {
-  const old = new Map(before.map((slot) => [slot.environment.id, slot]));
-  const news = after.filter((slot) => !sameSchedule(old.get(slot.environment.id), slot));
-  const left = new Set(after.map((slot) => slot.environment.id));
+  const earlier = new Map(before.map((each) => [each.environment.id, each]));
+  const present = new Set(after.map((each) => each.environment.id));
+  const changed = after.filter((each) => !sameSchedule(earlier.get(each.environment.id), each));
+  const gone = before.filter((each) => !present.has(each.environment.id));
   return [
-    ...news.map((slot): TimetableChange => ({ what: statusOf(slot), slot })),
-    ...before.filter((slot) => !left.has(slot.environment.id)).map((slot): TimetableChange => ({ what: 'gone', slot })),
+    ...changed.map((each): TimetableChange => ({ what: statusOf(each), scheduledRun: each })),
+    ...gone.map((each): TimetableChange => ({ what: 'gone', scheduledRun: each })),
   ];
 }
 

@@ -4,20 +4,20 @@ import type { AccountQuota, WindowLeft } from './quota.ts';
 /** Query parameters in the order sent; an array is sent as a repeated parameter. */
 export type Query = Readonly<Record<string, string | number | readonly string[]>>;
 
-/** One page to be fetched: a cursor is valid only with the exact path and query it came from. */
+/** The request for one page. A cursor is valid only with the exact path and query that it came from. */
 export interface PageRequest {
   /** Decoded path segments under `/public/beta`. */
   readonly path: readonly string[];
   readonly query: Query;
   readonly cursor: string | null;
-  /** Its tries that failed in earlier runs, which were cut off from the others (R24); none where this is left out. */
+  /** How many of its tries failed in earlier runs that ended before the remaining tries (R24); none if it is left out. */
   readonly failedTries?: number;
 }
 
-/** The items of a heavy page, held as they were sent until they are gone through, which may be more than once (R27). */
+/** The items of a heavy page. Their text is kept and parsed slice by slice, each time they are iterated (R27). */
 export interface SlicedItems extends Iterable<unknown> {
   readonly length: number;
-  /** Each gives the next few items; there is at least one. */
+  /** Each function returns the next few items; there is at least one. */
   readonly slices: readonly (() => readonly unknown[])[];
 }
 
@@ -28,19 +28,19 @@ export interface Page {
   readonly nextCursor: string | null;
 }
 
-/** Progress of the requests themselves, for whoever shows it. */
+/** An event of the requests, for the display of progress. */
 export type SourceEvent =
   | {
       readonly type: 'wait';
       readonly reason: 'quota' | 'rate-limited' | 'retry';
       readonly delayMs: number;
-      /** What failed, before a further try. */
+      /** What failed, if the wait is for another try. */
       readonly about?: string | undefined;
     }
   | {
       readonly type: 'request';
       readonly path: string;
-      /** As sent, with its question mark; empty where there is none. The token is never in it (R25). */
+      /** The query as sent, with its question mark; empty if there is none. The token is never in it (R25). */
       readonly query: string;
       readonly status: number;
       readonly durationMs: number;
@@ -48,21 +48,21 @@ export type SourceEvent =
 
 /** The read API, as the sync sees it. Every failure is a `SyncError`. */
 export interface Source {
-  /** The environments the token may see, as sent (`GET /environments`). */
+  /** The environments that the token may see, as the service sent them (`GET /environments`). */
   environments(): Promise<readonly unknown[]>;
-  /** One page. `onRequest` is called once for every request sent for it, retries included. */
+  /** Fetches one page. `onRequest` is called for every request that is sent for it, retries included. */
   page(request: PageRequest, onRequest?: () => void): Promise<Page>;
   /** How many table assets match (`matched_count` of the aggregated health score); `query` holds filters alone. */
   matchedCount(request: Omit<PageRequest, 'cursor'>, onRequest?: () => void): Promise<number>;
-  /** T: the `Date` of the first accepted answer of this run that had one (R1). An error's `Date` tells nothing. */
+  /** T: the `Date` of the first accepted answer of this run that had one (R1). The `Date` of an error does not count. */
   serverTime(): Instant | null;
   /** The latest `Date` of an accepted answer so far: a run may last for days (R3). */
   latestServerTime(): Instant | null;
-  /** Requests sent so far in this run. */
+  /** How many requests were sent in this run so far. */
   requests(): number;
-  /** The account's quota as the answers of this run told it; null while none has. A source without a quota leaves it out. */
+  /** The account's quota as the answers of this run stated it; null until one has. A source without a quota leaves this out. */
   quota?(): AccountQuota | null;
-  /** Told before the first request: what an earlier run left of the window under way (R23). */
+  /** Sets what an earlier run left of the current window; called before the first request (R23). */
   resumeQuota?(left: WindowLeft): void;
   close(): Promise<void>;
 }

@@ -4,29 +4,29 @@ import type { Instant } from './instant.ts';
 import type { AccountQuota, KeptQuota } from './quota.ts';
 import type { Row, StreamName } from './stream.ts';
 
-/** What a run is: `verify` is a repair, which writes what was found and brings nothing up to date. */
+/** The command of a run. `verify` is a repair: it corrects the rows that differ and brings no stream up to date. */
 export type RunCommand = 'sync' | 'verify';
 
 /** How a run ended. */
 export type RunStatus = 'done' | 'problems' | 'refused' | 'stopped' | 'interrupted';
 
-/** How a run left a stream. */
+/** How a stream ended in a run. */
 type StreamStatus = 'done' | 'failed' | 'denied' | 'unavailable' | 'held' | 'waiting' | 'stopped';
 
 /** A run, and the cycle that it belongs to. */
 export interface CycleRun {
   readonly id: number;
-  /** The run that began this cycle: an earlier one only when its requests or its quota were spent (R6). */
+  /** The run that began this cycle. It is an earlier run only if that run's requests or quota were spent (R6). */
   readonly cycle: number;
 }
 
-/** A run among those before it. */
+/** A run that has begun a cycle or carries one on. */
 export interface JoinedRun extends CycleRun {
-  /** The last run was stopped with its requests or its quota spent. */
+  /** Whether the last run was stopped because its requests or its quota were spent. */
   readonly afterStop: boolean;
 }
 
-/** Which streams of which environments a run may come to. */
+/** The streams and environments that a run may read. */
 export interface RunReach {
   readonly id: number;
   readonly envIds: readonly string[];
@@ -34,14 +34,14 @@ export interface RunReach {
   readonly streams: readonly StreamName[];
 }
 
-/** What decides whether a run carries a cycle on (R6). */
+/** The facts that decide whether a run carries a cycle on (R6). */
 export interface CycleQuery extends RunReach {
   /** T of the run. */
   readonly now: Instant | null;
   readonly full: boolean;
 }
 
-/** What a run did to one stream; a row of the run log, by the names of its table. */
+/** What a run did to one stream: a row of the run log, with the names of its table. */
 export interface StreamRun {
   readonly run_id: number;
   readonly env_id: string;
@@ -60,7 +60,7 @@ export interface StreamRun {
   readonly error: string | null;
 }
 
-/** How a run ended, by the names of the run log's table. */
+/** How a run ended, with the names of the run log's table. */
 export interface RunEnd {
   readonly status: RunStatus;
   readonly server_time: Instant | null;
@@ -73,7 +73,7 @@ export interface RunEnd {
   readonly left_over?: LeftOver | null;
 }
 
-/** How long a list was, read from its first page to its last. */
+/** The length of a list that was read from its first page to its last. */
 export interface MeasuredList {
   readonly env_id: string;
   readonly stream: StreamName;
@@ -85,40 +85,40 @@ export interface MeasuredList {
 }
 
 /**
- * What a mirror keeps beside its rows: whose it is, its run log, its environments, the account's quota and how long lists are.
- * Every write is a transaction of its own. The progress of a stream is not here: it is committed with the rows it speaks of
- * (R5, see `Destination`).
+ * What a mirror stores beside its rows: its base URL, the run log, the environments, the account's quota and the lengths of lists.
+ * Every write is a transaction of its own. Checkpoints are not here, because they are committed together with the rows (R5, see
+ * `Destination`).
  */
 export interface StateStore {
-  /** Ties a new mirror to its base URL. @throws SyncError `usage` when it belongs to another (R26) */
+  /** Binds a new mirror to its base URL. @throws SyncError `usage` if it belongs to another one (R26) */
   claimMirror(baseUrl: string): Promise<void>;
-  /** Notes that a run has begun, in a cycle of its own. @returns its id */
+  /** Records that a run has begun, in a cycle of its own. @returns its id */
   beginRun(startedAt: Instant, command: RunCommand): Promise<number>;
-  /** A run carries on the cycle of the last run that did anything in its environments, or begins its own (R6). */
+  /** Lets a run carry on the cycle of the last run that did something in its environments, or begin its own (R6). */
   joinCycle(query: CycleQuery): Promise<JoinedRun>;
-  /** The last try of each stream before a run, where it did not end well; by environment. */
+  /** How each stream ended before this run, if it did not end well; by environment. */
   lastTries(reach: RunReach): Promise<ReadonlyMap<string, readonly LastTry[]>>;
-  /** Notes what a run did to one stream, once it has left it; a second time when it came back to it. */
+  /** Records what a run did to one stream, after the stream has ended; again if the run came back to it. */
   recordStreamRun(row: StreamRun): Promise<void>;
-  /** Notes how a run ended. One that leaves nothing to be carried on ends its cycle for all (R6). */
+  /** Records how a run ended. If it left nothing to be carried on, its cycle ends for all environments (R6). */
   endRun(run: CycleRun, end: RunEnd): Promise<void>;
-  /** Takes back the note that a run has begun. */
+  /** Deletes the record of a run that has begun. */
   forgetRun(id: number): Promise<void>;
-  /** Drops what the log says of runs that are no longer kept. `now` is T (R1). */
+  /** Deletes old runs from the log. `now` is T (R1). */
   pruneLog(now: Instant): Promise<void>;
-  /** The environments that the mirror holds. */
+  /** The environments in the mirror. */
   environments(): Promise<readonly Row[]>;
-  /** Writes what `reconcile` found, as the run of this id. */
+  /** Writes the changes that `reconcile` found, as part of this run. */
   saveEnvironments(environmentChanges: EnvironmentChanges, runId: number): Promise<void>;
-  /** What earlier runs were told of the account's quota; null where none was. */
+  /** What is known of the account's quota from earlier runs; null if nothing is. */
   quota(): Promise<Pick<AccountQuota, 'limit' | 'windowSeconds'> | null>;
-  /** What the last run left of the quota (R23); null where none was told. */
+  /** What the last run left of the quota (R23); null if it is unknown. */
   keptQuota(): Promise<KeptQuota | null>;
   saveQuota(accountQuota: AccountQuota, notedAt: Instant): Promise<void>;
-  /** Keeps how long lists were that a run has read whole. */
+  /** Saves the lengths of lists that a run has read completely. */
   saveListLengths(lists: readonly MeasuredList[]): Promise<void>;
-  /** Streams with a round that another cycle began and that has not ended, by environment (R6). */
+  /** The streams with an unfinished round of another cycle, by environment (R6). */
   unfinishedStreams(cycle: number): Promise<ReadonlyMap<string, readonly StreamName[]>>;
-  /** The streams of every environment with removals that were held back (R14). */
+  /** The streams of every environment that have held-back removals (R14). */
   streamsHoldingBack(): Promise<readonly { readonly envId: string; readonly stream: StreamName }[]>;
 }

@@ -1,55 +1,55 @@
 /** The name of a stream, as its catalogue entry gives it. */
 export type StreamName = string;
 
-/** How a value travels and how it is kept: `instant` as fixed-width text, `json` as JSON text, `boolean` as 0 or 1. */
+/** The type of a value in the API. It is stored as it is, but `instant` as fixed-width text, `json` as JSON text, `boolean` as 0 or 1. */
 export type FieldType = 'text' | 'integer' | 'number' | 'boolean' | 'instant' | 'json';
 
 export interface Field {
   readonly type: FieldType;
-  /** A row without it, or with another type, is rejected (R20); else it is stored as NULL. */
+  /** A row in which it is missing or has the wrong type is rejected (R20). An optional field is then stored as NULL. */
   readonly required?: true;
-  /** What is stored when it is missing or null; NULL where nothing stands here. */
+  /** The value to store if it is missing or null; NULL if this is left out. */
   readonly empty?: string;
-  /** Where it stands in the item, when not under its own name: `['total', 'score']`. */
+  /** Its path in the item, if that is not its own name: `['total', 'score']`. */
   readonly from?: readonly string[];
 }
 
 export type Fields = Readonly<Record<string, Field>>;
 
-/** A value as SQLite keeps it. */
+/** A value as SQLite stores it. */
 export type ColumnValue = string | number | null;
 
-/** One row of a table by column name; without `env_id`, `mirrored_at` and `read_number`, which the destination adds. */
+/** A row of a table by column name, without `env_id`, `mirrored_at` and `read_number`, which the destination adds. */
 export type Row = Readonly<Record<string, ColumnValue>>;
 
-/** A row whose change or going leaves a mark: `id` is the field whose value is marked for `stream`. */
+/** A rule that says which changes of rows make marks: the value of the field `id` is marked for `stream`. */
 interface MarkRule {
   readonly stream: StreamName;
   readonly id: string;
-  /** Which changes mark: `shown` = inserted, changed or brought back; `moved` = gone or brought back (R13, R18, R22). */
+  /** The changes that make a mark: `shown` = inserted, changed or brought back; `moved` = deleted or brought back (R13, R18, R22). */
   readonly on: 'shown' | 'moved';
-  /** Only rows whose field has this value. */
+  /** Only rows with this value in this field make a mark. */
   readonly where?: { readonly field: string; readonly is: string };
 }
 
-/** A table written along with the stream's own, from the same item. */
+/** A table that is written together with the stream's own table, from the same items. */
 export interface ChildTable {
   readonly table: string;
   readonly staged?: string;
   readonly key: readonly string[];
   readonly fields: Fields;
-  /** The array in the item whose elements are the part's rows. */
+  /** The array in the item whose elements are the rows of this table. */
   readonly each: string;
 }
 
-/** Rows kept for ever, written with the page that showed them (R17). */
+/** A table whose rows are kept for ever. They are written with the page that showed them (R17). */
 interface HistoryTable {
   readonly table: string;
-  /** Values the archive's rows have beyond the row's own. */
+  /** Values that its rows have beside those of the item. */
   readonly constants?: Row;
 }
 
-/** One catalogue entry: all that the sync knows of a collection. Tables stand in it by their names. */
+/** One catalogue entry: everything that the sync knows about a collection. It refers to tables by name. */
 export type Stream = FeedStream | MarkedStream | SnapshotStream | WindowStream;
 
 /** Scanned once, then read by its upserts and tombstones feeds (R2), with sweeps (R12). */
@@ -64,13 +64,13 @@ export interface FeedStream extends CommonStream {
 export interface MarkedStream extends CommonStream {
   readonly method: 'marked';
   readonly parent?: undefined;
-  /** The list whose rows its marks name, and their table (R18, R22). */
+  /** The list and the table of the rows that its marks name (R18, R22). */
   readonly parentTable: ParentTable;
   /** The stream that makes its marks. */
   readonly dependencies: readonly [StreamName];
 }
 
-/** Read whole each time and put in place at once (R16). */
+/** Read whole each time, and put in place in one transaction (R16). */
 export interface SnapshotStream extends CommonStream {
   readonly method: 'snapshot';
   readonly parent?: undefined;
@@ -85,54 +85,54 @@ interface WindowStream extends CommonStream {
 
 interface CommonStream {
   readonly name: StreamName;
-  /** Path under the environment; `{id}` stands for the test of a window read. */
+  /** The path under the environment; `{id}` stands for the test of a window read. */
   readonly path: readonly string[];
-  /** The field, or the two fields, that tell rows apart. */
+  /** The one or two fields that identify a row. */
   readonly key: readonly [string, ...string[]];
   readonly fields: Fields;
   readonly table: string;
-  /** Same columns and `read_number`: where a snapshot or lineage is staged (R16). */
+  /** The table where a snapshot or lineage is staged: the same columns, and `read_number` (R16). */
   readonly staged?: string;
-  /** Fields this stream writes when it shares its table with another stream; all of them when left out. */
+  /** The fields that this stream writes, if another stream writes to its table as well; all fields if left out. */
   readonly writes?: readonly string[];
-  /** Fills rows that another stream made: only those with this value; others are passed over. */
+  /** The stream only fills rows that its parent stream made, and only those with this value in this field. */
   readonly subtype?: { readonly field: string; readonly is: string };
   readonly parentTable?: ParentTable;
-  /** By the value of `kind`, the columns that belong to it alone: a change of kind blanks the others' (R22). */
+  /** For each value of `kind`, the columns that only this kind has. A change of kind blanks the columns of the other kinds (R22). */
   readonly subtypeColumns?: Readonly<Record<string, readonly string[]>>;
-  /** One read each makes a full scan; also the variants of an `ids` request (R12). */
+  /** A full scan makes one read with each of these queries, and so does a request by ids (R12). */
   readonly scanQueries: readonly Readonly<Record<string, string>>[];
-  /** Streams that go first in a run. */
+  /** The streams that a run reads before this one. */
   readonly dependencies: readonly StreamName[];
-  /** The parameter that asks for rows by the first part of their key (R12): for marked lineage, by downstream column (R18). */
+  /** The parameter that asks for rows by the first part of their key (R12); for column lineage that is the downstream column (R18). */
   readonly idsParameter: string;
-  /** Its rows belong to rows of other streams, whose removal explains theirs (R14). */
+  /** The rows of other streams that its rows belong to: their removal explains the removal of its rows (R14). */
   readonly parents?: readonly StreamParent[] | undefined;
-  /** Of edges: the end that is read with all its edges. Where it is shown with others, a missing one was replaced (R14). */
+  /** For edges: the end that is always read with all its edges. If other edges of it are shown, a missing edge was replaced (R14). */
   readonly replacedBy?: string;
   readonly marks: readonly MarkRule[];
-  /** Rows of another table that go along with a deleted row (R18). */
+  /** The rows of another table that are deleted together with a row (R18). */
   readonly cascade?: { readonly table: string; readonly by: string };
-  /** Rows of another table that a deleted row may have ended: `id` of each is marked for the stream, to be read again (R18). */
+  /** The rows of another table that may have ended with a deleted row: their `id` is marked for `stream`, to be read again (R18). */
   readonly cascadeMarks?: {
     readonly table: string;
     readonly by: string;
     readonly stream: StreamName;
     readonly id: string;
   };
-  /** A stream that reads what changed rows of this one make due: it has not finished with them (R9, R22). */
+  /** The stream that has to read again when rows of this one change, and so is not finished in this cycle (R9, R22). */
   readonly reopens?: StreamName;
   readonly childTables?: readonly ChildTable[];
   readonly historyTables?: readonly HistoryTable[];
-  /** A 404 with the error envelope means not live (R15). */
+  /** Whether a 404 with the error envelope means that the stream is not live (R15). */
   readonly mayBeUnavailable?: true;
-  /** Read at most once per clock hour of server time (R22). */
+  /** Whether it is read at most once per clock hour of server time (R22). */
   readonly hourly?: true;
-  /** Removals are never held back (R14). */
+  /** Whether removals are never held back (R14). */
   readonly skipsShrinkGuard?: true;
-  /** The service shows only rows whose field lies no more than so many days back. */
+  /** The service shows only rows whose time in this field is at most so many days ago. */
   readonly retention?: { readonly field: string; readonly days: number };
-  /** Only when asked for with `--history`. */
+  /** Whether it is only read with `--history`. */
   readonly optional?: true;
 }
 
@@ -145,7 +145,7 @@ export interface StreamParent {
   /** The field that names the parent. */
   readonly by: string;
   readonly table: string;
-  /** What the parent itself belongs to: its removal explains theirs, however far down (R14). */
+  /** What the parent itself belongs to: that removal explains this one as well, on any level (R14). */
   readonly parents?: readonly StreamParent[];
 }
 
@@ -154,7 +154,7 @@ interface LookupParent extends StreamParent {
   readonly parameter: string;
 }
 
-/** What a stream's rows belong to. */
+/** The parents of a stream's rows. */
 export function parentsOf({ parent, parents = [] }: Pick<Stream, 'parent' | 'parents'>): readonly StreamParent[] {
   return parent === undefined ? parents : [parent];
 }

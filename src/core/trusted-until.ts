@@ -3,10 +3,10 @@ import type { Context } from './context.ts';
 import { addSeconds, LAST_INSTANT } from './instant.ts';
 import type { TrustedUntil } from './newest-wins.ts';
 
-/** What a read shows is believed back to its T less the overlap; a feed shows no more than its rows (R10). */
+/** A scan or an answer by id is believed up to its T less the overlap; a feed is compared row by row (R10). */
 export function trustedUntilOf(read: Read, { options }: Context): TrustedUntil {
   if (isFeedRead(read)) return null;
-  // Without a server time, whatever a scan shows is believed.
+  // Without a server time, everything that a scan shows is believed.
   return read.at === null ? LAST_INSTANT : addSeconds(read.at, -options.overlapSeconds);
 }
 

@@ -2,8 +2,8 @@ import type { ListedEnvironment } from './environments.ts';
 import { SyncError } from './errors.ts';
 
 /**
- * The environments asked for, each by its id or name, or several separated by commas; all when none is asked for. A name may
- * hold a comma: what is one as a whole is not taken apart.
+ * The environments that were asked for by id or name, also several separated by commas; all if none was asked for. A name may contain
+ * a comma: a text that is a name as a whole is not split.
  */
 export function wantedOf(
   listed: readonly ListedEnvironment[],
@@ -20,10 +20,10 @@ export function wantedOf(
   };
 }
 
-/** Names told of in one line. */
+/** The most names in one line. */
 const MOST_NAMES = 20;
 
-/** What tells who asked for an environment that is not listed what there is. */
+/** The error for an environment that is not listed; it names those that are. */
 export function noSuchEnvironment(unknown: readonly string[], listed: readonly ListedEnvironment[]): SyncError {
   const names = listed.slice(0, MOST_NAMES).map(({ id, name }) => (id === name ? id : `${id} (${name})`));
   const more = listed.length > MOST_NAMES ? ` and ${listed.length - MOST_NAMES} more` : '';

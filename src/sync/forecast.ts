@@ -7,13 +7,13 @@ import type { OpenMirror, RunPorts } from './ports.ts';
 import { type RunOptions, runSync } from './run.ts';
 import type { RunSummary, StreamSummary } from './summary.ts';
 
-/** The requests that a run would make if the source were as the mirror has it. */
+/** The requests that a run would make if the source had exactly the mirror's rows. */
 export interface RunForecast {
-  /** Requests in all, the one that lists the environments among them. */
+  /** All requests, with the one that lists the environments. */
   readonly requests: number;
-  /** True if a list was never read to its end: the count is a minimum. */
+  /** True if a list was never read to its end: then the count is a minimum. */
   readonly at_least: boolean;
-  /** Runs until every stream is up to date, where `maxRequests` stops them; null when they are more than a hundred, or get nowhere. */
+  /** How many runs it takes until every stream is up to date, if `maxRequests` stops them; null for more than a hundred, or if they make no progress. */
   readonly runs: number | null;
   readonly server_time: Instant | null;
   /** Environments that are mirrored but no longer listed. */
@@ -26,21 +26,21 @@ export interface StreamForecast
   readonly at_least: boolean;
 }
 
-/** A mirror against which a run is rehearsed; nobody ever reads what the run writes. */
+/** A mirror against which a sync is rehearsed. What the rehearsal writes is not kept. */
 type DryRunMirror = Pick<OpenMirror, 'state' | 'destination'> & SourceExpectations;
 
 interface ForecastOptions extends RunOptions {
   readonly maxRequests: number | null;
 }
 
-/** What the run would open with. */
+/** What the run would know when it begins. */
 export interface RunOpening {
-  /** The environments as the source lists them now. */
+  /** The environments that the source lists now. */
   readonly environments: readonly unknown[];
   readonly serverTime: Instant | null;
 }
 
-/** Rehearses the run with a source that answers as the mirror expects. @throws SyncError when there would be no run */
+/** Rehearses a sync with a source that answers as the mirror expects. @throws SyncError if the sync would be refused */
 export async function forecast(
   dryRunMirror: DryRunMirror,
   runOpening: RunOpening,
@@ -48,7 +48,7 @@ export async function forecast(
   ports: Pick<RunPorts, 'clock' | 'signal'>,
 ): Promise<RunForecast> {
   const estimatorState: EstimatorState = {
-    rehearsal: dryRunMirror,
+    mirror: dryRunMirror,
     opening: runOpening,
     catalogue: options.catalogue,
     maxRequests: options.maxRequests,
@@ -65,7 +65,7 @@ export async function forecast(
     return runSync({ ...ports, source, mirrorExists: true, openMirror, onProgress: () => {} }, options);
   };
   const first = await rehearse();
-  if (!cameThrough(first)) throw new SyncError(first.recovery ?? 'run', first.error ?? 'there would be no run');
+  if (!isComplete(first)) throw new SyncError(first.recovery ?? 'run', first.error ?? 'the run would be refused');
   return {
     requests: first.requests,
     at_least: estimatorState.unknown.size > 0,
@@ -76,16 +76,16 @@ export async function forecast(
   };
 }
 
-/** A run that ends early for another reason than its budget tells nothing; one that reads all and then complains does. */
-function cameThrough({ recovery, streams }: RunSummary): boolean {
+/** Whether the rehearsal shows the requests of a run: it came to its end, or only its budget stopped it. An error after all streams were read does not matter. */
+function isComplete({ recovery, streams }: RunSummary): boolean {
   if (recovery === null || recovery === 'budget') return true;
   return streams.length > 0 && streams.every((stream) => stream.status !== 'stopped');
 }
 
-/** At most so many runs are rehearsed: beyond that the exact number does not help anybody. */
+/** At most so many runs are rehearsed: a larger exact number is of no use. */
 const MOST_RUNS = 100;
 
-/** It ends: so many runs are the most. Null for more, and for runs that get nowhere. */
+/** Null for more than `MOST_RUNS`, and for runs that make no progress. */
 async function countRuns(first: RunSummary, rehearse: () => Promise<RunSummary>): Promise<number | null> {
   let runs = 1;
   for (let last = first; last.status === 'stopped'; runs++) {
@@ -95,15 +95,15 @@ async function countRuns(first: RunSummary, rehearse: () => Promise<RunSummary>)
   return runs;
 }
 
-/** What is expected of the source in the runs to come. */
+/** What the rehearsed runs expect of the source. */
 interface EstimatorState {
   readonly catalogue: readonly Stream[];
-  readonly rehearsal: DryRunMirror;
+  readonly mirror: DryRunMirror;
   readonly opening: RunOpening;
   readonly maxRequests: number | null;
-  /** Rows behind each cursor that was given. */
+  /** How many rows follow each cursor that was given out. */
   readonly rest: Map<string, number>;
-  /** Streams of environments that were read and that nobody knows the length of. */
+  /** The streams that were read and whose length is unknown, each with its environment. */
   readonly unknown: Set<string>;
 }
 
@@ -112,7 +112,7 @@ function streamForecast(summary: StreamSummary, unknown: ReadonlySet<string>): S
   return { env_id, environment, stream, mode, reason, status, requests, at_least: unknown.has(`${env_id} ${stream}`) };
 }
 
-/** The source of one run: pages without rows, as many as the rows that the mirror expects would fill. */
+/** The source of one rehearsed run: it answers with as many pages as the expected rows would fill, but without rows. */
 function predictedSource(estimatorState: EstimatorState): Source {
   const { opening, maxRequests } = estimatorState;
   let requests = 0;
@@ -139,16 +139,16 @@ function predictedSource(estimatorState: EstimatorState): Source {
 }
 
 async function answer(
-  { rehearsal, opening, catalogue, rest, unknown }: EstimatorState,
+  { mirror, opening, catalogue, rest, unknown }: EstimatorState,
   { path, ...asked }: PageRequest,
 ): Promise<Page> {
   const [envId = '', ...own] = path;
   const stream = streamOf(catalogue, own);
-  const refused = await rehearsal.refused(envId, stream);
+  const refused = await mirror.refused(envId, stream);
   if (refused !== null) throw new SyncError(refused, `${own.join('/')} is expected to refuse again`);
   let rows = rest.get(asked.cursor ?? '');
   if (rows === undefined) {
-    const expected = await rehearsal.expected(envId, stream, { ...asked, path: own }, opening.serverTime);
+    const expected = await mirror.expected(envId, stream, { ...asked, path: own }, opening.serverTime);
     rows = expected.rows;
     if (expected.atLeast) unknown.add(`${envId} ${stream.name}`);
   }
@@ -164,6 +164,6 @@ function streamOf(catalogue: readonly Stream[], path: readonly string[]): Stream
     (stream) =>
       stream.path.length === path.length && stream.path.every((part, i) => part === '{id}' || part === path[i]),
   );
-  if (found === undefined) throw new Error(`no stream lies at ${path.join('/')}`);
+  if (found === undefined) throw new Error(`no stream has the path ${path.join('/')}`);
   return found;
 }

@@ -8,13 +8,13 @@ interface MeasuredRead {
   readonly rows: number;
 }
 
-/** The source, measuring every list that is read whole in this run; feeds and what is asked for by id are none. */
+/** Wraps a source: it measures every list that this run reads completely. Feeds and requests by id are not lists. */
 export function measuring(
   source: Source,
   streams: readonly Stream[],
   onList: (list: MeasuredList) => Promise<void>,
 ): Source {
-  const walks = new Map<string, MeasuredRead>();
+  const reads = new Map<string, MeasuredRead>();
   return {
     ...source,
     async page(request, onRequest) {
@@ -22,12 +22,12 @@ export function measuring(
       const list = listOf(request, streams);
       if (list === null) return page;
       const key = `${list.env_id} ${list.stream} ${list.variant} ${list.page_size}`;
-      const before = request.cursor === null ? FIRST : walks.get(key);
-      // A read that was begun in an earlier run, or over again from elsewhere, is not known whole.
+      const before = request.cursor === null ? FIRST : reads.get(key);
+      // A read that began in an earlier run is not complete in this one.
       if (before === undefined || before.cursor !== request.cursor) return page;
-      const walk = { cursor: page.nextCursor, pages: before.pages + 1, rows: before.rows + page.items.length };
-      walks.set(key, walk);
-      if (!page.hasMore) await onList({ ...list, pages: walk.pages, rows: walk.rows });
+      const read = { cursor: page.nextCursor, pages: before.pages + 1, rows: before.rows + page.items.length };
+      reads.set(key, read);
+      if (!page.hasMore) await onList({ ...list, pages: read.pages, rows: read.rows });
       return page;
     },
   };

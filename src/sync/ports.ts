@@ -9,18 +9,18 @@ import type { RunProgressEvent } from './progress.ts';
 export interface OpenMirror {
   readonly state: StateStore;
   destination(envId: string, run: number): Destination;
-  /** Commits the writes that were waiting for the next commit. */
+  /** Commits the writes that wait for the next commit. */
   keep(): Promise<void>;
   close(): Promise<void>;
 }
 
 export interface RunPorts {
   readonly source: Source;
-  /** What requests of this process outside of any run left of the quota (R23). */
+  /** What requests that this process made outside of a run left of the quota (R23). */
   readonly keptQuota?: KeptQuota | null;
-  /** Whether there is a mirror yet: a run that fails before its first answer leaves no new file behind. */
+  /** Whether the mirror exists. If not, it is made after the first answer, so that a run that fails before leaves no file. */
   readonly mirrorExists: boolean;
-  /** Opens the mirror, making it where there is none, and takes its lock. */
+  /** Opens the mirror, or makes it, and takes its lock. */
   openMirror(): Promise<OpenMirror>;
   /** The machine's clock; no decision depends on it (R1). */
   clock(): Instant;

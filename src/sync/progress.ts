@@ -14,7 +14,7 @@ export type RunProgressEvent =
       readonly type: 'stream';
       readonly environment: ListedEnvironment;
       readonly stream: StreamName;
-      readonly tallied: StreamCounters;
+      readonly counters: StreamCounters;
     }
   | {
       readonly type: 'ended';

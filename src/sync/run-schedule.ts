@@ -16,10 +16,10 @@ import {
 import { noSuchEnvironment, wantedOf } from '../core/wanted-environments.ts';
 import type { RunSummary } from './summary.ts';
 
-/** What the mirror knows of the environments and of their past runs. */
+/** What the mirror knows about the environments and their past runs. */
 export interface MirroredEnvironments {
   readonly environments: readonly ListedEnvironment[];
-  /** Of runs that came to their end. */
+  /** When the last finished run of each environment began. */
   readonly lastStarts: LastStarts;
 }
 
@@ -29,11 +29,11 @@ export interface SchedulePorts {
   /** Resolves early when `signal` is aborted. */
   sleep(ms: number): Promise<void>;
   readonly next: NextTick;
-  /** Nothing while there is no mirror. @throws SyncError `usage` when it cannot be used */
+  /** Empty if there is no mirror yet. @throws SyncError `usage` if the mirror cannot be used */
   mirrored(): MirroredEnvironments;
   /** `GET /environments`. @throws SyncError */
   list(): Promise<readonly ListedEnvironment[]>;
-  /** One run of these environments. */
+  /** Runs one sync of these environments. */
   run(environments: readonly ListedEnvironment[]): Promise<RunOutcome>;
   readonly log: { info(line: string): void; warn(line: string): void };
   readonly signal: AbortSignal;
@@ -41,20 +41,20 @@ export interface SchedulePorts {
 
 export interface RunOutcome {
   readonly summary: RunSummary;
-  /** The environments that the run has listed; null when it did not get so far. */
+  /** The environments that the run has listed; null if it did not get that far. */
   readonly listed: readonly ListedEnvironment[] | null;
 }
 
 /**
- * Syncs each environment whenever it is due, one run at a time, until a signal comes. A run that fails is tried again at
- * its next tick. @throws SyncError when what was asked for can never work
+ * Syncs each environment when it is due, one run at a time, until a signal comes. A run that fails is tried again at the next tick.
+ * @throws SyncError if the options can never work
  */
 export async function runSchedule(ports: SchedulePorts, scheduleRules: ScheduleRules): Promise<void> {
   const mirrored = ports.mirrored();
   const scheduleState: ScheduleState = {
     environments: mirrored.environments,
     lastStarts: mirrored.lastStarts,
-    slots: [],
+    timetable: [],
     nextListing: ports.clock(),
     listed: false,
     proven: false,
@@ -63,15 +63,15 @@ export async function runSchedule(ports: SchedulePorts, scheduleRules: ScheduleR
   while (!ports.signal.aborted) {
     const now = ports.clock();
     retime(ports, scheduleRules, scheduleState, now);
-    const next = nextScheduleStep(scheduleState.slots, scheduleState.nextListing, now);
-    if (next.do === 'run') await runDue(ports, scheduleRules, scheduleState, next.slots);
+    const next = nextScheduleStep(scheduleState.timetable, scheduleState.nextListing, now);
+    if (next.do === 'run') await runDue(ports, scheduleRules, scheduleState, next.due);
     else if (next.do === 'list') await list(ports, scheduleRules, scheduleState);
-    else await ports.sleep(Math.min(secondsBetween(now, next.until), NAP_SECONDS) * 1000);
+    else await ports.sleep(Math.min(secondsBetween(now, next.until), MAX_SLEEP_SECONDS) * 1000);
   }
 }
 
-/** The longest sleep: after the machine slept or its clock was set, the schedule is soon on time again. */
-const NAP_SECONDS = 60;
+/** The longest sleep. It is short, so that the schedule is soon right again after the machine slept or its clock was set. */
+const MAX_SLEEP_SECONDS = 60;
 
 /** The delay before a failed listing is retried while no environment is known. */
 const LIST_AGAIN_SECONDS = 60;
@@ -79,11 +79,11 @@ const LIST_AGAIN_SECONDS = 60;
 interface ScheduleState {
   environments: readonly ListedEnvironment[];
   lastStarts: LastStarts;
-  slots: readonly ScheduledRun[];
+  timetable: readonly ScheduledRun[];
   nextListing: Instant;
-  /** The environments have been listed since the start. */
+  /** Whether the environments have been listed since the start. */
   listed: boolean;
-  /** A run has got past what a wrong configuration ends. */
+  /** Whether a run has shown that the configuration is right. */
   proven: boolean;
 }
 
@@ -94,24 +94,24 @@ function retime(
   now: Instant,
 ): void {
   scheduleState.lastStarts = believable(scheduleState.lastStarts, now);
-  const slots = timetable(scheduleState.environments, scheduleRules, scheduleState.lastStarts, { now, next });
-  for (const change of timetableChanges(scheduleState.slots, slots)) {
+  const after = timetable(scheduleState.environments, scheduleRules, scheduleState.lastStarts, { now, next });
+  for (const change of timetableChanges(scheduleState.timetable, after)) {
     if (change.what === 'scheduled') log.info(sentence(change, now));
     else log.warn(sentence(change, now));
   }
-  scheduleState.slots = slots;
+  scheduleState.timetable = after;
 }
 
-function sentence({ what, slot: { environment, cron, due } }: TimetableChange, now: Instant): string {
+function sentence({ what, scheduledRun: { environment, cron, due } }: TimetableChange, now: Instant): string {
   switch (what) {
     case 'scheduled':
       return `${environment.name}: ${cron} (UTC), next run ${due === null || due <= now ? 'now' : at(due)}`;
     case 'no cron':
       return `${environment.name} has no cron expression of its own and is not synced: give one with --cron`;
     case 'bad cron':
-      return `${environment.name} is not synced, its cron expression never comes due or is none: ${cron}; give one with --cron`;
+      return `${environment.name} is not synced: its cron expression is wrong or has no tick: ${cron}; give one with --cron`;
     case 'gone':
-      return `${environment.name} is no longer listed and not synced any more: its rows stay as they were`;
+      return `${environment.name} is no longer listed, so it is not synced any more: its rows stay as they are`;
   }
 }
 
@@ -119,7 +119,7 @@ function at(instant: Instant): string {
   return `at ${instant.slice(0, 19).replace('T', ' ')}Z`;
 }
 
-/** Lists the environments. Only an error of the first listing may end the schedule. */
+/** Lists the environments. Only an error in the first listing may end the schedule. */
 async function list(ports: SchedulePorts, scheduleRules: ScheduleRules, scheduleState: ScheduleState): Promise<void> {
   try {
     scheduleState.environments = await ports.list();
@@ -128,25 +128,25 @@ async function list(ports: SchedulePorts, scheduleRules: ScheduleRules, schedule
     if (ports.signal.aborted) return;
     if (!scheduleState.listed && isHopeless(error)) throw error;
     const seconds = scheduleState.environments.length === 0 ? LIST_AGAIN_SECONDS : LIST_EVERY_SECONDS;
-    ports.log.warn(`${error.message} The environments are listed again in ${seconds / 60} min.`);
+    ports.log.warn(`${error.message} The next listing of the environments is in ${seconds / 60} min.`);
     scheduleState.nextListing = addSeconds(ports.clock(), seconds);
     return;
   }
   scheduleState.nextListing = addSeconds(ports.clock(), LIST_EVERY_SECONDS);
-  if (!scheduleState.listed) refuseNothing(ports, scheduleRules, scheduleState);
+  if (!scheduleState.listed) requireSchedule(ports, scheduleRules, scheduleState);
   scheduleState.listed = true;
 }
 
-/** A configuration that is wrong, or a token that is refused. */
+/** Whether the configuration is wrong or the token is refused. */
 function isHopeless({ recovery }: SyncError): boolean {
   return recovery === 'usage' || recovery === 'token';
 }
 
-function refuseNothing(ports: SchedulePorts, scheduleRules: ScheduleRules, scheduleState: ScheduleState): void {
+function requireSchedule(ports: SchedulePorts, scheduleRules: ScheduleRules, scheduleState: ScheduleState): void {
   const { unknown } = wantedOf(scheduleState.environments, scheduleRules.environments);
   if (unknown.length > 0) throw noSuchEnvironment(unknown, scheduleState.environments);
   retime(ports, scheduleRules, scheduleState, ports.clock());
-  if (scheduleState.slots.every((slot) => slot.due === null)) {
+  if (scheduleState.timetable.every(({ due }) => due === null)) {
     throw new SyncError('usage', 'there is nothing to schedule: give a cron expression with --cron');
   }
 }
@@ -157,7 +157,7 @@ async function runDue(
   scheduleState: ScheduleState,
   due: readonly ScheduledRun[],
 ): Promise<void> {
-  const environments = due.slice(0, scheduleRules.together ? due.length : 1).map((slot) => slot.environment);
+  const environments = due.slice(0, scheduleRules.together ? due.length : 1).map(({ environment }) => environment);
   const { lastStarts } = scheduleState;
   scheduleState.lastStarts = new Map([...lastStarts, ...environments.map(({ id }) => [id, ports.clock()] as const)]);
   const ran = await outcomeOf(ports, environments);
@@ -170,7 +170,7 @@ async function runDue(
   } else if (summary.recovery === 'usage' && !(scheduleState.proven && environments.length === 1)) {
     await list(ports, scheduleRules, scheduleState);
     const stay = environments.filter(({ id }) => scheduleState.environments.some((each) => each.id === id));
-    // An environment that was just removed is not an error: the others are due as before.
+    // If an environment was just removed, this is not an error, and the others are still due.
     if (stay.length < environments.length) scheduleState.lastStarts = lastStarts;
     else if (!scheduleState.proven && !ports.signal.aborted)
       throw new SyncError('usage', summary.error ?? 'the run was refused');
@@ -184,12 +184,12 @@ async function outcomeOf(ports: SchedulePorts, environments: readonly ListedEnvi
     return await ports.run(environments);
   } catch (error) {
     const message = error instanceof Error ? error.message : String(error);
-    ports.log.warn(`${namesOf(environments)}: the run broke off: ${message}`);
+    ports.log.warn(`${namesOf(environments)}: the run failed unexpectedly: ${message}`);
     return null;
   }
 }
 
-/** Names in a line of the log. */
+/** The names of environments in a line of the log. */
 function namesOf(environments: readonly ListedEnvironment[]): string {
   return environments.length > MOST_NAMED
     ? `${environments.length} environments`

@@ -13,7 +13,7 @@ import { type RunSummary, type StreamSummary, summarize } from './summary.ts';
 import { keyOf, type RunProgress, syncEnvironments } from './sync-environments.ts';
 
 export interface RunOptions extends DecisionOptions {
-  /** Every collection that there is, in the order in which a run prefers them. */
+  /** Every stream of the catalogue, in the order in which a run prefers them. */
   readonly catalogue: readonly Stream[];
   readonly baseUrl: string;
   readonly streams: readonly Stream[];
@@ -22,7 +22,7 @@ export interface RunOptions extends DecisionOptions {
   readonly concurrency: number;
 }
 
-/** One run: opens with `GET /environments`, brings every stream up to date, notes how it went. Never throws a `SyncError`. */
+/** Runs a sync: lists the environments, brings every stream up to date and records how it went. It never throws a `SyncError`. */
 export async function runSync(ports: RunPorts, options: RunOptions): Promise<RunSummary> {
   const startedAt = ports.clock();
   const runProgress: RunProgress = { summaries: new Map(), heldElsewhere: [], leftOver: 'unread', notReached: 0 };
@@ -76,7 +76,7 @@ async function open(ports: RunPorts, options: RunOptions, state: RunState): Prom
   return { mirror, run };
 }
 
-/** `earlier` is null where no mirror existed: one is made once the source has answered. */
+/** `earlier` is null if there was no mirror: then it is made after the source has answered. */
 async function readAll(
   ports: RunPorts,
   options: RunOptions,
@@ -103,7 +103,7 @@ async function readAll(
   try {
     await syncEnvironments(session, state.environments, state.reached);
   } catch (error) {
-    // The run ends by what went wrong first: it decides the exit code.
+    // The first error ends the run and decides the exit code, so an error here is ignored.
     await mirror.keep().catch(() => {});
     throw error;
   }
@@ -118,7 +118,7 @@ async function readAll(
 
 interface CycleEntry {
   readonly run: JoinedRun;
-  /** What failed at its last try, where the last run was stopped; by environment (R6). */
+  /** The streams that failed when they were last tried, if the last run was stopped; by environment (R6). */
   readonly late: ReadonlyMap<string, ReadonlySet<StreamName>>;
 }
 
@@ -143,12 +143,12 @@ async function join(
   return { run, late: new Map(late.filter(([, streams]) => streams.size > 0)) };
 }
 
-/** Kept by the hundred: with thousands of environments there are many. */
+/** Saves the lengths of lists a hundred at a time, because there are many with thousands of environments. */
 async function keepLength(mirror: OpenMirror, state: RunState, list: MeasuredList): Promise<void> {
   state.lists.push(list);
   if (state.lists.length < 100) return;
   const { lists } = state;
-  // Taken out first: another stream may measure a list while these are saved.
+  // The lists are taken out before they are saved, because another stream may measure one meanwhile.
   state.lists = [];
   await mirror.state.saveListLengths(lists);
 }
@@ -162,7 +162,7 @@ async function saveEnvironments(
   await mirror.state.saveEnvironments(environmentChanges, run.id);
 }
 
-/** The environments asked for. @throws SyncError `usage` for one that is not listed, `run` when none is */
+/** The environments to sync. @throws SyncError `usage` for one that is not listed, `run` if none is listed */
 export function choose(
   { listed }: Pick<EnvironmentChanges, 'listed'>,
   wanted: readonly string[],
@@ -173,7 +173,7 @@ export function choose(
   return chosen;
 }
 
-/** A run that was asked for what there is not has not taken place. */
+/** A run that was refused because of its options leaves no entry in the run log. */
 async function forgetRefused(state: RunState, streams: readonly StreamSummary[], failure: unknown): Promise<void> {
   if (!(failure instanceof SyncError) || failure.recovery !== 'usage' || streams.length > 0) return;
   if (state.mirror !== null && state.run !== null) await state.mirror.state.forgetRun(state.run.id);
@@ -212,7 +212,7 @@ async function close(ports: RunPorts, state: RunState, failure: unknown): Promis
   return summary;
 }
 
-/** In the order of the environments and of the catalogue, whatever order they ended in. */
+/** The summaries in the order of the environments and of the catalogue. */
 function streamsOf({ environments, reached, catalogue }: RunState): StreamSummary[] {
   const { summaries, heldElsewhere } = reached;
   const ended = environments.flatMap((environment) =>
@@ -221,22 +221,22 @@ function streamsOf({ environments, reached, catalogue }: RunState): StreamSummar
   return [...ended, ...heldElsewhere];
 }
 
-/** No request goes beyond what earlier runs left of the quota (R23). */
+/** Continues with what earlier runs left of the quota (R23). */
 async function resumeQuota({ source, keptQuota, clock }: RunPorts, mirror: OpenMirror | null): Promise<void> {
   const kept = mirror === null ? null : await mirror.state.keptQuota();
   const left = stillLeft([kept, keptQuota ?? null], clock());
   if (left !== null) source.resumeQuota?.(left);
 }
 
-/** Saves the measures that a forecast of the next run, and its quota, need. */
+/** Saves the lengths of lists and the quota, for the forecast of the next run. */
 async function keepMeasures(
   { source, clock }: RunPorts,
   { state }: OpenMirror,
   lists: readonly MeasuredList[],
 ): Promise<void> {
   await state.saveListLengths(lists);
-  const told = source.quota?.() ?? null;
-  if (told !== null) await state.saveQuota(learned(await state.quota(), told), clock());
+  const quota = source.quota?.() ?? null;
+  if (quota !== null) await state.saveQuota(learned(await state.quota(), quota), clock());
 }
 
 const STATUS_OF: Readonly<Record<RunRecovery, RunStatus>> = {
@@ -249,7 +249,7 @@ const STATUS_OF: Readonly<Record<RunRecovery, RunStatus>> = {
   signal: 'interrupted',
 };
 
-/** A run is green only when every stream is complete, and no row of them stands rejected (R9, R20). */
+/** A run is `done` only if every stream is complete and none of their rows is rejected (R9, R20). */
 function statusOf(streams: readonly StreamSummary[], failure: unknown): RunStatus {
   if (failure !== null) return endsRun(failure) ? STATUS_OF[failure.recovery] : 'problems';
   return streams.every((stream) => GREEN.has(stream.status) && stream.rejected_standing === 0) ? 'done' : 'problems';

@@ -3,21 +3,21 @@ import type { RowCounts } from '../core/destination.ts';
 
 /** What a run has done to one stream so far. */
 export interface StreamCounters extends RowCounts {
-  /** Of the last round; `none` before one has begun. */
+  /** The mode of the last round; `none` before the first one. */
   readonly mode: string;
   readonly reason: string;
   readonly requests: number;
   readonly pages: number;
-  /** Rows shown by the source, changed or not. */
+  /** How many rows the source has shown, changed or not. */
   readonly rows: number;
   readonly late: number;
 }
 
-/** Counts a stream's work and tells of every change. */
+/** Counts what a run does to a stream, and reports every change. */
 export interface StreamCounter {
   round(round: Pick<Round, 'mode' | 'reason'>): void;
   request(this: void): void;
-  /** A page, or a slice of a heavy one: then `pages` is 0 but for its last. */
+  /** Counts a page, or a slice of a heavy page; `pages` is 1 only for the last slice. */
   slice(shown: Pick<StreamCounters, 'pages' | 'rows' | 'late'>): void;
   count(rowCounts: RowCounts): void;
   total(): StreamCounters;

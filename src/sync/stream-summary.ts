@@ -6,7 +6,7 @@ import type { StreamCounters } from './stream-counter.ts';
 import type { StreamSummary } from './summary.ts';
 import type { StreamOutcome } from './sync-stream.ts';
 
-/** How a stream ended, or what ended it. */
+/** How a stream ended, or the error that ended it. */
 export interface StreamResult {
   readonly rest: StreamOutcome | 'unread' | null;
   readonly error: SyncError | null;
@@ -23,20 +23,20 @@ export async function resultOf(streamSync: Promise<StreamOutcome>): Promise<Stre
 
 interface SummaryInput {
   readonly ending: StreamResult;
-  readonly tallied: StreamCounters;
+  readonly counters: StreamCounters;
   readonly times: { readonly startedAt: string; readonly endedAt: string };
-  /** Removals held back. */
+  /** How many removals are held back. */
   readonly held: number;
-  /** Rows that stand rejected (R20). */
+  /** How many rows are rejected (R20). */
   readonly standing: number;
 }
 
 export function summaryOf(
   listedEnvironment: ListedEnvironment,
   stream: Stream,
-  { ending, tallied, times, held, standing }: SummaryInput,
+  { ending, counters, times, held, standing }: SummaryInput,
 ): StreamSummary {
-  const { mode, reason, requests, pages, written, deleted, rejected, late } = tallied;
+  const { mode, reason, requests, pages, written, deleted, rejected, late } = counters;
   return {
     env_id: listedEnvironment.id,
     environment: listedEnvironment.name,
@@ -75,7 +75,7 @@ function problemOf(stream: Stream, { rest, error }: StreamResult, held: number):
   // The run itself reports the error that ends it.
   if (error !== null) return isRunRecovery(error.recovery) ? null : error.message;
   if (rest === 'waiting')
-    return `waits for the first scan of ${stream.dependencies[0]}, which has not ended yet: see there, or sync it as well`;
+    return `waits for the first scan of ${stream.dependencies[0]} to end: see the error of that stream, or sync it as well`;
   if (held === 0) return null;
-  return `${held} removals are held back: if the source is right, let them go with --allow-shrink; a read that shows the rows again ends it as well`;
+  return `${held} removals are held back: if the source is right, apply them with --allow-shrink; if it shows the rows again, they stay`;
 }

@@ -3,18 +3,18 @@ import type { RecoveryKind } from '../core/errors.ts';
 import type { Instant } from '../core/instant.ts';
 import type { CycleRun, RunStatus, StreamRun } from '../core/state-store.ts';
 
-/** How a run left one stream of one environment. */
+/** How one stream of one environment ended in a run. */
 export interface StreamSummary extends Omit<StreamRun, 'run_id'> {
-  /** The environment's name; it need not be unique, `env_id` is. */
+  /** The environment's name. It may not be unique; `env_id` is. */
   readonly environment: string;
-  /** Removals held back, of this run or earlier ones (R14). */
+  /** How many removals are held back, from this run or earlier ones (R14). */
   readonly rows_held: number;
-  /** Rows that stand rejected, of this run or earlier ones (R20). */
+  /** How many rows are rejected, from this run or earlier ones (R20). */
   readonly rejected_standing: number;
   readonly seconds: number;
 }
 
-/** A run in one document: what `sync --json` prints. Names are those of the run log's tables. */
+/** A run as one document, which `sync --json` prints. The names are those of the run log's tables. */
 export interface RunSummary {
   readonly run: number | null;
   readonly cycle: number | null;
@@ -27,13 +27,13 @@ export interface RunSummary {
   readonly rows_deleted: number;
   readonly rows_rejected: number;
   readonly error: string | null;
-  /** What the caller has to do about `error` (see `RecoveryKind`). */
+  /** What `error` asks of the caller (see `RecoveryKind`). */
   readonly recovery: RecoveryKind | null;
   /** Environments that are mirrored but no longer listed. */
   readonly missing: readonly string[];
-  /** Streams that the run came to. */
+  /** The streams that the run reached. */
   readonly streams: readonly StreamSummary[];
-  /** How many it was stopped before. */
+  /** How many streams it did not reach before it ended. */
   readonly streams_not_reached: number;
 }
 

@@ -10,27 +10,27 @@ import { resultOf, summaryOf } from './stream-summary.ts';
 import type { StreamSummary } from './summary.ts';
 import { type StreamSync, syncStream } from './sync-stream.ts';
 
-/** What all streams of a run share. */
+/** What all streams of a run have in common. */
 export interface SyncSession {
-  /** Every collection that there is. */
+  /** Every stream of the catalogue. */
   readonly catalogue: readonly Stream[];
   readonly ports: RunPorts;
   readonly mirror: OpenMirror;
   readonly streams: readonly Stream[];
   readonly concurrency: number;
-  /** By environment, the streams that failed at their last try: they go last (R6). */
+  /** The streams that failed when they were last tried, by environment: they go last (R6). */
   readonly late: ReadonlyMap<string, ReadonlySet<StreamName>>;
   context(): Context;
 }
 
-/** What a run has come to so far. A stream that it has not come to costs nothing (R27), and is not in here. */
+/** What a run has done so far. A stream that it has not reached is not in it, and takes no memory (R27). */
 export interface RunProgress {
   readonly summaries: Map<string, StreamSummary>;
-  /** Removals held back of streams it has not come to (R14). */
+  /** The streams with held-back removals that the run has not reached (R14). */
   heldElsewhere: readonly StreamSummary[];
-  /** What is left if the run is stopped now (R6). */
+  /** What the run leaves undone if it is stopped now (R6). */
   leftOver: LeftOver;
-  /** How many streams it has not come to when it ends. */
+  /** How many streams the run has not reached when it ends. */
   notReached: number;
 }
 
@@ -39,8 +39,8 @@ export function keyOf(listedEnvironment: ListedEnvironment, stream: Pick<Stream,
 }
 
 /**
- * Brings every stream of the environments up to date: unfinished rounds of earlier cycles first, what failed last time last (R6).
- * A stream that fails stops no other (R9). @throws SyncError when the run has to end
+ * Brings every stream of the environments up to date. Unfinished rounds of earlier cycles come first, and streams that failed last
+ * time come last (R6). A stream that fails stops no other (R9). @throws SyncError if the run must end
  */
 export async function syncEnvironments(
   syncSession: SyncSession,
@@ -92,9 +92,9 @@ interface EnvironmentsWork {
   readonly session: SyncSession;
   readonly reached: RunProgress;
   readonly queue: PQueue;
-  /** Of the environments under way. */
+  /** The tasks of the environments that are being synced. */
   readonly tasks: Map<string, Map<StreamName, StreamTask>>;
-  /** Streams whose unfinished round has ended, and that have to go on: by key, what tells of one that the run does not come to again. */
+  /** Streams that have ended a round of an earlier cycle and must go on; each with a function that records it if the run does not reach it again. */
   readonly unended: Map<string, () => Promise<void>>;
   /** The reason why the run must end. */
   stopped: SyncError | null;
@@ -102,21 +102,21 @@ interface EnvironmentsWork {
 
 /** One stream of one environment in a run. */
 interface StreamTask {
-  readonly tally: StreamCounter;
-  readonly passage: StreamSync;
+  readonly counter: StreamCounter;
+  readonly streamSync: StreamSync;
   readonly startedAt: string;
 }
 
-/** A few environments at once: what the others need is made when their turn comes. A run that has to end begins no more of them. */
+/** Syncs a few environments at the same time; what the others need is made when their turn comes. If the run must end, no more are begun. */
 async function inTurn(
   environmentsWork: EnvironmentsWork,
   environments: readonly ListedEnvironment[],
   go: (listedEnvironment: ListedEnvironment) => Promise<void>,
 ): Promise<void> {
-  const coming = environments.values();
+  const remaining = environments.values();
   let broken = false;
-  const lane = async (): Promise<void> => {
-    for (const environment of coming) {
+  const worker = async (): Promise<void> => {
+    for (const environment of remaining) {
       if (broken || environmentsWork.stopped !== null) return;
       await go(environment).catch((error: unknown) => {
         broken = true;
@@ -124,12 +124,12 @@ async function inTurn(
       });
     }
   };
-  const lanes = await Promise.allSettled(Array.from({ length: environmentsWork.session.concurrency }, lane));
-  const failure = lanes.find((result) => result.status === 'rejected');
+  const results = await Promise.allSettled(Array.from({ length: environmentsWork.session.concurrency }, worker));
+  const failure = results.find((result) => result.status === 'rejected');
   if (failure !== undefined) throw failure.reason;
 }
 
-/** A stream waits for its dependencies to end, whether or not they succeed. */
+/** A stream waits until its dependencies have ended, whether or not they have succeeded. */
 async function syncStreams(
   environmentsWork: EnvironmentsWork,
   listedEnvironment: ListedEnvironment,
@@ -156,24 +156,24 @@ async function go(
 ): Promise<void> {
   const { ports, mirror, context } = environmentsWork.session;
   const key = keyOf(listedEnvironment, stream);
-  const { tally, passage, startedAt } = taskOf(environmentsWork, listedEnvironment, stream);
-  const before = workOf(tally.total());
+  const { counter, streamSync, startedAt } = taskOf(environmentsWork, listedEnvironment, stream);
+  const before = workOf(counter.total());
   const wasEnded = !environmentsWork.unended.delete(key);
-  const ending = await resultOf(syncStream(passage, only));
+  const ending = await resultOf(syncStream(streamSync, only));
   if (endsRun(ending.error)) environmentsWork.stopped ??= ending.error;
   if (only === 'unfinished' && ending.error === null)
     environmentsWork.unended.set(key, () => go(environmentsWork, listedEnvironment, stream));
-  const tallied = tally.total();
-  // Not come to, or not again.
-  if (endsRun(ending.error) && workOf(tallied) === before && wasEnded) return;
+  const counters = counter.total();
+  // The run has not reached the stream, or not again.
+  if (endsRun(ending.error) && workOf(counters) === before && wasEnded) return;
   const times = { startedAt, endedAt: ports.clock() };
-  const held = await passage.destination.heldRemovals(stream);
-  const standing = await passage.destination.rejected(stream);
-  const summary = summaryOf(listedEnvironment, stream, { ending, tallied, times, held, standing });
+  const held = await streamSync.destination.heldRemovals(stream);
+  const standing = await streamSync.destination.rejected(stream);
+  const summary = summaryOf(listedEnvironment, stream, { ending, counters, times, held, standing });
   const { environment: _, rows_held: __, rejected_standing: ___, seconds: ____, ...row } = summary;
   await mirror.state.recordStreamRun({ ...row, run_id: context().run });
   environmentsWork.reached.summaries.set(key, summary);
-  // With the end of an unfinished round alone the stream has not ended: the run comes to it again (R6).
+  // A stream that has only ended its unfinished round is not finished: the run reads it again (R6).
   if (only === undefined || ending.error !== null)
     ports.onProgress({ type: 'ended', environment: listedEnvironment, summary, error: ending.error });
 }
@@ -196,26 +196,26 @@ function createTask(
   stream: Stream,
 ): StreamTask {
   const { ports, mirror, context } = environmentsWork.session;
-  const tally = createStreamCounter((tallied) =>
-    ports.onProgress({ type: 'stream', environment: listedEnvironment, stream: stream.name, tallied }),
+  const counter = createStreamCounter((counters) =>
+    ports.onProgress({ type: 'stream', environment: listedEnvironment, stream: stream.name, counters }),
   );
   const streamSync: StreamSync = {
     stream,
     source: ports.source,
     destination: mirror.destination(listedEnvironment.id, context().run),
     prefix: [listedEnvironment.id],
-    tally,
+    counter,
     concurrency: environmentsWork.session.concurrency,
     context,
     continueOrStop() {
       if (environmentsWork.stopped !== null) throw environmentsWork.stopped;
-      if (ports.signal.aborted) throw new SyncError('signal', 'stopped by a signal: run again to go on');
+      if (ports.signal.aborted) throw new SyncError('signal', 'stopped by a signal: run it again to continue');
     },
   };
-  return { tally, passage: streamSync, startedAt: ports.clock() };
+  return { counter, streamSync, startedAt: ports.clock() };
 }
 
-/** Every run says what is held back in its environments, whichever streams it comes to (R14). */
+/** Every run reports what is held back in its environments, also in streams that it does not reach (R14). */
 async function heldElsewhere(
   syncSession: SyncSession,
   environments: readonly ListedEnvironment[],
@@ -225,7 +225,7 @@ async function heldElsewhere(
   const holding = new Set((await mirror.state.streamsHoldingBack()).map(({ envId, stream }) => `${envId} ${stream}`));
   const times = { startedAt: ports.clock(), endedAt: ports.clock() };
   const ending = { rest: 'unread', error: null } as const;
-  const tallied = createStreamCounter(() => {}).total();
+  const counters = createStreamCounter(() => {}).total();
   const others = (listedEnvironment: ListedEnvironment): readonly Stream[] =>
     catalogue.filter(
       (each) => holding.has(keyOf(listedEnvironment, each)) && !summaries.has(keyOf(listedEnvironment, each)),
@@ -235,7 +235,7 @@ async function heldElsewhere(
   for (const environment of environments)
     for (const stream of others(environment)) {
       const held = await mirror.destination(environment.id, context().run).heldRemovals(stream);
-      if (held > 0) found.push(summaryOf(environment, stream, { ending, tallied, times, held, standing: 0 }));
+      if (held > 0) found.push(summaryOf(environment, stream, { ending, counters, times, held, standing: 0 }));
     }
   return found;
 }

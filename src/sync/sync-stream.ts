@@ -15,19 +15,19 @@ import type { Stream, StreamName } from '../core/stream.ts';
 import { createHistoryQueue, type HistoryQueue } from './history-queue.ts';
 import type { StreamCounter } from './stream-counter.ts';
 
-/** One stream of one environment on its way: what it reads from, writes to and reports to. */
+/** What the sync of one stream of one environment needs. */
 export interface StreamSync {
   readonly stream: Stream;
   readonly source: Source;
   readonly destination: Destination;
-  /** Path segments under which the stream's own path stands. */
+  /** The path segments before the stream's own path. */
   readonly prefix: readonly string[];
-  readonly tally: StreamCounter;
-  /** Histories asked for side by side. */
+  readonly counter: StreamCounter;
+  /** How many histories are requested at the same time. */
   readonly concurrency: number;
-  /** The circumstances now: T may become known while a run goes on (R1). */
+  /** The current context: T may become known during a run (R1). */
   context(): Context;
-  /** @throws SyncError when the run has to end */
+  /** @throws SyncError if the run must end */
   continueOrStop(): void;
 }
 
@@ -35,20 +35,20 @@ export interface StreamSync {
 export type StreamOutcome = 'done' | 'hourly' | 'waiting' | 'unavailable';
 
 /**
- * Brings one stream up to date, one page at a time. `unfinished` goes on with a round of an earlier cycle alone and rests
- * when that has ended (R6). @throws SyncError when the stream, or the run, fails
+ * Brings one stream up to date, one page at a time. With `unfinished` it only continues a round of an earlier cycle, and stops when
+ * that has ended (R6). @throws SyncError if the stream or the run fails
  */
 export async function syncStream(streamSync: StreamSync, only?: 'unfinished'): Promise<StreamOutcome> {
-  const { stream, destination, concurrency, tally } = streamSync;
+  const { stream, destination, concurrency, counter } = streamSync;
   const fetch = (request: PageRequest): Promise<Page> => {
-    return streamSync.source.page(absolute(streamSync, request), tally.request);
+    return streamSync.source.page(absolute(streamSync, request), counter.request);
   };
   const histories = createHistoryQueue({ stream, destination, concurrency, fetch });
   const pagingState = {
     visitedCursors: new Set<string>(),
     markableStreams: await findMarkableStreams(stream, destination),
     histories,
-    passedOver: { first: null, count: 0 },
+    skipped: { first: null, count: 0 },
   };
   try {
     return await takeSteps(streamSync, pagingState, only);
@@ -57,14 +57,14 @@ export async function syncStream(streamSync: StreamSync, only?: 'unfinished'): P
   }
 }
 
-/** What one stream's part of a run remembers from page to page. */
+/** What the sync of a stream remembers from page to page. */
 interface PagingState {
-  /** Cursors met before in this read (R8). */
+  /** The cursors that this read has had so far (R8). */
   readonly visitedCursors: Set<string>;
   readonly markableStreams: ReadonlySet<StreamName>;
   readonly histories: HistoryQueue;
-  /** Failures that the stream went on after: with them it is not complete (R9). */
-  readonly passedOver: { first: SyncError | null; count: number };
+  /** The failures after which the stream went on: because of them it is not complete (R9). */
+  readonly skipped: { first: SyncError | null; count: number };
 }
 
 async function takeSteps(
@@ -75,7 +75,7 @@ async function takeSteps(
   const { stream, destination } = streamSync;
   let checkpoint = await destination.load(stream.name);
   if (streamSync.context().options.allowShrink && (await destination.heldRemovals(stream)) > 0) {
-    streamSync.tally.count(
+    streamSync.counter.count(
       await destination.commit(stream, { kind: 'release', checkpoint }, pagingState.markableStreams),
     );
   }
@@ -83,11 +83,11 @@ async function takeSteps(
     streamSync.continueOrStop();
     const context = streamSync.context();
     const isDue = checkpoint.round !== null && checkpoint.round.cycle !== context.cycle;
-    if (only === 'unfinished' && !isDue && pagingState.passedOver.first === null) return 'done';
+    if (only === 'unfinished' && !isDue && pagingState.skipped.first === null) return 'done';
     const step = await next(streamSync, checkpoint, context, pagingState.histories);
     if (step.do === 'rest') return step.why;
     if (step.do === 'fetch') {
-      // Others may have ended the run while the mirror was asked.
+      // Another stream may have ended the run during the lookup.
       streamSync.continueOrStop();
       const fetched = await syncPage(streamSync, step, pagingState);
       if (fetched === 'unavailable') return complete(stream, fetched, pagingState);
@@ -95,7 +95,7 @@ async function takeSteps(
     } else if (step.do === 'finish') {
       checkpoint = complete(stream, await applyRoundEnd(streamSync, step, pagingState.markableStreams), pagingState);
     } else if (step.do === 'forget') {
-      streamSync.tally.count(
+      streamSync.counter.count(
         await destination.commit(
           stream,
           { kind: 'discard', checkpoint: step.checkpoint, forget: step.which },
@@ -112,35 +112,35 @@ async function takeSteps(
   }
 }
 
-/** @throws SyncError for what was passed over on the way to a good end (R9, R22) */
-function complete<Ended>(stream: Stream, ended: Ended, { passedOver }: PagingState): Ended {
-  const { first, count } = passedOver;
+/** @throws SyncError if the stream has skipped something (R9, R22) */
+function complete<Ended>(stream: Stream, ended: Ended, { skipped }: PagingState): Ended {
+  const { first, count } = skipped;
   if (first === null) return ended;
   if (stream.method !== 'window') throw first;
   const what = count === 1 ? 'A history' : `${count} histories`;
-  const text = `${what} could not be read; the next run asks again, after all others. ${first.message}`;
+  const text = `${what} could not be read; the next run reads ${count === 1 ? 'it' : 'them'} after all others. ${first.message}`;
   throw new SyncError('stream', text, { cause: first });
 }
 
-/** Decides the next step, and makes the lookups in the mirror that the decision needs. */
+/** Decides the next step, and looks up in the mirror what the decision needs. */
 async function next(
-  { stream, destination, tally }: StreamSync,
+  { stream, destination, counter }: StreamSync,
   checkpoint: Checkpoint,
   context: Context,
   histories: HistoryQueue,
 ): Promise<LocalStep> {
   const step = nextStep(stream, checkpoint, context);
   if (step.do === 'begin') {
-    const beginning = chooseRound(stream, checkpoint, context, await destination.facts(stream, step.since));
-    if (beginning.do === 'rest') return beginning;
-    tally.round(beginning.round);
-    return { do: 'continue', checkpoint: startRound(checkpoint, beginning.round) };
+    const roundStart = chooseRound(stream, checkpoint, context, await destination.facts(stream, step.since));
+    if (roundStart.do === 'rest') return roundStart;
+    counter.round(roundStart.round);
+    return { do: 'continue', checkpoint: startRound(checkpoint, roundStart.round) };
   }
   if (step.do !== 'look-up') return step;
   const { about } = step.lookup;
   if (about === 'tests') return histories.next(step.checkpoint, context);
   const { lastMark, run, mode } = step.checkpoint.round;
-  const owed = await destination.backlog(stream, {
+  const backlog = await destination.backlog(stream, {
     about,
     after: step.lookup.after,
     before: step.lookup.before,
@@ -148,21 +148,21 @@ async function next(
     run,
     mode,
   });
-  return lookUp(stream, step.checkpoint, context, owed);
+  return lookUp(stream, step.checkpoint, context, backlog);
 }
 
-/** Fetches one page and commits it, or what becomes of the stream without it. */
+/** Fetches one page and commits it. If that fails, it commits how the stream goes on. */
 async function syncPage(
   streamSync: StreamSync,
   step: Extract<LocalStep, { do: 'fetch' }>,
-  { visitedCursors, markableStreams, histories, passedOver }: PagingState,
+  { visitedCursors, markableStreams, histories, skipped }: PagingState,
 ): Promise<Checkpoint | 'unavailable'> {
-  const { stream, destination, tally } = streamSync;
+  const { stream, destination, counter } = streamSync;
   const { checkpoint } = step;
-  tally.round(checkpoint.round);
+  counter.round(checkpoint.round);
   try {
-    const sentAhead = histories.take(step);
-    const page = await (sentAhead ?? streamSync.source.page(absolute(streamSync, step.request), tally.request));
+    const sentInAdvance = histories.take(step);
+    const page = await (sentInAdvance ?? streamSync.source.page(absolute(streamSync, step.request), counter.request));
     if (step.request.cursor === null) visitedCursors.clear();
     const next = await takePage(streamSync, { checkpoint, page, visitedCursors, markableStreams });
     if (page.nextCursor !== null) visitedCursors.add(page.nextCursor);
@@ -176,19 +176,19 @@ async function syncPage(
     }
     const recovered = recover(stream, checkpoint, error, streamSync.context());
     await destination.commit(stream, commitOf(recovered), markableStreams);
-    const told = advised(error, recovered);
-    if (recovered.outcome === 'fail') throw told;
+    const advisedError = advised(error, recovered);
+    if (recovered.outcome === 'fail') throw advisedError;
     if (recovered.outcome === 'pass-over') {
-      passedOver.first ??= told;
-      passedOver.count += 1;
+      skipped.first ??= advisedError;
+      skipped.count += 1;
     }
     return recovered.outcome === 'unavailable' ? 'unavailable' : recovered.checkpoint;
   }
 }
 
-/** Commits a page, a heavy one slice by slice (R27): only the last moves the read on (R5). @returns the next checkpoint */
+/** Commits a page, or a heavy page slice by slice (R27); only the last slice moves the read on (R5). @returns the next checkpoint */
 async function takePage(
-  { stream, destination, tally, context }: StreamSync,
+  { stream, destination, counter, context }: StreamSync,
   { page, ...before }: Pick<PageInput, 'checkpoint' | 'page' | 'visitedCursors' | 'markableStreams'>,
 ): Promise<Checkpoint> {
   const { visitedCursors, markableStreams } = before;
@@ -202,8 +202,8 @@ async function takePage(
       { stream, checkpoint: withRead(checkpoint, read), page, decoded, existing, visitedCursors, markableStreams },
       now,
     );
-    tally.slice({ rows: keys.length, late, pages: decoded.isPart ? 0 : 1 });
-    tally.count(await destination.commit(stream, commit, markableStreams));
+    counter.slice({ rows: keys.length, late, pages: decoded.isPart ? 0 : 1 });
+    counter.count(await destination.commit(stream, commit, markableStreams));
     checkpoint = commit.checkpoint;
   }
   return checkpoint;
@@ -220,9 +220,9 @@ function commitOf({ checkpoint, forget, unreadHistory }: RecoveryDecision): Comm
     : { kind: 'discard', checkpoint, forget, ...history };
 }
 
-/** Ends a round: what is gone goes, unless so much is gone that it has to wait (R14). */
+/** Ends a round. Its removals are applied, or held back if there are too many (R14). */
 async function applyRoundEnd(
-  { stream, destination, tally, context }: StreamSync,
+  { stream, destination, counter, context }: StreamSync,
   { checkpoint, roundEnd }: Extract<LocalStep, { do: 'finish' }>,
   markableStreams: ReadonlySet<StreamName>,
 ): Promise<Checkpoint> {
@@ -234,12 +234,12 @@ async function applyRoundEnd(
     roundEnd: { ...roundEnd, hold },
     ...unconfirmedMarks(stream, checkpoint.round),
   };
-  tally.count(await destination.commit(stream, commit, markableStreams));
-  // Not `ended` itself: a stream that was marked meanwhile has not finished (R9).
+  counter.count(await destination.commit(stream, commit, markableStreams));
+  // It is loaded again, because a stream that was marked in the meantime is not finished (R9).
   return destination.load(stream.name);
 }
 
-/** Streams that follow this one and have begun their first scan: before that they need no marks, the scan shows all. */
+/** The streams for which this one makes marks. A stream needs no marks before its first scan has begun, because that shows all rows. */
 export async function findMarkableStreams(stream: Stream, destination: Destination): Promise<ReadonlySet<StreamName>> {
   const marked = new Set<StreamName>();
   for (const { stream: name } of stream.marks) {

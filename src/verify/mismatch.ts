@@ -54,7 +54,7 @@ export const PENDING_REASONS: Readonly<Record<PendingCause, string>> = {
 export function whyOf({ verdict, why, heldBack }: Mismatch): string | null {
   if (why !== null) return why;
   if (verdict === 'changed' || verdict === 'ambiguous') return PENDING_REASONS[verdict];
-  return verdict === 'different' && heldBack ? 'held back: `obsync sync --allow-shrink` lets it go' : null;
+  return verdict === 'different' && heldBack ? 'held back: `obsync sync --allow-shrink` deletes it' : null;
 }
 
 /** Mismatches of one stream. Their list is bounded; those beyond the bound are only counted. */

@@ -169,13 +169,13 @@ async function readAgain(work: RepairWork, streamContext: StreamContext): Promis
     source,
     destination: work.destination,
     prefix: [environment.id],
-    tally: work.counter,
+    counter: work.counter,
     concurrency: 1,
     context: () => contextOf(work, stream),
     continueOrStop,
   });
   const held = await work.destination.heldRemovals(stream);
-  const advice = 'let them go with `obsync sync --allow-shrink`';
+  const advice = 'apply them with `obsync sync --allow-shrink`';
   if (held > 0) addNotRepaired(work, streamContext, `${held} removals are held back: ${advice}`);
 }
 

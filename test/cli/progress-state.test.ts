@@ -14,8 +14,8 @@ test('a live view of a command that reads no stream shows what it waits for, and
 
 test('a live view shows names that would steer the terminal escaped', () => {
   const environment = { id: 'e', name: 'red \u001b[31m', cron: null };
-  const tallied = { mode: 'scan', reason: 'first', rows: 1, pages: 1, requests: 1 } as StreamCounters;
-  const told = tell(INITIAL, { type: 'stream', environment, stream: 'assets', tallied }, 0);
+  const counters = { mode: 'scan', reason: 'first', rows: 1, pages: 1, requests: 1 } as StreamCounters;
+  const told = tell(INITIAL, { type: 'stream', environment, stream: 'assets', counters }, 0);
   expect(renderProgress(told, 0, SCREEN)).toMatch(/^ {2}red \\u001b\[31m {2}assets/);
 });
 

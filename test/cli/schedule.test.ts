@@ -127,7 +127,7 @@ describe('schedule', () => {
     const { code, stderr } = await started.ended;
     expect(code).toBe(143);
     expect(stderr).toContain(
-      'Production: the run broke off: the thread of the run ended with code 1 before the run had ended',
+      'Production: the run failed unexpectedly: the thread of the run ended with code 1 before the run had ended',
     );
     expect(api.requests[5]?.target).toContain('cursor=next');
   });

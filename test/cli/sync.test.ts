@@ -66,7 +66,7 @@ describe('sync', () => {
     lock.release();
     expect({ code, stderr }).toEqual({
       code: 4,
-      stderr: `obsync: another sync holds ${db}: wait for it to end, or stop it\n`,
+      stderr: `obsync: another sync is using ${db}: wait until it has ended, or stop it\n`,
     });
     expect(api.requests).toHaveLength(0);
   });

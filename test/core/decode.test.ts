@@ -115,7 +115,12 @@ describe('a bad row costs only itself (R20)', () => {
     ]);
     expect(rows.map((row) => row.key)).toEqual([['t'], ['v']]);
     expect(rejected).toEqual([
-      { key: ['u'], rowKey: 'u', reason: 'name is no text', payload: JSON.stringify({ ...test1, id: 'u', name: 1 }) },
+      {
+        key: ['u'],
+        rowKey: 'u',
+        reason: 'name is not a string',
+        payload: JSON.stringify({ ...test1, id: 'u', name: 1 }),
+      },
     ]);
   });
 
@@ -140,11 +145,11 @@ describe('a bad row costs only itself (R20)', () => {
   test.each([
     ['tests', { ...test1, severity: undefined }, 'severity is missing'],
     ['tests', { ...test1, severity: null }, 'severity is missing'],
-    ['tests', { ...test1, disabled: 'false' }, 'disabled is no boolean'],
-    ['latest_test_executions', { ...execution, start_time: 'today' }, 'start_time is no instant'],
-    ['latest_test_executions', { ...execution, start_time: 1795147800 }, 'start_time is no instant'],
-    ['latest_test_executions', { ...execution, start_time: [execution.start_time] }, 'start_time is no instant'],
-    ['latest_test_executions', { ...execution, duration_seconds: '1' }, 'duration_seconds is no number'],
+    ['tests', { ...test1, disabled: 'false' }, 'disabled is not a boolean'],
+    ['latest_test_executions', { ...execution, start_time: 'today' }, 'start_time is not an instant'],
+    ['latest_test_executions', { ...execution, start_time: 1795147800 }, 'start_time is not an instant'],
+    ['latest_test_executions', { ...execution, start_time: [execution.start_time] }, 'start_time is not an instant'],
+    ['latest_test_executions', { ...execution, duration_seconds: '1' }, 'duration_seconds is not a number'],
   ] as const)('of %s, a required field missing or wrong rejects the row (%#)', (name, item, reason) => {
     expect(refused(name, item)).toMatchObject({ reason, payload: JSON.stringify(item) });
   });
@@ -238,7 +243,7 @@ describe('what SQLite cannot keep (R20)', () => {
   });
 
   test('is a number beyond all numbers', () => {
-    const reason = 'duration_seconds is no number';
+    const reason = 'duration_seconds is not a number';
     expect(refused('latest_test_executions', { ...execution, duration_seconds: JSON.parse('1e999') })).toMatchObject({
       reason,
     });
@@ -278,7 +283,7 @@ describe('a tombstone', () => {
   test.each(['', 'long ago', 0, true, {}])('with deleted_at %j is neither alive nor dead: it is rejected', (sent) => {
     expect(refused('tests', { ...test1, deleted_at: sent })).toMatchObject({
       key: ['t'],
-      reason: 'deleted_at is no instant',
+      reason: 'deleted_at is not an instant',
     });
   });
 });
@@ -308,11 +313,11 @@ describe('a health score', () => {
   test.each([
     [{ ...item, total: undefined }, 'score is missing'],
     [{ ...item, total: 0.5 }, 'score is missing'],
-    [{ ...item, total: { ...total, score: '1' } }, 'score is no number'],
+    [{ ...item, total: { ...total, score: '1' } }, 'score is not a number'],
     [{ ...item, total: { ...total, bucket_at: null } }, 'bucket_at is missing'],
-    [{ ...item, dimensions: {} }, 'dimensions is no array'],
+    [{ ...item, dimensions: {} }, 'dimensions is not an array'],
     [{ ...item, dimensions: ['freshness'] }, 'an element of dimensions is not an object'],
-    [{ ...item, dimensions: [{ ...dimension, test_count: 1.5 }] }, 'dimensions: test_count is no integer'],
+    [{ ...item, dimensions: [{ ...dimension, test_count: 1.5 }] }, 'dimensions: test_count is not an integer'],
   ])('is rejected with a fault in its total or a dimension: %# (R20)', (sent, reason) => {
     expect(refused('asset_health_scores', sent)).toMatchObject({ key: ['a'], reason });
   });

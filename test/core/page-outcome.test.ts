@@ -116,7 +116,7 @@ describe('a slice of a heavy page is a commit that leaves the read where it is (
   });
 
   test('and a cursor that leads nowhere is refused before the first of them (R8)', () => {
-    expect(() => arrive({ items, isPart: true, hasMore: true })).toThrow('gives no cursor');
+    expect(() => arrive({ items, isPart: true, hasMore: true })).toThrow('has_more without a cursor');
   });
 });
 
@@ -134,8 +134,8 @@ describe('only has_more ends a read (R8)', () => {
     expect(next.round).toMatchObject({ read: null, steps: [ask('candidates')] });
   });
 
-  const again = 'assets/tables gives a cursor that it gave before: the service pages wrongly';
-  const none = 'assets/tables says that there is more but gives no cursor: the service pages wrongly';
+  const again = 'assets/tables repeats a cursor: this is an error of the service';
+  const none = 'assets/tables answers has_more without a cursor: this is an error of the service';
 
   test.each<[string, Given, string]>([
     ['without a cursor', { hasMore: true }, none],

@@ -35,10 +35,10 @@ test.each(['not-live', 'forbidden', 'stream', 'restart-round', 'budget'] as cons
 test.each([
   ['more, and a new cursor', { hasMore: true, nextCursor: 'b' }, null],
   ['no more, whatever its cursor', { hasMore: false, nextCursor: 'a' }, null],
-  ['more, and no cursor', { hasMore: true, nextCursor: null }, 'says that there is more but gives no cursor'],
-  ['more, and a cursor met before', { hasMore: true, nextCursor: 'a' }, 'gives a cursor that it gave before'],
+  ['more, and no cursor', { hasMore: true, nextCursor: null }, 'answers has_more without a cursor'],
+  ['more, and a cursor met before', { hasMore: true, nextCursor: 'a' }, 'repeats a cursor'],
 ])('a page with %s is judged by has_more and its cursor alone (R8)', (_, end, fault) => {
   const page: Page = { items: [], ...end };
   const said = cursorFault(page, (cursor) => cursor === 'a');
-  expect(said).toBe(fault === null ? null : `${fault}: the service pages wrongly`);
+  expect(said).toBe(fault === null ? null : `${fault}: this is an error of the service`);
 });

@@ -38,6 +38,6 @@ test('a read is under way only in a round that has one (R6)', () => {
 
 test('a round that has come to a list, or to its end, has no lookup (R12)', () => {
   expect(currentLookup(inRound({ steps: [ask('owned'), walk('scan')] }).round)).toEqual(ask('owned'));
-  expect(() => currentLookup(inRound({ steps: [walk('scan'), ask('owned')] }).round)).toThrow('no lookup');
-  expect(() => currentLookup(inRound().round)).toThrow('no lookup');
+  expect(() => currentLookup(inRound({ steps: [walk('scan'), ask('owned')] }).round)).toThrow('not a lookup');
+  expect(() => currentLookup(inRound().round)).toThrow('not a lookup');
 });

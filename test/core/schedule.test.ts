@@ -24,8 +24,8 @@ function due(
   const clockwork = { now: T, next: nextTick };
   return timetable(environments, { ...ALL, ...rules }, new Map(Object.entries(starts)), clockwork);
 }
-const order = (slots: readonly ScheduledRun[]) => slots.map((slot) => slot.environment.id);
-const slot = (id: string, dueAt: string | null, cron: string | null = '0 6 * * *'): ScheduledRun => ({
+const order = (timetable: readonly ScheduledRun[]) => timetable.map((each) => each.environment.id);
+const scheduled = (id: string, dueAt: string | null, cron: string | null = '0 6 * * *'): ScheduledRun => ({
   environment: env(id, cron),
   cron,
   due: dueAt,
@@ -33,7 +33,7 @@ const slot = (id: string, dueAt: string | null, cron: string | null = '0 6 * * *
 
 describe('an environment is due', () => {
   test('at the first tick of its own cron after its last run began, and the delay later', () => {
-    expect(due([env('a', '0 6 * * *')], { a: T })).toEqual([slot('a', at('06:10:00'))]);
+    expect(due([env('a', '0 6 * * *')], { a: T })).toEqual([scheduled('a', at('06:10:00'))]);
     expect(due([env('a', '0 4 * * *')], { a: at('04:05:00') })[0]?.due).toBe(at('04:10:00'));
   });
 
@@ -45,14 +45,17 @@ describe('an environment is due', () => {
   });
 
   test('for ever, and before all others, when it never ran', () => {
-    const slots = due([env('late', '0 * * * *'), env('new', '0 6 * * *')], { late: YESTERDAY });
-    expect(order(slots)).toEqual(['new', 'late']);
-    expect(nextScheduleStep(slots, T, '0001-01-01T00:00:00.000000Z')).toEqual({ do: 'run', slots: slots.slice(0, 1) });
+    const timetable = due([env('late', '0 * * * *'), env('new', '0 6 * * *')], { late: YESTERDAY });
+    expect(order(timetable)).toEqual(['new', 'late']);
+    expect(nextScheduleStep(timetable, T, '0001-01-01T00:00:00.000000Z')).toEqual({
+      do: 'run',
+      due: timetable.slice(0, 1),
+    });
   });
 
   test.each([null, 'at dawn', '0 0 30 2 *'])('never by %j, even when it never ran', (cron) => {
-    const slots = due([env('never', cron), env('a', '0 6 * * *')], { a: T });
-    expect(slots.map(({ environment, due: dueAt }) => [environment.id, dueAt])).toEqual([
+    const timetable = due([env('never', cron), env('a', '0 6 * * *')], { a: T });
+    expect(timetable.map(({ environment, due: dueAt }) => [environment.id, dueAt])).toEqual([
       ['a', at('06:10:00')],
       ['never', null],
     ]);
@@ -83,12 +86,12 @@ test('a last run in the future began now: a clock that was set back holds nothin
 });
 
 describe('what comes next', () => {
-  const a = slot('a', at('05:00:00'));
+  const a = scheduled('a', at('05:00:00'));
   const soon = at('04:40:00');
 
   test('is what has been due longest, all of that moment, the listing notwithstanding', () => {
-    const slots = [a, slot('b', at('05:00:00')), slot('c', at('05:00:01'))];
-    expect(nextScheduleStep(slots, T, at('05:00:01'))).toEqual({ do: 'run', slots: slots.slice(0, 2) });
+    const timetable = [a, scheduled('b', at('05:00:00')), scheduled('c', at('05:00:01'))];
+    expect(nextScheduleStep(timetable, T, at('05:00:01'))).toEqual({ do: 'run', due: timetable.slice(0, 2) });
     expect(nextScheduleStep([a], soon, at('04:59:59')).do).toBe('list');
   });
 
@@ -100,28 +103,30 @@ describe('what comes next', () => {
 
   test('is else to wait for whichever is first', () => {
     expect(nextScheduleStep([a], soon, T)).toEqual({ do: 'wait', until: soon });
-    expect(nextScheduleStep([slot('a', at('04:30:00'))], soon, T)).toEqual({ do: 'wait', until: at('04:30:00') });
-    expect(nextScheduleStep([slot('a', null)], soon, T)).toEqual({ do: 'wait', until: soon });
+    expect(nextScheduleStep([scheduled('a', at('04:30:00'))], soon, T)).toEqual({ do: 'wait', until: at('04:30:00') });
+    expect(nextScheduleStep([scheduled('a', null)], soon, T)).toEqual({ do: 'wait', until: soon });
     expect(nextScheduleStep([], soon, T)).toEqual({ do: 'wait', until: soon });
   });
 });
 
 describe('what a new timetable changes', () => {
   const told = (before: readonly ScheduledRun[], after: readonly ScheduledRun[]) =>
-    timetableChanges(before, after).map(({ what, slot: { environment } }) => `${environment.id} ${what}`);
+    timetableChanges(before, after).map(({ what, scheduledRun: { environment } }) => `${environment.id} ${what}`);
 
   test('is what came and what went', () => {
-    const after = [slot('a', T), slot('b', null, null), slot('c', null)];
+    const after = [scheduled('a', T), scheduled('b', null, null), scheduled('c', null)];
     expect(told([], after)).toEqual(['a scheduled', 'b no cron', 'c bad cron']);
-    expect(told([slot('x', T), ...after], after)).toEqual(['x gone']);
+    expect(told([scheduled('x', T), ...after], after)).toEqual(['x gone']);
   });
 
   test('is another cron expression, or one that comes due no more', () => {
-    expect(told([slot('a', T)], [slot('a', T, '0 7 * * *')])).toEqual(['a scheduled']);
-    expect(told([slot('a', T)], [slot('a', null)])).toEqual(['a bad cron']);
+    expect(told([scheduled('a', T)], [scheduled('a', T, '0 7 * * *')])).toEqual(['a scheduled']);
+    expect(told([scheduled('a', T)], [scheduled('a', null)])).toEqual(['a bad cron']);
   });
 
   test('is not that it is due at another time', () => {
-    expect(told([slot('a', T), slot('b', null)], [slot('a', at('06:10:00')), slot('b', null)])).toEqual([]);
+    expect(
+      told([scheduled('a', T), scheduled('b', null)], [scheduled('a', at('06:10:00')), scheduled('b', null)]),
+    ).toEqual([]);
   });
 });

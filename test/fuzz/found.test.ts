@@ -32,7 +32,7 @@ test('text with half a surrogate pair is of the wrong type, and its value kept i
 test('a number beyond all numbers is none (R20)', () => {
   const total = JSON.parse('{"score":1e400,"test_count":1,"bucket_at":"2026-11-20T04:00:00"}');
   const { rejected } = decodePage(streamOf('asset_health_scores'), [{ asset_id: 'a', total, dimensions: [] }]);
-  expect(rejected).toMatchObject([{ key: ['a'], reason: 'score is no number' }]);
+  expect(rejected).toMatchObject([{ key: ['a'], reason: 'score is not a number' }]);
 });
 
 test.each([901, 1001, 100_000])(

@@ -15,7 +15,7 @@ beforeEach(() => {
 
 const locked = expect.objectContaining({
   recovery: 'locked',
-  message: expect.stringMatching(/^another sync holds .*obsync\.db: [^\n]+$/),
+  message: expect.stringMatching(/^another sync is using .*obsync\.db: [^\n]+$/),
 });
 
 describe('one writer per mirror (R26)', () => {

@@ -85,7 +85,7 @@ test(
     expect(rejected(scene)).toEqual([
       ['columns', '"no row"', 'not an object'],
       ['columns', 'x1', 'name is missing'],
-      ['columns', 'x2', 'name is no text'],
+      ['columns', 'x2', 'name is not a string'],
       ['columns', '{"id":"","asset_id":"a1","name":"keyless"}', 'no usable id'],
     ]);
     expect(scene.mirrored.rows("select payload from rejected_rows where row_key = 'x1'")).toEqual([
@@ -123,7 +123,7 @@ test.each([
     await scene.mirrored.sync();
     putColumn(scene.place, 'a1.c1', 'a1', { name: 7 });
     await scene.mirrored.sync();
-    expect(rejected(scene)).toEqual([['columns', 'a1.c1', 'name is no text']]);
+    expect(rejected(scene)).toEqual([['columns', 'a1.c1', 'name is not a string']]);
     const synced = Date.parse(String(rowOf(scene, 'columns', 'a1.c1')?.['synced_at']));
     const deleted_at = new Date(synced + (age === 'older' ? -1000 : 1000)).toISOString();
     scene.world.advance(DAY);

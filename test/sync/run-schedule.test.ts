@@ -136,7 +136,7 @@ describe('environments that come and go', () => {
   test('leaves one alone that vanished, says so once, and stays for its return', async () => {
     const { runs, warnings, error } = await live({ ...later([env('a', '0 * * * *')], []), hours: 6 });
     expect(runs).toEqual(['01:00 a', '02:00 a', '03:00 a']);
-    expect(warnings).toEqual(['a-name is no longer listed and not synced any more: its rows stay as they were']);
+    expect(warnings).toEqual(['a-name is no longer listed, so it is not synced any more: its rows stay as they are']);
     expect(error).toBeNull();
   });
 
@@ -244,7 +244,7 @@ describe('what does not end a schedule', () => {
       hours: 24,
     });
     expect(runs).toEqual(['06:00 a', '12:00 a']);
-    expect(warnings).toEqual(['a-name: the run broke off: boom']);
+    expect(warnings).toEqual(['a-name: the run failed unexpectedly: boom']);
   });
 
   test('goes on after a wrong configuration that came after a good run', async () => {
@@ -292,22 +292,25 @@ describe('what does not end a schedule', () => {
 });
 
 describe('turn', () => {
-  const slot = { environment: env('a'), cron: null, due: '2026-11-20T02:00:00.000000Z' };
+  const scheduledRun = { environment: env('a'), cron: null, due: '2026-11-20T02:00:00.000000Z' };
 
   test('waits for what comes first, the next run or the next listing', () => {
     const early = '2026-11-20T00:30:00.000000Z';
-    expect(nextScheduleStep([slot], early, MIDNIGHT)).toEqual({ do: 'wait', until: early });
-    expect(nextScheduleStep([{ ...slot, due: early }], addSeconds(MIDNIGHT, 3600), MIDNIGHT)).toEqual({
+    expect(nextScheduleStep([scheduledRun], early, MIDNIGHT)).toEqual({ do: 'wait', until: early });
+    expect(nextScheduleStep([{ ...scheduledRun, due: early }], addSeconds(MIDNIGHT, 3600), MIDNIGHT)).toEqual({
       do: 'wait',
       until: early,
     });
   });
 
   test('runs before it lists: a run lists as well', () => {
-    expect(nextScheduleStep([slot], slot.due, slot.due)).toEqual({ do: 'run', slots: [slot] });
+    expect(nextScheduleStep([scheduledRun], scheduledRun.due, scheduledRun.due)).toEqual({
+      do: 'run',
+      due: [scheduledRun],
+    });
   });
 
   test('lists when nothing is ever due', () => {
-    expect(nextScheduleStep([{ ...slot, due: null }], MIDNIGHT, MIDNIGHT)).toEqual({ do: 'list' });
+    expect(nextScheduleStep([{ ...scheduledRun, due: null }], MIDNIGHT, MIDNIGHT)).toEqual({ do: 'list' });
   });
 });

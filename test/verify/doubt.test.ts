@@ -38,7 +38,7 @@ describe('what cannot be compared is said', () => {
     });
     const report = await verified(world, mirrored, { only: ['columns'] });
     expect(report).toMatchObject({ equal: null, findings: [] });
-    expect(report.not_looked_at).toContain('environment e2: cannot be read: name is no text');
+    expect(report.not_looked_at).toContain('environment e2: cannot be read: name is not a string');
   });
 
   test('a collection that is not live keeps its rows, and is no difference (R15)', async () => {
@@ -69,7 +69,7 @@ describe('what cannot be compared is said', () => {
     await mirrored.sync();
     const report = await verified(world, mirrored);
     expect(report.findings).toMatchObject([
-      { what: 'missing', stream: 'columns', key: { id: 'bad' }, why: 'rejected: name is no text' },
+      { what: 'missing', stream: 'columns', key: { id: 'bad' }, why: 'rejected: name is not a string' },
     ]);
   });
 
@@ -259,7 +259,7 @@ describe('a difference is looked at again before it is called one', () => {
       return { ...real, page };
     };
     const report = await verified(world, mirrored, { only: ['columns'], pageSize: 4 });
-    const error = 'columns gives a cursor that it gave before: the service pages wrongly';
+    const error = 'columns repeats a cursor: this is an error of the service';
     expect(report.streams).toMatchObject([{ status: 'failed', error, requests: 2 }]);
   });
 

@@ -86,7 +86,7 @@ describe('--repair', () => {
     const report = await verified(world, mirrored, { only: ['columns'], pageSize: 2, repairs: true });
     expect(report.streams).toMatchObject([{ extra: 100, possible: 20 }]);
     expect(new Set(report.findings.map(({ what, why, repaired }) => `${what} ${repaired} ${why}`))).toEqual(
-      new Set(['extra false held back: `obsync sync --allow-shrink` lets it go']),
+      new Set(['extra false held back: `obsync sync --allow-shrink` deletes it']),
     );
     expect(mirrored.rows(LIVE)).toEqual([{ n: 9 + 120 + 240 }]);
   });
