@@ -11,7 +11,7 @@ export function buildCatalogue<Name extends string>(entries: readonly Collection
 
 type MarkRules = Stream['marks'];
 
-/** What the streams that follow this one want to be told of its rows. */
+/** The marks that this stream makes for the streams that depend on its rows. */
 function marksOf(parent: CollectionEntry, entries: readonly CollectionEntry[]): MarkRules {
   if (!decidesWhichRowsExist(parent)) return [];
   return [
@@ -23,7 +23,7 @@ function marksOf(parent: CollectionEntry, entries: readonly CollectionEntry[]): 
 /** A stream that fills in rows of another makes none itself. */
 const decidesWhichRowsExist = ({ subtype }: CollectionEntry): boolean => subtype === undefined;
 
-/** A stream that reads only marked rows is told of each row that is shown (R18, R22). */
+/** A stream that reads only marked rows gets a mark for each row that is shown (R18, R22). */
 function followerMarks(parent: CollectionEntry, child: CollectionEntry): MarkRules {
   if (child.parentTable?.table !== parent.table) return [];
   return [
@@ -36,7 +36,7 @@ function followerMarks(parent: CollectionEntry, child: CollectionEntry): MarkRul
   ];
 }
 
-/** A stream that can ask for the rows of a parent is told of each one that went or came back (R13). */
+/** A stream that can ask for the rows of a parent gets a mark for each parent that was deleted or came back (R13). */
 function childMarks(parent: CollectionEntry, child: CollectionEntry): MarkRules {
   return child.parent?.table === parent.table ? [{ stream: child.name, id: parent.key[0], on: 'moved' }] : [];
 }
