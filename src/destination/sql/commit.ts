@@ -266,7 +266,7 @@ function* noteHistoryRead(
   commitScope: CommitScope,
   { testId, readAt, mirroredAt, gap, since }: CommitPart<'historyRead'>,
 ): SqlStatements<void> {
-  yield* run(commitScope, FORGET_UNMET, { testId, since });
+  yield* dropUnmet(commitScope, testId, since);
   yield* run(commitScope, 'update history_failures set run_id = null where env_id = @env and test_id = @testId', {
     testId,
   });
@@ -277,10 +277,13 @@ function* noteHistoryRead(
 }
 
 /** Deletes rejected rows that this read of the history did not show again, and those of tests whose history is not read (R20). */
-const FORGET_UNMET = `delete from rejected_rows as r
-  where r.env_id = @env and r.stream = 'test_executions' and r.run_id < @since and not exists (
-    select 1 from tests t
-    where t.env_id = r.env_id and t.id = r.payload ->> 'test_id' and t.id <> @testId and t.deleted_at is null)`;
+function* dropUnmet(commitScope: CommitScope, testId: string, since: number): SqlStatements<void> {
+  const test = commitScope.dialect.field('r.payload', 'test_id');
+  const sql = `delete from rejected_rows as r
+    where r.env_id = @env and r.stream = 'test_executions' and r.run_id < @since and not exists (
+      select 1 from tests t where t.env_id = r.env_id and t.id = ${test} and t.id <> @testId and t.deleted_at is null)`;
+  yield* run(commitScope, sql, { testId, since });
+}
 
 /** Forgets what one read, or the whole round, saw and staged (R7). */
 function* forget(commitScope: CommitScope, stream: Stream, which: number | 'all'): SqlStatements<void> {

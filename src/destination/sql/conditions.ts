@@ -111,3 +111,11 @@ function hasGone({ by, table, parents = [] }: StreamParent, alias: string): stri
   return `exists (select 1 from ${nameOf(table)} ${parent}
     where ${parent}.env_id = t.env_id and ${parent}.id = ${alias}.${quote(by)} and (${gone.join(' or ')}))`;
 }
+
+/** The rejected rows `r` of this stream: `from … where …`. */
+export function rejectedRows(stream: Stream): string {
+  return `from rejected_rows r where ${isOf(stream, 'r')}`;
+}
+
+/** The condition that a rejected row has a usable key: one without it has its payload as the key. */
+export const HAS_KEY = '(r.row_key <> r.payload)';

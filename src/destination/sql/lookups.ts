@@ -1,24 +1,11 @@
 import { type DecodedRow, joinKey } from '../../core/decode.ts';
-import type { Backlog, BacklogQuery, DueTest, RoundFacts } from '../../core/destination.ts';
+import type { DueTest, RoundFacts } from '../../core/destination.ts';
 import type { ExistingRow } from '../../core/difference.ts';
-import { type Instant, LAST_INSTANT } from '../../core/instant.ts';
+import type { Instant } from '../../core/instant.ts';
 import type { RowKeys } from '../../core/mirror-reader.ts';
 import type { Row, Stream } from '../../core/stream.ts';
-import {
-  exempt,
-  firstKey,
-  holds,
-  isOf,
-  isOwed,
-  isSeen,
-  isUnfilled,
-  live,
-  markedRows,
-  type SqlCondition,
-  tableOf,
-} from './conditions.ts';
-import { findMissing, isMissing, loadSeenKeys } from './seen-keys.ts';
-import { column, type MirrorScope, rows, type SqlStatements, value } from './statements.ts';
+import { firstKey, HAS_KEY, holds, isOf, live, markedRows, rejectedRows, tableOf } from './conditions.ts';
+import { type MirrorScope, rows, type SqlStatements, value } from './statements.ts';
 import { list, nameOf, quote, tableSqlOf } from './tables.ts';
 
 type LookupKeys = readonly DecodedRow['key'][];
@@ -116,99 +103,6 @@ export function* countMarks(
   return { inside: Number(marks?.['inside']), outside: Number(marks?.['outside']) };
 }
 
-/** No request has more ids (`MAX_IDS`). */
-const BACKLOG_IDS = 1000;
-
-/** Select statements with the column `id`, which end in a condition. */
-const BACKLOG = { candidates, owned: movedParents, marked: markedBefore, unshown, rejected: rejectedBefore } as const;
-
-/** The next ids in order, after the last one asked for. */
-export function* backlog(mirrorScope: MirrorScope, stream: Stream, query: BacklogQuery): SqlStatements<Backlog> {
-  if (query.about === 'candidates' || isOfAll(stream, query)) yield* findMissing(mirrorScope, stream);
-  else if (query.about === 'unshown') yield* loadSeenKeys(mirrorScope, stream);
-  const { sql, values } = BACKLOG[query.about](stream, query);
-  const ids = yield* column(mirrorScope, `${sql} and id > @after order by id limit ${BACKLOG_IDS}`, {
-    ...values,
-    after: query.after,
-  });
-  // If there are no ids, counting all rows would be most of the cost of an idle run.
-  const isWeighed = ids.length > 0 && query.after === '' && (query.about === 'owned' || query.about === 'marked');
-  const weighed = isWeighed
-    ? {
-        ids: Number(yield* value(mirrorScope, `select count(*) from (${sql}) owed`, values)),
-        rows: yield* countRows(mirrorScope, stream),
-      }
-    : null;
-  return { ids: ids as string[], weighed };
-}
-
-/** Whether a scan of edges asks which ones it has not shown. */
-function isOfAll({ staged }: Stream, { about, mode }: BacklogQuery): boolean {
-  return about === 'unshown' && mode === 'scan' && staged !== undefined;
-}
-
-/** Live rows that were not seen: a sweep or a snapshot would remove them. Removals that a tombstone explains need no lookup (R14). */
-function candidates(stream: Stream): SqlCondition {
-  const key = stream.key[0];
-  const ofSnapshot = stream.staged === undefined ? '' : ` and not ${exempt(stream)}`;
-  return {
-    sql: `select id from (select t.${quote(key)} id from ${tableOf(stream)} t where t.env_id = @env and ${live(stream)}
-      and ${isMissing(stream)}${ofSnapshot}) owed where true`,
-  };
-}
-
-/** Live marked rows that were last synced before the bound. */
-function markedBefore(stream: Stream, { lastMark, before, run }: BacklogQuery): SqlCondition {
-  return {
-    sql: `select id from (select m.id ${markedRows(stream)} and m.number <= @lastMark
-      and coalesce(t.synced_at, '') < @before) owed where true`,
-    values: { lastMark, before: before ?? LAST_INSTANT, run },
-  };
-}
-
-/**
- * Marked rows that the reads have not shown (R18): in a typed list, rows that had its fields before; in lineage, columns that would lose
- * their last edge.
- */
-function unshown(stream: Stream, query: BacklogQuery): SqlCondition {
-  const { lastMark, run } = query;
-  const values = { lastMark, run };
-  const marked = `${markedRows(stream)} and m.number <= @lastMark`;
-  if (stream.staged === undefined)
-    return { sql: `select id from (select m.id ${marked} and not ${isUnfilled(stream)}) owed where true`, values };
-  const first = firstKey(stream);
-  const held = `select 1 from ${tableOf(stream)} e where e.env_id = @env and e.${first} = c.id`;
-  const columns = isOfAll(stream, query)
-    ? `select c.id from ${nameOf(stream.parentTable?.table)} c where c.env_id = @env and c.deleted_at is null
-        and c.id in (select m.key_1 from missing_keys m where ${isOf(stream, 'm')})`
-    : `select c.id from (select m.id ${marked}) c where true`;
-  return {
-    sql: `select id from (${columns} and exists (${held}) and not ${isSeen(stream, 'c.id')}) owed where true`,
-    values,
-  };
-}
-
-/** Marked parents that are live, or that have a live row: any other has nothing to ask for. */
-function movedParents(stream: Stream, { lastMark, run }: BacklogQuery): SqlCondition {
-  const { parent } = stream;
-  if (parent === undefined) throw new Error(`${stream.name} has no parent`);
-  const lives = `select 1 from ${nameOf(parent.table)} o where o.env_id = m.env_id and o.id = m.id and o.deleted_at is null`;
-  const owns = `select 1 from ${tableOf(stream)} t where t.env_id = m.env_id and t.${quote(parent.by)} = m.id and ${live(stream)}`;
-  return {
-    sql: `select m.id from marks m where ${isOf(stream, 'm')} and ${isOwed('m')} and m.number <= @lastMark
-      and (exists (${lives}) or exists (${owns}))`,
-    values: { lastMark, run },
-  };
-}
-
-/** Rejected rows that the round has not seen so far. */
-function rejectedBefore(stream: Stream, { run }: BacklogQuery): SqlCondition {
-  return {
-    sql: `select id from (select r.row_key id ${rejectedRows(stream)} and ${HAS_KEY} and r.run_id < @run) owed where true`,
-    values: { run },
-  };
-}
-
 /** Whether there is a rejected row that can be asked for by id (R20). */
 function* hasRejected(mirrorScope: MirrorScope, stream: Stream): SqlStatements<boolean> {
   return (yield* value(mirrorScope, `select 1 ${rejectedRows(stream)} and ${HAS_KEY} limit 1`)) !== undefined;
@@ -231,15 +125,9 @@ export function* heldBack(mirrorScope: MirrorScope, stream: Stream): SqlStatemen
   return Number(yield* value(mirrorScope, sql));
 }
 
-function rejectedRows(stream: Stream): string {
-  return `from rejected_rows r where ${isOf(stream, 'r')}`;
-}
-
-/** A row without a usable key has its payload as the key. */
-const HAS_KEY = '(r.row_key <> r.payload)';
-
 export function* dueTests(mirrorScope: MirrorScope, run: number, most: number): SqlStatements<DueTest[]> {
-  return (yield* rows(mirrorScope, DUE_TESTS, { run, most })) as unknown as DueTest[];
+  const due = yield* rows(mirrorScope, dueTestsSql(mirrorScope), { run, most });
+  return due.map((row) => ({ ...row, hasRejected: Number(row['hasRejected']) }) as unknown as DueTest);
 }
 
 /**
@@ -247,22 +135,25 @@ export function* dueTests(mirrorScope: MirrorScope, run: number, most: number): 
  * last time come first, and among them those never read (R22). `>= ''` makes SQLite follow the key, which is the order of the tables
  * that it looks up beside the tests.
  */
-const DUE_TESTS = `
+function dueTestsSql({ dialect }: MirrorScope): string {
+  const test = dialect.field('payload', 'test_id');
+  const hasRejected = `t.id in (select ${test} from rejected_rows
+    where env_id = @env and stream = 'test_executions' and run_id < @run and ${test} is not null)`;
+  return `
   select d.*, coalesce((select mirrored_at from mirror_environments where env_id = @env), '') "mirroredAt",
     (select min(e.start_time) from test_executions e where e.env_id = @env and e.test_id = d.id) "knownFrom"
   from (
-    select t.id, r.read_at "readAt", f.page_limit "pageLimit", t.id in (
-      select payload ->> 'test_id' from rejected_rows
-      where env_id = @env and stream = 'test_executions' and run_id < @run and payload ->> 'test_id' is not null) "hasRejected"
+    select t.id, r.read_at "readAt", f.page_limit "pageLimit", ${hasRejected} "hasRejected"
     from tests t
     left join test_readings r on r.env_id = t.env_id and r.test_id = t.id
     left join history_failures f on f.env_id = t.env_id and f.test_id = t.id
     where t.env_id = @env and t.id >= '' and t.deleted_at is null and coalesce(f.run_id, 0) < @run
-      and (r.test_id is null or "hasRejected" or exists (
+      and (r.test_id is null or ${hasRejected} or exists (
         select 1 from latest_test_executions l
         where l.env_id = t.env_id and l.test_id = t.id and l.mirrored_at > r.mirrored_at))
     order by f.run_id nulls first, r.read_at nulls first, t.id limit @most
   ) d`;
+}
 
 /** The rows that the mirror has under these keys, with the rows of their parts, by joined key. */
 export function* existingWithChildren(

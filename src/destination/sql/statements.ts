@@ -44,6 +44,8 @@ export interface SqlDialect {
   texts(json: string): string;
   /** The elements of a JSON array of arrays, as a table with the column `value`; `value ->> 0` is the first text of one. */
   arrays(json: string): string;
+  /** The text of a field of a JSON object. */
+  field(json: string, name: string): string;
   /** Of the staged rows `g` that meet a condition, the one of each key that was written last. */
   lastStaged(table: TableSql, staged: string, condition: string): string;
 }

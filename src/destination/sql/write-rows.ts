@@ -112,7 +112,8 @@ export function* leaveMarksOf(
     commitScope,
     `insert into marks (env_id, stream, id, number, left_by_run)
       select @env, '${stream.name}', id, @lastMark, @run from (${sql}) waiting where true
-      on conflict do update set left_by_run = excluded.left_by_run where number <= @lastMark`,
+      on conflict (env_id, stream, id) do update set left_by_run = excluded.left_by_run
+      where marks.number <= @lastMark`,
     values,
   );
 }
@@ -170,7 +171,7 @@ export function* holdBack(
     `insert into held_removals (env_id, stream, key_1, key_2, absent_at)
       select t.env_id, '${stream.name}', t.${firstKey(stream)}, ${second}, @at from ${tableOf(stream)} t
       where t.env_id = @env and ${live(stream)} and ${sql} and not ${exempt(stream)}
-      on conflict do update set absent_at = excluded.absent_at`,
+      on conflict (env_id, stream, key_1, key_2) do update set absent_at = excluded.absent_at`,
     { ...values, at },
   );
 }

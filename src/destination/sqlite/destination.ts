@@ -1,9 +1,10 @@
 import { loadCheckpoint, loadCheckpoints } from '../../../state/checkpoint-store.ts';
 import type { Destination } from '../../core/destination.ts';
 import type { Instant } from '../../core/instant.ts';
+import { backlog } from '../sql/backlog.ts';
 import { commitStatements } from '../sql/commit.ts';
 import { countRemovals } from '../sql/finish-round.ts';
-import { backlog, countRejected, dueTests, existingRows, facts, heldBack } from '../sql/lookups.ts';
+import { countRejected, dueTests, existingRows, facts, heldBack } from '../sql/lookups.ts';
 import { askingFile, perform, scopeOf } from './driver.ts';
 import { facingFile } from './file-error.ts';
 import type { MirrorFile } from './open.ts';

@@ -33,6 +33,7 @@ function sameJsonTexts(a: unknown, b: unknown): number {
 const SQLITE: SqlDialect = {
   texts: (json) => `json_each(${json})`,
   arrays: (json) => `json_each(${json})`,
+  field: (json, name) => `${json} ->> '${name}'`,
   // SQLite takes the other columns from the row that has the maximum.
   lastStaged: ({ key }, staged, condition) =>
     `select *, max(g.rowid) from ${nameOf(staged)} g where ${condition} group by ${list(key, 'g.')}`,

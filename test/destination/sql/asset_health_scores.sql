@@ -499,7 +499,7 @@ insert into held_removals (env_id, stream, key_1, key_2, absent_at)
         and w.id = t."asset_id"
         and not coalesce(w.left_by_run, 0) < @run)
     and not false
-  on conflict do update
+  on conflict (env_id, stream, key_1, key_2) do update
   set absent_at = excluded.absent_at;
 
 delete from "asset_health_scores" as t

@@ -464,7 +464,7 @@ insert into held_removals (env_id, stream, key_1, key_2, absent_at)
           from seen_keys s
           where s.env_id = @env
             and s.stream = 'asset_lineage'))
-  on conflict do update
+  on conflict (env_id, stream, key_1, key_2) do update
   set absent_at = excluded.absent_at;
 
 delete from "asset_lineage" as t

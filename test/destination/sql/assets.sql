@@ -313,7 +313,7 @@ insert into held_removals (env_id, stream, key_1, key_2, absent_at)
     and not exists (select 1 from seen_keys s where s.env_id = @env and s.stream = 'assets' and s.key_1 = t."id")
     and (@through is null or t.id <= @through)
     and not false
-  on conflict do update
+  on conflict (env_id, stream, key_1, key_2) do update
   set absent_at = excluded.absent_at;
 
 select t."id", t."name", t."kind", t."source_type", t."data_platform", t."db_name", t."schema_name", t."table_name",

@@ -104,9 +104,9 @@ insert into marks (env_id, stream, id, number, left_by_run)
         and m.stream = 'bi_assets'
         and m.id in (select value id from json_each(@ids) each)) waiting
   where true
-  on conflict do update
+  on conflict (env_id, stream, id) do update
   set left_by_run = excluded.left_by_run
-  where number <= @lastMark;
+  where marks.number <= @lastMark;
 
 
 -- marks that wait for a later run, made where there are none
@@ -115,9 +115,9 @@ insert into marks (env_id, stream, id, number, left_by_run)
   select @env, 'bi_assets', id, @lastMark, @run
   from (select value id from json_each(@ids) each) waiting
   where true
-  on conflict do update
+  on conflict (env_id, stream, id) do update
   set left_by_run = excluded.left_by_run
-  where number <= @lastMark;
+  where marks.number <= @lastMark;
 
 
 -- what one read saw and gathered is dropped
@@ -177,9 +177,9 @@ insert into marks (env_id, stream, id, number, left_by_run)
         and m.id > @through
         and not false) waiting
   where true
-  on conflict do update
+  on conflict (env_id, stream, id) do update
   set left_by_run = excluded.left_by_run
-  where number <= @lastMark;
+  where marks.number <= @lastMark;
 
 insert into marks (env_id, stream, id, number, left_by_run)
   select @env, 'bi_assets', id, @lastMark, @run
@@ -195,9 +195,9 @@ insert into marks (env_id, stream, id, number, left_by_run)
         and t."kind" || '' = 'bi'
         and (t."bi_platform" is null or t."bi_type" is null)) waiting
   where true
-  on conflict do update
+  on conflict (env_id, stream, id) do update
   set left_by_run = excluded.left_by_run
-  where number <= @lastMark;
+  where marks.number <= @lastMark;
 
 delete from marks as m
   where m.env_id = @env
@@ -253,9 +253,9 @@ insert into marks (env_id, stream, id, number, left_by_run)
         and t."kind" = 'bi'
         and (t."bi_platform" is null or t."bi_type" is null)) waiting
   where true
-  on conflict do update
+  on conflict (env_id, stream, id) do update
   set left_by_run = excluded.left_by_run
-  where number <= @lastMark;
+  where marks.number <= @lastMark;
 
 delete from marks as m
   where m.env_id = @env

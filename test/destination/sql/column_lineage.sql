@@ -115,9 +115,9 @@ insert into marks (env_id, stream, id, number, left_by_run)
         and m.stream = 'column_lineage'
         and m.id in (select value id from json_each(@ids) each)) waiting
   where true
-  on conflict do update
+  on conflict (env_id, stream, id) do update
   set left_by_run = excluded.left_by_run
-  where number <= @lastMark;
+  where marks.number <= @lastMark;
 
 
 -- marks that wait for a later run, made where there are none
@@ -126,9 +126,9 @@ insert into marks (env_id, stream, id, number, left_by_run)
   select @env, 'column_lineage', id, @lastMark, @run
   from (select value id from json_each(@ids) each) waiting
   where true
-  on conflict do update
+  on conflict (env_id, stream, id) do update
   set left_by_run = excluded.left_by_run
-  where number <= @lastMark;
+  where marks.number <= @lastMark;
 
 
 -- what one read saw and gathered is dropped
@@ -598,7 +598,7 @@ insert into held_removals (env_id, stream, key_1, key_2, absent_at)
           from seen_keys s
           where s.env_id = @env
             and s.stream = 'column_lineage'))
-  on conflict do update
+  on conflict (env_id, stream, key_1, key_2) do update
   set absent_at = excluded.absent_at;
 
 update "columns"
@@ -900,9 +900,9 @@ insert into marks (env_id, stream, id, number, left_by_run)
             and s.stream = 'column_lineage'
             and s.key_1 = m.id)) waiting
   where true
-  on conflict do update
+  on conflict (env_id, stream, id) do update
   set left_by_run = excluded.left_by_run
-  where number <= @lastMark;
+  where marks.number <= @lastMark;
 
 update "columns"
   set mirrored_at = @mirroredAt
@@ -1146,9 +1146,9 @@ insert into marks (env_id, stream, id, number, left_by_run)
             and s.stream = 'column_lineage'
             and s.key_1 = m.id)) waiting
   where true
-  on conflict do update
+  on conflict (env_id, stream, id) do update
   set left_by_run = excluded.left_by_run
-  where number <= @lastMark;
+  where marks.number <= @lastMark;
 
 insert into held_removals (env_id, stream, key_1, key_2, absent_at)
   select t.env_id, 'column_lineage', t."downstream_column_id", t."upstream_column_id", @at
@@ -1193,7 +1193,7 @@ insert into held_removals (env_id, stream, key_1, key_2, absent_at)
           from seen_keys s
           where s.env_id = @env
             and s.stream = 'column_lineage'))
-  on conflict do update
+  on conflict (env_id, stream, key_1, key_2) do update
   set absent_at = excluded.absent_at;
 
 update "columns"

@@ -148,9 +148,9 @@ insert into marks (env_id, stream, id, number, left_by_run)
         and m.stream = 'columns'
         and m.id in (select value id from json_each(@ids) each)) waiting
   where true
-  on conflict do update
+  on conflict (env_id, stream, id) do update
   set left_by_run = excluded.left_by_run
-  where number <= @lastMark;
+  where marks.number <= @lastMark;
 
 
 -- marks that wait for a later run, made where there are none
@@ -159,9 +159,9 @@ insert into marks (env_id, stream, id, number, left_by_run)
   select @env, 'columns', id, @lastMark, @run
   from (select value id from json_each(@ids) each) waiting
   where true
-  on conflict do update
+  on conflict (env_id, stream, id) do update
   set left_by_run = excluded.left_by_run
-  where number <= @lastMark;
+  where marks.number <= @lastMark;
 
 
 -- rows of parents that were read again
@@ -431,7 +431,7 @@ insert into held_removals (env_id, stream, key_1, key_2, absent_at)
           where t_parent.env_id = t.env_id
             and t_parent.id = t."asset_id"
             and (t_parent.deletion = 'tombstone')))
-  on conflict do update
+  on conflict (env_id, stream, key_1, key_2) do update
   set absent_at = excluded.absent_at;
 
 select t."id", t."asset_id", t."name", t."data_type", t."synced_at", t."deleted_at", t."deletion", t."extra"

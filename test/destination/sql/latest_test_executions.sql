@@ -443,7 +443,7 @@ insert into held_removals (env_id, stream, key_1, key_2, absent_at)
                   where t_parent_parent.env_id = t.env_id
                     and t_parent_parent.id = t_parent."asset_id"
                     and (t_parent_parent.deletion = 'tombstone')))))
-  on conflict do update
+  on conflict (env_id, stream, key_1, key_2) do update
   set absent_at = excluded.absent_at;
 
 delete from "latest_test_executions" as t

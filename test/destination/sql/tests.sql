@@ -124,9 +124,9 @@ insert into marks (env_id, stream, id, number, left_by_run)
         and m.stream = 'tests'
         and m.id in (select value id from json_each(@ids) each)) waiting
   where true
-  on conflict do update
+  on conflict (env_id, stream, id) do update
   set left_by_run = excluded.left_by_run
-  where number <= @lastMark;
+  where marks.number <= @lastMark;
 
 
 -- marks that wait for a later run, made where there are none
@@ -135,9 +135,9 @@ insert into marks (env_id, stream, id, number, left_by_run)
   select @env, 'tests', id, @lastMark, @run
   from (select value id from json_each(@ids) each) waiting
   where true
-  on conflict do update
+  on conflict (env_id, stream, id) do update
   set left_by_run = excluded.left_by_run
-  where number <= @lastMark;
+  where marks.number <= @lastMark;
 
 
 -- rows of parents that were read again
@@ -390,7 +390,7 @@ insert into held_removals (env_id, stream, key_1, key_2, absent_at)
           where t_parent.env_id = t.env_id
             and t_parent.id = t."asset_id"
             and (t_parent.deletion = 'tombstone')))
-  on conflict do update
+  on conflict (env_id, stream, key_1, key_2) do update
   set absent_at = excluded.absent_at;
 
 select t."id", t."name", t."test_type", t."definition_type", t."source_type", t."severity", t."disabled", t."asset_id",
