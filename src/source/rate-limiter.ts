@@ -170,14 +170,14 @@ function hasPassed({ answer }: RequestOutcome): boolean {
 /** Sets the queue to what the quota window allows now. While it allows nothing, waits if a request is queued. */
 function regulate(rateLimiter: RateLimiter): void {
   if (rateLimiter.stopped !== null || rateLimiter.waiting) return;
-  const allowance = permitNow(rateLimiter.window, rateLimiter.options.clock.nowMs());
-  if (allowance.kind === 'go') {
-    rateLimiter.queue.concurrency = Math.min(rateLimiter.options.concurrency, allowance.inFlight);
+  const permit = permitNow(rateLimiter.window, rateLimiter.options.clock.nowMs());
+  if (permit.kind === 'go') {
+    rateLimiter.queue.concurrency = Math.min(rateLimiter.options.concurrency, permit.inFlight);
     rateLimiter.queue.start();
     return;
   }
   rateLimiter.queue.pause();
-  if (rateLimiter.queue.size > 0) void waitFor(rateLimiter, allowance);
+  if (rateLimiter.queue.size > 0) void waitFor(rateLimiter, permit);
 }
 
 async function waitFor(

@@ -28,28 +28,28 @@ const feeds = (since = SINCE) => [
 ];
 
 describe('a feed stream', () => {
-  test('is scanned at first, without a sweep when nothing is held', () => {
+  test('is scanned at first, without a sweep if the mirror has no rows', () => {
     const round = roundOf('assets', NO_PROGRESS, context(), facts({ hasRows: false }));
     expect(round).toMatchObject({ mode: 'scan', reason: 'first', sweeps: false, steps: [walk('scan')] });
   });
 
-  test('of tests is scanned for enabled and for disabled ones', () => {
+  test('of tests is scanned in two lists, of enabled and of disabled tests', () => {
     const steps = [walk('scan'), walk('scan', { disabled: 'true', limit: 2000 })];
     expect(roundOf('tests', NO_PROGRESS, context(), facts({ hasRows: false })).steps).toEqual(steps);
   });
 
-  test('is then read by its feeds, from the watermark less the overlap on (R2)', () => {
+  test('is then read by its feeds, from the watermark less the overlap (R2)', () => {
     expect(roundOf('assets', checkpoint())).toMatchObject({ mode: 'feed', reason: 'increment', steps: feeds() });
     expect(feedBoundOf(checkpoint(), context({ options: { overlapSeconds: 0 } }))).toBe(YESTERDAY);
     expect(feedBoundOf(NO_PROGRESS, context())).toBeNull();
   });
 
-  test('that follows another is asked for what moved there, after its feeds (R13)', () => {
+  test('with a parent asks, after its feeds, for rows of parents that went or came back (R13)', () => {
     expect(roundOf('columns', checkpoint()).steps).toEqual([...feeds(), ask('owned')]);
     expect(roundOf('tests', checkpoint()).steps).toEqual([...feeds(), ask('owned')]);
   });
 
-  test('that holds rejected rows asks for them after its reads; a scan shows them anyway (R20)', () => {
+  test('with rejected rows asks for them after its feeds; a scan shows them anyway (R20)', () => {
     const standing = facts({ hasRejected: true });
     expect(roundOf('assets', checkpoint(), context(), standing).steps).toEqual([...feeds(), ask('rejected')]);
     expect(roundOf('tests', checkpoint(), context(), standing).steps).toEqual([
@@ -61,7 +61,7 @@ describe('a feed stream', () => {
     expect(scan.steps).not.toContainEqual(ask('rejected'));
   });
 
-  test('scanned again reads the tombstones from the old watermark on and asks for its candidates (R12)', () => {
+  test('that is scanned again reads the tombstones from the old watermark and asks for the candidates (R12)', () => {
     const round = roundOf('assets', checkpoint({ scanDue: 'refuted' }));
     expect(round).toMatchObject({ mode: 'scan', sweeps: true });
     expect(round.steps).toEqual([walk('scan'), feeds()[1], ask('candidates')]);
@@ -78,7 +78,7 @@ describe('a feed stream', () => {
     },
   );
 
-  test('begins a round of this run and pass with nothing read, and takes the due scan over (R6, R13)', () => {
+  test('begins a round of this run and cycle that has read nothing, and takes over the due scan (R6, R13)', () => {
     const { steps, ...begun } = roundOf('assets', checkpoint({ scanDue: 'returned' }), context({ run: 6 }));
     expect(begun).toEqual({
       ...{
@@ -97,7 +97,7 @@ describe('a feed stream', () => {
     expect(steps).toHaveLength(3);
   });
 
-  test('pages by the page size asked for', () => {
+  test('reads pages of the page size of the options', () => {
     const { steps } = roundOf('assets', checkpoint(), context({ options: { pageSize: 7 } }));
     expect(steps.map((readStep) => readStep.do === 'list' && readStep.query['limit'])).toEqual([7, 7]);
   });
@@ -108,15 +108,10 @@ describe('why a feed stream is scanned', () => {
   const behind = (days: number): Checkpoint => checkpoint({ watermark: addSeconds(addDays(T, -days), 3600) });
 
   test.each<[string, Checkpoint, Context, string]>([
-    [
-      'nothing is held, whatever else',
-      NO_PROGRESS,
-      context({ serverTime: null, options: { full: true } }),
-      'scan: first',
-    ],
+    ['the mirror has no rows', NO_PROGRESS, context({ serverTime: null, options: { full: true } }), 'scan: first'],
     ['--full', checkpoint(), context({ options: { full: true } }), 'scan: full'],
     [
-      '--full, unless a scan has ended in this pass (R6)',
+      '--full, unless a scan has ended in this cycle (R6)',
       checkpoint({ scanEndedCycle: 5 }),
       context({ options: { full: true } }),
       'feed: increment',
@@ -178,7 +173,7 @@ describe('after a scan that failed in this run (R9)', () => {
     expect(left).toMatchObject({ mode: 'feed', reason: 'increment', reads: 7, steps: feeds() });
   });
 
-  test('they go no further back than the service looks (R3)', () => {
+  test('they go no further back than the service shows (R3)', () => {
     const { steps } = roundOf('assets', checkpoint({ watermark: addDays(T, -200), scanTriedInRun: 5 }));
     expect(steps).toMatchObject([
       { query: { synced_since: addDays(T, -88) } },
@@ -186,7 +181,7 @@ describe('after a scan that failed in this run (R9)', () => {
     ]);
   });
 
-  test('in a later run the scan is due again', () => {
+  test('the scan is due again in a later run', () => {
     const due = checkpoint({ scanDue: 'returned', scanTriedInRun: 4 });
     expect(roundOf('assets', due).mode).toBe('scan');
   });
@@ -206,12 +201,12 @@ describe('a stream that reads what is marked', () => {
     expect(beginning).toEqual({ do: 'rest', why: 'waiting' });
   });
 
-  test('is scanned once that has ended (R18)', () => {
+  test('is scanned after the first scan of the stream it follows has ended (R18)', () => {
     const round = roundOf('column_lineage', NO_PROGRESS, context(), with_(none));
     expect(round).toMatchObject({ mode: 'scan', reason: 'first', steps: [walk('scan'), ask('unshown')] });
   });
 
-  test('makes no request without a mark, whatever the clocks say (R18, R22)', () => {
+  test('makes no request without a mark, however old its last scan is (R18, R22)', () => {
     for (const circumstances of [context(), context({ serverTime: null }), context({ serverTime: addDays(T, 200) })])
       expect(roundOf('column_lineage', checkpoint(), circumstances, with_(none))).toMatchObject({
         mode: 'marked',
@@ -220,12 +215,12 @@ describe('a stream that reads what is marked', () => {
     expect(roundOf('column_lineage', checkpoint({ watermark: null }), context(), with_(none)).steps).toEqual([]);
   });
 
-  test('is scanned without a mark with --full alone (R18)', () => {
+  test('is scanned without a mark only with --full (R18)', () => {
     const full = roundOf('column_lineage', checkpoint(), context({ options: { full: true } }), with_(none));
     expect(how(full)).toBe('scan: full');
   });
 
-  test('is not scanned again by --full-every: it is the dearest scan there is (R18)', () => {
+  test('is not scanned again by --full-every, because no scan takes more requests (R18)', () => {
     const every = context({ options: { fullEveryDays: 0 } });
     expect(how(roundOf('column_lineage', checkpoint(), every, with_({ inside: 1, outside: 0 })))).toBe(
       'marked: increment',
@@ -240,7 +235,7 @@ describe('a stream that reads what is marked', () => {
     expect(how(roundOf('column_lineage', checkpoint(), circumstances, with_(marks)))).toBe(expected);
   });
 
-  test('takes lineage inside the window from the feed, and asks for the rest by id (R18)', () => {
+  test('reads lineage inside the window from the feed, and asks for the rest by id (R18)', () => {
     const [upserts] = feeds();
     const [asked, unshown] = [ask('marked', { before: SINCE }), ask('unshown')];
     const steps = (inside: number, outside: number) =>
@@ -250,7 +245,7 @@ describe('a stream that reads what is marked', () => {
     expect(steps(2, 2)).toEqual([asked, upserts, unshown]);
   });
 
-  test('of typed assets asks, after the feed, for what is still marked (R22)', () => {
+  test('of typed assets asks, after the feed, for the rows that are still marked (R22)', () => {
     const given = facts({ marks: { inside: 1, outside: 0 }, checkpoints: new Map([['assets', checkpoint()]]) });
     const { steps } = roundOf('table_assets', checkpoint(), context(), given);
     expect(steps).toEqual([feeds()[0], ask('marked'), ask('unshown')]);
@@ -258,14 +253,14 @@ describe('a stream that reads what is marked', () => {
     expect(outside.steps).toEqual([ask('marked', { before: SINCE }), ask('unshown')]);
   });
 
-  test('remembers which marks were made before it began (R18)', () => {
+  test('remembers the last mark that was made before it began (R18)', () => {
     const given = with_({ inside: 1, outside: 0 }, { lastMark: 42 });
     expect(roundOf('column_lineage', checkpoint(), context(), given).lastMark).toBe(42);
   });
 });
 
 describe('a snapshot', () => {
-  test('is read whole each time, in every variant; what two lists no longer show is asked for (R12, R16)', () => {
+  test('is read whole each time, in every variant; rows that two lists no longer show are asked for (R12, R16)', () => {
     const round = roundOf('latest_test_executions', checkpoint());
     expect(round).toMatchObject({ mode: 'snapshot', reason: 'snapshot' });
     const lists = [walk('snapshot'), walk('snapshot', { disabled: 'true', limit: 2000 })];
@@ -284,12 +279,12 @@ describe('a snapshot', () => {
     expect(beginning.do === 'rest' ? beginning.why : beginning.do).toBe(expected);
   });
 
-  test('of another stream does not rest', () => {
+  test('that is not hourly is read in every run', () => {
     expect(roundOf('asset_lineage', checkpoint({ watermark: T })).steps).toEqual([walk('snapshot')]);
   });
 });
 
-test('a window asks for the tests with news (R22)', () => {
+test('a window stream asks for the tests with new executions (R22)', () => {
   const round = roundOf('test_executions', NO_PROGRESS);
   expect(round).toMatchObject({ mode: 'window', reason: 'window', steps: [ask('tests')] });
 });

@@ -27,7 +27,7 @@ describe('a chunk of ids', () => {
     expect(chunk).toEqual(ids.slice(0, chunk.length));
   });
 
-  test('is as large as the URL allows', () => {
+  test('holds as many ids as the URL allows', () => {
     const chunk = firstChunk(
       'ids',
       times(MANY, (i) => `model.${i}`),
@@ -35,7 +35,7 @@ describe('a chunk of ids', () => {
     expect(urlOf('ids', [...chunk, ...chunk.slice(0, 100)]).length).toBeGreaterThan(8000);
   });
 
-  test('holds no more than the 1000 values the service takes', () => {
+  test('holds at most the 1000 values that the service accepts', () => {
     expect(
       firstChunk(
         'i',
@@ -55,7 +55,7 @@ describe('a chunk of ids', () => {
     );
   });
 
-  test('is empty only of nothing, so that asking comes to its end', () => {
+  test('is empty only if there are no ids, so that a lookup comes to its end', () => {
     expect(firstChunk('ids', [])).toEqual([]);
     const unit = fc.nat(0xffff).map((code) => String.fromCharCode(code));
     fc.assert(

@@ -39,7 +39,7 @@ const refused = (name: StreamName, item: unknown): RejectedRow => {
 
 const extraOf = ({ row }: DecodedRow): unknown => JSON.parse(String(row['extra']));
 
-describe('a row is kept as it came (R19)', () => {
+describe('a row keeps everything that the service sent (R19)', () => {
   test('instants become UTC text, booleans 0 or 1, arrays and objects JSON text', () => {
     const sent = {
       ...test1,
@@ -65,20 +65,20 @@ describe('a row is kept as it came (R19)', () => {
     });
   });
 
-  test('unknown enum values are no fault', () => {
+  test('unknown enum values are accepted', () => {
     expect(taken('tests', { ...test1, severity: 'PANIC' }).row).toMatchObject({ severity: 'PANIC' });
     expect(taken('latest_test_executions', { ...execution, status: 'TIMEOUT' }).row).toMatchObject({
       status: 'TIMEOUT',
     });
   });
 
-  test('unknown fields are kept in extra, whatever they are called', () => {
+  test('unknown fields are kept in extra, whatever their names are', () => {
     const unknown = '"cost":1.25,"nested":{"a":[null]},"none":null,"constructor":1,"__proto__":2';
     const { row } = taken('columns', JSON.parse(`{"id":"c","asset_id":"a","name":"n",${unknown}}`));
     expect(row['extra']).toBe(`{${unknown}}`);
   });
 
-  test('a row of a stream without parts has none', () => {
+  test('a row of a stream without child tables has no parts', () => {
     expect(taken('tests', test1).parts).toEqual([]);
   });
 
@@ -93,21 +93,21 @@ describe('a row is kept as it came (R19)', () => {
     expect(taken('assets', asset).row).toMatchObject(none);
   });
 
-  test('a list of the wrong type is none at all: its value is in extra (R20)', () => {
+  test('a list of the wrong type becomes the empty list, and its value is in extra (R20)', () => {
     const decoded = taken('tests', { ...test1, tags: 'pii' });
     expect(decoded.row).toMatchObject({ owners: '[]', tags: null });
     expect(extraOf(decoded)).toEqual({ tags: 'pii' });
   });
 
-  test('null is kept as such, whatever the other field', () => {
+  test('an optional field that is null is stored as NULL', () => {
     const { row } = taken('latest_test_executions', { ...execution, failure_count: null });
     expect(row).toMatchObject({ failure_count: null, extra: null });
     expect(taken('tests', { ...test1, config: null }).row).toMatchObject({ config: null, extra: null });
   });
 });
 
-describe('a bad row costs only itself (R20)', () => {
-  test('the rest of its page is taken', () => {
+describe('a bad row affects no other row (R20)', () => {
+  test('the rest of its page is stored', () => {
     const { rows, rejected } = decodePage(streamOf('tests'), [
       test1,
       { ...test1, id: 'u', name: 1 },
@@ -124,17 +124,17 @@ describe('a bad row costs only itself (R20)', () => {
     ]);
   });
 
-  test.each([null, 'text', 3, ['t'], true, undefined])('%j is no row, and its own key', (item) => {
+  test.each([null, 'text', 3, ['t'], true, undefined])('the item %j is rejected under its own text as key', (item) => {
     const payload = JSON.stringify(item ?? null);
     expect(refused('tests', item)).toEqual({ key: null, rowKey: payload, reason: 'not an object', payload });
   });
 
-  test.each([undefined, null, '', 7, {}])('a key of %j is of no use', (id) => {
+  test.each([undefined, null, '', 7, {}])('a key of %j is unusable', (id) => {
     const payload = JSON.stringify({ ...test1, id });
     expect(refused('tests', { ...test1, id })).toEqual({ key: null, rowKey: payload, reason: 'no usable id', payload });
   });
 
-  test('an edge needs both ends, and its key is both', () => {
+  test('an edge needs both ends, which are its key', () => {
     const edge = { upstream_column_id: 'u', downstream_column_id: 'd' };
     expect(taken('column_lineage', edge).key).toEqual(['d', 'u']);
     expect(refused('column_lineage', { ...edge, upstream_column_id: null }).reason).toBe(
@@ -181,11 +181,11 @@ describe('a number beyond 2^53 is kept as it was sent (R19)', () => {
       { ...execution, failure_count: 'huge' },
       `{"failure_count":${HUGE}}`,
     ],
-  ] as const)('in %s, in extra', (_, name, item, extra) => {
+  ] as const)('in %s it is kept in extra', (_, name, item, extra) => {
     expect(taken(name, sent(item, HUGE)).row['extra']).toBe(extra);
   });
 
-  test('within a JSON value, there', () => {
+  test('within a JSON value it is kept in place', () => {
     expect(taken('tests', sent({ ...test1, config: { n: 'huge' } }, HUGE)).row).toMatchObject({
       config: `{"n":${HUGE}}`,
       extra: null,
@@ -193,7 +193,7 @@ describe('a number beyond 2^53 is kept as it was sent (R19)', () => {
   });
 
   test.each(['9007199254740993', HUGE, '9'.repeat(30)])(
-    'in a required count, near %s in its field and exactly in extra',
+    'in a required count the nearest number to %s is stored, and the exact one in extra',
     (count) => {
       const total = { score: 0.5, test_count: 'huge', bucket_at: '2026-11-20T04:00:00Z' };
       const dimensions = [{ dimension: 'freshness', ...total }];
@@ -203,12 +203,12 @@ describe('a number beyond 2^53 is kept as it was sent (R19)', () => {
     },
   );
 
-  test('in a field of numbers, as the nearest of them', () => {
+  test('in a field of numbers the nearest number is stored', () => {
     const { row } = taken('latest_test_executions', sent({ ...execution, duration_seconds: 'huge' }, HUGE));
     expect(row).toMatchObject({ duration_seconds: Number(HUGE), extra: null });
   });
 
-  test('in a key, which it makes useless, in the payload', () => {
+  test('a key that is such a number is unusable, and the payload keeps it', () => {
     expect(refused('tests', sent({ ...test1, id: 'huge' }, HUGE))).toMatchObject({
       reason: 'no usable id',
       payload: expect.stringContaining(`"id":${HUGE}`),
@@ -222,7 +222,7 @@ describe('what SQLite cannot keep (R20)', () => {
     JSON.parse(`${open.repeat(levels)}null${close.repeat(levels)}`);
   const array = ['[', ']'] as const;
 
-  test.each([array, ['{"a":', '}'] as const])('is an item of more than 900 levels of %s', (...pair) => {
+  test.each([array, ['{"a":', '}'] as const])('an item of more than 900 levels of %s is rejected', (...pair) => {
     expect(extraOf(taken('columns', { ...column, more: nested(899, pair) }))).toEqual({ more: nested(899, pair) });
     expect(refused('columns', { ...column, more: nested(900, pair) })).toEqual({
       key: ['c'],
@@ -232,17 +232,17 @@ describe('what SQLite cannot keep (R20)', () => {
     });
   });
 
-  test('is nothing of an array so deep', () => {
+  test('an array that is an item itself and nested as deeply is rejected', () => {
     expect(refused('columns', nested(901, array)).payload).toBe('"(nested too deeply)"');
     expect(refused('columns', nested(900, array)).payload).toBe(JSON.stringify(nested(900, array)));
   });
 
-  test('is half a surrogate pair, in a key or in a text', () => {
+  test('half a surrogate pair is rejected in a key and in a text', () => {
     expect(refused('columns', { ...column, id: '\uD800' }).reason).toBe('no usable id');
     expect(extraOf(taken('columns', { ...column, data_type: 'int\uD800' }))).toEqual({ data_type: 'int\uD800' });
   });
 
-  test('is a number beyond all numbers', () => {
+  test('a number beyond the largest number is not stored', () => {
     const reason = 'duration_seconds is not a number';
     expect(refused('latest_test_executions', { ...execution, duration_seconds: JSON.parse('1e999') })).toMatchObject({
       reason,
@@ -262,25 +262,28 @@ describe('a tombstone', () => {
     expect(refused('tests', { name: 'n', deleted_at }).reason).toBe('no usable id');
   });
 
-  test('keeps what it brings, and deleted_at is no unknown field', () => {
+  test('keeps its fields, and deleted_at is not an unknown field', () => {
     expect(taken('tests', { ...test1, deleted_at }).row).toMatchObject({ name: 'not null', extra: null });
   });
 
-  test('is all that its feed may show', () => {
+  test('is the only item that a tombstones feed may show', () => {
     const { rows, rejected } = decodePage(streamOf('tests'), [{ id: 'gone', deleted_at }, test1], { tombstones: true });
     expect(rows.map((row) => row.key)).toEqual([['gone']]);
     expect(rejected).toMatchObject([{ rowKey: 't', reason: 'deleted_at is missing' }]);
   });
 
-  test.each([deleted_at, 'long ago'])('is none in a stream that is read whole, with deleted_at %j', (sent) => {
-    expect(taken('latest_test_executions', { ...execution, deleted_at: sent }).deletedAt).toBeNull();
-  });
+  test.each([deleted_at, 'long ago'])(
+    'does not exist in a stream that is read whole, even with deleted_at %j',
+    (sent) => {
+      expect(taken('latest_test_executions', { ...execution, deleted_at: sent }).deletedAt).toBeNull();
+    },
+  );
 
-  test('is none when deleted_at is an explicit null', () => {
+  test('needs a deleted_at that is not null', () => {
     expect(taken('tests', { ...test1, deleted_at: null })).toMatchObject({ deletedAt: null, row: { extra: null } });
   });
 
-  test.each(['', 'long ago', 0, true, {}])('with deleted_at %j is neither alive nor dead: it is rejected', (sent) => {
+  test.each(['', 'long ago', 0, true, {}])('with deleted_at %j is rejected', (sent) => {
     expect(refused('tests', { ...test1, deleted_at: sent })).toMatchObject({
       key: ['t'],
       reason: 'deleted_at is not an instant',
@@ -293,17 +296,17 @@ describe('a health score', () => {
   const total = { score: 0.75, test_count: 4, bucket_at: '2026-11-20T04:00:00' };
   const item = { asset_id: 'a', total, dimensions: [dimension] };
 
-  test('is the row of its total, and a part for each dimension', () => {
+  test('becomes the row of its total, and a child row for each dimension', () => {
     const { row, parts } = taken('asset_health_scores', item);
     expect(row).toEqual({ asset_id: 'a', ...total, bucket_at: '2026-11-20T04:00:00.000000Z', extra: null });
     expect(parts).toEqual([[{ asset_id: 'a', ...dimension, bucket_at: '2026-11-20T03:00:00.000000Z', extra: null }]]);
   });
 
-  test.each([undefined, null, []])('has no parts with dimensions %j', (dimensions) => {
+  test.each([undefined, null, []])('has no child rows with dimensions %j', (dimensions) => {
     expect(taken('asset_health_scores', { ...item, dimensions }).parts).toEqual([[]]);
   });
 
-  test('keeps unknown fields wherever they stand (R19)', () => {
+  test('keeps unknown fields on every level (R19)', () => {
     const sent = { asset_id: 'a', trend: 1, total: { ...total, weight: 2 }, dimensions: [{ ...dimension, weight: 3 }] };
     const result = taken('asset_health_scores', sent);
     expect(extraOf(result)).toEqual({ trend: 1, total: { weight: 2 } });
@@ -323,13 +326,13 @@ describe('a health score', () => {
   });
 });
 
-test('what can be kept of an item nested too deeply includes its nulls (R20)', () => {
+test('an item that is nested too deeply keeps its nulls in the payload (R20)', () => {
   const more = JSON.parse(`${'['.repeat(900)}${']'.repeat(900)}`);
   const { payload } = refused('columns', { id: 'c', asset_id: 'a', name: 'n', data_type: null, more });
   expect(JSON.parse(payload)).toMatchObject({ data_type: null, more: '(nested too deeply)' });
 });
 
-test('keys of two parts never run into one another', () => {
+test('keys of two parts are never mistaken for each other', () => {
   expect(joinKey(['a'])).toBe('a');
   expect(joinKey(['a', 'b'])).not.toBe(joinKey(['a', 'c']));
   expect(new Set([joinKey(['a', 'b,c']), joinKey(['a,b', 'c']), joinKey(['a","b', 'c'])]).size).toBe(3);

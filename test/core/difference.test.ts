@@ -22,8 +22,8 @@ const HELD: Row = {
 const between = (name: Stream['name'], row: Row | undefined, item: object) =>
   differenceOf(stream(name), row && { row, parts: [] }, decoded(name, item), 'rows');
 
-describe('a row that a sync would leave as it is differs in nothing', () => {
-  test('an asset, by its common fields and those of no kind but its own', () => {
+describe('a row that a sync would not change has no difference', () => {
+  test('an asset is compared by its common fields and by those of its own kind', () => {
     expect(between('assets', HELD, TABLE)).toBeNull();
     expect(between('assets', { ...HELD, name: 'm', tags: null }, TABLE)?.fields).toEqual(['name', 'tags']);
     expect(between('assets', { ...HELD, url: 'u' }, TABLE)?.fields).toEqual(['url']);
@@ -32,7 +32,7 @@ describe('a row that a sync would leave as it is differs in nothing', () => {
     expect(between('assets', { ...HELD, kind: 'bi' }, TABLE)?.fields).toEqual(['kind']);
   });
 
-  test('a typed asset, by the fields of its kind and `extra`, and only where it is held live and of that kind', () => {
+  test('a typed asset is compared by the fields of its kind and `extra`, and only if it is live and of that kind', () => {
     expect(between('table_assets', HELD, { ...TABLE, ...TYPED })).toBeNull();
     expect(between('table_assets', { ...HELD, db_name: null, name: 'm' }, { ...TABLE, ...TYPED })?.fields).toEqual([
       'db_name',
@@ -42,12 +42,12 @@ describe('a row that a sync would leave as it is differs in nothing', () => {
     expect(between('table_assets', { ...HELD, kind: 'bi', db_name: null }, { ...TABLE, ...TYPED })).toBeNull();
   });
 
-  test('a row that is not held, or held as deleted, is missing', () => {
+  test('a row that the mirror lacks, or has as deleted, is missing', () => {
     expect(between('assets', undefined, TABLE)).toEqual({ what: 'missing', fields: [] });
     expect(between('assets', { ...HELD, deleted_at: '2026', deletion: 'absent' }, TABLE)?.what).toBe('missing');
   });
 
-  test('below depth rows, only what is not there counts', () => {
+  test('with a smaller depth than rows, only missing rows count', () => {
     const shown = decoded('assets', { ...TABLE, name: 'm' });
     expect(differenceOf(stream('assets'), { row: HELD, parts: [] }, shown, 'ids')).toBeNull();
     expect(differenceOf(stream('assets'), undefined, shown, 'ids')?.what).toBe('missing');
@@ -75,7 +75,7 @@ describe('the parts of a row', () => {
     expect(differenceOf(scores, { row: shown.row, parts: [parts] }, shown, 'rows')?.fields ?? []).toEqual(fields);
   });
 
-  test('left without their row, they make none', () => {
+  test('without their own row count as missing', () => {
     const torn = { row: { asset_id: 'a' }, parts: [dimensions], partial: true } as const;
     expect(differenceOf(scores, torn, shown, 'ids')?.what).toBe('missing');
   });

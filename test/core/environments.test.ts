@@ -17,7 +17,7 @@ const row = (id: string, more: Row = {}): Row => ({
 const item = (id: string, more: object = {}): object => ({ id, name: `Env ${id}`, ...more });
 const seen = (id: string) => ({ id, name: `Env ${id}`, cron: null });
 
-describe('environments as listed and as held', () => {
+describe('listed environments and those of the mirror', () => {
   test('a new one is listed and written', () => {
     const told = { cron: '0 * * * *', last_sync_status: 'SUCCESS', warehouse_type: 'snowflake' };
     const more = { ...told, last_synced_at: '2026-11-20T04:00:00', region: 'eu' };
@@ -37,12 +37,12 @@ describe('environments as listed and as held', () => {
     expect([listed, changed, missing]).toEqual([[], [row('a', { missing_since: T })], [seen('a')]]);
   });
 
-  test('one still missing is missing since the first time, and warned of again', () => {
+  test('one that is still missing keeps the time since when, and is reported again', () => {
     const { changed, missing } = reconcile([], [row('a', { missing_since: YESTERDAY })], T);
     expect([changed, missing]).toEqual([[], [seen('a')]]);
   });
 
-  test('one that is back is said to be (R13)', () => {
+  test('one that is back is reported as returned (R13)', () => {
     const { changed, returned, missing } = reconcile(
       [item('a')],
       [row('a', { missing_since: YESTERDAY }), row('b')],
@@ -53,7 +53,7 @@ describe('environments as listed and as held', () => {
     expect(missing).toEqual([seen('b')]);
   });
 
-  test('one that cannot be taken was listed all the same: it is rejected, not missing (R20)', () => {
+  test('one that is rejected counts as listed, not as missing (R20)', () => {
     const { listed, changed, missing, rejected } = reconcile([{ id: 'a' }, item('b'), 7], [row('a')], T);
     expect([listed, changed, missing]).toEqual([[seen('b')], [row('b')], []]);
     expect(rejected.map(({ rowKey, reason }) => [rowKey, reason])).toEqual([
@@ -62,7 +62,7 @@ describe('environments as listed and as held', () => {
     ]);
   });
 
-  test('one listed twice is read once, as it was listed last', () => {
+  test('one that is listed twice is read once, as it was listed last', () => {
     const { listed, changed } = reconcile([item('a'), item('b'), item('a', { name: 'B' })], [], T);
     expect(listed.map((environment) => environment.name)).toEqual(['B', 'Env b']);
     expect(changed).toHaveLength(2);

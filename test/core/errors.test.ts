@@ -19,12 +19,12 @@ test.each<[RecoveryKind, boolean]>([
   expect(endsRun(new SyncError(recovery, 'it failed'))).toBe(ends);
 });
 
-test('a fault of another kind is no decision to end the run', () => {
+test('an error of another type does not end the run', () => {
   expect(endsRun(new Error('it failed'))).toBe(false);
   expect(endsRun({ recovery: 'run' })).toBe(false);
 });
 
-test('an error says what failed, and keeps what it came from', () => {
+test('an error says what failed, and keeps its cause', () => {
   const cause = new Error('refused');
   expect(new SyncError('run', 'it failed', { cause })).toMatchObject({
     name: 'SyncError',

@@ -24,22 +24,22 @@ describe('the watermark (R2)', () => {
     expect(settle(under(feed), NOTHING, context())).toMatchObject({ watermark: FIRST, round: null });
   });
 
-  test('becomes the T of this run when there was nothing to read', () => {
+  test('becomes the T of this run if there was nothing to read', () => {
     expect(settle(under(round()), NOTHING, context()).watermark).toBe(T);
   });
 
-  test('stays in a run that met no Date (R1)', () => {
+  test('stays in a run without a Date (R1)', () => {
     expect(settle(under(feed), NOTHING, context({ serverTime: null })).watermark).toBe(YESTERDAY);
     expect(settle(under(round()), NOTHING, context({ serverTime: null })).watermark).toBe(YESTERDAY);
   });
 
-  test('stays when the run of the first page met none (R1)', () => {
+  test('stays if the run of the first page had no Date (R1)', () => {
     expect(settle(under(round({ pages: 1 })), NOTHING, context()).watermark).toBe(YESTERDAY);
   });
 });
 
 describe('the times of the last scan', () => {
-  test('are when it began and when it ended (R13)', () => {
+  test('are the time when it began and the time when it ended (R13)', () => {
     const ended = settle(under(scan), NOTHING, context());
     expect(ended).toMatchObject({ scannedAt: FIRST, scanEndedAt: T, scanEndedCycle: 5 });
   });
@@ -49,7 +49,7 @@ describe('the times of the last scan', () => {
     expect(ended).toMatchObject({ scannedAt: LAST_WEEK, scanEndedAt: LAST_WEEK, scanEndedCycle: 4 });
   });
 
-  test('stay as they were, so that the next scan falls due, when a run without a Date scans (R1, R13)', () => {
+  test('stay in a run without a Date, so that the next scan falls due (R1, R13)', () => {
     const dateless = under(round({ mode: 'scan', pages: 1 }));
     const ended = settle(dateless, NOTHING, context({ serverTime: null }));
     expect(ended).toMatchObject({ scannedAt: LAST_WEEK, scanEndedAt: LAST_WEEK, scanEndedCycle: 5 });
@@ -59,59 +59,59 @@ describe('the times of the last scan', () => {
 describe('whether a scan is due', () => {
   const SWEPT = { ...NOTHING, sweep: { at: T } };
 
-  test('a scan that took the due over when it began leaves none', () => {
+  test('a scan that took over the due scan leaves none due', () => {
     expect(settle(under({ ...scan, due: 'returned' }), SWEPT, context()).scanDue).toBeNull();
   });
 
-  test('a scan that was contradicted, and left candidates that it did not ask for, asks for another (R12)', () => {
+  test('a contradicted scan that left candidates makes another one due (R12)', () => {
     const due = (given: Partial<Round>) => settle(under({ ...scan, ...given }), SWEPT, context()).scanDue;
     expect(due({ sweepContradicted: true, confirmedUpTo: 'k' })).toBe('refuted');
     expect(due({ sweepContradicted: true, confirmedUpTo: null })).toBeNull();
     expect(due({ sweepContradicted: false, confirmedUpTo: 'k' })).toBeNull();
   });
 
-  test('the scan made for that asks for no third (R12)', () => {
+  test('the scan that was made for that makes no third one due (R12)', () => {
     const again = { ...scan, sweepContradicted: true, confirmedUpTo: 'k', due: 'refuted' } as const;
     expect(settle(under(again), SWEPT, context()).scanDue).toBeNull();
   });
 
-  test('a scan that had begun before it came up does not settle it, even if it was made for the same (R13)', () => {
+  test('a scan that began before the reason came up leaves a scan due, even if its reason was the same (R13)', () => {
     const begunBefore = under({ ...scan, cycle: 4, due: 'returned' }, { scanDue: 'returned' });
     expect(settle(begunBefore, SWEPT, context()).scanDue).toBe('returned');
   });
 
-  test('it is no matter of streams that have no feeds', () => {
+  test('streams without feeds have no scan due', () => {
     const returned = under(round({ mode: 'snapshot' }), { scanDue: 'returned' });
     expect(finishRound(streamOf('asset_lineage'), returned, NOTHING, context()).scanDue).toBeNull();
   });
 
-  test('the feeds leave it', () => {
+  test('the feeds leave a due scan as it is', () => {
     expect(settle(under(feed, { scanDue: 'permission' }), NOTHING, context()).scanDue).toBe('permission');
   });
 });
 
-test('a round begun in this pass finishes it; one begun before is followed by another (R6)', () => {
+test('a round that began in this cycle finishes it; one that began before is followed by another (R6)', () => {
   expect(settle(under(feed), NOTHING, context()).finishedCycle).toBe(5);
   expect(settle(under({ ...feed, cycle: 4 }, { finishedCycle: 3 }), NOTHING, context()).finishedCycle).toBe(3);
 });
 
-test('the feeds finish no pass in a run in which a scan failed, nor while one waits (R9)', () => {
+test('the feeds finish no cycle in a run in which a scan failed, nor while one waits (R9)', () => {
   const after = (given: Partial<Checkpoint>) => settle(under(feed, given), NOTHING, context()).finishedCycle;
   expect(after({ scanTriedInRun: 5 })).toBe(4);
   expect(after({ scanTriedInRun: 4 })).toBe(5);
   expect(after({ scanTriedInRun: 4, waitingScan: round({ mode: 'scan' }) })).toBe(4);
 });
 
-test('a feed that was left out moves no watermark (R9, R2)', () => {
+test('the watermark does not move if a feed was left out (R2, R9)', () => {
   const left = under({ ...feed, pages: 1, firstPageAt: T, incomplete: true }, { scanTriedInRun: 5 });
   expect(settle(left, NOTHING, context()).watermark).toBe(YESTERDAY);
 });
 
-test('a stream that has come to its end is live (R15)', () => {
+test('a stream that was read to its end is live (R15)', () => {
   expect(settle(under(feed, { unavailable: true }), NOTHING, context()).unavailable).toBe(false);
 });
 
-test('what a round of an older version could not ask for waits as it ends: rows count as seen, marks stay (R12)', () => {
+test('at the end of a round of an older version, rows that it could not ask for count as seen, and marks stay (R12)', () => {
   const passed = { passedOver: ['long'], lastMark: 7 };
   const seen = { seen: { keys: [['long']], readNumber: 0 } };
   const left = { leftMarks: { ids: ['long'], lastMark: 7, run: 5, makes: false } };

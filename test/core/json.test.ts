@@ -16,7 +16,7 @@ describe('no number of JSON is rounded (R19)', () => {
     '1234567890123456789e-4',
     `1${'0'.repeat(308)}1`,
     `[${'9'.repeat(400)}]`,
-  ])('%s comes out as it went in', (text) => {
+  ])('%s is written as it was read', (text) => {
     expect(again(text)).toBe(text);
     expect(again(` [ 0,\n${text}\t]`)).toBe(`[0,${text}]`);
   });
@@ -33,11 +33,11 @@ describe('no number of JSON is rounded (R19)', () => {
     '1.7976931348623157e308',
     '"9007199254740993"',
     '"id 9007199254740993: 9007199254740993"',
-  ])('%s is read as ever', (text) => {
+  ])('%s is read as by JSON.parse', (text) => {
     expect(parseExactly(text)).toBe(JSON.parse(text));
   });
 
-  test('wherever it stands in a text', () => {
+  test('such a number is found anywhere in a text', () => {
     const integers = fc.bigInt({ min: 2n ** 53n, max: 2n ** 80n });
     const before = fc.array(fc.oneof(fc.string(), fc.integer(), fc.double({ noDefaultInfinity: true, noNaN: true })));
     fc.assert(
@@ -48,14 +48,14 @@ describe('no number of JSON is rounded (R19)', () => {
     );
   });
 
-  test('a text nested too deeply to be gone through is read with its numbers rounded', () => {
+  test('a text that is nested too deeply is read with rounded numbers', () => {
     const text = `${'['.repeat(100_000)}9007199254740993${']'.repeat(100_000)}`;
     let innermost = parseExactly(text);
     while (Array.isArray(innermost)) innermost = innermost[0];
     expect(innermost).toBe(2 ** 53);
   });
 
-  test('a text that is none is refused', () => {
+  test('a text that is not JSON is refused', () => {
     expect(() => parseExactly('9007199254740993,')).toThrow(SyntaxError);
   });
 });

@@ -28,16 +28,16 @@ describe('an asset', () => {
     expect(marked('assets', asset(kind), 'updated')).toEqual([`${stream} a`]);
   });
 
-  test('of any other kind has no typed fields (R19, R22)', () => {
+  test('of any other kind makes no mark for a typed stream (R19, R22)', () => {
     expect(marked('assets', asset('dream'), 'updated')).toEqual([]);
   });
 
-  test('that went or came back is asked for its columns and tests (R13)', () => {
+  test('that went or came back marks itself for columns and tests (R13)', () => {
     expect(marked('assets', asset('semantic'), 'deleted')).toEqual(['columns a', 'tests a']);
     expect(marked('assets', asset('table'), 'restored')).toEqual(['table_assets a', 'columns a', 'tests a']);
   });
 
-  test('that stays away is not asked for again (R22)', () => {
+  test('that stays deleted makes no further mark (R22)', () => {
     expect(marked('assets', asset('table'), 'tombstoned')).toEqual([]);
   });
 
@@ -50,7 +50,7 @@ describe('an asset', () => {
     expect(marked('assets', asset('semantic', syncedAt), was, T)).toEqual(expected);
   });
 
-  test('found by a first scan, or by a feed, has not become visible: it was never looked for', () => {
+  test('that a first scan or a feed finds is new, and has not become visible', () => {
     expect(marked('assets', asset('semantic', YESTERDAY), 'inserted', null)).toEqual([]);
   });
 });

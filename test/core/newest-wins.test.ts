@@ -114,21 +114,21 @@ describe('the newest wins (R10)', () => {
     expect(newestWins(columns, live, same, BELIEVED)).toBeNull();
   });
 
-  test('a scan replaces even a row that says it is newer, with the time it shows', () => {
+  test('a scan replaces even a row with a newer time', () => {
     expect(newestWins(columns, live, upsert(BEFORE)(), BELIEVED)?.row).toMatchObject({
       name: 'shown',
       synced_at: BEFORE,
     });
   });
 
-  test('a row that came only as a tombstone has no time: an older upsert still brings its fields', () => {
+  test('a row of which only a tombstone came has no time, so that an older upsert still brings its fields', () => {
     const [full] = decoded(columns, column('c', BETWEEN, { deleted_at: GONE })) as [DecodedRow];
     const tombstoneFields = newestWins(columns, undefined, full, FEED)?.row;
     expect(tombstoneFields).toMatchObject({ synced_at: null, deleted_at: GONE });
     expect(outcome(newestWins(columns, tombstoneFields, upsert(BEFORE)(), FEED))).toBe(DEAD);
   });
 
-  test('what a finished read did not show is absent as of that read (R11)', () => {
+  test('a row that a finished read did not show is absent as of that read (R11)', () => {
     expect(absent(live, LATER)).toEqual({ row: { ...live, deleted_at: LATER, deletion: 'absent' }, kind: 'deleted' });
   });
 });
@@ -136,7 +136,7 @@ describe('the newest wins (R10)', () => {
 describe('a time that is not believed (R10)', () => {
   const FUTURE = '2126-11-20T11:00:00.000000Z';
 
-  test('counts as none in a row that is held: the next showing, or tombstone, replaces it', () => {
+  test('counts as missing in a row of the mirror: the row is replaced when it is next shown or deleted', () => {
     const existing = withoutFuture({ ...live, synced_at: FUTURE }, LATER) as Row;
     expect(existing['synced_at']).toBeNull();
     expect(newestWins(columns, existing, upsert(HELD)(), FEED)).toMatchObject({
@@ -146,19 +146,19 @@ describe('a time that is not believed (R10)', () => {
     expect(newestWins(columns, existing, tombstone(GONE)(), FEED)).toMatchObject({ kind: 'deleted' });
   });
 
-  test('of a deletion that is held stands against nothing that is shown', () => {
+  test('of a deletion in the mirror stands against nothing that is shown', () => {
     const existing = withoutFuture({ ...buried, deleted_at: FUTURE }, LATER);
     expect(newestWins(columns, existing, upsert(HELD)(), FEED)).toMatchObject({ kind: 'restored' });
   });
 
-  test('is one more than an hour later than the server’s; without a server time any is believed', () => {
+  test('is a time more than an hour later than the server’s; without a server time every time is believed', () => {
     const row = (synced_at: string): Row => ({ ...live, synced_at });
     expect(withoutFuture(row(hour(14)), LATER)).toEqual(row(hour(14)));
     expect(withoutFuture(row('2026-11-20T14:00:00.000001Z'), LATER)?.['synced_at']).toBeNull();
     expect(withoutFuture(row(FUTURE), null)).toEqual(row(FUTURE));
   });
 
-  test('is kept beside the row as it was sent, and a tombstone without a time says only that the row is gone', () => {
+  test('is kept in extra as it was sent, and a tombstone with such a time only says that the row is gone', () => {
     const page = (item: object) => decodePage(columns, [item], { latestServerTime: LATER }).rows[0] as DecodedRow;
     expect(page(column('c', '2126-11-20T11:00:00')).row).toMatchObject({
       synced_at: null,
@@ -217,7 +217,7 @@ describe('a row that two streams write', () => {
   const typed = { db_name: 'prod', schema_name: 'core', bi_type: null, extra: '{"size":3}' };
   const existing = (): Row => ({ ...(newestWins(assets, undefined, asset('table'), FEED)?.row as Row), ...typed });
 
-  test('keeps what the typed stream wrote, its extra included (R19)', () => {
+  test('keeps what the typed stream wrote, also in extra (R19)', () => {
     expect(newestWins(assets, existing(), asset('table', { colour: 'red' }), FEED)).toBeNull();
     expect(newestWins(assets, existing(), asset('table', { name: 'sales' }), FEED)?.row).toMatchObject({
       ...typed,
@@ -230,12 +230,12 @@ describe('a row that two streams write', () => {
     expect(newestWins(assets, existing(), asset(kind), FEED)?.row).toMatchObject({ ...blank, kind });
   });
 
-  test('of a kind without a typed stream keeps its extra itself (R19)', () => {
+  test('gets its extra from the assets stream if its kind has no typed stream (R19)', () => {
     const change = newestWins(assets, existing(), asset('semantic', { colour: 'red' }), FEED);
     expect(change?.row['extra']).toBe('{"colour":"red"}');
   });
 
-  test('has every column from the start', () => {
+  test('has all columns when it is inserted', () => {
     const written = Object.keys(newestWins(assets, undefined, asset('table'), FEED)?.row ?? {}).sort();
     expect(Object.keys(newestWins(assets, undefined, asset('semantic'), FEED)?.row ?? {}).sort()).toEqual(written);
     expect(written).toContain('bi_platform');

@@ -19,20 +19,20 @@ function asked(name: Name, readStep: LookupRead, ...rest: Parameters<typeof owed
   return goOn(name, readStep, ...rest).checkpoint.round;
 }
 
-describe('what is owed is asked for', () => {
-  test('a chunk at a time, each from its first variant on (R12)', () => {
+describe('the ids of the backlog are asked for', () => {
+  test('one chunk at a time, each from its first variant on (R12)', () => {
     const readStep = ask('candidates', { after: 'a', asked: 3 });
     expect(asked('tests', readStep, ['b', 'c']).steps).toEqual([{ ...readStep, ids: ['b', 'c'], variant: 0 }, REST]);
   });
 
-  test('in as many ids as a URL holds (R12)', () => {
+  test('as many at once as a URL holds (R12)', () => {
     const ids = Array.from({ length: 1000 }, (_, i) => `${'資'.repeat(10)}${i}`);
     const [readStep] = asked('assets', ask('candidates'), ids).steps as [LookupRead];
     expect(readStep.ids.length).toBeLessThan(100);
     expect(readStep.ids).toEqual(ids.slice(0, readStep.ids.length));
   });
 
-  test('but for ids too long for a URL, which wait, once for all; rejected rows do anyway (R12, R20)', () => {
+  test('except ids too long for a URL, which wait and are noted once; rejected rows wait anyway (R12, R20)', () => {
     const long = `a${'x'.repeat(8000)}`;
     const marks = { leftMarks: { ids: [long], lastMark: 0, run: 5 } };
     for (const [name, about, passedOver] of [
@@ -53,7 +53,7 @@ describe('what is owed is asked for', () => {
     expect(goOn('columns', ask('owned'), ['b'])).not.toHaveProperty('passedOver');
   });
 
-  test('until nothing is owed', () => {
+  test('until the backlog is empty', () => {
     expect(asked('assets', ask('owned', { after: 'k' }), []).steps).toEqual([REST]);
   });
 });
@@ -71,11 +71,11 @@ describe('candidates of a sweep (R12)', () => {
     else expect(after).toMatchObject({ steps: [REST], confirmedUpTo: 'k' });
   });
 
-  test('all asked for leave none behind', () => {
+  test('are all confirmed if all were asked for', () => {
     expect(asked('assets', ask('candidates', { after: 'k', asked: 20 }), []).confirmedUpTo).toBeNull();
   });
 
-  test('are the only ones so limited', () => {
+  test('are limited, but other lookups are not', () => {
     expect(asked('tests', ask('owned', { asked: 500 }), ['a']).steps[0]).toMatchObject({ ids: ['a'] });
   });
 });
@@ -90,13 +90,13 @@ describe('marked rows are scanned for where that takes fewer requests (R18, R22)
     [4, 2001, 'asked'],
     [5, 4000, 'scanned'],
     [2, 0, 'asked'],
-  ])('%i rows, two to a request, where a scan shows %i rows: %s', (count, rows, what) => {
+  ])('with %i marked rows, two to a request, and a scan of %i rows: %s', (count, rows, what) => {
     const after = asked('column_lineage', ask('marked'), ids, { ids: count, rows });
     if (what === 'scanned') expect(after).toMatchObject(scan);
     else expect(after.steps).toEqual([ask('marked', { ids }), REST]);
   });
 
-  test('but not in a run in which a scan failed, nor while one waits: it would fail again (R9)', () => {
+  test('no scan begins in a run in which one failed, nor while one waits (R9)', () => {
     const waitingScan = round({ mode: 'scan' });
     const dear = { ids: 900, rows: 10 };
     for (const beside of [{ scanTriedInRun: 5 }, { scanTriedInRun: 4, waitingScan }]) {
@@ -105,20 +105,20 @@ describe('marked rows are scanned for where that takes fewer requests (R18, R22)
     }
   });
 
-  test('but not once asking has begun', () => {
+  test('no scan begins after the lookup has begun', () => {
     const readStep = ask('marked', { asked: 1 });
     expect(asked('table_assets', readStep, ids).steps).toEqual([{ ...readStep, ids }, REST]);
   });
 });
 
-test('what no read has shown is asked for in twenty requests at most (R18)', () => {
+test('at most twenty requests ask for rows that no read has shown (R18)', () => {
   const ids = ['x', 'y'];
   const readStep = ask('unshown', { after: 'm', asked: 19 });
   expect(asked('column_lineage', readStep, ids)).toMatchObject({ steps: [{ ids }, REST], confirmedUpTo: null });
   expect(asked('column_lineage', { ...readStep, asked: 20 }, ids)).toMatchObject({ steps: [REST], confirmedUpTo: 'm' });
 });
 
-describe('a test with news (R22)', () => {
+describe('a test with new executions (R22)', () => {
   const executions = streamOf('test_executions');
   const due = (given: Partial<DueTest> = {}): DueTest => ({
     id: 't/1',
@@ -138,7 +138,7 @@ describe('a test with news (R22)', () => {
   };
   const OPENS = addDays(T, -90);
 
-  test('is read from 90 days before the newest time seen, in a run that lasts (R3)', () => {
+  test('is read from 90 days before the newest server time, in a run that lasts for days (R3)', () => {
     const late = context({ latestServerTime: addDays(T, 3) });
     const step = lookUpHistory(executions, under(ask('tests')), late, due());
     expect(step).toMatchObject({ do: 'fetch', request: { query: { start_time_from: addDays(T, -87) } } });
@@ -149,7 +149,7 @@ describe('a test with news (R22)', () => {
     expect(reads(due())).toMatchObject({ path: ['tests', 't/1', 'executions'], query, cursor: null });
   });
 
-  test('then from 7 days before its last reading, for executions are reported late', () => {
+  test('is later read from 7 days before its last reading, because executions are reported late', () => {
     const readAt = addDays(T, -2);
     expect(reads(due({ readAt })).query['start_time_from']).toBe(addDays(T, -9));
     expect(reads(due({ readAt: addDays(T, -88) })).query['start_time_from']).toBe(OPENS);
@@ -162,7 +162,7 @@ describe('a test with news (R22)', () => {
     expect(from('2026-11-20T05:10:00.000001Z')).toBe(OPENS);
   });
 
-  test('is noted with the mirror’s own time when its reading began', () => {
+  test('is recorded with the mirror’s own time when its reading began', () => {
     const { read, readStep } = reads(due({ mirroredAt: '2026-11-20T05:00:00.000000Z' }));
     expect(read).toMatchObject({
       as: 'tests',
@@ -178,11 +178,11 @@ describe('a test with news (R22)', () => {
     ['was read before the window opened', { readAt: addDays(T, -100) }, { from: addDays(T, -100), to: OPENS }],
     ['was never read but seen before', { knownFrom: addDays(T, -91) }, { from: addDays(T, -91), to: OPENS }],
     ['was never read nor seen', {}, null],
-  ])('has a gap only where the service shows no more: it %s', (_, given, gap) => {
+  ])('has a gap only for a period that the service no longer shows: it %s', (_, given, gap) => {
     expect(reads(due(given)).read?.history?.gap).toEqual(gap);
   });
 
-  test('is not there any more, or no Date is known: the readStep is over (R1)', () => {
+  test('ends the step if no test is due or no Date is known (R1)', () => {
     const over = { do: 'continue', checkpoint: checkpoint({ round: round({ steps: [REST] }) }) };
     expect(begun(null)).toEqual(over);
     expect(begun(due(), null)).toEqual(over);

@@ -23,23 +23,23 @@ function fetching(nextStep: NextStep): Extract<NextStep, { do: 'fetch' }> {
 }
 
 describe('between rounds', () => {
-  test('a stream rests once it has come to its end in this pass (R6)', () => {
+  test('a stream rests after it was finished in this cycle (R6)', () => {
     expect(nextStep(assets, checkpoint({ finishedCycle: 5 }), context())).toEqual({ do: 'rest', why: 'done' });
   });
 
-  test('it rests as unavailable when that is how it ended (R15)', () => {
+  test('a stream that ended as unavailable rests as unavailable (R15)', () => {
     const unavailable = checkpoint({ finishedCycle: 5, unavailable: true });
     expect(nextStep(tests, unavailable, context())).toEqual({ do: 'rest', why: 'unavailable' });
     expect(nextStep(tests, { ...unavailable, finishedCycle: 4 }, context()).do).toBe('begin');
   });
 
-  test('else a round begins, asking about the bound of the feeds (R2)', () => {
+  test('any other stream begins a round, from the bound of the feeds (R2)', () => {
     expect(nextStep(assets, checkpoint(), context())).toEqual({ do: 'begin', since: SINCE });
     expect(nextStep(assets, NO_PROGRESS, context())).toEqual({ do: 'begin', since: null });
   });
 });
 
-test('a scan that was set aside is tried again in the next run, where it stood, and not in this one (R9)', () => {
+test('a scan that waits is tried again in the next run, from where it stopped, and not in this one (R9)', () => {
   const aside = round({ mode: 'scan', steps: [walk('scan')], read: read({ cursor: 'c7' }) });
   const waiting = (scanTriedInRun: number): NextStep =>
     nextStep(assets, checkpoint({ scanTriedInRun, waitingScan: aside }), context());
@@ -47,7 +47,7 @@ test('a scan that was set aside is tried again in the next run, where it stood, 
   expect(waiting(5).do).toBe('begin');
 });
 
-test('a feed out of reach beside a scan that failed in this run is left out: no other round follows in it (R9, R3)', () => {
+test('after a scan that failed in this run, a feed that is out of reach is left out, and no other round follows (R3, R9)', () => {
   const since = addDays(T, -90);
   const feeds = [walk('upserts', { synced_since: since }), walk('tombstones', { deleted_since: since }), ask('owned')];
   const beside = round({ steps: feeds, read: read({ as: 'upserts', query: { synced_since: since } }) });
@@ -61,15 +61,15 @@ test('a feed out of reach beside a scan that failed in this run is left out: no 
   expect(after(4)).toMatchObject({ do: 'forget', which: 'all', checkpoint: { round: null } });
 });
 
-describe('a round begun', () => {
+describe('the start of a round', () => {
   const due = checkpoint({ scanDue: 'returned' });
 
-  test('takes the due scan over when it is one, so that what comes up from now on stands (R13)', () => {
+  test('takes over the due scan if it is a scan, so that a later reason stays (R13)', () => {
     const scan = round({ mode: 'scan', due: 'returned' });
     expect(startRound(due, scan)).toEqual({ ...due, scanDue: null, round: scan });
   });
 
-  test('leaves it when it is none', () => {
+  test('leaves the due scan if it is no scan', () => {
     expect(startRound(due, round())).toEqual({ ...due, round: round() });
   });
 });
@@ -85,7 +85,7 @@ describe('a read that was cut off', () => {
 
   const scan: Partial<Round> = { mode: 'scan', cycle: 1, read: read({ cursor: 'c7' }), steps: [walk('scan')] };
 
-  test('goes on however long ago it was (R6)', () => {
+  test('goes on however old it is (R6)', () => {
     expect(fetching(planned(scan, context({ serverTime: addDays(T, 400) }))).request.cursor).toBe('c7');
   });
 
@@ -97,7 +97,7 @@ describe('a read that was cut off', () => {
     expect(planned({ ...scan, cycle: 5 }, context(full)).do).toBe('fetch');
   });
 
-  test('starts anew where its pages are larger than asked for now (R6)', () => {
+  test('starts again if its pages are larger than the page size of this run (R6)', () => {
     const smaller = context({ options: { pageSize: 10 } });
     const step = planned({ read: cut, steps: [upserts] }, smaller);
     expect(step).toMatchObject({ do: 'forget', which: cut.number });
@@ -105,7 +105,7 @@ describe('a read that was cut off', () => {
     if (step.do === 'forget') expect(step.checkpoint.round?.read).toEqual(anew);
   });
 
-  test('keeps a limit that has failed in one run only if it has pages to keep (R6, R24)', () => {
+  test('keeps a limit that failed in one run only if it has read pages (R6, R24)', () => {
     const limited = (cursor: string | null) =>
       nextStep(
         assets,
@@ -116,7 +116,7 @@ describe('a read that was cut off', () => {
     expect(limited(null)).toMatchObject({ do: 'forget', checkpoint: { round: { read: { query: { limit: 250 } } } } });
   });
 
-  test('is given up with its round when its bound is out of reach (R3)', () => {
+  test('is given up with its round if its bound is too old (R3)', () => {
     const given = { read: cut, steps: [upserts, tombstones], mode: 'feed' } as const;
     const dropped = { do: 'forget', which: 'all', checkpoint: { ...under(given), round: null } };
     expect(planned(given, context({ serverTime: addDays(SINCE, 89) })).do).toBe('fetch');
@@ -124,7 +124,7 @@ describe('a read that was cut off', () => {
     expect(planned(given, context({ serverTime: null }))).toEqual(dropped);
   });
 
-  test('only costs a scan its tombstones feed (R3, R12)', () => {
+  test('makes a scan only skip its tombstones feed (R3, R12)', () => {
     const late = context({ serverTime: addDays(SINCE, 90) });
     const cutTombstones = read({ as: 'tombstones', query: tombstones.query, cursor: 'c7' });
     for (const begun of [null, cutTombstones]) {
@@ -145,7 +145,7 @@ describe('the steps of a round', () => {
     });
   });
 
-  test('never ask for more rows than the pages of the stream may have (R24)', () => {
+  test('never ask for more rows than the page limit of the stream (R24)', () => {
     const limited = (rows: number, pageSize: number) =>
       fetching(
         nextStep(
@@ -157,12 +157,12 @@ describe('the steps of a round', () => {
     expect([limited(500, 2000), limited(500, 100)]).toEqual([500, 100]);
   });
 
-  test('never send a bound beyond 89 days, even one stored before (R3)', () => {
+  test('never send a bound older than 89 days, not even a stored one (R3)', () => {
     const step = planned({ steps: [tombstones], pages: 1 }, context({ serverTime: addDays(SINCE, 90) }));
     expect(step.do).toBe('forget');
   });
 
-  test('ask the mirror for ids before they ask the service for rows', () => {
+  test('look up ids in the mirror before they ask the service for rows', () => {
     const readStep = ask('candidates', { after: 'k' });
     expect(planned({ mode: 'scan', steps: [readStep] })).toEqual({
       do: 'look-up',
@@ -202,25 +202,25 @@ describe('the end of a round', () => {
     return step.roundEnd;
   };
 
-  test('sweeps after a scan, as of the run that began it (R10, R12)', () => {
+  test('sweeps after a scan, as of the T of the run that began it (R10, R12)', () => {
     const all = { sweep: { at: YESTERDAY }, through: null, rememberFrom: null, replace: null };
     const round = { lastMark: 9, run: 5, isWhole: true };
     expect(settlement('assets', { mode: 'scan', sweeps: true })).toEqual({ ...all, ...round });
   });
 
-  test('sweeps no further than it has asked when a candidate came back (R12)', () => {
+  test('sweeps no further than it has asked if a candidate came back (R12)', () => {
     const scan = { mode: 'scan', sweeps: true, confirmedUpTo: 'k' } as const;
     expect(settlement('assets', { ...scan, sweepContradicted: true }).through).toBe('k');
     expect(settlement('assets', { ...scan, sweepContradicted: false }).through).toBeNull();
   });
 
-  test('sweeps after no other round, nor for a stream that does not decide what exists (R12)', () => {
+  test('sweeps after no other round, nor for a stream that does not decide which rows exist (R12)', () => {
     expect(settlement('assets', { mode: 'feed', sweeps: true }).sweep).toBeNull();
     expect(settlement('assets', { mode: 'scan', sweeps: false }).sweep).toBeNull();
     expect(settlement('table_assets', { mode: 'scan', sweeps: true }).sweep).toBeNull();
   });
 
-  test('sweeps without a time when no Date was met (R1)', () => {
+  test('sweeps without a time if there was no Date (R1)', () => {
     const dateless = { mode: 'scan', sweeps: true, firstPageAt: null } as const;
     expect(settlement('assets', dateless, context({ serverTime: null })).sweep).toEqual({ at: null });
   });
@@ -235,7 +235,7 @@ describe('the end of a round', () => {
     expect(settlement('assets', { mode, run: 4 })).toMatchObject({ isWhole, run: 4 });
   });
 
-  test('puts what was gathered in place of the table, or of the marked columns’ edges (R16, R18)', () => {
+  test('replaces the table, or the edges of the marked columns, by the staged rows (R16, R18)', () => {
     expect(settlement('latest_test_executions', { mode: 'snapshot' }).replace).toBe('all');
     expect(settlement('column_lineage', { mode: 'scan' }).replace).toBe('all');
     expect(settlement('column_lineage', { mode: 'marked' }).replace).toBe('marked');
@@ -254,13 +254,13 @@ describe('a history under way', () => {
   const step = (from: string, circumstances = context()) =>
     nextStep(streamOf('test_executions'), window(from), circumstances).do;
 
-  test('goes on while the service still shows all of its stretch, the overlap let alone (R3, R22)', () => {
+  test('goes on while the service still shows its whole period, less the overlap (R3, R22)', () => {
     expect(step(addDays(T, -90))).toBe('fetch');
     expect(step('2026-08-22T03:10:00.000000Z')).toBe('fetch');
     expect(step('2026-08-22T03:09:59.999999Z')).toBe('forget');
   });
 
-  test('goes on when no Date says that the stretch is out of reach (R1)', () => {
+  test('goes on if no Date shows that its period is out of reach (R1)', () => {
     expect(step('2020-01-01T00:00:00.000000Z', context({ serverTime: null }))).toBe('fetch');
   });
 });

@@ -3,22 +3,22 @@ import { isAway, isOver, listAt, listFailed, NO_OUTAGE, probeFailed } from '../.
 
 const failing = (...paths: string[]) => paths.reduce((outage, path) => listFailed(outage, path.split('/')), NO_OUTAGE);
 
-describe('the service is away (R24)', () => {
-  test('when three lists failed one after the other', () => {
+describe('the service is down (R24)', () => {
+  test('after three lists failed one after the other', () => {
     expect(isAway(failing('e1/assets', 'e1/columns'))).toBe(false);
     expect(isAway(failing('e1/assets', 'e1/columns', 'e2/assets'))).toBe(true);
   });
 
-  test('not for one list, however often it fails', () => {
+  test('not after the failures of one list, however many', () => {
     expect(isAway(failing('e1/assets', 'e1/assets', 'e1/assets', 'e1/assets'))).toBe(false);
   });
 
-  test('not for the histories of one environment: they are one list', () => {
+  test('not after failures of the histories of one environment, which are one list', () => {
     expect(isAway(failing('e1/tests/a/executions', 'e1/tests/b/executions', 'e1/tests/c/executions'))).toBe(false);
     expect(listAt(['e1', 'tests', 'a', 'executions'])).not.toBe(listAt(['e2', 'tests', 'a', 'executions']));
   });
 
-  test('whatever characters ids hold', () => {
+  test('whatever characters the ids contain', () => {
     expect(listAt(['a/b', 'c'])).not.toBe(listAt(['a', 'b/c']));
   });
 });

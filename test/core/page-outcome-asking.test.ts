@@ -35,14 +35,14 @@ const asking = (readStep: LookupRead, more: Partial<Round> = {}): Given => ({
 describe('keys met by a scan that will sweep (R12)', () => {
   const items = [column('c', T), column('d', null, { deleted_at: YESTERDAY }), { id: 'e' }, { name: 'f' }];
 
-  test('are those of live rows, and of rejected rows that have one', () => {
+  test('are those of live rows, and of rejected rows that have a key', () => {
     expect(commitOf('columns', items, { round: { sweeps: true } }).seen).toEqual({
       keys: [['c'], ['e']],
       readNumber: 1,
     });
   });
 
-  test('are not kept when nothing can be swept, nor from the feeds', () => {
+  test('are not kept if nothing can be swept, nor from the feeds', () => {
     expect(commitOf('columns', items).seen).toBeUndefined();
     expect(commitOf('columns', items, { read: { as: 'tombstones' }, round: { sweeps: true } }).seen).toBeUndefined();
     expect(commitOf('columns', items, { read: { as: 'upserts' }, round: { sweeps: true } }).seen).toBeUndefined();
@@ -54,30 +54,30 @@ describe('candidates of a sweep (R12)', () => {
   const refuted = (items: readonly unknown[]) =>
     commitOf('columns', items, asking(readStep, { sweeps: true })).checkpoint.round?.sweepContradicted;
 
-  test('that come back contradict it, acceptable or not', () => {
+  test('that come back contradict it, even if they are rejected', () => {
     expect(refuted([column('c', YESTERDAY)])).toBe(true);
     expect(refuted([{ id: 'c' }])).toBe(true);
   });
 
-  test('that do not, or are shown as gone, do not', () => {
+  test('that stay away, or are shown as deleted, do not contradict it', () => {
     expect(refuted([])).toBe(false);
     expect(refuted([column('c', null, { deleted_at: YESTERDAY })])).toBe(false);
   });
 
-  test('are contradicted by nothing that says not whom it shows', () => {
+  test('are not contradicted by an item without a key', () => {
     expect(refuted([{ name: 'c' }, 7])).toBe(false);
   });
 
-  test('own nothing that would be absent with them (R13)', () => {
+  test('make no row of theirs absent (R13)', () => {
     expect(commitOf('columns', [], asking(readStep))).not.toHaveProperty('sweptParents');
     expect(commitOf('columns', [], asking(readStep))).not.toHaveProperty('clearedMarks');
   });
 
-  test('are contradicted by no other read', () => {
+  test('are not contradicted by any other read', () => {
     expect(commitOf('columns', [column('c', YESTERDAY)]).checkpoint.round?.sweepContradicted).toBe(false);
   });
 
-  test('once contradicted, it stays so', () => {
+  test('contradict it for the rest of the round', () => {
     expect(
       commitOf('columns', [], asking(readStep, { sweepContradicted: true })).checkpoint.round?.sweepContradicted,
     ).toBe(true);
@@ -91,10 +91,10 @@ describe('candidates of a sweep (R12)', () => {
   });
 });
 
-describe('rows of an owner that went or came back (R13)', () => {
+describe('rows of a parent that went or came back (R13)', () => {
   const readStep = ask('owned', { ids: ['a', 'b'] });
 
-  test('are absent when they are not shown, and the owners’ marks are paid', () => {
+  test('are absent if they are not shown, and the marks of the parents are cleared', () => {
     const commit = commitOf('columns', [column('c', YESTERDAY)], asking(readStep));
     expect(commit).toMatchObject({
       sweptParents: { by: 'asset_id', ids: ['a', 'b'], sinceRead: 7, at: T },
@@ -103,18 +103,18 @@ describe('rows of an owner that went or came back (R13)', () => {
     });
   });
 
-  test('are not, as long as there is more to be shown', () => {
+  test('are not absent while the read has more pages', () => {
     expect(commitOf('columns', [], { ...asking(readStep), more: true })).not.toHaveProperty('sweptParents');
     expect(commitOf('columns', [], { ...asking(readStep), more: true })).not.toHaveProperty('clearedMarks');
   });
 
-  test('of tests are missed only when neither read showed them', () => {
+  test('of tests are absent only if neither read showed them', () => {
     expect(commitOf('tests', [], asking(readStep))).not.toHaveProperty('sweptParents');
     const last = asking({ ...readStep, variant: 1 });
     expect(commitOf('tests', [], last).sweptParents?.sinceRead).toBe(6);
   });
 
-  test('leave the owner’s mark where a younger tombstone holds down a row that is shown (R13)', () => {
+  test('leave the mark of the parent if a shown row stays deleted by a newer tombstone (R13)', () => {
     const dead = { ...column('c', YESTERDAY), asset_id: 'a', deleted_at: T, deletion: 'tombstone' } as Row;
     const commit = commitOf('columns', [column('c', YESTERDAY), column('d', T)], { ...asking(readStep), held: [dead] });
     expect(commit).toMatchObject({
@@ -123,7 +123,7 @@ describe('rows of an owner that went or came back (R13)', () => {
     });
   });
 
-  test('leave a mark for the owner where a scan shows them, and the scan pays none of that (R13)', () => {
+  test('leave a mark of the parent if a scan shows them, and the scan does not clear it (R13)', () => {
     const dead = { ...column('c', YESTERDAY), asset_id: 'a', deleted_at: T, deletion: 'tombstone' } as Row;
     const shown = [column('c', YESTERDAY), column('d', T)];
     expect(commitOf('columns', shown, { held: [dead] }).leftMarks).toEqual({
@@ -135,14 +135,14 @@ describe('rows of an owner that went or came back (R13)', () => {
     expect(commitOf('columns', shown, { held: [dead], read: { as: 'upserts' } })).not.toHaveProperty('leftMarks');
   });
 
-  test('leave it, too, where another page or list than the last one has shown that', () => {
+  test('leave the mark also if another page or list than the last one has shown them', () => {
     const dead = { ...column('c', YESTERDAY), asset_id: 'a', deleted_at: T, deletion: 'tombstone' } as Row;
     const first = commitOf('columns', [column('c', YESTERDAY)], { ...asking(readStep), held: [dead], more: true });
     const [left] = first.checkpoint.round.steps as [LookupRead];
     expect(commitOf('columns', [], asking(left)).leftMarks?.ids).toEqual(['a']);
   });
 
-  test('go at the mirror’s own time when no Date says as of when (R1)', () => {
+  test('are deleted at the mirror’s own time if there is no Date (R1)', () => {
     const commit = commitOf('columns', [], { ...asking(readStep), read: { as: 'owned', at: null } });
     expect(commit).toMatchObject({ sweptParents: { at: null } });
     expect(commit).toHaveProperty('clearedMarks');
@@ -152,14 +152,14 @@ describe('rows of an owner that went or came back (R13)', () => {
 describe('rejected rows that were asked for (R20)', () => {
   const readStep = ask('rejected', { ids: ['c', 'd'] });
 
-  test('are gone unless they were met since the round began, once every list they may be in was read', () => {
+  test('are gone after every list that they may be in was read, unless they came again since the round began', () => {
     expect(commitOf('columns', [], { ...asking(readStep), more: true })).not.toHaveProperty('notShown');
     expect(commitOf('columns', [], asking(readStep)).notShown).toEqual({ ids: ['c', 'd'], since: 5 });
     expect(commitOf('tests', [], asking(readStep))).not.toHaveProperty('notShown');
     expect(commitOf('tests', [], asking({ ...readStep, variant: 1 })).notShown?.ids).toEqual(['c', 'd']);
   });
 
-  test('are taken as a scan shows them, or stand as they are', () => {
+  test('are accepted as a scan shows them, or stay rejected', () => {
     const commit = commitOf('columns', [column('c', YESTERDAY), { id: 'd' }], asking(readStep));
     expect(commit).toMatchObject({
       returnedKeys: [['c']],
@@ -169,7 +169,7 @@ describe('rejected rows that were asked for (R20)', () => {
   });
 });
 
-describe('typed assets fill in what the assets stream made (R22)', () => {
+describe('typed assets fill rows that the assets stream made (R22)', () => {
   const item = {
     ...{ id: 'a', name: 'renamed', kind: 'table', source_type: 'dbt', synced_at: T, size: 3 },
     ...{ data_platform: 'snowflake', db_name: 'p', schema_name: 's', table_name: 't', materialization: 'view' },
@@ -177,7 +177,7 @@ describe('typed assets fill in what the assets stream made (R22)', () => {
   const held = { id: 'a', name: 'a', kind: 'table', synced_at: YESTERDAY, deleted_at: null, deletion: null };
   const changed = (row: Row) => commitOf('table_assets', [item], { held: [row] }).changes;
 
-  test('with their own fields and extra alone (R19)', () => {
+  test('with only their own fields and extra (R19)', () => {
     const written = {
       data_platform: 'snowflake',
       db_name: 'p',
@@ -188,7 +188,7 @@ describe('typed assets fill in what the assets stream made (R22)', () => {
     expect(changed(held)).toEqual([{ row: { ...held, ...written, extra: '{"size":3}' }, kind: 'updated' }]);
   });
 
-  test('and write nothing that is there already (R21)', () => {
+  test('and write nothing that is already there (R21)', () => {
     const [change] = changed(held) ?? [];
     expect(changed(change?.row as Row)).toEqual([]);
   });
@@ -201,17 +201,17 @@ describe('typed assets fill in what the assets stream made (R22)', () => {
     expect(changed(row)).toEqual([]);
   });
 
-  test('each clears its mark, whenever that was made', () => {
+  test('and each row clears its mark, whenever that was made', () => {
     expect(commitOf('table_assets', [item], { more: true }).clearedMarks).toEqual({ ids: ['a'], lastMark: null });
   });
 
-  test('and the last answer by id clears no more: who is not shown may be out of sight just now (R18)', () => {
+  test('and the last answer by id clears no other mark, because a row that it does not show may be out of sight (R18)', () => {
     const commit = commitOf('table_assets', [item], asking(ask('marked', { ids: ['a', 'b'] })));
     expect(commit.clearedMarks).toEqual({ ids: ['a'], lastMark: null });
   });
 });
 
-describe('a typed row of an earlier version than the one held (R22)', () => {
+describe('a typed row that is older than the row of the mirror (R22)', () => {
   const filled = { data_platform: 'x', db_name: 'p', schema_name: 's', table_name: 't', materialization: 'view' };
   const item = { id: 'a', name: 'a', kind: 'table', source_type: 'dbt', synced_at: YESTERDAY, ...filled };
   const held = { id: 'a', name: 'a', kind: 'table', synced_at: T, deleted_at: null, ...filled, data_platform: 'newer' };
@@ -223,7 +223,7 @@ describe('a typed row of an earlier version than the one held (R22)', () => {
     expect(answered(as, held)).toMatchObject({ changes: [], clearedMarks: { ids: [] }, leftMarks });
   });
 
-  test('fills what has no fields yet, and is owed all the same', () => {
+  test('fills a row without fields, and keeps its mark', () => {
     const commit = answered('marked', { ...held, schema_name: null });
     expect(commit).toMatchObject({ changes: [{ row: filled }], clearedMarks: { ids: [] }, leftMarks });
   });
@@ -234,20 +234,20 @@ describe('a typed row of an earlier version than the one held (R22)', () => {
     expect(commit).not.toHaveProperty('leftMarks');
   });
 
-  test('is believed once the held one is older than the overlap, so that none is asked for for ever (R10)', () => {
+  test('is believed after the overlap, so that no row is asked for for ever (R10)', () => {
     const settled = { ...held, synced_at: '2026-11-20T03:10:00.000000Z' };
     const commit = answered('marked', settled);
     expect(commit).toMatchObject({ changes: [{ row: { data_platform: 'x' } }], clearedMarks: { ids: ['a'] } });
     expect(commit).not.toHaveProperty('leftMarks');
   });
 
-  test('is none where either has no time, or one that is not believed (R10)', () => {
+  test('is not older if either time is missing or not believed (R10)', () => {
     for (const synced_at of [null, '2026-11-20T06:00:00.000000Z'])
       expect(answered('marked', { ...held, synced_at }).clearedMarks?.ids).toEqual(['a']);
     expect(answered('marked', held, { ...item, synced_at: null }).clearedMarks?.ids).toEqual(['a']);
   });
 
-  test('so with one left out: the leading list pays its mark once it is older than the overlap', () => {
+  test('is cleared by the parent’s list after the overlap, if its own list does not show it', () => {
     const asked = asking(ask('unshown', { ids: ['a'], unpaid: ['a'] }));
     const confirmed = (synced_at: string) =>
       commitOf('table_assets', [{ id: 'a' }], { ...asked, held: [{ ...held, synced_at }] }).leftMarks?.ids;
@@ -256,7 +256,7 @@ describe('a typed row of an earlier version than the one held (R22)', () => {
   });
 });
 
-describe('what no read has shown is asked for in the leading list (R18)', () => {
+describe('rows that no read has shown are asked for in the parent’s list (R18)', () => {
   const readStep = ask('unshown', { ids: ['a', 'b'], unpaid: ['a', 'b'] });
   const filled = {
     ...{ id: 'a', kind: 'table', data_platform: 'x', db_name: 'd', schema_name: 's', table_name: 't' },
@@ -265,7 +265,7 @@ describe('what no read has shown is asked for in the leading list (R18)', () => 
   const answered = (name: StreamName, items: readonly unknown[], given: Given = {}) =>
     commitOf(name, items, { ...asking(readStep), ...given });
 
-  test('a mark waits for another run where that does not show the row either', () => {
+  test('a mark waits for another run if that list does not show the row either', () => {
     expect(answered('column_lineage', [{ id: 'a' }]).leftMarks).toEqual({
       ids: ['b'],
       lastMark: 9,
@@ -275,7 +275,7 @@ describe('what no read has shown is asked for in the leading list (R18)', () => 
     expect(answered('column_lineage', [{ id: 'a' }, { id: 'b' }])).not.toHaveProperty('leftMarks');
   });
 
-  test('and what is not asked for waits alike, or is believed if that shows all (R18)', () => {
+  test('rows that are not asked for wait as well, or are believed if that list shows all others (R18)', () => {
     const refuted = (ids: readonly string[]) =>
       answered(
         'column_lineage',
@@ -284,7 +284,7 @@ describe('what no read has shown is asked for in the leading list (R18)', () => 
     expect([refuted(['a']), refuted(['a', 'b'])]).toEqual([true, false]);
   });
 
-  test('nothing else is taken from it', () => {
+  test('nothing else is used of that list', () => {
     const {
       returnedKeys,
       checkpoint: after,
@@ -295,27 +295,27 @@ describe('what no read has shown is asked for in the leading list (R18)', () => 
     expect(after.round?.steps[0]).toMatchObject({ after: 'b', ids: [], unpaid: [] });
   });
 
-  test('each page pays what it shows', () => {
+  test('each page clears the marks of the rows that it shows', () => {
     const page = answered('column_lineage', [{ id: 'a' }], { more: true });
     expect(page).not.toHaveProperty('leftMarks');
     expect(page.checkpoint.round?.steps[0]).toMatchObject({ ids: ['a', 'b'], unpaid: ['b'] });
   });
 
-  test('a typed row that lacks what its own list has to show is owed all the same (R22)', () => {
+  test('a typed row without a required field of its own list keeps its mark (R22)', () => {
     const shown = [{ id: 'a' }, { id: 'b' }];
     const held = [filled, { ...filled, id: 'b', schema_name: null }];
     expect(answered('table_assets', shown, { held }).leftMarks?.ids).toEqual(['b']);
   });
 });
 
-describe('what is gathered beside its table (R16)', () => {
+describe('a row that is staged beside its table (R16)', () => {
   const edge = { upstream_column_id: 'u', downstream_column_id: 'd' };
   const run = {
     ...{ id: 'run-1', test_id: 't', sub_test_unique_id: 's', sub_type: 'rows', status: 'PASS' },
     ...{ failure_count: null, start_time: YESTERDAY, duration_seconds: 1 },
   };
 
-  test('is kept under the number of its read (R7), rejected rows as seen (R12)', () => {
+  test('is kept under the number of its read, and rejected rows as seen (R7, R12)', () => {
     const commit = commitOf('asset_lineage', [{ upstream_asset_id: 'u', downstream_asset_id: 'd' }], {
       read: { number: 4 },
     });
@@ -330,12 +330,12 @@ describe('what is gathered beside its table (R16)', () => {
     expect(commit).not.toHaveProperty('clearedMarks');
   });
 
-  test('is written into the archive at once (R17)', () => {
+  test('is written into the history table at once (R17)', () => {
     expect(commitOf('latest_test_executions', [run]).archived).toHaveLength(1);
     expect(commitOf('column_lineage', [edge])).not.toHaveProperty('archived');
   });
 
-  test('a history goes into its own table, and its end is noted (R17, R22)', () => {
+  test('of a history goes into its own table, and the end of the history is recorded (R17, R22)', () => {
     const history = { testId: 't', mirroredAt: YESTERDAY, gap: null };
     const given: Given = {
       read: { as: 'tests', history },

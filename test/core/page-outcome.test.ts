@@ -61,7 +61,7 @@ describe('a page is one commit (R5)', () => {
   const items = [column('c', T), column('d', T), { id: 'e' }, column('f', null, gone)];
   const page = () => arrive({ items, held: [live('d'), live('f')], marking: ['column_lineage'], next: 'c2' });
 
-  test('of its rows, told apart by what becomes of them', () => {
+  test('of its rows, by their kind of change', () => {
     expect(fates(page())).toEqual(['c inserted', 'd updated', 'f deleted']);
   });
 
@@ -76,7 +76,7 @@ describe('a page is one commit (R5)', () => {
     expect(arrive({ stream: 'asset_lineage', items: [edge] }).commit.returnedKeys).toEqual([['u', 'd']]);
   });
 
-  test('that shows nothing of a row by a tombstone that is overruled, but does by an upsert (R14)', () => {
+  test('in which a tombstone without effect does not show its row, but an upsert does (R14)', () => {
     const overruled = { ...gone, deleted_at: LAST_WEEK };
     const shownBy = (item: object) => arrive({ items: [item], held: [live('c')], read: feed }).commit.returnedKeys;
     expect(shownBy(column('c', null, overruled))).toEqual([]);
@@ -98,7 +98,7 @@ describe('a page is one commit (R5)', () => {
   });
 });
 
-describe('a slice of a heavy page is a commit that leaves the read where it is (R5, R27)', () => {
+describe('a slice of a heavy page is a commit that does not move the read on (R5, R27)', () => {
   const items = [column('c', T)];
 
   test.each([{ next: 'c2' }, {}])('whether the page is the last or not: %j', (more) => {
@@ -107,7 +107,7 @@ describe('a slice of a heavy page is a commit that leaves the read where it is (
     expect(commit.checkpoint.round).toMatchObject({ pages: 0, firstPageAt: T, read: { ...read(), cursor: null } });
   });
 
-  test('with nothing settled before the last slice (R13)', () => {
+  test('which ends no read before the last slice (R13)', () => {
     const readStep = ask('owned', { ids: ['a'], variant: 0 });
     const owned = { items, read: { as: 'owned' }, round: { steps: [readStep] } } as const;
     expect(arrive({ ...owned, isPart: true }).commit).not.toHaveProperty('clearedMarks');
@@ -115,17 +115,17 @@ describe('a slice of a heavy page is a commit that leaves the read where it is (
     expect(arrive(owned).commit.clearedMarks).toEqual({ ids: ['a'], lastMark: 0 });
   });
 
-  test('and a cursor that leads nowhere is refused before the first of them (R8)', () => {
+  test('and a wrong cursor is refused before the first slice (R8)', () => {
     expect(() => arrive({ items, isPart: true, hasMore: true })).toThrow('has_more without a cursor');
   });
 });
 
 describe('only has_more ends a read (R8)', () => {
-  test('an empty page goes on', () => {
+  test('an empty page does not end it', () => {
     expect(arrive({ next: 'c2' }).commit.checkpoint.round?.read?.cursor).toBe('c2');
   });
 
-  test('a last page ends it, whatever cursor comes along', () => {
+  test('a last page ends it, whatever its cursor', () => {
     const { checkpoint: next } = arrive({
       next: 'c2',
       hasMore: false,
@@ -166,7 +166,7 @@ describe('the newest wins on a page (R10)', () => {
     expect(fates(arrive({ items, held, read: { as }, round: { steps } }))).toEqual(['c updated']);
   });
 
-  test('that T is of the run in which the read began', () => {
+  test('that T is the T of the run in which the read began', () => {
     const given = { items: [column('c', LAST_WEEK)], held: [live('c')] };
     expect(fates(arrive({ ...given, read: { at: YESTERDAY } }))).toEqual([]);
     expect(fates(arrive({ ...given, read: { at: null } }))).toEqual(['c updated']);
@@ -184,7 +184,7 @@ describe('the newest wins on a page (R10)', () => {
       'c tombstoned c',
     ],
     [[column('c', null, { deleted_at: T }), column('c', LATER)], [live('c', gone)], 'c restored c'],
-  ])('a row shown twice is one change (%#)', (items, held, expected) => {
+  ])('a row that is shown twice makes one change (%#)', (items, held, expected) => {
     const { changes } = arrive({ items, held }).commit;
     expect(changes?.map(({ row, kind }) => `${row['id']} ${kind} ${row['name']}`)).toEqual([expected]);
   });
@@ -195,7 +195,7 @@ describe('rows that have become visible (R13)', () => {
   const marks = (given: Given) =>
     arrive({ stream: 'assets', items: [asset], marking: ['columns', 'tests'], ...given }).commit.marks?.length;
 
-  test('are those a later scan finds for the first time, older than the last round', () => {
+  test('are rows older than the last round that a later scan finds for the first time', () => {
     expect(marks({})).toBe(2);
     expect(marks({ items: [{ ...asset, synced_at: '2026-11-19T04:10:00.999999Z' }] })).toBe(2);
     expect(marks({ items: [{ ...asset, synced_at: '2026-11-19T04:10:01Z' }] })).toBe(0);
@@ -211,7 +211,7 @@ describe('rows that have become visible (R13)', () => {
     expect(marks(given)).toBe(0);
   });
 
-  test('a row first heard of by its tombstone owned what is held, too: it marks as any that went', () => {
+  test('a row of which only a tombstone came makes marks like any deleted row', () => {
     const buried = { ...asset, deleted_at: YESTERDAY };
     expect(marks({ items: [buried], read: feed })).toBe(2);
     expect(marks({ items: [{ ...buried, deleted_at: T }], held: [live('a', { ...asset, ...gone })], read: feed })).toBe(
@@ -229,7 +229,7 @@ describe('rows that came late (R2)', () => {
       ...given,
     }).late;
 
-  test('are live rows a scan finds changed between the last scan and the reach of the feeds', () => {
+  test('are changed live rows between the last scan and the reach of the feeds that a scan finds', () => {
     expect(late('2026-11-15T00:00:00Z')).toBe(1);
   });
 
@@ -244,7 +244,7 @@ describe('rows that came late (R2)', () => {
     expect(late(syncedAt, given)).toBe(0);
   });
 
-  test('are none of a stream that fills in what another made: its rows are not its own', () => {
+  test('are not reported for a stream that fills rows of another stream', () => {
     const table = { id: 'c', name: 'c', kind: 'table', source_type: 'dbt', materialization: 'view' };
     const item = { ...table, data_platform: 'snowflake', db_name: 'p', schema_name: 's', table_name: 't' };
     const held = live('c', { kind: 'table', synced_at: '2026-11-15T00:00:00.000000Z' });

@@ -4,7 +4,7 @@ import type { Page } from '../../src/core/source.ts';
 
 const FIRST = { restarts: 0, isHalved: false, limit: 2000 };
 
-test('a read starts anew three times after its cursor died, at the same limit (R7)', () => {
+test('a read starts again at most three times after an invalid cursor, at the same limit (R7)', () => {
   expect(nextAttempt('restart-read', FIRST)).toEqual({ ...FIRST, restarts: 1 });
   expect(nextAttempt('restart-read', { ...FIRST, restarts: 2 })).toEqual({ ...FIRST, restarts: 3 });
   expect(nextAttempt('restart-read', { ...FIRST, restarts: 3 })).toBeNull();
@@ -15,7 +15,7 @@ test.each([
   [101, 51],
   [60, 50],
   [51, 50],
-])('a read whose page of %i rows is too heavy starts anew with %i, once (R24)', (limit, half) => {
+])('a read whose page of %i rows fails starts again with %i, once (R24)', (limit, half) => {
   const attempts = { restarts: 1, isHalved: false, limit };
   expect(nextAttempt('halve-page', attempts)).toEqual({ restarts: 1, isHalved: true, limit: half });
   expect(nextAttempt('halve-page', { ...attempts, isHalved: true })).toBeNull();

@@ -37,7 +37,7 @@ describe('a row that the mirror lacks was changed at the source', () => {
     expect(cause(COLUMNS, { shown: shown({ synced_at: at(time) }) })).toBe(is);
   });
 
-  test('if it is newer than the tombstone that the mirror holds (R10)', () => {
+  test('if it is newer than its tombstone in the mirror (R10)', () => {
     const grave = (time: string) => held({ deleted_at: at(time), deletion: 'tombstone' });
     const row = shown({ synced_at: at('13:00:00') });
     expect(cause(COLUMNS, { shown: row, existing: grave('12:30:00') })).toBe('changed');
@@ -56,12 +56,12 @@ describe('a row that differs was changed at the source', () => {
     ['10:00:00', '11:00:00', null],
     ['13:00:00', '13:00:00', null],
     ['14:00:00', '13:00:00', null],
-  ])('if a later time tells: held of %s, shown of %s', (ours, theirs, is) => {
+  ])('by its times: in the mirror %s, in the source %s', (ours, theirs, is) => {
     const sides = { existing: held({ synced_at: at(ours) }), shown: shown({ synced_at: at(theirs) }) };
     expect(cause(COLUMNS, sides)).toBe(is);
   });
 
-  test('an execution by its end, where it has no `synced_at`', () => {
+  test('by the end of an execution, if it has no `synced_at`', () => {
     const run = (time: string, duration_seconds: number): Row => ({
       synced_at: null,
       start_time: at(time),
@@ -74,11 +74,11 @@ describe('a row that differs was changed at the source', () => {
   });
 });
 
-describe('of a score', () => {
+describe('the cause of a difference in a score', () => {
   const score = (time: string): Row => ({ bucket_at: at(time) });
   const both = (ours: string, theirs: string) => ({ existing: held(score(ours)), shown: shown(score(theirs)) });
 
-  test('a later bucket tells, its own or that of a dimension, which was not over at the watermark', () => {
+  test('is a change if a bucket is later, its own or of a dimension, and was not over at the watermark', () => {
     expect(cause(SCORES, both('11:00:00', '12:00:00'))).toBe('changed');
     expect(cause(SCORES, both('10:00:00', '11:00:00'))).toBeNull();
     const dimension = {
@@ -88,12 +88,12 @@ describe('of a score', () => {
     expect(cause(SCORES, dimension)).toBe('changed');
   });
 
-  test('nothing tells whether it was revised while its hour lasted', () => {
+  test('is ambiguous while its hour lasts', () => {
     expect(cause(SCORES, both('12:00:00', '12:00:00'))).toBe('ambiguous');
     expect(cause(SCORES, both('11:00:00', '11:00:00'))).toBeNull();
   });
 
-  test('nothing tells in a later hour than they were read in: the next sync reads them whole (R22)', () => {
+  test('is ambiguous in a later hour, because the next sync reads all scores (R22)', () => {
     const sides = [both('11:00:00', '11:00:00'), { existing: held(score('11:00:00')) }];
     for (const each of sides) {
       expect(cause(SCORES, each)).toBeNull();
@@ -101,7 +101,7 @@ describe('of a score', () => {
     }
   });
 
-  test('the days tell that it fell out of the seven', () => {
+  test('is a change if the score is older than seven days', () => {
     const old = (day: string) => ({ existing: held({ bucket_at: `2026-11-${day}:00:00.000000Z` }) });
     expect(cause(SCORES, old('13T12'))).toBe('changed');
     expect(cause(SCORES, old('13T13'))).toBeNull();
@@ -109,14 +109,14 @@ describe('of a score', () => {
   });
 });
 
-test('of an edge between assets nothing tells, once the service has refreshed the environment', () => {
+test('the cause of a difference in edges between assets is ambiguous after the service has refreshed the environment', () => {
   const edge = { existing: held({ upstream_asset_id: 'a', downstream_asset_id: 'b' }) };
   expect(cause(EDGES, edge, { refreshedAt: at('11:59:59') })).toBeNull();
   expect(cause(EDGES, edge, { refreshedAt: at('12:00:01') })).toBe('ambiguous');
   expect(cause(EDGES, edge, { refreshedAt: at('12:00:01'), metRefreshAt: at('12:00:01') })).toBe('ambiguous');
 });
 
-test('of an edge, a refresh in the second of T tells nothing, unless the run met it as it began', () => {
+test('a refresh in the second of T makes edges ambiguous, unless the run saw it when it began', () => {
   const edge = { existing: held({ upstream_asset_id: 'a', downstream_asset_id: 'b' }) };
   const refreshedAt = '2026-11-20T12:00:00.300000Z';
   expect(cause(EDGES, edge, { refreshedAt })).toBe('ambiguous');
@@ -124,7 +124,7 @@ test('of an edge, a refresh in the second of T tells nothing, unless the run met
   expect(cause(EDGES, edge, { refreshedAt, metRefreshAt: refreshedAt })).toBeNull();
 });
 
-describe('what a page of a feed is going to do', () => {
+describe('what a page of a feed will change', () => {
   const row = (time: string, name = 'n'): Row => ({ id: 'k', kind: 'table', name, synced_at: at(time) });
   const live = { deleted_at: null, deletion: null };
   const buried = (time: string): DecodedRow => ({ ...shown({ id: 'k' }), deletedAt: at(time) });
@@ -132,7 +132,7 @@ describe('what a page of a feed is going to do', () => {
     changesAhead(ASSETS, [page], new Map(ours ? [['k', held(ours)]] : []));
   const marked = (page: DecodedRow, ours?: Row) => ahead(page, ours).marks.map((mark) => mark.stream);
 
-  test('is told by the newest wins, and by the marks that a change leaves (R10, R13, R22)', () => {
+  test('follows from the newest wins and from the marks of a change (R10, R13, R22)', () => {
     expect(marked(shown(row('12:10:00')))).toEqual(['table_assets']);
     expect(marked(shown(row('12:10:00')), { ...row('11:00:00'), ...live })).toEqual(['table_assets']);
     expect(marked(buried('12:10:00'), { ...row('11:00:00'), ...live })).toEqual(['columns', 'tests']);
@@ -140,12 +140,12 @@ describe('what a page of a feed is going to do', () => {
     expect(ahead(buried('12:10:00'), { ...row('12:20:00'), ...live }).changed).toEqual([]);
   });
 
-  test('takes along what was owned by a row that the mirror never held (R13)', () => {
+  test('includes rows that belong to a row which the mirror never had (R13)', () => {
     expect(marked(buried('12:10:00'))).toEqual(['columns', 'tests']);
     expect(ahead(buried('12:10:00'))).toMatchObject({ changed: ['k'], deleted: ['k'] });
   });
 
-  test('says nothing of a row of the same time: the source has not changed it', () => {
+  test('is nothing for a row of the same time, because the source has not changed it', () => {
     expect(ahead(shown(row('12:10:00')), { ...row('12:10:00', 'wrong'), ...live }).changed).toEqual([]);
   });
 });

@@ -18,7 +18,7 @@ test('a probe is one row of one list (R24)', () => {
   });
 });
 
-test('each turn asks another environment for another list, and in the end each for all (R9, R24)', () => {
+test('each turn asks for another list of another environment, until all were asked for (R9, R24)', () => {
   const where = elsewhere(['e1', 'e2', 'e3']);
   expect([0, 1, 2, 3].map((turn) => pathAt(turn, where))).toEqual([
     ['e1', 'assets'],
@@ -29,11 +29,11 @@ test('each turn asks another environment for another list, and in the end each f
   expect(new Set(Array.from({ length: 9 }, (_, turn) => listAt(pathAt(turn, where)))).size).toBe(9);
 });
 
-test('lists that failed are passed over (R9)', () => {
+test('lists that failed are skipped (R9)', () => {
   expect(pathAt(0, elsewhere(['e1'], ['e1', 'assets'], ['e1', 'assets', 'tables']))).toEqual(['e1', 'columns']);
 });
 
-test('where there is no other list, the own one is asked for a row', () => {
+test('if there is no other list, the probe asks for one row of its own list', () => {
   expect(pathAt(4, elsewhere(['e1'], ...LISTS.map((list) => ['e1', ...list])))).toEqual(['e1', 'own']);
   expect(pathAt(0, elsewhere([]))).toEqual(['e1', 'own']);
 });

@@ -15,14 +15,14 @@ describe('waiting for quota (R23)', () => {
     expect(secondsOfWaiting(requests, QUOTA)).toBe(seconds);
   });
 
-  test('is not known without a quota, or beyond what is left of one whose limit was not told', () => {
+  test('is unknown without a quota, or beyond the remaining requests if the limit is unknown', () => {
     expect(secondsOfWaiting(1, null)).toBeNull();
     expect(secondsOfWaiting(41, { ...QUOTA, limit: null })).toBeNull();
     expect(secondsOfWaiting(41, { ...QUOTA, limit: 0 })).toBeNull();
     expect(secondsOfWaiting(40, { ...QUOTA, limit: null })).toBe(0);
   });
 
-  test('takes a window to be as long as the longest wait seen under the same limit', () => {
+  test('takes the longest known wait under the same limit as the length of a window', () => {
     const told = { ...QUOTA, windowSeconds: 12 };
     expect(learned({ limit: 100, windowSeconds: 60 }, told)).toEqual(QUOTA);
     expect(learned({ limit: 50, windowSeconds: 60 }, told)).toEqual(told);
@@ -41,7 +41,7 @@ describe('what one run leaves of the quota holds for the next (R23)', () => {
     expect(stillLeft([kept], now)).toEqual({ remaining: 0, resetSeconds });
   });
 
-  test('no longer than its window, whatever the clock of the machine says', () => {
+  test('for no longer than its window, whatever the clock of the machine says', () => {
     expect(stillLeft([kept], '2026-11-20T04:10:40.000000Z')).toBeNull();
     expect(stillLeft([kept], '2027-11-20T04:10:00.000000Z')).toBeNull();
     expect(stillLeft([kept], '2026-11-20T04:09:59.000000Z')).toBeNull();

@@ -27,11 +27,11 @@ describe('what may be in flight (R23)', () => {
     expect(permitNow(exchange(UNKNOWN_WINDOW, null, 0), 0)).toEqual(go(1));
   });
 
-  test('as many as the answer says remain', () => {
+  test('as many requests are in flight as the answer states', () => {
     expect(permitNow(known(), 0)).toEqual(go(10));
   });
 
-  test('answers that never tell a quota leave it unlimited', () => {
+  test('answers that never state a quota set no limit', () => {
     expect(permitNow(exchange(UNKNOWN_WINDOW, {}, 0), 0)).toEqual(go(Number.POSITIVE_INFINITY));
   });
 
@@ -48,7 +48,7 @@ describe('what may be in flight (R23)', () => {
     expect(permitNow(exchange(known(), { remaining: 'many', reset: 60 }, 10), 10)).toEqual(go(9));
   });
 
-  test('a request that ended silently is taken off what those sent before its end are told', () => {
+  test('a request that ended without an answer is subtracted from what earlier requests are told', () => {
     const told = requestStart(known(), 10);
     const silent = requestStart(known(), 10);
     const after = observe(observe(known(), silent, null, 20), told, head({ remaining: 9, reset: 60 }), 30);
@@ -60,18 +60,18 @@ describe('what may be in flight (R23)', () => {
 describe('the end of a window (R23)', () => {
   const spent = (): RateWindow => exchange(known(), { remaining: 0, reset: 50 }, 10_000);
 
-  test('when nothing remains none starts until the reset, then one alone', () => {
+  test('if nothing remains, no request starts until the reset, and then one alone', () => {
     expect(permitNow(spent(), 10_000)).toEqual(wait(50_000, 'quota'));
     expect(permitNow(spent(), 59_999)).toEqual(wait(1, 'quota'));
     expect(permitNow(spent(), 60_000)).toEqual(go(1));
   });
 
-  test('the answer to the one after the reset opens the new window', () => {
+  test('the answer to the request after the reset opens the new window', () => {
     expect(permitNow(exchange(spent(), { remaining: 9, reset: 60 }, 60_000), 60_000)).toEqual(go(9));
     expect(permitNow(exchange(spent(), { remaining: 9, reset: 1 }, 60_000), 60_000)).toEqual(go(9));
   });
 
-  test('one that brings no headers after the reset leaves the next one alone too', () => {
+  test('an answer without headers after the reset lets only one request go again', () => {
     expect(permitNow(exchange(spent(), {}, 60_000), 60_000)).toEqual(go(1));
     expect(permitNow(exchange(spent(), null, 60_000), 60_000)).toEqual(go(1));
   });
@@ -82,7 +82,7 @@ describe('the end of a window (R23)', () => {
     expect(permitNow(unnamed, 0)).toEqual(wait(1000, 'quota'));
   });
 
-  test('a reset that is a point in time is taken for malformed', () => {
+  test('a reset that is a point in time counts as malformed', () => {
     const epoch = exchange(UNKNOWN_WINDOW, { remaining: 0, reset: 1_790_000_000 }, 0);
     expect(permitNow(epoch, 0)).toEqual(wait(1000, 'quota'));
   });
@@ -93,7 +93,7 @@ describe('the end of a window (R23)', () => {
     expect(permitNow(exchange(low, { remaining: 9, reset: 53 }, 10_000), 10_000)).toEqual(go(9));
   });
 
-  test('an answer that was long on its way is no new window', () => {
+  test('a slow answer opens no new window', () => {
     const low = exchange(known(), { remaining: 2, reset: 50 }, 10_000);
     expect(permitNow(exchange(low, { remaining: 9, reset: 50 }, 10_000, 30_000), 30_000)).toEqual(go(2));
   });
@@ -138,7 +138,7 @@ describe('a 429 (R23)', () => {
     expect(waits).toEqual([1000, 2000, 4000, 8000, 16_000, 32_000, 60_000, 60_000]);
   });
 
-  test('refusals of one moment count once', () => {
+  test('refusals of requests that were in flight together count once', () => {
     const together = requestStart(known(), 0);
     const once = observe(known(), together, head({ status: 429 }), 10);
     expect(permitNow(observe(once, together, head({ status: 429 }), 20), 20)).toEqual(wait(1000, 'rate-limited'));
@@ -151,7 +151,7 @@ describe('a 429 (R23)', () => {
     expect(permitNow(exchange(answered, { status: 429 }, 4000), 4000)).toEqual(wait(1000, 'rate-limited'));
   });
 
-  test('refused while the window is spent, the doubling begins with the first refusal', () => {
+  test('if it comes while the window is spent, the doubling begins with the first refusal', () => {
     const late = requestStart(known(), 0);
     const spent = exchange(known(), { remaining: 0, reset: 50 }, 10_000);
     const refused = observe(spent, late, head({ status: 429 }), 20_000);
@@ -166,7 +166,7 @@ describe('a 429 (R23)', () => {
     expect(permitNow(short, 10)).toEqual(wait(30_000, 'rate-limited'));
   });
 
-  test('after it, an answer without the headers leaves the next request alone, too', () => {
+  test('after it, an answer without the headers lets only one request go again', () => {
     const refused = exchange(known(), { status: 429, after: '1' }, 0);
     expect(permitNow(exchange(refused, {}, 1000), 1000)).toEqual(go(1));
   });
@@ -186,19 +186,19 @@ describe('a 429 (R23)', () => {
 });
 
 describe('how long a run waits at most (R23)', () => {
-  test('one wait may not be longer than the most', () => {
+  test('one wait may not be longer than the limit', () => {
     const spent = exchange(known(), { remaining: 0, reset: 60 }, 0);
     expect(waitsTooLong(spent, 0, 60_000)).toBe(false);
     expect(waitsTooLong(spent, 0, 59_999)).toBe(true);
     expect(waitsTooLong(spent, 59_000, 30_000)).toBe(false);
   });
 
-  test('a request that may go waits for nothing, however long there was nothing but 429', () => {
+  test('a request that may go never waits, however long there was only 429', () => {
     const refused = exchange(known(), { status: 429, after: '30' }, 0);
     expect([29_999, 30_000].map((nowMs) => waitsTooLong(refused, nowMs, 10_000))).toEqual([true, false]);
   });
 
-  test('nothing but 429 may last no longer than the most, whatever the single waits', () => {
+  test('a time with only 429 may not be longer than the limit, whatever the single waits', () => {
     const once = exchange(known(), { status: 429, after: '30' }, 0);
     const faulted = exchange(once, null, 30_000);
     const twice = exchange(faulted, { status: 429, after: '30' }, 59_000);
@@ -208,7 +208,7 @@ describe('how long a run waits at most (R23)', () => {
     );
   });
 
-  test('any other answer starts the count anew', () => {
+  test('any other answer starts the count again', () => {
     const once = exchange(known(), { status: 429, after: '30' }, 0);
     const answered = exchange(once, { status: 500 }, 30_000);
     const again = exchange(answered, { status: 429, after: '30' }, 60_000);
@@ -224,7 +224,7 @@ describe('alone on the account (R23)', () => {
       silent: fc.integer({ min: 0, max: 99 }).map((n) => n < silentShare),
     });
 
-  test('there is no 429, whatever the quota, the delays, the order of the answers and those that get lost', () => {
+  test('there is no 429, whatever the quota, the delays, the order of the answers and lost answers are', () => {
     const run = fc.record({
       service: fc.record({
         quota: fc.integer({ min: 1, max: 12 }),
@@ -244,7 +244,7 @@ describe('alone on the account (R23)', () => {
     );
   });
 
-  test('every window is used up while there is more to ask', () => {
+  test('every window is used up while there is more to read', () => {
     const run = fc.record({
       service: fc.record({
         quota: fc.integer({ min: 1, max: 15 }),

@@ -28,13 +28,13 @@ const met = (
 const readOf = ({ checkpoint: left }: RecoveryDecision): Read => withReadUnderWay(left).round.read;
 
 describe('invalid_cursor (R7)', () => {
-  test('starts the read again at its first page, as of now, and forgets what it alone saw', () => {
+  test('starts the read again at its first page, as of now, and discards what it alone saw', () => {
     const recovered = met('restart-read');
     expect(recovered).toMatchObject({ outcome: 'retry', forget: 3 });
     expect(readOf(recovered)).toEqual({ ...cut, cursor: null, at: T, restarts: 1, restartRun: 5 });
   });
 
-  test('does so three times in one run; then the stream fails, and the next run begins the read anew', () => {
+  test('does so three times in one run; then the stream fails, and the next run starts the read again', () => {
     const outcomes: unknown[] = [];
     let from = under({});
     for (let i = 0; i < 4; i += 1) {
@@ -49,7 +49,7 @@ describe('invalid_cursor (R7)', () => {
 });
 
 describe('a page that fails every try (R24)', () => {
-  test('in runs that end amid them has the rest of them in the next one, and all of them once they are spent', () => {
+  test('has the remaining tries in the next run if a run ends between them, and all tries after they are used up', () => {
     const error = new SyncError('budget', 'it is spent', { failedTries: 4 });
     const kept = cutOff(under({}), error) ?? under({});
     expect(kept).toEqual(under({ read: { ...cut, failedTries: 4 } }));
@@ -87,7 +87,7 @@ describe('a page that fails every try (R24)', () => {
   });
 });
 
-test('a read that is wrong for good fails the stream; its round begins anew in the next run (R8)', () => {
+test('a permanent failure of a read fails the stream; the next run begins a new round (R8)', () => {
   expect(met('restart-round')).toEqual({ outcome: 'fail', forget: 'all', checkpoint: checkpoint() });
 });
 
@@ -100,12 +100,12 @@ test.each(['restart-round', 'forbidden'] as const)(
 );
 
 describe('a stream that answers 403 (R13)', () => {
-  test('gives up its round, and is scanned when it is back', () => {
+  test('gives up its round, and is scanned after the permission is back', () => {
     const recovered = met('forbidden');
     expect(recovered).toEqual({ outcome: 'fail', forget: 'all', checkpoint: checkpoint({ scanDue: 'permission' }) });
   });
 
-  test('has no need of that when it was never scanned, or always is read whole', () => {
+  test('has no scan due if it was never scanned, or is always read whole', () => {
     expect(met('forbidden', under({}, { scanEndedCycle: null })).checkpoint.scanDue).toBeNull();
     expect(met('forbidden', under({}), 'asset_lineage').checkpoint.scanDue).toBeNull();
   });
@@ -128,7 +128,7 @@ describe('a 404 with the error envelope (R15)', () => {
     },
   );
 
-  test('leaves a scan due that was due', () => {
+  test('keeps a scan due that was due', () => {
     expect(met('not-live', under({}, { scanDue: 'returned' }), 'tests').checkpoint.scanDue).toBe('returned');
   });
 });
@@ -137,30 +137,30 @@ describe('a due scan that cannot end (R9)', () => {
   const scan = (given: Partial<Round> = {}, more: Partial<Checkpoint> = {}) =>
     under({ mode: 'scan', reason: 'full-every', steps: [walk('scan')], ...given }, more);
 
-  test('is set aside where it stood, while the feeds go on', () => {
+  test('waits where it stopped, while the feeds go on', () => {
     const { round: left, ...rest } = scan();
     const recovered = met('stream', scan());
     expect(recovered).toMatchObject({ outcome: 'pass-over', forget: null });
     expect(recovered.checkpoint).toEqual({ ...rest, round: null, scanTriedInRun: 5, waitingScan: left });
   });
 
-  test('begins anew when it is wrong for good, and stays due', () => {
+  test('begins again after a permanent failure, and stays due', () => {
     const { checkpoint: left, forget } = met('restart-round', scan({ due: 'returned' }));
     expect([forget, left.scanDue, left.scanTriedInRun, left.waitingScan]).toEqual(['all', 'returned', 5, null]);
   });
 
-  test('for what no feed reaches stays due for that (R3)', () => {
+  test('stays due if its reason was what no feed reaches (R3)', () => {
     expect(met('stream', scan({ reason: 'clamp' })).checkpoint.waitingScan?.due).toBe('clamp');
     expect(met('restart-round', scan({ reason: 'clamp' })).checkpoint.scanDue).toBe('clamp');
   });
 
-  test('is due for what no feed reaches, whatever it was begun for (R3)', () => {
+  test('is due for what no feed reaches, whatever its reason was (R3)', () => {
     const full = scan({ reason: 'full' }, { watermark: addDays(T, -100) });
     expect(met('stream', full).checkpoint.waitingScan?.due).toBe('clamp');
     expect(met('restart-round', full).checkpoint.scanDue).toBe('clamp');
   });
 
-  test('begins anew where the feeds no longer reach back to its first page (R3)', () => {
+  test('begins again if the feeds no longer reach back to its first page (R3)', () => {
     const from = (firstPageAt: string) =>
       met('stream', scan({ reason: 'clamp', pages: 1, firstPageAt }, { watermark: addDays(T, -200) }));
     expect(from(addDays(T, -89))).toMatchObject({ forget: 'all', checkpoint: { waitingScan: null, scanDue: 'clamp' } });
@@ -172,7 +172,7 @@ describe('a due scan that cannot end (R9)', () => {
     ['one for a clock that is not believed', scan({}, { watermark: '2026-11-20T06:00:00.000000Z' }), 'stream'],
     ['one that is denied', scan(), 'forbidden'],
     ['one that a budget stops', scan(), 'budget'],
-  ])('but not %s', (_, from, recovery) => {
+  ])('does not wait %s', (_, from, recovery) => {
     expect(met(recovery, from)).toMatchObject({
       outcome: 'fail',
       checkpoint: { scanTriedInRun: null, waitingScan: null },
@@ -187,7 +187,7 @@ describe('a history that cannot be read (R22)', () => {
   const histories = (recoveryKind: RecoveryKind, given: Partial<Round> = {}, watermark: string | null = null) =>
     met(recoveryKind, from(given, watermark), 'test_executions');
 
-  test('is passed over when it answers 404: its stream is none the worse for it (R15)', () => {
+  test('is skipped after a 404, which is no failure of the stream (R15)', () => {
     const recovered = histories('not-live');
     expect(recovered).toMatchObject({
       outcome: 'retry',
@@ -213,13 +213,13 @@ describe('a history that cannot be read (R22)', () => {
     },
   );
 
-  test('is passed over once its cursors have died too often (R7)', () => {
+  test('is skipped after too many invalid cursors (R7)', () => {
     expect(histories('restart-read').outcome).toBe('retry');
     const often = histories('restart-read', { read: { ...history, restarts: 3 } });
     expect(often).toMatchObject({ outcome: 'pass-over', unreadHistory: { testId: 't' } });
   });
 
-  test('is read in smaller pages by itself: those of its stream stay as they are (R24)', () => {
+  test('is read in smaller pages, and the pages of its stream stay as they are (R24)', () => {
     const once = histories('halve-page');
     expect(once).toMatchObject({ outcome: 'retry', unreadHistory: { testId: 't', pageLimit: 1000 } });
     const twice = met('halve-page', once.checkpoint, 'test_executions');
@@ -230,14 +230,14 @@ describe('a history that cannot be read (R22)', () => {
   test.each([
     ['not-live', 'retry', 'unavailable'],
     ['forbidden', 'pass-over', 'fail'],
-  ] as const)('and twenty in a row that answer so (%s), with none ever read, are all there is', (kind, one, all) => {
+  ] as const)('counts for all histories (%s) after twenty in a row, if none was ever read', (kind, one, all) => {
     expect(histories(kind, { consecutiveNotFound: 18 }).outcome).toBe(one);
     expect(histories(kind, { consecutiveNotFound: 19 })).toMatchObject({ outcome: all, forget: 'all' });
     expect(histories(kind, { consecutiveNotFound: 19, pages: 1 }).outcome).toBe(one);
     expect(histories(kind, { consecutiveNotFound: 19 }, YESTERDAY).outcome).toBe(one);
   });
 
-  test('ends with the run, where the run ends', () => {
+  test('ends with the run if the run ends', () => {
     expect(histories('budget')).toEqual({ outcome: 'fail', checkpoint: from(), forget: null });
   });
 });

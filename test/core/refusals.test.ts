@@ -5,25 +5,25 @@ const once = refusedAgain(NO_REFUSALS, 1000, 500);
 const twice = refusedAgain(once, 3000, 500);
 
 describe('a refusal is a failed try (R9, R23)', () => {
-  test('never the first, whatever passed before it', () => {
+  test('never if it is the first, whatever passed before it', () => {
     expect(isFailedTry(NO_REFUSALS, null)).toBe(false);
     expect(isFailedTry(NO_REFUSALS, 500)).toBe(false);
   });
 
-  test('not while nothing else passed since the one before', () => {
+  test('not if no other request passed since the previous refusal', () => {
     expect(isFailedTry(once, null)).toBe(false);
     expect(isFailedTry(once, 999)).toBe(false);
   });
 
-  test('not for a request that was in flight already when the one before came', () => {
+  test('not if the passed request was already in flight when the previous refusal came', () => {
     expect(isFailedTry(once, 1000)).toBe(false);
   });
 
-  test('once another request was sent and passed since', () => {
+  test('if another request was sent and passed since the previous refusal', () => {
     expect(isFailedTry(once, 1001)).toBe(true);
   });
 
-  test('each one anew', () => {
+  test('and each further refusal needs another request that passes', () => {
     const singledOut = refusedAgain(once, 3000, 2000);
     expect(isFailedTry(singledOut, 2000)).toBe(false);
     expect(isFailedTry(singledOut, 4000)).toBe(true);
@@ -31,7 +31,7 @@ describe('a refusal is a failed try (R9, R23)', () => {
 });
 
 describe('another request is sent in its place (R9)', () => {
-  test('not after the first refusal: most often the account was refused', () => {
+  test('not after the first refusal, because most often the account is refused', () => {
     expect(needsProbe(NO_REFUSALS, null)).toBe(false);
     expect(needsProbe(once, 500)).toBe(false);
   });
@@ -41,7 +41,7 @@ describe('another request is sent in its place (R9)', () => {
     expect(needsProbe(twice, 4000)).toBe(false);
   });
 
-  test('after every further one, once it was refused by itself', () => {
+  test('after every further refusal, if others passed before', () => {
     const singledOut = refusedAgain(once, 3000, 2000);
     expect(needsProbe(singledOut, 2000)).toBe(true);
     expect(needsProbe(singledOut, 4000)).toBe(false);

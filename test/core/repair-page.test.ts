@@ -39,12 +39,12 @@ describe('an answer to the ids of rows that differ', () => {
     ['a tombstone of just now (R10)', { deleted_at: T, deletion: 'tombstone' }, 'restored'],
     ['a tombstone in the future', { deleted_at: '2036-01-01T00:00:00.000000Z', deletion: 'tombstone' }, 'restored'],
     ['a row that is absent', { deleted_at: T, deletion: 'absent' }, 'restored'],
-  ])('stands over %s', (_what, wrong, kind) => {
+  ])('is believed in spite of %s', (_what, wrong, kind) => {
     const commit = mended(COLUMNS, [ITEM], [{ ...row(ITEM), ...LIVE, ...wrong }]);
     expect(commit.changes).toEqual([{ row: { ...row(ITEM), ...LIVE }, kind }]);
   });
 
-  test('writes nothing of a row that is right (R21)', () => {
+  test('writes nothing if the row is right (R21)', () => {
     expect(mended(COLUMNS, [ITEM], [{ ...row(ITEM), ...LIVE }]).changes).toEqual([]);
   });
 
@@ -62,7 +62,7 @@ describe('an answer to the ids of rows that differ', () => {
 });
 
 describe('rows that the source does not show', () => {
-  test('are absent as of the run, and mark what was theirs (R11, R13)', () => {
+  test('are absent as of the run, and mark the rows that belong to them (R11, R13)', () => {
     const held = { id: 'a', kind: 'table', ...LIVE };
     const commit = markAbsent({ stream: ASSETS, checkpoint, markableStreams: new Set(['columns']) }, [held], T);
     expect(commit).toEqual({

@@ -5,24 +5,24 @@ import { countHeader, httpDateMs, retryAfterMs, retryDelayMs } from '../../src/c
 const noHint = { retryAfterMs: null, maxWaitMs: 900_000 };
 
 describe('the delay before another try (R24)', () => {
-  test('its ceiling doubles from half a second to half a minute', () => {
+  test('has a ceiling that doubles from half a second to half a minute', () => {
     const ceilings = [1, 2, 3, 4, 5, 6, 7, 8, 50].map((failures) => retryDelayMs({ failures, random: 1, ...noHint }));
     expect(ceilings).toEqual([500, 1000, 2000, 4000, 8000, 16_000, 30_000, 30_000, 30_000]);
   });
 
-  test('the jitter reaches from nothing up to the ceiling', () => {
+  test('is a random time from nothing up to the ceiling', () => {
     expect(retryDelayMs({ failures: 3, random: 0, ...noHint })).toBe(0);
     expect(retryDelayMs({ failures: 3, random: 0.25, ...noHint })).toBe(500);
   });
 
-  test('what the service asks for is the least, up to the longest wait', () => {
+  test('is never less than the service asks for, up to the longest wait', () => {
     const most = { failures: 1, random: 0.5, maxWaitMs: 60_000 };
     expect(retryDelayMs({ ...most, retryAfterMs: 7000 })).toBe(7000);
     expect(retryDelayMs({ ...most, retryAfterMs: 100 })).toBe(250);
     expect(retryDelayMs({ ...most, retryAfterMs: 3_600_000 })).toBe(60_000);
   });
 
-  test('it is never negative and never beyond the cap without a hint', () => {
+  test('is never negative, and never beyond the cap without a hint', () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 5000 }), fc.double({ min: 0, max: 1, noNaN: true }), (failures, random) => {
         const delayMs = retryDelayMs({ failures, random, ...noHint });
@@ -40,7 +40,7 @@ describe('Retry-After', () => {
     expect(retryAfterMs({ 'retry-after': '0' })).toBe(0);
   });
 
-  test('or is a date, reckoned from the Date of the same answer', () => {
+  test('may be a date, compared with the Date of the same answer', () => {
     expect(retryAfterMs({ 'retry-after': 'Fri, 20 Nov 2026 04:11:00 GMT', date })).toBe(60_000);
     expect(retryAfterMs({ 'retry-after': 'Fri, 20 Nov 2026 04:09:00 GMT', date })).toBe(0);
     expect(retryAfterMs({ 'retry-after': 'Fri, 20 Nov 2026 04:11:00 GMT' })).toBeNull();
@@ -65,7 +65,7 @@ describe('Retry-After', () => {
   });
 });
 
-test('all three forms of an HTTP date are UTC, wherever the reader is', () => {
+test('all three forms of an HTTP date are UTC, in any time zone', () => {
   vi.stubEnv('TZ', 'Asia/Tokyo');
   onTestFinished(() => void vi.unstubAllEnvs());
   const ms = Date.parse('1994-11-06T08:49:37Z');

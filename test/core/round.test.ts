@@ -36,7 +36,7 @@ test('a read is under way only in a round that has one (R6)', () => {
   expect([checkpoint(), inRound(), inRound({ read: read() })].map(isInRead)).toEqual([false, false, true]);
 });
 
-test('a round that has come to a list, or to its end, has no lookup (R12)', () => {
+test('a round whose current step is a list, or that is at its end, has no lookup (R12)', () => {
   expect(currentLookup(inRound({ steps: [ask('owned'), walk('scan')] }).round)).toEqual(ask('owned'));
   expect(() => currentLookup(inRound({ steps: [walk('scan'), ask('owned')] }).round)).toThrow('not a lookup');
   expect(() => currentLookup(inRound().round)).toThrow('not a lookup');

@@ -44,7 +44,7 @@ describe('an environment is due', () => {
     ]);
   });
 
-  test('for ever, and before all others, when it never ran', () => {
+  test('at once, and before all others, if it never ran', () => {
     const timetable = due([env('late', '0 * * * *'), env('new', '0 6 * * *')], { late: YESTERDAY });
     expect(order(timetable)).toEqual(['new', 'late']);
     expect(nextScheduleStep(timetable, T, '0001-01-01T00:00:00.000000Z')).toEqual({
@@ -53,7 +53,7 @@ describe('an environment is due', () => {
     });
   });
 
-  test.each([null, 'at dawn', '0 0 30 2 *'])('never by %j, even when it never ran', (cron) => {
+  test.each([null, 'at dawn', '0 0 30 2 *'])('never by %j, even if it never ran', (cron) => {
     const timetable = due([env('never', cron), env('a', '0 6 * * *')], { a: T });
     expect(timetable.map(({ environment, due: dueAt }) => [environment.id, dueAt])).toEqual([
       ['a', at('06:10:00')],
@@ -61,7 +61,7 @@ describe('an environment is due', () => {
     ]);
   });
 
-  test('before those due later, and after those listed before it that are due at the same time', () => {
+  test('before those that are due later, and after those due at the same time that were listed before it', () => {
     const crons = { c: '0 7 * * *', b: '0 5 * * *', a: '0 5 * * *', d: '0 6 * * *' };
     const environments = Object.entries(crons).map(([id, cron]) => env(id, cron));
     expect(order(due(environments, { a: T, b: T, c: T, d: T }))).toEqual(['b', 'a', 'd', 'c']);
@@ -74,7 +74,7 @@ describe('an environment is due', () => {
   });
 });
 
-test('a last run in the future began now: a clock that was set back holds nothing up', () => {
+test('a last run in the future counts as begun now, so that a clock that was set back delays nothing', () => {
   const starts = new Map([
     ['ahead', '2031-01-01T00:00:00.000000Z'],
     ['past', YESTERDAY],
@@ -89,19 +89,19 @@ describe('what comes next', () => {
   const a = scheduled('a', at('05:00:00'));
   const soon = at('04:40:00');
 
-  test('is what has been due longest, all of that moment, the listing notwithstanding', () => {
+  test('is a run of all environments that have been due longest, even if a listing is due', () => {
     const timetable = [a, scheduled('b', at('05:00:00')), scheduled('c', at('05:00:01'))];
     expect(nextScheduleStep(timetable, T, at('05:00:01'))).toEqual({ do: 'run', due: timetable.slice(0, 2) });
     expect(nextScheduleStep([a], soon, at('04:59:59')).do).toBe('list');
   });
 
-  test('is the listing when its time has come, or has moved off with a clock that was set back', () => {
+  test('is the listing if its time has come, or is too far off because a clock was set back', () => {
     expect(nextScheduleStep([a], soon, soon)).toEqual({ do: 'list' });
     expect(nextScheduleStep([a], at('05:10:00'), T)).toEqual({ do: 'wait', until: at('05:00:00') });
     expect(nextScheduleStep([a], at('05:10:01'), T)).toEqual({ do: 'list' });
   });
 
-  test('is else to wait for whichever is first', () => {
+  test('is otherwise to wait for the earlier of the two', () => {
     expect(nextScheduleStep([a], soon, T)).toEqual({ do: 'wait', until: soon });
     expect(nextScheduleStep([scheduled('a', at('04:30:00'))], soon, T)).toEqual({ do: 'wait', until: at('04:30:00') });
     expect(nextScheduleStep([scheduled('a', null)], soon, T)).toEqual({ do: 'wait', until: soon });
@@ -113,13 +113,13 @@ describe('what a new timetable changes', () => {
   const told = (before: readonly ScheduledRun[], after: readonly ScheduledRun[]) =>
     timetableChanges(before, after).map(({ what, scheduledRun: { environment } }) => `${environment.id} ${what}`);
 
-  test('is what came and what went', () => {
+  test('is the environments that came and went', () => {
     const after = [scheduled('a', T), scheduled('b', null, null), scheduled('c', null)];
     expect(told([], after)).toEqual(['a scheduled', 'b no cron', 'c bad cron']);
     expect(told([scheduled('x', T), ...after], after)).toEqual(['x gone']);
   });
 
-  test('is another cron expression, or one that comes due no more', () => {
+  test('is another cron expression, or one that has no tick any more', () => {
     expect(told([scheduled('a', T)], [scheduled('a', T, '0 7 * * *')])).toEqual(['a scheduled']);
     expect(told([scheduled('a', T)], [scheduled('a', null)])).toEqual(['a bad cron']);
   });

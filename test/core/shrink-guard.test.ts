@@ -16,13 +16,13 @@ describe('a removal is held back (R14)', () => {
     expect(isHeld(streamOf('assets'), { live, toRemove }, context())).toBe(held);
   });
 
-  test('but not with --allow-shrink', () => {
+  test('except with --allow-shrink', () => {
     expect(isHeld(streamOf('assets'), { live: 100, toRemove: 100 }, context({ options: { allowShrink: true } }))).toBe(
       false,
     );
   });
 
-  test('and never of health scores, of which there are only those with results in the last days', () => {
+  test('except of health scores, which exist only for assets with results in the last days', () => {
     expect(isHeld(streamOf('asset_health_scores'), { live: 100, toRemove: 100 }, context())).toBe(false);
   });
 });

@@ -14,12 +14,15 @@ test.each<[string[], string[], string[]]>([
   [['prod, same'], ['prod', 'same'], []],
   [['Acme, Inc.'], ['acme'], []],
   [['prod,nope', 'x'], ['prod'], ['nope', 'x']],
-])('%j asks for %j and misses %j: by id or name, several by commas where no name holds them', (asked, ids, unknown) => {
-  const wanted = wantedOf(listed, asked);
-  expect({ ...wanted, chosen: wanted.chosen.map(({ id }) => id) }).toEqual({ chosen: ids, unknown });
-});
+])(
+  '%j asks for %j and misses %j: by id or name, separated by commas unless a name contains them',
+  (asked, ids, unknown) => {
+    const wanted = wantedOf(listed, asked);
+    expect({ ...wanted, chosen: wanted.chosen.map(({ id }) => id) }).toEqual({ chosen: ids, unknown });
+  },
+);
 
-test('who asks for an environment that is not listed is told the ids and names there are, twenty of them', () => {
+test('the error for an environment that is not listed names up to twenty ids and names that are', () => {
   expect(noSuchEnvironment(['x', 'y'], listed)).toMatchObject({
     recovery: 'usage',
     message: 'no environment x, y: the token sees prod (Production), acme (Acme, Inc.), same',

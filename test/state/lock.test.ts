@@ -19,14 +19,14 @@ const locked = expect.objectContaining({
 });
 
 describe('one writer per mirror (R26)', () => {
-  test('a second one is refused at once, until the first is done', () => {
+  test('a second writer is refused at once, until the first has ended', () => {
     const lock = takeLock(path);
     expect(() => takeLock(path)).toThrow(locked);
     lock.release();
     takeLock(path).release();
   });
 
-  test('writers of other mirrors do not mind', () => {
+  test('writers of other mirrors are not affected', () => {
     const lock = takeLock(path);
     takeLock(`${path}2`).release();
     lock.release();
@@ -36,7 +36,7 @@ describe('one writer per mirror (R26)', () => {
     ['a symbolic link', 'current.db', (): void => symlinkSync('obsync.db', join(dirname(path), 'current.db'))],
     ['a folder that is a symbolic link', 'other/obsync.db', (): void => symlinkSync('.', join(dirname(path), 'other'))],
     ['a way round', '../here/obsync.db', (): void => {}],
-  ])('the lock is that of the file itself, by whatever name: %s', (_, other, make) => {
+  ])('the lock belongs to the file itself, by any name: %s', (_, other, make) => {
     path = join(dirname(path), 'here', 'obsync.db');
     mkdirSync(dirname(path));
     make();
@@ -50,7 +50,7 @@ describe('one writer per mirror (R26)', () => {
     expect(readdirSync(dirname(path)).filter((name) => name.endsWith('.lock'))).toEqual(['obsync.db.lock']);
   });
 
-  test('a file with several names (hard links) is refused, and nothing is made beside any of them', () => {
+  test('a file with several hard links is refused, and no file is made beside any of them', () => {
     writeFileSync(path, '');
     linkSync(path, `${path}.2`);
     const message = expect.stringMatching(/^.*obsync\.db is one of 2 names \(hard links\) of a file, [^\n]+$/);
@@ -58,7 +58,7 @@ describe('one writer per mirror (R26)', () => {
     expect(readdirSync(dirname(path))).toEqual(['obsync.db', 'obsync.db.2']);
   });
 
-  test('the lock dies with its process, however that ends', async () => {
+  test('the lock ends with its process, however that ends', async () => {
     const program = `
       const { takeLock } = await import(${JSON.stringify(new URL('../../state/lock.ts', import.meta.url).href)});
       takeLock(${JSON.stringify(path)});
@@ -84,7 +84,7 @@ describe('one writer per mirror (R26)', () => {
     ],
     ['a folder is in its place', () => mkdirSync(`${path}.lock`)],
     ['another file is in its place', () => writeFileSync(`${path}.lock`, 'some text '.repeat(200))],
-  ])('where no lock can be had, one line says so: %s', (_, make) => {
+  ])('if no lock can be made, one line says so: %s', (_, make) => {
     const message = expect.stringMatching(/^.*obsync\.db\.lock cannot be locked: [^\n]+$/);
     make();
     expect(() => takeLock(path)).toThrow(expect.objectContaining({ recovery: 'usage', message }));

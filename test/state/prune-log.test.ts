@@ -31,7 +31,7 @@ describe('what the log keeps', () => {
     all('select run_id, stream from sync_stream_runs order by 1, 2').map((row) => `${row['run_id']} ${row['stream']}`),
   ];
 
-  test('is 90 days of the server’s time, and of each stream at least the last', () => {
+  test('is 90 days of server time, and at least the last entry of each stream', () => {
     add(1, OLD, ['assets', 'tests']);
     add(2, OLD, ['assets', 'columns']);
     add(3, YOUNG, ['assets']);
@@ -39,7 +39,7 @@ describe('what the log keeps', () => {
     expect(kept()).toEqual([[3], ['1 tests', '2 columns', '3 assets']]);
   });
 
-  test('is the last run that ended well, however old', () => {
+  test('is the last run that ended well, however old it is', () => {
     add(1, OLD, [], 'done');
     add(2, OLD, [], 'done');
     add(3, OLD, []);
@@ -56,7 +56,7 @@ describe('what the log keeps', () => {
     expect(left.map(([found]) => found)).toEqual(left.map(([, count]) => count));
   });
 
-  test('is every run that was told no time by a server but the machine’s, until that is too old', () => {
+  test('is every run without a server time, until its machine time is too old', () => {
     add(1, '', ['assets']);
     add(2, YOUNG, ['assets']);
     pruneLog(db, '1999-03-01T00:00:00.000000Z');

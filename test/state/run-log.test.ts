@@ -50,13 +50,13 @@ describe('the key for the cursors of `serve`', () => {
     expect(key()).not.toBe(made);
   });
 
-  test('is made for a mirror from before there were keys', () => {
+  test('is made for a mirror of an older version without a key', () => {
     connection.exec('update mirror set cursor_key = null');
     fillCursorKey(db);
     expect(key()).toMatch(/^[0-9a-f]{64}$/);
   });
 
-  test('is not made by a claim, which writes nothing to a mirror that there is: one opened for reading alone can be claimed', () => {
+  test('is not made by a claim, which writes nothing to an existing mirror: one that is open only for reading can be claimed', () => {
     connection.exec('update mirror set cursor_key = null; pragma query_only = 1');
     claimMirror(db, 'https://a.example');
     expect(key()).toBe('null');
@@ -82,7 +82,7 @@ describe('the mirror’s clock (R21)', () => {
     expect(time()).toBe(moved);
   });
 
-  test('of one environment moves alone, to a time later than that of any other, by which a reader may have started', () => {
+  test('of one environment moves alone, to a time later than that of any other, because a reader may have started there', () => {
     const later = '2026-11-21T00:00:00.000000Z';
     tick(db, () => later, ['a']);
     tick(db, () => T, ['b']);
@@ -114,7 +114,7 @@ describe('the mirror’s clock (R21)', () => {
     expect([...times].sort()).toEqual(times);
   });
 
-  test('moves at the end of a run only if that is noted', () => {
+  test('moves at the end of a run only if that is recorded', () => {
     tick(db, () => T, ['a']);
     const run = begun();
     connection.exec(
@@ -128,7 +128,7 @@ describe('the mirror’s clock (R21)', () => {
 describe('a cycle (R6)', () => {
   const NAMES = ['assets', 'columns', 'tests'] as const;
 
-  test('is looked up by index: the log is not read, however long it is', () => {
+  test('is looked up by an index: the log is not read, however long it is', () => {
     const plans: string[] = [];
     const watched = drizzle(connection, {
       logger: {

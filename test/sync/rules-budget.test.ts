@@ -19,15 +19,17 @@ async function inSlices({ mirrored, world }: Scene, maxRequests: number, options
   }
 }
 
-test.each([2, 3, 7])('--max-requests %i: runs go on with one pass, which reads no page twice and ends done', (max) =>
-  inWorld(async (scene) => {
-    const { summary, asked, runs } = await inSlices(scene, max);
-    expect(summary).toMatchObject({ status: 'done', cycle: 1, run: runs });
-    const counted = asked.filter((line) => !line.includes('asset-health-scores'));
-    expect(new Set(counted).size).toBe(counted.length);
-    expect(asked.filter((line) => line.includes('_since'))).toEqual([]);
-    expectTrue(scene);
-  })(),
+test.each([2, 3, 7])(
+  'with --max-requests %i, runs carry on one cycle, which reads no page twice and ends done (R6)',
+  (max) =>
+    inWorld(async (scene) => {
+      const { summary, asked, runs } = await inSlices(scene, max);
+      expect(summary).toMatchObject({ status: 'done', cycle: 1, run: runs });
+      const counted = asked.filter((line) => !line.includes('asset-health-scores'));
+      expect(new Set(counted).size).toBe(counted.length);
+      expect(asked.filter((line) => line.includes('_since'))).toEqual([]);
+      expectTrue(scene);
+    })(),
 );
 
 test(
@@ -43,7 +45,7 @@ test(
 );
 
 test(
-  '--max-requests: streams finished in the pass are not read again, and rounds get no second one (R6)',
+  'with --max-requests, streams that were finished in the cycle are not read again, and no round gets a second one (R6)',
   inSyncedWorld(async (scene) => {
     scene.world.advance(DAY);
     const { asked, runs } = await inSlices(scene, 5);
@@ -101,7 +103,7 @@ function expectPaid(scene: Scene): void {
 }
 
 test(
-  'typed assets that finished before the assets marked anew are read once more before the pass ends (R9, R22)',
+  'typed assets that finished before assets were marked again are read once more before the cycle ends (R9, R22)',
   inSyncedWorld(async (scene) => {
     putAsset(scene.place, 'a9', { db_name: 'new' });
     const [first, second] = await inTwo(scene, 'assets', 6);
@@ -112,7 +114,7 @@ test(
 );
 
 test(
-  'columns and tests that finished before their asset went are asked for before the pass ends (R9, R13)',
+  'columns and tests that finished before their asset was deleted are asked for before the cycle ends (R9, R13)',
   inSyncedWorld(async (scene) => {
     removeAsset(scene.place, 'a2', 'lost');
     const [first] = await inTwo(scene, 'assets', 6);
@@ -125,7 +127,7 @@ test(
 );
 
 test(
-  'tests under way when their asset went are asked for before the pass ends (R9, R13)',
+  'tests that were being read when their asset was deleted are asked for before the cycle ends (R9, R13)',
   inSyncedWorld(async (scene) => {
     removeAsset(scene.place, 'a2', 'lost');
     const [first] = await inTwo(scene, 'assets', 5);
@@ -136,7 +138,7 @@ test(
 );
 
 test(
-  'column lineage that finished before the columns marked anew is read once more before the pass ends (R9, R18)',
+  'column lineage that finished before columns were marked again is read once more before the cycle ends (R9, R18)',
   inSyncedWorld(async (scene) => {
     putColumnEdges(scene.place, 'a2.c1', ['a1.c3']);
     const [first, second] = await inTwo(scene, 'columns', 8);
@@ -147,7 +149,7 @@ test(
 );
 
 test(
-  'a signal stops a run after the page at hand, which the next run does not ask for again (R27)',
+  'a signal stops a run after the current page, which the next run does not ask for again (R27)',
   inWorld(async (scene) => {
     const stop = new AbortController();
     at(scene, 'columns', 2, () => stop.abort());

@@ -40,7 +40,7 @@ test.each([
 );
 
 test(
-  'what was lost while the clock of the service was ahead is found: a scan for that reason sends no bound in the future (R1)',
+  'changes that were missed while the service’s clock was ahead are found, because a scan for that reason sends no bound in the future (R1)',
   inSyncedWorld(async (scene) => {
     await scene.mirrored.sync();
     scene.world.nowMs -= 5400 * 1000;
@@ -59,7 +59,7 @@ test(
 );
 
 test(
-  'a clock set back by less than an hour loses nothing with a small overlap: the streams are scanned (R1)',
+  'a service’s clock that is set back by less than an hour loses nothing with a small overlap, because the streams are scanned (R1)',
   inSyncedWorld(async (scene) => {
     const { mirrored, place, world } = scene;
     await mirrored.sync({ overlapSeconds: 60 });
@@ -75,7 +75,7 @@ test(
 );
 
 test(
-  'a service without any Date is scanned in each run, moves no watermark, and loses what a scan no longer shows (R1)',
+  'a service without any Date is scanned in each run, moves no watermark, and rows that a scan no longer shows are deleted (R1)',
   inWorld(async (scene) => {
     const { mirrored, place, world } = scene;
     world.dates = 'never';
@@ -99,7 +99,7 @@ test(
 );
 
 test(
-  'a run without any Date that goes on with a round of one that had it loses what the round no longer shows (R1)',
+  'a run without any Date that continues a round of a run with a Date deletes what the round no longer shows (R1)',
   inSyncedWorld(async (scene) => {
     const { mirrored, place, world } = scene;
     await mirrored.sync();

@@ -43,7 +43,7 @@ test(
 );
 
 test(
-  'a run that a signal ends is not: the next one reads anew what was finished, and is true as of its own T (R6, R27)',
+  'a run that a signal ends is not carried on: the next run reads again what was finished, and is true as of its own T (R6, R27)',
   inSyncedWorld(async (scene) => {
     const stop = new AbortController();
     scene.world.before = ({ number }) => number === 6 && stop.abort();
@@ -56,7 +56,7 @@ test(
 );
 
 test(
-  'a cycle is carried on for 24 hours of server time, whatever the clock of the machine says; later all is read anew (R6)',
+  'a cycle is carried on for 24 hours of server time, whatever the machine’s clock says; later everything is read again (R6)',
   inSyncedWorld(async (scene) => {
     const { mirrored, world } = scene;
     const first = await mirrored.sync({ maxRequests: 5, concurrency: 1 });
@@ -106,7 +106,7 @@ test(
 );
 
 test.each(['budget', 'quota'] as const)(
-  'a list that spends the whole %s with failed tries starves no other: in the next run it goes last (R6)',
+  'a list that spends the whole %s with failed tries comes last in the next run, so that others are read (R6)',
   (recovery) =>
     inSyncedWorld(async (scene) => {
       const { mirrored, place } = scene;
@@ -121,7 +121,7 @@ test.each(['budget', 'quota'] as const)(
 );
 
 test(
-  'a list that fails starves no other in the cycles after: a cycle with only failed lists left is over, and the others stay fresh (R6)',
+  'a list that fails does not keep others from being read in later cycles: a cycle with only failed lists left is over (R6)',
   inSyncedWorld(async (scene) => {
     const { mirrored, place } = scene;
     breakList(scene, '/assets');
@@ -139,7 +139,7 @@ test(
 );
 
 test(
-  'what follows a list that went last is looked at again after it: a first sync ends in the run that reads the list (R6, R9)',
+  'streams that depend on a list that came last are read again after it: a first sync ends in the run that reads the list (R6, R9)',
   inWorld(async (scene) => {
     failAt(scene, 'assets');
     const [first] = (await runs(scene, 1, { maxRequests: 4 })) as [RunSummary];
@@ -153,7 +153,7 @@ test(
 test.each([
   ['/tests', 't9'],
   ['/latest-test-executions', 't1'],
-])('the histories that %s makes due are read in the same run, also where that list goes last (R6, R22)', (list, id) =>
+])('the histories that %s makes due are read in the same run, even if that list comes last (R6, R22)', (list, id) =>
   inSyncedWorld(async (scene) => {
     const { mirrored, place } = scene;
     expect((await mirrored.sync({ history: true })).status).toBe('done');
@@ -169,7 +169,7 @@ test.each([
   })(),
 );
 
-test('of several environments, one whose lists all fail starves no other (R6)', async () => {
+test('an environment whose lists all fail does not keep other environments from being read (R6)', async () => {
   const world = createWorld(['e1', 'e2', 'e3']);
   for (const place of world.places.values()) putAsset(place, 'a1');
   const mirrored = mirrorOf(world);
@@ -182,7 +182,7 @@ test('of several environments, one whose lists all fail starves no other (R6)', 
 });
 
 test.each(['budget', 'signal'] as const)(
-  'a run that a %s stops early costs nothing for the environments it has not come to: no row of the log, no summary (R27)',
+  'a run that a %s stops early has no row in the log, and no summary, for environments that it did not reach (R27)',
   async (ends) => {
     const world = createWorld(Array.from({ length: 40 }, (_, n) => `e${n}`));
     const mirrored = mirrorOf(world);

@@ -44,7 +44,7 @@ function follow(mirrored: Mirrored): { catchUp(): void; copy: ReadonlyMap<string
 
 const sorted = (rows: ReadonlyMap<string, string>): unknown[] => [...rows].sort();
 
-test('who follows the mirror by its clock, at whatever moments, misses no row, no deletion and no edge (R21)', async () => {
+test('a reader that follows the mirror by its clock, at any moments, misses no row, no deletion and no edge (R21)', async () => {
   await fc.assert(
     fc.asyncProperty(histories('any', 16), async (steps) => {
       const { world, mirrored, take } = live(['e1', 'e2']);

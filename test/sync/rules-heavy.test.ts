@@ -19,7 +19,7 @@ const limits = ({ mirrored }: Scene, path = 'columns'): unknown[] => [
 ];
 
 test(
-  'a list that answers only small pages is asked for half, once a run, from run to run, until it answers (R24)',
+  'a list that answers only small pages is asked for half of the rows, once a run, until it answers (R24)',
   inWorld(async (scene) => {
     onlySmall(scene, 'columns', 200);
     const runs: unknown[] = [];
@@ -41,7 +41,7 @@ test(
 );
 
 test.each(['budget', 'quota'] as const)(
-  'the tries of a page add up over runs that have fewer requests than those, until it is asked for in halves: %s (R24)',
+  'the tries of a page add up over runs with fewer requests, until it is asked for at half the limit: %s (R24)',
   (spends) =>
     inWorld(async (scene) => {
       await scene.mirrored.sync({ pageSize: 200, only: ['assets'] });
@@ -65,7 +65,7 @@ test.each(['budget', 'quota'] as const)(
 );
 
 test.each([{ pageSize: 100 }, { pageSize: 100, full: true }, { pageSize: 50, only: ['columns'] as const }])(
-  'a smaller page size is taken at once, whatever was stored: %j (R6)',
+  'a smaller page size takes effect at once, whatever was stored: %j (R6)',
   (wish) =>
     inWorld(async (scene) => {
       onlySmall(scene, 'columns', 200);
@@ -97,7 +97,7 @@ test(
 );
 
 test(
-  'a read that was under way goes on with its limit; one that fails in a second run is halved (R6, R24)',
+  'a read that was cut off goes on with its limit; if it fails in a second run, the limit is halved (R6, R24)',
   inWorld(async (scene) => {
     for (let n = 0; n < 130; n++) putColumn(scene.place, `a1.x${n}`, 'a1');
     let broken = false;
@@ -117,7 +117,7 @@ test(
 );
 
 test(
-  'a history that answers only small pages is read in its own, and stays so (R24)',
+  'a history that answers only small pages keeps a limit of its own (R24)',
   inWorld(async (scene) => {
     onlySmall(scene, 't1/executions', 200);
     const runs: unknown[] = [];
@@ -134,7 +134,7 @@ test(
 );
 
 test(
-  'a heavy page is committed slice by slice, and moves the read on with its last (R27, R5)',
+  'a heavy page is committed slice by slice, and its last slice moves the read on (R5, R27)',
   inWorld(async (scene) => {
     const { mirrored } = scene;
     mirrored.isHeavy = () => true;
@@ -158,7 +158,7 @@ test(
 );
 
 test(
-  'histories are no longer asked for ahead once one was heavy, and only the one at hand is held (R27)',
+  'after a heavy history none is requested in advance, and only the current one is in memory (R27)',
   inWorld(async (scene) => {
     await scene.mirrored.sync({ only: ['assets', 'tests', 'latest_test_executions'] });
     scene.mirrored.isHeavy = () => true;

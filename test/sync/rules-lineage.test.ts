@@ -47,7 +47,7 @@ test(
 );
 
 test(
-  'a column that lost its last edge loses it in the mirror, though the feed has no row for it (R18)',
+  'a column that lost its last edge loses it in the mirror, although the feed has no row for it (R18)',
   inSyncedWorld(async (scene) => {
     putColumnEdges(scene.place, 'a2.c2', []);
     await scene.mirrored.sync();
@@ -57,7 +57,7 @@ test(
 );
 
 test(
-  'edges of one column that straddle pages are replaced together (R18)',
+  'edges of one column on two pages are replaced together (R18)',
   inSyncedWorld(async (scene) => {
     putColumnEdges(scene.place, 'a2.c1', ['a1.c1', 'a1.c3', 'a3.c3', 'x', 'y']);
     const seen = new Set<string>();
@@ -155,7 +155,7 @@ test(
 );
 
 test(
-  'where a scan takes fewer requests than asking for the marked columns, it is scanned (R18)',
+  'column lineage is scanned if that takes fewer requests than asking for the marked columns (R18)',
   inSyncedWorld(async (scene) => {
     for (let n = 0; n < 6; n++) putOld(scene.place, `${n}${'x'.repeat(3000)}`, ['a2.c3']);
     scene.place.denied.add('columns');
@@ -168,7 +168,7 @@ test(
 );
 
 test(
-  'edges are kept only of columns held live; they come with their column (R18)',
+  'edges are kept only of live columns; they come with their column (R18)',
   inSyncedWorld(async (scene) => {
     at(scene, 'column-lineage', 1, () => {
       putColumn(scene.place, 'a1.new', 'a1');
@@ -182,7 +182,7 @@ test(
   }),
 );
 
-test.each(['tombstone', 'lost'] as const)('a column that goes by %s takes its edges along (R18)', (how) =>
+test.each(['tombstone', 'lost'] as const)('a column that is deleted (%s) takes its edges along (R18)', (how) =>
   inSyncedWorld(async (scene) => {
     remove(scene.place, 'columns', 'a2.c1', how);
     let left: unknown[] = ['not looked'];
@@ -223,7 +223,7 @@ test(
 );
 
 test(
-  'no mark, no request: not after --full-every, nor when the feeds no longer reach back (R18)',
+  'without a mark there is no request, not even after --full-every, or if the feeds no longer reach back (R18)',
   inSyncedWorld(async (scene) => {
     scene.world.advance(30 * DAY);
     expect(streamOf(await scene.mirrored.sync(), 'columns').reason).toBe('full-every');
@@ -236,7 +236,7 @@ test(
 );
 
 test(
-  '--full scans it again (R18)',
+  '--full scans column lineage again (R18)',
   inSyncedWorld(async (scene) => {
     expect(streamOf(await scene.mirrored.sync({ full: true }), 'column_lineage')).toMatchObject({ reason: 'full' });
     expect(queries(scene)).toEqual([[]]);
@@ -244,7 +244,7 @@ test(
 );
 
 test(
-  'the clamp scans it again when there is a mark (R18)',
+  'the clamp scans column lineage again if there is a mark (R18)',
   inSyncedWorld(async (scene) => {
     putColumnEdges(scene.place, 'a2.c1', ['a1.c3']);
     scene.world.advance(100 * DAY);
@@ -254,7 +254,7 @@ test(
 );
 
 test(
-  'a column whose edges became others has moved, one that was read again has not (R21)',
+  'a column whose edges changed gets a new mirrored_at, one that was only read again does not (R21)',
   inSyncedWorld(async (scene) => {
     const time = (id: string): unknown => rowOf(scene, 'columns', id)?.['mirrored_at'];
     await scene.mirrored.sync();
@@ -267,7 +267,7 @@ test(
 );
 
 test(
-  'a column that gets the first edge there is has moved, too (R21)',
+  'a column that gets its first edge gets a new mirrored_at as well (R21)',
   inSyncedWorld(
     async (scene) => {
       putColumnEdges(scene.place, 'c1', ['c2']);

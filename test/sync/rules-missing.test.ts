@@ -22,7 +22,7 @@ const scans = ({ streams }: RunSummary): string[] =>
     .map(({ environment, stream, reason }) => `${environment} ${stream} ${reason}`);
 
 test(
-  'a run that sees no environment at all notes them as missing and ends with problems; what is back is scanned (R13)',
+  'a run that sees no environment records all as missing and ends with problems; those that come back are scanned (R13)',
   inSyncedWorld(async (scene) => {
     const { mirrored, place } = scene;
     place.listed = false;
@@ -39,7 +39,7 @@ test(
 );
 
 test(
-  'a run of one environment alone that is not listed is refused, yet notes it as missing; it is scanned once back (R13)',
+  'a run of only one environment that is not listed is refused, but records it as missing; it is scanned when it is back (R13)',
   inWorld(async (scene) => {
     const { mirrored, place, world } = scene;
     createOther(scene);

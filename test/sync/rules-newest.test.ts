@@ -16,7 +16,7 @@ test.each([
   ['older', -60, 'int'],
   ['of the same time', 0, 'shown'],
   ['newer', 60, 'shown'],
-])('an upsert %s than the row held (R10)', (_, seconds, wanted) =>
+])('an upsert %s than the row of the mirror (R10)', (_, seconds, wanted) =>
   inSyncedWorld(async (scene) => {
     const held = column(scene, 'a1.c1');
     const synced_at = new Date(Date.parse(String(held['synced_at'])) + seconds * 1000).toISOString();
@@ -26,7 +26,7 @@ test.each([
 );
 
 test(
-  'no time counts as the oldest (R10)',
+  'a missing time counts as the oldest (R10)',
   inSyncedWorld(async (scene) => {
     const { synced_at: _, ...timeless } = column(scene, 'a1.c1');
     await feedWith(scene, 'synced_since', { ...timeless, data_type: 'timeless' });
@@ -77,7 +77,7 @@ test(
 );
 
 test(
-  'a scan that goes on in a later run is believed no more than when it began (R10)',
+  'a scan that goes on in a later run is believed only up to the time when it began (R10)',
   inSyncedWorld(async (scene) => {
     const stale = { ...column(scene, 'a3.c3') };
     failAt(scene, 'columns', 2, 'run');
@@ -152,7 +152,7 @@ test(
 );
 
 test(
-  'a row that came with a time a century ahead takes the source’s correction, and its tombstone, by the feed (R10)',
+  'a row that came with a time a century ahead is corrected, and deleted, by the feed (R10)',
   inSyncedWorld(async (scene) => {
     for (const id of ['a1', 'a2']) sendAhead(scene.place, 'assets', id);
     await scene.mirrored.sync({ full: true });
@@ -168,7 +168,7 @@ test(
 );
 
 test(
-  'deleted rows stay, with when and how they went (R11)',
+  'deleted rows stay, with the time and the way of their deletion (R11)',
   inSyncedWorld(async (scene) => {
     remove(scene.place, 'tests', 't1');
     remove(scene.place, 'tests', 't2', 'lost');

@@ -18,7 +18,7 @@ import {
 } from '../support/scene.ts';
 
 test(
-  'what was lost sight of or granted without a word is found by the scan that is due after --full-every days (R13)',
+  'rows that became visible or invisible without notice are found by the scan that is due after --full-every days (R13)',
   inSyncedWorld(async (scene) => {
     scene.place.hidden.add('a1');
     scene.world.advance(6 * DAY);
@@ -96,7 +96,7 @@ function createOther({ world, place }: Scene): Place {
 }
 
 test(
-  'a scan begun before its environment went missing does not do for the one that is due (R13)',
+  'a scan that began before its environment went missing does not replace the due scan (R13)',
   inSyncedWorld(async (scene) => {
     const { world, mirrored, place } = scene;
     createOther(scene);
@@ -136,7 +136,7 @@ test.each(FEED_ENTRIES)('$name that answered 403 is scanned once it is back (R13
 );
 
 test(
-  'columns and tests of an asset that went are asked for by their owner in the same run; what is not shown is absent (R13)',
+  'columns and tests of a deleted asset are asked for by their asset in the same run; those not shown are absent (R13)',
   inSyncedWorld(async (scene) => {
     removeAsset(scene.place, 'a2', 'lost');
     const { server_time, status } = await scene.mirrored.sync();
@@ -175,7 +175,7 @@ test(
 );
 
 test(
-  'an asset that went before it was mirrored takes along what is mirrored of it (R13)',
+  'an asset that was deleted before it was mirrored takes along its mirrored columns and tests (R13)',
   inSyncedWorld(async (scene) => {
     putAsset(scene.place, 'a9');
     putColumn(scene.place, 'a9.c1', 'a9');
@@ -200,7 +200,7 @@ test(
 );
 
 test(
-  'columns and tests of an asset that came back are shown in the same run, though no feed tells of them (R13)',
+  'columns and tests of an asset that came back are mirrored in the same run, although no feed shows them (R13)',
   inSyncedWorld(async (scene) => {
     removeAsset(scene.place, 'a2', 'lost');
     await scene.mirrored.sync();
@@ -214,7 +214,7 @@ test(
 );
 
 test(
-  'what an asset owns that a scan finds granted, or lost, is asked for in the same run (R13)',
+  'columns and tests of an asset that a scan finds visible or gone are asked for in the same run (R13)',
   inWorld(async (scene) => {
     scene.place.hidden.add('a3');
     await scene.mirrored.sync();
@@ -232,7 +232,7 @@ test(
 );
 
 test(
-  'owners that do not fit into one request are asked for in several (R13)',
+  'parents that do not fit into one request are asked for in several (R13)',
   inSyncedWorld(async (scene) => {
     const ids = Array.from({ length: 12 }, (_, n) => `${n}${'ö'.repeat(300)}`);
     for (const id of ids) {
@@ -250,7 +250,7 @@ test(
 );
 
 test(
-  'a row as old as its placeholder is found by a scan alone (R13)',
+  'a row as old as its placeholder is found only by a scan (R13)',
   inSyncedWorld(async (scene) => {
     put(scene.place, 'columns', 'a1.old', { asset_id: 'a1', name: 'old' });
     const held = scene.place.columns.get('a1.old');

@@ -54,7 +54,7 @@ test.each(['before', 'after'] as const)('a crash %s any commit of a first sync l
 );
 
 test(
-  'a read that was cut off goes on from its stored cursor with its stored limit, however long ago, and goes first (R6)',
+  'a read that was cut off goes on from its stored cursor with its stored limit, however old it is, and comes first (R6)',
   inWorld(async (scene) => {
     failAt(scene, 'columns', 3, 'run');
     await scene.mirrored.sync({ pageSize: 2, concurrency: 1 });
@@ -73,7 +73,7 @@ test(
 );
 
 test(
-  'when a round of an earlier run has ended another one follows, so that a green run is true as of its own T (R6)',
+  'after a round of an earlier run another one follows, so that a green run is true as of its own T (R6)',
   inWorld(async (scene) => {
     failAt(scene, 'columns', 3, 'run');
     await scene.mirrored.sync({ pageSize: 2 });
@@ -101,7 +101,7 @@ test(
 );
 
 test(
-  '--full starts a scan under way again, unless it carries on a cycle of its own (R6)',
+  '--full starts an unfinished scan again, unless it carries on its own cycle (R6)',
   inWorld(async (scene) => {
     const firstPages = () =>
       scene.mirrored
@@ -140,7 +140,7 @@ test(
 );
 
 test(
-  'at most three times for a read and run; the next run has three again (R7)',
+  'a read starts again at most three times in a run; the next run has three again (R7)',
   inWorld(async (scene) => {
     for (let run = 1; run <= 2; run++) {
       expireCursorsOf(scene, 'columns');
@@ -170,7 +170,7 @@ test(
 );
 
 test(
-  'a read that starts again forgets what it gathered (R7)',
+  'a read that starts again discards what it staged (R7)',
   inSyncedWorld(async (scene) => {
     at(scene, 'latest-test-executions', 2, () => {
       remove(scene.place, 'tests', 't1');
@@ -223,7 +223,7 @@ test.each(BAD_CURSORS)('a cursor that leads nowhere is an error of its stream al
 );
 
 test(
-  'a read that goes on knows the cursor it goes on from (R8)',
+  'a read that goes on recognises the cursor that it goes on from (R8)',
   inWorld(async (scene) => {
     failAt(scene, 'columns', 3, 'run');
     await scene.mirrored.sync({ pageSize: 1 });

@@ -33,7 +33,7 @@ async function rejectChange(scene: Scene): Promise<void> {
 }
 
 test(
-  'a row that stands rejected is asked for by id in each run, which is not green; once accepted it leaves (R9, R20)',
+  'a rejected row is asked for by id in each run, which is not green, until it is accepted (R9, R20)',
   inSyncedWorld(async (scene) => {
     await rejectChange(scene);
     for (const _ of [1, 2]) {
@@ -54,7 +54,7 @@ test(
 );
 
 test(
-  'tests are asked for among the enabled and the disabled ones, and one that neither shows is gone (R20)',
+  'rejected tests are asked for in both lists, and one that neither list shows is gone (R20)',
   inSyncedWorld(async (scene) => {
     for (const [id, disabled] of [
       ['x1', true],
@@ -76,7 +76,7 @@ test(
 );
 
 test(
-  'a rejected row of which an earlier version is held live stands, though no answer shows it, until a scan has ended (R12, R20)',
+  'a rejected row with a live earlier version stays until a scan has ended, although no answer shows it (R12, R20)',
   inSyncedWorld(async (scene) => {
     await rejectChange(scene);
     remove(scene.place, 'columns', 'a1.c1', 'lost');
@@ -89,7 +89,7 @@ test(
 );
 
 test(
-  'a rejected row whose asset went leaves with it (R13, R20)',
+  'a rejected row is gone with its asset (R13, R20)',
   inSyncedWorld(async (scene) => {
     await rejectChange(scene);
     removeAsset(scene.place, 'a1', 'lost');
@@ -102,7 +102,7 @@ test(
 );
 
 test(
-  'a typed asset that stands rejected is asked for in its own list (R20, R22)',
+  'a rejected typed asset is asked for in its own list (R20, R22)',
   inSyncedWorld(async (scene) => {
     const broken = (item: unknown) => ((item as Item)['id'] === 'a1' ? { ...(item as Item), db_name: 7 } : item);
     scene.world.answer = (page, { path }) =>
@@ -119,7 +119,7 @@ test(
 );
 
 test(
-  'a run is not green over a stream in which rows stand rejected, though it reads nothing of it (R9, R20)',
+  'a run is not green if a stream has rejected rows, even if it reads nothing of that stream (R9, R20)',
   inSyncedWorld(async (scene) => {
     await rejectChange(scene);
     expect((await scene.mirrored.sync({ only: ['tests'] })).status).toBe('done');
@@ -128,7 +128,7 @@ test(
 );
 
 test(
-  'an execution that stands rejected has its history read again, as far back as there is any, until it is accepted (R20)',
+  'the whole history of a rejected execution is read again until it is accepted (R20)',
   inSyncedWorld(async (scene) => {
     const { world, place, mirrored } = scene;
     execute(place, 't1', 'odd', { start_time: new Date(world.nowMs - 30 * DAY * 1000).toISOString() });
@@ -153,7 +153,7 @@ test.each([
   ['column_lineage', 'column-lineage', { upstream_column_id: 7, downstream_column_id: 'a2.c1' }],
   ['table_assets', 'assets/tables', { name: 'no id', kind: 'table' }],
 ] as const)(
-  'a row of %s without a key is gone once the list, scanned after --full-every for it alone, no longer shows it (R20)',
+  'a row of %s without a key is gone when a scan after --full-every, made only for it, no longer shows it (R20)',
   (stream, path, keyless) =>
     inSyncedWorld(async (scene) => {
       const { mirrored, place, world } = scene;

@@ -39,7 +39,7 @@ test(
 );
 
 test(
-  'pages are of 2000 rows unless told otherwise (R22)',
+  'pages have 2000 rows by default (R22)',
   inSyncedWorld(async (scene) => {
     await scene.mirrored.sync();
     expect(scene.mirrored.asked().every(({ query }) => query['limit'] === 2000)).toBe(true);
@@ -95,7 +95,7 @@ test(
 );
 
 test(
-  'what is still marked after the feed is asked for once, by ids (R22)',
+  'rows that are still marked after the feed are asked for once, by ids (R22)',
   inSyncedWorld(async (scene) => {
     putAsset(scene.place, 'a1', { db_name: 'other' });
     putAsset(scene.place, 'a2', { db_name: 'other' });
@@ -110,7 +110,7 @@ test(
 );
 
 test(
-  'a typed row that never comes is asked for until its asset is older than the overlap, and then no more (R22)',
+  'a typed row that never comes is asked for only until its asset is older than the overlap (R22)',
   inSyncedWorld(async (scene) => {
     putAsset(scene.place, 'a1', { db_name: 'other' });
     for (const way of ['synced_since', 'ids'] as const) {
@@ -132,7 +132,7 @@ test(
 );
 
 test(
-  'marked assets that no feed can show are asked for by ids at once, or scanned where that takes less (R22)',
+  'marked assets that no feed can show are asked for by ids, or scanned if that takes fewer requests (R22)',
   inSyncedWorld(async (scene) => {
     const old = (id: string): void => {
       putAsset(scene.place, id);
@@ -182,7 +182,7 @@ const DAYS = (time: string | null, days: number): string =>
   new Date(Date.parse(String(time)) - days * DAY * 1000).toISOString().replace('.000Z', '.000000Z');
 
 test(
-  'histories are read first for 90 days, then for tests with news alone, from 7 days before their last reading (R22)',
+  'histories are first read for 90 days, later only for tests with new executions, from 7 days before their last reading (R22)',
   inWorld(async (scene) => {
     // Within one second the 90 days begin at one moment, whenever a history is asked for (R3).
     scene.world.latencyMs = 1;
@@ -201,7 +201,7 @@ test(
 );
 
 test(
-  'a test whose history failed is read again, one that came since is read whole (R22)',
+  'a history that failed is read again, and one of a new test is read whole (R22)',
   inWorld(async (scene) => {
     failAt(scene, 'executions', 3);
     const broken = await scene.mirrored.sync({ history: true });
@@ -219,7 +219,7 @@ test.each([
   ['forbidden', 'failed'],
   ['not-live', 'done'],
 ] as const)(
-  'a history that cannot be read (%s) bars no other in the same run, nor in the next: %s (R22)',
+  'a history that cannot be read (%s) keeps no other from being read, in this run and the next: %s (R22)',
   (recovery, status) =>
     inWorld(async (scene) => {
       scene.world.before = ({ path }) => {
@@ -239,7 +239,7 @@ test.each([
 );
 
 test(
-  'the run that carries on a cycle asks again for the history that failed in it, and is not green without it (R22, R9)',
+  'a run that carries on a cycle asks again for the history that failed in it, and is not green without it (R9, R22)',
   inWorld(async (scene) => {
     await scene.mirrored.sync({ only: ['assets', 'tests', 'latest_test_executions'] });
     scene.world.before = ({ path }) => {

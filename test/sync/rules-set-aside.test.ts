@@ -60,7 +60,7 @@ test.each([
 );
 
 test(
-  'a --full that cannot end after months leaves a scan due for what its feeds no longer reach, however rare scans are (R3, R9)',
+  'a --full that cannot end after months leaves a scan due for what the feeds no longer reach, however rare scans are (R3, R9)',
   inSyncedWorld(async (scene) => {
     const { mirrored, place, world } = scene;
     world.advance(HOUR);
@@ -75,7 +75,7 @@ test(
 );
 
 test(
-  'a scan that was set aside pays no mark that the feeds beside it had to leave to a later run (R9, R13)',
+  'a waiting scan clears no mark that the feeds left to a later run in the meantime (R9, R13)',
   inSyncedWorld(async (scene) => {
     const { mirrored, place, world } = scene;
     removeAsset(place, 'a1', 'tombstone');
@@ -98,7 +98,7 @@ test(
 );
 
 test(
-  'what the feeds show while a scan is set aside counts as seen by it; what neither shows goes (R9, R12)',
+  'rows that the feeds show while a scan waits count as seen by it; rows that neither shows are deleted (R9, R12)',
   inSyncedWorld(async (scene) => {
     const { mirrored, place, world } = scene;
     world.advance(DAY);
@@ -118,7 +118,7 @@ test(
 );
 
 test(
-  'a run that is stopped after a scan was set aside is carried on, and is not green without the scan (R9, R6)',
+  'a run that is stopped while a scan waits is carried on, and is not green without the scan (R6, R9)',
   inSyncedWorld(async (scene) => {
     const { mirrored, world } = scene;
     world.advance(8 * DAY);
@@ -134,7 +134,7 @@ test(
 );
 
 test(
-  'a run that lasts for days tries a scan once, and reads the feeds beside it no second time when they run out of reach (R9, R3)',
+  'a run that lasts for days tries a scan once, and reads the feeds no second time when they are out of reach (R3, R9)',
   inSyncedWorld(async (scene) => {
     const { mirrored, world } = scene;
     world.advance(100 * DAY);

@@ -55,7 +55,7 @@ test(
 );
 
 test(
-  '--allow-shrink lets go what is held back, without a new scan (R14)',
+  '--allow-shrink applies the removals that are held back, without a new scan (R14)',
   inSyncedWorld(async (scene) => {
     loseColumns(scene, 60);
     const { server_time } = await scene.mirrored.sync({ full: true });
@@ -83,7 +83,7 @@ test(
 );
 
 test(
-  'a read that shows the rows again ends it, be it a scan or a feed (R14)',
+  'removals are no longer held back when a scan or a feed shows the rows again (R14)',
   inSyncedWorld(async (scene) => {
     loseColumns(scene, 60);
     await scene.mirrored.sync({ full: true });
@@ -98,7 +98,7 @@ test(
 );
 
 test(
-  'rows shown again are no longer let go by --allow-shrink (R14)',
+  '--allow-shrink does not remove rows that were shown again (R14)',
   inSyncedWorld(async (scene) => {
     loseColumns(scene, 60);
     await scene.mirrored.sync({ full: true });
@@ -136,7 +136,7 @@ test.each([
 );
 
 test(
-  'a snapshot that would lose more than half is held back; the rest of it is put in place (R14)',
+  'the removals of a snapshot that would lose more than half are held back; the rest of it is put in place (R14)',
   inSyncedWorld(async (scene) => {
     for (const n of some(60)) scene.place.assetEdges.delete(`hub>a${n}`);
     putAssetEdge(scene.place, 'a000', 'hub');
@@ -151,7 +151,7 @@ test(
 );
 
 test(
-  'a snapshot that shows the rows again ends it (R14)',
+  'removals of a snapshot are no longer held back when it shows the rows again (R14)',
   inSyncedWorld(async (scene) => {
     const edges = [...scene.place.assetEdges];
     scene.place.assetEdges.clear();
@@ -163,7 +163,7 @@ test(
 );
 
 test(
-  'edges whose assets went by tombstone do not count, neither do scores (R14)',
+  'edges whose assets were deleted by tombstones do not count, nor do scores (R14)',
   inSyncedWorld(async (scene) => {
     for (const n of some(100)) remove(scene.place, 'assets', `a${n}`);
     scene.world.advance(HOUR);
@@ -176,7 +176,7 @@ test(
 );
 
 test(
-  'columns whose asset went by tombstone do not count: they go, and what is left is weighed alone (R14)',
+  'columns whose asset was deleted by a tombstone do not count: they are deleted, and only the others are compared (R14)',
   inSyncedWorld(async (scene) => {
     for (const n of some(100)) putColumn(scene.place, `own${n}`, 'own');
     putAsset(scene.place, 'own');
@@ -190,7 +190,7 @@ test(
 );
 
 test(
-  'scores that all go are let go (R14)',
+  'scores are never held back, even if all are removed (R14)',
   inSyncedWorld(async (scene) => {
     scene.place.scores.clear();
     const summary = await scene.mirrored.sync();
@@ -214,7 +214,7 @@ test.each([true, false])('a replacement of column lineage is held back (scanned:
 );
 
 test(
-  'a tombstone older than the row it names is no sign of it: the row stays held back (R14)',
+  'a tombstone older than its row changes nothing: the row stays held back (R14)',
   inSyncedWorld(async (scene) => {
     loseColumns(scene, 60);
     await scene.mirrored.sync({ full: true });
@@ -234,7 +234,7 @@ test(
 );
 
 test(
-  'every run says what is held back, even one of other streams; with nothing held it says nothing (R14)',
+  'every run reports what is held back, even a run of other streams, and reports nothing else (R14)',
   inSyncedWorld(async (scene) => {
     expect(await scene.mirrored.sync({ only: ['tests'] })).toMatchObject({ status: 'done', streams: [{}] });
     loseColumns(scene, 60);

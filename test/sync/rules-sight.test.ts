@@ -40,7 +40,7 @@ const marksLeft = ({ mirrored }: Scene): unknown[] =>
 const edgesOf = ({ mirrored }: Scene): number => mirrored.rows('select 1 from column_lineage').length;
 
 test(
-  'edges are not lost because their column was out of sight when they were asked for; its mark waits (R18)',
+  'edges are not lost if their column was out of sight when they were asked for, because its mark waits (R18)',
   inSyncedWorld(async (scene) => {
     putColumn(scene.place, 'a2.c1', 'a2', { data_type: 'new' });
     await syncUnseen(scene, 'column-lineage', 'a2');
@@ -54,7 +54,7 @@ test(
 );
 
 test(
-  'the last edge of a column goes once the leading list, asked after it, shows the column (R18)',
+  'the last edge of a column is removed after the parent’s list, asked after it, shows the column (R18)',
   inSyncedWorld(async (scene) => {
     putColumnEdges(scene.place, 'a2.c2', []);
     await scene.mirrored.sync();
@@ -65,7 +65,7 @@ test(
 );
 
 test(
-  'a scan of lineage takes no edge of a column that is out of sight (R18)',
+  'a scan of lineage removes no edge of a column that is out of sight (R18)',
   inSyncedWorld(async (scene) => {
     hideFrom(scene, 'column-lineage', 'a2');
     await scene.mirrored.sync({ concurrency: 1, full: true });
@@ -109,7 +109,7 @@ function furnishLongColumns(place: Place): void {
 }
 
 test(
-  'a column that goes has the columns downstream of it read again, for the service may have dropped their edges (R18)',
+  'after a column was deleted, the columns downstream of it are read again, because the service may have dropped their edges (R18)',
   inSyncedWorld(async (scene) => {
     scene.place.cutsEdges = true;
     remove(scene.place, 'columns', 'a1.c2');
@@ -123,7 +123,7 @@ test(
 );
 
 test(
-  'an asset whose own list did not show it keeps its mark, and one whose list lags behind is still owed (R22)',
+  'an asset that its own list did not show keeps its mark, and so does one whose list lags behind (R22)',
   inSyncedWorld(async (scene) => {
     putAsset(scene.place, 'a9');
     await syncUnseen(scene, 'assets/tables', 'a9');
@@ -140,7 +140,7 @@ test(
 );
 
 test(
-  'what the first scan of a typed list did not show is owed, too (R22)',
+  'assets that the first scan of a typed list did not show keep their marks as well (R22)',
   inWorld(async (scene) => {
     lagBehind(scene, 'a2');
     expect((await scene.mirrored.sync()).status).toBe('done');
@@ -152,7 +152,7 @@ test(
 );
 
 test(
-  'nor does an earlier version pay in a run that meets no server time: nobody can tell for how long the list has lagged (R22, R1)',
+  'an older version clears no mark in a run without a server time, because the age of the list is unknown (R1, R22)',
   inSyncedWorld(async (scene) => {
     const { place, world, mirrored } = scene;
     const old = { ...place.assets.get('a2')?.item };
@@ -171,7 +171,7 @@ test(
 );
 
 test.each(['shows the version before', 'leaves it out'])(
-  'an asset that changed stays owed while its own list %s, though all its fields are there from before (R22)',
+  'a changed asset keeps its mark while its own list %s, although it has all its fields from before (R22)',
   (way) =>
     inSyncedWorld(async (scene) => {
       const { place, world, mirrored } = scene;
@@ -196,7 +196,7 @@ test.each(['shows the version before', 'leaves it out'])(
 );
 
 test(
-  'what was deleted and restored within the overlap is asked for until it stands live (R13)',
+  'rows that were deleted and restored within the overlap are asked for until they are live (R13)',
   inSyncedWorld(async (scene) => {
     const { place, world, mirrored } = scene;
     removeAsset(place, 'a1', 'tombstone');
@@ -216,7 +216,7 @@ test(
 );
 
 test(
-  'what very many assets own is scanned for, where that takes fewer requests, and swept (R13)',
+  'the columns and tests of very many assets are scanned and swept if that takes fewer requests (R13)',
   inSyncedWorld(async (scene) => {
     const { place, mirrored } = scene;
     for (const id of manyIds()) removeAsset(place, id, 'tombstone');
@@ -253,7 +253,7 @@ test(
 );
 
 test(
-  'after a merge of projects nothing waits: what hangs on a tombstone, however far down, and edges that were replaced (R14)',
+  'after a merge of projects nothing is held back: rows below a tombstone on any level, and replaced edges, are exempt (R14)',
   inSyncedWorld(async (scene) => {
     const { place, mirrored, world } = scene;
     for (const id of oldIds()) removeAsset(place, id, 'lost');

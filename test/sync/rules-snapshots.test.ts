@@ -15,7 +15,7 @@ test.each([
   ['tests', 'tests'],
   ['latest-test-executions', 'latest_test_executions'],
   ['asset-health-scores', 'asset_health_scores'],
-] as const)('404 of %s means not live: its rows stay, and the run is no failure (R15)', (path, stream) =>
+] as const)('a 404 of %s means not live: its rows stay, and the run does not fail (R15)', (path, stream) =>
   inSyncedWorld(async (scene) => {
     const before = scene.mirrored.rows(`select * from ${stream}`);
     scene.place.notLive.add(path);
@@ -37,7 +37,7 @@ test.each([
   ['assets', 'assets'],
   ['columns', 'columns'],
   ['asset-lineage', 'asset_lineage'],
-] as const)('404 of %s is a failure (R15)', (path, stream) =>
+] as const)('a 404 of %s is a failure (R15)', (path, stream) =>
   inSyncedWorld(async (scene) => {
     scene.place.notLive.add(path);
     const summary = await scene.mirrored.sync();
@@ -48,7 +48,7 @@ test.each([
 );
 
 test(
-  'a stream that was under way and is not live any more is told of as unavailable (R15)',
+  'a stream that is no longer live in the middle of a round is reported as unavailable (R15)',
   inSyncedWorld(async (scene) => {
     failAt(scene, 'latest-test-executions', 2, 'run');
     await scene.mirrored.sync();
@@ -117,7 +117,7 @@ test(
 );
 
 test(
-  'once a round of histories has ended, twenty tests that answer 404 do not starve the others (R15, R22)',
+  'after a finished round of histories, twenty tests that answer 404 do not keep others from being read (R15, R22)',
   inWorld(async (scene) => {
     await scene.mirrored.sync({ history: true });
     scene.world.advance(HOUR);
@@ -137,7 +137,7 @@ test(
 );
 
 test(
-  'a broken read leaves the old snapshot whole, and what it gathered is read on from (R16)',
+  'a broken read leaves the old snapshot whole, and the next run goes on after the staged rows (R16)',
   inSyncedWorld(async (scene) => {
     const before = latest(scene);
     for (const id of ['t1', 't2']) execute(scene.place, id, `${id}-r2`);
@@ -184,7 +184,7 @@ test(
 );
 
 test(
-  'the dimensions of a score go and come with it (R16)',
+  'the dimensions of a score are removed and written together with it (R16)',
   inSyncedWorld(async (scene) => {
     putScore(scene.place, 'a2', 0.25, { validity: 0.25, accuracy: 1 });
     scene.place.scores.delete('a1');
@@ -194,7 +194,7 @@ test(
 );
 
 test(
-  'executions of a snapshot that broke are kept all the same (R17)',
+  'executions of a broken snapshot are kept (R17)',
   inSyncedWorld(async (scene) => {
     execute(scene.place, 't1', 't1-r2');
     failAt(scene, 'latest-test-executions', 3);
@@ -246,7 +246,7 @@ test(
 );
 
 test(
-  'a rejected row of a snapshot was seen, what is held of it stays (R16)',
+  'a rejected row of a snapshot counts as seen, so the mirror keeps its version (R16)',
   inSyncedWorld(async (scene) => {
     const held = scene.place.latest.get('t1.1');
     scene.place.latest.set('t1.1', { ...held, start_time: 'whenever' });
@@ -257,7 +257,7 @@ test(
 );
 
 test(
-  'executions of a test that went by tombstone go without being asked for by id; others are asked for (R12, R22)',
+  'executions of a test that a tombstone deleted are removed without being asked for by id; others are asked for (R12, R22)',
   inSyncedWorld(async ({ mirrored, place }) => {
     const asked = (): unknown[] =>
       mirrored.asked('latest-test-executions').flatMap(({ query }) => query['sub_test_ids'] ?? []);

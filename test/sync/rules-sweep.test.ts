@@ -26,7 +26,7 @@ import {
 } from '../support/scene.ts';
 
 test(
-  'a scan that breaks sweeps nothing; once it has ended it does (R12)',
+  'a broken scan sweeps nothing; a finished one does (R12)',
   inSyncedWorld(async (scene) => {
     remove(scene.place, 'columns', 'a1.c1', 'lost');
     failAt(scene, 'columns', 4);
@@ -66,7 +66,7 @@ test(
 );
 
 test(
-  'candidates are asked for by id, tests with both values of disabled; what comes back was not gone, and with none left nothing is scanned again (R12)',
+  'candidates are asked for by id, tests in both lists; those that come back are not deleted, and if none is left, no scan follows (R12)',
   inSyncedWorld(async (scene) => {
     remove(scene.place, 'tests', 't2', 'lost');
     alter(scene, 'tests', 'scan', (sent) => sent.filter(({ id }) => id !== 't1' && id !== 't3'));
@@ -96,7 +96,7 @@ const TOO_LONG = 'x'.repeat(8200);
 const askedIds = (scene: Scene): number => scene.mirrored.asked('columns').filter(({ query }) => 'ids' in query).length;
 
 test(
-  'twenty requests are enough: when nothing comes back, the candidates not asked for go too (R12)',
+  'if nothing comes back in twenty requests, the candidates that were not asked for are deleted as well (R12)',
   inSyncedWorld(async (scene) => {
     for (let n = 0; n < 25; n++) remove(scene.place, 'columns', longId(n), 'lost');
     await scene.mirrored.sync({ full: true });
@@ -106,7 +106,7 @@ test(
 );
 
 test(
-  'when one comes back, those not asked for stay, and the stream is scanned again in the next run (R12)',
+  'if a candidate comes back, those not asked for stay, and the stream is scanned again in the next run (R12)',
   inSyncedWorld(async (scene) => {
     for (let n = 0; n < 25; n++) if (n !== 3) remove(scene.place, 'columns', longId(n), 'lost');
     alter(scene, 'columns', 'scan', (sent) => sent.filter(({ id }) => id !== longId(3)));
@@ -123,7 +123,7 @@ test(
 );
 
 test(
-  'in the scan that follows, what came back by id counts as seen; no third scan follows, whatever it shows (R12)',
+  'in that scan, rows that came back by id count as seen; no third scan follows, whatever it shows (R12)',
   inSyncedWorld(async (scene) => {
     for (let n = 0; n < 25; n++) if (n !== 3) remove(scene.place, 'columns', longId(n), 'lost');
     alter(scene, 'columns', 'scan', (sent) => sent.filter(({ id }) => id !== longId(3)));
@@ -137,7 +137,7 @@ test(
 );
 
 test(
-  'an id too long for a URL is never asked for: a row waits where it is, and bars no other (R12)',
+  'an id that is too long for a URL is never asked for: its row stays, and no other row is affected (R12)',
   inSyncedWorld(
     async (scene) => {
       const { place, mirrored } = scene;
@@ -160,7 +160,7 @@ test(
 );
 
 test(
-  'ids too long for a URL are noted once, whatever stops the run: no checkpoint carries them (R12)',
+  'ids that are too long for a URL are noted once, whatever stops the run, and are in no checkpoint (R12)',
   inSyncedWorld(
     async (scene) => {
       const { place, mirrored } = scene;
@@ -184,7 +184,7 @@ test(
 );
 
 test(
-  'a column whose id is too long for a URL keeps its last edge: nothing can tell whether it is out of sight (R12, R18)',
+  'a column whose id is too long for a URL keeps its last edge, because it may be out of sight (R12, R18)',
   inSyncedWorld(
     async (scene) => {
       const edges = (): unknown[] =>
@@ -205,7 +205,7 @@ test(
 );
 
 test(
-  'a row that cannot be taken was seen all the same (R12)',
+  'a rejected row counts as seen (R12)',
   inSyncedWorld(async (scene) => {
     alter(scene, 'columns', 'scan', (sent) =>
       sent.map((item) => (item['id'] === 'a1.c1' ? { ...item, name: 7 } : item)),
@@ -234,7 +234,7 @@ test(
 );
 
 test(
-  'a test that is switched while a scan is between its two lists is not swept (R12)',
+  'a test that is enabled or disabled between the two lists of a scan is not swept (R12)',
   inSyncedWorld(async (scene) => {
     let lists = 0;
     scene.world.before = ({ path }) => {
@@ -255,7 +255,7 @@ test(
 );
 
 test(
-  'a candidate that comes back stands against its tombstone, too, if that is old (R10)',
+  'a candidate that comes back is believed against its own tombstone if that is old (R10)',
   inSyncedWorld(async (scene) => {
     remove(scene.place, 'columns', 'a1.c1');
     await scene.mirrored.sync();

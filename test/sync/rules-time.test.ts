@@ -21,7 +21,7 @@ test(
 );
 
 test(
-  'where the first answer has no Date, T is that of any answer so far (R1)',
+  'if the first answer has no Date, T is that of the first answer that has one (R1)',
   inWorld(async (scene) => {
     scene.world.dates = 'later';
     scene.world.advance(1);
@@ -32,7 +32,7 @@ test(
 );
 
 test(
-  'a run that meets no Date scans, moves no watermark, and forgets no time of a scan (R1)',
+  'a run without a Date scans, moves no watermark, and keeps the times of the last scan (R1)',
   inSyncedWorld(async (scene) => {
     const before = scene.mirrored.checkpoint('columns');
     scene.world.dates = 'never';
@@ -52,7 +52,7 @@ test(
 test.each([
   ['an hour and a minute', 61, 'clock'],
   ['half an hour', 30, 'increment'],
-])('a watermark %s later than T is read on as it should (R1)', (_, minutes, reason) =>
+])('a watermark %s later than T is used or not as it should be (R1)', (_, minutes, reason) =>
   inWorld(async (scene) => {
     await scene.mirrored.sync();
     scene.world.nowMs -= minutes * 60_000;
@@ -117,7 +117,7 @@ test(
 );
 
 test(
-  'a scan reports rows that came later than the overlap allows for (R2)',
+  'a scan reports rows that came later than the overlap allows (R2)',
   inSyncedWorld(async (scene) => {
     scene.world.later(2 * HOUR, () => putColumn(scene.place, 'a1.c1', 'a1', { data_type: 'late' }));
     scene.world.advance(1.5 * HOUR);
@@ -135,7 +135,7 @@ test(
 );
 
 test(
-  'rows that came too late are reported for feed streams alone: a typed stream scanned for many marks reports none (R2)',
+  'late rows are reported only for feed streams, not for a typed stream that is scanned for many marks (R2)',
   inSyncedWorld(
     async (scene) => {
       for (const id of LONG)
@@ -179,7 +179,7 @@ test.each([
 );
 
 test(
-  'in a run that lasts for days the 89 are counted from the newest time seen, not from its start (R3)',
+  'in a run that lasts for days, the 89 days are counted from the newest server time, not from its start (R3)',
   inSyncedWorld(async (scene) => {
     const { mirrored, place, world } = scene;
     putColumn(place, 'a1.c1', 'a1', { data_type: 'changed soon after' });
@@ -209,7 +209,7 @@ test(
 );
 
 test(
-  'a scan that was cut off goes on, without its tombstones feed once that is too old (R3)',
+  'a scan that was cut off goes on, without its tombstones feed if that is too old (R3)',
   inSyncedWorld(async (scene) => {
     failAt(scene, 'columns', 3, 'run');
     await scene.mirrored.sync({ pageSize: 2, full: true });

@@ -62,7 +62,7 @@ test(
 );
 
 test(
-  'a required count beyond 2^53 rejects no row: the nearest number stands for it, and extra has it (R19, R20)',
+  'a required count beyond 2^53 rejects no row: the nearest number is stored, and extra has the exact one (R19, R20)',
   inWorld(async (scene) => {
     const { place, world, mirrored } = scene;
     putScore(place, 'a1', 0.5);
@@ -80,7 +80,7 @@ test(
 );
 
 test(
-  'keys with U+0000 and what stands before it are told apart, when they go and come back too (R13, R18)',
+  'keys that differ only after U+0000 are different keys, also when they are deleted and come back (R13, R18)',
   inSyncedWorld(async (scene) => {
     const { place, world, mirrored } = scene;
     const odd = 'a1\u0000b';

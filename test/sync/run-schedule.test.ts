@@ -35,7 +35,7 @@ describe('when a run is due', () => {
     expect(runs).toEqual(['00:00 late']);
   });
 
-  test('counts a tick as missed only once its delay has passed', async () => {
+  test('counts a tick as missed only after its delay has passed', async () => {
     const environments = [env('a', '0 0 * * *')];
     const lastStarts = { a: addSeconds(MIDNIGHT, -3600) };
     const world = { list: () => environments, mirrored: { environments, lastStarts }, rules: { delaySeconds: 600 } };
@@ -63,7 +63,7 @@ describe('when a run is due', () => {
     expect(runs).toEqual(['07:30 a', '08:00 a']);
   });
 
-  test('makes one run of all the ticks missed while another run went on', async () => {
+  test('makes one run of all ticks that were missed during another run', async () => {
     const { runs, mostAtOnce } = await live({
       ...synced(env('a', '0 1 * * *'), env('b', '*/10 1-2 * * *')),
       runSeconds: 3600,
@@ -73,7 +73,7 @@ describe('when a run is due', () => {
     expect(mostAtOnce).toBe(1);
   });
 
-  test('lets nobody starve: of what is due, what has been due longest goes first', async () => {
+  test('begins with the environment that has been due longest, so that each has its turn', async () => {
     const { runs } = await live({
       list: () => [env('busy', '* * * * *'), env('other', '0 1 * * *'), env('new', '0 1 * * *')],
       mirrored: { environments: [], lastStarts: ran('busy', 'other') },
@@ -83,7 +83,7 @@ describe('when a run is due', () => {
     expect(runs).toEqual(['00:00 new', '00:30 busy', '01:00 busy', '01:30 other+new', '02:00 busy']);
   });
 
-  test('lets one that never ran go before those that are always late', async () => {
+  test('begins with an environment that never ran, before those that are always late', async () => {
     const [busy, late] = [env('busy', '* * * * *'), env('late', '* * * * *')];
     const { runs } = await live({
       list: (hours) => (hours < 0.9 ? [busy] : [busy, late]),
@@ -122,7 +122,7 @@ describe('environments that come and go', () => {
     expect(listings).toEqual(['00:00', '01:00', '02:00', '00:30', '01:30', '02:30']);
   });
 
-  test('takes them from a run, which lists them anyway, instead of listing them again', async () => {
+  test('uses the list of a run instead of listing them again', async () => {
     const { listings } = await live({ ...synced(env('a', '*/30 * * * *')), hours: 5 });
     expect(listings).toEqual(['00:00']);
   });
@@ -133,7 +133,7 @@ describe('environments that come and go', () => {
     expect(runs).toEqual(['03:00 b', '06:00 a', '12:00 b']);
   });
 
-  test('leaves one alone that vanished, says so once, and stays for its return', async () => {
+  test('does not sync one that vanished, reports it once, and waits for its return', async () => {
     const { runs, warnings, error } = await live({ ...later([env('a', '0 * * * *')], []), hours: 6 });
     expect(runs).toEqual(['01:00 a', '02:00 a', '03:00 a']);
     expect(warnings).toEqual(['a-name is no longer listed, so it is not synced any more: its rows stay as they are']);
@@ -178,7 +178,7 @@ describe('what ends a schedule', () => {
     expect(error).toMatchObject({ recovery: 'usage', message: expect.stringContaining('--cron') });
   });
 
-  test('ends when an environment asked for is not listed', async () => {
+  test('ends when an environment that was asked for is not listed', async () => {
     const { error } = await live({ ...synced(env('a', '0 6 * * *')), rules: { environments: ['x'] }, hours: 24 });
     expect(error).toMatchObject({ recovery: 'usage', message: 'no environment x: the token sees a (a-name)' });
   });
@@ -202,7 +202,7 @@ describe('what ends a schedule', () => {
     expect(runs).toEqual(['00:00 a']);
   });
 
-  test('goes on when the first run finds that its environment has just gone', async () => {
+  test('goes on when the first run finds that its environment was just removed', async () => {
     const ending = () => ({ run: null, status: 'problems', recovery: 'usage', error: 'no environment a' }) as const;
     const list = (hours: number) => (hours < 5.5 ? [env('a', '0 6 * * *')] : []);
     const mirrored = { environments: list(0), lastStarts: ran('a') };
@@ -211,7 +211,7 @@ describe('what ends a schedule', () => {
     expect(error).toBeNull();
   });
 
-  test('begins no run once the signal has come', async () => {
+  test('begins no run after the signal has come', async () => {
     const { runs, error } = await live({
       ...synced(env('a', '0 1 * * *'), env('b', '0 1 * * *')),
       rules: { together: false },
@@ -237,7 +237,7 @@ describe('what does not end a schedule', () => {
     expect(error).toBeNull();
   });
 
-  test('tries again at the next tick after a failure that nobody foresaw, and says what it was', async () => {
+  test('tries again at the next tick after an unexpected failure, and reports it', async () => {
     const { runs, warnings } = await live({
       ...synced(env('a', '0 6,12 * * *')),
       ending: (_, hours) => (hours < 7 ? new Error('boom') : {}),
@@ -247,7 +247,7 @@ describe('what does not end a schedule', () => {
     expect(warnings).toEqual(['a-name: the run failed unexpectedly: boom']);
   });
 
-  test('goes on after a wrong configuration that came after a good run', async () => {
+  test('goes on if the configuration becomes wrong after a good run', async () => {
     const { runs, error } = await live({
       ...synced(env('a', '0 6,12,18 * * *')),
       ending: (_, hours) => (hours < 7 ? {} : { run: null, status: 'problems', recovery: 'usage', error: 'no file' }),
@@ -280,7 +280,7 @@ describe('what does not end a schedule', () => {
     },
   );
 
-  test('lists them again every minute while none is known', async () => {
+  test('lists them again every minute if none is known', async () => {
     const list = (hours: number) => {
       if (hours < 0.04) throw new SyncError('run', 'the service is away');
       return [env('a', '0 6 * * *')];

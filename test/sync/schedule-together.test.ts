@@ -9,12 +9,12 @@ describe('environments due at the same moment', () => {
     expect(listings).toEqual(['00:00']);
   });
 
-  test('makes a run for each where a run may send so many requests alone', async () => {
+  test('makes a run for each environment with --max-requests', async () => {
     const all = synced(env('a', '0 1 * * *'), env('b', '0 1 * * *'));
     expect((await live({ ...all, rules: { together: false }, hours: 3 })).runs).toEqual(['01:00 a', '01:00 b']);
   });
 
-  test('runs the others of one moment again at once when one of them has just gone', async () => {
+  test('runs the others again at once if one of them was just removed', async () => {
     const all = synced(env('a', '0 1 * * *'), env('b', '0 1 * * *'), env('c', '0 1 * * *'));
     const { runs, error } = await live({
       ...all,
