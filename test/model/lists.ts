@@ -73,17 +73,21 @@ function instant(value: unknown): string {
   return `${whole}.${fraction.padEnd(6, '0')}`;
 }
 
+/** The fields that name the asset that an item belongs to. */
+const ASSET_FIELDS = new Set(FEED_ENTRIES.flatMap(({ parent }) => (parent?.table === 'assets' ? parent.by : [])));
+
 export function isShown(place: Place, item: Item): boolean {
-  return !place.hidden.has(String(item['asset_id']));
+  return [...ASSET_FIELDS].every((field) => !place.hidden.has(String(item[field])));
 }
 
 function things(place: Place, held: ReadonlyMap<string, Thing>, query: Query, oldest: string): Listed[] {
-  const [ids, owners] = [setOf(query['ids']), setOf(query['asset_ids'])];
+  const { parent } = entryNamed(kindOf(place, held));
+  const [ids, parents] = [setOf(query['ids']), setOf(query[parent?.parameter ?? ''])];
   const shown = (item: Item): boolean =>
     held === place.assets ? !place.hidden.has(String(item['id'])) : isShown(place, item);
   return [...held].flatMap(([id, thing]) => {
     const { item } = thing;
-    if (ids?.has(id) === false || owners?.has(String(item['asset_id'])) === false) return [];
+    if (ids?.has(id) === false || parents?.has(String(item[parent?.by ?? ''])) === false) return [];
     const key = keyOf(thing, id, query, oldest);
     const sent =
       query['deleted_since'] === undefined ? sentAs(place, held, item) : { ...item, deleted_at: diedAt(thing) };
