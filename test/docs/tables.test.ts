@@ -40,10 +40,27 @@ const isOurs = (name: string): boolean => !name.startsWith('__');
 const documented = sectionsOf(DICTIONARY, 3).filter((section) => rowsOf(section).length > 0);
 const documentedNames = documented.map(({ title }) => title).sort();
 
+const meanings = new Map(documented.flatMap(rowsOf).map((row) => [nameIn(row[0]), row.at(-1)]));
+
+/** The section of a table that has none yet: it lacks a sentence, and the meanings of columns that no other table has. */
+function sectionToFill(name: string): string {
+  const key = columnsOf(name)
+    .filter(({ pk }) => pk > 0)
+    .sort((a, b) => a.pk - b.pk);
+  const rows = columnsOf(name).map(
+    (column) => `| \`${column.name}\` | ${column.type} | ${meanings.get(column.name) ?? ''} |`,
+  );
+  const keys = key.map((column) => `\`${column.name}\``).join(', ');
+  return [`### ${name}`, '', `Key: ${keys}.`, '', '| column | type | meaning |', '|---|---|---|', ...rows, ''].join(
+    '\n',
+  );
+}
+
 describe('docs/tables-and-views.md', () => {
   test('has a section for every table and view of a mirror, and for no other', () => {
     const names = [...namesOf('table').filter((name) => isOurs(name) && !isStaged(name)), ...namesOf('view')];
-    expect(documentedNames).toEqual(names.sort());
+    const missing = names.filter((name) => !documentedNames.includes(name));
+    expect(documentedNames, missing.map(sectionToFill).join('\n')).toEqual(names.sort());
   });
 
   test.each(documented.map(({ title }) => title))('has every column of %s in its order, and no other', (title) => {
