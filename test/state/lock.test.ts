@@ -53,7 +53,7 @@ describe('one writer per mirror (R26)', () => {
   test('a file with several hard links is refused, and no file is made beside any of them', () => {
     writeFileSync(path, '');
     linkSync(path, `${path}.2`);
-    const message = expect.stringMatching(/^.*obsync\.db is one of 2 names \(hard links\) of a file, [^\n]+$/);
+    const message = expect.stringMatching(/^.*obsync\.db is one of 2 hard links to the same file, [^\n]+$/);
     expect(() => takeLock(path)).toThrow(expect.objectContaining({ recovery: 'usage', message }));
     expect(readdirSync(dirname(path))).toEqual(['obsync.db', 'obsync.db.2']);
   });
