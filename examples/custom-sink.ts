@@ -1,9 +1,9 @@
 /**
  * Sends what has changed in a mirror to a destination of your own, here a file of JSON lines:
- * `node custom-sink.ts mirror.db changes.ndjson`. Run it after each sync: the second time it sends the newer changes alone.
+ * `node custom-sink.ts mirror.db changes.ndjson`. Run it after each sync: the second time it sends only the newer changes.
  *
- * `mirrored_at` is when the mirror last changed a row, or marked it as deleted. Within an environment it never runs backwards, and
- * a later commit has a later one, so the greatest that was sent is where the next time goes on.
+ * `mirrored_at` is the time at which the mirror last changed a row or marked it as deleted. Within an environment it never runs
+ * backwards, and a later commit has a later time, so the next time continues from the greatest time that was sent.
  */
 import { appendFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { openMirror } from 'obsync';
@@ -20,7 +20,7 @@ const positions: Record<string, string> = existsSync(positionsFile)
 
 const mirror = await openMirror({ db });
 let sent = 0;
-// All tables are read from one state of the mirror, though a sync may be under way.
+// All tables are read from one state of the mirror, even while a sync runs.
 mirror.snapshot(() => {
   for (const { id } of mirror.query('select id from environments')) {
     for (const table of TABLES) {
@@ -37,6 +37,6 @@ mirror.snapshot(() => {
   }
 });
 mirror.close();
-// Written last: after a crash the same changes are sent again, and none is lost.
+// Written last: after a crash the same changes are sent again and none is lost.
 writeFileSync(positionsFile, JSON.stringify(positions));
 console.log(`${sent} changes sent`);

@@ -8,11 +8,12 @@ import { serve } from '../library/serve.ts';
 import { sync } from '../library/sync.ts';
 import type { RunSummary } from '../sync/summary.ts';
 import type { CommandAction, CommandIo } from './command.ts';
+import { printFailure } from './print-failure.ts';
 import { watchRun } from './progress-view.ts';
 import { renderTable } from './rows-view.ts';
 import { type StopRequest, stopOnSignals } from './signals.ts';
 import { exitCodeOfRun } from './sync.ts';
-import { printFailure, wrapped } from './wrapped.ts';
+import { wrapText } from './wrap-text.ts';
 
 const makeToken = (): string => randomBytes(16).toString('hex');
 
@@ -56,11 +57,11 @@ async function syncTwice(runs: DemoRuns, source: SampleSource): Promise<number |
   const first = await syncOnce(runs);
   if (first.status !== 'done') return failed(first, stop);
   const changes = renderChanges(source.change());
-  io.out(wrapped(`${renderRun(first)}\n\nNow the source changes: ${changes}.\n`, width()));
+  io.out(wrapText(`${renderRun(first)}\n\nNow the source changes: ${changes}.\n`, width()));
   io.out('Syncing again: only the changes are read ...\n');
   const second = await syncOnce(runs);
   if (second.status !== 'done') return failed(second, stop);
-  io.out(wrapped(`${renderRun(second)}\n${renderComparison(first, second)}\n`, width()));
+  io.out(wrapText(`${renderRun(second)}\n${renderComparison(first, second)}\n`, width()));
   return null;
 }
 

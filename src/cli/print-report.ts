@@ -2,7 +2,7 @@ import type { Arguments } from 'yargs';
 import type { CommandIo } from './command.ts';
 import { printableReport } from './printable.ts';
 import { widthOf } from './terminal-width.ts';
-import { wrapped } from './wrapped.ts';
+import { wrapText } from './wrap-text.ts';
 
 /** Prints a report on stdout: as JSON with `--json`, else as the text that `render` makes for the width of the terminal. */
 export function printReport<Report>(
@@ -15,6 +15,6 @@ export function printReport<Report>(
   commandIo.out(
     args['json'] === true
       ? `${JSON.stringify(report, null, 2)}\n`
-      : wrapped(render(printableReport(report), width), width),
+      : wrapText(render(printableReport(report), width), width),
   );
 }

@@ -7,9 +7,9 @@ import type { CliCommand, CommandIo } from './command.ts';
 import { COMMANDS } from './commands.ts';
 import { exitCodeOf } from './exit-code.ts';
 import { OPTIONS, STDIN } from './options.ts';
+import { printFailure } from './print-failure.ts';
 import { flagValue, hint, keyOf, type SettingsByFlag, settingsOf, unknownVariables } from './settings.ts';
 import { version } from './version.ts';
-import { printFailure } from './wrapped.ts';
 
 /** The commands that the command line names; all commands when it names none. */
 function commandsIn(argv: readonly string[]): readonly CliCommand[] {

@@ -20,7 +20,7 @@ interface ProgressLine {
 export const INITIAL: ProgressState = { lines: new Map(), ended: 0, wait: null };
 
 /** The state after an event. */
-export function tell(state: ProgressState, event: SyncEvent, nowMs: number): ProgressState {
+export function nextProgress(state: ProgressState, event: SyncEvent, nowMs: number): ProgressState {
   switch (event.type) {
     case 'stream': {
       const { environment, stream, counters } = event;
@@ -45,7 +45,7 @@ type WaitEvent = Extract<SourceEvent, { type: 'wait' }>;
 
 const WAITS: Readonly<Record<WaitEvent['reason'], string>> = {
   quota: 'waiting for quota',
-  'rate-limited': 'told to slow down (429), waiting',
+  'rate-limited': 'too many requests (429), waiting',
   retry: 'trying again in',
 };
 

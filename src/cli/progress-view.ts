@@ -2,7 +2,7 @@ import type { Logger } from 'pino';
 import type { SyncEvent } from '../library/options.ts';
 import type { RunProgressEvent } from '../sync/progress.ts';
 import type { CommandIo } from './command.ts';
-import { INITIAL, type ProgressState, renderProgress, requestText, tell, waitText } from './progress-state.ts';
+import { INITIAL, nextProgress, type ProgressState, renderProgress, requestText, waitText } from './progress-state.ts';
 import { columnsOf } from './terminal-width.ts';
 import { counted, modeText } from './words.ts';
 
@@ -30,7 +30,7 @@ async function liveView(): Promise<RunView> {
   const timer = setInterval(paint, FRAME_MS);
   return {
     onProgress(event) {
-      state = tell(state, event, Date.now());
+      state = nextProgress(state, event, Date.now());
     },
     end() {
       clearInterval(timer);

@@ -4,12 +4,12 @@ import type { RunSummary } from '../sync/summary.ts';
 import type { CommandAction, CommandIo } from './command.ts';
 import { exitCodeOf, exitCodeOfSignal } from './exit-code.ts';
 import { serviceOptions } from './library-options.ts';
+import { printFailure } from './print-failure.ts';
 import { printReport } from './print-report.ts';
 import { watchRun } from './progress-view.ts';
 import { saveMemory } from './save-memory.ts';
 import { stopOnSignals } from './signals.ts';
 import { isWorthATable, renderSummary } from './summary-view.ts';
-import { printFailure } from './wrapped.ts';
 
 export const sync: CommandAction = async (args, io) => {
   const stop = stopOnSignals();

@@ -4,11 +4,11 @@ import type { VerifyReport } from '../verify/verify-report.ts';
 import type { CommandAction, CommandIo } from './command.ts';
 import { exitCodeOf, exitCodeOfSignal } from './exit-code.ts';
 import { serviceOptions } from './library-options.ts';
+import { printFailure } from './print-failure.ts';
 import { printReport } from './print-report.ts';
 import { saveMemory } from './save-memory.ts';
 import { stopOnSignals } from './signals.ts';
 import { renderVerify, watchVerify } from './verify-view.ts';
-import { printFailure } from './wrapped.ts';
 
 export const verify: CommandAction = async (args, io) => {
   const stop = stopOnSignals();

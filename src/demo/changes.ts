@@ -10,9 +10,9 @@ import { badStatus, type RunRow, runOf } from './runs.ts';
 import type { SampleOptions } from './sample.ts';
 import type { SampleScene } from './scene.ts';
 import { rescore } from './scores.ts';
-import { NEWCOMERS, REVISED_NOTES } from './words.ts';
+import { NEWCOMERS, REVISED_NOTES } from './vocabulary.ts';
 
-/** How many of each were changed. */
+/** The number of changes of each kind. */
 export interface SampleChanges {
   readonly assetsEdited: number;
   readonly assetsAdded: number;
@@ -22,7 +22,7 @@ export interface SampleChanges {
   readonly columnsDeleted: number;
   readonly testsDeleted: number;
   readonly columnsChanged: number;
-  /** Columns that are made from other columns than before. */
+  /** Columns that now derive from other columns. */
   readonly columnsRewired: number;
   readonly testRuns: number;
 }
@@ -44,7 +44,7 @@ const SHARES: readonly ChangeShare[] = [
 
 const NUMBER_TYPES = ['NUMBER(38,2)', 'NUMBER(38,4)'] as const;
 
-/** Makes the small changes of an hour, all now, to a file that holds the sample. */
+/** Makes the small changes of one hour in the sample's file, all dated now. */
 export function changeSample({ connection }: MirrorFile, { seed, nowMs }: SampleOptions): SampleChanges {
   return connection.transaction(() => {
     const parts = SHARES.map((share, i) => {
@@ -55,7 +55,7 @@ export function changeSample({ connection }: MirrorFile, { seed, nowMs }: Sample
         random,
         nowMs,
         latestMs: nowMs,
-        passes: 1,
+        syncs: 1,
         nodes: [],
       };
       const scene = {
@@ -194,7 +194,7 @@ function deleteAssets(
   };
 }
 
-/** Deletes an asset nothing is made from: what hangs on it goes along, its edges and results without a trace. */
+/** Deletes an asset that no other derives from, with everything that belongs to it. Its edges and results leave no tombstones. */
 function deleteAsset({ connection, env, now }: SampleScene, id: string): { columns: number; tests: number } {
   const values = { env, id, now };
   const run = (sql: string) => connection.prepare(sql).run(values).changes;
@@ -212,7 +212,7 @@ function deleteAsset({ connection, env, now }: SampleScene, id: string): { colum
   return { columns: bury('columns', 'asset_id'), tests: bury('tests', 'asset_id') };
 }
 
-/** New runs of enabled tests: most end as before, some turn. */
+/** New runs of enabled tests. Most end as before, some change their status. */
 function runTests({ connection, insert, estate, env, now }: SampleScene, count: number): number {
   const { random, nowMs } = estate;
   const candidates = connection

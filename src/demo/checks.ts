@@ -11,7 +11,7 @@ const HOSTED = { test_type: 'anomaly_detection', source_type: 'hosted_cloud', pr
 /** Whether the service runs the test itself. */
 export const isHosted = ({ test_type }: TestRow): boolean => test_type === HOSTED.test_type;
 
-/** What a definition type speaks of. */
+/** What the tests of a definition type check. */
 export const DIMENSION_OF: Readonly<Record<string, string>> = {
   not_null: 'completeness',
   unique: 'uniqueness',

@@ -1,12 +1,12 @@
 import type { SampleDomain } from './domains.ts';
 import { type AssetPlan, addNode, type SampleAsset, type SampleEstate } from './estate.ts';
+import { EXPLORE_NAMES, REGIONS, VIEWS } from './vocabulary.ts';
 import type { DomainMarts } from './warehouse.ts';
-import { EXPLORE_NAMES, REGIONS, VIEWS } from './words.ts';
 
 const PER_DOMAIN = 4;
 const TABLEAU_PER_DOMAIN = 3;
 
-/** Looker explores, dashboards and looks over the facts; Tableau reports over the reports. */
+/** Looker explores, dashboards and looks that read the fact tables; Tableau reports that read the report tables. */
 export function buildDashboards(
   sampleEstate: SampleEstate,
   sampleDomain: SampleDomain,
@@ -69,7 +69,7 @@ function addLook(sampleEstate: SampleEstate, sampleDomain: SampleDomain, dashboa
   );
 }
 
-/** Tableau names things by folder and title: ids with slashes, spaces and letters of any script. */
+/** Tableau ids consist of folder and title, with slashes, spaces and letters of any script. */
 function addReport(sampleEstate: SampleEstate, sampleDomain: SampleDomain, report: SampleAsset): void {
   const { random } = sampleEstate;
   const title = `${titled((report.asset.name as string).replace('rpt_', ''))} – ${random.pick(REGIONS)}`;
@@ -107,7 +107,7 @@ function looker({ name, team, tags }: SampleDomain, plan: LookerPlan): AssetPlan
   };
 }
 
-/** A number no other look or dashboard of the estate has. */
+/** A number that no other look or dashboard of the estate has. */
 function looseNumber({ nodes }: SampleEstate, type: string): number {
   return 100 + 7 * nodes.filter(({ asset }) => asset.bi_type === type).length;
 }

@@ -1,11 +1,11 @@
 import domains from './domains.json' with { type: 'json' };
 
-/** The vocabulary of the sample: a shop that grew, told as domains. Only words, no rules. */
+/** The vocabulary of the sample, a growing shop, by domain. It has only words, no rules. */
 export interface SampleDomain {
   readonly name: string;
   readonly team: string;
   readonly tags: readonly string[];
-  /** The two systems its raw tables are loaded from. */
+  /** The two systems that its raw tables are loaded from. */
   readonly systems: readonly string[];
   readonly entities: readonly string[];
   /** Columns that hold amounts and counts, and columns that describe. */
@@ -14,7 +14,7 @@ export interface SampleDomain {
   readonly statuses: readonly string[];
 }
 
-/** The shop's home market goes without saying; what belongs to another one has it in its name. */
+/** Tables of the home market have no market in their names; tables of other markets do. */
 const MARKETS: readonly string[] = ['', 'eu', 'uk', 'jp'];
 
 export const DOMAINS: readonly SampleDomain[] = MARKETS.flatMap((market) =>

@@ -11,19 +11,19 @@ export const HOUR_MS = 3_600_000;
 export const DAY_MS = 24 * HOUR_MS;
 const PASS_EVERY_MS = 6 * HOUR_MS;
 
-/** One environment in the making. */
+/** An environment that is being made. */
 export interface SampleEstate {
   readonly env: string;
   readonly platform: string;
   readonly random: SeededRandom;
   readonly nowMs: number;
-  /** When the newest sync pass was; objects come from so many passes. */
+  /** The time of the service's newest sync, and the number of its syncs that the objects come from. */
   readonly latestMs: number;
-  readonly passes: number;
+  readonly syncs: number;
   readonly nodes: SampleAsset[];
 }
 
-/** An asset with its columns and what both are made from. */
+/** An asset with its columns, and what both derive from. */
 export interface SampleAsset {
   readonly asset: AssetRow;
   readonly columns: readonly SampleColumn[];
@@ -47,7 +47,7 @@ export type AssetPlan = Omit<AssetRow, 'env_id' | 'mirrored_at' | 'owners' | 'ta
   readonly tags: readonly string[];
 };
 
-/** Adds an asset made from others, with its columns. */
+/** Adds an asset that derives from others, with its columns. */
 export function addNode(
   sampleEstate: SampleEstate,
   plan: AssetPlan,
@@ -79,9 +79,9 @@ export function addNode(
   return node;
 }
 
-/** When an object was last synced: at one of the passes, so that many share one `synced_at`. */
-export function syncedMs({ random, latestMs, passes }: SampleEstate): number {
-  return latestMs - random.whole(passes) * PASS_EVERY_MS;
+/** The time at which the service synced an object. Objects of one sync share their `synced_at`. */
+export function syncedMs({ random, latestMs, syncs }: SampleEstate): number {
+  return latestMs - random.whole(syncs) * PASS_EVERY_MS;
 }
 
 function timesOf(sampleEstate: SampleEstate) {

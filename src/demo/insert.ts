@@ -6,7 +6,7 @@ import { assetEdges, columnEdges, type SampleEstate } from './estate.ts';
 
 const ROWS_A_STATEMENT = 40;
 
-/** Inserts rows in batches through statements made from the table; fields a row leaves out are NULL. */
+/** Inserts rows in batches by statements made from the table. Fields that a row leaves out are NULL. */
 export type InsertRows = <T extends SQLiteTable>(table: T, rows: readonly T['$inferInsert'][]) => void;
 
 export function insertInto(connection: Database.Database): InsertRows {

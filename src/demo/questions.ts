@@ -1,4 +1,4 @@
-/** What the demo asks its mirror: a question in words, and the same in SQL. */
+/** A question that the demo answers from its mirror, in words and in SQL. */
 export interface DemoQuestion {
   readonly words: string;
   readonly sql: string;

@@ -1,18 +1,18 @@
 /** A source of random choices that is the same for the same seed. */
 export interface SeededRandom {
-  /** From 0 up to 1. */
+  /** A number from 0 to below 1. */
   next(): number;
-  /** A whole number from 0 up to `below`. */
+  /** A whole number from 0 to below `below`. */
   whole(below: number): number;
   chance(probability: number): boolean;
   pick<T>(from: readonly T[]): T;
-  /** So many different ones, in their old order; all if there are fewer. */
+  /** Picks `count` different items and keeps their order; all items if there are fewer. */
   some<T>(from: readonly T[], count: number): T[];
-  /** So many hexadecimal digits. */
+  /** A text of hexadecimal digits. */
   hex(digits: number): string;
 }
 
-/** Mulberry32. */
+/** Uses the generator Mulberry32. */
 export function randomOf(seed: number): SeededRandom {
   let state = seed >>> 0;
   const next = () => {

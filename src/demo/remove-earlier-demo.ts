@@ -4,11 +4,11 @@ import { SyncError } from '../core/errors.ts';
 import { checkMirror, mirrorExists, openForReading, refuseNoFolder } from '../destination/sqlite/open.ts';
 import { ENVIRONMENT_IDS } from './sample.ts';
 
-/** Removes the mirror of an earlier demo, and no other file. @throws SyncError `usage`, or `locked` while one runs */
+/** Removes the mirror of an earlier demo and no other file. @throws SyncError `usage`, or `locked` while a demo runs */
 export function removeEarlierDemo(db: string): void {
   refuseNoFolder(db);
   if (!mirrorExists(db)) return;
-  // What is no mirror gets no lock beside it.
+  // No lock file is made beside a file that is not a mirror.
   checkMirror(db);
   const lock = takeLock(db);
   try {
@@ -19,14 +19,14 @@ export function removeEarlierDemo(db: string): void {
   }
 }
 
-/** A service of one's own may be reached by the loopback as well (a tunnel), but has other environments. */
+/** A real service may be reached over loopback as well (a tunnel), but it has other environments. */
 function refuseOther(db: string): void {
   const { connection } = openForReading(db);
   try {
     const baseUrl = String(connection.prepare('select base_url from mirror').pluck().get());
     const ids = connection.prepare('select id from environments').pluck().all() as string[];
     if (baseUrl.startsWith('http://127.0.0.1:') && ids.every((id) => ENVIRONMENT_IDS.includes(id))) return;
-    throw new SyncError('usage', `${db} mirrors ${baseUrl} and is no demo: name another file with --db`);
+    throw new SyncError('usage', `${db} mirrors ${baseUrl} and is not a demo: name another file with --db`);
   } finally {
     connection.close();
   }

@@ -6,8 +6,8 @@ interface SampleEdge {
 }
 
 /**
- * Gives columns other origins: the first loses all of its edges, the others swap one for a sibling column of the same
- * upstream table. Each counts as changed now, for its edges are read again by the column's own feed.
+ * Changes the edges of columns: the first column loses all of them, each other one gets a sibling column of the same upstream
+ * table instead of one. Each column is dated now, because its feed is what brings its edges again.
  */
 export function rewireColumns(sampleScene: SampleScene, count: number): number {
   const { connection, estate, env, now } = sampleScene;

@@ -3,14 +3,14 @@ import { instantOfMs } from '../core/instant.ts';
 import { DIMENSION_OF, isHosted, type TestRow } from './checks.ts';
 import { DAY_MS, HOUR_MS } from './estate.ts';
 import type { SeededRandom } from './random.ts';
-import { EXCEPTIONS } from './words.ts';
+import { EXCEPTIONS } from './vocabulary.ts';
 
 export type RunRow = typeof latestTestExecutions.$inferInsert;
 
 const HISTORY_DAYS = 14;
 const DISABLED_FOR_DAYS = 5;
 
-/** How a test has been doing: from day `since` to day `until` (days ago) its runs end with `status`, else with PASS. */
+/** The history of a test: from day `since` to day `until` (days ago) its runs end with `status`, otherwise with PASS. */
 interface FailurePeriod {
   readonly status: string;
   readonly since: number;
@@ -70,7 +70,7 @@ export function runOf(
   };
 }
 
-/** A test of accepted values checks current and historic rows apart. */
+/** A test of accepted values checks current and historic rows separately. */
 function subTypesOf({ definition_type: type }: TestRow): string[] {
   return type === 'accepted_values' ? ['accepted_values', 'accepted_values_history'] : [type ?? 'custom'];
 }

@@ -7,10 +7,10 @@ import { makeSample } from './sample.ts';
 
 const SEED = 7;
 
-/** The sample in a file of its own, for as long as the demo runs. */
+/** The sample in a file of its own, which exists while the demo runs. */
 export interface SampleSource {
   readonly path: string;
-  /** Makes the small changes of an hour. */
+  /** Makes the small changes of one hour. */
   change(): SampleChanges;
   /** Removes the file. */
   close(): void;

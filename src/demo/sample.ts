@@ -35,11 +35,11 @@ const PLACES: readonly SamplePlace[] = [
 
 export const ENVIRONMENT_IDS: readonly string[] = PLACES.map(({ id }) => id);
 
-/** Nothing in the sample was synced later than this before now; the passes go back sixty days. */
+/** The service's newest sync was this long ago; its syncs go back sixty days. */
 const QUIET_MS = 3 * HOUR_MS;
-const PASSES = 240;
+const SYNCS = 240;
 
-/** What the sample says it mirrors. */
+/** The base URL of the sample's own source. */
 const BASE_URL = 'https://sample.test';
 
 /** Fills an empty mirror file with two environments of a shop's warehouse: the sample source of `obsync demo`. */
@@ -48,7 +48,7 @@ export function makeSample({ connection }: MirrorFile, { seed, nowMs }: SampleOp
   connection.transaction(() => {
     insert(mirror, [{ id: 1, base_url: BASE_URL }]);
     PLACES.forEach((place, i) => {
-      const times = { nowMs, latestMs: nowMs - QUIET_MS, passes: PASSES };
+      const times = { nowMs, latestMs: nowMs - QUIET_MS, syncs: SYNCS };
       const sampleEstate: SampleEstate = {
         env: place.id,
         platform: place.platform,

@@ -1,6 +1,6 @@
 import type { SampleDomain } from './domains.ts';
 import { addNode, type ColumnPlan, type SampleAsset, type SampleColumn, type SampleEstate } from './estate.ts';
-import { ENTITY_NOTES, GRAINS } from './words.ts';
+import { ENTITY_NOTES, GRAINS } from './vocabulary.ts';
 
 /** The tables of a domain that dashboards are built on. */
 export interface DomainMarts {
@@ -29,7 +29,7 @@ const MARTS: WarehouseLayer = {
   materializations: ['table', 'incremental'],
 };
 
-/** A domain from its sources to its marts: raw → staging → intermediate → marts → reports. */
+/** Makes a domain from its sources to its reports: raw → staging → intermediate → marts → reports. */
 export function buildDomain(sampleEstate: SampleEstate, sampleDomain: SampleDomain): DomainMarts {
   const connectors = sampleDomain.systems.map((system) => addConnector(sampleEstate, sampleDomain, system));
   const unions = sampleDomain.entities.map((entity) => {
@@ -138,7 +138,7 @@ function addStaging(
   return addModel(sampleEstate, sampleDomain, STAGING, { name: `stg_${system}__${entity}`, columns, from: [raw] });
 }
 
-/** Two tables of one shape put together; a column that says from which. */
+/** Unites two tables of the same columns and adds a column with the name of the table. */
 function merged(tables: readonly SampleAsset[]): ColumnPlan[] {
   const [first, second] = tables as [SampleAsset, SampleAsset];
   const columns = first.columns.map((column, i) => ({

@@ -69,7 +69,7 @@ function doJob(
   const { promise: done, resolve, reject } = Promise.withResolvers<unknown>();
   // A watcher that throws does not stop the run: the caller gets the error after the run has ended.
   let thrown: { readonly error: unknown } | null = null;
-  const tell = (threadEvent: ThreadEvent): void => {
+  const emit = (threadEvent: ThreadEvent): void => {
     try {
       onEvent(threadEvent);
     } catch (error) {
@@ -77,7 +77,7 @@ function doJob(
     }
   };
   const onMessage = (jobReply: JobReply): void => {
-    if (jobReply.type === 'events') jobReply.events.forEach(tell);
+    if (jobReply.type === 'events') jobReply.events.forEach(emit);
     else if (thrown !== null) reject(thrown.error);
     else if (jobReply.type === 'ended') resolve(jobReply.result);
     else reject(errorOf(jobReply.error));

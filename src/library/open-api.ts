@@ -44,15 +44,15 @@ export async function openApi(options: ApiOptions): Promise<OpenApi> {
   const settings = apiSettings(options);
   const mirror = openForReading(settings.db);
   try {
-    const keyring = openTokenStore(settings, { mirror, log: options.logger ?? SILENT });
+    const tokenStore = openTokenStore(settings, { mirror, log: options.logger ?? SILENT });
     readOption('dimensionWeights', () => refuseUnknownDimensions(settings.weights, mirror.db));
-    keyring.load();
-    const server = await createServer({ ...serverOptions(settings, mirror, keyring), ...logOf(options) });
+    tokenStore.load();
+    const server = await createServer({ ...serverOptions(settings, mirror, tokenStore), ...logOf(options) });
     server.addHook('onClose', () => void mirror.connection.close());
     return {
       path: mirror.path,
       server,
-      reloadTokens: keyring.reload,
+      reloadTokens: tokenStore.reload,
       warnings: () => warningsOf(settings, mirror),
     };
   } catch (error) {

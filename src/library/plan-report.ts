@@ -37,29 +37,29 @@ export async function reportForecast(
   watch: Pick<RunWatcher, 'signal' | 'onSourceEvent'>,
 ): Promise<ForecastReport> {
   refuseForeign(settings);
-  const { opening, told } = await listEnvironments(settings, watch);
+  const { opening, reported } = await listEnvironments(settings, watch);
   const mirror = openForDryRun(settings.db);
   try {
-    const quota = quotaOf(loadQuota(mirror.db), told);
+    const quota = quotaOf(loadQuota(mirror.db), reported);
     const options = { ...settings, catalogue: CATALOGUE, streams: streamsAskedFor(settings) };
-    const foretold = await forecast(createDryRunMirror(mirror, clock), opening, options, {
+    const outlook = await forecast(createDryRunMirror(mirror, clock), opening, options, {
       clock,
       signal: watch.signal,
     });
     return {
-      server_time: foretold.server_time,
+      server_time: outlook.server_time,
       mirror_exists: mirrorExists(settings.db),
       page_size: settings.pageSize,
       max_requests: settings.maxRequests,
       max_wait_seconds: settings.maxWaitMs / 1000,
-      requests: foretold.requests,
-      at_least: foretold.at_least,
-      runs: foretold.runs,
+      requests: outlook.requests,
+      at_least: outlook.at_least,
+      runs: outlook.runs,
       not_counted: mirrorExists(settings.db) ? [CHANGES] : [],
-      seconds: secondsOfWaiting(foretold.requests, quota),
-      quota: quota === null ? null : reported(quota),
-      missing: foretold.missing,
-      streams: foretold.streams,
+      seconds: secondsOfWaiting(outlook.requests, quota),
+      quota: quota === null ? null : quotaReport(quota),
+      missing: outlook.missing,
+      streams: outlook.streams,
     };
   } catch (error) {
     throw fileError(settings.db, error);
@@ -86,11 +86,11 @@ function refuseForeign({ db, baseUrl }: SyncSettings): void {
 async function listEnvironments(
   settings: SyncSettings,
   watch: Pick<RunWatcher, 'signal' | 'onSourceEvent'>,
-): Promise<{ opening: RunOpening; told: AccountQuota | null }> {
+): Promise<{ opening: RunOpening; reported: AccountQuota | null }> {
   const source = resumeSource({ ...settings, maxRequests: null }, watch);
   try {
     const environments = await source.environments();
-    return { opening: { environments, serverTime: source.serverTime() }, told: source.quota?.() ?? null };
+    return { opening: { environments, serverTime: source.serverTime() }, reported: source.quota?.() ?? null };
   } finally {
     await source.close();
   }
@@ -99,13 +99,13 @@ async function listEnvironments(
 /** The latest known quota: that of the last response, completed by what earlier runs learned; else that of the earlier runs. */
 function quotaOf(
   known: Pick<AccountQuota, 'limit' | 'windowSeconds'> | null,
-  told: AccountQuota | null,
+  reported: AccountQuota | null,
 ): AccountQuota | null {
-  if (told !== null) return learned(known, told);
+  if (reported !== null) return learned(known, reported);
   if (known === null || known.limit === null) return null;
   return { ...known, remaining: known.limit, resetSeconds: known.windowSeconds };
 }
 
-function reported({ limit, remaining, resetSeconds, windowSeconds }: AccountQuota): ForecastReport['quota'] {
+function quotaReport({ limit, remaining, resetSeconds, windowSeconds }: AccountQuota): ForecastReport['quota'] {
   return { limit, remaining, reset_seconds: resetSeconds, window_seconds: windowSeconds };
 }

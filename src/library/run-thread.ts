@@ -57,28 +57,28 @@ function relayTo(port: MessagePort) {
     port.postMessage({ type: 'events', events: [...waiting.values()] } satisfies JobReply);
     waiting.clear();
   };
-  const tell = (threadEvent: ThreadEvent, key: string | number = count++): void => {
+  const send = (threadEvent: ThreadEvent, key: string | number = count++): void => {
     waiting.set(key, threadEvent);
     timer ??= setTimeout(flush, RELAY_MS);
   };
   const onSync = (event: RunProgressEvent): void => {
     if (event.type === 'stream') {
-      tell({ of: 'sync', event, error: null }, keyOf(event.environment, { name: event.stream }));
+      send({ of: 'sync', event, error: null }, keyOf(event.environment, { name: event.stream }));
     } else if (event.type === 'ended') {
       waiting.delete(keyOf(event.environment, { name: event.summary.stream as StreamName }));
-      tell({ of: 'sync', event: { ...event, error: null }, error: event.error && posted(event.error) });
+      send({ of: 'sync', event: { ...event, error: null }, error: event.error && posted(event.error) });
     } else {
-      tell({ of: 'sync', event, error: null });
+      send({ of: 'sync', event, error: null });
     }
   };
   return {
     flush,
     onSync,
     onVerify: {
-      onProgress: (event: VerifyProgress): void => tell({ of: 'verify', event }, 'verify'),
-      onFailure: (error: Error): void => tell({ of: 'failure', error: posted(error) }),
+      onProgress: (event: VerifyProgress): void => send({ of: 'verify', event }, 'verify'),
+      onFailure: (error: Error): void => send({ of: 'failure', error: posted(error) }),
     },
-    onSourceEvent: (event: SourceEvent): void => tell({ of: 'source', event }),
+    onSourceEvent: (event: SourceEvent): void => send({ of: 'source', event }),
   };
 }
 

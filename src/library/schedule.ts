@@ -70,8 +70,8 @@ function schedulePorts(
   options: ScheduleOptions,
   scheduleRunner: ScheduleRunner,
 ): SchedulePorts {
-  const tell = guarded(options.onProgress ?? (() => {}));
-  const { signal, onSourceEvent } = watchOf({ signal: options.signal, onProgress: tell });
+  const emit = guarded(options.onProgress ?? (() => {}));
+  const { signal, onSourceEvent } = watchOf({ signal: options.signal, onProgress: emit });
   let keptQuota: KeptQuota | null = null;
   return {
     clock,
@@ -90,17 +90,17 @@ function schedulePorts(
         onSourceEvent,
         onProgress(progress) {
           listed ||= progress.type === 'environments';
-          tell(progress);
+          emit(progress);
         },
       };
-      const asked = { keptQuota, environments: environments.map(({ id }) => id) };
-      const summary = await runWithFreshToken(scheduleRunner, asked, runWatcher);
-      tell({ type: 'run', summary });
+      const perRun = { keptQuota, environments: environments.map(({ id }) => id) };
+      const summary = await runWithFreshToken(scheduleRunner, perRun, runWatcher);
+      emit({ type: 'run', summary });
       return { summary, listed: listed ? readEnvironments(db) : null };
     },
     log: {
-      info: (message) => tell({ type: 'log', level: 'info', message }),
-      warn: (message) => tell({ type: 'log', level: 'warn', message }),
+      info: (message) => emit({ type: 'log', level: 'info', message }),
+      warn: (message) => emit({ type: 'log', level: 'warn', message }),
     },
     signal,
   };
@@ -122,13 +122,13 @@ function guarded(onProgress: (event: ScheduleEvent) => void): (event: ScheduleEv
 /** Runs again immediately if the token was refused and has been replaced meanwhile. */
 async function runWithFreshToken(
   { thread, fresh }: ScheduleRunner,
-  asked: Pick<SyncSettings, 'keptQuota' | 'environments'>,
+  perRun: Pick<SyncSettings, 'keptQuota' | 'environments'>,
   runWatcher: RunWatcher,
 ): Promise<RunSummary> {
   const settings = fresh();
-  const summary = await thread.sync({ ...settings, ...asked }, runWatcher);
+  const summary = await thread.sync({ ...settings, ...perRun }, runWatcher);
   if (summary.recovery !== 'token' || fresh().token === settings.token) return summary;
-  return thread.sync({ ...fresh(), ...asked }, runWatcher);
+  return thread.sync({ ...fresh(), ...perRun }, runWatcher);
 }
 
 async function listEnvironments(
@@ -138,8 +138,8 @@ async function listEnvironments(
   const source = resumeSource(settings, watch);
   try {
     const environments = reconcile(await source.environments(), [], clock()).listed;
-    const told = source.quota?.() ?? null;
-    return { environments, keptQuota: told === null ? null : { ...told, notedAt: clock() } };
+    const reported = source.quota?.() ?? null;
+    return { environments, keptQuota: reported === null ? null : { ...reported, notedAt: clock() } };
   } finally {
     await source.close();
   }

@@ -124,7 +124,7 @@ function openIndexed(path: string, quietMs: number): MirrorFile {
   }
 }
 
-/** Work that makes reads faster. A run that was asked to stop has no time for it (R27); the next run does it first. */
+/** Work that makes reads faster. A run that has to stop has no time for it (R27); the next run does it first. */
 function finish(connection: MirrorFile['connection']): void {
   buildSecondaryIndexes(connection, INDEXED);
   connection.pragma('analysis_limit = 400');

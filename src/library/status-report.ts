@@ -32,7 +32,7 @@ export interface RunStatusReport extends Omit<RunEnd, 'status' | 'ended_at' | 'l
   readonly started_at: Instant;
   /** Null while the run lasts. */
   readonly ended_at: Instant | null;
-  /** 1 if the run was asked to scan everything. */
+  /** 1 if the run was started with `--full`. */
   readonly full: number;
   readonly left_over: RunEnd['left_over'] | null;
 }
@@ -94,7 +94,7 @@ export function readStatus(mirror: MirrorFile, now: Instant): StatusReport {
   }));
 }
 
-/** The last sync as it is recorded. If it is `running`, the lock tells whether it still is. */
+/** The last sync as it is recorded. If it is `running`, the lock shows whether it still is. */
 export function readLastRun({ db }: MirrorFile): RunStatusReport | null {
   const stored = db
     .select()

@@ -27,7 +27,7 @@ export interface VerifySettings extends SyncSettings {
 /** Who watches a verification, and how it is stopped. */
 export interface VerifyWatch extends Omit<RunWatcher, 'onProgress'> {
   onProgress(progress: VerifyProgress): void;
-  /** What the report tells of in one line. */
+  /** Receives each failure that the report names in one line. */
   onFailure(error: Error): void;
 }
 

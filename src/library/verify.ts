@@ -29,16 +29,16 @@ export type VerifyEvent =
 export async function verify(options: VerifyOptions): Promise<VerifyReport> {
   checkOptions(options);
   const depth = oneOf('depth', options.depth ?? DEFAULTS.depth, DEPTHS);
-  const { onProgress: tell = () => {}, ...asked } = options;
-  const settings = { ...syncSettings(asked), depth, repair: options.repair ?? DEFAULTS.repair };
+  const { onProgress: emit = () => {}, ...serviceOptions } = options;
+  const settings = { ...syncSettings(serviceOptions), depth, repair: options.repair ?? DEFAULTS.repair };
   refuseUnverified(settings.streamNames, depth);
   const thread = startRunThread();
   try {
     return await thread.verify(settings, {
-      signal: watchOf(asked).signal,
-      onSourceEvent: tell,
-      onProgress: (progress) => tell({ type: 'progress', ...progress }),
-      onFailure: (error) => tell({ type: 'failure', error }),
+      signal: watchOf(serviceOptions).signal,
+      onSourceEvent: emit,
+      onProgress: (progress) => emit({ type: 'progress', ...progress }),
+      onFailure: (error) => emit({ type: 'failure', error }),
     });
   } finally {
     await thread.close();

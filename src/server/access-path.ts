@@ -4,22 +4,22 @@ import type { ListRequest } from './list-request.ts';
 import type { CollectionListing } from './listings.ts';
 import type { ListParameters } from './parameters.ts';
 
-/** What a row is called by which its page goes on: `sort_0`, `sort_1`, … */
+/** The column with a sort value of the row, from which the next page goes on: `sort_0`, `sort_1`, … */
 export const sortColumn = (index: number) => `sort_${index}`;
 
-/** A way through the rows, in the order of their page. */
+/** How a page reads its rows, in its order. */
 interface AccessPath {
-  /** Whether values lead to the rows; else a page looks at a stretch of them at most, as few of many may show. */
+  /** An index leads from filter values to the rows. Without one, a page reads a bounded window of rows, of which few may show. */
   readonly indexed: boolean;
   readonly from: string;
-  /** Conditions that an index answers, of each part of the way; the parts have no row in common. */
+  /** The conditions of each branch, which an index answers. No row is in two branches. */
   readonly branches: readonly (readonly string[])[];
-  /** By what the rows are sorted. */
+  /** The SQL expressions that the rows are sorted by. */
   readonly sorts: readonly string[];
   readonly descending: boolean;
 }
 
-/** The rows behind a position. Those that values lead to are looked up by them alone and then sorted: they are few. */
+/** The rows after a position. Rows that an index leads to are few: they are looked up by it alone and then sorted. */
 export function accessPathOf(
   { listing }: ListRequest,
   listParameters: ListParameters,
@@ -40,20 +40,20 @@ export function accessPathOf(
   return { indexed: true, from: from(listing, 'r'), branches, sorts: sorts.map(unindexed), descending };
 }
 
-/** `+` keeps SQLite from answering a condition, or an order, by an index. */
+/** `+` keeps SQLite from using an index for a condition or an order. */
 export const unindexed = (sql: string): string => `+(${sql})`;
 
-/** The rows of a walk in its order; each with what is `selected` and with what it is sorted by. */
+/** SQL that reads the rows in order, each with the `selected` columns and its sort values. */
 export function accessPathSql({ from, branches, sorts, descending }: AccessPath, selected: readonly string[]): string {
   const columns = [...selected, ...sorts.map((sort, i) => `${sort} as ${sortColumn(i)}`)];
   const order = sorts.map((_, i) => `${sortColumn(i)} ${descending ? 'desc' : 'asc'}`);
-  const rows = branches.map((leg) => `select ${columns.join(', ')} ${from} where ${leg.join('\n and ')}`);
+  const rows = branches.map((conditions) => `select ${columns.join(', ')} ${from} where ${conditions.join('\n and ')}`);
   return `${rows.join('\n union all ')} order by ${order.join(', ')}`;
 }
 
 /**
- * `first` is the row that the walk goes by, which SQLite is not left to choose. Where that is the joined one, a row without any
- * to join is looked at as well: many may have none, and a stretch has its end among them too.
+ * `first` is the table that is read first; SQLite does not choose it. If that is the joined table, its rows that have no partner
+ * are read as well: they may be many, and the window of rows is counted with them.
  */
 export function from({ entry, join }: CollectionListing, first: 'r' | 'c'): string {
   const row = `${entry.table} r`;
@@ -70,7 +70,7 @@ export function sortsOf(
   return (feed !== null && feedClock !== undefined ? orders['synced_at'] : orders[order]) ?? [];
 }
 
-/** Whether rows go by when the mirror changed them. */
+/** Whether the rows are ordered by the time at which the mirror changed them. */
 export const isByTime = ({ feedClock }: CollectionListing, { feed, order }: ListParameters): boolean =>
   feedClock !== undefined && (feed !== null || order !== 'id');
 
@@ -89,15 +89,15 @@ function reachConditions(
   if (window !== undefined) conditions.push(...windowConditions(window, collectionListing, listParameters, position));
   if (feedClock !== undefined && isByTime(collectionListing, listParameters)) {
     conditions.push(deletion(feedClock, listParameters));
-    // A position lies behind the bound already; both at once would have SQLite search from the bound on every page. The other way
-    // round the bound is where the feed ends.
+    // A position is already after the bound; with both conditions SQLite would search from the bound for every page. In descending
+    // order the bound is the end of the feed.
     if (listParameters.feed !== null && (position === null || listParameters.descending))
       conditions.push(`${feedClock}.mirrored_at >= @since`);
   } else if (disabled?.leads && listParameters.disabled) conditions.push(disabled.only);
   return conditions;
 }
 
-/** The bounds, but the one that a position lies behind already. */
+/** The bounds of the window, without the one that the position is already after. */
 function windowConditions(
   window: string,
   collectionListing: CollectionListing,
@@ -109,10 +109,7 @@ function windowConditions(
   return [listParameters.descending ? from : to];
 }
 
-/**
- * Conditions of the rows behind a position, each for an index to answer. SQLite sorts NULL before all else, and compares it with
- * nothing.
- */
+/** Conditions of the rows after a position, each of which an index answers. SQLite sorts NULL first, and compares it with no value. */
 function behindPosition(
   { nullable }: CollectionListing,
   { sorts, descending }: Pick<AccessPath, 'sorts' | 'descending'>,

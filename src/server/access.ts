@@ -11,7 +11,7 @@ export interface Principal {
   readonly paths: readonly string[] | null;
 }
 
-/** A token by its hash alone. */
+/** A token, known only by its hash. */
 export interface TokenHash {
   readonly sha256: Buffer;
   readonly reader: Principal;
@@ -21,7 +21,7 @@ function sha256(text: string): Buffer {
   return hash('sha256', text, 'buffer');
 }
 
-/** The key of a token that sees all. */
+/** The hash of an unrestricted token. */
 export function rootToken(name: string, token: string): TokenHash {
   return {
     sha256: sha256(token),
@@ -29,10 +29,10 @@ export function rootToken(name: string, token: string): TokenHash {
   };
 }
 
-/** The hash of a variable that is not set: as the key of a token it would be a mistake. */
+/** The hash of an empty text, such as a variable that is not set. In a file of tokens it is a mistake. */
 export const EMPTY_SHA256 = sha256('').toString('hex');
 
-/** Whose token the `Authorization` header carries; looking takes as long whatever the token. A request without one is a stranger's. */
+/** Who the token in the `Authorization` header belongs to; null for an unknown token or none. It takes the same time for every token. */
 export function identify(keys: readonly TokenHash[], header: string | undefined): Principal | null {
   const [, token] = /^bearer +(\S+) *$/i.exec(header ?? '') ?? [];
   if (token === undefined) return null;

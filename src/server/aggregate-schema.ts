@@ -1,5 +1,10 @@
 const BUCKET = {
-  score: { type: 'number', minimum: 0, maximum: 1, description: 'The dimensions by their weights; 0 without results' },
+  score: {
+    type: 'number',
+    minimum: 0,
+    maximum: 1,
+    description: 'The weighted mean of the dimensions; 0 without results',
+  },
   test_count: { type: 'integer', minimum: 0 },
   bucket_at: { type: ['string', 'null'], format: 'date-time' },
 } as const;
@@ -20,7 +25,7 @@ export const aggregateScoreSchema = {
     matched_count: {
       type: 'integer',
       minimum: 0,
-      description: 'Table assets that match, whether or not they have test results',
+      description: 'The number of table assets that match, with or without test results',
     },
     total: { $ref: `${bucketSchema.$id}#` },
     dimensions: { type: 'array', items: { $ref: 'DimensionScore#' } },

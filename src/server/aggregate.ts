@@ -26,27 +26,27 @@ interface AggregateScore {
 
 const ZERO: ScoreTotal = { score: 0, test_count: 0, bucket_at: null };
 
-/** The aggregated health of the table assets that match. @throws Refusal 400 that lists the `ids` that are no table assets */
+/** The aggregated health of the table assets that match. @throws HttpError 400 that lists the `ids` that are not table assets */
 export function aggregateScores(
   mirrorSnapshot: MirrorSnapshot,
-  asking: Omit<ListRequest, 'listing'>,
+  request: Omit<ListRequest, 'listing'>,
   parsedQuery: ParsedQuery,
   weights: DimensionWeights,
 ): AggregateScore {
   const filters = readFilters(TABLE_ASSETS, parsedQuery);
-  const question = { ...asking, listing: TABLE_ASSETS };
-  refuseOthers(mirrorSnapshot, question, filters['ids'] ?? []);
+  const listRequest = { ...request, listing: TABLE_ASSETS };
+  refuseOthers(mirrorSnapshot, listRequest, filters['ids'] ?? []);
   const conditions = filterConditions(TABLE_ASSETS, filters);
-  const values = { ...valuesOf(question), ...filterValues(filters) };
+  const values = { ...valuesOf(listRequest), ...filterValues(filters) };
   const [count] = mirrorSnapshot.rows({
-    sql: `select count(*) as matched ${matchedTables(question, conditions)}`,
+    sql: `select count(*) as matched ${matchedTables(listRequest, conditions)}`,
     values,
   });
-  const dimensions = mirrorSnapshot.rows({ sql: dimensionsSql(question, conditions), values }).map(toDimension);
+  const dimensions = mirrorSnapshot.rows({ sql: dimensionsSql(listRequest, conditions), values }).map(toDimension);
   return { matched_count: Number(count?.['matched']), total: totalOf(dimensions, weights), dimensions };
 }
 
-/** The table assets the reader sees that match the conditions, each with rows that are joined; `from … where …`. */
+/** SQL from `from` on: the table assets that the reader sees and that match the conditions, with the joined rows. */
 function matchedTables({ reader }: ListRequest, conditions: readonly string[], joined = ''): string {
   const { baseFilter, visibleIf } = TABLE_ASSETS;
   const all = [baseFilter, visibleIf, 'r.deleted_at is null', ...conditions, ...visible(TABLE_ASSETS, reader)];
@@ -63,7 +63,7 @@ function refuseOthers(mirrorSnapshot: MirrorSnapshot, listRequest: ListRequest, 
   if (others.length > 0) throw badRequest(`Not table assets: ${others.join(', ')}`);
 }
 
-/** A dimension's score is the mean of the assets' scores, weighed by how many results stand behind each. */
+/** The score of a dimension is the mean of the assets' scores, weighted by their numbers of test results. */
 function dimensionsSql(listRequest: ListRequest, conditions: readonly string[]): string {
   const scores = 'cross join asset_health_score_dimensions d on d.env_id = r.env_id and d.asset_id = r.id';
   return `select d.dimension, sum(d.score * d.test_count) / sum(d.test_count) as score, sum(d.test_count) as test_count,
@@ -81,7 +81,7 @@ function toDimension(sqlRow: SqlRow): AggregateScore['dimensions'][number] {
   };
 }
 
-/** The mean of the dimensions by their weights. */
+/** The weighted mean of the dimensions. */
 function totalOf(dimensions: AggregateScore['dimensions'], weights: DimensionWeights): ScoreTotal {
   const weightOf = (dimension: string): number => weights.get(dimension) ?? 1;
   const sum = (of: (dimension: AggregateScore['dimensions'][number]) => number): number =>

@@ -10,47 +10,47 @@ import { COUNT_ROWS, countRows } from './row-counts.ts';
 import { serializers } from './serializers.ts';
 import { keepVisible } from './visibility.ts';
 
-/** A request that is let in: what is asked for, by whom, and of what. */
+/** A request with a valid token: the operation, its parameters, and the reader. */
 export interface AdmittedRequest extends RequestContext {
   readonly operationId: string;
-  /** Whether the answer may come compressed. */
+  /** Whether the client accepts a compressed answer. */
   readonly gzip?: boolean;
 }
 
-/** What is answered, or why it is refused; as of `now`, the environment's clock or, without one, the newest. */
+/** The answer, or the error. `now` is the environment's clock, or the newest clock for a request without an environment. */
 export type EndpointAnswer = {
   readonly now: Instant;
   readonly cpuMs: number;
-} /** A text where it stays in its thread: it is sent in one piece with its headers. */ & (
+} /** The body is a string where it stays in its thread: it is sent together with its headers. */ & (
   | { readonly body: Buffer | string; readonly gzipped: boolean }
   | { readonly refusal: HttpErrorParts }
 );
 
 /**
- * The one way to the mirror's rows: a question in, an answer out, each from one state of the mirror. Read at once
- * (`answersHere`), or in threads (`answersInThreads`).
+ * The only way to the mirror's rows. Each answer is read from one state of the mirror: in the calling thread (`answersHere`) or in
+ * threads of their own (`answersInThreads`).
  */
 export interface EndpointAnswers {
-  /** The answer to what takes next to no time, read at once; null for all else. @throws Error for a failure inside */
+  /** Answers a request that takes next to no time; null for any other. @throws Error for an internal failure */
   answerAtOnce(admittedRequest: AdmittedRequest): EndpointAnswer | null;
-  /** Not read any more once `gone` has aborted. @throws Refusal when too many wait, Error for a failure inside */
+  /** Answers any request; not once `gone` is aborted. @throws HttpError when too many requests wait, Error for an internal failure */
   answer(admittedRequest: AdmittedRequest, gone: AbortSignal): Promise<EndpointAnswer>;
   close(): Promise<void>;
 }
 
 export interface AnswerOptions extends EndpointOptions {
   readonly mirror: MirrorFile;
-  /** Seals cursors while the mirror has no key. */
+  /** Encrypts cursors while the mirror has no key. */
   readonly cursorKey?: string;
 }
 
-/** Answers are read and written out at once, by whoever asks. */
+/** Answers that are read in the calling thread. */
 export function answersHere(options: AnswerOptions): EndpointAnswers {
   const answer = openAnswering(options);
-  return { answerAtOnce: () => null, answer: async (asking) => answer(asking), close: async () => {} };
+  return { answerAtOnce: () => null, answer: async (request) => answer(request), close: async () => {} };
 }
 
-/** What answers by a mirror that is open. @throws Error for a failure inside, never a refusal */
+/** The function that answers requests from an open mirror. It throws only for an internal failure; an HTTP error is an answer. */
 export function openAnswering({
   mirror,
   cursorKey,
@@ -58,12 +58,12 @@ export function openAnswering({
 }: AnswerOptions): (admittedRequest: AdmittedRequest) => EndpointAnswer {
   const store = openMirrorReads(mirror, cursorKey);
   const operations = operationsOf(options);
-  return ({ operationId, gzip = false, ...ask }) => {
+  return ({ operationId, gzip = false, ...request }) => {
     const before = process.threadCpuUsage();
     const answered = store.read((view) =>
-      told(view, ask.params[ENV], (env) => {
-        if (env !== undefined) enter(view, ask.reader, env);
-        return operations(operationId).respond(view, ask);
+      timed(view, request.params[ENV], (env) => {
+        if (env !== undefined) enter(view, request.reader, env);
+        return operations(operationId).respond(view, request);
       }),
     );
     const packed = 'refusal' in answered ? answered : pack(answered, gzip);
@@ -72,7 +72,7 @@ export function openAnswering({
   };
 }
 
-/** Answers at once what takes next to no time, which a thread of its own would cost several times over; null for all else. */
+/** Answers requests that take next to no time, where passing them to a thread would cost several times as much; null for others. */
 export function openLightAnswering({
   mirror,
   cursorKey,
@@ -80,12 +80,12 @@ export function openLightAnswering({
 }: AnswerOptions): (admittedRequest: AdmittedRequest) => EndpointAnswer | null {
   const store = openMirrorReads(mirror, cursorKey);
   const operations = operationsOf(options);
-  return ({ operationId, gzip = false, ...ask }) => {
+  return ({ operationId, gzip = false, ...request }) => {
     const answered = store.read((view) =>
-      told(view, ask.params[ENV], (env) => {
+      timed(view, request.params[ENV], (env) => {
         if (env === undefined) return null;
         requireEnvironment(view, env);
-        return operations(operationId).respondLightly(view, ask);
+        return operations(operationId).respondLightly(view, request);
       }),
     );
     if (answered === null) return null;
@@ -97,14 +97,14 @@ type TimedAnswer<Text> = { readonly now: Instant } & ({ readonly text: Text } | 
 
 type AnswerIn<Text> = (env: string | undefined) => Text;
 
-/** What is answered, or why it is refused. Null for no answer. */
-function told(view: MirrorSnapshot, env: string | undefined, answer: AnswerIn<string>): TimedAnswer<string>;
-function told(
+/** The answer, or the error; null when `answer` gives none. */
+function timed(view: MirrorSnapshot, env: string | undefined, answer: AnswerIn<string>): TimedAnswer<string>;
+function timed(
   view: MirrorSnapshot,
   env: string | undefined,
   answer: AnswerIn<string | null>,
 ): TimedAnswer<string> | null;
-function told(
+function timed(
   view: MirrorSnapshot,
   env: string | undefined,
   answer: AnswerIn<string | null>,
@@ -120,16 +120,16 @@ function told(
   }
 }
 
-/** What fits into one packet arrives no sooner for being smaller. */
+/** An answer that fits into one packet does not arrive sooner when it is compressed. */
 const GZIP_FROM_BYTES = 1400;
 
 function pack({ now, text }: { readonly now: Instant; readonly text: string }, gzip: boolean) {
   const isWorth = gzip && text.length >= GZIP_FROM_BYTES;
-  // The fastest level: the others take up to four times as long and save a tenth.
+  // The fastest level: the others take up to four times as long and save only a tenth.
   return { now, gzipped: isWorth, body: isWorth ? gzipSync(text, { level: 1 }) : text };
 }
 
-/** What leads nowhere costs nothing more. @throws Refusal 404 */
+/** Refuses an unknown environment before anything else is read. @throws HttpError 404 */
 function enter(mirrorSnapshot: MirrorSnapshot, principal: Principal, env: string): void {
   requireEnvironment(mirrorSnapshot, env);
   keepVisible(mirrorSnapshot, principal, env);
@@ -142,7 +142,7 @@ interface EndpointOperation {
 
 const COUNTING: EndpointOperation = { respond: (view) => JSON.stringify(countRows(view)), respondLightly: () => null };
 
-/** The operations by their ids; what writes an answer out is made when it is first needed. */
+/** The operations by their ids. The function that writes an answer is made when it is first needed. */
 function operationsOf(options: EndpointOptions): (operationId: string) => EndpointOperation {
   const writerOf = serializers(Object.fromEntries(sharedSchemas().map((schema) => [schema.$id, schema])));
   const endpoints = new Map(endpointsOf(options).map((endpoint) => [endpoint.operationId, endpoint]));
@@ -154,10 +154,10 @@ function operationsOf(options: EndpointOptions): (operationId: string) => Endpoi
     if (endpoint === undefined) throw new Error(`no operation ${operationId}`);
     const write = writerOf({ schema: endpoint.answer });
     const endpointOperation: EndpointOperation = {
-      respond: (view, ask) => write(endpoint.respond(view, ask)),
-      respondLightly(view, ask) {
-        if (endpoint.writeLightly !== undefined) return endpoint.writeLightly(view, ask);
-        const found = endpoint.respondLightly?.(view, ask) ?? null;
+      respond: (view, request) => write(endpoint.respond(view, request)),
+      respondLightly(view, request) {
+        if (endpoint.writeLightly !== undefined) return endpoint.writeLightly(view, request);
+        const found = endpoint.respondLightly?.(view, request) ?? null;
         return found === null ? null : write(found);
       },
     };

@@ -2,27 +2,27 @@ import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http
 import type { Socket } from 'node:net';
 import type { FastifyInstance } from 'fastify';
 
-/** Who sends more requests on one connection than this, without waiting for an answer, wants no answers. */
+/** A client that sends more requests than this on one connection without reading an answer is disconnected. */
 export const MOST_UNANSWERED = 16;
 
 /**
- * Connections that may be open without a request under way: up to 272 KB of unfinished headers stay in memory for each, 34 MiB in
- * all. With one more, the connection that has waited longest is ended.
+ * The number of connections that may be open without a request. Each may hold up to 272 KB of unfinished headers in memory, 34 MiB
+ * in all. One more connection ends the one that has waited longest.
  */
 export const MOST_WAITING_CONNECTIONS = 128;
 
-/** With those that have a request under way: nobody keeps one open for long without a token. */
+/** All connections, also those with a request: without a token nobody keeps one open for long. */
 const MOST_CONNECTIONS = 1024;
 
-/** The answers under way on a connection, the oldest first; each with a promise that it is over, read or not. */
+/** The unfinished answers of a connection, the oldest first. Each has a promise that resolves when it ends, read or not. */
 type PendingAnswers = Map<ServerResponse, PromiseWithResolvers<void>>;
 
-/** The connections that have asked something. */
+/** The connections that have sent a request. */
 export type OpenConnections = ReadonlyMap<Socket, PendingAnswers>;
 
 /**
- * Bounds the connections, and what one may ask at once: its requests are answered one by one, each when the answer before it is
- * read, so that no more than one answer waits in memory; and a connection with too many of them is ended.
+ * Bounds the number of connections, and of requests on each. The requests of a connection are answered one by one, each after the
+ * client has read the answer before, so only one answer waits in memory. A connection with too many requests is ended.
  */
 export function boundConnections(server: FastifyInstance): OpenConnections {
   server.server.maxConnections = MOST_CONNECTIONS;
@@ -34,7 +34,7 @@ export function boundConnections(server: FastifyInstance): OpenConnections {
     connections.set(socket, pendingAnswers);
     socket.once('close', () => {
       connections.delete(socket);
-      // An answer whose turn has not come is told nothing by Node.
+      // Node sends no event to an answer whose turn has not come.
       for (const over of pendingAnswers.values()) over.resolve();
     });
     return pendingAnswers;
@@ -43,7 +43,7 @@ export function boundConnections(server: FastifyInstance): OpenConnections {
   server.server.removeAllListeners('request');
   server.server.on('request', (request: IncomingMessage, answer: ServerResponse) => {
     const { socket } = request;
-    // One packet may hold thousands more: Node reads them all the same.
+    // One packet may hold thousands of further requests, which Node reads even after the connection was ended.
     if (socket.destroyed) return;
     const answers = connections.get(socket) ?? opened(socket);
     const before = [...answers.values()].at(-1);
@@ -59,7 +59,7 @@ export function boundConnections(server: FastifyInstance): OpenConnections {
     if (answers.size > MOST_UNANSWERED) socket.destroy();
     else for (const listener of handle) listener.call(server.server, request, answer);
   });
-  // A promise for each: requests that come in one packet are counted before the first of them is answered.
+  // Each request waits for a promise: requests that come in one packet are counted before the first one is answered.
   server.addHook('onRequest', async ({ raw }, reply) => {
     await answersBefore.get(reply.raw);
     if (raw.socket.destroyed) reply.hijack();
@@ -67,7 +67,7 @@ export function boundConnections(server: FastifyInstance): OpenConnections {
   return connections;
 }
 
-/** The connections without a request under way, the one that waits for longest first. */
+/** The connections without a request. The one that has waited longest is first. */
 interface IdleConnections {
   join(socket: Socket): void;
   leave(socket: Socket): void;

@@ -4,9 +4,9 @@ import { invalidCursor } from './errors.ts';
 /** The sort values of the last row of a page. */
 export type PagePosition = readonly (string | number | null)[];
 
-/** What a cursor is good for: the exact path and query, under the key of the mirror. */
+/** What a cursor is valid for: the exact path and query, under the key of the mirror. */
 export interface CursorSeal {
-  /** Of 32 bytes. */
+  /** 32 bytes. */
   readonly key: KeyObject;
   readonly context: string;
 }
@@ -17,12 +17,12 @@ const TAG_BYTES = 16;
 const BLOCK_BYTES = 256;
 
 /**
- * A cursor that stands for `position` and is good for this seal alone. It is encrypted and not only signed: a position may
- * name a row that the reader is not shown.
+ * A cursor that holds a position and is valid only for this seal. It is encrypted and not only signed, because a position may
+ * name a row that the reader must not see.
  */
 export function sealCursor({ key, context }: CursorSeal, pagePosition: PagePosition): string {
   const text = padded(JSON.stringify(pagePosition));
-  // From all that goes in: no two texts ever share a nonce, and the same page gives the same cursor.
+  // Made from the whole input: two texts never share a nonce, and the same page always gives the same cursor.
   const nonce = createHmac('sha256', key)
     .update(JSON.stringify([context, text]))
     .digest()
@@ -32,16 +32,16 @@ export function sealCursor({ key, context }: CursorSeal, pagePosition: PagePosit
   return Buffer.concat([nonce, cipher.getAuthTag(), sealed]).toString('base64url');
 }
 
-/** White space to the next full block: the length of a cursor tells next to nothing of the row it names. */
+/** Fills the text with spaces to a full block, so that the length of a cursor says next to nothing about its row. */
 function padded(text: string): string {
   const bytes = Buffer.byteLength(text);
   return text + ' '.repeat(Math.ceil(bytes / BLOCK_BYTES) * BLOCK_BYTES - bytes);
 }
 
-/** The position a cursor stands for. @throws Refusal `invalid_cursor` when it was not sealed so */
+/** The position in a cursor. @throws HttpError `invalid_cursor` when the cursor was not made with this seal */
 export function openCursor({ key, context }: CursorSeal, cursor: string): PagePosition {
   const bytes = Buffer.from(cursor, 'base64url');
-  // Bits that the last character has to spare would make other texts of the same cursor.
+  // The last character has unused bits: without this check several texts would be the same cursor.
   if (bytes.toString('base64url') !== cursor || bytes.length <= NONCE_BYTES + TAG_BYTES) throw invalidCursor();
   const tag = bytes.subarray(NONCE_BYTES, NONCE_BYTES + TAG_BYTES);
   try {

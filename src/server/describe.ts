@@ -5,52 +5,52 @@ import { goOn } from './go-on.ts';
 import type { RequestQuota } from './rate-limit.ts';
 import { TIME_HEADER } from './set-date-header.ts';
 
-const ABOUT = `The read API of the observability service, served from a mirror. Lists are read page by page: follow \
-\`next_cursor\` with the same query until \`has_more\` is false; a page may be short, even empty, before. To follow changes, \
-note \`${TIME_HEADER}\` of the first page and ask the feeds (\`synced_since\`, \`deleted_since\`) from there the next time. Clients \
-that go by \`Date\` may do so where no proxy replaces it: it is the same time cut to the second, so objects may come again. After \
-429 wait for \`Retry-After\`.`;
+const ABOUT = `The read API of the observability service, served from a mirror. Lists are read page by page: repeat the query \
+with \`cursor\` set to \`next_cursor\` until \`has_more\` is false. A page may be short, even empty, before the end. To follow \
+changes, keep \`${TIME_HEADER}\` of the first page and read the feeds (\`synced_since\`, \`deleted_since\`) from that time on. Clients \
+may use \`Date\` instead if no proxy replaces it: it is the same time without fractions of a second, so some objects may come \
+again. After 429 wait for \`Retry-After\` seconds.`;
 
 const ANSWERS: Readonly<Record<string, string>> = {
-  200: 'What was asked for',
-  304: 'What `If-None-Match` names still stands: nothing is sent',
-  400: '`invalid_cursor`: start again without it; `invalid_request`: parameters exclude each other, or an id is of another kind',
+  200: 'The requested data',
+  304: 'The answer that `If-None-Match` names has not changed: no body is sent',
+  400: '`invalid_cursor`: start again without the cursor; `invalid_request`: parameters exclude each other, or an id belongs to another kind of object',
   401: '`unauthenticated`: the bearer token is missing or unknown',
-  403: '`permission_denied`: the token cannot view the environment, or lacks the scope',
-  404: '`not_found`: it does not exist, or the token cannot view it',
+  403: '`permission_denied`: the token may not view the environment, or lacks the scope',
+  404: '`not_found`: the object does not exist, or the token may not view it',
   422: '`invalid_request`: the value of a parameter is not valid',
   429: '`rate_limited`: wait for `Retry-After` seconds',
-  500: '`internal_error`: unexpected',
-  503: '`overloaded`: too many requests wait: try again after `Retry-After` seconds; `mirror_replaced`: the mirror file was replaced or removed',
+  500: '`internal_error`: an unexpected error of the server',
+  503: '`overloaded`: too many requests are waiting, try again after `Retry-After` seconds; `mirror_replaced`: the mirror file was replaced or removed',
 };
 
 const COUNT = { type: 'integer' };
 const HEADERS = {
-  Date: { type: 'string', description: 'The time of what is shown, cut to the second' },
+  Date: { type: 'string', description: 'The time of the data, without fractions of a second' },
   [TIME_HEADER]: {
     type: 'string',
     format: 'date-time',
-    description: 'The time of what is shown, with microseconds: the feeds go on from there',
+    description: 'The time of the data, with microseconds: read the feeds from this time on',
   },
-  'RateLimit-Limit': { ...COUNT, description: 'Requests in a window' },
-  'RateLimit-Remaining': { ...COUNT, description: 'Requests left' },
+  'RateLimit-Limit': { ...COUNT, description: 'Requests per window' },
+  'RateLimit-Remaining': { ...COUNT, description: 'Requests left in this window' },
   'RateLimit-Reset': { ...COUNT, description: 'Seconds until the window ends' },
 };
 const TAG = {
   ETag: {
     type: 'string',
-    description: 'Sent back as `If-None-Match`, it is answered with 304 until a sync has written anything',
+    description: 'Send it back as `If-None-Match`: the answer is 304 until a sync has changed the mirror',
   },
 };
 const WAIT = { 'Retry-After': { ...COUNT, description: 'Seconds to wait' } };
 
-/** The page loads nothing from other hosts, and sends nothing there. */
+/** The page loads nothing from other hosts and sends nothing to them. */
 const OWN_HOST_ALONE = "default-src 'self'; img-src 'self' data:; style-src 'self' 'unsafe-inline'";
 
 const BLANK = '<svg xmlns="http://www.w3.org/2000/svg"/>';
 const LOGO = { type: 'image/svg+xml', content: BLANK };
 
-/** Without the bar and the signs of the page's makers. */
+/** Removes the bar and the logos of Swagger. */
 const THEME = {
   title: 'Data observability read API',
   css: [{ filename: 'own.css', content: '.swagger-ui .topbar { display: none }' }],
@@ -66,8 +66,8 @@ const THEME = {
 };
 
 /**
- * The description of all routes added later, at `/openapi.json`, and a page to browse it at `/docs`; both without a
- * token, and counted against the address that asks.
+ * Adds `/openapi.json`, which describes all routes added later, and the page `/docs` to browse it. Neither needs a token; both
+ * count against the quota of the client's address.
  */
 export async function addDescription(server: FastifyInstance, { count }: RequestQuota): Promise<void> {
   await server.register(swagger, {
@@ -86,7 +86,7 @@ export async function addDescription(server: FastifyInstance, { count }: Request
     refResolver: { buildLocalReference: ({ $id }, _base, _fragment, i) => String($id ?? `schema-${i}`) },
     transform: ({ schema, url }) => ({ url, schema: withAnswers(schema) }),
   });
-  // Made once: 120 KB that strangers may ask for.
+  // Made only once: it has 120 KB, and clients without a token may request it.
   let description: Buffer | null = null;
   await server.register(async (open) => {
     open.addHook('onRequest', (request, reply, done) => goOn(count(request, reply), done));
@@ -98,7 +98,7 @@ export async function addDescription(server: FastifyInstance, { count }: Request
   });
 }
 
-/** What a route answers with, in words and with the headers that come along. */
+/** The answers of a route with their descriptions and headers. */
 function withAnswers(schema: FastifySchema): FastifySchema {
   const answers = Object.entries((schema?.response ?? {}) as Readonly<Record<string, unknown>>);
   if (answers.length === 0) return schema;

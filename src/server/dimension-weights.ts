@@ -2,7 +2,7 @@ import type { BetterSQLite3Database } from 'drizzle-orm/better-sqlite3';
 import { assetHealthScoreDimensions as scores } from '../../schema/health.ts';
 import { SyncError } from '../core/errors.ts';
 
-/** How much each dimension counts in a total; one that is not named counts 1. */
+/** The weight of each dimension in a total; 1 for a dimension without one. */
 export type DimensionWeights = ReadonlyMap<string, number>;
 
 /** Reads `completeness=2,freshness=0.5`. @throws SyncError `usage` */
@@ -13,7 +13,7 @@ export function parseDimensionWeights(text: string): DimensionWeights {
   return new Map(weights);
 }
 
-/** Those there are at present; the service may add some. */
+/** The dimensions that exist at present; the service may add some. */
 const DIMENSIONS: readonly string[] = [
   'completeness',
   'uniqueness',
@@ -23,7 +23,7 @@ const DIMENSIONS: readonly string[] = [
   'consistency',
 ];
 
-/** A weight of what no table is scored by would change nothing, and nobody would know. @throws SyncError `usage` */
+/** A weight of an unknown dimension would silently change nothing. @throws SyncError `usage` */
 export function refuseUnknownDimensions(weights: DimensionWeights, db: BetterSQLite3Database): void {
   const others = [...weights.keys()].filter((dimension) => !DIMENSIONS.includes(dimension));
   if (others.length === 0) return;
@@ -31,7 +31,7 @@ export function refuseUnknownDimensions(weights: DimensionWeights, db: BetterSQL
   const known = [...new Set([...DIMENSIONS, ...mirrored.map(({ dimension }) => dimension)])];
   const unknown = others.find((dimension) => !known.includes(dimension));
   if (unknown !== undefined)
-    throw new SyncError('usage', `--dimension-weights: there is no dimension ${unknown}, but ${known.join(', ')}`);
+    throw new SyncError('usage', `--dimension-weights: there is no dimension ${unknown}, only ${known.join(', ')}`);
 }
 
 function parseWeight(text: string): [dimension: string, weight: number] {

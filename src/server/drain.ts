@@ -5,12 +5,12 @@ import { promisify } from 'node:util';
 import type { FastifyInstance } from 'fastify';
 import type { OpenConnections } from './connections.ts';
 
-/** A request, or a connection, that is on its way when the server begins to close has so long to arrive. */
+/** How long the server waits for requests and connections that are still on their way when it begins to close. */
 const LINGER_MS = 100;
 
 /**
- * A server that closes answers what was sent before its clients could know, tells them so (`Connection: close`), then takes no
- * connection any more, and lets every answer under way be read to its end.
+ * Closes the server without losing answers. It still answers requests that were sent before their clients could know, announces
+ * the end (`Connection: close`), accepts no new connections, and waits until every unfinished answer is read.
  */
 export function drainOnClose(server: FastifyInstance, openConnections: OpenConnections): void {
   let closing = false;
@@ -21,12 +21,12 @@ export function drainOnClose(server: FastifyInstance, openConnections: OpenConne
     closing = true;
     for (const answers of openConnections.values()) for (const answer of answers.keys()) answer.shouldKeepAlive = false;
     if ((await promisify(server.server.getConnections).call(server.server)) > 0) await sleep(LINGER_MS);
-    // A long answer may have kept the server from reading meanwhile.
+    // While a long answer was written, the server may not have read new requests.
     await nextTurn();
-    // Not an HTTP server's own way: to it a connection is idle once its answer is written, though the reader is not there yet.
+    // The HTTP server's own `close` would end a connection once its answer is written, before the client has read it.
     Server.prototype.close.call(server.server);
     for (const answers of openConnections.values()) for (const over of answers.values()) await over.promise;
-    // What is left are connections without a request, or with half of one.
+    // The remaining connections have no request, or an unfinished one.
     server.server.closeAllConnections();
   });
 }

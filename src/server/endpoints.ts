@@ -22,11 +22,11 @@ import {
   querySchema,
 } from './schemas.ts';
 
-/** The parameter of a path that names the environment. */
+/** The path parameter that names the environment. */
 export const ENV = 'env_id';
 const SCORES = ['asset-health-scores', 'aggregate'];
 
-/** What of a request an endpoint answers by. */
+/** The parts of a request that an endpoint reads. */
 export interface RequestContext {
   readonly reader: Principal;
   readonly params: Readonly<Record<string, string>>;
@@ -43,9 +43,9 @@ export interface ApiEndpoint {
   readonly query?: JsonSchema;
   readonly answer: JsonSchema;
   respond(mirrorSnapshot: MirrorSnapshot, requestContext: RequestContext): unknown;
-  /** The same where it takes next to no time whatever the mirror holds, else null; never when left out. @throws Refusal */
+  /** The same if it takes next to no time whatever the mirror holds, else null; always null if left out. @throws HttpError */
   respondLightly?(mirrorSnapshot: MirrorSnapshot, requestContext: RequestContext): unknown;
-  /** The same, written out already. @throws Refusal */
+  /** The same, already written as JSON. @throws HttpError */
   writeLightly?(mirrorSnapshot: MirrorSnapshot, requestContext: RequestContext): string | null;
 }
 
@@ -63,7 +63,7 @@ export function endpointsOf({ pageMax, weights }: EndpointOptions): ApiEndpoint[
   ];
 }
 
-/** What the endpoints' own schemas refer to, by `$id`. */
+/** The schemas that the endpoints' schemas refer to by `$id`. */
 export function sharedSchemas(): (JsonSchema & { readonly $id: string })[] {
   const items = new Map(LISTINGS.map((listing) => [listing.names.item, listing]));
   return [
@@ -83,7 +83,7 @@ function environmentsEndpoint(): ApiEndpoint {
     path: ['environments'],
     operationId: 'listEnvironments',
     summary: 'List environments',
-    description: 'The environments that the token can view, whole: the one list without pages.',
+    description: 'All environments that the token may view. It is the only list without pages.',
     tag: 'Environments',
     answer: { type: 'array', items: { $ref: 'Environment#' } },
     respond: (view, { reader }) => listEnvironments(view, reader),
@@ -102,8 +102,8 @@ function listEndpoint(collectionListing: CollectionListing, pageMax: number): Ap
     scope,
     query: querySchema(collectionListing, pageMax),
     answer: { $ref: `${pageName(item)}#` },
-    respond: (view, ask) => listPage(view, questionOf(collectionListing, view, ask), ask.query),
-    writeLightly: (view, ask) => lightPage(view, questionOf(collectionListing, view, ask), ask.query),
+    respond: (view, request) => listPage(view, listRequestOf(collectionListing, view, request), request.query),
+    writeLightly: (view, request) => lightPage(view, listRequestOf(collectionListing, view, request), request.query),
   };
 }
 
@@ -118,8 +118,8 @@ function oneEndpoint(collectionListing: CollectionListing): ApiEndpoint[] {
       tag: names.tag,
       scope,
       answer: { $ref: `${names.item}#` },
-      respond: (view, ask) => getOne(view, questionOf(collectionListing, view, ask)),
-      respondLightly: (view, ask) => getSmallOne(view, questionOf(collectionListing, view, ask)),
+      respond: (view, request) => getOne(view, listRequestOf(collectionListing, view, request)),
+      respondLightly: (view, request) => getSmallOne(view, listRequestOf(collectionListing, view, request)),
     },
   ];
 }
@@ -129,7 +129,7 @@ function aggregateEndpoint(weights: DimensionWeights): ApiEndpoint {
     path: [`:${ENV}`, ...SCORES],
     operationId: 'aggregateAssetHealthScores',
     summary: 'Aggregate asset health scores',
-    description: 'One card of the table assets that match all filters.',
+    description: 'The scores of all table assets that match all filters, in one object.',
     tag: listingNamed('asset_health_scores').names.tag,
     scope: 'assets',
     query: filterSchema(listingNamed('table_assets').filters),
@@ -145,7 +145,7 @@ function pathOf({ entry, parent }: CollectionListing): string[] {
   return [`:${ENV}`, ...entry.path.map((segment) => segment.replace('{id}', `:${parent?.one?.parameter}`))];
 }
 
-function questionOf(
+function listRequestOf(
   collectionListing: CollectionListing,
   { serverTime }: MirrorSnapshot,
   { reader, params }: RequestContext,

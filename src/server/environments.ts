@@ -5,7 +5,7 @@ import { type ApiItem, itemOf } from './item.ts';
 import type { MirrorSnapshot } from './mirror-reads.ts';
 import { rememberingLast } from './remember.ts';
 
-/** The environments the source lists and the reader sees, whole: the one list without pages. */
+/** All environments that the source lists and the reader may see. */
 export function listEnvironments(mirrorSnapshot: MirrorSnapshot, { environments }: Principal): ApiItem[] {
   const names = Object.keys(ENVIRONMENT_FIELDS).join(', ');
   const rows = mirrorSnapshot.rows({
@@ -17,7 +17,7 @@ export function listEnvironments(mirrorSnapshot: MirrorSnapshot, { environments 
     .map((row) => itemOf(ENVIRONMENT_FIELDS, row, 'left out'));
 }
 
-/** An environment the source no longer lists is none here either. @throws Refusal 404 */
+/** An environment that the source no longer lists does not exist here either. @throws HttpError 404 */
 export function requireEnvironment(mirrorSnapshot: MirrorSnapshot, env: string): void {
   const known = knownIn(mirrorSnapshot);
   if (known.has(env)) return;
@@ -26,5 +26,5 @@ export function requireEnvironment(mirrorSnapshot: MirrorSnapshot, env: string):
   known.add(env);
 }
 
-/** The environments that were found in a state: each is asked for often. */
+/** The environments found in a state of the mirror. They are looked up often. */
 const knownIn = rememberingLast((_: MirrorSnapshot) => new Set<string>());

@@ -1,6 +1,6 @@
 import sensible from '@fastify/sensible';
 
-/** A status, the `code` of the error envelope, a message for people, and headers that go along: it passes between threads. */
+/** An HTTP error as plain data, which passes between threads: the status, the `code` of the error envelope, a message, headers. */
 export interface HttpErrorParts {
   readonly statusCode: number;
   readonly code: string;
@@ -8,7 +8,7 @@ export interface HttpErrorParts {
   readonly headers?: Readonly<Record<string, string>> | undefined;
 }
 
-/** A refusal as it is thrown. */
+/** An HTTP error as it is thrown. */
 type HttpError = Error & HttpErrorParts;
 
 interface ErrorEnvelope {
@@ -45,7 +45,7 @@ export const permissionDenied = (message: string) => httpError(403, 'permission_
 export const rateLimited = (seconds: number) =>
   httpError(429, 'rate_limited', `Rate limit exceeded: try again in ${seconds} s`);
 
-/** Soon enough for what waits to be read, late enough to let it. */
+/** Long enough for the waiting requests to be answered. */
 const OVERLOADED_SECONDS = 2;
 
 export const overloaded = () =>
@@ -56,10 +56,10 @@ export const overloaded = () =>
 export const mirrorReplaced = () =>
   httpError(503, 'mirror_replaced', 'The mirror file was replaced or removed: restart the server');
 
-/** Nobody is told; the log is. */
+/** No client receives it; it is only logged. */
 export const gone = () => httpError(499, 'client_gone', 'The client has closed the connection');
 
-/** What a refusal is made of; null for a failure inside. */
+/** The data of an HTTP error; null for an internal failure. */
 export function httpErrorParts(error: unknown): HttpErrorParts | null {
   if (!isHttpError(error)) return null;
   const { statusCode, code, message, headers } = error;
@@ -69,7 +69,7 @@ export function httpErrorParts(error: unknown): HttpErrorParts | null {
 const isHttpError = (error: unknown): error is HttpError =>
   typeof error === 'object' && error !== null && 'refusal' in error;
 
-/** What is said of any failure; the framework's own refusals carry a `statusCode`, crashes tell nothing of themselves. */
+/** The HTTP error for any failure. Fastify's own errors have a `statusCode`; internal failures reveal no details. */
 export function httpErrorOf(error: unknown): HttpError {
   if (isHttpError(error)) return error;
   const { statusCode = 500, message } = error as { statusCode?: number; message: string };

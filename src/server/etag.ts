@@ -4,12 +4,12 @@ import type { Principal } from './access.ts';
 import type { MirrorState } from './mirror-reads.ts';
 import { numberOf } from './visibility.ts';
 
-/** Tags of another process, which may have been told to answer otherwise, are those of other answers. */
+/** Another process may have other options and give other answers, so its tags differ. */
 const PROCESS = randomBytes(9).toString('base64url');
 
 /**
- * The tag of an answer, known before anything is read: an answer depends on the state of the mirror, on who asks and on what for, and
- * never on the time of day. Weak, as it is the same whether or not the answer is compressed.
+ * The tag of an answer, known before anything is read: an answer depends only on the state of the mirror, the reader and the URL. It
+ * is a weak tag because it is the same for the compressed answer.
  */
 export function entityTag(
   { version, now }: Pick<MirrorState, 'version' | 'now'>,
@@ -19,15 +19,15 @@ export function entityTag(
   return `W/"${hash('sha256', JSON.stringify([PROCESS, version, now, numberOf(principal), url]), 'base64url')}"`;
 }
 
-/** Whether the one who asks has the answer of that tag (`If-None-Match`) already. `*` is none of its tags. */
-export function isHeld(tag: string, { headers }: Pick<FastifyRequest, 'headers'>): boolean {
+/** Whether the client already has the answer with this tag (`If-None-Match`). `*` does not count. */
+export function isKnown(tag: string, { headers }: Pick<FastifyRequest, 'headers'>): boolean {
   const held = headers['if-none-match'];
   if (held === undefined) return false;
   const opaque = tag.slice('W/'.length);
   return held.split(',').some((each) => each.trim().replace(/^W\//, '') === opaque);
 }
 
-/** Whether a header `Accept-Encoding` takes gzip: `gzip`, or `*`, but at no `q=0`. */
+/** Whether the header `Accept-Encoding` allows gzip: `gzip` or `*` without `q=0`. */
 export function takesGzip(header: string | string[] | undefined): boolean {
   const given = new Map(
     String(header ?? '')

@@ -4,12 +4,12 @@ import { type JoinedRow, parentRow } from './related-rows.ts';
 
 /** An array filter as SQL: `values` is a subquery with the parameter's values. `r` is the row, `@env` the environment. */
 export interface ArrayFilter {
-  /** Of a row at hand. */
+  /** The condition on a row. */
   readonly matches: (values: string) => string;
   readonly describe: string;
-  /** The same in parts that have no row in common; an index leads from the values to the rows of the first condition of each. */
+  /** The same condition in branches that have no row in common. An index answers the first condition of each branch. */
   readonly branches?: (values: string) => readonly (readonly string[])[];
-  /** The rows of another table on that way. */
+  /** The rows of another table through which the index leads. */
   readonly through?: (values: string) => string;
 }
 
@@ -18,19 +18,19 @@ export type ArrayFilters = Readonly<Record<string, ArrayFilter>>;
 /** The values of a parameter, as a subquery. */
 export const valuesIn = (parameter: string): string => `(select value from json_each(@${parameter}))`;
 
-/** What stands before the last `/`. */
+/** The part before the last `/`. */
 const parentOf = (path: string): string => `substr(${path}, 1, length(rtrim(${path}, replace(${path}, '/', ''))) - 1)`;
 
 /**
- * The condition that `path` equals one of the values or is nested under it; a trailing `/` does not count. Asked upwards: the
- * few ancestors of a row are looked up among the values, which are put in order once, however many there are.
+ * The condition that `path` equals one of the values or is nested under it; a trailing `/` does not count. It looks up the few
+ * ancestors of a row among the values, which are sorted only once however many there are.
  */
 export const under = (path: string, values: string): string =>
   `exists (with recursive ancestors(path) as (select ${path}
       union all select ${parentOf('path')} from ancestors where instr(path, '/'))
     select 1 from ancestors where path in (select rtrim(value, '/') from ${values}))`;
 
-/** Where the values of a filter lead from. */
+/** The other rows that a filter may test. */
 interface FilterRows {
   /** The first parent of the row. */
   readonly parent: StreamParent | undefined;

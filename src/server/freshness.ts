@@ -2,7 +2,7 @@ import type { MirrorSnapshot } from './mirror-reads.ts';
 
 export const LAST_SYNC = "select max(ended_at) as at from sync_runs where status = 'done' and command = 'sync'";
 
-/** Seconds since a sync of the mirror last ended with all well; null when none ever did. */
+/** Seconds since the last sync that ended without problems; null if there was none. */
 export function syncAgeSeconds(mirrorSnapshot: MirrorSnapshot, nowMs: number): number | null {
   const [last] = mirrorSnapshot.rows({ sql: LAST_SYNC, values: {} });
   const at = last?.['at'];

@@ -5,22 +5,22 @@ import type { ListParameters } from './parameters.ts';
 import { SCAN_WINDOW_ROWS } from './scan-window.ts';
 import { isLimited, VISIBLE_IDS } from './visibility.ts';
 
-/** A way that values lead to the rows of a page, as long as there are few of them. */
+/** A way from filter values through an index to the rows of a page, used while these rows are few. */
 export interface IndexPath {
-  /** The filter whose values they are; null for the assets of a reader. */
+  /** The filter with the values; null for the assets of a limited reader. */
   readonly filter: string | null;
-  /** The conditions of each part of the way, the one that an index answers first; the parts have no row in common. */
+  /** The conditions of each branch; an index answers the first one. No row is in two branches. */
   readonly branches: readonly (readonly string[])[];
-  /** What is passed on the way: rows of which there have to be fewer than so many. */
+  /** SQL of the rows that are read on the way; there must be fewer than a bound. */
   readonly passed: readonly { readonly rows: string; readonly fewerThan: number }[];
 }
 
-/** A reader of so many assets is not led to their rows. */
+/** If the reader sees this many assets, no index leads from them to their rows. */
 const MOST_LEADING_ASSETS = 1001;
 
 /**
- * The way of which an index tells that it has fewer rows than a stretch; null for none: then the rows are walked through in the
- * order of their page. A feed goes by time in any case: mostly there is little new, however much the values lead to.
+ * The index path with fewer rows than a scan window; null if there is none: then the rows are read in the order of the page. A feed
+ * is always read by time: usually there is little new, however many rows the filter values lead to.
  */
 export function indexPathOf(
   mirrorSnapshot: MirrorSnapshot,
@@ -36,7 +36,7 @@ export function indexPathOf(
   return indexPathsOf(listRequest, listParameters).find(isShort) ?? null;
 }
 
-/** Counted no further than to the bound. */
+/** Counts no further than the bound. */
 export function countStatements({ passed }: IndexPath, values: SqlStatement['values']) {
   return passed.map(({ rows, fewerThan }) => ({
     fewerThan,
@@ -44,7 +44,7 @@ export function countStatements({ passed }: IndexPath, values: SqlStatement['val
   }));
 }
 
-/** The ways there are: one by each filter that leads, and one by the assets of a reader who does not see all. */
+/** All index paths: one for each filter with an index, and one for the assets of a limited reader. */
 export function indexPathsOf(listRequest: ListRequest, { filters }: ListParameters): IndexPath[] {
   const { listing, reader } = listRequest;
   const byFilters = Object.keys(filters).flatMap((name) =>

@@ -1,6 +1,6 @@
 import { unprocessable } from './errors.ts';
 
-/** What a schema found wrong with a request. */
+/** An error that the schema found in a request. */
 interface SchemaFinding {
   readonly keyword: string;
   readonly instancePath: string;
@@ -14,7 +14,7 @@ const WORDS: Readonly<Record<string, (params: SchemaFinding['params']) => string
   format: () => 'must be an ISO 8601 date-time',
 };
 
-/** A refusal that names the parameter and what it takes. */
+/** An HTTP error that names the parameter and the values that it takes. */
 export function explainInvalid(findings: readonly SchemaFinding[]): Error {
   const [finding] = findings;
   if (finding === undefined) return unprocessable('The request is not valid');

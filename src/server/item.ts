@@ -2,12 +2,12 @@ import { type ExactNumber, isExactNumber, isJsonObject, parseExactly } from '../
 import type { Field, Fields } from '../core/stream.ts';
 import type { CollectionListing } from './listings.ts';
 
-/** A row as SQLite gives it. */
+/** A row as SQLite returns it. */
 export type SqlRow = Readonly<Record<string, string | number | null>>;
 
 export type ApiItem = Record<string, unknown>;
 
-/** A row as the API shows it: fields in their place, unknown members back among them. */
+/** A row as the API shows it: the fields in their places, and the unknown members from `extra` among them. */
 export function itemOf(fields: Fields, sqlRow: SqlRow, nulls: CollectionListing['nulls']): ApiItem {
   const apiItem: ApiItem = {};
   for (const { name, field, path } of placesOf(fields)) {
@@ -23,13 +23,13 @@ export function itemOf(fields: Fields, sqlRow: SqlRow, nulls: CollectionListing[
 interface FieldPlace {
   readonly name: string;
   readonly field: Field;
-  /** Null where the field stands in the item itself, under its name. */
+  /** Null for a field that stands in the item itself, under its own name. */
   readonly path: readonly string[] | null;
 }
 
 const places = new WeakMap<Fields, readonly FieldPlace[]>();
 
-/** Made once for each collection: a page has hundreds of rows. */
+/** Made only once for each collection, because a page has hundreds of rows. */
 function placesOf(fields: Fields): readonly FieldPlace[] {
   const known = places.get(fields);
   if (known !== undefined) return known;
@@ -58,7 +58,7 @@ function withExtra(fields: Fields, apiItem: ApiItem, extra: string): ApiItem {
   if (!isJsonObject(members)) return apiItem;
   const whole = together(apiItem, members);
   for (const [name, { type, from, required }] of Object.entries(fields)) {
-    // What may be left out is written as it is.
+    // Optional fields are written as they are.
     if (type !== 'integer' || !required) continue;
     const path = from ?? [name];
     const value = path.reduce<unknown>((within, step) => (isJsonObject(within) ? within[step] : undefined), whole);
@@ -67,14 +67,14 @@ function withExtra(fields: Fields, apiItem: ApiItem, extra: string): ApiItem {
   return whole;
 }
 
-/** As the writers of answers take it in a field of integers. */
+/** The number in the form that the serializers accept for an integer field. */
 function integerOf({ rawJSON: source }: ExactNumber): bigint | number {
   return /^-?\d+$/.test(source) ? BigInt(source) : Number(source);
 }
 
 /**
- * A known field gives way only where it has no value, its value of another type was kept in `extra` (R20), or where `extra` has
- * the number that it could only come near. What an object held beyond its known fields goes back into it (R19).
+ * A member of `extra` replaces a known field only if the field has no value because the value had another type (R20), or if `extra`
+ * has the exact number. Unknown members of an object go back into that object (R19).
  */
 function together(apiItem: ApiItem, members: ApiItem): ApiItem {
   const added = Object.entries(members).flatMap(([name, member]) => {
@@ -85,7 +85,7 @@ function together(apiItem: ApiItem, members: ApiItem): ApiItem {
   return { ...apiItem, ...Object.fromEntries(added) };
 }
 
-/** JSON text, or the text itself should another program have written something else there. */
+/** The value of the JSON text; the text itself if another program has written something else there. */
 function parsed(text: string): unknown {
   try {
     return parseExactly(text);

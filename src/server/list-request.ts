@@ -2,7 +2,7 @@ import type { Instant } from '../core/instant.ts';
 import type { Principal } from './access.ts';
 import type { CollectionListing } from './listings.ts';
 
-/** SQL and the values of its named parameters; equal questions with other values give equal SQL. */
+/** SQL and the values of its named parameters. Requests that differ only in values give the same SQL. */
 export interface SqlStatement {
   readonly sql: string;
   readonly values: Readonly<Record<string, string | number | null>>;
@@ -11,13 +11,13 @@ export interface SqlStatement {
 /** The ids in a path. */
 interface RouteIds {
   readonly env: string;
-  /** The parent's, where there is one. */
+  /** The id of the parent, if there is one. */
   readonly id: string | null;
-  /** The single item's. */
+  /** The id of the single item. */
   readonly one: string | null;
 }
 
-/** Who asks for which collection, and where; `serverTime` is the source's. */
+/** A request for a collection: who sends it, and for which environment or parent. `serverTime` is the source's time. */
 export interface ListRequest {
   readonly listing: CollectionListing;
   readonly place: RouteIds;

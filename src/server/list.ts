@@ -24,19 +24,19 @@ interface ListPage {
   readonly next_cursor: string | null;
 }
 
-/** Answers any list request. @throws Refusal */
+/** Answers any list request. @throws HttpError */
 export function listPage(mirrorSnapshot: MirrorSnapshot, listRequest: ListRequest, parsedQuery: ParsedQuery): ListPage {
-  const asked = parametersOf(mirrorSnapshot, listRequest, parsedQuery);
+  const parameters = parametersOf(mirrorSnapshot, listRequest, parsedQuery);
   requireParent(mirrorSnapshot, listRequest);
   const seal = { key: mirrorSnapshot.cursorKey, context: contextOf(listRequest, parsedQuery) };
-  const position = readPosition(listRequest, asked, seal);
-  const lead = indexPathOf(mirrorSnapshot, listRequest, asked, pageValues(listRequest, asked, position));
-  const rows = mirrorSnapshot.rows(pageStatement(listRequest, asked, position, lead));
-  const shown = rows.slice(0, asked.limit);
-  // The last row looked at, where there may be more behind it.
-  const stretchEnd = (): SqlRow | undefined =>
-    lead === null ? mirrorSnapshot.rows(scanWindowStatement(listRequest, asked, position))[0] : undefined;
-  const last = rows.length > asked.limit ? shown.at(-1) : stretchEnd();
+  const position = readPosition(listRequest, parameters, seal);
+  const lead = indexPathOf(mirrorSnapshot, listRequest, parameters, pageValues(listRequest, parameters, position));
+  const rows = mirrorSnapshot.rows(pageStatement(listRequest, parameters, position, lead));
+  const shown = rows.slice(0, parameters.limit);
+  // The last row that was read, if there may be more after it.
+  const windowEnd = (): SqlRow | undefined =>
+    lead === null ? mirrorSnapshot.rows(scanWindowStatement(listRequest, parameters, position))[0] : undefined;
+  const last = rows.length > parameters.limit ? shown.at(-1) : windowEnd();
   return {
     items: itemsOf(mirrorSnapshot, listRequest, shown),
     has_more: last !== undefined,
@@ -52,15 +52,17 @@ function parametersOf(
   return readParameters(listing, parsedQuery, { now: mirrorSnapshot.clockOf(place.env), serverTime });
 }
 
-/** A page that takes next to no time whatever the mirror holds, written out; null for any other. @throws Refusal */
+/** A page, as JSON, that takes next to no time whatever the mirror holds; null for any other page. @throws HttpError */
 export function lightPage(
   mirrorSnapshot: MirrorSnapshot,
   listRequest: ListRequest,
   parsedQuery: ParsedQuery,
 ): string | null {
-  const asked = parametersOf(mirrorSnapshot, listRequest, parsedQuery);
-  if (asked.feed !== null) return isIdle(mirrorSnapshot, listRequest, asked) ? writtenPage([], null) : null;
-  return goesByKeyAlone(listRequest, asked) ? keyPage(mirrorSnapshot, listRequest, asked, parsedQuery) : null;
+  const parameters = parametersOf(mirrorSnapshot, listRequest, parsedQuery);
+  if (parameters.feed !== null) return isIdle(mirrorSnapshot, listRequest, parameters) ? writtenPage([], null) : null;
+  return isReadByKeyAlone(listRequest, parameters)
+    ? keyPage(mirrorSnapshot, listRequest, parameters, parsedQuery)
+    : null;
 }
 
 /** Whether a feed has nothing new. */
@@ -68,11 +70,11 @@ const isIdle = (mirrorSnapshot: MirrorSnapshot, listRequest: ListRequest, listPa
   listParameters.cursor === undefined &&
   mirrorSnapshot.rows(reachedStatement(listRequest, listParameters)).length === 0;
 
-/** Rows in the order in which they are stored, and each tells all there is to tell of it. */
-const goesByKeyAlone = ({ listing, reader }: ListRequest, { order, filters }: ListParameters): boolean =>
+/** Whether the rows are read in the order in which they are stored, and no other row is needed for their items. */
+const isReadByKeyAlone = ({ listing, reader }: ListRequest, { order, filters }: ListParameters): boolean =>
   listing.alone === true && order === 'id' && Object.keys(filters).length === 0 && !isLimited(reader);
 
-/** Looked at for one light page, and the bytes of its items; others may take longer than anybody should wait. */
+/** The most rows that are read for a light page, and the most bytes of its items; larger pages take too long. */
 const LIGHT_ROWS = 4000;
 const LIGHT_BYTES = 1024 * 1024;
 
@@ -107,16 +109,16 @@ function writtenItems(mirrorSnapshot: MirrorSnapshot, statement: SqlStatement): 
   }
 }
 
-/** What a page in the order of `id` goes on by. */
+/** The position of an item in the order of `id`. */
 const idIn = (item: string | null | undefined): string => JSON.parse(item ?? '').id;
 
 const writtenPage = (items: readonly unknown[], cursor: string | null): string =>
   `{"items":[${items.join(',')}],"has_more":${cursor !== null},"next_cursor":${JSON.stringify(cursor)}}`;
 
-/** A row of which no part takes long to read, or to write out. */
+/** A row of at most this size takes little time to read and to write. */
 const SMALL_BYTES = 64 * 1024;
 
-/** A single item that takes next to no time: found by its key alone, and small; null for any other. */
+/** A single item that takes next to no time: it is small, and found by its key alone. Null for any other. */
 export function getSmallOne(mirrorSnapshot: MirrorSnapshot, listRequest: ListRequest): ApiItem | null {
   const { listing, reader } = listRequest;
   if (listing.parent !== undefined || isLimited(reader)) return null;
@@ -126,7 +128,7 @@ export function getSmallOne(mirrorSnapshot: MirrorSnapshot, listRequest: ListReq
   throw noItem(listRequest);
 }
 
-/** Answers any get-one request. @throws Refusal 404 */
+/** Answers a request for a single item. @throws HttpError 404 */
 export function getOne(mirrorSnapshot: MirrorSnapshot, listRequest: ListRequest): ApiItem {
   requireParent(mirrorSnapshot, listRequest);
   return requireOne(mirrorSnapshot, listRequest);
@@ -140,9 +142,9 @@ function requireOne(mirrorSnapshot: MirrorSnapshot, listRequest: ListRequest): A
 
 const noItem = ({ listing, place }: ListRequest) => notFound(`${listing.names.item} ${place.one}`);
 
-function requireParent(mirrorSnapshot: MirrorSnapshot, { listing, place, ...asking }: ListRequest): void {
+function requireParent(mirrorSnapshot: MirrorSnapshot, { listing, place, ...request }: ListRequest): void {
   if (listing.parent === undefined) return;
-  requireOne(mirrorSnapshot, { ...asking, listing: listing.parent, place: { ...place, id: null, one: place.id } });
+  requireOne(mirrorSnapshot, { ...request, listing: listing.parent, place: { ...place, id: null, one: place.id } });
 }
 
 function itemsOf(
@@ -153,7 +155,7 @@ function itemsOf(
   const { entry, nulls } = listing;
   const items = rows.map((row) => {
     const item = itemOf(entry.fields, row, nulls);
-    // Values of a wrong type among them: the generic list has no place for what its kind alone has.
+    // Also values of a wrong type: the generic list does not show fields of a kind.
     for (const name of entry.subtypeColumns?.[String(row['kind'])] ?? []) delete item[name];
     return row['deleted_at'] === undefined ? item : { ...item, deleted_at: row['deleted_at'] };
   });
@@ -161,7 +163,7 @@ function itemsOf(
   return items;
 }
 
-/** The path, filters and order a cursor is bound to; `limit`, and the order of different parameters, do not matter. */
+/** The path, filters and order that a cursor is bound to. `limit` and the order of the parameters do not matter. */
 function contextOf({ listing, place }: ListRequest, parsedQuery: ParsedQuery): string {
   const given = Object.entries(parsedQuery).filter(([name]) => name !== 'cursor' && name !== 'limit');
   return JSON.stringify([listing.entry.path, place.env, place.id, given.sort(([a], [b]) => (a < b ? -1 : 1))]);

@@ -14,7 +14,7 @@ interface MeasuredRequest {
   readonly nowMs: () => number;
 }
 
-/** Measures all routes added later, and what goes to none. @returns what adds `/metrics` to the routes that need a token */
+/** Measures all routes added later, and requests to no route. @returns a function that adds `/metrics` to the routes that need a token */
 export async function openMetrics(
   server: FastifyInstance,
   measuredRequest: MeasuredRequest,
@@ -27,7 +27,7 @@ export async function openMetrics(
     routeMetrics: {
       enabled: { histogram: true, summary: false },
       registeredRoutesOnly: false,
-      // Not as they were asked for: anybody could make any number of series.
+      // Labels are not taken from the address: any client could then make any number of series.
       invalidRouteGroup: 'unknown',
       overrides: { histogram: { registers }, summary: { registers } },
     },
@@ -41,7 +41,7 @@ export async function openMetrics(
   };
 }
 
-/** The counts are of all environments and assets; a token without scopes may have them, and nothing else. */
+/** The counts cover all environments and assets. A token without scopes may read them and nothing else. */
 function seesEverywhere(reader: Principal | null): boolean {
   return reader !== null && [reader.environments, reader.assetIds, reader.paths].every((limit) => limit === null);
 }
@@ -50,7 +50,7 @@ function addMirrorGauges({ store, answers, nowMs }: MeasuredRequest, registers: 
   const counted = countingOnce(store, answers);
   new Gauge({
     name: 'obsync_mirror_age_seconds',
-    help: 'Seconds since a sync of the mirror last ended with all well; NaN when none ever did',
+    help: 'Seconds since the last sync that ended without problems; NaN if there was none',
     registers,
     collect() {
       this.set(store.read((view) => syncAgeSeconds(view, nowMs())) ?? Number.NaN);
@@ -67,7 +67,7 @@ function addMirrorGauges({ store, answers, nowMs }: MeasuredRequest, registers: 
   });
 }
 
-/** Counts anew only when the mirror has changed: a million rows take a while. */
+/** Counts again only when the mirror has changed: a million rows take a while. */
 function countingOnce(
   mirrorReads: MirrorReads,
   endpointAnswers: EndpointAnswers,
@@ -87,6 +87,6 @@ function countingOnce(
   };
 }
 
-/** The server itself asks. */
+/** The server's own requests. */
 const { reader: NOBODY } = rootToken('/metrics', '');
 const NEVER = new AbortController().signal;

@@ -8,48 +8,48 @@ import type { SqlRow } from './item.ts';
 import { KEPT_TABLES } from './kept-tables.ts';
 import type { SqlStatement } from './list-request.ts';
 
-/** The newest time of all runs would stay wrong for good once the source's clock was. */
+/** The time of the last run, not the newest of all runs: that would stay wrong forever after a wrong clock of the source. */
 export const MIRROR = `select cursor_key,
   (select json_group_object(env_id, mirrored_at) from mirror_environments) as clocks,
   (select server_time from sync_runs where server_time is not null order by id desc limit 1) as server_time from mirror`;
 
-/** When a state of the mirror is, and which it is. */
+/** The identity and the times of a state of the mirror. */
 export interface MirrorState {
-  /** Another one after every commit, of this connection's own as well; told apart within this process alone. */
+  /** Changes with every commit, also of this connection. It is valid only within this process. */
   readonly version: string;
-  /** The newest clock of all environments: whatever is committed later, in any of them, has a later `mirrored_at`. */
+  /** The newest clock of all environments. A later commit in any of them has a later `mirrored_at`. */
   readonly now: Instant;
-  /** The environment's own clock as it was committed; `now` for an environment without one, and for no environment. */
+  /** The clock of an environment; `now` for an environment without one, and for no environment. */
   clockOf(env: string | undefined): Instant;
-  /** The source's time in the last run that ended (R1); the mirror's while there is none. */
+  /** The source's time in the last run (R1); the mirror's time while there is none. */
   readonly serverTime: Instant;
-  /** With which cursors are sealed. */
+  /** The key that cursors are encrypted with. */
   readonly cursorKey: KeyObject;
 }
 
-/** One state of the mirror; the same object for as long as the state lasts. */
+/** One state of the mirror. It is the same object until the mirror changes. */
 export interface MirrorSnapshot extends MirrorState {
   rows(sqlStatement: SqlStatement): SqlRow[];
-  /** The rows of a statement of one column of texts: without an object for each. */
+  /** The rows of a statement with one text column, without an object for each row. */
   texts(sqlStatement: SqlStatement): (string | null)[];
-  /** Writes what is kept beside the mirror, which itself is open for reading alone. */
+  /** Writes to temporary tables. The mirror itself is open only for reading. */
   run(sqlStatement: SqlStatement): void;
 }
 
-/** Reads of the mirror, each from one consistent state; each statement is prepared once. */
+/** Reads of the mirror. Each is from one consistent state, and each statement is prepared only once. */
 export interface MirrorReads {
   /**
-   * The state now, or a later one under the version of the one before it.
+   * The state now. A commit in between may give a later state under the version of the one before.
    * @throws HttpError 503 when another file has taken the place of the mirror
    */
   state(): MirrorState;
   read<Found>(look: (mirrorSnapshot: MirrorSnapshot) => Found): Found;
 }
 
-/** For a file whose migration was cut off before it had a key: such cursors do not outlive the process. */
+/** A key for a file whose migration was cut off before it made one. Its cursors end with the process. */
 export const makeCursorKey = (): string => randomBytes(32).toString('hex');
 
-/** `cursorKey` serves while the mirror has none. */
+/** `cursorKey` is used while the mirror has no key. */
 export function openMirrorReads({ path, connection, prepare }: MirrorFile, cursorKey = makeCursorKey()): MirrorReads {
   connection.exec(KEPT_TABLES);
   const view = viewOf(
@@ -84,7 +84,7 @@ function replacementCheck(path: string): () => void {
   };
 }
 
-/** Made anew only where something was committed: most requests find the state as the one before them. */
+/** The snapshot is read again only after a commit: most requests find the same state as the one before. */
 function viewOf(
   connection: Database.Database,
   ways: Pick<MirrorSnapshot, 'rows' | 'texts' | 'run'>,
@@ -99,7 +99,7 @@ function viewOf(
     if (kept?.version === version) return kept;
     const [mirror] = ways.rows({ sql: MIRROR, values: {} });
     const clocks = new Map<string, Instant>(Object.entries(JSON.parse(String(mirror?.['clocks'] ?? '{}'))));
-    // In a mirror that nothing was ever written to, a time before any that a reader may have to be told of.
+    // An empty mirror has a time that is earlier than any time of a row.
     const now = [...clocks.values()].reduce((newest, at) => (at > newest ? at : newest), EPOCH);
     kept = {
       ...ways,

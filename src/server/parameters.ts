@@ -4,7 +4,7 @@ import type { CollectionListing } from './listings.ts';
 import type { MirrorSnapshot } from './mirror-reads.ts';
 import { clamped, monthBefore } from './times.ts';
 
-/** A query string that the listing's schema has passed: values are of their types, defaults filled in. */
+/** A query string that the listing's schema has checked: the values have their types, and defaults are filled in. */
 export type ParsedQuery = Readonly<Record<string, unknown>>;
 
 type SnapshotTimes = Pick<MirrorSnapshot, 'now' | 'serverTime'>;
@@ -14,7 +14,7 @@ interface FeedParameters {
   readonly since: Instant;
 }
 
-/** What a list request asks for. */
+/** The parameters of a list request. */
 export interface ListParameters {
   readonly limit: number;
   /** Left out, or empty, for the first page. */
@@ -27,7 +27,7 @@ export interface ListParameters {
   readonly window: { readonly from: Instant; readonly to: Instant | null } | null;
 }
 
-/** Reads the query of a list request. @throws Refusal 400 for both feeds at once */
+/** Reads the query of a list request. @throws HttpError 400 for both feeds at once */
 export function readParameters(
   collectionListing: CollectionListing,
   parsedQuery: ParsedQuery,
@@ -54,13 +54,13 @@ export function readFilters(
   return Object.fromEntries(given.map((name) => [name, parsedQuery[name] as string[]]));
 }
 
-/** A wrong clock of this machine moves the mirror's time away from the source's; the earlier one cuts off nothing that it has to show. */
+/** A wrong clock of this machine moves the mirror's time away from the source's. The earlier time never cuts off rows that must be shown. */
 function readFeed(parsedQuery: ParsedQuery, { now: mirrorTime, serverTime }: SnapshotTimes): FeedParameters | null {
   const now = mirrorTime < serverTime ? mirrorTime : serverTime;
   const synced = readInstant(parsedQuery, 'synced_since');
   const deleted = readInstant(parsedQuery, 'deleted_since');
   if (synced !== null && deleted !== null) {
-    throw badRequest('synced_since and deleted_since exclude each other: ask for them in two requests');
+    throw badRequest('synced_since and deleted_since exclude each other: send two requests');
   }
   if (synced !== null) return { of: 'synced', since: clamped(synced, now) };
   return deleted === null ? null : { of: 'deleted', since: clamped(deleted, now) };

@@ -4,7 +4,7 @@ import type { CollectionListing } from './listings.ts';
 import type { MirrorSnapshot } from './mirror-reads.ts';
 import { weekBefore } from './times.ts';
 
-/** Puts the rows of the entry's parts (the dimensions of a score) into the items of a page, but those of old scores. */
+/** Adds the rows of child tables (the dimensions of a score) to the items of a page, without those of old scores. */
 export function addParts(
   mirrorSnapshot: MirrorSnapshot,
   { entry, nulls, weekOf }: CollectionListing,

@@ -6,8 +6,8 @@ import type { JsonSchema } from './schemas.ts';
 const BOOLEANS: Readonly<Record<string, string>> = { true: 'true', '1': 'true', false: 'false', '0': 'false' };
 
 /**
- * Prepares the query for the check by its schema: an unknown parameter is ignored, as newer clients may send it; a boolean may be
- * written as Python does (`True`); a whole number has digits alone. @throws Refusal 422
+ * Prepares the query for its schema. An unknown parameter is ignored, because newer clients may send it. A boolean may be written
+ * as in Python (`True`). A whole number consists of digits. @throws HttpError 422
  */
 export function prepareQuery({ query, routeOptions, log }: FastifyRequest): void {
   const properties = (routeOptions.schema?.querystring as JsonSchema | undefined)?.properties;
@@ -15,7 +15,7 @@ export function prepareQuery({ query, routeOptions, log }: FastifyRequest): void
   const given = query as Record<string, unknown>;
   const unknown = Object.keys(given).filter((name) => !Object.hasOwn(properties, name));
   for (const name of unknown) delete given[name];
-  // Not their values, among which a misplaced token might stand.
+  // Without the values: a token may stand there by mistake.
   if (unknown.length > 0) log.debug({ parameters: unknown.join(' ').slice(0, MOST_LOGGED) }, 'parameters ignored');
   for (const [name, value] of Object.entries(given))
     if (typeof value === 'string') given[name] = prepared(name, value, properties[name]?.['type']);

@@ -4,7 +4,7 @@ import { SyncError } from '../core/errors.ts';
 import { rateLimited } from './errors.ts';
 
 export interface RateLimit {
-  /** Requests of one token in a window. */
+  /** Requests per token and window. */
   readonly limit: number;
   readonly windowMs: number;
 }
@@ -21,32 +21,32 @@ export function parseRateLimit(text: string): RateLimit | null {
   return { limit: Number(limit), windowMs: Number(count ?? 1) * unitMs };
 }
 
-/** Reading that takes so long counts as one request more. */
+/** A read that takes this long counts as one more request. */
 const READING_MS = 100;
 
 export interface RequestQuota {
   /**
-   * Counts a request against its token (a stranger's against his address), tells the quota, and refuses what exceeds it.
-   * Nothing to wait for where there is no limit. @throws Refusal 429
+   * Counts a request against its token, or without a known token against the client's address. Sends the quota headers and refuses
+   * requests beyond the limit. Returns no promise when there is no limit. @throws HttpError 429
    */
   count(request: FastifyRequest, reply: FastifyReply): Promise<void> | undefined;
-  /** Counts the time that reading its answer took as well; the next request is told. */
+  /** Also counts the time that reading the answer took; the headers of the next request show it. */
   charge(request: FastifyRequest, cpuMs: number): Promise<void>;
 }
 
-/** Windows are opened by their first request. */
+/** A window begins with its first request. */
 export async function openRateLimit(server: FastifyInstance, rate: RateLimit | null): Promise<RequestQuota> {
   if (rate === null) return { count: () => undefined, charge: async () => {} };
   await server.register(rateLimit, { global: false, max: rate.limit, timeWindow: rate.windowMs });
-  // Apart: strangers of many addresses would push the counts of tokens out of the memory they shared.
+  // Tokens and addresses are counted apart: else requests from many addresses would push the counts of tokens out of memory.
   const checkToken = server.createRateLimit({ keyGenerator: ({ reader }) => reader?.name ?? '' });
-  // By the plugin's own key: an IPv6 address counts as its /64, which one machine may have all of.
+  // The plugin's own key: an IPv6 address counts as its /64 network, because one machine may own all its addresses.
   const checkStranger = server.createRateLimit({});
   const check = (request: FastifyRequest) => (request.reader === null ? checkStranger(request) : checkToken(request));
   const count = async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
     const quota = await check(request);
     if (quota.isAllowed) return;
-    // The plugin's window may be over at the very moment of asking.
+    // The plugin's window may end at this very moment.
     const resetSeconds = Math.max(1, quota.ttlInSeconds);
     reply.headers({
       'ratelimit-limit': quota.max,

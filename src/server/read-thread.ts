@@ -4,22 +4,22 @@ import type { Principal } from './access.ts';
 import { type AdmittedRequest, type EndpointAnswer, openAnswering } from './answers.ts';
 import type { EndpointOptions } from './endpoints.ts';
 
-/** A thread that reads: one question after the other from the thread that serves, and an answer to each. */
+/** A thread that reads the mirror. It answers the requests of the serving thread one after the other. */
 
 export interface ThreadOptions extends EndpointOptions {
-  /** The mirror's file; each thread opens it for itself. */
+  /** The mirror's file. Each thread opens it itself. */
   readonly path: string;
-  /** One for all threads: they take each other's cursors. */
+  /** The same for all threads, so that each accepts the cursors of the others. */
   readonly cursorKey: string;
 }
 
-/** A question, by the name of the one who asks; his limits come along where they are new to this thread: they may be long. */
+/** A read request. It carries the reader's name, and the reader itself only if this thread does not know it yet: it may be large. */
 export interface PostedRequest extends Omit<AdmittedRequest, 'reader'> {
   readonly name: string;
   readonly reader: Principal | null;
 }
 
-/** A failure inside goes as the error that it is. */
+/** An internal failure is sent as the error itself. */
 export type ThreadReply = EndpointAnswer | { readonly failure: unknown };
 
 const { path, ...options } = workerData as ThreadOptions;
@@ -34,9 +34,9 @@ parentPort?.on('message', (posted: PostedRequest | null) => {
     parentPort?.close();
     return;
   }
-  const { name, reader, ...ask } = posted;
+  const { name, reader, ...request } = posted;
   if (reader !== null) readers.set(name, reader);
-  const replied = replyTo({ ...ask, reader: readers.get(name) as Principal });
+  const replied = replyTo({ ...request, reader: readers.get(name) as Principal });
   const isLong = 'body' in replied && replied.body.length >= HANDED_OVER_FROM;
   if (!isLong) return parentPort?.postMessage(replied);
   const body = handedOver(replied.body);
@@ -46,7 +46,7 @@ parentPort?.on('message', (posted: PostedRequest | null) => {
 /** Shorter answers are cheaper to copy. */
 const HANDED_OVER_FROM = 4096;
 
-/** Bytes in a memory of their own. */
+/** The bytes in a buffer of their own, which can be transferred. */
 function handedOver(body: Buffer | string): Uint8Array<ArrayBuffer> {
   if (typeof body === 'string') return new TextEncoder().encode(body);
   const { buffer, byteLength } = body;

@@ -7,21 +7,21 @@ import { gone, overloaded } from './errors.ts';
 import { makeCursorKey } from './mirror-reads.ts';
 import type { PostedRequest, ThreadOptions, ThreadReply } from './read-thread.ts';
 
-/** Compiled, the thread's file stands beside this one; in development both are read as they are. */
+/** The file of the thread stands beside this one, compiled or not. */
 const THREAD = import.meta.url.endsWith('.ts') ? './read-thread.ts' : './read-thread.js';
 
-/** Questions that may wait for a thread; a token alone may have half of them waiting. */
+/** The most requests that may wait for a thread; one token may have half of them. */
 const MOST_WAITING = 512;
 
-/** One question at a time. */
+/** A thread that answers one request at a time. */
 interface ReadThread {
-  ask(admittedRequest: AdmittedRequest): Promise<EndpointAnswer>;
+  answer(admittedRequest: AdmittedRequest): Promise<EndpointAnswer>;
   isOver(): boolean;
-  /** Once what it is at is read. */
+  /** Ends the thread after its current read. */
   end(): Promise<void>;
 }
 
-/** Answers are read in threads, so that nothing read keeps the one that serves from going on. */
+/** Reads answers in threads, so that no read blocks the serving thread. */
 export function answersInThreads(
   count: number,
   options: Omit<ThreadOptions, 'cursorKey'> & Partial<ThreadOptions>,
@@ -29,7 +29,7 @@ export function answersInThreads(
   const threadOptions = { cursorKey: makeCursorKey(), ...options };
   const queue = new PQueue({ concurrency: count });
   const threads = new Set<ReadThread>();
-  const underWay = new Map<Principal, number>();
+  const unfinished = new Map<Principal, number>();
   const started = (): ReadThread => {
     const thread = startThread(threadOptions, () => threads.delete(thread));
     threads.add(thread);
@@ -41,27 +41,27 @@ export function answersInThreads(
     const free = idle.pop();
     const thread = free === undefined || free.isOver() ? started() : free;
     try {
-      return await thread.ask(admittedRequest);
+      return await thread.answer(admittedRequest);
     } finally {
       idle.push(thread);
     }
   };
   return {
     answerAtOnce: () => null,
-    async answer(asking, goneSignal) {
-      const { reader } = asking;
-      const own = underWay.get(reader) ?? 0;
+    async answer(request, goneSignal) {
+      const { reader } = request;
+      const own = unfinished.get(reader) ?? 0;
       if (queue.size >= MOST_WAITING || own >= MOST_WAITING / 2) throw overloaded();
-      underWay.set(reader, own + 1);
+      unfinished.set(reader, own + 1);
       try {
-        // Who has more under way waits behind those who have less.
+        // A reader with more unfinished requests waits behind those with fewer.
         return await whileWanted(goneSignal, (begun, signal) =>
-          queue.add(() => read(asking, begun), { signal, priority: -own }),
+          queue.add(() => read(request, begun), { signal, priority: -own }),
         );
       } finally {
-        const left = (underWay.get(reader) ?? 1) - 1;
-        if (left === 0) underWay.delete(reader);
-        else underWay.set(reader, left);
+        const left = (unfinished.get(reader) ?? 1) - 1;
+        if (left === 0) unfinished.delete(reader);
+        else unfinished.set(reader, left);
       }
     },
     async close() {
@@ -71,7 +71,7 @@ export function answersInThreads(
   };
 }
 
-/** What waits is given up when nobody wants it any more; what has begun is not: nothing stops SQLite in the midst of it. */
+/** A waiting request is given up when its client has gone. A read that has begun is not: SQLite cannot be stopped in the middle. */
 async function whileWanted<Found>(
   goneSignal: AbortSignal,
   wait: (begun: () => void, signal: AbortSignal) => Promise<Found>,
@@ -86,7 +86,7 @@ async function whileWanted<Found>(
 function startThread(options: ThreadOptions, whenOver: () => void): ReadThread {
   const worker = new Worker(new URL(THREAD, import.meta.url), { workerData: options });
   worker.unref();
-  const told = new Map<string, Principal>();
+  const knownReaders = new Map<string, Principal>();
   let pending: PromiseWithResolvers<EndpointAnswer> | null = null;
   let isOver = false;
   worker.on('message', (threadReply: ThreadReply) => {
@@ -99,20 +99,20 @@ function startThread(options: ThreadOptions, whenOver: () => void): ReadThread {
     pending?.reject(error);
   };
   worker.on('error', over);
-  worker.on('exit', (code) => over(new Error(`a thread that reads ended with ${code}`)));
+  worker.on('exit', (code) => over(new Error(`a reading thread ended with code ${code}`)));
   return {
-    ask({ reader, ...ask }) {
+    answer({ reader, ...request }) {
       pending = Promise.withResolvers();
-      const isNew = told.get(reader.name) !== reader;
-      told.set(reader.name, reader);
-      worker.postMessage({ ...ask, name: reader.name, reader: isNew ? reader : null } satisfies PostedRequest);
+      const isNew = knownReaders.get(reader.name) !== reader;
+      knownReaders.set(reader.name, reader);
+      worker.postMessage({ ...request, name: reader.name, reader: isNew ? reader : null } satisfies PostedRequest);
       return pending.promise;
     },
     isOver: () => isOver,
     async end() {
       if (isOver) return;
       pending?.reject(gone());
-      // Not terminated: in the midst of SQLite that would end the whole process.
+      // `terminate` within an SQLite call would end the whole process.
       worker.ref();
       worker.postMessage(null);
       await once(worker, 'exit');

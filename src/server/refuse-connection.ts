@@ -1,23 +1,23 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { envelope, httpErrorOf } from './errors.ts';
 
-/** Answers with the error envelope; what went wrong inside is logged and told to nobody. */
+/** Answers with the error envelope. An internal failure is logged, and its details are not sent. */
 export function refuse(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const { statusCode, code, message, headers = {} } = httpErrorOf(error);
   if (statusCode === 500) request.log.error({ err: error }, 'a request failed');
   return reply.code(statusCode).headers(headers).send(envelope(code, message));
 }
 
-/** What the HTTP parser refuses, by its error code; anything else is a request that cannot be read. */
+/** The errors of the HTTP parser by their codes; any other is a request that cannot be read. */
 const UNREADABLE: Readonly<Record<string, readonly [status: string, message: string]>> = {
   HPE_HEADER_OVERFLOW: ['431 Request Header Fields Too Large', 'The address and headers are too long together'],
   ERR_HTTP_REQUEST_TIMEOUT: ['408 Request Timeout', 'The request took too long to arrive'],
 };
 
-/** So long has a client to take the refusal of what never became a request. */
+/** How long a client may take to read the answer to an unreadable request. */
 const LINGER_MS = 1000;
 
-/** Answers what never became a request, and lets go of the connection, whether or not the other side does. */
+/** Answers an unreadable request and ends the connection, also if the client does not. */
 export function refuseUnreadable(
   error: Error & { code?: string },
   socket: { writable: boolean; end(text: string): void; destroy(): void },

@@ -1,19 +1,19 @@
 import { parentsOf, type Stream, type StreamParent } from '../core/stream.ts';
 import type { CollectionEndpoint } from '../streams/endpoint.ts';
 
-/** A row that every row of the list is read with: `c` in the SQL. */
+/** A row that is joined to every row of the list: `c` in the SQL. */
 export interface JoinedRow {
   readonly row: string;
   readonly on: string;
 }
 
-/** A marked stream with a table of its own: the rows that marked its rows have their times (R21), so they are joined. */
+/** The rows of a marked stream with its own table have no times. The rows that marked them do (R21), so those are joined. */
 export function joinOf({ method, subtype, parentTable, key: [by] }: Omit<Stream, 'marks'>): JoinedRow | undefined {
   if (method !== 'marked' || subtype !== undefined || parentTable === undefined) return undefined;
   return { row: `${parentTable.table} c`, on: `c.env_id = r.env_id and c.id = r.${by}` };
 }
 
-/** The row that `by` names, as a subquery in which it is `p`. */
+/** A subquery of the row that `by` names; the row is `p` in it. */
 const rowNamed = (by: string, table: string, condition: string): string =>
   `(select 1 from ${table} p where p.env_id = r.env_id and p.id = r.${by} and ${condition})`;
 
@@ -23,7 +23,7 @@ export function parentRow(parent: StreamParent | undefined, condition: string): 
   return rowNamed(parent.by, parent.table, condition);
 }
 
-/** The condition that the other row is as it should be. */
+/** The condition that the other row exists and fits. */
 export function otherRowCondition({
   by,
   table,
@@ -35,11 +35,11 @@ export function otherRowCondition({
   return `exists ${rowNamed(by, table, `p.deleted_at is null${kind}`)}`;
 }
 
-/** The ids of the assets that a row hangs on. */
+/** The ids of the assets that a row belongs to. */
 export function assetIdsOf(stream: Omit<Stream, 'marks'>, { assets, idInPath }: CollectionEndpoint): string[] {
   const [id = ''] = stream.key;
   if (assets !== undefined) return assets.map((field) => `r.${field}`);
-  // Whoever sees the row of that id sees what is under it.
+  // A reader who sees the row of that id also sees the rows under it.
   if (idInPath !== undefined) return [];
   if (stream.table === 'assets') return [`r.${id}`];
   if (joinOf(stream) === undefined) return parentsOf(stream).flatMap((parent) => assetIdsBy(parent));

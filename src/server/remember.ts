@@ -1,4 +1,4 @@
-/** The same function, which remembers its last answer: almost every request asks for that of the one before it. */
+/** The same function with its last result remembered: almost every request needs the same result as the one before. */
 export function rememberingLast<Of, Found>(find: (of: Of) => Found): (of: Of) => Found {
   let last: { readonly of: Of; readonly found: Found } | null = null;
   return (of) => {

@@ -5,7 +5,7 @@ import type { Principal } from './access.ts';
 import type { EndpointAnswer, EndpointAnswers } from './answers.ts';
 import { type ApiEndpoint, ENV, type EndpointOptions, endpointsOf, sharedSchemas } from './endpoints.ts';
 import { httpErrorFrom, permissionDenied } from './errors.ts';
-import { entityTag, isHeld, takesGzip } from './etag.ts';
+import { entityTag, isKnown, takesGzip } from './etag.ts';
 import type { MirrorState } from './mirror-reads.ts';
 import { prepareQuery } from './query-text.ts';
 import type { RequestQuota } from './rate-limit.ts';
@@ -14,9 +14,9 @@ import { setDateHeader } from './set-date-header.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** The state of the mirror when the request came; null before that is known. */
+    /** The state of the mirror when the request came; null before it was read. */
     mirrorState: MirrorState | null;
-    /** Whose token the request carries; null before that is known, and for strangers. */
+    /** Who the token of the request belongs to; null before it was checked, and for an unknown token. */
     reader: Principal | null;
   }
   interface FastifyContextConfig {
@@ -31,7 +31,7 @@ export interface RoutesOptions extends EndpointOptions {
 
 const REFUSALS = [400, 401, 403, 404, 422, 429, 500, 503];
 
-/** Adds every endpoint of the read API; who asks is known by then. */
+/** Adds every endpoint of the read API. The token was checked before. */
 export function addRoutes(server: FastifyInstance, routesOptions: RoutesOptions): void {
   for (const schema of sharedSchemas()) server.addSchema(schema);
   server.addHook('preValidation', (request, _reply, done) => {
@@ -46,16 +46,16 @@ function addEndpoint(server: FastifyInstance, { answers, quota }: RoutesOptions,
   const { path, scope, operationId } = apiEndpoint;
   const handler = (request: FastifyRequest, reply: FastifyReply): unknown => {
     const { reader, params, query } = request as unknown as Parameters<ApiEndpoint['respond']>[1];
-    // Of the state before the one that is read, or of the same: what is told to be unchanged never was changed.
+    // The tag is of this state or an earlier one, so an answer called unchanged is never a changed one.
     const state = request.mirrorState as MirrorState;
     const tag = entityTag(state, reader, request.url);
     setDateHeader(reply, { now: state.clockOf(params[ENV]) });
-    if (isHeld(tag, request)) return reply.code(304).headers(cachedAs(tag)).send();
+    if (isKnown(tag, request)) return reply.code(304).headers(cachedAs(tag)).send();
     const gzip = takesGzip(request.headers['accept-encoding']);
-    const asking = { operationId, reader, params, query, gzip };
-    const atOnce = answers.answerAtOnce(asking);
+    const admitted = { operationId, reader, params, query, gzip };
+    const atOnce = answers.answerAtOnce(admitted);
     if (atOnce !== null) return sendAnswer(reply, atOnce, tag);
-    return answers.answer(asking, goneSignal(reply)).then(async (answer) => {
+    return answers.answer(admitted, goneSignal(reply)).then(async (answer) => {
       await quota.charge(request, answer.cpuMs);
       return sendAnswer(reply, answer, tag);
     });
@@ -64,7 +64,7 @@ function addEndpoint(server: FastifyInstance, { answers, quota }: RoutesOptions,
   server.get([API_PATH, ...path].join('/'), { schema: schemaOf(apiEndpoint), config }, handler);
 }
 
-/** @throws Refusal where that is the answer */
+/** @throws HttpError when that is the answer */
 function sendAnswer(reply: FastifyReply, endpointAnswer: EndpointAnswer, tag: string): FastifyReply {
   setDateHeader(reply, endpointAnswer);
   if ('refusal' in endpointAnswer) throw httpErrorFrom(endpointAnswer.refusal);
@@ -75,12 +75,12 @@ function sendAnswer(reply: FastifyReply, endpointAnswer: EndpointAnswer, tag: st
     .send(endpointAnswer.body);
 }
 
-/** Whoever keeps an answer asks each time whether it still stands, and never shows it to the bearer of another token. */
+/** A cache has to check each time whether its answer is still valid, and must not show it to the holder of another token. */
 function cachedAs(tag: string): Readonly<Record<string, string>> {
   return { etag: tag, 'cache-control': 'private, no-cache', vary: 'accept-encoding, authorization' };
 }
 
-/** Aborts when there is nobody any more to read the answer. */
+/** Aborts when the client has gone before its answer was sent. */
 function goneSignal({ raw }: FastifyReply): AbortSignal {
   const gone = new AbortController();
   raw.once('close', () => {
@@ -106,7 +106,7 @@ function schemaOf({ path, operationId, summary, description, tag, query, answer 
   };
 }
 
-/** The two levels of access above single assets. @throws Refusal 403 */
+/** Checks the environment and the scope of the token. @throws HttpError 403 */
 function refuseDenied({ reader, params, routeOptions }: FastifyRequest): void {
   const env = (params as Readonly<Record<string, string>>)[ENV];
   const { scope } = routeOptions.config;

@@ -2,10 +2,10 @@ import { CATALOGUE } from '../streams/catalogue.ts';
 import type { CatalogueEntry } from '../streams/entry.ts';
 import type { MirrorSnapshot } from './mirror-reads.ts';
 
-/** The operation that counts; no endpoint has it. */
+/** The operation that counts rows; it has no endpoint. */
 export const COUNT_ROWS = 'countRows';
 
-/** The live rows of each stream, over all environments: a million take a while. */
+/** The number of live rows of each stream, over all environments. A million rows take a while. */
 export function countRows(mirrorSnapshot: MirrorSnapshot): Readonly<Record<string, number>> {
   return Object.fromEntries(CATALOGUE.map((entry) => [entry.name, countOf(mirrorSnapshot, entry)]));
 }
@@ -18,7 +18,7 @@ function countOf(mirrorSnapshot: MirrorSnapshot, { table, subtype }: CatalogueEn
   return Number(mirrorSnapshot.rows({ sql, values: {} })[0]?.['rows']);
 }
 
-/** Rows of feeds stay in their table when they are gone (R11). */
+/** Deleted rows of feeds stay in their table (R11). */
 function keepsGone(table: string): boolean {
   return CATALOGUE.some((entry) => entry.method === 'feed' && entry.table === table);
 }

@@ -2,7 +2,7 @@ import type { Field, Fields } from '../core/stream.ts';
 import type { ArrayFilters } from './filters.ts';
 import type { CollectionListing } from './listings.ts';
 
-/** A JSON Schema, as the routes carry it: it validates, it serialises, and it is the description. */
+/** A JSON Schema of a route. It validates, serialises and documents. */
 export interface JsonSchema {
   readonly [keyword: string]: unknown;
   readonly properties?: Readonly<Record<string, JsonSchema>>;
@@ -14,7 +14,11 @@ const MOST_VALUES = 1000;
 
 const INSTANT: JsonSchema = { type: 'string', format: 'date-time' };
 const ANYTHING: JsonSchema = {};
-const TEXTS: JsonSchema = { type: 'array', items: ANYTHING, description: 'Texts as a rule; passed on as they come' };
+const TEXTS: JsonSchema = {
+  type: 'array',
+  items: ANYTHING,
+  description: 'Usually strings; passed on as the service sends them',
+};
 
 const TYPES: Readonly<Record<Field['type'], JsonSchema>> = {
   text: { type: 'string' },
@@ -25,7 +29,7 @@ const TYPES: Readonly<Record<Field['type'], JsonSchema>> = {
   json: ANYTHING,
 };
 
-/** What the JSON of a field holds by all that is known. */
+/** The known shapes of JSON fields. */
 const JSON_SHAPES: Readonly<Record<string, JsonSchema>> = {
   owners: TEXTS,
   tags: TEXTS,
@@ -45,12 +49,12 @@ export const ERROR: JsonSchema = {
   required: ['error'],
 };
 
-/** What the description calls the objects inside of items, by the member where they stand. */
+/** The schema names of the objects inside items, by the member that holds them. */
 const INNER_NAMES: Readonly<Record<string, string>> = { total: 'BucketScore', dimensions: 'DimensionScore' };
 
 const refTo = (name: string): JsonSchema => ({ $ref: `${name}#` });
 
-/** An item of a collection under the name it has in the description. */
+/** The schema of an item of a collection. */
 export function itemSchema({ names: { item }, entry, feedClock }: CollectionListing): JsonSchema {
   const { properties, required = [] } = objectOf(entry.fields);
   const inner = Object.keys(innerFields(entry.fields)).map((member) => [member, innerRef(member)]);
@@ -65,7 +69,7 @@ export function itemSchema({ names: { item }, entry, feedClock }: CollectionList
   };
 }
 
-/** The objects inside of its items, each under the name it has in the description. */
+/** The schemas of the objects inside its items. */
 export function innerSchemas({ entry }: CollectionListing): JsonSchema[] {
   const members = [
     ...Object.entries(innerFields(entry.fields)),
@@ -78,7 +82,7 @@ const innerName = (member: string): string => INNER_NAMES[member] ?? member;
 
 const innerRef = (member: string): JsonSchema => refTo(innerName(member));
 
-/** An object of the fields that stand in it themselves, with room for fields that no version knows yet. */
+/** The schema of an object with these fields; it allows fields that this version does not know yet. */
 export function objectOf(fields: Fields): JsonSchema {
   const own = Object.entries(fields).filter(([, { from }]) => from === undefined);
   return {
@@ -89,7 +93,7 @@ export function objectOf(fields: Fields): JsonSchema {
   };
 }
 
-/** The fields that stand in an object inside (`from`), by the member that holds it. */
+/** The fields of the objects inside an item (`from`), by the member that holds the object. */
 function innerFields(fields: Fields): Readonly<Record<string, Fields>> {
   const inner = Object.entries(fields).filter(([, { from }]) => from !== undefined);
   const byMember = Object.groupBy(inner, ([, { from }]) => from?.[0] ?? '');
@@ -100,7 +104,7 @@ function innerFields(fields: Fields): Readonly<Record<string, Fields>> {
 
 const inside = ([name, { from = [], ...field }]: [string, Field]): [string, Field] => [from.at(-1) ?? name, field];
 
-/** Whatever may be left out may be null as well: services differ in that. */
+/** An optional field may be left out or null: services differ in that. */
 function schemaOf(name: string, field: Field): JsonSchema {
   const schema = (field.type === 'json' ? JSON_SHAPES[name] : undefined) ?? TYPES[field.type];
   return field.required ? schema : nullable(schema);
@@ -122,9 +126,10 @@ export function pageSchema(item: string): JsonSchema {
       items: { type: 'array', items: refTo(item) },
       has_more: {
         type: 'boolean',
-        description: 'The only sign that there is more: a page may be short, even empty. Left out means false',
+        description:
+          'Only this says whether there is another page: a page may be short, even empty. If it is missing, there is none',
       },
-      next_cursor: { type: ['string', 'null'], description: 'Good for the same path, filters and order' },
+      next_cursor: { type: ['string', 'null'], description: 'Valid for the same path, filters and order' },
     },
     required: ['items'],
   };
@@ -139,11 +144,11 @@ export function querySchema(collectionListing: CollectionListing, pageMax: numbe
     ...(collectionListing.window === undefined ? {} : WINDOW),
     ...sorting(collectionListing),
     limit: { type: 'integer', minimum: 1, maximum: pageMax, default: Math.min(DEFAULT_LIMIT, pageMax) },
-    cursor: { type: 'string', description: '`next_cursor` of the page before; empty for the first' },
+    cursor: { type: 'string', description: '`next_cursor` of the page before; empty for the first page' },
   });
 }
 
-/** Array filters, and nothing else. */
+/** A query of array filters alone. */
 export function filterSchema(arrayFilters: ArrayFilters): JsonSchema {
   return queryOf(filterProperties(arrayFilters));
 }
@@ -161,24 +166,28 @@ const filterProperties = (arrayFilters: ArrayFilters): Record<string, JsonSchema
 const DISABLED: JsonSchema = {
   type: 'boolean',
   default: false,
-  description: '`true`: only what is disabled; else only what is enabled',
+  description: '`true`: only disabled objects; otherwise only enabled ones',
 };
 
 const FEEDS: Readonly<Record<string, JsonSchema>> = {
   synced_since: {
     ...INSTANT,
-    description: 'Upserts feed: what changed at or after this time (at most 90 days back), in the order of `synced_at`',
+    description:
+      'Upserts feed: objects that changed at or after this time (at most 90 days back), in the order of `synced_at`',
   },
   deleted_since: {
     ...INSTANT,
     description:
-      'Tombstones feed: what went at or after this time (at most 90 days back), in the order of `deleted_at`',
+      'Tombstones feed: objects that were deleted at or after this time (at most 90 days back), in the order of `deleted_at`',
   },
 };
 
 const WINDOW: Readonly<Record<string, JsonSchema>> = {
-  start_time_from: { ...INSTANT, description: 'Started at or after; 30 days back when left out, at most 90 days' },
-  start_time_to: { ...INSTANT, description: 'Started at or before' },
+  start_time_from: {
+    ...INSTANT,
+    description: 'Started at or after this time; 30 days back if left out, at most 90 days back',
+  },
+  start_time_to: { ...INSTANT, description: 'Started at or before this time' },
 };
 
 function sorting({ orders, direction, feedClock }: CollectionListing): Record<string, JsonSchema> {

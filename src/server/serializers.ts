@@ -4,7 +4,7 @@ import { type JsonSchema, lenient } from './schemas.ts';
 // biome-ignore lint/suspicious/noExplicitAny: the type that the framework has for an answer
 type AnswerSerializer = (answer: any) => string;
 
-/** Writers of answers, made from the routes' own schemas; `shared` are the items by name. */
+/** Makes the functions that write answers, from the schemas of the routes. `shared` has the schemas of the items by name. */
 export function serializers(
   shared: unknown,
   options?: Options,

@@ -30,32 +30,32 @@ import { serializers } from './serializers.ts';
 import { setDateHeader } from './set-date-header.ts';
 
 export interface ServerOptions {
-  /** Opened for reading; whoever opened it closes it. */
+  /** Open for reading. The caller closes it. */
   readonly mirror: MirrorFile;
-  /** The tokens that are let in; asked for at every request, so that they can be replaced. */
+  /** The accepted tokens. Called for every request, so that they can be replaced. */
   readonly keys: () => readonly TokenHash[];
-  /** The greatest `limit` taken, 2000 when left out. */
+  /** The greatest `limit` that is allowed; 2000 by default. */
   readonly pageMax?: number;
-  /** For each token; null for none. */
+  /** The limit of each token; null for no limit. */
   readonly rateLimit?: RateLimit | null;
-  /** How much each dimension counts in a total; 1 when left out. */
+  /** The weight of each dimension in a total; 1 by default. */
   readonly weights?: DimensionWeights;
-  /** Threads that read, so that no request keeps the others waiting; with none, which is meant, each is read at once. */
+  /** The number of reading threads, so that no request blocks the others. With 0, the default, requests are read in the calling thread. */
   readonly threads?: number;
-  /** The machine's clock, for ages alone: bounds and `Date` go by the mirror's. */
+  /** The machine's clock, used only for ages. Bounds and `Date` use the mirror's clock. */
   readonly nowMs?: () => number;
-  /** Told of every request, and of every failure that is answered with 500. */
+  /** Logs every request, and every failure that is answered with 500. */
   readonly log?: FastifyBaseLogger;
 }
 
-/** The request line and all headers: room for a URL of 256 KB, in which a thousand values of a filter have room. */
+/** The size of the request line and all headers: enough for a URL of 256 KB with a thousand filter values. */
 export const MOST_HEADER_BYTES = 272 * 1024;
 const HEADERS_TIMEOUT_MS = 10_000;
 const REQUEST_TIMEOUT_MS = 30_000;
-/** A connection on which nothing moves is ended, at the second time that Node finds it so if an answer is not read. */
+/** A connection without any traffic is ended; if its answer is not read, when Node finds it silent for the second time. */
 const SILENCE_TIMEOUT_MS = 60_000;
 
-/** The read API over a mirror; the caller makes it listen. */
+/** The read API over a mirror. The caller lets it listen. */
 export async function createServer(options: ServerOptions): Promise<FastifyInstance> {
   const { mirror, keys, rateLimit = null, nowMs = Date.now } = options;
   const store = openMirrorReads(mirror);
@@ -73,12 +73,12 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
   authenticationHook = authenticate({ store, keys, quota });
   server.addHook('onResponse', logRequest);
   server.setErrorHandler(refuse);
-  // For the files of `/docs`; what else leads nowhere is refused before it comes to a handler.
+  // Only for the files of `/docs`; any other unknown address is refused earlier, by the hook below.
   server.setNotFoundHandler((request) => {
     throw addressRefusal(request);
   });
   server.addSchema(ERROR);
-  // Passed over: Node would refuse such a request itself, before anybody is asked, and without the envelope.
+  // Node would refuse such a request itself, without the envelope, so it is handled like any other.
   server.server.on('checkExpectation', (request, answer) => server.server.emit('request', request, answer));
   drainOnClose(server, connections);
   server.addHook('onClose', () => answers.close());
@@ -105,7 +105,7 @@ function openAnswers({
   threads = 0,
 }: ServerOptions): Omit<RoutesOptions, 'quota'> {
   const read = { pageMax, weights };
-  // One for all who read: they take each other's cursors.
+  // The same for all threads, so that each accepts the cursors of the others.
   const cursorKey = makeCursorKey();
   const answers =
     threads > 0
@@ -119,11 +119,11 @@ function openAnswers({
 
 const FRAMEWORK: FastifyHttpOptions<Server> = {
   logController: new LogController({ disableRequestLogging: true }),
-  // Node would refuse a request without `Host` before anybody is asked, and without the envelope.
+  // Node would refuse a request without `Host` itself, without the envelope.
   http: {
     maxHeaderSize: MOST_HEADER_BYTES,
     headersTimeout: HEADERS_TIMEOUT_MS,
-    // Else Node would look only every half minute.
+    // By default Node checks only every half minute.
     connectionsCheckingInterval: 1000,
     requireHostHeader: false,
   },
@@ -132,7 +132,7 @@ const FRAMEWORK: FastifyHttpOptions<Server> = {
   routerOptions: { maxParamLength: MOST_HEADER_BYTES },
   forceCloseConnections: 'idle',
   return503OnClosing: false,
-  // A busy machine starts slowly, and nothing that is loaded here waits for anybody.
+  // A busy machine starts slowly, and no plugin here waits for anything outside.
   pluginTimeout: 0,
   ajv: {
     customOptions: { coerceTypes: 'array', removeAdditional: false },
@@ -143,10 +143,10 @@ const FRAMEWORK: FastifyHttpOptions<Server> = {
   clientErrorHandler: refuseUnreadable,
 };
 
-/** Goes before every answer, and takes time where there is a quota. @throws Refusal 401 or 429 */
+/** Runs before every answer. It returns a promise only when there is a quota. @throws HttpError 401 or 429 */
 type AuthenticationHook = (request: FastifyRequest, reply: FastifyReply) => Promise<void> | undefined;
 
-/** Tells the time and the quota, and lets those in whose token is known. */
+/** Sets the time and quota headers, and refuses unknown tokens. */
 function authenticate({
   store,
   keys,
@@ -156,7 +156,7 @@ function authenticate({
   keys: ServerOptions['keys'];
   quota: RequestQuota;
 }): AuthenticationHook {
-  const refuseStranger = ({ reader }: FastifyRequest): void => {
+  const refuseUnknown = ({ reader }: FastifyRequest): void => {
     if (reader === null) throw unauthenticated();
   };
   return (request, reply) => {
@@ -165,13 +165,13 @@ function authenticate({
     setDateHeader(reply, state);
     request.reader = identify(keys(), request.headers.authorization);
     const counted = quota.count(request, reply);
-    if (counted !== undefined) return counted.then(() => refuseStranger(request));
-    refuseStranger(request);
+    if (counted !== undefined) return counted.then(() => refuseUnknown(request));
+    refuseUnknown(request);
     return undefined;
   };
 }
 
-/** The framework's own refusals go by no hook. */
+/** Fastify runs no hooks for an address that it cannot decode. */
 function refuseUndecodable(request: FastifyRequest, reply: FastifyReply, authenticationHook: AuthenticationHook): void {
   const answer = (refusal: unknown): unknown => refuse(refusal, request, reply);
   const undecodable = badRequest('The address cannot be decoded: percent-encode each part of it');
@@ -180,14 +180,14 @@ function refuseUndecodable(request: FastifyRequest, reply: FastifyReply, authent
   admitted().then(() => answer(undecodable), answer);
 }
 
-/** What is no address of the API is refused before its body is read: by 404, or 405 where it is no GET. */
+/** An unknown address is refused before its body is read: with 404, or with 405 if the method is not GET. */
 const addressRefusal = ({ method }: FastifyRequest): Error =>
   ['GET', 'HEAD'].includes(method) ? notFound('This address') : methodNotAllowed();
 
-/** Characters of a path: a stranger may ask for one of 256 KB. */
+/** The most characters of a path in the log: any client may send one of 256 KB. */
 const MOST_LOGGED = 200;
 
-/** One line a request: the path without its query, where a misplaced token might stand. */
+/** Logs one line for each request, without the query: a token may stand there by mistake. */
 function logRequest(request: FastifyRequest, reply: FastifyReply, done: () => void): void {
   const { method, url, reader } = request;
   const took = { status: reply.statusCode, ms: Math.round(reply.elapsedTime * 10) / 10 };

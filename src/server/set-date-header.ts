@@ -2,10 +2,10 @@ import type { FastifyReply } from 'fastify';
 import type { MirrorSnapshot } from './mirror-reads.ts';
 import { rememberingLast } from './remember.ts';
 
-/** Carries the whole instant, and no proxy replaces it as some do `Date`. */
+/** Has the time with microseconds. Some proxies replace `Date`, but none replaces this header. */
 export const TIME_HEADER = 'Obsync-Mirrored-At';
 
-/** Both headers are the time of the state that is shown: a reader who goes on from there misses nothing. */
+/** Both headers are the time of the state that the answer shows: a reader who continues from it misses nothing. */
 export function setDateHeader(reply: FastifyReply, { now }: Pick<MirrorSnapshot, 'now'>): void {
   reply.headers(headersOf(now));
 }

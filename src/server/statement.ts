@@ -11,7 +11,7 @@ import { weekBefore } from './times.ts';
 import { isLimited, numberOf, visible } from './visibility.ts';
 import { columnOf, lengthOf, writtenItem } from './written.ts';
 
-/** The statement of one page: one row more than the limit tells whether there is another page. Never an OFFSET. */
+/** The statement of one page. It reads one row more than the limit, which says whether there is another page. It never uses OFFSET. */
 export function pageStatement(
   listRequest: ListRequest,
   listParameters: ListParameters,
@@ -19,21 +19,24 @@ export function pageStatement(
   lead: IndexPath | null,
 ): SqlStatement {
   const values = pageValues(listRequest, listParameters, position);
-  const walk = accessPathOf(listRequest, listParameters, position, lead);
+  const accessPath = accessPathOf(listRequest, listParameters, position, lead);
   const fields = fieldsOf(listRequest, listParameters.feed?.of);
   const narrowing = narrowingConditions(listRequest, listParameters, lead);
-  if (walk.indexed) {
+  if (accessPath.indexed) {
     const others = narrowing.map(unindexed);
-    const rows = accessPathSql({ ...walk, branches: walk.branches.map((leg) => [...leg, ...others]) }, fields);
+    const rows = accessPathSql(
+      { ...accessPath, branches: accessPath.branches.map((conditions) => [...conditions, ...others]) },
+      fields,
+    );
     return { sql: `${rows} limit @limit`, values };
   }
-  const rows = accessPathSql(walk, [...fields, `(${narrowing.join('\n and ') || 'true'}) as shown`]);
+  const rows = accessPathSql(accessPath, [...fields, `(${narrowing.join('\n and ') || 'true'}) as shown`]);
   return { sql: `select * from (${rows} limit ${SCAN_WINDOW_ROWS}) where shown limit @limit`, values };
 }
 
 /**
- * The same page with its items written out as JSON, where no more than `most.rows` are looked at: null for an item that is longer
- * than `most.bytes`, or has members that no field holds.
+ * The same page with its items written as JSON by SQLite, from at most `most.rows` rows. An item is null if it is longer than
+ * `most.bytes` or has members that are not fields.
  */
 export function writtenPageStatement(
   listRequest: ListRequest,
@@ -54,7 +57,7 @@ export function writtenPageStatement(
   };
 }
 
-/** Where the stretch of rows that a page looks at ends, where nothing leads to them: no row where it reaches the end of all. */
+/** The last row of the window that a page without an index reads; no row if the window reaches the end of the list. */
 export function scanWindowStatement(
   listRequest: ListRequest,
   listParameters: ListParameters,
@@ -67,7 +70,7 @@ export function scanWindowStatement(
   };
 }
 
-/** One row, whether or not it shows, where any is reached. */
+/** One row, shown or not, if any row is reached. */
 export function reachedStatement(listRequest: ListRequest, listParameters: ListParameters): SqlStatement {
   const { listing } = listRequest;
   const sql = keptText(
@@ -78,7 +81,7 @@ export function reachedStatement(listRequest: ListRequest, listParameters: ListP
   return { sql, values: pageValues(listRequest, listParameters, null) };
 }
 
-/** One row where there is an item of that id, shown or not, longer than `bytes` in all. */
+/** One row if there is an item of that id, shown or not, that is longer than `bytes`. */
 export function longOneStatement(listRequest: ListRequest, bytes: number): SqlStatement {
   const { listing } = listRequest;
   const { entry, one } = listing;
@@ -91,7 +94,7 @@ export function longOneStatement(listRequest: ListRequest, bytes: number): SqlSt
   return { sql, values: valuesOf(listRequest) };
 }
 
-/** The statement of a single item, no longer than `mostBytes` in all where that is given. */
+/** The statement of a single item; with `mostBytes`, only if the item is not longer. */
 export function oneStatement(listRequest: ListRequest, mostBytes?: number): SqlStatement {
   const { listing, reader } = listRequest;
   const sql = keptText(listing, `one ${isLimited(reader)} ${mostBytes}`, () => {
@@ -107,7 +110,7 @@ export function oneStatement(listRequest: ListRequest, mostBytes?: number): SqlS
 
 const texts = new WeakMap<CollectionListing, Map<string, string>>();
 
-/** The SQL of a question that is asked often, made once; `of` names all that it depends on beside the listing. */
+/** The SQL of a frequent request, made only once. `of` names everything that it depends on beside the listing. */
 function keptText(collectionListing: CollectionListing, of: string, make: () => string): string {
   const kept = texts.get(collectionListing) ?? new Map<string, string>();
   texts.set(collectionListing, kept);
@@ -116,7 +119,7 @@ function keptText(collectionListing: CollectionListing, of: string, make: () => 
   return text;
 }
 
-/** What an item is made of. */
+/** The columns of an item. */
 function fieldsOf({ listing }: ListRequest, feed?: 'synced' | 'deleted'): string[] {
   const { entry, feedClock, emptyIsNull } = listing;
   const fields = Object.keys(entry.fields).map((name) =>
@@ -126,7 +129,7 @@ function fieldsOf({ listing }: ListRequest, feed?: 'synced' | 'deleted'): string
   return [...fields, 'r.extra as extra'];
 }
 
-/** Which of the rows that are reached show. */
+/** The conditions that decide which of the rows that are read show. */
 function narrowingConditions(
   { listing, reader }: ListRequest,
   listParameters: ListParameters,
@@ -144,7 +147,7 @@ function narrowingConditions(
   return [...conditions, ...filterConditions(listing, Object.fromEntries(others)), ...visible(listing, reader)];
 }
 
-/** The conditions of the filters given; their values go by the names of the filters. */
+/** The conditions of the given filters. Their values are parameters with the names of the filters. */
 export function filterConditions(
   { filters }: Pick<CollectionListing, 'filters'>,
   given: ListParameters['filters'],
@@ -152,7 +155,7 @@ export function filterConditions(
   return Object.keys(given).map((name) => filters[name]?.matches(valuesIn(name)) ?? 'true');
 }
 
-/** Values of parameters that a statement does without are passed over. */
+/** SQLite ignores the values that a statement does not use. */
 export function valuesOf({
   place,
   reader,
@@ -170,10 +173,10 @@ export function pageValues(
   listParameters: ListParameters,
   position: PagePosition | null,
 ): SqlStatement['values'] {
-  return { ...valuesOf(listRequest), ...askedValues(listParameters), ...positionValues(position) };
+  return { ...valuesOf(listRequest), ...parameterValues(listParameters), ...positionValues(position) };
 }
 
-function askedValues({ limit, filters, feed, window }: ListParameters): SqlStatement['values'] {
+function parameterValues({ limit, filters, feed, window }: ListParameters): SqlStatement['values'] {
   return {
     ...filterValues(filters),
     from: window?.from ?? null,

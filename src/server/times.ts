@@ -2,14 +2,14 @@ import { addDays, type Instant } from '../core/instant.ts';
 import { DEFAULT_WINDOW_DAYS, LOOKBACK_DAYS, SCORE_DAYS } from '../core/read-api.ts';
 import { rememberingLast } from './remember.ts';
 
-/** A bound reaches back 90 days at most; an older one is cut, not refused. */
+/** A bound reaches back at most 90 days. An older bound is moved up, not refused. */
 export function clamped(bound: Instant, now: Instant): Instant {
   const oldest = addDays(now, -LOOKBACK_DAYS);
   return bound < oldest ? oldest : bound;
 }
 
-/** Where the window of executions begins when nothing is said; `serverTime` is the source's, by which runs have their times. */
+/** The default start of the window of executions. Their times are of the source's clock, and so is `serverTime`. */
 export const monthBefore = (serverTime: Instant): Instant => addDays(serverTime, -DEFAULT_WINDOW_DAYS);
 
-/** Scores older than this are not shown; `serverTime` is the source's, by which scores have their times. */
+/** Older scores are not shown. Their times are of the source's clock, and so is `serverTime`. */
 export const weekBefore = rememberingLast((serverTime: Instant): Instant => addDays(serverTime, -SCORE_DAYS));

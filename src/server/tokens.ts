@@ -14,7 +14,7 @@ interface TokenEntry {
 
 const texts = { type: 'array', items: { type: 'string' } };
 
-/** An unknown member is refused: a restriction misspelt would grant everything. */
+/** An unknown member is refused: a misspelt restriction would otherwise grant everything. */
 const validate = new Ajv().compile<readonly TokenEntry[]>({
   type: 'array',
   items: {
@@ -32,13 +32,13 @@ const validate = new Ajv().compile<readonly TokenEntry[]>({
   },
 });
 
-/** The keys a tokens file grants. @throws SyncError `usage` that says what is wrong with the file at `path` */
+/** The tokens in a file of tokens. @throws SyncError `usage` that says what is wrong with the file at `path` */
 export function parseTokens(path: string, text: string): TokenHash[] {
   const entries = parseJson(path, text);
   if (!validate(entries)) throw wrong(path, explain(validate.errors?.[0]));
   const empty = entries.find(({ token_sha256 }) => token_sha256 === EMPTY_SHA256);
   if (empty !== undefined)
-    throw wrong(path, `the token_sha256 of ${empty.name} is the hash of nothing: hash the token again`);
+    throw wrong(path, `the token_sha256 of ${empty.name} is the hash of an empty text: hash the token again`);
   for (const member of ['name', 'token_sha256'] as const) {
     const twice = entries.find((entry, i) => entries.findIndex((other) => other[member] === entry[member]) < i);
     if (twice !== undefined) throw wrong(path, `two tokens have the same ${member}, see ${twice.name}`);
@@ -63,8 +63,8 @@ function parseJson(path: string, text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    // The parser's own words quote the text, and who wrote a token there instead of its hash would find it in a log.
-    throw wrong(path, 'it is no JSON');
+    // The parser's message quotes the text. A token that was written instead of its hash must not get into a log.
+    throw wrong(path, 'it is not JSON');
   }
 }
 

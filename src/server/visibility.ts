@@ -3,7 +3,7 @@ import { under, valuesIn } from './filters.ts';
 import type { CollectionListing } from './listings.ts';
 import type { MirrorSnapshot } from './mirror-reads.ts';
 
-/** Readers and environments that are kept at once: a server has few readers, but they may see much. */
+/** The most pairs of reader and environment whose visible assets are kept. A server has few readers, but they may see many assets. */
 const MOST_KEPT = 100;
 
 /** The ids of the assets that the reader sees. */
@@ -11,7 +11,7 @@ export const VISIBLE_IDS = '(select v.id from visible_assets v where v.reader = 
 
 export const isLimited = ({ assetIds, paths }: Principal): boolean => assetIds !== null || paths !== null;
 
-/** The conditions that a reader sees row `r`: one for each asset it hangs on. What he sees is kept by then. */
+/** The conditions that a reader sees row `r`: one for each asset that it belongs to. `keepVisible` was called before. */
 export function visible({ assets }: Pick<CollectionListing, 'assets'>, principal: Principal): string[] {
   if (!isLimited(principal)) return [];
   return assets.map(
@@ -23,7 +23,7 @@ export function visible({ assets }: Pick<CollectionListing, 'assets'>, principal
 const numbers = new WeakMap<Principal, number>();
 let lastNumber = 0;
 
-/** By which number the tables know a reader; other limits are another reader. */
+/** The number of a reader in the temporary tables. A token with other limits is another reader. */
 export function numberOf(principal: Principal): number {
   const known = numbers.get(principal);
   if (known !== undefined) return known;
@@ -32,7 +32,7 @@ export function numberOf(principal: Principal): number {
   return lastNumber;
 }
 
-/** Sees to it that what the reader sees in an environment is kept as it is now. */
+/** Brings the kept list of assets that the reader sees in an environment up to date. */
 export function keepVisible(mirrorSnapshot: MirrorSnapshot, principal: Principal, env: string): void {
   if (!isLimited(principal)) return;
   const key = { reader: numberOf(principal), env };
@@ -40,7 +40,7 @@ export function keepVisible(mirrorSnapshot: MirrorSnapshot, principal: Principal
   if (kept === undefined) makeRoom(mirrorSnapshot);
   const { assetIds, paths } = principal;
   const now = mirrorSnapshot.clockOf(env);
-  // Of a token by ids alone no commit changes what it sees.
+  // A token that is limited only by ids sees the same after every commit.
   const isCurrent = kept !== undefined && (paths === null || kept['at'] === now);
   if (isCurrent && kept['is_last_used'] === 1) return;
   if (!isCurrent) {
@@ -58,7 +58,7 @@ const KEPT = `select at, last_use = ${LAST_USE} as is_last_used from visible_kep
 
 const USE = `insert or replace into visible_kept values (@reader, @env, @now, ${LAST_USE} + 1)`;
 
-/** Forgets what was not used for longest. */
+/** Forgets the list that was not used for the longest time. */
 function makeRoom(mirrorSnapshot: MirrorSnapshot): void {
   const [kept] = mirrorSnapshot.rows({ sql: 'select count(*) as kept from visible_kept', values: {} });
   if (Number(kept?.['kept']) < MOST_KEPT) return;
@@ -67,10 +67,10 @@ function makeRoom(mirrorSnapshot: MirrorSnapshot): void {
     mirrorSnapshot.run({ sql: `delete from ${table} where (reader, env_id) = ${oldest}`, values: {} });
 }
 
-/** Ids are seen whether or not there are such assets: other rows may name them. */
+/** All ids of the token, also those without an asset: other rows may name them. */
 const ALL_IDS = 'insert or ignore into visible_assets select @reader, @env, value from json_each(@ids)';
 
-/** R21: whatever was committed since has a later time. */
+/** Assets that were committed since: their times are later (R21). */
 const CHANGED = ['null', 'not null']
   .map((is) => `select a.id from assets a where a.env_id = @env and a.deleted_at is ${is} and a.mirrored_at > @since`)
   .join(' union all ');

@@ -5,7 +5,7 @@ import type { CollectionListing } from './listings.ts';
 export const columnOf = ({ feedClock }: Pick<CollectionListing, 'feedClock'>, name: string): string =>
   feedClock === 'r' && name === 'synced_at' ? 'r.mirrored_at' : `r."${name}"`;
 
-/** SQL of the length of an item that shows, in bytes; SQLite tells it without reading long values. */
+/** SQL of the length of an item in bytes. SQLite knows it without reading long values. */
 export function lengthOf({ entry }: Pick<CollectionListing, 'entry'>): string {
   const lengths = Object.entries(entry.fields).map(([name, { required }]) =>
     required ? `octet_length(r."${name}")` : `ifnull(octet_length(r."${name}"), 0)`,
@@ -13,7 +13,7 @@ export function lengthOf({ entry }: Pick<CollectionListing, 'entry'>): string {
   return `(${[...lengths, 'ifnull(octet_length(r.extra), 0)'].join(' + ')})`;
 }
 
-/** A member of an item: its name, the column of its value, and SQL of its value for an object. */
+/** A member of an item: its name, its column, and the SQL of its JSON value. */
 interface WrittenMember {
   readonly name: string;
   readonly column: string;
@@ -21,7 +21,7 @@ interface WrittenMember {
   readonly mayLack: boolean;
 }
 
-/** SQL that writes an item out as JSON: SQLite does so in less time than it takes to hand over its fields. */
+/** SQL that writes an item as JSON. SQLite needs less time for it than for returning the single fields. */
 export function writtenItem(collectionListing: CollectionListing): string {
   const members = Object.entries(collectionListing.entry.fields).map(([name, field]): WrittenMember => {
     const column = columnOf(collectionListing, name);
@@ -30,17 +30,17 @@ export function writtenItem(collectionListing: CollectionListing): string {
   });
   const whole = `json_object(${members.map(({ name, value }) => `'${name}', ${value}`).join(', ')})`;
   const there = members.filter(({ mayLack }) => mayLack).map(({ column }) => `${column} is not null`);
-  // In one piece costs less than piece by piece.
+  // One call for all members takes less time than one for each.
   return there.length === 0 ? whole : `iif(${there.join(' and ')}, ${whole}, ${inPieces(members)})`;
 }
 
 function writtenValue(column: string, { type }: Field): string {
   if (type === 'boolean') return `iif(${column} is null, null, json(iif(${column} = 0, 'false', 'true')))`;
-  // Should another program have written something else there, it is a text.
+  // If another program has written something else there, it is shown as text.
   return type === 'json' ? `iif(json_valid(${column}), json(${column}), ${column})` : column;
 }
 
-/** The same, without the members that are not there; the first one always is. */
+/** The same without the members that have no value. The first member always has one. */
 function inPieces(members: readonly WrittenMember[]): string {
   const pieces = members.map(({ name, column, value, mayLack }, i) => {
     const label = `'${i === 0 ? '{' : ','}"${name}":'`;

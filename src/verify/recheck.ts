@@ -46,7 +46,7 @@ export async function stillDiffering(
   return new Set(differing.map(({ mismatch }) => joinKey(mismatch.key)));
 }
 
-/** A row that differs still, and the mirror's row as text before the source was asked. */
+/** A row that still differs, and the mirror's row as text before the request. */
 interface RecheckedRow {
   readonly mismatch: Mismatch;
   readonly before: string | undefined;

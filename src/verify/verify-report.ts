@@ -8,11 +8,11 @@ export interface VerifyFinding {
   readonly env_id: string;
   readonly environment: string;
   readonly stream: StreamName | 'environments';
-  /** `unsynced` speaks of a whole stream that was never synced to its end. */
+  /** `unsynced` stands for a whole stream that was never synced to its end. */
   readonly what: RowDifference['what'] | 'unsynced';
   /** The row's key by field; empty when it has none. */
   readonly key: Readonly<Record<string, string>>;
-  /** Of an unequal row: what differs. */
+  /** The fields in which an unequal row differs. */
   readonly fields: readonly string[];
   readonly why: string | null;
   /** With `--repair`: whether both sides are equal now. */
@@ -25,20 +25,25 @@ export interface StreamReport {
   readonly environment: string;
   readonly stream: StreamName;
   /**
-   * `equal`, also with changes that the next sync brings; `different`; `repaired`, all that differed; `unsure`, differing as far as
-   * it was looked at, but not looked at again; `unsynced`, never synced to its end; `unavailable`, not live at the source
-   * (404); `failed`, could not be read; `stopped`, not or not wholly looked at
+   * - `equal`: also with differences that the next sync removes
+   * - `different`
+   * - `repaired`: everything that differed
+   * - `unsure`: with differences that no second request has confirmed
+   * - `unsynced`: never synced to its end
+   * - `unavailable`: not live at the source (404)
+   * - `failed`: could not be read
+   * - `stopped`: not compared, or only in part
    */
   readonly status: 'equal' | 'different' | 'repaired' | 'unsure' | 'unsynced' | 'unavailable' | 'failed' | 'stopped';
-  /** Rows the source showed. */
+  /** Rows that the source showed. */
   readonly rows: number;
-  /** Differences that were looked at again and stood. */
+  /** Differences that were confirmed by a second request. */
   readonly missing: number;
   readonly extra: number;
   readonly unequal: number;
-  /** Differences that were not looked at again, which may be none. */
+  /** Differences that were not confirmed by a second request; they may be none. */
   readonly possible: number;
-  /** What the next sync brings. */
+  /** Differences that the next sync removes. */
   readonly pending: number;
   readonly requests: number;
   readonly error: string | null;
@@ -46,14 +51,14 @@ export interface StreamReport {
 
 /** A verification in one document: what `verify --json` prints. */
 export interface VerifyReport {
-  /** Null when no difference has stood so far, and not all was looked at, or looked at again. */
+  /** Null when no difference was confirmed, and not everything was compared, or requested a second time. */
   readonly equal: boolean | null;
   readonly depth: CompareDepth;
   readonly server_time: Instant | null;
   readonly requests: number;
   readonly environments: readonly { readonly env_id: string; readonly environment: string }[];
   readonly streams: readonly StreamReport[];
-  /** What was asked for once more by its id, and differed still. */
+  /** Rows that were requested again by their ids and still differed. */
   readonly findings: readonly VerifyFinding[];
   readonly possible: readonly VerifyFinding[];
   readonly pending: readonly VerifyFinding[];
@@ -61,7 +66,7 @@ export interface VerifyReport {
   readonly not_listed: number;
   /** What this verification did not look at, in words. */
   readonly not_looked_at: readonly string[];
-  /** With `--repair`: its run in `sync_runs`, and what it could not mend, in words. */
+  /** With `--repair`: its run in `sync_runs`, and what it could not repair, in words. */
   readonly repair: { readonly run: number; readonly not_repaired: readonly string[] } | null;
   readonly error: string | null;
   /** What the caller has to do about `error` (see `RecoveryKind`). */

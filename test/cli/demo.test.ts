@@ -21,7 +21,7 @@ describe.concurrent('demo', () => {
     const { code, stderr } = await obsync(['demo', '--db', db]);
     expect({ code, stderr }).toEqual({
       code: 2,
-      stderr: `obsync: ${db} mirrors ${baseUrl} and is no demo: name another file with --db\n`,
+      stderr: `obsync: ${db} mirrors ${baseUrl} and is not a demo: name another file with --db\n`,
     });
     expect(statSync(db)).toMatchObject({ ino: before.ino, size: before.size });
   });

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { INITIAL, renderProgress, tell } from '../../src/cli/progress-state.ts';
+import { INITIAL, nextProgress, renderProgress } from '../../src/cli/progress-state.ts';
 import { columnsOf } from '../../src/cli/terminal-width.ts';
 import type { StreamCounters } from '../../src/sync/stream-counter.ts';
 
@@ -8,15 +8,15 @@ const SCREEN = { columns: 80, rows: 24 };
 test('a live view of a command that reads no stream shows what it waits for, and else nothing', () => {
   expect(renderProgress(INITIAL, 0, SCREEN)).toBe('');
   const about = 'GET /public/beta/environments: answered 503';
-  const waiting = tell(INITIAL, { type: 'wait', reason: 'retry', delayMs: 1500, about }, 0);
+  const waiting = nextProgress(INITIAL, { type: 'wait', reason: 'retry', delayMs: 1500, about }, 0);
   expect(renderProgress(waiting, 0, SCREEN)).toBe(`${about}, trying again in 2 s`);
 });
 
 test('a live view shows names that would steer the terminal escaped', () => {
   const environment = { id: 'e', name: 'red \u001b[31m', cron: null };
   const counters = { mode: 'scan', reason: 'first', rows: 1, pages: 1, requests: 1 } as StreamCounters;
-  const told = tell(INITIAL, { type: 'stream', environment, stream: 'assets', counters }, 0);
-  expect(renderProgress(told, 0, SCREEN)).toMatch(/^ {2}red \\u001b\[31m {2}assets/);
+  const state = nextProgress(INITIAL, { type: 'stream', environment, stream: 'assets', counters }, 0);
+  expect(renderProgress(state, 0, SCREEN)).toMatch(/^ {2}red \\u001b\[31m {2}assets/);
 });
 
 test('a terminal of 0 columns does not know its width: it counts as 80', () => {

@@ -85,10 +85,10 @@ describe('serve is refused with one clear line', () => {
     ['without the file of tokens', { tokens: 'nowhere.json' }, {}, /nowhere\.json cannot be read/],
     ['without the file, the token or not', { tokens: 'nowhere.json' }, env, /nowhere\.json cannot be read/],
     [
-      'with a file that is no JSON',
+      'with a file that is not JSON',
       { tokens: file('secret-text') },
       env,
-      /^(?!.*secret).*file: it is no JSON; write a JSON array/,
+      /^(?!.*secret).*file: it is not JSON; write a JSON array/,
     ],
     ['with a file that is no array', { tokens: file('{}') }, env, /file: it must be array; write a JSON array/],
     [
@@ -127,7 +127,7 @@ describe('serve is refused with one clear line', () => {
       'with the weight of a dimension there is not',
       { 'dimension-weights': 'freshness=2,foo=1' },
       env,
-      /--dimension-weights: there is no dimension foo, but completeness, /,
+      /--dimension-weights: there is no dimension foo, only completeness, /,
     ],
     ['with a port that is none', { port: 65_536 }, env, /--port needs a whole number from 0 to 65535/],
     ['with half a port', { port: 80.5 }, env, /--port needs a whole number/],

@@ -85,7 +85,7 @@ describe('serve', () => {
     await server.logged('the tokens were not changed');
     expect(await entering('kept-token', SERVE_TOKEN)).toEqual([200, 200]);
     const lines = server.stderr().slice(before).split('\n');
-    expect(lines[0]).toMatch(/ERROR: the tokens were not changed: .*tokens\.json: it is no JSON/);
+    expect(lines[0]).toMatch(/ERROR: the tokens were not changed: .*tokens\.json: it is not JSON/);
     for (const line of lines.slice(1, -1)) expect(line).toMatch(/INFO: request/);
     grant('last-token', 'fourth-token', 'fifth-token');
     server.kill('SIGHUP');

@@ -52,9 +52,9 @@ describe('a tokens file', () => {
   });
 
   test.each<[what: string, text: string, said: RegExp]>([
-    ['is empty', '', /it is no JSON/],
-    ['is no JSON', '[{"name": "ann",}]', /it is no JSON/],
-    ['is JSON in lines', `${JSON.stringify(ANN)}\n${JSON.stringify(ANN)}`, /it is no JSON/],
+    ['is empty', '', /it is not JSON/],
+    ['is not JSON', '[{"name": "ann",}]', /it is not JSON/],
+    ['is JSON in lines', `${JSON.stringify(ANN)}\n${JSON.stringify(ANN)}`, /it is not JSON/],
     ['is null', 'null', /it must be array/],
     ['is one object and no array', JSON.stringify(ANN), /it must be array/],
     ['maps names to hashes', JSON.stringify({ ann: ANN.token_sha256 }), /it must be array/],
@@ -97,9 +97,9 @@ describe('a tokens file', () => {
       /\/0\/scopes\/0 must be equal to one/,
     ],
     [
-      'has the hash of nothing',
+      'has the hash of an empty text',
       JSON.stringify([ANN, { name: 'bob', token_sha256: hash('') }]),
-      /bob is the hash of noth/,
+      /bob is the hash of an empty text/,
     ],
     ['has one name twice', JSON.stringify([ANN, { ...ANN, token_sha256: hash('x') }]), /same name, see ann/],
     ['has one hash twice', JSON.stringify([ANN, { ...ANN, name: 'bob' }]), /same token_sha256, see bob/],
@@ -140,7 +140,7 @@ describe('whose token it is', () => {
     expect(identify([], undefined)).toBeNull();
   });
 
-  test('a request without a token is a stranger’s, even where the hash of nothing is a key', () => {
+  test('a request without a token is a stranger’s, even where the hash of an empty text is a key', () => {
     for (const header of [undefined, '', 'Bearer', 'Bearer ', 'Basic x'])
       expect(identify([rootToken('nobody', '')], header)).toBeNull();
   });

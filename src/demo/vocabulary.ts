@@ -1,6 +1,6 @@
-/** What the sample calls things beyond its domains. Only words, no rules. */
+/** The vocabulary of the sample that does not belong to one domain. It has only words, no rules. */
 
-/** What a domain's dashboards, looks and reports are called after. */
+/** Names of dashboards, looks and reports. */
 export const VIEWS: readonly string[] = [
   'Overview',
   'Weekly Review',

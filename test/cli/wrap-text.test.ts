@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
-import { wrapped } from '../../src/cli/wrapped.ts';
+import { wrapText } from '../../src/cli/wrap-text.ts';
 
 test('a line of words that is too long for the screen goes on below, indented, and no word is cut in two', () => {
   const text = 'not looked at: histories\n  tests: one row is missing\n│ 表 │ b │';
-  expect(wrapped(text, 16).split('\n')).toEqual([
+  expect(wrapText(text, 16).split('\n')).toEqual([
     'not looked at:',
     '  histories',
     '  tests: one row',
@@ -13,6 +13,6 @@ test('a line of words that is too long for the screen goes on below, indented, a
 });
 
 test('a word that is longer than the screen, and a screen of no width, leave a line as it is', () => {
-  expect(wrapped('a https://example.com/long', 10)).toBe('a\n  https://example.com/long');
-  expect(wrapped('no terminal cuts this', null)).toBe('no terminal cuts this');
+  expect(wrapText('a https://example.com/long', 10)).toBe('a\n  https://example.com/long');
+  expect(wrapText('no terminal cuts this', null)).toBe('no terminal cuts this');
 });

@@ -1,8 +1,7 @@
-import { widthOf } from './terminal-width.ts';
 import { textWidth } from './text-width.ts';
 
 /** Breaks lines that are longer than `width` between words; the rest is indented. A `width` of null means no limit. */
-export function wrapped(text: string, width: number | null): string {
+export function wrapText(text: string, width: number | null): string {
   if (width === null) return text;
   return text
     .split('\n')
@@ -25,9 +24,4 @@ function wrapLine(line: string, width: number): string[] {
     }
   }
   return [...lines, current];
-}
-
-/** Prints on stderr why a command failed. */
-export function printFailure(message: string): void {
-  process.stderr.write(`${wrapped(`obsync: ${message}`, widthOf(process.stderr, process.stderr.isTTY === true))}\n`);
 }
