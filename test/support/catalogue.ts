@@ -46,6 +46,16 @@ export const USUAL_STREAMS: readonly CollectionName[] = CATALOGUE.filter(({ opti
   ({ name }) => name,
 );
 
+/** The requests that read every row of an environment once, where each list has one page; or the keys of all rows alone. */
+export const WHOLE_REQUESTS = {
+  rows: scansOf(CATALOGUE),
+  ids: scansOf(CATALOGUE.filter(({ subtype }) => subtype === undefined)),
+};
+
+function scansOf(entries: readonly CatalogueEntry[]): number {
+  return entries.filter(({ optional }) => !optional).flatMap(({ scanQueries }) => scanQueries).length;
+}
+
 /** The tables of the streams that every run reads, each once. */
 export const TABLES_OF_EVERY_RUN: readonly string[] = [
   ...new Set(CATALOGUE.filter(({ hourly, optional }) => !hourly && !optional).map(({ table }) => table)),

@@ -10,10 +10,12 @@ import {
   putAssetEdge,
   putColumn,
   putColumnEdges,
+  putSample,
   putScore,
   putTest,
 } from '../model/place.ts';
 import { createWorld, HOUR, type World } from '../model/world.ts';
+import { PLAIN_FEEDS } from './catalogue.ts';
 import { type ServedMirror, serveMirrored } from './served-mirror.ts';
 
 const WRITER = 0;
@@ -51,6 +53,7 @@ function furnish(place: Place): void {
     putTest(place, `t-${id}`, id);
     putTest(place, `off-${id}`, id, { disabled: true });
     execute(place, `t-${id}`, `t-${id}-first`);
+    for (const kind of PLAIN_FEEDS) putSample(place, kind, `${kind}-${id}`, id);
     putScore(place, id, 0.25);
     putAssetEdge(place, 'a', id);
     putColumnEdges(place, `${id}.c0`, ['a.c1', 'far']);
@@ -67,6 +70,7 @@ function stir(place: Place, round: number): void {
     ['off-stirred', true],
   ] as const)
     putTest(place, id, 'a', { disabled, description: `of round ${round}` });
+  for (const kind of PLAIN_FEEDS) putSample(place, kind, `${kind}-stirred`, 'a', { seen: round });
   putAsset(place, `a1y${round}`);
   putAssetEdge(place, 'a', `a1y${round}`);
   execute(place, 't-stirred', `t-stirred-${round}`);

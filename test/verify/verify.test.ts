@@ -12,13 +12,14 @@ import {
   undelete,
 } from '../model/place.ts';
 import type { World } from '../model/world.ts';
+import { WHOLE_REQUESTS } from '../support/catalogue.ts';
 import { inShort, syncedWorld, verified } from './setup.ts';
 
 describe('after a sync the mirror equals the source', () => {
   test.each([
     ['count', 3],
-    ['ids', 1 + 2 * 9],
-    ['rows', 1 + 2 * 11],
+    ['ids', 1 + 2 * WHOLE_REQUESTS.ids],
+    ['rows', 1 + 2 * WHOLE_REQUESTS.rows],
   ] as const)('at depth %s, in %i requests for two environments', async (depth, requests) => {
     const { world, mirrored } = await syncedWorld(['e1', 'e2']);
     const report = await verified(world, mirrored, { depth });
