@@ -68,7 +68,7 @@ export function describeCommits(bench: Workbench): void {
   });
 
   describe('rows', () => {
-    test('are held as they were written, those asked for alone, gone ones too', async () => {
+    test('are looked up as they were written, only those asked for, and also deleted ones', async () => {
       await show('columns', [column('c', { extra_field: 1 }), column('d'), column('ü/ "e"')]);
       await show('columns', [column('d', gone())]);
       const held = await on().existing(stream('columns'), [['c'], ['d'], ['x']]);
@@ -81,7 +81,7 @@ export function describeCommits(bench: Workbench): void {
       expect((await on().existing(stream('columns'), [['ü/ "e"']])).size).toBe(1);
     });
 
-    test('with two keys are held by both', async () => {
+    test('with two keys are looked up by both', async () => {
       await bench.gather('asset_lineage', [link('a', 'b'), link('a', 'c'), link('b', 'c')]);
       await bench.settle('asset_lineage', { replace: 'all' });
       const held = await on().existing(stream('asset_lineage'), [
@@ -93,7 +93,7 @@ export function describeCommits(bench: Workbench): void {
       expect(held.get('["a","c"]')).toEqual({ upstream_asset_id: 'a', downstream_asset_id: 'c', extra: null });
     });
 
-    test('are counted by what becomes of them', async () => {
+    test('are counted by their kind of change', async () => {
       await show('columns', [column('c'), column('d')]);
       expect(await show('columns', [column('c', gone()), column('e')])).toEqual({
         written: 1,
@@ -102,7 +102,7 @@ export function describeCommits(bench: Workbench): void {
       });
     });
 
-    test('may be more than one statement holds', async () => {
+    test('may be more than fit into one statement', async () => {
       const ids = Array.from({ length: 2001 }, (_, i) => `c${i}`);
       expect(
         (
@@ -115,7 +115,7 @@ export function describeCommits(bench: Workbench): void {
       expect(await rows('columns')).toHaveLength(2001);
     });
 
-    test('that are gone take what hangs on them along (R18)', async () => {
+    test('that are deleted take along the rows that belong to them (R18)', async () => {
       await show('columns', [column('c'), column('d')]);
       await bench.gather('column_lineage', [edge('c', 'd'), edge('d', 'c')]);
       await bench.settle('column_lineage', { replace: 'all' });
@@ -160,7 +160,7 @@ export function describeCommits(bench: Workbench): void {
       expect((await on().facts(stream('column_lineage'), null)).lastMark).toBe(3);
     });
 
-    test('are paid up to the last made before the read began, or whenever they were made', async () => {
+    test('are cleared up to the last one made before the read began, or whenever they were made', async () => {
       await mark('a', 'b', 'c');
       await commit('column_lineage', { clearedMarks: { ids: ['a', 'c'], lastMark: 2 } });
       expect((await markRows()).map((row) => row['id'])).toEqual(['b', 'c']);
@@ -174,7 +174,7 @@ export function describeCommits(bench: Workbench): void {
   describe('rejected rows (R20)', () => {
     const list = () => rows('rejected_rows', ['row_key', 'reason', 'seen_at']);
 
-    test('are kept once each; one rejected again is only seen again', async () => {
+    test('are kept once each; a row that is rejected again only gets a new time', async () => {
       expect((await commit('columns', { rejected: rejected({ id: 'c' }, { name: 'n' }) })).rejected).toBe(2);
       bench.setClock(minute(1));
       await commit('columns', { rejected: rejected({ id: 'c', asset_id: 'a' }, { name: 'n' }) });
@@ -187,7 +187,7 @@ export function describeCommits(bench: Workbench): void {
       });
     });
 
-    test('leave once they are accepted, of their own stream alone', async () => {
+    test('are deleted when they are accepted, only those of their own stream', async () => {
       await commit('columns', { rejected: rejected({ id: 'c' }, { id: 'd' }) });
       await commit('tests', { rejected: decodePage(stream('tests'), [{ id: 'c' }]).rejected });
       await show('columns', [column('c')]);
@@ -197,11 +197,11 @@ export function describeCommits(bench: Workbench): void {
       ]);
     });
 
-    describe('that the source no longer has leave when the whole stream was read', () => {
+    describe('that the source no longer has are deleted after a full read', () => {
       const reject = (run: number, ...items: object[]) => commit('columns', { rejected: rejected(...items) }, { run });
       const keys = async () => (await rows('rejected_rows', ['stream', 'row_key'])).map((row) => row['row_key']);
 
-      test('those that no run has met since the one that began the round', async () => {
+      test('those that no run has met since the run that began the round', async () => {
         await reject(1, { id: 'gone' }, { id: 'back' }, { name: 'no key' });
         await commit('tests', { rejected: decodePage(stream('tests'), [{ id: 'other' }]).rejected });
         await reject(2, { id: 'now' }, { id: 'back' });
@@ -210,14 +210,14 @@ export function describeCommits(bench: Workbench): void {
         expect(await keys()).toEqual(['back', 'later', 'now', 'other']);
       });
 
-      test('none after a round that read but the changes', async () => {
+      test('none after a round that read only the changes', async () => {
         await reject(1, { id: 'a' });
         await bench.settle('columns', { isWhole: false, run: 2 }, { run: 2 });
         expect(await keys()).toEqual(['a']);
       });
     });
 
-    test('can be asked for by their keys, but those met since the round began', async () => {
+    test('can be asked for by their keys, except those met since the round began', async () => {
       await commit('columns', { rejected: rejected({ id: 'b' }, { id: 'a' }, { name: 'no key' }) }, { run: 1 });
       await commit('tests', { rejected: decodePage(stream('tests'), [{ id: 'other' }]).rejected }, { run: 1 });
       await commit('columns', { rejected: rejected({ id: 'c' }) }, { run: 2 });
@@ -246,7 +246,7 @@ export function describeCommits(bench: Workbench): void {
       expect(await on().rejected(stream('assets'))).toBe(0);
     });
 
-    test('that were asked for and not shown leave, but what is held live, or was met since', async () => {
+    test('that were asked for and not shown are deleted, except live ones and those met since', async () => {
       await show('columns', [column('held'), column('dead', gone())]);
       await commit(
         'columns',
@@ -258,7 +258,7 @@ export function describeCommits(bench: Workbench): void {
       expect((await rows('rejected_rows', ['row_key'])).map((row) => row['row_key'])).toEqual(['held', 'met', 'x']);
     });
 
-    test('with two keys leave by both', async () => {
+    test('with two keys are deleted by both', async () => {
       const bad = { ...edge('c', 'd'), extra: 1 };
       const [row] = bench.decoded('column_lineage', [bad]);
       const key = JSON.stringify(row?.key);
@@ -309,7 +309,7 @@ export function describeCommits(bench: Workbench): void {
     });
   });
 
-  test('typed fields are written into the rows of the stream that leads (R22)', async () => {
+  test('typed fields are written into the rows of the parent stream (R22)', async () => {
     await show('assets', [asset('a'), asset('b', { kind: 'bi' })]);
     const [row] = [...(await on().existing(stream('table_assets'), [['a']])).values()];
     await commit('table_assets', { changes: [{ row: { ...row, db_name: 'prod' }, kind: 'updated' }] });

@@ -30,7 +30,7 @@ export function describeLookups(bench: Workbench): void {
     commit('assets', { marks: ids.map((id) => ({ stream: name, id })) });
 
   describe('the facts of a round', () => {
-    test('tell whether rows live, of typed assets those of their kind', async () => {
+    test('tell whether there are live rows, for typed assets only those of their kind', async () => {
       await show('assets', [asset('a'), asset('b', gone()), asset('d', { kind: 'dream' })]);
       const some = async (name: Parameters<typeof stream>[0]) => (await facts(name)).hasRows;
       expect([await some('assets'), await some('table_assets'), await some('bi_assets')]).toEqual([true, true, false]);
@@ -63,7 +63,7 @@ export function describeLookups(bench: Workbench): void {
     });
   });
 
-  describe('what is owed', () => {
+  describe('the backlog', () => {
     test('are the candidates of a sweep: live, not seen, in order (R12)', async () => {
       await show('columns', [column('b'), column('a'), column('d'), column('c'), column('B'), column('e', gone())]);
       await bench.see('columns', ['c']);
@@ -82,7 +82,7 @@ export function describeLookups(bench: Workbench): void {
       expect(await owed('column_lineage', 'marked', { after: 'b' })).toEqual({ ids: ['c', 'd'], weighed: null });
     });
 
-    test('is weighed against a scan of the live rows before the first is asked for (R13, R18, R22)', async () => {
+    test('is compared with a scan of the live rows before the first id is asked for (R13, R18, R22)', async () => {
       await show('columns', [column('x'), column('y'), column('z')], { marking: [] });
       await bench.gather('column_lineage', [edge('x', 'y'), edge('x', 'z')]);
       await bench.settle('column_lineage', { replace: 'all' });
@@ -101,7 +101,7 @@ export function describeLookups(bench: Workbench): void {
       expect((await owed('column_lineage', 'marked', { run: 2 })).ids).toEqual(['c']);
     });
 
-    test('is counted in full, though no more ids are given than a request may hold', async () => {
+    test('is counted in full, although no more ids are given than a request may have', async () => {
       const ids = range(1500);
       await show(
         'columns',
@@ -113,7 +113,7 @@ export function describeLookups(bench: Workbench): void {
       });
     });
 
-    test('are owners that moved, as long as they live or a row of theirs does (R13)', async () => {
+    test('are parents that went or came back, if they or one of their rows are live (R13)', async () => {
       await show('assets', [asset('a'), asset('b'), asset('c')], { marking: [] });
       await show('assets', [asset('b', gone()), asset('c', gone())], { marking: [] });
       await show('columns', [column('1', { asset_id: 'b' }), column('2', { asset_id: 'c', ...gone() })], {
@@ -161,7 +161,7 @@ export function describeLookups(bench: Workbench): void {
       expect(await due()).toMatchObject({ id: 't', readAt: START });
     });
 
-    test('and news that came while it was read are news still', async () => {
+    test('again if an execution changed while its history was read', async () => {
       await show('tests', [test1('t')]);
       const began = (await due())?.mirroredAt ?? '';
       bench.setClock(minute(1));
@@ -170,7 +170,7 @@ export function describeLookups(bench: Workbench): void {
       expect((await due())?.id).toBe('t');
     });
 
-    test('those that failed last time after all others, then those never read, then the longest unread', async () => {
+    test('in turn: never read first, then unread for the longest time, then failed last time', async () => {
       await show(
         'tests',
         range(5).map((id) => test1(id)),
@@ -188,7 +188,7 @@ export function describeLookups(bench: Workbench): void {
       expect(await ids(1)).toEqual([d, e, b, a]);
     });
 
-    test('while rows of its history stand rejected that the run has not met; a reading drops those it has not met (R20)', async () => {
+    test('while rejected rows of its history were not met in the run; a reading drops those that it has not met (R20)', async () => {
       await show('tests', [test1('t'), test1('u')]);
       await placeLatest(execution('s', 'run-1'));
       for (const testId of ['t', 'u'])
@@ -234,7 +234,7 @@ export function describeLookups(bench: Workbench): void {
     });
   });
 
-  describe('what a read saw and gathered (R7)', () => {
+  describe('what a read saw and staged (R7)', () => {
     const candidates = async () => (await owed('columns', 'candidates')).ids;
 
     test('is dropped by the number of the read', async () => {
@@ -274,7 +274,7 @@ export function describeLookups(bench: Workbench): void {
     });
   });
 
-  describe('rows of owners that moved (R13)', () => {
+  describe('rows of parents that went or came back (R13)', () => {
     test('are absent when no read from the given one on saw them', async () => {
       const owned = ['a', 'b', 'c'].map((id) => column(id, { asset_id: 'x' }));
       await show('columns', [...owned, column('d', { asset_id: 'y' }), column('e', { asset_id: 'z' })]);
@@ -302,7 +302,7 @@ export function describeLookups(bench: Workbench): void {
     });
   });
 
-  test('a failure to look is an error that says what to do', async () => {
+  test('a failed lookup is an error that says what to do', async () => {
     const mend = await bench.breakTable('columns');
     await expect(show('columns', [column('c')])).rejects.toThrow(expect.objectContaining({ recovery: 'run' }));
     await mend();

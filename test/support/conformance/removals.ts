@@ -21,7 +21,7 @@ export function describeRemovals(bench: Workbench): void {
   const heldBack = (name: 'columns' | 'assets' | 'asset_lineage' = 'columns') => on().heldRemovals(stream(name));
 
   describe('a sweep (R12)', () => {
-    test('takes what the scan did not see, as of the read (R10, R11)', async () => {
+    test('deletes what the scan did not see, as of the read (R10, R11)', async () => {
       await show('columns', [column('a'), column('b'), column('c', gone(YESTERDAY))]);
       await bench.see('columns', ['a']);
       bench.setClock(minute(1));
@@ -33,7 +33,7 @@ export function describeRemovals(bench: Workbench): void {
       ]);
     });
 
-    test('without a server time takes them as of the mirror’s own (R1)', async () => {
+    test('without a server time deletes rows as of the mirror’s own time (R1)', async () => {
       await show('columns', [column('a'), column('b', { asset_id: 'x' })]);
       bench.setClock(minute(1));
       await commit('columns', { sweptParents: { by: 'asset_id', ids: ['x'], sinceRead: 1, at: null } });
@@ -51,7 +51,7 @@ export function describeRemovals(bench: Workbench): void {
       expect(await columns()).toEqual(['a absent', 'b absent', 'c lives']);
     });
 
-    test('takes any number of rows, and what hangs on them (R13, R18)', async () => {
+    test('deletes any number of rows, and the rows that belong to them (R13, R18)', async () => {
       const ids = range(2500);
       await show(
         'assets',
@@ -63,13 +63,13 @@ export function describeRemovals(bench: Workbench): void {
       expect(await rows('marks')).toHaveLength(5000);
     });
 
-    test('makes marks only for streams that have them made', async () => {
+    test('makes marks only for the markable streams', async () => {
       await show('assets', [asset('a')], { marking: [] });
       await bench.settle('assets', SWEEP, { marking: ['tests'] });
       expect(await rows('marks', ['stream', 'id'])).toEqual([{ stream: 'tests', id: 'a' }]);
     });
 
-    test('pays the marks made before the round began, and leaves later ones (R18)', async () => {
+    test('clears the marks made before the round began, and leaves later ones (R18)', async () => {
       const mark = (id: string) => commit('assets', { marks: [{ stream: 'columns', id }] });
       await mark('a');
       await mark('b');
@@ -78,8 +78,8 @@ export function describeRemovals(bench: Workbench): void {
     });
   });
 
-  describe('the weight of a removal (R14)', () => {
-    test('is how many of the live rows go', async () => {
+  describe('the count of removals (R14)', () => {
+    test('is the number of live rows that are removed', async () => {
       await show('columns', [column('a'), column('b'), column('c'), column('d', gone())]);
       await bench.see('columns', ['a']);
       expect(await bench.weigh('columns', SWEEP)).toEqual({ live: 3, toRemove: 2 });
@@ -87,7 +87,7 @@ export function describeRemovals(bench: Workbench): void {
       expect(await bench.weigh('columns', {})).toEqual({ live: 0, toRemove: 0 });
     });
 
-    test('leaves out rows whose owner went by tombstone, not by absence', async () => {
+    test('leaves out rows whose parent was deleted by a tombstone, not by absence', async () => {
       await show('assets', [asset('dead'), asset('away')]);
       await show('assets', [asset('dead', gone())]);
       await bench.settle('assets', SWEEP);
@@ -95,7 +95,7 @@ export function describeRemovals(bench: Workbench): void {
       expect(await bench.weigh('columns', SWEEP)).toEqual({ live: 2, toRemove: 2 });
     });
 
-    test('of edges leaves out those of which either end went by tombstone', async () => {
+    test('leaves out edges of which a tombstone deleted either end', async () => {
       await show('assets', [asset('dead', gone()), asset('b'), asset('c')]);
       await bench.gather('asset_lineage', [link('dead', 'b'), link('b', 'dead'), link('b', 'c')]);
       await bench.settle('asset_lineage', { replace: 'all' });
@@ -106,7 +106,7 @@ export function describeRemovals(bench: Workbench): void {
   describe('a removal held back (R14)', () => {
     const HELD = { ...SWEEP, hold: true };
 
-    test('waits and is remembered; explained ones go at once', async () => {
+    test('waits and is remembered; explained removals are applied at once', async () => {
       await show('assets', [asset('dead', gone())]);
       await show('columns', [column('a'), column('b'), column('c', { asset_id: 'dead' })]);
       await bench.see('columns', ['a']);
@@ -115,7 +115,7 @@ export function describeRemovals(bench: Workbench): void {
       expect([await heldBack(), await heldBack('assets')]).toEqual([1, 0]);
     });
 
-    test('goes after all once its owner has gone by tombstone', async () => {
+    test('is applied after its parent was deleted by a tombstone', async () => {
       await show('assets', [asset('x')]);
       await show('columns', [column('a'), column('b', { asset_id: 'x' })]);
       await bench.see('columns', ['a']);
@@ -126,7 +126,7 @@ export function describeRemovals(bench: Workbench): void {
       expect([await columns(), await heldBack()]).toEqual([['a lives', 'b absent'], 0]);
     });
 
-    test('weighs no more, and stays held back through rounds that remove other rows', async () => {
+    test('is not counted again, and stays held back through rounds that remove other rows', async () => {
       await show('columns', [column('a'), column('b'), column('c')]);
       await bench.see('columns', ['a', 'c']);
       await bench.settle('columns', HELD);
@@ -157,7 +157,7 @@ export function describeRemovals(bench: Workbench): void {
       expect(await heldBack()).toBe(0);
     });
 
-    test('goes when it is let go, as of the read that did not show it, with what hangs on it', async () => {
+    test('is applied when it is released, as of the read that did not show it, with the rows that belong to it', async () => {
       await show('columns', [column('a'), column('b')]);
       await bench.see('columns', ['a']);
       await bench.settle('columns', { ...HELD, sweep: { at: YESTERDAY } });
@@ -171,7 +171,7 @@ export function describeRemovals(bench: Workbench): void {
       expect((await commit('columns', { kind: 'release' })).deleted).toBe(0);
     });
 
-    test('of assets, let go, marks what they own (R13)', async () => {
+    test('of assets marks their columns and tests when it is released (R13)', async () => {
       await show('assets', [asset('a')], { marking: [] });
       await bench.settle('assets', HELD);
       expect(await rows('marks')).toEqual([]);
@@ -190,14 +190,14 @@ export function describeRemovals(bench: Workbench): void {
         Object.values(row).join('→'),
       );
 
-    test('writes its changes all the same, and removes what is explained', async () => {
+    test('writes its changes, and removes what is explained', async () => {
       await show('assets', [asset('dead', gone())]);
       await place(false, link('a', 'b'), link('b', 'dead'));
       expect(await place(true, link('c', 'd'))).toMatchObject({ written: 1, deleted: 1 });
       expect([await edges(), await heldBack('asset_lineage')]).toEqual([['a→b', 'c→d'], 1]);
     });
 
-    test('keeps them through later snapshots, until they are shown again or let go', async () => {
+    test('keeps them through later snapshots, until they are shown again or released', async () => {
       await place(false, link('a', 'b'), link('b', 'c'));
       await place(true, link('c', 'd'));
       expect(await bench.weigh('asset_lineage', { replace: 'all' })).toEqual({ live: 1, toRemove: 1 });

@@ -37,7 +37,7 @@ export function describeReplacements(bench: Workbench): void {
       expect(await latest()).toEqual(before);
     });
 
-    test('writing only rows that differ, and removing those not gathered (R21)', async () => {
+    test('writing only rows that differ, and removing those that were not shown (R21)', async () => {
       await place(execution('r', 'run-1'), execution('s', 'run-1', { failure_count: null }), execution('t', 'run-1'));
       const [, untouched] = await latest();
       bench.setClock(minute(1));
@@ -138,13 +138,13 @@ export function describeReplacements(bench: Workbench): void {
       expect(await rows('marks', ['id', 'number'])).toEqual([{ id: 'b', number: 2 }]);
     });
 
-    test('edges are kept only of columns held live', async () => {
+    test('edges are kept only of live columns', async () => {
       await show('columns', [column('a'), column('b', gone())]);
       await place('all', 9, edge('a', 'b'), edge('b', 'a'), edge('unknown', 'a'));
       expect(await edges()).toEqual(['a←b']);
     });
 
-    test('a column whose edges come, go or differ moves along, no other (R21)', async () => {
+    test('a column whose edges change gets a new mirrored_at, no other column (R21)', async () => {
       await show(
         'columns',
         ['come', 'gone', 'same', 'unmarked'].map((id) => column(id)),
@@ -159,7 +159,7 @@ export function describeReplacements(bench: Workbench): void {
       expect(await touched(minute(1))).toEqual(['come', 'gone']);
     });
 
-    test('the first edges of all move their column, too (R21)', async () => {
+    test('the first edges of all give their column a new mirrored_at, too (R21)', async () => {
       await show('columns', [column('a'), column('b')], { marking: [] });
       await commit('columns', { marks: [{ stream: 'column_lineage', id: 'a' }] });
       bench.setClock(minute(1));
@@ -167,7 +167,7 @@ export function describeReplacements(bench: Workbench): void {
       expect(await touched(minute(1))).toEqual(['a']);
     });
 
-    test('a whole lineage put in place, the first of all too, moves the columns whose edges differ, no other (R21)', async () => {
+    test('a replacement of all lineage gives a new mirrored_at to the columns whose edges differ, and to no other (R21)', async () => {
       await show(
         'columns',
         ['come', 'gone', 'less', 'more', 'none', 'same'].map((id) => column(id)),
@@ -181,7 +181,7 @@ export function describeReplacements(bench: Workbench): void {
       expect(await touched(minute(2))).toEqual(['come', 'gone', 'less', 'more']);
     });
 
-    test('a column that moves with its edges has the time of the commit that put them in place (R21)', async () => {
+    test('a column gets the time of the commit that put its edges in place (R21)', async () => {
       await show('columns', [column('a')], { marking: [] });
       const at = async () => (await rows('columns', ['mirrored_at']))[0]?.['mirrored_at'];
       const shown = String(await at());
@@ -190,7 +190,7 @@ export function describeReplacements(bench: Workbench): void {
       expect(await rows('column_lineage', ['mirrored_at'])).toEqual([{ mirrored_at: await at() }]);
     });
 
-    test('a column whose edges are held back moves only when they are let go (R14, R21)', async () => {
+    test('a column whose edges are held back gets a new mirrored_at only when they are released (R14, R21)', async () => {
       await show('columns', [column('a'), column('b')], { marking: [] });
       await place('all', 0, edge('a', 'x'), edge('b', 'x'));
       bench.setClock(minute(1));

@@ -81,7 +81,7 @@ export function describeState(bench: Workbench): void {
   });
 
   describe('the quota', () => {
-    test('is what the last run was told and left of it (R23)', async () => {
+    test('is what the last run was told of it, and has left of it (R23)', async () => {
       expect([await state().quota(), await state().keptQuota()]).toEqual([null, null]);
       const told = { limit: 100, windowSeconds: 60, remaining: 7, resetSeconds: 30 };
       await state().saveQuota(told, T);
@@ -118,7 +118,7 @@ export function describeState(bench: Workbench): void {
     ]);
   });
 
-  test('streams hold back whose removals wait, whichever environment they are in (R14)', async () => {
+  test('streams with held-back removals are found in every environment (R14)', async () => {
     expect(await state().streamsHoldingBack()).toEqual([]);
     for (const env of ['e', 'f']) {
       await bench.show('columns', [column('a'), column('b')], { env });
@@ -202,7 +202,7 @@ function describeCycles(bench: Workbench): void {
       });
     });
 
-    test('the last try of each stream is known, where it did not end well', async () => {
+    test('the last try of each stream is known, if it did not end well', async () => {
       const triesBefore = async (id: number) =>
         (await bench.state().lastTries({ id, envIds: ['a', 'b'], streams: NAMES })).get('a');
       await run('stopped', 'unread', { streams: [{ status: 'failed' }, { stream: 'tests', status: 'stopped' }] });
