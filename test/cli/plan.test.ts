@@ -57,7 +57,7 @@ const parts = (streams: ForecastReport['streams'] | RunSummary['streams']) =>
 const bytes = (path: string) => createHash('sha256').update(readFileSync(path)).digest('hex');
 
 describe('plan', () => {
-  test('foretells over HTTP what the next sync sends, and asks for the environments alone', async () => {
+  test('forecasts over HTTP what the next sync sends, and requests only the environments', async () => {
     const { world, server, options } = await setUp();
     expect((await run(sync, options)).code).toBe(0);
     world.advance(3 * HOUR);
@@ -71,7 +71,7 @@ describe('plan', () => {
     expect(server.requests.length - before - 1).toBe(ran.requests);
   });
 
-  test('reckons how long the run waits for the quota it is told of, or else that the last run was told of', async () => {
+  test('computes how long the run waits for the quota of its answer, or else for that of the last run', async () => {
     const { options, quota } = await setUp();
     await run(sync, options);
     quota.remaining = 5;
@@ -104,7 +104,7 @@ describe('plan', () => {
     expect(readdirSync(dirname(options.db))).toEqual([]);
   });
 
-  test('prints for people a table, what is uncertain, and how many requests that makes', async () => {
+  test('prints for people a table, what is uncertain, and the number of requests', async () => {
     const { options } = await setUp();
     const text = (await run(plan, { ...options, json: false, stream: ['assets'], env: ['env e2'] })).out;
     expect(text).toMatch(/│ env e2 +│ assets +│ scan \(first\) +│ +1\+ │/);
@@ -114,7 +114,7 @@ describe('plan', () => {
     );
   });
 
-  test('says that what has changed at the source comes on top', async () => {
+  test('says that changes at the source cost extra requests', async () => {
     const { options } = await setUp();
     await run(sync, options);
     const changes = 'those for the changes at the source since the last sync';
@@ -124,7 +124,7 @@ describe('plan', () => {
     expect(text).toContain(`requests, one of them for the list of environments, plus ${changes}\n`);
   });
 
-  test('is refused for what a sync is refused for', async () => {
+  test('is refused for the same reasons as a sync', async () => {
     const { options, server } = await setUp();
     for (const db of [mirrorFile(), join(dirname(options.db), 'none', 'm.db')])
       await expect(run(plan, { ...options, db })).rejects.toMatchObject({ recovery: 'usage' });

@@ -12,7 +12,7 @@ function config(settings: unknown): string {
   return path;
 }
 
-describe.concurrent('bad usage is told in one line, ends 2 and leaves no file behind', () => {
+describe.concurrent('bad usage prints one line, ends 2 and leaves no file behind', () => {
   const USES: [string, string[], RegExp][] = [
     ['no command', [], /no command.*obsync sync/],
     ['an unknown command', ['frobnicate'], /unknown.*frobnicate/],
@@ -140,7 +140,7 @@ describe.concurrent('settings', () => {
     expect(ended).toEqual(refusal(/the token file .*\/token begins with Bearer/));
   });
 
-  test('warn of a variable that there is not', async () => {
+  test('warn of an unknown variable', async () => {
     const { code, stderr } = await obsync(['status', '--db', mirrorFile()], { env: { OBSYNC_HISTROY: 'true' } });
     expect(code).toBe(0);
     expect(stderr).toMatch(

@@ -5,7 +5,7 @@ import type { StreamCounters } from '../../src/sync/stream-counter.ts';
 
 const SCREEN = { columns: 80, rows: 24 };
 
-test('a live view of a command that reads no stream shows what it waits for, and else nothing', () => {
+test('a live view of a command that reads no stream shows only what it waits for', () => {
   expect(renderProgress(INITIAL, 0, SCREEN)).toBe('');
   const about = 'GET /public/beta/environments: answered 503';
   const waiting = nextProgress(INITIAL, { type: 'wait', reason: 'retry', delayMs: 1500, about }, 0);
@@ -19,6 +19,6 @@ test('a live view shows names that would steer the terminal escaped', () => {
   expect(renderProgress(state, 0, SCREEN)).toMatch(/^ {2}red \\u001b\[31m {2}assets/);
 });
 
-test('a terminal of 0 columns does not know its width: it counts as 80', () => {
+test('a terminal of 0 columns counts as one of 80', () => {
   expect([{ columns: 0 }, {}, { columns: 132 }].map(columnsOf)).toEqual([80, 80, 132]);
 });

@@ -52,7 +52,7 @@ describe.concurrent('query', () => {
     },
   );
 
-  test.each(['csv', 'json', 'ndjson', 'table'])('ends quietly when the reader of its %s has had enough', (format) => {
+  test.each(['csv', 'json', 'ndjson', 'table'])('ends quietly when the reader of its %s closes the pipe', (format) => {
     const endless = 'with recursive c(x) as (select 1 union all select x + 1 from c) select x from c';
     const shell = '"$0" "$1" query "$2" --db "$3" --format "$4" | head -c 1 >/dev/null; echo "$PIPESTATUS"';
     const args = [NODE, MAIN, endless, mirrorFile(), format];
@@ -75,11 +75,11 @@ describe.concurrent('query refuses in one line and with exit code 2', () => {
     expect(existsSync(join(cwd, 'other.db'))).toBe(false);
   });
 
-  test('what SQLite does not take', async () => {
+  test('a statement that SQLite does not accept', async () => {
     expect(await query('selec 1')).toEqual(refusal(/near "selec": syntax error/));
   });
 
-  test('a row that cannot be made', async () => {
+  test('a row that cannot be computed', async () => {
     expect(await query("select json('{')")).toEqual(refusal(/malformed JSON/));
   });
 
@@ -98,7 +98,7 @@ describe.concurrent('query refuses in one line and with exit code 2', () => {
     expect(existsSync(join(cwd, 'm.db'))).toBe(false);
   });
 
-  test('a file that is no mirror', async () => {
+  test('a file that is not a mirror', async () => {
     const foreign = join(folder(), 'foreign.db');
     new Database(foreign).exec('create table t (a)').close();
     expect(await obsync(['query', 'select 1', '--db', foreign])).toEqual(refusal(/not a mirror/));

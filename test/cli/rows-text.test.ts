@@ -77,7 +77,7 @@ test('a BLOB is hexadecimal in every format', () => {
   expect(text(ndjsonText(['a'], rows))).toBe('{"a":"00ff"}\n');
 });
 
-test('rows are asked for as they are written, not all at once', () => {
+test('rows are read as they are written, not all at once', () => {
   let asked = 0;
   const endless = (function* () {
     for (;;) yield [++asked];

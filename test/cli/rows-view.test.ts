@@ -14,18 +14,18 @@ describe('a table of any number of rows', () => {
     expect(Math.max(...parts.map((part) => part.split('\n').length))).toBeLessThan(1010);
   });
 
-  test('begins a new table where later rows need wider columns, and cuts nothing', () => {
+  test('begins a new table when later rows need wider columns, and cuts nothing', () => {
     const lines = [...tableText(['n'], numbers(10_001), null)].join('').trimEnd().split('\n');
     expect(lines).toHaveLength(10_001 + 2 * 4);
     expect(lines.slice(9003, 9008)).toEqual(['└──────┘', '┌───────┐', '│     n │', '├───────┤', '│  9001 │']);
   });
 
-  test('is what a table of few rows is', () => {
+  test('is the same as a table of few rows', () => {
     for (const rows of [[], [[1, 'a']], [[1, 'x'.repeat(90)]]] as unknown[][][])
       expect([...tableText(['a', 'b'], rows, 40)].join('')).toBe(`${renderTable(['a', 'b'], rows, 40)}\n`);
   });
 
-  test('goes on as lists, by their number, where later rows fit no more', () => {
+  test('continues as numbered lists when later rows do not fit', () => {
     const names = Array.from({ length: 9 }, (_, i) => `c${i}`);
     const rows = [...Array.from({ length: 1000 }, () => names), names.map((name) => name.repeat(20))];
     const lines = [...tableText(names, rows, 60)].join('').split('\n');
@@ -46,11 +46,11 @@ describe('a table', () => {
     expect(table).toContain('x… │ yyyy');
   });
 
-  test('uses all the width there is', () => {
+  test('uses the whole width', () => {
     expect(widths(renderTable(['a', 'b'], [['x'.repeat(100), 'y'.repeat(80)]], 60))[0]).toBe(60);
   });
 
-  test('becomes a list for each row where too many columns would leave nothing legible', () => {
+  test('becomes a list for each row if its columns are too many to be legible', () => {
     const columns = Array.from({ length: 20 }, (_, i) => `column_${i}`);
     const row = columns.map((name) => `${name} of a row, ${'x'.repeat(100)}`);
     const lines = renderTable(columns, [row, row], 80).split('\n');
@@ -60,21 +60,21 @@ describe('a table', () => {
     expect(Math.max(...lines.map((line) => line.length))).toBe(80);
   });
 
-  test('is as wide as its cells where no width is given', () => {
+  test('is as wide as its cells if no width is given', () => {
     expect(widths(renderTable(['a'], [['x'.repeat(300)]], null))[0]).toBe(304);
   });
 
-  test('keeps a cell on its line and steers no terminal', () => {
+  test('keeps a cell on one line and escapes control characters', () => {
     const table = renderTable(['a'], [['one\ntwo\t\u001b[31mred\u202e']], null);
     expect(table.split('\n')[3]).toBe('│ one\\ntwo\\t\\u001b[31mred\\u202e │');
   });
 
-  test('counts what takes two columns of the screen as two, and cuts no character in half', () => {
+  test('counts a wide character as two columns and cuts no character in half', () => {
     const table = renderTable(['a'], [['日本'], ['abcdefgh'], ['😀😀😀😀😀']], 12);
     expect(table.split('\n').slice(3, 6)).toEqual(['│ 日本     │', '│ abcdefgh │', '│ 😀😀😀…  │']);
   });
 
-  test('sets numbers to the right', () => {
+  test('aligns numbers to the right', () => {
     expect(
       renderTable(
         ['n', 't'],

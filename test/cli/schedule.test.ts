@@ -94,7 +94,7 @@ describe('schedule', () => {
     ]);
   });
 
-  test('keeps what a token file has said that can be read only once', async () => {
+  test('keeps the token of a file that can be read only once', async () => {
     const file = join(folder(), 'token');
     execFileSync('sh', ['-c', `mkfifo -m 600 '${file}'`]);
     const api = await server(listed('0 6 * * *'), listed('0 6 * * *'), { body: { items: [], has_more: false } });
@@ -149,16 +149,16 @@ describe('schedule', () => {
   });
 });
 
-describe('what a mirror tells a schedule', () => {
+describe('the mirror that a schedule reads', () => {
   const read = (path: string) => readMirrored(path, 'https://api.example.com');
 
-  test('is nothing while there is no mirror, and makes none', () => {
+  test('gives nothing while there is none, and is not made', () => {
     const cwd = folder();
     expect(read(`${cwd}/m.db`)).toEqual({ environments: [], lastStarts: new Map() });
     expect(readdirSync(cwd)).toEqual([]);
   });
 
-  test('is the environments that are still listed', () => {
+  test('gives the environments that are still listed', () => {
     const bare = { mirrored_at: '2026-11-20T04:10:00.000000Z' };
     const path = mirrorFile(({ db }) => {
       const missing = { id: 'e2', name: 'Gone', missing_since: '2026-11-20T04:10:00.000000Z', ...bare };
@@ -169,7 +169,7 @@ describe('what a mirror tells a schedule', () => {
     expect(read(path).environments).toEqual([{ id: 'e1', name: 'Production', cron: '0 6 * * *' }]);
   });
 
-  test('is when the last run of each environment began that came to its end', () => {
+  test('gives the start of each environment’s last run that ended', () => {
     const path = mirrorFile(({ db }) => {
       for (const id of ['a', 'b', 'c']) db.insert(environments).values({ id, name: id, mirrored_at: '' }).run();
       addRun(db, { id: 1, env_id: 'a', started_at: '2026-11-20T01', status: 'done' });
@@ -186,7 +186,7 @@ describe('what a mirror tells a schedule', () => {
     ]);
   });
 
-  test('may come from a mirror of an older version, which is brought up to date first', () => {
+  test('may be of an older version and is migrated first', () => {
     const path = mirrorFile(({ connection }) => connection.exec('drop view failing_tests'));
     expect(read(path).environments).toEqual([]);
   });

@@ -10,7 +10,7 @@ import { SERVE_TOKEN, serving } from './serving.ts';
 import { folder, MAIN, mirrorFile, NODE } from './setup.ts';
 
 describe('the log of a server', () => {
-  test('has 200 characters of a path at most, whoever asks for it', async () => {
+  test('has at most 200 characters of a path', async () => {
     const server = await serving(['--db', mirrorFile()]);
     const path = `/${'x'.repeat(60_000)}`;
     for (const token of [SERVE_TOKEN, 'a-strangers-token']) await server.get(path, token);
@@ -29,7 +29,7 @@ describe('the log of a server', () => {
     expect(lines.at(-1)).toContain('stopping: responses in progress are finished first');
   });
 
-  test('keeps the server from nothing when nobody reads it: it answers, and ends on SIGTERM', async () => {
+  test('does not block the server when nobody reads it: the server answers, and ends on SIGTERM', async () => {
     const child: ChildProcess = spawn(NODE, [MAIN, 'serve', '--port', '0', '--db', mirrorFile()], {
       cwd: folder(),
       env: { PATH: process.env['PATH'], OBSYNC_SERVE_TOKEN: SERVE_TOKEN },
@@ -47,8 +47,8 @@ describe('the log of a server', () => {
   });
 });
 
-describe('a full disk takes no line', () => {
-  test('of the log of a server, which answers all the same and ends on SIGTERM', async () => {
+describe('a full disk takes no log line and ends no command', () => {
+  test('a server still answers, and ends on SIGTERM', async () => {
     const full = openSync('/dev/full', 'w');
     onTestFinished(() => closeSync(full));
     const child: ChildProcess = spawn(NODE, [MAIN, 'serve', '--port', '0', '--db', mirrorFile()], {
@@ -63,7 +63,7 @@ describe('a full disk takes no line', () => {
     expect(await once(child, 'exit')).toEqual([143, null]);
   });
 
-  test('of any other command, which ends as it would have', async () => {
+  test('any other command ends as without a full disk', async () => {
     const full = openSync('/dev/full', 'w');
     onTestFinished(() => closeSync(full));
     const child = spawn(NODE, [MAIN, 'status', '--db', 'none.db'], {
@@ -98,7 +98,7 @@ async function ends(): Promise<{ near: Socket; far: Socket }> {
 const LINE = `${'x'.repeat(999)}\n`;
 
 describe('a queue of lines', () => {
-  test('drops what has no room, and says how many when there is some again', async () => {
+  test('drops lines without room and says how many when there is room again', async () => {
     const { near, far } = await ends();
     const told = Promise.withResolvers<number>();
     const queue = queueTo(near, told.resolve);
@@ -116,7 +116,7 @@ describe('a queue of lines', () => {
     expect(lines + dropped).toBe(20_000);
   });
 
-  test('is given up half a second after its end when nobody takes the rest', async () => {
+  test('is given up half a second after its end when nobody reads the rest', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
     onTestFinished(() => void vi.useRealTimers());
     const { near } = await ends();
@@ -130,7 +130,7 @@ describe('a queue of lines', () => {
     expect(near.destroyed).toBe(true);
   });
 
-  test('that is empty has ended at once, and a reader who has gone is no trouble', async () => {
+  test('that is empty ends at once, also when its reader has gone', async () => {
     const { near, far } = await ends();
     const queue = queueTo(near, () => {});
     await queue.end();

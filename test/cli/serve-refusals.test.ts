@@ -193,14 +193,17 @@ test.each([
   ['127.0.0.1', /^http:\/\/127\.0\.0\.1:\d+$/, []],
   ['localhost', /^http:\/\/localhost:\d+$/, []],
   ['0.0.0.0', /^http:\/\/0\.0\.0\.0:\d+$/, [expect.stringContaining('unencrypted')]],
-])('--host %s is where it listens, and part of the URL; beyond the loopback it warns', async (host, form, warned) => {
-  const { url, ended } = await started({ db: mirrorFile(), host });
-  expect(url).toMatch(form);
-  expect((await fetch(`${url}/healthz`)).status).toBe(200);
-  stop('SIGTERM');
-  expect(await ended).toBe(143);
-  expect(warnings).toEqual(warned);
-});
+])(
+  'serve listens on --host %s and shows it in the URL; it warns if that is not loopback',
+  async (host, form, warned) => {
+    const { url, ended } = await started({ db: mirrorFile(), host });
+    expect(url).toMatch(form);
+    expect((await fetch(`${url}/healthz`)).status).toBe(200);
+    stop('SIGTERM');
+    expect(await ended).toBe(143);
+    expect(warnings).toEqual(warned);
+  },
+);
 
 const granting = (...entries: object[]): string => {
   const path = file(JSON.stringify(entries));
@@ -230,7 +233,7 @@ const estate = () =>
       .run();
   });
 
-test('limits of a token that match nothing in the mirror are warned of, those that match something are not', async () => {
+test('serve warns of limits of a token that match nothing in the mirror, and of no others', async () => {
   const tokens = granting(
     entry('fine', {
       environments: ['e1'],
@@ -252,7 +255,7 @@ test('limits of a token that match nothing in the mirror are warned of, those th
   ]);
 });
 
-test('a tokens file that everybody may write is warned of', async () => {
+test('serve warns of a tokens file that everybody may write', async () => {
   const tokens = granting(entry('fine', {}));
   expect(await warnedOf({ db: estate(), tokens })).toEqual([]);
   chmodSync(tokens, 0o602);
@@ -264,7 +267,7 @@ test.each<[string, readonly string[], Given, boolean]>([
   ['two dimensions and weights', ['validity', 'freshness'], { 'dimension-weights': 'validity=2' }, false],
   ['one dimension', ['validity'], {}, false],
   ['no scores', [], {}, false],
-])('weights that are only assumed are warned of once: %s', async (_, dimensions, given, isWarned) => {
+])('serve warns once of default weights: %s', async (_, dimensions, given, isWarned) => {
   const db = mirrorFile((mirror) => {
     for (const dimension of dimensions)
       mirror.db
@@ -281,14 +284,14 @@ test.each([
   ['a', [expect.stringMatching(/^OBSYNC_SERVE_TOKEN is short/)]],
   ['x'.repeat(19), [expect.stringMatching(/^OBSYNC_SERVE_TOKEN is short/)]],
   ['x'.repeat(20), []],
-])('a token that can be guessed is warned of: %s', async (token, warned) => {
+])('serve warns of a token that can be guessed: %s', async (token, warned) => {
   const { ended } = await started({ db: mirrorFile() }, { OBSYNC_SERVE_TOKEN: token });
   stop('SIGTERM');
   expect(await ended).toBe(143);
   expect(warnings).toEqual(warned);
 });
 
-test('a reader who does not read on is cut off 3 seconds after the signal', async () => {
+test('a client that stops reading is cut off 3 seconds after the signal', async () => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
   onTestFinished(() => void vi.useRealTimers());
   const { url, ended } = await started({ db: largeMirror() });

@@ -35,13 +35,13 @@ describe('serve', () => {
   const entering = async (...given: string[]) =>
     Promise.all(given.map(async (token) => (await server.get(`${BETA}/environments`, token)).status));
 
-  test('says its base URL, on the loopback and at a free port, and answers there', async () => {
+  test('prints its base URL on loopback and a free port, and answers there', async () => {
     expect(server.url).toMatch(/^http:\/\/127\.0\.0\.1:[1-9]\d+$/);
     const answer = await server.get(`${BETA}/environments`);
     expect(answer).toEqual({ status: 200, body: [{ id: 'e1', name: 'Production' }] });
   });
 
-  test('tells anybody that it is up and when the mirror was last synced, and whoever has a token its metrics', async () => {
+  test('shows its health and the age of the last sync without a token, and its metrics with one', async () => {
     expect(await server.get('/healthz', null)).toEqual({
       status: 200,
       body: { status: 'up', last_sync_age_seconds: null },
@@ -51,21 +51,21 @@ describe('serve', () => {
     expect(await metrics.text()).toContain('obsync_mirror_rows{stream="assets"} 0');
   });
 
-  test('lets in the token of OBSYNC_SERVE_TOKEN and those of --tokens, and no other', async () => {
+  test('accepts the token of OBSYNC_SERVE_TOKEN and those of --tokens, and no other', async () => {
     grant('first-token');
     expect(await entering(SERVE_TOKEN, 'first-token', 'other-token', sha256('first-token'))).toEqual([
       200, 200, 401, 401,
     ]);
   });
 
-  test('reads the tokens again on SIGHUP: the new one is let in, the old one out', async () => {
+  test('reads the tokens again on SIGHUP: the new token is accepted, the old one refused', async () => {
     grant('second-token', 'third-token');
     server.kill('SIGHUP');
     await server.logged('was read again: 3 tokens');
     expect(await entering('first-token', 'second-token', 'third-token', SERVE_TOKEN)).toEqual([401, 200, 200, 200]);
   });
 
-  test('warns of an environment that is not in the mirror: its token would see nothing', async () => {
+  test('warns of a token whose environment is not in the mirror, because it would see nothing', async () => {
     const names = ['misled', 'fourth-token', 'fifth-token', 'sixth-token'];
     const entries = names.map((name) => ({ name, token_sha256: sha256(name), environments: ['e1'] }));
     entries[0]?.environments.push('Production');
@@ -75,7 +75,7 @@ describe('serve', () => {
     expect(server.stderr()).not.toContain('with the id e1');
   });
 
-  test('keeps the tokens when the file is broken, says so in one line, and goes on listening to SIGHUP', async () => {
+  test('keeps the tokens when the file is broken, logs it in one line, and still reacts to SIGHUP', async () => {
     grant('kept-token');
     server.kill('SIGHUP');
     await server.logged('was read again: 2 tokens');
@@ -93,7 +93,7 @@ describe('serve', () => {
     expect(await entering('kept-token', 'last-token')).toEqual([401, 200]);
   });
 
-  test('keeps the tokens when the file names none any more and no token would be accepted', async () => {
+  test('keeps the tokens when the file becomes empty and no token would be accepted', async () => {
     const alone = join(folder(), 'tokens.json');
     writeFileSync(alone, JSON.stringify([{ name: 'kept-token', token_sha256: sha256('kept-token') }]));
     const args = ['serve', '--tokens', alone, '--db', mirrorFile(), '--port', '0'];
@@ -106,7 +106,7 @@ describe('serve', () => {
     expect((await started.ended).stderr).toContain('the tokens were not changed: no token would be accepted: ');
   });
 
-  test('a sync of the same file goes on beside it: each page shows as soon as it is written', async () => {
+  test('shows each page of a sync of the same file as soon as it is committed', async () => {
     const item = (id: string) => ({ id, name: id, kind: 'other', source_type: 'dbt', synced_at: AT });
     const held = Promise.withResolvers<void>();
     const api = await startApiServer(
@@ -161,7 +161,7 @@ describe('serve', () => {
   });
 });
 
-test('on SIGTERM a slow reader gets the whole of a large answer, idle connections are ended, and the code is 143', async () => {
+test('on SIGTERM a slow client still gets a large answer to its end, idle connections are ended, and the code is 143', async () => {
   const server = await serving(['--db', largeMirror()]);
   const idle = await asking(server.url, '/healthz');
   const { socket, first } = await asking(server.url, `${BETA}/e1/assets?limit=2000`);
@@ -176,7 +176,7 @@ test('on SIGTERM a slow reader gets the whole of a large answer, idle connection
   expect(await server.ended).toMatchObject({ code: 143, stdout: `${server.url}\n` });
 });
 
-test('on SIGTERM heavy requests under way and waiting keep it from ending no longer than its patience', async () => {
+test('on SIGTERM heavy requests, read or waiting, delay the end only within a time limit', async () => {
   const server = await serving(['--db', manyTables(), '--rate-limit', 'off']);
   const heavy = `${BETA}/e1/asset-health-scores/aggregate?path=models`;
   expect((await server.get(heavy)).status).toBe(200);
@@ -195,7 +195,7 @@ test('on SIGTERM heavy requests under way and waiting keep it from ending no lon
   expect(server.stderr()).not.toMatch(/ERROR|unhandled/i);
 });
 
-test('on SIGTERM it does not wait for what takes longer to read than its patience: the signal itself ends it', async () => {
+test('on SIGTERM a read that takes longer than the time limit is ended by the signal itself', async () => {
   const server = await serving(['--db', manyTables('deep/'.repeat(200)), '--rate-limit', 'off']);
   const heavy = server.get(`${BETA}/e1/asset-health-scores/aggregate?path=models`).catch(() => 'cut off');
   await Promise.all([server.get(`${BETA}/environments`), server.get(`${BETA}/environments`)]);

@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { stopOnSignals } from '../../src/cli/signals.ts';
 
-test('a wish to stop still listens while others are told of the signal, and no longer a second later', () => {
+test('a stop request still listens while other listeners get the signal, and no longer a second later', () => {
   vi.useFakeTimers();
   onTestFinished(() => void vi.useRealTimers());
   const before = process.listenerCount('SIGTERM');
@@ -26,7 +26,7 @@ test('a wish to stop still listens while others are told of the signal, and no l
   expect(process.listenerCount('SIGTERM')).toBe(before + 1);
 });
 
-test('a signal that nothing has come of for four seconds ends the process by itself; a stop that has ended leaves it alone (R27)', () => {
+test('a signal ends the process if nothing has stopped it for four seconds, and not after a stop that has ended (R27)', () => {
   vi.useFakeTimers();
   onTestFinished(() => void vi.useRealTimers());
   const kill = vi.spyOn(process, 'kill').mockReturnValue(true);
@@ -46,7 +46,7 @@ test('a signal that nothing has come of for four seconds ends the process by its
   expect(String(write.mock.calls[0]?.[0])).toMatch(/obsync: stopped in the middle of a long write: [^\n]+\n$/);
 });
 
-test('as the first process of a container, which no signal ends, it gives its place to a program that ends at once (R27)', () => {
+test('as the first process of a container, which no signal ends, the process is replaced by a program that ends at once (R27)', () => {
   vi.useFakeTimers();
   onTestFinished(() => void vi.useRealTimers());
   vi.spyOn(process, 'pid', 'get').mockReturnValue(1);

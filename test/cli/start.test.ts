@@ -38,28 +38,28 @@ async function loadedBy(args: readonly string[], env: Readonly<Record<string, st
   };
 }
 
-describe.concurrent('a command loads what it is made of and nothing of the others', () => {
-  test('the version hardly anything', async () => {
+describe.concurrent('a command loads only the modules that it needs', () => {
+  test('the version loads hardly anything', async () => {
     const { bytes, ...loaded } = await loadedBy(['--version']);
     expect(loaded).toEqual({ code: 0, packages: [] });
     expect(bytes).toBeGreaterThan(0);
     expect(bytes).toBeLessThan(10_000);
   });
 
-  test.each(['--help', 'sync --help'])('%s what reads the line, and no command', async (line) => {
+  test.each(['--help', 'sync --help'])('%s loads the parser of the command line and no command', async (line) => {
     const { bytes, ...loaded } = await loadedBy(line.split(' '));
     expect(loaded).toEqual({ code: 0, packages: [] });
     expect(bytes).toBeLessThan(350_000);
   });
 
-  test('a status what reads the mirror, and neither a log nor what sends requests', async () => {
+  test('a status loads what reads the mirror, and neither a log nor what sends requests', async () => {
     const { code, bytes, packages } = await loadedBy(['status', '--db', mirrorFile()]);
     expect(code).toBe(0);
     expect(packages.every((file) => file.includes('better-sqlite3'))).toBe(true);
     expect(bytes).toBeLessThan(750_000);
   });
 
-  test('a sync has in its own thread what reads and writes: the one that waits for signals loads none of it', async () => {
+  test('a sync loads what reads and writes in its own thread, and none of it in the thread that waits for signals', async () => {
     const server = await serveWorld(createWorld(['e1']));
     onTestFinished(() => server.close());
     const args = ['sync', '--base-url', server.url, '--db', join(folder(), 'm.db'), '--log-level', 'warn'];

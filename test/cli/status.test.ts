@@ -98,7 +98,7 @@ async function report(db: string): Promise<StatusReport> {
 }
 
 describe('status --json', () => {
-  test('is one document with the last run, and each environment with what is mirrored and what went wrong', async () => {
+  test('is one document with the last run, and each environment with its streams and problems', async () => {
     const status = await report(mirrorFile(fill));
     expect(status).toMatchObject({ base_url: 'https://api.example.com', environments_rejected: 0 });
     expect(status.last_run).toMatchObject({ run: 2, status: 'problems', error: 'the service is away', requests: 7 });
@@ -126,13 +126,13 @@ describe('status --json', () => {
     expect(streams.get('tests')).toMatchObject({ unavailable: true, rows_rejected: 1 });
   });
 
-  test('tells of a mirror that no run has got to', async () => {
+  test('reports a mirror without a run', async () => {
     expect(await report(mirrorFile())).toMatchObject({ last_run: null, environments: [] });
   });
 });
 
 describe('status for people', () => {
-  test('says the same in words, and ends 0: it is a report', async () => {
+  test('says the same in words and ends 0', async () => {
     const { code, stdout, stderr } = await obsync(['status', '--db', mirrorFile(fill)]);
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
     for (const words of [
@@ -155,29 +155,29 @@ describe('status for people', () => {
   });
 });
 
-test('status ends quietly when its reader has gone', () => {
+test('status ends quietly when its reader has closed the pipe', () => {
   const shell = '"$0" "$1" status --db "$2" | true; echo "$PIPESTATUS"';
   const { stdout, stderr } = spawnSync('bash', ['-c', shell, NODE, MAIN, mirrorFile(fill)], { encoding: 'utf8' });
   expect({ stdout, stderr }).toEqual({ stdout: '0\n', stderr: '' });
 });
 
-describe('a run that never said how it ended', () => {
+describe('a run without a recorded end', () => {
   const unended = () =>
     mirrorFile(({ db }) => db.insert(syncRuns).values({ cycle_id: 1, status: 'running', started_at: T }).run());
 
-  test('was killed when nobody holds the lock, and asking makes no lock file', async () => {
+  test('was killed if nobody holds the lock, and status makes no lock file', async () => {
     const db = unended();
     expect((await report(db)).last_run?.status).toBe('killed');
     expect(existsSync(`${db}.lock`)).toBe(false);
   });
 
-  test('was killed when there is a lock that nobody holds', async () => {
+  test('was killed if there is a lock that nobody holds', async () => {
     const db = unended();
     takeLock(db).release();
     expect((await report(db)).last_run?.status).toBe('killed');
   });
 
-  test('is under way while its process holds the lock', async () => {
+  test('is running while its process holds the lock', async () => {
     const db = unended();
     const lock = takeLock(db);
     expect((await report(db)).last_run?.status).toBe('running');

@@ -63,7 +63,7 @@ describe('the summary of a sync', () => {
     },
   );
 
-  test('leaves out what did nothing, columns that are all zero, and a why that says no more than the mode', () => {
+  test('leaves out streams that did nothing, columns of zeros, and reasons that only repeat the mode', () => {
     const streams = USUAL_STREAMS.map((name) => streamOf('e1', name, name === 'columns' ? { rows_written: 5 } : {}));
     const summary = summaryOf([...streams, ...USUAL_STREAMS.map((name) => streamOf('e2', name))]);
     const text = renderSummary(summary, { width: null, verbose: false });
@@ -87,7 +87,7 @@ describe('the summary of a sync', () => {
     expect(text).toContain('Env e1, tests: answered 500\nrun 7 ended with problems: ');
   });
 
-  test('says nothing of streams that a run which broke off has not come to', () => {
+  test('does not mention streams that a run did not reach', () => {
     const stopped = USUAL_STREAMS.map((name) => streamOf('e1', name, { status: 'stopped', mode: 'none', pages: 0 }));
     expect(isWorthATable(summaryOf(stopped, { status: 'problems', error: 'the file is damaged' }))).toBe(false);
     const begun = [...stopped.slice(1), streamOf('e1', 'assets', { status: 'stopped', rows_written: 3 })];

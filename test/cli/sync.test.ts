@@ -47,7 +47,7 @@ async function damagedMirror() {
 }
 
 describe('sync', () => {
-  test('ends 3 when the token is refused, asks once, makes no mirror and shows the token to nobody', async () => {
+  test('ends 3 when the token is refused, after one request, without a mirror and without showing the token', async () => {
     const api = await server(ERROR_401);
     const cwd = folder();
     const { code, stdout, stderr } = await obsync(['sync', '--base-url', api.url], { cwd, env });
@@ -81,7 +81,7 @@ describe('sync', () => {
     expect(api.requests).toHaveLength(0);
   });
 
-  test('ends 2 when an environment asked for is not listed, and makes no mirror', async () => {
+  test('ends 2 when a given environment is not listed, and makes no mirror', async () => {
     const api = await server({ body: [{ id: 'e1', name: 'Production' }] });
     const cwd = folder();
     const ended = await obsync(['sync', '--base-url', api.url, '--env', 'Nope'], { cwd, env });
@@ -89,7 +89,7 @@ describe('sync', () => {
     expect(readdirSync(cwd)).toEqual([]);
   });
 
-  test('notes no run in a mirror that there is when an environment asked for is not listed', async () => {
+  test('records no run in an existing mirror when a given environment is not listed', async () => {
     const api = await server({ body: [{ id: 'e1', name: 'Production' }] });
     const db = mirrorOf(api.url);
     const ended = await obsync(['sync', '--base-url', api.url, '--db', db, '--env', 'nope'], { env });
@@ -97,7 +97,7 @@ describe('sync', () => {
     expect((await obsync(['query', 'select count(*) as runs from sync_runs', '--db', db])).stdout).toBe('runs\n0\n');
   });
 
-  test('says of a refused token where it was found', async () => {
+  test('says where a refused token was found', async () => {
     const api = await server(ERROR_401);
     const file = join(folder(), 'token');
     writeFileSync(file, TOKEN, { mode: 0o600 });
@@ -108,7 +108,7 @@ describe('sync', () => {
     expect(ended).toMatchObject({ code: 3, stderr: expect.stringContaining(`in the token file ${file} is refused`) });
   });
 
-  test('says before a further try what has failed, and in the end where to look', async () => {
+  test('says before each retry what has failed, and at the end where to look', async () => {
     const { stderr } = await obsync(['sync', '--base-url', 'http://127.0.0.1:1', '--retries', '1'], { env });
     expect(stderr).toMatch(
       /INFO: GET \/public\/beta\/environments: the connection failed \(\w+\), trying again in 0\.\d s\n/,
@@ -127,7 +127,7 @@ describe('sync', () => {
     expect((await obsync(args, { env })).stderr).toMatch(line);
   });
 
-  test('says of a damaged mirror what to do, in one line and no more', async () => {
+  test('says in one line what to do about a damaged mirror', async () => {
     const { where, db } = await damagedMirror();
     for (const args of [
       ['status', '--db', db],
@@ -159,7 +159,7 @@ describe('sync', () => {
   test.each([
     ['info', /Production assets: done/, /^nothing changed in 1 environment\nrun 1 is done: .*\n$/],
     ['warn', /^$/, /^$/],
-  ])('without a terminal, says of a run that went well at --log-level %s: %s', async (level, logged, printed) => {
+  ])('without a terminal a successful run prints at --log-level %s: %s', async (level, logged, printed) => {
     const api = await server({ body: [{ id: 'e1', name: 'Production' }] }, { body: { items: [], has_more: false } });
     const args = ['sync', '--base-url', api.url, '--stream', 'assets', '--log-level', level];
     const ended = await obsync(args, { cwd: folder(), env });

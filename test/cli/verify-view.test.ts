@@ -72,7 +72,7 @@ test('streams that were never synced are one line of each environment, and call 
   );
 });
 
-test('what was not looked at again is called possible, and leaves the answer open', () => {
+test('a difference that was not requested again is called possible and leaves the answer open', () => {
   const text = renderVerify(
     report({ equal: null, possible: [finding('extra')] }, { status: 'stopped', possible: 61 }),
     80,
@@ -82,7 +82,7 @@ test('what was not looked at again is called possible, and leaves the answer ope
   expect(text).toMatch(/not finished: 61 differences possible, not looked at again, \d+ rows compared, 42 requests\n$/);
 });
 
-test('what the next sync brings stands under what is known of it', () => {
+test('differences that the next sync removes stand under their reason', () => {
   const pending = [finding('missing', 'changed'), finding('extra', 'cannot be told')];
   const text = renderVerify(report({ equal: true, pending }, { pending: 2 }), 80);
   expect(text).toMatch(
@@ -93,7 +93,7 @@ test('what the next sync brings stands under what is known of it', () => {
   );
 });
 
-test('scores that differ are said to come with a sync in a later hour, right after a sync as well', () => {
+test('scores that differ are announced for a sync in a later hour, also right after a sync', () => {
   const score = { ...finding('unequal', 'cannot be told'), stream: 'asset_health_scores' as const };
   const brought = (...pending: VerifyFinding[]): string =>
     renderVerify(report({ equal: true, pending }, { pending: 2 }), 80);

@@ -44,7 +44,7 @@ describe('verify', () => {
   test.each([
     ['a list', 'columns', { code: 1, stderr: '' }],
     ['all of it', 'environments', { code: 1, stderr: expect.stringMatching(/^obsync: .*\n$/) }],
-  ])('shows the stack of what failed with --log-level debug alone: %s', async (_, path, told) => {
+  ])('shows the stack of a failure only with --log-level debug: %s', async (_, path, told) => {
     const { db } = await synced();
     const refusing = await startApiServer((request) =>
       request.target.includes(path) ? { status: 403, body: {} } : answer(request.target),
@@ -59,7 +59,7 @@ describe('verify', () => {
     expect(debugged.stderr).toMatch(/^ +at /m);
   });
 
-  test('answers whether the mirror equals the source, names what does not, and repairs it', async () => {
+  test('says whether the mirror equals the source, names the differences, and repairs them', async () => {
     const { api, db, where } = await synced();
     const before = api.requests.length;
     const counted = await obsync(['verify', ...where, '--depth', 'count'], { env });
@@ -90,7 +90,7 @@ describe('verify', () => {
     expect(repaired.stdout).toMatch(/the mirror equals the source now: 2 differences repaired, \d+ requests\n$/);
   });
 
-  test('refuses, in one line, what it cannot look at', async () => {
+  test('refuses in one line what it cannot compare', async () => {
     const where = ['--base-url', 'https://api.example.com'];
     expect(await obsync(['verify', ...where, '--db', 'none.db'], { env })).toEqual(
       refusal(/none\.db does not exist: make it with `obsync sync`/),
@@ -100,7 +100,7 @@ describe('verify', () => {
     );
   });
 
-  test('takes the lock for --repair alone: 4 while another process holds the mirror (R26)', async () => {
+  test('takes the lock only for --repair and then ends 4 while another process holds the mirror (R26)', async () => {
     const api = await startApiServer((request) => answer(request.target));
     onTestFinished(() => api.close());
     const db = mirrorFile((file) => file.db.update(mirrorTable).set({ base_url: api.url }).run());

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { wrapText } from '../../src/cli/wrap-text.ts';
 
-test('a line of words that is too long for the screen goes on below, indented, and no word is cut in two', () => {
+test('a line that is too long for the screen continues indented on the next one, and no word is cut', () => {
   const text = 'not looked at: histories\n  tests: one row is missing\n│ 表 │ b │';
   expect(wrapText(text, 16).split('\n')).toEqual([
     'not looked at:',
@@ -12,7 +12,7 @@ test('a line of words that is too long for the screen goes on below, indented, a
   ]);
 });
 
-test('a word that is longer than the screen, and a screen of no width, leave a line as it is', () => {
+test('a word longer than the screen is not cut, and without a width no line is broken', () => {
   expect(wrapText('a https://example.com/long', 10)).toBe('a\n  https://example.com/long');
   expect(wrapText('no terminal cuts this', null)).toBe('no terminal cuts this');
 });

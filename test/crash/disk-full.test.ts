@@ -28,7 +28,7 @@ const FULL = {
 };
 
 test.each(each(SCENES, 3))(
-  'a disk that is full, however early in %s, ends the run with one clear line; with room the next ends equal',
+  'a full disk, however early in %s, ends the run with one clear line, and with room the next run ends equal',
   async (_, stage) => {
     const { scene, reference } = await stage();
     const roomy = await cramped(scene, 1_000_000);

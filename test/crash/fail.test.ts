@@ -64,7 +64,7 @@ function endOf(labels: readonly string[]): number {
 }
 
 test.each(SCENES)(
-  'a statement that fails, before or after it is done, once or from then on, ends %s with one clear line; the next run ends equal',
+  'a statement that fails before or after it is executed, once or for good, ends %s with one clear line, and the next run ends equal',
   async (_, stage) => {
     const { scene, reference } = await stage();
     const labels = await statementsOf(scene);

@@ -68,7 +68,7 @@ test.each([19])(
   },
 );
 
-test('a signal ends a process that is in SQLite and does not come back from there; the next run ends equal (R27, R5)', async () => {
+test('a signal ends a process that is stuck in SQLite, and the next run ends equal (R27, R5)', async () => {
   const { scene, reference } = await first();
   scene.world.nowMs = scene.atMs;
   const from = scene.world.log.length;
@@ -119,7 +119,7 @@ test.each([
   await expectCarriesOn({ ...scene, nextWish: { baseUrl: url } }, path, reference, point);
 });
 
-describe('run by a user whom permissions bind', () => {
+describe('run by a user who is not root', () => {
   let as: NonNullable<Starting['as']>;
   beforeAll(() => {
     const compiled = basename(dirname(MAIN));

@@ -5,7 +5,7 @@ import { carryOn, expectCarriesOn, SCENES } from './reference.ts';
 import type { Scene } from './scenes.ts';
 
 test.each(SCENES)(
-  'after a stop before or after any statement or request of %s the next run ends equal, and asks again for the cut-off page alone (R5, R6)',
+  'after a stop before or after any statement or request of %s the next run ends equal and repeats only the cut-off page (R5, R6)',
   async (_, stage) => {
     const { scene, reference } = await stage();
     const states = await statesOf(scene);
@@ -17,7 +17,7 @@ test.each(SCENES)(
 const STREAMS_AT_ONCE = 3;
 
 test.each(each(SCENES, 3))(
-  'with several streams under way in %s it asks again for one page of each at most (R5, R6)',
+  'with several streams at work in %s the next run repeats at most one page of each (R5, R6)',
   async (_, stage) => {
     const { scene, reference } = await stage();
     let most = 0;
@@ -33,7 +33,7 @@ test.each(each(SCENES, 3))(
 const HOUR_MS = 3_600_000;
 
 test.each(each(SCENES, 3))(
-  'while what brings nothing in %s waits for other commits, the next run after a stop at any point ends equal all the same (R5, R6)',
+  'while pages without changes in %s wait for other commits, the next run after a stop at any point still ends equal (R5, R6)',
   async (_, stage) => {
     const { scene, reference } = await stage();
     const waiting = { ...scene, wish: { ...scene.wish, quietMs: HOUR_MS } };

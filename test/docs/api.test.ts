@@ -35,7 +35,7 @@ describe('docs/api.md has a place for what tests cite', () => {
   });
 
   test('of every rule of the aggregate', () => {
-    const numbers = cited(/['`]rule (\d+):/g);
+    const numbers = cited(/\(endpoint 11, rule (\d+)\)/g);
     expect(numbers).not.toEqual([]);
     expect(numbersIn(endpoints.at(-1)?.text ?? '')).toEqual(expect.arrayContaining(numbers));
   });

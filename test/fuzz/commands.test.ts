@@ -245,7 +245,7 @@ function expectClean({ code, stdout, stderr, log, shown }: Ran, { name }: Return
 }
 
 test(
-  'whatever the words, variables and config file, a command ends with a code, one clear line and no trace (R25)',
+  'whatever the arguments, variables and config file, a command ends with an exit code, one clear line and no stack (R25)',
   LONG,
   async () => {
     expect([...commands.keys()]).toEqual(

@@ -45,7 +45,7 @@ function expectSound(window: RateWindow, ended: number): void {
     expect(ms < Number.POSITIVE_INFINITY).toBe(true);
 }
 
-test('whatever the headers say, a wait is finite and followed by a go, and nothing grows (R23)', LONG, () => {
+test('whatever the headers say, a wait is finite and followed by a permit, and no memory grows (R23)', LONG, () => {
   fc.assert(
     fc.property(fc.array(steps, { maxLength: 60 }), (happenings) => {
       const inFlight: RequestStart[] = [];
@@ -76,7 +76,7 @@ test('whatever the headers say, a wait is finite and followed by a go, and nothi
   );
 });
 
-test('the wait for a further try is finite and bounded, whatever is asked for (R24)', LONG, () => {
+test('the wait for a further try is finite and bounded, whatever Retry-After says (R24)', LONG, () => {
   const waits = fc.record({
     failures: fc.integer({ min: 1, max: 101 }),
     random: fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true }),
@@ -113,7 +113,7 @@ function muddled(answer: AnswerHead, noise: Record<string, string>): AnswerHead 
   return { ...answer, headers: { ...others, 'ratelimit-remaining': `about ${noise['ratelimit-remaining']}` } };
 }
 
-test('answers that do not tell the quota never lead beyond it (R23)', LONG, () => {
+test('answers without quota headers never lead beyond the quota (R23)', LONG, () => {
   fc.assert(
     fc.property(quotas, ({ quota, lengthMs, turns }) => {
       const inFlight: Traveller[] = [];

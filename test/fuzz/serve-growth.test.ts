@@ -7,7 +7,7 @@ async function ask(url: string, method: 'GET' | 'HEAD' | 'POST' = 'GET', token =
   return (await world.server).inject({ method, url, headers: { authorization: `Bearer ${token}` } });
 }
 
-describe('whatever was asked of a server, it keeps no more than a bounded part', () => {
+describe('whatever requests a server gets, it keeps only a bounded part', () => {
   test('of its statements', async () => {
     const { mirror } = world;
     const names = ['ids', 'asset_ids', 'test_types', 'definition_types', 'source_types', 'tags'];

@@ -189,8 +189,8 @@ function rowsIn({ body, type }: Answer): number {
   return (answered as { items?: unknown[] }).items?.length ?? 0;
 }
 
-describe('whatever is asked of a server', () => {
-  test('it answers, or refuses with the envelope, and tells nothing of itself', LONG, async () => {
+describe('whatever request a server gets', () => {
+  test('it answers, or refuses with the envelope and reveals no details', LONG, async () => {
     await fc.assert(
       fc.asyncProperty(requests, async (request) => {
         const headers = request.token === '' ? {} : { authorization: request.token };

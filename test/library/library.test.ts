@@ -48,7 +48,7 @@ const refused = (message: RegExp, more: object = {}) => ({
 });
 
 describe('the library', () => {
-  test('syncs, foretells, compares and reports with plain options, and tells what it does', async () => {
+  test('syncs, forecasts, compares and reports with plain options and sends events', async () => {
     const { world, options } = await setUp();
     const events: SyncEvent[] = [];
     const run = await sync({ ...options, onProgress: (event) => events.push(event) });
@@ -76,7 +76,7 @@ describe('the library', () => {
     ['two tokens', { tokenFile: 'token' }, refused(/^two access tokens: one in the option token/)],
     ['an empty token', { token: ' ' }, refused(/^no access token/)],
     ['no base URL', { baseUrl: undefined as unknown as string }, refused(/^no base URL/)],
-  ])('refuses %s, names the option, and asks nobody', async (_, wrong, error) => {
+  ])('refuses %s, names the option and sends no request', async (_, wrong, error) => {
     const options = { baseUrl: 'https://api.example.com', token: 'the-token', db: join(folder(), 'm.db'), ...wrong };
     for (const call of [sync, plan, verify, schedule]) {
       const thrown = await call(options).catch((thrown: unknown) => thrown);
@@ -126,7 +126,7 @@ describe('the library', () => {
     expect(await sync({ ...options, signal: AbortSignal.abort() })).toMatchObject({ recovery: 'signal' });
   });
 
-  test('finishes a run whose watcher fails, and then throws what the watcher threw', async () => {
+  test('finishes a run whose listener throws, and then throws the same error', async () => {
     const { options } = await setUp();
     const onProgress = (): never => {
       throw new Error('the watcher failed');
@@ -168,7 +168,7 @@ describe('the library', () => {
     expect(warnings.filter(({ message }) => message.includes('the listener failed'))).toHaveLength(1);
   });
 
-  test('a server that was closed listens to its signal no more', async () => {
+  test('a server that was closed no longer listens to its signal', async () => {
     const { options } = await setUp();
     await sync(options);
     const { signal } = new AbortController();
@@ -202,7 +202,7 @@ describe('the library', () => {
     expect(existsSync(`${options.db}-wal`)).toBe(false);
   });
 
-  test('serves what it has mirrored, and lets go of the mirror when it is closed', async () => {
+  test('serves what it has mirrored, and closes the mirror when it is closed', async () => {
     const { options } = await setUp();
     await sync(options);
     const server = await serve({ db: options.db, port: 0, token: 'served-token', rateLimit: 'off' });
@@ -216,7 +216,7 @@ describe('the library', () => {
 });
 
 describe('a query of the library', () => {
-  test('gives rows as lists and as objects, whole numbers as numbers where they are exact', async () => {
+  test('gives rows as lists and as objects, and integers as numbers if they are exact', async () => {
     const { options } = await setUp();
     await sync(options);
     const sql = 'select ? as text, 7 as small, 9223372036854775807 as large, null as missing';
@@ -230,7 +230,7 @@ describe('a query of the library', () => {
     await expect(query({ db: options.db, sql: 'delete from assets' })).rejects.toMatchObject(refused(/only reads/));
   });
 
-  test('may leave the rows of a result before their end, and close the mirror beside a result that nobody reads', async () => {
+  test('may stop before the last row, and close the mirror beside a result that is not read', async () => {
     const { options } = await setUp();
     await sync(options);
     const mirror = await openMirror(options);

@@ -34,7 +34,7 @@ describe('a statement that query takes', () => {
     'explain select 1',
   ])('is any that reads: %s', (sql) => expect(rows(sql)).not.toHaveLength(0));
 
-  test('lets go of the file when its rows are not read to the end', () => {
+  test('closes the file when its rows are not read to the end', () => {
     const other = openForReading(mirror.path);
     const reading = readStatement(other, 'select 1 as a union all select 2', EXACT);
     const [first] = reading.rows;
@@ -71,11 +71,11 @@ describe('a statement that query refuses', () => {
     ['select * from nowhere', /no such table: nowhere/],
     ['select nope from assets', /no such column: nope/],
     ["select load_extension('x')", /not authorized|no such function/],
-  ])('is none to SQLite, in whose words it is told: %s', (sql, words) =>
+  ])('is not valid in SQLite, whose message is shown: %s', (sql, words) =>
     expect(() => rows(sql)).toThrow(refused(words)),
   );
 
-  test.each(['select ?', 'select :id'])('has parameters, and nobody gives them values: %s', (sql) =>
+  test.each(['select ?', 'select :id'])('has parameters without values: %s', (sql) =>
     expect(() => rows(sql)).toThrow(refused(/parameters/)),
   );
 

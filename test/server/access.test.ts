@@ -80,8 +80,8 @@ const { get, all } = served;
 const everything = async (collectionListing: CollectionListing, query: string, parent?: string) =>
   (await all(`${listPath(collectionListing, parent)}?${query}`, bearer('all'))).items;
 
-describe('authentication rule 5: environment access', () => {
-  test('the environment list shows those of the token alone', async () => {
+describe('a token sees only its environments (authentication rule 5)', () => {
+  test('the list of environments shows only those of the token', async () => {
     expect(idsOf((await get('environments', bearer('all'))).body)).toEqual(['e', 'f']);
     expect(idsOf((await get('environments', bearer('f'))).body)).toEqual(['f']);
     expect((await get('environments', bearer('nowhere'))).body).toEqual([]);
@@ -93,7 +93,7 @@ describe('authentication rule 5: environment access', () => {
     expect((await get(path.replace('e/', 'f/'), bearer('f'))).status).not.toBe(403);
   });
 
-  test('403 does not tell whether the environment exists', async () => {
+  test('403 does not say whether the environment exists', async () => {
     const [there, not] = [await get('e/assets', bearer('f')), await get('zz/assets', bearer('f'))];
     expect(not.status).toBe(403);
     expect(JSON.stringify(not.body).replace('zz', 'e')).toBe(JSON.stringify(there.body));
@@ -101,7 +101,7 @@ describe('authentication rule 5: environment access', () => {
   });
 });
 
-describe('authentication rule 5: resource scope', () => {
+describe('a token reads only what its scopes allow (authentication rule 5)', () => {
   test.each(ENDPOINTS)('a token without the scope gets 403, with it alone it does not: $path', async (endpoint) => {
     const { path, scope } = endpoint;
     const [other = ''] = VIEW_SCOPES.filter((one) => one !== scope);
@@ -125,23 +125,26 @@ describe('authentication rule 5: resource scope', () => {
   });
 });
 
-describe('authentication rule 6: per-asset access', () => {
+describe('a limited token sees only its assets (authentication rule 6)', () => {
   const cases = LISTINGS.filter(({ parent }) => parent === undefined).flatMap((listing) =>
     queriesOf(listing).map((query) => ({ listing, query, path: `${listPath(listing)}?${query}` })),
   );
 
-  test.each(cases)('lists omit what hangs on assets the token does not see: $path', async ({ listing, query }) => {
-    const items = await everything(listing, query);
-    expect(items.some((item) => isVisible(listing, item, MINE))).toBe(true);
-    expect(items.every((item) => isVisible(listing, item, MINE))).toBe(false);
-    for (const [name, names] of Object.entries(RESTRICTED)) {
-      const visible = items.filter((item) => isVisible(listing, item, names));
-      for (const limit of [1, 2000]) {
-        const shown = await all(`${listPath(listing)}?${query}&limit=${limit}`, bearer(name));
-        expect([name, shown.items]).toEqual([name, visible]);
+  test.each(cases)(
+    'lists leave out the rows of assets that the token does not see: $path',
+    async ({ listing, query }) => {
+      const items = await everything(listing, query);
+      expect(items.some((item) => isVisible(listing, item, MINE))).toBe(true);
+      expect(items.every((item) => isVisible(listing, item, MINE))).toBe(false);
+      for (const [name, names] of Object.entries(RESTRICTED)) {
+        const visible = items.filter((item) => isVisible(listing, item, names));
+        for (const limit of [1, 2000]) {
+          const shown = await all(`${listPath(listing)}?${query}&limit=${limit}`, bearer(name));
+          expect([name, shown.items]).toEqual([name, visible]);
+        }
       }
-    }
-  });
+    },
+  );
 
   const ones = LISTINGS.filter(({ one, parent }) => one !== undefined && parent === undefined);
 
@@ -168,7 +171,7 @@ describe('authentication rule 6: per-asset access', () => {
 
   const below = LISTINGS.filter(({ parent }) => parent !== undefined);
 
-  test.each(below)('what is below a test is 404 with it: $describe', async (listing) => {
+  test.each(below)('the rows under a hidden test are 404 like the test: $describe', async (listing) => {
     for (const parent of ['mine:test', 'mine:off', 'other:test', 'assetless:test', 'unseen:test']) {
       const isMine = parent.startsWith('mine');
       const list = await get(listPath(listing, parent), bearer('ids'));
@@ -185,7 +188,7 @@ describe('authentication rule 6: per-asset access', () => {
     expect((await get(listPath(listing, 'assetless:test'), bearer('all'))).status).toBe(200);
   });
 
-  test('asking by id for what the token does not see gives an empty list', async () => {
+  test('a request by id for a hidden asset gives an empty list', async () => {
     const paths = [
       'assets?ids=other',
       'columns?asset_ids=other',
@@ -197,13 +200,13 @@ describe('authentication rule 6: per-asset access', () => {
       expect((await get(`e/${path}`, bearer('paths'))).body).toEqual({ items: [], has_more: false, next_cursor: null });
   });
 
-  test('an upstream column that the token does not see is told by its id alone', async () => {
+  test('an upstream column that the token does not see is shown only by its id', async () => {
     const { items } = await all('e/column-lineage?column_ids=mine:col', bearer('paths'));
     expect(items).toContainEqual({ upstream_column_id: 'other:col', downstream_column_id: 'mine:col' });
     expect((await get('e/columns/other%3Acol', bearer('paths'))).status).toBe(404);
   });
 
-  test('the aggregate counts the visible table assets; others are no table assets', async () => {
+  test('the aggregate counts only visible table assets; an id of another asset is refused', async () => {
     const card = 'e/asset-health-scores/aggregate';
     const counts = async (name: string) => {
       const { matched_count, total } = (await get(card, bearer(name))).body;
@@ -220,7 +223,7 @@ describe('authentication rule 6: per-asset access', () => {
 });
 
 describe('cursors and restricted tokens', () => {
-  test('no cursor tells the id of a row', async () => {
+  test('no cursor reveals the id of a row', async () => {
     let cursor = '';
     do {
       const { body } = await get(`e/columns?limit=1${cursor && `&cursor=${cursor}`}`, bearer('ids'));
@@ -230,7 +233,7 @@ describe('cursors and restricted tokens', () => {
     } while (cursor !== '');
   });
 
-  test('a cursor that another token brings shows that one no more than it sees', async () => {
+  test('with the cursor of another token a token still sees only its own rows', async () => {
     const { body } = await get('e/columns?limit=1&direction=desc', bearer('all'));
     const { items } = await all(`e/columns?limit=1&direction=desc`, bearer('ids'));
     const next = await get(`e/columns?limit=1&direction=desc&cursor=${body.next_cursor}`, bearer('ids'));
@@ -272,7 +275,7 @@ describe('few visible rows among very many', () => {
   );
 
   test.each(['', '&direction=desc', '&order_by=synced_at', '&synced_since=2026-11-01T00:00:00Z'])(
-    'pagination rule 2: paging ends, short and empty pages between, and shows each visible row once: limit=2%s',
+    'paging ends, short and empty pages between, and shows each visible row once: limit=2%s (pagination rule 2)',
     async (query) => {
       for (const name of ['by-path', 'by-id', 'by-very-many-ids']) {
         const { items } = await allMany(`e/columns?limit=2${query}`, bearer(name));
@@ -281,7 +284,7 @@ describe('few visible rows among very many', () => {
     },
   );
 
-  test('pagination rule 2: a page that found nothing more in its stretch has more, and its cursor names no row', async () => {
+  test('a page that found no row in its window says that there is more, and its cursor names no row (pagination rule 2)', async () => {
     const first = await getMany('e/columns?limit=2000', bearer('by-very-many-ids'));
     expect([idsOf(first.body.items), first.body.has_more]).toEqual([visible.slice(0, 3), true]);
     const second = await getMany(`e/columns?limit=2000&cursor=${first.body.next_cursor}`, bearer('by-very-many-ids'));

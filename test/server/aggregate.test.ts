@@ -58,10 +58,10 @@ const fill = ({ db }: Parameters<Parameters<typeof serve>[0]>[0]) => {
   db.insert(assetHealthScores).values(totals).onConflictDoNothing().run();
 };
 
-describe('endpoint 11: the aggregate', () => {
+describe('the aggregate (endpoint 11)', () => {
   const { get } = serve(fill, {}, afterAll);
 
-  test('rule 1: without filters every live table asset is included, and no other', async () => {
+  test('without filters every live table asset is included, and no other (endpoint 11, rule 1)', async () => {
     const { status, body } = await get(CARD);
     expect([status, body.matched_count]).toEqual([200, TABLES.length]);
     expect(body.dimensions.map((of: { dimension: string }) => of.dimension)).toEqual([
@@ -87,11 +87,14 @@ describe('endpoint 11: the aggregate', () => {
     ['ids=orders&ids=users&tags=x', 1],
     ['ids=orders&path=shop/corex', 0],
     ['db_names=none', 0],
-  ])('rule 1: filters intersect, values of one are any-of: %s matches %i', async (query, matched) => {
-    expect((await get(`${CARD}?${query}`)).body.matched_count).toBe(matched);
-  });
+  ])(
+    'all filters have to match, and any value of each (endpoint 11, rule 1): %s matches %i',
+    async (query, matched) => {
+      expect((await get(`${CARD}?${query}`)).body.matched_count).toBe(matched);
+    },
+  );
 
-  test('rule 2: every id that is no table asset is listed, and no other', async () => {
+  test('the error lists every id that is not a table asset, and no other (endpoint 11, rule 2)', async () => {
     const ids = ['orders', 'dash', 'nothing', 'gone', 'elsewhere', 'untyped', 'a b/ü'];
     const query = ids.map((id) => `ids=${encodeURIComponent(id)}`).join('&');
     const { status, body } = await get(`${CARD}?${query}`);
@@ -99,12 +102,12 @@ describe('endpoint 11: the aggregate', () => {
     expect(body.error.message).toBe('Not table assets: dash, nothing, gone, elsewhere, untyped, a b/ü');
   });
 
-  test('rule 2: an id that another filter leaves out is a table asset all the same', async () => {
+  test('a table asset that another filter leaves out is not an error (endpoint 11, rule 2)', async () => {
     const { status, body } = await get(`${CARD}?ids=orders&db_names=none`);
     expect([status, body]).toEqual([200, { matched_count: 0, ...ZERO }]);
   });
 
-  test('rule 3: a dimension is the mean of the assets’ scores, weighed by their test_count', async () => {
+  test('the score of a dimension is the mean of the assets’ scores, weighted by test_count (endpoint 11, rule 3)', async () => {
     const { body } = await get(`${CARD}?db_names=raw`);
     const [completeness, validity] = body.dimensions;
     expect(completeness).toEqual({
@@ -121,7 +124,7 @@ describe('endpoint 11: the aggregate', () => {
     });
   });
 
-  test('rule 3: the total weighs the dimensions alike, has all their results and the latest of their buckets', async () => {
+  test('the total weights all dimensions alike, counts all their results and has their latest bucket (endpoint 11, rule 3)', async () => {
     const { body } = await get(`${CARD}?db_names=raw`);
     expect(body).toMatchObject({
       matched_count: 2,
@@ -129,7 +132,7 @@ describe('endpoint 11: the aggregate', () => {
     });
   });
 
-  test('rule 3: scores of just 7 days count, older ones do not and their dimension is omitted', async () => {
+  test('scores of exactly 7 days ago count; older ones do not, and their dimension is left out (endpoint 11, rule 3)', async () => {
     expect((await get(`${CARD}?ids=items`)).body.dimensions).toMatchObject([{ bucket_at: WEEK_AGO, test_count: 3 }]);
     expect((await get(`${CARD}?ids=users`)).body).toMatchObject({
       matched_count: 1,
@@ -142,11 +145,11 @@ describe('endpoint 11: the aggregate', () => {
     ['nothing matches', 'db_names=none', 0],
     ['what matches has no results', 'ids=quiet', 1],
     ['what matches has none in the window', 'ids=stale&ids=quiet', 2],
-  ])('rule 4: the card is zero when %s', async (_, query, matched_count) => {
+  ])('the total is zero when %s (endpoint 11, rule 4)', async (_, query, matched_count) => {
     expect((await get(`${CARD}?${query}`)).body).toEqual({ matched_count, ...ZERO });
   });
 
-  test('its score is the asset’s own where one asset matches', async () => {
+  test('the score is that of the asset if only one asset matches', async () => {
     const { body } = await get(`${CARD}?ids=orders`);
     expect(body.total).toEqual({ score: 0.75, test_count: 3, bucket_at: HOUR });
   });
@@ -156,7 +159,7 @@ describe('endpoint 11: the aggregate', () => {
     expect(body).toMatchObject({ matched_count: 1, total: { score: 0, test_count: 100 } });
   });
 
-  test('it takes no page and no order: such parameters are ignored', async () => {
+  test('parameters of pages and order are ignored', async () => {
     const { body } = await get(CARD);
     for (const query of ['limit=1', 'cursor=x', 'order_by=id', 'direction=asc', 'synced_since=2026-11-01T00:00:00Z'])
       expect((await get(`${CARD}?${query}`)).body).toEqual(body);
@@ -175,13 +178,13 @@ describe('--dimension-weights', () => {
   };
   const scoreOf = async (text: string) => (await cardBy(text)).total;
 
-  test('weigh the dimensions of the total; one that is not named counts 1', async () => {
+  test('weight the dimensions of the total; a dimension without a weight counts 1', async () => {
     expect((await scoreOf('completeness=3')).score).toBeCloseTo((3 * 1 + 1 * 0.5) / 4, 12);
     expect((await scoreOf('validity=0.5, completeness=1.5')).score).toBeCloseTo((1.5 * 1 + 0.5 * 0.5) / 2, 12);
     expect((await scoreOf('nothing=9')).score).toBe(0.75);
   });
 
-  test('a dimension of weight 0 counts nothing in the score; all of them make it 0', async () => {
+  test('leave a dimension of weight 0 out of the score; if all have weight 0, the score is 0', async () => {
     expect(await scoreOf('validity=0')).toEqual({ score: 1, test_count: 3, bucket_at: HOUR });
     expect((await scoreOf('validity=0,completeness=0')).score).toBe(0);
   });

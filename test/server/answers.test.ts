@@ -12,7 +12,7 @@ const ADMITTED = { authorization: 'Bearer secret' };
 const KEYS = [rootToken('all', 'secret'), rootToken('other', 'other')];
 
 describe('shapes', () => {
-  test('endpoint 1: environments are an array and no envelope, without those the source no longer lists', async () => {
+  test('environments are an array without an envelope, and only those that the source still lists (endpoint 1)', async () => {
     const { get } = serve(({ db }) => {
       db.insert(environments)
         .values({ id: 'f', name: 'F', cron: '0 * * * *', extra: '{"region":"eu"}', mirrored_at: NOW })
@@ -41,7 +41,7 @@ describe('shapes', () => {
     expect([statusCode, body]).toEqual([200, expect.stringContaining('"failure_count":9007199254740993')]);
   });
 
-  test('field notes: the generic list shows the common fields and unknown ones, the typed one those of its kind as well', async () => {
+  test('the generic list shows the common and the unknown fields, the typed list also those of its kind (field notes)', async () => {
     const row = asset('a', { db_name: 'raw', owners: '["Team"]', tags: '[]', extra: '{"rank":7,"table_name":8}' });
     const { get } = serve(({ db }) => db.insert(assets).values(row).run());
     const [generic] = (await get('e/assets')).body.items;
@@ -53,7 +53,7 @@ describe('shapes', () => {
     for (const name of ['env_id', 'mirrored_at', 'deletion', 'extra']) expect(typed).not.toHaveProperty(name);
   });
 
-  test('resources: unknown fields come back among the known, which they replace only where those have no value', async () => {
+  test('unknown fields are shown among the known ones, and replace one only if it has no value (resources)', async () => {
     const row = asset('a', {
       kind: 'odd',
       description: null,
@@ -64,7 +64,7 @@ describe('shapes', () => {
     expect(item).toMatchObject({ name: 'name of a', description: 42, x: { y: 1 } });
   });
 
-  test('resources: numbers beyond 2^53 come back as they were sent', async () => {
+  test('numbers beyond 2^53 come back as they were sent (resources)', async () => {
     const HUGE = '12345678901234567890';
     const bucket = { env_id: 'e', asset_id: 'a', test_count: Number(HUGE), bucket_at: NOW, mirrored_at: NOW, score: 1 };
     const { server } = serve(({ db }) => {
@@ -85,7 +85,7 @@ describe('shapes', () => {
     expect(await textOf('asset-health-scores')).toContain(`"test_count":${HUGE},`);
   });
 
-  test('resources: a column leaves out what it does not have', async () => {
+  test('a column leaves out fields without a value (resources)', async () => {
     const { get } = serve(({ db }) =>
       db
         .insert(columns)
@@ -96,7 +96,7 @@ describe('shapes', () => {
     expect((await get('e/columns')).body.items).toEqual([{ id: 'c', asset_id: 'a', name: 'c', synced_at }]);
   });
 
-  test('endpoint 9: a score holds its total and its dimensions', async () => {
+  test('a score has its total and its dimensions (endpoint 9)', async () => {
     const bucket = { env_id: 'e', asset_id: 'a', test_count: 3, bucket_at: NOW, mirrored_at: NOW };
     const { get } = serve(({ db }) => {
       db.insert(assets)
@@ -141,7 +141,7 @@ describe('shapes', () => {
   });
 });
 
-describe('field notes: ids hold dots, slashes, spaces and any Unicode', () => {
+describe('ids hold dots, slashes, spaces and any Unicode (field notes)', () => {
   const odd = [
     'db.schema.table',
     'a;b:c@d',
@@ -186,7 +186,7 @@ describe('field notes: ids hold dots, slashes, spaces and any Unicode', () => {
 });
 
 describe('errors', () => {
-  test('500: a crash is internal_error and tells nothing of itself', async () => {
+  test('an internal failure is 500 internal_error and reveals no details', async () => {
     const lines: string[] = [];
     const { get, writing } = serve(nothing, { log: pino({ level: 'error' }, { write: (line) => lines.push(line) }) });
     writing.connection.exec('drop table assets');
@@ -196,8 +196,8 @@ describe('errors', () => {
   });
 });
 
-describe('the door', () => {
-  test('authentication rule 1: the token lets in, the scheme in any case; every answer has the date of the mirror’s clock', async () => {
+describe('every request', () => {
+  test('needs the token, with the scheme in any case, and its answer has the date of the mirror’s clock (authentication rule 1)', async () => {
     const { get } = serve(nothing);
     expect((await get('environments', { authorization: 'Bearer secret' })).status).toBe(200);
     expect((await get('environments', { authorization: 'bearer secret' })).status).toBe(200);
@@ -207,7 +207,7 @@ describe('the door', () => {
     }
   });
 
-  test('limits: every answer tells the quota of its token; what exceeds it is 429 until the window ends', async () => {
+  test('is answered with the quota of its token, and beyond the quota with 429 until the window ends (limits)', async () => {
     vi.useFakeTimers({ toFake: ['Date'], now: NOW_MS });
     onTestFinished(() => void vi.useRealTimers());
     const { get } = serve(nothing, { rateLimit: { limit: 2, windowMs: 60_000 }, keys: () => KEYS });
@@ -230,7 +230,7 @@ describe('the door', () => {
     expect((await get('environments')).status).toBe(200);
   });
 
-  test('a request without the token costs nothing of the token’s quota, but has one of its own', async () => {
+  test('without the token counts against another quota than that of the token', async () => {
     const { get } = serve(nothing, { rateLimit: { limit: 1, windowMs: 60_000 } });
     const stranger = await get('environments', {});
     expect([stranger.status, stranger.headers['ratelimit-remaining']]).toEqual([401, '0']);
@@ -239,7 +239,7 @@ describe('the door', () => {
     expect((await get('environments')).status).toBe(429);
   });
 
-  test('over a real connection: envelope, date, long queries, and an envelope for what is no HTTP', async () => {
+  test('over a real connection has the envelope and the date, also if it is long or not HTTP', async () => {
     const { server: starting } = serve(({ db }) =>
       db
         .insert(assets)

@@ -6,7 +6,7 @@ const { server, get } = serveSmallWorld();
 const RUNS = 'e/tests/t/executions';
 const CARD = 'e/asset-health-scores/aggregate';
 
-describe('what is not there is 404 not_found', () => {
+describe('an object that does not exist is 404 not_found', () => {
   test.each([
     'nowhere/assets',
     'nowhere/assets/a',
@@ -46,7 +46,7 @@ describe('what is not there is 404 not_found', () => {
   });
 });
 
-describe('who may not is told so before all else', () => {
+describe('a missing permission is refused before anything else', () => {
   test.each<[what: string, headers: Record<string, string>]>([
     ['no header', {}],
     ['a wrong token', { authorization: 'Bearer wrong' }],
@@ -94,7 +94,7 @@ describe('who may not is told so before all else', () => {
   });
 });
 
-describe('requests that are none', () => {
+describe('a request that cannot be read is refused', () => {
   test.each(['e/tests/%zz/executions', 'e/assets/%', '%E0%A4%A/assets', 'e/assets/%C3%28'])(
     'malformed percent encoding in a path is 400 invalid_request: %s',
     async (path) => {
@@ -102,7 +102,7 @@ describe('requests that are none', () => {
     },
   );
 
-  test('malformed percent encoding in a value stands for itself', async () => {
+  test('malformed percent encoding in a value is taken literally', async () => {
     expect((await get('e/assets?ids=%zz')).body).toMatchObject({ items: [] });
   });
 
@@ -133,7 +133,7 @@ describe('requests that are none', () => {
     'GET /public/beta/environments HTTP/9.9\r\nHost: x\r\n\r\n',
     'GET /public/beta/e nv HTTP/1.1\r\nHost: x\r\n\r\n',
     'GET / HTTP/1.1\r\nHost: x\r\nBad Header: y\r\n\r\n',
-  ])('what is no HTTP is 400 with the same envelope: %j', async (text) => {
+  ])('bytes that are not HTTP are 400 with the same envelope: %j', async (text) => {
     const app = await server;
     if (!app.server.listening) await app.listen({ host: '127.0.0.1', port: 0 });
     const socket = connect((app.server.address() as AddressInfo).port, '127.0.0.1');

@@ -12,7 +12,7 @@ const SINCE = 'synced_since=2026-11-02T00:00:00Z';
 const RUNS = 'e/tests/t/executions';
 const CARD = 'e/asset-health-scores/aggregate';
 
-describe('validation is 422 invalid_request, and names what is wrong', () => {
+describe('an invalid value is 422 invalid_request, and the message names it', () => {
   test.each<[path: string, named: string]>([
     ['e/assets?limit=0', 'limit'],
     ['e/assets?limit=-1', 'limit'],
@@ -66,13 +66,13 @@ describe('validation is 422 invalid_request, and names what is wrong', () => {
     expect(expectRefusal(await get(path), 422, 'invalid_request')).toContain(named);
   });
 
-  test('shared parameters: a thousand values are taken', async () => {
+  test('a thousand values are taken (shared parameters)', async () => {
     for (const path of ['e/assets', 'e/asset-lineage'])
       expect((await get(`${path}?${many(path === 'e/assets' ? 'ids' : 'asset_ids', 1000)}`)).status).toBe(200);
   });
 });
 
-describe('parameters that are not known are ignored', () => {
+describe('unknown parameters are ignored', () => {
   test.each([
     ['e/assets', 'nonsense=1'],
     ['e/assets', '__proto__=1'],
@@ -99,13 +99,13 @@ describe('parameters that are not known are ignored', () => {
     expect([same.status, same.body]).toEqual([200, plain.body]);
   });
 
-  test('and are no part of the query that a cursor belongs to', async () => {
+  test('and do not belong to the query of a cursor', async () => {
     const { next_cursor } = (await get('e/assets?limit=1&now=1')).body;
     const { body } = await get(`e/assets?limit=1&now=2&cursor=${next_cursor}`);
     expect(body.items).toMatchObject([{ id: 'b' }]);
   });
 
-  test('which is logged at debug, by their names alone and no more than 200 characters of them', async () => {
+  test('and logged at debug, only their names and at most 200 characters of them', async () => {
     const logged: { level: number; msg: string; parameters?: string }[] = [];
     const log = pino({ level: 'debug' }, { write: (line) => void logged.push(JSON.parse(line)) });
     const world = serve(() => {}, { log });
@@ -140,7 +140,7 @@ test.each(['e/assets', 'e/asset-lineage', RUNS, 'e/asset-health-scores', `e/test
   },
 );
 
-test('a cursor is good for another limit', async () => {
+test('a cursor is also valid for another limit', async () => {
   const { next_cursor } = (await get('e/assets?limit=1')).body;
   expect(idsOf((await get(`e/assets?limit=2&cursor=${next_cursor}`)).body.items)).toEqual(['b', 'bi']);
   expect(idsOf((await get(`e/assets?cursor=${next_cursor}`)).body.items)).toEqual(['b', 'bi']);
@@ -152,7 +152,7 @@ describe('both feeds at once are 400 invalid_request', () => {
   });
 });
 
-describe('ids that are no table assets are 400 at the aggregate, whose message lists them', () => {
+describe('the aggregate answers ids that are not table assets with 400 and lists them', () => {
   test.each([
     ['ids=nothing', 'Not table assets: nothing'],
     ['ids=a&ids=bi&ids=gone&ids=bi', 'Not table assets: bi, gone'],
@@ -162,7 +162,7 @@ describe('ids that are no table assets are 400 at the aggregate, whose message l
   });
 });
 
-describe('pagination rule 3: a cursor is good for its exact path and query alone, else 400 invalid_cursor', () => {
+describe('a cursor is valid only for its exact path and query, else 400 invalid_cursor (pagination rule 3)', () => {
   const ISSUED = 'e/assets?limit=1&ids=a&ids=b&source_types=dbt';
 
   test.each([

@@ -64,7 +64,7 @@ const fillLarge: Parameters<typeof serve>[0] = ({ db }) => {
       .run();
 };
 
-describe('what comes in is bounded', () => {
+describe('the size and time of a request are bounded', () => {
   const { server } = serve(
     ({ db }) =>
       void db
@@ -152,7 +152,7 @@ describe('connections without a request are bounded', () => {
     expect(await lastAnswer(asking)).toMatchObject({ status: 200 });
   });
 
-  test('a connection whose answer is being read does not count, and one that has had its answer waits anew', async () => {
+  test('a connection whose answer is being read does not count, and one that has read its answer waits again', async () => {
     const server = await serve(fillLarge).server;
     const port = await listening(server);
     const [reading, served] = [open(port), open(port)];
@@ -171,7 +171,7 @@ describe('connections without a request are bounded', () => {
     expect(answer.body.length).toBe(lengthOf(answer));
   });
 
-  test('a client whose headers took too long is told so, and let go of whether or not it ends the connection', async () => {
+  test('a client whose headers took too long gets 408, and its connection is ended whether or not the client ends it', async () => {
     const server = await serve(nothing).server;
     Object.assign(server.server, { headersTimeout: 1, timeout: 0 });
     const port = await listening(server);
@@ -187,7 +187,7 @@ describe('connections without a request are bounded', () => {
   });
 });
 
-describe('what one connection may ask at once is bounded', () => {
+describe('the requests of one connection are bounded', () => {
   const { server, writing } = serve(fillLarge, {}, afterAll);
   const port = server.then(listening);
   const answered = async (requests: string) => {
@@ -213,7 +213,7 @@ describe('what one connection may ask at once is bounded', () => {
     },
   );
 
-  test('a stranger’s connection is ended likewise', async () => {
+  test('the connection of a client without a token is ended likewise', async () => {
     const stranger = 'GET /openapi.json HTTP/1.1\r\nhost: test\r\n\r\n';
     expect(await answered(stranger.repeat(1000))).toBe(0);
   });
@@ -248,7 +248,7 @@ describe('what one connection may ask at once is bounded', () => {
   });
 });
 
-describe('a crash tells nothing of itself', () => {
+describe('an internal failure reveals no details', () => {
   const { server, mirror } = serve(nothing, {}, afterAll);
 
   test.each([
@@ -272,27 +272,27 @@ describe('a crash tells nothing of itself', () => {
   });
 });
 
-describe('what a client is told by headers', () => {
+describe('headers of answers', () => {
   const { server, get } = serve(nothing, {}, afterAll);
 
-  test('a stranger by which scheme to come in, and another method which ones there are', async () => {
+  test('name the scheme to a client without a token, and the allowed methods after another method', async () => {
     const authorization = 'Bearer secret';
     expect((await get('environments', {})).headers['www-authenticate']).toBe('Bearer');
     const answer = await (await server).inject({ method: 'PUT', url: LIST, headers: { authorization } });
     expect([answer.statusCode, answer.headers.allow]).toEqual([405, 'GET, HEAD']);
   });
 
-  test('/healthz has the date of the mirror’s clock as well', async () => {
+  test('have the date of the mirror’s clock, at /healthz as well', async () => {
     const { headers } = await (await server).inject('/healthz');
     expect(headers.date).toBe(new Date(NOW_MS).toUTCString());
   });
 
-  test('a browser at the address alone is led to the description', async () => {
+  test('redirect a browser at the bare address to the description', async () => {
     const { statusCode, headers } = await (await server).inject('/');
     expect([statusCode, headers.location]).toEqual([302, '/docs']);
   });
 
-  test('an expectation that nobody knows is passed over', async () => {
+  test('do not refuse an unknown expectation', async () => {
     const socket = open(await listening(await server));
     socket.write(request(LIST, 'expect: nonsense\r\nconnection: close\r\n'));
     const { status, body } = await lastAnswer(socket);

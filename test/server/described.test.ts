@@ -164,7 +164,7 @@ describe('/openapi.json', () => {
     expect(of(path)).toMatchObject({ operationId, summary, tags: [tag] });
   });
 
-  test('the objects inside of a score have names of their own', () => {
+  test('the objects inside a score have names of their own', () => {
     const { AssetHealthScore, AggregatedHealthScore, ...schemas } = document.components.schemas;
     const ref = (name: string) => ({ $ref: `#/components/schemas/${name}` });
     const dimensions = { type: 'array', items: ref('DimensionScore') };
@@ -196,7 +196,7 @@ describe('/openapi.json', () => {
     },
   );
 
-  test('the greatest limit it names is the one the server was given', async () => {
+  test('the greatest limit is that of the server’s options', async () => {
     const small = await createServer({ mirror, keys: () => [], pageMax: 7 });
     const { paths } = (await small.inject('/openapi.json')).json();
     await small.close();
@@ -205,7 +205,7 @@ describe('/openapi.json', () => {
   });
 });
 
-describe('what is described is what is done', () => {
+describe('the server does what the description says', () => {
   test.each(OPERATIONS)('%s: each documented parameter is taken with each kind of value', async (path) => {
     for (const parameter of of(path).parameters ?? []) {
       if (parameter.in === 'path') continue;
@@ -276,15 +276,18 @@ describe('what is described is what is done', () => {
     },
   );
 
-  test.each(OPERATIONS.filter(([path]) => path.startsWith(ENV)))('%s: so is what is not there', async (path) => {
-    const answer = await get((await filled(path)).replace('prod-analytics', 'nowhere'));
-    expect(answer.status).toBe(404);
-    expectDescribed(path, answer);
-  });
+  test.each(OPERATIONS.filter(([path]) => path.startsWith(ENV)))(
+    '%s: an object that does not exist is answered as described',
+    async (path) => {
+      const answer = await get((await filled(path)).replace('prod-analytics', 'nowhere'));
+      expect(answer.status).toBe(404);
+      expectDescribed(path, answer);
+    },
+  );
 });
 
 describe('/docs', () => {
-  test('is a page whose scripts and styles come from the same server, and which may ask no other', async () => {
+  test('is a page whose scripts and styles come from the same server, and which may send requests to no other', async () => {
     const page = await server.inject('/docs');
     expect(page.headers['content-type']).toContain('text/html');
     const policy = String(page.headers['content-security-policy']);
@@ -298,7 +301,7 @@ describe('/docs', () => {
     }
   });
 
-  test('wears the sign of no other project', async () => {
+  test('shows the logo of no other project', async () => {
     const { body } = await server.inject('/docs');
     expect(body).toContain('<title>Data observability read API</title>');
     expect(body).not.toMatch(/favicon|Swagger UI<\/title>/);

@@ -23,7 +23,7 @@ async function asked({ server }: ReturnType<typeof serve>, path: string, headers
 
 const tagOf = ({ headers }: { headers: Record<string, unknown> }): string => String(headers['etag']);
 
-describe.each([0, 1])('with %i threads, an answer that is held already', (threads) => {
+describe.each([0, 1])('with %i threads, an answer that the client already has', (threads) => {
   const open = () => serve(fill, { threads, keys });
 
   test.each([
@@ -44,7 +44,7 @@ describe.each([0, 1])('with %i threads, an answer that is held already', (thread
     expect(again.raw).toHaveLength(0);
   });
 
-  test('is sent anew once a sync has written anything, whether or not the mirror’s clock has moved', async () => {
+  test('is sent again once a sync has written anything, whether or not the mirror’s clock has moved', async () => {
     const served = open();
     const tag = tagOf(await asked(served, 'environments'));
     served.writing.db.update(environments).set({ missing_since: NOW }).run();
@@ -52,7 +52,7 @@ describe.each([0, 1])('with %i threads, an answer that is held already', (thread
     expect({ status: after.status, body: after.raw.toString() }).toEqual({ status: 200, body: '[]' });
   });
 
-  test('is another one for another token, path or query', async () => {
+  test('has another tag for another token, path or query', async () => {
     const served = open();
     const tag = tagOf(await asked(served, 'e/columns'));
     for (const [path, token] of [
@@ -63,7 +63,7 @@ describe.each([0, 1])('with %i threads, an answer that is held already', (thread
       expect(await asked(served, path, { ...bearer(token), 'if-none-match': tag })).toMatchObject({ status: 200 });
   });
 
-  test('is no reason to pass over who asks, what is wrong, or what is not there', async () => {
+  test('does not hide an unknown token, an invalid request or a missing object', async () => {
     const served = open();
     const held = { 'if-none-match': tagOf(await asked(served, 'e/columns')) };
     expect(await asked(served, 'e/columns', { ...held, authorization: 'Bearer none' })).toMatchObject({ status: 401 });
@@ -73,14 +73,14 @@ describe.each([0, 1])('with %i threads, an answer that is held already', (thread
     expect(missing.headers).not.toHaveProperty('etag');
   });
 
-  test('counts against the rate limit all the same', async () => {
+  test('counts against the rate limit as well', async () => {
     const served = serve(fill, { threads, keys, rateLimit: { limit: 2, windowMs: 3_600_000 } });
     const held = { 'if-none-match': tagOf(await asked(served, 'e/columns')) };
     expect(await asked(served, 'e/columns', held)).toMatchObject({ status: 304 });
     expect(await asked(served, 'e/columns', held)).toMatchObject({ status: 429 });
   });
 
-  test('is compressed where that is asked for and worth it, and the same then', async () => {
+  test('has the same tag when it is compressed', async () => {
     const served = open();
     const plain = await asked(served, 'e/columns');
     const packed = await asked(served, 'e/columns', { 'accept-encoding': 'br, gzip;q=0.5' });

@@ -33,13 +33,13 @@ describe('feeds', () => {
     afterAll,
   );
 
-  test('feed rule 1: synced_since is inclusive and shows live rows alone, by time', async () => {
+  test('synced_since is inclusive and shows only live rows, by time (feed rule 1)', async () => {
     const { items } = await all('e/assets?synced_since=2026-11-02T00:00:00Z');
     expect(idsOf(items)).toEqual(['at', 'after']);
     expect(items.some((item) => 'deleted_at' in item)).toBe(false);
   });
 
-  test('feed rule 1: deleted_since is inclusive and shows deleted rows alone, by time, with the time they went', async () => {
+  test('deleted_since is inclusive and shows only deleted rows, by the time of their deletion (feed rule 1)', async () => {
     const { items } = await all('e/assets?deleted_since=2026-11-02T00:00:00Z&limit=1');
     expect(items.map(({ id, deleted_at }) => [id, deleted_at])).toEqual([
       ['gone at', day('11-02')],
@@ -47,26 +47,26 @@ describe('feeds', () => {
     ]);
   });
 
-  test('feed rule 3: without a feed the full current snapshot is shown, and no deleted row or deleted_at', async () => {
+  test('without a feed the full current snapshot is shown, and no deleted row or deleted_at (feed rule 3)', async () => {
     const { items } = await all('e/assets');
     expect(idsOf(items)).toEqual(['after', 'at', 'before']);
     expect(items.some((item) => 'deleted_at' in item)).toBe(false);
   });
 
-  test('field notes: bounds are compared as instants, whatever their zone and digits', async () => {
+  test('bounds are compared as instants, whatever their zone and their digits (field notes)', async () => {
     const same = ['2026-11-02T00:00:00', '2026-11-02T01:00:00%2B01:00', '2026-11-01T23:59:59.999999900Z'];
     for (const since of same)
       expect(idsOf((await all(`e/assets?synced_since=${since}`)).items)).toEqual(['at', 'after']);
     expect(idsOf((await all('e/assets?synced_since=2026-11-02T00:00:00.000001Z')).items)).toEqual(['after']);
   });
 
-  test('field notes: a feed ignores order_by', async () => {
+  test('a feed ignores order_by (field notes)', async () => {
     const { items } = await all('e/assets?synced_since=2026-11-01T00:00:00Z&order_by=id&limit=1');
     expect(idsOf(items)).toEqual(['before', 'at', 'after']);
   });
 
   test.each(['', '&limit=1', '&limit=2'])(
-    'endpoint 2: direction=desc turns a feed round, down to its bound%s',
+    'direction=desc reverses a feed, down to its bound%s (endpoint 2)',
     async (more) => {
       const { items } = await all(`e/assets?synced_since=2026-11-02T00:00:00Z&direction=desc${more}`);
       expect(idsOf(items)).toEqual(['after', 'at']);
@@ -124,14 +124,14 @@ describe('feeds of every list that has them', () => {
     items.map(({ id, downstream_column_id }) => String(id ?? downstream_column_id).replace(/^bi /, ''));
   const found = async (path: string) => [...new Set(namesOf((await all(path)).items))];
 
-  test('feed rules: assets of all kinds, columns, their lineage and tests have feeds', () => {
+  test('assets of all kinds, columns, their lineage and tests have feeds (feed rules)', () => {
     const known = ['assets', 'assets/tables', 'assets/bi', 'columns', 'tests', 'column-lineage'];
     const others = PLAIN_FEEDS.map((name) => entryNamed(name).path.join('/'));
     expect(lists.toSorted()).toEqual([...known, ...others].sort());
   });
 
   test.each(lists)(
-    'feed rule 2: a bound older than 90 days is treated as 90 days ago to the microsecond: %s',
+    'a bound older than 90 days is treated as 90 days ago to the microsecond (feed rule 2): %s',
     async (path) => {
       for (const since of ['2020-01-01T00:00:00Z', '0001-01-01T00:00:00Z', OLDER, OLDEST]) {
         expect(await found(`e/${path}?synced_since=${since}`)).toEqual(['oldest', 'late']);
@@ -155,13 +155,13 @@ describe('feeds of every list that has them', () => {
     },
   );
 
-  test.each(['synced_since', 'deleted_since'])('typed feeds show their own kind alone: %s', async (feed) => {
+  test.each(['synced_since', 'deleted_since'])('typed feeds show only their own kind: %s', async (feed) => {
     const idsIn = async (path: string) => idsOf((await all(`e/assets/${path}?${feed}=${day('11-01')}`)).items);
     const name = feed === 'synced_since' ? 'late' : 'gone late';
     expect([await idsIn('tables'), await idsIn('bi')]).toEqual([[name], [`bi ${name}`]]);
   });
 
-  test.each(lists)('what was never seen alive lacks the required fields and is in no feed: %s', async (path) => {
+  test.each(lists)('a row that was never seen alive lacks required fields and is in no feed: %s', async (path) => {
     for (const feed of ['synced_since', 'deleted_since'])
       expect(await found(`e/${path}?${feed}=${day('11-01')}`)).not.toContain('unheard of');
   });
@@ -176,7 +176,7 @@ describe('feeds of tests', () => {
         .run(),
     );
 
-  test('field notes: a feed of tests shows enabled and disabled ones, whatever disabled says', async () => {
+  test('a feed of tests shows enabled and disabled tests, whatever the parameter disabled says (field notes)', async () => {
     const { all } = served();
     for (const query of ['', '&disabled=true', '&disabled=false']) {
       expect(idsOf((await all(`e/tests?synced_since=2026-11-01T00:00:00Z${query}`)).items)).toEqual(['off', 'on']);
@@ -198,7 +198,7 @@ describe('column lineage', () => {
         .run();
     });
 
-  test('field notes: its upserts feed goes by the downstream column', async () => {
+  test('the upserts feed has the times of the downstream columns (field notes)', async () => {
     const { items } = await served().all('e/column-lineage?synced_since=2026-11-02T00:00:00Z&limit=1');
     expect(items).toEqual([
       { upstream_column_id: 'old', downstream_column_id: 'new' },
@@ -206,7 +206,7 @@ describe('column lineage', () => {
     ]);
   });
 
-  test('field notes: its tombstones feed goes by the downstream column', async () => {
+  test('the tombstones feed has the times of the downstream columns (field notes)', async () => {
     const { items } = await served().all('e/column-lineage?deleted_since=2026-11-02T00:00:00Z');
     expect(items).toEqual([{ upstream_column_id: 'old', downstream_column_id: 'dead' }]);
   });

@@ -73,16 +73,19 @@ function leads(name: string, { by = ALL, ...more }: Partial<ListParameters> & { 
 const FEW = { filters: { asset_ids: ['few'] } };
 const MANY = { filters: { asset_ids: ['few', 'many'] } };
 
-describe('what leads to the rows of a page', () => {
-  test.each(['columns', 'column_lineage'])('values lead to %s where these are fewer than a stretch', (name) => {
-    expect([leads(name, FEW), leads(name, MANY)]).toEqual([true, false]);
-  });
+describe('an index path to the rows of a page', () => {
+  test.each(['columns', 'column_lineage'])(
+    'leads from filter values to %s if they are fewer than a scan window',
+    (name) => {
+      expect([leads(name, FEW), leads(name, MANY)]).toEqual([true, false]);
+    },
+  );
 
-  test.each(['columns', 'column_lineage'])('the assets of a token lead to %s where these are fewer', (name) => {
+  test.each(['columns', 'column_lineage'])('leads from the assets of a token to %s if they are fewer', (name) => {
     expect([leads(name, { by: sees('few', 'few') }), leads(name, { by: sees('many', 'many') })]).toEqual([true, false]);
   });
 
-  test('one row less than a stretch is few', () => {
+  test('is used for one row less than a scan window', () => {
     const change = (asset: string) =>
       writing.connection.prepare("update columns set asset_id = ? where id = 'm00001'").run(asset);
     change('other');
@@ -91,17 +94,17 @@ describe('what leads to the rows of a page', () => {
     expect(leads('columns', { filters: { asset_ids: ['many'] } })).toBe(false);
   });
 
-  test('what is passed on the way counts as well, whatever it leads to', () => {
+  test('counts the rows that are read on the way as well', () => {
     expect(leads('column_lineage', { filters: { asset_ids: ['many'], column_ids: ['a'] } })).toBe(true);
     expect(leads('latest_test_executions', FEW)).toBe(true);
     expect(leads('latest_test_executions', { filters: { test_ids: ['tm'] } })).toBe(true);
   });
 
-  test('a filter of many values does not keep another from leading', () => {
+  test('is found for one filter even if another has many values', () => {
     expect(leads('columns', { filters: { asset_ids: ['many'], ids: ['a'] } })).toBe(true);
   });
 
-  test('nothing leads to a feed, which goes by time', () => {
+  test('is never used for a feed, which is read by time', () => {
     const feed = { of: 'synced', since: NOW } as const;
     expect([leads('columns', { ...FEW, feed }), leads('columns', { by: sees('few', 'few'), feed })]).toEqual([
       false,
@@ -110,7 +113,7 @@ describe('what leads to the rows of a page', () => {
   });
 });
 
-describe('values that lead to too many rows find the same as those that lead', () => {
+describe('a page without an index path shows the same rows as one with it', () => {
   test.each<[string, string, string]>([
     ['columns', 'id', 'a z'],
     ['column-lineage', 'downstream_column_id', 'a z'],

@@ -34,7 +34,7 @@ const bodyOf = (answer: EndpointAnswer | null) =>
 
 const ODD = ['a "b" \\ c', 'ünï ✓ 😀', 'line\nbreak\ttab', '\u0001\u007f\u2028', '', '{"not":"json"}', '%41 &amp; <b>'];
 
-describe('a page that goes by the key alone is answered at once, as it would be in a thread', () => {
+describe('a page that is read by the key alone is answered at once, as a thread would answer it', () => {
   const { light, any } = open(({ db }) => {
     const tags = ['["a", "b"]', '[]', '[1.50, null, {"x":"ü"}]', 'no json', '[12345678901234567890]'];
     db.insert(assets)
@@ -92,12 +92,12 @@ describe('a page that goes by the key alone is answered at once, as it would be 
     ['rows that hang on others, as scores do', 'listAssetHealthScores', {}],
     ['the aggregate', 'aggregateAssetHealthScores', {}],
     ['the number of rows', 'countRows', {}],
-  ])('%s may lead far, and is left to a thread', (_, operationId, query) => {
+  ])('%s may take long and is left to a thread', (_, operationId, query) => {
     expect(light(operationId, query)).toBeNull();
   });
 });
 
-describe('what another program has written into a column is answered alike in both ways', () => {
+describe('a value that another program has written is answered alike in both ways', () => {
   const { light, any } = open(({ connection, db }) => {
     db.insert(tests)
       .values([
@@ -133,7 +133,7 @@ describe('what another program has written into a column is answered alike in bo
   });
 });
 
-describe('what would hold the server up is left to a thread', () => {
+describe('a request that would block the server is left to a thread', () => {
   const { light, any, by } = open(({ connection, db }) => {
     const many = connection.prepare(
       `insert into columns (env_id, id, asset_id, name, mirrored_at, deleted_at)

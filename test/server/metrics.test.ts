@@ -48,12 +48,15 @@ describe('/metrics', () => {
     ['limited to assets', { assetIds: [] }, 403],
     ['limited to paths', { paths: ['p'] }, 403],
     ['without any scope', { scopes: new Set() }, 200],
-  ])('is for a token that sees everywhere, though it need not see anything: %s', async (_, limits, status) => {
-    const key = rootToken('limited', 'limited');
-    const { server } = serve(nothing, { keys: () => [{ ...key, reader: { ...key.reader, ...limits } }] });
-    const answer = await (await server).inject({ url: '/metrics', headers: { authorization: 'Bearer limited' } });
-    expect(answer.statusCode).toBe(status);
-  });
+  ])(
+    'is for a token that is not limited to environments or assets, whatever its scopes: %s',
+    async (_, limits, status) => {
+      const key = rootToken('limited', 'limited');
+      const { server } = serve(nothing, { keys: () => [{ ...key, reader: { ...key.reader, ...limits } }] });
+      const answer = await (await server).inject({ url: '/metrics', headers: { authorization: 'Bearer limited' } });
+      expect(answer.statusCode).toBe(status);
+    },
+  );
 
   test('is text as Prometheus reads it: every sample has a help and a type', async () => {
     await ask('/public/beta/environments');
@@ -94,7 +97,7 @@ describe('/metrics', () => {
     );
   });
 
-  test('counts strangers as well', async () => {
+  test('counts requests without a token as well', async () => {
     const count =
       'http_request_duration_seconds_count{method="GET",route="/public/beta/environments",status_code="401"}';
     const before = (await scrape(served))[count] ?? 0;
@@ -109,7 +112,7 @@ describe('/metrics', () => {
   });
 });
 
-test('rows are counted per stream: live ones alone, of all environments, as of the last change', async () => {
+test('live rows are counted per stream, over all environments, again after each change', async () => {
   const served = serve(({ db }) => {
     const bi = { kind: 'bi', bi_platform: 'looker', bi_type: 'look' };
     db.insert(assets)
@@ -151,23 +154,23 @@ describe('the age of the last sync', () => {
   beforeEach(() => void served.writing.db.delete(syncRuns).run());
   const note = (...runs: (typeof syncRuns.$inferInsert)[]) => served.writing.db.insert(syncRuns).values(runs).run();
 
-  test('is not known when there was none: null in /healthz, NaN in /metrics', async () => {
+  test('is null in /healthz and NaN in /metrics if there was none', async () => {
     expect(await health(served)).toEqual({ status: 'up', last_sync_age_seconds: null });
     expect((await scrape(served))['obsync_mirror_age_seconds']).toBeNaN();
   });
 
-  test('is the age of the last that ended with all well', async () => {
+  test('is the age of the last sync that ended without problems', async () => {
     note(ended('done', 7200), ended('done', 90), ended('problems', 30), ended('interrupted', 10));
     expect(await health(served)).toEqual({ status: 'up', last_sync_age_seconds: 90 });
     expect((await scrape(served))['obsync_mirror_age_seconds']).toBe(90);
   });
 
-  test('is not that of a repair, which brings nothing up to date', async () => {
+  test('does not count a repair, which brings nothing up to date', async () => {
     note(ended('done', 90), { ...ended('done', 30), command: 'verify' });
     expect(await health(served)).toEqual({ status: 'up', last_sync_age_seconds: 90 });
   });
 
-  test('is never below 0, should a clock have been set back', async () => {
+  test('is never below 0, even if a clock was set back', async () => {
     note(ended('done', -60));
     expect(await health(served)).toEqual({ status: 'up', last_sync_age_seconds: 0 });
   });

@@ -18,13 +18,13 @@ describe('paging', () => {
     '&order_by=synced_at',
     '&order_by=synced_at&direction=desc',
     '&synced_since=2026-10-01T00:00:00Z',
-  ])('pagination rule 1: shows every row exactly once, equal timestamps included, with %s', async (query) => {
+  ])('shows every row exactly once, equal timestamps included, with %s (pagination rule 1)', async (query) => {
     const { items, pages } = await allNumbered(`e/assets?limit=4${query}`);
     expect(idsOf(items).sort()).toEqual(numbered(23));
     expect(pages).toBe(6);
   });
 
-  test('pagination rule 4: orders by time with the id as tiebreaker', async () => {
+  test('orders by time with the id as tiebreaker (pagination rule 4)', async () => {
     const late = { synced_at: '2026-11-05T00:00:00.000000Z' };
     const { all } = serve(({ db }) =>
       db
@@ -42,13 +42,13 @@ describe('paging', () => {
     ]);
   });
 
-  test('pagination rule 1: the last page has no cursor, even when it is full', async () => {
+  test('the last page has no cursor, even when it is full (pagination rule 1)', async () => {
     const { body } = await getNumbered('e/assets?limit=23');
     expect(body).toMatchObject({ has_more: false, next_cursor: null });
     expect(body.items).toHaveLength(23);
   });
 
-  test('pagination rule 4: edges are paged by both ids', async () => {
+  test('edges are paged by both ids (pagination rule 4)', async () => {
     const ids = numbered(5);
     const pairs = ids.flatMap((one) => ids.map((other) => [one, other] as const));
     const { all } = serve(({ db }) => {
@@ -77,7 +77,7 @@ describe('paging', () => {
     }
   });
 
-  test('pagination rule 4: runs of one test are paged, newest first, over equal start times', async () => {
+  test('runs of one test are paged, newest first, over equal start times (pagination rule 4)', async () => {
     const { all } = serve(({ db }) => {
       db.insert(tests).values(test_('t')).run();
       db.insert(testExecutions)
@@ -91,7 +91,7 @@ describe('paging', () => {
     expect(idsOf((await all('e/tests/t/executions?limit=2&order_by=id&direction=asc')).items)).toEqual(numbered(11));
   });
 
-  test('shared parameters: 500 rows make a page unless limit says otherwise, up to 2000', async () => {
+  test('500 rows make a page unless limit says otherwise, up to 2000 (shared parameters)', async () => {
     const rows = Array.from({ length: 501 }, (_, i) => asset(`a${i}`));
     const { get } = serve(({ db }) => db.insert(assets).values(rows).run());
     expect((await get('e/assets')).body.items).toHaveLength(500);
@@ -100,8 +100,8 @@ describe('paging', () => {
   });
 });
 
-describe('pagination rule 5: pages read live data', () => {
-  test('rows written between two pages show where they belong, and no other twice or not at all', async () => {
+describe('pages read live data (pagination rule 5)', () => {
+  test('rows written between two pages are shown in their place, and no other row twice or not at all', async () => {
     const { get, writing } = serve(({ db }) =>
       db
         .insert(assets)
@@ -127,7 +127,7 @@ describe('every list in every order', () => {
   const keysOf = async (path: string) => (await all(path)).items.map((item) => JSON.stringify(item));
 
   test.each(lists)(
-    'shared parameters: desc is asc turned round, page by page as at once, the default as documented: $path',
+    'desc is the reverse of asc, in pages of any size, and the default is as documented (shared parameters): $path',
     async ({ path, names, direction }) => {
       for (const name of names) {
         const rising = await keysOf(`${path}?order_by=${name}&direction=asc`);
@@ -147,7 +147,7 @@ describe('every list in every order', () => {
   );
 
   test.each(lists.filter(({ feedClock }) => feedClock === 'r'))(
-    'shared parameters: order_by goes by id or by the served synced_at, then by id: $path',
+    'order_by sorts by id, or by the served synced_at and then by id (shared parameters): $path',
     async ({ path }) => {
       const { items } = await all(path);
       expect(idsOf(items)).toEqual(idsOf(items).toSorted());
@@ -164,7 +164,7 @@ function ordersOf(path: string): string[] {
 }
 
 describe('cursors', () => {
-  test('have the same length whatever row they name: it may be one that the reader is not shown', async () => {
+  test('have the same length whatever row they name, which may be one that the reader must not see', async () => {
     const ids = ['a', 'b'.repeat(40), `c${'ü'.repeat(50)}`, 'd'];
     const { get } = serve(
       ({ db }) =>
@@ -189,19 +189,19 @@ describe('cursors', () => {
         .run(),
     );
 
-  test('pagination rule 3: a cursor is good for the same query with its parameters in another order', async () => {
+  test('are valid for the same query with its parameters in another order (pagination rule 3)', async () => {
     const { get } = two();
     const cursor = (await get('e/assets?limit=1&direction=desc')).body.next_cursor;
     expect((await get(`e/assets?direction=desc&cursor=${cursor}&limit=1`)).body.items).toMatchObject([{ id: 'a' }]);
   });
 
-  test('a mirror that has no key yet, its migration cut off, is paged all the same', async () => {
+  test('work in a mirror without a key, whose migration was cut off', async () => {
     const { all, writing } = two();
     writing.connection.exec('update mirror set cursor_key = null');
     expect((await all('e/assets?limit=1')).pages).toBe(2);
   });
 
-  test('a cursor outlives the server that issued it', async () => {
+  test('outlive the server that made them', async () => {
     const { get, restarted } = two();
     const cursor = (await get('e/assets?limit=1')).body.next_cursor;
     const again = await restarted();

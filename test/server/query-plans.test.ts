@@ -3,7 +3,7 @@ import type { MirrorFile } from '../../src/destination/sqlite/open.ts';
 import { LAST_SYNC } from '../../src/server/freshness.ts';
 import { type CollectionListing, LISTINGS } from '../../src/server/listings.ts';
 import { MIRROR } from '../../src/server/mirror-reads.ts';
-import { type Asking, everyAsking } from './every-question.ts';
+import { type Asking, everyAsking } from './every-request.ts';
 import { serve } from './fixture.ts';
 
 /** Steps that no index answers, and why that costs no more than a page. */

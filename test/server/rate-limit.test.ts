@@ -88,7 +88,7 @@ describe('--rate-limit', () => {
   });
 });
 
-describe('every answer of the API tells the quota', () => {
+describe('every answer of the API has the quota in its headers', () => {
   const { server } = serve(
     nothing,
     { rateLimit: { limit: 500, windowMs: 60_000 }, keys: () => [limited('secret')] },
@@ -133,7 +133,7 @@ describe('every answer of the API tells the quota', () => {
   );
 });
 
-describe('what exceeds the quota is 429, whatever is asked for', () => {
+describe('a request beyond the quota is 429, whatever it is for', () => {
   const asking = ANSWERS.filter(([, status]) => status !== 401);
   const keys = asking.map(([what]) => limited(encodeURIComponent(what)));
   const { server } = serve(nothing, { rateLimit: { limit: 1, windowMs: 60_000 }, keys: () => keys }, afterAll);
@@ -164,7 +164,7 @@ test('each token has a quota of its own', async () => {
   expect([await ask('one'), await ask('one'), await ask('other'), await ask('other')]).toEqual([200, 429, 200, 429]);
 });
 
-test('strangers share the quota of their address, whatever tokens they try', async () => {
+test('clients without a known token share the quota of their address, whatever tokens they try', async () => {
   const { server } = serve(nothing, { rateLimit: { limit: 2, windowMs: 60_000 } });
   const ask = async (token: string, remoteAddress: string) => {
     const headers = { authorization: `Bearer ${token}` };
@@ -187,7 +187,7 @@ test.each<[what: string, one: string, other: string, status: number]>([
   expect([await ask(one), await ask(other)]).toEqual([401, status]);
 });
 
-test('strangers of however many addresses give no token its quota back', async () => {
+test('requests from any number of addresses give no token its quota back', async () => {
   const { server, get } = serve(nothing, { rateLimit: { limit: 1, windowMs: 600_000 } });
   expect([(await get('environments')).status, (await get('environments')).status]).toEqual([200, 429]);
   for (let i = 0; i < 5200; i += 1)
@@ -218,7 +218,7 @@ test.each(['/openapi.json', '/docs', '/docs/json', '/docs/yaml', '/docs/static/s
   },
 );
 
-test('without a limit nothing is counted and no quota is told', async () => {
+test('without a limit nothing is counted and no quota is sent', async () => {
   const { get } = serve(nothing, { rateLimit: null });
   expect((await get('environments')).headers).not.toHaveProperty('ratelimit-limit');
 });

@@ -51,7 +51,7 @@ function inOrder(endpointAnswers: EndpointAnswers) {
 }
 
 describe('reads in threads', () => {
-  test('a heavy read keeps nobody waiting who asks for /healthz', async () => {
+  test('a heavy read does not delay /healthz', async () => {
     const headers = { authorization: 'Bearer secret' };
     const ask = async (url: string) => (await (await server).inject({ url, headers })).statusCode;
     const heavy = '/public/beta/e/asset-health-scores/aggregate?path=models';
@@ -65,7 +65,7 @@ describe('reads in threads', () => {
     expect(over).toEqual(['/healthz', heavy, heavy]);
   });
 
-  test('what waits is not read any more when its client is gone; what has begun is', async () => {
+  test('a waiting request is not read once its client has gone; a read that has begun is finished', async () => {
     const { over, ask } = inOrder(open(1));
     const gone = new AbortController();
     const begun = ask('begun', { ...HEAVY, reader: ALL }, gone.signal);
@@ -79,7 +79,7 @@ describe('reads in threads', () => {
     expect(over).toEqual(['waiting', 'too late', 'begun', 'other']);
   });
 
-  test('who has less under way is read first', async () => {
+  test('the reader with fewer unfinished requests is answered first', async () => {
     const { over, ask } = inOrder(open(1));
     const [greedy, modest] = [reader('greedy'), reader('modest')];
     const asking = ['first', 'second', 'third'].map((name) => ask(name, { ...LIGHT, reader: greedy }));
@@ -87,7 +87,7 @@ describe('reads in threads', () => {
     expect(over).toEqual(['first', 'modest', 'second', 'third']);
   });
 
-  test('with too many waiting the next is refused, and told when to come back', async () => {
+  test('when too many requests wait, the next one is refused with Retry-After', async () => {
     const answers = open(1);
     const refused = { statusCode: 503, code: 'overloaded', headers: { 'retry-after': '2' } };
     const gone = new AbortController();
@@ -108,7 +108,7 @@ describe('reads in threads', () => {
     expect(await answers.answer({ ...LIGHT, reader: greedy }, never)).toHaveProperty('body');
   });
 
-  test('the limits of a reader hold in every thread, and new ones from the next question on', async () => {
+  test('the limits of a reader hold in every thread, and new limits from the next request on', async () => {
     const answers = open(2);
     const count = async (paths: readonly string[] | null) => {
       const { reader: all } = rootToken('same name', '');
@@ -122,7 +122,7 @@ describe('reads in threads', () => {
     expect(await count([])).toEqual([0, 0, 0]);
   });
 
-  test('a refusal comes with its status, its code and the time of the mirror', async () => {
+  test('an HTTP error comes with its status, its code and the time of the mirror', async () => {
     const asking = { operationId: 'getAsset', params: { env_id: 'e', asset_id: 'none' }, query: {}, reader: ALL };
     expect(await open(1).answer(asking, never)).toMatchObject({
       now: NOW,
@@ -130,7 +130,7 @@ describe('reads in threads', () => {
     });
   });
 
-  test('a failure inside fails its own question alone, and tells where it was', async () => {
+  test('an internal failure fails only its own request and keeps its stack', async () => {
     const answers = open(1);
     const broken = answers.answer({ ...LIGHT, operationId: 'none', reader: ALL }, never);
     await expect(broken).rejects.toThrow('no operation none');
@@ -138,7 +138,7 @@ describe('reads in threads', () => {
     expect(await answers.answer({ ...LIGHT, reader: ALL }, never)).toHaveProperty('body');
   });
 
-  test('a thread that cannot start fails the question, and the next question starts another', async () => {
+  test('a thread that cannot start fails its request, and the next request starts another thread', async () => {
     const answers = answersInThreads(1, { path: '/nowhere/mirror.db', pageMax: 2000, weights: new Map() });
     onTestFinished(() => answers.close());
     for (let i = 0; i < 2; i += 1)
@@ -174,7 +174,7 @@ describe('with threads and without', () => {
     expect(await other).toEqual(answered);
   });
 
-  test('a cursor of one thread is good in every other, also of a mirror that has no key to seal it by', async () => {
+  test('a cursor of one thread is valid in every other, also in a mirror without a key', async () => {
     files.writing.connection.prepare('update mirror set cursor_key = null').run();
     const page = async (query: object) =>
       there.answer(

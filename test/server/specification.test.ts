@@ -14,7 +14,7 @@ const keys = async (path: string) => (await all(`e/${path}`)).items.map(keyOf);
 const COMMON = ['id', 'name', 'kind', 'source_type', 'description', 'owners', 'tags', 'parent_id', 'path'];
 const TIMES = ['created_at', 'updated_at', 'synced_at'];
 
-describe('resources: a full item has exactly the documented fields', () => {
+describe('a full item has exactly the documented fields (resources)', () => {
   const table = [...COMMON, ...TIMES, 'data_platform', 'db_name', 'schema_name', 'table_name', 'materialization'];
   const test_ = ['id', 'name', 'test_type', 'definition_type', 'source_type', 'severity', 'disabled', 'asset_id'];
   const execution = ['id', 'test_id', 'sub_test_unique_id', 'sub_type', 'status', 'failure_count', 'start_time'];
@@ -42,7 +42,7 @@ describe('resources: a full item has exactly the documented fields', () => {
     ]);
   });
 
-  test('values come as they are: names, texts, lists, objects, booleans, numbers, times', async () => {
+  test('values of every type are served as they came', async () => {
     expect(await one('assets/tables/orders')).toMatchObject({
       table_name: 'ORDERS',
       description: 'All orders',
@@ -66,14 +66,14 @@ describe('resources: a full item has exactly the documented fields', () => {
     expect(await one('latest-test-executions/a')).toMatchObject({ synced_at: hour(9) });
   });
 
-  test('list envelope: items, has_more, next_cursor', async () => {
+  test('a list has items, has_more and next_cursor', async () => {
     const page = (await get('e/columns?limit=2')).body;
     expect(page).toEqual({ items: expect.any(Array), has_more: true, next_cursor: expect.any(String) });
     expect(page.items).toHaveLength(2);
     expect((await get('e/columns?ids=none')).body).toEqual({ items: [], has_more: false, next_cursor: null });
   });
 
-  test('versioning rule 3: values of extensible enums that nobody knows pass through', async () => {
+  test('unknown values of extensible enums are passed on (versioning rule 3)', async () => {
     expect(await one('assets/thing')).toMatchObject({ kind: 'hologram', source_type: 'quantum' });
     expect(await one('tests/fresh')).toMatchObject({ severity: 'DIRE', definition_type: 'monitor' });
     expect(await one('latest-test-executions/c')).toMatchObject({ status: 'MAYBE' });
@@ -253,7 +253,7 @@ describe('lists', () => {
     expect(await keys(path)).toEqual(found);
   });
 
-  test('endpoint 9: dimensions without a result in the last 7 days are omitted', async () => {
+  test('dimensions without a result in the last 7 days are omitted (endpoint 9)', async () => {
     expect(await one('asset-health-scores/orders')).toEqual({
       asset_id: 'orders',
       total: { score: 0.5, test_count: 2, bucket_at: NOW },
@@ -265,7 +265,7 @@ describe('lists', () => {
   });
 });
 
-describe('endpoint 8: executions of a test', () => {
+describe('executions of a test (endpoint 8)', () => {
   const WHOLE = ['now', 'b', 'a', '30 days', 'over 30 days', '90 days'];
 
   test.each([
@@ -294,14 +294,14 @@ describe('endpoint 8: executions of a test', () => {
     expect(await keys(`tests/unique/executions?${query}&limit=1`)).toEqual(found);
   });
 
-  test('404 for a test that is not there, an empty list for one that never ran', async () => {
+  test('a test that does not exist is 404, a test that never ran has an empty list', async () => {
     expect((await get('e/tests/gone/executions')).status).toBe(404);
     expect((await get('e/tests/nothing/executions')).status).toBe(404);
     expect((await get('e/tests/off/executions')).body).toMatchObject({ items: [], has_more: false });
   });
 });
 
-test('a table asset whose typed stream was not read yet lacks required fields: it is listed among all assets alone', async () => {
+test('a table asset whose typed stream was not read yet is listed only among all assets', async () => {
   expect(asset('untyped', { kind: 'table' })).not.toHaveProperty('db_name');
   expect(await keys('assets?ids=untyped')).toEqual(['untyped']);
   expect(await keys('assets/tables?ids=untyped')).toEqual([]);

@@ -11,12 +11,12 @@ const ANN = { name: 'ann', token_sha256: hash('secret of ann') };
 const parse = (entries: unknown) => parseTokens(FILE, JSON.stringify(entries));
 
 describe('a tokens file', () => {
-  test('what is left out means all', () => {
+  test('allows everything that it does not limit', () => {
     const [key] = parse([ANN]);
     expect(key?.reader).toEqual({ name: 'ann', environments: null, scopes: null, assetIds: null, paths: null });
   });
 
-  test('what is given limits the token to it; an empty list grants nothing', () => {
+  test('limits a token to the listed values; an empty list allows nothing', () => {
     const limits = { environments: ['e', 'f'], scopes: ['tests'], asset_ids: ['a/b', 'ü'], paths: ['team/x'] };
     const none = { environments: [], scopes: [], asset_ids: [], paths: [] };
     const [some, nothing] = parse([
@@ -39,11 +39,11 @@ describe('a tokens file', () => {
     });
   });
 
-  test('an empty array lets nobody in', () => {
+  test('without tokens accepts no token', () => {
     expect(parse([])).toEqual([]);
   });
 
-  test('the hash is that of the token alone', () => {
+  test('has the hashes of the tokens without a line break', () => {
     const keys = parse([ANN, { name: 'bob', token_sha256: hash('secret of bob') }]);
     expect(identify(keys, 'Bearer secret of bob')).toBeNull();
     const [bare] = parse([{ name: 'cy', token_sha256: hash('cy-token') }]);
@@ -114,7 +114,7 @@ describe('a tokens file', () => {
   });
 });
 
-describe('whose token it is', () => {
+describe('the reader of a request', () => {
   const keys = [rootToken('one', 'first'), rootToken('two', 'second')];
 
   test.each([
@@ -135,12 +135,12 @@ describe('whose token it is', () => {
     expect(identify(keys, header)?.name ?? null).toBe(name);
   });
 
-  test('the empty token is nobody’s, even where no key stands', () => {
+  test('is unknown for an empty token', () => {
     expect(identify([], 'Bearer ')).toBeNull();
     expect(identify([], undefined)).toBeNull();
   });
 
-  test('a request without a token is a stranger’s, even where the hash of an empty text is a key', () => {
+  test('is unknown without a token, even if the hash of an empty text is in the file', () => {
     for (const header of [undefined, '', 'Bearer', 'Bearer ', 'Basic x'])
       expect(identify([rootToken('nobody', '')], header)).toBeNull();
   });

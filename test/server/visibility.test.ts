@@ -16,7 +16,7 @@ const KEYS = [
 ];
 const later = (seconds: number) => NOW.replace('12:00:00', `12:00:0${seconds}`);
 
-describe('what a limited token sees', () => {
+describe('the list of assets that a limited token sees', () => {
   let keys = KEYS;
   const { get, writing, mirror } = serve(
     ({ db }) => {
@@ -66,7 +66,7 @@ describe('what a limited token sees', () => {
     }
   });
 
-  test('is looked for once, until the mirror’s clock moves', async () => {
+  test('is read once, until the mirror’s clock moves', async () => {
     const changes = () => mirror.connection.prepare('select total_changes() as n').get();
     await seen('finance');
     const before = changes();
@@ -101,7 +101,7 @@ describe('what a limited token sees', () => {
     expect([await seen('finance'), await seen('both'), await seen('ids')]).toEqual(['b d', 'a c', 'a']);
   });
 
-  test('other limits under the same name and token hold from the next request on', async () => {
+  test('follows other limits of the same token from the next request on', async () => {
     keys = [key('finance', { paths: ['sales'] })];
     expect(await seen('finance')).toBe('a c');
     keys = [key('finance', { assetIds: ['c'] })];
@@ -110,14 +110,14 @@ describe('what a limited token sees', () => {
     expect(await seen('finance')).toBe('b d');
   });
 
-  test('is kept of so many tokens as there are', async () => {
+  test('is kept for every token of a usual number', async () => {
     keys = Array.from({ length: 250 }, (_, i) => key(`t${i}`, { paths: [i % 2 === 0 ? 'finance' : 'sales'] }));
     for (const i of [...keys.keys(), 0, 1]) expect(await seen(`t${i}`)).toBe(i % 2 === 0 ? 'b d' : 'a c');
     const kept = mirror.connection.prepare('select count(*) as n from visible_kept').get() as { n: number };
     expect(kept.n).toBeLessThanOrEqual(100);
   });
 
-  test('is forgotten of the token that has not asked for longest', async () => {
+  test('is forgotten for the token that was not used for the longest time', async () => {
     keys = Array.from({ length: 101 }, (_, i) => key(`u${i}`, { paths: ['sales'] }));
     const kept = (table: string) =>
       mirror.connection.prepare(`select distinct reader from ${table} order by 1`).pluck().all();
@@ -129,7 +129,7 @@ describe('what a limited token sees', () => {
     expect(kept('visible_assets')).toEqual(kept('visible_kept'));
   });
 
-  test('is not looked for in an environment that does not exist, nor in none', async () => {
+  test('is not read for an environment that does not exist, nor without an environment', async () => {
     const asked = ['none/assets', 'none/assets/a', 'none/asset-health-scores/aggregate', 'environments'];
     const statuses = [];
     for (const path of asked) statuses.push((await get(path, { authorization: 'Bearer sales' })).status);
@@ -138,13 +138,13 @@ describe('what a limited token sees', () => {
     expect(kept.pluck().get()).toBe(0);
   });
 
-  test('an answer that is refused keeps it all the same', async () => {
+  test('is kept also by a request that is refused', async () => {
     keys = [key('new', { paths: ['sales'] })];
     const { status } = await get('e/assets/none', { authorization: 'Bearer new' });
     expect([status, await seen('new')]).toEqual([404, 'a c']);
   });
 
-  test('by ids alone is looked for once, whatever is committed', async () => {
+  test('is read once for a token with ids alone, whatever is committed', async () => {
     const changes = () => mirror.connection.prepare('select total_changes() as n').get();
     expect(await seen('ids')).toBe('a');
     const before = changes();

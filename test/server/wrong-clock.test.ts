@@ -61,7 +61,7 @@ describe.each([
     expect(idsOf(longer.items)).toEqual(['late', 'recent', 'old']);
   });
 
-  test('the newest run counts: a source whose clock was wrong once is believed again', async () => {
+  test('the server time is that of the newest run, so a source whose clock was wrong once is believed again', async () => {
     synced('2027-11-20T12:00:00.000000Z');
     expect((await get('e/asset-health-scores')).body.items).toEqual([]);
     synced(NOW);
@@ -69,13 +69,13 @@ describe.each([
   });
 });
 
-test('a feed reaches back 90 days from the source’s time: a clock ahead cuts off nothing that a follower has not seen', async () => {
+test('a feed reaches back 90 days from the source’s time, so a clock that is ahead hides nothing from a follower', async () => {
   synced(NOW);
   world.writing.connection.prepare('update mirror_environments set mirrored_at = ?').run(AHEAD);
   expect(idsOf((await all('e/assets?synced_since=2026-08-31T00:00:00Z')).items)).toEqual(['a', 'b']);
 });
 
-test('the whole instant of the mirror’s time is in a header of its own, and a feed from there misses nothing', async () => {
+test('the mirror’s time with microseconds is in a header of its own, and a feed from there misses nothing', async () => {
   const { get, writing, server } = serve(fill);
   const at = '2026-11-20T12:00:00.123456Z';
   writing.connection.prepare('update mirror_environments set mirrored_at = ?').run(at);
@@ -91,7 +91,7 @@ test('the whole instant of the mirror’s time is in a header of its own, and a 
   expect(idsOf((await get(`e/assets?synced_since=${at}`)).body.items)).toEqual(['next']);
 });
 
-test('what is asked of an environment bears its own time, the list of environments the newest (R21)', async () => {
+test('answers of an environment have its own time, the list of environments has the newest (R21)', async () => {
   const { get, writing } = serve(fill);
   writing.db.insert(environments).values({ id: 'f', name: 'F', mirrored_at: NOW }).run();
   writing.db.insert(mirrorEnvironments).values({ env_id: 'f', mirrored_at: AHEAD }).run();

@@ -16,7 +16,7 @@ describe('counting the tables', () => {
     return { world, mirrored };
   }
 
-  test('closes in on the one schema that differs, in 12 requests and those that look again', async () => {
+  test('finds the one schema that differs in 12 requests and those that confirm', async () => {
     const { world, mirrored } = await wide();
     mirrored.exec("delete from assets where id = 't21'");
     const from = world.log.length;
@@ -30,7 +30,7 @@ describe('counting the tables', () => {
     expect(await verified(world, mirrored)).toMatchObject({ equal: true, findings: [] });
   });
 
-  test('reads the ids of all tables where counting on would take more requests', async () => {
+  test('reads the ids of all tables if counting on would take more requests', async () => {
     const { world, mirrored } = await wide();
     mirrored.exec("delete from assets where id in ('t21', 't42', 't63', 't84')");
     for (const [pageSize, most] of [
@@ -63,7 +63,7 @@ describe('counting the tables', () => {
     expect(inShort(report)).toEqual(['missing assets t24', 'unequal table_assets t16 (schema_name)']);
   });
 
-  test('reads the ids of the tables where the source does not count (R15)', async () => {
+  test('reads the ids of the tables if the source does not count (R15)', async () => {
     const { world, mirrored } = await wide();
     world.place().notLive.add('asset-health-scores');
     mirrored.exec("delete from assets where id = 't21'");

@@ -7,7 +7,7 @@ import type { World } from '../model/world.ts';
 import { USUAL_STREAMS } from '../support/catalogue.ts';
 import { inShort, syncedWorld, verified } from './setup.ts';
 
-describe('what cannot be compared is said', () => {
+describe('verify reports what it cannot compare', () => {
   test('a stream that was never synced to its end is one finding', async () => {
     const { world, mirrored } = await syncedWorld();
     mirrored.exec("delete from sync_checkpoints where stream = 'columns'; delete from columns");
@@ -53,7 +53,7 @@ describe('what cannot be compared is said', () => {
     ]);
   });
 
-  test('a collection that may not be read leaves the others to be compared, and the answer open (R9)', async () => {
+  test('a forbidden collection leaves the answer open, and the others are compared (R9)', async () => {
     const { world, mirrored } = await syncedWorld();
     world.place().denied.add('tests');
     const report = await verified(world, mirrored);
@@ -63,7 +63,7 @@ describe('what cannot be compared is said', () => {
     ).toEqual([['tests', 'failed']]);
   });
 
-  test('a row that the mirror cannot take is a difference, with the reason (R20)', async () => {
+  test('a row that the mirror cannot store is a difference, with the reason (R20)', async () => {
     const { world, mirrored } = await syncedWorld();
     putColumn(world.place(), 'bad', 'a1', { name: 7 });
     await mirrored.sync();
@@ -73,7 +73,7 @@ describe('what cannot be compared is said', () => {
     ]);
   });
 
-  test('a change of permission, of which no feed tells, is a difference (R13)', async () => {
+  test('a change of permission, which no feed reports, is a difference (R13)', async () => {
     const { world, mirrored } = await syncedWorld();
     world.place().hidden.add('a3');
     const report = await verified(world, mirrored, { only: ['assets', 'columns'] });
@@ -126,8 +126,8 @@ test('an asset that only changed explains no column that is missing (R13)', asyn
   ]);
 });
 
-describe('a difference is looked at again before it is called one', () => {
-  test('pages that shift while they are read show no false one', async () => {
+describe('a difference is requested again before it is reported', () => {
+  test('pages that shift while they are read make no false difference', async () => {
     const { world, mirrored } = await syncedWorld();
     const place = world.place();
     world.answer = (page, { path, query, cursor }) => {
@@ -141,7 +141,7 @@ describe('a difference is looked at again before it is called one', () => {
     expect(place.columns.size).toBe(9);
   });
 
-  test('a sync that is ahead of the answers makes none', async () => {
+  test('a sync that is ahead of the answers makes no difference', async () => {
     const { world, mirrored } = await syncedWorld();
     world.answer = (page, { path }) => {
       // The answer is on its way when the source changes and a sync brings that.
@@ -180,7 +180,7 @@ describe('a difference is looked at again before it is called one', () => {
     ['before the feeds are read', (query: Query) => query['deleted_since'] !== undefined],
     ['before a row is asked for', (query: Query) => query['ids'] !== undefined],
     ['between two pages', (_query: Query, path: string) => path.endsWith('column-lineage')],
-  ])('a sync beside makes none: %s', async (_when, isIt) => {
+  ])('a sync that runs meanwhile makes no difference: %s', async (_when, isIt) => {
     const { world, mirrored } = await syncedWorld();
     const place = world.place();
     remove(place, 'columns', 'a1.c1');
@@ -196,7 +196,7 @@ describe('a difference is looked at again before it is called one', () => {
     });
   });
 
-  test('a row that is written meanwhile is none', async () => {
+  test('a row that is written meanwhile is not a difference', async () => {
     const { world, mirrored } = await syncedWorld();
     // Its tombstone comes late: nothing tells but the overlap of the next sync.
     world.later(100, () => remove(world.place(), 'columns', 'a1.c1'));
@@ -215,7 +215,7 @@ describe('a difference is looked at again before it is called one', () => {
     expect(await verified(world, mirrored, { only: ['columns'] })).toMatchObject({ equal: true, findings: [] });
   });
 
-  test('a cursor that died has the read start anew, and nothing counts twice (R7)', async () => {
+  test('after an invalid cursor the read starts again and nothing counts twice (R7)', async () => {
     const { world, mirrored } = await syncedWorld();
     mirrored.exec("update columns set name = 'wrong' where id = 'a1.c1'");
     putColumn(world.place(), 'a1.c2', 'a1', { name: 'new' });
@@ -245,7 +245,7 @@ describe('a difference is looked at again before it is called one', () => {
     expect(limits.filter((limit) => limit > 0)).toEqual([2000, 1000, 2000, 1000]);
   });
 
-  test('a list whose cursor leads nowhere is not read on (R8)', async () => {
+  test('a list with a repeated cursor is not read on (R8)', async () => {
     const { world, mirrored } = await syncedWorld();
     const source = world.source.bind(world);
     world.source = (...given) => {
@@ -263,7 +263,7 @@ describe('a difference is looked at again before it is called one', () => {
     expect(report.streams).toMatchObject([{ status: 'failed', error, requests: 2 }]);
   });
 
-  test('in so many requests, however small the pages', async () => {
+  test('in a bounded number of requests, however small the pages', async () => {
     const { world, mirrored } = await syncedWorld();
     mirrored.exec("update columns set name = 'wrong'");
     for (let n = 0; n < 291; n++) putColumn(world.place(), `x${n}`, 'a1');
@@ -275,7 +275,7 @@ describe('a difference is looked at again before it is called one', () => {
     expect(asked).toHaveLength(50);
   });
 
-  test('in so many requests; what is left is counted and said', async () => {
+  test('in a bounded number of requests; the rest is counted and reported', async () => {
     const { world, mirrored } = await syncedWorld();
     for (let n = 0; n < 3000; n++) putColumn(world.place(), `${'long'.repeat(60)}${n}`, 'a1');
     world.advance(3600);
@@ -291,7 +291,7 @@ describe('a difference is looked at again before it is called one', () => {
 });
 
 describe('--max-requests', () => {
-  test('leaves the answer open where nothing was looked at again', async () => {
+  test('leaves the answer open if nothing was requested again', async () => {
     const { world, mirrored } = await syncedWorld();
     mirrored.exec("update columns set name = 'wrong'");
     const report = await verified(world, mirrored, { only: ['columns'], maxRequests: 3 });
@@ -302,7 +302,7 @@ describe('--max-requests', () => {
     ]);
   });
 
-  test('stops cleanly, with what was found so far and what was not looked at', async () => {
+  test('stops cleanly and reports what was found so far and what was not compared', async () => {
     const { world, mirrored } = await syncedWorld();
     mirrored.exec("delete from assets where id = 'b1'; update columns set name = 'wrong' where id = 'a1.c1'");
     const report = await verified(world, mirrored, { maxRequests: 11 });

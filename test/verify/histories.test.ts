@@ -15,7 +15,7 @@ function isTrue({ world, mirrored }: Life): boolean {
   });
 }
 
-test('whatever happened, verify says whether the mirror is true, or the next sync makes it so, and a repair does', {
+test('after any history verify says whether the mirror is true or the next sync makes it so, and a repair makes it true', {
   timeout: 1_000_000,
 }, async () => {
   await fc.assert(

@@ -31,7 +31,7 @@ async function later({ world, mirrored }: Subject): Promise<void> {
   world.advance(60);
 }
 
-test('an edge that the mirror made up is a difference, though the service refreshed in the very second in which the sync began', async () => {
+test('an invented edge is a difference, even if the service refreshed in the second in which the sync began', async () => {
   const { world, mirrored } = await syncedWorld();
   const last_synced_at = new Date(Math.ceil(world.nowMs / 1000) * 1000 + 300).toISOString();
   world.nowMs = Date.parse(last_synced_at);
@@ -57,7 +57,7 @@ test('an edge that the mirror made up is a difference, though the service refres
 const EDGES = 60;
 
 describe('removals that would be held back (R14)', () => {
-  test('are no repair: what differs still is told as a difference', async () => {
+  test('are not repaired and stay differences', async () => {
     const { world, mirrored } = await syncedWorld();
     refreshing(world);
     mirrored.exec(`with recursive n(i) as (select 1 union all select i + 1 from n where i < ${EDGES})
@@ -99,8 +99,8 @@ describe('removals that would be held back (R14)', () => {
   });
 });
 
-describe('what the next sync does not bring is a difference', () => {
-  test('columns that went without a word with an asset whose old tombstone the feed still shows', async () => {
+describe('a row that the next sync does not bring is a difference', () => {
+  test('a column that went unreported with an asset whose old tombstone the feed still shows', async () => {
     const subject = await syncedWorld();
     const place = subject.world.place();
     place.lingering = true;
@@ -114,7 +114,7 @@ describe('what the next sync does not bring is a difference', () => {
     expect(await look(subject, 'columns')).toMatchObject({ equal: false });
   });
 
-  test('edges lost by the mirror of a column that lives on, though its asset went', async () => {
+  test('an edge that the mirror lost, of a column that stays though its asset went', async () => {
     const subject = await syncedWorld();
     subject.mirrored.exec("delete from column_lineage where downstream_column_id = 'a3.c1'");
     removeAsset(subject.world.place(), 'a3', 'stay');
@@ -123,7 +123,7 @@ describe('what the next sync does not bring is a difference', () => {
   });
 });
 
-test('edges of a column that was never seen come with its asset, once that is seen', async () => {
+test('edges of a column that was never seen come once its asset is seen', async () => {
   const subject = await syncedWorld();
   const { world, mirrored } = subject;
   const place = world.place();

@@ -11,7 +11,7 @@ function putColumns(world: World, count: number, prefix = 'x'): void {
 const LIVE = 'select count(*) n from columns where deleted_at is null';
 
 describe('--repair', () => {
-  test('is a run of its own that breaks no pass (R6)', async () => {
+  test('is a run of its own that ends no cycle (R6)', async () => {
     const { world, mirrored } = await syncedWorld();
     mirrored.exec("delete from columns where id = 'a1.c1'; delete from asset_lineage");
     const stopped = await mirrored.sync({ maxRequests: 4, full: true });
@@ -51,7 +51,7 @@ describe('--repair', () => {
     expect(report).toMatchObject({ equal: null, streams: [{ status: 'failed', error: 'the answer is cut off' }] });
   });
 
-  test('a removal of more than half is not for a repair to make (R14)', async () => {
+  test('leaves a removal of more than half to a sync (R14)', async () => {
     const { world, mirrored } = await syncedWorld();
     mirrored.exec(`with recursive n(i) as (select 1 union all select i + 1 from n where i < 60)
       insert into columns (env_id, id, asset_id, name, mirrored_at) select 'e1', 'x' || i, 'a1', 'x', '' from n`);
@@ -73,7 +73,7 @@ describe('--repair', () => {
     expect(mirrored.rows('select status from sync_runs order by id desc limit 1')).toEqual([{ status: 'problems' }]);
   });
 
-  test('leaves what is held back, looked at again or not (R14)', async () => {
+  test('leaves rows whose removal is held back, requested again or not (R14)', async () => {
     const { world, mirrored } = await syncedWorld();
     putColumns(world, 120);
     world.advance(10);
@@ -91,7 +91,7 @@ describe('--repair', () => {
     expect(mirrored.rows(LIVE)).toEqual([{ n: 9 + 120 + 240 }]);
   });
 
-  test('removes no row but one that was found to be too many', async () => {
+  test('removes only rows that were found to be extra', async () => {
     const { world, mirrored } = await syncedWorld();
     putColumns(world, 100);
     world.advance(10);
@@ -106,7 +106,7 @@ describe('--repair', () => {
     expect(mirrored.rows(LIVE)).toEqual([{ n: 109 }]);
   });
 
-  test('leaves nothing to a second verification: an asset comes back with all that is its own (R13)', async () => {
+  test('brings an asset back with everything that belongs to it, so a second verification finds nothing (R13)', async () => {
     const { world, mirrored } = await syncedWorld();
     world.place().hidden.add('a2');
     world.advance(3600);
@@ -127,7 +127,7 @@ describe('--repair', () => {
     expect(await verified(world, mirrored)).toMatchObject({ equal: true, findings: [], pending: [] });
   });
 
-  test('writes what cannot be told from a change at the source', async () => {
+  test('writes rows of which verify cannot tell whether the source changed', async () => {
     const { world, mirrored } = await syncedWorld();
     mirrored.exec("update asset_health_scores set score = 0.1 where asset_id = 'a1'");
     world.advance(3600);

@@ -141,7 +141,7 @@ const CORRUPTIONS = [
 
 const DEPTHS = ['count', 'ids', 'rows'] as const;
 
-describe('what is wrong in the mirror is found, and repaired', () => {
+describe('an error in the mirror is found and repaired', () => {
   test.each(CORRUPTIONS)('%s', async (_what, sql, depth, found) => {
     const { world, mirrored } = await syncedWorld();
     mirrored.exec(sql);
@@ -163,7 +163,7 @@ describe('what is wrong in the mirror is found, and repaired', () => {
   });
 });
 
-describe('what the source changed since the last sync is pending', () => {
+describe('a change at the source since the last sync is pending', () => {
   test.each([
     ['a new column', (w: World) => putColumn(w.place(), 'a1.c4', 'a1'), 1],
     ['a changed asset', (w: World) => putAsset(w.place(), 'a1', { name: 'new', materialization: 'view' }), 2],
@@ -221,7 +221,7 @@ describe('what the source changed since the last sync is pending', () => {
   });
 });
 
-test('what the mirror has marked is pending: the next sync asks for it (R18, R22)', async () => {
+test('a marked row is pending, because the next sync asks for it (R18, R22)', async () => {
   const { world, mirrored } = await syncedWorld();
   putAsset(world.place(), 'a1', { materialization: 'view' });
   putColumnEdges(world.place(), 'a3.c2', ['a1.c1']);
@@ -234,7 +234,7 @@ test('what the mirror has marked is pending: the next sync asks for it (R18, R22
   ]);
 });
 
-test('what belongs to rows that a sync of other streams has changed since is pending', async () => {
+test('a row is pending if a sync of other streams has changed its owner since', async () => {
   const { world, mirrored } = await syncedWorld();
   removeAsset(world.place(), 'a3', 'tombstone');
   world.advance(60);
@@ -244,7 +244,7 @@ test('what belongs to rows that a sync of other streams has changed since is pen
   expect(report.pending.length).toBeGreaterThan(0);
 });
 
-test('a row that is shown though its asset went is a difference: nobody asks for it (R13)', async () => {
+test('a row that is shown though its asset went is a difference, because no sync asks for it (R13)', async () => {
   const { world, mirrored } = await syncedWorld();
   remove(world.place(), 'columns', 'a2.c1', 'lost');
   await mirrored.sync({ full: true });
@@ -254,8 +254,8 @@ test('a row that is shown though its asset went is a difference: nobody asks for
   expect(inShort(await verified(world, mirrored, { only: ['columns'] }))).toEqual(['missing columns a2.c1']);
 });
 
-describe('however much the source has changed since the last sync, it is no difference', () => {
-  test('rows that went, and what belongs to them, in more requests than look again', async () => {
+describe('any number of changes at the source since the last sync are no differences', () => {
+  test('deleted rows and what belongs to them, in more requests than confirm differences', async () => {
     const { world, mirrored } = await syncedWorld();
     for (let n = 0; n < 60; n++) putColumn(world.place(), `x${n}`, 'a1');
     for (let n = 0; n < 60; n++) putColumnEdges(world.place(), `x${n}`, ['a1.c1']);
@@ -272,7 +272,7 @@ describe('however much the source has changed since the last sync, it is no diff
   });
 });
 
-test('differences of which none that was looked at again has stood leave the answer open', async () => {
+test('the answer stays open while no difference that was requested again has been confirmed', async () => {
   const { world, mirrored } = await syncedWorld();
   for (let n = 0; n < 60; n++) putColumn(world.place(), `x${n}`, 'a1');
   await mirrored.sync();

@@ -109,7 +109,7 @@ const waysThrough = (list: string): string[] => {
   return ['limit=500', 'direction=desc', ...sorted, ...feeds, ...falling].map((query) => and(list, query));
 };
 
-describe('ways through a list', () => {
+describe('every way to read a list', () => {
   test.each(LISTS.flatMap(waysThrough))(
     'page by page shows each row once, in the order of the whole: %s',
     async (path) => {
@@ -141,13 +141,16 @@ describe('ways through a list', () => {
     }
   });
 
-  test.each(LISTS.filter((list) => !FEEDLESS.test(list)))('so do those of a feed: %s', async (list) => {
-    const { items } = await all(and(list, `synced_since=${at(2)}`));
-    expect((await all(and(list, `synced_since=${at(2)}&direction=desc`))).items).toEqual(items.toReversed());
-    expect(items).not.toEqual([]);
-  });
+  test.each(LISTS.filter((list) => !FEEDLESS.test(list)))(
+    'both directions of a feed show the same rows: %s',
+    async (list) => {
+      const { items } = await all(and(list, `synced_since=${at(2)}`));
+      expect((await all(and(list, `synced_since=${at(2)}&direction=desc`))).items).toEqual(items.toReversed());
+      expect(items).not.toEqual([]);
+    },
+  );
 
-  test('an edge that touches two of the assets asked for is shown once', async () => {
+  test('an edge between two of the given assets is shown once', async () => {
     const { items } = await all('e/asset-lineage?asset_ids=a1&asset_ids=a2&limit=1');
     expect(items.map(({ upstream_asset_id: up, downstream_asset_id: down }) => `${up} ${down}`)).toEqual([
       'a0 a1',
@@ -197,7 +200,7 @@ describe('column lineage by time, where few of very many columns have edges', ()
     ['order_by=synced_at&direction=desc', 'z y x'],
     [`synced_since=${at(10)}`, 'x y z'],
   ])(
-    'no page looks at more columns than a stretch, and the pages together show every edge once: %s',
+    'no page reads more columns than a scan window, and the pages together show every edge once: %s',
     async (query, shown) => {
       const { items, pages } = await everything(`e/column-lineage?${query}`);
       expect(items.map((edge) => edge['upstream_column_id']).join(' ')).toBe(shown);
