@@ -9,7 +9,10 @@ export function loadQuota(db: BetterSQLite3Database): Pick<AccountQuota, 'limit'
   return held === undefined || held.limit === null ? null : { ...held, windowSeconds: held.windowSeconds ?? 0 };
 }
 
-/** What the last run left of the quota (R23); null if it is unknown. It belongs to this service, because a mirror of another one is refused before (R26). */
+/**
+ * What the last run left of the quota (R23); null if it is unknown. It belongs to this service, because a mirror of another one
+ * is refused before (R26).
+ */
 export function loadKeptQuota(db: BetterSQLite3Database): KeptQuota | null {
   const held = db.select().from(mirror).get();
   const { quota_remaining: remaining, quota_reset_seconds: resetSeconds, quota_noted_at: notedAt } = held ?? {};

@@ -94,7 +94,10 @@ export function decodeItem(
     : { key, row, deletedAt, parts };
 }
 
-/** A time that is not believed counts as missing, so that the row is replaced when it is next shown (R10). `extra` keeps it as sent. */
+/**
+ * A time that is not believed counts as missing, so that the row is replaced when it is next shown (R10). `extra` keeps it as
+ * sent.
+ */
 function disbelieve({ row, unknown }: DecodedFields, listItem: ListItem): void {
   row['synced_at'] = null;
   unknown.set('synced_at', listItem['synced_at']);
@@ -116,7 +119,8 @@ function decodeFields(fields: Fields, listItem: ListItem, reserved: ReadonlySet<
   const misfits: [path: readonly string[], sent: unknown][] = [];
   let fault: string | null = null;
   for (const name in fields) {
-    const field = fields[name] as Field;
+    const field = fields[name];
+    if (field === undefined) continue;
     const sent = field.from === undefined ? listItem[name] : dig(listItem, field.from);
     const value = sent === undefined || sent === null ? (field.empty ?? null) : toValue(field, sent);
     row[name] = value ?? (field.required ? nearest(field, sent) : null);

@@ -12,7 +12,10 @@ interface TypedRowsInput {
   readonly existing: ReadonlyMap<string, Row>;
 }
 
-/** The changes that typed rows make, and the ids whose marks they clear. `early` are ids of rows older than the mirror's: their marks stay. */
+/**
+ * The changes that typed rows make, and the ids whose marks they clear. `early` are ids of rows older than the mirror's: their
+ * marks stay.
+ */
 interface TypedRowsOutcome {
   readonly changes: readonly RowChange[];
   readonly cleared: readonly string[];

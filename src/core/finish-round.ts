@@ -36,7 +36,10 @@ export function finishRound(
   };
 }
 
-/** Whether a first round read no history because every test answered 404, even if there are fewer tests than `recover` waits for (R15). */
+/**
+ * Whether a first round read no history because every test answered 404, even if there are fewer tests than `recover` waits for
+ * (R15).
+ */
 function noneAnswered({ method }: Stream, { watermark, round }: RoundCheckpoint): boolean {
   if (method !== 'window' || watermark !== null) return false;
   return round.pages === 0 && round.consecutiveNotFound > 0 && !round.incomplete;

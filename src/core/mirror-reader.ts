@@ -18,7 +18,10 @@ export interface TableGroup {
 /** What the next sync will do with a row; a deleted row is changed as well. */
 type PendingChange = 'changed' | 'deleted' | 'marked' | 'asked';
 
-/** One environment of a mirror, as `verify` reads it. It writes nothing into the mirror; its notes are kept outside of it. Every failure is a `SyncError`. */
+/**
+ * One environment of a mirror, as `verify` reads it. It writes nothing into the mirror; its notes are kept outside of it. Every
+ * failure is a `SyncError`.
+ */
 export interface MirrorReader {
   /** `NO_PROGRESS` before the stream's first page. */
   load(stream: StreamName): Promise<Checkpoint>;

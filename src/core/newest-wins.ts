@@ -4,7 +4,10 @@ import type { Instant } from './instant.ts';
 import { sameJson } from './json.ts';
 import type { ColumnValue, Fields, Row, Stream } from './stream.ts';
 
-/** A whole row to be written, and how it changes. A `tombstoned` row was deleted and stays so, but its fields or its deletion change. */
+/**
+ * A whole row to be written, and how it changes. A `tombstoned` row was deleted and stays so, but its fields or its deletion
+ * change.
+ */
 export interface RowChange {
   readonly row: Row;
   readonly kind: 'inserted' | 'updated' | 'restored' | 'deleted' | 'tombstoned';
@@ -23,11 +26,10 @@ export function newestWins(
   shown: DecodedRow,
   trustedUntil: TrustedUntil,
 ): RowChange | null {
-  if (shown.isUntimed)
-    return existing !== undefined && existing['deleted_at'] === null
-      ? absent(existing, shown.deletedAt as Instant)
-      : null;
-  if (shown.deletedAt !== null) return applyTombstone(stream, existing, shown, shown.deletedAt);
+  if (shown.deletedAt !== null)
+    return shown.isUntimed
+      ? applyUntimedTombstone(existing, shown.deletedAt)
+      : applyTombstone(stream, existing, shown, shown.deletedAt);
   const row = fieldsShown(stream, shown.row);
   if (existing === undefined) return { row: { ...blank(stream), ...row, ...LIVE }, kind: 'inserted' };
   const believed =
@@ -59,6 +61,11 @@ export function withoutFuture(existing: Row | undefined, latest: Instant | null)
 /** A live row that a finished read did not show (R11). */
 export function absent(existing: Row, at: Instant): RowChange {
   return { row: { ...existing, deleted_at: at, deletion: 'absent' }, kind: 'deleted' };
+}
+
+/** A tombstone whose own time is not believed only says that the row is gone (R10). */
+function applyUntimedTombstone(existing: Row | undefined, at: Instant): RowChange | null {
+  return existing !== undefined && existing['deleted_at'] === null ? absent(existing, at) : null;
 }
 
 const LIVE: Row = { deleted_at: null, deletion: null };

@@ -242,7 +242,10 @@ function parameterOf(stream: Stream, about: LookupRead['about']): string {
   return about === 'owned' && stream.parent !== undefined ? stream.parent.parameter : stream.idsParameter;
 }
 
-/** Whether the round must be given up because its time bound is too old to be sent again (R3). A scan only skips its tombstones feed. */
+/**
+ * Whether the round must be given up because its time bound is too old to be sent again (R3). A scan only skips its tombstones
+ * feed.
+ */
 function isOutOfReach(round: Round, context: Context): boolean {
   if (round.mode === 'scan') return false;
   const next = round.steps[0];

@@ -62,7 +62,10 @@ export function pageOutcome(pageInput: PageInput, context: Context): PageOutcome
   return { commit, late: lateRows(pageInput, read, effect.changes ?? [], context) };
 }
 
-/** A page of the parent's list: the mark of each row that it shows is cleared, if the mirror has all fields of that row (R18, R22). */
+/**
+ * A page of the parent's list: the mark of each row that it shows is cleared, if the mirror has all fields of that row (R18,
+ * R22).
+ */
 function confirmed(pageInput: PageInput, read: Read, context: Context): PageOutcome {
   const { stream, checkpoint, decoded, existing } = pageInput;
   const cleared = decoded.rows
@@ -150,7 +153,10 @@ function combined(first: RowChange['kind'], second: RowChange['kind']): RowChang
   return second;
 }
 
-/** Typed fields. Marks that a feed does not clear are asked for by id in the same round; if that does not clear them, in a later run (R22). */
+/**
+ * Typed fields. Marks that a feed does not clear are asked for by id in the same round; if that does not clear them, in a later
+ * run (R22).
+ */
 function fillRows({ stream, checkpoint, decoded, existing }: PageInput, read: Read, context: Context): PageEffect {
   const { lastMark, run } = checkpoint.round;
   const { changes, cleared, early } = fillTypedRows({ stream, rows: decoded.rows, existing }, read, context);

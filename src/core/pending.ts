@@ -135,7 +135,10 @@ export function changesAhead(
   };
 }
 
-/** Whether the feed shows a row again, because of the overlap, with the time that the mirror has: then the source did not change it. */
+/**
+ * Whether the feed shows a row again, because of the overlap, with the time that the mirror has: then the source did not change
+ * it.
+ */
 function hasSameTime(row: Row | undefined, { row: shown, deletedAt }: DecodedRow): boolean {
   return row !== undefined && isLive(row) && deletedAt === null && row['synced_at'] === shown['synced_at'];
 }

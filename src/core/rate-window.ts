@@ -129,7 +129,10 @@ function opensWindow(window: RateWindow, { sentMs }: RequestStart, resetMs: numb
   return sentMs >= window.resetAtMs || sentMs + resetMs > window.resetAtMs + SAME_RESET_MS;
 }
 
-/** Any answer ends a row of refusals. A pause ends with an answer to a request that was sent after it, if that states what remains. */
+/**
+ * Any answer ends a row of refusals. A pause ends with an answer to a request that was sent after it, if that states what
+ * remains.
+ */
 function released(window: RateWindow, requestStart: RequestStart, isStated: boolean): RateWindow {
   const endsPause = isStated || window.remaining === null;
   const stays = window.pause !== null && (!endsPause || requestStart.sentMs < window.pause.untilMs);

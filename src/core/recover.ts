@@ -115,7 +115,10 @@ function recoverRead(
   }
 }
 
-/** A history that cannot be read is skipped, so that the others are read (R22). A history that does not exist is not a failure (R15). */
+/**
+ * A history that cannot be read is skipped, so that the others are read (R22). A history that does not exist is not a failure
+ * (R15).
+ */
 function recoverHistory(
   stream: Stream,
   checkpoint: ReadCheckpoint,
@@ -175,7 +178,10 @@ function halved(checkpoint: ReadCheckpoint, context: Context): RecoveryDecision 
   return { outcome: 'retry', checkpoint: withRead(checkpoint, again), forget: read.number };
 }
 
-/** A page that is too large for the service is tried at half the limit, once a run. No read of the stream asks for more from then on (R24). */
+/**
+ * A page that is too large for the service is tried at half the limit, once a run. No read of the stream asks for more from then
+ * on (R24).
+ */
 function shrunk(checkpoint: ReadCheckpoint, context: Context): RecoveryDecision {
   const { read } = checkpoint.round;
   const rows = halfOf(Number(read.query['limit']));
@@ -224,7 +230,10 @@ function testIdOf({ round }: ReadCheckpoint): string {
   return round.read.history?.testId ?? '';
 }
 
-/** Whether no history was ever read and so many tests in a row have none: after a finished round the service is known to have them. */
+/**
+ * Whether no history was ever read and so many tests in a row have none: after a finished round the service is known to have
+ * them.
+ */
 function isNoHistoryLive({ watermark, round }: ReadCheckpoint): boolean {
   const { pages, consecutiveNotFound } = round;
   return watermark === null && pages === 0 && consecutiveNotFound + 1 >= MAX_NOT_FOUND;

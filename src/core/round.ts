@@ -90,7 +90,10 @@ export function isInRead(checkpoint: Checkpoint): checkpoint is ReadCheckpoint {
   return checkpoint.round !== null && checkpoint.round.read !== null;
 }
 
-/** The checkpoint at the beginning of a round. A scan takes over the reason for which it was due; a later reason is kept beside it (R13). */
+/**
+ * The checkpoint at the beginning of a round. A scan takes over the reason for which it was due; a later reason is kept beside it
+ * (R13).
+ */
 export function startRound(checkpoint: Checkpoint, round: Round): RoundCheckpoint {
   if (round.mode !== 'scan') return { ...checkpoint, round };
   return { ...checkpoint, scanDue: null, scanTriedInRun: null, waitingScan: null, round };
@@ -132,7 +135,10 @@ export function unpaidOf({ steps: [step] }: Pick<Round, 'steps'>): readonly stri
   return step?.do === 'look-up' ? step.unpaid : [];
 }
 
-/** The steps after a read has ended. A list is finished; a lookup goes on with the next variant of its chunk, then with the next chunk. */
+/**
+ * The steps after a read has ended. A list is finished; a lookup goes on with the next variant of its chunk, then with the next
+ * chunk.
+ */
 export function stepsAfter(stream: Stream, [step, ...rest]: readonly ReadStep[]): readonly ReadStep[] {
   if (step?.do !== 'look-up') return rest;
   if (!isLastVariant(stream, step)) return [{ ...step, variant: step.variant + 1 }, ...rest];

@@ -1,7 +1,10 @@
 /** The name of a stream, as its catalogue entry gives it. */
 export type StreamName = string;
 
-/** The type of a value in the API. It is stored as it is, but `instant` as fixed-width text, `json` as JSON text, `boolean` as 0 or 1. */
+/**
+ * The type of a value in the API. It is stored as it is, but `instant` as fixed-width text, `json` as JSON text, `boolean` as 0
+ * or 1.
+ */
 export type FieldType = 'text' | 'integer' | 'number' | 'boolean' | 'instant' | 'json';
 
 export interface Field {
@@ -104,7 +107,10 @@ interface CommonStream {
   readonly scanQueries: readonly Readonly<Record<string, string>>[];
   /** The streams that a run reads before this one. */
   readonly dependencies: readonly StreamName[];
-  /** The parameter that asks for rows by the first part of their key (R12); for column lineage that is the downstream column (R18). */
+  /**
+   * The parameter that asks for rows by the first part of their key (R12); for column lineage that is the downstream column
+   * (R18).
+   */
   readonly idsParameter: string;
   /** The rows of other streams that its rows belong to: their removal explains the removal of its rows (R14). */
   readonly parents?: readonly StreamParent[] | undefined;

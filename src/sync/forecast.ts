@@ -13,7 +13,10 @@ export interface RunForecast {
   readonly requests: number;
   /** True if a list was never read to its end: then the count is a minimum. */
   readonly at_least: boolean;
-  /** How many runs it takes until every stream is up to date, if `maxRequests` stops them; null for more than a hundred, or if they make no progress. */
+  /**
+   * How many runs it takes until every stream is up to date, if `maxRequests` stops them; null for more than a hundred, or if
+   * they make no progress.
+   */
   readonly runs: number | null;
   readonly server_time: Instant | null;
   /** Environments that are mirrored but no longer listed. */
@@ -76,7 +79,10 @@ export async function forecast(
   };
 }
 
-/** Whether the rehearsal shows the requests of a run: it came to its end, or only its budget stopped it. An error after all streams were read does not matter. */
+/**
+ * Whether the rehearsal shows the requests of a run: it came to its end, or only its budget stopped it. An error after all
+ * streams were read does not matter.
+ */
 function isComplete({ recovery, streams }: RunSummary): boolean {
   if (recovery === null || recovery === 'budget') return true;
   return streams.length > 0 && streams.every((stream) => stream.status !== 'stopped');

@@ -32,7 +32,10 @@ interface SentRequest {
   readonly page: Promise<Page>;
 }
 
-/** How many due tests are looked up at once. Each lookup reads all tests, so there should be few of them; memory limits the number. */
+/**
+ * How many due tests are looked up at once. Each lookup reads all tests, so there should be few of them; memory limits the
+ * number.
+ */
 const LOOKED_UP = 5000;
 
 export function createHistoryQueue({ stream, destination, concurrency, fetch }: HistoryRequest): HistoryQueue {
@@ -105,7 +108,10 @@ function inTurn(lookUp: (most: number) => Promise<readonly DueTest[]>) {
   };
 }
 
-/** Whether the service is known to have histories. Before that, nothing is requested in advance, because each request may be in vain (R15). */
+/**
+ * Whether the service is known to have histories. Before that, nothing is requested in advance, because each request may be in
+ * vain (R15).
+ */
 function isLive({ watermark, round }: RoundCheckpoint): boolean {
   return watermark !== null || round.pages > 0;
 }

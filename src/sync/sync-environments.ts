@@ -94,7 +94,10 @@ interface EnvironmentsWork {
   readonly queue: PQueue;
   /** The tasks of the environments that are being synced. */
   readonly tasks: Map<string, Map<StreamName, StreamTask>>;
-  /** Streams that have ended a round of an earlier cycle and must go on; each with a function that records it if the run does not reach it again. */
+  /**
+   * Streams that have ended a round of an earlier cycle and must go on; each with a function that records it if the run does not
+   * reach it again.
+   */
   readonly unended: Map<string, () => Promise<void>>;
   /** The reason why the run must end. */
   stopped: SyncError | null;
@@ -107,7 +110,10 @@ interface StreamTask {
   readonly startedAt: string;
 }
 
-/** Syncs a few environments at the same time; what the others need is made when their turn comes. If the run must end, no more are begun. */
+/**
+ * Syncs a few environments at the same time; what the others need is made when their turn comes. If the run must end, no more are
+ * begun.
+ */
 async function inTurn(
   environmentsWork: EnvironmentsWork,
   environments: readonly ListedEnvironment[],

@@ -239,7 +239,10 @@ async function applyRoundEnd(
   return destination.load(stream.name);
 }
 
-/** The streams for which this one makes marks. A stream needs no marks before its first scan has begun, because that shows all rows. */
+/**
+ * The streams for which this one makes marks. A stream needs no marks before its first scan has begun, because that shows all
+ * rows.
+ */
 export async function findMarkableStreams(stream: Stream, destination: Destination): Promise<ReadonlySet<StreamName>> {
   const marked = new Set<StreamName>();
   for (const { stream: name } of stream.marks) {
