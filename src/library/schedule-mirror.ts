@@ -7,6 +7,7 @@ import { takeLock } from '../../state/lock.ts';
 import { claimMirror } from '../../state/run-log.ts';
 import type { ListedEnvironment } from '../core/environments.ts';
 import { SyncError } from '../core/errors.ts';
+import { closeWritten } from '../destination/sqlite/close.ts';
 import { checkMirror, mirrorExists, openForReading, openForWriting } from '../destination/sqlite/open.ts';
 import { CATALOGUE } from '../streams/catalogue.ts';
 import type { MirroredEnvironments } from '../sync/run-schedule.ts';
@@ -42,7 +43,7 @@ function migrate(path: string): void {
   try {
     const lock = takeLock(path);
     try {
-      openForWriting(path).connection.close();
+      closeWritten(openForWriting(path));
     } finally {
       lock.release();
     }

@@ -6,6 +6,7 @@ import { createStateStore } from '../../state/sqlite-state-store.ts';
 import { type KeptQuota, stillLeft } from '../core/quota.ts';
 import type { Source } from '../core/source.ts';
 import { tableNamed } from '../destination/sql/tables.ts';
+import { closeWritten } from '../destination/sqlite/close.ts';
 import { createDestination } from '../destination/sqlite/destination.ts';
 import { facingFile, fileError } from '../destination/sqlite/file-error.ts';
 import { buildSecondaryIndexes, dropSecondaryIndexes } from '../destination/sqlite/migrations.ts';
@@ -100,7 +101,7 @@ export function openLocked(path: string, stop: AbortSignal, quietMs = 0): OpenMi
         } catch {
           // The result of the run stands; the next run makes what is missing.
         } finally {
-          mirror.connection.close();
+          closeWritten(mirror);
           lock.release();
         }
       },
@@ -119,7 +120,7 @@ function openIndexed(path: string, quietMs: number): MirrorFile {
     dropSecondaryIndexes(mirror.connection, INDEXED);
     return mirror;
   } catch (error) {
-    mirror.connection.close();
+    closeWritten(mirror);
     throw error;
   }
 }

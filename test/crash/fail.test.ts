@@ -19,7 +19,7 @@ const FAULTS = [
   [
     'SQLITE_READONLY',
     'attempt to write a readonly database',
-    /cannot be written: check the permissions of the file and of its folder /,
+    /cannot be written: check the permissions of the file and of its folder$/,
     2,
   ],
 ] as const;

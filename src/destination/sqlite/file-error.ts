@@ -1,3 +1,4 @@
+import { accessSync, constants } from 'node:fs';
 import Database from 'better-sqlite3';
 import { SyncError } from '../../core/errors.ts';
 
@@ -5,10 +6,7 @@ const ADVICE: Readonly<Record<string, [SyncError['recovery'], string]>> = {
   SQLITE_NOTADB: ['usage', 'is not an SQLite file: name another file with --db'],
   SQLITE_CORRUPT: ['run', 'is damaged: restore it from a backup, or move it away and sync anew'],
   SQLITE_CANTOPEN: ['usage', 'cannot be opened: check that its folder exists and may be written'],
-  SQLITE_READONLY: [
-    'usage',
-    'cannot be written: check the permissions of the file and of its folder (even a reader makes -wal and -shm beside it)',
-  ],
+  SQLITE_READONLY: ['usage', 'cannot be written: check the permissions of the file and of its folder'],
   SQLITE_PERM: ['usage', 'cannot be opened: check its permissions'],
   SQLITE_FULL: ['run', 'cannot grow, the disk is full: make room and run again; nothing is lost'],
   SQLITE_BUSY: ['run', 'is locked by another program: close it and run again'],
@@ -23,6 +21,30 @@ export function fileError(path: string, error: unknown): unknown {
     ADVICE[said.code.split('_').slice(0, 2).join('_')] ?? ['run', said.message];
   return new SyncError(recovery, `${path} ${advice}`, { cause: error });
 }
+
+/**
+ * The same for a reader, who may have permission to read alone. SQLite refuses a mirror to it that has no `-wal` and `-shm` beside it,
+ * and gives no other reason than that it cannot open a file.
+ */
+export function readerError(path: string, error: unknown): unknown {
+  const said = sqliteErrorOf(error);
+  if (said === null || !/^SQLITE_(CANTOPEN|READONLY)/.test(said.code)) return fileError(path, error);
+  return new SyncError('usage', `${path} ${isReadable(path) ? alone(path) : UNREADABLE}`, { cause: error });
+}
+
+function isReadable(path: string): boolean {
+  try {
+    accessSync(path, constants.R_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+const UNREADABLE = 'cannot be read: check the permissions of the file and of its folder';
+
+const alone = (path: string): string =>
+  `needs -wal and -shm beside it, which this user cannot read or create: run \`obsync sync\` on the mirror, or copy it into a folder that may be written; other programs open a copy that never changes as file:${path}?immutable=1`;
 
 /** Makes a port's method: every error says what is wrong with the file and what to do about it. */
 export function facingFile(path: string) {

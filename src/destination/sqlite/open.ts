@@ -5,8 +5,9 @@ import { type BetterSQLite3Database, drizzle } from 'drizzle-orm/better-sqlite3'
 import { SyncError } from '../../core/errors.ts';
 import { writeNoted } from '../sql/seen-keys.ts';
 import type { NotedKeys } from '../sql/statements.ts';
+import { closeWritten } from './close.ts';
 import { type PrepareStatement, perform, preparing } from './driver.ts';
-import { fileError } from './file-error.ts';
+import { fileError, readerError } from './file-error.ts';
 import { bringUpToDate, newestVersion, version } from './migrations.ts';
 import { createRunTables } from './temporary-tables.ts';
 import { type CommitTransactions, transacting } from './transactions.ts';
@@ -33,7 +34,6 @@ export function openForWriting(path: string, quietMs = 0): MirrorFile {
     refuseReadOnly(path);
     const mirror = connect(path, {}, quietMs);
     try {
-      refuseForeign(mirror);
       mirror.connection.pragma('journal_mode = WAL');
       mirror.connection.pragma('synchronous = NORMAL');
       // Half of the default: a first sync reads little of what it has written, and memory is limited.
@@ -46,7 +46,7 @@ export function openForWriting(path: string, quietMs = 0): MirrorFile {
       createRunTables(mirror.connection);
       return mirror;
     } catch (error) {
-      mirror.connection.close();
+      closeWritten(mirror);
       throw error;
     }
   });
@@ -58,22 +58,25 @@ export function openForReading(path: string): MirrorFile {
     const what = existsSync(path) ? 'is empty' : 'does not exist';
     throw new SyncError('usage', `${path} ${what}: make it with \`obsync sync\`, or name another with --db`);
   }
-  return guarded(path, () => {
-    const mirror = connect(path, { readonly: true });
-    try {
-      refuseForeign(mirror);
-      if (version(mirror.connection) < newestVersion()) {
-        throw new SyncError(
-          'usage',
-          `${path} was made by an older obsync: run \`obsync sync\` once to bring it up to date`,
-        );
+  return guarded(
+    path,
+    () => {
+      const mirror = connect(path, { readonly: true });
+      try {
+        if (version(mirror.connection) < newestVersion()) {
+          throw new SyncError(
+            'usage',
+            `${path} was made by an older obsync: run \`obsync sync\` once to bring it up to date`,
+          );
+        }
+        return mirror;
+      } catch (error) {
+        mirror.connection.close();
+        throw error;
       }
-      return mirror;
-    } catch (error) {
-      mirror.connection.close();
-      throw error;
-    }
-  });
+    },
+    readerError,
+  );
 }
 
 /** Refuses a file that cannot be a mirror of this version, before another file is created beside it. @throws SyncError `usage` */
@@ -81,12 +84,7 @@ export function checkMirror(path: string): void {
   guarded(path, () => {
     refuseReadOnly(path);
     if (!mirrorExists(path)) return;
-    const mirror = connect(path, { readonly: true });
-    try {
-      refuseForeign(mirror);
-    } finally {
-      mirror.connection.close();
-    }
+    connect(path, { readonly: true }).connection.close();
   });
 }
 
@@ -94,8 +92,16 @@ export function mirrorExists(path: string): boolean {
   return existsSync(path) && (!statSync(path).isFile() || statSync(path).size > 0);
 }
 
+/** Opens a file that is a mirror of this or an older version, or is to be one. */
 function connect(path: string, options: Database.Options, quietMs = 0): MirrorFile {
-  return mirrorOn(new Database(path, { timeout: 10_000, ...options }), path, quietMs);
+  const mirror = mirrorOn(new Database(path, { timeout: 10_000, ...options }), path, quietMs);
+  try {
+    refuseForeign(mirror);
+    return mirror;
+  } catch (error) {
+    mirror.connection.close();
+    throw error;
+  }
 }
 
 /** Makes a mirror of an open connection. */
@@ -150,13 +156,13 @@ export function refuseNoFolder(path: string): void {
     throw new SyncError('usage', `${dirname(path)} does not exist: make the folder, or name another file with --db`);
 }
 
-function guarded<T>(path: string, open: () => T): T {
+function guarded<T>(path: string, open: () => T, errorOf = fileError): T {
   refuseNoFolder(path);
   if (existsSync(path) && statSync(path).isDirectory())
     throw new SyncError('usage', `${path} is a folder: name a file with --db`);
   try {
     return open();
   } catch (error) {
-    throw fileError(path, error);
+    throw errorOf(path, error);
   }
 }

@@ -1,0 +1,51 @@
+import Database from 'better-sqlite3';
+
+interface WrittenFile {
+  readonly path: string;
+  readonly connection: Database.Database;
+}
+
+/**
+ * Closes a mirror that was open for writing, and leaves `-wal` and `-shm` beside it. SQLite removes them with the last connection that
+ * may write, and without them a reader that may not write the folder cannot open the file. A connection that only reads leaves them.
+ */
+export function closeWritten({ connection, path }: WrittenFile): void {
+  emptyLog(connection);
+  const reader = openReader(path);
+  try {
+    connection.close();
+  } finally {
+    reader?.close();
+  }
+}
+
+/** Copies the log to the file, as SQLite does when the last connection closes. It waits for nobody: a signal may have come (R27). */
+function emptyLog(connection: Database.Database): void {
+  try {
+    if (connection.inTransaction) connection.exec('rollback');
+    connection.pragma('busy_timeout = 0');
+    connection.pragma('wal_checkpoint(TRUNCATE)');
+  } catch {
+    // What is in the log is safe there, and the next run copies it.
+  }
+}
+
+/** A connection that has read from the file, because only then it holds `-wal` and `-shm`; null if it cannot be read. */
+function openReader(path: string): Database.Database | null {
+  const reader = openReadOnly(path);
+  try {
+    reader?.prepare('select count(*) from sqlite_schema').get();
+    return reader;
+  } catch {
+    reader?.close();
+    return null;
+  }
+}
+
+function openReadOnly(path: string): Database.Database | null {
+  try {
+    return new Database(path, { readonly: true });
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,204 @@
+import { spawnSync } from 'node:child_process';
+import { chmodSync, copyFileSync, existsSync, mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import Database from 'better-sqlite3';
+import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import { closeWritten } from '../../src/destination/sqlite/close.ts';
+import { openForReading, openForWriting } from '../../src/destination/sqlite/open.ts';
+import { readMirrored } from '../../src/library/schedule-mirror.ts';
+import { openLocked } from '../../src/library/session.ts';
+import { takeLock } from '../../state/lock.ts';
+import { ANYONE, type Installation, installForAnyone } from '../support/anyone.ts';
+
+let folder: string;
+let path: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'obsync-readers-'));
+  path = join(folder, 'obsync.db');
+  onTestFinished(() => {
+    permit();
+    rmSync(folder, { recursive: true });
+  });
+});
+
+const ALL = ['obsync.db', 'obsync.db-shm', 'obsync.db-wal'];
+const filesBeside = (): string[] => readdirSync(folder).filter((name) => !name.includes('.lock'));
+
+/** The folder and its files, as they are for a reader with permission to read alone. */
+function forbidWriting(): void {
+  for (const name of readdirSync(folder)) chmodSync(join(folder, name), 0o444);
+  chmodSync(folder, 0o555);
+}
+
+function permit(): void {
+  chmodSync(folder, 0o755);
+  for (const name of readdirSync(folder)) chmodSync(join(folder, name), 0o644);
+}
+
+const stop = new AbortController();
+const neverStop = new AbortController().signal;
+beforeAll(() => stop.abort());
+
+/** A mirror without the files beside it: one of an earlier version, or a fresh copy. */
+function makeAlone(): void {
+  openForWriting(path).connection.close();
+  expect(filesBeside()).toEqual(['obsync.db']);
+}
+
+describe('a reader who may not write', () => {
+  let installed: Installation;
+  beforeAll(() => {
+    installed = installForAnyone('src', 'state');
+  });
+  afterAll(() => installed.remove());
+
+  /** What a program prints that a user runs whom permissions bind. */
+  function asReader(program: string): string {
+    forbidWriting();
+    const { stdout, stderr } = spawnSync(installed.node, ['--input-type=module', '--eval', program], {
+      ...ANYONE,
+      cwd: installed.root,
+      encoding: 'utf8',
+    });
+    permit();
+    return `${stdout}${stderr}`.trim();
+  }
+
+  const namesSeen = (): string =>
+    asReader(`import Database from 'better-sqlite3';
+      const connection = new Database(${JSON.stringify(path)}, { readonly: true });
+      console.log(connection.prepare('select name from environments order by id').pluck().all().join(' '));
+      connection.close();`);
+
+  const openedByObsync = (): string =>
+    asReader(`const { openForReading } = await import(${JSON.stringify(join(installed.root, 'src/destination/sqlite/open.ts'))});
+      try { openForReading(${JSON.stringify(path)}).connection.close(); console.log('opened'); }
+      catch (error) { console.log(error.recovery + ' ' + error.message); }`);
+
+  test('reads the mirror at every moment of its writing and after it', () => {
+    const mirror = openForWriting(path);
+    const { connection } = mirror;
+    const seen: [string, string][] = [];
+    const look = (moment: string): void => void seen.push([moment, namesSeen()]);
+    const insert = (name: string): void =>
+      void connection.prepare("insert into environments (id, name, mirrored_at) values (?, ?, 'now')").run(name, name);
+    look('made');
+    insert('A');
+    look('committed');
+    connection.exec('begin immediate');
+    insert('B');
+    look('in a transaction');
+    connection.exec('commit');
+    connection.pragma('wal_checkpoint(PASSIVE)');
+    look('after a passive checkpoint');
+    insert('C');
+    connection.pragma('wal_checkpoint(TRUNCATE)');
+    look('after a truncating checkpoint');
+    insert('D');
+    closeWritten(mirror);
+    look('closed');
+    expect(openedByObsync()).toBe('opened');
+    look('read by obsync');
+    expect(seen).toEqual([
+      ['made', ''],
+      ['committed', 'A'],
+      ['in a transaction', 'A'],
+      ['after a passive checkpoint', 'A B'],
+      ['after a truncating checkpoint', 'A B C'],
+      ['closed', 'A B C D'],
+      ['read by obsync', 'A B C D'],
+    ]);
+  });
+
+  test('is told what to do when -wal and -shm are not there, and that immutable=1 opens a copy that never changes', async () => {
+    makeAlone();
+    expect(openedByObsync()).toMatch(
+      /^usage [^\n]*obsync\.db needs -wal and -shm beside it[^\n]*: run `obsync sync`[^\n]*file:[^\n]*\?immutable=1$/,
+    );
+    await openLocked(path, neverStop).close();
+    expect(openedByObsync()).toBe('opened');
+  });
+
+  test('is told of permissions when the file itself cannot be read', () => {
+    makeAlone();
+    forbidWriting();
+    const program = `const { openForReading } = await import(${JSON.stringify(join(installed.root, 'src/destination/sqlite/open.ts'))});
+      try { openForReading(${JSON.stringify(path)}); } catch (error) { console.log(error.message); }`;
+    chmodSync(path, 0);
+    const { stdout } = spawnSync(installed.node, ['--input-type=module', '--eval', program], {
+      ...ANYONE,
+      cwd: '/',
+      encoding: 'utf8',
+    });
+    expect(stdout.trim()).toBe(`${path} cannot be read: check the permissions of the file and of its folder`);
+  });
+});
+
+describe('-wal and -shm stand beside a mirror', () => {
+  const expectLeft = (): void => {
+    expect(filesBeside()).toEqual(ALL);
+    expect(statSync(`${path}-wal`).size).toBe(0);
+    takeLock(path).release();
+  };
+
+  test.each([
+    ['a run that ended', neverStop],
+    ['a run that was stopped', stop.signal],
+  ])('from its opening on and after %s, which leaves an empty log', async (_, signal) => {
+    makeAlone();
+    const mirror = openLocked(path, signal);
+    expect(filesBeside()).toEqual(ALL);
+    await mirror.state.claimMirror('https://a.example');
+    await mirror.close();
+    expectLeft();
+    expect(readMirrored(path, 'https://a.example').environments).toEqual([]);
+  });
+
+  test('after a transaction that was open at the end, which is taken back', () => {
+    const mirror = openForWriting(path);
+    mirror.connection.exec("begin; insert into environments (id, name, mirrored_at) values ('e', 'n', 'now')");
+    closeWritten(mirror);
+    expectLeft();
+    expect(readMirrored(path, '').environments).toEqual([]);
+  });
+
+  test('after a schedule has looked at the mirror, or a reader', () => {
+    makeAlone();
+    readMirrored(path, 'https://a.example');
+    expectLeft();
+    openForReading(path).connection.close();
+    expectLeft();
+  });
+
+  test('after an opening that failed', async () => {
+    await openLocked(path, neverStop).close();
+    const writer = new Database(path);
+    writer.exec('drop index assets_by_kind; create table assets_by_kind (x)');
+    writer.close();
+    expect(() => openLocked(path, neverStop)).toThrow('assets_by_kind');
+    expectLeft();
+  });
+
+  test('beside a reader in a transaction the log waits for nobody and stays', () => {
+    const mirror = openForWriting(path);
+    const reader = new Database(path, { readonly: true });
+    reader.exec('begin');
+    reader.prepare('select count(*) from environments').get();
+    mirror.connection.exec("insert into environments (id, name, mirrored_at) values ('e', 'n', 'now')");
+    closeWritten(mirror);
+    expect(filesBeside()).toEqual(ALL);
+    reader.close();
+    expect(readMirrored(path, '').environments).toHaveLength(1);
+    expectLeft();
+  });
+
+  test('a copy of the file alone gets them by the next run', async () => {
+    await openLocked(path, neverStop).close();
+    const copy = join(folder, 'copy.db');
+    copyFileSync(path, copy);
+    expect(existsSync(`${copy}-wal`)).toBe(false);
+    await openLocked(copy, neverStop).close();
+    expect([existsSync(`${copy}-wal`), existsSync(`${copy}-shm`)]).toEqual([true, true]);
+  });
+});
