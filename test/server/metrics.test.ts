@@ -2,6 +2,7 @@ import { afterAll, beforeEach, describe, expect, test } from 'vitest';
 import { assets, columns } from '../../schema/assets.ts';
 import { syncRuns } from '../../schema/sync.ts';
 import { rootToken, type TokenHash } from '../../src/server/access.ts';
+import { STREAM_NAMES } from '../../src/streams/catalogue.ts';
 import { asset, column, NOW_MS, type Served, serve } from './fixture.ts';
 
 const nothing = () => {};
@@ -126,18 +127,8 @@ test('live rows are counted per stream, over all environments, again after each 
     const counted = Object.entries(await scrape(served)).filter(([name]) => name.startsWith('obsync_mirror_rows'));
     return Object.fromEntries(counted.map(([name, value]) => [/stream="(.*)"/.exec(name)?.[1], value]));
   };
-  const first = {
-    assets: 3,
-    table_assets: 2,
-    bi_assets: 1,
-    columns: 1,
-    tests: 0,
-    asset_lineage: 0,
-    column_lineage: 0,
-    latest_test_executions: 0,
-    asset_health_scores: 0,
-    test_executions: 0,
-  };
+  const none = Object.fromEntries(STREAM_NAMES.map((name) => [name, 0]));
+  const first = { ...none, assets: 3, table_assets: 2, bi_assets: 1, columns: 1 };
   expect(await rows()).toEqual(first);
   served.writing.db
     .insert(columns)

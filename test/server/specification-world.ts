@@ -2,6 +2,7 @@ import { assetLineage, assets, columnLineage, columns } from '../../schema/asset
 import { latestTestExecutions, testExecutions, tests } from '../../schema/data-tests.ts';
 import { assetHealthScoreDimensions, assetHealthScores } from '../../schema/health.ts';
 import type { MirrorFile } from '../../src/destination/sqlite/open.ts';
+import type { FeedName } from '../../src/streams/catalogue.ts';
 import { PLAIN_FEEDS } from '../support/catalogue.ts';
 import { asset, column, insertSample, NOW, run, test_ } from './fixture.ts';
 
@@ -143,10 +144,14 @@ const COLUMN_EDGES = [
   ['orders.id', 'gone.id'],
 ] as const;
 
+/** The ids of the samples of a collection that nothing here knows by name; all are on the asset `orders`. */
+export const samplesOf = (kind: FeedName): readonly string[] => [1, 2].map((n) => `${kind} ${n}`);
+
 /** Some of everything, of every kind and state that the specification tells apart. */
 export function fillWorld(writing: MirrorFile): void {
   const { db } = writing;
-  for (const kind of PLAIN_FEEDS) insertSample(writing, kind, `${kind} 1`, { asset_id: 'orders' });
+  for (const kind of PLAIN_FEEDS)
+    for (const id of samplesOf(kind)) insertSample(writing, kind, id, { asset_id: 'orders' });
   db.insert(assets).values(ASSETS).run();
   db.insert(columns).values(COLUMNS).run();
   db.insert(tests).values(TESTS).run();

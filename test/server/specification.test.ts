@@ -4,7 +4,7 @@ import type { FeedName } from '../../src/streams/catalogue.ts';
 import { entryNamed, PLAIN_FEEDS } from '../support/catalogue.ts';
 import { SAMPLES } from '../support/samples.ts';
 import { asset, NOW, serve } from './fixture.ts';
-import { fillWorld, hour, keyOf, WEEK_AGO } from './specification-world.ts';
+import { fillWorld, hour, keyOf, samplesOf, WEEK_AGO } from './specification-world.ts';
 
 const { get, all } = serve(fillWorld, {}, afterAll);
 
@@ -182,14 +182,16 @@ const FILTERS: readonly [place: string, path: string, found: readonly string[]][
   ...PLAIN_FEEDS.flatMap(filtersOf),
 ];
 
-/** Each filter of a list with one row, by the value that its sample has. */
+/** Each filter of a list of samples, by the value that the first one has. */
 function filtersOf(kind: FeedName): (typeof FILTERS)[number][] {
   const { path, serve: endpoint } = entryNamed(kind);
-  const sample = { ...SAMPLES[kind](`${kind} 1`, 'orders'), asset_id: 'orders' };
+  const valueIn = (id: string, name: string) =>
+    Object.entries(SAMPLES[kind](id, 'orders')).find(([field]) => field === name)?.[1];
   return Object.entries(endpoint === false ? {} : endpoint.filters).map(([name, filter]) => {
     if (filter.by !== 'field') throw new Error(`write a case for the filter ${name} of ${kind} above`);
-    const value = encodeURIComponent(String(Object.entries(sample).find(([field]) => field === filter.field)?.[1]));
-    return ['its sample', `${path.join('/')}?${name}=${value}`, [`${kind} 1`]];
+    const value = valueIn(`${kind} 1`, filter.field);
+    const found = samplesOf(kind).filter((id) => valueIn(id, filter.field) === value);
+    return ['its samples', `${path.join('/')}?${name}=${encodeURIComponent(String(value))}`, found];
   });
 }
 
