@@ -13,6 +13,11 @@ export const FEED_ENTRIES = CATALOGUE.filter(isFeed);
 
 export const FEED_STREAMS: readonly FeedName[] = FEED_ENTRIES.map(({ name }) => name);
 
+/** Those whose rows belong to assets (R13). */
+export const STREAMS_OF_ASSETS: readonly FeedName[] = FEED_ENTRIES.filter(
+  ({ parent }) => parent?.table === 'assets',
+).map(({ name }) => name);
+
 /** Those that no test knows by name: their samples are all that the tests need of them. */
 export const PLAIN_FEEDS: readonly FeedName[] = FEED_STREAMS.filter(
   (name) => !['assets', 'columns', 'tests'].includes(name),

@@ -4,7 +4,7 @@ import type { RunSummary } from '../../src/sync/summary.ts';
 import { streamOf } from '../model/mirrored.ts';
 import { putAsset, putColumn, putColumnEdges, removeAsset } from '../model/place.ts';
 import { DAY, HOUR } from '../model/world.ts';
-import { FEED_ENTRIES } from '../support/catalogue.ts';
+import { FEED_ENTRIES, PLAIN_FEEDS } from '../support/catalogue.ts';
 import { at, calm, expectTrue, failAt, inSyncedWorld, inWorld, type Scene } from '../support/scene.ts';
 
 /** Runs of so many requests until one is not stopped. */
@@ -141,7 +141,8 @@ test(
   'column lineage that finished before columns were marked again is read once more before the cycle ends (R9, R18)',
   inSyncedWorld(async (scene) => {
     putColumnEdges(scene.place, 'a2.c1', ['a1.c3']);
-    const [first, second] = await inTwo(scene, 'columns', 8);
+    // Two for each feed that is read before the column lineage.
+    const [first, second] = await inTwo(scene, 'columns', 8 + 2 * PLAIN_FEEDS.length);
     expect(streamOf(first, 'column_lineage').status).toBe('done');
     expect(streamOf(second, 'column_lineage')).toMatchObject({ mode: 'marked', requests: 1 });
     expectPaid(scene);

@@ -4,6 +4,7 @@ import type { RunSummary } from '../../src/sync/summary.ts';
 import { mirrorOf, streamOf } from '../model/mirrored.ts';
 import { execute, putAsset, putColumn, putTest } from '../model/place.ts';
 import { createWorld, DAY, HOUR } from '../model/world.ts';
+import { SCANNED_STREAMS, USUAL_STREAMS } from '../support/catalogue.ts';
 import { calm, expectTrue, failAt, inSyncedWorld, inWorld, type Scene } from '../support/scene.ts';
 
 /** From now on every run meets the end of the quota at its request `last` and one. */
@@ -33,7 +34,7 @@ test(
   'a run that the quota ends is carried on by the next as one cycle, which reads no page twice and ends done (R6)',
   inSyncedWorld(async (scene) => {
     quotaOf(scene, 6);
-    const all = await runs(scene, 8);
+    const all = await runs(scene, USUAL_STREAMS.length);
     const end = all.findIndex(({ status }) => status === 'done');
     expect(end).toBeGreaterThan(1);
     expect(all.slice(0, end).map(({ recovery }) => recovery)).toEqual(Array(end).fill('quota'));
@@ -94,14 +95,7 @@ test(
     const full = await scene.mirrored.sync({ full: true });
     expect(full.cycle).toBe(4);
     const scanned = full.streams.filter(({ mode, reason }) => mode === 'scan' && reason === 'full');
-    expect(scanned.map(({ stream }) => stream)).toEqual([
-      'assets',
-      'table_assets',
-      'bi_assets',
-      'columns',
-      'tests',
-      'column_lineage',
-    ]);
+    expect(scanned.map(({ stream }) => stream)).toEqual(SCANNED_STREAMS);
   }),
 );
 
@@ -193,7 +187,7 @@ test.each(['budget', 'signal'] as const)(
     const logged = mirrored.rows('select stream from sync_stream_runs');
     expect(logged.length).toBeLessThanOrEqual(2);
     expect(summary.streams.map(({ stream }) => stream)).toEqual(logged.map(({ stream }) => stream));
-    expect(summary.streams.length + summary.streams_not_reached).toBe(40 * 9);
+    expect(summary.streams.length + summary.streams_not_reached).toBe(40 * USUAL_STREAMS.length);
     mirrored.close();
   },
 );

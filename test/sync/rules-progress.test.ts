@@ -4,6 +4,7 @@ import type { Page } from '../../src/core/source.ts';
 import { streamOf } from '../model/mirrored.ts';
 import { putColumn, remove } from '../model/place.ts';
 import { type Asked, DAY } from '../model/world.ts';
+import { LIST_PATHS, USUAL_STREAMS } from '../support/catalogue.ts';
 import {
   at,
   calm,
@@ -234,15 +235,7 @@ test(
   }),
 );
 
-test.each([
-  'assets',
-  'assets/tables',
-  'columns',
-  'tests',
-  'asset-lineage',
-  'latest-test-executions',
-  'asset-health-scores',
-])('a failing stream stops no other, and the run is not green: %s (R9)', (path) =>
+test.each(LIST_PATHS)('a failing stream stops no other, and the run is not green: %s (R9)', (path) =>
   inWorld(async (scene) => {
     failAt(scene, path);
     const summary = await scene.mirrored.sync();
@@ -252,7 +245,7 @@ test.each([
     const waiting = summary.streams.filter(({ status }) => status === 'waiting').map(({ stream }) => stream);
     const follow = { assets: ['table_assets', 'bi_assets'], columns: ['column_lineage'] } as Record<string, string[]>;
     expect(waiting).toEqual(follow[path] ?? []);
-    expect(summary.streams).toHaveLength(9);
+    expect(summary.streams).toHaveLength(USUAL_STREAMS.length);
     calm(scene);
     expect((await scene.mirrored.sync()).status).toBe('done');
     expectTrue(scene);
