@@ -64,8 +64,8 @@ describe('environments that come in pages', () => {
   });
 
   test.each<[string, Reply[]]>([
-    ['gives a cursor that it gave before', [page('e1', 'x'), page('e2', 'x')]],
-    ['says that there is more but gives no cursor', [{ body: { items: [], has_more: true } }]],
+    ['repeats a cursor', [page('e1', 'x'), page('e2', 'x')]],
+    ['answers has_more without a cursor', [{ body: { items: [], has_more: true } }]],
   ])('a page that %s ends the run (R8)', async (what, replies) => {
     const { source } = answerWith(replies);
     const failure = await failureOf(source.environments());
