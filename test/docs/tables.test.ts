@@ -40,16 +40,20 @@ const isOurs = (name: string): boolean => !name.startsWith('__');
 const documented = sectionsOf(DICTIONARY, 3).filter((section) => rowsOf(section).length > 0);
 const documentedNames = documented.map(({ title }) => title).sort();
 
-const meanings = new Map(documented.flatMap(rowsOf).map((row) => [nameIn(row[0]), row.at(-1)]));
+const meanings = Map.groupBy(documented.flatMap(rowsOf), ([name]) => nameIn(name));
+
+/** What a column means wherever there is one of this name; nothing where tables differ in it. */
+function meaningOf(name: string): string {
+  const [meaning = '', ...others] = new Set(meanings.get(name)?.map((row) => row.at(-1)));
+  return others.length === 0 ? meaning : '';
+}
 
 /** The section of a table that has none yet: it lacks a sentence, and the meanings of columns that no other table has. */
 function sectionToFill(name: string): string {
   const key = columnsOf(name)
     .filter(({ pk }) => pk > 0)
     .sort((a, b) => a.pk - b.pk);
-  const rows = columnsOf(name).map(
-    (column) => `| \`${column.name}\` | ${column.type} | ${meanings.get(column.name) ?? ''} |`,
-  );
+  const rows = columnsOf(name).map((column) => `| \`${column.name}\` | ${column.type} | ${meaningOf(column.name)} |`);
   const keys = key.map((column) => `\`${column.name}\``).join(', ');
   return [`### ${name}`, '', `Key: ${keys}.`, '', '| column | type | meaning |', '|---|---|---|', ...rows, ''].join(
     '\n',
