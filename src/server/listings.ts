@@ -7,49 +7,49 @@ import { type CollectionNames, namesOf } from './names.ts';
 import { assetIdsOf, type JoinedRow, joinOf, otherRowCondition, parentRow } from './related-rows.ts';
 
 /**
- * One collection, as data: its list endpoint and its get-one. All of it follows from the catalogue's entry. In the SQL `r` is
- * the row, `c` the joined row, `@env` the environment, `@id` the id of the parent in the path and `@week` the time a week ago.
+ * The endpoints of one collection, as data: its list and its single item. Everything follows from the catalogue's entry. In the SQL
+ * `r` is the row, `c` the joined row, `@env` the environment, `@id` the id of the parent in the path, `@week` the time a week ago.
  */
 export interface CollectionListing {
   readonly entry: CatalogueEntry<CollectionName>;
   readonly scope: ViewScope;
   readonly names: CollectionNames;
-  /** What there is to say of it beyond its name. */
+  /** A description beyond its name. */
   readonly describe?: string;
   readonly join?: JoinedRow;
-  /** Which rows there are at all: an index leads to them. */
+  /** The condition of its rows in the table; an index answers it. */
   readonly baseFilter?: string;
-  /** Rows, and the rows of their parts, show for a week after the time in this field. */
+  /** Rows and their child rows are shown for a week after the time in this field. */
   readonly weekOf?: string;
-  /** Which of them show; it may be few of many. */
+  /** The condition of the rows that are shown, which may be few of many. */
   readonly visibleIf?: string;
   /**
-   * The row that has the times the feeds go by: its `mirrored_at` is served as `synced_at`, or as `deleted_at` when it is
-   * deleted. Rows of a collection without one have no feeds.
+   * The row with the times of the feeds: its `mirrored_at` is served as `synced_at`, or as `deleted_at` of a deleted row. A
+   * collection without one has no feeds.
    */
   readonly feedClock?: 'r' | 'c';
-  /** The ids of the assets a reader has to see to see the row. */
+  /** The ids of the assets that a reader has to see in order to see the row. */
   readonly assets: readonly string[];
   readonly filters: ArrayFilters;
-  /** The values of `order_by` and what they sort by, the default first; the key breaks ties. */
+  /** The values of `order_by` and their sort columns, the default first. The key breaks ties. */
   readonly orders: Readonly<Record<string, readonly string[]>>;
-  /** A value to sort by that a row may be without. */
+  /** A sort column that may be NULL. */
   readonly nullable?: string;
   /** The default of `direction`. */
   readonly direction: 'asc' | 'desc';
-  /** What `disabled` left out or `false` shows, and `true`; a feed shows both. `leads`: an index by id holds those alone. */
+  /** The conditions without `disabled` (or `false`) and with `true`; a feed shows both. `leads`: an index by id has only disabled rows. */
   readonly disabled?: { readonly without: string; readonly only: string; readonly leads?: true };
   /** The time that `start_time_from` and `start_time_to` bound. */
   readonly window?: string;
-  /** Whose row has to be there and visible, else 404. */
+  /** The collection of the parent. Its row has to exist and be visible, else 404. */
   readonly parent?: CollectionListing;
-  /** A single item, by the last parameter of its path. */
+  /** The endpoint of a single item: the last parameter of its path, and the column that it names. */
   readonly one?: { readonly parameter: string; readonly by: string };
-  /** Whether a row tells by itself whether it shows, and holds all that its item does. */
+  /** No other row is needed to decide whether a row is shown, or to make its item. */
   readonly alone?: true;
-  /** Texts that are none when they are empty. */
+  /** Text fields whose empty text is served as no value. */
   readonly emptyIsNull?: readonly string[];
-  /** Fields without a value: shown as null or left out. */
+  /** Whether fields without a value are shown as null or left out. */
   readonly nulls: 'shown' | 'left out';
 }
 
@@ -59,7 +59,7 @@ const isServed = (entry: CollectionListing['entry']): entry is ServedEntry => en
 
 const ofRow = (field: string): string => `r.${field}`;
 
-/** Rows that the feeds of a stream write, be it of the same collection or of the one that it fills in (R11, R22). */
+/** Rows that feeds write: those of the stream itself, or of the stream whose rows it fills in (R11, R22). */
 const isFeedRow = ({ method, subtype }: ServedEntry): boolean => method === 'feed' || subtype !== undefined;
 
 function listingOf(entry: ServedEntry): CollectionListing {
@@ -86,7 +86,7 @@ function listingOf(entry: ServedEntry): CollectionListing {
   };
 }
 
-/** Which rows there are, and which of them show. */
+/** The conditions of the collection's rows, and of those that are shown. */
 function rowsOf(entry: ServedEntry): Pick<CollectionListing, 'baseFilter' | 'visibleIf' | 'weekOf'> {
   const { subtype, serve } = entry;
   const base = [
@@ -106,8 +106,8 @@ function rowsOf(entry: ServedEntry): Pick<CollectionListing, 'baseFilter' | 'vis
 }
 
 /**
- * A row that is known by its deletion alone, or by its key until its typed stream is read, lacks what every item has. `+` keeps
- * SQLite from looking for such rows by an index: most have it all.
+ * A row lacks required fields if only its deletion is known, or only its key until its typed stream is read. `+` keeps SQLite from
+ * using an index for this condition, because most rows meet it.
  */
 const complete = ({ fields, key }: ServedEntry): string[] =>
   Object.entries(fields)
@@ -125,7 +125,7 @@ function sortingOf(entry: ServedEntry): Pick<CollectionListing, 'orders' | 'null
   };
 }
 
-/** In the order of the feeds: by the mirror's own time of the row, or of the joined one. */
+/** The order of the feeds: by the mirror's own time of the row, or of the joined row. */
 function byTime(entry: ServedEntry): CollectionListing['orders'] {
   const [, ...others] = entry.key;
   if (joinOf(entry) !== undefined) return { synced_at: ['c.mirrored_at', 'c.id', ...others.map(ofRow)] };
@@ -141,7 +141,7 @@ function disabledOf(entry: ServedEntry): Pick<CollectionListing, 'disabled'> {
   return { disabled: { without: `not ${only}`, only } };
 }
 
-/** What stands before the id in the path is the list of the parents. */
+/** The path before the id is that of the parent's list. */
 function parentOf({ path }: ServedEntry): Pick<CollectionListing, 'parent'> {
   if (!path.includes('{id}')) return {};
   const list = path.slice(0, path.indexOf('{id}')).join('/');

@@ -1,6 +1,6 @@
 import type { CollectionEndpoint } from '../streams/endpoint.ts';
 
-/** What the description calls a collection: the group of its operations, one of its items, many, and their schema. */
+/** The names of a collection in the API's description: the group of its operations, one item, many items, and their schema. */
 export interface CollectionNames {
   readonly tag: string;
   readonly one: string;
@@ -8,7 +8,7 @@ export interface CollectionNames {
   readonly item: string;
 }
 
-/** The words of the service, so that a client generated from the one description fits the other. */
+/** The names are those of the service, so a client generated from one description fits the other. */
 export function namesOf({ noun, tag, item }: CollectionEndpoint): CollectionNames {
   const many = `${noun}s`;
   return { tag: tag ?? capitalised(many), one: noun, many, item: item ?? pascal(noun) };
@@ -16,7 +16,7 @@ export function namesOf({ noun, tag, item }: CollectionEndpoint): CollectionName
 
 const capitalised = (words: string): string => words.charAt(0).toUpperCase() + words.slice(1);
 
-/** `a` or `an`, and the word. */
+/** The word with `a` or `an`. */
 export const withArticle = (words: string): string => `${/^[aeiou]/i.test(words) ? 'an' : 'a'} ${words}`;
 
 /** `BI assets` as `BiAssets`. */

@@ -48,7 +48,7 @@ export function reportOf(
   };
 }
 
-/** The source's message speaks of a run that goes on later, but a verification starts again. */
+/** The source's message is about a run that continues later, but a verification starts again. */
 const STOPPED: Readonly<Partial<Record<RecoveryKind, string>>> = {
   budget: 'stopped at --max-requests: allow more, or look at less with --env, --stream or --depth',
   signal: 'stopped by a signal',
