@@ -32,3 +32,14 @@ export function noSuchEnvironment(unknown: readonly string[], listed: readonly L
     `no environment ${unknown.join(', ')}: the token sees ${names.join(', ') || 'none'}${more}`,
   );
 }
+
+/** The environments to read. @throws SyncError `usage` if one that was asked for is not listed, `run` if none is listed */
+export function chooseEnvironments(
+  listed: readonly ListedEnvironment[],
+  asked: readonly string[],
+): readonly ListedEnvironment[] {
+  const { chosen, unknown } = wantedOf(listed, asked);
+  if (unknown.length > 0) throw noSuchEnvironment(unknown, listed);
+  if (listed.length === 0) throw new SyncError('run', 'the token sees no environment: check its permissions');
+  return chosen;
+}

@@ -1,53 +1,53 @@
-/** The scopes of tokens of `serve`. */
+/** The scopes that a token of `serve` may have. */
 export const VIEW_SCOPES = ['assets', 'tests'] as const;
 
 /** The view scope that an endpoint needs. */
 export type ViewScope = (typeof VIEW_SCOPES)[number];
 
-/** How `serve` answers for a collection: what does not follow from the rest of its entry. */
+/** How `serve` serves a collection. Only what does not follow from the rest of its entry stands here. */
 export interface CollectionEndpoint {
   readonly scope: ViewScope;
-  /** One of its items, in words; an `s` makes it many. */
+  /** The English word for one item. Its plural ends in `s`. */
   readonly noun: string;
-  /** The group of its operations in the description; the nouns when left out. */
+  /** The group of its operations in the OpenAPI description. Default: the plural of `noun`. */
   readonly tag?: string;
-  /** What the description calls the schema of its items; the noun when left out. */
+  /** The name of its items' schema in the OpenAPI description. Default: `noun`. */
   readonly item?: string;
-  /** What there is to say of the list beyond its name. */
+  /** A sentence about the list for the OpenAPI description. */
   readonly describe?: string;
   readonly filters: EndpointFilters;
-  /** A single item: the last parameter of its path, and the field that it names. */
+  /** The endpoint of a single item: the last parameter of its path, and the field that this parameter is compared with. */
   readonly get?: { readonly parameter: string; readonly field: string };
-  /** The fields with the ids of the assets a reader has to see to see the row, where its parents do not lead to them. */
+  /** The fields with the ids of the assets that a reader must be allowed to see, if the row's parents do not lead to them. */
   readonly assets?: readonly string[];
-  /** Only rows whose other rows are as they should be show. */
+  /** A row is shown only while these other rows are as stated. */
   readonly shownWhile?: readonly OtherRow[];
-  /** Only rows that are at most a week old by this field show. */
+  /** A row is shown only while the time in this field is at most a week ago. */
   readonly weekOf?: string;
-  /** What `disabled` goes by: the row itself, where an index by id has to hold the disabled rows alone, or its first parent. */
+  /** Whose field the parameter `disabled` filters by: the row's, which needs an index of the disabled rows by id, or that of its first parent. */
   readonly disabled?: 'row' | 'parent';
-  /** The values of `order_by` and the fields they sort by, the default first; the key when left out. */
+  /** The values of `order_by`, each with the fields it sorts by; the first is the default. Without it, rows are sorted by their key. */
   readonly orders?: Readonly<Record<string, readonly string[]>>;
-  /** The field that holds the id in the path, where there is one. */
+  /** The field that is compared with the id in the list's path, if the path has one. */
   readonly idInPath?: string;
-  /** The time that `start_time_from` and `start_time_to` bound; the latest comes first. */
+  /** The field that `start_time_from` and `start_time_to` bound. The latest rows come first. */
   readonly window?: string;
-  /** Fields without a value are shown as null; they are left out otherwise. */
+  /** Whether a field without a value is shown as null. By default it is left out. */
   readonly showsNulls?: true;
-  /** Texts that are none when they are empty. */
+  /** Text fields whose empty text counts as no value. */
   readonly emptyIsNull?: readonly string[];
 }
 
-/** A row of another table that decides whether a row shows: `by` is the field with its id. */
+/** A row of another table that decides whether a row is shown. `by` is the field with its id. */
 interface OtherRow {
   readonly by: string;
   readonly table: string;
-  /** A row that the mirror does not have is not `live`, and not `deleted` either. */
+  /** A row that the mirror does not have is neither `live` nor `deleted`. */
   readonly is: 'live' | 'not deleted';
   readonly where?: { readonly field: string; readonly is: string };
 }
 
-/** An array parameter of a list. Where `indexed`, an index leads from its values to the rows. */
+/** An array parameter of a list. If `indexed`, the rows with its values are found by an index. */
 export type EndpointFilter = { readonly describe: string } & (
   | { readonly by: 'field' | 'parent'; readonly field: string; readonly indexed: boolean }
   | { readonly by: 'ends'; readonly fields: readonly [string, string] }
@@ -64,7 +64,7 @@ export const oneOf = (field: string, describe: string): EndpointFilter => ({
   describe,
 });
 
-/** The same, by the key or another index. */
+/** Rows whose field has one of the values, found by the key or another index. */
 export const oneOfIndexed = (field: string, describe: string): EndpointFilter => ({
   by: 'field',
   field,
@@ -80,7 +80,7 @@ export const parentOneOf = (field: string, describe: string): EndpointFilter => 
   describe,
 });
 
-/** The same, by an index of the parents and one of the rows. */
+/** Rows whose first parent has one of the values in its field, found by an index of the parents and one of the rows. */
 export const parentOneOfIndexed = (field: string, describe: string): EndpointFilter => ({
   by: 'parent',
   field,

@@ -3,7 +3,7 @@ import type { CollectionEndpoint } from './endpoint.ts';
 
 interface EntryParts<Name extends string> {
   readonly name: Name;
-  /** How it is served, or that it is not. */
+  /** How `serve` serves it; false if it does not. */
   readonly serve: CollectionEndpoint | false;
 }
 
@@ -12,7 +12,7 @@ export type CatalogueEntry<Name extends string = string> = Stream & EntryParts<N
 
 type WithoutMarks<Each> = Each extends unknown ? Omit<Each, 'marks'> : never;
 
-/** What a file of this folder says of a collection. Its place in the catalogue adds the marks that the others want of it. */
+/** A collection as its own file states it. The catalogue adds the marks that other collections need from it. */
 export type CollectionEntry<Name extends string = string> = WithoutMarks<Stream> & EntryParts<Name>;
 
 /** The service lists enabled and disabled rows separately. A full read needs both lists. */

@@ -6,7 +6,7 @@ import type { Instant } from '../core/instant.ts';
 import { learned, stillLeft } from '../core/quota.ts';
 import type { JoinedRun, MeasuredList, RunStatus } from '../core/state-store.ts';
 import type { Stream, StreamName } from '../core/stream.ts';
-import { noSuchEnvironment, wantedOf } from '../core/wanted-environments.ts';
+import { chooseEnvironments } from '../core/wanted-environments.ts';
 import { measuring } from './measure-lists.ts';
 import type { OpenMirror, RunPorts } from './ports.ts';
 import { type RunSummary, type StreamSummary, summarize } from './summary.ts';
@@ -89,7 +89,7 @@ async function readAll(
   const reconciled = reconcile(items, held, ports.source.serverTime() ?? ports.clock());
   // Saved even if the run goes no further: what was not listed has to be scanned when it is back (R13).
   if (earlier !== null) await saveEnvironments(state, earlier, reconciled);
-  state.environments = choose(reconciled, options.environments);
+  state.environments = chooseEnvironments(reconciled.listed, options.environments);
   const opened = earlier ?? (await open(ports, options, state));
   if (earlier === null) await saveEnvironments(state, opened, reconciled);
   const { mirror } = opened;
@@ -160,17 +160,6 @@ async function saveEnvironments(
 ): Promise<void> {
   state.missing = environmentChanges.missing;
   await mirror.state.saveEnvironments(environmentChanges, run.id);
-}
-
-/** The environments to sync. @throws SyncError `usage` for one that is not listed, `run` if none is listed */
-export function choose(
-  { listed }: Pick<EnvironmentChanges, 'listed'>,
-  wanted: readonly string[],
-): readonly ListedEnvironment[] {
-  const { chosen, unknown } = wantedOf(listed, wanted);
-  if (unknown.length > 0) throw noSuchEnvironment(unknown, listed);
-  if (listed.length === 0) throw new SyncError('run', 'the token sees no environment: check its permissions');
-  return chosen;
 }
 
 /** A run that was refused because of its options leaves no entry in the run log. */

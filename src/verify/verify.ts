@@ -9,7 +9,7 @@ import type { MirrorReader } from '../core/mirror-reader.ts';
 import type { Source } from '../core/source.ts';
 import type { StateStore } from '../core/state-store.ts';
 import type { Row, Stream, StreamName } from '../core/stream.ts';
-import { choose } from '../sync/run.ts';
+import { chooseEnvironments } from '../core/wanted-environments.ts';
 import { type EnvironmentContext, type StreamContext, streamNamed } from './contexts.ts';
 import type { StreamVerification } from './stream-verification.ts';
 import { verifyStream } from './verify-stream.ts';
@@ -62,7 +62,7 @@ export async function verify(ports: VerifyPorts, options: VerifyRunOptions): Pro
   try {
     const items = await ports.source.environments();
     const reconciled = reconcile(items, mirroredEnvironments, ports.source.serverTime() ?? ports.clock());
-    const environments = choose(reconciled, options.environments);
+    const environments = chooseEnvironments(reconciled.listed, options.environments);
     const contexts: EnvironmentContext[] = [];
     for (const environment of environments)
       contexts.push(await openEnvironment(ports, environment, { ...options, reconciled, mirroredEnvironments }));

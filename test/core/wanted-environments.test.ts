@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { noSuchEnvironment, wantedOf } from '../../src/core/wanted-environments.ts';
+import { chooseEnvironments, noSuchEnvironment, wantedOf } from '../../src/core/wanted-environments.ts';
 
 const listed = [
   { id: 'prod', name: 'Production', cron: null },
@@ -30,4 +30,10 @@ test('the error for an environment that is not listed names up to twenty ids and
   expect(noSuchEnvironment(['x'], []).message).toBe('no environment x: the token sees none');
   const many = Array.from({ length: 25 }, (_, i) => ({ id: `e${i}`, name: `e${i}`, cron: null }));
   expect(noSuchEnvironment(['x'], many).message).toMatch(/e18, e19 and 5 more$/);
+});
+
+test('all listed environments are read if none is asked for, and there must be one', () => {
+  expect(chooseEnvironments(listed, [])).toEqual(listed);
+  expect(() => chooseEnvironments(listed, ['x'])).toThrow(expect.objectContaining({ recovery: 'usage' }));
+  expect(() => chooseEnvironments([], [])).toThrow(expect.objectContaining({ recovery: 'run' }));
 });
