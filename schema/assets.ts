@@ -61,7 +61,7 @@ const assetEdge = () => ({
 
 export const assetLineage = sqliteTable('asset_lineage', assetEdge(), (t) => [
   primaryKey({ columns: [t.env_id, t.upstream_asset_id, t.downstream_asset_id] }),
-  index('asset_lineage_by_downstream').on(t.env_id, t.downstream_asset_id),
+  index('asset_lineage_by_downstream').on(t.env_id, t.downstream_asset_id, t.upstream_asset_id),
 ]);
 
 export const assetLineageStaged = sqliteTable(

@@ -1,19 +1,22 @@
 import { sql } from 'drizzle-orm';
 import { sqliteView } from 'drizzle-orm/sqlite-core';
 import {
+  elements,
+  enabled,
   environment,
+  failing,
   fromLiveAssets,
   integers,
   joinEnvironment,
   joinLiveAsset,
+  label,
   listed,
   reals,
   texts,
+  typedInteger,
+  typedReal,
+  typedText,
 } from './view-parts.ts';
-
-const failing = sql.raw(`('WARN', 'FAIL', 'ERROR')`);
-
-const enabled = sql.raw(`COALESCE(t.disabled, 0) = 0`);
 
 /** One row per test, enabled or disabled. */
 export const liveTests = sqliteView('live_tests', {
@@ -41,7 +44,7 @@ const testStatusColumns = () => ({
 /** One row per sub-test of every enabled test, with its latest result; a test without results has one row of NULL results. */
 export const testStatus = sqliteView('test_status', testStatusColumns()).as(sql`SELECT t.env_id, v.name AS env_name,
   t.id AS test_id, t.name AS test_name, t.test_type, t.severity, x.sub_test_unique_id, x.sub_type, t.asset_id,
-  a.name AS asset_name, COALESCE(x.column_name, t.column_name) AS column_name, x.quality_dimension, x.status,
+  a.name AS asset_name, ${typedText(sql`COALESCE(x.column_name, t.column_name)`)} AS column_name, x.quality_dimension, x.status,
   x.failure_count, x.result_reason, x.exception, x.id AS execution_id, x.start_time, x.duration_seconds,
   ${listed('t.owners')} AS test_owners, ${listed('a.owners')} AS asset_owners
 FROM tests t ${joinEnvironment('t')} ${joinLiveAsset('t')}
@@ -53,6 +56,14 @@ export const failingTests = sqliteView('failing_tests', testStatusColumns()).as(
   sql`SELECT * FROM test_status WHERE status IN ${failing}`,
 );
 
+/** What is tested of the table `a`. */
+export const coverageCounts = sql`${typedInteger(sql`(SELECT count(*) FROM tests t
+    WHERE t.env_id = a.env_id AND t.asset_id = a.id AND t.deleted_at IS NULL AND ${enabled})`)} AS test_count,
+  ${typedInteger(sql`(SELECT count(*) FROM columns c
+    WHERE c.env_id = a.env_id AND c.asset_id = a.id AND c.deleted_at IS NULL)`)} AS column_count,
+  ${typedInteger(sql`(SELECT count(DISTINCT lower(s.column_name)) FROM test_status s
+    WHERE s.env_id = a.env_id AND s.asset_id = a.id)`)} AS tested_column_count`;
+
 /**
  * One row per table: the number of its enabled tests, and the number of its columns that a test or sub-test names. Names are
  * compared without regard to case, because one platform writes `ID` where another writes `id`.
@@ -63,19 +74,60 @@ export const testCoverage = sqliteView('test_coverage', {
   ...integers('test_count', 'column_count', 'tested_column_count'),
 }).as(sql`SELECT a.env_id, v.name AS env_name, a.id AS asset_id, a.name AS asset_name, a.db_name, a.schema_name,
   a.table_name,
-  (SELECT count(*) FROM tests t
-    WHERE t.env_id = a.env_id AND t.asset_id = a.id AND t.deleted_at IS NULL AND ${enabled}) AS test_count,
-  (SELECT count(*) FROM columns c
-    WHERE c.env_id = a.env_id AND c.asset_id = a.id AND c.deleted_at IS NULL) AS column_count,
-  (SELECT count(DISTINCT lower(s.column_name)) FROM test_status s
-    WHERE s.env_id = a.env_id AND s.asset_id = a.id) AS tested_column_count
+  ${coverageCounts}
 ${fromLiveAssets} AND a.kind = 'table'`);
+
+const testElements = (list: string, name: string) =>
+  sql`SELECT DISTINCT t.env_id, v.name AS env_name, t.id AS test_id, t.name AS test_name, t.asset_id, a.name AS asset_name,
+  ${label} AS ${sql.raw(name)}
+FROM tests t JOIN ${elements(list)} ${joinEnvironment('t')} ${joinLiveAsset('t')}
+WHERE t.deleted_at IS NULL AND ${label} IS NOT NULL`;
+
+/** One row per test, enabled or disabled, and owner; an owner that a test has twice counts once. */
+export const testOwners = sqliteView('test_owners', {
+  ...environment(),
+  ...texts('test_id', 'test_name', 'asset_id', 'asset_name', 'owner'),
+}).as(testElements('t.owners', 'owner'));
+
+/** One row per test, enabled or disabled, and tag; a tag that a test has twice counts once. */
+export const testTags = sqliteView('test_tags', {
+  ...environment(),
+  ...texts('test_id', 'test_name', 'asset_id', 'asset_name', 'tag'),
+}).as(testElements('t.tags', 'tag'));
+
+/**
+ * The incidents of the test `r` as a JSON array. Failing runs of a sub-test belong to one incident if the same PASS comes next. It is looked up for
+ * failing runs only, in an index, so that the many other runs are not read. min() finds the worst status, because ERROR, FAIL, WARN are in
+ * alphabetical order.
+ */
+const incidents = sql`SELECT json_group_array(json_array(
+    (SELECT y.rowid FROM test_executions y
+      WHERE y.env_id = r.env_id AND y.test_id = r.test_id AND y.sub_test_unique_id = g.sub_test_unique_id
+        AND y.status IN ${failing} AND y.start_time = g.last_start_time
+      ORDER BY y.id DESC LIMIT 1),
+    next_pass, first_start_time, run_count, worst_status))
+  FROM (
+    SELECT sub_test_unique_id, next_pass, min(start_time) AS first_start_time, max(start_time) AS last_start_time,
+      count(*) AS run_count, min(status) AS worst_status
+    FROM (
+      SELECT f.sub_test_unique_id, f.start_time, f.status,
+        (SELECT p.rowid FROM test_executions p
+          WHERE p.env_id = r.env_id AND p.test_id = r.test_id AND p.start_time >= f.start_time AND p.status = 'PASS'
+            AND p.sub_test_unique_id = f.sub_test_unique_id AND (p.start_time > f.start_time OR p.id > f.id)
+          ORDER BY p.start_time LIMIT 1) AS next_pass
+      FROM test_executions f
+      WHERE f.env_id = r.env_id AND f.test_id = r.test_id AND f.status IN ${failing}
+    )
+    GROUP BY sub_test_unique_id, next_pass
+  ) g`;
+
+const incidentDays = sql`(julianday(COALESCE(p.start_time, l.start_time)) - julianday(i.value ->> 2))`;
 
 /**
  * One row per incident: consecutive WARN, FAIL or ERROR runs of a sub-test, out of all runs that the mirror has seen. The next PASS
  * ends the incident at `resolved_at`. Until then `resolved_at` is NULL, and the duration goes from the first run to the last one
  * seen. Runs with SKIPPED, NO_DATA or an unknown status are ignored: they neither end an incident nor belong to one.
- * min() finds the worst status, because ERROR, FAIL, WARN are in alphabetical order.
+ * The incidents of each test are found separately, so that a filter on the test, its asset or its owner reads no other runs.
  */
 export const testIncidents = sqliteView('test_incidents', {
   ...environment(),
@@ -84,44 +136,20 @@ export const testIncidents = sqliteView('test_incidents', {
   ...texts('asset_id', 'asset_name', 'sub_test_unique_id', 'column_name', 'first_start_time', 'last_start_time'),
   ...integers('run_count'),
   ...texts('worst_status', 'last_status', 'resolved_at'),
-  ...reals('duration_seconds', 'duration_hours'),
-}).as(sql`SELECT i.env_id, v.name AS env_name, i.test_id, t.name AS test_name, t.disabled AS test_disabled, t.asset_id,
-  a.name AS asset_name, i.sub_test_unique_id, i.column_name, i.first_start_time, i.last_start_time, i.run_count,
-  i.worst_status, i.last_status, i.resolved_at,
-  round(i.days * 86400, 3) AS duration_seconds, round(i.days * 24, 3) AS duration_hours
-FROM (
-  SELECT env_id, test_id, sub_test_unique_id, column_name, min(start_time) OVER stretch AS first_start_time,
-    start_time AS last_start_time, count(*) OVER stretch AS run_count, min(status) OVER stretch AS worst_status,
-    status AS last_status, next_status, next_start_time AS resolved_at,
-    julianday(COALESCE(next_start_time, start_time)) - julianday(min(start_time) OVER stretch) AS days
-  FROM (
-    SELECT env_id, test_id, sub_test_unique_id, column_name, start_time, status,
-      lead(status) OVER runs AS next_status, lead(start_time) OVER runs AS next_start_time,
-      count(CASE status WHEN 'PASS' THEN 1 END) OVER runs AS passes_before
-    FROM test_executions
-    WHERE status = 'PASS' OR status IN ${failing}
-    WINDOW runs AS (PARTITION BY env_id, test_id, sub_test_unique_id ORDER BY start_time, id)
-  )
-  WHERE status <> 'PASS'
-  WINDOW stretch AS (PARTITION BY env_id, test_id, sub_test_unique_id, passes_before)
-) i
-LEFT JOIN tests t ON t.env_id = i.env_id AND t.id = i.test_id ${joinEnvironment('i')} ${joinLiveAsset('t')}
-WHERE t.deleted_at IS NULL AND (i.next_status IS NULL OR i.next_status = 'PASS')`);
-
-/**
- * One row per environment and UTC day: the runs that the mirror has seen, even of tests deleted since, and the pass rate from 0 to 1.
- * The rate leaves out the other runs, whose status is SKIPPED, NO_DATA or unknown.
- */
-export const testRunsDaily = sqliteView('test_runs_daily', {
-  ...environment(),
-  ...texts('day'),
-  ...integers('run_count', 'pass_count', 'warn_count', 'fail_count', 'error_count', 'other_count'),
-  ...reals('pass_rate'),
-}).as(sql`SELECT d.*, 1.0 * d.pass_count / NULLIF(d.run_count - d.other_count, 0) AS pass_rate
-FROM (
-  SELECT x.env_id, v.name AS env_name, substr(x.start_time, 1, 10) AS day, count(*) AS run_count,
-    sum(x.status = 'PASS') AS pass_count, sum(x.status = 'WARN') AS warn_count, sum(x.status = 'FAIL') AS fail_count,
-    sum(x.status = 'ERROR') AS error_count, sum(x.status <> 'PASS' AND x.status NOT IN ${failing}) AS other_count
-  FROM test_executions x ${joinEnvironment('x')}
-  GROUP BY x.env_id, day
-) d`);
+  ...reals('duration_seconds', 'duration_hours', 'hours_to_resolve'),
+  ...texts('test_owners', 'asset_owners'),
+}).as(sql`SELECT r.env_id, v.name AS env_name, r.test_id, t.name AS test_name, t.disabled AS test_disabled, t.asset_id,
+  a.name AS asset_name, l.sub_test_unique_id, l.column_name, ${typedText(sql`i.value ->> 2`)} AS first_start_time,
+  l.start_time AS last_start_time, ${typedInteger(sql`i.value ->> 3`)} AS run_count,
+  ${typedText(sql`i.value ->> 4`)} AS worst_status, l.status AS last_status, p.start_time AS resolved_at,
+  ${typedReal(sql`round(${incidentDays} * 86400, 3)`)} AS duration_seconds,
+  ${typedReal(sql`round(${incidentDays} * 24, 3)`)} AS duration_hours,
+  ${typedReal(sql`CASE WHEN p.start_time IS NOT NULL THEN round(${incidentDays} * 24, 3) END`)} AS hours_to_resolve,
+  ${listed('t.owners')} AS test_owners, ${listed('a.owners')} AS asset_owners
+FROM (SELECT DISTINCT env_id, test_id FROM test_executions WHERE status IN ${failing}) r
+LEFT JOIN tests t ON t.env_id = r.env_id AND t.id = r.test_id ${joinEnvironment('r')}
+LEFT JOIN assets a ON a.env_id = r.env_id AND a.id = t.asset_id AND a.deleted_at IS NULL
+JOIN json_each((${incidents})) i
+JOIN test_executions l ON l.rowid = i.value ->> 0
+LEFT JOIN test_executions p ON p.rowid = i.value ->> 1
+WHERE t.deleted_at IS NULL`);

@@ -1,6 +1,8 @@
 import { sql } from 'drizzle-orm';
 import { sqliteView } from 'drizzle-orm/sqlite-core';
+import { joinReached, reachedDepth, reachedId } from './view-lineage.ts';
 import {
+  day,
   elements,
   environment,
   fromLiveAssets,
@@ -13,6 +15,9 @@ import {
   listed,
   reals,
   texts,
+  typedInteger,
+  typedReal,
+  typedText,
 } from './view-parts.ts';
 
 const assetStart = sql`a.env_id, v.name AS env_name, a.id, a.name`;
@@ -108,39 +113,21 @@ export const healthDaily = sqliteView('health_daily', {
   ...integers('test_count', 'bucket_count'),
   ...texts('last_bucket_at'),
 }).as(sql`SELECT h.env_id, v.name AS env_name, h.asset_id, a.name AS asset_name, h.dimension,
-  substr(h.bucket_at, 1, 10) AS day, h.score, avg(h.score) AS mean_score, h.test_count, count(*) AS bucket_count,
-  max(h.bucket_at) AS last_bucket_at
+  ${day('h.bucket_at')} AS day, h.score, ${typedReal(sql`avg(h.score)`)} AS mean_score, h.test_count,
+  ${typedInteger(sql`count(*)`)} AS bucket_count, ${typedText(sql`max(h.bucket_at)`)} AS last_bucket_at
 FROM asset_health_score_history h ${joinEnvironment('h')} ${joinAsset('h')}
 WHERE a.deleted_at IS NULL
 GROUP BY h.env_id, h.asset_id, h.dimension, day`);
 
-/**
- * One row per asset at the `from` end of an edge and every asset that it reaches by edges to their `to` end. The walk begins at each
- * asset separately, so that a filter on the asset makes one walk. It goes breadth first: the depth is a text of spaces. RTRIM takes
- * all such texts for equal, so that UNION keeps an asset only once, as it was first met; ORDER BY tells them apart and takes the
- * nearest asset first. So a walk costs no more than its edges, even with diamonds and cycles. CROSS JOIN and unlikely() make SQLite
- * look up edges by their end, whatever statistics it has. Ids are JSON values, because SQLite cuts names of JSON members at U+0000.
- */
+/** One row per asset at the `from` end of an edge and every asset that it reaches by edges to their `to` end. */
 const lineage = (from: string, to: string, other: string) => {
-  const [fromId, toId] = [sql.raw(from), sql.raw(to)];
-  return sql`SELECT r.env_id, v.name AS env_name, r.asset_id, a.name AS asset_name, w.value ->> 0 AS ${toId},
-  o.name AS ${sql.raw(`${other}_name`)}, CASE WHEN o.id IS NOT NULL THEN ${kind('o')} END AS ${sql.raw(`${other}_kind`)},
-  w.value ->> 1 AS depth
-FROM (SELECT DISTINCT env_id, ${fromId} AS asset_id FROM asset_lineage) r ${joinEnvironment('r')} ${joinAsset('r')}
-JOIN json_each((
-  WITH RECURSIVE walk(id, depth) AS (
-    SELECT r.asset_id, '' COLLATE RTRIM
-    UNION
-    SELECT e.${toId}, walk.depth || ' '
-    FROM walk CROSS JOIN asset_lineage e ON e.env_id = r.env_id AND unlikely(e.${fromId} = walk.id)
-    LEFT JOIN assets n ON n.env_id = e.env_id AND n.id = e.${toId}
-    WHERE n.deleted_at IS NULL
-    ORDER BY 2 COLLATE BINARY
-  )
-  SELECT json_group_array(json_array(id, length(depth))) FROM walk WHERE length(depth) > 0
-)) w
-LEFT JOIN assets o ON o.env_id = r.env_id AND o.id = w.value ->> 0
-WHERE a.deleted_at IS NULL`;
+  const name = (part: string) => sql.raw(`${other}_${part}`);
+  return sql`SELECT r.env_id, v.name AS env_name, r.asset_id, a.name AS asset_name, ${reachedId} AS ${sql.raw(to)},
+  o.name AS ${name('name')}, ${typedText(sql`CASE WHEN o.id IS NOT NULL THEN ${kind('o')} END`)} AS ${name('kind')},
+  ${reachedDepth} AS depth
+FROM (SELECT DISTINCT env_id, ${sql.raw(from)} AS asset_id FROM asset_lineage) r ${joinEnvironment('r')} ${joinAsset('r')}
+${joinReached({ envId: 'r.env_id', id: 'r.asset_id', from, to })}
+WHERE a.deleted_at IS NULL AND o.deleted_at IS NULL`;
 };
 
 /** One row per asset and ancestor, with the smallest number of edges between them. An asset is not its own ancestor. */

@@ -26,6 +26,12 @@ export const pluck = (statement: string, ...values: unknown[]) =>
     .prepare(statement)
     .pluck()
     .all(...values) as (string | number | null)[];
+/** What the driver tells of the columns of a result. */
+export const columnsOf = (statement: string) =>
+  file
+    .prepare(statement)
+    .columns()
+    .map(({ name, type }) => ({ name, type }));
 export const run = (statement: string) => file.exec(statement);
 
 /** Rows of a table, of the environment `e` unless they name another. */

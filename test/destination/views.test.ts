@@ -1,12 +1,19 @@
-import { is } from 'drizzle-orm';
+import { type Column, is } from 'drizzle-orm';
 import { getViewConfig, SQLiteView } from 'drizzle-orm/sqlite-core';
 import { describe, expect, test } from 'vitest';
 import * as views from '../../schema/views.ts';
+import * as dailyViews from '../../schema/views-daily.ts';
 import * as testViews from '../../schema/views-data-tests.ts';
-import { add, addRuns, gone, pluck, type Row, run, select, useMirror } from './views-setup.ts';
+import * as impactViews from '../../schema/views-impact.ts';
+import { add, addRuns, columnsOf, gone, pluck, type Row, run, select, useMirror } from './views-setup.ts';
 
-const declared = Object.values({ ...views, ...testViews }).filter((view) => is(view, SQLiteView));
+const declared = Object.values({ ...views, ...testViews, ...dailyViews, ...impactViews }).filter((view) =>
+  is(view, SQLiteView),
+);
 const names = declared.map((view) => getViewConfig(view).name);
+
+/** The views that show runs of tests deleted since. */
+const DAILY = names.filter((name) => name.startsWith('test_runs_daily')).sort();
 
 useMirror();
 
@@ -20,7 +27,7 @@ describe('every view', () => {
     );
     const named = declared.map((view) => getViewConfig(view)).map((it) => [it.name, Object.keys(it.selectedFields)]);
     expect(made).toEqual(Object.fromEntries(named));
-    expect(Object.keys(made)).toHaveLength(16);
+    expect(Object.keys(made)).toHaveLength(26);
   });
 
   test('every view begins with the id and the name of the environment, the name NULL if the environment is unknown', () => {
@@ -41,7 +48,7 @@ describe('every view', () => {
     const full = declared
       .map((it) => getViewConfig(it).name)
       .filter((view) => select(`SELECT * FROM ${view}`).length > 0);
-    expect(full).toEqual(['test_runs_daily']);
+    expect(full.sort()).toEqual(DAILY);
   });
 
   test('every view shows rows that name an asset or a test that the mirror does not have', () => {
@@ -56,17 +63,46 @@ describe('every view', () => {
       'lineage_downstream',
       'lineage_upstream',
       'test_incidents',
-      'test_runs_daily',
+      'test_incidents_by_owner',
+      ...DAILY,
     ]);
+  });
+
+  test.each(declared.map((view) => [getViewConfig(view).name, getViewConfig(view).selectedFields] as const))(
+    'the columns of %s have the type of their declaration in the catalogue of SQLite, and values of that type',
+    (view, fields) => {
+      addEverything('e', {});
+      const found = select('SELECT name, type FROM pragma_table_xinfo(?)', view);
+      const types = found.map(({ name, type }) => [name, String(type).replace(/^INT$/, 'INTEGER')]);
+      const wanted = Object.entries(fields).map(([name, field]) => [
+        name,
+        (field as Column).getSQLType().toUpperCase(),
+      ]);
+      expect(types).toEqual(wanted);
+      for (const [name, type] of wanted) {
+        const stored = pluck(`SELECT DISTINCT typeof(${name}) FROM ${view}`);
+        expect([String(type).toLowerCase(), 'null'], `${name}`).toEqual(expect.arrayContaining(stored));
+      }
+    },
+  );
+
+  test('a driver is told no other type of a result than the catalogue has', () => {
+    for (const view of names) {
+      const catalogue = select('SELECT name, type FROM pragma_table_xinfo(?)', view);
+      const told = columnsOf(`SELECT * FROM ${view}`).filter(({ type }) => type !== null);
+      expect(catalogue, view).toEqual(expect.arrayContaining(told));
+    }
   });
 
   function addEverything(env_id: string, deletion: Row): void {
     const lists = { owners: '["ann"]', tags: '["gold"]' };
     const score = { env_id, asset_id: 'a', score: 0.5, test_count: 2, bucket_at: '2026-11-20T00:00:00.000000Z' };
-    add('assets', { env_id, id: 'a', kind: 'table', ...lists, ...deletion });
+    const updated_at = '2026-09-01T00:00:00.000000Z';
+    add('mirror_environments', { env_id });
+    add('assets', { env_id, id: 'a', kind: 'table', updated_at, ...lists, ...deletion });
     add('assets', { env_id, id: 'b', kind: 'bi', ...lists, ...deletion });
     add('columns', { env_id, id: 'c', asset_id: 'a', ...deletion });
-    add('tests', { env_id, id: 't', disabled: 0, asset_id: 'a', ...deletion });
+    add('tests', { env_id, id: 't', disabled: 0, asset_id: 'a', ...lists, ...deletion });
     add('asset_lineage', { env_id, upstream_asset_id: 'a', downstream_asset_id: 'b' });
     add('asset_health_scores', score);
     add('asset_health_score_history', { ...score, dimension: 'total' });

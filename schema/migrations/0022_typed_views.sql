@@ -1,0 +1,437 @@
+DROP INDEX `asset_lineage_by_downstream`;--> statement-breakpoint
+CREATE INDEX `asset_lineage_by_downstream` ON `asset_lineage` (`env_id`,`downstream_asset_id`,`upstream_asset_id`);--> statement-breakpoint
+DROP INDEX `test_executions_by_test`;--> statement-breakpoint
+CREATE INDEX `test_executions_failing` ON `test_executions` (`env_id`,`test_id`,`sub_test_unique_id`,`start_time`,`id`,`status`) WHERE status IN ('WARN', 'FAIL', 'ERROR');--> statement-breakpoint
+CREATE INDEX `test_executions_by_test` ON `test_executions` (`env_id`,`test_id`,`start_time`,`status`);--> statement-breakpoint
+DROP VIEW `asset_owners`;--> statement-breakpoint
+DROP VIEW `asset_tags`;--> statement-breakpoint
+DROP VIEW `health_daily`;--> statement-breakpoint
+DROP VIEW `lineage_downstream`;--> statement-breakpoint
+DROP VIEW `lineage_upstream`;--> statement-breakpoint
+DROP VIEW `live_assets`;--> statement-breakpoint
+DROP VIEW `live_bi_assets`;--> statement-breakpoint
+DROP VIEW `live_tables`;--> statement-breakpoint
+DROP VIEW `live_tests`;--> statement-breakpoint
+DROP VIEW `test_coverage`;--> statement-breakpoint
+DROP VIEW `test_incidents`;--> statement-breakpoint
+DROP VIEW `test_runs_daily`;--> statement-breakpoint
+DROP VIEW `test_status`;--> statement-breakpoint
+CREATE VIEW `test_incidents_by_owner` AS SELECT i.env_id, i.env_name, o.owner, CAST(count(*) AS INTEGER) AS incident_count,
+  CAST(sum(i.resolved_at IS NULL) AS INTEGER) AS open_count,
+  CAST(count(i.resolved_at) AS INTEGER) AS resolved_count,
+  CAST(avg(i.hours_to_resolve) AS REAL) AS mean_hours_to_resolve
+FROM test_incidents i LEFT JOIN (SELECT DISTINCT t.env_id, t.id AS test_id, CAST(NULLIF(CASE e.type
+    WHEN 'object' THEN CAST(COALESCE(NULLIF(json_extract(e.value, '$.name'), ''),
+      NULLIF(json_extract(e.value, '$.email'), ''), NULLIF(json_extract(e.value, '$.id'), ''), e.value) AS TEXT)
+    WHEN 'true' THEN 'true'
+    WHEN 'false' THEN 'false'
+    ELSE CAST(e.value AS TEXT)
+  END, '') AS TEXT) AS owner
+    FROM tests t LEFT JOIN assets a ON a.env_id = t.env_id AND a.id = t.asset_id JOIN json_each(CASE WHEN json_valid(COALESCE(NULLIF(t.owners, '[]'), a.owners)) THEN CASE json_type(COALESCE(NULLIF(t.owners, '[]'), a.owners)) WHEN 'array' THEN COALESCE(NULLIF(t.owners, '[]'), a.owners) END END) e
+    WHERE CAST(NULLIF(CASE e.type
+    WHEN 'object' THEN CAST(COALESCE(NULLIF(json_extract(e.value, '$.name'), ''),
+      NULLIF(json_extract(e.value, '$.email'), ''), NULLIF(json_extract(e.value, '$.id'), ''), e.value) AS TEXT)
+    WHEN 'true' THEN 'true'
+    WHEN 'false' THEN 'false'
+    ELSE CAST(e.value AS TEXT)
+  END, '') AS TEXT) IS NOT NULL) o ON o.env_id = i.env_id AND o.test_id = i.test_id
+GROUP BY i.env_id, o.owner;--> statement-breakpoint
+CREATE VIEW `test_runs_daily_by_owner` AS SELECT d.*, CAST(1.0 * d.pass_count / NULLIF(d.run_count - d.other_count, 0) AS REAL) AS pass_rate
+FROM (
+  SELECT x.env_id, v.name AS env_name, o.owner AS owner, CAST(substr(x.start_time, 1, 10) AS TEXT) AS day,
+    CAST(count(*) AS INTEGER) AS run_count, CAST(sum(x.status = 'PASS') AS INTEGER) AS pass_count,
+    CAST(sum(x.status = 'WARN') AS INTEGER) AS warn_count, CAST(sum(x.status = 'FAIL') AS INTEGER) AS fail_count,
+    CAST(sum(x.status = 'ERROR') AS INTEGER) AS error_count,
+    CAST(sum(x.status <> 'PASS' AND x.status NOT IN ('WARN', 'FAIL', 'ERROR')) AS INTEGER) AS other_count
+  FROM test_executions x LEFT JOIN environments v ON v.id = x.env_id LEFT JOIN (SELECT DISTINCT t.env_id, t.id AS test_id, CAST(NULLIF(CASE e.type
+    WHEN 'object' THEN CAST(COALESCE(NULLIF(json_extract(e.value, '$.name'), ''),
+      NULLIF(json_extract(e.value, '$.email'), ''), NULLIF(json_extract(e.value, '$.id'), ''), e.value) AS TEXT)
+    WHEN 'true' THEN 'true'
+    WHEN 'false' THEN 'false'
+    ELSE CAST(e.value AS TEXT)
+  END, '') AS TEXT) AS owner
+    FROM tests t LEFT JOIN assets a ON a.env_id = t.env_id AND a.id = t.asset_id JOIN json_each(CASE WHEN json_valid(COALESCE(NULLIF(t.owners, '[]'), a.owners)) THEN CASE json_type(COALESCE(NULLIF(t.owners, '[]'), a.owners)) WHEN 'array' THEN COALESCE(NULLIF(t.owners, '[]'), a.owners) END END) e
+    WHERE CAST(NULLIF(CASE e.type
+    WHEN 'object' THEN CAST(COALESCE(NULLIF(json_extract(e.value, '$.name'), ''),
+      NULLIF(json_extract(e.value, '$.email'), ''), NULLIF(json_extract(e.value, '$.id'), ''), e.value) AS TEXT)
+    WHEN 'true' THEN 'true'
+    WHEN 'false' THEN 'false'
+    ELSE CAST(e.value AS TEXT)
+  END, '') AS TEXT) IS NOT NULL) o ON o.env_id = x.env_id AND o.test_id = x.test_id
+  GROUP BY x.env_id, owner, day
+) d;--> statement-breakpoint
+CREATE VIEW `test_runs_daily_by_schema` AS SELECT d.*, CAST(1.0 * d.pass_count / NULLIF(d.run_count - d.other_count, 0) AS REAL) AS pass_rate
+FROM (
+  SELECT x.env_id, v.name AS env_name, a.db_name AS db_name, a.schema_name AS schema_name, CAST(substr(x.start_time, 1, 10) AS TEXT) AS day,
+    CAST(count(*) AS INTEGER) AS run_count, CAST(sum(x.status = 'PASS') AS INTEGER) AS pass_count,
+    CAST(sum(x.status = 'WARN') AS INTEGER) AS warn_count, CAST(sum(x.status = 'FAIL') AS INTEGER) AS fail_count,
+    CAST(sum(x.status = 'ERROR') AS INTEGER) AS error_count,
+    CAST(sum(x.status <> 'PASS' AND x.status NOT IN ('WARN', 'FAIL', 'ERROR')) AS INTEGER) AS other_count
+  FROM test_executions x LEFT JOIN environments v ON v.id = x.env_id LEFT JOIN tests t ON t.env_id = x.env_id AND t.id = x.test_id LEFT JOIN assets a ON a.env_id = x.env_id AND a.id = t.asset_id
+  GROUP BY x.env_id, db_name, schema_name, day
+) d;--> statement-breakpoint
+CREATE VIEW `test_runs_daily_by_tag` AS SELECT d.*, CAST(1.0 * d.pass_count / NULLIF(d.run_count - d.other_count, 0) AS REAL) AS pass_rate
+FROM (
+  SELECT x.env_id, v.name AS env_name, g.tag AS tag, CAST(substr(x.start_time, 1, 10) AS TEXT) AS day,
+    CAST(count(*) AS INTEGER) AS run_count, CAST(sum(x.status = 'PASS') AS INTEGER) AS pass_count,
+    CAST(sum(x.status = 'WARN') AS INTEGER) AS warn_count, CAST(sum(x.status = 'FAIL') AS INTEGER) AS fail_count,
+    CAST(sum(x.status = 'ERROR') AS INTEGER) AS error_count,
+    CAST(sum(x.status <> 'PASS' AND x.status NOT IN ('WARN', 'FAIL', 'ERROR')) AS INTEGER) AS other_count
+  FROM test_executions x LEFT JOIN environments v ON v.id = x.env_id LEFT JOIN (SELECT DISTINCT t.env_id, t.id AS test_id, CAST(NULLIF(CASE e.type
+    WHEN 'object' THEN CAST(COALESCE(NULLIF(json_extract(e.value, '$.name'), ''),
+      NULLIF(json_extract(e.value, '$.email'), ''), NULLIF(json_extract(e.value, '$.id'), ''), e.value) AS TEXT)
+    WHEN 'true' THEN 'true'
+    WHEN 'false' THEN 'false'
+    ELSE CAST(e.value AS TEXT)
+  END, '') AS TEXT) AS tag FROM tests t JOIN json_each(CASE WHEN json_valid(t.tags) THEN CASE json_type(t.tags) WHEN 'array' THEN t.tags END END) e
+    WHERE CAST(NULLIF(CASE e.type
+    WHEN 'object' THEN CAST(COALESCE(NULLIF(json_extract(e.value, '$.name'), ''),
+      NULLIF(json_extract(e.value, '$.email'), ''), NULLIF(json_extract(e.value, '$.id'), ''), e.value) AS TEXT)
+    WHEN 'true' THEN 'true'
+    WHEN 'false' THEN 'false'
+    ELSE CAST(e.value AS TEXT)
+  END, '') AS TEXT) IS NOT NULL) g ON g.env_id = x.env_id AND g.test_id = x.test_id
+  GROUP BY x.env_id, tag, day
+) d;--> statement-breakpoint
+CREATE VIEW `test_runs_daily_by_test_type` AS SELECT d.*, CAST(1.0 * d.pass_count / NULLIF(d.run_count - d.other_count, 0) AS REAL) AS pass_rate
+FROM (
+  SELECT x.env_id, v.name AS env_name, t.test_type AS test_type, CAST(substr(x.start_time, 1, 10) AS TEXT) AS day,
+    CAST(count(*) AS INTEGER) AS run_count, CAST(sum(x.status = 'PASS') AS INTEGER) AS pass_count,
+    CAST(sum(x.status = 'WARN') AS INTEGER) AS warn_count, CAST(sum(x.status = 'FAIL') AS INTEGER) AS fail_count,
+    CAST(sum(x.status = 'ERROR') AS INTEGER) AS error_count,
+    CAST(sum(x.status <> 'PASS' AND x.status NOT IN ('WARN', 'FAIL', 'ERROR')) AS INTEGER) AS other_count
+  FROM test_executions x LEFT JOIN environments v ON v.id = x.env_id LEFT JOIN tests t ON t.env_id = x.env_id AND t.id = x.test_id
+  GROUP BY x.env_id, test_type, day
+) d;--> statement-breakpoint
+CREATE VIEW `test_owners` AS SELECT DISTINCT t.env_id, v.name AS env_name, t.id AS test_id, t.name AS test_name, t.asset_id, a.name AS asset_name,
+  CAST(NULLIF(CASE e.type
+    WHEN 'object' THEN CAST(COALESCE(NULLIF(json_extract(e.value, '$.name'), ''),
+      NULLIF(json_extract(e.value, '$.email'), ''), NULLIF(json_extract(e.value, '$.id'), ''), e.value) AS TEXT)
+    WHEN 'true' THEN 'true'
+    WHEN 'false' THEN 'false'
+    ELSE CAST(e.value AS TEXT)
+  END, '') AS TEXT) AS owner
+FROM tests t JOIN json_each(CASE WHEN json_valid(t.owners) THEN CASE json_type(t.owners) WHEN 'array' THEN t.owners END END) e LEFT JOIN environments v ON v.id = t.env_id LEFT JOIN assets a ON a.env_id = t.env_id AND a.id = t.asset_id AND a.deleted_at IS NULL
+WHERE t.deleted_at IS NULL AND CAST(NULLIF(CASE e.type
+    WHEN 'object' THEN CAST(COALESCE(NULLIF(json_extract(e.value, '$.name'), ''),
+      NULLIF(json_extract(e.value, '$.email'), ''), NULLIF(json_extract(e.value, '$.id'), ''), e.value) AS TEXT)
+    WHEN 'true' THEN 'true'
+    WHEN 'false' THEN 'false'
+    ELSE CAST(e.value AS TEXT)
+  END, '') AS TEXT) IS NOT NULL;--> statement-breakpoint
+CREATE VIEW `test_tags` AS SELECT DISTINCT t.env_id, v.name AS env_name, t.id AS test_id, t.name AS test_name, t.asset_id, a.name AS asset_name,
+  CAST(NULLIF(CASE e.type
+    WHEN 'object' THEN CAST(COALESCE(NULLIF(json_extract(e.value, '$.name'), ''),
+      NULLIF(json_extract(e.value, '$.email'), ''), NULLIF(json_extract(e.value, '$.id'), ''), e.value) AS TEXT)
+    WHEN 'true' THEN 'true'
+    WHEN 'false' THEN 'false'
+    ELSE CAST(e.value AS TEXT)
+  END, '') AS TEXT) AS tag
+FROM tests t JOIN json_each(CASE WHEN json_valid(t.tags) THEN CASE json_type(t.tags) WHEN 'array' THEN t.tags END END) e LEFT JOIN environments v ON v.id = t.env_id LEFT JOIN assets a ON a.env_id = t.env_id AND a.id = t.asset_id AND a.deleted_at IS NULL
+WHERE t.deleted_at IS NULL AND CAST(NULLIF(CASE e.type
+    WHEN 'object' THEN CAST(COALESCE(NULLIF(json_extract(e.value, '$.name'), ''),
+      NULLIF(json_extract(e.value, '$.email'), ''), NULLIF(json_extract(e.value, '$.id'), ''), e.value) AS TEXT)
+    WHEN 'true' THEN 'true'
+    WHEN 'false' THEN 'false'
+    ELSE CAST(e.value AS TEXT)
+  END, '') AS TEXT) IS NOT NULL;--> statement-breakpoint
+CREATE VIEW `coverage_by_impact` AS SELECT a.env_id, v.name AS env_name, a.id AS asset_id, a.name AS asset_name, a.db_name, a.schema_name, a.table_name,
+  CAST((SELECT group_concat(CAST(NULLIF(CASE e.type
+    WHEN 'object' THEN CAST(COALESCE(NULLIF(json_extract(e.value, '$.name'), ''),
+      NULLIF(json_extract(e.value, '$.email'), ''), NULLIF(json_extract(e.value, '$.id'), ''), e.value) AS TEXT)
+    WHEN 'true' THEN 'true'
+    WHEN 'false' THEN 'false'
+    ELSE CAST(e.value AS TEXT)
+  END, '') AS TEXT), ', ') FROM json_each(CASE WHEN json_valid(a.owners) THEN CASE json_type(a.owners) WHEN 'array' THEN a.owners END END) e) AS TEXT) AS owners, CAST((SELECT count(*) FROM tests t
+    WHERE t.env_id = a.env_id AND t.asset_id = a.id AND t.deleted_at IS NULL AND COALESCE(t.disabled, 0) = 0) AS INTEGER) AS test_count,
+  CAST((SELECT count(*) FROM columns c
+    WHERE c.env_id = a.env_id AND c.asset_id = a.id AND c.deleted_at IS NULL) AS INTEGER) AS column_count,
+  CAST((SELECT count(DISTINCT lower(s.column_name)) FROM test_status s
+    WHERE s.env_id = a.env_id AND s.asset_id = a.id) AS INTEGER) AS tested_column_count,
+  CAST((SELECT count(*) FROM asset_lineage e
+    LEFT JOIN assets o ON o.env_id = e.env_id AND o.id = e.downstream_asset_id
+    WHERE e.env_id = a.env_id AND e.upstream_asset_id = a.id AND e.downstream_asset_id <> a.id
+      AND o.deleted_at IS NULL) AS INTEGER) AS direct_downstream_count,
+  CAST((WITH RECURSIVE walk(id, depth) AS (
+    SELECT a.id, '' COLLATE RTRIM
+    UNION
+    SELECT e.downstream_asset_id, walk.depth || ' '
+    FROM walk CROSS JOIN asset_lineage e ON e.env_id = a.env_id AND unlikely(e.upstream_asset_id = walk.id)
+    WHERE NOT EXISTS (SELECT 1 FROM assets n WHERE n.env_id = a.env_id AND n.id = walk.id AND n.deleted_at IS NOT NULL)
+    ORDER BY 2 COLLATE BINARY
+  )
+  SELECT count(*) FROM walk LEFT JOIN assets o ON o.env_id = a.env_id AND o.id = walk.id
+  WHERE length(depth) > 0 AND o.deleted_at IS NULL) AS INTEGER) AS downstream_count,
+  CAST((WITH RECURSIVE walk(id, depth) AS (
+    SELECT a.id, '' COLLATE RTRIM
+    UNION
+    SELECT e.downstream_asset_id, walk.depth || ' '
+    FROM walk CROSS JOIN asset_lineage e ON e.env_id = a.env_id AND unlikely(e.upstream_asset_id = walk.id)
+    WHERE NOT EXISTS (SELECT 1 FROM assets n WHERE n.env_id = a.env_id AND n.id = walk.id AND n.deleted_at IS NOT NULL)
+    ORDER BY 2 COLLATE BINARY
+  )
+  SELECT count(*) FROM walk LEFT JOIN assets o ON o.env_id = a.env_id AND o.id = walk.id
+  WHERE length(depth) > 0 AND o.deleted_at IS NULL AND o.kind = 'bi') AS INTEGER) AS downstream_bi_count
+FROM assets a LEFT JOIN environments v ON v.id = a.env_id WHERE a.deleted_at IS NULL AND a.kind = 'table';--> statement-breakpoint
+CREATE VIEW `failing_test_impact` AS SELECT f.env_id, f.env_name, f.test_id, f.test_name, f.test_type, f.severity, f.sub_test_unique_id, f.column_name,
+  f.status, f.start_time, f.asset_id, f.asset_name, f.test_owners, f.asset_owners, CAST(w.value ->> 0 AS TEXT) AS downstream_asset_id,
+  o.name AS downstream_name, CAST(CASE WHEN o.id IS NOT NULL THEN CAST(CASE WHEN o.kind IN ('table', 'bi', 'semantic', 'etl') THEN o.kind ELSE 'other' END AS TEXT) END AS TEXT) AS downstream_kind,
+  o.bi_type AS downstream_bi_type, o.url AS downstream_url, CAST((SELECT group_concat(CAST(NULLIF(CASE e.type
+    WHEN 'object' THEN CAST(COALESCE(NULLIF(json_extract(e.value, '$.name'), ''),
+      NULLIF(json_extract(e.value, '$.email'), ''), NULLIF(json_extract(e.value, '$.id'), ''), e.value) AS TEXT)
+    WHEN 'true' THEN 'true'
+    WHEN 'false' THEN 'false'
+    ELSE CAST(e.value AS TEXT)
+  END, '') AS TEXT), ', ') FROM json_each(CASE WHEN json_valid(o.owners) THEN CASE json_type(o.owners) WHEN 'array' THEN o.owners END END) e) AS TEXT) AS downstream_owners,
+  CAST(w.value ->> 1 AS INTEGER) AS depth
+FROM failing_tests f
+JOIN json_each((
+  WITH RECURSIVE walk(id, depth) AS (
+    SELECT f.asset_id, '' COLLATE RTRIM
+    UNION
+    SELECT e.downstream_asset_id, walk.depth || ' '
+    FROM walk CROSS JOIN asset_lineage e ON e.env_id = f.env_id AND unlikely(e.upstream_asset_id = walk.id)
+    WHERE NOT EXISTS (SELECT 1 FROM assets n WHERE n.env_id = f.env_id AND n.id = walk.id AND n.deleted_at IS NOT NULL)
+    ORDER BY 2 COLLATE BINARY
+  )
+  SELECT json_group_array(json_array(id, length(depth))) FROM walk WHERE length(depth) > 0
+)) w
+LEFT JOIN assets o ON o.env_id = f.env_id AND o.id = w.value ->> 0
+WHERE o.deleted_at IS NULL;--> statement-breakpoint
+CREATE VIEW `stale_assets` AS SELECT a.env_id, v.name AS env_name, a.id AS asset_id, a.name AS asset_name, CAST(CASE WHEN a.kind IN ('table', 'bi', 'semantic', 'etl') THEN a.kind ELSE 'other' END AS TEXT) AS kind, a.db_name,
+  a.schema_name, CAST((SELECT group_concat(CAST(NULLIF(CASE e.type
+    WHEN 'object' THEN CAST(COALESCE(NULLIF(json_extract(e.value, '$.name'), ''),
+      NULLIF(json_extract(e.value, '$.email'), ''), NULLIF(json_extract(e.value, '$.id'), ''), e.value) AS TEXT)
+    WHEN 'true' THEN 'true'
+    WHEN 'false' THEN 'false'
+    ELSE CAST(e.value AS TEXT)
+  END, '') AS TEXT), ', ') FROM json_each(CASE WHEN json_valid(a.owners) THEN CASE json_type(a.owners) WHEN 'array' THEN a.owners END END) e) AS TEXT) AS owners, a.updated_at, CAST((julianday(m.mirrored_at) - julianday(a.updated_at)) AS INTEGER) AS days_since_update,
+  CAST((SELECT max(x.start_time) FROM tests t
+    JOIN latest_test_executions x ON x.env_id = t.env_id AND x.test_id = t.id
+    WHERE t.env_id = a.env_id AND t.asset_id = a.id AND t.deleted_at IS NULL AND COALESCE(t.disabled, 0) = 0) AS TEXT) AS last_test_start_time
+FROM assets a JOIN mirror_environments m ON m.env_id = a.env_id LEFT JOIN environments v ON v.id = a.env_id
+WHERE a.deleted_at IS NULL AND (julianday(m.mirrored_at) - julianday(a.updated_at)) > 30;--> statement-breakpoint
+CREATE VIEW `asset_owners` AS SELECT DISTINCT a.env_id, v.name AS env_name, a.id AS asset_id, a.name AS asset_name, CAST(CASE WHEN a.kind IN ('table', 'bi', 'semantic', 'etl') THEN a.kind ELSE 'other' END AS TEXT) AS kind,
+  CAST(NULLIF(CASE e.type
+    WHEN 'object' THEN CAST(COALESCE(NULLIF(json_extract(e.value, '$.name'), ''),
+      NULLIF(json_extract(e.value, '$.email'), ''), NULLIF(json_extract(e.value, '$.id'), ''), e.value) AS TEXT)
+    WHEN 'true' THEN 'true'
+    WHEN 'false' THEN 'false'
+    ELSE CAST(e.value AS TEXT)
+  END, '') AS TEXT) AS owner
+FROM assets a JOIN json_each(CASE WHEN json_valid(a.owners) THEN CASE json_type(a.owners) WHEN 'array' THEN a.owners END END) e LEFT JOIN environments v ON v.id = a.env_id
+WHERE a.deleted_at IS NULL AND CAST(NULLIF(CASE e.type
+    WHEN 'object' THEN CAST(COALESCE(NULLIF(json_extract(e.value, '$.name'), ''),
+      NULLIF(json_extract(e.value, '$.email'), ''), NULLIF(json_extract(e.value, '$.id'), ''), e.value) AS TEXT)
+    WHEN 'true' THEN 'true'
+    WHEN 'false' THEN 'false'
+    ELSE CAST(e.value AS TEXT)
+  END, '') AS TEXT) IS NOT NULL;--> statement-breakpoint
+CREATE VIEW `asset_tags` AS SELECT DISTINCT a.env_id, v.name AS env_name, a.id AS asset_id, a.name AS asset_name, CAST(CASE WHEN a.kind IN ('table', 'bi', 'semantic', 'etl') THEN a.kind ELSE 'other' END AS TEXT) AS kind,
+  CAST(NULLIF(CASE e.type
+    WHEN 'object' THEN CAST(COALESCE(NULLIF(json_extract(e.value, '$.name'), ''),
+      NULLIF(json_extract(e.value, '$.email'), ''), NULLIF(json_extract(e.value, '$.id'), ''), e.value) AS TEXT)
+    WHEN 'true' THEN 'true'
+    WHEN 'false' THEN 'false'
+    ELSE CAST(e.value AS TEXT)
+  END, '') AS TEXT) AS tag
+FROM assets a JOIN json_each(CASE WHEN json_valid(a.tags) THEN CASE json_type(a.tags) WHEN 'array' THEN a.tags END END) e LEFT JOIN environments v ON v.id = a.env_id
+WHERE a.deleted_at IS NULL AND CAST(NULLIF(CASE e.type
+    WHEN 'object' THEN CAST(COALESCE(NULLIF(json_extract(e.value, '$.name'), ''),
+      NULLIF(json_extract(e.value, '$.email'), ''), NULLIF(json_extract(e.value, '$.id'), ''), e.value) AS TEXT)
+    WHEN 'true' THEN 'true'
+    WHEN 'false' THEN 'false'
+    ELSE CAST(e.value AS TEXT)
+  END, '') AS TEXT) IS NOT NULL;--> statement-breakpoint
+CREATE VIEW `health_daily` AS SELECT h.env_id, v.name AS env_name, h.asset_id, a.name AS asset_name, h.dimension,
+  CAST(substr(h.bucket_at, 1, 10) AS TEXT) AS day, h.score, CAST(avg(h.score) AS REAL) AS mean_score, h.test_count,
+  CAST(count(*) AS INTEGER) AS bucket_count, CAST(max(h.bucket_at) AS TEXT) AS last_bucket_at
+FROM asset_health_score_history h LEFT JOIN environments v ON v.id = h.env_id LEFT JOIN assets a ON a.env_id = h.env_id AND a.id = h.asset_id
+WHERE a.deleted_at IS NULL
+GROUP BY h.env_id, h.asset_id, h.dimension, day;--> statement-breakpoint
+CREATE VIEW `lineage_downstream` AS SELECT r.env_id, v.name AS env_name, r.asset_id, a.name AS asset_name, CAST(w.value ->> 0 AS TEXT) AS downstream_asset_id,
+  o.name AS downstream_name, CAST(CASE WHEN o.id IS NOT NULL THEN CAST(CASE WHEN o.kind IN ('table', 'bi', 'semantic', 'etl') THEN o.kind ELSE 'other' END AS TEXT) END AS TEXT) AS downstream_kind,
+  CAST(w.value ->> 1 AS INTEGER) AS depth
+FROM (SELECT DISTINCT env_id, upstream_asset_id AS asset_id FROM asset_lineage) r LEFT JOIN environments v ON v.id = r.env_id LEFT JOIN assets a ON a.env_id = r.env_id AND a.id = r.asset_id
+JOIN json_each((
+  WITH RECURSIVE walk(id, depth) AS (
+    SELECT r.asset_id, '' COLLATE RTRIM
+    UNION
+    SELECT e.downstream_asset_id, walk.depth || ' '
+    FROM walk CROSS JOIN asset_lineage e ON e.env_id = r.env_id AND unlikely(e.upstream_asset_id = walk.id)
+    WHERE NOT EXISTS (SELECT 1 FROM assets n WHERE n.env_id = r.env_id AND n.id = walk.id AND n.deleted_at IS NOT NULL)
+    ORDER BY 2 COLLATE BINARY
+  )
+  SELECT json_group_array(json_array(id, length(depth))) FROM walk WHERE length(depth) > 0
+)) w
+LEFT JOIN assets o ON o.env_id = r.env_id AND o.id = w.value ->> 0
+WHERE a.deleted_at IS NULL AND o.deleted_at IS NULL;--> statement-breakpoint
+CREATE VIEW `lineage_upstream` AS SELECT r.env_id, v.name AS env_name, r.asset_id, a.name AS asset_name, CAST(w.value ->> 0 AS TEXT) AS upstream_asset_id,
+  o.name AS upstream_name, CAST(CASE WHEN o.id IS NOT NULL THEN CAST(CASE WHEN o.kind IN ('table', 'bi', 'semantic', 'etl') THEN o.kind ELSE 'other' END AS TEXT) END AS TEXT) AS upstream_kind,
+  CAST(w.value ->> 1 AS INTEGER) AS depth
+FROM (SELECT DISTINCT env_id, downstream_asset_id AS asset_id FROM asset_lineage) r LEFT JOIN environments v ON v.id = r.env_id LEFT JOIN assets a ON a.env_id = r.env_id AND a.id = r.asset_id
+JOIN json_each((
+  WITH RECURSIVE walk(id, depth) AS (
+    SELECT r.asset_id, '' COLLATE RTRIM
+    UNION
+    SELECT e.upstream_asset_id, walk.depth || ' '
+    FROM walk CROSS JOIN asset_lineage e ON e.env_id = r.env_id AND unlikely(e.downstream_asset_id = walk.id)
+    WHERE NOT EXISTS (SELECT 1 FROM assets n WHERE n.env_id = r.env_id AND n.id = walk.id AND n.deleted_at IS NOT NULL)
+    ORDER BY 2 COLLATE BINARY
+  )
+  SELECT json_group_array(json_array(id, length(depth))) FROM walk WHERE length(depth) > 0
+)) w
+LEFT JOIN assets o ON o.env_id = r.env_id AND o.id = w.value ->> 0
+WHERE a.deleted_at IS NULL AND o.deleted_at IS NULL;--> statement-breakpoint
+CREATE VIEW `live_assets` AS SELECT a.env_id, v.name AS env_name, a.id, a.name, CAST(CASE WHEN a.kind IN ('table', 'bi', 'semantic', 'etl') THEN a.kind ELSE 'other' END AS TEXT) AS kind, a.source_type,
+  a.data_platform, a.db_name, a.schema_name, a.table_name, a.materialization, a.bi_platform, a.bi_type, a.url,
+  a.description, CAST((SELECT group_concat(CAST(NULLIF(CASE e.type
+    WHEN 'object' THEN CAST(COALESCE(NULLIF(json_extract(e.value, '$.name'), ''),
+      NULLIF(json_extract(e.value, '$.email'), ''), NULLIF(json_extract(e.value, '$.id'), ''), e.value) AS TEXT)
+    WHEN 'true' THEN 'true'
+    WHEN 'false' THEN 'false'
+    ELSE CAST(e.value AS TEXT)
+  END, '') AS TEXT), ', ') FROM json_each(CASE WHEN json_valid(a.owners) THEN CASE json_type(a.owners) WHEN 'array' THEN a.owners END END) e) AS TEXT) AS owners, CAST((SELECT group_concat(CAST(NULLIF(CASE e.type
+    WHEN 'object' THEN CAST(COALESCE(NULLIF(json_extract(e.value, '$.name'), ''),
+      NULLIF(json_extract(e.value, '$.email'), ''), NULLIF(json_extract(e.value, '$.id'), ''), e.value) AS TEXT)
+    WHEN 'true' THEN 'true'
+    WHEN 'false' THEN 'false'
+    ELSE CAST(e.value AS TEXT)
+  END, '') AS TEXT), ', ') FROM json_each(CASE WHEN json_valid(a.tags) THEN CASE json_type(a.tags) WHEN 'array' THEN a.tags END END) e) AS TEXT) AS tags, a.parent_id, a.path,
+  a.created_at, a.updated_at, a.synced_at, a.mirrored_at
+FROM assets a LEFT JOIN environments v ON v.id = a.env_id WHERE a.deleted_at IS NULL;--> statement-breakpoint
+CREATE VIEW `live_bi_assets` AS SELECT a.env_id, v.name AS env_name, a.id, a.name, a.source_type, a.bi_platform, a.bi_type, a.url,
+  a.description, CAST((SELECT group_concat(CAST(NULLIF(CASE e.type
+    WHEN 'object' THEN CAST(COALESCE(NULLIF(json_extract(e.value, '$.name'), ''),
+      NULLIF(json_extract(e.value, '$.email'), ''), NULLIF(json_extract(e.value, '$.id'), ''), e.value) AS TEXT)
+    WHEN 'true' THEN 'true'
+    WHEN 'false' THEN 'false'
+    ELSE CAST(e.value AS TEXT)
+  END, '') AS TEXT), ', ') FROM json_each(CASE WHEN json_valid(a.owners) THEN CASE json_type(a.owners) WHEN 'array' THEN a.owners END END) e) AS TEXT) AS owners, CAST((SELECT group_concat(CAST(NULLIF(CASE e.type
+    WHEN 'object' THEN CAST(COALESCE(NULLIF(json_extract(e.value, '$.name'), ''),
+      NULLIF(json_extract(e.value, '$.email'), ''), NULLIF(json_extract(e.value, '$.id'), ''), e.value) AS TEXT)
+    WHEN 'true' THEN 'true'
+    WHEN 'false' THEN 'false'
+    ELSE CAST(e.value AS TEXT)
+  END, '') AS TEXT), ', ') FROM json_each(CASE WHEN json_valid(a.tags) THEN CASE json_type(a.tags) WHEN 'array' THEN a.tags END END) e) AS TEXT) AS tags, a.parent_id, a.path,
+  a.created_at, a.updated_at, a.synced_at, a.mirrored_at
+FROM assets a LEFT JOIN environments v ON v.id = a.env_id WHERE a.deleted_at IS NULL AND a.kind = 'bi';--> statement-breakpoint
+CREATE VIEW `live_tables` AS SELECT a.env_id, v.name AS env_name, a.id, a.name, a.source_type,
+  a.data_platform, a.db_name, a.schema_name, a.table_name, a.materialization,
+  a.description, CAST((SELECT group_concat(CAST(NULLIF(CASE e.type
+    WHEN 'object' THEN CAST(COALESCE(NULLIF(json_extract(e.value, '$.name'), ''),
+      NULLIF(json_extract(e.value, '$.email'), ''), NULLIF(json_extract(e.value, '$.id'), ''), e.value) AS TEXT)
+    WHEN 'true' THEN 'true'
+    WHEN 'false' THEN 'false'
+    ELSE CAST(e.value AS TEXT)
+  END, '') AS TEXT), ', ') FROM json_each(CASE WHEN json_valid(a.owners) THEN CASE json_type(a.owners) WHEN 'array' THEN a.owners END END) e) AS TEXT) AS owners, CAST((SELECT group_concat(CAST(NULLIF(CASE e.type
+    WHEN 'object' THEN CAST(COALESCE(NULLIF(json_extract(e.value, '$.name'), ''),
+      NULLIF(json_extract(e.value, '$.email'), ''), NULLIF(json_extract(e.value, '$.id'), ''), e.value) AS TEXT)
+    WHEN 'true' THEN 'true'
+    WHEN 'false' THEN 'false'
+    ELSE CAST(e.value AS TEXT)
+  END, '') AS TEXT), ', ') FROM json_each(CASE WHEN json_valid(a.tags) THEN CASE json_type(a.tags) WHEN 'array' THEN a.tags END END) e) AS TEXT) AS tags, a.parent_id, a.path,
+  a.created_at, a.updated_at, a.synced_at, a.mirrored_at
+FROM assets a LEFT JOIN environments v ON v.id = a.env_id WHERE a.deleted_at IS NULL AND a.kind = 'table';--> statement-breakpoint
+CREATE VIEW `live_tests` AS SELECT t.env_id, v.name AS env_name, t.id, t.name, t.test_type, t.definition_type, t.source_type, t.severity,
+  t.disabled, t.asset_id, a.name AS asset_name, t.column_name, CAST((SELECT group_concat(CAST(NULLIF(CASE e.type
+    WHEN 'object' THEN CAST(COALESCE(NULLIF(json_extract(e.value, '$.name'), ''),
+      NULLIF(json_extract(e.value, '$.email'), ''), NULLIF(json_extract(e.value, '$.id'), ''), e.value) AS TEXT)
+    WHEN 'true' THEN 'true'
+    WHEN 'false' THEN 'false'
+    ELSE CAST(e.value AS TEXT)
+  END, '') AS TEXT), ', ') FROM json_each(CASE WHEN json_valid(t.owners) THEN CASE json_type(t.owners) WHEN 'array' THEN t.owners END END) e) AS TEXT) AS owners,
+  CAST((SELECT group_concat(CAST(NULLIF(CASE e.type
+    WHEN 'object' THEN CAST(COALESCE(NULLIF(json_extract(e.value, '$.name'), ''),
+      NULLIF(json_extract(e.value, '$.email'), ''), NULLIF(json_extract(e.value, '$.id'), ''), e.value) AS TEXT)
+    WHEN 'true' THEN 'true'
+    WHEN 'false' THEN 'false'
+    ELSE CAST(e.value AS TEXT)
+  END, '') AS TEXT), ', ') FROM json_each(CASE WHEN json_valid(t.tags) THEN CASE json_type(t.tags) WHEN 'array' THEN t.tags END END) e) AS TEXT) AS tags, t.description, t.path, t.project, t.updated_at, t.synced_at, t.mirrored_at
+FROM tests t LEFT JOIN environments v ON v.id = t.env_id LEFT JOIN assets a ON a.env_id = t.env_id AND a.id = t.asset_id AND a.deleted_at IS NULL
+WHERE t.deleted_at IS NULL;--> statement-breakpoint
+CREATE VIEW `test_coverage` AS SELECT a.env_id, v.name AS env_name, a.id AS asset_id, a.name AS asset_name, a.db_name, a.schema_name,
+  a.table_name,
+  CAST((SELECT count(*) FROM tests t
+    WHERE t.env_id = a.env_id AND t.asset_id = a.id AND t.deleted_at IS NULL AND COALESCE(t.disabled, 0) = 0) AS INTEGER) AS test_count,
+  CAST((SELECT count(*) FROM columns c
+    WHERE c.env_id = a.env_id AND c.asset_id = a.id AND c.deleted_at IS NULL) AS INTEGER) AS column_count,
+  CAST((SELECT count(DISTINCT lower(s.column_name)) FROM test_status s
+    WHERE s.env_id = a.env_id AND s.asset_id = a.id) AS INTEGER) AS tested_column_count
+FROM assets a LEFT JOIN environments v ON v.id = a.env_id WHERE a.deleted_at IS NULL AND a.kind = 'table';--> statement-breakpoint
+CREATE VIEW `test_incidents` AS SELECT r.env_id, v.name AS env_name, r.test_id, t.name AS test_name, t.disabled AS test_disabled, t.asset_id,
+  a.name AS asset_name, l.sub_test_unique_id, l.column_name, CAST(i.value ->> 2 AS TEXT) AS first_start_time,
+  l.start_time AS last_start_time, CAST(i.value ->> 3 AS INTEGER) AS run_count,
+  CAST(i.value ->> 4 AS TEXT) AS worst_status, l.status AS last_status, p.start_time AS resolved_at,
+  CAST(round((julianday(COALESCE(p.start_time, l.start_time)) - julianday(i.value ->> 2)) * 86400, 3) AS REAL) AS duration_seconds,
+  CAST(round((julianday(COALESCE(p.start_time, l.start_time)) - julianday(i.value ->> 2)) * 24, 3) AS REAL) AS duration_hours,
+  CAST(CASE WHEN p.start_time IS NOT NULL THEN round((julianday(COALESCE(p.start_time, l.start_time)) - julianday(i.value ->> 2)) * 24, 3) END AS REAL) AS hours_to_resolve,
+  CAST((SELECT group_concat(CAST(NULLIF(CASE e.type
+    WHEN 'object' THEN CAST(COALESCE(NULLIF(json_extract(e.value, '$.name'), ''),
+      NULLIF(json_extract(e.value, '$.email'), ''), NULLIF(json_extract(e.value, '$.id'), ''), e.value) AS TEXT)
+    WHEN 'true' THEN 'true'
+    WHEN 'false' THEN 'false'
+    ELSE CAST(e.value AS TEXT)
+  END, '') AS TEXT), ', ') FROM json_each(CASE WHEN json_valid(t.owners) THEN CASE json_type(t.owners) WHEN 'array' THEN t.owners END END) e) AS TEXT) AS test_owners, CAST((SELECT group_concat(CAST(NULLIF(CASE e.type
+    WHEN 'object' THEN CAST(COALESCE(NULLIF(json_extract(e.value, '$.name'), ''),
+      NULLIF(json_extract(e.value, '$.email'), ''), NULLIF(json_extract(e.value, '$.id'), ''), e.value) AS TEXT)
+    WHEN 'true' THEN 'true'
+    WHEN 'false' THEN 'false'
+    ELSE CAST(e.value AS TEXT)
+  END, '') AS TEXT), ', ') FROM json_each(CASE WHEN json_valid(a.owners) THEN CASE json_type(a.owners) WHEN 'array' THEN a.owners END END) e) AS TEXT) AS asset_owners
+FROM (SELECT DISTINCT env_id, test_id FROM test_executions WHERE status IN ('WARN', 'FAIL', 'ERROR')) r
+LEFT JOIN tests t ON t.env_id = r.env_id AND t.id = r.test_id LEFT JOIN environments v ON v.id = r.env_id
+LEFT JOIN assets a ON a.env_id = r.env_id AND a.id = t.asset_id AND a.deleted_at IS NULL
+JOIN json_each((SELECT json_group_array(json_array(
+    (SELECT y.rowid FROM test_executions y
+      WHERE y.env_id = r.env_id AND y.test_id = r.test_id AND y.sub_test_unique_id = g.sub_test_unique_id
+        AND y.status IN ('WARN', 'FAIL', 'ERROR') AND y.start_time = g.last_start_time
+      ORDER BY y.id DESC LIMIT 1),
+    next_pass, first_start_time, run_count, worst_status))
+  FROM (
+    SELECT sub_test_unique_id, next_pass, min(start_time) AS first_start_time, max(start_time) AS last_start_time,
+      count(*) AS run_count, min(status) AS worst_status
+    FROM (
+      SELECT f.sub_test_unique_id, f.start_time, f.status,
+        (SELECT p.rowid FROM test_executions p
+          WHERE p.env_id = r.env_id AND p.test_id = r.test_id AND p.start_time >= f.start_time AND p.status = 'PASS'
+            AND p.sub_test_unique_id = f.sub_test_unique_id AND (p.start_time > f.start_time OR p.id > f.id)
+          ORDER BY p.start_time LIMIT 1) AS next_pass
+      FROM test_executions f
+      WHERE f.env_id = r.env_id AND f.test_id = r.test_id AND f.status IN ('WARN', 'FAIL', 'ERROR')
+    )
+    GROUP BY sub_test_unique_id, next_pass
+  ) g)) i
+JOIN test_executions l ON l.rowid = i.value ->> 0
+LEFT JOIN test_executions p ON p.rowid = i.value ->> 1
+WHERE t.deleted_at IS NULL;--> statement-breakpoint
+CREATE VIEW `test_runs_daily` AS SELECT d.*, CAST(1.0 * d.pass_count / NULLIF(d.run_count - d.other_count, 0) AS REAL) AS pass_rate
+FROM (
+  SELECT x.env_id, v.name AS env_name, CAST(substr(x.start_time, 1, 10) AS TEXT) AS day,
+    CAST(count(*) AS INTEGER) AS run_count, CAST(sum(x.status = 'PASS') AS INTEGER) AS pass_count,
+    CAST(sum(x.status = 'WARN') AS INTEGER) AS warn_count, CAST(sum(x.status = 'FAIL') AS INTEGER) AS fail_count,
+    CAST(sum(x.status = 'ERROR') AS INTEGER) AS error_count,
+    CAST(sum(x.status <> 'PASS' AND x.status NOT IN ('WARN', 'FAIL', 'ERROR')) AS INTEGER) AS other_count
+  FROM test_executions x LEFT JOIN environments v ON v.id = x.env_id 
+  GROUP BY x.env_id, day
+) d;--> statement-breakpoint
+CREATE VIEW `test_status` AS SELECT t.env_id, v.name AS env_name,
+  t.id AS test_id, t.name AS test_name, t.test_type, t.severity, x.sub_test_unique_id, x.sub_type, t.asset_id,
+  a.name AS asset_name, CAST(COALESCE(x.column_name, t.column_name) AS TEXT) AS column_name, x.quality_dimension, x.status,
+  x.failure_count, x.result_reason, x.exception, x.id AS execution_id, x.start_time, x.duration_seconds,
+  CAST((SELECT group_concat(CAST(NULLIF(CASE e.type
+    WHEN 'object' THEN CAST(COALESCE(NULLIF(json_extract(e.value, '$.name'), ''),
+      NULLIF(json_extract(e.value, '$.email'), ''), NULLIF(json_extract(e.value, '$.id'), ''), e.value) AS TEXT)
+    WHEN 'true' THEN 'true'
+    WHEN 'false' THEN 'false'
+    ELSE CAST(e.value AS TEXT)
+  END, '') AS TEXT), ', ') FROM json_each(CASE WHEN json_valid(t.owners) THEN CASE json_type(t.owners) WHEN 'array' THEN t.owners END END) e) AS TEXT) AS test_owners, CAST((SELECT group_concat(CAST(NULLIF(CASE e.type
+    WHEN 'object' THEN CAST(COALESCE(NULLIF(json_extract(e.value, '$.name'), ''),
+      NULLIF(json_extract(e.value, '$.email'), ''), NULLIF(json_extract(e.value, '$.id'), ''), e.value) AS TEXT)
+    WHEN 'true' THEN 'true'
+    WHEN 'false' THEN 'false'
+    ELSE CAST(e.value AS TEXT)
+  END, '') AS TEXT), ', ') FROM json_each(CASE WHEN json_valid(a.owners) THEN CASE json_type(a.owners) WHEN 'array' THEN a.owners END END) e) AS TEXT) AS asset_owners
+FROM tests t LEFT JOIN environments v ON v.id = t.env_id LEFT JOIN assets a ON a.env_id = t.env_id AND a.id = t.asset_id AND a.deleted_at IS NULL
+LEFT JOIN latest_test_executions x ON x.env_id = t.env_id AND x.test_id = t.id
+WHERE t.deleted_at IS NULL AND COALESCE(t.disabled, 0) = 0;

@@ -1,0 +1,102 @@
+import { type SQL, sql } from 'drizzle-orm';
+import { sqliteView } from 'drizzle-orm/sqlite-core';
+import {
+  day,
+  elements,
+  environment,
+  failing,
+  integers,
+  joinEnvironment,
+  joinOwnersOfTest,
+  label,
+  reals,
+  texts,
+  typedInteger,
+  typedReal,
+} from './view-parts.ts';
+
+/*
+ * Runs per environment and UTC day: those that the mirror has seen, even of tests deleted since, and the pass rate from 0 to 1. The rate
+ * leaves out the other runs, whose status is SKIPPED, NO_DATA or unknown.
+ */
+
+const counted = (condition: SQL) => typedInteger(sql`sum(${condition})`);
+
+/** The daily numbers of the runs `x`, by the columns of `by` besides the environment and the day. */
+const daily = (by: Readonly<Record<string, SQL>>, join: SQL) => {
+  const named = Object.entries(by).map(([name, value]) => sql`${value} AS ${sql.raw(name)}, `);
+  const groups = ['x.env_id', ...Object.keys(by), 'day'].join(', ');
+  return sql`SELECT d.*, ${typedReal(sql`1.0 * d.pass_count / NULLIF(d.run_count - d.other_count, 0)`)} AS pass_rate
+FROM (
+  SELECT x.env_id, v.name AS env_name, ${sql.join(named)}${day('x.start_time')} AS day,
+    ${typedInteger(sql`count(*)`)} AS run_count, ${counted(sql`x.status = 'PASS'`)} AS pass_count,
+    ${counted(sql`x.status = 'WARN'`)} AS warn_count, ${counted(sql`x.status = 'FAIL'`)} AS fail_count,
+    ${counted(sql`x.status = 'ERROR'`)} AS error_count,
+    ${counted(sql`x.status <> 'PASS' AND x.status NOT IN ${failing}`)} AS other_count
+  FROM test_executions x ${joinEnvironment('x')} ${join}
+  GROUP BY ${sql.raw(groups)}
+) d`;
+};
+
+const numbers = () => ({
+  ...texts('day'),
+  ...integers('run_count', 'pass_count', 'warn_count', 'fail_count', 'error_count', 'other_count'),
+  ...reals('pass_rate'),
+});
+
+/** One row per environment and day. */
+export const testRunsDaily = sqliteView('test_runs_daily', { ...environment(), ...numbers() }).as(daily({}, sql``));
+
+const joinTest = sql`LEFT JOIN tests t ON t.env_id = x.env_id AND t.id = x.test_id`;
+
+/** One row per environment, type of test and day. */
+export const testRunsDailyByTestType = sqliteView('test_runs_daily_by_test_type', {
+  ...environment(),
+  ...texts('test_type'),
+  ...numbers(),
+}).as(daily({ test_type: sql`t.test_type` }, joinTest));
+
+/** One row per environment, schema of the tested asset and day. */
+export const testRunsDailyBySchema = sqliteView('test_runs_daily_by_schema', {
+  ...environment(),
+  ...texts('db_name', 'schema_name'),
+  ...numbers(),
+}).as(
+  daily(
+    { db_name: sql`a.db_name`, schema_name: sql`a.schema_name` },
+    sql`${joinTest} LEFT JOIN assets a ON a.env_id = x.env_id AND a.id = t.asset_id`,
+  ),
+);
+
+/** One row per environment, owner and day; a run counts once for each owner of its test. NULL stands for tests without an owner. */
+export const testRunsDailyByOwner = sqliteView('test_runs_daily_by_owner', {
+  ...environment(),
+  ...texts('owner'),
+  ...numbers(),
+}).as(daily({ owner: sql`o.owner` }, joinOwnersOfTest('x')));
+
+/** One row per environment, tag and day; a run counts once for each tag of its test. NULL stands for tests without a tag. */
+export const testRunsDailyByTag = sqliteView('test_runs_daily_by_tag', {
+  ...environment(),
+  ...texts('tag'),
+  ...numbers(),
+}).as(
+  daily(
+    { tag: sql`g.tag` },
+    sql`LEFT JOIN (SELECT DISTINCT t.env_id, t.id AS test_id, ${label} AS tag FROM tests t JOIN ${elements('t.tags')}
+    WHERE ${label} IS NOT NULL) g ON g.env_id = x.env_id AND g.test_id = x.test_id`,
+  ),
+);
+
+/** One row per environment and owner: the incidents of the tests that are theirs, and how long the resolved ones took. */
+export const testIncidentsByOwner = sqliteView('test_incidents_by_owner', {
+  ...environment(),
+  ...texts('owner'),
+  ...integers('incident_count', 'open_count', 'resolved_count'),
+  ...reals('mean_hours_to_resolve'),
+}).as(sql`SELECT i.env_id, i.env_name, o.owner, ${typedInteger(sql`count(*)`)} AS incident_count,
+  ${typedInteger(sql`sum(i.resolved_at IS NULL)`)} AS open_count,
+  ${typedInteger(sql`count(i.resolved_at)`)} AS resolved_count,
+  ${typedReal(sql`avg(i.hours_to_resolve)`)} AS mean_hours_to_resolve
+FROM test_incidents i ${joinOwnersOfTest('i')}
+GROUP BY i.env_id, o.owner`);

@@ -1,0 +1,200 @@
+import { beforeEach, describe, expect, test } from 'vitest';
+import { add, addRuns, gone, pluck, select, useMirror } from './views-setup.ts';
+
+useMirror();
+
+/** Two tables, of which `orders` feeds the other and, through it, a dashboard. */
+beforeEach(() => {
+  add(
+    'assets',
+    { id: 'orders', name: 'orders', kind: 'table', db_name: 'dwh', schema_name: 'raw', owners: '["ann"]' },
+    { id: 'sales', name: 'sales', kind: 'table', db_name: 'dwh', schema_name: 'mart', owners: '[]' },
+    { id: 'board', name: 'board', kind: 'bi', bi_type: 'dashboard', url: 'https://bi.example/1', owners: '["eve"]' },
+    { id: 'old', name: 'old', kind: 'bi', ...gone },
+  );
+  for (const [upstream_asset_id, downstream_asset_id] of ['orders>sales', 'sales>board', 'sales>old', 'old>board'].map(
+    (edge) => edge.split('>'),
+  ))
+    add('asset_lineage', { upstream_asset_id, downstream_asset_id });
+  add(
+    'tests',
+    {
+      id: 't',
+      name: 'unique',
+      test_type: 'unique',
+      asset_id: 'orders',
+      owners: '["bob", "cat", "bob"]',
+      tags: '["x"]',
+    },
+    { id: 'u', name: 'fresh', test_type: 'freshness', asset_id: 'orders', owners: '[]', tags: '["x", "y", "x"]' },
+    { id: 'w', name: 'volume', test_type: 'freshness', asset_id: 'sales', owners: '[]', tags: null },
+  );
+});
+
+const runsOf = (test_id: string, statuses: string[], table?: string): void =>
+  addRuns(statuses, { test_id, sub_test_unique_id: `sub-${test_id}` }, table);
+
+describe('owners and tags of tests', () => {
+  test('test_owners and test_tags have one row per test and owner or tag, each once', () => {
+    expect(select('SELECT test_name, asset_name, owner FROM test_owners ORDER BY owner')).toEqual([
+      { test_name: 'unique', asset_name: 'orders', owner: 'bob' },
+      { test_name: 'unique', asset_name: 'orders', owner: 'cat' },
+    ]);
+    expect(pluck("SELECT test_id || ' ' || tag FROM test_tags ORDER BY 1")).toEqual(['t x', 'u x', 'u y']);
+  });
+
+  test('deleted tests have none', () => {
+    add('tests', { id: 'gone', owners: '["zoe"]', tags: '["z"]', ...gone });
+    expect(pluck("SELECT owner FROM test_owners WHERE owner = 'zoe'")).toEqual([]);
+    expect(pluck("SELECT tag FROM test_tags WHERE tag = 'z'")).toEqual([]);
+  });
+});
+
+describe('runs of a day', () => {
+  beforeEach(() => {
+    runsOf('t', ['PASS', 'FAIL']);
+    runsOf('u', ['PASS', 'SKIPPED', 'WARN', 'PASS']);
+    runsOf('w', ['ERROR']);
+    runsOf('unseen', ['PASS']);
+  });
+  const rates = (view: string, by: string) =>
+    select(`SELECT ${by}, day, run_count, pass_count, pass_rate FROM ${view} ORDER BY 1, 2`).map((row) =>
+      Object.values(row).join(' '),
+    );
+
+  test('by owner: a run counts once for each owner of its test, or of its asset if the test has none', () => {
+    expect(rates('test_runs_daily_by_owner', "COALESCE(owner, '-')")).toEqual([
+      '- 2026-11-20 2 1 0.5',
+      'ann 2026-11-20 4 2 0.6666666666666666',
+      'bob 2026-11-20 2 1 0.5',
+      'cat 2026-11-20 2 1 0.5',
+    ]);
+  });
+
+  test('by tag, by type of test and by schema, where NULL stands for none', () => {
+    expect(rates('test_runs_daily_by_tag', "COALESCE(tag, '-')")).toEqual([
+      '- 2026-11-20 2 1 0.5',
+      'x 2026-11-20 6 3 0.6',
+      'y 2026-11-20 4 2 0.6666666666666666',
+    ]);
+    expect(rates('test_runs_daily_by_test_type', "COALESCE(test_type, '-')")).toEqual([
+      '- 2026-11-20 1 1 1',
+      'freshness 2026-11-20 5 2 0.5',
+      'unique 2026-11-20 2 1 0.5',
+    ]);
+    expect(rates('test_runs_daily_by_schema', "COALESCE(db_name || '.' || schema_name, '-')")).toEqual([
+      '- 2026-11-20 1 1 1',
+      'dwh.mart 2026-11-20 1 0 0',
+      'dwh.raw 2026-11-20 6 3 0.6',
+    ]);
+  });
+});
+
+describe('incidents', () => {
+  test('an incident names the owners of its test and asset, and how long it took to resolve, if it is resolved', () => {
+    runsOf('t', ['FAIL', 'FAIL', 'PASS', 'WARN', 'FAIL']);
+    expect(
+      select(`SELECT test_owners, asset_owners, duration_hours, hours_to_resolve FROM test_incidents
+        ORDER BY first_start_time`),
+    ).toEqual([
+      { test_owners: 'bob, cat, bob', asset_owners: 'ann', duration_hours: 2, hours_to_resolve: 2 },
+      { test_owners: 'bob, cat, bob', asset_owners: 'ann', duration_hours: 1, hours_to_resolve: null },
+    ]);
+  });
+
+  test('test_incidents_by_owner has the mean time to resolve over the resolved ones', () => {
+    runsOf('t', ['FAIL', 'PASS', 'FAIL', 'FAIL', 'FAIL', 'PASS', 'FAIL']);
+    runsOf('w', ['FAIL']);
+    const counts = { incident_count: 3, open_count: 1, resolved_count: 2, mean_hours_to_resolve: 2 };
+    expect(select('SELECT * FROM test_incidents_by_owner ORDER BY owner')).toEqual([
+      {
+        env_id: 'e',
+        env_name: 'Production',
+        owner: null,
+        incident_count: 1,
+        open_count: 1,
+        resolved_count: 0,
+        mean_hours_to_resolve: null,
+      },
+      { env_id: 'e', env_name: 'Production', owner: 'bob', ...counts },
+      { env_id: 'e', env_name: 'Production', owner: 'cat', ...counts },
+    ]);
+  });
+
+  test('a filter on an asset reads the runs of its tests only', () => {
+    const plan = select(
+      'EXPLAIN QUERY PLAN SELECT * FROM test_incidents WHERE env_id = ? AND asset_id = ?',
+      'e',
+      'orders',
+    ).map(({ detail }) => String(detail));
+    for (const detail of plan.filter((it) => /^(SCAN|SEARCH) (f|t|y) /.test(it)))
+      expect(detail).toMatch(/SEARCH .*=\?/);
+    expect(plan).toContainEqual(expect.stringMatching(/SEARCH f USING COVERING INDEX test_executions_failing/));
+  });
+});
+
+describe('impact', () => {
+  test('failing_test_impact shows all that is downstream of a failing test, its owners and where to find it', () => {
+    runsOf('t', ['FAIL'], 'latest_test_executions');
+    runsOf('w', ['PASS'], 'latest_test_executions');
+    const test = { test_id: 't', asset_name: 'orders', test_owners: 'bob, cat, bob', status: 'FAIL' };
+    expect(
+      select(`SELECT test_id, asset_name, test_owners, status, downstream_name name, downstream_kind kind,
+        downstream_bi_type bi_type, downstream_url url, downstream_owners owners, depth
+        FROM failing_test_impact ORDER BY depth`),
+    ).toEqual([
+      { ...test, name: 'sales', kind: 'table', bi_type: null, url: null, owners: null, depth: 1 },
+      {
+        ...test,
+        name: 'board',
+        kind: 'bi',
+        bi_type: 'dashboard',
+        url: 'https://bi.example/1',
+        owners: 'eve',
+        depth: 2,
+      },
+    ]);
+  });
+
+  test('coverage_by_impact shows the tests of each table and what hangs on it, directly and in all', () => {
+    expect(
+      select(`SELECT asset_id, owners, test_count tests, direct_downstream_count direct, downstream_count all_of_it,
+        downstream_bi_count bi FROM coverage_by_impact ORDER BY downstream_count DESC`),
+    ).toEqual([
+      { asset_id: 'orders', owners: 'ann', tests: 2, direct: 1, all_of_it: 2, bi: 1 },
+      { asset_id: 'sales', owners: null, tests: 1, direct: 1, all_of_it: 1, bi: 1 },
+    ]);
+  });
+
+  test('coverage_by_impact counts an asset that two ways lead to once, and a table never as its own consumer', () => {
+    for (const [upstream_asset_id, downstream_asset_id] of [
+      ['orders', 'board'],
+      ['board', 'orders'],
+      ['orders', 'orders'],
+    ])
+      add('asset_lineage', { upstream_asset_id, downstream_asset_id });
+    expect(
+      select('SELECT asset_id, direct_downstream_count direct, downstream_count n FROM coverage_by_impact ORDER BY 1'),
+    ).toEqual([
+      { asset_id: 'orders', direct: 2, n: 2 },
+      { asset_id: 'sales', direct: 1, n: 2 },
+    ]);
+  });
+});
+
+describe('stale_assets', () => {
+  test('shows what its platform updated last more than 30 days before the last sync, and its last test result', () => {
+    const updated = (id: string, updated_at: string | null) =>
+      add('assets', { id, name: id, kind: 'table', updated_at });
+    updated('stale', '2026-10-20T23:00:00.000000Z');
+    updated('fresh', '2026-10-21T01:00:00.000000Z');
+    updated('unsaid', null);
+    add('assets', { id: 'gone', updated_at: '2020-01-01T00:00:00.000000Z', ...gone });
+    add('mirror_environments', { mirrored_at: '2026-11-20T00:00:00.000000Z' });
+    add('tests', { id: 'v', asset_id: 'stale' }, { id: 'off', asset_id: 'stale', disabled: 1 });
+    runsOf('v', ['PASS'], 'latest_test_executions');
+    expect(select('SELECT asset_id, kind, days_since_update days, last_test_start_time at FROM stale_assets')).toEqual([
+      { asset_id: 'stale', kind: 'table', days: 30, at: '2026-11-20T00:00:00.000000Z' },
+    ]);
+  });
+});
