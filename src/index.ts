@@ -1,5 +1,7 @@
 export type { CompareDepth as Depth } from './core/difference.ts';
 export { type RecoveryKind as Recovery, SyncError } from './core/errors.ts';
+export { type ExportOptions, exportMirror } from './library/export.ts';
+export type { ExportEvent, ExportReport } from './library/export-mirror.ts';
 export { mirrorApi } from './library/mirror-api.ts';
 export type { ApiOptions } from './library/open-api.ts';
 export { openMirror, type ReadableMirror } from './library/open-mirror.ts';

@@ -12,6 +12,17 @@ const VERIFY_OPTIONS = {
   ...pick('allow-http', 'log-level', 'json', 'config'),
 } as const;
 
+const EXPORT_OPTIONS = {
+  ...pick('db', 'to'),
+  format: {
+    type: 'string',
+    default: 'parquet',
+    choices: ['parquet', 'csv', 'ndjson'],
+    describe: 'format of the files',
+  },
+  ...pick('table', 'views', 'env', 'keep', 'log-level', 'json', 'config'),
+} as const;
+
 /** Every command. Its code is loaded when it runs: help needs none of it, and no command needs the code of another. */
 export const COMMANDS: readonly CliCommand[] = [
   {
@@ -51,6 +62,13 @@ export const COMMANDS: readonly CliCommand[] = [
     options: pick('db', 'file', 'format', 'config'),
     argument: { name: 'sql', describe: 'the statement, such as "select * from failing_tests"; - reads it from stdin' },
     run: async (args, io) => (await import('./query.ts')).query(args, io),
+  },
+  {
+    name: 'export',
+    describe:
+      'write the tables of the mirror, as of one instant, as Parquet, CSV or NDJSON files; only what has changed',
+    options: EXPORT_OPTIONS,
+    run: async (args, io) => (await import('./export.ts')).exportTo(args, io),
   },
   {
     name: 'serve',

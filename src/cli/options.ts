@@ -102,6 +102,19 @@ export const OPTIONS = {
       'what to compare: the number of tables (count, one request per environment), all ids (ids), or every field (rows); ' +
       'only rows finds every difference',
   },
+  to: { type: 'string', describe: 'folder of the export; it is made if it does not exist' },
+  table: {
+    type: 'string',
+    array: true,
+    coerce: splitAtCommas,
+    describe: 'only these tables and views (repeatable, or separated by commas); default: all mirrored tables',
+  },
+  views: { type: 'boolean', default: DEFAULTS.views, describe: 'also export all views' },
+  keep: {
+    type: 'number',
+    default: DEFAULTS.keep,
+    describe: 'number of earlier exports whose files are kept, for readers that still go by their manifests',
+  },
   repair: {
     type: 'boolean',
     default: DEFAULTS.repair,

@@ -18,6 +18,8 @@ export const DEFAULTS = {
   host: '127.0.0.1',
   port: 8484,
   rateLimit: '120/1m',
+  views: false,
+  keep: 1,
 } as const;
 
 /** What a verification may compare. */

@@ -3,6 +3,7 @@ import { SyncError } from '../core/errors.ts';
 import type { RunProgressEvent } from '../sync/progress.ts';
 import type { RunSummary } from '../sync/summary.ts';
 import type { VerifyReport } from '../verify/verify-report.ts';
+import type { ExportReport, ExportSettings, ExportWatch } from './export-mirror.ts';
 import type { JobReply, PostedError, ThreadEvent, ThreadJob } from './run-thread.ts';
 import type { RunWatcher, SyncSettings } from './sync-settings.ts';
 import type { VerifySettings, VerifyWatch } from './verify-mirror.ts';
@@ -14,6 +15,7 @@ import type { VerifySettings, VerifyWatch } from './verify-mirror.ts';
 export interface RunThread {
   sync(settings: SyncSettings, runWatcher: RunWatcher): Promise<RunSummary>;
   verify(settings: VerifySettings, watch: VerifyWatch): Promise<VerifyReport>;
+  export(settings: ExportSettings, watch: ExportWatch): Promise<ExportReport>;
   close(): Promise<void>;
 }
 
@@ -44,6 +46,10 @@ export function startRunThread(): RunThread {
         if (event.of === 'verify') watch.onProgress(event.event);
         if (event.of === 'failure') watch.onFailure(errorOf(event.error));
       }) as Promise<VerifyReport>,
+    export: (settings, watch) =>
+      doJob(worker(), { do: 'export', settings }, watch.signal, (event) => {
+        if (event.of === 'export') watch.onProgress(event.event);
+      }) as Promise<ExportReport>,
     // Between two jobs the thread does not keep the process alive.
     close: async () => void (await alive?.terminate()),
   };

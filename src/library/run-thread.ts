@@ -5,13 +5,15 @@ import type { StreamName } from '../core/stream.ts';
 import type { RunProgressEvent } from '../sync/progress.ts';
 import { keyOf } from '../sync/sync-environments.ts';
 import type { VerifyProgress } from '../verify/verify.ts';
+import type { ExportEvent, ExportSettings } from './export-mirror.ts';
 import { runOnce } from './session.ts';
 import type { SyncSettings } from './sync-settings.ts';
 import { type VerifySettings, verifyOnce } from './verify-mirror.ts';
 
 export type ThreadJob =
   | { readonly do: 'sync'; readonly settings: SyncSettings }
-  | { readonly do: 'verify'; readonly settings: VerifySettings };
+  | { readonly do: 'verify'; readonly settings: VerifySettings }
+  | { readonly do: 'export'; readonly settings: ExportSettings };
 
 /** An error that a message can carry. */
 export interface PostedError {
@@ -28,6 +30,7 @@ export type ThreadEvent =
   | { readonly of: 'source'; readonly event: SourceEvent }
   | { readonly of: 'sync'; readonly event: RunProgressEvent; readonly error: PostedError | null }
   | { readonly of: 'verify'; readonly event: VerifyProgress }
+  | { readonly of: 'export'; readonly event: ExportEvent }
   | { readonly of: 'failure'; readonly error: PostedError };
 
 export type JobReply =
@@ -78,8 +81,27 @@ function relayTo(port: MessagePort) {
       onProgress: (event: VerifyProgress): void => send({ of: 'verify', event }, 'verify'),
       onFailure: (error: Error): void => send({ of: 'failure', error: posted(error) }),
     },
+    onExport: (event: ExportEvent): void => send({ of: 'export', event }),
     onSourceEvent: (event: SourceEvent): void => send({ of: 'source', event }),
   };
+}
+
+type EventRelay = ReturnType<typeof relayTo>;
+
+async function execute(
+  threadJob: ThreadJob,
+  { onSync, onVerify, onExport, onSourceEvent }: EventRelay,
+  signal: AbortSignal,
+) {
+  switch (threadJob.do) {
+    case 'sync':
+      return runOnce(threadJob.settings, { signal, onSourceEvent, onProgress: onSync });
+    case 'verify':
+      return verifyOnce(threadJob.settings, { signal, onSourceEvent, ...onVerify });
+    case 'export':
+      // Loaded only here: no sync needs what writes Parquet.
+      return (await import('./export-mirror.ts')).exportOnce(threadJob.settings, { signal, onProgress: onExport });
+  }
 }
 
 function listen(port: MessagePort): void {
@@ -87,18 +109,15 @@ function listen(port: MessagePort): void {
   const { signal } = stop;
   port.on('message', async (message: ThreadJob | 'stop') => {
     if (message === 'stop') return stop.abort();
-    const { flush, onSync, onVerify, onSourceEvent } = relayTo(port);
+    const relay = relayTo(port);
     let jobReply: JobReply;
     try {
-      const result =
-        message.do === 'sync'
-          ? await runOnce(message.settings, { signal, onSourceEvent, onProgress: onSync })
-          : await verifyOnce(message.settings, { signal, onSourceEvent, ...onVerify });
+      const result = await execute(message, relay, signal);
       jobReply = { type: 'ended', result };
     } catch (error) {
       jobReply = { type: 'failed', error: posted(error) };
     }
-    flush();
+    relay.flush();
     port.postMessage(jobReply);
   });
 }

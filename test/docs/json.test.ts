@@ -44,6 +44,7 @@ beforeAll(async () => {
     await print('sync');
     await print('status');
     await print('plan');
+    await print('export', '--to', 'lake');
     const mirror = openForWriting(`${where.cwd}/obsync.db`);
     mirror.connection.exec("delete from assets where id = 'dash'; update assets set name = 'other' where id = 'lines'");
     mirror.connection.close();
@@ -74,7 +75,7 @@ const ofOneKind = (path: string): string => path.replace(/^(possible|pending)\[\
 const documentedPaths = (title: string): string[] => rowsOf(sectionOf(DOCUMENT, title)).map(([path]) => nameIn(path));
 
 describe('docs/json-and-exit-codes.md', () => {
-  test.each([['sync'], ['status'], ['plan'], ['verify'], ['serve']])(
+  test.each([['sync'], ['status'], ['plan'], ['verify'], ['export'], ['serve']])(
     'has every field that %s prints as JSON, and no other',
     (command) => {
       const paths = new Set(printed[command]?.flatMap((each) => pathsOf(each)).map(ofOneKind));

@@ -1,0 +1,63 @@
+import type { CellRow } from './cell.ts';
+import type { SegmentRow } from './read-segments.ts';
+import type { SurveyedSegment } from './segment.ts';
+
+/** Rows that are written at once, as one row group of Parquet. They belong to one file. */
+export interface RowBatch {
+  readonly surveyed: SurveyedSegment;
+  readonly rows: readonly CellRow[];
+  /** The bound of the file that these rows begin; undefined when they go on with the file of the last batch. */
+  readonly newFileFrom: string | null | undefined;
+}
+
+type GrowingBatch = RowBatch & { readonly rows: CellRow[] };
+
+const MOST_ROWS = 10_000;
+
+/** Rows may be large: a batch of them has to fit into memory several times over. */
+const MOST_CHARACTERS = 4 * 1024 * 1024;
+
+/** How many files a large table of an environment has at first: so few rows in each that a change touches little of the whole. */
+const FILES = 128;
+
+const FEWEST_ROWS_OF_FILE = 500;
+
+const MOST_ROWS_OF_FILE = 100_000;
+
+/** The rows of a file where a segment is cut into several. */
+export function rowsPerFile(rows: number): number {
+  return Math.min(MOST_ROWS_OF_FILE, Math.max(FEWEST_ROWS_OF_FILE, Math.ceil(rows / FILES)));
+}
+
+/** Gathers rows into batches, and cuts a segment that holds the rows of two files or more. */
+export function* batchesOf(
+  segmentRows: Iterable<SegmentRow>,
+  cutValue: (row: CellRow) => string,
+  fileRows: number,
+): Generator<RowBatch> {
+  let batch = null as GrowingBatch | null;
+  let [inFile, characters, last] = [0, 0, ''];
+  for (const [surveyed, row] of segmentRows) {
+    const isCuttable = surveyed.rows >= 2 * fileRows;
+    const value = isCuttable ? cutValue(row) : '';
+    const isNewSegment = batch?.surveyed !== surveyed;
+    const isCut = !isNewSegment && isCuttable && inFile >= fileRows && value !== last;
+    if (batch === null || isNewSegment || isCut || batch.rows.length >= MOST_ROWS || characters >= MOST_CHARACTERS) {
+      if (batch !== null) yield batch;
+      batch = { surveyed, rows: [], newFileFrom: isNewSegment ? surveyed.segment.from : isCut ? value : undefined };
+      characters = 0;
+      if (batch.newFileFrom !== undefined) inFile = 0;
+    }
+    batch.rows.push(row);
+    characters += charactersOf(row);
+    inFile += 1;
+    last = value;
+  }
+  if (batch !== null) yield batch;
+}
+
+function charactersOf(row: CellRow): number {
+  let count = 0;
+  for (const value of row) if (typeof value === 'string') count += value.length;
+  return count;
+}

@@ -1,0 +1,81 @@
+import { createHash, type Hash } from 'node:crypto';
+import { join } from 'node:path';
+import type { CellRow } from './cell.ts';
+import { encoderOf } from './encode.ts';
+import type { ExportFolder } from './export-folder.ts';
+import type { ExportedFile } from './manifest.ts';
+import { partitionPath } from './partition-path.ts';
+import type { ExportRelation } from './relation.ts';
+import { type ChangeFingerprint, createFingerprint, type ExportSegment } from './segment.ts';
+
+/** A data file in the making. It gets its name when it is complete. */
+export interface DataFile {
+  add(rows: readonly CellRow[]): void;
+  finish(): ExportedFile;
+  /** Closes it and leaves what was written. */
+  abandon(): void;
+}
+
+export interface DataFilePlace {
+  readonly exportRelation: ExportRelation;
+  readonly segment: ExportSegment;
+  readonly from: string | null;
+}
+
+export function createDataFile(folder: ExportFolder, { exportRelation, segment, from }: DataFilePlace): DataFile {
+  const partition = partitionPath(exportRelation.name, segment);
+  const temporary = folder.begin(partition);
+  const encoder = encoderOf(folder.format, exportRelation, folder.instant);
+  const file = folder.files.create(temporary);
+  const measure = createMeasure(exportRelation);
+  const [whole, size] = [createHash('sha256'), { bytes: 0 }];
+  const write = (bytes: Uint8Array): void => {
+    if (bytes.length === 0) return;
+    folder.files.write(file, bytes);
+    whole.update(bytes);
+    size.bytes += bytes.length;
+  };
+  return {
+    add(rows) {
+      write(encoder.add(rows));
+      measure.add(rows);
+    },
+    finish() {
+      write(encoder.end());
+      folder.files.sync(file);
+      folder.files.close(file);
+      const sha256 = whole.digest('hex');
+      const path = `${partition}/part-${sha256.slice(0, NAME_DIGITS)}.${folder.format}`;
+      folder.files.rename(temporary, join(folder.path, path));
+      folder.created(path);
+      const place = { path, table: exportRelation.name, env_id: segment.envId, month: segment.month, from };
+      return { ...place, rows: measure.changes.rows, bytes: size.bytes, sha256, ...measure.result() };
+    },
+    abandon: () => folder.files.close(file),
+  };
+}
+
+/** A rewritten segment gets a new name, so that the file of the last export stays until nobody goes by it. */
+const NAME_DIGITS = 16;
+
+/** The two digests of the rows of a file: of what tells that they have changed, and of all of their content. */
+interface RowMeasure {
+  readonly changes: ChangeFingerprint;
+  readonly content: Hash;
+  add(rows: readonly CellRow[]): void;
+  result(): Pick<ExportedFile, 'changes' | 'content_sha256'>;
+}
+
+function createMeasure({ columns, changeColumns }: ExportRelation): RowMeasure {
+  const [changes, content] = [createFingerprint(), createHash('sha256')];
+  const at = changeColumns.map((name) => columns.findIndex((column) => column.name === name));
+  return {
+    changes,
+    content,
+    add(rows) {
+      for (const row of rows) changes.add(at.map((i) => row[i] ?? null));
+      content.update(rows.map((row) => `${JSON.stringify(row)}\n`).join(''));
+    },
+    result: () => ({ changes: changes.text(), content_sha256: content.digest('hex') }),
+  };
+}

@@ -1,0 +1,106 @@
+import { zstdCompressSync } from 'node:zlib';
+import { ByteWriter, type ColumnSource, ParquetWriter, type SchemaElement } from 'hyparquet-writer';
+import type { Instant } from '../core/instant.ts';
+import { type CellRow, type CellValue, checkValue, type FileEncoder } from './cell.ts';
+import type { ColumnType, ExportColumn, ExportRelation } from './relation.ts';
+
+/** Each batch of rows becomes a row group, whose bytes leave memory at once. */
+export function encodeParquet({ name, columns }: ExportRelation, instant: Instant): FileEncoder {
+  const writer = new ByteWriter();
+  const take = (): Uint8Array => {
+    const bytes = Uint8Array.from(writer.getBytes());
+    writer.index = 0;
+    return bytes;
+  };
+  const elements = columns.map(schemaElement);
+  const parquet = new ParquetWriter({
+    writer,
+    schema: [{ name: 'root', num_children: columns.length }, ...elements],
+    codec: 'ZSTD',
+    compressors: { ZSTD: (bytes) => zstdCompressSync(bytes) },
+    kvMetadata: [
+      { key: 'obsync.table', value: name },
+      { key: 'obsync.instant', value: instant },
+    ],
+    createdBy: 'obsync',
+  });
+  return {
+    add(rows) {
+      void parquet.write({
+        columnData: columns.map((column, i) => columnSource(column, rows, i)),
+        rowGroupSize: rows.length,
+      });
+      return take();
+    },
+    end() {
+      // Only now: with it, the writer takes values for parsed JSON and writes their text anew. Readers need it as well as the logical type.
+      for (const element of elements) if (element.logical_type?.type === 'JSON') element.converted_type = 'JSON';
+      void parquet.finish();
+      return take();
+    },
+  };
+}
+
+const TYPES: Readonly<Record<ColumnType, Omit<SchemaElement, 'name'>>> = {
+  text: { type: 'BYTE_ARRAY', converted_type: 'UTF8', logical_type: { type: 'STRING' } },
+  json: { type: 'BYTE_ARRAY', logical_type: { type: 'JSON' } },
+  integer: { type: 'INT64' },
+  real: { type: 'DOUBLE' },
+  boolean: { type: 'BOOLEAN' },
+  timestamp: {
+    type: 'INT64',
+    converted_type: 'TIMESTAMP_MICROS',
+    logical_type: { type: 'TIMESTAMP', isAdjustedToUTC: true, unit: 'MICROS' },
+  },
+  date: { type: 'INT32', converted_type: 'DATE', logical_type: { type: 'DATE' } },
+};
+
+const schemaElement = ({ name, type }: ExportColumn): SchemaElement => ({
+  name,
+  repetition_type: 'OPTIONAL',
+  ...TYPES[type],
+});
+
+type ParquetValue = string | number | bigint | boolean | Uint8Array;
+
+function columnSource(column: ExportColumn, rows: readonly CellRow[], at: number): ColumnSource {
+  const convert = remembering(CONVERSIONS[column.type]);
+  const data = rows.map((row) => {
+    const value = row[at] ?? null;
+    checkValue(column, value);
+    return value === null ? null : convert(value);
+  });
+  // The bounds of JSON tell a reader nothing, and may be long.
+  return { name: column.name, data, statistics: column.type !== 'json' };
+}
+
+/** Values repeat within a batch, and the copies of one value are best one object. */
+function remembering(convert: ((value: CellValue) => ParquetValue) | null): (value: CellValue) => ParquetValue {
+  if (convert === null) return (value) => value as ParquetValue;
+  const known = new Map<CellValue, ParquetValue>();
+  return (value) => {
+    let converted = known.get(value);
+    if (converted === undefined) {
+      converted = convert(value);
+      known.set(value, converted);
+    }
+    return converted;
+  };
+}
+
+const DAY_MS = 86_400_000;
+
+const CONVERSIONS: Readonly<Record<ColumnType, ((value: CellValue) => ParquetValue) | null>> = {
+  text: null,
+  real: null,
+  json: (value) => Buffer.from(String(value)),
+  integer: (value) => BigInt(Number(value)),
+  boolean: (value) => value !== 0,
+  timestamp: (value) => microsOf(String(value)),
+  date: (value) => Date.parse(`${value}T00:00:00Z`) / DAY_MS,
+};
+
+/** The microseconds since 1970 of an instant (R4). */
+function microsOf(instant: Instant): bigint {
+  return BigInt(Date.parse(`${instant.slice(0, 19)}Z`)) * 1000n + BigInt(instant.slice(20, 26));
+}

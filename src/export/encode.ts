@@ -1,0 +1,57 @@
+import { stringify } from 'csv-stringify/sync';
+import type { Instant } from '../core/instant.ts';
+import { type CellRow, type CellValue, checkValue, type FileEncoder } from './cell.ts';
+import { encodeParquet } from './encode-parquet.ts';
+import type { ExportFormat } from './manifest.ts';
+import type { ExportColumn, ExportRelation } from './relation.ts';
+
+export function encoderOf(format: ExportFormat, exportRelation: ExportRelation, instant: Instant): FileEncoder {
+  switch (format) {
+    case 'parquet':
+      return encodeParquet(exportRelation, instant);
+    case 'csv':
+      return encodeCsv(exportRelation);
+    case 'ndjson':
+      return encodeNdjson(exportRelation);
+  }
+}
+
+/** With a header line. NULL is an empty field, and an empty text is quoted. */
+function encodeCsv({ columns }: ExportRelation): FileEncoder {
+  let header: readonly unknown[][] = [columns.map(({ name }) => name)];
+  return {
+    add(rows) {
+      const lines = rows.map((row) => columns.map((column, i) => plainValue(column, row[i] ?? null)));
+      const text = stringify([...header, ...lines], {
+        cast: { string: (value) => ({ value, quoted_empty: true }), boolean: String },
+      });
+      header = [];
+      return Buffer.from(text);
+    },
+    end: () => Buffer.alloc(0),
+  };
+}
+
+/** One JSON object per line. What the mirror keeps as JSON text stands in it as JSON. */
+function encodeNdjson({ columns }: ExportRelation): FileEncoder {
+  const keys = columns.map(({ name }, i) => `${i === 0 ? '{' : ','}${JSON.stringify(name)}:`);
+  const line = (row: CellRow): string =>
+    columns.map((column, i) => keys[i] + jsonText(column, row[i] ?? null)).join('');
+  return {
+    add: (rows) => Buffer.from(rows.map((row) => `${line(row)}}\n`).join('')),
+    end: () => Buffer.alloc(0),
+  };
+}
+
+function jsonText(column: ExportColumn, value: CellValue): string {
+  const plain = plainValue(column, value);
+  // Within a string of JSON there is no line break.
+  if (column.type === 'json' && typeof plain === 'string') return plain.replaceAll(/[\r\n]/g, ' ');
+  return JSON.stringify(plain);
+}
+
+/** Texts for times and JSON, true and false for flags. */
+function plainValue(column: ExportColumn, value: CellValue): string | number | boolean | null {
+  checkValue(column, value);
+  return column.type === 'boolean' && value !== null ? value !== 0 : value;
+}

@@ -1,0 +1,84 @@
+import {
+  closeSync,
+  existsSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmdirSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { SyncError } from '../core/errors.ts';
+
+/** The operations by which an export changes a folder. */
+export interface FileOperations {
+  makeFolder(path: string): void;
+  create(path: string): number;
+  write(file: number, bytes: Uint8Array): void;
+  sync(file: number): void;
+  close(file: number): void;
+  rename(from: string, to: string): void;
+  /** Makes the names within a folder durable. */
+  syncFolder(path: string): void;
+  remove(path: string): void;
+  /** Removes a folder if it is empty. */
+  removeFolder(path: string): void;
+}
+
+export const NODE_FILES: FileOperations = {
+  makeFolder: (path) => void mkdirSync(path, { recursive: true }),
+  create: (path) => openSync(path, 'w'),
+  // Unlike `writeSync`, it writes all of them.
+  write: writeFileSync,
+  sync: fsyncSync,
+  close: closeSync,
+  rename: renameSync,
+  syncFolder(path) {
+    // Windows cannot open a folder, and keeps names durable by itself.
+    if (process.platform === 'win32') return;
+    const folder = openSync(path, 'r');
+    try {
+      fsyncSync(folder);
+    } finally {
+      closeSync(folder);
+    }
+  },
+  remove: (path) => rmSync(path, { force: true }),
+  removeFolder(path) {
+    if (readdirSync(path).length === 0) rmdirSync(path);
+  },
+};
+
+/** The text of a file; null when there is none. */
+export function readTextOf(path: string): string | null {
+  return existsSync(path) ? readFileSync(path, 'utf8') : null;
+}
+
+/** The size of a file; null when there is none. */
+export function sizeOf(path: string): number | null {
+  return statSync(path, { throwIfNoEntry: false })?.size ?? null;
+}
+
+/** Every file under a folder, relative to it and with `/`. */
+export function filesUnder(folder: string): string[] {
+  return readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => !entry.isDirectory())
+    .map((entry) => join(entry.parentPath, entry.name).slice(join(folder, '/').length).replaceAll('\\', '/'));
+}
+
+const DISK_FULL: readonly unknown[] = ['ENOSPC', 'EDQUOT'];
+
+/** What went wrong in the folder of an export, as one line that says what to do; other errors come back as they are. */
+export function folderError(folder: string, error: unknown): unknown {
+  if (!(error instanceof Error) || !('code' in error) || !('syscall' in error)) return error;
+  const kept = 'the last whole export is untouched';
+  const message = DISK_FULL.includes(error.code)
+    ? `the disk of ${folder} is full: make room and export again; ${kept}`
+    : `${folder} cannot be written (${String(error.code)}): check its permissions and the disk, and export again; ${kept}`;
+  return new SyncError('run', message, { cause: error });
+}

@@ -1,0 +1,94 @@
+import { join } from 'node:path';
+import type { Instant } from '../core/instant.ts';
+import { type FileOperations, filesUnder } from './export-files.ts';
+import type { ExportFormat } from './manifest.ts';
+import { isDataPath } from './partition-path.ts';
+
+/** The folder of an export while files are written into it. */
+export interface ExportFolder {
+  readonly path: string;
+  readonly format: ExportFormat;
+  readonly instant: Instant;
+  readonly files: FileOperations;
+  /** Makes the folder of a partition. @returns the path of a file that nobody goes by yet */
+  begin(partition: string): string;
+  /** Notes a data file that has got its name. */
+  created(path: string): void;
+  /** Puts a text in the place of a file, all at once. */
+  replace(name: string, text: string): void;
+  /** Makes all names durable that data files have got. */
+  syncNames(): void;
+  /** Removes the data files that are not among these. @returns how many */
+  removeOthers(paths: ReadonlySet<string>): number;
+  /** Removes, after a failure, the data files that were written and those that were begun. */
+  undo(keptPaths: ReadonlySet<string>): void;
+}
+
+export function openExportFolder(
+  path: string,
+  { format, instant, files }: Pick<ExportFolder, 'format' | 'instant' | 'files'>,
+): ExportFolder {
+  const partitions = new Set<string>();
+  const created: string[] = [];
+  let temporary: string | null = null;
+  let begun = 0;
+  const removeAll = (paths: readonly string[]): number => {
+    for (const each of paths) files.remove(join(path, each));
+    const folders = new Set(paths.flatMap(foldersOf));
+    for (const each of [...folders].sort().reverse()) files.removeFolder(join(path, each));
+    return paths.length;
+  };
+  return {
+    path,
+    format,
+    instant,
+    files,
+    begin(partition) {
+      if (!partitions.has(partition)) files.makeFolder(join(path, partition));
+      partitions.add(partition);
+      begun += 1;
+      temporary = `${partition}/.part-${begun}.tmp`;
+      return join(path, temporary);
+    },
+    created(name) {
+      temporary = null;
+      created.push(name);
+    },
+    replace(name, text) {
+      const beside = join(path, `.${name}.tmp`);
+      try {
+        writeWhole(files, beside, Buffer.from(text));
+        files.rename(beside, join(path, name));
+      } catch (error) {
+        files.remove(beside);
+        throw error;
+      }
+      files.syncFolder(path);
+    },
+    syncNames() {
+      const folders = new Set([...partitions].flatMap((each) => [each, ...foldersOf(each)]));
+      for (const each of [...folders].sort().reverse()) files.syncFolder(join(path, each));
+    },
+    removeOthers: (paths) => removeAll(filesUnder(path).filter((each) => isDataPath(each) && !paths.has(each))),
+    undo(kept) {
+      const written = created.filter((each) => !kept.has(each));
+      removeAll(temporary === null ? written : [...written, temporary]);
+    },
+  };
+}
+
+function writeWhole(files: FileOperations, path: string, bytes: Uint8Array): void {
+  const file = files.create(path);
+  try {
+    files.write(file, bytes);
+    files.sync(file);
+  } finally {
+    files.close(file);
+  }
+}
+
+/** The folders above a path: of `a/b/c`, `a/b` and `a`. */
+function foldersOf(path: string): string[] {
+  const parts = path.split('/').slice(0, -1);
+  return parts.map((_, i) => parts.slice(0, parts.length - i).join('/'));
+}

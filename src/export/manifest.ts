@@ -1,0 +1,87 @@
+import { SyncError } from '../core/errors.ts';
+import type { Instant } from '../core/instant.ts';
+import { isJsonObject } from '../core/json.ts';
+import type { ExportColumn } from './relation.ts';
+
+export const MANIFEST_NAME = 'manifest.json';
+
+export const EXPORT_FORMATS = ['parquet', 'csv', 'ndjson'] as const;
+
+export type ExportFormat = (typeof EXPORT_FORMATS)[number];
+
+/** One file of an export. It holds the rows of one segment: a partition, or a range of its keys or days. */
+export interface ExportedFile {
+  /** Relative to the folder of the export, with `/`. */
+  readonly path: string;
+  readonly table: string;
+  readonly env_id: string;
+  /** The month of its rows; null for a table without a time. */
+  readonly month: string | null;
+  /** The first key, or the first day, that belongs to the segment; null for the first segment of its partition. */
+  readonly from: string | null;
+  readonly rows: number;
+  readonly bytes: number;
+  readonly sha256: string;
+  /** A fingerprint of the keys and of `mirrored_at`: unequal means that rows have changed since (R21). */
+  readonly changes: string;
+  /** SHA-256 of the rows themselves, whatever the format of the file. */
+  readonly content_sha256: string;
+}
+
+export interface ExportedTable {
+  readonly name: string;
+  readonly kind: 'table' | 'view';
+  readonly columns: readonly ExportColumn[];
+  readonly rows: number;
+  readonly bytes: number;
+}
+
+/** The files of an earlier export that are no longer part of this one. */
+interface EarlierExport {
+  readonly instant: Instant;
+  readonly paths: readonly string[];
+}
+
+/** What an export consists of. Whoever goes by it sees whole exports only, each of one instant. */
+export interface ExportManifest {
+  readonly program: typeof PROGRAM;
+  readonly layout: typeof LAYOUT;
+  readonly format: ExportFormat;
+  /** The mirror's own time (R21): the newest of its environments. */
+  readonly instant: Instant;
+  /** The number of the mirror's last migration. */
+  readonly schema_version: number;
+  /** Whether it was asked for some environments only. */
+  readonly limited: boolean;
+  readonly environments: readonly { readonly env_id: string; readonly instant: Instant | null }[];
+  readonly tables: readonly ExportedTable[];
+  readonly files: readonly ExportedFile[];
+  readonly earlier: readonly EarlierExport[];
+}
+
+export const PROGRAM = 'obsync export';
+
+/** It is raised when a file of the same rows would be written differently: then nothing of an older export is used again. */
+export const LAYOUT = 1;
+
+/** @throws SyncError `usage` for a file that is not the manifest of an export of this version */
+export function parseManifest(text: string, path: string): ExportManifest {
+  const parsed = parsedJson(text);
+  if (!isJsonObject(parsed) || parsed['program'] !== PROGRAM || typeof parsed['layout'] !== 'number')
+    throw new SyncError('usage', `${path} is not the manifest of an export: name another folder with --to`);
+  if (parsed['layout'] > LAYOUT)
+    throw new SyncError('usage', `${path} was made by a newer obsync: update obsync, or name another folder`);
+  return parsed as unknown as ExportManifest;
+}
+
+function parsedJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+}
+
+export function manifestText(manifest: ExportManifest): string {
+  return `${JSON.stringify(manifest, null, 1)}\n`;
+}

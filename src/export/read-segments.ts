@@ -1,0 +1,144 @@
+import type { Database } from 'better-sqlite3';
+import type { CellRow } from './cell.ts';
+import type { ExportedFile } from './manifest.ts';
+import type { ExportRelation } from './relation.ts';
+import {
+  type ChangeFingerprint,
+  createFingerprint,
+  createRowCount,
+  type ExportSegment,
+  newPartition,
+  type SurveyedSegment,
+  segmentsOf,
+} from './segment.ts';
+
+/** A row with the segment that it belongs to. */
+export type SegmentRow = readonly [segment: SurveyedSegment, row: CellRow];
+
+/** Reads the rows of one environment of a relation by segments. */
+export interface SegmentReader {
+  /** The segments that hold rows now: those of the files, and partitions that have come since. */
+  survey(files: readonly ExportedFile[]): SurveyedSegment[];
+  /** The rows of these segments, one segment after the other, each in the order of its keys. */
+  rows(surveyed: readonly SurveyedSegment[]): Iterable<SegmentRow>;
+  /** The value of a row by which its segment may be cut: the first part of its key, or its day. */
+  cutValue(row: CellRow): string;
+}
+
+export function readerOf(connection: Database, exportRelation: ExportRelation, envId: string): SegmentReader {
+  return exportRelation.timeColumn === null
+    ? listReader(connection, exportRelation, envId)
+    : historyReader(connection, exportRelation, exportRelation.timeColumn, envId);
+}
+
+export function quoted(name: string): string {
+  return `"${name}"`;
+}
+
+const listed = (names: readonly string[]): string => names.map(quoted).join(', ');
+
+/** Without a time the segments are ranges of keys, which an index finds. */
+function listReader(connection: Database, exportRelation: ExportRelation, envId: string): SegmentReader {
+  const { name, columns, order, envColumn, changeColumns } = exportRelation;
+  const first = order[0] ?? envColumn;
+  const range = ({ from, to }: ExportSegment) => {
+    const bounds = [...(from === null ? [] : [['>=', from]]), ...(to === null ? [] : [['<', to]])];
+    return {
+      where: [`${quoted(envColumn)} = ?`, ...bounds.map(([sign]) => `${quoted(first)} ${sign} ?`)].join(' and '),
+      values: [envId, ...bounds.map(([, bound]) => bound)],
+    };
+  };
+  const select = (names: readonly string[], segment: ExportSegment, end: string): Iterable<CellRow> => {
+    const { where, values } = range(segment);
+    const statement = connection.prepare(`select ${listed(names)} from ${quoted(name)} where ${where}${end}`);
+    return statement.raw().iterate(...values) as Iterable<CellRow>;
+  };
+  const names = columns.map((column) => column.name);
+  const at = names.indexOf(first);
+  const inOrder = ` order by ${listed([envColumn, ...order.filter((column) => column !== envColumn)])}`;
+  return {
+    survey: (files) =>
+      (files.length === 0 ? [newPartition(envId, null)] : segmentsOf(files))
+        .map((segment) => surveyed(segment, select(segment.file === null ? [first] : changeColumns, segment, '')))
+        .filter(({ rows }) => rows > 0),
+    *rows(segments) {
+      for (const each of segments) for (const row of select(names, each.segment, inOrder)) yield [each, row];
+    },
+    cutValue: (row) => String(row[at]),
+  };
+}
+
+function surveyed(segment: ExportSegment, rows: Iterable<CellRow>): SurveyedSegment {
+  const fingerprint = fingerprintFor(segment);
+  for (const row of rows) fingerprint.add(row);
+  return { segment, rows: fingerprint.rows, changes: fingerprint.text() };
+}
+
+/** Where there is nothing to compare with, the rows are only counted. */
+function fingerprintFor({ file }: ExportSegment): ChangeFingerprint {
+  return file === null ? createRowCount() : createFingerprint();
+}
+
+/**
+ * A history has a partition for each month, and its segments are ranges of days. No index leads to a day, so that one pass
+ * over the rows of the environment serves all segments.
+ */
+function historyReader(
+  connection: Database,
+  { name, columns, order, changeColumns }: ExportRelation,
+  timeColumn: string,
+  envId: string,
+): SegmentReader {
+  const names = columns.map((column) => column.name);
+  const at = names.indexOf(timeColumn);
+  const day = `substr(${quoted(timeColumn)}, 1, 10)`;
+  const owners = new Map<string, SurveyedSegment>();
+  return {
+    survey(files) {
+      const fingerprints = new Map<ExportSegment, ChangeFingerprint>();
+      const segmentOf = daySegments(files, envId);
+      const days = new Map<string, ExportSegment>();
+      const statement = connection.prepare(
+        `select ${day}, ${listed(changeColumns)} from ${quoted(name)} where env_id = ?`,
+      );
+      for (const [today, ...values] of statement.raw().iterate(envId) as Iterable<[string, ...CellRow]>) {
+        const segment = days.get(today) ?? segmentOf(today);
+        days.set(today, segment);
+        const fingerprint = fingerprints.get(segment) ?? fingerprintFor(segment);
+        fingerprints.set(segment, fingerprint);
+        fingerprint.add(values);
+      }
+      const found = new Map(
+        [...fingerprints].map(([segment, each]) => [segment, { segment, rows: each.rows, changes: each.text() }]),
+      );
+      for (const [today, segment] of days) owners.set(today, found.get(segment) as SurveyedSegment);
+      return [...found.values()];
+    },
+    *rows(segments) {
+      const days = [...owners].filter(([, owner]) => segments.includes(owner)).map(([today]) => today);
+      // Only days, keys and row numbers are sorted; the rows are looked up after that. The limit keeps the order of the inner query.
+      const statement = connection.prepare(`select ${names.map((column) => `t.${quoted(column)}`).join(', ')}
+        from (select rowid as number from ${quoted(name)}
+          where env_id = ? and ${day} in (select value from json_each(?)) order by ${day}, ${listed(order)} limit -1) s
+        cross join ${quoted(name)} t on t.rowid = s.number`);
+      for (const row of statement.raw().iterate(envId, JSON.stringify(days)) as Iterable<CellRow>)
+        yield [owners.get(dayOf(row[at])) as SurveyedSegment, row];
+    },
+    cutValue: (row) => dayOf(row[at]),
+  };
+}
+
+const dayOf = (instant: unknown): string => String(instant).slice(0, 10);
+
+/** Finds the segment of a day: among those of the files, else in a partition of its own month. */
+function daySegments(files: readonly ExportedFile[], envId: string): (day: string) => ExportSegment {
+  const months = new Map(
+    [...Map.groupBy(files, ({ month }) => month ?? '')].map(([month, each]) => [month, segmentsOf(each)]),
+  );
+  return (day) => {
+    const month = day.slice(0, 7);
+    const segments = months.get(month) ?? [newPartition(envId, month)];
+    months.set(month, segments);
+    return segments.findLast(({ from }) => from === null || from <= day) as ExportSegment;
+  };
+}

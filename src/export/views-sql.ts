@@ -1,0 +1,47 @@
+import { join } from 'node:path';
+import type { ExportedTable, ExportFormat, ExportManifest } from './manifest.ts';
+import type { ColumnType } from './relation.ts';
+
+export const VIEWS_NAME = 'views.sql';
+
+/** The tables of an export as views of DuckDB, over the files of its manifest and no others. */
+export function viewsSql(folder: string, { format, instant, tables, files }: ExportManifest): string {
+  const paths = Map.groupBy(files, ({ table }) => table);
+  const views = tables.map((table) => {
+    const ofTable = (paths.get(table.name) ?? []).map(({ path }) => join(folder, path));
+    return `create or replace view ${identifier(table.name)} as\n${select(format, table, ofTable)};\n`;
+  });
+  const header = `-- The mirror as of ${instant}, for DuckDB: run \`.read views.sql\` again after each export.\n`;
+  return [header, ...views].join('\n');
+}
+
+function select(format: ExportFormat, { columns }: ExportedTable, paths: readonly string[]): string {
+  if (paths.length === 0)
+    return `select ${columns.map(({ name, type }) => `null::${TYPES[type]} as ${identifier(name)}`).join(', ')} where false`;
+  const list = `[\n  ${paths.map(literal).join(',\n  ')}\n]`;
+  const types = columns.map(({ name, type }) => `${literal(name)}: ${literal(TYPES[type])}`).join(', ');
+  switch (format) {
+    case 'parquet':
+      return `select * from read_parquet(${list}, hive_partitioning = false)`;
+    case 'csv':
+      return `select * from read_csv(${list}, auto_detect = false, header = true, delim = ',', quote = '"', escape = '"',
+  allow_quoted_nulls = false, parallel = false, hive_partitioning = false, columns = {${types}})`;
+    case 'ndjson':
+      return `select * from read_json(${list}, format = 'newline_delimited', hive_partitioning = false,
+  columns = {${types}})`;
+  }
+}
+
+const TYPES: Readonly<Record<ColumnType, string>> = {
+  text: 'VARCHAR',
+  integer: 'BIGINT',
+  real: 'DOUBLE',
+  boolean: 'BOOLEAN',
+  timestamp: 'TIMESTAMPTZ',
+  date: 'DATE',
+  json: 'JSON',
+};
+
+const literal = (text: string): string => `'${text.replaceAll("'", "''")}'`;
+
+const identifier = (name: string): string => `"${name.replaceAll('"', '""')}"`;

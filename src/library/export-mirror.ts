@@ -1,0 +1,181 @@
+import { existsSync, mkdirSync, readdirSync, realpathSync, statSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
+import { mirror as mirrorTable } from '../../schema/sync.ts';
+import { type MirrorLock, takeLock } from '../../state/lock.ts';
+import { SyncError } from '../core/errors.ts';
+import type { Instant } from '../core/instant.ts';
+import { fileError } from '../destination/sqlite/file-error.ts';
+import { version } from '../destination/sqlite/migrations.ts';
+import { type MirrorFile, openForReading } from '../destination/sqlite/open.ts';
+import { type ExportResult, exportTables, sumOf } from '../export/export.ts';
+import { type FileOperations, folderError, NODE_FILES, readTextOf } from '../export/export-files.ts';
+import { openExportFolder } from '../export/export-folder.ts';
+import { type ExportFormat, type ExportManifest, MANIFEST_NAME, parseManifest } from '../export/manifest.ts';
+import { environmentsOf, instantOf, relationsOf } from '../export/mirror-scope.ts';
+
+export interface ExportSettings {
+  readonly db: string;
+  readonly to: string;
+  readonly format: ExportFormat;
+  /** All mirrored tables when empty. */
+  readonly tables: readonly string[];
+  readonly views: boolean;
+  /** All environments when empty. */
+  readonly environments: readonly string[];
+  readonly keep: number;
+}
+
+/** An event of an export in progress. */
+export interface ExportEvent {
+  readonly type: 'table';
+  readonly table: string;
+  readonly rows: number;
+}
+
+/** The listener of an export, and the signal that stops it. */
+export interface ExportWatch {
+  readonly signal: AbortSignal;
+  onProgress(event: ExportEvent): void;
+}
+
+/** How an export ended. */
+export interface ExportReport {
+  readonly to: string;
+  readonly format: ExportFormat;
+  readonly instant: Instant;
+  readonly rows: number;
+  readonly files: number;
+  readonly bytes: number;
+  readonly files_written: number;
+  readonly bytes_written: number;
+  readonly files_removed: number;
+  readonly tables: readonly TableReport[];
+}
+
+interface TableReport {
+  readonly table: string;
+  readonly rows: number;
+  readonly files: number;
+  readonly bytes: number;
+  readonly files_written: number;
+  readonly bytes_written: number;
+}
+
+/** One export of the mirror file. @throws SyncError */
+export async function exportOnce(
+  settings: ExportSettings,
+  watch: ExportWatch,
+  files: FileOperations = NODE_FILES,
+): Promise<ExportReport> {
+  const relations = relationsOf(settings.tables, settings.views);
+  const mirror = openForReading(settings.db);
+  try {
+    refuseEmptyMirror(mirror);
+    const { connection } = mirror;
+    // All statements up to its end see the same state of the mirror.
+    connection.exec('begin');
+    const environments = environmentsOf(connection, settings.environments);
+    const { lock, path, previous } = openTarget(settings.to);
+    try {
+      const instant = instantOf(environments);
+      const folder = openExportFolder(path, { format: settings.format, instant, files });
+      const onTable = (table: string, rows: number): void => watch.onProgress({ type: 'table', table, rows });
+      const scope = { relations, environments, keep: settings.keep, schemaVersion: version(connection) };
+      const isLimited = settings.environments.length > 0;
+      const work = { connection, folder, signal: watch.signal, onTable };
+      return reportOf(settings.to, await exportTables(work, { ...scope, isLimited }, previous));
+    } finally {
+      lock.release();
+    }
+  } catch (error) {
+    throw fileError(settings.db, folderError(settings.to, error));
+  } finally {
+    mirror.connection.close();
+  }
+}
+
+/** @throws SyncError `usage` */
+export function refuseEmptyMirror({ db, path }: MirrorFile): void {
+  if (db.select().from(mirrorTable).get() === undefined)
+    throw new SyncError('usage', `${path} mirrors nothing yet: run \`obsync sync\` first`);
+}
+
+interface ExportTarget {
+  readonly path: string;
+  /** One export at a time writes into a folder. Its file also tells that the folder is one of an export. */
+  readonly lock: MirrorLock;
+  readonly previous: ExportManifest | null;
+}
+
+/** @throws SyncError `usage` for what is not an empty folder, nor one of an export; `locked` */
+function openTarget(to: string): ExportTarget {
+  refuseForeignFolder(to);
+  const path = realpathSync(to);
+  const lock = lockFolder(to, join(path, MANIFEST_NAME));
+  try {
+    return { path, lock, previous: readManifest(path) };
+  } catch (error) {
+    lock.release();
+    throw error;
+  }
+}
+
+/** The manifest of the export in a folder; null before the first. @throws SyncError `usage` */
+export function readManifest(folder: string): ExportManifest | null {
+  const path = join(folder, MANIFEST_NAME);
+  const text = readTextOf(path);
+  return text === null ? null : parseManifest(text, path);
+}
+
+function refuseForeignFolder(to: string): void {
+  if (!existsSync(to)) {
+    const parent = dirname(resolve(to));
+    if (!existsSync(parent))
+      throw new SyncError('usage', `${parent} does not exist: make it, or name another folder with --to`);
+    mkdirSync(to);
+  }
+  if (!statSync(to).isDirectory()) throw new SyncError('usage', `${to} is a file: name a folder with --to`);
+  const names = readdirSync(to);
+  if (names.length === 0 || names.includes(`${MANIFEST_NAME}.lock`)) return;
+  if (names.includes(MANIFEST_NAME) && readManifest(to) !== null) return;
+  throw new SyncError('usage', `${to} holds files that are not an export: name an empty folder with --to`);
+}
+
+/** @throws SyncError `locked` */
+function lockFolder(to: string, manifest: string): MirrorLock {
+  try {
+    return takeLock(manifest);
+  } catch (cause) {
+    if (!(cause instanceof SyncError)) throw cause;
+    const message =
+      cause.recovery === 'locked'
+        ? `another export is writing to ${to}: wait for it to end, or stop it`
+        : `${to} cannot be written: check its permissions, or name another folder with --to`;
+    throw new SyncError(cause.recovery, message, { cause });
+  }
+}
+
+function reportOf(to: string, { manifest, written, removedCount }: ExportResult): ExportReport {
+  return {
+    to,
+    format: manifest.format,
+    instant: manifest.instant,
+    rows: sumOf(manifest.files, 'rows'),
+    files: manifest.files.length,
+    bytes: sumOf(manifest.files, 'bytes'),
+    files_written: written.length,
+    bytes_written: sumOf(written, 'bytes'),
+    files_removed: removedCount,
+    tables: manifest.tables.map(({ name, rows, bytes }) => {
+      const ofTable = written.filter(({ table }) => table === name);
+      return {
+        table: name,
+        rows,
+        files: manifest.files.filter(({ table }) => table === name).length,
+        bytes,
+        files_written: ofTable.length,
+        bytes_written: sumOf(ofTable, 'bytes'),
+      };
+    }),
+  };
+}

@@ -1,0 +1,148 @@
+import { rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import type { MirrorFile } from '../../src/destination/sqlite/open.ts';
+import {
+  brokenFiles,
+  dataFiles,
+  execution,
+  exportOf,
+  fillMirror,
+  folder,
+  insert,
+  makeMirror,
+  manifestIn,
+  mirroredAt,
+  mirrorRows,
+  readBack,
+  TABLES,
+} from './setup.ts';
+
+/** A mirror with its first export. */
+async function exported(fill: (mirror: MirrorFile) => void = fillMirror, keep = 0) {
+  const mirror = makeMirror(fill);
+  onTestFinished(() => void mirror.connection.close());
+  const to = folder();
+  const first = await exportOf(mirror, to, { keep });
+  return { mirror, to, first };
+}
+
+/** What a commit does to rows: it changes them and stamps them with the mirror's next time (R21). */
+function change({ connection }: MirrorFile, statement: string, n = 1): number {
+  connection.prepare('update mirror_environments set mirrored_at = ?').run(mirroredAt(n));
+  return connection.prepare(statement).run({ now: mirroredAt(n) }).changes;
+}
+
+describe('an export into the folder of an earlier one', () => {
+  test('writes nothing when nothing has changed', async () => {
+    const { mirror, to, first } = await exported();
+    const before = manifestIn(to);
+    const again = await exportOf(mirror, to, { keep: 0 });
+    expect(again).toMatchObject({ files_written: 0, bytes_written: 0, files: first.files, bytes: first.bytes });
+    expect(manifestIn(to)).toEqual(before);
+  });
+
+  test.each([
+    [
+      'changed',
+      "update columns set name = 'x', mirrored_at = @now where env_id = 'e1' and id = 'model.shop.table_0007.id'",
+    ],
+    [
+      'deleted',
+      "update columns set deleted_at = @now, deletion = 'absent', mirrored_at = @now where env_id = 'e1' and id = 'model.shop.table_0007.id'",
+    ],
+    ['removed', "delete from columns where env_id = 'e1' and id = 'model.shop.table_0007.id' and @now > ''"],
+    ['inserted', "insert into columns (env_id, id, mirrored_at) values ('e1', 'new', @now)"],
+  ])('rewrites only the file of a row that was %s', async (_, statement) => {
+    const { mirror, to } = await exported();
+    expect(change(mirror, statement)).toBe(1);
+    const before = manifestIn(to).files.map(({ path }) => path);
+    expect(await exportOf(mirror, to)).toMatchObject({ files_written: 1 });
+    const written = manifestIn(to).files.filter(({ path }) => !before.includes(path));
+    expect(written).toMatchObject([{ table: 'columns', env_id: 'e1' }]);
+    expect((await readBack(to, TABLES)).rows).toEqual(mirrorRows(mirror, TABLES));
+  });
+
+  test('drops a partition whose rows are gone, and adds one for a new month', async () => {
+    const { mirror, to } = await exported();
+    change(mirror, "delete from test_executions where env_id = 'e1' and start_time < '2026-09' and @now > ''");
+    const later = { ...execution('e1', 1, 99_999, 1), start_time: '2027-01-31T23:59:59.999999Z' };
+    insert(mirror, 'test_executions', { ...later, mirrored_at: mirroredAt(1) });
+    await exportOf(mirror, to, { keep: 0 });
+    const months = manifestIn(to).files.filter(({ table, env_id }) => table === 'test_executions' && env_id === 'e1');
+    expect(months.map(({ month }) => month)).toEqual(['2026-09', '2026-10', '2026-11', '2027-01']);
+    expect((await readBack(to, TABLES)).rows).toEqual(mirrorRows(mirror, TABLES));
+    expect(dataFiles(to).filter((path) => path.startsWith('test_executions/env_id=e1/month=2026-08'))).toEqual([]);
+  });
+
+  test('writes a file again that was taken away or cut short', async () => {
+    const { mirror, to } = await exported();
+    const [gone, short] = manifestIn(to).files.map(({ path }) => join(to, path)) as [string, string];
+    rmSync(gone);
+    writeFileSync(short, 'x');
+    expect(await exportOf(mirror, to)).toMatchObject({ files_written: 0 });
+    expect(brokenFiles(to)).toEqual([]);
+  });
+
+  test('writes everything anew in another format, and removes the files of the last one', async () => {
+    const { mirror, to, first } = await exported();
+    expect(await exportOf(mirror, to, { format: 'csv', keep: 0 })).toMatchObject({
+      files_written: first.files,
+      files_removed: first.files,
+    });
+    expect(dataFiles(to).every((path) => path.endsWith('.csv'))).toBe(true);
+    expect((await readBack(to, TABLES)).rows).toEqual(mirrorRows(mirror, TABLES));
+  });
+
+  test.each([0, 1, 2])('keeps the files of the last %i exports before it', async (keep) => {
+    const { mirror, to } = await exported(fillMirror, keep);
+    const manifests = [manifestIn(to)];
+    for (let n = 1; n <= 3; n++) {
+      change(mirror, `update tests set name = 'name ${n}', mirrored_at = @now where env_id = 'e1'`, n);
+      await exportOf(mirror, to, { keep });
+      manifests.push(manifestIn(to));
+    }
+    const kept = manifests.slice(-1 - keep).flatMap(({ files }) => files.map(({ path }) => path));
+    expect(dataFiles(to).sort()).toEqual([...new Set(kept)].sort());
+  });
+});
+
+/** The share of a table's bytes that the next export writes, in percent. */
+async function shareWritten(table: string, { mirror, to }: Awaited<ReturnType<typeof exported>>): Promise<number> {
+  const { tables } = await exportOf(mirror, to);
+  expect((await readBack(to, [table])).rows).toEqual(mirrorRows(mirror, [table]));
+  const written = tables.find((each) => each.table === table);
+  return (100 * (written?.bytes_written ?? 0)) / (written?.bytes ?? 0);
+}
+
+describe('after one row in a hundred has changed, an export writes at most 3 % of the bytes', () => {
+  const fill = (assets: number, runs: number) => (mirror: MirrorFile) =>
+    fillMirror(mirror, { assets, runs, envs: ['e1'] });
+
+  test('when the latest executions of tests were added', async () => {
+    const place = await exported(fill(100, 50_000));
+    for (let n = 0; n < 500; n++) {
+      const start_time = `2026-11-19T23:59:59.${String(n).padStart(6, '0')}Z`;
+      const run = { ...execution('e1', n % 100, 100_000 + n, 1), start_time, mirrored_at: mirroredAt(1) };
+      insert(place.mirror, 'test_executions', run);
+    }
+    expect(await shareWritten('test_executions', place)).toBeLessThanOrEqual(3);
+  });
+
+  test('when rows with neighbouring keys changed', async () => {
+    const place = await exported((mirror) => {
+      for (let n = 0; n < 70_000; n++)
+        insert(mirror, 'columns', {
+          env_id: 'e1',
+          id: `column.${String(n).padStart(6, '0')}`,
+          name: `name ${n * 7919}`,
+        });
+    });
+    const changed = change(
+      place.mirror,
+      "update columns set name = 'x', mirrored_at = @now where id >= 'column.030000' and id < 'column.030700'",
+    );
+    expect(changed).toBe(700);
+    expect(await shareWritten('columns', place)).toBeLessThanOrEqual(3);
+  });
+});

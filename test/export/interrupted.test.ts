@@ -1,0 +1,204 @@
+import { cpSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { type FileOperations, NODE_FILES } from '../../src/export/export-files.ts';
+import { obsync, start } from '../cli/setup.ts';
+import {
+  brokenFiles,
+  dataFiles,
+  exportOf,
+  fillMirror,
+  folder,
+  makeMirror,
+  manifestIn,
+  mirroredAt,
+  mirrorRows,
+  readBack,
+} from './setup.ts';
+
+/** Calls `before` in front of every operation. */
+function watched(before: (operation: keyof FileOperations, args: readonly unknown[]) => void): FileOperations {
+  return Object.fromEntries(
+    Object.entries(NODE_FILES).map(([name, operation]: [string, (...args: never[]) => unknown]) => [
+      name,
+      (...args: never[]) => {
+        before(name as keyof FileOperations, args);
+        return operation(...args);
+      },
+    ]),
+  ) as unknown as FileOperations;
+}
+
+/** From the `n`th operation on nothing is done, as when the process is killed; a write is done by half. */
+function killedAt(n: number): FileOperations {
+  let count = 0;
+  return watched((operation, args) => {
+    count += 1;
+    if (count === n && operation === 'write')
+      NODE_FILES.write(args[0] as number, (args[1] as Uint8Array).subarray(0, 9));
+    if (count >= n) throw new Error('killed');
+  });
+}
+
+/** The `n`th write finds no room; everything else goes well. */
+function fullAt(n: number): FileOperations {
+  let count = 0;
+  return watched((operation) => {
+    if (operation === 'write') count += 1;
+    if (count === n && operation === 'write')
+      throw Object.assign(new Error('no room'), { code: 'ENOSPC', syscall: 'write' });
+  });
+}
+
+const SOME = ['assets', 'test_executions', 'asset_lineage'];
+
+/** A mirror that has changed since it was exported. */
+async function changedSince() {
+  const mirror = makeMirror((file) => fillMirror(file, { assets: 10, runs: 60 }));
+  onTestFinished(() => void mirror.connection.close());
+  const to = folder();
+  await exportOf(mirror, to, { tables: SOME });
+  const first = manifestIn(to);
+  mirror.connection.exec(`update mirror_environments set mirrored_at = '${mirroredAt(1)}';
+    update assets set name = 'x', mirrored_at = '${mirroredAt(1)}' where env_id = 'e1';
+    delete from asset_lineage where env_id = 'e1';
+    update test_executions set status = 'ERROR', mirrored_at = '${mirroredAt(1)}' where start_time > '2026-11'`);
+  return { mirror, to, first };
+}
+
+async function countOperations(only?: keyof FileOperations): Promise<number> {
+  const { mirror, to } = await changedSince();
+  let count = 0;
+  const counting = watched((operation) => {
+    if (only === undefined || operation === only) count += 1;
+  });
+  await exportOf(mirror, to, { tables: SOME }, counting);
+  return count;
+}
+
+describe('an export that does not come to its end', () => {
+  test('leaves the last one whole, at whatever file operation it is killed, and the next one is whole', async () => {
+    const { mirror, to, first } = await changedSince();
+    const most = await countOperations();
+    expect(most).toBeGreaterThan(30);
+    let hasOld = 0;
+    for (let n = 1; n <= most; n++) {
+      const copy = join(folder(), 'copy');
+      cpSync(to, copy, { recursive: true });
+      await expect(exportOf(mirror, copy, { tables: SOME }, killedAt(n))).rejects.toThrow('killed');
+      expect(brokenFiles(copy)).toEqual([]);
+      const { instant } = manifestIn(copy);
+      if (instant === first.instant) hasOld += 1;
+      await exportOf(mirror, copy, { tables: SOME });
+      expect(brokenFiles(copy)).toEqual([]);
+      const { files, earlier } = manifestIn(copy);
+      const paths = new Set([...files.map(({ path }) => path), ...earlier.flatMap(({ paths }) => paths)]);
+      expect(dataFiles(copy).sort()).toEqual([...paths].sort());
+    }
+    // After the manifest was replaced, the new export stands.
+    expect(hasOld).toBeGreaterThan(most - 12);
+    expect(hasOld).toBeLessThan(most);
+  });
+
+  test('is no reason to refuse the folder when it was the first, and the next one is whole', async () => {
+    const { mirror } = await changedSince();
+    for (const n of [1, 2, 3, 10, 30]) {
+      const to = folder();
+      await expect(exportOf(mirror, to, { tables: SOME }, killedAt(n))).rejects.toThrow('killed');
+      expect(readdirSync(to)).not.toContain('manifest.json');
+      await exportOf(mirror, to, { tables: SOME });
+      expect((await readBack(to, SOME)).rows).toEqual(mirrorRows(mirror, SOME));
+      expect(dataFiles(to).sort()).toEqual(
+        manifestIn(to)
+          .files.map(({ path }) => path)
+          .sort(),
+      );
+    }
+  });
+
+  test('leaves the last one whole when the disk is full at any write, and takes back what it wrote', async () => {
+    const { mirror, to, first } = await changedSince();
+    const before = dataFiles(to).sort();
+    const writes = await countOperations('write');
+    expect(writes).toBeGreaterThan(6);
+    for (let n = 1; n <= writes; n++) {
+      await expect(exportOf(mirror, to, { tables: SOME }, fullAt(n))).rejects.toThrow(
+        expect.objectContaining({
+          recovery: 'run',
+          message: `the disk of ${to} is full: make room and export again; the last whole export is untouched`,
+        }),
+      );
+      expect({ manifest: manifestIn(to), files: dataFiles(to).sort() }).toEqual({ manifest: first, files: before });
+    }
+    await exportOf(mirror, to, { tables: SOME });
+    expect((await readBack(to, SOME)).rows).toEqual(mirrorRows(mirror, SOME));
+  });
+});
+
+describe('a reader that goes by the manifest', () => {
+  test('finds every file of it at every moment of the next export', async () => {
+    const { mirror, to, first } = await changedSince();
+    const instants = new Set<string>();
+    const looking = watched(() => {
+      expect(brokenFiles(to)).toEqual([]);
+      instants.add(manifestIn(to).instant);
+    });
+    await exportOf(mirror, to, { tables: SOME }, looking);
+    expect([...instants]).toEqual([first.instant, manifestIn(to).instant]);
+    const missing = first.files.filter(({ path }) => !dataFiles(to).includes(path));
+    expect(missing).toEqual([]);
+  });
+
+  test('sees one instant of the mirror, whatever is committed during the export', async () => {
+    const { mirror } = await changedSince();
+    const [to, before] = [folder(), mirrorRows(mirror, SOME)];
+    let commits = 0;
+    const commit = (): void => {
+      commits += 1;
+      mirror.connection.exec(
+        `update test_executions set status = 'n${commits}', mirrored_at = '${mirroredAt(9)}'; delete from asset_lineage`,
+      );
+    };
+    await exportOf(mirror, to, { tables: SOME }, NODE_FILES, commit);
+    expect(commits).toBe(SOME.length);
+    expect((await readBack(to, SOME)).rows).toEqual(before);
+  });
+});
+
+describe('a process that exports', () => {
+  async function running() {
+    const mirror = makeMirror((file) => fillMirror(file, { assets: 1500, runs: 15_000 }));
+    onTestFinished(() => void mirror.connection.close());
+    const to = folder();
+    await exportOf(mirror, to);
+    const first = manifestIn(to);
+    mirror.connection.exec(
+      ['assets', 'columns', 'tests', 'test_executions']
+        .map((table) => `update ${table} set mirrored_at = '${mirroredAt(1)}';`)
+        .join(''),
+    );
+    const args = ['export', '--db', mirror.path, '--to', to];
+    const program = start(args);
+    await program.logged('assets');
+    return { mirror, to, first, args, program };
+  }
+
+  test('can be killed: the last export is whole, and so is the next', async () => {
+    const { mirror, to, first, args, program } = await running();
+    program.kill('SIGKILL');
+    await program.ended;
+    expect(manifestIn(to)).toEqual(first);
+    expect(brokenFiles(to)).toEqual([]);
+    expect(await obsync(args)).toMatchObject({ code: 0 });
+    expect((await readBack(to, ['tests'])).rows).toEqual(mirrorRows(mirror, ['tests']));
+    expect(brokenFiles(to)).toEqual([]);
+  });
+
+  test('stops at SIGTERM with exit code 143 and takes back what it wrote (R27)', async () => {
+    const { to, first, program } = await running();
+    program.kill('SIGTERM');
+    expect(await program.ended).toMatchObject({ code: 143, stderr: expect.stringContaining('stopped by a signal') });
+    expect(manifestIn(to)).toEqual(first);
+    expect(dataFiles(to).sort()).toEqual(first.files.map(({ path }) => path).sort());
+  });
+});

@@ -1,0 +1,170 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { DuckDBInstance } from '@duckdb/node-api';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { ENVIRONMENT_FIELDS } from '../../src/core/environments.ts';
+import { EXPORT_FORMATS } from '../../src/export/manifest.ts';
+import { EXPORT_RELATIONS } from '../../src/export/relation.ts';
+import { CATALOGUE } from '../../src/streams/catalogue.ts';
+import {
+  ALL_RELATIONS,
+  dataFiles,
+  exportOf,
+  fillMirror,
+  folder,
+  makeMirror,
+  manifestIn,
+  mirrorRows,
+  readBack,
+  TABLES,
+} from './setup.ts';
+
+const DUCKDB_TYPES = {
+  text: 'VARCHAR',
+  integer: 'BIGINT',
+  real: 'DOUBLE',
+  boolean: 'BOOLEAN',
+  timestamp: 'TIMESTAMP WITH TIME ZONE',
+  date: 'DATE',
+  json: 'JSON',
+} as const;
+
+const declaredTypes = Object.fromEntries(
+  EXPORT_RELATIONS.map(({ name, columns }) => [
+    name,
+    Object.fromEntries(columns.map((column) => [column.name, DUCKDB_TYPES[column.type]])),
+  ]),
+);
+
+function open(fill = fillMirror as Parameters<typeof makeMirror>[0]) {
+  const mirror = makeMirror(fill);
+  onTestFinished(() => void mirror.connection.close());
+  return mirror;
+}
+
+describe('what DuckDB reads of an export', () => {
+  test.each(EXPORT_FORMATS)(
+    'is every row of every table and view as %s, with the types of the columns',
+    async (format) => {
+      const [mirror, to] = [open(), folder()];
+      await exportOf(mirror, to, { format, views: true });
+      const { types, rows } = await readBack(to, ALL_RELATIONS);
+      expect(types).toEqual(declaredTypes);
+      expect(rows).toEqual(mirrorRows(mirror, ALL_RELATIONS));
+      for (const table of TABLES) expect(rows[table]).not.toEqual([]);
+    },
+  );
+
+  test.each(EXPORT_FORMATS)('has the types of the columns as %s when a table has no rows', async (format) => {
+    const [mirror, to] = [open(() => {}), folder()];
+    await exportOf(mirror, to, { format, views: true });
+    expect(await readBack(to, ALL_RELATIONS)).toEqual({
+      types: declaredTypes,
+      rows: Object.fromEntries(ALL_RELATIONS.map((name) => [name, []])),
+    });
+  });
+
+  test('is the same where a table is cut into many files and row groups', async () => {
+    const [mirror, to] = [open((file) => fillMirror(file, { assets: 300, runs: 12_000 })), folder()];
+    await exportOf(mirror, to);
+    const ofExecutions = manifestIn(to).files.filter(({ table }) => table === 'test_executions');
+    expect(ofExecutions.length).toBeGreaterThan(16);
+    expect((await readBack(to, TABLES)).rows).toEqual(mirrorRows(mirror, TABLES));
+  });
+
+  test('is found by the partitions of the folders as well, without the manifest', async () => {
+    const [mirror, to] = [open(), folder()];
+    await exportOf(mirror, to);
+    const duck = await (await DuckDBInstance.create(':memory:')).connect();
+    const months = await duck.runAndReadAll(
+      `select env_id, month, count(*) as n from read_parquet('${to}/test_executions/**/*.parquet', hive_partitioning = true)
+       group by all order by all`,
+    );
+    const expected = mirror.connection
+      .prepare('select env_id, substr(start_time, 1, 7) as month, count(*) as n from test_executions group by 1, 2')
+      .all() as { n: number }[];
+    expect(months.getRowObjectsJson()).toEqual(expected.map((row) => ({ ...row, n: String(row.n) })));
+    duck.closeSync();
+  });
+
+  test('says of each Parquet file which table it is of, and as of which instant', async () => {
+    const [mirror, to] = [open(), folder()];
+    await exportOf(mirror, to, { tables: ['assets'] });
+    const [path = ''] = dataFiles(to);
+    const duck = await (await DuckDBInstance.create(':memory:')).connect();
+    const read = await duck.runAndReadAll(
+      `select decode(key) as k, decode(value) as v from parquet_kv_metadata('${join(to, path)}')`,
+    );
+    expect(read.getRowsJson()).toEqual([
+      ['obsync.table', 'assets'],
+      ['obsync.instant', manifestIn(to).instant],
+    ]);
+    duck.closeSync();
+  });
+});
+
+describe('the tables of an export', () => {
+  test('are all that streams are kept in, and all views of the mirror', () => {
+    const mirror = open();
+    const views = mirror.connection.prepare("select name from sqlite_schema where type = 'view'").pluck().all();
+    expect(
+      EXPORT_RELATIONS.filter(({ kind }) => kind === 'view')
+        .map(({ name }) => name)
+        .sort(),
+    ).toEqual(views.sort());
+    const kept = mirror.connection
+      .prepare(
+        "select m.name from sqlite_schema m where m.type = 'table' and m.name not like '%staged' and exists (select 1 from pragma_table_info(m.name) where name = 'extra')",
+      )
+      .pluck()
+      .all();
+    expect([...TABLES].sort()).toEqual(kept.sort());
+  });
+
+  test('have a timestamp for every instant, and for the times that the mirror adds (R4)', () => {
+    const columnsOf = (table: string) => EXPORT_RELATIONS.find(({ name }) => name === table)?.columns ?? [];
+    const fields = [
+      ['environments', ENVIRONMENT_FIELDS] as const,
+      ...CATALOGUE.map(({ table, fields }) => [String(table), fields] as const),
+    ];
+    for (const [table, each] of fields) {
+      const instants = Object.entries(each)
+        .filter(([, { type }]) => type === 'instant')
+        .map(([name]) => name);
+      const own = ['mirrored_at', 'deleted_at', 'missing_since'];
+      const timestamps = columnsOf(table)
+        .filter(({ type }) => type === 'timestamp')
+        .map(({ name }) => name);
+      expect(timestamps.filter((name) => !own.includes(name)).sort()).toEqual(
+        expect.arrayContaining(
+          instants.filter((name) => columnsOf(table).some((column) => column.name === name)).sort(),
+        ),
+      );
+    }
+  });
+
+  test('are in the manifest with their columns, rows and bytes', async () => {
+    const [mirror, to] = [open(), folder()];
+    await exportOf(mirror, to, { tables: ['tests', 'failing_tests'] });
+    const { tables, files, instant, schema_version } = manifestIn(to);
+    expect(tables).toMatchObject([
+      { name: 'tests', kind: 'table', rows: 80, bytes: expect.any(Number) },
+      { name: 'failing_tests', kind: 'view' },
+    ]);
+    expect(tables[0]?.bytes).toBe(
+      files.filter(({ table }) => table === 'tests').reduce((sum, { bytes }) => sum + bytes, 0),
+    );
+    expect(instant).toBe(mirror.connection.prepare('select max(mirrored_at) from mirror_environments').pluck().get());
+    expect(schema_version).toBe(
+      mirror.connection.prepare('select max(created_at) from __drizzle_migrations').pluck().get(),
+    );
+    expect(readFileSync(join(to, 'views.sql'), 'utf8')).toContain(`-- The mirror as of ${instant}`);
+  });
+
+  test('are limited to the environments that were asked for, by id or name', async () => {
+    const [mirror, to] = [open(), folder()];
+    await exportOf(mirror, to, { environments: ['name of e1'] });
+    expect(new Set(manifestIn(to).files.map(({ env_id }) => env_id))).toEqual(new Set(['e1']));
+    expect((await readBack(to, ['environments'])).rows['environments']).toHaveLength(1);
+  });
+});

@@ -1,0 +1,105 @@
+import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { takeLock } from '../../state/lock.ts';
+import { obsync, refusal } from '../cli/setup.ts';
+import { exportOf, fillMirror, folder, makeMirror, manifestIn } from './setup.ts';
+
+let db: string;
+
+beforeAll(() => {
+  const mirror = makeMirror((file) => fillMirror(file, { assets: 2, runs: 2 }));
+  db = mirror.path;
+  mirror.connection.close();
+});
+
+const exporting = (to: string, ...args: string[]) => obsync(['export', '--db', db, '--to', to, ...args]);
+
+describe('obsync export', () => {
+  test('prints what the folder holds and what it wrote', async () => {
+    const to = join(folder(), 'new');
+    const { code, stdout } = await exporting(to, '--table', 'assets,columns');
+    expect({ code, stdout }).toMatchObject({ code: 0, stdout: expect.stringContaining('4 files written') });
+    const again = await exporting(to, '--table', 'assets', '--table', 'columns', '--json');
+    expect(JSON.parse(again.stdout)).toMatchObject({ format: 'parquet', rows: 8, files: 4, files_written: 0 });
+  });
+
+  test('refuses a table that is unknown, and names those that are known', async () => {
+    const to = folder();
+    expect(await exporting(to, '--table', 'asset')).toEqual(refusal(/no table asset: choose from .*assets, /));
+    expect(readdirSync(to)).toEqual([]);
+  });
+
+  test('refuses an environment that is unknown', async () => {
+    const to = folder();
+    expect(await exporting(to, '--env', 'e9')).toEqual(
+      refusal(/no environment e9 in the mirror: choose from name of e1/),
+    );
+    expect(readdirSync(to)).toEqual([]);
+  });
+
+  test.each([
+    ['files of others', 'notes.txt', 'mine'],
+    ['a manifest of another program', 'manifest.json', '{"name":"an app"}'],
+    ['a manifest that is no JSON', 'manifest.json', '{"progr'],
+    ['the manifest of a later version', 'manifest.json', '{"program":"obsync export","layout":99}'],
+  ])('refuses a folder with %s, and touches nothing', async (_, name, text) => {
+    const to = folder();
+    writeFileSync(join(to, name), text);
+    expect(await exporting(to)).toEqual(refusal(/(name|--to)/));
+    expect(readdirSync(to)).toEqual([name]);
+  });
+
+  test('refuses a file in the place of the folder, a folder nowhere, and none at all', async () => {
+    const file = join(folder(), 'file');
+    writeFileSync(file, '');
+    expect(await exporting(file)).toEqual(refusal(/is a file: name a folder/));
+    expect(await exporting(join(folder(), 'no', 'where'))).toEqual(refusal(/does not exist: make it/));
+    expect(await obsync(['export', '--db', db])).toEqual(refusal(/no folder to export to: name one with --to/));
+  });
+
+  test('refuses a mirror of an earlier version, and one that mirrors nothing yet', async () => {
+    const older = makeMirror(() => {});
+    const empty = makeMirror(() => {});
+    older.connection.exec('delete from __drizzle_migrations where created_at > 0');
+    empty.connection.exec('delete from mirror');
+    for (const { connection } of [older, empty]) connection.close();
+    const to = folder();
+    expect(await obsync(['export', '--db', older.path, '--to', to])).toEqual(refusal(/made by an older obsync: run/));
+    expect(await obsync(['export', '--db', empty.path, '--to', to])).toEqual(refusal(/mirrors nothing yet: run/));
+    expect(readdirSync(to)).toEqual([]);
+  });
+
+  test('ends 4 while another export writes to the folder', async () => {
+    const to = folder();
+    const lock = takeLock(join(to, 'manifest.json'));
+    const ended = await exporting(to);
+    lock.release();
+    expect(ended).toMatchObject({ code: 4, stderr: expect.stringMatching(/another export is writing to/) });
+  });
+
+  test('says which column holds a value of another type, and leaves the last export whole', async () => {
+    const mirror = makeMirror((file) => fillMirror(file, { assets: 2, runs: 2 }));
+    const to = folder();
+    await exportOf(mirror, to);
+    const before = manifestIn(to);
+    mirror.connection.exec("update test_executions set failure_count = 'many', mirrored_at = 'later'");
+    mirror.connection.close();
+    const ended = await obsync(['export', '--db', mirror.path, '--to', to, '--log-level', 'warn']);
+    expect(ended).toMatchObject({ code: 1, stderr: expect.stringMatching(/"many" in a column failure_count of type/) });
+    expect(manifestIn(to)).toEqual(before);
+  });
+
+  test('leaves other folders and files beside its own alone', async () => {
+    const mirror = makeMirror((file) => fillMirror(file, { assets: 2, runs: 2 }));
+    const to = folder();
+    await exportOf(mirror, to, { tables: ['assets'] });
+    mkdirSync(join(to, 'notes'));
+    writeFileSync(join(to, 'notes', 'part-1.txt'), 'mine');
+    writeFileSync(join(to, 'assets', 'README'), 'mine');
+    await exportOf(mirror, to, { tables: ['tests'], keep: 0 });
+    mirror.connection.close();
+    expect(readdirSync(join(to, 'notes'))).toEqual(['part-1.txt']);
+    expect(readdirSync(join(to, 'assets'))).toEqual(['README']);
+  });
+});

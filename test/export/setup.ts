@@ -1,0 +1,217 @@
+import { createHash } from 'node:crypto';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { DuckDBInstance } from '@duckdb/node-api';
+import { afterAll } from 'vitest';
+import { mirror as mirrorTable } from '../../schema/sync.ts';
+import { instantOfMs } from '../../src/core/instant.ts';
+import { type MirrorFile, openForWriting } from '../../src/destination/sqlite/open.ts';
+import { type FileOperations, filesUnder } from '../../src/export/export-files.ts';
+import type { ExportManifest } from '../../src/export/manifest.ts';
+import { EXPORT_RELATIONS } from '../../src/export/relation.ts';
+import { type ExportReport, type ExportSettings, exportOnce } from '../../src/library/export-mirror.ts';
+
+const place = mkdtempSync(join(tmpdir(), 'obsync-export-'));
+afterAll(() => rmSync(place, { recursive: true, force: true }));
+
+export const folder = (): string => mkdtempSync(join(place, 'f-'));
+
+/** The mirror's time before its `n`th commit. */
+export const mirroredAt = (n: number): string => instantOfMs(Date.parse('2026-11-20T04:00:00Z') + n * 1000);
+
+type MadeRow = Readonly<Record<string, string | number | null>>;
+
+export function insert({ connection }: MirrorFile, table: string, row: MadeRow): void {
+  const full = { mirrored_at: mirroredAt(0), ...row };
+  const names = Object.keys(full);
+  connection
+    .prepare(`insert into "${table}" (${names.join(', ')}) values (${names.map(() => '?').join(', ')})`)
+    .run(...Object.values(full));
+}
+
+/** Values that formats are known to lose. */
+const ODD_TEXTS = ['', ' ', 'a,"b"\nc\r\n', 'é😀', "it's", 'null', '\\N', 'NULL', '0012', '9e999', 'true'];
+
+const oddText = (n: number): string | null => (n % 12 === 11 ? null : (ODD_TEXTS[n % 12] ?? null));
+
+/** Fills every mirrored table, by default for two environments. */
+export function fillMirror(mirror: MirrorFile, { assets = 40, runs = 400, envs = ['e1', 'É/2 *[x]'] } = {}): void {
+  for (const env of envs) {
+    insert(mirror, 'environments', { id: env, name: `name of ${env}`, last_synced_at: mirroredAt(1) });
+    mirror.connection
+      .prepare('insert into mirror_environments (env_id, mirrored_at) values (?, ?)')
+      .run(env, mirroredAt(0));
+    for (let n = 0; n < assets; n++) fillAsset(mirror, env, n);
+    for (let n = 0; n < runs; n++) insert(mirror, 'test_executions', execution(env, n % assets, n, runs));
+  }
+}
+
+const assetId = (n: number): string => `model.shop.table_${String(n).padStart(4, '0')}`;
+
+function fillAsset(mirror: MirrorFile, env_id: string, n: number): void {
+  const asset_id = assetId(n);
+  const deleted = n % 7 === 3 ? { deleted_at: '2026-11-19T00:00:00.000001Z', deletion: 'tombstone' } : {};
+  const asset = { id: asset_id, name: `table ${n}`, kind: n % 5 === 0 ? 'bi' : 'table', source_type: 'dbt' };
+  insert(mirror, 'assets', {
+    env_id,
+    ...asset,
+    description: oddText(n),
+    tags: '["a",{"b":1.0}]',
+    owners: '[]',
+    ...deleted,
+  });
+  insert(mirror, 'columns', {
+    env_id,
+    id: `${asset_id}.id`,
+    asset_id,
+    name: 'id',
+    synced_at: '0001-01-01T00:00:00.000001Z',
+  });
+  insert(mirror, 'tests', {
+    env_id,
+    id: `test.${n}`,
+    name: oddText(n),
+    asset_id,
+    disabled: n % 3 === 0 ? 1 : n % 3 === 1 ? 0 : null,
+  });
+  const next = assetId(n + 1);
+  insert(mirror, 'asset_lineage', { env_id, upstream_asset_id: asset_id, downstream_asset_id: next });
+  insert(mirror, 'column_lineage', {
+    env_id,
+    upstream_column_id: `${asset_id}.id`,
+    downstream_column_id: `${next}.id`,
+  });
+
+  insert(mirror, 'latest_test_executions', execution(env_id, n, n, 100));
+  const score = { env_id, asset_id, score: n / 7, test_count: n, bucket_at: '2026-11-20T04:00:00.000000Z' };
+  insert(mirror, 'asset_health_scores', score);
+  insert(mirror, 'asset_health_score_dimensions', { ...score, dimension: 'freshness' });
+  for (let month = 1; month < 10; month++)
+    insert(mirror, 'asset_health_score_history', {
+      ...score,
+      dimension: 'total',
+      bucket_at: `2026-0${month}-0${month}T01:00:00.000000Z`,
+    });
+}
+
+const FIRST_DAY_MS = Date.parse('2026-08-22T00:00:00Z');
+
+/** One of `runs` executions, evenly spread over ninety days. */
+export function execution(env_id: string, test: number, n: number, runs: number): MadeRow {
+  const ms = FIRST_DAY_MS + Math.floor((n / runs) * 90 * 86_400_000);
+  return {
+    env_id,
+    sub_test_unique_id: `test.${test}.sub`,
+    id: `run-${n}`,
+    test_id: `test.${test}`,
+    sub_type: 'rows',
+    status: n % 5 === 0 ? 'FAIL' : 'PASS',
+    failure_count: n % 3 === 0 ? null : n * 1e12,
+    start_time: `${new Date(ms).toISOString().slice(0, 23)}456Z`,
+    duration_seconds: n / 3,
+    result_reason: oddText(n),
+  };
+}
+
+/** A mirror that is open for changes. */
+export function makeMirror(fill: (mirror: MirrorFile) => void = fillMirror): MirrorFile {
+  const mirror = openForWriting(join(folder(), 'm.db'));
+  mirror.db.insert(mirrorTable).values({ id: 1, base_url: 'https://api.example.com' }).run();
+  mirror.connection.transaction(fill)(mirror);
+  return mirror;
+}
+
+type ExportChoice = Partial<Omit<ExportSettings, 'db' | 'to'>>;
+
+export function exportOf(
+  mirror: MirrorFile,
+  to: string,
+  choice: ExportChoice = {},
+  files?: FileOperations,
+  onProgress: () => void = () => {},
+): Promise<ExportReport> {
+  const settings = {
+    db: mirror.path,
+    to,
+    format: 'parquet',
+    tables: [],
+    views: false,
+    environments: [],
+    keep: 1,
+  } as const;
+  return exportOnce({ ...settings, ...choice }, { signal: new AbortController().signal, onProgress }, files);
+}
+
+export function manifestIn(to: string): ExportManifest {
+  return JSON.parse(readFileSync(join(to, 'manifest.json'), 'utf8')) as ExportManifest;
+}
+
+/** The files of the manifest that are not what it says: missing, or with other bytes. */
+export function brokenFiles(to: string): string[] {
+  return manifestIn(to)
+    .files.filter(({ path, sha256 }) => sha256Of(join(to, path)) !== sha256)
+    .map(({ path }) => path);
+}
+
+function sha256Of(path: string): string | null {
+  try {
+    return createHash('sha256').update(readFileSync(path)).digest('hex');
+  } catch {
+    return null;
+  }
+}
+
+export const dataFiles = (to: string): string[] => filesUnder(to).filter((path) => /\/(\.?part)-/.test(path));
+
+type TextRow = readonly (string | null)[];
+
+/** The rows of every relation of an export as DuckDB reads them through `views.sql`, and the types of the columns. */
+export async function readBack(to: string, tables: readonly string[]) {
+  const duck = await (await DuckDBInstance.create(':memory:')).connect();
+  try {
+    await duck.run(readFileSync(join(to, 'views.sql'), 'utf8'));
+    const types: Record<string, Record<string, string>> = {};
+    const rows: Record<string, TextRow[]> = {};
+    for (const table of tables) {
+      const described = (await duck.runAndReadAll(`describe "${table}"`)).getRowsJson() as string[][];
+      types[table] = Object.fromEntries(described.map(([name = '', type = '']) => [name, type]));
+      const columns = Object.entries(types[table]).map(([name, type]) => asText(`"${name}"`, type));
+      const read = await duck.runAndReadAll(`select ${columns.join(', ')} from "${table}"`);
+      rows[table] = (read.getRowsJson() as TextRow[]).toSorted(byText);
+    }
+    return { types, rows };
+  } finally {
+    duck.closeSync();
+  }
+}
+
+function asText(column: string, type: string): string {
+  if (type === 'TIMESTAMP WITH TIME ZONE')
+    return `strftime(make_timestamp(epoch_us(${column})), '%Y-%m-%dT%H:%M:%S.%fZ')`;
+  return type === 'BOOLEAN' ? `${column}::integer::varchar` : type === 'DOUBLE' ? `${column}` : `${column}::varchar`;
+}
+
+/** The rows of the mirror in the same form. */
+export function mirrorRows({ connection }: MirrorFile, tables: readonly string[]): Record<string, TextRow[]> {
+  return Object.fromEntries(
+    tables.map((table) => {
+      const columns = EXPORT_RELATIONS.find(({ name }) => name === table)?.columns ?? [];
+      const list = columns.map(({ name }) => `"${name}"`).join(', ');
+      const rows = connection.prepare(`select ${list} from "${table}"`).raw().all() as (string | number | null)[][];
+      const texts = rows.map((row) =>
+        row.map((value, i) => (value === null || columns[i]?.type === 'real' ? value : String(value))),
+      );
+      return [table, (texts as TextRow[]).toSorted(byText)];
+    }),
+  );
+}
+
+function byText(a: TextRow, b: TextRow): number {
+  const [one, other] = [JSON.stringify(a), JSON.stringify(b)];
+  return one < other ? -1 : one > other ? 1 : 0;
+}
+
+export const TABLES = EXPORT_RELATIONS.filter(({ kind }) => kind === 'table').map(({ name }) => name);
+
+export const ALL_RELATIONS = EXPORT_RELATIONS.map(({ name }) => name);
