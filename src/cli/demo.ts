@@ -77,7 +77,7 @@ function failed(summary: RunSummary, stopRequest: StopRequest): number {
 async function syncOnce({ io, stop, baseUrl, db, logLevel }: DemoRuns): Promise<RunSummary> {
   const view = await watchRun(io, logLevel);
   try {
-    return await sync({ baseUrl, db, token: TOKEN, signal: stop.signal, onProgress: view.onProgress });
+    return await sync({ baseUrl, db, token: TOKEN, history: true, signal: stop.signal, onProgress: view.onProgress });
   } finally {
     view.end();
   }

@@ -11,6 +11,18 @@ export const QUESTIONS: readonly DemoQuestion[] = [
 from failing_tests order by start_time desc limit 5`,
   },
   {
+    words: 'Is it getting better? What passed on each of the last days:',
+    sql: `select day, sum(run_count) as runs, sum(fail_count + error_count) as failed,
+  round(100.0 * sum(pass_count) / sum(run_count), 1) as pass_percent
+from test_runs_daily group by day order by day desc limit 7`,
+  },
+  {
+    words: 'How many incidents were there, and how long did it take to resolve them?',
+    sql: `select worst_status, count(*) as incidents, count(resolved_at) as resolved,
+  round(avg(duration_hours) filter (where resolved_at is not null), 1) as mean_hours_to_resolve
+from test_incidents group by worst_status order by incidents desc`,
+  },
+  {
     words: 'What stands downstream of the table that feeds most others?',
     sql: `select depth, count(*) as assets, min(downstream_name) as for_example
 from lineage_downstream

@@ -38,6 +38,15 @@ describe.concurrent('demo', () => {
     expect(stdout).not.toContain('rows written');
   });
 
+  test('leaves a mirror with two weeks of runs, and with incidents that are resolved and that are not', async () => {
+    const cwd = folder();
+    await obsync(['demo', '--db', 'a.db'], { cwd });
+    const asked = `select count(distinct day) > 13 as trend, (select count(resolved_at) from test_incidents) > 0 as resolved,
+      (select count(*) - count(resolved_at) from test_incidents) > 0 as unresolved from test_runs_daily`;
+    const { stdout } = await obsync(['query', '--db', 'a.db', '--format', 'json', asked], { cwd });
+    expect(JSON.parse(stdout)).toEqual([{ trend: 1, resolved: 1, unresolved: 1 }]);
+  });
+
   test('proposes to serve its mirror with a token that nobody can guess', async () => {
     const cwd = folder();
     const tokens = [];
