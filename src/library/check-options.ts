@@ -52,9 +52,16 @@ const FITS: Readonly<Record<(typeof OPTION_KINDS)[keyof typeof OPTION_KINDS], (v
   'true or false': (value) => typeof value === 'boolean',
   'an array of strings': (value) => Array.isArray(value) && value.every((each) => typeof each === 'string'),
   'an object': (value) => typeof value === 'object' && value !== null,
-  'an AbortSignal': (value) => value instanceof AbortSignal,
+  'an AbortSignal': isAbortSignal,
   'a function': (value) => typeof value === 'function',
 };
+
+/** A signal of another realm, as of `node:vm` or a test's DOM, is no instance of this one's class. */
+function isAbortSignal(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null) return false;
+  const { aborted, addEventListener } = value as Partial<Record<keyof AbortSignal, unknown>>;
+  return typeof aborted === 'boolean' && typeof addEventListener === 'function';
+}
 
 /** Whether the library has an option of this name. */
 export function isOptionName(name: string): name is keyof typeof OPTION_KINDS {

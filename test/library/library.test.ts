@@ -104,6 +104,22 @@ describe('the library', () => {
     },
   );
 
+  test('a signal of another realm is taken, and what only looks like one is refused (R27)', async () => {
+    const { options } = await setUp();
+    const { signal } = new AbortController();
+    const foreign = Object.create(null, {
+      aborted: { get: () => signal.aborted },
+      addEventListener: { value: signal.addEventListener.bind(signal) },
+      removeEventListener: { value: signal.removeEventListener.bind(signal) },
+    });
+    expect(foreign).not.toBeInstanceOf(AbortSignal);
+    expect(await sync({ ...options, signal: foreign })).toMatchObject({ status: 'done' });
+    for (const wrong of [null, {}, { aborted: false }, { addEventListener() {} }])
+      await expect(sync({ ...options, signal: wrong as never })).rejects.toMatchObject(
+        refused(/^the option signal needs an AbortSignal$/, { option: 'signal' }),
+      );
+  });
+
   test('options that are not an object are refused', async () => {
     await expect(sync(undefined as unknown as SyncOptions)).rejects.toMatchObject(
       refused(/^the options are not an object/),
