@@ -65,6 +65,21 @@ test.each([
   expect(check(files)).toEqual({ status: 1, said: expect.stringContaining(finding) });
 });
 
+test('the import check keeps one destination out of another, and lets both share statements', () => {
+  const text = (module: string): string => `import type { X } from '../${module}/x.ts';\nexport type Y = X;\n`;
+  const files = {
+    'src/destination/sql/x.ts': 'export type X = 1;\n',
+    'src/destination/sqlite/x.ts': 'export type X = 1;\n',
+    'src/destination/sqlite/y.ts': `${text('sql')}${text('sqlite').replaceAll(/X|Y/g, '$&Z').replace('XZ }', 'X as XZ }')}`,
+    'src/destination/postgres/y.ts': text('sql'),
+  };
+  expect(check(files)).toMatchObject({ status: 0 });
+  expect(check({ ...files, 'src/destination/postgres/y.ts': text('sqlite') })).toEqual({
+    status: 1,
+    said: expect.stringContaining('destinations-apart: src/destination/postgres/y.ts → src/destination/sqlite/x.ts'),
+  });
+});
+
 test('the import check says nothing else where all is well', () => {
   const { status, said } = check({ 'src/core/y.ts': 'export const y = 1;\n' });
   expect({ status, said: said.trim() }).toEqual({
