@@ -34,20 +34,6 @@ export function loadUnfinished(db: BetterSQLite3Database, cycle: number): Map<st
   return unfinished;
 }
 
-/** Stores a checkpoint. It must be called in the transaction that writes the rows (R5). */
-export function saveCheckpoint(
-  db: BetterSQLite3Database,
-  envId: string,
-  stream: StreamName,
-  checkpoint: Checkpoint,
-): void {
-  const columns = encodeCheckpoint(checkpoint);
-  db.insert(table)
-    .values({ env_id: envId, stream, ...columns })
-    .onConflictDoUpdate({ target: [table.env_id, table.stream], set: columns })
-    .run();
-}
-
 /** The columns of a checkpoint's row beside those of its key. */
 export function encodeCheckpoint(checkpoint: Checkpoint): Omit<StoredCheckpoint, 'env_id' | 'stream'> {
   return {

@@ -9,8 +9,8 @@ import { NO_PROGRESS, type Round } from '../../src/core/checkpoint.ts';
 import { newRound } from '../../src/core/round.ts';
 import type { MirrorFile } from '../../src/destination/sqlite/open.ts';
 import type { StatusReport, StreamReportStatus } from '../../src/library/status-report.ts';
-import { saveCheckpoint } from '../../state/checkpoint-store.ts';
 import { takeLock } from '../../state/lock.ts';
+import { saveCheckpoint } from '../support/save-checkpoint.ts';
 import { folder, MAIN, mirrorFile, NODE, obsync, refusal } from './setup.ts';
 
 const T = '2026-11-20T04:10:00.000000Z';

@@ -7,7 +7,7 @@ import { tests } from '../../schema/data-tests.ts';
 import { NO_PROGRESS } from '../../src/core/checkpoint.ts';
 import { buildSecondaryIndexes, dropSecondaryIndexes } from '../../src/destination/sqlite/migrations.ts';
 import { type MirrorFile, openForWriting } from '../../src/destination/sqlite/open.ts';
-import { saveCheckpoint } from '../../state/checkpoint-store.ts';
+import { saveCheckpoint } from '../support/save-checkpoint.ts';
 
 const TABLES = [assets, tests];
 
