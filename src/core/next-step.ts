@@ -20,7 +20,7 @@ import {
   withRound,
 } from './round.ts';
 import type { PageRequest, Query } from './source.ts';
-import type { Stream } from './stream.ts';
+import { idsParameterOf, type Stream } from './stream.ts';
 
 /**
  * What comes next for a stream:
@@ -239,7 +239,7 @@ function lookupPlan(stream: Stream, step: LookupRead, context: Context): ReadPla
 
 function parameterOf(stream: Stream, about: LookupRead['about']): string {
   if (about === 'unshown') return 'ids';
-  return about === 'owned' && stream.parent !== undefined ? stream.parent.parameter : stream.idsParameter;
+  return about === 'owned' && stream.parent !== undefined ? stream.parent.parameter : idsParameterOf(stream);
 }
 
 /**

@@ -56,7 +56,7 @@ interface HistoryTable {
 export type Stream = FeedStream | MarkedStream | SnapshotStream | WindowStream;
 
 /** Scanned once, then read by its upserts and tombstones feeds (R2), with sweeps (R12). */
-export interface FeedStream extends CommonStream {
+export interface FeedStream extends LookupStream {
   readonly method: 'feed';
   /** The parent whose rows are asked for when it went or came back (R13). It explains their removal, too (R14). */
   readonly parent?: LookupParent;
@@ -64,7 +64,7 @@ export interface FeedStream extends CommonStream {
 }
 
 /** Scanned once, then read for marked rows only (R18, R22). */
-export interface MarkedStream extends CommonStream {
+export interface MarkedStream extends LookupStream {
   readonly method: 'marked';
   readonly parent?: undefined;
   /** The list and the table of the rows that its marks name (R18, R22). */
@@ -74,7 +74,7 @@ export interface MarkedStream extends CommonStream {
 }
 
 /** Read whole each time, and put in place in one transaction (R16). */
-export interface SnapshotStream extends CommonStream {
+export interface SnapshotStream extends LookupStream {
   readonly method: 'snapshot';
   readonly parent?: undefined;
   readonly staged: string;
@@ -84,6 +84,15 @@ export interface SnapshotStream extends CommonStream {
 interface WindowStream extends CommonStream {
   readonly method: 'window';
   readonly parent?: undefined;
+  readonly idsParameter?: undefined;
+}
+
+interface LookupStream extends CommonStream {
+  /**
+   * The parameter that asks for rows by the first part of their key (R12); for column lineage that is the downstream column
+   * (R18).
+   */
+  readonly idsParameter: string;
 }
 
 interface CommonStream {
@@ -107,11 +116,6 @@ interface CommonStream {
   readonly scanQueries: readonly Readonly<Record<string, string>>[];
   /** The streams that a run reads before this one. */
   readonly dependencies: readonly StreamName[];
-  /**
-   * The parameter that asks for rows by the first part of their key (R12); for column lineage that is the downstream column
-   * (R18).
-   */
-  readonly idsParameter: string;
   /** The rows of other streams that its rows belong to: their removal explains the removal of its rows (R14). */
   readonly parents?: readonly StreamParent[] | undefined;
   /** For edges: the end that is always read with all its edges. If other edges of it are shown, a missing edge was replaced (R14). */
@@ -163,4 +167,10 @@ interface LookupParent extends StreamParent {
 /** The parents of a stream's rows. */
 export function parentsOf({ parent, parents = [] }: Pick<Stream, 'parent' | 'parents'>): readonly StreamParent[] {
   return parent === undefined ? parents : [parent];
+}
+
+/** The parameter that asks for rows of a stream by the first part of their key. @throws Error for a stream that has none */
+export function idsParameterOf({ name, idsParameter }: Pick<Stream, 'name' | 'idsParameter'>): string {
+  if (idsParameter === undefined) throw new Error(`rows of ${name} cannot be requested by their ids`);
+  return idsParameter;
 }

@@ -12,7 +12,6 @@ export const testExecutions = {
   table: 'test_executions',
   scanQueries: ONE_READ,
   dependencies: ['tests', 'latest_test_executions'],
-  idsParameter: 'sub_test_ids',
   mayBeUnavailable: true,
   optional: true,
   serve: {

@@ -1,6 +1,7 @@
 import { SyncError } from '../core/errors.ts';
 import { cursorFault, nextAttempt, type ReadAttempts } from '../core/paging.ts';
 import type { Page, Query } from '../core/source.ts';
+import { idsParameterOf } from '../core/stream.ts';
 import type { StreamContext } from './contexts.ts';
 
 type OnPage = (page: Page) => void | Promise<void>;
@@ -49,6 +50,7 @@ async function readPages(
 
 /** Reads the rows with these ids in all lists of the stream (R12): one chunk of ids. */
 export async function readByIds(streamContext: StreamContext, ids: readonly string[], onPage: OnPage): Promise<void> {
-  const { scanQueries, idsParameter } = streamContext.stream;
+  const { scanQueries } = streamContext.stream;
+  const idsParameter = idsParameterOf(streamContext.stream);
   for (const query of scanQueries) await readList(streamContext, { ...query, [idsParameter]: ids }, { onPage });
 }

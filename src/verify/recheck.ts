@@ -1,5 +1,6 @@
 import { chunksOf } from '../core/chunk.ts';
 import { type DecodedRow, decodePage, joinKey, type RejectedRow } from '../core/decode.ts';
+import { idsParameterOf } from '../core/stream.ts';
 import { compareRow, isLiveIn } from './compare-stream.ts';
 import type { StreamContext } from './contexts.ts';
 import { explain } from './explain.ts';
@@ -72,7 +73,7 @@ async function requestAgain(
     },
   };
   const ids = [...byId.keys()].filter((id) => id !== '').sort();
-  for (const chunk of chunksOf(streamContext.stream.idsParameter, ids, pageSize)) {
+  for (const chunk of chunksOf(idsParameterOf(streamContext.stream), ids, pageSize)) {
     const asked = chunk.flatMap((id) => byId.get(id) ?? []);
     if (left < streamContext.stream.scanQueries.length) unread.push(...asked);
     else found.push(...(await requestChunk(counting, chunk, asked)));

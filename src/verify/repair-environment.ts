@@ -8,7 +8,7 @@ import type { Instant } from '../core/instant.ts';
 import { markAbsent, repairPage } from '../core/repair-page.ts';
 import { isHeld } from '../core/shrink-guard.ts';
 import type { Source } from '../core/source.ts';
-import type { Stream } from '../core/stream.ts';
+import { idsParameterOf, type Stream } from '../core/stream.ts';
 import type { StreamCounter } from '../sync/stream-counter.ts';
 import { findMarkableStreams, syncStream } from '../sync/sync-stream.ts';
 import { keysOf } from './compare-stream.ts';
@@ -113,7 +113,7 @@ async function repairRows(work: RepairWork, verification: StreamVerification): P
   }
   const isKept = ({ what, key }: Mismatch): boolean => what === 'extra' && !removable.has(key[0] ?? '');
   const ids = idsOf(mismatches.filter((mismatch) => !isKept(mismatch)));
-  for (const chunk of chunksOf(streamContext.stream.idsParameter, ids))
+  for (const chunk of chunksOf(idsParameterOf(streamContext.stream), ids))
     await repairChunk(work, { streamContext, ids: chunk, removable });
   return mismatches.filter(isKept);
 }

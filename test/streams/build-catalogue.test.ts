@@ -1,4 +1,5 @@
 import { describe, expect, expectTypeOf, test } from 'vitest';
+import { idsParameterOf } from '../../src/core/stream.ts';
 import { assets } from '../../src/streams/assets.ts';
 import { biAssets } from '../../src/streams/bi-assets.ts';
 import { buildCatalogue } from '../../src/streams/build-catalogue.ts';
@@ -8,6 +9,7 @@ import { columns } from '../../src/streams/columns.ts';
 import { type CollectionEndpoint, oneOf, parentOneOf } from '../../src/streams/endpoint.ts';
 import type { CollectionEntry } from '../../src/streams/entry.ts';
 import { tableAssets } from '../../src/streams/table-assets.ts';
+import { testExecutions } from '../../src/streams/test-executions.ts';
 import { tests } from '../../src/streams/tests.ts';
 
 test('a stream marks its rows for the streams that follow it, as their entries say (R13, R18, R22)', () => {
@@ -105,6 +107,14 @@ describe('the type of an entry refuses', () => {
     const twoParents = { ...columns, parents: [columns.parent, { by: 'name', table: 'assets' }] };
     expectTypeOf(columns).toExtend<CollectionEntry>();
     expectTypeOf(twoParents).not.toExtend<CollectionEntry>();
+  });
+
+  test('a parameter for the ids of rows that are never asked for by them, and a feed without one (R12)', () => {
+    const { idsParameter: _, ...rest } = columns;
+    expectTypeOf(testExecutions).toExtend<CollectionEntry>();
+    expectTypeOf({ ...testExecutions, idsParameter: 'ids' }).not.toExtend<CollectionEntry>();
+    expectTypeOf(rest).not.toExtend<CollectionEntry>();
+    expect(() => idsParameterOf(testExecutions)).toThrow('rows of test_executions cannot be requested');
   });
 
   test('a stream that is read by marks without a parent table, or with two dependencies', () => {

@@ -86,7 +86,7 @@ function shownBy(expectedRead: ExpectedRead): SqlCondition {
   const shown = `${live(stream)} and not exists (select 1 from held_removals h where ${holds(decider(stream))})${hasShownParent(stream)}`;
   if (since !== undefined) return { sql: `${shown} and ${syncedSince(stream)}`, values: { since } };
   const variant = ` and ${ofVariant(stream, query)}${stillShown(expectedRead)}`;
-  const ids = query[stream.idsParameter];
+  const ids = stream.idsParameter && query[stream.idsParameter];
   if (ids !== undefined) return { sql: `${shown}${variant} and ${isOneOf(stream.key[0])}`, values: { ids: json(ids) } };
   const parentIds = parent && query[parent.parameter];
   if (parent !== undefined && parentIds !== undefined)
