@@ -11,7 +11,9 @@ import * as assets from '../../schema/assets.ts';
 import * as tests from '../../schema/data-tests.ts';
 import * as health from '../../schema/health.ts';
 import * as views from '../../schema/views.ts';
+import * as dailyViews from '../../schema/views-daily.ts';
 import * as testViews from '../../schema/views-data-tests.ts';
+import * as impactViews from '../../schema/views-impact.ts';
 
 /** What a column of an export holds. A `timestamp` is an instant (R4), a `date` is a day of it, and `json` is JSON text. */
 export type ColumnType = 'text' | 'integer' | 'real' | 'boolean' | 'timestamp' | 'date' | 'json';
@@ -56,7 +58,7 @@ export const EXPORT_RELATIONS: readonly ExportRelation[] = [
     .filter((each) => is(each, SQLiteTable))
     .filter((table) => !isStaged(table))
     .map(tableRelation),
-  ...[views, testViews]
+  ...[views, testViews, dailyViews, impactViews]
     .flatMap((family): unknown[] => Object.values(family))
     .filter((each) => is(each, SQLiteView))
     .map(viewRelation),
