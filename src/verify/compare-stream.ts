@@ -3,7 +3,7 @@ import { decodeSlices } from '../core/decode-slices.ts';
 import { differenceOf, type ExistingRow, isLive } from '../core/difference.ts';
 import type { RowKey, RowKeys, TableFilter } from '../core/mirror-reader.ts';
 import { causeOf, type RowPair } from '../core/pending.ts';
-import { ownerIds, refreshTimesOf, type StreamContext } from './contexts.ts';
+import { parentIdsOf, refreshTimesOf, type StreamContext } from './contexts.ts';
 import { explain } from './explain.ts';
 import { addMismatch, isPending, type Mismatch, mismatchOf, rejectedMismatch } from './mismatch.ts';
 import { readChanges } from './read-changes.ts';
@@ -61,7 +61,10 @@ export function compareRow(streamContext: StreamContext, rowKey: RowKey, rowPair
   const difference = shown === undefined ? extra : differenceOf(stream, existing, shown, depth);
   if (difference === null) return null;
   const verdict = causeOf(stream, rowPair, refreshTimesOf(streamContext)) ?? 'possible';
-  return mismatchOf(rowKey, difference, { verdict, owners: ownerIds(streamContext, shown?.row ?? existing?.row) });
+  return mismatchOf(rowKey, difference, {
+    verdict,
+    parentIds: parentIdsOf(streamContext, shown?.row ?? existing?.row),
+  });
 }
 
 export function keysOf({ rows, rejected }: DecodedPage): RowKey[] {
@@ -101,7 +104,7 @@ export async function classify(verification: StreamVerification): Promise<void> 
   if (fresh.some(({ verdict, why }) => verdict === 'possible' && why === null)) await readChanges(streamContext);
   const explained = await explain(streamContext, fresh);
   for (const mismatch of explained) addMismatch(isPending(mismatch) ? pending : unexplained, mismatch);
-  // The next sync asks for these rows by their owners: rows that belong to them may change as well.
+  // The next sync asks for these rows by their parents: rows that belong to them may change as well.
   const asked = explained.filter(({ verdict }) => stream.method === 'feed' && verdict === 'ambiguous');
   const ids = asked.map(({ key }) => key[0] ?? '');
   if (ids.length > 0) await reader.recordPending('asked', stream.name, ids);

@@ -54,25 +54,25 @@ export function streamNamed(catalogue: readonly Stream[], name: StreamName): Str
   return found;
 }
 
-type OwnedStream = Pick<StreamContext, 'catalogue' | 'stream'>;
+type StreamInCatalogue = Pick<StreamContext, 'catalogue' | 'stream'>;
 
-interface OwnerStream {
-  /** The field that names the owner. */
+interface ParentStream {
+  /** The field that names the parent. */
   readonly by: string;
   readonly stream: Stream;
 }
 
-/** The streams whose rows own the rows of a stream; of a marked stream, the one whose rows are marked. */
-export function ownersOf({ catalogue, stream }: OwnedStream): readonly OwnerStream[] {
-  const owners = parentsOf(stream).map(({ by, table }) => ({
+/** The streams whose rows are the parents of a stream's rows; of a marked stream, the one whose rows are marked. */
+export function parentStreamsOf({ catalogue, stream }: StreamInCatalogue): readonly ParentStream[] {
+  const parents = parentsOf(stream).map(({ by, table }) => ({
     by,
     stream: catalogue.find((entry) => entry.table === table && entry.method === 'feed') as Stream,
   }));
-  if (owners.length > 0) return stream.method === 'marked' ? owners.slice(0, 1) : owners;
+  if (parents.length > 0) return stream.method === 'marked' ? parents.slice(0, 1) : parents;
   const first = catalogue.find(({ name }) => name === stream.dependencies[0]);
   return first === undefined ? [] : [{ by: stream.key[0], stream: first }];
 }
 
-export function ownerIds(of: OwnedStream, row: Row | undefined): string[] {
-  return ownersOf(of).flatMap(({ by }) => (typeof row?.[by] === 'string' ? [row[by]] : []));
+export function parentIdsOf(of: StreamInCatalogue, row: Row | undefined): string[] {
+  return parentStreamsOf(of).flatMap(({ by }) => (typeof row?.[by] === 'string' ? [row[by]] : []));
 }

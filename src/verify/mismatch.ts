@@ -17,7 +17,7 @@ export interface Mismatch extends RowDifference {
   /** Empty when the row has no usable key. */
   readonly key: RowKey;
   /** Ids of the rows that it belongs to. */
-  readonly owners: readonly string[];
+  readonly parentIds: readonly string[];
   readonly verdict: MismatchVerdict;
   /** The reason, where the verdict does not say it. */
   readonly why: string | null;
@@ -26,7 +26,7 @@ export interface Mismatch extends RowDifference {
 }
 
 export function mismatchOf(rowKey: RowKey, rowDifference: RowDifference, known: Partial<Mismatch> = {}): Mismatch {
-  return { owners: [], verdict: 'possible', why: null, ...known, ...rowDifference, key: rowKey };
+  return { parentIds: [], verdict: 'possible', why: null, ...known, ...rowDifference, key: rowKey };
 }
 
 /** A row that the mirror cannot store (R20). */

@@ -3,13 +3,13 @@ import { type DecodedRow, decodePage, joinKey } from '../core/decode.ts';
 import type { Instant } from '../core/instant.ts';
 import { changesAhead } from '../core/pending.ts';
 import type { Stream } from '../core/stream.ts';
-import { ownersOf, refreshTimesOf, type StreamContext } from './contexts.ts';
+import { parentStreamsOf, refreshTimesOf, type StreamContext } from './contexts.ts';
 import { readList } from './read-list.ts';
 
-/** The feeds that report changes of a stream's rows: its own, and those of the rows' owners. */
+/** The feeds that report changes of a stream's rows: its own, and those of the rows' parents. */
 function feedsAbout({ catalogue, stream }: Pick<StreamContext, 'catalogue' | 'stream'>): ReadonlySet<Stream> {
-  const above = ownersOf({ catalogue, stream }).flatMap((owner) => [
-    ...feedsAbout({ catalogue, stream: owner.stream }),
+  const above = parentStreamsOf({ catalogue, stream }).flatMap((parent) => [
+    ...feedsAbout({ catalogue, stream: parent.stream }),
   ]);
   return new Set([...(stream.method === 'feed' ? [stream] : []), ...above]);
 }
