@@ -26,27 +26,35 @@ type CountLevel = (typeof LEVELS)[number];
  * @returns tables that both sides have, in another schema or database, or of another kind
  */
 export async function compareCounts(tables: StreamContext, verification: StreamVerification): Promise<Mismatch[]> {
-  const shown = await countAll(tables);
-  verification.isUncounted = shown === null;
-  if (shown === null) {
-    const { rows, moved } = await compareIds(tables, {}, verification);
-    verification.rows = rows;
-    return moved;
-  }
-  verification.rows = shown;
-  const inMirror = await tables.reader.count(tables.stream);
-  if (shown === inMirror) return [];
-  const pages = Math.ceil(Math.max(shown, inMirror) / tables.context().options.pageSize);
+  const counted = await countTables(tables);
+  verification.isUncounted = counted === null;
   const all: Mismatch[] = [];
-  for (const group of await closeIn(tables, {}, { levels: LEVELS, shown, budget: { requests: pages - 1 } }))
-    all.push(...(await compareIds(tables, group, verification)).moved);
+  let shown = 0;
+  for (const group of counted?.differing ?? [{}]) {
+    const { rows, moved } = await compareIds(tables, group, verification);
+    shown += rows;
+    all.push(...moved);
+  }
+  verification.rows = counted?.shown ?? shown;
   return all;
 }
 
-/** Null when the source does not count (R15). */
-async function countAll(tables: StreamContext): Promise<number | null> {
+/** What the source's numbers say. */
+interface TableCount {
+  readonly shown: number;
+  /** The smallest groups whose numbers differ from the mirror's. */
+  readonly differing: readonly TableFilter[];
+}
+
+/** Null when the source does not count, or stops counting before the groups are found (R15). */
+async function countTables(tables: StreamContext): Promise<TableCount | null> {
   try {
-    return await count(tables, {});
+    const shown = await count(tables, {});
+    const inMirror = await tables.reader.count(tables.stream);
+    if (shown === inMirror) return { shown, differing: [] };
+    const pages = Math.ceil(Math.max(shown, inMirror) / tables.context().options.pageSize);
+    const budget = { requests: pages - 1 };
+    return { shown, differing: await closeIn(tables, {}, { levels: LEVELS, shown, budget }) };
   } catch (error) {
     if (error instanceof SyncError && error.recovery === 'not-live') return null;
     throw error;

@@ -45,10 +45,7 @@ export async function repairEnvironment(
   const byMethod = Map.groupBy(differing, ({ streamContext }) => streamContext.stream.method);
   const feeds = byMethod.get('feed') ?? [];
   const kept = new Set<Mismatch>();
-  for (const each of feeds)
-    await attempt(work, each.streamContext, async () => {
-      for (const mismatch of await repairRows(work, each)) kept.add(mismatch);
-    });
+  for (const each of feeds) await attempt(work, each.streamContext, () => repairRows(work, each, kept));
   for (const each of byMethod.get('marked') ?? []) await markAgain(work, each);
   for (const stream of work.catalogue) {
     const [first] = verifications;
@@ -96,8 +93,8 @@ export function repairable(verification: StreamVerification): Mismatch[] {
   });
 }
 
-/** Requests rows of a feed stream by their ids. @returns extra rows that stay, because they are held back or too many (R14) */
-async function repairRows(work: RepairWork, verification: StreamVerification): Promise<readonly Mismatch[]> {
+/** Requests rows of a feed stream by their ids. Adds to `kept` the extra rows that stay: held back, or too many (R14). */
+async function repairRows(work: RepairWork, verification: StreamVerification, kept: Set<Mismatch>): Promise<void> {
   const { streamContext, unexplained } = verification;
   const { stream, reader } = streamContext;
   const mismatches = repairable(verification);
@@ -112,10 +109,11 @@ async function repairRows(work: RepairWork, verification: StreamVerification): P
     addNotRepaired(work, streamContext, `${toRemove} rows would go, more than half: ${advice}`);
   }
   const isKept = ({ what, key }: Mismatch): boolean => what === 'extra' && !removable.has(key[0] ?? '');
-  const ids = idsOf(mismatches.filter((mismatch) => !isKept(mismatch)));
+  // Before the first request: these rows stay as well if a request fails.
+  for (const mismatch of mismatches.filter(isKept)) kept.add(mismatch);
+  const ids = idsOf(mismatches.filter((mismatch) => !kept.has(mismatch)));
   for (const chunk of chunksOf(idsParameterOf(streamContext.stream), ids))
     await repairChunk(work, { streamContext, ids: chunk, removable });
-  return mismatches.filter(isKept);
 }
 
 async function repairChunk(

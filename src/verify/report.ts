@@ -149,7 +149,7 @@ function environmentFinding({ id, name }: ListedEnvironment, row: Row, mirrored:
     what: 'unequal',
     key: { id },
     fields: Object.keys(row).filter((field) => mirrored[field] !== row[field]),
-    why: 'the next sync mends it',
+    why: 'the next sync corrects it',
     repaired: false,
   };
 }
@@ -157,7 +157,7 @@ function environmentFinding({ id, name }: ListedEnvironment, row: Row, mirrored:
 function notLookedAt({ depth, reconciled, verifications }: VerifyResult): string[] {
   const isUncounted = verifications.some((each) => each.isUncounted);
   return [
-    ...(isUncounted ? ['how many tables the source counts: it does not say (404), so their ids were read'] : []),
+    ...(isUncounted ? ['the number of tables: the source does not count them (404), so their ids were compared'] : []),
     ...UNSEEN[depth],
     'test_executions: the mirror keeps every run it has ever seen, the source shows 90 days',
     ...(reconciled?.missing ?? []).map(({ name }) => `${name}: no longer listed, its rows stay as they were`),
@@ -168,7 +168,9 @@ function notLookedAt({ depth, reconciled, verifications }: VerifyResult): string
 }
 
 const UNSEEN: Readonly<Record<VerifyResult['depth'], readonly string[]>> = {
-  count: ['which tables there are while their number is right, and all that is no table: see --depth ids and rows'],
+  count: [
+    'which tables there are where their number is right, and everything that is not a table: see --depth ids and rows',
+  ],
   ids: [
     'the fields of the rows: see --depth rows',
     'table_assets and bi_assets: their ids are those of assets, their fields are looked at with --depth rows',

@@ -3,9 +3,9 @@ import { isUnsynced } from '../core/pending.ts';
 import { compareCounts } from './compare-counts.ts';
 import { classify, compareStream } from './compare-stream.ts';
 import { type StreamContext, streamNamed } from './contexts.ts';
-import { addMismatch, type Mismatch } from './mismatch.ts';
+import { addMismatch, isPending, type Mismatch } from './mismatch.ts';
 import { recheck } from './recheck.ts';
-import { createVerification, mismatchesOf, type StreamVerification } from './stream-verification.ts';
+import { createVerification, type StreamVerification } from './stream-verification.ts';
 
 /** Compares one stream, then requests again what differs. Never throws a `SyncError`. */
 export async function verifyStream(streamContext: StreamContext): Promise<StreamVerification[]> {
@@ -13,6 +13,7 @@ export async function verifyStream(streamContext: StreamContext): Promise<Stream
   const assets = { ...streamContext, stream: streamNamed(catalogue, 'assets') };
   // The stream of all assets decides which tables there are; the typed stream decides where they stand.
   const needed = depth === 'count' ? [assets, streamContext] : [streamContext];
+  // As it was when the verification began: what a sync finishes meanwhile is a matter of the next verification.
   for (const each of needed) {
     const checkpoint = checkpoints.get(each.stream.name);
     if (checkpoint !== undefined && isUnsynced(each.stream, checkpoint))
@@ -32,7 +33,9 @@ async function verifyCounts(tables: StreamContext, assets: StreamContext): Promi
   for (const each of counts.outcome === 'compared' && moved.length > 0 ? [assets, tables] : []) {
     const rows = { ...createVerification({ ...each, depth: 'rows' }), fresh: [...moved] };
     const verification = await judge(rows, async () => {});
-    if (verification.outcome !== 'compared' || mismatchesOf(verification).length > 0) verifications.push(verification);
+    // A table that the source has moved since the last sync is pending once: where it stands, not in the list of all assets.
+    const { outcome, unexplained } = verification;
+    if (outcome !== 'compared' || unexplained.listed.size > 0) verifications.push(verification);
   }
   return verifications;
 }
@@ -51,7 +54,8 @@ async function judge(
     const { streamContext, fresh } = verification;
     if (error.recovery === 'not-live' && streamContext.stream.mayBeUnavailable)
       return { ...createVerification(streamContext), outcome: 'unavailable' };
-    for (const mismatch of fresh) addMismatch(verification.unexplained, mismatch);
+    for (const mismatch of fresh)
+      addMismatch(isPending(mismatch) ? verification.pending : verification.unexplained, mismatch);
     return { ...verification, outcome: endsRun(error) ? 'stopped' : 'failed', error, fresh: [] };
   }
 }

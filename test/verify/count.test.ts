@@ -69,6 +69,33 @@ describe('counting the tables', () => {
     mirrored.exec("delete from assets where id = 't21'");
     const report = await verified(world, mirrored, { depth: 'count' });
     expect(inShort(report)).toEqual(['missing assets t21']);
-    expect(report.not_looked_at[0]).toMatch(/does not say \(404\)/);
+    expect(report.not_looked_at[0]).toMatch(/the source does not count them \(404\)/);
+  });
+
+  test('compares the ids of the tables if the source stops counting on the way (R15)', async () => {
+    const { world, mirrored } = await wide();
+    mirrored.exec("delete from assets where id = 't21'");
+    let counts = 0;
+    world.before = ({ path }) => {
+      if (path.endsWith('/aggregate') && ++counts === 2) world.place().notLive.add('asset-health-scores');
+    };
+    const report = await verified(world, mirrored, { depth: 'count', pageSize: 10 });
+    expect(counts).toBe(2);
+    expect(inShort(report)).toEqual(['missing assets t21']);
+    expect(report).toMatchObject({ equal: false, streams: [{ stream: 'assets', status: 'different', rows: 131 }] });
+    expect(report.not_looked_at[0]).toMatch(/the source does not count them \(404\)/);
+  });
+
+  test('reports the stream of assets once, and a table that the source has moved since as pending once', async () => {
+    const { world, mirrored } = await wide();
+    mirrored.exec("delete from assets where id = 't24'");
+    putAsset(world.place(), 't16', { db_name: 'db0', schema_name: 's0' });
+    const report = await verified(world, mirrored, { depth: 'count' });
+    expect(inShort(report)).toEqual(['missing assets t24']);
+    expect(inShort({ findings: report.pending })).toEqual(['unequal table_assets t16 (schema_name)']);
+    expect(report.streams).toMatchObject([
+      { stream: 'assets', missing: 1, pending: 0 },
+      { stream: 'table_assets', unequal: 0, pending: 1 },
+    ]);
   });
 });

@@ -73,6 +73,31 @@ describe('--repair', () => {
     expect(mirrored.rows('select status from sync_runs order by id desc limit 1')).toEqual([{ status: 'problems' }]);
   });
 
+  test('leaves a removal of more than half alone when a request of the repair fails (R14)', async () => {
+    const { world, mirrored } = await syncedWorld();
+    putColumns(world, 60);
+    world.advance(10);
+    await mirrored.sync();
+    world.advance(60);
+    mirrored.exec(`update columns set data_type = 'wrong' where id like 'x%';
+      with recursive n(i) as (select 1 union all select i + 1 from n where i < 200)
+      insert into columns (env_id, id, asset_id, name, mirrored_at) select 'e1', 'y' || i, 'a1', 'y', '' from n`);
+    const failOnce = { isOver: false };
+    world.before = ({ query, cursor }) => {
+      if (failOnce.isOver || cursor === null || !Array.isArray(query['ids'])) return;
+      failOnce.isOver = true;
+      throw new SyncError('stream', 'the answer is cut off');
+    };
+    const report = await verified(world, mirrored, { only: ['columns'], pageSize: 1, repairs: true });
+    expect(report.repair?.not_repaired).toEqual([
+      expect.stringContaining('200 rows would go'),
+      'env e1, columns: the answer is cut off',
+    ]);
+    expect(report.findings).toHaveLength(60);
+    expect(report.streams).toMatchObject([{ possible: 200, extra: 0 }]);
+    expect(report.requests).toBeLessThan(200);
+  });
+
   test('leaves rows whose removal is held back, requested again or not (R14)', async () => {
     const { world, mirrored } = await syncedWorld();
     putColumns(world, 120);
