@@ -1,5 +1,6 @@
 export type { CompareDepth as Depth } from './core/difference.ts';
 export { type RecoveryKind as Recovery, SyncError } from './core/errors.ts';
+export type { VerifyExportReport } from './library/compare-export.ts';
 export { type ExportOptions, exportMirror } from './library/export.ts';
 export type { ExportEvent, ExportReport } from './library/export-mirror.ts';
 export { mirrorApi } from './library/mirror-api.ts';
@@ -17,6 +18,7 @@ export { status } from './library/status.ts';
 export type { StatusReport } from './library/status-report.ts';
 export { sync } from './library/sync.ts';
 export { type VerifyEvent, type VerifyOptions, verify } from './library/verify.ts';
+export { type VerifyExportOptions, verifyExport } from './library/verify-export.ts';
 export { type CollectionName as StreamName, STREAM_NAMES } from './streams/catalogue.ts';
 export type { RunSummary, StreamSummary } from './sync/summary.ts';
 export type { VerifyReport } from './verify/verify-report.ts';

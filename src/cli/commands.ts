@@ -9,7 +9,7 @@ const VERIFY_OPTIONS = {
     ...OPTIONS['max-requests'],
     describe: 'stop after this number of requests (exit 5) and report what was found and what was not compared',
   },
-  ...pick('allow-http', 'log-level', 'json', 'config'),
+  ...pick('allow-http', 'against', 'log-level', 'json', 'config'),
 } as const;
 
 const EXPORT_OPTIONS = {
@@ -52,9 +52,13 @@ export const COMMANDS: readonly CliCommand[] = [
   },
   {
     name: 'verify',
-    describe: 'compare the mirror with the source now: what is missing, extra or unequal (exit 0 equal, 1 not)',
+    describe:
+      'compare the mirror with the source now: what is missing, extra or unequal (exit 0 equal, 1 not); with --against, an export with the mirror',
     options: VERIFY_OPTIONS,
-    run: async (args, io) => (await import('./verify.ts')).verify(args, io),
+    run: async (args, io) =>
+      args['against'] === undefined
+        ? (await import('./verify.ts')).verify(args, io)
+        : (await import('./verify-export.ts')).verifyAgainst(args, io),
   },
   {
     name: 'query',

@@ -103,6 +103,10 @@ export const OPTIONS = {
       'only rows finds every difference',
   },
   to: { type: 'string', describe: 'folder of the export; it is made if it does not exist' },
+  against: {
+    type: 'string',
+    describe: 'folder of an export to compare with the mirror, instead of comparing the mirror with the source',
+  },
   table: {
     type: 'string',
     array: true,

@@ -59,14 +59,14 @@ export function createDataFile(folder: ExportFolder, { exportRelation, segment, 
 const NAME_DIGITS = 16;
 
 /** The two digests of the rows of a file: of what tells that they have changed, and of all of their content. */
-interface RowMeasure {
+export interface RowMeasure {
   readonly changes: ChangeFingerprint;
   readonly content: Hash;
   add(rows: readonly CellRow[]): void;
   result(): Pick<ExportedFile, 'changes' | 'content_sha256'>;
 }
 
-function createMeasure({ columns, changeColumns }: ExportRelation): RowMeasure {
+export function createMeasure({ columns, changeColumns }: ExportRelation): RowMeasure {
   const [changes, content] = [createFingerprint(), createHash('sha256')];
   const at = changeColumns.map((name) => columns.findIndex((column) => column.name === name));
   return {

@@ -1,12 +1,11 @@
-import { setImmediate } from 'node:timers/promises';
 import type { Database } from 'better-sqlite3';
-import { SyncError } from '../core/errors.ts';
 import type { Instant } from '../core/instant.ts';
 import { batchesOf, rowsPerFile } from './batches.ts';
 import { createDataFile, type DataFile } from './data-file.ts';
 import { sizeOf } from './export-files.ts';
 import type { ExportFolder } from './export-folder.ts';
 import { type ExportedFile, type ExportManifest, LAYOUT, MANIFEST_NAME, manifestText, PROGRAM } from './manifest.ts';
+import { passOn } from './pass-on.ts';
 import { readerOf, type SegmentReader } from './read-segments.ts';
 import type { ExportRelation } from './relation.ts';
 import type { SurveyedSegment } from './segment.ts';
@@ -117,7 +116,7 @@ function compare(a: string | null, b: string | null): number {
 }
 
 async function writeSegments(
-  { connection: _, folder, signal }: ExportWork,
+  { folder, signal }: ExportWork,
   exportRelation: ExportRelation,
   reader: SegmentReader,
   { changed, fileRows }: { readonly changed: readonly SurveyedSegment[]; readonly fileRows: number },
@@ -140,13 +139,6 @@ async function writeSegments(
     throw error;
   }
   return written;
-}
-
-/** Lets the message come in that asks to stop (R27). */
-async function passOn(signal: AbortSignal): Promise<void> {
-  await setImmediate();
-  if (signal.aborted)
-    throw new SyncError('signal', 'stopped by a signal: the export before it is whole, and the next one starts anew');
 }
 
 /** Makes the new export the one that stands. */

@@ -3,6 +3,7 @@ import { SyncError } from '../core/errors.ts';
 import type { RunProgressEvent } from '../sync/progress.ts';
 import type { RunSummary } from '../sync/summary.ts';
 import type { VerifyReport } from '../verify/verify-report.ts';
+import type { VerifyExportReport, VerifyExportSettings } from './compare-export.ts';
 import type { ExportReport, ExportSettings, ExportWatch } from './export-mirror.ts';
 import type { JobReply, PostedError, ThreadEvent, ThreadJob } from './run-thread.ts';
 import type { RunWatcher, SyncSettings } from './sync-settings.ts';
@@ -16,6 +17,7 @@ export interface RunThread {
   sync(settings: SyncSettings, runWatcher: RunWatcher): Promise<RunSummary>;
   verify(settings: VerifySettings, watch: VerifyWatch): Promise<VerifyReport>;
   export(settings: ExportSettings, watch: ExportWatch): Promise<ExportReport>;
+  verifyExport(settings: VerifyExportSettings, signal: AbortSignal): Promise<VerifyExportReport>;
   close(): Promise<void>;
 }
 
@@ -50,6 +52,8 @@ export function startRunThread(): RunThread {
       doJob(worker(), { do: 'export', settings }, watch.signal, (event) => {
         if (event.of === 'export') watch.onProgress(event.event);
       }) as Promise<ExportReport>,
+    verifyExport: (settings, signal) =>
+      doJob(worker(), { do: 'verify-export', settings }, signal, () => {}) as Promise<VerifyExportReport>,
     // Between two jobs the thread does not keep the process alive.
     close: async () => void (await alive?.terminate()),
   };

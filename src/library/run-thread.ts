@@ -5,6 +5,7 @@ import type { StreamName } from '../core/stream.ts';
 import type { RunProgressEvent } from '../sync/progress.ts';
 import { keyOf } from '../sync/sync-environments.ts';
 import type { VerifyProgress } from '../verify/verify.ts';
+import type { VerifyExportSettings } from './compare-export.ts';
 import type { ExportEvent, ExportSettings } from './export-mirror.ts';
 import { runOnce } from './session.ts';
 import type { SyncSettings } from './sync-settings.ts';
@@ -13,7 +14,8 @@ import { type VerifySettings, verifyOnce } from './verify-mirror.ts';
 export type ThreadJob =
   | { readonly do: 'sync'; readonly settings: SyncSettings }
   | { readonly do: 'verify'; readonly settings: VerifySettings }
-  | { readonly do: 'export'; readonly settings: ExportSettings };
+  | { readonly do: 'export'; readonly settings: ExportSettings }
+  | { readonly do: 'verify-export'; readonly settings: VerifyExportSettings };
 
 /** An error that a message can carry. */
 export interface PostedError {
@@ -101,6 +103,8 @@ async function execute(
     case 'export':
       // Loaded only here: no sync needs what writes Parquet.
       return (await import('./export-mirror.ts')).exportOnce(threadJob.settings, { signal, onProgress: onExport });
+    case 'verify-export':
+      return (await import('./compare-export.ts')).verifyExportOnce(threadJob.settings, signal);
   }
 }
 

@@ -48,6 +48,8 @@ beforeAll(async () => {
     const mirror = openForWriting(`${where.cwd}/obsync.db`);
     mirror.connection.exec("delete from assets where id = 'dash'; update assets set name = 'other' where id = 'lines'");
     mirror.connection.close();
+    const against = await obsync(['verify', '--json', '--against', 'lake'], where);
+    printed['verify --against'] = [JSON.parse(against.stdout)];
     await print('verify');
     await print('verify', '--repair');
     printed['serve'] = [(await source.get('/healthz')).body];
@@ -75,7 +77,7 @@ const ofOneKind = (path: string): string => path.replace(/^(possible|pending)\[\
 const documentedPaths = (title: string): string[] => rowsOf(sectionOf(DOCUMENT, title)).map(([path]) => nameIn(path));
 
 describe('docs/json-and-exit-codes.md', () => {
-  test.each([['sync'], ['status'], ['plan'], ['verify'], ['export'], ['serve']])(
+  test.each([['sync'], ['status'], ['plan'], ['verify'], ['export'], ['verify --against'], ['serve']])(
     'has every field that %s prints as JSON, and no other',
     (command) => {
       const paths = new Set(printed[command]?.flatMap((each) => pathsOf(each)).map(ofOneKind));

@@ -1,0 +1,19 @@
+import { SyncError } from '../core/errors.ts';
+import { exitCodeOfSignal } from './exit-code.ts';
+import { printFailure } from './print-failure.ts';
+import { stopOnSignals } from './signals.ts';
+
+/** Performs what reads for long and is stopped by a signal (R27). @returns the exit code. `cutOff` is as for `stopOnSignals`. */
+export async function untilSignal(cutOff: string, action: (signal: AbortSignal) => Promise<number>): Promise<number> {
+  const stop = stopOnSignals(cutOff);
+  try {
+    return await action(stop.signal);
+  } catch (error) {
+    const signal = stop.received();
+    if (!(error instanceof SyncError) || error.recovery !== 'signal' || signal === null) throw error;
+    printFailure(error.message);
+    return exitCodeOfSignal(signal);
+  } finally {
+    stop.dispose();
+  }
+}

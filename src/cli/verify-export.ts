@@ -1,0 +1,39 @@
+import { SyncError } from '../core/errors.ts';
+import type { VerifyExportReport } from '../library/compare-export.ts';
+import { verifyExport } from '../library/verify-export.ts';
+import type { CommandAction } from './command.ts';
+import { printReport } from './print-report.ts';
+import { saveMemory } from './save-memory.ts';
+import { untilSignal } from './until-signal.ts';
+import { counted } from './words.ts';
+
+export const verifyAgainst: CommandAction = async (args, io) => {
+  if (args['repair'] === true)
+    throw new SyncError('usage', '--repair is for the mirror: to renew an export, run `obsync export` again');
+  saveMemory();
+  const [db, against] = [args['db'] as string, args['against'] as string];
+  return untilSignal('a long read: nothing was changed', async (signal) => {
+    const report = await verifyExport({ db, against, signal });
+    printReport(report, args, io, renderVerifyExport);
+    return report.equal ? 0 : 1;
+  });
+};
+
+const MEANINGS: Readonly<Record<VerifyExportReport['differences'][number]['what'], string>> = {
+  missing: 'the mirror has rows that are not exported',
+  extra: 'the mirror no longer has these rows',
+  unequal: 'the mirror has other rows',
+  damaged: 'the file is missing, or is not as it was written',
+};
+
+function renderVerifyExport(report: VerifyExportReport): string {
+  const { against, instant, files, rows, differences } = report;
+  const compared = `${against}, exported as of ${instant}: ${counted(rows, 'row')} in ${counted(files, 'file')} compared`;
+  if (report.equal) return `${compared}. The export equals the mirror.\n`;
+  const lines = differences.map(({ what, table, env_id, month, path }) => {
+    const partition = [table, `env_id=${env_id}`, ...(month === null ? [] : [`month=${month}`])].join(' ');
+    return `  ${what}: ${path ?? partition}: ${MEANINGS[what]}`;
+  });
+  const advice = 'Remove the files that are damaged, and run `obsync export` again: it writes what has changed.';
+  return [`${compared}. ${counted(differences.length, 'difference')}:`, ...lines, advice, ''].join('\n');
+}

@@ -1,0 +1,110 @@
+import { createHash } from 'node:crypto';
+import { createReadStream } from 'node:fs';
+import { join } from 'node:path';
+import { pipeline } from 'node:stream/promises';
+import type { Database } from 'better-sqlite3';
+import { SyncError } from '../core/errors.ts';
+import { batchesOf } from './batches.ts';
+import { createMeasure } from './data-file.ts';
+import { sizeOf } from './export-files.ts';
+import type { ExportedFile, ExportManifest } from './manifest.ts';
+import { passOn } from './pass-on.ts';
+import { readerOf } from './read-segments.ts';
+import { EXPORT_RELATIONS, type ExportRelation } from './relation.ts';
+import type { SurveyedSegment } from './segment.ts';
+
+/**
+ * Where an export does not equal the mirror:
+ * - `missing`: the mirror has rows in a partition that the export does not have
+ * - `extra`: the mirror has no rows that belong into the file
+ * - `unequal`: the mirror has other rows than were written to the file
+ * - `damaged`: the file is not there, or its bytes are not those that were written
+ */
+export interface ExportDifference {
+  readonly what: 'missing' | 'extra' | 'unequal' | 'damaged';
+  readonly table: string;
+  readonly env_id: string;
+  readonly month: string | null;
+  /** Null for a partition without a file. */
+  readonly path: string | null;
+}
+
+/** An export, and the mirror that it is compared with: the connection is inside a read transaction. */
+export interface ExportComparison {
+  readonly connection: Database;
+  readonly folder: string;
+  readonly manifest: ExportManifest;
+  readonly envIds: readonly string[];
+  readonly signal: AbortSignal;
+}
+
+/** Compares all rows of the mirror, and all bytes of the files, with what the manifest says of them. @throws SyncError */
+export async function verifyExport(comparison: ExportComparison): Promise<ExportDifference[]> {
+  const { manifest, envIds, folder, signal } = comparison;
+  const differences: ExportDifference[] = [];
+  const files = Map.groupBy(manifest.files, ({ table, env_id }) => `${table}/${env_id}`);
+  for (const { name } of manifest.tables) {
+    const exportRelation = relationNamed(name);
+    for (const envId of new Set([...envIds, ...manifest.environments.map(({ env_id }) => env_id)])) {
+      const known = files.get(`${name}/${envId}`) ?? [];
+      differences.push(...(await compareRows(comparison, exportRelation, envId, known)));
+    }
+  }
+  for (const file of manifest.files) {
+    await passOn(signal);
+    if (!(await isIntact(folder, file))) differences.push(differenceOf(file, 'damaged'));
+  }
+  return differences;
+}
+
+function relationNamed(name: string): ExportRelation {
+  const exportRelation = EXPORT_RELATIONS.find((each) => each.name === name);
+  if (exportRelation === undefined)
+    throw new SyncError('run', `the export has a table ${name} that the mirror does not have: export again`);
+  return exportRelation;
+}
+
+async function compareRows(
+  { connection, signal }: ExportComparison,
+  exportRelation: ExportRelation,
+  envId: string,
+  files: readonly ExportedFile[],
+): Promise<ExportDifference[]> {
+  const reader = readerOf(connection, exportRelation, envId);
+  const surveyed = reader.survey(files);
+  const held = surveyed.filter(({ segment }) => segment.file !== null);
+  const measures = new Map(held.map((each) => [each, createMeasure(exportRelation)]));
+  for (const batch of batchesOf(reader.rows(held), reader.cutValue, Number.POSITIVE_INFINITY)) {
+    measures.get(batch.surveyed)?.add(batch.rows);
+    await passOn(signal);
+  }
+  const equal = new Set(
+    held
+      .filter((each) => measures.get(each)?.result().content_sha256 === each.segment.file?.content_sha256)
+      .map(({ segment }) => segment.file),
+  );
+  const found = new Set(held.map(({ segment }) => segment.file));
+  const { name } = exportRelation;
+  return [
+    ...surveyed.filter(({ segment }) => segment.file === null).map((each) => missingPartition(name, each)),
+    ...files
+      .filter((file) => !equal.has(file))
+      .map((file) => differenceOf(file, found.has(file) ? 'unequal' : 'extra')),
+  ];
+}
+
+function missingPartition(table: string, { segment: { envId, month } }: SurveyedSegment): ExportDifference {
+  return { what: 'missing', table, env_id: envId, month, path: null };
+}
+
+function differenceOf({ table, env_id, month, path }: ExportedFile, what: ExportDifference['what']): ExportDifference {
+  return { what, table, env_id, month, path };
+}
+
+async function isIntact(folder: string, { path, bytes, sha256 }: ExportedFile): Promise<boolean> {
+  const whole = join(folder, path);
+  if (sizeOf(whole) !== bytes) return false;
+  const digest = createHash('sha256').setEncoding('hex');
+  await pipeline(createReadStream(whole), digest);
+  return digest.read() === sha256;
+}

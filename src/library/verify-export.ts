@@ -1,0 +1,30 @@
+import { checkOptions } from './check-options.ts';
+import type { VerifyExportReport } from './compare-export.ts';
+import { DEFAULTS } from './defaults.ts';
+import { startRunThread } from './in-thread.ts';
+import { OptionError } from './option-error.ts';
+import type { MirrorOptions } from './options.ts';
+
+export interface VerifyExportOptions extends MirrorOptions {
+  /** The folder of the export. */
+  readonly against: string;
+  /** Stops the comparison when aborted. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+/**
+ * Compares an export with the mirror as it is now: all rows, and the bytes of all files. It works in a separate thread.
+ * @throws SyncError
+ */
+export async function verifyExport(options: VerifyExportOptions): Promise<VerifyExportReport> {
+  checkOptions(options);
+  const { db = DEFAULTS.db, against, signal = new AbortController().signal } = options;
+  if (typeof against !== 'string' || against === '')
+    throw new OptionError('against', 'no folder of an export: name one with --against');
+  const thread = startRunThread();
+  try {
+    return await thread.verifyExport({ db, against }, signal);
+  } finally {
+    await thread.close();
+  }
+}

@@ -1,0 +1,118 @@
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import type { MirrorFile } from '../../src/destination/sqlite/open.ts';
+import type { ExportSettings } from '../../src/library/export-mirror.ts';
+import { verifyExport } from '../../src/library/verify-export.ts';
+import { obsync, refusal } from '../cli/setup.ts';
+import { execution, exportOf, fillMirror, folder, insert, makeMirror, manifestIn, mirroredAt } from './setup.ts';
+
+async function exported(choice: Partial<ExportSettings> = {}, fill: (mirror: MirrorFile) => void = fillMirror) {
+  const mirror = makeMirror(fill);
+  onTestFinished(() => void mirror.connection.close());
+  const against = folder();
+  await exportOf(mirror, against, choice);
+  return { mirror, against, verify: () => verifyExport({ db: mirror.path, against }) };
+}
+
+const fileOf = (against: string, table: string) => manifestIn(against).files.find((file) => file.table === table);
+
+describe('obsync verify --against', () => {
+  test.each(['parquet', 'csv', 'ndjson'] as const)(
+    'finds an export of tables and views as %s equal',
+    async (format) => {
+      const { verify, against } = await exported({ format, views: true });
+      const { files } = manifestIn(against);
+      const rows = files.reduce((sum, file) => sum + file.rows, 0);
+      expect(await verify()).toMatchObject({ equal: true, differences: [], files: files.length, rows });
+    },
+  );
+
+  test('finds an export equal that was written in parts by several exports, with tables in many files', async () => {
+    const large = (mirror: MirrorFile): void => fillMirror(mirror, { assets: 30, runs: 6000, envs: ['e1'] });
+    const { mirror, against, verify } = await exported({}, large);
+    mirror.connection.exec(`update test_executions set status = 'WARN', mirrored_at = '${mirroredAt(1)}' where id like '%77';
+      delete from test_executions where id like '%5'`);
+    expect((await verify()).differences.length).toBeGreaterThan(6);
+    await exportOf(mirror, against);
+    expect(await verify()).toMatchObject({ equal: true, differences: [] });
+    // Nothing is left of the order in which SQLite keeps the rows.
+    mirror.connection.exec('vacuum');
+    expect(await verify()).toMatchObject({ equal: true, differences: [] });
+  });
+
+  test.each([
+    ['changed', "update test_executions set result_reason = 'other' where id = 'run-0'", 'unequal'],
+    ['changed in its key alone', "update test_executions set id = 'run-00' where id = 'run-0'", 'unequal'],
+    ['removed', "delete from test_executions where id = 'run-0'", 'unequal'],
+    ['removed with all others of its month', "delete from test_executions where start_time < '2026-09'", 'extra'],
+  ] as const)('names the file of a row that was %s, even if the mirror notes no change', async (_, statement, what) => {
+    const { mirror, verify } = await exported({ environments: ['e1'], tables: ['test_executions', 'assets'] });
+    mirror.connection.exec(`${statement.replace('where', "where env_id = 'e1' and")}`);
+    const path = expect.stringMatching(/^test_executions\/env_id=e1\/month=2026-08\/part-/);
+    expect(await verify()).toMatchObject({
+      equal: false,
+      differences: [{ what, table: 'test_executions', env_id: 'e1', month: '2026-08', path }],
+    });
+  });
+
+  test('names a partition that is new, of a month or of an environment', async () => {
+    const { mirror, verify } = await exported({ tables: ['test_executions'] });
+    const later = { ...execution('e1', 1, 99_999, 1), start_time: '2027-01-31T23:59:59.999999Z' };
+    insert(mirror, 'test_executions', later);
+    insert(mirror, 'test_executions', { ...later, env_id: 'e3' });
+    const place = { what: 'missing', table: 'test_executions', month: '2027-01', path: null };
+    expect((await verify()).differences).toEqual([
+      { ...place, env_id: 'e1' },
+      { ...place, env_id: 'e3' },
+    ]);
+  });
+
+  test('leaves out environments that the export was not asked for', async () => {
+    const { mirror, verify } = await exported({ environments: ['e1'] });
+    mirror.connection.exec("delete from assets where env_id <> 'e1'");
+    expect(await verify()).toMatchObject({ equal: true });
+  });
+
+  test.each([
+    ['is gone', (path: string) => rmSync(path)],
+    ['was cut short', (path: string) => writeFileSync(path, readFileSync(path).subarray(1))],
+    ['has one other byte', (path: string) => writeFileSync(path, readFileSync(path).fill(0, 9, 10))],
+  ])('names a file that %s', async (_, damage) => {
+    const { against, verify } = await exported();
+    const { path = '', table, env_id } = fileOf(against, 'columns') ?? {};
+    damage(join(against, path));
+    expect((await verify()).differences).toEqual([{ what: 'damaged', table, env_id, month: null, path }]);
+  });
+
+  test('ends 0 when the export equals the mirror, and 1 with a line for each difference', async () => {
+    const { mirror, against } = await exported({ tables: ['assets'] });
+    const args = ['verify', '--against', against, '--db', mirror.path];
+    expect(await obsync(args)).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining('The export equals the mirror'),
+    });
+    mirror.connection.exec("update assets set name = 'x' where env_id = 'e1'");
+    const { code, stdout } = await obsync(args);
+    expect({ code, stdout }).toMatchObject({
+      code: 1,
+      stdout: expect.stringMatching(/unequal: assets\/env_id=e1\/part-/),
+    });
+    const json = await obsync([...args, '--json']);
+    expect(JSON.parse(json.stdout)).toMatchObject({ equal: false, differences: [{ what: 'unequal' }] });
+  });
+
+  test('refuses a folder without an export, an export of an older mirror, and a repair', async () => {
+    const { mirror, against } = await exported({ tables: ['assets'] });
+    const verify = (to: string, ...args: string[]) => obsync(['verify', '--against', to, '--db', mirror.path, ...args]);
+    expect(await verify(folder())).toEqual(refusal(/holds no export: make one with/));
+    expect(await verify(join(folder(), 'none'))).toEqual(refusal(/holds no export: make one with/));
+    expect(await verify(against, '--repair')).toEqual(refusal(/--repair is for the mirror/));
+    const text = readFileSync(join(against, 'manifest.json'), 'utf8');
+    writeFileSync(join(against, 'manifest.json'), text.replace(/"schema_version": \d+/, '"schema_version": 1'));
+    expect(await verify(against)).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/earlier version of the mirror/),
+    });
+  });
+});
