@@ -96,13 +96,13 @@ export const testTags = sqliteView('test_tags', {
 }).as(testElements('t.tags', 'tag'));
 
 /**
- * The incidents of the test `r` as a JSON array. Failing runs of a sub-test belong to one incident if the same PASS comes next. It is looked up for
+ * The incidents of the test `t` as a JSON array. Failing runs of a sub-test belong to one incident if the same PASS comes next. It is looked up for
  * failing runs only, in an index, so that the many other runs are not read. min() finds the worst status, because ERROR, FAIL, WARN are in
  * alphabetical order.
  */
 const incidents = sql`SELECT json_group_array(json_array(
     (SELECT y.rowid FROM test_executions y
-      WHERE y.env_id = r.env_id AND y.test_id = r.test_id AND y.sub_test_unique_id = g.sub_test_unique_id
+      WHERE y.env_id = t.env_id AND y.test_id = t.test_id AND y.sub_test_unique_id = g.sub_test_unique_id
         AND y.status IN ${failing} AND y.start_time = g.last_start_time
       ORDER BY y.id DESC LIMIT 1),
     next_pass, first_start_time, run_count, worst_status))
@@ -112,14 +112,23 @@ const incidents = sql`SELECT json_group_array(json_array(
     FROM (
       SELECT f.sub_test_unique_id, f.start_time, f.status,
         (SELECT p.rowid FROM test_executions p
-          WHERE p.env_id = r.env_id AND p.test_id = r.test_id AND p.start_time >= f.start_time AND p.status = 'PASS'
+          WHERE p.env_id = t.env_id AND p.test_id = t.test_id AND p.start_time >= f.start_time AND p.status = 'PASS'
             AND p.sub_test_unique_id = f.sub_test_unique_id AND (p.start_time > f.start_time OR p.id > f.id)
           ORDER BY p.start_time LIMIT 1) AS next_pass
       FROM test_executions f
-      WHERE f.env_id = r.env_id AND f.test_id = r.test_id AND f.status IN ${failing}
+      WHERE f.env_id = t.env_id AND f.test_id = t.test_id AND f.status IN ${failing}
     )
     GROUP BY sub_test_unique_id, next_pass
   ) g`;
+
+/** The tests whose incidents are shown: those that are not deleted, and those that have failing runs and were never mirrored. */
+const testsWithRuns = sql`(
+  SELECT env_id, id AS test_id, name, disabled, asset_id, owners FROM tests WHERE deleted_at IS NULL
+  UNION ALL
+  SELECT r.env_id, r.test_id, NULL, NULL, NULL, NULL
+  FROM (SELECT DISTINCT env_id, test_id FROM test_executions WHERE status IN ${failing}) r
+  WHERE NOT EXISTS (SELECT 1 FROM tests n WHERE n.env_id = r.env_id AND n.id = r.test_id)
+) t`;
 
 const incidentDays = sql`(julianday(COALESCE(p.start_time, l.start_time)) - julianday(i.value ->> 2))`;
 
@@ -138,7 +147,7 @@ export const testIncidents = sqliteView('test_incidents', {
   ...texts('worst_status', 'last_status', 'resolved_at'),
   ...reals('duration_seconds', 'duration_hours', 'hours_to_resolve'),
   ...texts('test_owners', 'asset_owners'),
-}).as(sql`SELECT r.env_id, v.name AS env_name, r.test_id, t.name AS test_name, t.disabled AS test_disabled, t.asset_id,
+}).as(sql`SELECT t.env_id, v.name AS env_name, t.test_id, t.name AS test_name, t.disabled AS test_disabled, t.asset_id,
   a.name AS asset_name, l.sub_test_unique_id, l.column_name, ${typedText(sql`i.value ->> 2`)} AS first_start_time,
   l.start_time AS last_start_time, ${typedInteger(sql`i.value ->> 3`)} AS run_count,
   ${typedText(sql`i.value ->> 4`)} AS worst_status, l.status AS last_status, p.start_time AS resolved_at,
@@ -146,10 +155,7 @@ export const testIncidents = sqliteView('test_incidents', {
   ${typedReal(sql`round(${incidentDays} * 24, 3)`)} AS duration_hours,
   ${typedReal(sql`CASE WHEN p.start_time IS NOT NULL THEN round(${incidentDays} * 24, 3) END`)} AS hours_to_resolve,
   ${listed('t.owners')} AS test_owners, ${listed('a.owners')} AS asset_owners
-FROM (SELECT DISTINCT env_id, test_id FROM test_executions WHERE status IN ${failing}) r
-LEFT JOIN tests t ON t.env_id = r.env_id AND t.id = r.test_id ${joinEnvironment('r')}
-LEFT JOIN assets a ON a.env_id = r.env_id AND a.id = t.asset_id AND a.deleted_at IS NULL
+FROM ${testsWithRuns} ${joinEnvironment('t')} ${joinLiveAsset('t')}
 JOIN json_each((${incidents})) i
 JOIN test_executions l ON l.rowid = i.value ->> 0
-LEFT JOIN test_executions p ON p.rowid = i.value ->> 1
-WHERE t.deleted_at IS NULL`);
+LEFT JOIN test_executions p ON p.rowid = i.value ->> 1`);
