@@ -60,6 +60,9 @@ function problemsOfEntry(entry: CollectionEntry, entries: readonly CollectionEnt
   for (const table of [...parents, entry.parentTable].flatMap((parent) => parent?.table ?? []))
     if (!entries.some((other) => other.table === table && decidesWhichRowsExist(other)))
       problems.push(`${name} belongs to rows of ${table}, which no stream keeps`);
+  // A catalogue of plain JavaScript has no type that refuses these.
+  if (entry.parent !== undefined && entry.parents !== undefined) problems.push(`${name} has a second parent`);
+  if (entry.method === 'marked' && entry.parentTable === undefined) problems.push(`${name} has no parent table`);
   for (const field of [...key, ...parents.map(({ by }) => by)].filter((one) => fields[one] === undefined))
     problems.push(`${name} has no field ${field}`);
   return entry.serve === false ? problems : [...problems, ...problemsOfEndpoint(entry, entry.serve)];

@@ -107,6 +107,7 @@ describe('the type of an entry refuses', () => {
     const twoParents = { ...columns, parents: [columns.parent, { by: 'name', table: 'assets' }] };
     expectTypeOf(columns).toExtend<CollectionEntry>();
     expectTypeOf(twoParents).not.toExtend<CollectionEntry>();
+    expect(() => buildCatalogue([assets, twoParents as never])).toThrow('columns has a second parent');
   });
 
   test('a parameter for the ids of rows that are never asked for by them, and a feed without one (R12)', () => {
@@ -121,6 +122,7 @@ describe('the type of an entry refuses', () => {
     const { parentTable: _, ...rest } = biAssets;
     expectTypeOf(biAssets).toExtend<CollectionEntry>();
     expectTypeOf(rest).not.toExtend<CollectionEntry>();
+    expect(() => buildCatalogue([assets, rest as never])).toThrow('bi_assets has no parent table');
     expectTypeOf({ ...biAssets, dependencies: ['assets', 'columns'] as const }).not.toExtend<CollectionEntry>();
   });
 });
