@@ -1,5 +1,6 @@
 export type { CompareDepth as Depth } from './core/difference.ts';
 export { type RecoveryKind as Recovery, SyncError } from './core/errors.ts';
+export type { CollectionsReport as VerifyReport } from './library/collections.ts';
 export type { VerifyExportReport } from './library/compare-export.ts';
 export { type ExportOptions, exportMirror } from './library/export.ts';
 export type { ExportEvent, ExportReport } from './library/export-mirror.ts';
@@ -21,4 +22,3 @@ export { type VerifyEvent, type VerifyOptions, verify } from './library/verify.t
 export { type VerifyExportOptions, verifyExport } from './library/verify-export.ts';
 export { type CollectionName as StreamName, STREAM_NAMES } from './streams/catalogue.ts';
 export type { RunSummary, StreamSummary } from './sync/summary.ts';
-export type { VerifyReport } from './verify/verify-report.ts';

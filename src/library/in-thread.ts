@@ -1,8 +1,7 @@
 import { Worker } from 'node:worker_threads';
 import { SyncError } from '../core/errors.ts';
-import type { RunProgressEvent } from '../sync/progress.ts';
 import type { RunSummary } from '../sync/summary.ts';
-import type { VerifyReport } from '../verify/verify-report.ts';
+import type { CollectionsEvent, CollectionsReport } from './collections.ts';
 import type { VerifyExportReport, VerifyExportSettings } from './compare-export.ts';
 import type { ExportReport, ExportSettings, ExportWatch } from './export-mirror.ts';
 import type { JobReply, PostedError, ThreadEvent, ThreadJob } from './run-thread.ts';
@@ -15,7 +14,7 @@ import type { VerifySettings, VerifyWatch } from './verify-mirror.ts';
  */
 export interface RunThread {
   sync(settings: SyncSettings, runWatcher: RunWatcher): Promise<RunSummary>;
-  verify(settings: VerifySettings, watch: VerifyWatch): Promise<VerifyReport>;
+  verify(settings: VerifySettings, watch: VerifyWatch): Promise<CollectionsReport>;
   export(settings: ExportSettings, watch: ExportWatch): Promise<ExportReport>;
   verifyExport(settings: VerifyExportSettings, signal: AbortSignal): Promise<VerifyExportReport>;
   close(): Promise<void>;
@@ -47,7 +46,7 @@ export function startRunThread(): RunThread {
         if (event.of === 'source') watch.onSourceEvent(event.event);
         if (event.of === 'verify') watch.onProgress(event.event);
         if (event.of === 'failure') watch.onFailure(errorOf(event.error));
-      }) as Promise<VerifyReport>,
+      }) as Promise<CollectionsReport>,
     export: (settings, watch) =>
       doJob(worker(), { do: 'export', settings }, watch.signal, (event) => {
         if (event.of === 'export') watch.onProgress(event.event);
@@ -59,8 +58,8 @@ export function startRunThread(): RunThread {
   };
 }
 
-function failing({ event, error }: Extract<ThreadEvent, { of: 'sync' }>): RunProgressEvent {
-  return { ...event, error: error === null ? null : errorOf(error) } as RunProgressEvent;
+function failing({ event, error }: Extract<ThreadEvent, { of: 'sync' }>): CollectionsEvent {
+  return { ...event, error: error === null ? null : errorOf(error) } as CollectionsEvent;
 }
 
 function errorOf({ name, message, stack, recovery, cause }: PostedError): Error {

@@ -1,6 +1,6 @@
 import type { SourceEvent } from '../core/source.ts';
 import type { CollectionName } from '../streams/catalogue.ts';
-import type { RunProgressEvent } from '../sync/progress.ts';
+import type { CollectionsEvent } from './collections.ts';
 
 /** Where the mirror is. */
 export interface MirrorOptions {
@@ -57,7 +57,7 @@ export interface SyncOptions extends ServiceOptions {
 }
 
 /** An event of a run in progress. */
-export type SyncEvent = RunProgressEvent | SourceEvent;
+export type SyncEvent = CollectionsEvent | SourceEvent;
 
 /** The name of an option on the command line and in every message: `pageSize` is `page-size`. */
 export function flagOf(option: string): string {

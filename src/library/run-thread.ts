@@ -1,10 +1,9 @@
 import { type MessagePort, parentPort } from 'node:worker_threads';
 import { type RecoveryKind, SyncError } from '../core/errors.ts';
 import type { SourceEvent } from '../core/source.ts';
-import type { StreamName } from '../core/stream.ts';
-import type { RunProgressEvent } from '../sync/progress.ts';
 import { keyOf } from '../sync/sync-environments.ts';
 import type { VerifyProgress } from '../verify/verify.ts';
+import type { CollectionsEvent } from './collections.ts';
 import type { VerifyExportSettings } from './compare-export.ts';
 import type { ExportEvent, ExportSettings } from './export-mirror.ts';
 import { runOnce } from './session.ts';
@@ -30,7 +29,7 @@ export interface PostedError {
 /** An event of a job in progress. */
 export type ThreadEvent =
   | { readonly of: 'source'; readonly event: SourceEvent }
-  | { readonly of: 'sync'; readonly event: RunProgressEvent; readonly error: PostedError | null }
+  | { readonly of: 'sync'; readonly event: CollectionsEvent; readonly error: PostedError | null }
   | { readonly of: 'verify'; readonly event: VerifyProgress }
   | { readonly of: 'export'; readonly event: ExportEvent }
   | { readonly of: 'failure'; readonly error: PostedError };
@@ -66,11 +65,11 @@ function relayTo(port: MessagePort) {
     waiting.set(key, threadEvent);
     timer ??= setTimeout(flush, RELAY_MS);
   };
-  const onSync = (event: RunProgressEvent): void => {
+  const onSync = (event: CollectionsEvent): void => {
     if (event.type === 'stream') {
       send({ of: 'sync', event, error: null }, keyOf(event.environment, { name: event.stream }));
     } else if (event.type === 'ended') {
-      waiting.delete(keyOf(event.environment, { name: event.summary.stream as StreamName }));
+      waiting.delete(keyOf(event.environment, { name: event.summary.stream }));
       send({ of: 'sync', event: { ...event, error: null }, error: event.error && posted(event.error) });
     } else {
       send({ of: 'sync', event, error: null });

@@ -9,7 +9,7 @@ import type { StreamName } from '../core/stream.ts';
 import { countMarks as countMarked, countRows, heldBack } from '../destination/sql/lookups.ts';
 import { perform, scopeOf } from '../destination/sqlite/driver.ts';
 import type { MirrorFile } from '../destination/sqlite/open.ts';
-import { CATALOGUE } from '../streams/catalogue.ts';
+import { CATALOGUE, type CollectionName } from '../streams/catalogue.ts';
 import type { CatalogueEntry } from '../streams/entry.ts';
 
 /** The status of a mirror; `status --json` prints it. The names are those of the run log's tables. */
@@ -46,7 +46,7 @@ export interface EnvironmentStatus {
 }
 
 export interface StreamReportStatus {
-  readonly stream: StreamName;
+  readonly stream: CollectionName;
   /** Live rows. */
   readonly rows: number;
   readonly watermark: Instant | null;
@@ -121,7 +121,7 @@ function readStreams(mirror: MirrorFile, envId: string, now: Instant): StreamRep
 function readStream(
   mirror: MirrorFile,
   envId: string,
-  { stream, checkpoint, now }: { stream: CatalogueEntry; checkpoint: Checkpoint; now: Instant },
+  { stream, checkpoint, now }: { stream: CatalogueEntry<CollectionName>; checkpoint: Checkpoint; now: Instant },
 ): StreamReportStatus {
   const { watermark, round } = checkpoint;
   const scope = scopeOf(mirror, envId);

@@ -4,8 +4,8 @@ import type { KeptQuota } from '../core/quota.ts';
 import type { SourceEvent } from '../core/source.ts';
 import { parseBaseUrl } from '../source/base-url.ts';
 import { STREAM_NAMES } from '../streams/catalogue.ts';
-import type { RunProgressEvent } from '../sync/progress.ts';
 import type { RunOptions } from '../sync/run.ts';
+import type { CollectionsEvent } from './collections.ts';
 import { DEFAULTS } from './defaults.ts';
 import { inRange, oneOf, readOption } from './option-error.ts';
 import type { SyncOptions } from './options.ts';
@@ -33,7 +33,7 @@ export interface SyncSettings extends Omit<RunOptions, 'catalogue' | 'streams'>,
 /** The listeners of a run, and the signal that stops it. */
 export interface RunWatcher {
   readonly signal: AbortSignal;
-  onProgress(runProgressEvent: RunProgressEvent): void;
+  onProgress(collectionsEvent: CollectionsEvent): void;
   onSourceEvent(event: SourceEvent): void;
 }
 

@@ -2,8 +2,8 @@ import type { CompareDepth } from '../core/difference.ts';
 import { SyncError } from '../core/errors.ts';
 import type { SourceEvent } from '../core/source.ts';
 import type { VerifyProgress } from '../verify/verify.ts';
-import type { VerifyReport } from '../verify/verify-report.ts';
 import { checkOptions } from './check-options.ts';
+import type { CollectionsReport } from './collections.ts';
 import { DEFAULTS, DEPTHS } from './defaults.ts';
 import { startRunThread } from './in-thread.ts';
 import { oneOf } from './option-error.ts';
@@ -26,7 +26,7 @@ export type VerifyEvent =
   | { readonly type: 'failure'; readonly error: Error };
 
 /** Compares the mirror with the source now. @throws SyncError */
-export async function verify(options: VerifyOptions): Promise<VerifyReport> {
+export async function verify(options: VerifyOptions): Promise<CollectionsReport> {
   checkOptions(options);
   const depth = oneOf('depth', options.depth ?? DEFAULTS.depth, DEPTHS);
   const { onProgress: emit = () => {}, ...serviceOptions } = options;

@@ -3,8 +3,8 @@ import type { StreamName } from '../core/stream.ts';
 import type { StreamCounters } from './stream-counter.ts';
 import type { StreamSummary } from './summary.ts';
 
-/** An event of a run in progress. */
-export type RunProgressEvent =
+/** An event of a run in progress. The names are those of the catalogue that the run was given. */
+export type RunProgressEvent<Name extends StreamName = StreamName> =
   | {
       readonly type: 'environments';
       readonly environments: readonly ListedEnvironment[];
@@ -13,7 +13,7 @@ export type RunProgressEvent =
   | {
       readonly type: 'stream';
       readonly environment: ListedEnvironment;
-      readonly stream: StreamName;
+      readonly stream: Name;
       readonly counters: StreamCounters;
     }
   | {

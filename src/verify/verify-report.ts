@@ -4,10 +4,10 @@ import type { Instant } from '../core/instant.ts';
 import type { StreamName } from '../core/stream.ts';
 
 /** One row in which the mirror differs from the source. */
-export interface VerifyFinding {
+export interface VerifyFinding<Name extends StreamName = StreamName> {
   readonly env_id: string;
   readonly environment: string;
-  readonly stream: StreamName | 'environments';
+  readonly stream: Name | 'environments';
   /** `unsynced` stands for a whole stream that was never synced to its end. */
   readonly what: RowDifference['what'] | 'unsynced';
   /** The row's key by field; empty when it has none. */
@@ -20,10 +20,10 @@ export interface VerifyFinding {
 }
 
 /** How one stream of one environment compares. */
-export interface StreamReport {
+export interface StreamReport<Name extends StreamName = StreamName> {
   readonly env_id: string;
   readonly environment: string;
-  readonly stream: StreamName;
+  readonly stream: Name;
   /**
    * - `equal`: also with differences that the next sync removes
    * - `different`
@@ -49,19 +49,19 @@ export interface StreamReport {
   readonly error: string | null;
 }
 
-/** A verification in one document: what `verify --json` prints. */
-export interface VerifyReport {
+/** A verification in one document: what `verify --json` prints. The names are those of the catalogue that it was given. */
+export interface VerifyReport<Name extends StreamName = StreamName> {
   /** Null when no difference was confirmed, and not everything was compared, or requested a second time. */
   readonly equal: boolean | null;
   readonly depth: CompareDepth;
   readonly server_time: Instant | null;
   readonly requests: number;
   readonly environments: readonly { readonly env_id: string; readonly environment: string }[];
-  readonly streams: readonly StreamReport[];
+  readonly streams: readonly StreamReport<Name>[];
   /** Rows that were requested again by their ids and still differed. */
-  readonly findings: readonly VerifyFinding[];
-  readonly possible: readonly VerifyFinding[];
-  readonly pending: readonly VerifyFinding[];
+  readonly findings: readonly VerifyFinding<Name>[];
+  readonly possible: readonly VerifyFinding<Name>[];
+  readonly pending: readonly VerifyFinding<Name>[];
   /** Possible and pending rows that are counted above and not listed. */
   readonly not_listed: number;
   /** What this verification did not look at, in words. */

@@ -2,7 +2,7 @@ import { getEventListeners } from 'node:events';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, expectTypeOf, onTestFinished, test } from 'vitest';
 import {
   openMirror,
   plan,
@@ -11,6 +11,8 @@ import {
   type ScheduleEvent,
   type ScheduleOptions,
   type ServeOptions,
+  type StatusReport,
+  type StreamName,
   SyncError,
   type SyncEvent,
   type SyncOptions,
@@ -20,6 +22,7 @@ import {
   sync,
   type VerifyEvent,
   type VerifyOptions,
+  type VerifyReport,
   verify,
 } from '../../src/index.ts';
 import { OPTION_KINDS } from '../../src/library/check-options.ts';
@@ -124,6 +127,18 @@ describe('the library', () => {
     await expect(sync(undefined as unknown as SyncOptions)).rejects.toMatchObject(
       refused(/^the options are not an object/),
     );
+  });
+
+  test('results and events name the collections, and no other streams', () => {
+    type Named = Extract<SyncEvent, { type: 'stream' }>['stream'];
+    expectTypeOf<Named>().toEqualTypeOf<StreamName>();
+    expectTypeOf<VerifyReport['streams'][number]['stream']>().toEqualTypeOf<StreamName>();
+    expectTypeOf<VerifyReport['findings'][number]['stream']>().toEqualTypeOf<StreamName | 'environments'>();
+    expectTypeOf(verify).returns.resolves.toEqualTypeOf<VerifyReport>();
+    expectTypeOf<StatusReport['environments'][number]['streams'][number]['stream']>().toEqualTypeOf<StreamName>();
+    expectTypeOf<StreamName>().not.toEqualTypeOf<string>();
+    expectTypeOf<'assets'>().toExtend<StreamName>();
+    expectTypeOf<'environments'>().not.toExtend<StreamName>();
   });
 
   test('the table of options names every option', () => {
