@@ -26,7 +26,7 @@ const CASES: readonly [what: string, sql: string, mostMs: number | null][] = [
   ['`test_incidents` of one asset', `select * from test_incidents where ${of(TESTED)}`, 50],
   ['`test_incidents`, all', 'select * from test_incidents', 1000],
   ['`test_incidents_by_owner`', 'select * from test_incidents_by_owner', 1000],
-  ['`failing_test_impact` of a failing test', `select * from failing_test_impact where test_id = '@failing'`, 100],
+  ['`failing_test_impact` of a failing test', `select * from failing_test_impact where test_id = '@failing'`, 200],
   ['`stale_assets`', 'select * from stale_assets', 500],
   ['`test_runs_daily`', 'select * from test_runs_daily', null],
   ['`test_runs_daily_by_owner`', 'select * from test_runs_daily_by_owner', null],

@@ -4,7 +4,6 @@ import {
   day,
   elements,
   environment,
-  failing,
   integers,
   joinEnvironment,
   joinOwnersOfTest,
@@ -20,22 +19,36 @@ import {
  * leaves out the other runs, whose status is SKIPPED, NO_DATA or unknown.
  */
 
-const counted = (condition: SQL) => typedInteger(sql`sum(${condition})`);
+const counted = (statuses: SQL) => typedInteger(sql`sum(CASE WHEN status ${statuses} THEN runs ELSE 0 END)`);
 
-/** The daily numbers of the runs `x`, by the columns of `by` besides the environment and the day. */
+/**
+ * The daily numbers of the runs `x`, by the columns of `by` besides the environment and the day. Runs are first counted by their status: this
+ * reads an index alone, and few rows are left to be told apart.
+ */
 const daily = (by: Readonly<Record<string, SQL>>, join: SQL) => {
-  const named = Object.entries(by).map(([name, value]) => sql`${value} AS ${sql.raw(name)}, `);
-  const groups = ['x.env_id', ...Object.keys(by), 'day'].join(', ');
-  return sql`SELECT d.*, ${typedReal(sql`1.0 * d.pass_count / NULLIF(d.run_count - d.other_count, 0)`)} AS pass_rate
+  const named = sql.join(Object.entries(by).map(([name, value]) => sql`${value} AS ${sql.raw(name)}, `));
+  const groups = (env: string) => sql.raw([env, ...Object.keys(by), 'day'].join(', '));
+  const own = (of: string) =>
+    sql.raw(
+      Object.keys(by)
+        .map((name) => `${of}${name}, `)
+        .join(''),
+    );
+  return sql`SELECT d.env_id, v.name AS env_name, ${own('d.')}d.day, d.run_count, d.pass_count, d.warn_count, d.fail_count,
+  d.error_count, d.other_count,
+  ${typedReal(sql`1.0 * d.pass_count / NULLIF(d.run_count - d.other_count, 0)`)} AS pass_rate
 FROM (
-  SELECT x.env_id, v.name AS env_name, ${sql.join(named)}${day('x.start_time')} AS day,
-    ${typedInteger(sql`count(*)`)} AS run_count, ${counted(sql`x.status = 'PASS'`)} AS pass_count,
-    ${counted(sql`x.status = 'WARN'`)} AS warn_count, ${counted(sql`x.status = 'FAIL'`)} AS fail_count,
-    ${counted(sql`x.status = 'ERROR'`)} AS error_count,
-    ${counted(sql`x.status <> 'PASS' AND x.status NOT IN ${failing}`)} AS other_count
-  FROM test_executions x ${joinEnvironment('x')} ${join}
-  GROUP BY ${sql.raw(groups)}
-) d`;
+  SELECT env_id, ${own('')}day, ${typedInteger(sql`sum(runs)`)} AS run_count, ${counted(sql`= 'PASS'`)} AS pass_count,
+    ${counted(sql`= 'WARN'`)} AS warn_count, ${counted(sql`= 'FAIL'`)} AS fail_count,
+    ${counted(sql`= 'ERROR'`)} AS error_count,
+    ${counted(sql`NOT IN ('PASS', 'WARN', 'FAIL', 'ERROR')`)} AS other_count
+  FROM (
+    SELECT x.env_id, ${named}${day('x.start_time')} AS day, x.status, count(*) AS runs
+    FROM test_executions x ${join}
+    GROUP BY ${groups('x.env_id')}, x.status
+  )
+  GROUP BY ${groups('env_id')}
+) d ${joinEnvironment('d')}`;
 };
 
 const numbers = () => ({
