@@ -11,6 +11,8 @@ import { openLocked } from '../../src/library/session.ts';
 import { takeLock } from '../../state/lock.ts';
 import { ANYONE, type Installation, installForAnyone } from '../support/anyone.ts';
 
+const OPEN = new URL('../../src/destination/sqlite/open.ts', import.meta.url).href;
+
 let folder: string;
 let path: string;
 beforeEach(() => {
@@ -109,6 +111,16 @@ describe('a reader who may not write', () => {
       ['closed', 'A B C D'],
       ['read by obsync', 'A B C D'],
     ]);
+  });
+
+  test('reads what a writer had committed that was killed in the middle of a transaction', () => {
+    const program = `const { openForWriting } = await import(${JSON.stringify(OPEN)});
+      const { connection } = openForWriting(${JSON.stringify(path)});
+      connection.exec("insert into environments (id, name, mirrored_at) values ('a', 'A', 'now')");
+      connection.exec("begin; insert into environments (id, name, mirrored_at) values ('b', 'B', 'now')");
+      process.kill(process.pid, 'SIGKILL');`;
+    const { signal } = spawnSync(process.execPath, ['--input-type=module', '--eval', program]);
+    expect([signal, namesSeen()]).toEqual(['SIGKILL', 'A']);
   });
 
   test('is told what to do when -wal and -shm are not there, and that immutable=1 opens a copy that never changes', async () => {
