@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { isExactNumber, parseExactly } from '../../src/core/json.ts';
 import type { Page, PageRequest, Query } from '../../src/core/source.ts';
 import { CATALOGUE } from '../../src/streams/catalogue.ts';
+import { API_LISTS } from './api-lists.ts';
 import { history, LISTS, type Listed } from './lists.ts';
 import type { Item, Place } from './place.ts';
 import type { World } from './world.ts';
@@ -32,6 +33,7 @@ export function respond(world: World, { path, query, cursor }: PageRequest): Pag
   const name = rest.length === 3 ? 'executions' : rest.join('/');
   const place = enter(world, path, name);
   refuseInvalid(query);
+  refuseUnknown(world, path, query);
   const rows = rowsOf(world, place, { name, path, query });
   refuseBroken(place, { name, path, query, cursor });
   if (rows === null) throw new Refusal(404, 'not_found', `404 ${path.join('/')}`);
@@ -48,6 +50,7 @@ export function respond(world: World, { path, query, cursor }: PageRequest): Pag
 /** The `matched_count` of the aggregate: the tables that can be seen and match every filter. @throws Refusal */
 export function matched(world: World, path: readonly string[], query: Query): number {
   const place = enter(world, path, 'asset-health-scores');
+  refuseUnknown(world, path, query);
   return (LISTS['assets/tables']?.(place, query, '') ?? []).filter((row) => row.shown).length;
 }
 
@@ -105,6 +108,16 @@ function refuseInvalid(query: Query): void {
     lists.every((values) => values.length <= MOST_VALUES) &&
     !('synced_since' in query && 'deleted_since' in query);
   if (!isValid) throw new Refusal(400, 'invalid_request', `400 invalid_request ${JSON.stringify(query)}`);
+}
+
+/** @throws Refusal for a parameter that the list does not have */
+function refuseUnknown(world: World, path: readonly string[], query: Query): void {
+  const list = path.at(-1) === 'executions' ? 'tests/{id}/executions' : path.slice(1).join('/');
+  const unknown = Object.keys(query).filter((name) => !API_LISTS[list]?.includes(name));
+  if (unknown.length === 0) return;
+  const violation = `${path.join('/')} has no parameter ${unknown.join(', ')}`;
+  world.violations.push(violation);
+  throw new Refusal(400, 'invalid_request', `400 invalid_request: ${violation}`);
 }
 
 /** All that a cursor is bound to. */

@@ -1,0 +1,25 @@
+const LIST = ['limit', 'order_by', 'direction'];
+const FEEDS = ['synced_since', 'deleted_since'];
+const TABLES = ['ids', 'source_types', 'tags', 'db_names', 'schema_names', 'materializations', 'path'];
+
+/** What the API publishes: its lists under an environment, and what each can be asked beside the cursor. Nothing of it is derived. */
+export const API_LISTS: Readonly<Record<string, readonly string[]>> = {
+  assets: ['ids', 'source_types', 'tags', 'path', ...LIST, ...FEEDS],
+  'assets/tables': [...TABLES, ...LIST, ...FEEDS],
+  'assets/bi': ['ids', 'source_types', 'tags', 'bi_platforms', 'path', ...LIST, ...FEEDS],
+  columns: ['ids', 'asset_ids', 'data_types', ...LIST, ...FEEDS],
+  tests: [
+    ...['ids', 'asset_ids', 'test_types', 'definition_types', 'source_types', 'tags', 'disabled'],
+    ...LIST,
+    ...FEEDS,
+  ],
+  'asset-lineage': ['asset_ids', 'limit'],
+  'column-lineage': ['column_ids', 'asset_ids', ...LIST, ...FEEDS],
+  'latest-test-executions': [
+    ...['sub_test_ids', 'test_ids', 'asset_ids', 'test_types', 'definition_types', 'source_types', 'statuses'],
+    ...['disabled', ...LIST],
+  ],
+  'asset-health-scores': ['asset_ids', 'limit'],
+  'asset-health-scores/aggregate': TABLES,
+  'tests/{id}/executions': ['sub_test_ids', 'statuses', 'start_time_from', 'start_time_to', ...LIST],
+};
