@@ -1,0 +1,53 @@
+import { expect, test } from 'vitest';
+import type { ExportEvent, ScheduleEvent, SyncEvent, VerifyEvent } from '../../src/index.ts';
+import { nameIn, readDocument, rowsOf, sectionOf } from './documents.ts';
+
+type LibraryEvent = SyncEvent | ScheduleEvent | VerifyEvent | ExportEvent;
+
+type EventMembers = {
+  readonly [Type in LibraryEvent['type']]: Readonly<
+    Record<Exclude<keyof Extract<LibraryEvent, { type: Type }>, 'type'>, true>
+  >;
+};
+
+type CounterName = keyof Extract<LibraryEvent, { type: 'stream' }>['counters'];
+
+/** The compiler asks for every member of every event here, and takes no other. */
+const MEMBERS: EventMembers = {
+  request: { path: true, query: true, status: true, durationMs: true },
+  wait: { reason: true, delayMs: true, about: true },
+  environments: { environments: true, missing: true },
+  stream: { environment: true, stream: true, counters: true },
+  ended: { environment: true, summary: true, error: true },
+  log: { level: true, message: true },
+  run: { summary: true },
+  progress: { requests: true, streamsDone: true, streams: true },
+  failure: { error: true },
+  table: { table: true, rows: true },
+};
+
+const COUNTERS: Readonly<Record<CounterName, true>> = {
+  mode: true,
+  reason: true,
+  requests: true,
+  pages: true,
+  rows: true,
+  late: true,
+  written: true,
+  deleted: true,
+  rejected: true,
+};
+
+const DOCUMENT = readDocument('docs/library.md');
+
+test('docs/library.md has every member of every event, and no other', () => {
+  // The section of the counters is within that of the events.
+  const rows = rowsOf(sectionOf(DOCUMENT, 'Events')).filter((cells) => cells.length === 3);
+  const members = Object.entries(MEMBERS).flatMap(([type, each]) => Object.keys(each).map((member) => [type, member]));
+  expect(rows.map(([type, member]) => [nameIn(type), nameIn(member)])).toEqual(members);
+});
+
+test('docs/library.md has every counter of a stream, and no other', () => {
+  const rows = rowsOf(sectionOf(DOCUMENT, 'Counters'));
+  expect(rows.map(([counter]) => nameIn(counter))).toEqual(Object.keys(COUNTERS));
+});
