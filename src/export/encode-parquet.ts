@@ -8,7 +8,8 @@ import type { ColumnType, ExportColumn, ExportRelation } from './relation.ts';
 export function encodeParquet({ name, columns }: ExportRelation, instant: Instant): FileEncoder {
   const writer = new ByteWriter();
   const take = (): Uint8Array => {
-    const bytes = Uint8Array.from(writer.getBytes());
+    // No copy: they are written before the next rows come.
+    const bytes = writer.getBytes();
     writer.index = 0;
     return bytes;
   };
@@ -65,14 +66,18 @@ type ParquetValue = string | number | bigint | boolean | Uint8Array;
 
 function columnSource(column: ExportColumn, rows: readonly CellRow[], at: number): ColumnSource {
   const convert = remembering(CONVERSIONS[column.type]);
+  let longest = 0;
   const data = rows.map((row) => {
     const value = row[at] ?? null;
     checkValue(column, value);
+    if (typeof value === 'string' && value.length > longest) longest = value.length;
     return value === null ? null : convert(value);
   });
-  // The bounds of JSON tell a reader nothing, and may be long.
-  return { name: column.name, data, statistics: column.type !== 'json' };
+  // The bounds of JSON tell a reader nothing. The writer keeps all bounds in full until the end of the file.
+  return { name: column.name, data, statistics: column.type !== 'json' && longest <= LONGEST_BOUND };
 }
+
+const LONGEST_BOUND = 1000;
 
 /** Values repeat within a batch, and the copies of one value are best one object. */
 function remembering(convert: ((value: CellValue) => ParquetValue) | null): (value: CellValue) => ParquetValue {

@@ -12,6 +12,7 @@ import {
   exportOf,
   fillMirror,
   folder,
+  insert,
   makeMirror,
   manifestIn,
   mirrorRows,
@@ -101,6 +102,28 @@ describe('what DuckDB reads of an export', () => {
     ]);
     duck.closeSync();
   });
+});
+
+test('a Parquet file has the bounds of its columns, but none of long texts, which the writer would all keep in memory', async () => {
+  const long = 'x'.repeat(2000);
+  const mirror = open((file) => {
+    insert(file, 'environments', { id: 'e1', name: 'Production' });
+    insert(file, 'assets', { env_id: 'e1', id: 'a', name: 'short', description: long, tags: '[]' });
+  });
+  const to = folder();
+  await exportOf(mirror, to, { tables: ['assets'] });
+  const duck = await (await DuckDBInstance.create(':memory:')).connect();
+  const read = await duck.runAndReadAll(
+    `select path_in_schema, stats_min_value from parquet_metadata('${join(to, dataFiles(to)[0] ?? '')}')
+     where path_in_schema in ('id', 'name', 'description', 'tags')`,
+  );
+  expect(Object.fromEntries(read.getRowsJson() as [string, string | null][])).toEqual({
+    id: 'a',
+    name: 'short',
+    description: null,
+    tags: null,
+  });
+  duck.closeSync();
 });
 
 describe('the tables of an export', () => {
