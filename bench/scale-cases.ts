@@ -126,7 +126,7 @@ async function environments(): Promise<Line[]> {
     {
       what: 'KiB of memory per environment',
       found: ((many[of].peakMiB - few[of].peakMiB) / (MANY - FEW)) * 1024,
-      most: 80,
+      most: 56,
     },
   ];
   const lines = (['first', 'idle'] as const).flatMap((of) => {

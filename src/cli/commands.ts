@@ -68,6 +68,13 @@ export const COMMANDS: readonly CliCommand[] = [
     run: async (args, io) => (await import('./query.ts')).query(args, io),
   },
   {
+    name: 'describe',
+    describe: 'show what the tables and views of a mirror and their columns mean; needs no mirror',
+    options: pick('json', 'config'),
+    argument: { name: 'table', describe: 'one table or view, with its columns' },
+    run: async (args, io) => (await import('./describe.ts')).describe(args, io),
+  },
+  {
     name: 'export',
     describe:
       'write the tables of the mirror, as of one instant, as Parquet, CSV or NDJSON files; only what has changed',

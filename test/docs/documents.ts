@@ -1,5 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { type DocumentSection, FENCED, sectionsOf } from '../../src/library/markdown.ts';
+
+export { rowsOf, sectionsOf } from '../../src/library/markdown.ts';
 
 export const ROOT = join(import.meta.dirname, '../..');
 
@@ -22,46 +25,11 @@ export function allDocuments(): Document[] {
   return [...atRoot, ...inDocs].sort().map(readDocument);
 }
 
-export interface Section {
-  readonly title: string;
-  readonly text: string;
-}
-
-/** The parts of a document that begin with a heading of this level, up to the next heading of it or of a higher one. */
-export function sectionsOf({ text }: Pick<Document, 'text'>, level: number): Section[] {
-  const heading = new RegExp(`^#{${level}} (.+)$`);
-  const end = new RegExp(`^#{1,${level}} `);
-  const sections: { title: string; lines: string[] }[] = [];
-  let isInside = false;
-  for (const line of withoutBlocks(text).split('\n')) {
-    const title = heading.exec(line)?.[1];
-    if (end.test(line)) isInside = title !== undefined;
-    if (title !== undefined) sections.push({ title, lines: [] });
-    else if (isInside) sections.at(-1)?.lines.push(line);
-  }
-  return sections.map(({ title, lines }) => ({ title, text: lines.join('\n') }));
-}
-
-export function sectionOf(document: Pick<Document, 'text'>, title: string): Section {
+export function sectionOf(document: Pick<Document, 'text'>, title: string): DocumentSection {
   const found = [2, 3].flatMap((level) => sectionsOf(document, level)).find((section) => section.title === title);
   if (found === undefined) throw new Error(`there is no section ${title}`);
   return found;
 }
-
-/** The rows of the tables in a text, without their headings; each row is its cells. */
-export function rowsOf({ text }: Pick<Section, 'text'>): string[][] {
-  const lines = text.split('\n');
-  return lines
-    .filter((line, i) => line.startsWith('|') && !isRule(line) && !isRule(lines[i + 1] ?? ''))
-    .map((line) =>
-      line
-        .split(/(?<!\\)\|/)
-        .slice(1, -1)
-        .map((cell) => cell.trim()),
-    );
-}
-
-const isRule = (line: string): boolean => /^\|[-:| ]+\|$/.test(line);
 
 /** The words that stand in backticks. */
 export function codeIn(text: string): string[] {
@@ -81,12 +49,6 @@ export interface Block {
   readonly text: string;
 }
 
-const FENCED = /^```([^\n]*)\n([\s\S]*?)^```$/gm;
-
 export function blocksOf({ text }: Pick<Document, 'text'>): Block[] {
   return [...text.matchAll(FENCED)].map(([, language = '', block = '']) => ({ language, text: block }));
-}
-
-function withoutBlocks(text: string): string {
-  return text.replaceAll(FENCED, '');
 }

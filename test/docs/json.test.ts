@@ -44,6 +44,7 @@ beforeAll(async () => {
     await print('sync');
     await print('status');
     await print('plan');
+    await print('describe');
     await print('export', '--to', 'lake');
     const mirror = openForWriting(`${where.cwd}/obsync.db`);
     mirror.connection.exec("delete from assets where id = 'dash'; update assets set name = 'other' where id = 'lines'");
@@ -77,7 +78,7 @@ const ofOneKind = (path: string): string => path.replace(/^(possible|pending)\[\
 const documentedPaths = (title: string): string[] => rowsOf(sectionOf(DOCUMENT, title)).map(([path]) => nameIn(path));
 
 describe('docs/json-and-exit-codes.md', () => {
-  test.each([['sync'], ['status'], ['plan'], ['verify'], ['export'], ['verify --against'], ['serve']])(
+  test.each([['sync'], ['status'], ['plan'], ['verify'], ['describe'], ['export'], ['verify --against'], ['serve']])(
     'has every field that %s prints as JSON, and no other',
     (command) => {
       const paths = new Set(printed[command]?.flatMap((each) => pathsOf(each)).map(ofOneKind));

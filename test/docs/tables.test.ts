@@ -107,6 +107,21 @@ describe('docs/tables-and-views.md', () => {
   });
 });
 
+describe('the metrics', () => {
+  test.each(rowsOf(sectionOf(DICTIONARY, 'Metrics')))(
+    'are expressions that their views can answer: %s',
+    (_, view, expression) => {
+      const sql = `select ${nameIn(expression)} from ${nameIn(view)} group by env_id`;
+      expect(mirror.connection.prepare(sql).all()).toEqual([]);
+    },
+  );
+
+  test('are there for what dashboards show', () => {
+    const names = rowsOf(sectionOf(DICTIONARY, 'Metrics')).map(([name]) => name);
+    expect(names).toEqual(['pass rate', 'coverage', 'mean time to resolve', 'freshness', 'health']);
+  });
+});
+
 describe('the reasons', () => {
   const program = readdirSync(join(ROOT, 'src'), { recursive: true, encoding: 'utf8' })
     .filter((name) => name.endsWith('.ts'))

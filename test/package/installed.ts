@@ -49,7 +49,7 @@ export async function installPackage(): Promise<Installed> {
 }
 
 async function pack(staged: string, destination: string): Promise<string> {
-  for (const name of ['package.json', 'README.md', 'LICENSE', 'schema/migrations'])
+  for (const name of ['package.json', 'README.md', 'LICENSE', 'docs/tables-and-views.md', 'schema/migrations'])
     cpSync(join(ROOT, name), join(staged, name), { recursive: true });
   for (const config of ['esbuild.config.ts', 'types.config.ts'])
     await run(process.execPath, [config, join(staged, 'dist')], { cwd: ROOT });

@@ -77,6 +77,8 @@ describe.each(NODES)('on Node %s the installed package', (version, binary) => {
     expect(JSON.parse(ended.stdout)).toMatchObject({ status: 'done' });
     const { code, stdout } = await execute(binary(), [command, 'status', '--db', db, '--json'], where);
     expect({ code, report: JSON.parse(stdout) }).toMatchObject({ code: 0, report: { base_url: url } });
+    const described = await execute(binary(), [command, 'describe', 'assets', '--json'], where);
+    expect(JSON.parse(described.stdout)).toMatchObject({ tables: [{ name: 'assets' }] });
   });
 
   test('runs the examples of a sync and of a sink, which is sent each change once', async () => {

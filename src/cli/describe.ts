@@ -1,0 +1,31 @@
+import { describe as describeTables, type MirrorDescription, type TableDescription } from '../library/describe.ts';
+import type { CommandAction } from './command.ts';
+import { printReport } from './print-report.ts';
+
+export const describe: CommandAction = async (args, io) => {
+  const table = args['table'] as string | undefined;
+  const described = await describeTables(table === undefined ? {} : { table: [table] });
+  printReport(described, args, io, table === undefined ? renderAll : renderColumns);
+  return 0;
+};
+
+function renderAll({ tables }: MirrorDescription): string {
+  const list = (wanted: TableDescription['kind']): string =>
+    tables
+      .filter(({ kind }) => kind === wanted)
+      .map(({ name, meaning }) => `  ${name}: ${meaning}\n`)
+      .join('');
+  return `Tables\n${list('table')}\nViews\n${list('view')}\nColumns: obsync describe NAME\n`;
+}
+
+function renderColumns({ tables }: MirrorDescription): string {
+  return tables
+    .map(({ meaning, columns }) => {
+      const lines = columns.map((column) => {
+        const type = column.type === null ? '' : ` (${column.type})`;
+        return `  ${column.name}${type}: ${column.meaning}\n`;
+      });
+      return `${meaning}\n\n${lines.join('')}`;
+    })
+    .join('\n');
+}

@@ -1,0 +1,53 @@
+import { describe, expect, test } from 'vitest';
+import type { TableDescription } from '../../src/library/describe.ts';
+import { folder, mirrorFile, obsync, refusal } from './setup.ts';
+
+async function described(...args: string[]): Promise<TableDescription[]> {
+  const { code, stdout } = await obsync(['describe', '--json', ...args], { cwd: folder() });
+  expect(code).toBe(0);
+  return JSON.parse(stdout).tables;
+}
+
+describe('describe', () => {
+  test('knows every table and view of a mirror with every column and its type, and needs no mirror', async () => {
+    const names: string[] = [];
+    const columns: Record<string, [string, string][]> = {};
+    mirrorFile(({ connection }) => {
+      names.push(
+        ...(connection
+          .prepare(
+            "select name from sqlite_master where type in ('table', 'view') and name not like 'sqlite%' and name not like '\\_\\_%' escape '\\' and name not like '%staged'",
+          )
+          .pluck()
+          .all() as string[]),
+      );
+      for (const name of names)
+        columns[name] = connection.prepare('select name, type from pragma_table_xinfo(?)').raw().all(name) as [
+          string,
+          string,
+        ][];
+    });
+    const all = await described();
+    expect(all.map(({ name }) => name).sort()).toEqual(names.sort());
+    for (const { name, kind, meaning, columns: own } of all) {
+      expect(own.map((column) => column.name)).toEqual(columns[name]?.map(([column]) => column));
+      expect(own.map(({ type }) => type)).toEqual(columns[name]?.map(([, type]) => (kind === 'table' ? type : null)));
+      for (const text of [meaning, ...own.map((column) => column.meaning)]) expect(text).toMatch(/^[^|]*\S/);
+    }
+  });
+
+  test('shows one table with its columns, as text or as JSON', async () => {
+    expect((await described('failing_tests')).map(({ name }) => name)).toEqual(['failing_tests']);
+    const { code, stdout } = await obsync(['describe', 'assets'], { cwd: folder() });
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/^A row per asset of any kind.*\n\n {2}env_id \(TEXT\): /);
+    expect(stdout).toContain('\n  deleted_at (TEXT): when the row was deleted; NULL while it lives\n');
+  });
+
+  test.each([
+    ['assetz', /^obsync: there is no table or view assetz: did you mean assets\?\n$/],
+    ['x', /^obsync: there is no table or view x: run `obsync describe` to see their names\n$/],
+  ])('refuses a table that no mirror has: %s', async (name, line) => {
+    expect(await obsync(['describe', name], { cwd: folder() })).toEqual(refusal(line));
+  });
+});
