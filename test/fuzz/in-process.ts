@@ -20,7 +20,11 @@ export async function inProcess(
 ): Promise<Ran> {
   const home = process.cwd();
   const kept = { ...process.env };
-  const before = { out: process.stdout.listeners('error'), term: process.listeners('SIGTERM') };
+  const before = {
+    out: process.stdout.listeners('error'),
+    err: process.stderr.listeners('error'),
+    term: process.listeners('SIGTERM'),
+  };
   const [stdout, stderr, log]: [string[], string[], string[]] = [[], [], []];
   const shown: unknown[] = [];
   const take = (texts: string[]) => (text: unknown, more?: unknown, done?: unknown) => {
@@ -58,8 +62,12 @@ export async function inProcess(
     process.chdir(home);
     for (const name of Object.keys(process.env)) if (name.startsWith('OBSYNC_')) delete process.env[name];
     Object.assign(process.env, kept);
-    for (const listener of process.stdout.listeners('error'))
-      if (!before.out.includes(listener)) process.stdout.off('error', listener as () => void);
+    for (const [stream, listeners] of [
+      [process.stdout, before.out],
+      [process.stderr, before.err],
+    ] as const)
+      for (const listener of stream.listeners('error'))
+        if (!listeners.includes(listener)) stream.off('error', listener as () => void);
     for (const spy of spies) spy.mockRestore();
   }
 }
