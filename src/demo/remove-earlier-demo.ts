@@ -1,7 +1,7 @@
 import { rmSync } from 'node:fs';
 import { takeLock } from '../../state/lock.ts';
 import { SyncError } from '../core/errors.ts';
-import { checkMirror, mirrorExists, openForReading, refuseNoFolder } from '../destination/sqlite/open.ts';
+import { checkMirror, mirrorExists, openEarlier, refuseNoFolder } from '../destination/sqlite/open.ts';
 import { ENVIRONMENT_IDS } from './sample.ts';
 
 /** Removes the mirror of an earlier demo and no other file. @throws SyncError `usage`, or `locked` while a demo runs */
@@ -21,7 +21,7 @@ export function removeEarlierDemo(db: string): void {
 
 /** A real service may be reached over loopback as well (a tunnel), but it has other environments. */
 function refuseOther(db: string): void {
-  const { connection } = openForReading(db);
+  const { connection } = openEarlier(db);
   try {
     const baseUrl = String(connection.prepare('select base_url from mirror').pluck().get());
     const ids = connection.prepare('select id from environments').pluck().all() as string[];

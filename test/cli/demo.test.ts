@@ -1,4 +1,5 @@
 import { statSync } from 'node:fs';
+import Database from 'better-sqlite3';
 import { describe, expect, test } from 'vitest';
 import { environments } from '../../schema/assets.ts';
 import { mirror as mirrorTable } from '../../schema/sync.ts';
@@ -38,12 +39,15 @@ describe.concurrent('demo', () => {
     expect(stdout).not.toContain('rows written');
   });
 
-  test('leaves a mirror with two weeks of runs, and with incidents that are resolved and that are not', async () => {
-    const cwd = folder();
-    await obsync(['demo', '--db', 'a.db'], { cwd });
+  test('replaces the mirror of a demo of an earlier version by one with two weeks of runs, and with resolved and unresolved incidents', async () => {
+    const db = mirrorOf('http://127.0.0.1:8080', 'prod-analytics');
+    const earlier = new Database(db);
+    earlier.exec('update __drizzle_migrations set created_at = created_at - 1');
+    earlier.close();
+    expect(await obsync(['demo', '--db', db])).toMatchObject({ code: 0 });
     const asked = `select count(distinct day) > 13 as trend, (select count(resolved_at) from test_incidents) > 0 as resolved,
       (select count(*) - count(resolved_at) from test_incidents) > 0 as unresolved from test_runs_daily`;
-    const { stdout } = await obsync(['query', '--db', 'a.db', '--format', 'json', asked], { cwd });
+    const { stdout } = await obsync(['query', '--db', db, '--format', 'json', asked]);
     expect(JSON.parse(stdout)).toEqual([{ trend: 1, resolved: 1, unresolved: 1 }]);
   });
 

@@ -79,6 +79,11 @@ export function openForReading(path: string): MirrorFile {
   );
 }
 
+/** Opens a mirror of this version or an earlier one, for what has always stood in it. @throws SyncError */
+export function openEarlier(path: string): MirrorFile {
+  return guarded(path, () => connect(path, { readonly: true }), readerError);
+}
+
 /** Refuses a file that cannot be a mirror of this version, before another file is created beside it. @throws SyncError `usage` */
 export function checkMirror(path: string): void {
   guarded(path, () => {
