@@ -9,13 +9,14 @@ import { untilSignal } from './until-signal.ts';
 export const exportTo: CommandAction = async (args, io) => {
   const log = await io.log(args['log-level'] as string);
   saveMemory();
-  return untilSignal('a long read: the last whole export is untouched', async (signal) => {
+  return untilSignal('a long read: no whole export is changed', async (signal) => {
     const report = await exportMirror({
       // The library checks the values.
       ...(libraryOptions(args) as unknown as ExportOptions),
       signal,
       onProgress: ({ table, rows }) => log.info({ table, rows }, 'exported'),
     });
+    for (const warning of report.warnings) log.warn(warning);
     printReport(report, args, io, renderExport);
     return 0;
   });

@@ -29,6 +29,12 @@ export function createDataFile(folder: ExportFolder, { exportRelation, segment, 
   const file = folder.files.create(temporary);
   const measure = createMeasure(exportRelation);
   const [whole, size] = [createHash('sha256'), { bytes: 0 }];
+  let isOpen = true;
+  const close = (): void => {
+    if (!isOpen) return;
+    isOpen = false;
+    folder.files.close(file);
+  };
   const write = (bytes: Uint8Array): void => {
     if (bytes.length === 0) return;
     folder.files.write(file, bytes);
@@ -43,7 +49,7 @@ export function createDataFile(folder: ExportFolder, { exportRelation, segment, 
     finish() {
       write(encoder.end());
       folder.files.sync(file);
-      folder.files.close(file);
+      close();
       const sha256 = whole.digest('hex');
       const path = `${partition}/part-${sha256.slice(0, NAME_DIGITS)}.${folder.format}`;
       folder.files.rename(temporary, join(folder.path, path));
@@ -51,7 +57,7 @@ export function createDataFile(folder: ExportFolder, { exportRelation, segment, 
       const place = { path, table: exportRelation.name, env_id: segment.envId, month: segment.month, from };
       return { ...place, rows: measure.changes.rows, bytes: size.bytes, sha256, ...measure.result() };
     },
-    abandon: () => folder.files.close(file),
+    abandon: close,
   };
 }
 

@@ -73,12 +73,25 @@ export function filesUnder(folder: string): string[] {
 
 const DISK_FULL: readonly unknown[] = ['ENOSPC', 'EDQUOT'];
 
-/** What went wrong in the folder of an export, as one line that says what to do; other errors come back as they are. */
-export function folderError(folder: string, error: unknown): unknown {
-  if (!(error instanceof Error) || !('code' in error) || !('syscall' in error)) return error;
-  const kept = 'the last whole export is untouched';
+interface SystemError extends Error {
+  readonly code: unknown;
+}
+
+export function isSystemError(error: unknown): error is SystemError {
+  return error instanceof Error && 'code' in error && 'syscall' in error;
+}
+
+/**
+ * What went wrong in the folder of an export, as one line that says what to do and which export stands; null for none.
+ * Other errors come back as they are.
+ */
+export function folderError(folder: string, error: unknown, standing: string | null): unknown {
+  const end = standing === null ? '' : `; ${standing}`;
+  if (error instanceof SyncError && error.recovery === 'signal')
+    return new SyncError('signal', `${error.message}${end}`, { cause: error });
+  if (!isSystemError(error)) return error;
   const message = DISK_FULL.includes(error.code)
-    ? `the disk of ${folder} is full: make room and export again; ${kept}`
-    : `${folder} cannot be written (${String(error.code)}): check its permissions and the disk, and export again; ${kept}`;
+    ? `the disk of ${folder} is full: make room and export again${end}`
+    : `${folder} cannot be written (${String(error.code)}): check its permissions and the disk, and export again${end}`;
   return new SyncError('run', message, { cause: error });
 }

@@ -14,14 +14,22 @@ export interface ExportFolder {
   begin(partition: string): string;
   /** Notes a data file that has got its name. */
   created(path: string): void;
-  /** Puts a text in the place of a file, all at once. */
+  /** Puts a text in the place of a file, all at once. If it fails, the file is as before. */
   replace(name: string, text: string): void;
   /** Makes all names durable that data files have got. */
   syncNames(): void;
-  /** Removes the data files that are not among these. @returns how many */
-  removeOthers(paths: ReadonlySet<string>): number;
+  /** Makes the names durable that were replaced. */
+  sync(): void;
+  /** Removes the data files that are not among these. */
+  removeOthers(paths: ReadonlySet<string>): Removal;
   /** Removes, after a failure, the data files that were written and those that were begun. */
   undo(keptPaths: ReadonlySet<string>): void;
+}
+
+interface Removal {
+  readonly removedCount: number;
+  /** What stopped it; null when all are removed. */
+  readonly failure: unknown;
 }
 
 export function openExportFolder(
@@ -32,11 +40,13 @@ export function openExportFolder(
   const created: string[] = [];
   let temporary: string | null = null;
   let begun = 0;
-  const removeAll = (paths: readonly string[]): number => {
-    for (const each of paths) files.remove(join(path, each));
+  const removeAll = (paths: readonly string[], onRemoved: () => void = () => {}): void => {
+    for (const each of paths) {
+      files.remove(join(path, each));
+      onRemoved();
+    }
     const folders = new Set(paths.flatMap(foldersOf));
     for (const each of [...folders].sort().reverse()) files.removeFolder(join(path, each));
-    return paths.length;
   };
   return {
     path,
@@ -63,13 +73,25 @@ export function openExportFolder(
         files.remove(beside);
         throw error;
       }
-      files.syncFolder(path);
     },
     syncNames() {
       const folders = new Set([...partitions].flatMap((each) => [each, ...foldersOf(each)]));
       for (const each of [...folders].sort().reverse()) files.syncFolder(join(path, each));
+      if (folders.size > 0) files.syncFolder(path);
     },
-    removeOthers: (paths) => removeAll(filesUnder(path).filter((each) => isDataPath(each) && !paths.has(each))),
+    sync: () => files.syncFolder(path),
+    removeOthers(paths) {
+      let removedCount = 0;
+      try {
+        const others = filesUnder(path).filter((each) => isDataPath(each) && !paths.has(each));
+        removeAll(others, () => {
+          removedCount += 1;
+        });
+        return { removedCount, failure: null };
+      } catch (failure) {
+        return { removedCount, failure };
+      }
+    },
     undo(kept) {
       const written = created.filter((each) => !kept.has(each));
       removeAll(temporary === null ? written : [...written, temporary]);

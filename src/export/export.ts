@@ -1,8 +1,9 @@
+import { join } from 'node:path';
 import type { Database } from 'better-sqlite3';
 import type { Instant } from '../core/instant.ts';
 import { batchesOf, rowsPerFile } from './batches.ts';
 import { createDataFile, type DataFile } from './data-file.ts';
-import { sizeOf } from './export-files.ts';
+import { folderError, isSystemError, readTextOf, sizeOf } from './export-files.ts';
 import type { ExportFolder } from './export-folder.ts';
 import { type ExportedFile, type ExportManifest, LAYOUT, MANIFEST_NAME, manifestText, PROGRAM } from './manifest.ts';
 import { passOn } from './pass-on.ts';
@@ -26,43 +27,68 @@ export interface ExportResult {
   readonly manifest: ExportManifest;
   readonly written: readonly ExportedFile[];
   readonly removedCount: number;
+  /** What went wrong after the new export was whole, one sentence each. */
+  readonly warnings: readonly string[];
 }
 
 /** The mirror as of one instant: the connection is inside a read transaction. */
 export interface ExportWork {
   readonly connection: Database;
   readonly folder: ExportFolder;
+  /** The folder as the user named it. */
+  readonly to: string;
   readonly signal: AbortSignal;
   onTable(table: string, rows: number): void;
 }
 
 /**
- * Writes what has changed since the previous export. The manifest is replaced last: until then the previous export stands, and
- * after a failure it still does.
+ * Writes what has changed since the previous export. The manifest is replaced after all data files: until then the previous export
+ * stands, and a failure takes back what was written. From then on the new one stands, and none of its files is taken back.
  */
 export async function exportTables(
   work: ExportWork,
   scope: ExportScope,
   previous: ExportManifest | null,
 ): Promise<ExportResult> {
-  const { folder } = work;
+  const manifest = await publishOrUndo(work, scope, previous);
   try {
-    const files: ExportedFile[] = [];
-    const reusable = reusableFiles(folder, scope, previous);
-    for (const exportRelation of scope.relations) {
-      const ofRelation: ExportedFile[] = [];
-      for (const { env_id } of scope.environments) {
-        const known = reusable.get(`${exportRelation.name}/${env_id}`) ?? [];
-        ofRelation.push(...(await exportEnvironment(work, exportRelation, env_id, known)));
-      }
-      work.onTable(exportRelation.name, sumOf(ofRelation, 'rows'));
-      files.push(...ofRelation);
-    }
-    return publish(work, scope, files, previous);
+    return finish(work, manifest, previous);
   } catch (error) {
-    undo(folder, previous);
-    throw error;
+    throw folderError(work.to, error, 'the new export is whole');
   }
+}
+
+async function publishOrUndo(
+  work: ExportWork,
+  scope: ExportScope,
+  previous: ExportManifest | null,
+): Promise<ExportManifest> {
+  try {
+    return publish(work, scope, await exportFiles(work, scope, previous), previous);
+  } catch (error) {
+    undo(work.folder, previous);
+    throw folderError(work.to, error, previous === null ? null : 'the last whole export is untouched');
+  }
+}
+
+/** @returns the files of the new export: those that stay, and those that were written */
+async function exportFiles(
+  work: ExportWork,
+  scope: ExportScope,
+  previous: ExportManifest | null,
+): Promise<ExportedFile[]> {
+  const files: ExportedFile[] = [];
+  const reusable = reusableFiles(work.folder, scope, previous);
+  for (const exportRelation of scope.relations) {
+    const ofRelation: ExportedFile[] = [];
+    for (const { env_id } of scope.environments) {
+      const known = reusable.get(`${exportRelation.name}/${env_id}`) ?? [];
+      ofRelation.push(...(await exportEnvironment(work, exportRelation, env_id, known)));
+    }
+    work.onTable(exportRelation.name, sumOf(ofRelation, 'rows'));
+    files.push(...ofRelation);
+  }
+  return files;
 }
 
 function undo(folder: ExportFolder, previous: ExportManifest | null): void {
@@ -141,23 +167,41 @@ async function writeSegments(
   return written;
 }
 
-/** Makes the new export the one that stands. */
+/** Makes the new export the one that stands. Nothing may fail after the manifest has its name. */
 function publish(
   { folder }: ExportWork,
   scope: ExportScope,
   files: readonly ExportedFile[],
   previous: ExportManifest | null,
-): ExportResult {
+): ExportManifest {
   const manifest = manifestOf(folder, scope, files, previous);
-  const before = new Set(previous?.files.map(({ path }) => path));
-  if (previous === null || manifestText(manifest) !== manifestText(previous)) {
-    folder.syncNames();
-    folder.replace(VIEWS_NAME, viewsSql(folder.path, manifest));
+  folder.syncNames();
+  if (previous === null || manifestText(manifest) !== manifestText(previous))
     folder.replace(MANIFEST_NAME, manifestText(manifest));
-  }
-  const removedCount = folder.removeOthers(pathsOf(manifest));
-  return { manifest, written: files.filter(({ path }) => !before.has(path)), removedCount };
+  return manifest;
 }
+
+/** Brings all else in the folder in line with the manifest. Old files go last: until then the old views find theirs. */
+function finish({ folder, to }: ExportWork, manifest: ExportManifest, previous: ExportManifest | null): ExportResult {
+  folder.sync();
+  const views = viewsSql(folder.path, manifest);
+  if (readTextOf(join(folder.path, VIEWS_NAME)) !== views) {
+    folder.replace(VIEWS_NAME, views);
+    folder.sync();
+  }
+  const { removedCount, failure } = folder.removeOthers(pathsOf(manifest));
+  if (failure !== null && !isSystemError(failure)) throw failure;
+  const before = new Set(previous?.files.map(({ path }) => path));
+  return {
+    manifest,
+    written: manifest.files.filter(({ path }) => !before.has(path)),
+    removedCount,
+    warnings: failure === null ? [] : [unremoved(to, failure.code)],
+  };
+}
+
+const unremoved = (to: string, code: unknown): string =>
+  `old files in ${to} cannot be removed (${String(code)}): check its permissions; the next export removes them`;
 
 function manifestOf(
   { format, instant }: ExportFolder,

@@ -4,6 +4,5 @@ import { SyncError } from '../core/errors.ts';
 /** Lets the message come in that asks to stop. @throws SyncError `signal` (R27) */
 export async function passOn(signal: AbortSignal): Promise<void> {
   await setImmediate();
-  if (signal.aborted)
-    throw new SyncError('signal', 'stopped by a signal: the last whole export is untouched; run the command again');
+  if (signal.aborted) throw new SyncError('signal', 'stopped by a signal: run the command again');
 }

@@ -49,6 +49,8 @@ export interface ExportReport {
   readonly files_written: number;
   readonly bytes_written: number;
   readonly files_removed: number;
+  /** What went wrong after the new export was whole, such as old files that could not be removed. */
+  readonly warnings: readonly string[];
   readonly tables: readonly TableReport[];
 }
 
@@ -82,13 +84,13 @@ export async function exportOnce(
       const onTable = (table: string, rows: number): void => watch.onProgress({ type: 'table', table, rows });
       const scope = { relations, environments, keep: settings.keep, schemaVersion: version(connection) };
       const isLimited = settings.environments.length > 0;
-      const work = { connection, folder, signal: watch.signal, onTable };
+      const work = { connection, folder, to: settings.to, signal: watch.signal, onTable };
       return reportOf(settings.to, await exportTables(work, { ...scope, isLimited }, previous));
     } finally {
       lock.release();
     }
   } catch (error) {
-    throw fileError(settings.db, folderError(settings.to, error));
+    throw fileError(settings.db, folderError(settings.to, error, null));
   } finally {
     mirror.connection.close();
   }
@@ -155,7 +157,7 @@ function lockFolder(to: string, manifest: string): MirrorLock {
   }
 }
 
-function reportOf(to: string, { manifest, written, removedCount }: ExportResult): ExportReport {
+function reportOf(to: string, { manifest, written, removedCount, warnings }: ExportResult): ExportReport {
   return {
     to,
     format: manifest.format,
@@ -166,6 +168,7 @@ function reportOf(to: string, { manifest, written, removedCount }: ExportResult)
     files_written: written.length,
     bytes_written: sumOf(written, 'bytes'),
     files_removed: removedCount,
+    warnings,
     tables: manifest.tables.map(({ name, rows, bytes }) => {
       const ofTable = written.filter(({ table }) => table === name);
       return {

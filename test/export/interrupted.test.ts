@@ -1,4 +1,4 @@
-import { cpSync, readdirSync } from 'node:fs';
+import { cpSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { type FileOperations, NODE_FILES } from '../../src/export/export-files.ts';
@@ -40,15 +40,18 @@ function killedAt(n: number): FileOperations {
   });
 }
 
-/** The `n`th write finds no room; everything else goes well. */
-function fullAt(n: number): FileOperations {
+/** The `n`th operation, of all or of one kind, fails with an error of the system; everything else goes well. */
+function failingAt(n: number, code: string, only?: keyof FileOperations): FileOperations {
   let count = 0;
   return watched((operation) => {
-    if (operation === 'write') count += 1;
-    if (count === n && operation === 'write')
-      throw Object.assign(new Error('no room'), { code: 'ENOSPC', syscall: 'write' });
+    if (only !== undefined && operation !== only) return;
+    count += 1;
+    if (count === n) throw Object.assign(new Error(code), { code, syscall: operation });
   });
 }
+
+/** The `n`th write finds no room; everything else goes well. */
+const fullAt = (n: number): FileOperations => failingAt(n, 'ENOSPC', 'write');
 
 const SOME = ['assets', 'test_executions', 'asset_lineage'];
 
@@ -66,13 +69,13 @@ async function changedSince() {
   return { mirror, to, first };
 }
 
-async function countOperations(only?: keyof FileOperations): Promise<number> {
+async function countOperations(only?: keyof FileOperations, keep = 1): Promise<number> {
   const { mirror, to } = await changedSince();
   let count = 0;
   const counting = watched((operation) => {
     if (only === undefined || operation === only) count += 1;
   });
-  await exportOf(mirror, to, { tables: SOME }, counting);
+  await exportOf(mirror, to, { tables: SOME, keep }, counting);
   return count;
 }
 
@@ -121,7 +124,9 @@ describe('an export that does not come to its end', () => {
     const before = dataFiles(to).sort();
     const writes = await countOperations('write');
     expect(writes).toBeGreaterThan(6);
-    for (let n = 1; n <= writes; n++) {
+    const views = readFileSync(join(to, 'views.sql'), 'utf8');
+    // The last write is that of views.sql, when the new export stands.
+    for (let n = 1; n < writes; n++) {
       await expect(exportOf(mirror, to, { tables: SOME }, fullAt(n))).rejects.toThrow(
         expect.objectContaining({
           recovery: 'run',
@@ -129,9 +134,86 @@ describe('an export that does not come to its end', () => {
         }),
       );
       expect({ manifest: manifestIn(to), files: dataFiles(to).sort() }).toEqual({ manifest: first, files: before });
+      expect(readFileSync(join(to, 'views.sql'), 'utf8')).toBe(views);
     }
+    await expect(exportOf(mirror, to, { tables: SOME, keep: 0 }, fullAt(writes))).rejects.toThrow(
+      `the disk of ${to} is full: make room and export again; the new export is whole`,
+    );
+    expect(manifestIn(to).instant).not.toBe(first.instant);
+    expect(brokenFiles(to)).toEqual([]);
+    // Whoever goes by the old views still finds their files.
+    expect(dataFiles(to)).toEqual(expect.arrayContaining(before));
     await exportOf(mirror, to, { tables: SOME });
     expect((await readBack(to, SOME)).rows).toEqual(mirrorRows(mirror, SOME));
+  });
+});
+
+describe('a file operation that fails once', () => {
+  test.each(['EPERM', 'EIO'])('leaves every file whole that the manifest names, whichever it is (%s)', async (code) => {
+    const { mirror, to, first } = await changedSince();
+    const most = await countOperations(undefined, 0);
+    const ends = { new: 0, warned: 0, failed: 0 };
+    for (let n = 1; n <= most; n++) {
+      const copy = join(folder(), 'copy');
+      cpSync(to, copy, { recursive: true });
+      const ended = await exportOf(mirror, copy, { tables: SOME, keep: 0 }, failingAt(n, code)).catch(String);
+      expect(brokenFiles(copy)).toEqual([]);
+      const isNew = manifestIn(copy).instant !== first.instant;
+      if (typeof ended === 'string') {
+        expect(ended).toMatch(isNew ? /; the new export is whole$/ : /; the last whole export is untouched$/);
+        expect(ended).toContain(`${copy} cannot be written (${code}): check`);
+      } else {
+        expect(ended.warnings).toEqual([expect.stringContaining(`old files in ${copy} cannot be removed (${code})`)]);
+      }
+      ends[!isNew ? 'failed' : typeof ended === 'string' ? 'new' : 'warned'] += 1;
+      expect((await exportOf(mirror, copy, { tables: SOME, keep: 0 })).warnings).toEqual([]);
+      expect(brokenFiles(copy)).toEqual([]);
+      expect(dataFiles(copy).sort()).toEqual(
+        manifestIn(copy)
+          .files.map(({ path }) => path)
+          .sort(),
+      );
+      expect(readFileSync(join(copy, 'views.sql'), 'utf8')).toContain(manifestIn(copy).instant);
+    }
+    // After the manifest has its name: the two times that it is made durable, and what writes views.sql.
+    expect(ends.new).toBe(7);
+    expect(ends.warned).toBeGreaterThan(3);
+    expect(ends.failed).toBeGreaterThan(30);
+  });
+
+  test('is not said to have left an export untouched where there is none', async () => {
+    const { mirror } = await changedSince();
+    const to = folder();
+    await expect(exportOf(mirror, to, { tables: SOME }, fullAt(3))).rejects.toThrow(
+      expect.objectContaining({ message: `the disk of ${to} is full: make room and export again` }),
+    );
+  });
+});
+
+describe('views.sql', () => {
+  test('has the paths of the folder after it was moved, although nothing else has changed', async () => {
+    const { mirror, to } = await changedSince();
+    await exportOf(mirror, to, { tables: SOME });
+    const moved = join(folder(), 'moved');
+    renameSync(to, moved);
+    expect(await exportOf(mirror, moved, { tables: SOME })).toMatchObject({ files_written: 0 });
+    expect((await readBack(moved, SOME)).rows).toEqual(mirrorRows(mirror, SOME));
+  });
+
+  test('comes back after it was deleted, although nothing else has changed', async () => {
+    const { mirror, to } = await changedSince();
+    await exportOf(mirror, to, { tables: SOME });
+    rmSync(join(to, 'views.sql'));
+    expect(await exportOf(mirror, to, { tables: SOME })).toMatchObject({ files_written: 0 });
+    expect((await readBack(to, SOME)).rows).toEqual(mirrorRows(mirror, SOME));
+  });
+
+  test('stays that of the last export when the disk is full at the manifest', async () => {
+    const { mirror, to } = await changedSince();
+    const before = await readBack(to, SOME);
+    const writes = await countOperations('write');
+    await expect(exportOf(mirror, to, { tables: SOME }, fullAt(writes - 1))).rejects.toThrow(/is full/);
+    expect(await readBack(to, SOME)).toEqual(before);
   });
 });
 
