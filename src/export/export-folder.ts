@@ -22,7 +22,7 @@ export interface ExportFolder {
   sync(): void;
   /** Removes the data files that are not among these. */
   removeOthers(paths: ReadonlySet<string>): Removal;
-  /** Removes, after a failure, the data files that were written and those that were begun. */
+  /** Removes, after a failure, the data files that were written and those that were begun. The next export removes what it cannot. */
   undo(keptPaths: ReadonlySet<string>): void;
 }
 
@@ -40,14 +40,6 @@ export function openExportFolder(
   const created: string[] = [];
   let temporary: string | null = null;
   let begun = 0;
-  const removeAll = (paths: readonly string[], onRemoved: () => void = () => {}): void => {
-    for (const each of paths) {
-      files.remove(join(path, each));
-      onRemoved();
-    }
-    const folders = new Set(paths.flatMap(foldersOf));
-    for (const each of [...folders].sort().reverse()) files.removeFolder(join(path, each));
-  };
   return {
     path,
     format,
@@ -80,23 +72,30 @@ export function openExportFolder(
       if (folders.size > 0) files.syncFolder(path);
     },
     sync: () => files.syncFolder(path),
-    removeOthers(paths) {
-      let removedCount = 0;
-      try {
-        const others = filesUnder(path).filter((each) => isDataPath(each) && !paths.has(each));
-        removeAll(others, () => {
-          removedCount += 1;
-        });
-        return { removedCount, failure: null };
-      } catch (failure) {
-        return { removedCount, failure };
-      }
-    },
+    removeOthers: (paths) =>
+      removeAll(files, path, () => filesUnder(path).filter((each) => isDataPath(each) && !paths.has(each))),
     undo(kept) {
       const written = created.filter((each) => !kept.has(each));
-      removeAll(temporary === null ? written : [...written, temporary]);
+      removeAll(files, path, () => (temporary === null ? written : [...written, temporary]));
     },
   };
+}
+
+/** Removes data files, and folders that are empty then. */
+function removeAll(files: FileOperations, folder: string, pathsOf: () => readonly string[]): Removal {
+  let removedCount = 0;
+  try {
+    const paths = pathsOf();
+    for (const each of paths) {
+      files.remove(join(folder, each));
+      removedCount += 1;
+    }
+    const folders = new Set(paths.flatMap(foldersOf));
+    for (const each of [...folders].sort().reverse()) files.removeFolder(join(folder, each));
+    return { removedCount, failure: null };
+  } catch (failure) {
+    return { removedCount, failure };
+  }
 }
 
 function writeWhole(files: FileOperations, path: string, bytes: Uint8Array): void {

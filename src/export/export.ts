@@ -66,7 +66,7 @@ async function publishOrUndo(
   try {
     return publish(work, scope, await exportFiles(work, scope, previous), previous);
   } catch (error) {
-    undo(work.folder, previous);
+    work.folder.undo(pathsOf(previous));
     throw folderError(work.to, error, previous === null ? null : 'the last whole export is untouched');
   }
 }
@@ -89,14 +89,6 @@ async function exportFiles(
     files.push(...ofRelation);
   }
   return files;
-}
-
-function undo(folder: ExportFolder, previous: ExportManifest | null): void {
-  try {
-    folder.undo(pathsOf(previous));
-  } catch {
-    // What made the export fail is the error to report. The next export removes what is left.
-  }
 }
 
 /** The files of the previous export, by relation and environment, unless this version would write the same rows differently. */
