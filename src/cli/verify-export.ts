@@ -10,6 +10,9 @@ import { counted } from './words.ts';
 export const verifyAgainst: CommandAction = async (args, io) => {
   if (args['repair'] === true)
     throw new SyncError('usage', '--repair is for the mirror: to renew an export, run `obsync export` again');
+  for (const name of ['env', 'stream'])
+    if (args[name] !== undefined)
+      throw new SyncError('usage', `--${name} is for the mirror: --against compares all that the export holds`);
   saveMemory();
   const [db, against] = [args['db'] as string, args['against'] as string];
   return untilSignal('a long read: nothing was changed', async (signal) => {
@@ -23,7 +26,7 @@ const MEANINGS: Readonly<Record<VerifyExportReport['differences'][number]['what'
   missing: 'the mirror has rows that are not exported',
   extra: 'the mirror no longer has these rows',
   unequal: 'the mirror has other rows',
-  damaged: 'the file is missing, or is not as it was written',
+  damaged: 'the file is missing or unreadable, or is not as it was written',
 };
 
 function renderVerifyExport(report: VerifyExportReport): string {

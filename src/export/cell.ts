@@ -1,4 +1,5 @@
 import { SyncError } from '../core/errors.ts';
+import { parseInstant } from '../core/instant.ts';
 import type { ColumnType, ExportColumn } from './relation.ts';
 
 /** A value as SQLite stores it in a table of the mirror. */
@@ -14,14 +15,25 @@ export interface FileEncoder {
   end(): Uint8Array;
 }
 
-const NUMERIC: readonly ColumnType[] = ['integer', 'real', 'boolean'];
+/** Which values a column may hold besides NULL, so that every format holds what the mirror has. */
+const FITS: Readonly<Record<ColumnType, (value: CellValue) => boolean>> = {
+  text: (value) => typeof value === 'string',
+  json: (value) => typeof value === 'string',
+  integer: Number.isSafeInteger,
+  real: Number.isFinite,
+  boolean: (value) => value === 0 || value === 1,
+  timestamp: (value) => typeof value === 'string' && parseInstant(value) === value,
+  date: (value) => typeof value === 'string' && parseInstant(`${value}T00:00:00.000000Z`)?.slice(0, 10) === value,
+};
 
 /** SQLite stores what it is given, whatever the type of the column. @throws SyncError `run` */
-export function checkValue({ name, type }: ExportColumn, value: CellValue): void {
-  const isNumeric = NUMERIC.includes(type);
-  if (value === null || (typeof value === 'number' && isNumeric) || (typeof value === 'string' && !isNumeric)) return;
+export function checkValue(table: string, { name, type }: ExportColumn, value: CellValue): void {
+  if (value === null || FITS[type](value)) return;
+  const shown = typeof value === 'string' ? JSON.stringify(value.slice(0, MOST_SHOWN)) : String(value);
   throw new SyncError(
     'run',
-    `the mirror has ${JSON.stringify(value)} in a column ${name} of type ${type}: was it written by another program? Run \`obsync verify --repair\``,
+    `the mirror has ${shown} in a column ${name} of type ${type}, in ${table}: was it written by another program? Run \`obsync verify --repair\``,
   );
 }
+
+const MOST_SHOWN = 80;

@@ -28,7 +28,7 @@ export function encodeParquet({ name, columns }: ExportRelation, instant: Instan
   return {
     add(rows) {
       void parquet.write({
-        columnData: columns.map((column, i) => columnSource(column, rows, i)),
+        columnData: columns.map((column, i) => columnSource(name, { column, at: i }, rows)),
         rowGroupSize: rows.length,
       });
       return take();
@@ -64,12 +64,16 @@ const schemaElement = ({ name, type }: ExportColumn): SchemaElement => ({
 
 type ParquetValue = string | number | bigint | boolean | Uint8Array;
 
-function columnSource(column: ExportColumn, rows: readonly CellRow[], at: number): ColumnSource {
+function columnSource(
+  table: string,
+  { column, at }: { readonly column: ExportColumn; readonly at: number },
+  rows: readonly CellRow[],
+): ColumnSource {
   const convert = remembering(CONVERSIONS[column.type]);
   let longest = 0;
   const data = rows.map((row) => {
     const value = row[at] ?? null;
-    checkValue(column, value);
+    checkValue(table, column, value);
     if (typeof value === 'string' && value.length > longest) longest = value.length;
     return value === null ? null : convert(value);
   });

@@ -17,11 +17,11 @@ export function encoderOf(format: ExportFormat, exportRelation: ExportRelation, 
 }
 
 /** With a header line. NULL is an empty field, and an empty text is quoted. */
-function encodeCsv({ columns }: ExportRelation): FileEncoder {
+function encodeCsv({ name: table, columns }: ExportRelation): FileEncoder {
   let header: readonly unknown[][] = [columns.map(({ name }) => name)];
   return {
     add(rows) {
-      const lines = rows.map((row) => columns.map((column, i) => plainValue(column, row[i] ?? null)));
+      const lines = rows.map((row) => columns.map((column, i) => plainValue(table, column, row[i] ?? null)));
       const text = stringify([...header, ...lines], {
         cast: { string: (value) => ({ value, quoted_empty: true }), boolean: String },
       });
@@ -33,25 +33,25 @@ function encodeCsv({ columns }: ExportRelation): FileEncoder {
 }
 
 /** One JSON object per line. What the mirror keeps as JSON text stands in it as JSON. */
-function encodeNdjson({ columns }: ExportRelation): FileEncoder {
+function encodeNdjson({ name: table, columns }: ExportRelation): FileEncoder {
   const keys = columns.map(({ name }, i) => `${i === 0 ? '{' : ','}${JSON.stringify(name)}:`);
   const line = (row: CellRow): string =>
-    columns.map((column, i) => keys[i] + jsonText(column, row[i] ?? null)).join('');
+    columns.map((column, i) => keys[i] + jsonText(table, column, row[i] ?? null)).join('');
   return {
     add: (rows) => Buffer.from(rows.map((row) => `${line(row)}}\n`).join('')),
     end: () => Buffer.alloc(0),
   };
 }
 
-function jsonText(column: ExportColumn, value: CellValue): string {
-  const plain = plainValue(column, value);
+function jsonText(table: string, column: ExportColumn, value: CellValue): string {
+  const plain = plainValue(table, column, value);
   // Within a string of JSON there is no line break.
   if (column.type === 'json' && typeof plain === 'string') return plain.replaceAll(/[\r\n]/g, ' ');
   return JSON.stringify(plain);
 }
 
 /** Texts for times and JSON, true and false for flags. */
-function plainValue(column: ExportColumn, value: CellValue): string | number | boolean | null {
-  checkValue(column, value);
+function plainValue(table: string, column: ExportColumn, value: CellValue): string | number | boolean | null {
+  checkValue(table, column, value);
   return column.type === 'boolean' && value !== null ? value !== 0 : value;
 }

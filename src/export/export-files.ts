@@ -95,3 +95,10 @@ export function folderError(folder: string, error: unknown, standing: string | n
     : `${folder} cannot be written (${String(error.code)}): check its permissions and the disk, and export again${end}`;
   return new SyncError('run', message, { cause: error });
 }
+
+/** The same for who only reads the export. */
+export function unreadableError(folder: string, error: unknown): unknown {
+  if (!isSystemError(error)) return error;
+  const message = `${folder} cannot be read (${String(error.code)}): check its permissions and the disk, or name another folder`;
+  return new SyncError('run', message, { cause: error });
+}

@@ -71,8 +71,64 @@ export function parseManifest(text: string, path: string): ExportManifest {
     throw new SyncError('usage', `${path} is not the manifest of an export: name another folder with --to`);
   if (parsed['layout'] > LAYOUT)
     throw new SyncError('usage', `${path} was made by a newer obsync: update obsync, or name another folder`);
+  if (!isManifest(parsed))
+    throw new SyncError(
+      'usage',
+      `${path} is not as an export writes it: remove ${MANIFEST_NAME} and export again, or name another folder`,
+    );
   return parsed as unknown as ExportManifest;
 }
+
+type Check = (value: unknown) => boolean;
+
+const isText: Check = (value) => typeof value === 'string';
+
+const isCount: Check = (value) => Number.isSafeInteger(value);
+
+const isTextOrNull: Check = (value) => value === null || typeof value === 'string';
+
+const listOf =
+  (check: Check): Check =>
+  (value) =>
+    Array.isArray(value) && value.every(check);
+
+/** Whether it has all of these fields. */
+const shaped =
+  (fields: Readonly<Record<string, Check>>): Check =>
+  (value) =>
+    isJsonObject(value) && Object.entries(fields).every(([name, check]) => check(value[name]));
+
+const isManifest = shaped({
+  format: (value) => EXPORT_FORMATS.some((format) => format === value),
+  instant: isText,
+  schema_version: isCount,
+  limited: (value) => typeof value === 'boolean',
+  environments: listOf(shaped({ env_id: isText, instant: isTextOrNull })),
+  tables: listOf(
+    shaped({
+      name: isText,
+      kind: isText,
+      columns: listOf(shaped({ name: isText, type: isText })),
+      rows: isCount,
+      bytes: isCount,
+    }),
+  ),
+  files: listOf(
+    shaped({
+      path: isText,
+      table: isText,
+      env_id: isText,
+      month: isTextOrNull,
+      from: isTextOrNull,
+      rows: isCount,
+      bytes: isCount,
+      sha256: isText,
+      changes: isText,
+      content_sha256: isText,
+    }),
+  ),
+  earlier: listOf(shaped({ instant: isText, paths: listOf(isText) })),
+});
 
 function parsedJson(text: string): unknown {
   try {

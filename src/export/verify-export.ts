@@ -6,7 +6,7 @@ import type { Database } from 'better-sqlite3';
 import { SyncError } from '../core/errors.ts';
 import { batchesOf } from './batches.ts';
 import { createMeasure } from './data-file.ts';
-import { sizeOf } from './export-files.ts';
+import { isSystemError, sizeOf } from './export-files.ts';
 import type { ExportedFile, ExportManifest } from './manifest.ts';
 import { passOn } from './pass-on.ts';
 import { readerOf } from './read-segments.ts';
@@ -18,7 +18,7 @@ import type { SurveyedSegment } from './segment.ts';
  * - `missing`: the mirror has rows in a partition that the export does not have
  * - `extra`: the mirror has no rows that belong into the file
  * - `unequal`: the mirror has other rows than were written to the file
- * - `damaged`: the file is not there, or its bytes are not those that were written
+ * - `damaged`: the file is not there or cannot be read, or its bytes are not those that were written
  */
 export interface ExportDifference {
   readonly what: 'missing' | 'extra' | 'unequal' | 'damaged';
@@ -103,8 +103,13 @@ function differenceOf({ table, env_id, month, path }: ExportedFile, what: Export
 
 async function isIntact(folder: string, { path, bytes, sha256 }: ExportedFile): Promise<boolean> {
   const whole = join(folder, path);
-  if (sizeOf(whole) !== bytes) return false;
-  const digest = createHash('sha256').setEncoding('hex');
-  await pipeline(createReadStream(whole), digest);
-  return digest.read() === sha256;
+  try {
+    if (sizeOf(whole) !== bytes) return false;
+    const digest = createHash('sha256').setEncoding('hex');
+    await pipeline(createReadStream(whole), digest);
+    return digest.read() === sha256;
+  } catch (error) {
+    if (isSystemError(error)) return false;
+    throw error;
+  }
 }

@@ -4,6 +4,7 @@ import type { Instant } from '../core/instant.ts';
 import { fileError } from '../destination/sqlite/file-error.ts';
 import { version } from '../destination/sqlite/migrations.ts';
 import { openForReading } from '../destination/sqlite/open.ts';
+import { unreadableError } from '../export/export-files.ts';
 import type { ExportManifest } from '../export/manifest.ts';
 import { environmentsOf } from '../export/mirror-scope.ts';
 import { type ExportDifference, verifyExport } from '../export/verify-export.ts';
@@ -45,7 +46,7 @@ export async function verifyExportOnce(
     const { instant, files } = manifest;
     return { equal: differences.length === 0, against, instant, files: files.length, rows, differences };
   } catch (error) {
-    throw fileError(db, error);
+    throw fileError(db, unreadableError(against, error));
   } finally {
     mirror.connection.close();
   }

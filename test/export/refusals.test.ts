@@ -42,6 +42,12 @@ describe('obsync export', () => {
     ['files of others', 'notes.txt', 'mine'],
     ['a manifest of another program', 'manifest.json', '{"name":"an app"}'],
     ['a manifest that is no JSON', 'manifest.json', '{"progr'],
+    ['a manifest without its lists', 'manifest.json', '{"program":"obsync export","layout":1}'],
+    [
+      'a manifest whose files have no paths',
+      'manifest.json',
+      '{"program":"obsync export","layout":1,"format":"csv","instant":"","schema_version":1,"limited":false,"environments":[],"tables":[],"files":[{}],"earlier":[]}',
+    ],
     ['the manifest of a later version', 'manifest.json', '{"program":"obsync export","layout":99}'],
   ])('refuses a folder with %s, and touches nothing', async (_, name, text) => {
     const to = folder();
@@ -88,6 +94,29 @@ describe('obsync export', () => {
     const ended = await obsync(['export', '--db', mirror.path, '--to', to, '--log-level', 'warn']);
     expect(ended).toMatchObject({ code: 1, stderr: expect.stringMatching(/"many" in a column failure_count of type/) });
     expect(manifestIn(to)).toEqual(before);
+  });
+
+  describe.each(['parquet', 'csv', 'ndjson'] as const)('as %s', (format) => {
+    test.each([
+      ['an integer that is not exact', 'test_executions', 'failure_count', '9007199254740993'],
+      ['an integer with a fraction', 'test_executions', 'failure_count', '1.5'],
+      ['an infinite real', 'test_executions', 'duration_seconds', '9e999'],
+      ['a flag of two', 'tests', 'disabled', '2'],
+      ['a time without its microseconds', 'assets', 'mirrored_at', "'2026-11-20T04:00:00Z'"],
+      ['a time that no calendar has', 'assets', 'mirrored_at', "'2026-13-41T04:00:00.000000Z'"],
+    ])('refuses %s, and names table and column (R4)', async (_, table, column, value) => {
+      const mirror = makeMirror((file) => fillMirror(file, { assets: 2, runs: 2 }));
+      mirror.connection.exec(`update ${table} set ${column} = ${value}`);
+      const to = folder();
+      await expect(exportOf(mirror, to, { format, tables: [table] })).rejects.toThrow(
+        expect.objectContaining({
+          recovery: 'run',
+          message: expect.stringMatching(`^the mirror has .* in a column ${column} of type \\w+, in ${table}: was`),
+        }),
+      );
+      mirror.connection.close();
+      expect(readdirSync(to)).not.toContain('manifest.json');
+    });
   });
 
   test('leaves other folders and files beside its own alone', async () => {

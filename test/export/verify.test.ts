@@ -1,4 +1,4 @@
-import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type { MirrorFile } from '../../src/destination/sqlite/open.ts';
@@ -76,6 +76,13 @@ describe('obsync verify --against', () => {
 
   test.each([
     ['is gone', (path: string) => rmSync(path)],
+    [
+      'cannot be read',
+      (path: string) => {
+        rmSync(path);
+        symlinkSync(path, path);
+      },
+    ],
     ['was cut short', (path: string) => writeFileSync(path, readFileSync(path).subarray(1))],
     ['has one other byte', (path: string) => writeFileSync(path, readFileSync(path).fill(0, 9, 10))],
   ])('names a file that %s', async (_, damage) => {
@@ -108,11 +115,19 @@ describe('obsync verify --against', () => {
     expect(await verify(folder())).toEqual(refusal(/holds no export: make one with/));
     expect(await verify(join(folder(), 'none'))).toEqual(refusal(/holds no export: make one with/));
     expect(await verify(against, '--repair')).toEqual(refusal(/--repair is for the mirror/));
+    expect(await verify(against, '--env', 'e1')).toEqual(refusal(/--env is for the mirror/));
+    expect(await verify(against, '--stream', 'tests')).toEqual(refusal(/--stream is for the mirror/));
     const text = readFileSync(join(against, 'manifest.json'), 'utf8');
     writeFileSync(join(against, 'manifest.json'), text.replace(/"schema_version": \d+/, '"schema_version": 1'));
     expect(await verify(against)).toMatchObject({
       code: 1,
       stderr: expect.stringMatching(/earlier version of the mirror/),
+    });
+    rmSync(join(against, 'manifest.json'));
+    mkdirSync(join(against, 'manifest.json'));
+    expect(await verify(against)).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/cannot be read \(EISDIR\): check its permissions/),
     });
   });
 });
