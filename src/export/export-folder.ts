@@ -21,12 +21,12 @@ export interface ExportFolder {
   /** Makes the names durable that were replaced. */
   sync(): void;
   /** Removes the data files that are not among these. */
-  removeOthers(paths: ReadonlySet<string>): Removal;
+  removeOthers(paths: ReadonlySet<string>): FileRemoval;
   /** Removes, after a failure, the data files that were written and those that were begun. The next export removes what it cannot. */
   undo(keptPaths: ReadonlySet<string>): void;
 }
 
-interface Removal {
+interface FileRemoval {
   readonly removedCount: number;
   /** What stopped it; null when all are removed. */
   readonly failure: unknown;
@@ -82,7 +82,7 @@ export function openExportFolder(
 }
 
 /** Removes data files, and folders that are empty then. */
-function removeAll(files: FileOperations, folder: string, pathsOf: () => readonly string[]): Removal {
+function removeAll(files: FileOperations, folder: string, pathsOf: () => readonly string[]): FileRemoval {
   let removedCount = 0;
   try {
     const paths = pathsOf();

@@ -79,22 +79,22 @@ export function parseManifest(text: string, path: string): ExportManifest {
   return parsed as unknown as ExportManifest;
 }
 
-type Check = (value: unknown) => boolean;
+type FieldCheck = (value: unknown) => boolean;
 
-const isText: Check = (value) => typeof value === 'string';
+const isText: FieldCheck = (value) => typeof value === 'string';
 
-const isCount: Check = (value) => Number.isSafeInteger(value);
+const isCount: FieldCheck = (value) => Number.isSafeInteger(value);
 
-const isTextOrNull: Check = (value) => value === null || typeof value === 'string';
+const isTextOrNull: FieldCheck = (value) => value === null || typeof value === 'string';
 
 const listOf =
-  (check: Check): Check =>
+  (check: FieldCheck): FieldCheck =>
   (value) =>
     Array.isArray(value) && value.every(check);
 
 /** Whether it has all of these fields. */
 const shaped =
-  (fields: Readonly<Record<string, Check>>): Check =>
+  (fields: Readonly<Record<string, FieldCheck>>): FieldCheck =>
   (value) =>
     isJsonObject(value) && Object.entries(fields).every(([name, check]) => check(value[name]));
 
