@@ -1,3 +1,4 @@
+import { DEFAULTS, EXPORT_FORMATS } from '../library/defaults.ts';
 import type { CliCommand } from './command.ts';
 import { OPTIONS, pick } from './options.ts';
 import { SYNC_OPTIONS } from './sync-options.ts';
@@ -16,8 +17,8 @@ const EXPORT_OPTIONS = {
   ...pick('db', 'to'),
   format: {
     type: 'string',
-    default: 'parquet',
-    choices: ['parquet', 'csv', 'ndjson'],
+    default: DEFAULTS.format,
+    choices: EXPORT_FORMATS,
     describe: 'format of the files',
   },
   ...pick('table', 'views', 'env', 'keep', 'log-level', 'json', 'config'),

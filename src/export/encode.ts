@@ -2,7 +2,7 @@ import { stringify } from 'csv-stringify/sync';
 import type { Instant } from '../core/instant.ts';
 import { type CellRow, type CellValue, checkValue, type FileEncoder } from './cell.ts';
 import { encodeParquet } from './encode-parquet.ts';
-import type { ExportFormat } from './manifest.ts';
+import type { ExportFormat } from './formats.ts';
 import type { ExportColumn, ExportRelation } from './relation.ts';
 
 export function encoderOf(format: ExportFormat, exportRelation: ExportRelation, instant: Instant): FileEncoder {

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import type { Instant } from '../core/instant.ts';
 import { type FileOperations, filesUnder } from './export-files.ts';
-import type { ExportFormat } from './manifest.ts';
+import type { ExportFormat } from './formats.ts';
 import { isDataPath } from './partition-path.ts';
 
 /** The folder of an export while files are written into it. */

@@ -1,13 +1,10 @@
 import { SyncError } from '../core/errors.ts';
 import type { Instant } from '../core/instant.ts';
 import { isJsonObject } from '../core/json.ts';
+import { EXPORT_FORMATS, type ExportFormat } from './formats.ts';
 import type { ExportColumn } from './relation.ts';
 
 export const MANIFEST_NAME = 'manifest.json';
-
-export const EXPORT_FORMATS = ['parquet', 'csv', 'ndjson'] as const;
-
-export type ExportFormat = (typeof EXPORT_FORMATS)[number];
 
 /** One file of an export. It holds the rows of one segment: a partition, or a range of its keys or days. */
 export interface ExportedFile {

@@ -1,5 +1,6 @@
 import { join } from 'node:path';
-import type { ExportedTable, ExportFormat, ExportManifest } from './manifest.ts';
+import type { ExportFormat } from './formats.ts';
+import type { ExportedTable, ExportManifest } from './manifest.ts';
 import type { ColumnType } from './relation.ts';
 
 export const VIEWS_NAME = 'views.sql';

@@ -4,6 +4,7 @@ import type { Instant } from '../core/instant.ts';
 import { fileError } from '../destination/sqlite/file-error.ts';
 import { version } from '../destination/sqlite/migrations.ts';
 import { openForReading } from '../destination/sqlite/open.ts';
+import { sumOf } from '../export/export.ts';
 import { unreadableError } from '../export/export-files.ts';
 import type { ExportManifest } from '../export/manifest.ts';
 import { environmentsOf } from '../export/mirror-scope.ts';
@@ -42,8 +43,8 @@ export async function verifyExportOnce(
       throw new SyncError('run', `${against} was exported from an earlier version of the mirror: export again`);
     const envIds = manifest.limited ? [] : environmentsOf(connection, []).map(({ env_id }) => env_id);
     const differences = await verifyExport({ connection, folder: against, manifest, envIds, signal });
-    const rows = manifest.files.reduce((sum, file) => sum + file.rows, 0);
     const { instant, files } = manifest;
+    const rows = sumOf(files, 'rows');
     return { equal: differences.length === 0, against, instant, files: files.length, rows, differences };
   } catch (error) {
     throw fileError(db, unreadableError(against, error));

@@ -1,3 +1,5 @@
+export { EXPORT_FORMATS } from '../export/formats.ts';
+
 /** The default values of the options. The help of the commands shows them. */
 export const DEFAULTS = {
   db: 'obsync.db',
@@ -18,6 +20,7 @@ export const DEFAULTS = {
   host: '127.0.0.1',
   port: 8484,
   rateLimit: '120/1m',
+  format: 'parquet',
   views: false,
   keep: 1,
 } as const;

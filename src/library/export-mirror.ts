@@ -10,7 +10,8 @@ import { type MirrorFile, openForReading } from '../destination/sqlite/open.ts';
 import { type ExportResult, exportTables, sumOf } from '../export/export.ts';
 import { type FileOperations, folderError, NODE_FILES, readTextOf } from '../export/export-files.ts';
 import { openExportFolder } from '../export/export-folder.ts';
-import { type ExportFormat, type ExportManifest, MANIFEST_NAME, parseManifest } from '../export/manifest.ts';
+import type { ExportFormat } from '../export/formats.ts';
+import { type ExportManifest, MANIFEST_NAME, parseManifest } from '../export/manifest.ts';
 import { environmentsOf, instantOf, relationsOf } from '../export/mirror-scope.ts';
 
 export interface ExportSettings {

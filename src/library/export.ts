@@ -1,4 +1,4 @@
-import { EXPORT_FORMATS, type ExportFormat } from '../export/manifest.ts';
+import { EXPORT_FORMATS, type ExportFormat } from '../export/formats.ts';
 import { checkOptions } from './check-options.ts';
 import { DEFAULTS } from './defaults.ts';
 import type { ExportEvent, ExportReport, ExportSettings } from './export-mirror.ts';
@@ -49,7 +49,7 @@ function exportSettings(options: ExportOptions): ExportSettings {
   return {
     db: options.db ?? DEFAULTS.db,
     to: options.to,
-    format: oneOf('format', options.format ?? 'parquet', EXPORT_FORMATS),
+    format: oneOf('format', options.format ?? DEFAULTS.format, EXPORT_FORMATS),
     tables: options.table ?? [],
     views: options.views ?? DEFAULTS.views,
     environments: options.env ?? [],

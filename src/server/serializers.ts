@@ -1,8 +1,7 @@
 import fastJson, { type Schema as FastSchema, type Options } from 'fast-json-stringify';
 import { type JsonSchema, lenient } from './schemas.ts';
 
-// biome-ignore lint/suspicious/noExplicitAny: the type that the framework has for an answer
-type AnswerSerializer = (answer: any) => string;
+type AnswerSerializer = (answer: unknown) => string;
 
 /** Makes the functions that write answers, from the schemas of the routes. `shared` has the schemas of the items by name. */
 export function serializers(
