@@ -27,6 +27,7 @@ const MEANINGS: Readonly<Record<VerifyExportReport['differences'][number]['what'
   extra: 'the mirror no longer has these rows',
   unequal: 'the mirror has other rows',
   damaged: 'the file is missing or unreadable, or is not as it was written',
+  unlogged: 'the Delta log does not have what was exported',
 };
 
 function renderVerifyExport(report: VerifyExportReport): string {

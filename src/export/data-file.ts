@@ -1,12 +1,16 @@
 import { createHash, type Hash } from 'node:crypto';
 import { join } from 'node:path';
 import type { CellRow } from './cell.ts';
+import { createBounds } from './column-bounds.ts';
 import { encoderOf } from './encode.ts';
+import type { FileLabels } from './encode-parquet.ts';
 import type { ExportFolder } from './export-folder.ts';
+import { extensionOf } from './formats.ts';
 import type { ExportedFile } from './manifest.ts';
 import { partitionPath } from './partition-path.ts';
 import type { ExportRelation } from './relation.ts';
 import { type ChangeFingerprint, createFingerprint, type ExportSegment } from './segment.ts';
+import { UNDESCRIBED } from './table-dictionary.ts';
 
 /** A data file in the making. It gets its name when it is complete. */
 export interface DataFile {
@@ -25,9 +29,9 @@ export interface DataFilePlace {
 export function createDataFile(folder: ExportFolder, { exportRelation, segment, from }: DataFilePlace): DataFile {
   const partition = partitionPath(exportRelation.name, segment);
   const temporary = folder.begin(partition);
-  const encoder = encoderOf(folder.format, exportRelation, folder.instant);
+  const encoder = encoderOf(folder.format, exportRelation, labelsOf(folder, exportRelation));
   const file = folder.files.create(temporary);
-  const measure = createMeasure(exportRelation);
+  const [measure, bounds] = [createMeasure(exportRelation), createBounds(exportRelation)];
   const [whole, size] = [createHash('sha256'), { bytes: 0 }];
   let isOpen = true;
   const close = (): void => {
@@ -45,20 +49,32 @@ export function createDataFile(folder: ExportFolder, { exportRelation, segment, 
     add(rows) {
       write(encoder.add(rows));
       measure.add(rows);
+      bounds.add(rows);
     },
     finish() {
       write(encoder.end());
       folder.files.sync(file);
       close();
       const sha256 = whole.digest('hex');
-      const path = `${partition}/part-${sha256.slice(0, NAME_DIGITS)}.${folder.format}`;
+      const path = `${partition}/part-${sha256.slice(0, NAME_DIGITS)}.${extensionOf(folder.format)}`;
       folder.files.rename(temporary, join(folder.path, path));
       folder.created(path);
       const place = { path, table: exportRelation.name, env_id: segment.envId, month: segment.month, from };
-      return { ...place, rows: measure.changes.rows, bytes: size.bytes, sha256, ...measure.result() };
+      return {
+        ...place,
+        rows: measure.changes.rows,
+        bytes: size.bytes,
+        sha256,
+        ...measure.result(),
+        bounds: bounds.result(),
+      };
     },
     abandon: close,
   };
+}
+
+function labelsOf({ instant, schemaVersion, dictionary }: ExportFolder, { name }: ExportRelation): FileLabels {
+  return { instant, schemaVersion, described: dictionary[name] ?? UNDESCRIBED };
 }
 
 /** A rewritten segment gets a new name, so that the file of the last export stays until nobody goes by it. */

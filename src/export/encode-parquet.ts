@@ -1,11 +1,20 @@
 import { zstdCompressSync } from 'node:zlib';
-import { ByteWriter, type ColumnSource, ParquetWriter, type SchemaElement } from 'hyparquet-writer';
+import { ByteWriter, type ColumnSource, type KeyValue, ParquetWriter, type SchemaElement } from 'hyparquet-writer';
 import type { Instant } from '../core/instant.ts';
 import { type CellRow, type CellValue, checkValue, type FileEncoder } from './cell.ts';
 import type { ColumnType, ExportColumn, ExportRelation } from './relation.ts';
+import type { DescribedTable } from './table-dictionary.ts';
+
+/** What a file says of itself to whoever has nothing but the file. */
+export interface FileLabels {
+  /** As of which it was written. */
+  readonly instant: Instant;
+  readonly schemaVersion: number;
+  readonly described: DescribedTable;
+}
 
 /** Each batch of rows becomes a row group, whose bytes leave memory at once. */
-export function encodeParquet({ name, columns }: ExportRelation, instant: Instant): FileEncoder {
+export function encodeParquet({ name, columns }: ExportRelation, labels: FileLabels): FileEncoder {
   const writer = new ByteWriter();
   const take = (): Uint8Array => {
     // No copy: they are written before the next rows come.
@@ -19,10 +28,7 @@ export function encodeParquet({ name, columns }: ExportRelation, instant: Instan
     schema: [{ name: 'root', num_children: columns.length }, ...elements],
     codec: 'ZSTD',
     compressors: { ZSTD: (bytes) => zstdCompressSync(bytes) },
-    kvMetadata: [
-      { key: 'obsync.table', value: name },
-      { key: 'obsync.instant', value: instant },
-    ],
+    kvMetadata: keyValues(name, labels),
     createdBy: 'obsync',
   });
   return {
@@ -40,6 +46,16 @@ export function encodeParquet({ name, columns }: ExportRelation, instant: Instan
       return take();
     },
   };
+}
+
+function keyValues(table: string, { instant, schemaVersion, described }: FileLabels): KeyValue[] {
+  return [
+    { key: 'obsync.table', value: table },
+    { key: 'obsync.description', value: described.meaning },
+    { key: 'obsync.instant', value: instant },
+    { key: 'obsync.schema_version', value: String(schemaVersion) },
+    { key: 'obsync.columns', value: JSON.stringify(described.columns) },
+  ];
 }
 
 const TYPES: Readonly<Record<ColumnType, Omit<SchemaElement, 'name'>>> = {

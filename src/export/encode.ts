@@ -1,19 +1,28 @@
 import { stringify } from 'csv-stringify/sync';
-import type { Instant } from '../core/instant.ts';
 import { type CellRow, type CellValue, checkValue, type FileEncoder } from './cell.ts';
-import { encodeParquet } from './encode-parquet.ts';
+import { encodeParquet, type FileLabels } from './encode-parquet.ts';
 import type { ExportFormat } from './formats.ts';
 import type { ExportColumn, ExportRelation } from './relation.ts';
 
-export function encoderOf(format: ExportFormat, exportRelation: ExportRelation, instant: Instant): FileEncoder {
+export function encoderOf(format: ExportFormat, exportRelation: ExportRelation, labels: FileLabels): FileEncoder {
   switch (format) {
     case 'parquet':
-      return encodeParquet(exportRelation, instant);
+      return encodeParquet(exportRelation, labels);
+    case 'delta':
+      return encodeParquet(withoutJson(exportRelation), labels);
     case 'csv':
       return encodeCsv(exportRelation);
     case 'ndjson':
       return encodeNdjson(exportRelation);
   }
+}
+
+/** Delta has no type for JSON. */
+function withoutJson(exportRelation: ExportRelation): ExportRelation {
+  const columns = exportRelation.columns.map(
+    (column): ExportColumn => (column.type === 'json' ? { ...column, type: 'text' } : column),
+  );
+  return { ...exportRelation, columns };
 }
 
 /** With a header line. NULL is an empty field, and an empty text is quoted. */

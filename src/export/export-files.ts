@@ -2,6 +2,7 @@ import {
   closeSync,
   existsSync,
   fsyncSync,
+  linkSync,
   mkdirSync,
   openSync,
   readdirSync,
@@ -23,8 +24,11 @@ export interface FileOperations {
   sync(file: number): void;
   close(file: number): void;
   rename(from: string, to: string): void;
+  /** Gives a file a second name, unless there is a file of that name. */
+  link(from: string, to: string): void;
   /** Makes the names within a folder durable. */
   syncFolder(path: string): void;
+  /** Removes a file, or a folder with all that is in it. */
   remove(path: string): void;
   /** Removes a folder if it is empty. */
   removeFolder(path: string): void;
@@ -38,6 +42,15 @@ export const NODE_FILES: FileOperations = {
   sync: fsyncSync,
   close: closeSync,
   rename: renameSync,
+  link(from, to) {
+    try {
+      linkSync(from, to);
+    } catch (error) {
+      // Some file systems have no second names. One export at a time writes here, so that looking first is enough for them.
+      if (!isSystemError(error) || !NO_LINKS.includes(error.code) || existsSync(to)) throw error;
+      renameSync(from, to);
+    }
+  },
   syncFolder(path) {
     // Windows cannot open a folder, and keeps names durable by itself.
     if (process.platform === 'win32') return;
@@ -48,7 +61,7 @@ export const NODE_FILES: FileOperations = {
       closeSync(folder);
     }
   },
-  remove: (path) => rmSync(path, { force: true }),
+  remove: (path) => rmSync(path, { force: true, recursive: true }),
   removeFolder(path) {
     if (readdirSync(path).length === 0) rmdirSync(path);
   },
@@ -70,6 +83,8 @@ export function filesUnder(folder: string): string[] {
     .filter((entry) => !entry.isDirectory())
     .map((entry) => join(entry.parentPath, entry.name).slice(join(folder, '/').length).replaceAll('\\', '/'));
 }
+
+const NO_LINKS: readonly unknown[] = ['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK'];
 
 const DISK_FULL: readonly unknown[] = ['ENOSPC', 'EDQUOT'];
 

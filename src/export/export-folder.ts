@@ -1,14 +1,17 @@
-import { join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import type { Instant } from '../core/instant.ts';
 import { type FileOperations, filesUnder } from './export-files.ts';
 import type { ExportFormat } from './formats.ts';
-import { isDataPath } from './partition-path.ts';
+import { asideOf, isOwnPath } from './partition-path.ts';
+import type { TableDictionary } from './table-dictionary.ts';
 
 /** The folder of an export while files are written into it. */
 export interface ExportFolder {
   readonly path: string;
   readonly format: ExportFormat;
   readonly instant: Instant;
+  readonly schemaVersion: number;
+  readonly dictionary: TableDictionary;
   readonly files: FileOperations;
   /** Makes the folder of a partition. @returns the path of a file that nobody goes by yet */
   begin(partition: string): string;
@@ -16,6 +19,10 @@ export interface ExportFolder {
   created(path: string): void;
   /** Puts a text in the place of a file, all at once. If it fails, the file is as before. */
   replace(name: string, text: string): void;
+  /** Puts a text in a new file, all at once and durable. @throws the system's EEXIST when there is one of that name */
+  putNew(name: string, text: string): void;
+  /** Takes away a folder with all that is in it, all at once. */
+  drop(name: string): void;
   /** Makes all names durable that data files have got. */
   syncNames(): void;
   /** Makes the names durable that were replaced. */
@@ -34,17 +41,16 @@ interface FileRemoval {
 
 export function openExportFolder(
   path: string,
-  { format, instant, files }: Pick<ExportFolder, 'format' | 'instant' | 'files'>,
+  content: Pick<ExportFolder, 'format' | 'instant' | 'schemaVersion' | 'dictionary' | 'files'>,
 ): ExportFolder {
+  const { files } = content;
   const partitions = new Set<string>();
   const created: string[] = [];
   let temporary: string | null = null;
   let begun = 0;
   return {
+    ...content,
     path,
-    format,
-    instant,
-    files,
     begin(partition) {
       if (!partitions.has(partition)) files.makeFolder(join(path, partition));
       partitions.add(partition);
@@ -57,15 +63,10 @@ export function openExportFolder(
       created.push(name);
     },
     replace(name, text) {
-      const beside = join(path, `.${name}.tmp`);
-      try {
-        writeWhole(files, beside, Buffer.from(text));
-        files.rename(beside, join(path, name));
-      } catch (error) {
-        files.remove(beside);
-        throw error;
-      }
+      writeBeside(files, join(path, name), text, (beside) => files.rename(beside, join(path, name)));
     },
+    putNew: (name, text) => putNew(files, path, name, text),
+    drop: (name) => drop(files, path, name),
     syncNames() {
       const folders = new Set([...partitions].flatMap((each) => [each, ...foldersOf(each)]));
       for (const each of [...folders].sort().reverse()) files.syncFolder(join(path, each));
@@ -73,12 +74,31 @@ export function openExportFolder(
     },
     sync: () => files.syncFolder(path),
     removeOthers: (paths) =>
-      removeAll(files, path, () => filesUnder(path).filter((each) => isDataPath(each) && !paths.has(each))),
+      removeAll(files, path, () => filesUnder(path).filter((each) => isOwnPath(each) && !paths.has(each))),
     undo(kept) {
       const written = created.filter((each) => !kept.has(each));
       removeAll(files, path, () => (temporary === null ? written : [...written, temporary]));
     },
   };
+}
+
+function putNew(files: FileOperations, folder: string, name: string, text: string): void {
+  const path = join(folder, name);
+  files.makeFolder(dirname(path));
+  writeBeside(files, path, text, (beside) => {
+    files.link(beside, path);
+    files.remove(beside);
+  });
+  for (const each of foldersOf(name)) files.syncFolder(join(folder, each));
+  files.syncFolder(folder);
+}
+
+function drop(files: FileOperations, folder: string, name: string): void {
+  const [path, aside] = [join(folder, name), join(folder, asideOf(name))];
+  files.remove(aside);
+  files.rename(path, aside);
+  files.remove(aside);
+  files.removeFolder(dirname(path));
 }
 
 /** Removes data files, and folders that are empty then. */
@@ -95,6 +115,18 @@ function removeAll(files: FileOperations, folder: string, pathsOf: () => readonl
     return { removedCount, failure: null };
   } catch (failure) {
     return { removedCount, failure };
+  }
+}
+
+/** Writes a text beside the place where it is to stand, and puts it there. */
+function writeBeside(files: FileOperations, path: string, text: string, put: (beside: string) => void): void {
+  const beside = join(dirname(path), `.${basename(path)}.tmp`);
+  try {
+    writeWhole(files, beside, Buffer.from(text));
+    put(beside);
+  } catch (error) {
+    files.remove(beside);
+    throw error;
   }
 }
 

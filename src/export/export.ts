@@ -1,27 +1,18 @@
 import { join } from 'node:path';
 import type { Database } from 'better-sqlite3';
-import type { Instant } from '../core/instant.ts';
 import { batchesOf, rowsPerFile } from './batches.ts';
+import { type EarlierState, type ExportScope, manifestOf, pathsOf, sumOf } from './build-manifest.ts';
 import { createDataFile, type DataFile } from './data-file.ts';
+import { lastNumber, readLogs, writeLogs } from './delta/write-logs.ts';
 import { folderError, isSystemError, readTextOf, sizeOf } from './export-files.ts';
 import type { ExportFolder } from './export-folder.ts';
-import { type ExportedFile, type ExportManifest, LAYOUT, MANIFEST_NAME, manifestText, PROGRAM } from './manifest.ts';
+import type { ExportFormat } from './formats.ts';
+import { type ExportedFile, type ExportManifest, LAYOUT, MANIFEST_NAME, manifestText } from './manifest.ts';
 import { passOn } from './pass-on.ts';
 import { readerOf, type SegmentReader } from './read-segments.ts';
 import type { ExportRelation } from './relation.ts';
 import type { SurveyedSegment } from './segment.ts';
 import { VIEWS_NAME, viewsSql } from './views-sql.ts';
-
-/** What an export consists of, whatever is in its folder already. */
-export interface ExportScope {
-  readonly relations: readonly ExportRelation[];
-  readonly environments: readonly { readonly env_id: string; readonly instant: Instant | null }[];
-  /** Whether it was limited to some environments. */
-  readonly isLimited: boolean;
-  readonly schemaVersion: number;
-  /** The number of earlier exports whose files stay, for readers that go by their manifests. */
-  readonly keep: number;
-}
 
 export interface ExportResult {
   readonly manifest: ExportManifest;
@@ -38,33 +29,49 @@ export interface ExportWork {
   /** The folder as the user named it. */
   readonly to: string;
   readonly signal: AbortSignal;
+  readonly nowMs: number;
   onTable(table: string, rows: number): void;
 }
 
 /**
  * Writes what has changed since the previous export. The manifest is replaced after all data files: until then the previous export
- * stands, and a failure takes back what was written. From then on the new one stands, and none of its files is taken back.
+ * stands, and a failure takes back what was written. From then on the new one stands, and none of its files is taken back. Delta logs
+ * follow it, so that they too name only files that stay; old files are removed when no log names them any more.
  */
 export async function exportTables(
   work: ExportWork,
   scope: ExportScope,
   previous: ExportManifest | null,
 ): Promise<ExportResult> {
-  const manifest = await publishOrUndo(work, scope, previous);
+  const { folder, to, nowMs } = work;
+  const tables = readLogs(folder.path, folder.format === 'delta' ? scope.relations.map(({ name }) => name) : []);
+  const number = Math.max(previous?.number ?? 0, lastNumber(tables));
+  const manifest = await publishOrUndo(work, scope, { manifest: previous, number });
+  try {
+    folder.sync();
+    writeLogs(folder, manifest, tables, nowMs);
+  } catch (error) {
+    throw folderError(to, error, WITHOUT_LOGS[manifest.format]);
+  }
   try {
     return finish(work, manifest, previous);
   } catch (error) {
-    throw folderError(work.to, error, 'the new export is whole');
+    throw folderError(to, error, 'the new export is whole');
   }
 }
 
-async function publishOrUndo(
-  work: ExportWork,
-  scope: ExportScope,
-  previous: ExportManifest | null,
-): Promise<ExportManifest> {
+/** What stands when an export ends between the manifest and the logs. */
+const WITHOUT_LOGS: Readonly<Record<ExportFormat, string>> = {
+  parquet: 'the new export is whole',
+  csv: 'the new export is whole',
+  ndjson: 'the new export is whole',
+  delta: 'the new export is whole, but not yet in every Delta log',
+};
+
+async function publishOrUndo(work: ExportWork, scope: ExportScope, before: EarlierState): Promise<ExportManifest> {
+  const previous = before.manifest;
   try {
-    return publish(work, scope, await exportFiles(work, scope, previous), previous);
+    return publish(work, scope, await exportFiles(work, scope, previous), before);
   } catch (error) {
     work.folder.undo(pathsOf(previous));
     throw folderError(work.to, error, previous === null ? null : 'the last whole export is untouched');
@@ -164,18 +171,17 @@ function publish(
   { folder }: ExportWork,
   scope: ExportScope,
   files: readonly ExportedFile[],
-  previous: ExportManifest | null,
+  before: EarlierState,
 ): ExportManifest {
-  const manifest = manifestOf(folder, scope, files, previous);
+  const manifest = manifestOf(folder, scope, files, before);
   folder.syncNames();
-  if (previous === null || manifestText(manifest) !== manifestText(previous))
+  if (before.manifest === null || manifestText(manifest) !== manifestText(before.manifest))
     folder.replace(MANIFEST_NAME, manifestText(manifest));
   return manifest;
 }
 
 /** Brings all else in the folder in line with the manifest. Old files go last: until then the old views find theirs. */
 function finish({ folder, to }: ExportWork, manifest: ExportManifest, previous: ExportManifest | null): ExportResult {
-  folder.sync();
   const views = viewsSql(folder.path, manifest);
   if (readTextOf(join(folder.path, VIEWS_NAME)) !== views) {
     folder.replace(VIEWS_NAME, views);
@@ -194,52 +200,3 @@ function finish({ folder, to }: ExportWork, manifest: ExportManifest, previous: 
 
 const unremoved = (to: string, code: unknown): string =>
   `old files in ${to} cannot be removed (${String(code)}): check its permissions; the next export removes them`;
-
-function manifestOf(
-  { format, instant }: ExportFolder,
-  { relations, environments, isLimited, schemaVersion, keep }: ExportScope,
-  files: readonly ExportedFile[],
-  previous: ExportManifest | null,
-): ExportManifest {
-  const byTable = Map.groupBy(files, ({ table }) => table);
-  const manifest = {
-    program: PROGRAM,
-    layout: LAYOUT,
-    format,
-    instant,
-    schema_version: schemaVersion,
-    limited: isLimited,
-    environments,
-    tables: relations.map(({ name, kind, columns }) => ({
-      name,
-      kind,
-      columns,
-      rows: sumOf(byTable.get(name) ?? [], 'rows'),
-      bytes: sumOf(byTable.get(name) ?? [], 'bytes'),
-    })),
-    files,
-    earlier: [],
-  } satisfies ExportManifest;
-  return { ...manifest, earlier: earlierExports(manifest, previous).slice(0, keep) };
-}
-
-/** The earlier exports, the latest first, each with those of its files that are not part of the new one. */
-function earlierExports(manifest: ExportManifest, previous: ExportManifest | null): ExportManifest['earlier'] {
-  if (previous === null) return [];
-  // Nothing has changed: it is the same export.
-  if (manifestText(manifest) === manifestText({ ...previous, earlier: [] })) return previous.earlier;
-  const current = new Set(manifest.files.map(({ path }) => path));
-  return [{ instant: previous.instant, paths: previous.files.map(({ path }) => path) }, ...previous.earlier].map(
-    ({ instant, paths }) => ({ instant, paths: paths.filter((path) => !current.has(path)) }),
-  );
-}
-
-/** The files of an export and of the earlier ones that it keeps. */
-function pathsOf(manifest: ExportManifest | null): Set<string> {
-  if (manifest === null) return new Set();
-  return new Set([...manifest.files.map(({ path }) => path), ...manifest.earlier.flatMap(({ paths }) => paths)]);
-}
-
-export function sumOf(files: readonly ExportedFile[], field: 'rows' | 'bytes'): number {
-  return files.reduce((sum, file) => sum + file[field], 0);
-}

@@ -1,3 +1,6 @@
-export const EXPORT_FORMATS = ['parquet', 'csv', 'ndjson'] as const;
+export const EXPORT_FORMATS = ['parquet', 'csv', 'ndjson', 'delta'] as const;
 
 export type ExportFormat = (typeof EXPORT_FORMATS)[number];
+
+/** How the data files of an export end: a Delta table consists of Parquet files and a log. */
+export const extensionOf = (format: ExportFormat): string => (format === 'delta' ? 'parquet' : format);

@@ -1,6 +1,7 @@
 import { SyncError } from '../core/errors.ts';
 import type { Instant } from '../core/instant.ts';
 import { isJsonObject } from '../core/json.ts';
+import type { ColumnBounds } from './column-bounds.ts';
 import { EXPORT_FORMATS, type ExportFormat } from './formats.ts';
 import type { ExportColumn } from './relation.ts';
 
@@ -23,6 +24,7 @@ export interface ExportedFile {
   readonly changes: string;
   /** SHA-256 of the rows themselves, whatever the format of the file. */
   readonly content_sha256: string;
+  readonly bounds: ColumnBounds;
 }
 
 export interface ExportedTable {
@@ -44,6 +46,8 @@ export interface ExportManifest {
   readonly program: typeof PROGRAM;
   readonly layout: typeof LAYOUT;
   readonly format: ExportFormat;
+  /** Counts the exports into the folder; one that finds nothing changed is the same export. */
+  readonly number: number;
   /** The mirror's own time (R21): the newest of its environments. */
   readonly instant: Instant;
   /** The number of the mirror's last migration. */
@@ -97,6 +101,7 @@ const shaped =
 
 const isManifest = shaped({
   format: (value) => EXPORT_FORMATS.some((format) => format === value),
+  number: isCount,
   instant: isText,
   schema_version: isCount,
   limited: (value) => typeof value === 'boolean',
@@ -122,6 +127,7 @@ const isManifest = shaped({
       sha256: isText,
       changes: isText,
       content_sha256: isText,
+      bounds: isJsonObject,
     }),
   ),
   earlier: listOf(shaped({ instant: isText, paths: listOf(isText) })),

@@ -15,9 +15,19 @@ function percentEncoded(character: string): string {
   return `%${character.charCodeAt(0).toString(16).toUpperCase().padStart(2, '0')}`;
 }
 
-/** A data file of an export, or one that was not finished, relative to the folder of the export. */
-const OURS = /^(\w+)\/env_id=[^/]+(\/month=[\d-]+)?\/(part-[0-9a-f]{16}\.(parquet|csv|ndjson)|\.part-\d+\.tmp)$/;
+/** The name of a folder that is being removed: `a/.b.tmp` of `a/b`. */
+export function asideOf(path: string): string {
+  return path.replace(/[^/]+$/, (name) => `.${name}.tmp`);
+}
 
-export function isDataPath(path: string): boolean {
-  return OURS.test(path);
+/** A data file of an export, or what was not finished, relative to the folder of the export. */
+const OURS = [
+  /^\w+\/env_id=[^/]+(\/month=[\d-]+)?\/(part-[0-9a-f]{16}\.(parquet|csv|ndjson)|\.part-\d+\.tmp)$/,
+  /^\w+\/_delta_log\/\.[^/]+\.tmp$/,
+  /^\w+\/\._delta_log\.tmp\//,
+];
+
+/** Whether an export may remove a file that it no longer needs. */
+export function isOwnPath(path: string): boolean {
+  return OURS.some((pattern) => pattern.test(path));
 }

@@ -6,6 +6,8 @@ import type { Database } from 'better-sqlite3';
 import { SyncError } from '../core/errors.ts';
 import { batchesOf } from './batches.ts';
 import { createMeasure } from './data-file.ts';
+import { unequalLogs } from './delta/compare-logs.ts';
+import { LOG_NAME } from './delta/delta-log.ts';
 import { isSystemError, sizeOf } from './export-files.ts';
 import type { ExportedFile, ExportManifest } from './manifest.ts';
 import { passOn } from './pass-on.ts';
@@ -19,11 +21,13 @@ import type { SurveyedSegment } from './segment.ts';
  * - `extra`: the mirror has no rows that belong into the file
  * - `unequal`: the mirror has other rows than were written to the file
  * - `damaged`: the file is not there or cannot be read, or its bytes are not those that were written
+ * - `unlogged`: the Delta log of the table does not have the files and columns that were exported
  */
 export interface ExportDifference {
-  readonly what: 'missing' | 'extra' | 'unequal' | 'damaged';
+  readonly what: 'missing' | 'extra' | 'unequal' | 'damaged' | 'unlogged';
   readonly table: string;
-  readonly env_id: string;
+  /** Null for a whole table. */
+  readonly env_id: string | null;
   readonly month: string | null;
   /** Null for a partition without a file. */
   readonly path: string | null;
@@ -54,6 +58,8 @@ export async function verifyExport(comparison: ExportComparison): Promise<Export
     await passOn(signal);
     if (!(await isIntact(folder, file))) differences.push(differenceOf(file, 'damaged'));
   }
+  for (const table of unequalLogs(folder, manifest))
+    differences.push({ what: 'unlogged', table, env_id: null, month: null, path: `${table}/${LOG_NAME}` });
   return differences;
 }
 

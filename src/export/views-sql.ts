@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import type { ExportFormat } from './formats.ts';
 import type { ExportedTable, ExportManifest } from './manifest.ts';
-import type { ColumnType } from './relation.ts';
+import type { ColumnType, ExportColumn } from './relation.ts';
 
 export const VIEWS_NAME = 'views.sql';
 
@@ -24,6 +24,8 @@ function select(format: ExportFormat, { columns }: ExportedTable, paths: readonl
   switch (format) {
     case 'parquet':
       return `select * from read_parquet(${list}, hive_partitioning = false)`;
+    case 'delta':
+      return `select ${['*', ...replaced(columns)].join(' ')} from read_parquet(${list}, hive_partitioning = false)`;
     case 'csv':
       return `select * from read_csv(${list}, auto_detect = false, header = true, delim = ',', quote = '"', escape = '"',
   allow_quoted_nulls = false, parallel = false, hive_partitioning = false, columns = {${types}})`;
@@ -31,6 +33,14 @@ function select(format: ExportFormat, { columns }: ExportedTable, paths: readonl
       return `select * from read_json(${list}, format = 'newline_delimited', hive_partitioning = false,
   columns = {${types}})`;
   }
+}
+
+/** In a Delta table JSON is text. */
+function replaced(columns: readonly ExportColumn[]): string[] {
+  const casts = columns
+    .filter(({ type }) => type === 'json')
+    .map(({ name }) => `${identifier(name)}::JSON as ${identifier(name)}`);
+  return casts.length === 0 ? [] : [`replace (${casts.join(', ')})`];
 }
 
 const TYPES: Readonly<Record<ColumnType, string>> = {

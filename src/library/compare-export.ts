@@ -4,7 +4,7 @@ import type { Instant } from '../core/instant.ts';
 import { fileError } from '../destination/sqlite/file-error.ts';
 import { version } from '../destination/sqlite/migrations.ts';
 import { openForReading } from '../destination/sqlite/open.ts';
-import { sumOf } from '../export/export.ts';
+import { sumOf } from '../export/build-manifest.ts';
 import { unreadableError } from '../export/export-files.ts';
 import type { ExportManifest } from '../export/manifest.ts';
 import { environmentsOf } from '../export/mirror-scope.ts';

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { findPackageJSON } from 'node:module';
 import { dirname, join } from 'node:path';
+import type { TableDictionary } from '../export/table-dictionary.ts';
 import { checkOptions } from './check-options.ts';
 import { type DocumentSection, rowsOf, sectionsOf } from './markdown.ts';
 import { nearest } from './nearest.ts';
@@ -48,6 +49,17 @@ export async function describe(options: DescribeOptions = {}): Promise<MirrorDes
     throw new OptionError('table', `there is no table or view ${unknown}: ${advice}`);
   }
   return { tables: wanted.length === 0 ? described : described.filter(({ name }) => wanted.includes(name)) };
+}
+
+/** The same for an export, whose files carry it. */
+export function tableDictionary(): TableDictionary {
+  const described = readDictionary(readFileSync(DICTIONARY, 'utf8'));
+  return Object.fromEntries(
+    described.map(({ name, meaning, columns }) => [
+      name,
+      { meaning, columns: Object.fromEntries(columns.map((column) => [column.name, column.meaning])) },
+    ]),
+  );
 }
 
 function readDictionary(text: string): TableDescription[] {

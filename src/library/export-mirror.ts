@@ -7,12 +7,14 @@ import type { Instant } from '../core/instant.ts';
 import { fileError } from '../destination/sqlite/file-error.ts';
 import { version } from '../destination/sqlite/migrations.ts';
 import { type MirrorFile, openForReading } from '../destination/sqlite/open.ts';
-import { type ExportResult, exportTables, sumOf } from '../export/export.ts';
+import { sumOf } from '../export/build-manifest.ts';
+import { type ExportResult, exportTables } from '../export/export.ts';
 import { type FileOperations, folderError, NODE_FILES, readTextOf } from '../export/export-files.ts';
 import { openExportFolder } from '../export/export-folder.ts';
 import type { ExportFormat } from '../export/formats.ts';
 import { type ExportManifest, MANIFEST_NAME, parseManifest } from '../export/manifest.ts';
 import { environmentsOf, instantOf, relationsOf } from '../export/mirror-scope.ts';
+import { tableDictionary } from './describe.ts';
 
 export interface ExportSettings {
   readonly db: string;
@@ -81,11 +83,13 @@ export async function exportOnce(
     const { lock, path, previous } = openTarget(settings.to);
     try {
       const instant = instantOf(environments);
-      const folder = openExportFolder(path, { format: settings.format, instant, files });
+      const schemaVersion = version(connection);
+      const content = { format: settings.format, instant, schemaVersion, dictionary: tableDictionary(), files };
+      const folder = openExportFolder(path, content);
       const onTable = (table: string, rows: number): void => watch.onProgress({ type: 'table', table, rows });
-      const scope = { relations, environments, keep: settings.keep, schemaVersion: version(connection) };
+      const scope = { relations, environments, keep: settings.keep, schemaVersion };
       const isLimited = settings.environments.length > 0;
-      const work = { connection, folder, to: settings.to, signal: watch.signal, onTable };
+      const work = { connection, folder, to: settings.to, signal: watch.signal, nowMs: Date.now(), onTable };
       return reportOf(settings.to, await exportTables(work, { ...scope, isLimited }, previous));
     } finally {
       lock.release();

@@ -9,7 +9,7 @@ import type { MirrorOptions } from './options.ts';
 export interface ExportOptions extends MirrorOptions {
   /** The folder of the export. It is made if it does not exist. */
   readonly to: string;
-  /** `parquet` (by default), `csv` or `ndjson`. */
+  /** `parquet` (by default), `csv`, `ndjson` or `delta`. */
   readonly format?: ExportFormat | undefined;
   /** Only these tables and views; all mirrored tables by default. */
   readonly table?: readonly string[] | undefined;

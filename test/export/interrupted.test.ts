@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { type FileOperations, NODE_FILES } from '../../src/export/export-files.ts';
 import { obsync, start } from '../cli/setup.ts';
+import { changedSince, failingAt, fullAt, killedAt, SOME, watched } from './faults.ts';
 import {
   brokenFiles,
   dataFiles,
@@ -15,59 +16,6 @@ import {
   mirrorRows,
   readBack,
 } from './setup.ts';
-
-/** Calls `before` in front of every operation. */
-function watched(before: (operation: keyof FileOperations, args: readonly unknown[]) => void): FileOperations {
-  return Object.fromEntries(
-    Object.entries(NODE_FILES).map(([name, operation]: [string, (...args: never[]) => unknown]) => [
-      name,
-      (...args: never[]) => {
-        before(name as keyof FileOperations, args);
-        return operation(...args);
-      },
-    ]),
-  ) as unknown as FileOperations;
-}
-
-/** From the `n`th operation on nothing is done, as when the process is killed; a write is done by half. */
-function killedAt(n: number): FileOperations {
-  let count = 0;
-  return watched((operation, args) => {
-    count += 1;
-    if (count === n && operation === 'write')
-      NODE_FILES.write(args[0] as number, (args[1] as Uint8Array).subarray(0, 9));
-    if (count >= n) throw new Error('killed');
-  });
-}
-
-/** The `n`th operation, of all or of one kind, fails with an error of the system; everything else goes well. */
-function failingAt(n: number, code: string, only?: keyof FileOperations): FileOperations {
-  let count = 0;
-  return watched((operation) => {
-    if (only !== undefined && operation !== only) return;
-    count += 1;
-    if (count === n) throw Object.assign(new Error(code), { code, syscall: operation });
-  });
-}
-
-/** The `n`th write finds no room; everything else goes well. */
-const fullAt = (n: number): FileOperations => failingAt(n, 'ENOSPC', 'write');
-
-const SOME = ['assets', 'test_executions', 'asset_lineage'];
-
-/** A mirror that has changed since it was exported. */
-async function changedSince() {
-  const mirror = makeMirror((file) => fillMirror(file, { assets: 10, runs: 60 }));
-  onTestFinished(() => void mirror.connection.close());
-  const to = folder();
-  await exportOf(mirror, to, { tables: SOME });
-  const first = manifestIn(to);
-  mirror.connection.exec(`update mirror_environments set mirrored_at = '${mirroredAt(1)}';
-    update assets set name = 'x', mirrored_at = '${mirroredAt(1)}' where env_id = 'e1';
-    delete from asset_lineage where env_id = 'e1';
-    update test_executions set status = 'ERROR', mirrored_at = '${mirroredAt(1)}' where start_time > '2026-11'`);
-  return { mirror, to, first };
-}
 
 async function countOperations(only?: keyof FileOperations, keep = 1): Promise<number> {
   const { mirror, to } = await changedSince();

@@ -5,6 +5,7 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { ENVIRONMENT_FIELDS } from '../../src/core/environments.ts';
 import { EXPORT_FORMATS } from '../../src/export/formats.ts';
 import { EXPORT_RELATIONS } from '../../src/export/relation.ts';
+import { tableDictionary } from '../../src/library/describe.ts';
 import { CATALOGUE } from '../../src/streams/catalogue.ts';
 import {
   ALL_RELATIONS,
@@ -88,20 +89,29 @@ describe('what DuckDB reads of an export', () => {
     duck.closeSync();
   });
 
-  test('says of each Parquet file which table it is of, and as of which instant', async () => {
-    const [mirror, to] = [open(), folder()];
-    await exportOf(mirror, to, { tables: ['assets'] });
-    const [path = ''] = dataFiles(to);
-    const duck = await (await DuckDBInstance.create(':memory:')).connect();
-    const read = await duck.runAndReadAll(
-      `select decode(key) as k, decode(value) as v from parquet_kv_metadata('${join(to, path)}')`,
-    );
-    expect(read.getRowsJson()).toEqual([
-      ['obsync.table', 'assets'],
-      ['obsync.instant', manifestIn(to).instant],
-    ]);
-    duck.closeSync();
-  });
+  test.each(['parquet', 'delta'] as const)(
+    'says of each file as %s which table it is of, what its columns mean, and as of which instant',
+    async (format) => {
+      const [mirror, to] = [open(), folder()];
+      await exportOf(mirror, to, { format, tables: ['assets'] });
+      const [path = ''] = dataFiles(to);
+      const duck = await (await DuckDBInstance.create(':memory:')).connect();
+      const read = await duck.runAndReadAll(
+        `select decode(key) as k, decode(value) as v from parquet_kv_metadata('${join(to, path)}')`,
+      );
+      const { meaning, columns } = tableDictionary()['assets'] ?? {};
+      const { instant, schema_version, tables } = manifestIn(to);
+      expect(Object.fromEntries(read.getRowsJson() as [string, string][])).toEqual({
+        'obsync.table': 'assets',
+        'obsync.description': meaning,
+        'obsync.instant': instant,
+        'obsync.schema_version': String(schema_version),
+        'obsync.columns': JSON.stringify(columns),
+      });
+      expect(Object.keys(columns ?? {})).toEqual(tables[0]?.columns.map(({ name }) => name));
+      duck.closeSync();
+    },
+  );
 });
 
 test('a Parquet file has the bounds of its columns, but none of long texts, which the writer would all keep in memory', async () => {

@@ -1,6 +1,7 @@
 import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
+import { EXPORT_FORMATS } from '../../src/export/formats.ts';
 import { takeLock } from '../../state/lock.ts';
 import { obsync, refusal } from '../cli/setup.ts';
 import { exportOf, fillMirror, folder, makeMirror, manifestIn } from './setup.ts';
@@ -46,7 +47,7 @@ describe('obsync export', () => {
     [
       'a manifest whose files have no paths',
       'manifest.json',
-      '{"program":"obsync export","layout":1,"format":"csv","instant":"","schema_version":1,"limited":false,"environments":[],"tables":[],"files":[{}],"earlier":[]}',
+      '{"program":"obsync export","layout":1,"number":1,"format":"csv","instant":"","schema_version":1,"limited":false,"environments":[],"tables":[],"files":[{}],"earlier":[]}',
     ],
     ['the manifest of a later version', 'manifest.json', '{"program":"obsync export","layout":99}'],
   ])('refuses a folder with %s, and touches nothing', async (_, name, text) => {
@@ -96,7 +97,7 @@ describe('obsync export', () => {
     expect(manifestIn(to)).toEqual(before);
   });
 
-  describe.each(['parquet', 'csv', 'ndjson'] as const)('as %s', (format) => {
+  describe.each(EXPORT_FORMATS)('as %s', (format) => {
     test.each([
       ['an integer that is not exact', 'test_executions', 'failure_count', '9007199254740993'],
       ['an integer with a fraction', 'test_executions', 'failure_count', '1.5'],

@@ -122,7 +122,7 @@ export function makeMirror(fill: (mirror: MirrorFile) => void = fillMirror): Mir
   return mirror;
 }
 
-type ExportChoice = Partial<Omit<ExportSettings, 'db' | 'to'>>;
+export type ExportChoice = Partial<Omit<ExportSettings, 'db' | 'to'>>;
 
 export function exportOf(
   mirror: MirrorFile,
@@ -168,16 +168,22 @@ type TextRow = readonly (string | null)[];
 
 /** The rows of every relation of an export as DuckDB reads them through `views.sql`, and the types of the columns. */
 export async function readBack(to: string, tables: readonly string[]) {
+  const views = readFileSync(join(to, 'views.sql'), 'utf8');
+  return readWith(views, Object.fromEntries(tables.map((table) => [table, `"${table}"`])));
+}
+
+/** What DuckDB reads of each of these sources, after a script. */
+export async function readWith(script: string, sources: Readonly<Record<string, string>>) {
   const duck = await (await DuckDBInstance.create(':memory:')).connect();
   try {
-    await duck.run(readFileSync(join(to, 'views.sql'), 'utf8'));
+    if (script !== '') await duck.run(script);
     const types: Record<string, Record<string, string>> = {};
     const rows: Record<string, TextRow[]> = {};
-    for (const table of tables) {
-      const described = (await duck.runAndReadAll(`describe "${table}"`)).getRowsJson() as string[][];
+    for (const [table, source] of Object.entries(sources)) {
+      const described = (await duck.runAndReadAll(`describe from ${source}`)).getRowsJson() as string[][];
       types[table] = Object.fromEntries(described.map(([name = '', type = '']) => [name, type]));
       const columns = Object.entries(types[table]).map(([name, type]) => asText(`"${name}"`, type));
-      const read = await duck.runAndReadAll(`select ${columns.join(', ')} from "${table}"`);
+      const read = await duck.runAndReadAll(`select ${columns.join(', ')} from ${source}`);
       rows[table] = (read.getRowsJson() as TextRow[]).toSorted(byText);
     }
     return { types, rows };

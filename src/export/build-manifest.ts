@@ -1,0 +1,72 @@
+import type { Instant } from '../core/instant.ts';
+import type { ExportFolder } from './export-folder.ts';
+import { type ExportedFile, type ExportManifest, LAYOUT, manifestText, PROGRAM } from './manifest.ts';
+import type { ExportRelation } from './relation.ts';
+
+/** What an export consists of, whatever is in its folder already. */
+export interface ExportScope {
+  readonly relations: readonly ExportRelation[];
+  readonly environments: readonly { readonly env_id: string; readonly instant: Instant | null }[];
+  /** Whether it was limited to some environments. */
+  readonly isLimited: boolean;
+  readonly schemaVersion: number;
+  /** The number of earlier exports whose files stay, for readers that go by their manifests. */
+  readonly keep: number;
+}
+
+/** What came before an export in its folder: the manifest, if there is one, and the number of the last export. */
+export interface EarlierState {
+  readonly manifest: ExportManifest | null;
+  readonly number: number;
+}
+
+/** The manifest of an export of these files; that of the last one when it is the same export. */
+export function manifestOf(
+  { format, instant }: Pick<ExportFolder, 'format' | 'instant'>,
+  { relations, environments, isLimited, schemaVersion, keep }: ExportScope,
+  files: readonly ExportedFile[],
+  { manifest: previous, number }: EarlierState,
+): ExportManifest {
+  const byTable = Map.groupBy(files, ({ table }) => table);
+  const manifest = {
+    program: PROGRAM,
+    layout: LAYOUT,
+    format,
+    number,
+    instant,
+    schema_version: schemaVersion,
+    limited: isLimited,
+    environments,
+    tables: relations.map(({ name, kind, columns }) => ({
+      name,
+      kind,
+      columns,
+      rows: sumOf(byTable.get(name) ?? [], 'rows'),
+      bytes: sumOf(byTable.get(name) ?? [], 'bytes'),
+    })),
+    files,
+    earlier: [],
+  } satisfies ExportManifest;
+  const isSame = previous !== null && manifestText(manifest) === manifestText({ ...previous, earlier: [] });
+  const earlier = isSame ? previous.earlier : earlierExports(manifest, previous);
+  return { ...manifest, number: isSame ? number : number + 1, earlier: earlier.slice(0, keep) };
+}
+
+/** The earlier exports, the latest first, each with those of its files that are not part of the new one. */
+function earlierExports({ files }: ExportManifest, previous: ExportManifest | null): ExportManifest['earlier'] {
+  if (previous === null) return [];
+  const current = new Set(files.map(({ path }) => path));
+  return [{ instant: previous.instant, paths: previous.files.map(({ path }) => path) }, ...previous.earlier].map(
+    ({ instant, paths }) => ({ instant, paths: paths.filter((path) => !current.has(path)) }),
+  );
+}
+
+/** The files of an export and of the earlier ones that it keeps. */
+export function pathsOf(manifest: ExportManifest | null): Set<string> {
+  if (manifest === null) return new Set();
+  return new Set([...manifest.files.map(({ path }) => path), ...manifest.earlier.flatMap(({ paths }) => paths)]);
+}
+
+export function sumOf(files: readonly ExportedFile[], field: 'rows' | 'bytes'): number {
+  return files.reduce((sum, file) => sum + file[field], 0);
+}

@@ -1,0 +1,60 @@
+import type { Instant } from '../core/instant.ts';
+import type { CellRow } from './cell.ts';
+import type { ExportRelation } from './relation.ts';
+
+/** The least and the greatest value of columns of a file, so that a reader can pass over files. None is NULL in such a column. */
+export type ColumnBounds = Readonly<Record<string, ValueBounds>>;
+
+type ValueBounds = readonly [least: string, greatest: string];
+
+interface BoundsFinder {
+  add(rows: readonly CellRow[]): void;
+  result(): ColumnBounds;
+}
+
+/** Finds the bounds of the environment, and of the time or else the first part of the key. */
+export function createBounds({ kind, columns, envColumn, order, timeColumn }: ExportRelation): BoundsFinder {
+  const bounded = kind === 'view' ? [envColumn] : [envColumn, timeColumn ?? order[0]];
+  const found = new Map<string, ValueBounds>();
+  return {
+    add(rows) {
+      for (const [at, { name }] of columns.entries()) {
+        if (!bounded.includes(name)) continue;
+        const [first, last] = name === timeColumn ? extremes(rows, at) : [rows[0]?.[at], rows.at(-1)?.[at]];
+        found.set(name, wider(found.get(name), [String(first), String(last)], name === timeColumn));
+      }
+    },
+    result: () =>
+      Object.fromEntries([...found].map(([name, each]) => [name, name === timeColumn ? inMilliseconds(each) : each])),
+  };
+}
+
+/** Instants are texts of one width. */
+function extremes(rows: readonly CellRow[], at: number): ValueBounds {
+  let [least, greatest] = ['~', ''];
+  for (const row of rows) {
+    const value = String(row[at]);
+    if (value < least) least = value;
+    if (value > greatest) greatest = value;
+  }
+  return [least, greatest];
+}
+
+/** Keys come in their order, which is that of bytes. */
+function wider(before: ValueBounds | undefined, [least, greatest]: ValueBounds, isTime: boolean): ValueBounds {
+  if (before === undefined) return [least, greatest];
+  if (!isTime) return [before[0], greatest];
+  return [least < before[0] ? least : before[0], greatest > before[1] ? greatest : before[1]];
+}
+
+/** Readers of Delta take bounds of times in milliseconds: rounded away from each other, they hold all values. */
+function inMilliseconds([least, greatest]: readonly [Instant, Instant]): ValueBounds {
+  const isExact = greatest.slice(MILLISECONDS_END, -1) === '000';
+  const next = isExact ? 0 : 1;
+  return [
+    `${least.slice(0, MILLISECONDS_END)}Z`,
+    new Date(Date.parse(`${greatest.slice(0, MILLISECONDS_END)}Z`) + next).toISOString(),
+  ];
+}
+
+const MILLISECONDS_END = '2026-11-20T04:10:00.123'.length;

@@ -1,0 +1,106 @@
+/** The columns of a Delta table, as `schemaString` has them. */
+export interface DeltaField {
+  readonly name: string;
+  readonly type: string;
+  readonly nullable: true;
+  readonly metadata: { readonly comment?: string };
+}
+
+export interface MetaDataAction {
+  /** A UUID that the table keeps. */
+  readonly id: string;
+  readonly name?: string;
+  readonly description?: string;
+  readonly format: { readonly provider: string; readonly options: Readonly<Record<string, string>> };
+  readonly schemaString: string;
+  readonly partitionColumns: readonly string[];
+  readonly createdTime?: number;
+  /** Properties of the table, which its users may set. */
+  readonly configuration: Readonly<Record<string, string>>;
+}
+
+interface ProtocolAction {
+  readonly minReaderVersion: number;
+  readonly minWriterVersion: number;
+}
+
+export interface AddAction {
+  /** Relative to the table, encoded as a URI. */
+  readonly path: string;
+  readonly partitionValues: Readonly<Record<string, string>>;
+  readonly size: number;
+  readonly modificationTime: number;
+  readonly dataChange: boolean;
+  /** JSON. */
+  readonly stats?: string;
+}
+
+export interface RemoveAction {
+  readonly path: string;
+  readonly deletionTimestamp?: number;
+  readonly dataChange: boolean;
+  readonly extendedFileMetadata?: boolean;
+  readonly partitionValues?: Readonly<Record<string, string>>;
+  readonly size?: number;
+}
+
+/** Which export a commit is of: `version` is the number of the export. */
+interface TxnAction {
+  readonly appId: string;
+  readonly version: number;
+  readonly lastUpdated?: number;
+}
+
+/** One line of a log. Readers ignore actions that they do not know. */
+export type DeltaAction =
+  | { readonly commitInfo: Readonly<Record<string, unknown>> }
+  | { readonly protocol: ProtocolAction }
+  | { readonly metaData: MetaDataAction }
+  | { readonly txn: TxnAction }
+  | { readonly add: AddAction }
+  | { readonly remove: RemoveAction };
+
+/** What a log comes to: the table as of its newest version. */
+export interface DeltaSnapshot {
+  /** -1 for a table without a log. */
+  readonly version: number;
+  readonly protocol: ProtocolAction | null;
+  readonly metaData: MetaDataAction | null;
+  /** The number of the last export by `appId`. */
+  readonly txns: ReadonlyMap<string, TxnAction>;
+  /** The files that the table consists of, by path. */
+  readonly files: ReadonlyMap<string, AddAction>;
+  /** Files that were removed, by path. */
+  readonly tombstones: ReadonlyMap<string, RemoveAction>;
+}
+
+export const NO_TABLE: DeltaSnapshot = {
+  version: -1,
+  protocol: null,
+  metaData: null,
+  txns: new Map(),
+  files: new Map(),
+  tombstones: new Map(),
+};
+
+/** The snapshot after one more commit. */
+export function applyCommit(before: DeltaSnapshot, version: number, actions: readonly DeltaAction[]): DeltaSnapshot {
+  let { protocol, metaData } = before;
+  const [txns, files] = [new Map(before.txns), new Map(before.files)];
+  const tombstones = new Map(before.tombstones);
+  // The actions of one commit have no order: a file that is removed and added in it is part of the table.
+  for (const action of actions) {
+    if (!('remove' in action)) continue;
+    tombstones.set(action.remove.path, action.remove);
+    files.delete(action.remove.path);
+  }
+  for (const action of actions) {
+    if ('protocol' in action) protocol = action.protocol;
+    if ('metaData' in action) metaData = action.metaData;
+    if ('txn' in action) txns.set(action.txn.appId, action.txn);
+    if (!('add' in action)) continue;
+    files.set(action.add.path, action.add);
+    tombstones.delete(action.add.path);
+  }
+  return { version, protocol, metaData, txns, files, tombstones };
+}

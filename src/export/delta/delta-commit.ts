@@ -1,0 +1,79 @@
+import { randomUUID } from 'node:crypto';
+import type { Instant } from '../../core/instant.ts';
+import type { DeltaAction, DeltaSnapshot, MetaDataAction, RemoveAction } from './delta-action.ts';
+import { type DeltaTable, PROTOCOL } from './delta-table.ts';
+
+export const APP_ID = 'obsync export';
+
+/** The export that a commit is of. */
+export interface CommitOrigin {
+  readonly number: number;
+  readonly instant: Instant;
+  readonly nowMs: number;
+}
+
+/** The names of a log that say the same as these: what a user sets stays. */
+function metaDataOf({ metaData: wanted }: DeltaTable, before: MetaDataAction | null, nowMs: number): MetaDataAction {
+  return {
+    id: before?.id ?? randomUUID(),
+    ...wanted,
+    createdTime: before?.createdTime ?? nowMs,
+    configuration: before?.configuration ?? {},
+  };
+}
+
+function isDescribed({ metaData: wanted }: DeltaTable, before: MetaDataAction | null): boolean {
+  return (
+    before !== null &&
+    before.name === wanted.name &&
+    before.description === wanted.description &&
+    before.schemaString === wanted.schemaString &&
+    before.partitionColumns.length === 0
+  );
+}
+
+/**
+ * What brings a log in line with the files of the export; empty when it is so. A commit that was made is found by its files, and is
+ * not made again after a kill.
+ */
+export function commitActions(
+  table: DeltaTable,
+  snapshot: DeltaSnapshot,
+  origin: CommitOrigin,
+  modifiedMs: (file: string) => number,
+): DeltaAction[] {
+  const { nowMs, number } = origin;
+  const removed = [...snapshot.files.values()].filter(({ path }) => !table.files.has(path));
+  const added = [...table.files.values()].filter(({ path }) => !snapshot.files.has(path));
+  const changes: DeltaAction[] = [
+    ...(snapshot.version < 0 ? [{ protocol: PROTOCOL }] : []),
+    ...(isDescribed(table, snapshot.metaData) ? [] : [{ metaData: metaDataOf(table, snapshot.metaData, nowMs) }]),
+    ...removed.map(({ path, size, partitionValues }) => ({ remove: removal({ path, size, partitionValues }, nowMs) })),
+    ...added.map(({ file, ...rest }) => ({
+      add: { ...rest, partitionValues: {}, modificationTime: modifiedMs(file), dataChange: true },
+    })),
+  ];
+  if (changes.length === 0) return [];
+  const counts = { numRemovedFiles: String(removed.length), numAddedFiles: String(added.length) };
+  return [
+    { commitInfo: provenance(origin, counts) },
+    { txn: { appId: APP_ID, version: number, lastUpdated: nowMs } },
+    ...changes,
+  ];
+}
+
+function removal(file: Pick<RemoveAction, 'path' | 'size' | 'partitionValues'>, nowMs: number): RemoveAction {
+  return { ...file, deletionTimestamp: nowMs, dataChange: true, extendedFileMetadata: true };
+}
+
+function provenance({ nowMs, instant }: CommitOrigin, operationMetrics: Readonly<Record<string, string>>) {
+  return {
+    timestamp: nowMs,
+    operation: 'WRITE',
+    operationParameters: { mode: 'Overwrite', partitionBy: '[]' },
+    isBlindAppend: false,
+    operationMetrics,
+    engineInfo: 'obsync',
+    userMetadata: `the mirror as of ${instant}`,
+  };
+}

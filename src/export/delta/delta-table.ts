@@ -1,0 +1,76 @@
+import type { ExportedFile, ExportedTable } from '../manifest.ts';
+import type { ColumnType } from '../relation.ts';
+import type { DescribedTable } from '../table-dictionary.ts';
+import type { AddAction, DeltaField, MetaDataAction } from './delta-action.ts';
+
+/** The oldest versions of the protocol: every reader of Delta knows them. */
+export const PROTOCOL = { minReaderVersion: 1, minWriterVersion: 2 } as const;
+
+/** A table as its log is to have it. */
+export interface DeltaTable {
+  readonly name: string;
+  readonly metaData: Omit<MetaDataAction, 'id' | 'createdTime' | 'configuration'>;
+  readonly files: ReadonlyMap<string, TableFile>;
+}
+
+type TableFile = Pick<AddAction, 'path' | 'size' | 'stats'> & {
+  /** Relative to the folder of the export. */
+  readonly file: string;
+};
+
+const TYPES: Readonly<Record<ColumnType, string>> = {
+  text: 'string',
+  json: 'string',
+  integer: 'long',
+  real: 'double',
+  boolean: 'boolean',
+  timestamp: 'timestamp',
+  date: 'date',
+};
+
+/**
+ * The table has no partition columns: every column stands in the files, and the bounds of the environment and of the time in
+ * `stats` lead a reader past the files that it does not need.
+ */
+export function deltaTable(
+  { name, columns }: Pick<ExportedTable, 'name' | 'columns'>,
+  { meaning, columns: meanings }: DescribedTable,
+  files: readonly ExportedFile[],
+): DeltaTable {
+  const fields = columns.map((column): DeltaField => {
+    const comment = meanings[column.name];
+    const metadata = comment === undefined ? {} : { comment };
+    return { name: column.name, type: TYPES[column.type], nullable: true, metadata };
+  });
+  return {
+    name,
+    metaData: {
+      name,
+      ...(meaning === '' ? {} : { description: meaning }),
+      format: { provider: 'parquet', options: {} },
+      schemaString: JSON.stringify({ type: 'struct', fields }),
+      partitionColumns: [],
+    },
+    files: new Map(files.map((file) => [deltaPath(file), tableFile(file)])),
+  };
+}
+
+/** The folders are named by encoded values, so that a path has `%`, which a URI encodes once more. */
+function deltaPath({ path, table }: ExportedFile): string {
+  return encodeURI(path.slice(`${table}/`.length));
+}
+
+function tableFile(file: ExportedFile): TableFile {
+  return { path: deltaPath(file), size: file.bytes, stats: statsOf(file), file: file.path };
+}
+
+function statsOf({ rows, bounds = {} }: ExportedFile): string {
+  const each = <T>(of: (bound: readonly [string, string]) => T): Record<string, T> =>
+    Object.fromEntries(Object.entries(bounds).map(([column, bound]) => [column, of(bound)]));
+  return JSON.stringify({
+    numRecords: rows,
+    minValues: each(([least]) => least),
+    maxValues: each(([, most]) => most),
+    nullCount: each(() => 0),
+  });
+}

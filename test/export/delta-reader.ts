@@ -1,0 +1,158 @@
+import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { readWith } from './setup.ts';
+
+/**
+ * A reader of Delta tables by the text of the protocol (reader version 1, writer version 2), which shares nothing with the program. It is
+ * strict: it takes no field and no action that the protocol does not have.
+ */
+export interface DeltaRead {
+  readonly version: number;
+  readonly metaData: MetaDataRead;
+  readonly schema: readonly FieldRead[];
+  /** The files that the table consists of, by path on the disk relative to the table. */
+  readonly files: ReadonlyMap<string, AddRead>;
+  readonly removed: ReadonlySet<string>;
+  readonly txns: ReadonlyMap<string, number>;
+}
+
+interface MetaDataRead {
+  readonly id: string;
+  readonly name: string;
+  readonly description?: string;
+  readonly schemaString: string;
+  readonly createdTime: number;
+}
+
+interface FieldRead {
+  readonly name: string;
+  readonly type: string;
+  readonly metadata: { readonly comment?: string };
+}
+
+interface AddRead {
+  readonly size: number;
+  readonly stats: FileStats;
+}
+
+interface FileStats {
+  readonly numRecords: number;
+  readonly minValues: Readonly<Record<string, string>>;
+  readonly maxValues: Readonly<Record<string, string>>;
+  readonly nullCount: Readonly<Record<string, number>>;
+}
+
+type ReadAction = Readonly<Record<string, unknown>>;
+
+type ValueCheck = (value: unknown) => boolean;
+
+const text: ValueCheck = (value) => typeof value === 'string';
+const long: ValueCheck = Number.isSafeInteger;
+const flag: ValueCheck = (value) => typeof value === 'boolean';
+const list: ValueCheck = (value) => Array.isArray(value) && value.every(text);
+const map: ValueCheck = (value) => typeof value === 'object' && value !== null && Object.values(value).every(text);
+const uuid: ValueCheck = (value) => /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(String(value));
+const format: ValueCheck = (value) => JSON.stringify(value) === '{"provider":"parquet","options":{}}';
+
+/** The field tables of the protocol: what each action must have, and what it may have. */
+const ACTIONS: Readonly<Record<string, readonly [Record<string, ValueCheck>, Record<string, ValueCheck>]>> = {
+  protocol: [{ minReaderVersion: long, minWriterVersion: long }, {}],
+  metaData: [
+    { id: uuid, format, schemaString: text, partitionColumns: list, configuration: map },
+    { name: text, description: text, createdTime: long },
+  ],
+  add: [
+    { path: text, partitionValues: map, size: long, modificationTime: long, dataChange: flag },
+    { stats: text, tags: map },
+  ],
+  remove: [
+    { path: text, dataChange: flag },
+    { deletionTimestamp: long, extendedFileMetadata: flag, partitionValues: map, size: long, stats: text, tags: map },
+  ],
+  txn: [{ appId: text, version: long }, { lastUpdated: long }],
+};
+
+function check(name: string, action: ReadAction): void {
+  if (name === 'commitInfo') return;
+  const [required, optional] = ACTIONS[name] ?? [];
+  if (required === undefined || optional === undefined) throw new Error(`no action ${name}`);
+  for (const [field, fits] of Object.entries(required))
+    if (!fits(action[field])) throw new Error(`${name}.${field} is ${JSON.stringify(action[field])}`);
+  for (const [field, value] of Object.entries(action)) {
+    if (field in required) continue;
+    if (optional[field]?.(value) !== true) throw new Error(`${name}.${field} is ${JSON.stringify(value)}`);
+  }
+}
+
+/** The actions of one commit, each with its name. @throws Error for a commit that the protocol does not allow */
+export function readCommit(path: string): [string, ReadAction][] {
+  const lines = readFileSync(path, 'utf8').split('\n');
+  if (lines.pop() !== '') throw new Error(`${path} was cut short`);
+  const actions = lines.flatMap((line) => Object.entries(JSON.parse(line) as Record<string, ReadAction>));
+  for (const [name, action] of actions) check(name, action);
+  const keys = actions.map(([name, { appId, path: of }]) => {
+    if (name === 'add' || name === 'remove') return `file ${of}`;
+    return name === 'txn' ? `txn ${appId}` : name;
+  });
+  if (new Set(keys).size < keys.length) throw new Error(`${path} has two actions that reconcile with each other`);
+  return actions;
+}
+
+/** The newest version of a table; null for a folder without a log. */
+export function readTable(table: string): DeltaRead | null {
+  const log = join(table, '_delta_log');
+  const commits = readdirSync(table).includes('_delta_log')
+    ? readdirSync(log)
+        .filter((name) => /^\d{20}\.json$/.test(name))
+        .sort()
+    : [];
+  if (commits.length === 0) return null;
+  const [latest, files, removed, txns] = [new Map<string, ReadAction>(), new Map(), new Set<string>(), new Map()];
+  for (const [version, name] of commits.entries()) {
+    if (Number(name.slice(0, 20)) !== version) throw new Error(`${log} has no version ${version}`);
+    for (const [kind, action] of readCommit(join(log, name))) {
+      const path = decodeURIComponent(String(action['path']));
+      if (kind === 'add') files.set(path, { size: action['size'], stats: JSON.parse(String(action['stats'])) });
+      if (kind === 'add') removed.delete(path);
+      if (kind === 'remove' && files.delete(path)) removed.add(path);
+      if (kind === 'txn') txns.set(action['appId'], action['version']);
+      latest.set(kind, action);
+    }
+    if (!latest.has('protocol') || !latest.has('metaData')) throw new Error(`${log} does not begin with its schema`);
+  }
+  const protocol = latest.get('protocol') as { minReaderVersion: number; minWriterVersion: number };
+  if (protocol.minReaderVersion !== 1 || protocol.minWriterVersion !== 2) throw new Error('protocol');
+  const metaData = latest.get('metaData') as unknown as MetaDataRead;
+  const schema = (JSON.parse(metaData.schemaString) as { fields: FieldRead[] }).fields;
+  for (const [path, { size }] of files)
+    if (statSync(join(table, path)).size !== size) throw new Error(`${path} has not ${size} bytes`);
+  return { version: commits.length - 1, metaData, schema, files, removed, txns };
+}
+
+const DUCKDB_TYPES: Readonly<Record<string, string>> = {
+  string: 'VARCHAR',
+  long: 'BIGINT',
+  double: 'DOUBLE',
+  boolean: 'BOOLEAN',
+  timestamp: 'TIMESTAMP WITH TIME ZONE',
+  date: 'DATE',
+};
+
+/** The rows of the tables of an export, as their logs have them, and the types that the logs and the files say they have. */
+export async function readDelta(to: string, tables: readonly string[]) {
+  const read = tables.map((name) => [name, readTable(join(to, name))] as const);
+  const sources = read.flatMap(([name, table]) => {
+    const paths = [...(table?.files.keys() ?? [])].map((path) => `'${join(to, name, path).replaceAll("'", "''")}'`);
+    return paths.length === 0
+      ? []
+      : [[name, `read_parquet([${paths.join(', ')}], hive_partitioning = false)`] as const];
+  });
+  const { types, rows } = await readWith('', Object.fromEntries(sources));
+  const declared = Object.fromEntries(
+    read.map(([name, table]) => [
+      name,
+      Object.fromEntries((table?.schema ?? []).map((field) => [field.name, DUCKDB_TYPES[field.type]])),
+    ]),
+  );
+  return { types, declared, rows: Object.fromEntries(tables.map((name) => [name, rows[name] ?? []])) };
+}

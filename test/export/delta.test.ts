@@ -1,0 +1,367 @@
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import type { MirrorFile } from '../../src/destination/sqlite/open.ts';
+import { filesUnder } from '../../src/export/export-files.ts';
+import { EXPORT_RELATIONS } from '../../src/export/relation.ts';
+import { tableDictionary } from '../../src/library/describe.ts';
+import { verifyExport } from '../../src/library/verify-export.ts';
+import { obsync, refusal } from '../cli/setup.ts';
+import { readCommit, readDelta, readTable } from './delta-reader.ts';
+import { changedSince, failingAt, killedAt, SOME, watched } from './faults.ts';
+import {
+  ALL_RELATIONS,
+  type ExportChoice,
+  exportOf,
+  fillMirror,
+  folder,
+  makeMirror,
+  manifestIn,
+  mirroredAt,
+  mirrorRows,
+  TABLES,
+} from './setup.ts';
+
+const DELTA = { format: 'delta', tables: SOME, keep: 0 } as const satisfies ExportChoice;
+
+async function exported(choice: ExportChoice = {}, fill: (mirror: MirrorFile) => void = fillMirror) {
+  const mirror = makeMirror(fill);
+  onTestFinished(() => void mirror.connection.close());
+  const to = folder();
+  await exportOf(mirror, to, { ...DELTA, tables: [], ...choice });
+  return { mirror, to };
+}
+
+const logPath = (to: string, table: string, version: number): string =>
+  join(to, table, '_delta_log', `${String(version).padStart(20, '0')}.json`);
+
+const versionsOf = (to: string, tables: readonly string[] = SOME): Record<string, number | undefined> =>
+  Object.fromEntries(tables.map((table) => [table, readTable(join(to, table))?.version]));
+
+/** The files of a table by its log and by the manifest. */
+function filesOf(to: string, table: string): { log: string[]; manifest: string[] } {
+  const read = readTable(join(to, table));
+  const ofTable = manifestIn(to).files.filter((file) => file.table === table);
+  return {
+    log: [...(read?.files.keys() ?? [])].sort(),
+    manifest: ofTable.map(({ path }) => path.slice(table.length + 1)).sort(),
+  };
+}
+
+describe('a Delta table of an export', () => {
+  test('has every row of its table or view, with the types of the columns', async () => {
+    const { mirror, to } = await exported({ views: true });
+    const { types, declared, rows } = await readDelta(to, ALL_RELATIONS);
+    expect(rows).toEqual(mirrorRows(mirror, ALL_RELATIONS));
+    for (const table of ALL_RELATIONS) {
+      const { columns } = EXPORT_RELATIONS.find(({ name }) => name === table) ?? { columns: [] };
+      expect(Object.keys(declared[table] ?? {})).toEqual(columns.map(({ name }) => name));
+      if (table in types) expect(types[table]).toEqual(declared[table]);
+    }
+    expect(Object.keys(types)).toEqual(expect.arrayContaining(TABLES));
+  });
+
+  test('is there with its columns when it has no rows', async () => {
+    const { to } = await exported({}, () => {});
+    const table = readTable(join(to, 'assets'));
+    expect(table).toMatchObject({ version: 0, files: new Map() });
+    expect(table?.schema.map(({ name }) => name)).toContain('owners');
+  });
+
+  test('has names of columns that differ by more than their case', () => {
+    for (const { columns } of EXPORT_RELATIONS)
+      expect(new Set(columns.map(({ name }) => name.toLowerCase())).size).toBe(columns.length);
+  });
+
+  test('describes itself and its columns as the dictionary does', async () => {
+    const { to } = await exported({ tables: ['assets'] });
+    const { metaData, schema } = readTable(join(to, 'assets')) ?? {};
+    const { meaning, columns } = tableDictionary()['assets'] ?? {};
+    expect(metaData).toMatchObject({ name: 'assets', description: meaning });
+    expect(Object.fromEntries((schema ?? []).map(({ name, metadata }) => [name, metadata.comment]))).toEqual(columns);
+  });
+
+  test('counts the rows of each file, and bounds its environment and its key or time', async () => {
+    const { mirror, to } = await exported({ tables: ['columns', 'test_executions', 'environments'] });
+    for (const [table, column, rounded] of [
+      ['columns', 'id', false],
+      ['test_executions', 'start_time', true],
+      ['environments', 'id', false],
+    ] as const) {
+      const files = [...(readTable(join(to, table))?.files.values() ?? [])];
+      const total = mirror.connection.prepare(`select count(*) from ${table}`).pluck().get();
+      expect(files.reduce((sum, { stats }) => sum + stats.numRecords, 0)).toBe(total);
+      for (const { stats } of files) {
+        const [least, greatest] = [stats.minValues[column] ?? '', stats.maxValues[column] ?? ''];
+        const env = stats.minValues['env_id'] ?? stats.minValues['id'];
+        expect(stats.maxValues['env_id'] ?? stats.maxValues['id']).toBe(env);
+        const row = mirror.connection
+          .prepare(
+            `select count(*) as n, min(${column}) as a, max(${column}) as b from ${table}
+             where ${table === 'environments' ? 'id' : 'env_id'} = ? and ${column} >= ? and ${column} <= ?`,
+          )
+          .get(env, rounded ? least.slice(0, 23) : least, greatest) as { n: number; a: string; b: string };
+        expect(row.n).toBe(stats.numRecords);
+        expect(stats.nullCount).toEqual(Object.fromEntries(Object.keys(stats.minValues).map((name) => [name, 0])));
+        if (rounded) expect([least, greatest]).toEqual([`${row.a.slice(0, 23)}Z`, nextMillisecond(row.b)]);
+        else expect([least, greatest]).toEqual([row.a, row.b]);
+      }
+    }
+  });
+
+  test('can be moved, because its paths are relative to it', async () => {
+    const { mirror, to } = await exported({ tables: SOME });
+    const moved = join(folder(), 'moved');
+    renameSync(to, moved);
+    expect((await readDelta(moved, SOME)).rows).toEqual(mirrorRows(mirror, SOME));
+  });
+});
+
+/** The fixture's times end in 456 microseconds. */
+const nextMillisecond = (instant: string): string => new Date(Date.parse(`${instant.slice(0, 23)}Z`) + 1).toISOString();
+
+describe('the log of a Delta table', () => {
+  test('gets one commit of an export that changed the table, with the number of the export, and none of one that did not', async () => {
+    const { mirror, to } = await changedSince(DELTA);
+    expect(versionsOf(to)).toEqual({ assets: 0, test_executions: 0, asset_lineage: 0 });
+    mirror.connection.exec('delete from asset_lineage');
+    await exportOf(mirror, to, DELTA);
+    mirror.connection.exec(`update assets set name = 'y', mirrored_at = '${mirroredAt(2)}' where env_id = 'e1'`);
+    await exportOf(mirror, to, DELTA);
+    await exportOf(mirror, to, DELTA);
+    expect(versionsOf(to)).toEqual({ assets: 2, test_executions: 1, asset_lineage: 1 });
+    const numbers = SOME.map((table) => [...(readTable(join(to, table))?.txns ?? [])]);
+    expect(numbers).toEqual([[['obsync export', 3]], [['obsync export', 2]], [['obsync export', 2]]]);
+    expect((await readDelta(to, SOME)).rows).toEqual(mirrorRows(mirror, SOME));
+  });
+
+  test('removes and adds only the files of partitions that have changed', async () => {
+    const { mirror, to } = await changedSince(DELTA);
+    await exportOf(mirror, to, DELTA);
+    const commit = readCommit(logPath(to, 'assets', 1));
+    expect(commit.map(([name]) => name)).toEqual(['commitInfo', 'txn', 'remove', 'add']);
+    for (const [, { path }] of commit.slice(2)) expect(path).toMatch(/^env_id=e1\/part-/);
+    const added = readCommit(logPath(to, 'test_executions', 1)).flatMap(([name, { path }]) =>
+      name === 'add' ? [path] : [],
+    );
+    expect(added).toEqual([expect.stringMatching(/month=2026-11/), expect.stringMatching(/month=2026-11/)]);
+  });
+
+  test('says which program wrote it, when, and as of which instant', async () => {
+    const { to } = await exported({ tables: ['assets'] });
+    const [[name, info] = []] = readCommit(logPath(to, 'assets', 0));
+    expect(name).toBe('commitInfo');
+    expect(info).toMatchObject({
+      operation: 'WRITE',
+      engineInfo: 'obsync',
+      userMetadata: `the mirror as of ${manifestIn(to).instant}`,
+    });
+    expect(Math.abs(Number(info?.['timestamp']) - Date.now())).toBeLessThan(600_000);
+  });
+
+  test('takes new columns and descriptions in a new version, and keeps the id and the properties of the table', async () => {
+    const { mirror, to } = await exported({ tables: ['assets'] });
+    const before = readTable(join(to, 'assets'));
+    const text = readFileSync(logPath(to, 'assets', 0), 'utf8');
+    const older = text
+      .replace('the id of the asset', 'an id')
+      .replace('"configuration":{}', '"configuration":{"delta.logRetentionDuration":"interval 60 days"}');
+    writeFileSync(logPath(to, 'assets', 0), older);
+    await exportOf(mirror, to, { ...DELTA, tables: ['assets'] });
+    const after = readTable(join(to, 'assets'));
+    expect(after).toMatchObject({ version: 1, schema: before?.schema, files: before?.files });
+    expect(after?.metaData).toEqual({
+      ...before?.metaData,
+      configuration: { 'delta.logRetentionDuration': 'interval 60 days' },
+    });
+  });
+
+  test('goes on where the manifest was removed, with a greater number', async () => {
+    const { mirror, to } = await changedSince(DELTA);
+    rmSync(join(to, 'manifest.json'));
+    await exportOf(mirror, to, DELTA);
+    expect(versionsOf(to)).toEqual({ assets: 1, test_executions: 1, asset_lineage: 1 });
+    expect(readTable(join(to, 'assets'))?.txns).toEqual(new Map([['obsync export', 2]]));
+    expect((await readDelta(to, SOME)).rows).toEqual(mirrorRows(mirror, SOME));
+  });
+
+  test('goes with the table when the next export has it no longer, or has another format', async () => {
+    const { mirror, to } = await exported({ tables: SOME });
+    mkdirSync(join(to, 'mine', '_delta_log'), { recursive: true });
+    await exportOf(mirror, to, { ...DELTA, tables: ['assets'] });
+    expect(readdirSync(to).sort()).toEqual(['assets', 'manifest.json', 'manifest.json.lock', 'mine', 'views.sql']);
+    await exportOf(mirror, to, { tables: ['assets'], keep: 0 });
+    expect(readdirSync(join(to, 'assets'))).not.toContain('_delta_log');
+    await exportOf(mirror, to, { ...DELTA, tables: ['assets'] });
+    expect(versionsOf(to, ['assets'])).toEqual({ assets: 0 });
+    expect((await readDelta(to, ['assets'])).rows).toEqual(mirrorRows(mirror, ['assets']));
+  });
+
+  test('that others made over the Parquet files of an export stays', async () => {
+    const { mirror, to } = await exported({ format: 'parquet', tables: ['assets'] });
+    mkdirSync(join(to, 'assets', '_delta_log'));
+    const commit = '{"protocol":{"minReaderVersion":3,"minWriterVersion":7}}\n';
+    writeFileSync(logPath(to, 'assets', 0), commit);
+    await exportOf(mirror, to, { tables: ['assets'], keep: 0 });
+    expect(readFileSync(logPath(to, 'assets', 0), 'utf8')).toBe(commit);
+  });
+});
+
+describe('a Delta table that another program has changed', () => {
+  const append = (to: string, version: number, ...actions: readonly object[]): void =>
+    writeFileSync(logPath(to, 'assets', version), actions.map((action) => `${JSON.stringify(action)}\n`).join(''));
+
+  test('has the rows of the mirror again after the next export', async () => {
+    const { mirror, to } = await exported({ tables: ['assets'] });
+    const [path = ''] = filesOf(to, 'assets').log;
+    append(to, 1, { remove: { path: encodeURI(path), dataChange: true, deletionTimestamp: 0 } });
+    expect(await verifyExport({ db: mirror.path, against: to })).toMatchObject({
+      differences: [{ what: 'unlogged', table: 'assets', env_id: null, month: null, path: 'assets/_delta_log' }],
+    });
+    expect(await exportOf(mirror, to, { ...DELTA, tables: ['assets'] })).toMatchObject({ files_written: 0 });
+    expect(versionsOf(to, ['assets'])).toEqual({ assets: 2 });
+    expect((await readDelta(to, ['assets'])).rows).toEqual(mirrorRows(mirror, ['assets']));
+    expect(await verifyExport({ db: mirror.path, against: to })).toMatchObject({ equal: true });
+  });
+
+  test.each([
+    [
+      'asks for a newer version of the protocol',
+      { protocol: { minReaderVersion: 3, minWriterVersion: 7 } },
+      /newer version/,
+    ],
+    [
+      'may only be added to',
+      {
+        metaData: { id: 'x', schemaString: '{}', partitionColumns: [], configuration: { 'delta.appendOnly': 'true' } },
+      },
+      /only be added to/,
+    ],
+  ])('is left alone when it %s', async (_, action, why) => {
+    const { mirror, to } = await exported({ tables: ['assets'] });
+    append(to, 1, action);
+    const before = filesUnder(to).sort();
+    mirror.connection.exec(`update assets set name = 'z', mirrored_at = '${mirroredAt(3)}'`);
+    const args = ['export', '--db', mirror.path, '--to', to, '--format', 'delta', '--table', 'assets'];
+    expect(await obsync(args)).toEqual(refusal(why));
+    expect(filesUnder(to).sort()).toEqual(before);
+  });
+
+  test.each([
+    ['is cut short', (to: string) => writeFileSync(logPath(to, 'assets', 0), '{"protocol":')],
+    ['has a gap', (to: string) => renameSync(logPath(to, 'assets', 0), logPath(to, 'assets', 1))],
+  ])('is not written to when its log %s, and is made anew when it was removed', async (_, damage) => {
+    const { mirror, to } = await exported({ tables: ['assets'] });
+    damage(to);
+    expect(await verifyExport({ db: mirror.path, against: to })).toMatchObject({ differences: [{ what: 'unlogged' }] });
+    await expect(exportOf(mirror, to, { ...DELTA, tables: ['assets'] })).rejects.toThrow(
+      /00000\.json is .*: remove the folder _delta_log that it belongs to, and export again/,
+    );
+    rmSync(join(to, 'assets', '_delta_log'), { recursive: true });
+    await exportOf(mirror, to, { ...DELTA, tables: ['assets'] });
+    expect((await readDelta(to, ['assets'])).rows).toEqual(mirrorRows(mirror, ['assets']));
+  });
+
+  test('at the same moment keeps its commit, and the next export goes on', async () => {
+    const { mirror, to } = await changedSince(DELTA);
+    const commit = '{"commitInfo":{"operation":"OPTIMIZE"}}\n';
+    const racing = watched((operation, [, path]) => {
+      if (operation === 'link' && String(path).includes('assets')) writeFileSync(String(path), commit);
+    });
+    await expect(exportOf(mirror, to, DELTA, racing)).rejects.toThrow(
+      'another program wrote to the Delta table assets at the same time: export again',
+    );
+    expect(readFileSync(logPath(to, 'assets', 1), 'utf8')).toBe(commit);
+    await exportOf(mirror, to, DELTA);
+    expect(versionsOf(to)).toEqual({ assets: 2, test_executions: 1, asset_lineage: 1 });
+    expect((await readDelta(to, SOME)).rows).toEqual(mirrorRows(mirror, SOME));
+  });
+});
+
+describe('an export to Delta tables that does not come to its end', () => {
+  async function countOperations(): Promise<number> {
+    const { mirror, to } = await changedSince(DELTA);
+    let count = 0;
+    await exportOf(
+      mirror,
+      to,
+      DELTA,
+      watched(() => {
+        count += 1;
+      }),
+    );
+    return count;
+  }
+
+  test('leaves each table as it was or as it is to be, at whatever file operation it is killed; the next one makes the commits that lack, each once', async () => {
+    const { mirror, to } = await changedSince(DELTA);
+    const old = SOME.map((table) => filesOf(to, table).log);
+    const most = await countOperations();
+    const seen = new Set<string>();
+    for (let n = 1; n <= most; n++) {
+      const copy = join(folder(), 'copy');
+      cpSync(to, copy, { recursive: true });
+      await expect(exportOf(mirror, copy, DELTA, killedAt(n))).rejects.toThrow('killed');
+      const versions = versionsOf(copy);
+      seen.add(Object.values(versions).join());
+      for (const [i, table] of SOME.entries()) {
+        const { log, manifest } = filesOf(copy, table);
+        expect(log).toEqual(versions[table] === 0 ? old[i] : manifest);
+      }
+      await exportOf(mirror, copy, DELTA);
+      expect(versionsOf(copy)).toEqual({ assets: 1, test_executions: 1, asset_lineage: 1 });
+      for (const table of SOME) expect(filesOf(copy, table).log).toEqual(filesOf(copy, table).manifest);
+      expect(filesUnder(copy).filter((path) => path.includes('.tmp'))).toEqual([]);
+    }
+    expect([...seen]).toEqual(['0,0,0', '1,0,0', '1,0,1', '1,1,1']);
+  });
+
+  test('can be the first: the next one is whole', async () => {
+    const { mirror } = await changedSince(DELTA);
+    const most = await countOperations();
+    for (let n = 1; n <= most; n++) {
+      const to = folder();
+      const ended = await exportOf(mirror, to, DELTA, killedAt(n)).catch(String);
+      expect(ended).toBe('Error: killed');
+      await exportOf(mirror, to, DELTA);
+      expect(versionsOf(to)).toEqual({ assets: 0, test_executions: 0, asset_lineage: 0 });
+      for (const table of SOME) expect(filesOf(to, table).log).toEqual(filesOf(to, table).manifest);
+    }
+  });
+
+  test('says what stands when the disk is full at a log', async () => {
+    const { mirror, to } = await changedSince(DELTA);
+    await expect(exportOf(mirror, to, DELTA, failingAt(1, 'ENOSPC', 'link'))).rejects.toThrow(
+      `the disk of ${to} is full: make room and export again; the new export is whole, but not yet in every Delta log`,
+    );
+    await exportOf(mirror, to, DELTA);
+    expect((await readDelta(to, SOME)).rows).toEqual(mirrorRows(mirror, SOME));
+  });
+
+  test('and drops the log of a table is finished by the next one, wherever it was killed', async () => {
+    const { mirror, to } = await exported({ tables: SOME });
+    for (let n = 1; n <= 60; n++) {
+      const copy = join(folder(), 'copy');
+      cpSync(to, copy, { recursive: true });
+      const narrow = { ...DELTA, tables: ['assets'] };
+      await exportOf(mirror, copy, narrow, killedAt(n)).catch(String);
+      const log = join(copy, 'asset_lineage', '_delta_log');
+      if (existsSync(log)) expect(readTable(join(copy, 'asset_lineage'))?.files.size).toBeGreaterThan(0);
+      await exportOf(mirror, copy, narrow);
+      expect(filesUnder(copy).filter((path) => /^(asset_lineage|test_executions)/.test(path))).toEqual([]);
+    }
+  });
+
+  test('meanwhile shows a reader each table whole, as of the last export or the new one', async () => {
+    const { mirror, to } = await changedSince(DELTA);
+    const old = SOME.map((table) => filesOf(to, table).log);
+    const looking = watched(() => {
+      for (const [i, table] of SOME.entries()) {
+        const { log, manifest } = filesOf(to, table);
+        expect([old[i], manifest]).toContainEqual(log);
+      }
+    });
+    await exportOf(mirror, to, { ...DELTA, keep: 1 }, looking);
+    expect((await readDelta(to, SOME)).rows).toEqual(mirrorRows(mirror, SOME));
+  });
+});
