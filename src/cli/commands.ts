@@ -24,6 +24,16 @@ const EXPORT_OPTIONS = {
   ...pick('table', 'views', 'env', 'keep', 'log-level', 'json', 'config'),
 } as const;
 
+const DEMO_OPTIONS = {
+  db: { ...OPTIONS.db, default: 'demo.db' },
+  keep: {
+    type: 'boolean',
+    default: false,
+    describe: 'go on until stopped: the source keeps changing, syncs follow, and a page shows the mirror',
+  },
+  ...pick('log-level', 'config'),
+} as const;
+
 /** Every command. Its code is loaded when it runs: help needs none of it, and no command needs the code of another. */
 export const COMMANDS: readonly CliCommand[] = [
   {
@@ -92,7 +102,7 @@ export const COMMANDS: readonly CliCommand[] = [
   {
     name: 'demo',
     describe: 'make a sample source, sync it twice with changes in between, and query the mirror',
-    options: { db: { ...OPTIONS.db, default: 'demo.db' }, ...pick('log-level', 'config') },
+    options: DEMO_OPTIONS,
     run: async (args, io) => (await import('./demo.ts')).demo(args, io),
   },
 ];

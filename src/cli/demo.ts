@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { setTimeout } from 'node:timers/promises';
 import type { SampleChanges } from '../demo/changes.ts';
 import { QUESTIONS } from '../demo/questions.ts';
 import { removeEarlierDemo } from '../demo/remove-earlier-demo.ts';
@@ -8,6 +9,7 @@ import { serve } from '../library/serve.ts';
 import { sync } from '../library/sync.ts';
 import type { RunSummary } from '../sync/summary.ts';
 import type { CommandAction, CommandIo } from './command.ts';
+import { exitCodeOfSignal } from './exit-code.ts';
 import { printFailure } from './print-failure.ts';
 import { watchRun } from './progress-view.ts';
 import { renderTable } from './rows-view.ts';
@@ -30,7 +32,12 @@ export const demo: CommandAction = async (args, io) => {
     const server = await serve({ db: source.path, token: TOKEN, port: 0, rateLimit: 'off' });
     try {
       const runs = { io, stop, baseUrl: server.url, db, logLevel: args['log-level'] as string };
-      return (await syncTwice(runs, source)) ?? (await answer(db, io));
+      const failure = await syncTwice(runs, source);
+      if (failure !== null) return failure;
+      await answer(db, io);
+      if (args['keep'] === true) return await keepOn(runs, source);
+      io.out(renderAdvice(db));
+      return 0;
     } finally {
       await server.close();
     }
@@ -56,7 +63,7 @@ async function syncTwice(runs: DemoRuns, source: SampleSource): Promise<number |
   io.out(`It answers at ${runs.baseUrl}.\nSyncing it into ${runs.db} for the first time ...\n`);
   const first = await syncOnce(runs);
   if (first.status !== 'done') return failed(first, stop);
-  const changes = renderChanges(source.change());
+  const changes = renderChanges(source.change('hour'));
   io.out(wrapText(`${renderRun(first)}\n\nNow the source changes: ${changes}.\n`, width()));
   io.out('Syncing again: only the changes are read ...\n');
   const second = await syncOnce(runs);
@@ -83,17 +90,46 @@ async function syncOnce({ io, stop, baseUrl, db, logLevel }: DemoRuns): Promise<
   }
 }
 
-async function answer(db: string, commandIo: CommandIo): Promise<number> {
+/** How long the sample stays as it is before it changes again. */
+const CALM_MS = 4000;
+
+/** Serves the mirror, while the source changes and each change is synced, until a signal comes. @returns the exit code */
+async function keepOn(runs: DemoRuns, source: SampleSource): Promise<number> {
+  const { io, stop, db } = runs;
+  const token = makeToken();
+  const server = await serve({ db, token, port: 0, rateLimit: 'off' });
+  try {
+    io.out(
+      `\nThe source keeps changing, and a sync follows every few seconds. Look at the mirror:\n\n  ${server.url}/#token=${token}\n\nStop with Ctrl-C.\n\n`,
+    );
+    while (await isCalm(stop.signal)) {
+      source.change('moment');
+      const summary = await syncOnce(runs);
+      if (summary.status === 'done') io.out(`${renderRun(summary)}\n`);
+      else if (!stop.signal.aborted) failed(summary, stop);
+    }
+    return exitCodeOfSignal(stop.received() ?? 'SIGTERM');
+  } finally {
+    await server.close();
+  }
+}
+
+/** @returns false when a signal came instead */
+function isCalm(signal: AbortSignal): Promise<boolean> {
+  return setTimeout(CALM_MS, true, { signal }).catch(() => false);
+}
+
+async function answer(db: string, commandIo: CommandIo): Promise<void> {
   const mirror = await openMirror({ db });
   for (const { words, sql } of QUESTIONS) {
     const { columns, rows } = mirror.query(sql);
     commandIo.out(`\n${words}\n\n${indent(sql)}\n\n${renderTable(columns, [...rows], width())}\n`);
   }
   mirror.close();
-  commandIo.out(
-    `\nAsk another question:  npx obsync query --db ${db} "select * from live_tables limit 5"\nSee what is mirrored:  npx obsync status --db ${db}\nServe it as the API:\n  export OBSYNC_SERVE_TOKEN=${makeToken()}\n  npx obsync serve --db ${db}\n`,
-  );
-  return 0;
+}
+
+function renderAdvice(db: string): string {
+  return `\nAsk another question:  npx obsync query --db ${db} "select * from live_tables limit 5"\nSee what is mirrored:  npx obsync status --db ${db}\nServe it as the API:\n  export OBSYNC_SERVE_TOKEN=${makeToken()}\n  npx obsync serve --db ${db}\n`;
 }
 
 function renderRun({ rows_written, rows_deleted, requests, started_at, ended_at }: RunSummary): string {

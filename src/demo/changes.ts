@@ -37,17 +37,30 @@ interface ChangeShare {
   readonly runs: number;
 }
 
-const SHARES: readonly ChangeShare[] = [
-  { env: 'prod-analytics', edited: 6, added: 2, deleted: 1, columns: 8, rewired: 4, runs: 28 },
-  { env: 'staging-analytics', edited: 2, added: 1, deleted: 1, columns: 4, rewired: 2, runs: 12 },
-];
+/** How long a time the changes stand for. Those of moments leave the sample at its size, however long they go on. */
+export type ChangeSpan = 'hour' | 'moment';
+
+const SHARES: Readonly<Record<ChangeSpan, readonly ChangeShare[]>> = {
+  hour: [
+    { env: 'prod-analytics', edited: 6, added: 2, deleted: 1, columns: 8, rewired: 4, runs: 28 },
+    { env: 'staging-analytics', edited: 2, added: 1, deleted: 1, columns: 4, rewired: 2, runs: 12 },
+  ],
+  moment: [
+    { env: 'prod-analytics', edited: 2, added: 1, deleted: 1, columns: 1, rewired: 1, runs: 6 },
+    { env: 'staging-analytics', edited: 1, added: 0, deleted: 0, columns: 1, rewired: 0, runs: 2 },
+  ],
+};
 
 const NUMBER_TYPES = ['NUMBER(38,2)', 'NUMBER(38,4)'] as const;
 
-/** Makes the small changes of one hour in the sample's file, all dated now. */
-export function changeSample({ connection }: MirrorFile, { seed, nowMs }: SampleOptions): SampleChanges {
+/** Makes the small changes of an hour, or of a moment, in the sample's file, all dated now. */
+export function changeSample(
+  { connection }: MirrorFile,
+  { seed, nowMs }: SampleOptions,
+  span: ChangeSpan = 'hour',
+): SampleChanges {
   return connection.transaction(() => {
-    const parts = SHARES.map((share, i) => {
+    const parts = SHARES[span].map((share, i) => {
       const random = randomOf((seed * 31 + i) ^ Math.floor(nowMs / 1000));
       const sampleEstate: SampleEstate = {
         env: share.env,
@@ -146,10 +159,9 @@ function addTable({ connection, estate, env }: SampleScene, fact: AssetRow): voi
     .all(env, fact.id) as ColumnRow[];
   const source: SampleAsset = { asset: fact, columns: rows.map((row) => ({ row, from: [] })), from: [] };
   const taken = connection.prepare('select 1 from assets where env_id = ? and id = ?');
-  const names = NEWCOMERS.map((word) => `${(fact.name as string).replace('fct_', 'rpt_')}_${word}`);
-  const free = names.filter((name) => taken.get(env, `model.jaffle_shop.${name}`) === undefined);
-  if (free.length === 0) return;
-  const name = estate.random.pick(free);
+  const first = `${(fact.name as string).replace('fct_', 'rpt_')}_${estate.random.pick(NEWCOMERS)}`;
+  let name = first;
+  for (let i = 2; taken.get(env, `model.jaffle_shop.${name}`) !== undefined; i += 1) name = `${first}_${i}`;
   const { kind, source_type, data_platform, db_name, schema_name, path } = fact;
   const place = {
     kind,
@@ -176,6 +188,9 @@ function addTable({ connection, estate, env }: SampleScene, fact: AssetRow): voi
   addNode(estate, plan, columns, [source]);
 }
 
+/** Only the newest ends are deleted, so that the rest stays, however long the changes go on. */
+const NEWEST = 20;
+
 function deleteAssets(
   sampleScene: SampleScene,
   count: number,
@@ -183,9 +198,10 @@ function deleteAssets(
   const { connection, estate, env } = sampleScene;
   const ends = connection
     .prepare(`select id from assets a where env_id = ? and deleted_at is null and kind = 'table'
-      and not exists (select 1 from asset_lineage l where l.env_id = a.env_id and l.upstream_asset_id = a.id) order by id`)
+      and not exists (select 1 from asset_lineage l where l.env_id = a.env_id and l.upstream_asset_id = a.id)
+      order by rowid desc limit ?`)
     .pluck()
-    .all(env) as string[];
+    .all(env, NEWEST) as string[];
   const gone = estate.random.some(ends, count).map((id) => deleteAsset(sampleScene, id));
   return {
     assetsDeleted: gone.length,
@@ -212,19 +228,31 @@ function deleteAsset({ connection, env, now }: SampleScene, id: string): { colum
   return { columns: bury('columns', 'asset_id'), tests: bury('tests', 'asset_id') };
 }
 
+/** The chance that a run ends otherwise than the one before: what fails is mended sooner than something else begins to fail. */
+const TURN = { toBad: 0.06, toPass: 0.4 };
+
+/** How long ago the first of the new runs started. */
+const RUN_STARTED_MS = 240_000;
+
 /** New runs of enabled tests. Most end as before, some change their status. */
 function runTests({ connection, insert, estate, env, now }: SampleScene, count: number): number {
   const { random, nowMs } = estate;
   const candidates = connection
     .prepare(`select t.*, l.sub_type, l.status, l.sub_test_unique_id from latest_test_executions l
       join tests t on t.env_id = l.env_id and t.id = l.test_id
-      where l.env_id = ? and t.disabled = 0 and t.deleted_at is null order by l.sub_test_unique_id`)
-    .all(env) as (TestRow & Pick<RunRow, 'sub_type' | 'status' | 'sub_test_unique_id'>)[];
+      where l.env_id = ? and t.disabled = 0 and t.deleted_at is null and l.start_time < ? order by l.sub_test_unique_id`)
+    .all(env, instantOfMs(nowMs - RUN_STARTED_MS)) as (TestRow &
+    Pick<RunRow, 'sub_type' | 'status' | 'sub_test_unique_id'>)[];
   const due = random.some(candidates, count);
   const runs = due.map((test) => {
-    const turned = test.status === 'PASS' ? badStatus(test) : 'PASS';
-    const status = random.chance(0.25) ? turned : test.status;
-    return runOf(test, test.sub_type, status, { random, nowMs, startMs: nowMs - 240_000 + random.whole(60_000) });
+    const isPass = test.status === 'PASS';
+    const turned = isPass ? badStatus(test) : 'PASS';
+    const status = random.chance(isPass ? TURN.toBad : TURN.toPass) ? turned : test.status;
+    return runOf(test, test.sub_type, status, {
+      random,
+      nowMs,
+      startMs: nowMs - RUN_STARTED_MS + random.whole(60_000),
+    });
   });
   const drop = connection.prepare('delete from latest_test_executions where env_id = ? and sub_test_unique_id = ?');
   for (const run of runs) drop.run(env, run.sub_test_unique_id);

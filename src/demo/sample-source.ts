@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openForWriting } from '../destination/sqlite/open.ts';
-import { changeSample, type SampleChanges } from './changes.ts';
+import { type ChangeSpan, changeSample, type SampleChanges } from './changes.ts';
 import { makeSample } from './sample.ts';
 
 const SEED = 7;
@@ -10,8 +10,8 @@ const SEED = 7;
 /** The sample in a file of its own, which exists while the demo runs. */
 export interface SampleSource {
   readonly path: string;
-  /** Makes the small changes of one hour. */
-  change(): SampleChanges;
+  /** Makes the small changes of that time. */
+  change(span: ChangeSpan): SampleChanges;
   /** Removes the file. */
   close(): void;
 }
@@ -22,7 +22,7 @@ export function openSampleSource(): SampleSource {
   makeSample(file, { seed: SEED, nowMs: Date.now() });
   return {
     path: file.path,
-    change: () => changeSample(file, { seed: SEED, nowMs: Date.now() }),
+    change: (span) => changeSample(file, { seed: SEED, nowMs: Date.now() }, span),
     close() {
       file.connection.close();
       rmSync(folder, { recursive: true, force: true });

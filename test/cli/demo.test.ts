@@ -1,10 +1,11 @@
 import { statSync } from 'node:fs';
+import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { describe, expect, test } from 'vitest';
 import { environments } from '../../schema/assets.ts';
 import { mirror as mirrorTable } from '../../schema/sync.ts';
 import { takeLock } from '../../state/lock.ts';
-import { folder, mirrorFile, obsync, refusal } from './setup.ts';
+import { folder, mirrorFile, obsync, refusal, start } from './setup.ts';
 
 const mirrorOf = (baseUrl: string, envId: string) =>
   mirrorFile(({ db }) => {
@@ -60,6 +61,24 @@ describe.concurrent('demo', () => {
     }
     expect(tokens).toEqual([expect.any(String), expect.any(String)]);
     expect(tokens[0]).not.toBe(tokens[1]);
+  });
+
+  test('with --keep goes on until a signal: the source changes, a sync follows, and the mirror is served to a token of its own', async () => {
+    const db = join(folder(), 'd.db');
+    const demo = start(['demo', '--keep', '--db', db]);
+    const [, url, token] = /(http:\/\/\S+)\/#token=(\S+)/.exec(await demo.printed(/#token=/)) ?? [];
+    const newest = async (): Promise<unknown> => {
+      const answer = await fetch(`${url}/public/beta/prod-analytics/assets?limit=1&synced_since=2026-01-01T00:00:00Z`, {
+        headers: { authorization: `Bearer ${token}` },
+      });
+      expect(answer.status).toBe(200);
+      return answer.headers.get('obsync-mirrored-at');
+    };
+    const before = await newest();
+    await demo.printed(/#token=(?:[\s\S]*rows written){2}/);
+    expect(await newest()).not.toBe(before);
+    demo.kill('SIGTERM');
+    expect(await demo.ended).toMatchObject({ code: 143 });
   });
 
   test('ends 4 while another demo holds the mirror', async () => {

@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -23,6 +23,8 @@ export interface Started {
   readonly ended: Promise<Ended>;
   /** Resolves once the program has written this text to stderr, or has ended without. */
   logged(text: string): Promise<void>;
+  /** Resolves with stdout once it matches, or once the program has ended. */
+  printed(pattern: RegExp): Promise<string>;
   kill(signal: NodeJS.Signals): void;
 }
 
@@ -51,19 +53,24 @@ export function start(args: readonly string[], { cwd, env = {} }: Where = {}): S
       child.on('error', reject);
       child.on('close', (code) => resolve({ code, stdout, stderr }));
     }),
-    logged: (text) =>
-      new Promise((resolve) => {
-        const look = (): void => {
-          if (!stderr.includes(text)) return;
-          child.stderr.off('data', look);
-          resolve();
-        };
-        child.on('close', resolve);
-        child.stderr.on('data', look);
-        look();
-      }),
+    logged: (text) => until(child, 'stderr', () => stderr.includes(text)),
+    printed: (pattern) => until(child, 'stdout', () => pattern.test(stdout)).then(() => stdout),
     kill: (signal) => void child.kill(signal),
   };
+}
+
+/** Resolves once the program has written what fulfils the condition, or has ended. */
+function until(child: ChildProcess, output: 'stdout' | 'stderr', isFulfilled: () => boolean): Promise<void> {
+  return new Promise((resolve) => {
+    const look = (): void => {
+      if (!isFulfilled()) return;
+      child[output]?.off('data', look);
+      resolve();
+    };
+    child.on('close', () => resolve());
+    child[output]?.on('data', look);
+    look();
+  });
 }
 
 /** Runs the real program to its end. */

@@ -267,6 +267,19 @@ describe('the changes', () => {
     for (const sql of Object.values(DANGLING)) expect(value(changed, sql)).toBe(0);
   });
 
+  test('of moments leave the sample at its size and most of its tests passing, however long they go on', () => {
+    const moments = sampleFile(7);
+    const live = 'select count(*) from assets where deleted_at is null';
+    const failing = `select avg(status in ('WARN', 'FAIL', 'ERROR')) from latest_test_executions`;
+    const assetsBefore = value(moments, live);
+    for (let i = 1; i <= 60; i += 1) changeSample(moments, { seed: 7, nowMs: NOW_MS + i * 5000 }, 'moment');
+    expect(value(moments, live)).toBe(assetsBefore);
+    expect(value(moments, 'select count(*) from columns where deleted_at is null')).toBeGreaterThan(18_000);
+    expect(value(moments, failing)).toBeGreaterThan(0.01);
+    expect(value(moments, failing)).toBeLessThan(0.2);
+    for (const sql of Object.values(DANGLING)) expect(value(moments, sql)).toBe(0);
+  });
+
   test('are the same for the same seed and time', () => {
     const other = sampleFile(7);
     expect(changeSample(other, { seed: 7, nowMs: LATER_MS })).toEqual(changes);
