@@ -9,28 +9,27 @@ import type { Instant } from '../core/instant.ts';
 export interface MirrorTrust {
   /** The mirror's clock: every answer of the page is of one such instant. */
   readonly now: Instant;
-  /** The machine's clock at the answer, for ages. */
-  readonly checked_at: Instant;
-  /** The last sync; null before the first. */
+  /** The last sync that had to do with these environments; null before the first. */
   readonly last_run: RunTrust | null;
-  /** The last `verify` that was recorded; null if there was none. */
+  /** The last `verify` that was recorded; null if there was none, and for a reader who may not see everything. */
   readonly last_verify: VerifyTrust | null;
-  /** The account's quota as the last run left it; null if the source never stated one. */
+  /** The account's quota as the last run left it; null if the source never stated one, and for a reader who may not see everything. */
   readonly quota: QuotaTrust | null;
   readonly environments: readonly EnvironmentTrust[];
 }
 
 export interface RunTrust {
   readonly run: number;
-  /** As in `sync_runs`, and `killed` for a run whose process is gone. */
+  /** As in `sync_runs`; a run whose process was killed stays `running`. A limited reader is told `problems` only of streams it sees. */
   readonly status: string;
   readonly started_at: Instant;
   readonly ended_at: Instant | null;
-  readonly requests: number;
+  /** Null, like `error`, for a reader who may not see everything. */
+  readonly requests: number | null;
   readonly error: string | null;
 }
 
-export interface VerifyTrust {
+interface VerifyTrust {
   readonly ended_at: Instant;
   readonly equal: boolean;
   readonly difference_count: number;
@@ -57,9 +56,9 @@ export interface StreamTrust {
   readonly stream: string;
   /** Live rows; null for a reader who may see only some assets. */
   readonly rows: number | null;
-  /** Seconds since the mirror last knew this stream to be complete; null if never. */
-  readonly age_seconds: number | null;
-  /** How it was read last, why, and how that ended: as in `sync_stream_runs`. */
+  /** The time up to which the mirror knows this stream to be complete; null if never. The page tells its age by its own clock. */
+  readonly complete_at: Instant | null;
+  /** How it was read last, why, and how that ended: as in `sync_stream_runs`; null for a reader who may see only some assets. */
   readonly mode: string | null;
   readonly reason: string | null;
   readonly status: string | null;
@@ -102,7 +101,9 @@ export interface FailingSubTest {
   /** Whether the counts stopped at their bound: there are more. */
   readonly downstream_cut: boolean;
   /** The nearest ancestor that has a failing test too, its probable cause; null if there is none. */
-  readonly cause: (AssetLabel & { readonly depth: number; readonly test_id: string; readonly test_name: string }) | null;
+  readonly cause:
+    | (AssetLabel & { readonly depth: number; readonly test_id: string; readonly test_name: string })
+    | null;
   /** The last runs of this sub-test, oldest first, at most 30. */
   readonly history: readonly { readonly start_time: Instant; readonly status: string }[];
 }
@@ -167,6 +168,8 @@ export interface UntestedTable {
   readonly tested_column_count: number;
   readonly downstream_count: number;
   readonly downstream_bi_count: number;
+  /** Whether the counts stopped at their bound: there are more. */
+  readonly downstream_cut: boolean;
 }
 
 /** `GET /page/environments/:env_id/search?q=…`: live assets whose name or path holds the text, the best match first, at most 50. */
@@ -190,7 +193,8 @@ export interface AssetDetail {
   readonly scores: readonly { readonly dimension: string; readonly score: number | null }[];
   /** The asset's enabled tests, failing ones first, at most 200; null if the reader lacks the scope. */
   readonly tests: readonly AssetTest[] | null;
-  readonly test_count: number;
+  /** Null if the reader lacks the scope. */
+  readonly test_count: number | null;
 }
 
 export interface AssetTest {
@@ -203,15 +207,15 @@ export interface AssetTest {
   readonly start_time: Instant | null;
 }
 
-/** `GET /page/environments/:env_id/columns?asset_id=…&offset=0`: the columns of an asset in their order, at most 200. */
+/** `GET /page/environments/:env_id/columns?asset_id=…&offset=0`: the columns of an asset by name, at most 200. */
 export interface AssetColumns {
   readonly total: number;
   readonly rows: readonly {
     readonly id: string;
     readonly name: string;
     readonly data_type: string | null;
-    readonly description: string | null;
-    readonly tests: number;
+    /** Enabled tests that name the column; null if the reader lacks the scope. */
+    readonly tests: number | null;
   }[];
 }
 

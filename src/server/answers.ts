@@ -6,6 +6,7 @@ import { ENV, type EndpointOptions, endpointsOf, type RequestContext, sharedSche
 import { requireEnvironment } from './environments.ts';
 import { type HttpErrorParts, httpErrorParts } from './errors.ts';
 import { type MirrorSnapshot, openMirrorReads } from './mirror-reads.ts';
+import { pageEndpoints } from './page-endpoints.ts';
 import { COUNT_ROWS, countRows } from './row-counts.ts';
 import { serializers } from './serializers.ts';
 import { keepVisible } from './visibility.ts';
@@ -145,7 +146,9 @@ const COUNTING: EndpointOperation = { respond: (view) => JSON.stringify(countRow
 /** The operations by their ids. The function that writes an answer is made when it is first needed. */
 function operationsOf(options: EndpointOptions): (operationId: string) => EndpointOperation {
   const writerOf = serializers(Object.fromEntries(sharedSchemas().map((schema) => [schema.$id, schema])));
-  const endpoints = new Map(endpointsOf(options).map((endpoint) => [endpoint.operationId, endpoint]));
+  const endpoints = new Map(
+    [...endpointsOf(options), ...pageEndpoints()].map((endpoint) => [endpoint.operationId, endpoint]),
+  );
   const operations = new Map<string, EndpointOperation>([[COUNT_ROWS, COUNTING]]);
   return (operationId) => {
     const known = operations.get(operationId);

@@ -34,12 +34,17 @@ export interface RequestContext {
 }
 
 export interface ApiEndpoint {
+  /** The path before `path`; that of the read API by default. */
+  readonly base?: string;
   readonly path: readonly string[];
   readonly operationId: string;
   readonly summary: string;
   readonly description?: string;
   readonly tag: string;
-  readonly scope?: ViewScope;
+  /** The scopes that a token needs. */
+  readonly scopes?: readonly ViewScope[];
+  /** Whether the description of the API leaves it out. */
+  readonly hidden?: true;
   readonly query?: JsonSchema;
   readonly answer: JsonSchema;
   respond(mirrorSnapshot: MirrorSnapshot, requestContext: RequestContext): unknown;
@@ -99,7 +104,7 @@ function listEndpoint(collectionListing: CollectionListing, pageMax: number): Ap
     summary: `List ${many}`,
     ...(describe === undefined ? {} : { description: describe }),
     tag,
-    scope,
+    scopes: [scope],
     query: querySchema(collectionListing, pageMax),
     answer: { $ref: `${pageName(item)}#` },
     respond: (view, request) => listPage(view, listRequestOf(collectionListing, view, request), request.query),
@@ -116,7 +121,7 @@ function oneEndpoint(collectionListing: CollectionListing): ApiEndpoint[] {
       operationId: `get${pascal(names.one)}`,
       summary: `Get ${withArticle(names.one)}`,
       tag: names.tag,
-      scope,
+      scopes: [scope],
       answer: { $ref: `${names.item}#` },
       respond: (view, request) => getOne(view, listRequestOf(collectionListing, view, request)),
       respondLightly: (view, request) => getSmallOne(view, listRequestOf(collectionListing, view, request)),
@@ -131,7 +136,7 @@ function aggregateEndpoint(weights: DimensionWeights): ApiEndpoint {
     summary: 'Aggregate asset health scores',
     description: 'The scores of all table assets that match all filters, in one object.',
     tag: listingNamed('asset_health_scores').names.tag,
-    scope: 'assets',
+    scopes: ['assets'],
     query: filterSchema(listingNamed('table_assets').filters),
     answer: { $ref: `${aggregateScoreSchema.$id}#` },
     respond: (view, { reader, params, query }) => {

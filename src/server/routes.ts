@@ -7,6 +7,7 @@ import { type ApiEndpoint, ENV, type EndpointOptions, endpointsOf, sharedSchemas
 import { httpErrorFrom, permissionDenied } from './errors.ts';
 import { entityTag, isKnown, takesGzip } from './etag.ts';
 import type { MirrorState } from './mirror-reads.ts';
+import { pageEndpoints } from './page-endpoints.ts';
 import { prepareQuery } from './query-text.ts';
 import type { RequestQuota } from './rate-limit.ts';
 import { filterSchema, pathSchema } from './schemas.ts';
@@ -20,7 +21,7 @@ declare module 'fastify' {
     reader: Principal | null;
   }
   interface FastifyContextConfig {
-    scope?: ViewScope;
+    scopes?: readonly ViewScope[];
   }
 }
 
@@ -31,7 +32,7 @@ export interface RoutesOptions extends EndpointOptions {
 
 const REFUSALS = [400, 401, 403, 404, 422, 429, 500, 503];
 
-/** Adds every endpoint of the read API. The token was checked before. */
+/** Adds every endpoint of the read API, and those of the page. The token was checked before. */
 export function addRoutes(server: FastifyInstance, routesOptions: RoutesOptions): void {
   for (const schema of sharedSchemas()) server.addSchema(schema);
   server.addHook('preValidation', (request, _reply, done) => {
@@ -39,11 +40,12 @@ export function addRoutes(server: FastifyInstance, routesOptions: RoutesOptions)
     prepareQuery(request);
     done();
   });
-  for (const endpoint of endpointsOf(routesOptions)) addEndpoint(server, routesOptions, endpoint);
+  for (const endpoint of [...endpointsOf(routesOptions), ...pageEndpoints()])
+    addEndpoint(server, routesOptions, endpoint);
 }
 
 function addEndpoint(server: FastifyInstance, { answers, quota }: RoutesOptions, apiEndpoint: ApiEndpoint): void {
-  const { path, scope, operationId } = apiEndpoint;
+  const { base = API_PATH, path, scopes = [], operationId } = apiEndpoint;
   const handler = (request: FastifyRequest, reply: FastifyReply): unknown => {
     const { reader, params, query } = request as unknown as Parameters<ApiEndpoint['respond']>[1];
     // The tag is of this state or an earlier one, so an answer called unchanged is never a changed one.
@@ -60,8 +62,7 @@ function addEndpoint(server: FastifyInstance, { answers, quota }: RoutesOptions,
       return sendAnswer(reply, answer, tag);
     });
   };
-  const config = scope === undefined ? {} : { scope };
-  server.get([API_PATH, ...path].join('/'), { schema: schemaOf(apiEndpoint), config }, handler);
+  server.get([base, ...path].join('/'), { schema: schemaOf(apiEndpoint), config: { scopes } }, handler);
 }
 
 /** @throws HttpError when that is the answer */
@@ -89,10 +90,11 @@ function goneSignal({ raw }: FastifyReply): AbortSignal {
   return gone.signal;
 }
 
-function schemaOf({ path, operationId, summary, description, tag, query, answer }: ApiEndpoint): FastifySchema {
+function schemaOf({ path, operationId, summary, description, tag, query, answer, hidden }: ApiEndpoint): FastifySchema {
   const names = path.filter((segment) => segment.startsWith(':')).map((segment) => segment.slice(1));
   return {
     operationId,
+    ...(hidden === undefined ? {} : { hide: hidden }),
     summary,
     ...(description === undefined ? {} : { description }),
     tags: [tag],
@@ -106,12 +108,12 @@ function schemaOf({ path, operationId, summary, description, tag, query, answer 
   };
 }
 
-/** Checks the environment and the scope of the token. @throws HttpError 403 */
+/** Checks the environment and the scopes of the token. @throws HttpError 403 */
 function refuseDenied({ reader, params, routeOptions }: FastifyRequest): void {
   const env = (params as Readonly<Record<string, string>>)[ENV];
-  const { scope } = routeOptions.config;
+  const { scopes = [] } = routeOptions.config;
   if (env !== undefined && reader?.environments?.has(env) === false)
     throw permissionDenied(`The token cannot view environment ${env}`);
-  if (scope !== undefined && reader?.scopes?.has(scope) === false)
-    throw permissionDenied(`The token lacks the view scope "${scope}"`);
+  for (const scope of scopes)
+    if (reader?.scopes?.has(scope) === false) throw permissionDenied(`The token lacks the view scope "${scope}"`);
 }

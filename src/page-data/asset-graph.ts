@@ -1,0 +1,246 @@
+import { type PageReads, type PageScope, valuesIn } from './page-scope.ts';
+
+/** The edges of one direction: those of node `n` stand in `ends` from `starts[n]` to `starts[n + 1]`. */
+interface EdgeList {
+  readonly starts: Uint32Array;
+  readonly ends: Uint32Array;
+}
+
+export type LineageDirection = 'upstream' | 'downstream';
+
+/** The asset lineage of one environment, with numbers instead of ids. */
+interface AssetGraph {
+  readonly ids: readonly string[];
+  readonly numbers: ReadonlyMap<string, number>;
+  readonly upstream: EdgeList;
+  readonly downstream: EdgeList;
+  /** 1 for an asset that is deleted. */
+  readonly gone: Uint8Array;
+  readonly bi: Uint8Array;
+}
+
+/** The graphs of a state of the mirror by environment: a graph of a million edges takes about 150 MB. */
+const kept = new WeakMap<PageReads, Map<string, AssetGraph>>();
+const MOST_KEPT = 2;
+
+/** The graph of an environment. It is read once for a state of the mirror. */
+function graphOf(pageReads: PageReads, env: string): AssetGraph {
+  const graphs = kept.get(pageReads) ?? new Map<string, AssetGraph>();
+  kept.set(pageReads, graphs);
+  const graph = graphs.get(env) ?? readGraph(pageReads, env);
+  // The environment that was not asked about for the longest time makes room.
+  graphs.delete(env);
+  graphs.set(env, graph);
+  const [oldest] = graphs.keys();
+  if (graphs.size > MOST_KEPT && oldest !== undefined) graphs.delete(oldest);
+  return graph;
+}
+
+function readGraph(pageReads: PageReads, env: string): AssetGraph {
+  const numbers = new Map<string, number>();
+  const ends = (column: string): Uint32Array => {
+    const sql = `select ${column} from asset_lineage where env_id = @env order by upstream_asset_id, downstream_asset_id`;
+    return Uint32Array.from(pageReads.texts({ sql, values: { env } }), (id) => numbered(numbers, id ?? ''));
+  };
+  const [up, down] = [ends('upstream_asset_id'), ends('downstream_asset_id')];
+  const marked = (condition: string): Uint8Array => {
+    const sql = `select id from assets where env_id = @env and ${condition}`;
+    return marking(numbers, pageReads.texts({ sql, values: { env } }));
+  };
+  return {
+    ids: [...numbers.keys()],
+    numbers,
+    upstream: edgeList(numbers.size, down, up),
+    downstream: edgeList(numbers.size, up, down),
+    gone: marked('deleted_at is not null'),
+    bi: marked(`deleted_at is null and kind = 'bi'`),
+  };
+}
+
+function numbered(numbers: Map<string, number>, id: string): number {
+  const known = numbers.get(id);
+  if (known !== undefined) return known;
+  numbers.set(id, numbers.size);
+  return numbers.size - 1;
+}
+
+/** 1 for each node whose id is given. */
+function marking(numbers: AssetGraph['numbers'], ids: readonly (string | null)[]): Uint8Array {
+  const marks = new Uint8Array(numbers.size);
+  for (const id of ids) {
+    const number = numbers.get(id ?? '');
+    if (number !== undefined) marks[number] = 1;
+  }
+  return marks;
+}
+
+/** The edges by the node that they leave, without those from a node to itself. */
+function edgeList(nodes: number, from: Uint32Array, to: Uint32Array): EdgeList {
+  const starts = new Uint32Array(nodes + 1);
+  for (const [i, node] of from.entries()) if (node !== to[i]) starts[node + 1] = (starts[node + 1] ?? 0) + 1;
+  for (let node = 0; node < nodes; node += 1) starts[node + 1] = (starts[node + 1] ?? 0) + (starts[node] ?? 0);
+  const ends = new Uint32Array(starts[nodes] ?? 0);
+  const next = starts.slice();
+  for (const [i, node] of from.entries()) {
+    const end = to[i] ?? 0;
+    if (node === end) continue;
+    const at = next[node] ?? 0;
+    ends[at] = end;
+    next[node] = at + 1;
+  }
+  return { starts, ends };
+}
+
+/** How much an asset reaches. */
+export interface ReachCount {
+  readonly count: number;
+  readonly biCount: number;
+  /** Whether the walk stopped at its bound: there are more. */
+  readonly cut: boolean;
+}
+
+const NOTHING: ReachCount = { count: 0, biCount: 0, cut: false };
+
+/** The most assets that one walk counts. */
+const MOST_REACHED = 10_000;
+
+/** The lineage that a reader sees: no walk comes to, or through, an asset that is deleted or hidden from the reader. */
+export interface SeenLineage {
+  /** The ids one edge away. */
+  beside(id: string, direction: LineageDirection): string[];
+  /** The number of assets one edge away. */
+  degree(id: string, direction: LineageDirection): number;
+  /** All assets downstream. */
+  reached(id: string): ReachCount;
+  /** Of the assets upstream with the least number of edges in between, those of `wanted`. */
+  nearest(id: string, wanted: ReadonlySet<string>): { readonly ids: readonly string[]; readonly depth: number } | null;
+  /** Whether any edge that the reader sees names the asset. */
+  has(id: string): boolean;
+  /** The edges that the walks have followed so far. */
+  steps(): number;
+}
+
+/** Reads the lineage of an environment as the reader sees it. */
+export function lineageOf(pageReads: PageReads, scope: PageScope): SeenLineage {
+  const graph = graphOf(pageReads, scope.env);
+  const hidden = hiddenFrom(pageReads, scope, graph);
+  const nodeOf = (id: string): number | undefined => {
+    const node = graph.numbers.get(id);
+    return node === undefined || hidden[node] === 1 ? undefined : node;
+  };
+  const besides = (id: string, direction: LineageDirection): number[] => {
+    const node = nodeOf(id);
+    return node === undefined ? [] : [...edgesFrom(graph[direction], node)].filter((end) => hidden[end] === 0);
+  };
+  const idOf = (node: number): string => graph.ids[node] ?? '';
+  const met = new Uint32Array(graph.ids.length);
+  let [walks, steps] = [0, 0];
+  const walkFrom = (node: number, direction: LineageDirection): Iterable<WalkLevel> => {
+    walks += 1;
+    const followed = (edges: number): void => {
+      steps += edges;
+    };
+    return walkLevels(graph[direction], { node, hidden, met, walk: walks, followed });
+  };
+  return {
+    beside: (id, direction) => besides(id, direction).map(idOf),
+    degree: (id, direction) => besides(id, direction).length,
+    has: (id) => besides(id, 'upstream').length > 0 || besides(id, 'downstream').length > 0,
+    reached(id) {
+      const node = nodeOf(id);
+      return node === undefined ? NOTHING : countReached(walkFrom(node, 'downstream'), graph.bi);
+    },
+    nearest(id, wanted) {
+      const node = nodeOf(id);
+      if (node === undefined) return null;
+      let reached = 0;
+      for (const { nodes, depth } of walkFrom(node, 'upstream')) {
+        const ids = nodes.map(idOf).filter((each) => wanted.has(each));
+        if (ids.length > 0) return { ids, depth };
+        reached += nodes.length;
+        if (reached > MOST_REACHED) return null;
+      }
+      return null;
+    },
+    steps: () => steps,
+  };
+}
+
+/** 1 for each node that is deleted, or that the reader may not see. */
+function hiddenFrom(pageReads: PageReads, scope: PageScope, { numbers, gone }: AssetGraph): Uint8Array {
+  if (scope.limit === null) return gone;
+  const visible = marking(
+    numbers,
+    pageReads.texts({ sql: `select id from ${scope.limit.ids}`, values: valuesIn(scope) }),
+  );
+  return gone.map((isGone, node) => (isGone === 1 || visible[node] === 0 ? 1 : 0));
+}
+
+function edgesFrom({ starts, ends }: EdgeList, node: number): Uint32Array {
+  return ends.subarray(starts[node] ?? 0, starts[node + 1] ?? 0);
+}
+
+/** The nodes with the same least number of edges from the beginning of a walk. */
+interface WalkLevel {
+  readonly nodes: readonly number[];
+  readonly depth: number;
+}
+
+interface WalkStart {
+  readonly node: number;
+  readonly hidden: Uint8Array;
+  /** The number of the last walk that met a node. */
+  readonly met: Uint32Array;
+  readonly walk: number;
+  followed(edges: number): void;
+}
+
+/** Walks breadth first; each node comes once, and the first one never. */
+function* walkLevels(edges: EdgeList, { node, hidden, met, walk, followed }: WalkStart): Generator<WalkLevel> {
+  met[node] = walk;
+  let nodes: readonly number[] = [node];
+  for (let depth = 1; nodes.length > 0; depth += 1) {
+    const next: number[] = [];
+    for (const each of nodes) {
+      const ends = edgesFrom(edges, each);
+      followed(ends.length);
+      for (const end of ends) {
+        if (hidden[end] === 1 || met[end] === walk) continue;
+        met[end] = walk;
+        next.push(end);
+      }
+    }
+    if (next.length > 0) yield { nodes: next, depth };
+    nodes = next;
+  }
+}
+
+function countReached(levels: Iterable<WalkLevel>, bi: Uint8Array): ReachCount {
+  let [count, biCount] = [0, 0];
+  for (const { nodes } of levels)
+    for (const node of nodes) {
+      if (count === MOST_REACHED) return { count, biCount, cut: true };
+      count += 1;
+      biCount += bi[node] ?? 0;
+    }
+  return { count, biCount, cut: false };
+}
+
+/** The most edges that are followed to put assets into order. */
+const MOST_STEPS = 3_000_000;
+
+/**
+ * The assets with their counts, those with the most downstream first. Those with the most direct consumers are counted first; where
+ * there is too much to walk, the others are put behind them by their direct consumers, with `null` for what was not counted.
+ */
+export function byReach(
+  lineage: SeenLineage,
+  ids: readonly string[],
+): { readonly id: string; readonly reach: ReachCount | null }[] {
+  const direct = ids
+    .map((id) => ({ id, degree: lineage.degree(id, 'downstream') }))
+    .sort((a, b) => b.degree - a.degree || (a.id < b.id ? -1 : 1));
+  return direct
+    .map(({ id }) => ({ id, reach: lineage.steps() < MOST_STEPS ? lineage.reached(id) : null }))
+    .sort((a, b) => (b.reach?.count ?? -1) - (a.reach?.count ?? -1));
+}

@@ -1,0 +1,210 @@
+import { byReach, lineageOf, type ReachCount, type SeenLineage } from './asset-graph.ts';
+import { elementsOf, labelsOf } from './labels.ts';
+import type { FailingNow, FailingSubTest } from './page-data.ts';
+import {
+  listed,
+  numberOf,
+  type PageReads,
+  type PageRow,
+  type PageScope,
+  seen,
+  textOf,
+  valuesIn,
+} from './page-scope.ts';
+import { rankOf } from './status-order.ts';
+
+/** The part of a long list that is shown. */
+export interface PagePart {
+  readonly limit: number;
+  readonly offset: number;
+}
+
+/** What is failing now, the worst first: by status, by severity, by what is downstream. */
+export function failingNow(pageReads: PageReads, scope: PageScope, { limit, offset }: PagePart): FailingNow {
+  const found = findFailing(pageReads, scope);
+  const lineage = lineageOf(pageReads, scope);
+  const reach = reachOf(lineage, found);
+  const shown = found
+    .map((row) => ({ ...row, reach: reach.get(row.asset ?? '') ?? -1 }))
+    .sort((a, b) => byBadness(a, b) || b.reach - a.reach || byName(a, b))
+    .slice(offset, offset + limit);
+  return { total: found.length, rows: describe(pageReads, scope, { shown, found, lineage }) };
+}
+
+/** A failing sub-test as far as its place in the list depends on it. */
+interface FailingKey {
+  readonly key: string;
+  readonly test: string;
+  readonly testName: string;
+  readonly asset: string | null;
+  readonly status: string;
+  readonly severity: string | null;
+}
+
+const keyOf = (row: PageRow): string => JSON.stringify([row['test_id'], row['sub_test_unique_id']]);
+
+function findFailing(pageReads: PageReads, scope: PageScope): FailingKey[] {
+  const rows = pageReads.rows({
+    sql: `select test_id, test_name, sub_test_unique_id, asset_id, status, severity from failing_tests
+      where ${seen(scope, { env: 'env_id', asset: 'asset_id' })}`,
+    values: valuesIn(scope),
+  });
+  return rows.map((row) => ({
+    key: keyOf(row),
+    test: String(row['test_id']),
+    testName: textOf(row['test_name']) ?? '',
+    asset: textOf(row['asset_id']),
+    status: String(row['status']),
+    severity: textOf(row['severity']),
+  }));
+}
+
+const reachOf = (lineage: SeenLineage, found: readonly FailingKey[]): ReadonlyMap<string, number> =>
+  new Map(byReach(lineage, assetsOf(found)).map(({ id, reach }) => [id, reach?.count ?? -1]));
+
+const assetsOf = (found: readonly FailingKey[]): string[] => [
+  ...new Set(found.flatMap(({ asset }) => (asset === null ? [] : [asset]))),
+];
+
+function byBadness(a: FailingKey, b: FailingKey): number {
+  const severe = ({ severity }: FailingKey): number => Number(severity !== 'ERROR');
+  return rankOf(a.status) - rankOf(b.status) || severe(a) - severe(b);
+}
+
+function byName(a: FailingKey, b: FailingKey): number {
+  return a.testName === b.testName ? (a.key < b.key ? -1 : 1) : a.testName < b.testName ? -1 : 1;
+}
+
+interface FailingShown {
+  readonly shown: readonly FailingKey[];
+  readonly found: readonly FailingKey[];
+  readonly lineage: SeenLineage;
+}
+
+function describe(pageReads: PageReads, scope: PageScope, { shown, found, lineage }: FailingShown): FailingSubTest[] {
+  const tests = [...new Set(shown.map(({ test }) => test))];
+  const assets = assetsOf(shown);
+  const details = readDetails(pageReads, scope, tests);
+  const causes = causesOf(lineage, found, assets);
+  const label = labelsOf(pageReads, scope, [...assets, ...[...causes.values()].map(({ asset }) => asset)]);
+  const since = readSince(pageReads, scope, tests);
+  const histories = readHistories(pageReads, scope, tests);
+  const testOwners = elementsOf(pageReads, scope, { list: 'testOwners', ids: tests });
+  const assetOwners = elementsOf(pageReads, scope, { list: 'assetOwners', ids: assets });
+  const reached = new Map(assets.map((id): [string, ReachCount] => [id, lineage.reached(id)]));
+  return shown.flatMap(({ key, test, asset }) => {
+    const row = details.get(key);
+    if (row === undefined) return [];
+    const cause = causes.get(asset ?? '');
+    return {
+      ...written(row),
+      since: since.get(key) ?? textOf(row['start_time']),
+      asset: asset === null ? null : label(asset),
+      owners: testOwners.get(test) ?? assetOwners.get(asset ?? '') ?? [],
+      downstream_count: reached.get(asset ?? '')?.count ?? 0,
+      downstream_bi_count: reached.get(asset ?? '')?.biCount ?? 0,
+      downstream_cut: reached.get(asset ?? '')?.cut ?? false,
+      cause:
+        cause === undefined
+          ? null
+          : { ...label(cause.asset), depth: cause.depth, test_id: cause.test, test_name: cause.testName },
+      history: histories.get(key) ?? [],
+    };
+  });
+}
+
+function written(row: PageRow) {
+  return {
+    test_id: String(row['test_id']),
+    test_name: textOf(row['test_name']) ?? '',
+    test_type: textOf(row['test_type']),
+    severity: textOf(row['severity']),
+    sub_test_unique_id: String(row['sub_test_unique_id']),
+    column_name: textOf(row['column_name']),
+    quality_dimension: textOf(row['quality_dimension']),
+    status: String(row['status']),
+    failure_count: numberOf(row['failure_count']),
+    result_reason: textOf(row['result_reason']),
+    exception: textOf(row['exception']),
+  };
+}
+
+function readDetails(pageReads: PageReads, { env }: PageScope, tests: readonly string[]): ReadonlyMap<string, PageRow> {
+  const rows = pageReads.rows({
+    sql: `select test_id, test_name, test_type, severity, sub_test_unique_id, column_name, quality_dimension, status,
+      failure_count, result_reason, exception, start_time
+      from failing_tests where env_id = @env and test_id in ${listed('tests')}`,
+    values: { env, tests: JSON.stringify(tests) },
+  });
+  return new Map(rows.map((row) => [keyOf(row), row]));
+}
+
+/** When the open incidents of these tests began, by sub-test. */
+function readSince(pageReads: PageReads, { env }: PageScope, tests: readonly string[]): ReadonlyMap<string, string> {
+  const rows = pageReads.rows({
+    sql: `select test_id, sub_test_unique_id, first_start_time from test_incidents
+      where env_id = @env and test_id in ${listed('tests')} and resolved_at is null`,
+    values: { env, tests: JSON.stringify(tests) },
+  });
+  return new Map(rows.map((row) => [keyOf(row), String(row['first_start_time'])]));
+}
+
+const MOST_SHOWN_RUNS = 30;
+const MOST_READ_RUNS = 3000;
+
+/** The last runs of the failing sub-tests. Those of a test's sub-tests are near each other, so that an index finds them all. */
+function readHistories(
+  pageReads: PageReads,
+  { env }: PageScope,
+  tests: readonly string[],
+): ReadonlyMap<string, FailingSubTest['history']> {
+  const histories = new Map<string, { start_time: string; status: string }[]>();
+  for (const test of tests) {
+    const rows = pageReads.rows({
+      sql: `select test_id, sub_test_unique_id, start_time, status from test_executions
+        where env_id = @env and test_id = @test order by start_time desc
+        limit min(${MOST_READ_RUNS}, ${MOST_SHOWN_RUNS} * (select count(*) from latest_test_executions
+          where env_id = @env and test_id = @test))`,
+      values: { env, test },
+    });
+    for (const row of rows) {
+      const own = histories.get(keyOf(row)) ?? [];
+      histories.set(keyOf(row), own);
+      if (own.length < MOST_SHOWN_RUNS)
+        own.unshift({ start_time: String(row['start_time']), status: String(row['status']) });
+    }
+  }
+  return histories;
+}
+
+interface ProbableCause {
+  readonly asset: string;
+  readonly depth: number;
+  readonly test: string;
+  readonly testName: string;
+}
+
+/** The nearest failing ancestor of each asset; of several, the one whose failing test is the worst. */
+function causesOf(
+  lineage: SeenLineage,
+  found: readonly FailingKey[],
+  assets: readonly string[],
+): ReadonlyMap<string, ProbableCause> {
+  const worst = new Map<string, FailingKey>();
+  for (const each of found) {
+    const known = worst.get(each.asset ?? '');
+    if (each.asset !== null && (known === undefined || (byBadness(each, known) || byName(each, known)) < 0))
+      worst.set(each.asset, each);
+  }
+  const failing = new Set(worst.keys());
+  return new Map(
+    assets.flatMap((id): [string, ProbableCause][] => {
+      const nearest = lineage.nearest(id, failing);
+      const [first] = (nearest?.ids ?? [])
+        .flatMap((asset) => worst.get(asset) ?? [])
+        .sort((a, b) => byBadness(a, b) || byName(a, b));
+      if (nearest === null || first?.asset == null) return [];
+      return [[id, { asset: first.asset, depth: nearest.depth, test: first.test, testName: first.testName }]];
+    }),
+  );
+}

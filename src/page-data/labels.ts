@@ -1,0 +1,44 @@
+import type { AssetLabel } from './page-data.ts';
+import { listed, type PageReads, type PageScope, seen, textOf, valuesIn } from './page-scope.ts';
+
+/** What a list shows of assets, by id; of one that is not live only the id. The reader sees them all. */
+export function labelsOf(pageReads: PageReads, { env }: PageScope, ids: readonly string[]): (id: string) => AssetLabel {
+  const rows = pageReads.rows({
+    sql: `select id, name, kind from live_assets where env_id = @env and id in ${listed('ids')}`,
+    values: { env, ids: JSON.stringify(ids) },
+  });
+  const known = new Map(rows.map((row) => [String(row['id']), row]));
+  return (id) => ({ id, name: textOf(known.get(id)?.['name']), kind: textOf(known.get(id)?.['kind']) });
+}
+
+/** Where the elements of lists stand: a view, the column of whose they are, and that of the element. */
+const ELEMENTS = {
+  assetOwners: { view: 'asset_owners', of: 'asset_id', element: 'owner' },
+  assetTags: { view: 'asset_tags', of: 'asset_id', element: 'tag' },
+  testOwners: { view: 'test_owners', of: 'test_id', element: 'owner' },
+  testTags: { view: 'test_tags', of: 'test_id', element: 'tag' },
+} as const;
+
+export type ElementList = keyof typeof ELEMENTS;
+
+/** The owners or tags of assets or tests, by id; of all that the reader sees where no ids are given. */
+export function elementsOf(
+  pageReads: PageReads,
+  scope: PageScope,
+  { list, ids }: { readonly list: ElementList; readonly ids: readonly string[] | null },
+): ReadonlyMap<string, readonly string[]> {
+  const { view, of, element } = ELEMENTS[list];
+  const among = ids === null ? '' : ` and ${of} in ${listed('ids')}`;
+  const rows = pageReads.rows({
+    sql: `select ${of} as whose, ${element} as element from ${view}
+      where ${seen(scope, { env: 'env_id', asset: 'asset_id' })}${among} order by element`,
+    values: valuesIn(scope, ids === null ? {} : { ids: JSON.stringify(ids) }),
+  });
+  const found = new Map<string, string[]>();
+  for (const { whose, element: one } of rows) {
+    const own = found.get(String(whose));
+    if (own === undefined) found.set(String(whose), [String(one)]);
+    else own.push(String(one));
+  }
+  return found;
+}

@@ -1,0 +1,100 @@
+import { type LineageDirection, lineageOf } from './asset-graph.ts';
+import { columnNeighbours, columnNode } from './column-neighbours.ts';
+import { labelsOf } from './labels.ts';
+import type { LineageCentre, LineageNode, Neighbours } from './page-data.ts';
+import { listed, type PageReads, type PageScope, seen, textOf, valuesIn } from './page-scope.ts';
+import { FAILING, worse } from './status-order.ts';
+
+/** A node of the lineage, and which way to look from it. */
+export interface NeighbourQuery {
+  readonly id: string;
+  readonly of: 'assets' | 'columns';
+  readonly direction: LineageDirection;
+  readonly limit: number;
+  readonly offset: number;
+}
+
+/** The node itself; null if there is none that the reader sees. */
+export function lineageNode(
+  pageReads: PageReads,
+  scope: PageScope,
+  { id, of }: Pick<NeighbourQuery, 'id' | 'of'>,
+): LineageCentre | null {
+  return of === 'columns' ? columnNode(pageReads, scope, id) : assetNode(pageReads, scope, id);
+}
+
+/** The nodes one edge away; null if there is no such node that the reader sees. */
+export function neighboursOf(pageReads: PageReads, scope: PageScope, query: NeighbourQuery): Neighbours | null {
+  return query.of === 'columns' ? columnNeighbours(pageReads, scope, query) : assetNeighbours(pageReads, scope, query);
+}
+
+function assetNode(pageReads: PageReads, scope: PageScope, id: string): LineageNode | null {
+  const [live] = pageReads.rows({
+    sql: `select 1 from live_assets where ${seen(scope, { env: 'env_id', asset: 'id' })} and id = @id`,
+    values: valuesIn(scope, { id }),
+  });
+  if (live === undefined && !lineageOf(pageReads, scope).has(id)) return null;
+  return nodesOf(pageReads, scope, [id])[0] ?? null;
+}
+
+function assetNeighbours(
+  pageReads: PageReads,
+  scope: PageScope,
+  { id, direction, limit, offset }: NeighbourQuery,
+): Neighbours | null {
+  if (assetNode(pageReads, scope, id) === null) return null;
+  const lineage = lineageOf(pageReads, scope);
+  const beside = lineage.beside(id, direction);
+  const failing = testsOf(pageReads, scope, beside);
+  const isFailing = (each: string): number => Number((failing.get(each)?.failing ?? 0) > 0);
+  const shown = beside
+    .map((each) => ({ each, beyond: lineage.degree(each, direction) }))
+    .sort((a, b) => isFailing(b.each) - isFailing(a.each) || b.beyond - a.beyond || (a.each < b.each ? -1 : 1))
+    .slice(offset, offset + limit);
+  return {
+    total: beside.length,
+    rows: nodesOf(
+      pageReads,
+      scope,
+      shown.map(({ each }) => each),
+    ),
+  };
+}
+
+function nodesOf(pageReads: PageReads, scope: PageScope, ids: readonly string[]): LineageNode[] {
+  const lineage = lineageOf(pageReads, scope);
+  const label = labelsOf(pageReads, scope, ids);
+  const tests = testsOf(pageReads, scope, ids);
+  return ids.map((id) => ({
+    ...label(id),
+    upstream_count: lineage.degree(id, 'upstream'),
+    downstream_count: lineage.degree(id, 'downstream'),
+    status: tests.get(id)?.status ?? null,
+    failing_count: tests.get(id)?.failing ?? 0,
+    asset_id: null,
+  }));
+}
+
+interface TestVerdict {
+  readonly status: string | null;
+  readonly failing: number;
+}
+
+/** What the enabled tests of assets say, by the id of the asset; nothing for a reader who may not see tests. */
+function testsOf(pageReads: PageReads, { env, seesTests }: PageScope, ids: readonly string[]) {
+  const verdicts = new Map<string, TestVerdict>();
+  if (!seesTests || ids.length === 0) return verdicts;
+  const rows = pageReads.rows({
+    sql: `select asset_id, status, count(*) as sub_tests, status in ${FAILING} as fails from test_status
+      where env_id = @env and asset_id in ${listed('ids')} and status is not null group by asset_id, status`,
+    values: { env, ids: JSON.stringify(ids) },
+  });
+  for (const row of rows) {
+    const known = verdicts.get(String(row['asset_id']));
+    verdicts.set(String(row['asset_id']), {
+      status: worse(known?.status ?? null, textOf(row['status'])),
+      failing: (known?.failing ?? 0) + Number(row['fails']) * Number(row['sub_tests']),
+    });
+  }
+  return verdicts;
+}

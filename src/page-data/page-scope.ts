@@ -1,0 +1,50 @@
+/** A statement with named parameters. */
+export interface PageStatement {
+  readonly sql: string;
+  readonly values: Readonly<Record<string, string | number | null>>;
+}
+
+export type PageRow = Readonly<Record<string, string | number | null>>;
+
+/** A way to read one state of a mirror: another state has another object. */
+export interface PageReads {
+  rows(pageStatement: PageStatement): readonly PageRow[];
+  /** The rows of a statement with one text column. */
+  texts(pageStatement: PageStatement): readonly (string | null)[];
+}
+
+/** The environment that is looked at, and what the reader may see of it. */
+export interface PageScope {
+  readonly env: string;
+  /** Null for a reader who may see all assets. */
+  readonly limit: AssetLimit | null;
+  readonly seesTests: boolean;
+}
+
+/** The assets that a reader may see, in SQL. */
+interface AssetLimit {
+  /** A subquery of their ids. */
+  readonly ids: string;
+  /** The condition that the asset of this id is one of them. */
+  includes(assetId: string): string;
+  readonly values: PageStatement['values'];
+}
+
+/** The beginning of every condition: rows of the environment whose asset the reader may see. */
+export function seen({ limit }: PageScope, of: { readonly env: string; readonly asset: string }): string {
+  return `${of.env} = @env${limit === null ? '' : ` and ${limit.includes(of.asset)}`}`;
+}
+
+/** The values that `seen` needs, and more. */
+export function valuesIn({ env, limit }: PageScope, more: PageStatement['values'] = {}): PageStatement['values'] {
+  return { env, ...limit?.values, ...more };
+}
+
+/** A parameter with a list of texts, as a subquery. */
+export const listed = (parameter: string): string => `(select value from json_each(@${parameter}))`;
+
+export const textOf = (value: string | number | null | undefined): string | null =>
+  value === null || value === undefined ? null : String(value);
+
+export const numberOf = (value: string | number | null | undefined): number | null =>
+  value === null || value === undefined ? null : Number(value);

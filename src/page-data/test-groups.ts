@@ -1,0 +1,38 @@
+import { type SQL, sql } from 'drizzle-orm';
+import { SQLiteSyncDialect } from 'drizzle-orm/sqlite-core';
+import { elements, joinAsset, joinOwnersOfTest, label } from '../../schema/view-parts.ts';
+import { type PageReads, type PageScope, seen, textOf, valuesIn } from './page-scope.ts';
+
+export const TEST_GROUPINGS = ['owner', 'schema', 'test_type', 'tag'] as const;
+
+export type TestGrouping = (typeof TEST_GROUPINGS)[number];
+
+/** A test `x`, deleted or not, and the name of one group that it is in, as the daily views tell them. */
+const GROUPS: Readonly<Record<TestGrouping, { readonly name: SQL; readonly join: SQL }>> = {
+  owner: { name: sql`o.owner`, join: joinOwnersOfTest('x') },
+  schema: {
+    name: sql`CASE WHEN a.db_name IS NULL THEN a.schema_name ELSE a.db_name || COALESCE('.' || a.schema_name, '') END`,
+    join: joinAsset('x'),
+  },
+  test_type: { name: sql`x.test_type`, join: sql`` },
+  tag: { name: label, join: sql`LEFT JOIN ${elements('x.tags')}` },
+};
+
+/** The groups of every test that the reader sees, deleted or not; null stands for the tests without such a group. */
+export function groupsOfTests(
+  pageReads: PageReads,
+  scope: PageScope,
+  by: TestGrouping | null,
+): ReadonlyMap<string, readonly (string | null)[]> {
+  const { name, join } = by === null ? { name: sql`NULL`, join: sql`` } : GROUPS[by];
+  const text = new SQLiteSyncDialect().sqlToQuery(sql`SELECT DISTINCT x.test_id, ${name} AS name
+    FROM (SELECT env_id, id AS test_id, asset_id, test_type, tags FROM tests) x ${join}
+    WHERE ${sql.raw(seen(scope, { env: 'x.env_id', asset: 'x.asset_id' }))}`).sql;
+  const groups = new Map<string, (string | null)[]>();
+  for (const row of pageReads.rows({ sql: text, values: valuesIn(scope) })) {
+    const own = groups.get(String(row['test_id']));
+    if (own === undefined) groups.set(String(row['test_id']), [textOf(row['name'])]);
+    else own.push(textOf(row['name']));
+  }
+  return groups;
+}

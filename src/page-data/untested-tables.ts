@@ -1,0 +1,107 @@
+import { byReach, lineageOf, type ReachCount } from './asset-graph.ts';
+import { elementsOf } from './labels.ts';
+import type { UntestedTable, UntestedTables } from './page-data.ts';
+import { listed, type PageReads, type PageScope, seen, textOf, valuesIn } from './page-scope.ts';
+
+/** What is asked of the tables: a part of the list, and whether tested tables stand in it. */
+export interface UntestedQuery {
+  readonly limit: number;
+  readonly offset: number;
+  readonly all: boolean;
+}
+
+/** The tables without a test, those first that most hangs on. */
+export function untestedTables(
+  pageReads: PageReads,
+  scope: PageScope,
+  { limit, offset, all }: UntestedQuery,
+): UntestedTables {
+  const tables = readTables(pageReads, scope);
+  const tested = readTested(pageReads, scope);
+  const testedTables = tables.filter((id) => tested.has(id));
+  const found = all ? tables : tables.filter((id) => !tested.has(id));
+  const lineage = lineageOf(pageReads, scope);
+  const shown = byReach(lineage, found)
+    .slice(offset, offset + limit)
+    .map(({ id, reach }) => ({ id, reach: reach ?? lineage.reached(id) }));
+  return {
+    table_count: tables.length,
+    tested_table_count: testedTables.length,
+    column_count: countColumns(pageReads, scope),
+    tested_column_count: testedTables.reduce((sum, id) => sum + (tested.get(id)?.size ?? 0), 0),
+    total: found.length,
+    rows: describe(pageReads, scope, shown),
+  };
+}
+
+/** The ids of all live tables. */
+function readTables(pageReads: PageReads, scope: PageScope): string[] {
+  const ids = pageReads.texts({
+    sql: `select id from assets where deleted_at is null and kind = 'table' and ${seen(scope, { env: 'env_id', asset: 'id' })}`,
+    values: valuesIn(scope),
+  });
+  return ids.map(String);
+}
+
+/** The columns that the enabled tests of an asset name, by the id of the asset. */
+function readTested(pageReads: PageReads, scope: PageScope): ReadonlyMap<string, ReadonlySet<string>> {
+  const rows = pageReads.rows({
+    sql: `select asset_id, lower(column_name) as name from test_status
+      where ${seen(scope, { env: 'env_id', asset: 'asset_id' })} and asset_id is not null`,
+    values: valuesIn(scope),
+  });
+  const tested = new Map<string, Set<string>>();
+  for (const row of rows) {
+    const asset = String(row['asset_id']);
+    const names = tested.get(asset) ?? new Set();
+    tested.set(asset, names);
+    if (row['name'] != null) names.add(String(row['name']));
+  }
+  return tested;
+}
+
+/** The live columns of live tables: all of them less the deleted ones, both of which an index counts. */
+function countColumns(pageReads: PageReads, scope: PageScope): number {
+  const [row] = pageReads.rows({
+    sql: `select count(*) as columns from assets a cross join columns c on c.env_id = a.env_id and c.asset_id = a.id
+      where a.deleted_at is null and a.kind = 'table' and ${seen(scope, { env: 'a.env_id', asset: 'a.id' })}`,
+    values: valuesIn(scope),
+  });
+  const [gone] = pageReads.rows({
+    sql: `select count(*) as columns from columns c cross join assets a on a.env_id = c.env_id and a.id = c.asset_id
+      where c.deleted_at is not null and a.deleted_at is null and a.kind = 'table'
+        and ${seen(scope, { env: 'c.env_id', asset: 'a.id' })}`,
+    values: valuesIn(scope),
+  });
+  return Number(row?.['columns']) - Number(gone?.['columns']);
+}
+
+function describe(
+  pageReads: PageReads,
+  scope: PageScope,
+  shown: readonly { readonly id: string; readonly reach: ReachCount }[],
+): UntestedTable[] {
+  const ids = shown.map(({ id }) => id);
+  const rows = pageReads.rows({
+    sql: `select asset_id, asset_name, db_name, schema_name, test_count, column_count, tested_column_count
+      from test_coverage where env_id = @env and asset_id in ${listed('ids')}`,
+    values: { env: scope.env, ids: JSON.stringify(ids) },
+  });
+  const tables = new Map(rows.map((row) => [String(row['asset_id']), row]));
+  const owners = elementsOf(pageReads, scope, { list: 'assetOwners', ids });
+  return shown.map(({ id, reach }) => {
+    const row = tables.get(id);
+    return {
+      asset: { id, name: textOf(row?.['asset_name']), kind: 'table' },
+      db_name: textOf(row?.['db_name']),
+      schema_name: textOf(row?.['schema_name']),
+      owners: owners.get(id) ?? [],
+      test_count: Number(row?.['test_count'] ?? 0),
+      column_count: Number(row?.['column_count'] ?? 0),
+      tested_column_count: Number(row?.['tested_column_count'] ?? 0),
+      downstream_count: reach.count,
+      downstream_bi_count: reach.biCount,
+      downstream_cut: reach.cut,
+    };
+  });
+}

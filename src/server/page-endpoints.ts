@@ -1,0 +1,176 @@
+import { assetColumns, assetDetail } from '../page-data/asset-detail.ts';
+import { assetsFound } from '../page-data/assets-found.ts';
+import { failingNow, type PagePart } from '../page-data/failing-now.ts';
+import { mirrorTrust } from '../page-data/mirror-trust.ts';
+import { lineageNode, neighboursOf } from '../page-data/neighbours.ts';
+import type { PageScope } from '../page-data/page-scope.ts';
+import { TEST_GROUPINGS, type TestGrouping } from '../page-data/test-groups.ts';
+import { trends } from '../page-data/trends.ts';
+import { untestedTables } from '../page-data/untested-tables.ts';
+import { CATALOGUE } from '../streams/catalogue.ts';
+import { VIEW_SCOPES, type ViewScope } from '../streams/endpoint.ts';
+import type { Principal } from './access.ts';
+import { type ApiEndpoint, ENV, type RequestContext } from './endpoints.ts';
+import { notFound } from './errors.ts';
+import type { MirrorSnapshot } from './mirror-reads.ts';
+import { pascal } from './names.ts';
+import type { ParsedQuery } from './parameters.ts';
+import type { JsonSchema } from './schemas.ts';
+import { includesVisible, isLimited, numberOf, VISIBLE_IDS } from './visibility.ts';
+
+/** The path of the page's own data; it is no part of the read API, and may change with any version. */
+const PAGE_PATH = '/page';
+
+/** A view of one environment: the scopes that it needs, its parameters, and how it is answered; null stands for what does not exist. */
+interface PageView {
+  readonly scopes: readonly ViewScope[];
+  readonly query: Readonly<Record<string, JsonSchema>>;
+  readonly required?: readonly string[];
+  answer(mirrorSnapshot: MirrorSnapshot, scope: PageScope, query: ParsedQuery): unknown;
+}
+
+/** An id may be as long as those in a path. */
+const ID: JsonSchema = { type: 'string', minLength: 1 };
+const MOST_SEARCHED_CHARACTERS = 200;
+const OFFSET: JsonSchema = { type: 'integer', minimum: 0, maximum: 1_000_000, default: 0 };
+const MOST_DAYS = 90;
+const OF: JsonSchema = { type: 'string', enum: ['assets', 'columns'], default: 'assets' };
+
+const upTo = (most: number, usually: number): JsonSchema => ({
+  type: 'integer',
+  minimum: 1,
+  maximum: most,
+  default: usually,
+});
+
+/** The schemas of the parameters have checked the query and filled in the defaults. */
+const partOf = ({ limit, offset }: ParsedQuery): PagePart => ({ limit: Number(limit), offset: Number(offset) });
+
+const nodeOf = (query: ParsedQuery) => ({
+  id: String(query['id']),
+  of: query['of'] === 'columns' ? ('columns' as const) : ('assets' as const),
+});
+
+const BOTH = VIEW_SCOPES;
+const ASSETS = ['assets'] as const;
+
+const VIEWS: Readonly<Record<string, PageView>> = {
+  failing: {
+    scopes: BOTH,
+    query: { limit: upTo(500, 100), offset: OFFSET },
+    answer: (view, scope, query) => failingNow(view, scope, partOf(query)),
+  },
+  trends: {
+    scopes: BOTH,
+    query: { by: { type: 'string', enum: TEST_GROUPINGS }, days: upTo(MOST_DAYS, 30) },
+    answer: (view, scope, { by, days }) =>
+      trends(view, scope, {
+        by: (by as TestGrouping | undefined) ?? null,
+        days: Number(days),
+        until: view.serverTime,
+      }),
+  },
+  untested: {
+    scopes: BOTH,
+    query: { limit: upTo(500, 100), offset: OFFSET, all: { type: 'boolean', default: false } },
+    answer: (view, scope, query) => untestedTables(view, scope, { ...partOf(query), all: query['all'] === true }),
+  },
+  search: {
+    scopes: ASSETS,
+    query: { q: { type: 'string', maxLength: MOST_SEARCHED_CHARACTERS } },
+    required: ['q'],
+    answer: (view, scope, { q }) => assetsFound(view, scope, String(q)),
+  },
+  asset: {
+    scopes: ASSETS,
+    query: { id: ID },
+    required: ['id'],
+    answer: (view, scope, { id }) => assetDetail(view, scope, String(id)),
+  },
+  columns: {
+    scopes: ASSETS,
+    query: { asset_id: ID, offset: OFFSET },
+    required: ['asset_id'],
+    answer: (view, scope, query) =>
+      assetColumns(view, scope, { assetId: String(query['asset_id']), offset: Number(query['offset']) }),
+  },
+  node: {
+    scopes: ASSETS,
+    query: { id: ID, of: OF },
+    required: ['id'],
+    answer: (view, scope, query) => lineageNode(view, scope, nodeOf(query)),
+  },
+  neighbours: {
+    scopes: ASSETS,
+    query: {
+      id: ID,
+      of: OF,
+      direction: { type: 'string', enum: ['upstream', 'downstream'] },
+      limit: upTo(100, 24),
+      offset: OFFSET,
+    },
+    required: ['id', 'direction'],
+    answer: (view, scope, query) =>
+      neighboursOf(view, scope, {
+        ...nodeOf(query),
+        ...partOf(query),
+        direction: query['direction'] === 'upstream' ? 'upstream' : 'downstream',
+      }),
+  },
+};
+
+/** The endpoints of the page's data. */
+export function pageEndpoints(): ApiEndpoint[] {
+  return [mirrorEndpoint(), ...Object.entries(VIEWS).map(([name, view]) => viewEndpoint(name, view))];
+}
+
+/** The parts of every endpoint of the page; nothing describes them, and they are written as they are. */
+const OWN = { base: PAGE_PATH, hidden: true, tag: 'Page', summary: '', answer: {} } as const;
+
+function mirrorEndpoint(): ApiEndpoint {
+  return {
+    ...OWN,
+    path: ['mirror'],
+    operationId: 'pageMirror',
+    respond: (view, { reader }) => mirrorTrust(view, trustReaderOf(reader), CATALOGUE),
+  };
+}
+
+const trustReaderOf = (principal: Principal) => ({
+  environments: principal.environments,
+  deniedScopes: VIEW_SCOPES.filter((scope) => !hasScope(principal, scope)),
+  seesSomeAssets: isLimited(principal),
+});
+
+const hasScope = ({ scopes }: Principal, scope: ViewScope): boolean => scopes?.has(scope) ?? true;
+
+function viewEndpoint(name: string, { scopes, query, required = [], answer }: PageView): ApiEndpoint {
+  return {
+    ...OWN,
+    path: ['environments', `:${ENV}`, name],
+    operationId: `page${pascal(name)}`,
+    scopes,
+    query: { type: 'object', properties: query, required },
+    respond(view, request) {
+      const found = answer(view, pageScopeOf(request), request.query);
+      if (found === null) throw notFound(nameOf(request.query));
+      return found;
+    },
+  };
+}
+
+/** What is not found, as the read API names it. */
+function nameOf({ id, asset_id: assetId, of }: ParsedQuery): string {
+  return `${of === 'columns' ? 'Column' : 'Asset'} ${id ?? assetId}`;
+}
+
+/** What the reader may see of the environment. Its visible assets were looked up before. */
+function pageScopeOf({ reader, params }: RequestContext): PageScope {
+  return {
+    env: params[ENV] ?? '',
+    limit: isLimited(reader)
+      ? { ids: VISIBLE_IDS, includes: includesVisible, values: { reader: numberOf(reader) } }
+      : null,
+    seesTests: hasScope(reader, 'tests'),
+  };
+}

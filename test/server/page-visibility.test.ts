@@ -1,0 +1,126 @@
+import { afterAll, describe, expect, test } from 'vitest';
+import type { MirrorFile } from '../../src/destination/sqlite/open.ts';
+import { type Principal, rootToken } from '../../src/server/access.ts';
+import { fillWorld, keepOnly, keepOnlyEnvironment, TEAM, UNKNOWN } from '../page-data/world.ts';
+import { type Served, serve } from './fixture.ts';
+
+const key = (name: string, limits: Partial<Principal>) => {
+  const { sha256, reader } = rootToken(name, name);
+  return { sha256, reader: { ...reader, ...limits } };
+};
+const FEW = ['m1', 'm4', UNKNOWN];
+const KEYS = [
+  key('all', {}),
+  key('team by path', { paths: ['team'] }),
+  key('team by id', { assetIds: TEAM }),
+  key('few', { assetIds: FEW }),
+  key('nothing', { assetIds: [] }),
+  key('e', { environments: new Set(['e']) }),
+  key('f', { environments: new Set(['f']) }),
+  key('nowhere', { environments: new Set() }),
+  key('assets', { scopes: new Set(['assets']) }),
+  key('tests', { scopes: new Set(['tests']) }),
+].map((each) => ({ ...each, sha256: rootToken('', each.reader.name.replaceAll(' ', '-')).sha256 }));
+
+const open = (fill: (writing: MirrorFile) => void): Served => serve(fill, { keys: () => KEYS }, afterAll);
+const cut = (take: (writing: MirrorFile) => void): Served =>
+  open((writing) => {
+    fillWorld(writing);
+    take(writing);
+  });
+
+const whole = open(fillWorld);
+
+async function ask({ server }: Served, name: string, path: string) {
+  const headers = { authorization: `Bearer ${name.replaceAll(' ', '-')}` };
+  const answer = await (await server).inject({ method: 'GET', url: `/page/${path}`, headers });
+  return { status: answer.statusCode, body: answer.json() };
+}
+
+const ASSETS = [...TEAM, 'o1', 'o2', 'o4', 'odash', UNKNOWN, 'nobody'];
+const COLUMNS = ['m1:id', 'm4:id', 'o1:id', 'mdash:id', 'm1:NAME', 'nobody:id'];
+const ABOUT_ASSETS = [
+  ...['m', 'o', 'team', 'name of', 'dash'].map((text) => `search?q=${encodeURIComponent(text)}`),
+  ...ASSETS.flatMap((id) => [`asset?id=${id}`, `columns?asset_id=${id}`, `node?id=${id}`]),
+  ...ASSETS.flatMap((id) => ['upstream', 'downstream'].map((way) => `neighbours?id=${id}&direction=${way}`)),
+  ...COLUMNS.flatMap((id) => [
+    `node?of=columns&id=${id}`,
+    `neighbours?of=columns&id=${id}&direction=upstream`,
+    `neighbours?of=columns&id=${id}&direction=downstream&limit=1`,
+  ]),
+];
+const ABOUT_TESTS = [
+  'failing',
+  'failing?limit=2&offset=1',
+  ...['', 'by=owner', 'by=schema', 'by=test_type', 'by=tag&days=5'].map((query) => `trends?${query}`),
+  'untested',
+  'untested?all=true&limit=3',
+];
+const VIEWS = [...ABOUT_TESTS, ...ABOUT_ASSETS].map((view) => `environments/e/${view}`);
+
+describe.each([
+  { name: 'team by path', seen: TEAM },
+  { name: 'team by id', seen: TEAM },
+  { name: 'few', seen: FEW },
+  { name: 'nothing', seen: [] },
+])(
+  'to a token of some assets the page answers as if there were no others: $name (authentication rule 6)',
+  ({ name, seen }) => {
+    const part = cut((writing) => keepOnly(writing, seen));
+
+    test.each(VIEWS)('%s', async (view) => {
+      expect(await ask(whole, name, view)).toEqual(await ask(part, 'all', view));
+    });
+
+    test('mirror', async () => {
+      const answer = await ask(whole, name, 'mirror');
+      expect(JSON.stringify(answer.body)).not.toMatch(/o1|40|returned|scan/);
+    });
+  },
+);
+
+describe('to a token of some environments the page answers as if there were no others (authentication rule 5)', () => {
+  const part = cut(keepOnlyEnvironment);
+
+  test.each(['mirror', ...VIEWS])('%s', async (view) => {
+    expect(await ask(whole, 'e', view)).toEqual(await ask(part, 'e', view));
+  });
+
+  test('nothing of another environment is answered', async () => {
+    for (const view of VIEWS) expect(await ask(whole, 'f', view)).toMatchObject({ status: 403 });
+    expect((await ask(whole, 'nowhere', 'mirror')).body).toMatchObject({ environments: [], last_run: null });
+    expect(JSON.stringify((await ask(whole, 'e', 'mirror')).body)).not.toContain('f: away');
+  });
+});
+
+describe('a view needs its scopes (authentication rule 5)', () => {
+  test('failing tests, trends and coverage are of assets and tests', async () => {
+    for (const name of ['assets', 'tests'])
+      for (const view of ABOUT_TESTS)
+        expect(await ask(whole, name, `environments/e/${view}`)).toMatchObject({ status: 403 });
+  });
+
+  test('assets are shown without their tests', async () => {
+    for (const view of ABOUT_ASSETS)
+      expect(await ask(whole, 'tests', `environments/e/${view}`)).toMatchObject({ status: 403 });
+    const { body } = await ask(whole, 'assets', 'environments/e/asset?id=m1');
+    expect(body).toMatchObject({ tests: null, test_count: null });
+    const node = await ask(whole, 'assets', 'environments/e/node?id=m1');
+    expect(node.body).toMatchObject({ status: null, failing_count: 0, upstream_count: 2 });
+    const columns = await ask(whole, 'assets', 'environments/e/columns?asset_id=m1');
+    expect(columns.body.rows[0]).toMatchObject({ tests: null });
+  });
+
+  test('the mirror’s streams are those of the token’s scopes', async () => {
+    const { body } = await ask(whole, 'assets', 'mirror');
+    const names = body.environments[0].streams.map(({ stream }: { stream: string }) => stream);
+    expect(names).toContain('columns');
+    expect(names.join()).not.toContain('test');
+    expect(body.environments[0].denied_scopes).toEqual(['tests']);
+  });
+});
+
+test('the world of these tests has something to hide in every view', async () => {
+  for (const view of ABOUT_TESTS.map((each) => `environments/e/${each}`))
+    expect(await ask(whole, 'all', view)).not.toEqual(await ask(whole, 'team by path', view));
+});
