@@ -17,8 +17,8 @@ export interface ExportFolder {
   begin(partition: string): string;
   /** Notes a data file that has got its name. */
   created(path: string): void;
-  /** Puts a text in the place of a file, all at once. If it fails, the file is as before. */
-  replace(name: string, text: string): void;
+  /** Puts a text or bytes in the place of a file, all at once. If it fails, the file is as before. */
+  replace(name: string, content: string | Uint8Array): void;
   /** Puts a text in a new file, all at once and durable. @throws the system's EEXIST when there is one of that name */
   putNew(name: string, text: string): void;
   /** Takes away a folder with all that is in it, all at once. */
@@ -62,8 +62,9 @@ export function openExportFolder(
       temporary = null;
       created.push(name);
     },
-    replace(name, text) {
-      writeBeside(files, join(path, name), text, (beside) => files.rename(beside, join(path, name)));
+    replace(name, whole) {
+      const bytes = typeof whole === 'string' ? Buffer.from(whole) : whole;
+      writeBeside(files, join(path, name), bytes, (beside) => files.rename(beside, join(path, name)));
     },
     putNew: (name, text) => putNew(files, path, name, text),
     drop: (name) => drop(files, path, name),
@@ -85,7 +86,7 @@ export function openExportFolder(
 function putNew(files: FileOperations, folder: string, name: string, text: string): void {
   const path = join(folder, name);
   files.makeFolder(dirname(path));
-  writeBeside(files, path, text, (beside) => {
+  writeBeside(files, path, Buffer.from(text), (beside) => {
     files.link(beside, path);
     files.remove(beside);
   });
@@ -118,11 +119,11 @@ function removeAll(files: FileOperations, folder: string, pathsOf: () => readonl
   }
 }
 
-/** Writes a text beside the place where it is to stand, and puts it there. */
-function writeBeside(files: FileOperations, path: string, text: string, put: (beside: string) => void): void {
+/** Writes a file beside the place where it is to stand, and puts it there. */
+function writeBeside(files: FileOperations, path: string, whole: Uint8Array, put: (beside: string) => void): void {
   const beside = join(dirname(path), `.${basename(path)}.tmp`);
   try {
-    writeWhole(files, beside, Buffer.from(text));
+    writeWhole(files, beside, whole);
     put(beside);
   } catch (error) {
     files.remove(beside);

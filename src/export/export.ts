@@ -44,7 +44,7 @@ export async function exportTables(
   previous: ExportManifest | null,
 ): Promise<ExportResult> {
   const { folder, to, nowMs } = work;
-  const tables = readLogs(folder.path, folder.format === 'delta' ? scope.relations.map(({ name }) => name) : []);
+  const tables = await readLogs(folder.path, folder.format === 'delta' ? scope.relations.map(({ name }) => name) : []);
   const number = Math.max(previous?.number ?? 0, lastNumber(tables));
   const manifest = await publishOrUndo(work, scope, { manifest: previous, number });
   try {

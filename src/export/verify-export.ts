@@ -58,7 +58,7 @@ export async function verifyExport(comparison: ExportComparison): Promise<Export
     await passOn(signal);
     if (!(await isIntact(folder, file))) differences.push(differenceOf(file, 'damaged'));
   }
-  for (const table of unequalLogs(folder, manifest))
+  for (const table of await unequalLogs(folder, manifest))
     differences.push({ what: 'unlogged', table, env_id: null, month: null, path: `${table}/${LOG_NAME}` });
   return differences;
 }

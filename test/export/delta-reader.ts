@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import { DuckDBInstance } from '@duckdb/node-api';
 import { readWith } from './setup.ts';
 
 /**
@@ -98,26 +99,55 @@ export function readCommit(path: string): [string, ReadAction][] {
   return actions;
 }
 
-/** The newest version of a table; null for a folder without a log. */
-export function readTable(table: string): DeltaRead | null {
+/** The actions of a checkpoint, read by DuckDB. */
+export async function readCheckpoint(table: string, version: number): Promise<[string, ReadAction][]> {
+  const path = join(table, '_delta_log', `${String(version).padStart(20, '0')}.checkpoint.parquet`);
+  const duck = await (await DuckDBInstance.create(':memory:')).connect();
+  const names = Object.keys(ACTIONS);
+  const json = names.map((name) => `to_json(${name})::varchar`).join(', ');
+  const read = (await duck.runAndReadAll(`select ${json} from read_parquet('${path}')`)).getRowsJson();
+  duck.closeSync();
+  return (read as (string | null)[][]).map((row) => {
+    const held = row.flatMap((value, i): [string, ReadAction][] =>
+      value === null ? [] : [[String(names[i]), withoutNulls(JSON.parse(value))]],
+    );
+    const [action] = held;
+    if (held.length !== 1 || action === undefined) throw new Error(`a row of ${path} has ${held.length} actions`);
+    check(...action);
+    return action;
+  });
+}
+
+const withoutNulls = (action: ReadAction): ReadAction =>
+  Object.fromEntries(Object.entries(action).filter(([, value]) => value !== null));
+
+interface StartingPoint {
+  readonly version: number;
+  readonly actions: readonly (readonly [string, ReadAction])[];
+}
+
+/** The newest version of a table, read from its first commit or a checkpoint on; null for a folder without a log. */
+export function readTable(table: string, start: StartingPoint = { version: -1, actions: [] }): DeltaRead | null {
   const log = join(table, '_delta_log');
-  const commits = readdirSync(table).includes('_delta_log')
-    ? readdirSync(log)
-        .filter((name) => /^\d{20}\.json$/.test(name))
-        .sort()
-    : [];
-  if (commits.length === 0) return null;
+  const names = readdirSync(table).includes('_delta_log') ? readdirSync(log) : [];
+  const commits = names
+    .filter((name) => /^\d{20}\.json$/.test(name) && Number(name.slice(0, 20)) > start.version)
+    .sort();
+  if (start.version + commits.length < 0) return null;
   const [latest, files, removed, txns] = [new Map<string, ReadAction>(), new Map(), new Set<string>(), new Map()];
-  for (const [version, name] of commits.entries()) {
-    if (Number(name.slice(0, 20)) !== version) throw new Error(`${log} has no version ${version}`);
-    for (const [kind, action] of readCommit(join(log, name))) {
-      const path = decodeURIComponent(String(action['path']));
-      if (kind === 'add') files.set(path, { size: action['size'], stats: JSON.parse(String(action['stats'])) });
-      if (kind === 'add') removed.delete(path);
-      if (kind === 'remove' && files.delete(path)) removed.add(path);
-      if (kind === 'txn') txns.set(action['appId'], action['version']);
-      latest.set(kind, action);
-    }
+  const apply = ([kind, action]: readonly [string, ReadAction]): void => {
+    const path = decodeURIComponent(String(action['path']));
+    if (kind === 'add') files.set(path, { size: action['size'], stats: JSON.parse(String(action['stats'])) });
+    if (kind === 'add') removed.delete(path);
+    if (kind === 'remove') removed.add(path);
+    if (kind === 'remove') files.delete(path);
+    if (kind === 'txn') txns.set(action['appId'], action['version']);
+    latest.set(kind, action);
+  };
+  for (const action of start.actions) apply(action);
+  for (const [i, name] of commits.entries()) {
+    if (Number(name.slice(0, 20)) !== start.version + 1 + i) throw new Error(`${log} lacks a version before ${name}`);
+    for (const action of readCommit(join(log, name))) apply(action);
     if (!latest.has('protocol') || !latest.has('metaData')) throw new Error(`${log} does not begin with its schema`);
   }
   const protocol = latest.get('protocol') as { minReaderVersion: number; minWriterVersion: number };
@@ -126,7 +156,7 @@ export function readTable(table: string): DeltaRead | null {
   const schema = (JSON.parse(metaData.schemaString) as { fields: FieldRead[] }).fields;
   for (const [path, { size }] of files)
     if (statSync(join(table, path)).size !== size) throw new Error(`${path} has not ${size} bytes`);
-  return { version: commits.length - 1, metaData, schema, files, removed, txns };
+  return { version: start.version + commits.length, metaData, schema, files, removed, txns };
 }
 
 const DUCKDB_TYPES: Readonly<Record<string, string>> = {

@@ -1,13 +1,24 @@
-import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type { MirrorFile } from '../../src/destination/sqlite/open.ts';
-import { filesUnder } from '../../src/export/export-files.ts';
+import { type FileOperations, filesUnder } from '../../src/export/export-files.ts';
 import { EXPORT_RELATIONS } from '../../src/export/relation.ts';
 import { tableDictionary } from '../../src/library/describe.ts';
 import { verifyExport } from '../../src/library/verify-export.ts';
 import { obsync, refusal } from '../cli/setup.ts';
-import { readCommit, readDelta, readTable } from './delta-reader.ts';
+import { readCheckpoint, readCommit, readDelta, readTable } from './delta-reader.ts';
 import { changedSince, failingAt, killedAt, SOME, watched } from './faults.ts';
 import {
   ALL_RELATIONS,
@@ -204,6 +215,120 @@ describe('the log of a Delta table', () => {
     writeFileSync(logPath(to, 'assets', 0), commit);
     await exportOf(mirror, to, { tables: ['assets'], keep: 0 });
     expect(readFileSync(logPath(to, 'assets', 0), 'utf8')).toBe(commit);
+  });
+});
+
+describe('the checkpoint of a log', () => {
+  /** A table with so many commits, each of which changes the files of one environment. */
+  async function committed(commits: number) {
+    const { mirror, to } = await exported({ tables: ['assets'] }, (file) => fillMirror(file, { assets: 10, runs: 0 }));
+    const commitNext = async (n: number, files?: FileOperations): Promise<void> => {
+      mirror.connection.exec(`update assets set name = 'n${n}', mirrored_at = '${mirroredAt(n)}' where env_id = 'e1'`);
+      await exportOf(mirror, to, { ...DELTA, tables: ['assets'] }, files);
+    };
+    for (let n = 1; n < commits; n++) await commitNext(n);
+    return { mirror, to, table: join(to, 'assets'), commitNext };
+  }
+
+  const logOf = (table: string): string[] => readdirSync(join(table, '_delta_log')).sort();
+
+  const checkpoints = (table: string): string[] => logOf(table).filter((name) => name.includes('checkpoint'));
+
+  test('comes after ten commits, and is all that a reader needs of them', async () => {
+    const { mirror, to, table, commitNext } = await committed(9);
+    expect(checkpoints(table)).toEqual([]);
+    await commitNext(9);
+    expect(checkpoints(table)).toEqual(['00000000000000000009.checkpoint.parquet', '_last_checkpoint']);
+    await commitNext(10);
+    const actions = await readCheckpoint(table, 9);
+    const whole = readTable(table);
+    expect(whole?.version).toBe(10);
+    expect(readTable(table, { version: 9, actions })).toEqual(whole);
+    const of = (kind: string) => actions.filter(([name]) => name === kind);
+    expect([of('protocol').length, of('metaData').length, of('txn').length]).toEqual([1, 1, 1]);
+    // The tombstones say which files another program may clear away.
+    expect(of('remove')).toHaveLength(9);
+    const last = JSON.parse(readFileSync(join(table, '_delta_log', '_last_checkpoint'), 'utf8'));
+    const sizeInBytes = statSync(join(table, '_delta_log', '00000000000000000009.checkpoint.parquet')).size;
+    expect(last).toEqual({ version: 9, size: actions.length, sizeInBytes, numOfAddFiles: 2 });
+    for (let version = 0; version < 10; version++) rmSync(logPath(to, 'assets', version));
+    expect(await verifyExport({ db: mirror.path, against: to })).toMatchObject({ equal: true });
+    await commitNext(11);
+    expect(readTable(table, { version: 9, actions })?.version).toBe(11);
+    expect(await verifyExport({ db: mirror.path, against: to })).toMatchObject({ equal: true });
+  });
+
+  test('has no files that were removed more than a week ago', async () => {
+    const { table, commitNext } = await committed(9);
+    for (const name of logOf(table)) {
+      const path = join(table, '_delta_log', name);
+      const older = readFileSync(path, 'utf8').replaceAll(
+        /"deletionTimestamp":\d+/g,
+        '"deletionTimestamp":1700000000000',
+      );
+      writeFileSync(path, older);
+    }
+    await commitNext(9);
+    expect((await readCheckpoint(table, 9)).filter(([name]) => name === 'remove')).toHaveLength(1);
+  });
+
+  test('lets commits go that are older than a month, but never what a newer commit needs', async () => {
+    const { mirror, to, table, commitNext } = await committed(19);
+    const old = new Date(Date.now() - 31 * 86_400_000);
+    for (let version = 0; version <= 12; version++) utimesSync(logPath(to, 'assets', version), old, old);
+    await commitNext(19);
+    // The oldest that a reader can begin with is the checkpoint of version 9.
+    expect(logOf(table).slice(0, 3)).toEqual([
+      '00000000000000000009.checkpoint.parquet',
+      '00000000000000000009.json',
+      '00000000000000000010.json',
+    ]);
+    expect(checkpoints(table)).toHaveLength(3);
+    expect(await verifyExport({ db: mirror.path, against: to })).toMatchObject({ equal: true });
+  });
+
+  test('removes no commit of a table whose user has set how long they are kept', async () => {
+    const { to, table, commitNext } = await committed(9);
+    const old = new Date(0);
+    const text = readFileSync(logPath(to, 'assets', 0), 'utf8');
+    const set = '"configuration":{"delta.logRetentionDuration":"interval 60 days"}';
+    writeFileSync(logPath(to, 'assets', 0), text.replace('"configuration":{}', set));
+    for (let version = 0; version < 9; version++) utimesSync(logPath(to, 'assets', version), old, old);
+    for (let n = 9; n < 20; n++) {
+      await commitNext(n);
+      utimesSync(logPath(to, 'assets', n), old, old);
+    }
+    expect(logOf(table)).toHaveLength(20 + 3);
+  });
+
+  test('is made by a later export when the one that was to make it is killed; the table is whole at every moment', async () => {
+    const { mirror, to, commitNext } = await committed(9);
+    for (let n = 1; ; n++) {
+      const copy = join(folder(), 'copy');
+      cpSync(to, copy, { recursive: true });
+      mirror.connection.exec(`update assets set name = 'n', mirrored_at = '${mirroredAt(100)}' where env_id = 'e1'`);
+      const one = { ...DELTA, tables: ['assets'] };
+      const ended = await exportOf(mirror, copy, one, killedAt(n)).catch(String);
+      expect([8, 9]).toContain(readTable(join(copy, 'assets'))?.version);
+      mirror.connection.exec(`update assets set name = 'm', mirrored_at = '${mirroredAt(101)}' where env_id = 'e1'`);
+      await exportOf(mirror, copy, one);
+      const [made = ''] = checkpoints(join(copy, 'assets'));
+      const version = Number(made.slice(0, 20));
+      const actions = await readCheckpoint(join(copy, 'assets'), version);
+      expect(readTable(join(copy, 'assets'), { version, actions })).toEqual(readTable(join(copy, 'assets')));
+      expect(filesUnder(copy).filter((path) => path.includes('.tmp'))).toEqual([]);
+      if (typeof ended !== 'string') break;
+    }
+    await commitNext(102);
+    expect(checkpoints(join(to, 'assets'))).toHaveLength(2);
+  });
+
+  test('that is damaged is named', async () => {
+    const { mirror, to, table } = await committed(10);
+    writeFileSync(join(table, '_delta_log', '00000000000000000009.checkpoint.parquet'), 'PAR1');
+    await expect(exportOf(mirror, to, { ...DELTA, tables: ['assets'] })).rejects.toThrow(
+      /09\.checkpoint\.parquet is not as Delta has it: remove the folder _delta_log/,
+    );
   });
 });
 

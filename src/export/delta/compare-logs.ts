@@ -7,23 +7,21 @@ import { readLog } from './delta-log.ts';
 import { type DeltaTable, deltaTable } from './delta-table.ts';
 
 /** The tables of an export whose Delta log does not have the files and columns that the manifest has. */
-export function unequalLogs(folder: string, { format, tables, files }: ExportManifest): string[] {
-  if (format !== 'delta') return [];
+export async function unequalLogs(folder: string, { format, tables, files }: ExportManifest): Promise<string[]> {
+  const unequal: string[] = [];
   const byTable = Map.groupBy(files, ({ table }) => table);
-  return tables
-    .filter((exported) => {
-      const snapshot = wholeLog(join(folder, exported.name));
-      return (
-        snapshot === null || !isEqual(deltaTable(exported, UNDESCRIBED, byTable.get(exported.name) ?? []), snapshot)
-      );
-    })
-    .map(({ name }) => name);
+  for (const exported of format === 'delta' ? tables : []) {
+    const table = deltaTable(exported, UNDESCRIBED, byTable.get(exported.name) ?? []);
+    const snapshot = await wholeLog(join(folder, exported.name));
+    if (snapshot === null || !isEqual(table, snapshot)) unequal.push(exported.name);
+  }
+  return unequal;
 }
 
 /** Null for a log that is not whole. */
-function wholeLog(table: string): DeltaSnapshot | null {
+async function wholeLog(table: string): Promise<DeltaSnapshot | null> {
   try {
-    return readLog(table);
+    return await readLog(table);
   } catch (error) {
     if (error instanceof SyncError) return null;
     throw error;

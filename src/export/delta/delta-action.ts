@@ -64,6 +64,8 @@ export type DeltaAction =
 export interface DeltaSnapshot {
   /** -1 for a table without a log. */
   readonly version: number;
+  /** The version of the newest checkpoint; -1 for none. */
+  readonly checkpoint: number;
   readonly protocol: ProtocolAction | null;
   readonly metaData: MetaDataAction | null;
   /** The number of the last export by `appId`. */
@@ -76,6 +78,7 @@ export interface DeltaSnapshot {
 
 export const NO_TABLE: DeltaSnapshot = {
   version: -1,
+  checkpoint: -1,
   protocol: null,
   metaData: null,
   txns: new Map(),
@@ -102,5 +105,5 @@ export function applyCommit(before: DeltaSnapshot, version: number, actions: rea
     files.set(action.add.path, action.add);
     tombstones.delete(action.add.path);
   }
-  return { version, protocol, metaData, txns, files, tombstones };
+  return { ...before, version, protocol, metaData, txns, files, tombstones };
 }

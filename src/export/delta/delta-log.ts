@@ -3,32 +3,60 @@ import { join } from 'node:path';
 import { SyncError } from '../../core/errors.ts';
 import { isJsonObject } from '../../core/json.ts';
 import { applyCommit, type DeltaAction, type DeltaSnapshot, NO_TABLE } from './delta-action.ts';
+import { readCheckpoint } from './delta-checkpoint.ts';
 import { APP_ID } from './delta-commit.ts';
 import { PROTOCOL } from './delta-table.ts';
 
 export const LOG_NAME = '_delta_log';
 
 /** The file of a commit, relative to the table. */
-export function commitPath(version: number): string {
-  return `${LOG_NAME}/${String(version).padStart(VERSION_DIGITS, '0')}.json`;
+export const commitPath = (version: number): string => `${LOG_NAME}/${digits(version)}.json`;
+
+export const checkpointPath = (version: number): string => `${LOG_NAME}/${digits(version)}.checkpoint.parquet`;
+
+const digits = (version: number): string => String(version).padStart(20, '0');
+
+/** The versions that a log has commits and checkpoints of, in their order. */
+export interface LogVersions {
+  readonly commits: readonly number[];
+  readonly checkpoints: readonly number[];
 }
 
-const VERSION_DIGITS = 20;
-
-const COMMIT = /^(\d{20})\.json$/;
+export function versionsOf(tableFolder: string): LogVersions {
+  const log = join(tableFolder, LOG_NAME);
+  const names = existsSync(log) ? readdirSync(log) : [];
+  const numbered = (pattern: RegExp): number[] =>
+    names
+      .flatMap((name) => pattern.exec(name)?.[1] ?? [])
+      .map(Number)
+      .sort((a, b) => a - b);
+  return { commits: numbered(/^(\d{20})\.json$/), checkpoints: numbered(/^(\d{20})\.checkpoint\.parquet$/) };
+}
 
 /** The table in a folder, as its log has it. @throws SyncError `run` for a log that is not whole */
-export function readLog(tableFolder: string): DeltaSnapshot {
-  const log = join(tableFolder, LOG_NAME);
-  const versions = (existsSync(log) ? readdirSync(log) : [])
-    .flatMap((name) => COMMIT.exec(name)?.[1] ?? [])
-    .map(Number)
-    .sort((a, b) => a - b);
-  return versions.reduce((before, version) => {
-    const path = join(tableFolder, commitPath(before.version + 1));
-    if (version !== before.version + 1) throw damaged(path, 'is missing');
-    return applyCommit(before, version, parseCommit(readFileSync(path, 'utf8'), path));
-  }, NO_TABLE);
+export async function readLog(tableFolder: string): Promise<DeltaSnapshot> {
+  const { commits, checkpoints } = versionsOf(tableFolder);
+  const checkpoint = checkpoints.at(-1) ?? NO_TABLE.checkpoint;
+  let snapshot = NO_TABLE;
+  if (checkpoint >= 0) {
+    const path = join(tableFolder, checkpointPath(checkpoint));
+    snapshot = { ...applyCommit(snapshot, checkpoint, await parseCheckpoint(path)), checkpoint };
+  }
+  for (const version of commits.filter((each) => each > checkpoint)) {
+    const path = join(tableFolder, commitPath(snapshot.version + 1));
+    if (version !== snapshot.version + 1) throw damaged(path, 'is missing');
+    snapshot = applyCommit(snapshot, version, parseCommit(readFileSync(path, 'utf8'), path));
+  }
+  return snapshot;
+}
+
+async function parseCheckpoint(path: string): Promise<DeltaAction[]> {
+  const bytes = readFileSync(path);
+  try {
+    return await readCheckpoint(bytes);
+  } catch {
+    throw damaged(path, 'is not as Delta has it');
+  }
 }
 
 function parseCommit(text: string, path: string): DeltaAction[] {

@@ -6,19 +6,24 @@ import type { ExportFolder } from '../export-folder.ts';
 import type { ExportManifest } from '../manifest.ts';
 import { EXPORT_RELATIONS } from '../relation.ts';
 import { UNDESCRIBED } from '../table-dictionary.ts';
-import { type DeltaAction, type DeltaSnapshot, NO_TABLE } from './delta-action.ts';
+import { applyCommit, type DeltaAction, type DeltaSnapshot, NO_TABLE } from './delta-action.ts';
 import { APP_ID, commitActions } from './delta-commit.ts';
 import { commitPath, isOfExport, LOG_NAME, readLog, refuseUnwritable } from './delta-log.ts';
 import { type DeltaTable, deltaTable } from './delta-table.ts';
+import { shortenLog } from './shorten-log.ts';
 
 /** The Delta tables in a folder before an export, by name: those that it will write, and those that have a log. */
 export type DeltaTables = ReadonlyMap<string, DeltaSnapshot>;
 
 /** @throws SyncError for a table that cannot be written to: before anything is written */
-export function readLogs(folder: string, written: readonly string[]): DeltaTables {
-  const snapshots = EXPORT_RELATIONS.map(({ name }) => [name, readLog(join(folder, name))] as const);
-  for (const [name, snapshot] of snapshots) if (written.includes(name)) refuseUnwritable(name, snapshot);
-  return new Map(snapshots);
+export async function readLogs(folder: string, written: readonly string[]): Promise<DeltaTables> {
+  const snapshots = new Map<string, DeltaSnapshot>();
+  for (const { name } of EXPORT_RELATIONS) {
+    const snapshot = await readLog(join(folder, name));
+    if (written.includes(name)) refuseUnwritable(name, snapshot);
+    snapshots.set(name, snapshot);
+  }
+  return snapshots;
 }
 
 /** The number of the last export that has written to any of the logs. */
@@ -32,13 +37,17 @@ export function writeLogs(folder: ExportFolder, manifest: ExportManifest, before
   const files = Map.groupBy(manifest.files, ({ table }) => table);
   const { number = 0, instant } = manifest;
   const modifiedMs = (file: string): number => Math.trunc(statSync(join(folder.path, file)).mtimeMs);
+  const after = new Map<string, DeltaSnapshot>();
   for (const exported of written) {
     const described = folder.dictionary[exported.name] ?? UNDESCRIBED;
     const table = deltaTable(exported, described, files.get(exported.name) ?? []);
     const snapshot = before.get(exported.name) ?? NO_TABLE;
     const actions = commitActions(table, snapshot, { number, instant, nowMs }, modifiedMs);
-    if (actions.length > 0) putCommit(folder, table, snapshot.version + 1, actions);
+    if (actions.length === 0) continue;
+    putCommit(folder, table, snapshot.version + 1, actions);
+    after.set(table.name, applyCommit(snapshot, snapshot.version + 1, actions));
   }
+  for (const [name, snapshot] of after) shortenLog(folder, name, snapshot, nowMs);
   // The files of other tables go with the next cleaning: without its log nobody takes one for a table. A log that others made stays.
   const names = new Set(written.map(({ name }) => name));
   for (const [name, snapshot] of before)
