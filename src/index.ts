@@ -1,14 +1,10 @@
 export type { CompareDepth as Depth } from './core/difference.ts';
 export { type RecoveryKind as Recovery, SyncError } from './core/errors.ts';
+export { type BiOptions, type BiReport, writeBi } from './library/bi.ts';
 export type { CollectionsReport as VerifyReport } from './library/collections.ts';
 export type { VerifyExportReport } from './library/compare-export.ts';
-export {
-  type ColumnDescription,
-  type DescribeOptions,
-  describe,
-  type MirrorDescription,
-  type TableDescription,
-} from './library/describe.ts';
+export { type DescribeOptions, describe, type MirrorDescription } from './library/describe.ts';
+export type { ColumnDescription, TableDescription } from './library/dictionary.ts';
 export { type ExportOptions, exportMirror } from './library/export.ts';
 export type { ExportEvent, ExportReport } from './library/export-mirror.ts';
 export { mirrorApi } from './library/mirror-api.ts';

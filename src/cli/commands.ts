@@ -34,6 +34,8 @@ const DEMO_OPTIONS = {
   ...pick('log-level', 'config'),
 } as const;
 
+const FOLDER_OF_FILES = 'folder of the files; it is made if it does not exist';
+
 /** Every command. Its code is loaded when it runs: help needs none of it, and no command needs the code of another. */
 export const COMMANDS: readonly CliCommand[] = [
   {
@@ -91,6 +93,14 @@ export const COMMANDS: readonly CliCommand[] = [
       'write the tables of the mirror, as of one instant, as Parquet, CSV or NDJSON files; only what has changed',
     options: EXPORT_OPTIONS,
     run: async (args, io) => (await import('./export.ts')).exportTo(args, io),
+  },
+  {
+    name: 'bi',
+    describe:
+      'write files by which other tools know the mirror: descriptions and tests for dbt, a semantic model, dashboards; needs no mirror',
+    options: { ...pick('db'), to: { ...OPTIONS.to, describe: FOLDER_OF_FILES }, ...pick('json', 'config') },
+    argument: { name: 'tool', describe: 'dbt, semantic, grafana, superset or metabase' },
+    run: async (args, io) => (await import('./bi.ts')).bi(args, io),
   },
   {
     name: 'serve',

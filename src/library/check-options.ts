@@ -36,6 +36,7 @@ export const OPTION_KINDS = {
   dimensionWeights: 'a string',
   logger: 'an object',
   to: 'a string',
+  tool: 'a string',
   against: 'a string',
   format: 'a string',
   table: 'an array of strings',

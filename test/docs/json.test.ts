@@ -46,6 +46,7 @@ beforeAll(async () => {
     await print('plan');
     await print('describe');
     await print('export', '--to', 'lake');
+    await print('bi', 'dbt', '--to', 'models');
     const mirror = openForWriting(`${where.cwd}/obsync.db`);
     mirror.connection.exec("delete from assets where id = 'dash'; update assets set name = 'other' where id = 'lines'");
     mirror.connection.close();
@@ -78,13 +79,20 @@ const ofOneKind = (path: string): string => path.replace(/^(possible|pending)\[\
 const documentedPaths = (title: string): string[] => rowsOf(sectionOf(DOCUMENT, title)).map(([path]) => nameIn(path));
 
 describe('docs/json-and-exit-codes.md', () => {
-  test.each([['sync'], ['status'], ['plan'], ['verify'], ['describe'], ['export'], ['verify --against'], ['serve']])(
-    'has every field that %s prints as JSON, and no other',
-    (command) => {
-      const paths = new Set(printed[command]?.flatMap((each) => pathsOf(each)).map(ofOneKind));
-      expect(documentedPaths(`obsync ${command}`).sort()).toEqual([...paths].sort());
-    },
-  );
+  test.each([
+    ['sync'],
+    ['status'],
+    ['plan'],
+    ['verify'],
+    ['describe'],
+    ['export'],
+    ['bi'],
+    ['verify --against'],
+    ['serve'],
+  ])('has every field that %s prints as JSON, and no other', (command) => {
+    const paths = new Set(printed[command]?.flatMap((each) => pathsOf(each)).map(ofOneKind));
+    expect(documentedPaths(`obsync ${command}`).sort()).toEqual([...paths].sort());
+  });
 
   test('has every exit code that the program names in its help, and no other', async () => {
     const { stdout } = await obsync(['--help']);

@@ -49,7 +49,14 @@ export async function installPackage(): Promise<Installed> {
 }
 
 async function pack(staged: string, destination: string): Promise<string> {
-  for (const name of ['package.json', 'README.md', 'LICENSE', 'docs/tables-and-views.md', 'schema/migrations'])
+  for (const name of [
+    'package.json',
+    'README.md',
+    'LICENSE',
+    'docs/tables-and-views.md',
+    'src/bi/metabase.mjs',
+    'schema/migrations',
+  ])
     cpSync(join(ROOT, name), join(staged, name), { recursive: true });
   for (const config of ['esbuild.config.ts', 'types.config.ts'])
     await run(process.execPath, [config, join(staged, 'dist')], { cwd: ROOT });

@@ -1,0 +1,83 @@
+import type { ChartDialect } from './chart-dialect.ts';
+
+/** A question about the mirror, its query, and how the answer is drawn. */
+export interface Chart {
+  /** Stays as it is: tools know a chart by it. */
+  readonly id: string;
+  readonly title: string;
+  readonly question: string;
+  readonly kind: ChartKind;
+  /** What the query answers with, in its order. */
+  readonly columns: readonly ChartColumn[];
+  sql(parts: QueryParts): string;
+}
+
+/** What a query is put together from. */
+export interface QueryParts {
+  readonly dialect: ChartDialect;
+  /** The expression of a metric. */
+  metric(name: string): string;
+}
+
+/** A `value` is one number. The first column of a `line` or `bar` is its axis; a second one of text names the series. */
+export type ChartKind = 'value' | 'line' | 'bar' | 'table';
+
+export interface ChartColumn {
+  readonly name: string;
+  readonly type: 'text' | 'integer' | 'real' | 'timestamp' | 'date';
+  /** What a number stands for: a part of 1, or hours. */
+  readonly unit?: 'fraction' | 'hours';
+}
+
+export interface ChartSection {
+  readonly title: string;
+  readonly charts: readonly Chart[];
+}
+
+/** The columns of a line or bar chart by their part in it. */
+export interface ChartAxes {
+  readonly axis: ChartColumn;
+  /** Null when there is one series for each number. */
+  readonly series: ChartColumn | null;
+  readonly values: readonly ChartColumn[];
+}
+
+export function axesOf({ columns }: Chart): ChartAxes {
+  const [axis, ...others] = columns as readonly [ChartColumn, ...ChartColumn[]];
+  const series = others.find(({ type }) => type === 'text') ?? null;
+  return { axis, series, values: others.filter((column) => column !== series) };
+}
+
+/** What people read: `failing_tests` is `failing tests`. */
+export function labelOf({ name }: ChartColumn): string {
+  return name.replaceAll('_', ' ');
+}
+
+/** A place for a chart in a grid. */
+export interface ChartPlace {
+  readonly chart: Chart;
+  readonly column: number;
+  readonly row: number;
+  readonly width: number;
+  readonly height: number;
+}
+
+/** How wide a chart is, as a part of the dashboard. */
+const PARTS: Readonly<Record<ChartKind, number>> = { value: 1 / 4, line: 1 / 2, bar: 1 / 2, table: 1 };
+
+/** Puts charts into lines, one after the other; all of a line are as high as the highest. */
+export function placeCharts(
+  charts: readonly Chart[],
+  { columns, heights, firstRow }: { columns: number; heights: Readonly<Record<ChartKind, number>>; firstRow: number },
+): { readonly places: readonly ChartPlace[]; readonly nextRow: number } {
+  const places: ChartPlace[] = [];
+  let [column, row, nextRow] = [0, firstRow, firstRow];
+  for (const chart of charts) {
+    const [width, height] = [columns * PARTS[chart.kind], heights[chart.kind]];
+    if (column + width > columns) [column, row] = [0, nextRow];
+    places.push({ chart, column, row, width, height });
+    column += width;
+    nextRow = Math.max(nextRow, row + height);
+  }
+  return { places, nextRow };
+}

@@ -1,0 +1,49 @@
+import { acceptedValuesOf } from './accepted-values.ts';
+import type { DictionaryColumn, DictionaryTable, MirrorDictionary } from './dictionary.ts';
+import { type GeneratedFile, yamlFile } from './generated-file.ts';
+
+/** The table whose clock moves with every sync, whether rows have changed or not. */
+const CLOCK_TABLE = 'mirror_environments';
+
+/** The mirror as a source of a dbt project. There are no tests of relationships: an id may name an object that the token cannot see. */
+export function dbtFiles({ tables }: MirrorDictionary): GeneratedFile[] {
+  const source = {
+    name: 'obsync',
+    description:
+      'The mirror of a data-observability service: assets, columns, lineage, tests, their results and health.',
+    database: "{{ var('obsync_database', target.database) }}",
+    schema: "{{ var('obsync_schema', target.schema) }}",
+    tables: tables.map(tableOf),
+  };
+  return [yamlFile('obsync_sources.yml', { version: 2, sources: [source] })];
+}
+
+function tableOf(table: DictionaryTable): object {
+  const { name, meaning, key, columns } = table;
+  return {
+    name,
+    description: meaning,
+    ...(name === CLOCK_TABLE ? { config: FRESHNESS } : {}),
+    ...(key.length > 1 ? { data_tests: [uniqueTogether(key)] } : {}),
+    columns: columns.map((column) => columnOf(table, column)),
+  };
+}
+
+const FRESHNESS = {
+  loaded_at_field: 'cast(mirrored_at as timestamptz)',
+  freshness: { warn_after: { count: 24, period: 'hour' }, error_after: { count: 48, period: 'hour' } },
+};
+
+function uniqueTogether(key: readonly string[]): object {
+  return { unique: { arguments: { column_name: key.join(" || '/' || ") } } };
+}
+
+function columnOf({ name: table, key }: DictionaryTable, { name, meaning }: DictionaryColumn): object {
+  const values = acceptedValuesOf(table, name);
+  const tests = [
+    ...(key.includes(name) ? ['not_null'] : []),
+    ...(key.length === 1 && key[0] === name ? ['unique'] : []),
+    ...(values === null ? [] : [{ accepted_values: { arguments: { values } } }]),
+  ];
+  return { name, description: meaning, ...(tests.length === 0 ? {} : { data_tests: tests }) };
+}

@@ -1,0 +1,31 @@
+import { stringify } from 'yaml';
+
+/** A file that `obsync bi` makes. */
+export interface GeneratedFile {
+  /** Relative to the folder, with `/`. */
+  readonly path: string;
+  readonly bytes: Uint8Array;
+}
+
+/** Stands in every file, so that a file of someone else is told from one of ours. */
+export const MARK = 'Written by `obsync bi`';
+
+/** What every file says of itself. */
+export const NOTE = `${MARK}. The next run writes it again: changes are lost then.`;
+
+export function textFile(path: string, text: string): GeneratedFile {
+  return { path, bytes: Buffer.from(text) };
+}
+
+export function yamlFile(path: string, value: unknown): GeneratedFile {
+  return textFile(path, yamlText(value));
+}
+
+/** Long texts stay on one line, and nothing is written as a reference to an equal value elsewhere in the file. */
+export function yamlText(value: unknown): string {
+  return `# ${NOTE}\n${stringify(value, { lineWidth: 0, aliasDuplicateObjects: false })}`;
+}
+
+export function jsonFile(path: string, value: unknown): GeneratedFile {
+  return textFile(path, `${JSON.stringify(value, null, 2)}\n`);
+}

@@ -1,0 +1,156 @@
+import { join } from 'node:path';
+import type { Dashboard, FieldConfigSource, Panel, RowPanel } from '@grafana/schema';
+import {
+  axesOf,
+  type Chart,
+  type ChartColumn,
+  type ChartKind,
+  type ChartPlace,
+  labelOf,
+  placeCharts,
+} from './chart.ts';
+import { type ChartDialect, POSTGRESQL, SQLITE } from './chart-dialect.ts';
+import { CHART_SECTIONS, DASHBOARD, queryOf } from './charts.ts';
+import type { MetricDefinition, MirrorDictionary } from './dictionary.ts';
+import { type GeneratedFile, jsonFile, NOTE, yamlFile } from './generated-file.ts';
+
+/** A data source of Grafana: how it is asked. */
+interface DataSourceKind {
+  readonly plugin: string;
+  readonly dialect: ChartDialect;
+  /** What it is sent for one chart. */
+  target(chart: Chart, sql: string): Readonly<Record<string, unknown>>;
+}
+
+const SQLITE_SOURCE: DataSourceKind = {
+  plugin: 'frser-sqlite-datasource',
+  dialect: SQLITE,
+  target(chart, sql) {
+    const timed = withTimes(chart, sql);
+    const times = chart.columns.filter(isTime).map(({ name }) => name);
+    return { queryType: 'table', queryText: timed, rawQueryText: timed, timeColumns: times };
+  },
+};
+
+const POSTGRESQL_SOURCE: DataSourceKind = {
+  plugin: 'grafana-postgresql-datasource',
+  dialect: POSTGRESQL,
+  target: (_, sql) => ({ format: 'table', rawQuery: true, rawSql: sql, editorMode: 'code' }),
+};
+
+const isTime = ({ type }: ChartColumn): boolean => type === 'timestamp' || type === 'date';
+
+/** The data source reads times of RFC 3339, and a day alone is none. */
+function withTimes({ columns }: Chart, sql: string): string {
+  if (!columns.some(({ type }) => type === 'date')) return sql;
+  const read = columns.map(({ name, type }) => (type === 'date' ? `${name} || 'T00:00:00Z' as ${name}` : name));
+  return `select ${read.join(', ')}\nfrom (\n${sql}\n)`;
+}
+
+/** A dashboard for each kind of database, and what a Grafana reads at its start to have the one over the mirror itself. */
+export function grafanaFiles({ metrics }: MirrorDictionary, { db, to }: { db: string; to: string }): GeneratedFile[] {
+  return [
+    jsonFile('dashboards/sqlite/obsync.json', dashboard(SQLITE_SOURCE, metrics)),
+    jsonFile('dashboards/postgresql/obsync.json', dashboard(POSTGRESQL_SOURCE, metrics)),
+    yamlFile('provisioning/datasources/obsync.yaml', {
+      apiVersion: 1,
+      datasources: [
+        { name: 'obsync', uid: 'obsync', type: SQLITE_SOURCE.plugin, access: 'proxy', jsonData: { path: db } },
+      ],
+    }),
+    yamlFile('provisioning/dashboards/obsync.yaml', {
+      apiVersion: 1,
+      providers: [{ name: 'obsync', type: 'file', options: { path: join(to, 'dashboards', 'sqlite') } }],
+    }),
+  ];
+}
+
+function dashboard(source: DataSourceKind, metrics: readonly MetricDefinition[]): Dashboard {
+  return {
+    uid: `obsync-${source.dialect.name}`,
+    title: DASHBOARD.title,
+    description: `${DASHBOARD.description} ${NOTE}`,
+    tags: ['obsync'],
+    timezone: 'utc',
+    schemaVersion: 41,
+    time: { from: 'now-90d', to: 'now' },
+    refresh: '5m',
+    templating: { list: [{ name: 'datasource', type: 'datasource', label: 'Mirror', query: source.plugin }] },
+    panels: panels(source, metrics),
+  };
+}
+
+const HEIGHTS: Readonly<Record<ChartKind, number>> = { value: 4, line: 9, bar: 9, table: 9 };
+
+function panels(source: DataSourceKind, metrics: readonly MetricDefinition[]): (Panel | RowPanel)[] {
+  const made: (Panel | RowPanel)[] = [];
+  let y = 0;
+  for (const { title, charts } of CHART_SECTIONS) {
+    const heading = { type: 'row', title, collapsed: false, panels: [], gridPos: { x: 0, y, w: 24, h: 1 } } as const;
+    made.push({ ...heading, panels: [], id: made.length + 1 });
+    const { places, nextRow } = placeCharts(charts, { columns: 24, heights: HEIGHTS, firstRow: y + 1 });
+    for (const place of places) made.push({ ...panel(place, source, metrics), id: made.length + 1 });
+    y = nextRow;
+  }
+  return made;
+}
+
+function panel(place: ChartPlace, source: DataSourceKind, metrics: readonly MetricDefinition[]): Panel {
+  const { chart, column: x, row: y, width: w, height: h } = place;
+  const datasource = { type: source.plugin, uid: variable('datasource') };
+  const target = source.target(chart, queryOf(chart, source.dialect, metrics));
+  return {
+    title: chart.title,
+    description: chart.question,
+    gridPos: { x, y, w, h },
+    datasource,
+    targets: [{ refId: 'A', datasource, ...target }],
+    ...drawing(chart),
+  };
+}
+
+/** What of a panel depends on the kind of its chart. */
+function drawing(chart: Chart): Pick<Panel, 'type' | 'options' | 'fieldConfig' | 'transformations'> {
+  if (chart.kind === 'value') {
+    const reduceOptions = { calcs: ['lastNotNull'], fields: '', values: false };
+    return { type: 'stat', options: { reduceOptions, graphMode: 'none' }, fieldConfig: fields(chart) };
+  }
+  if (chart.kind === 'table') return { type: 'table', options: { showHeader: true }, fieldConfig: fields(chart) };
+  const { axis, series } = axesOf(chart);
+  if (axis.type !== 'date')
+    return {
+      type: 'barchart',
+      options: { xField: axis.name, legend: { showLegend: false } },
+      fieldConfig: fields(chart),
+    };
+  const style =
+    chart.kind === 'bar'
+      ? { drawStyle: 'bars', fillOpacity: 80, stacking: { mode: 'normal' } }
+      : { drawStyle: 'line', showPoints: 'auto', spanNulls: true };
+  return {
+    type: 'timeseries',
+    options: { legend: { showLegend: true, displayMode: 'list', placement: 'bottom', calcs: [] } },
+    fieldConfig: fields(chart, { custom: style, ...(series === null ? {} : seriesName(series)) }),
+    // One row for each day and series becomes one line for each series.
+    ...(series === null ? {} : { transformations: [{ id: 'prepareTimeSeries', options: { format: 'multi' } }] }),
+  };
+}
+
+const seriesName = ({ name }: ChartColumn) => ({ displayName: variable(`__field.labels.${name}`) });
+
+/** Grafana puts the value in its place. */
+const variable = (name: string): string => `\${${name}}`;
+
+const UNITS = { fraction: 'percentunit', hours: 'h' } as const;
+
+function fields({ columns }: Chart, defaults: FieldConfigSource['defaults'] = {}): FieldConfigSource {
+  const overrides = columns.map((column) => ({
+    matcher: { id: 'byName', options: column.name },
+    properties: [
+      ...(defaults.displayName === undefined ? [{ id: 'displayName', value: labelOf(column) }] : []),
+      ...(column.unit === undefined ? [] : [{ id: 'unit', value: UNITS[column.unit] }]),
+      ...(column.unit === undefined ? [] : [{ id: 'decimals', value: 1 }]),
+    ],
+  }));
+  return { defaults, overrides: overrides.filter(({ properties }) => properties.length > 0) };
+}

@@ -1,0 +1,77 @@
+import { existsSync, mkdirSync, readFileSync, statSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
+import { SyncError } from '../core/errors.ts';
+import { type FileOperations, isSystemError, NODE_FILES } from '../export/export-files.ts';
+import { type GeneratedFile, MARK } from './generated-file.ts';
+
+/** A file of the folder, and whether it was written now; otherwise it held the same already. */
+export interface ToolFile {
+  readonly path: string;
+  readonly bytes: number;
+  readonly written: boolean;
+}
+
+/**
+ * Writes files into a folder in which others may have files as well. All are first written beside their places, so that a full disk
+ * changes nothing. @throws SyncError `usage` for a file of someone else in the place of one of these
+ */
+export function writeFiles(to: string, made: readonly GeneratedFile[], files: FileOperations = NODE_FILES): ToolFile[] {
+  refuseNoFolder(to);
+  try {
+    const wanted = made.map((file) => ({ ...file, isNew: isNew(to, file) }));
+    putInPlace(
+      to,
+      wanted.filter(({ isNew }) => isNew),
+      files,
+    );
+    return wanted.map(({ path, bytes, isNew }) => ({ path, bytes: bytes.length, written: isNew }));
+  } catch (error) {
+    if (!isSystemError(error)) throw error;
+    const message = `${to} cannot be written (${String(error.code)}): check the disk and its permissions, and run it again`;
+    throw new SyncError('run', message, { cause: error });
+  }
+}
+
+function refuseNoFolder(to: string): void {
+  const parent = dirname(resolve(to));
+  if (!existsSync(parent))
+    throw new SyncError('usage', `${parent} does not exist: make it, or name another folder with --to`);
+  if (existsSync(to) && !statSync(to).isDirectory())
+    throw new SyncError('usage', `${to} is a file: name a folder with --to`);
+}
+
+/** Whether a file has to be written. @throws SyncError `usage` */
+function isNew(to: string, { path, bytes }: GeneratedFile): boolean {
+  const place = join(to, path);
+  if (!existsSync(place)) return true;
+  const present = statSync(place).isFile() ? readFileSync(place) : null;
+  if (present?.equals(bytes)) return false;
+  if (present?.includes(MARK)) return true;
+  throw new SyncError('usage', `${place} is not a file of obsync: move it, or name another folder with --to`);
+}
+
+function putInPlace(to: string, made: readonly GeneratedFile[], files: FileOperations): void {
+  const begun: string[] = [];
+  const beside = (path: string): string => join(to, `${path}.tmp`);
+  try {
+    for (const { path, bytes } of made) {
+      mkdirSync(dirname(join(to, path)), { recursive: true });
+      begun.push(beside(path));
+      writeWhole(beside(path), bytes, files);
+    }
+    for (const { path } of made) files.rename(beside(path), join(to, path));
+  } catch (error) {
+    for (const path of begun) files.remove(path);
+    throw error;
+  }
+}
+
+function writeWhole(path: string, bytes: Uint8Array, files: FileOperations): void {
+  const file = files.create(path);
+  try {
+    files.write(file, bytes);
+    files.sync(file);
+  } finally {
+    files.close(file);
+  }
+}

@@ -1,0 +1,27 @@
+import { type BiOptions, type BiReport, writeBi } from '../library/bi.ts';
+import type { CommandAction } from './command.ts';
+import { libraryOptions } from './library-options.ts';
+import { printReport } from './print-report.ts';
+import { counted } from './words.ts';
+
+export const bi: CommandAction = async (args, io) => {
+  // The library checks the values.
+  const report = await writeBi({ ...(libraryOptions(args) as unknown as BiOptions), tool: args['tool'] as never });
+  printReport(report, args, io, renderFiles);
+  return 0;
+};
+
+function renderFiles({ tool, to, files }: BiReport): string {
+  const lines = files.map(({ path, written }) => `  ${path}${written ? '' : ' (as it was)'}\n`);
+  return `${to} holds ${counted(files.length, 'file')} for ${tool}:\n${lines.join('')}${NEXT[tool]}\n`;
+}
+
+/** What to do with the files. */
+const NEXT: Readonly<Record<BiReport['tool'], string>> = {
+  dbt: 'It belongs among the models of a dbt project; the variables obsync_database and obsync_schema say where the mirror is.',
+  semantic: 'Give it to a tool that reads Apache Ossie 0.1.1; change obsync.main in it to where the mirror is.',
+  grafana:
+    'Import a dashboard and choose the data source, or copy provisioning into the folder of that name of Grafana.',
+  superset: 'Import the archive of your database: superset import-dashboards -p FILE -u admin.',
+  metabase: 'Set METABASE_URL and METABASE_API_KEY and run it: node metabase.mjs.',
+};

@@ -1,0 +1,177 @@
+import { join } from 'node:path';
+import { PGlite } from '@electric-sql/pglite';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { axesOf, placeCharts } from '../../src/bi/chart.ts';
+import { POSTGRESQL, SQLITE } from '../../src/bi/chart-dialect.ts';
+import { CHART_SECTIONS, CHARTS, queryOf } from '../../src/bi/charts.ts';
+import { type MirrorFile, openForReading } from '../../src/destination/sqlite/open.ts';
+import type { ColumnType } from '../../src/export/relation.ts';
+import { folder, obsync } from '../cli/setup.ts';
+import { DICTIONARY, queries } from './setup.ts';
+
+let mirror: MirrorFile;
+let postgres: PGlite;
+
+beforeAll(async () => {
+  const cwd = folder();
+  expect(await obsync(['demo', '--db', 'demo.db'], { cwd })).toMatchObject({ code: 0 });
+  mirror = openForReading(join(cwd, 'demo.db'));
+  postgres = await copyOf(mirror);
+});
+
+afterAll(async () => {
+  mirror?.connection.close();
+  await postgres?.close();
+});
+
+const POSTGRESQL_TYPES: Readonly<Record<ColumnType, string>> = {
+  text: 'text',
+  integer: 'bigint',
+  real: 'double precision',
+  boolean: 'boolean',
+  timestamp: 'timestamptz',
+  date: 'date',
+  json: 'jsonb',
+};
+
+/** All tables and views of the mirror as tables of a real PostgreSQL, with the types that it will have there, and the rows that charts ask for. */
+async function copyOf({ connection }: MirrorFile): Promise<PGlite> {
+  const copy = await PGlite.create();
+  for (const { name, columns } of DICTIONARY.tables) {
+    const declared = columns.map((column) => `"${column.name}" ${POSTGRESQL_TYPES[column.type]}`);
+    await copy.exec(`create table "${name}" (${declared.join(', ')})`);
+    if (!isAsked(name)) continue;
+    const rows = connection.prepare(`select * from "${name}"`).all();
+    await copy.query(`insert into "${name}" select * from json_populate_recordset(null::"${name}", $1::json)`, [
+      JSON.stringify(rows),
+    ]);
+  }
+  return copy;
+}
+
+const isAsked = (table: string): boolean =>
+  queries(SQLITE).some(([, , sql]) => new RegExp(`(from|join) ${table}\\b`).test(sql));
+
+/** A value as both databases give it: numbers to four digits, times and days as text. */
+function comparable(value: unknown): unknown {
+  if (value instanceof Date) return value.toISOString().slice(0, 19);
+  const text = String(value);
+  if (/^\d{4}-\d\d-\d\d(T|$)/.test(text)) return new Date(text).toISOString().slice(0, 19);
+  return value !== null && /^-?[\d.]+(e-?\d+)?$/.test(text) ? Number(text).toPrecision(4) : value;
+}
+
+const comparableRows = (rows: readonly unknown[]): string[] =>
+  rows.map((row) => JSON.stringify(Object.values(row as object).map(comparable))).sort();
+
+/** Whether a value of SQLite is of the type that a chart says. */
+const FITS: Readonly<Record<string, RegExp>> = {
+  text: /^/,
+  integer: /^-?\d+$/,
+  real: /^-?\d+(\.\d+)?(e-?\d+)?$/,
+  timestamp: /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/,
+  date: /^\d{4}-\d\d-\d\d$/,
+};
+
+describe('every chart', () => {
+  test.each(queries(SQLITE))('is answered by a mirror, with the columns that it says: %s', (_, chart, sql) => {
+    const statement = mirror.connection.prepare(sql);
+    expect(statement.columns().map(({ name }) => name)).toEqual(chart.columns.map(({ name }) => name));
+    const rows = statement.all() as Record<string, unknown>[];
+    expect(rows).not.toEqual([]);
+    for (const { name, type } of chart.columns) {
+      const values = rows.map((row) => row[name]).filter((value) => value !== null);
+      for (const value of values) expect(String(value)).toMatch(FITS[type] as RegExp);
+    }
+  });
+
+  test.each(queries(SQLITE))('has a value in every column that it draws: %s', (_, chart, sql) => {
+    const drawn = chart.kind === 'table' ? chart.columns.slice(0, 2) : chart.columns;
+    const rows = mirror.connection.prepare(sql).all() as Record<string, unknown>[];
+    for (const { name } of drawn) expect(rows.some((row) => row[name] !== null)).toBe(true);
+    if (chart.kind === 'value') expect(rows).toHaveLength(1);
+  });
+
+  const TYPE_IDS: Readonly<Record<string, readonly number[]>> = {
+    text: [25],
+    integer: [20, 1700],
+    real: [701, 1700],
+    timestamp: [1184],
+    date: [1082],
+  };
+
+  test.each(queries(POSTGRESQL))(
+    'is answered by PostgreSQL, with columns of these types: %s',
+    async (_, chart, sql) => {
+      const { fields } = await postgres.query(sql);
+      expect(fields.map(({ name }) => name)).toEqual(chart.columns.map(({ name }) => name));
+      fields.forEach(({ dataTypeID }, i) => {
+        expect(TYPE_IDS[chart.columns[i]?.type ?? '']).toContain(dataTypeID);
+      });
+    },
+  );
+
+  test.each(queries(SQLITE).filter(([, , sql]) => !sql.includes("julianday('now')")))(
+    'has the same answer from both databases, unless it counts the hours until now: %s',
+    async (_, chart, sql) => {
+      const { rows } = await postgres.query(queryOf(chart, POSTGRESQL, DICTIONARY.metrics));
+      expect(comparableRows(rows)).toEqual(comparableRows(mirror.connection.prepare(sql).all()));
+    },
+  );
+
+  const withAxes = queries(SQLITE).filter(([, { kind }]) => kind === 'line' || kind === 'bar');
+
+  test.each(withAxes)('has one point of a series for each place on its axis: %s', (_, chart, sql) => {
+    const { axis, series } = axesOf(chart);
+    const rows = mirror.connection.prepare(sql).all() as Record<string, unknown>[];
+    const points = rows.map((row) => JSON.stringify([row[axis.name], series === null ? null : row[series.name]]));
+    expect(new Set(points).size).toBe(points.length);
+  });
+});
+
+describe('the list of charts', () => {
+  test('has an id and a title only once, so that a tool finds each again', () => {
+    for (const names of [CHARTS.map(({ id }) => id), CHARTS.map(({ title }) => title)])
+      expect(new Set(names).size).toBe(names.length);
+  });
+
+  test('shows freshness, failures, coverage, trend and incidents', () => {
+    expect(CHART_SECTIONS.map(({ title }) => title)).toEqual([
+      'Freshness of the mirror',
+      'Failing now',
+      'Coverage',
+      'Health trend',
+      'Incidents',
+    ]);
+  });
+
+  test('asks for every metric of the dictionary', () => {
+    const all = queries(SQLITE).map(([, , sql]) => sql);
+    for (const { view, expression } of DICTIONARY.metrics)
+      expect(all.filter((sql) => sql.includes(expression) && sql.includes(`from ${view}`))).not.toEqual([]);
+  });
+
+  test('is laid out so that no two charts lie on each other and none leaves the grid', () => {
+    const heights = { value: 3, line: 6, bar: 6, table: 7 };
+    for (const { charts } of CHART_SECTIONS) {
+      const { places, nextRow } = placeCharts(charts, { columns: 24, heights, firstRow: 5 });
+      const cells = places.flatMap(({ column, row, width, height }) =>
+        Array.from({ length: width * height }, (_, i) => `${column + (i % width)},${row + Math.floor(i / width)}`),
+      );
+      expect(new Set(cells).size).toBe(cells.length);
+      expect(places.every(({ column, width }) => column + width <= 24)).toBe(true);
+      expect(Math.max(...places.map(({ row, height }) => row + height))).toBe(nextRow);
+    }
+  });
+});
+
+describe('the keys of the dictionary', () => {
+  const keyed = DICTIONARY.tables.filter(({ key }) => key.length > 0);
+
+  test.each(keyed.map(({ name, key }) => [name, key] as const))('tell the rows of %s apart', (name, key) => {
+    const columns = key.join(', ');
+    const nulls = key.map((column) => `${column} is null`).join(' or ');
+    const twice = mirror.connection.prepare(`select ${columns} from ${name} group by ${columns} having count(*) > 1`);
+    const without = mirror.connection.prepare(`select ${columns} from ${name} where ${nulls}`);
+    expect([...twice.all(), ...without.all()]).toEqual([]);
+  });
+});

@@ -1,0 +1,134 @@
+import { DuckDBInstance } from '@duckdb/node-api';
+import { PGlite } from '@electric-sql/pglite';
+import { describe, expect, test } from 'vitest';
+import { ACCEPTED_VALUES } from '../../src/bi/accepted-values.ts';
+import { MARK } from '../../src/bi/generated-file.ts';
+import { DBT, OSSIE } from './forms.ts';
+import { contentOf, DICTIONARY, filesOf, misfits } from './setup.ts';
+
+interface NamedText {
+  readonly name: string;
+  readonly description: string;
+}
+
+interface DbtTable extends NamedText {
+  readonly config?: { readonly loaded_at_field: string };
+  readonly data_tests?: readonly { readonly unique: { readonly arguments: { readonly column_name: string } } }[];
+  readonly columns: readonly (NamedText & { readonly data_tests?: readonly unknown[] })[];
+}
+
+const withColumns = DICTIONARY.tables.map(({ name, columns }) => [name, columns.map((column) => column.name)]);
+
+describe('the sources for dbt', () => {
+  const file = filesOf('dbt').get('obsync_sources.yml');
+  const content = contentOf(file);
+  const tables: readonly DbtTable[] = content.sources[0].tables;
+
+  test('are of the form that dbt reads, and say who wrote them', () => {
+    expect(misfits(DBT, content)).toEqual([]);
+    expect(Buffer.from(file?.bytes ?? []).toString()).toMatch(new RegExp(`^# ${MARK}`));
+  });
+
+  test('describe every table and view and every column, and no other', () => {
+    expect(tables.map(({ name, columns }) => [name, columns.map((column) => column.name)])).toEqual(withColumns);
+    // A brace would be read as a template, and a link leads nowhere there.
+    for (const { description } of tables.flatMap((table) => [table, ...table.columns]))
+      expect(description).toMatch(/^(?!.*(\{[{%#]|\]\(#)).*\S/);
+  });
+
+  test.each(DICTIONARY.tables.map((table) => [table.name, table] as const))('test the key of %s', (name, { key }) => {
+    const table = tables.find((each) => each.name === name);
+    const tested = (test: string) =>
+      table?.columns.filter(({ data_tests = [] }) => data_tests.includes(test)).map((column) => column.name);
+    expect(tested('not_null')?.sort()).toEqual([...key].sort());
+    expect(tested('unique')).toEqual(key.length === 1 ? key : []);
+    const together = table?.data_tests?.map(({ unique }) => unique.arguments.column_name);
+    expect(together).toEqual(key.length > 1 ? [key.join(" || '/' || ")] : undefined);
+  });
+
+  test.each(ACCEPTED_VALUES.flatMap(([names, column, values]) => names.map((name) => [name, column, values] as const)))(
+    'accept in %s.%s the values that the dictionary names, and no other',
+    (name, column, values) => {
+      const table = DICTIONARY.tables.find((each) => each.name === name);
+      const meaning = table?.columns.find((each) => each.name === column)?.meaning ?? '';
+      const named = [...meaning.matchAll(/`([^`]+)`/g)].map(([, value]) => value);
+      expect(named).toEqual(expect.arrayContaining([...values]));
+      const written = tables.find((each) => each.name === name)?.columns.find((each) => each.name === column);
+      expect(written?.data_tests).toContainEqual({ accepted_values: { arguments: { values } } });
+    },
+  );
+
+  test('take the freshness from the clock of the mirror, as PostgreSQL and DuckDB can read it', async () => {
+    const fresh = tables.filter(({ config }) => config !== undefined);
+    expect(fresh.map(({ name }) => name)).toEqual(['mirror_environments']);
+    const sql = `select ${fresh[0]?.config?.loaded_at_field} as loaded from (select '2026-11-20T04:10:00.123456Z' as mirrored_at) t`;
+    const postgres = await PGlite.create();
+    expect((await postgres.query(sql)).rows).toEqual([{ loaded: new Date('2026-11-20T04:10:00.123Z') }]);
+    await postgres.close();
+    const duck = await (await DuckDBInstance.create(':memory:')).connect();
+    const read = await duck.runAndReadAll(`select epoch_us(loaded) as us from (${sql})`);
+    expect(read.getRowsJson()).toEqual([[String(Date.parse('2026-11-20T04:10:00.123Z') * 1000 + 456)]]);
+    duck.closeSync();
+  });
+});
+
+describe('the semantic model', () => {
+  const content = contentOf(filesOf('semantic').get('obsync.ossie.yaml'));
+  const model = content.semantic_model[0];
+  const columnsOf = (name: string): readonly string[] =>
+    DICTIONARY.tables.find((table) => table.name === name)?.columns.map((column) => column.name) ?? [];
+
+  test('is of the form of Apache Ossie 0.1.1', () => {
+    expect(misfits(OSSIE, content)).toEqual([]);
+  });
+
+  test('has every view and the environments with every column, by the sentences of the dictionary', () => {
+    const shown = DICTIONARY.tables.filter(({ name, kind }) => kind === 'view' || name === 'environments');
+    const said = (table: { name: string }, rows: readonly object[]): unknown[] => [table.name, ...rows];
+    expect(
+      model.datasets.map((each: { name: string; fields: (NamedText & object)[] }) =>
+        said(
+          each,
+          each.fields.map(({ name, description }) => ({ name, description })),
+        ),
+      ),
+    ).toEqual(
+      shown.map((table) =>
+        said(
+          table,
+          table.columns.map(({ name, meaning }) => ({ name, description: meaning })),
+        ),
+      ),
+    );
+  });
+
+  test('leads by columns that exist to keys that tell rows apart', () => {
+    expect(model.relationships.length).toBeGreaterThan(20);
+    const names = new Set<string>();
+    for (const { name, from, to, from_columns, to_columns } of model.relationships) {
+      names.add(name);
+      expect(columnsOf(from)).toEqual(expect.arrayContaining(from_columns));
+      expect(DICTIONARY.tables.find((table) => table.name === to)?.key).toEqual(to_columns);
+      expect(from_columns).toHaveLength(to_columns.length);
+    }
+    expect(names.size).toBe(model.relationships.length);
+  });
+
+  test('has every metric of the dictionary, over columns that exist', () => {
+    expect(model.metrics.map(({ name }: NamedText) => name)).toEqual([
+      'pass_rate',
+      'coverage',
+      'mean_time_to_resolve',
+      'freshness',
+      'health',
+    ]);
+    DICTIONARY.metrics.forEach(({ view, expression, meaning }, i) => {
+      const [{ expression: qualified }] = model.metrics[i].expression.dialects;
+      expect(qualified.replaceAll(`${view}.`, '')).toBe(expression);
+      const named = [...qualified.matchAll(/(\w+)\.([a-z]\w*)/g)].map(([, table, column]) => [table, column]);
+      expect(named).not.toEqual([]);
+      for (const [table, column] of named) expect(columnsOf(table)).toContain(column);
+      expect(model.metrics[i].description).toBe(meaning);
+    });
+  });
+});

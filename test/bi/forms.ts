@@ -1,0 +1,139 @@
+/*
+ * The forms of other tools’ files, as far as ours use them, said again as JSON schemas. They are closed: a field that is not named here
+ * would not be known there.
+ */
+
+const text = { type: 'string', minLength: 1 };
+const flag = { type: 'boolean' };
+const texts = { type: 'array', minItems: 1, items: text };
+
+/** An object with these fields and no others; those that end in `?` may be missing. */
+function closed(fields: Readonly<Record<string, object>>): object {
+  const named = Object.entries(fields).map(([name, schema]) => [name.replace('?', ''), schema]);
+  const required = Object.keys(fields).filter((name) => !name.endsWith('?'));
+  return { type: 'object', properties: Object.fromEntries(named), required, additionalProperties: false };
+}
+
+const listOf = (items: object): object => ({ type: 'array', minItems: 1, items });
+
+const expression = closed({ dialects: listOf(closed({ dialect: { enum: ['ANSI_SQL'] }, expression: text })) });
+
+/** Apache Ossie 0.1.1. */
+export const OSSIE = closed({
+  version: { const: '0.1.1' },
+  semantic_model: listOf(
+    closed({
+      name: text,
+      description: text,
+      ai_context: closed({ instructions: text }),
+      datasets: listOf(
+        closed({
+          name: text,
+          source: text,
+          'primary_key?': texts,
+          description: text,
+          fields: listOf(
+            closed({ name: text, expression, 'dimension?': closed({ is_time: flag }), description: text }),
+          ),
+        }),
+      ),
+      relationships: listOf(closed({ name: text, from: text, to: text, from_columns: texts, to_columns: texts })),
+      metrics: listOf(closed({ name: text, expression, description: text })),
+    }),
+  ),
+});
+
+const period = closed({ count: { type: 'integer' }, period: { enum: ['minute', 'hour', 'day'] } });
+
+const dataTests = listOf({
+  oneOf: [
+    { enum: ['not_null', 'unique'] },
+    closed({ unique: closed({ arguments: closed({ column_name: text }) }) }),
+    closed({ accepted_values: closed({ arguments: closed({ values: texts }) }) }),
+  ],
+});
+
+/** The sources of a dbt project, from dbt 1.10.5 on. */
+export const DBT = closed({
+  version: { const: 2 },
+  sources: listOf(
+    closed({
+      name: text,
+      description: text,
+      database: text,
+      schema: text,
+      tables: listOf(
+        closed({
+          name: text,
+          description: text,
+          'config?': closed({
+            loaded_at_field: text,
+            freshness: closed({ warn_after: period, error_after: period }),
+          }),
+          'data_tests?': dataTests,
+          columns: listOf(closed({ name: text, description: text, 'data_tests?': dataTests })),
+        }),
+      ),
+    }),
+  ),
+});
+
+const uuid = { type: 'string', pattern: '^[0-9a-f]{8}-[0-9a-f]{4}-5[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$' };
+const version = { const: '1.0.0' };
+const textOrNull = { type: ['string', 'null'] };
+
+/** The files of a Superset import, by the first folder of their path. */
+export const SUPERSET: Readonly<Record<string, object>> = {
+  'metadata.yaml': closed({ version, type: { const: 'Dashboard' } }),
+  databases: closed({
+    database_name: text,
+    sqlalchemy_uri: text,
+    expose_in_sqllab: flag,
+    allow_dml: flag,
+    allow_csv_upload: flag,
+    extra: { type: 'object' },
+    uuid,
+    version,
+  }),
+  datasets: closed({
+    table_name: text,
+    description: text,
+    sql: text,
+    main_dttm_col: textOrNull,
+    uuid,
+    database_uuid: uuid,
+    columns: listOf(
+      closed({
+        column_name: text,
+        verbose_name: text,
+        type: text,
+        is_dttm: flag,
+        groupby: flag,
+        filterable: flag,
+        'python_date_format?': text,
+      }),
+    ),
+    metrics: { type: 'array' },
+    version,
+  }),
+  charts: closed({
+    slice_name: text,
+    description: text,
+    viz_type: {
+      enum: ['table', 'big_number_total', 'echarts_timeseries_line', 'echarts_timeseries_bar'],
+    },
+    params: { type: 'object', required: ['viz_type'] },
+    uuid,
+    dataset_uuid: uuid,
+    version,
+  }),
+  dashboards: closed({
+    dashboard_title: text,
+    description: text,
+    slug: textOrNull,
+    uuid,
+    position: { type: 'object' },
+    metadata: { type: 'object' },
+    version,
+  }),
+};

@@ -1,0 +1,186 @@
+import { createServer, type IncomingMessage } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { misfits } from './setup.ts';
+
+export const API_KEY = 'mb_the-key-nobody-may-see';
+
+interface MetabaseItem {
+  readonly id: number;
+  readonly name: string;
+  readonly [field: string]: unknown;
+}
+
+type RequestBody = Readonly<Record<string, unknown>>;
+
+/** A Metabase as far as the script knows it: it takes the fields that Metabase takes, and keeps what it is given. */
+export interface MetabaseServer {
+  readonly url: string;
+  readonly requests: readonly string[];
+  readonly collections: MetabaseItem[];
+  readonly cards: MetabaseItem[];
+  readonly dashboards: (MetabaseItem & { dashcards: MetabaseItem[]; tabs: MetabaseItem[] })[];
+  databases: readonly { id: number; name: string; engine: string }[];
+  /** Answers every request with this, if it is set. */
+  failure: { readonly status: number; readonly text: string } | null;
+  close(): Promise<void>;
+}
+
+const id = { type: 'integer' };
+const count = { type: 'integer', minimum: 0 };
+const text = { type: 'string', minLength: 1 };
+const size = { type: 'integer', minimum: 1 };
+
+const dashcard = {
+  type: 'object',
+  required: ['id', 'row', 'col', 'size_x', 'size_y'],
+  properties: {
+    ...{ id, row: count, col: count, size_x: size, size_y: size },
+    ...{ card_id: { type: ['integer', 'null'] }, action_id: {}, dashboard_tab_id: { type: ['integer', 'null'] } },
+    ...{ parameter_mappings: {}, visualization_settings: {}, inline_parameters: {} },
+    series: { type: 'array', items: { type: 'object', properties: { id }, additionalProperties: false } },
+  },
+  additionalProperties: false,
+};
+
+const tab = { type: 'object', required: ['id', 'name'], properties: { id, name: text }, additionalProperties: false };
+
+const described = { name: text, description: text, collection_id: id };
+
+const card = {
+  type: 'object',
+  required: ['name', 'display', 'visualization_settings', 'dataset_query'],
+  properties: {
+    ...described,
+    display: { enum: ['scalar', 'line', 'bar', 'table'] },
+    visualization_settings: { type: 'object' },
+    dataset_query: {
+      type: 'object',
+      required: ['type', 'database', 'native'],
+      properties: { type: { const: 'native' }, database: id, native: { type: 'object', required: ['query'] } },
+    },
+  },
+  additionalProperties: false,
+};
+
+/** What each request may have as its body. */
+const BODIES: readonly (readonly [request: RegExp, form: object])[] = [
+  [
+    /^POST .*\/collection$/,
+    { type: 'object', required: ['name'], properties: { name: text }, additionalProperties: false },
+  ],
+  [/^(POST|PUT) .*\/card/, card],
+  [/^POST .*\/dashboard$/, { type: 'object', required: ['name'], properties: described, additionalProperties: false }],
+  [
+    /^PUT .*\/dashboard\//,
+    {
+      type: 'object',
+      properties: { dashcards: { type: 'array', items: dashcard }, tabs: { type: 'array', items: tab } },
+      additionalProperties: false,
+    },
+  ],
+];
+
+export async function startMetabase(): Promise<MetabaseServer> {
+  const requests: string[] = [];
+  let lastId = 100;
+  const metabase: Omit<MetabaseServer, 'url' | 'close'> = {
+    requests,
+    collections: [{ id: 1, name: 'obsync', location: '/7/' }],
+    cards: [],
+    dashboards: [],
+    databases: [
+      { id: 4, name: 'other', engine: 'mysql' },
+      { id: 5, name: 'obsync', engine: 'sqlite' },
+    ],
+    failure: null,
+  };
+  const make = <Kind extends MetabaseItem>(kept: Kind[], made: object): Kind => {
+    lastId += 1;
+    const item = { ...made, id: lastId } as unknown as Kind;
+    kept.push(item);
+    return item;
+  };
+  const find = <Kind extends MetabaseItem>(kept: readonly Kind[], path: string): Kind => {
+    const item = kept.find((each) => path.endsWith(`/${each.id}`));
+    if (item === undefined) throw new Error(`there is no ${path}`);
+    return item;
+  };
+  const setDashcards = ({ dashcards, tabs }: RequestBody, path: string): object => {
+    const dashboard = find(metabase.dashboards, path);
+    const sent = dashcards as MetabaseItem[];
+    dashboard.tabs = tabs as MetabaseItem[];
+    if (dashboard.tabs.length > 0 && sent.some((each) => typeof each['dashboard_tab_id'] !== 'number'))
+      throw new Error('every card needs a tab');
+    dashboard.dashcards = [];
+    for (const each of sent) {
+      if (each.id < 0) make(dashboard.dashcards, each);
+      else dashboard.dashcards.push(each);
+    }
+    return dashboard;
+  };
+  const answer = (request: string, path: string, body: RequestBody): unknown => {
+    switch (request.replace(/\d+/, 'N')) {
+      case 'GET /api/database':
+        return { data: metabase.databases, total: metabase.databases.length };
+      case 'GET /api/collection':
+        return [{ id: 'root', name: 'Our analytics' }, ...metabase.collections];
+      case 'POST /api/collection':
+        return make(metabase.collections, { ...body, location: '/', archived: false });
+      case 'POST /api/card':
+        return make(metabase.cards, body);
+      case 'PUT /api/card/N':
+        return Object.assign(find(metabase.cards, path), body);
+      case 'POST /api/dashboard':
+        return make(metabase.dashboards, { ...body, dashcards: [], tabs: [] });
+      case 'PUT /api/dashboard/N':
+        return setDashcards(body, path);
+      case 'GET /api/dashboard/N': {
+        const dashboard = find(metabase.dashboards, path);
+        const more = { created_at: 'now', card: { name: 'more' }, series: [{ id: 9, name: 'more' }] };
+        return { ...dashboard, dashcards: dashboard.dashcards.map((each) => ({ ...each, ...more })) };
+      }
+      default:
+        return itemsOf(request, metabase);
+    }
+  };
+  const server = createServer(async (incoming, outgoing) => {
+    const { pathname, searchParams } = new URL(incoming.url ?? '', 'http://metabase');
+    const path = pathname.slice('/bi'.length);
+    requests.push(`${incoming.method} ${path}`);
+    const body = await bodyOf(incoming);
+    const reply = (status: number, value: string): void => void outgoing.writeHead(status).end(value);
+    if (metabase.failure !== null) return reply(metabase.failure.status, metabase.failure.text);
+    if (incoming.headers['x-api-key'] !== API_KEY) return reply(401, 'Unauthenticated');
+    const form = BODIES.find(([request]) => request.test(`${incoming.method} ${path}`))?.[1];
+    const wrong = form === undefined ? [] : misfits(form, body);
+    if (wrong.length > 0) return reply(400, JSON.stringify(wrong));
+    const query = searchParams.size === 0 ? '' : `?${searchParams}`;
+    reply(200, JSON.stringify(answer(`${incoming.method} ${path}${query}`, path, body)));
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return Object.assign(metabase, {
+    // Metabase may stand in a folder of an address.
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/bi`,
+    close: () => new Promise<void>((resolve) => server.close(() => resolve())),
+  });
+}
+
+async function bodyOf(incoming: IncomingMessage): Promise<RequestBody> {
+  let body = '';
+  for await (const chunk of incoming) body += chunk;
+  return body === '' ? {} : JSON.parse(body);
+}
+
+/** The questions and dashboards of a collection, as many at a time as are asked for. */
+function itemsOf(request: string, { cards, dashboards }: Pick<MetabaseServer, 'cards' | 'dashboards'>): unknown {
+  const [, collection, query] = /^GET \/api\/collection\/(\d+)\/items\?(.*)$/.exec(request) ?? [];
+  if (collection === undefined) throw new Error(`nobody knows ${request}`);
+  const asked = new URLSearchParams(query);
+  const [limit, offset] = [Number(asked.get('limit')), Number(asked.get('offset'))];
+  const all: MetabaseItem[] = [
+    ...cards.map((each) => ({ ...each, model: 'card' })),
+    ...dashboards.map((each) => ({ ...each, model: 'dashboard' })),
+  ];
+  const inside = all.filter((each) => each['collection_id'] === Number(collection));
+  return { data: inside.slice(offset, offset + limit), total: inside.length };
+}

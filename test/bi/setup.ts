@@ -1,0 +1,36 @@
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import { parse } from 'yaml';
+import type { ChartDialect } from '../../src/bi/chart-dialect.ts';
+import { CHARTS, queryOf } from '../../src/bi/charts.ts';
+import type { GeneratedFile } from '../../src/bi/generated-file.ts';
+import { BI_FILES } from '../../src/bi/tools.ts';
+import { mirrorDictionary } from '../../src/library/bi.ts';
+
+export const DICTIONARY = mirrorDictionary();
+
+/** Every chart by its id, with its query. */
+export function queries(dialect: ChartDialect) {
+  return CHARTS.map((chart) => [chart.id, chart, queryOf(chart, dialect, DICTIONARY.metrics)] as const);
+}
+
+const PLACES = { db: '/data/obsync.db', to: '/etc/dash', metabaseScript: () => 'the script' };
+
+/** The files of a tool by their paths. */
+export function filesOf(tool: keyof typeof BI_FILES): Map<string, GeneratedFile> {
+  return new Map(BI_FILES[tool](DICTIONARY, PLACES).map((file) => [file.path, file]));
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: tests look into whatever a file holds
+type Parsed = any;
+
+/** The content of a YAML or JSON file. */
+export function contentOf(file: Pick<GeneratedFile, 'bytes'> | undefined): Parsed {
+  return parse(Buffer.from(file?.bytes ?? []).toString());
+}
+
+/** What of a value is not of its form. */
+export function misfits(form: object, value: unknown): unknown[] {
+  const ajv = new Ajv2020({ allErrors: true, strict: false });
+  ajv.validate(form, value);
+  return ajv.errors ?? [];
+}
