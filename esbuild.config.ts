@@ -1,6 +1,7 @@
 import { rmSync } from 'node:fs';
 import { build, type Plugin } from 'esbuild';
 import manifest from './package.json' with { type: 'json' };
+import { buildPage } from './page.config.ts';
 
 const outdir = process.argv[2] ?? 'dist';
 
@@ -54,3 +55,4 @@ await build({
   },
   external: Object.keys(manifest.dependencies).filter((name) => !COMPILED_IN.includes(name)),
 });
+await buildPage(outdir);

@@ -21,6 +21,7 @@ import { addHealth } from './health.ts';
 import { explainInvalid } from './invalid.ts';
 import { openMetrics } from './metrics.ts';
 import { type MirrorReads, makeCursorKey, openMirrorReads } from './mirror-reads.ts';
+import { addPageFiles } from './page-files.ts';
 import { openRateLimit, type RateLimit, type RequestQuota } from './rate-limit.ts';
 import { answersInThreads } from './read-threads.ts';
 import { refuse, refuseUnreadable } from './refuse-connection.ts';
@@ -89,7 +90,7 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
     goOn(authenticationHook(request, reply), (refusal) => done(refusal ?? addressRefusal(request)));
   });
   addHealth(server, store, nowMs);
-  server.get('/', { schema: { hide: true } }, (_request, reply) => reply.redirect('/docs'));
+  await addPageFiles(server, quota);
   await server.register(async (api) => {
     api.addHook('onRequest', (request, reply, done) => goOn(authenticationHook(request, reply), done));
     addRoutes(api, { answers, quota, ...read });

@@ -287,9 +287,9 @@ describe('headers of answers', () => {
     expect(headers.date).toBe(new Date(NOW_MS).toUTCString());
   });
 
-  test('redirect a browser at the bare address to the description', async () => {
+  test('show a browser at the bare address the page, which needs no token', async () => {
     const { statusCode, headers } = await (await server).inject('/');
-    expect([statusCode, headers.location]).toEqual([302, '/docs']);
+    expect([statusCode, headers['content-type']]).toEqual([200, 'text/html; charset=utf-8']);
   });
 
   test('do not refuse an unknown expectation', async () => {

@@ -120,7 +120,7 @@ describe('every answer of the API has the quota in its headers', () => {
     expect(await left()).toBe(before - 1);
   });
 
-  test.each(['/openapi.json', '/docs'])(
+  test.each(['/', '/openapi.json', '/docs'])(
     '%s costs no token anything: it is counted against the address',
     async (url) => {
       const before = await left();
@@ -209,7 +209,7 @@ test('requests that came in one packet are answered up to the quota', async () =
   ]);
 });
 
-test.each(['/openapi.json', '/docs', '/docs/json', '/docs/yaml', '/docs/static/swagger-ui.css'])(
+test.each(['/', '/openapi.json', '/docs', '/docs/json', '/docs/yaml', '/docs/static/swagger-ui.css'])(
   'a stranger has used up the quota of his address with %s as well',
   async (url) => {
     const { server } = serve(nothing, { rateLimit: { limit: 1, windowMs: 60_000 } });

@@ -1,0 +1,106 @@
+import { createHash } from 'node:crypto';
+import { globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import { brotliCompressSync, gzipSync } from 'node:zlib';
+import { build, type Metafile } from 'esbuild';
+import { describe } from './src/library/describe.ts';
+import { rowsOf, sectionsOf } from './src/library/markdown.ts';
+import { TERM_PLACES } from './src/page/term-places.ts';
+
+const SOURCES = 'src/page';
+
+/** Bundles the page into `ui` of this folder: files with a hash in their names, each also compressed, and the page that names them. */
+export async function buildPage(outdir: string): Promise<void> {
+  const folder = join(outdir, 'ui');
+  const files = join(folder, 'files');
+  const { metafile } = await build({
+    entryPoints: { page: join(SOURCES, 'main.ts'), style: join(SOURCES, 'style.css'), icon: join(SOURCES, 'icon.svg') },
+    outdir: files,
+    entryNames: '[name]-[hash]',
+    chunkNames: '[name]-[hash]',
+    assetNames: '[name]-[hash]',
+    loader: { '.svg': 'copy' },
+    bundle: true,
+    splitting: true,
+    minify: true,
+    format: 'esm',
+    platform: 'browser',
+    target: 'es2022',
+    legalComments: 'none',
+    define: { TERM_TEXTS: JSON.stringify(await termTexts()) },
+    metafile: true,
+  });
+  mkdirSync(files, { recursive: true });
+  const notices = licenceNotices(metafile);
+  const licences = `licences-${createHash('sha256').update(notices).digest('hex').slice(0, 8).toUpperCase()}.txt`;
+  writeFileSync(join(files, licences), notices);
+  writeFileSync(join(folder, 'index.html'), fillTemplate(metafile, licences));
+  for (const path of [...globSync(join(files, '*')), join(folder, 'index.html')]) compress(path);
+}
+
+/** What the dictionary says of the words that the page explains. */
+async function termTexts(): Promise<Readonly<Record<string, string>>> {
+  const { tables } = await describe();
+  const text = readFileSync('docs/tables-and-views.md', 'utf8');
+  const metrics = sectionsOf({ text }, 2).filter(({ title }) => title === 'Metrics');
+  const meanings = new Map([
+    ...tables.flatMap((table) =>
+      table.columns.map(({ name, meaning }): [string, string] => [`${table.name}.${name}`, meaning]),
+    ),
+    ...metrics.flatMap(rowsOf).map((cells): [string, string] => [`metric.${cells[0]}`, String(cells.at(-1))]),
+  ]);
+  return Object.fromEntries(
+    Object.entries(TERM_PLACES).map(([term, place]) => {
+      const meaning = meanings.get(place);
+      if (meaning === undefined) throw new Error(`docs/tables-and-views.md does not describe ${place}`);
+      return [term, meaning.replaceAll('`', '')];
+    }),
+  );
+}
+
+/** The licences of all packages that are compiled into the page. */
+function licenceNotices({ inputs }: Metafile): string {
+  const folders = Object.keys(inputs).map((path) => /^(.*node_modules\/(?:@[^/]+\/)?[^/]+)\//.exec(path)?.[1]);
+  const packages = [...new Set(folders.filter((folder) => folder !== undefined))].sort();
+  return packages
+    .map((folder) => {
+      const { name, version } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as Record<
+        string,
+        string
+      >;
+      return `${name} ${version}\n\n${readFileSync(join(folder, 'LICENSE'), 'utf8').trim()}\n`;
+    })
+    .join('\n----------\n\n');
+}
+
+function fillTemplate({ outputs }: Metafile, licences: string): string {
+  const built = Object.entries(outputs);
+  const nameOf = (source: string): string => {
+    const [path] = built.find(([, { entryPoint, inputs }]) => (entryPoint ?? Object.keys(inputs)[0]) === source) ?? [];
+    if (path === undefined) throw new Error(`the build has made nothing of ${source}`);
+    return basename(path);
+  };
+  const main = join(SOURCES, 'main.ts');
+  const [, { imports } = { imports: [] }] = built.find(([, { entryPoint }]) => entryPoint === main) ?? [];
+  const preloads = imports
+    .filter(({ kind }) => kind === 'import-statement')
+    .map(({ path }) => `<link rel="modulepreload" href="ui/${basename(path)}">`);
+  const values: Readonly<Record<string, string>> = {
+    script: nameOf(main),
+    style: nameOf(join(SOURCES, 'style.css')),
+    icon: nameOf(join(SOURCES, 'icon.svg')),
+    licences,
+    preloads: preloads.join(''),
+  };
+  return readFileSync(join(SOURCES, 'index.html'), 'utf8').replaceAll(/\{\{(\w+)\}\}/g, (_, name) => {
+    const value = values[name];
+    if (value === undefined) throw new Error(`index.html asks for ${name}, which the build does not know`);
+    return value;
+  });
+}
+
+function compress(path: string): void {
+  const bytes = readFileSync(path);
+  writeFileSync(`${path}.br`, brotliCompressSync(bytes));
+  writeFileSync(`${path}.gz`, gzipSync(bytes, { level: 9 }));
+}

@@ -1,0 +1,121 @@
+import type { VNode } from 'preact';
+import { useEffect, useRef } from 'preact/hooks';
+import type { EnvironmentTrust, MirrorTrust } from '../page-data/page-data.ts';
+import { component, html } from './html.ts';
+import { liveData } from './live-data.ts';
+import { goTo, route } from './navigation.ts';
+import type { PageQuestion } from './page-source.ts';
+import { liveView, useWatched } from './parts/live-view.ts';
+import { notice } from './parts/notice.ts';
+import { termTips } from './parts/term.ts';
+import { age } from './parts/time.ts';
+import { formatRoute, VIEWS, type ViewName } from './route.ts';
+import { forgetToken, isTokenRefused, token } from './token.ts';
+import { tokenForm } from './token-form.ts';
+import type { EnvironmentView } from './view-frame.ts';
+import { failingView } from './views/failing.ts';
+import { mirrorView } from './views/mirror.ts';
+
+const QUESTIONS: Readonly<Record<ViewName, readonly [short: string, question: string]>> = {
+  mirror: ['Trust', 'Can I trust this mirror?'],
+  failing: ['Failing', 'What fails now?'],
+};
+
+const ENVIRONMENT_VIEWS: Readonly<Partial<Record<ViewName, EnvironmentView>>> = { failing: failingView };
+
+const MIRROR: PageQuestion<'mirror'> = { name: 'mirror', env: null, parameters: {} };
+
+/** The whole page. */
+export function App(): VNode {
+  useWatched([MIRROR]);
+  const { view } = route.value;
+  const heading = useFocusOnChange(view);
+  const [short, question] = QUESTIONS[view];
+  document.title = `${question} · obsync`;
+  return html`<div class="shell">
+    <a class="skip" href="#content" onClick=${(event: Event) => skip(event)}>Skip to the content</a>
+    ${header()}
+    <main id="content" tabindex="-1" aria-label=${short}>
+      <h1 ref=${heading} tabindex="-1">${question}</h1>
+      ${isTokenRefused.value ? tokenForm() : liveView(MIRROR, content)}
+    </main>
+    ${footer()}
+    ${termTips()}
+  </div>`;
+}
+
+/** Who came by a link to another view begins at its heading. */
+function useFocusOnChange(view: ViewName) {
+  const heading = useRef<HTMLHeadingElement>(null);
+  const shown = useRef(view);
+  useEffect(() => {
+    if (shown.current !== view) heading.current?.focus();
+    shown.current = view;
+  }, [view]);
+  return heading;
+}
+
+function skip(event: Event): void {
+  event.preventDefault();
+  document.getElementById('content')?.focus();
+}
+
+function content(mirror: MirrorTrust): VNode {
+  const { view, env, values } = route.value;
+  const show = ENVIRONMENT_VIEWS[view];
+  if (show === undefined) return mirrorView(mirror);
+  const environment = chosen(mirror.environments, env);
+  if (environment !== undefined)
+    return html`<div key="${view} ${environment.env_id}">${show({ environment, values })}</div>`;
+  return notice(
+    'neutral',
+    env === null ? 'Your token sees no environment of this mirror.' : `Your token sees no environment ${env}.`,
+  );
+}
+
+const chosen = (environments: readonly EnvironmentTrust[], env: string | null): EnvironmentTrust | undefined =>
+  env === null
+    ? (environments.find(({ missing_since }) => missing_since === null) ?? environments[0])
+    : environments.find(({ env_id }) => env_id === env);
+
+function header(): VNode {
+  const { view, env } = route.value;
+  return html`<header>
+    <span class="brand">obsync</span>
+    <nav aria-label="Views">
+      <ul>${VIEWS.map(
+        (name) => html`<li key=${name}>
+          <a href=${formatRoute({ view: name, env, values: {} })} aria-current=${name === view ? 'page' : undefined} title=${QUESTIONS[name][1]}>${QUESTIONS[name][0]}</a>
+        </li>`,
+      )}</ul>
+    </nav>
+    ${component(EnvironmentPicker, {})}
+  </header>`;
+}
+
+function EnvironmentPicker(): VNode | null {
+  const { view, env } = route.value;
+  const environments = liveData.state(MIRROR).value.data?.environments ?? [];
+  if (environments.length < 2 || view === 'mirror') return null;
+  const pick = ({ currentTarget }: { currentTarget: HTMLSelectElement }): void =>
+    goTo({ view, env: currentTarget.value, values: {} });
+  const current = chosen(environments, env)?.env_id;
+  return html`<label class="picker">Environment
+    <select value=${current} onChange=${pick}>
+      ${environments.map(({ env_id, name }) => html`<option key=${env_id} value=${env_id} selected=${env_id === current}>${name}</option>`)}
+    </select>
+  </label>`;
+}
+
+function footer(): VNode {
+  const { data } = liveData.state(MIRROR).value;
+  const licences = document.querySelector<HTMLLinkElement>('link[rel=license]')?.href;
+  return html`<footer>
+    <span>${data !== null && html`<span>The mirror as of ${age(data.now)}.</span>`}</span>
+    <span class="links">
+      <a href="docs">API</a>
+      <a href=${licences}>Licences</a>
+      ${token.value !== null && html`<button type="button" class="plain" onClick=${forgetToken}>Forget the token</button>`}
+    </span>
+  </footer>`;
+}

@@ -1,0 +1,37 @@
+const UNITS: readonly (readonly [unit: string, seconds: number])[] = [
+  ['d', 86_400],
+  ['h', 3600],
+  ['min', 60],
+  ['s', 1],
+];
+
+/** A length of time in its two greatest units: `3 d 4 h`. */
+export function formatDuration(seconds: number): string {
+  let rest = Math.max(0, Math.round(seconds));
+  const parts: string[] = [];
+  for (const [unit, size] of UNITS) {
+    const count = Math.floor(rest / size);
+    rest -= count * size;
+    if (count > 0) parts.push(`${count} ${unit}`);
+    else if (parts.length > 0) break;
+    if (parts.length === 2) break;
+  }
+  return parts.length === 0 ? '0 s' : parts.join(' ');
+}
+
+/** How long ago a time was, in its greatest unit. A time that is to come counts as now. */
+export function formatAge(instant: string, nowMs: number): string {
+  const seconds = Math.floor((nowMs - Date.parse(instant)) / 1000);
+  const [unit, size] = UNITS.find(([, each]) => seconds >= each) ?? ['s', 1];
+  return seconds < 1 ? 'now' : `${Math.floor(seconds / size)} ${unit} ago`;
+}
+
+/** A time to the minute, in UTC as everywhere in the mirror. */
+export const formatInstant = (instant: string): string => `${instant.slice(0, 10)} ${instant.slice(11, 16)} UTC`;
+
+const COUNT = new Intl.NumberFormat('en');
+export const formatCount = (count: number): string => COUNT.format(count);
+
+/** `1 test`, `2 tests`. */
+export const countOf = (count: number, one: string, many = `${one}s`): string =>
+  `${formatCount(count)} ${count === 1 ? one : many}`;

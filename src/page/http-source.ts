@@ -1,0 +1,55 @@
+import type { AnswerName, PageAnswers, PageProblem, PageQuestion, PageSource, SourceReply } from './page-source.ts';
+
+/** How long to wait if the server does not say. */
+const WAIT_SECONDS = 15;
+
+/** Asks the server that the page came from. The token is read anew for each question. */
+export function createHttpSource(token: () => string | null): PageSource {
+  return {
+    async ask(question, { tag, signal }) {
+      try {
+        const answer = await fetch(addressOf(question), { headers: headersOf(token(), tag), signal });
+        return await replyOf(answer);
+      } catch {
+        // Without a connection, or with an answer that breaks off, there is nothing to read a reason from.
+        return { kind: 'problem', problem: { kind: 'away' } };
+      }
+    },
+  };
+}
+
+/** Relative to the page, which may stand below a path of a proxy. */
+function addressOf({ name, env, parameters }: PageQuestion): string {
+  const path = env === null ? `page/${name}` : `page/environments/${encodeURIComponent(env)}/${name}`;
+  const query = new URLSearchParams(parameters).toString();
+  return new URL(query === '' ? path : `${path}?${query}`, document.baseURI).href;
+}
+
+function headersOf(token: string | null, tag: string | null): Record<string, string> {
+  return {
+    ...(token === null ? {} : { authorization: `Bearer ${token}` }),
+    ...(tag === null ? {} : { 'if-none-match': tag }),
+  };
+}
+
+async function replyOf<N extends AnswerName>(answer: Response): Promise<SourceReply<PageAnswers[N]>> {
+  if (answer.status === 304) return { kind: 'unchanged' };
+  if (answer.ok)
+    return { kind: 'answer', data: (await answer.json()) as PageAnswers[N], tag: answer.headers.get('etag') };
+  return { kind: 'problem', problem: await problemOf(answer) };
+}
+
+async function problemOf(answer: Response): Promise<PageProblem> {
+  const { status } = answer;
+  if (status === 401) return { kind: 'token' };
+  const message = await messageOf(answer);
+  if (status !== 429 && status < 500) return { kind: 'refused', status, message };
+  return { kind: 'wait', seconds: Number(answer.headers.get('retry-after')) || WAIT_SECONDS, message };
+}
+
+/** The message of the error envelope. A proxy in front of the server may answer in another form. */
+async function messageOf(answer: Response): Promise<string> {
+  const body: unknown = await answer.json().catch(() => null);
+  const { error } = (body ?? {}) as { error?: { message?: unknown } };
+  return typeof error?.message === 'string' ? error.message : `The server answered ${answer.status}`;
+}

@@ -1,0 +1,19 @@
+import { effect, untracked } from '@preact/signals';
+import { createHttpSource } from './http-source.ts';
+import { createLiveData } from './live.ts';
+import { isTokenRefused, token } from './token.ts';
+
+export const liveData = createLiveData(
+  createHttpSource(() => token.value),
+  () => {
+    isTokenRefused.value = true;
+  },
+);
+
+let isFirst = true;
+// What another token has seen is shown to nobody else.
+effect(() => {
+  token.value;
+  if (!isTokenRefused.value && !isFirst) untracked(() => liveData.clear());
+  isFirst = false;
+});

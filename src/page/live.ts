@@ -1,0 +1,134 @@
+import { type ReadonlySignal, type Signal, signal } from '@preact/signals';
+import type { AnswerName, PageAnswers, PageProblem, PageQuestion, PageSource } from './page-source.ts';
+
+/** What the page knows of a question at the moment. */
+interface LiveState<T> {
+  /** The last answer, which stays while a newer one is asked for. */
+  readonly data: T | null;
+  /** Why the last try brought no answer; null if it did. */
+  readonly problem: PageProblem | null;
+  /** Changes only when the mirror has. */
+  readonly tag: string | null;
+}
+
+export interface LiveData {
+  state<N extends AnswerName>(question: PageQuestion<N>): ReadonlySignal<LiveState<PageAnswers[N]>>;
+  /** Asks now, if the answer is not fresh, and then again and again while the tab is visible. @returns what ends it */
+  watch(question: PageQuestion): () => void;
+  /** Forgets all answers: another token may see other things. */
+  clear(): void;
+}
+
+/** An answer is asked for again after this time. */
+const FRESH_MS = 15_000;
+/** After this time the page tries again when nobody answers. */
+const AWAY_MS = 5_000;
+const TICK_MS = 1_000;
+/** Answers that nobody watches, kept for the way back. */
+const MOST_KEPT = 100;
+
+interface LiveEntry {
+  readonly question: PageQuestion;
+  readonly state: Signal<LiveState<never>>;
+  watchers: number;
+  dueMs: number;
+  asking: AbortController | null;
+}
+
+const NOTHING_YET: LiveState<never> = { data: null, problem: null, tag: null };
+
+/** `onRefused` is told when the source wants another token; nothing is asked until `clear`. */
+export function createLiveData(source: PageSource, onRefused: () => void): LiveData {
+  const store = new LiveStore(source, onRefused);
+  setInterval(() => store.askDue(), TICK_MS);
+  document.addEventListener('visibilitychange', () => store.askDue());
+  return store;
+}
+
+class LiveStore implements LiveData {
+  readonly #source: PageSource;
+  readonly #onRefused: () => void;
+  readonly #entries = new Map<string, LiveEntry>();
+  #isRefused = false;
+  #heldUntilMs = 0;
+
+  constructor(source: PageSource, onRefused: () => void) {
+    this.#source = source;
+    this.#onRefused = onRefused;
+  }
+
+  state<N extends AnswerName>(question: PageQuestion<N>): ReadonlySignal<LiveState<PageAnswers[N]>> {
+    return this.#entryOf(question).state as ReadonlySignal<LiveState<never>>;
+  }
+
+  watch(question: PageQuestion): () => void {
+    const entry = this.#entryOf(question);
+    entry.watchers += 1;
+    this.#dropUnwatched();
+    this.askDue();
+    return () => {
+      entry.watchers -= 1;
+    };
+  }
+
+  clear(): void {
+    this.#isRefused = false;
+    this.#heldUntilMs = 0;
+    this.#forgetAnswers();
+    this.askDue();
+  }
+
+  askDue(): void {
+    if (document.visibilityState !== 'visible' || this.#isRefused || Date.now() < this.#heldUntilMs) return;
+    for (const entry of this.#entries.values())
+      if (entry.watchers > 0 && entry.asking === null && Date.now() >= entry.dueMs) void this.#ask(entry);
+  }
+
+  #entryOf(question: PageQuestion): LiveEntry {
+    const key = JSON.stringify([question.name, question.env, Object.entries(question.parameters).sort()]);
+    const known = this.#entries.get(key);
+    if (known !== undefined) return known;
+    const entry = { question, state: signal(NOTHING_YET), watchers: 0, dueMs: 0, asking: null };
+    this.#entries.set(key, entry);
+    return entry;
+  }
+
+  async #ask(entry: LiveEntry): Promise<void> {
+    const controller = new AbortController();
+    entry.asking = controller;
+    const { tag } = entry.state.value;
+    const reply = await this.#source.ask(entry.question, { tag, signal: controller.signal });
+    // Another token has come meanwhile.
+    if (entry.asking !== controller) return;
+    entry.asking = null;
+    entry.dueMs = Date.now() + FRESH_MS;
+    if (reply.kind === 'answer') entry.state.value = { data: reply.data as never, problem: null, tag: reply.tag };
+    else if (reply.kind === 'problem') this.#meet(entry, reply.problem);
+    else if (entry.state.value.problem !== null) entry.state.value = { ...entry.state.value, problem: null };
+  }
+
+  #meet(entry: LiveEntry, problem: PageProblem): void {
+    const keepsData = problem.kind === 'wait' || problem.kind === 'away';
+    entry.state.value = { ...(keepsData ? entry.state.value : NOTHING_YET), problem };
+    if (problem.kind === 'wait') this.#heldUntilMs = Date.now() + problem.seconds * 1000;
+    if (problem.kind === 'wait') entry.dueMs = this.#heldUntilMs;
+    if (problem.kind === 'away') entry.dueMs = Date.now() + AWAY_MS;
+    if (problem.kind !== 'token') return;
+    this.#isRefused = true;
+    this.#forgetAnswers();
+    this.#onRefused();
+  }
+
+  #forgetAnswers(): void {
+    for (const entry of this.#entries.values()) {
+      entry.asking?.abort();
+      Object.assign(entry, { asking: null, dueMs: 0 });
+      entry.state.value = NOTHING_YET;
+    }
+  }
+
+  #dropUnwatched(): void {
+    for (const [key, { watchers }] of this.#entries)
+      if (this.#entries.size > MOST_KEPT && watchers === 0) this.#entries.delete(key);
+  }
+}

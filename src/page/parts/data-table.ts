@@ -1,0 +1,54 @@
+import type { VNode } from 'preact';
+import { html } from '../html.ts';
+
+/** What may stand in a cell. */
+type CellContent = VNode | string | number | null;
+
+export interface DataColumn<R> {
+  /** The name of the column; narrow screens show it beside each value. */
+  readonly label: string;
+  /** The head of the column if it is more than the label, such as a term with its explanation. */
+  readonly head?: VNode;
+  readonly cell: (row: R) => CellContent;
+  /** `name`: names the row. `number`: aligned to the right. `text`: gets the room that is left. */
+  readonly kind?: 'name' | 'number' | 'text';
+}
+
+export interface DataTable<R> {
+  readonly caption: string;
+  readonly columns: readonly DataColumn<R>[];
+  readonly rows: readonly R[];
+  readonly keyOf: (row: R) => string;
+  /** What stands below a row that is open. */
+  readonly detailOf?: (row: R) => VNode | null;
+}
+
+/** A table that becomes a list of cards on a narrow screen. The roles keep it a table there, for what reads it aloud. */
+export function dataTable<R>({ caption, columns, rows, keyOf, detailOf }: DataTable<R>): VNode {
+  return html`<table class="data" role="table">
+    <caption>${caption}</caption>
+    <thead role="rowgroup">
+      <tr role="row">
+        ${columns.map(({ label, head, kind = 'plain' }) => html`<th key=${label} scope="col" role="columnheader" class=${kind}>${head ?? label}</th>`)}
+      </tr>
+    </thead>
+    <tbody role="rowgroup">
+      ${rows.flatMap((row) => [dataRow(row, columns, keyOf(row)), detailRow(detailOf?.(row) ?? null, columns.length, keyOf(row))])}
+    </tbody>
+  </table>`;
+}
+
+function dataRow<R>(row: R, columns: readonly DataColumn<R>[], key: string): VNode {
+  return html`<tr role="row" key=${key}>
+    ${columns.map(({ label, cell, kind = 'plain' }) =>
+      kind === 'name'
+        ? html`<th key=${label} scope="row" role="rowheader" class="name">${cell(row)}</th>`
+        : html`<td key=${label} role="cell" class=${kind} data-label=${label}>${cell(row)}</td>`,
+    )}
+  </tr>`;
+}
+
+function detailRow(detail: VNode | null, width: number, key: string): VNode | null {
+  if (detail === null) return null;
+  return html`<tr role="row" class="detail" key="${key} detail"><td role="cell" colspan=${width}>${detail}</td></tr>`;
+}

@@ -1,0 +1,17 @@
+import type { VNode } from 'preact';
+import { html } from '../html.ts';
+
+/** How good or bad something is, from best to worst. Each has a shape of its own, so that colour is never the only sign. */
+export type StatusLevel = 'good' | 'neutral' | 'warn' | 'bad' | 'broken';
+
+const SHAPES: Readonly<Record<StatusLevel, string>> = {
+  good: 'M3 8.5l3.2 3.2L13 4.8',
+  neutral: 'M4 8h8',
+  warn: 'M8 2.2L14.5 13.6H1.5ZM8 6.4v3.4M8 11.6v.4',
+  bad: 'M4 4l8 8M12 4l-8 8',
+  broken: 'M5.3 1.8h5.4l3.5 3.5v5.4l-3.5 3.5H5.3L1.8 10.7V5.3ZM8 4.8v4M8 11v.4',
+};
+
+/** What reads the page aloud does not hear of it: words beside it say the same. */
+export const levelIcon = (level: StatusLevel): VNode =>
+  html`<svg class="icon ${level}" viewBox="0 0 16 16" aria-hidden="true"><path d=${SHAPES[level]} /></svg>`;

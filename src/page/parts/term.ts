@@ -1,0 +1,58 @@
+import type { VNode } from 'preact';
+import { useEffect, useState } from 'preact/hooks';
+import { component, html } from '../html.ts';
+import type { TermName } from '../term-places.ts';
+import { TERMS } from '../terms.ts';
+
+/** A word that the dictionary explains: on hover, on focus, and to what reads the page aloud. */
+export const term = (name: TermName, label: string): VNode =>
+  html`<button type="button" class="term" data-term=${name} aria-describedby="term-${name}">${label}</button>`;
+
+interface ShownTip {
+  readonly text: string;
+  readonly left: number;
+  readonly top: number;
+}
+
+const TIP_WIDTH_PX = 288;
+const GAP_PX = 6;
+
+/** The sentences of all terms, and the one that is shown. It stands above everything, so that no table cuts it off. */
+export const termTips = (): VNode => component(TermTips, {});
+
+function TermTips(): VNode {
+  const [tip, setTip] = useState<ShownTip | null>(null);
+  useEffect(() => followTerms(setTip), []);
+  return html`<div>
+    <div hidden>${Object.entries(TERMS).map(([name, text]) => html`<span id="term-${name}" key=${name}>${text}</span>`)}</div>
+    ${tip !== null && html`<div class="tip" aria-hidden="true" style=${{ left: `${tip.left}px`, top: `${tip.top}px` }}>${tip.text}</div>`}
+  </div>`;
+}
+
+function followTerms(setTip: (tip: ShownTip | null) => void): () => void {
+  const show = ({ target }: Event): void => {
+    const term = target instanceof Element ? target.closest<HTMLElement>('[data-term]') : null;
+    setTip(term === null ? null : tipOf(term));
+  };
+  const hide = (event: Event): void => {
+    if (!(event instanceof KeyboardEvent) || event.key === 'Escape') setTip(null);
+  };
+  const ways: readonly (readonly [string, (event: Event) => void])[] = [
+    ['pointerover', show],
+    ['focusin', show],
+    ['focusout', hide],
+    ['scroll', hide],
+    ['keydown', hide],
+  ];
+  for (const [name, react] of ways) document.addEventListener(name, react, true);
+  return () => {
+    for (const [name, react] of ways) document.removeEventListener(name, react, true);
+  };
+}
+
+function tipOf(element: HTMLElement): ShownTip {
+  const { left, bottom } = element.getBoundingClientRect();
+  const most = document.documentElement.clientWidth - TIP_WIDTH_PX - GAP_PX;
+  const text = TERMS[element.dataset['term'] as TermName] ?? '';
+  return { text, left: Math.max(GAP_PX, Math.min(left, most)), top: bottom + GAP_PX };
+}

@@ -1,0 +1,24 @@
+export const VIEWS = ['mirror', 'failing'] as const;
+export type ViewName = (typeof VIEWS)[number];
+
+/** Where one is. All of it stands in the address, so that a reloaded or shared address shows the same. */
+export interface PageRoute {
+  readonly view: ViewName;
+  /** Null: the first environment. */
+  readonly env: string | null;
+  /** Filters, what is open, and the like. */
+  readonly values: Readonly<Record<string, string>>;
+}
+
+/** Reads what follows `#` in an address: `#/failing?env=prod&owner=ana`. Anything unknown leads to the first view. */
+export function parseRoute(hash: string): PageRoute {
+  const [path = '', query = ''] = hash.replace(/^#\/?/, '').split(/\?(.*)/s, 2);
+  const view = VIEWS.find((name) => name === path) ?? 'mirror';
+  const { env = null, ...values } = Object.fromEntries(new URLSearchParams(query)) as Record<string, string>;
+  return { view, env, values };
+}
+
+export function formatRoute({ view, env, values }: PageRoute): string {
+  const query = new URLSearchParams({ ...(env === null ? {} : { env }), ...values }).toString();
+  return query === '' ? `#/${view}` : `#/${view}?${query}`;
+}

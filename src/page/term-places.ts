@@ -1,0 +1,27 @@
+/** The words that the page explains, and where the dictionary describes each: a column of a table or view, or a metric. */
+export const TERM_PLACES = {
+  mode: 'sync_stream_runs.mode',
+  runStatus: 'sync_stream_runs.status',
+  heldBack: 'held_removals.absent_at',
+  rejected: 'sync_runs.rows_rejected',
+  requests: 'sync_runs.requests',
+  environmentCron: 'environments.cron',
+  missingSince: 'environments.missing_since',
+  testType: 'failing_tests.test_type',
+  severity: 'failing_tests.severity',
+  dimension: 'failing_tests.quality_dimension',
+  latestStatus: 'failing_tests.status',
+  failureCount: 'failing_tests.failure_count',
+  since: 'test_incidents.first_start_time',
+  resolvedAt: 'test_incidents.resolved_at',
+  passRate: 'metric.pass rate',
+  meanTime: 'metric.mean time to resolve',
+  health: 'metric.health',
+  coverage: 'metric.coverage',
+  testCount: 'coverage_by_impact.test_count',
+  testedColumns: 'coverage_by_impact.tested_column_count',
+  downstream: 'coverage_by_impact.downstream_count',
+  downstreamBi: 'coverage_by_impact.downstream_bi_count',
+} as const;
+
+export type TermName = keyof typeof TERM_PLACES;

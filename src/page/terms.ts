@@ -1,0 +1,6 @@
+import type { TermName } from './term-places.ts';
+
+/** The build puts the sentences of the dictionary here. */
+declare const TERM_TEXTS: Readonly<Record<TermName, string>>;
+
+export const TERMS: Readonly<Record<TermName, string>> = TERM_TEXTS;

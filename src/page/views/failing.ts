@@ -1,0 +1,126 @@
+import type { VNode } from 'preact';
+import type { FailingNow, FailingSubTest } from '../../page-data/page-data.ts';
+import { countOf, formatCount } from '../format.ts';
+import { html } from '../html.ts';
+import { changeValues } from '../navigation.ts';
+import { type DataColumn, dataTable } from '../parts/data-table.ts';
+import { historyStrip } from '../parts/history-strip.ts';
+import { assetLink, nameList } from '../parts/links.ts';
+import { liveView } from '../parts/live-view.ts';
+import { notice } from '../parts/notice.ts';
+import { firstRow, PAGE_ROWS, pager } from '../parts/pager.ts';
+import { status } from '../parts/status.ts';
+import { term } from '../parts/term.ts';
+import { age } from '../parts/time.ts';
+import type { ViewFrame } from '../view-frame.ts';
+
+/** What fails now? */
+export function failingView({ environment, values }: ViewFrame): VNode {
+  const from = firstRow(values);
+  const parameters = { limit: String(PAGE_ROWS), offset: String(from) };
+  return liveView({ name: 'failing', env: environment.env_id, parameters }, (failing) => failingNow(failing, values));
+}
+
+function failingNow(failing: FailingNow, values: ViewFrame['values']): VNode {
+  const { total, rows } = failing;
+  const wanted = (values['has'] ?? '').toLowerCase();
+  const shown = rows.filter((row) => wanted === '' || textOf(row).includes(wanted));
+  if (total === 0) return notice('good', 'Nothing: the latest result of every test that you may see is good.');
+  return html`<div>
+    ${notice('bad', answerOf(failing))}
+    <label class="filter">Show rows that contain <input type="search" value=${values['has'] ?? ''} placeholder="a name, an owner, a status"
+      onInput=${({ currentTarget }: { currentTarget: HTMLInputElement }) => changeValues({ has: currentTarget.value || null })} /></label>
+    ${dataTable({
+      caption: captionOf(shown.length, rows.length),
+      columns: columnsFor(values),
+      rows: shown,
+      keyOf: keyOf,
+      detailOf: (row) => (values['open'] === keyOf(row) ? detail(row) : null),
+    })}
+    ${pager(firstRow(values), rows.length, total)}
+  </div>`;
+}
+
+function answerOf({ total, rows }: FailingNow): string {
+  const what = total === 1 ? '1 check fails' : `${formatCount(total)} checks fail`;
+  const [worst] = rows;
+  if (worst === undefined) return `${what}.`;
+  const hangs = worst.downstream_count === 0 ? '' : `, with ${downstreamOf(worst)} behind it`;
+  return `${what}. The worst: ${worst.test_name.slice(0, 120)}${hangs}.`;
+}
+
+const downstreamOf = ({ downstream_count, downstream_cut }: FailingSubTest): string =>
+  `${downstream_cut ? 'more than ' : ''}${countOf(downstream_count, 'asset')}`;
+
+const captionOf = (shown: number, all: number): string =>
+  shown === all
+    ? 'Failing checks, the worst first'
+    : `Failing checks, the worst first: ${shown} of the ${all} on this page`;
+
+const keyOf = ({ test_id, sub_test_unique_id }: FailingSubTest): string => `${test_id} ${sub_test_unique_id}`;
+
+const textOf = ({
+  test_name,
+  column_name,
+  status: result,
+  severity,
+  asset,
+  owners,
+  test_type,
+}: FailingSubTest): string =>
+  [test_name, column_name, result, severity, asset?.name, test_type, ...owners].join(' ').toLowerCase();
+
+function columnsFor(values: Readonly<Record<string, string>>): readonly DataColumn<FailingSubTest>[] {
+  return [
+    { label: 'Check', kind: 'name', cell: (row) => checkCell(row, values) },
+    { label: 'Result', head: term('latestStatus', 'Result'), cell: resultCell },
+    { label: 'Since', head: term('since', 'Since'), cell: ({ since }) => age(since, 'unknown') },
+    { label: 'Last runs', cell: ({ history }) => historyStrip(history) },
+    { label: 'Asset', kind: 'text', cell: ({ asset }) => (asset === null ? '–' : assetLink(asset)) },
+    { label: 'Owners', kind: 'text', cell: ({ owners }) => nameList(owners, 'nobody') },
+    { label: 'Hangs on it', head: term('downstream', 'Hangs on it'), kind: 'number', cell: impactCell },
+    { label: 'Probable cause', kind: 'text', cell: (row) => causeCell(row) },
+  ];
+}
+
+function checkCell(row: FailingSubTest, values: Readonly<Record<string, string>>): VNode {
+  const key = keyOf(row);
+  const isOpen = values['open'] === key;
+  return html`<span>
+    <button type="button" class="disclose" aria-expanded=${isOpen} onClick=${() => changeValues({ open: isOpen ? null : key })}>
+      <span class="clamp" title=${row.test_name}>${row.test_name}</span>
+    </button>
+    <span class="faint clamp">${[row.test_type, row.column_name, row.quality_dimension].filter((each) => each !== null).join(' · ')}</span>
+  </span>`;
+}
+
+function resultCell({ status: result, failure_count, severity }: FailingSubTest): VNode {
+  const more = [
+    failure_count !== null && failure_count > 0 && countOf(failure_count, 'failure'),
+    severity !== null && `severity ${severity}`,
+  ].filter((each) => each !== false);
+  return html`<span>${status(result)}<br /><span class="faint">${more.join(', ')}</span></span>`;
+}
+
+function impactCell({ downstream_count, downstream_bi_count, downstream_cut }: FailingSubTest): VNode {
+  if (downstream_count === 0) return html`<span class="faint">nothing</span>`;
+  return html`<span>${downstream_cut && 'over '}${formatCount(downstream_count)}
+    ${downstream_bi_count > 0 && html`<span class="faint"> (${formatCount(downstream_bi_count)} BI)</span>`}</span>`;
+}
+
+function causeCell({ cause }: FailingSubTest): VNode | null {
+  if (cause === null) return html`<span class="faint">none upstream</span>`;
+  return html`<span>${assetLink(cause)} <span class="faint clamp">${countOf(cause.depth, 'level')} up: ${cause.test_name}</span></span>`;
+}
+
+function detail(row: FailingSubTest): VNode {
+  const facts: readonly (readonly [string, string | null])[] = [
+    ['Why', row.result_reason],
+    ['Error', row.exception],
+    ['Sub-test', row.sub_test_unique_id],
+    ['Test', row.test_id],
+  ];
+  return html`<dl class="facts">
+    ${facts.map(([name, text]) => text !== null && html`<div key=${name}><dt>${name}</dt><dd class="long">${text}</dd></div>`)}
+  </dl>`;
+}

@@ -1,0 +1,46 @@
+import type { EnvironmentTrust, MirrorTrust, StreamTrust } from '../../page-data/page-data.ts';
+import { countOf, formatAge, formatInstant } from '../format.ts';
+
+const DAY_MS = 86_400_000;
+/** Ends of a stream's last run that leave nothing open. */
+const WELL: readonly (string | null)[] = ['done', null];
+
+/** What speaks against trusting an environment of the mirror, in words. */
+export function doubtsOf({ missing_since, streams }: EnvironmentTrust, nowMs: number): string[] {
+  const missing =
+    missing_since === null ? [] : [`The service no longer lists it, since ${formatInstant(missing_since)}.`];
+  const each = streams.flatMap((stream) =>
+    streamDoubts(stream, nowMs).map((doubt) => ({ stream: stream.stream, doubt })),
+  );
+  const shared = Object.entries(Object.groupBy(each, ({ doubt }) => doubt));
+  return [...missing, ...shared.map(([doubt, who = []]) => `${who.map(({ stream }) => stream).join(', ')}: ${doubt}.`)];
+}
+
+function streamDoubts(stream: StreamTrust, nowMs: number): string[] {
+  const { complete_at, status, error, held_count, rejected_count, gap_count } = stream;
+  const doubts: (string | false)[] = [
+    !WELL.includes(status) && `the last read ended ${status}${error === null ? '' : `: ${error}`}`,
+    complete_at === null && 'never read to the end',
+    complete_at !== null &&
+      nowMs - Date.parse(complete_at) > DAY_MS &&
+      `complete ${formatAge(complete_at, nowMs)}, and not since`,
+    (held_count ?? 0) > 0 && `${countOf(held_count ?? 0, 'deletion')} held back`,
+    (rejected_count ?? 0) > 0 && `${countOf(rejected_count ?? 0, 'row')} rejected`,
+    (gap_count ?? 0) > 0 && `${countOf(gap_count ?? 0, 'stretch', 'stretches')} of history never read`,
+  ];
+  return doubts.filter((doubt) => doubt !== false);
+}
+
+/** What speaks against trusting the mirror as a whole. */
+export function wholeDoubts({ last_run, last_verify }: Pick<MirrorTrust, 'last_run' | 'last_verify'>): string[] {
+  const doubts: (string | false)[] = [
+    last_run === null && 'There was no sync yet.',
+    last_run !== null &&
+      !['done', 'running'].includes(last_run.status) &&
+      `The last sync ended ${last_run.status}${last_run.error === null ? '' : `: ${last_run.error}`}.`,
+    last_verify !== null &&
+      !last_verify.equal &&
+      `The last verify found ${countOf(last_verify.difference_count, 'difference')} between mirror and service.`,
+  ];
+  return doubts.filter((doubt) => doubt !== false);
+}

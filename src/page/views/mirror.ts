@@ -1,0 +1,99 @@
+import type { VNode } from 'preact';
+import type { EnvironmentTrust, MirrorTrust, StreamTrust } from '../../page-data/page-data.ts';
+import { nowMs } from '../clock.ts';
+import { countOf, formatCount, formatDuration } from '../format.ts';
+import { html } from '../html.ts';
+import { type DataColumn, dataTable } from '../parts/data-table.ts';
+import { levelIcon } from '../parts/icon.ts';
+import { notice } from '../parts/notice.ts';
+import { status } from '../parts/status.ts';
+import { term } from '../parts/term.ts';
+import { age } from '../parts/time.ts';
+import { doubtsOf, wholeDoubts } from './mirror-doubts.ts';
+
+/** Can I trust this mirror? */
+export function mirrorView(mirror: MirrorTrust): VNode {
+  const { environments } = mirror;
+  const doubts = [wholeDoubts(mirror), ...environments.map((each) => doubtsOf(each, nowMs.value))].flat().length;
+  return html`<div>
+    ${verdict(doubts, environments.length)}
+    ${list(wholeDoubts(mirror))}
+    <dl class="facts">${facts(mirror)}</dl>
+    ${environments.map(environmentPart)}
+  </div>`;
+}
+
+function verdict(doubts: number, environments: number): VNode {
+  if (environments === 0) return notice('neutral', 'Your token sees no environment of this mirror.');
+  if (doubts === 0)
+    return notice('good', 'Yes: every stream was read to its end within a day, and nothing is held back.');
+  return notice('warn', `With care: ${countOf(doubts, 'thing')} to look at.`);
+}
+
+const list = (doubts: readonly string[]): VNode | null =>
+  doubts.length === 0
+    ? null
+    : html`<ul class="doubts">${doubts.map((doubt) => html`<li key=${doubt}>${doubt}</li>`)}</ul>`;
+
+const fact = (name: VNode | string, value: VNode | string): VNode => html`<div><dt>${name}</dt><dd>${value}</dd></div>`;
+
+function facts({ last_run, last_verify, quota }: MirrorTrust): VNode[] {
+  const run =
+    last_run === null
+      ? html`<span class="faint">none yet</span>`
+      : html`<span>${status(last_run.status)} ${age(last_run.ended_at ?? last_run.started_at)}${last_run.requests !== null && `, ${countOf(last_run.requests, 'request')}`}</span>`;
+  const verified =
+    last_verify === null
+      ? html`<span class="faint">none recorded</span>`
+      : html`<span>${levelIcon(last_verify.equal ? 'good' : 'bad')} ${last_verify.equal ? 'equal' : countOf(last_verify.difference_count, 'difference')}, ${age(last_verify.ended_at)}</span>`;
+  const left =
+    quota === null
+      ? html`<span class="faint">not known</span>`
+      : html`<span>${formatCount(quota.remaining)} of ${countOf(quota.limit, 'request')} left per ${formatDuration(quota.window_seconds)}, noted ${age(quota.noted_at)}</span>`;
+  return [fact('Last sync', run), fact('Last verify', verified), fact('Quota', left)];
+}
+
+function environmentPart(environment: EnvironmentTrust): VNode {
+  const { env_id, name, cron, denied_scopes, streams } = environment;
+  const doubts = doubtsOf(environment, nowMs.value);
+  return html`<section key=${env_id} aria-labelledby="env-${env_id}">
+    <h2 id="env-${env_id}" class="long">${levelIcon(doubts.length === 0 ? 'good' : 'warn')} ${name}</h2>
+    <p class="faint">${cron === null ? 'No schedule of the service is known.' : html`<span>Schedule of the service: <code>${cron}</code>.</span>`}
+    ${denied_scopes.length > 0 && ` Your token may not see here: ${denied_scopes.join(', ')}.`}</p>
+    ${list(doubts)}
+    ${dataTable({ caption: `Streams of ${name}`, columns: COLUMNS, rows: streams, keyOf: ({ stream }) => stream })}
+  </section>`;
+}
+
+const count = (value: number | null): VNode | string =>
+  value === null ? html`<span class="faint">not told</span>` : formatCount(value);
+
+/** A count that should be zero. */
+function doubtful(value: number | null): VNode | string {
+  return (value ?? 0) > 0
+    ? html`<strong class="warn">${levelIcon('warn')} ${formatCount(value ?? 0)}</strong>`
+    : count(value);
+}
+
+const COLUMNS: readonly DataColumn<StreamTrust>[] = [
+  { label: 'Stream', kind: 'name', cell: ({ stream }) => stream },
+  { label: 'Complete', cell: ({ complete_at }) => age(complete_at) },
+  { label: 'Rows', kind: 'number', cell: ({ rows }) => count(rows) },
+  {
+    label: 'Read as',
+    head: term('mode', 'Read as'),
+    cell: ({ mode, reason }) =>
+      html`<span>${mode ?? '–'}${reason !== null && html` <span class="faint">(${reason})</span>`}</span>`,
+  },
+  {
+    label: 'Ended',
+    head: term('runStatus', 'Ended'),
+    cell: ({ status: ended, ended_at }) =>
+      ended === null
+        ? html`<span class="faint">not told</span>`
+        : html`<span>${status(ended)} ${age(ended_at, '')}</span>`,
+  },
+  { label: 'Held deletions', kind: 'number', cell: ({ held_count }) => doubtful(held_count) },
+  { label: 'Rejected rows', kind: 'number', cell: ({ rejected_count }) => doubtful(rejected_count) },
+  { label: 'Gaps', kind: 'number', cell: ({ gap_count }) => doubtful(gap_count) },
+];

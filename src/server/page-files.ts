@@ -1,0 +1,46 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import fastifyStatic from '@fastify/static';
+import type { FastifyInstance } from 'fastify';
+import { goOn } from './go-on.ts';
+import type { RequestQuota } from './rate-limit.ts';
+
+/** Where the build puts the page: beside the compiled program. The sources themselves use what was built last. */
+const BUILT_PAGE =
+  [join(import.meta.dirname, 'ui'), join(import.meta.dirname, '../../dist/ui')].find((folder) => existsSync(folder)) ??
+  'ui';
+
+/** The page loads nothing from other hosts, sends nothing to them, and runs and applies only what stands in its own files. */
+const OWN_FILES_ALONE = {
+  'content-security-policy': "default-src 'self'",
+  'x-content-type-options': 'nosniff',
+  'referrer-policy': 'no-referrer',
+};
+
+/**
+ * Adds the page at `/` and its files at `/ui/`. Neither needs a token, because they hold no data; both count against the quota of the
+ * client's address. A file has a hash of its contents in its name, so it never changes; only the page itself is asked for again.
+ */
+export async function addPageFiles(
+  server: FastifyInstance,
+  { count }: RequestQuota,
+  folder: string = BUILT_PAGE,
+): Promise<void> {
+  await server.register(async (open) => {
+    open.addHook('onRequest', (request, reply, done) => {
+      reply.headers(OWN_FILES_ALONE);
+      goOn(count(request, reply), done);
+    });
+    await open.register(fastifyStatic, {
+      root: join(folder, 'files'),
+      prefix: '/ui/',
+      index: false,
+      preCompressed: true,
+      immutable: true,
+      maxAge: '365d',
+    });
+    open.get('/', { schema: { hide: true } }, (_request, reply) =>
+      reply.header('cache-control', 'no-cache').sendFile('index.html', folder, { cacheControl: false }),
+    );
+  });
+}

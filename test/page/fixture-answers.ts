@@ -1,0 +1,84 @@
+import type { FailingNow, FailingSubTest, MirrorTrust, StreamTrust } from '../../src/page-data/page-data.ts';
+
+export const NOW = '2026-11-20T12:00:00.000000Z';
+
+const stream = (name: string, more: Partial<StreamTrust> = {}): StreamTrust => ({
+  stream: name,
+  rows: 1200,
+  complete_at: '2026-11-20T11:55:00.000000Z',
+  mode: 'feed',
+  reason: 'usual',
+  status: 'done',
+  error: null,
+  ended_at: '2026-11-20T11:55:00.000000Z',
+  held_count: 0,
+  rejected_count: 0,
+  gap_count: 0,
+  ...more,
+});
+
+/** A mirror of two environments; one of them has things to look at. */
+export const mirrorTrust = (more: Partial<MirrorTrust> = {}): MirrorTrust => ({
+  now: NOW,
+  last_run: {
+    run: 7,
+    status: 'done',
+    started_at: '2026-11-20T11:54:00.000000Z',
+    ended_at: '2026-11-20T11:55:00.000000Z',
+    requests: 69,
+    error: null,
+  },
+  last_verify: { ended_at: '2026-11-19T12:00:00.000000Z', equal: true, difference_count: 0 },
+  quota: { limit: 5000, window_seconds: 3600, remaining: 4931, noted_at: '2026-11-20T11:55:00.000000Z' },
+  environments: [
+    {
+      env_id: 'prod',
+      name: 'Production',
+      cron: '0 * * * *',
+      missing_since: null,
+      denied_scopes: [],
+      streams: [
+        stream('assets'),
+        stream('columns', { held_count: 12 }),
+        stream('tests', { status: 'failed', error: 'HTTP 500' }),
+      ],
+    },
+    {
+      env_id: 'staging',
+      name: 'Staging',
+      cron: null,
+      missing_since: null,
+      denied_scopes: ['tests'],
+      streams: [stream('assets'), stream('columns')],
+    },
+  ],
+  ...more,
+});
+
+export const failingSubTest = (name: string, more: Partial<FailingSubTest> = {}): FailingSubTest => ({
+  test_id: `test.${name}`,
+  test_name: name,
+  test_type: 'not_null',
+  severity: 'ERROR',
+  sub_test_unique_id: `sub.${name}`,
+  column_name: 'order_id',
+  quality_dimension: 'completeness',
+  status: 'FAIL',
+  failure_count: 123,
+  result_reason: 'FAILED',
+  exception: null,
+  since: '2026-11-18T12:00:00.000000Z',
+  asset: { id: 'model.orders', name: 'orders', kind: 'table' },
+  owners: ['ana'],
+  downstream_count: 14,
+  downstream_bi_count: 3,
+  downstream_cut: false,
+  cause: null,
+  history: ['PASS', 'PASS', 'WARN', 'FAIL', 'ERROR', 'FAIL'].map((status, i) => ({
+    start_time: `2026-11-${14 + i}T12:00:00.000000Z`,
+    status,
+  })),
+  ...more,
+});
+
+export const failingNow = (rows: readonly FailingSubTest[]): FailingNow => ({ total: rows.length, rows });

@@ -1,0 +1,49 @@
+import { dirname, join } from 'node:path';
+import fastify from 'fastify';
+import { inject } from 'vitest';
+import { addPageFiles } from '../../src/server/page-files.ts';
+
+/** What the server answers to one question of the page. */
+export interface FixtureReply {
+  readonly status?: number;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: unknown;
+}
+
+/** A server that answers the page with what a test made up: states that a real mirror is seldom in. */
+export interface FixtureServer {
+  readonly url: string;
+  /** By the path after `/page/`, without the query. */
+  readonly replies: Map<string, FixtureReply>;
+  /** Questions that came, as `name?query`, with the headers that matter. */
+  readonly asked: { readonly path: string; readonly authorization: string | null; readonly tag: string | null }[];
+  close(): Promise<void>;
+}
+
+/** The page as the build made it for these tests. */
+export const builtPage = (): string => join(dirname(inject('main')), 'ui');
+
+/** The same tag in a question as in the answer that it would get is answered with 304. */
+export async function serveFixture(replies: Readonly<Record<string, FixtureReply>>): Promise<FixtureServer> {
+  const server = fastify();
+  await addPageFiles(server, { count: () => undefined, charge: async () => {} }, builtPage());
+  const held = new Map(Object.entries(replies));
+  const asked: FixtureServer['asked'] = [];
+  server.get('/page/*', (request, reply) => {
+    const path = request.url.slice('/page/'.length);
+    const { authorization = null, 'if-none-match': tag = null } = request.headers;
+    asked.push({ path, authorization, tag });
+    const {
+      status = 200,
+      headers = {},
+      body = {},
+    } = held.get(path.split('?', 1)[0] ?? '') ?? { status: 404, body: NOT_THERE };
+    if (tag !== null && tag === headers['etag']) return reply.status(304).headers(headers).send();
+    return reply.status(status).headers(headers).send(body);
+  });
+  const url = await server.listen({ port: 0 });
+  const close = (): Promise<void> => server.close();
+  return { url, replies: held, asked, close };
+}
+
+const NOT_THERE = { error: { code: 'not_found', message: 'There is no such answer' } };

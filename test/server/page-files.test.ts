@@ -1,0 +1,63 @@
+import { dirname, join } from 'node:path';
+import fastify, { type FastifyInstance } from 'fastify';
+import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+import { addPageFiles } from '../../src/server/page-files.ts';
+
+let server: FastifyInstance;
+let counted = 0;
+beforeAll(async () => {
+  server = fastify();
+  const count = (): undefined => {
+    counted += 1;
+  };
+  await addPageFiles(server, { count, charge: async () => {} }, join(dirname(inject('main')), 'ui'));
+});
+afterAll(() => server.close());
+
+const get = (url: string, headers = {}) => server.inject({ url, headers });
+const scriptOf = (page: string): string => `/${/src="(ui\/[^"]*\.js)"/.exec(page)?.[1]}`;
+
+const POLICY = {
+  'content-security-policy': "default-src 'self'",
+  'x-content-type-options': 'nosniff',
+  'referrer-policy': 'no-referrer',
+};
+
+describe('the page', () => {
+  test('stands at the bare address, and is asked for again each time', async () => {
+    const { statusCode, headers, body } = await get('/');
+    expect([statusCode, headers['content-type']]).toEqual([200, 'text/html; charset=utf-8']);
+    expect(headers).toMatchObject({ ...POLICY, 'cache-control': 'no-cache', etag: expect.any(String) });
+    expect(body).toContain('<div id="page">');
+    expect((await get('/', { 'if-none-match': headers.etag })).statusCode).toBe(304);
+  });
+
+  test('has files that never change under their names', async () => {
+    const { statusCode, headers } = await get(scriptOf((await get('/')).body));
+    expect([statusCode, headers['content-type']]).toEqual([200, 'application/javascript; charset=utf-8']);
+    expect(headers).toMatchObject({ ...POLICY, 'cache-control': 'public, max-age=31536000, immutable' });
+  });
+
+  test.each([
+    ['br', 'br'],
+    ['gzip', 'gzip'],
+    ['identity', undefined],
+  ])('is sent compressed to who takes %s', async (encoding, sent) => {
+    const script = scriptOf((await get('/')).body);
+    for (const url of ['/', script]) {
+      const { headers } = await get(url, { 'accept-encoding': encoding });
+      expect(headers['content-encoding']).toBe(sent);
+      expect(headers['vary'] ?? (sent === undefined ? 'accept-encoding' : '')).toMatch(/accept-encoding/i);
+    }
+  });
+
+  test('counts as one request for each file', async () => {
+    counted = 0;
+    await get(scriptOf((await get('/')).body));
+    expect(counted).toBe(2);
+  });
+
+  test.each(['/ui/nothing.js', '/ui/', '/ui/..%2findex.html', '/ui/index.html'])('has nothing at %s', async (url) => {
+    expect((await get(url)).statusCode).toBeGreaterThanOrEqual(400);
+  });
+});
