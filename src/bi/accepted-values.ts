@@ -6,7 +6,6 @@ export const ACCEPTED_VALUES: readonly (readonly [
 ])[] = [
   [['assets', 'columns', 'tests'], 'deletion', ['tombstone', 'absent']],
   [['live_assets', 'asset_tags', 'asset_owners', 'stale_assets'], 'kind', ['table', 'bi', 'semantic', 'etl', 'other']],
-  [['failing_test_impact'], 'status', ['WARN', 'FAIL', 'ERROR']],
   [['test_incidents'], 'worst_status', ['ERROR', 'FAIL', 'WARN']],
   [['sync_runs'], 'status', ['running', 'done', 'problems', 'refused', 'stopped', 'interrupted']],
   [['sync_runs'], 'command', ['sync', 'verify']],

@@ -73,22 +73,28 @@ order by start_time desc, test_name limit 500`,
     },
     {
       id: 'failing-impact',
-      title: 'What hangs on failing tests',
-      question: 'How many assets and dashboards are downstream of each failing test?',
+      title: 'What hangs on failing tables',
+      question:
+        'How many assets and dashboards are downstream? Shown are the 10 failing tables from which most others read directly.',
       kind: 'table',
       columns: [
         { name: 'env_name', type: 'text' },
         { name: 'asset_name', type: 'text' },
-        { name: 'test_name', type: 'text' },
-        { name: 'status', type: 'text' },
+        { name: 'failing_tests', type: 'integer' },
         { name: 'downstream_assets', type: 'integer' },
         { name: 'downstream_bi_assets', type: 'integer' },
       ],
-      sql: () => `select env_name, asset_name, test_name, status, count(*) as downstream_assets,
-  sum(case when downstream_kind = 'bi' then 1 else 0 end) as downstream_bi_assets
-from failing_test_impact
-group by env_id, env_name, asset_id, asset_name, test_id, test_name, sub_test_unique_id, status
-order by 6 desc, 5 desc, 3 limit 100`,
+      // Each table of the answer takes a walk through the lineage, so that few are chosen first.
+      sql: () => `with failing as (
+  select env_id, asset_id, count(*) as failing_tests from failing_tests group by env_id, asset_id),
+widest as (
+  select c.env_id, c.asset_id, f.failing_tests
+  from failing f join coverage_by_impact c on c.env_id = f.env_id and c.asset_id = f.asset_id
+  order by c.direct_downstream_count desc, f.failing_tests desc, c.asset_id limit 10)
+select c.env_name, c.asset_name, w.failing_tests, c.downstream_count as downstream_assets,
+  c.downstream_bi_count as downstream_bi_assets
+from widest w join coverage_by_impact c on c.env_id = w.env_id and c.asset_id = w.asset_id
+order by downstream_bi_assets desc, downstream_assets desc, c.asset_name`,
     },
   ],
 };

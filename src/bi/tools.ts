@@ -6,6 +6,8 @@ import { metabaseFiles } from './metabase.ts';
 import { semanticFiles } from './semantic.ts';
 import { supersetFiles } from './superset.ts';
 
+export { writeFiles } from './write-files.ts';
+
 /** What else the files of a tool need. */
 interface ToolPlaces {
   /** The mirror file, by its whole path. */

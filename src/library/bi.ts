@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import type { DictionaryColumn, MirrorDictionary } from '../bi/dictionary.ts';
-import { BI_FILES, type BiTool } from '../bi/tools.ts';
-import { type ToolFile, writeFiles } from '../bi/write-files.ts';
+import type { BiTool } from '../bi/tools.ts';
+import type { ToolFile } from '../bi/write-files.ts';
 import { type ColumnType, EXPORT_RELATIONS } from '../export/relation.ts';
 import { checkOptions } from './check-options.ts';
 import { DEFAULTS } from './defaults.ts';
@@ -32,7 +32,8 @@ export interface BiReport {
 export async function writeBi(options: BiOptions): Promise<BiReport> {
   checkOptions(options);
   const { to, db = DEFAULTS.db } = options;
-  const tool = toolNamed(options.tool);
+  const { BI_FILES, writeFiles } = await import('../bi/tools.ts');
+  const tool = toolNamed(options.tool, Object.keys(BI_FILES) as BiTool[]);
   if (typeof to !== 'string' || to === '') throw new OptionError('to', 'no folder to write to: name one with --to');
   const places = {
     db: resolve(db),
@@ -42,10 +43,9 @@ export async function writeBi(options: BiOptions): Promise<BiReport> {
   return { tool, to, files: writeFiles(to, BI_FILES[tool](mirrorDictionary(), places)) };
 }
 
-function toolNamed(given: unknown): BiTool {
-  const tools = Object.keys(BI_FILES);
+function toolNamed(given: unknown, tools: readonly BiTool[]): BiTool {
   const tool = tools.find((each) => each === given);
-  if (tool !== undefined) return tool as BiTool;
+  if (tool !== undefined) return tool;
   const choice = `choose one of ${tools.join(', ')}`;
   if (given === undefined) throw new OptionError('tool', `no tool to write files for: ${choice}`);
   const near = nearest(String(given), tools);

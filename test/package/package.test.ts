@@ -79,6 +79,11 @@ describe.each(NODES)('on Node %s the installed package', (version, binary) => {
     expect({ code, report: JSON.parse(stdout) }).toMatchObject({ code: 0, report: { base_url: url } });
     const described = await execute(binary(), [command, 'describe', 'assets', '--json'], where);
     expect(JSON.parse(described.stdout)).toMatchObject({ tables: [{ name: 'assets' }] });
+    for (const tool of ['grafana', 'superset', 'metabase']) {
+      const made = await execute(binary(), [command, 'bi', tool, '--to', `${tool}-${version}`, '--json'], where);
+      expect(made).toMatchObject({ code: 0 });
+      expect(JSON.parse(made.stdout).files).not.toEqual([]);
+    }
   });
 
   test('runs the examples of a sync and of a sink, which is sent each change once', async () => {
