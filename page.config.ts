@@ -2,32 +2,38 @@ import { createHash } from 'node:crypto';
 import { globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { brotliCompressSync, gzipSync } from 'node:zlib';
-import { build, type Metafile } from 'esbuild';
+import { build, type Metafile, type OutputFile } from 'esbuild';
 import { describe } from './src/library/describe.ts';
 import { rowsOf, sectionsOf } from './src/library/markdown.ts';
 import { TERM_PLACES } from './src/page/term-places.ts';
 
 const SOURCES = 'src/page';
 
-/** Bundles the page into `ui` of this folder: files with a hash in their names, each also compressed, and the page that names them. */
+/**
+ * Bundles the page into `ui` of this folder: files with a hash in their names, each also compressed, and the page that names them. Beside it,
+ * `report.html` is all of it in one file.
+ */
 export async function buildPage(outdir: string): Promise<void> {
   const folder = join(outdir, 'ui');
   const files = join(folder, 'files');
+  const options = {
+    bundle: true,
+    minify: true,
+    platform: 'browser',
+    target: 'es2022',
+    legalComments: 'none',
+    define: { TERM_TEXTS: JSON.stringify(await termTexts()) },
+  } as const;
   const { metafile } = await build({
+    ...options,
     entryPoints: { page: join(SOURCES, 'main.ts'), style: join(SOURCES, 'style.css'), icon: join(SOURCES, 'icon.svg') },
     outdir: files,
     entryNames: '[name]-[hash]',
     chunkNames: '[name]-[hash]',
     assetNames: '[name]-[hash]',
     loader: { '.svg': 'copy' },
-    bundle: true,
     splitting: true,
-    minify: true,
     format: 'esm',
-    platform: 'browser',
-    target: 'es2022',
-    legalComments: 'none',
-    define: { TERM_TEXTS: JSON.stringify(await termTexts()) },
     metafile: true,
   });
   mkdirSync(files, { recursive: true });
@@ -35,6 +41,12 @@ export async function buildPage(outdir: string): Promise<void> {
   const licences = `licences-${createHash('sha256').update(notices).digest('hex').slice(0, 8).toUpperCase()}.txt`;
   writeFileSync(join(files, licences), notices);
   writeFileSync(join(folder, 'index.html'), fillTemplate(metafile, licences));
+  const bundled = { ...options, outdir, write: false, format: 'iife' } as const;
+  const { outputFiles: parts } = await build({
+    ...bundled,
+    entryPoints: [join(SOURCES, 'main.ts'), join(SOURCES, 'style.css')],
+  });
+  writeFileSync(join(outdir, 'report.html'), fillReport(parts, notices));
   for (const path of [...globSync(join(files, '*')), join(folder, 'index.html')]) compress(path);
 }
 
@@ -85,16 +97,35 @@ function fillTemplate({ outputs }: Metafile, licences: string): string {
   const preloads = imports
     .filter(({ kind }) => kind === 'import-statement')
     .map(({ path }) => `<link rel="modulepreload" href="ui/${basename(path)}">`);
-  const values: Readonly<Record<string, string>> = {
+  return fill('index.html', {
     script: nameOf(main),
     style: nameOf(join(SOURCES, 'style.css')),
     icon: nameOf(join(SOURCES, 'icon.svg')),
     licences,
     preloads: preloads.join(''),
-  };
-  return readFileSync(join(SOURCES, 'index.html'), 'utf8').replaceAll(/\{\{(\w+)\}\}/g, (_, name) => {
-    const value = values[name];
-    if (value === undefined) throw new Error(`index.html asks for ${name}, which the build does not know`);
+  });
+}
+
+/** The page as one file. Its data is filled in when a report is made. */
+function fillReport(parts: readonly OutputFile[], notices: string): string {
+  const textOf = (extension: string): string => parts.find(({ path }) => path.endsWith(extension))?.text ?? '';
+  const [script, style] = [textOf('.js'), textOf('.css')];
+  const allowed = (text: string): string => `'sha256-${createHash('sha256').update(text).digest('base64')}'`;
+  return fill('report.html', {
+    policy: `default-src 'none'; script-src ${allowed(script)}; style-src ${allowed(style)}`,
+    script: `<script>${script}</script>`,
+    style: `<style>${style}</style>`,
+    licences: notices.replaceAll('--', '- -'),
+    madeAt: '{{madeAt}}',
+    answers: '{{answers}}',
+  });
+}
+
+/** A document of the page with values in its places. */
+function fill(name: string, values: Readonly<Record<string, string>>): string {
+  return readFileSync(join(SOURCES, name), 'utf8').replaceAll(/\{\{(\w+)\}\}/g, (_, place) => {
+    const value = values[place];
+    if (value === undefined) throw new Error(`${name} asks for ${place}, which the build does not know`);
     return value;
   });
 }

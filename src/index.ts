@@ -16,6 +16,7 @@ export { plan } from './library/plan.ts';
 export type { ForecastReport } from './library/plan-report.ts';
 export { type QueryOptions, query } from './library/query.ts';
 export type { QueryResult, SqlParameters, SqlValue, StatementOptions } from './library/read-statement.ts';
+export { type PageReport, type ReportOptions, writeReport } from './library/report.ts';
 export { type ScheduleEvent, type ScheduleOptions, schedule } from './library/schedule.ts';
 export { type RunningServer, type ServeOptions, serve } from './library/serve.ts';
 export { status } from './library/status.ts';

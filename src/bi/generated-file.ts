@@ -1,6 +1,6 @@
 import { stringify } from 'yaml';
 
-/** A file that `obsync bi` makes. */
+/** A file that obsync makes for others to look at. */
 export interface GeneratedFile {
   /** Relative to the folder, with `/`. */
   readonly path: string;
@@ -8,10 +8,10 @@ export interface GeneratedFile {
 }
 
 /** Stands in every file, so that a file of someone else is told from one of ours. */
-export const MARK = 'Written by `obsync bi`';
+export const MARK = 'Written by `obsync ';
 
 /** What every file says of itself. */
-export const NOTE = `${MARK}. The next run writes it again: changes are lost then.`;
+export const NOTE = `${MARK}bi\`. The next run writes it again: changes are lost then.`;
 
 export function textFile(path: string, text: string): GeneratedFile {
   return { path, bytes: Buffer.from(text) };

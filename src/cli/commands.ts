@@ -110,6 +110,16 @@ export const COMMANDS: readonly CliCommand[] = [
     run: async (args, io) => (await import('./serve-mirror.ts')).serveMirror(args, io),
   },
   {
+    name: 'report',
+    describe: 'write what the page of serve shows, as of one instant, as one HTML file that needs no server',
+    options: {
+      ...pick('db'),
+      to: { type: 'string', describe: 'the file to write, such as report.html' },
+      ...pick('env', 'max-failing', 'json', 'config'),
+    },
+    run: async (args, io) => (await import('./report.ts')).report(args, io),
+  },
+  {
     name: 'demo',
     describe: 'make a sample source, sync it twice with changes in between, and query the mirror',
     options: DEMO_OPTIONS,

@@ -113,6 +113,10 @@ export const OPTIONS = {
     coerce: splitAtCommas,
     describe: 'only these tables and views (repeatable, or separated by commas); default: all mirrored tables',
   },
+  'max-failing': {
+    type: 'number',
+    describe: 'exit 1 if more checks fail than this number; the report is written nevertheless',
+  },
   views: { type: 'boolean', default: DEFAULTS.views, describe: 'also export all views' },
   keep: {
     type: 'number',

@@ -37,6 +37,7 @@ export const OPTION_KINDS = {
   logger: 'an object',
   to: 'a string',
   tool: 'a string',
+  maxFailing: 'a number',
   against: 'a string',
   format: 'a string',
   table: 'an array of strings',

@@ -242,3 +242,12 @@ export interface LineageNode extends AssetLabel {
 
 /** `GET /page/environments/:env_id/node?id=…` (and `of=columns`): the node alone, where a graph begins. */
 export type LineageCentre = LineageNode;
+
+/** An answer that a report carries, and the question as it stands in the address. */
+export interface RecordedAnswer {
+  readonly name: string;
+  /** Null for what is not of one environment. */
+  readonly env: string | null;
+  readonly parameters: Readonly<Record<string, string>>;
+  readonly data: unknown;
+}

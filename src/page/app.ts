@@ -1,6 +1,7 @@
 import type { VNode } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import type { EnvironmentTrust, MirrorTrust } from '../page-data/page-data.ts';
+import { formatInstant } from './format.ts';
 import { component, html } from './html.ts';
 import { liveData } from './live-data.ts';
 import { goTo, route } from './navigation.ts';
@@ -9,6 +10,7 @@ import { liveView, useWatched } from './parts/live-view.ts';
 import { notice } from './parts/notice.ts';
 import { termTips } from './parts/term.ts';
 import { age } from './parts/time.ts';
+import { reportData } from './report-data.ts';
 import { formatRoute, VIEWS, type ViewName } from './route.ts';
 import { forgetToken, isTokenRefused, token } from './token.ts';
 import { tokenForm } from './token-form.ts';
@@ -112,7 +114,11 @@ function footer(): VNode {
   const licences = document.querySelector<HTMLLinkElement>('link[rel=license]')?.href;
   return html`<footer>
     <span>${data !== null && html`<span>The mirror as of ${age(data.now)}.</span>`}</span>
-    <span class="links">
+    ${
+      reportData !== null &&
+      html`<span>A report, made at ${formatInstant(reportData.madeAt)}: it does not change, and has the lineage of failing assets only.</span>`
+    }
+    <span class="links" hidden=${reportData !== null}>
       <a href="docs">API</a>
       <a href=${licences}>Licences</a>
       ${token.value !== null && html`<button type="button" class="plain" onClick=${forgetToken}>Forget the token</button>`}

@@ -1,8 +1,10 @@
 import { signal } from '@preact/signals';
+import { reportData } from './report-data.ts';
 
-/** The time for ages, in steps, so that the page changes only when an age may have. */
-export const nowMs = signal(Date.now());
+/** The time for ages, in steps, so that the page changes only when an age may have. In a report it stands still. */
+export const nowMs = signal(reportData === null ? Date.now() : Date.parse(reportData.madeAt));
 
-setInterval(() => {
-  nowMs.value = Date.now();
-}, 15_000);
+if (reportData === null)
+  setInterval(() => {
+    nowMs.value = Date.now();
+  }, 15_000);

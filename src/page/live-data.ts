@@ -1,10 +1,12 @@
 import { effect, untracked } from '@preact/signals';
 import { createHttpSource } from './http-source.ts';
 import { createLiveData } from './live.ts';
+import { createRecordedSource } from './recorded-source.ts';
+import { reportData } from './report-data.ts';
 import { isTokenRefused, token } from './token.ts';
 
 export const liveData = createLiveData(
-  createHttpSource(() => token.value),
+  reportData === null ? createHttpSource(() => token.value) : createRecordedSource(reportData.packed),
   () => {
     isTokenRefused.value = true;
   },

@@ -1,14 +1,9 @@
-import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import fastifyStatic from '@fastify/static';
 import type { FastifyInstance } from 'fastify';
+import { BUILT_PAGE } from './built-page.ts';
 import { goOn } from './go-on.ts';
 import type { RequestQuota } from './rate-limit.ts';
-
-/** Where the build puts the page: beside the compiled program. The sources themselves use what was built last. */
-const BUILT_PAGE =
-  [join(import.meta.dirname, 'ui'), join(import.meta.dirname, '../../dist/ui')].find((folder) => existsSync(folder)) ??
-  'ui';
 
 /** The page loads nothing from other hosts, sends nothing to them, and runs and applies only what stands in its own files. */
 const OWN_FILES_ALONE = {

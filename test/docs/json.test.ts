@@ -47,6 +47,7 @@ beforeAll(async () => {
     await print('describe');
     await print('export', '--to', 'lake');
     await print('bi', 'dbt', '--to', 'models');
+    await print('report', '--to', 'report.html');
     const mirror = openForWriting(`${where.cwd}/obsync.db`);
     mirror.connection.exec("delete from assets where id = 'dash'; update assets set name = 'other' where id = 'lines'");
     mirror.connection.close();
@@ -87,6 +88,7 @@ describe('docs/json-and-exit-codes.md', () => {
     ['describe'],
     ['export'],
     ['bi'],
+    ['report'],
     ['verify --against'],
     ['serve'],
   ])('has every field that %s prints as JSON, and no other', (command) => {

@@ -1,0 +1,100 @@
+import { readFileSync } from 'node:fs';
+import { basename, dirname, join, resolve } from 'node:path';
+import { deflateRawSync } from 'node:zlib';
+import { writeFiles } from '../bi/write-files.ts';
+import { SyncError } from '../core/errors.ts';
+import type { Instant } from '../core/instant.ts';
+import { openForReading } from '../destination/sqlite/open.ts';
+import { environmentsOf } from '../export/mirror-scope.ts';
+import { type RecordedPage, recordAnswers } from '../page-data/record-answers.ts';
+import { BUILT_PAGE } from '../server/built-page.ts';
+import { openMirrorReads } from '../server/mirror-reads.ts';
+import { CATALOGUE } from '../streams/catalogue.ts';
+import { checkOptions } from './check-options.ts';
+import { DEFAULTS } from './defaults.ts';
+import { refuseEmptyMirror } from './export-mirror.ts';
+import { inRange, OptionError } from './option-error.ts';
+import type { MirrorOptions } from './options.ts';
+
+export interface ReportOptions extends MirrorOptions {
+  /** The file to write, such as `report.html`. */
+  readonly to: string;
+  /** Only these environments, by id or name; all by default. */
+  readonly env?: readonly string[] | undefined;
+  /** The most failing checks that are still well; any number by default. */
+  readonly maxFailing?: number | undefined;
+}
+
+/** A report that was written. */
+export interface PageReport {
+  readonly to: string;
+  /** The mirror's clock: what the report shows is of this instant. */
+  readonly instant: Instant;
+  /** Names of the environments in it. */
+  readonly environments: readonly string[];
+  readonly bytes: number;
+  /** Failing sub-tests in these environments. */
+  readonly failing_count: number;
+  /** False when more fail than `maxFailing` allows. */
+  readonly passed: boolean;
+}
+
+/** A mail server or a browser takes a file of this size; a larger one is refused. */
+const MOST_BYTES = 5_000_000;
+
+/** The page as one file, without data. */
+const TEMPLATE = join(dirname(BUILT_PAGE), 'report.html');
+
+/**
+ * Writes the page over the mirror as one file that needs no server: what it shows is of one instant.
+ * @throws SyncError `usage` for a report that would be too large
+ */
+export async function writeReport(options: ReportOptions): Promise<PageReport> {
+  checkOptions(options);
+  const { to, db = DEFAULTS.db, env = [] } = options;
+  if (typeof to !== 'string' || to === '') throw new OptionError('to', 'no file to write to: name one with --to');
+  const most = options.maxFailing === undefined ? null : inRange('maxFailing', options.maxFailing, { min: 0 });
+  const { now, environments, failing_count, answers } = recordMirror(db, env);
+  const html = Buffer.from(fillTemplate({ answers, madeAt: new Date().toISOString() }));
+  if (html.length > MOST_BYTES) throw tooLarge(html.length, environments.length);
+  writeFiles(dirname(resolve(to)), [{ path: basename(to), bytes: html }]);
+  return {
+    to,
+    instant: now,
+    environments,
+    bytes: html.length,
+    failing_count,
+    passed: most === null || failing_count <= most,
+  };
+}
+
+function recordMirror(db: string, asked: readonly string[]): RecordedPage {
+  const mirror = openForReading(db);
+  try {
+    refuseEmptyMirror(mirror);
+    return openMirrorReads(mirror).read((view) => {
+      const chosen = environmentsOf(mirror.connection, asked).map(({ env_id }) => env_id);
+      return recordAnswers(view, {
+        environments: asked.length === 0 ? null : new Set(chosen),
+        until: view.serverTime,
+        streams: CATALOGUE,
+      });
+    });
+  } finally {
+    mirror.connection.close();
+  }
+}
+
+function fillTemplate({ answers, madeAt }: Pick<RecordedPage, 'answers'> & { readonly madeAt: string }): string {
+  const packed = deflateRawSync(JSON.stringify(answers), { level: 9 }).toString('base64');
+  return readFileSync(TEMPLATE, 'utf8').replace('{{madeAt}}', madeAt).replace('{{answers}}', packed);
+}
+
+function tooLarge(bytes: number, environments: number): SyncError {
+  const size = (bytes / 1e6).toFixed(1);
+  const advice =
+    environments > 1
+      ? 'choose fewer environments with --env, or look at them with `obsync serve`'
+      : 'look at it with `obsync serve`';
+  return new SyncError('usage', `the report would have ${size} MB, and 5 MB is the limit: ${advice}`);
+}

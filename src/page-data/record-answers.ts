@@ -1,0 +1,101 @@
+import type { Instant } from '../core/instant.ts';
+import type { CatalogueEntry } from '../streams/entry.ts';
+import { assetColumns, assetDetail } from './asset-detail.ts';
+import { failingNow } from './failing-now.ts';
+import { mirrorTrust } from './mirror-trust.ts';
+import { lineageNode, neighboursOf } from './neighbours.ts';
+import type { FailingNow, RecordedAnswer } from './page-data.ts';
+import type { PageReads, PageScope } from './page-scope.ts';
+import { TEST_GROUPINGS } from './test-groups.ts';
+import { trends } from './trends.ts';
+import { untestedTables } from './untested-tables.ts';
+
+export interface RecordOptions {
+  /** The ids of the environments; null for all. */
+  readonly environments: ReadonlySet<string> | null;
+  /** A time of the last day of the trends, by the source's clock. */
+  readonly until: Instant;
+  readonly streams: readonly CatalogueEntry[];
+}
+
+/** What a report holds: the answers, and the number of failing sub-tests in them. */
+export interface RecordedPage {
+  readonly now: Instant;
+  readonly environments: readonly string[];
+  readonly failing_count: number;
+  readonly answers: readonly RecordedAnswer[];
+}
+
+/** How many rows the page asks for at once, and how many neighbours. */
+const ROWS = 100;
+const NEIGHBOURS = 24;
+const DAYS = 30;
+
+/**
+ * What the page asks for when nothing is filtered; parameters with their usual values are left out. Assets and their lineage are only those with a
+ * failing test.
+ */
+export function recordAnswers(pageReads: PageReads, { environments, until, streams }: RecordOptions): RecordedPage {
+  const trust = mirrorTrust(pageReads, { environments, deniedScopes: [], seesSomeAssets: false }, streams);
+  const recorded = trust.environments.map(({ env_id: env }) => recordEnvironment(pageReads, env, until));
+  return {
+    now: trust.now,
+    environments: trust.environments.map(({ name }) => name),
+    failing_count: recorded.reduce((count, each) => count + each.failing_count, 0),
+    answers: [
+      { name: 'mirror', env: null, parameters: {}, data: trust },
+      ...recorded.flatMap(({ answers }) => answers),
+    ],
+  };
+}
+
+function recordEnvironment(
+  pageReads: PageReads,
+  env: string,
+  until: Instant,
+): Pick<RecordedPage, 'failing_count' | 'answers'> {
+  const scope: PageScope = { env, limit: null, seesTests: true };
+  const failing = failingParts(pageReads, scope);
+  const answers: Omit<RecordedAnswer, 'env'>[] = [
+    ...failing.map((data, i) => ({ name: 'failing', parameters: i === 0 ? {} : { offset: String(i * ROWS) }, data })),
+    ...[null, ...TEST_GROUPINGS].map((by) => ({
+      name: 'trends',
+      parameters: by === null ? {} : { by },
+      data: trends(pageReads, scope, { by, days: DAYS, until }),
+    })),
+    ...[false, true].map((all) => ({
+      name: 'untested',
+      parameters: all ? { all: 'true' } : {},
+      data: untestedTables(pageReads, scope, { limit: ROWS, offset: 0, all }),
+    })),
+    ...failingAssets(failing).flatMap((id) => recordAsset(pageReads, scope, id)),
+  ];
+  return { failing_count: failing[0]?.total ?? 0, answers: answers.map((answer) => ({ ...answer, env })) };
+}
+
+/** The whole list of what fails, as the page asks for it. */
+function failingParts(pageReads: PageReads, scope: PageScope): FailingNow[] {
+  const first = failingNow(pageReads, scope, { limit: ROWS, offset: 0 });
+  const more = Array.from({ length: Math.ceil(first.total / ROWS) - 1 }, (_, i) => (i + 1) * ROWS);
+  return [first, ...more.map((offset) => failingNow(pageReads, scope, { limit: ROWS, offset }))];
+}
+
+const failingAssets = (failing: readonly FailingNow[]): string[] => [
+  ...new Set(failing.flatMap(({ rows }) => rows.flatMap(({ asset }) => (asset === null ? [] : [asset.id])))),
+];
+
+/** An asset, its columns, and its lineage one level each way. */
+function recordAsset(pageReads: PageReads, scope: PageScope, id: string): Omit<RecordedAnswer, 'env'>[] {
+  const of = 'assets';
+  const recorded = [
+    { name: 'asset', parameters: { id }, data: assetDetail(pageReads, scope, id) },
+    { name: 'columns', parameters: { asset_id: id }, data: assetColumns(pageReads, scope, { assetId: id, offset: 0 }) },
+    { name: 'node', parameters: { id }, data: lineageNode(pageReads, scope, { id, of }) },
+    ...(['upstream', 'downstream'] as const).map((direction) => ({
+      name: 'neighbours',
+      parameters: { id, direction },
+      data: neighboursOf(pageReads, scope, { id, of, direction, limit: NEIGHBOURS, offset: 0 }),
+    })),
+  ];
+  return recorded.filter(({ data }) => data !== null);
+}

@@ -1,0 +1,51 @@
+import type { AssetDetail, AssetsFound, RecordedAnswer } from '../page-data/page-data.ts';
+import type { AnswerName, PageAnswers, PageQuestion, PageSource } from './page-source.ts';
+
+/** The parameters that a question may leave out, as the server fills them in. */
+const USUAL: Readonly<Record<string, string>> = { limit: '100', offset: '0', days: '30', all: 'false', of: 'assets' };
+const USUAL_NEIGHBOURS = '24';
+
+/** Answers questions with what a report carries. */
+export function createRecordedSource(packed: string): PageSource {
+  const recorded = unpack(packed).then((answers) => new Map(answers.map((answer) => [keyOf(answer), answer.data])));
+  return {
+    async ask<N extends AnswerName>(question: PageQuestion<N>, { tag }: { readonly tag: string | null }) {
+      if (tag !== null) return { kind: 'unchanged' };
+      const answers = await recorded;
+      const data = question.name === 'search' ? search(answers, question) : answers.get(keyOf(question));
+      if (data === undefined) return { kind: 'problem', problem: NOT_HERE };
+      return { kind: 'answer', data: data as PageAnswers[N], tag: 'recorded' };
+    },
+  };
+}
+
+const NOT_HERE = {
+  kind: 'refused',
+  status: 404,
+  message: 'This report does not hold it: it has the lineage of assets with failing tests only',
+} as const;
+
+function keyOf({ name, env, parameters }: Omit<RecordedAnswer, 'data'>): string {
+  const usual = name === 'neighbours' ? { ...USUAL, limit: USUAL_NEIGHBOURS } : USUAL;
+  const others = Object.entries(parameters).filter(([parameter, value]) => usual[parameter] !== value);
+  return JSON.stringify([name, env, others.sort()]);
+}
+
+async function unpack(packed: string): Promise<readonly RecordedAnswer[]> {
+  const bytes = Uint8Array.from(atob(packed.trim()), (character) => character.charCodeAt(0));
+  const unpacked = new Blob([bytes]).stream().pipeThrough(new DecompressionStream('deflate-raw'));
+  return (await new Response(unpacked).json()) as readonly RecordedAnswer[];
+}
+
+/** The assets of the report whose name or path holds the text. */
+function search(answers: ReadonlyMap<string, unknown>, { env, parameters }: PageQuestion): AssetsFound {
+  const wanted = (parameters['q'] ?? '').toLowerCase();
+  const rows = [...answers].flatMap(([key, data]) => {
+    const [name, of] = JSON.parse(key) as [string, string | null];
+    if (name !== 'asset' || of !== env) return [];
+    const { asset, path, platform } = data as AssetDetail;
+    const text = `${asset.name ?? asset.id} ${path ?? ''}`.toLowerCase();
+    return text.includes(wanted) ? [{ ...asset, path, platform }] : [];
+  });
+  return { rows, cut: false };
+}

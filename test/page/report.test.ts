@@ -1,0 +1,94 @@
+import { randomBytes } from 'node:crypto';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { makeSample } from '../../src/demo/sample.ts';
+import { openForWriting } from '../../src/destination/sqlite/open.ts';
+import { query } from '../../src/library/query.ts';
+import { writeReport } from '../../src/library/report.ts';
+import { findBarriers } from './axe.ts';
+import { startBrowser, type TestBrowser } from './browser.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'obsync-report-'));
+const db = join(folder, 'm.db');
+const to = join(folder, 'report.html');
+let browser: TestBrowser;
+
+beforeAll(async () => {
+  const mirror = openForWriting(db);
+  makeSample(mirror, { seed: 7, nowMs: Date.parse('2026-11-20T09:17:00Z') });
+  mirror.connection.close();
+  browser = await startBrowser();
+});
+
+afterAll(async () => {
+  await browser?.close();
+  rmSync(folder, { recursive: true });
+});
+
+const count = async (sql: string): Promise<number> => {
+  const { rows } = await query({ db, sql });
+  return Number([...rows][0]?.[0]);
+};
+
+describe('a report', () => {
+  test('is one file that shows every view without a server, and asks for nothing', async () => {
+    const report = await writeReport({ db, to });
+    expect(report).toMatchObject({
+      failing_count: await count('select count(*) from failing_tests'),
+      environments: ['Production Analytics', 'Staging Analytics'],
+      bytes: readFileSync(to).length,
+      passed: true,
+    });
+    const { page, requests, complaints } = await browser.open(pathToFileURL(to).href);
+    await page.getByText('A report, made at').waitFor();
+    for (const link of await page.locator('nav a').all()) {
+      await link.click();
+      await page.locator('main [aria-busy=true]').waitFor({ state: 'detached' });
+      expect(await page.locator('main').innerText()).not.toMatch(/does not hold|does not answer|token/);
+      expect(await findBarriers(page)).toEqual([]);
+    }
+    expect(complaints).toEqual([]);
+    expect(requests.filter((url) => !url.startsWith('file:') && !url.startsWith('data:'))).toEqual([]);
+  });
+
+  test('has the same counts as the mirror, of the environments that were asked for alone', async () => {
+    const inStaging = await count("select count(*) from failing_tests where env_id = 'staging-analytics'");
+    const report = await writeReport({ db, to, env: ['Staging Analytics'] });
+    expect(report).toMatchObject({ failing_count: inStaging, environments: ['Staging Analytics'] });
+    const { page } = await browser.open(`${pathToFileURL(to).href}#/failing`);
+    await page.getByText(`${inStaging} checks fail`).waitFor();
+    expect(await page.content()).not.toContain('prod-analytics');
+  });
+
+  test('that would have more than 5 MB is refused, and the file that was there stays', async () => {
+    await writeReport({ db, to });
+    const before = readFileSync(to);
+    const large = join(folder, 'large.db');
+    const mirror = openForWriting(large);
+    makeSample(mirror, { seed: 7, nowMs: Date.parse('2026-11-20T09:17:00Z') });
+    // Texts that no compression makes shorter.
+    mirror.connection.function('noise', () => randomBytes(45_000).toString('base64'));
+    mirror.connection.exec('update assets set description = noise()');
+    mirror.connection.close();
+    await expect(writeReport({ db: large, to })).rejects.toThrow(
+      /^the report would have \d+\.\d MB, and 5 MB is the limit: choose fewer environments/,
+    );
+    expect(readFileSync(to).equals(before)).toBe(true);
+  });
+
+  test('takes the place of no file that is not a report', async () => {
+    const mine = join(folder, 'mine.html');
+    writeFileSync(mine, '<p>mine</p>');
+    await expect(writeReport({ db, to: mine })).rejects.toMatchObject({ recovery: 'usage' });
+    expect(readFileSync(mine, 'utf8')).toBe('<p>mine</p>');
+  });
+
+  test('fails when more checks fail than is allowed, and is written nevertheless', async () => {
+    const allowed = await count('select count(*) from failing_tests');
+    expect(await writeReport({ db, to, maxFailing: allowed })).toMatchObject({ passed: true });
+    expect(await writeReport({ db, to, maxFailing: allowed - 1 })).toMatchObject({ passed: false, to });
+  });
+});
