@@ -25,6 +25,6 @@ export const POSTGRESQL: ChartDialect = {
   name: 'postgresql',
   hoursSince: (time) => `extract(epoch from now() - ${time}) / 3600`,
   dayOf: (time) => `(${time} at time zone 'UTC')::date`,
-  daysAgo: (days) => `current_date - ${days}`,
+  daysAgo: (days) => `(now() at time zone 'UTC')::date - ${days}`,
   isUnset: (flag) => `not coalesce(${flag}, false)`,
 };

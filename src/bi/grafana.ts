@@ -47,6 +47,9 @@ function withTimes({ columns }: Chart, sql: string): string {
   return `select ${read.join(', ')}\nfrom (\n${sql}\n)`;
 }
 
+/** Options of a path are those of a URI: with the prefix of one, SQLite itself opens the file for reading alone. */
+const READ_ONLY = { pathPrefix: 'file:', pathOptions: 'mode=ro&_pragma=query_only(1)' };
+
 /** A dashboard for each kind of database, and what a Grafana reads at its start to have the one over the mirror itself. */
 export function grafanaFiles({ metrics }: MirrorDictionary, { db, to }: { db: string; to: string }): GeneratedFile[] {
   return [
@@ -55,7 +58,13 @@ export function grafanaFiles({ metrics }: MirrorDictionary, { db, to }: { db: st
     yamlFile('provisioning/datasources/obsync.yaml', {
       apiVersion: 1,
       datasources: [
-        { name: 'obsync', uid: 'obsync', type: SQLITE_SOURCE.plugin, access: 'proxy', jsonData: { path: db } },
+        {
+          name: 'obsync',
+          uid: 'obsync',
+          type: SQLITE_SOURCE.plugin,
+          access: 'proxy',
+          jsonData: { ...READ_ONLY, path: db },
+        },
       ],
     }),
     yamlFile('provisioning/dashboards/obsync.yaml', {

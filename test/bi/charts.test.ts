@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { PGlite } from '@electric-sql/pglite';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { axesOf, placeCharts } from '../../src/bi/chart.ts';
-import { POSTGRESQL, SQLITE } from '../../src/bi/chart-dialect.ts';
+import { type ChartDialect, POSTGRESQL, SQLITE } from '../../src/bi/chart-dialect.ts';
 import { CHART_SECTIONS, CHARTS, queryOf } from '../../src/bi/charts.ts';
 import { type MirrorFile, openForReading } from '../../src/destination/sqlite/open.ts';
 import type { ColumnType } from '../../src/export/relation.ts';
@@ -37,6 +37,8 @@ const POSTGRESQL_TYPES: Readonly<Record<ColumnType, string>> = {
 /** All tables and views of the mirror as tables of a real PostgreSQL, with the types that it will have there, and the rows that charts ask for. */
 async function copyOf({ connection }: MirrorFile): Promise<PGlite> {
   const copy = await PGlite.create();
+  // The days of a chart are those of UTC, wherever the database thinks it is.
+  await copy.exec("set timezone = 'Pacific/Kiritimati'");
   for (const { name, columns } of DICTIONARY.tables) {
     const declared = columns.map((column) => `"${column.name}" ${POSTGRESQL_TYPES[column.type]}`);
     await copy.exec(`create table "${name}" (${declared.join(', ')})`);
@@ -84,6 +86,17 @@ describe('every chart', () => {
     }
   });
 
+  test.each(queries(SQLITE))(
+    'has values of one type in each column, because some drivers go by the first: %s',
+    (_, chart, sql) => {
+      for (const { name, type } of chart.columns) {
+        const stored = type === 'integer' || type === 'real' ? type : 'text';
+        const types = mirror.connection.prepare(`select distinct typeof("${name}") from (${sql})`).pluck().all();
+        expect(types.filter((each) => each !== 'null' && each !== stored)).toEqual([]);
+      }
+    },
+  );
+
   test.each(queries(SQLITE))('has a value in every column that it draws: %s', (_, chart, sql) => {
     const drawn = chart.kind === 'table' ? chart.columns.slice(0, 2) : chart.columns;
     const rows = mirror.connection.prepare(sql).all() as Record<string, unknown>[];
@@ -125,6 +138,23 @@ describe('every chart', () => {
     const rows = mirror.connection.prepare(sql).all() as Record<string, unknown>[];
     const points = rows.map((row) => JSON.stringify([row[axis.name], series === null ? null : row[series.name]]));
     expect(new Set(points).size).toBe(points.length);
+  });
+});
+
+describe('what databases write differently', () => {
+  const tenDaysAgo = new Date(Date.now() - 240 * 3_600_000).toISOString().replace('Z', '000Z');
+
+  const answers = (dialect: ChartDialect, time: string) => `select ${dialect.hoursSince(time)} as hours,
+  case when ${dialect.isUnset('null')} then 1 else 0 end as is_unset,
+  case when ${dialect.dayOf(time)} = ${dialect.daysAgo(10)} then 1 else 0 end as is_same_day`;
+
+  test('means the same: hours until now, days of UTC, and a flag that is NULL is not set', async () => {
+    const sqlite = mirror.connection.prepare(answers(SQLITE, `'${tenDaysAgo}'`)).all();
+    const { rows } = await postgres.query(answers(POSTGRESQL, `'${tenDaysAgo}'::timestamptz`));
+    for (const row of [...sqlite, ...rows] as Record<string, unknown>[]) {
+      expect(row).toMatchObject({ is_unset: 1, is_same_day: 1 });
+      expect(Math.abs(Number(row['hours']) - 240)).toBeLessThan(1);
+    }
   });
 });
 

@@ -91,7 +91,12 @@ describe('the dashboards for Grafana', () => {
   test('come with the data source over the mirror, and with where the dashboard is', () => {
     expect(contentOf(files.get('provisioning/datasources/obsync.yaml'))).toMatchObject({
       apiVersion: 1,
-      datasources: [{ type: 'frser-sqlite-datasource', jsonData: { path: '/data/obsync.db' } }],
+      datasources: [
+        {
+          type: 'frser-sqlite-datasource',
+          jsonData: { pathPrefix: 'file:', path: '/data/obsync.db', pathOptions: expect.stringMatching(/^mode=ro&/) },
+        },
+      ],
     });
     expect(contentOf(files.get('provisioning/dashboards/obsync.yaml'))).toMatchObject({
       apiVersion: 1,
