@@ -38,6 +38,6 @@ function renderVerifyExport(report: VerifyExportReport): string {
     const partition = [table, `env_id=${env_id}`, ...(month === null ? [] : [`month=${month}`])].join(' ');
     return `  ${what}: ${path ?? partition}: ${MEANINGS[what]}`;
   });
-  const advice = 'Remove the files that are damaged, and run `obsync export` again: it writes what has changed.';
+  const advice = 'Run `obsync export` again: it writes what has changed, and what is damaged.';
   return [`${compared}. ${counted(differences.length, 'difference')}:`, ...lines, advice, ''].join('\n');
 }

@@ -1,14 +1,10 @@
-import { createHash } from 'node:crypto';
-import { createReadStream } from 'node:fs';
-import { join } from 'node:path';
-import { pipeline } from 'node:stream/promises';
 import type { Database } from 'better-sqlite3';
 import { SyncError } from '../core/errors.ts';
 import { batchesOf } from './batches.ts';
 import { createMeasure } from './data-file.ts';
 import { unequalLogs } from './delta/compare-logs.ts';
 import { LOG_NAME } from './delta/delta-log.ts';
-import { isSystemError, sizeOf } from './export-files.ts';
+import { isIntact } from './is-intact.ts';
 import type { ExportedFile, ExportManifest } from './manifest.ts';
 import { passOn } from './pass-on.ts';
 import { readerOf } from './read-segments.ts';
@@ -105,17 +101,4 @@ function missingPartition(table: string, { segment: { envId, month } }: Surveyed
 
 function differenceOf({ table, env_id, month, path }: ExportedFile, what: ExportDifference['what']): ExportDifference {
   return { what, table, env_id, month, path };
-}
-
-async function isIntact(folder: string, { path, bytes, sha256 }: ExportedFile): Promise<boolean> {
-  const whole = join(folder, path);
-  try {
-    if (sizeOf(whole) !== bytes) return false;
-    const digest = createHash('sha256').setEncoding('hex');
-    await pipeline(createReadStream(whole), digest);
-    return digest.read() === sha256;
-  } catch (error) {
-    if (isSystemError(error)) return false;
-    throw error;
-  }
 }

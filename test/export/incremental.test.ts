@@ -1,10 +1,11 @@
-import { rmSync, writeFileSync } from 'node:fs';
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type { MirrorFile } from '../../src/destination/sqlite/open.ts';
 import {
   brokenFiles,
   dataFiles,
+  type ExportChoice,
   execution,
   exportOf,
   fillMirror,
@@ -19,11 +20,11 @@ import {
 } from './setup.ts';
 
 /** A mirror with its first export. */
-async function exported(fill: (mirror: MirrorFile) => void = fillMirror, keep = 0) {
+async function exported(fill: (mirror: MirrorFile) => void = fillMirror, keep = 0, choice: ExportChoice = {}) {
   const mirror = makeMirror(fill);
   onTestFinished(() => void mirror.connection.close());
   const to = folder();
-  const first = await exportOf(mirror, to, { keep });
+  const first = await exportOf(mirror, to, { ...choice, keep });
   return { mirror, to, first };
 }
 
@@ -75,14 +76,26 @@ describe('an export into the folder of an earlier one', () => {
     expect(dataFiles(to).filter((path) => path.startsWith('test_executions/env_id=e1/month=2026-08'))).toEqual([]);
   });
 
-  test('writes a file again that was taken away or cut short', async () => {
-    const { mirror, to } = await exported();
-    const [gone, short] = manifestIn(to).files.map(({ path }) => join(to, path)) as [string, string];
-    rmSync(gone);
-    writeFileSync(short, 'x');
-    expect(await exportOf(mirror, to)).toMatchObject({ files_written: 0 });
-    expect(brokenFiles(to)).toEqual([]);
-  });
+  test.each(['parquet', 'delta'] as const)(
+    'writes a file as %s again that was taken away or cut short, or has one other byte',
+    async (format) => {
+      const { mirror, to } = await exported(fillMirror, 0, { format });
+      const before = dataFiles(to);
+      const [gone, short, other] = manifestIn(to).files.map(({ path }) => join(to, path)) as [string, string, string];
+      rmSync(gone);
+      writeFileSync(short, 'x');
+      writeFileSync(other, readFileSync(other).fill(0, 9, 10));
+      expect(brokenFiles(to)).toHaveLength(3);
+      expect(await exportOf(mirror, to, { format })).toMatchObject({ files_written: 3 });
+      expect(brokenFiles(to)).toEqual([]);
+      expect(dataFiles(to).sort()).toEqual(before.sort());
+      change(mirror, "update tests set name = 'x', mirrored_at = @now where env_id = 'e1'");
+      rmSync(gone);
+      await exportOf(mirror, to, { format });
+      expect(brokenFiles(to)).toEqual([]);
+      expect((await readBack(to, TABLES)).rows).toEqual(mirrorRows(mirror, TABLES));
+    },
+  );
 
   test('writes everything anew in another format, and removes the files of the last one', async () => {
     const { mirror, to, first } = await exported();
