@@ -14,8 +14,24 @@ export function renderExport(report: ExportReport, width: number | null): string
       width,
     ),
     `${counted(files_written, 'file')} written (${size(bytes_written)})${removed}`,
+    ...droppedLine(report),
     '',
   ].join('\n');
+}
+
+/** Who asks for less than before may not know that the folder held more. */
+function droppedLine({
+  dropped_tables: tables,
+  dropped_environments: environments,
+  dropped_files: files,
+}: ExportReport): string[] {
+  const parts = [
+    ...(tables.length === 0 ? [] : [`${counted(tables.length, 'table')} (${tables.join(', ')})`]),
+    ...(environments.length === 0
+      ? []
+      : [`${counted(environments.length, 'environment')} (${environments.join(', ')})`]),
+  ];
+  return parts.length === 0 ? [] : [`No longer exported: ${parts.join(' and ')}, with ${counted(files, 'file')}`];
 }
 
 const COLUMNS: readonly FittingColumn<ExportReport['tables'][number]>[] = [

@@ -1,6 +1,5 @@
 import type { CellRow } from './cell.ts';
-import type { SegmentRow } from './read-segments.ts';
-import type { SurveyedSegment } from './segment.ts';
+import type { SegmentRow, SurveyedSegment } from './segment.ts';
 
 /** Rows that are written at once, as one row group of Parquet. They belong to one file. */
 export interface RowBatch {

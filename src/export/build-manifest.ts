@@ -70,3 +70,21 @@ export function pathsOf(manifest: ExportManifest | null): Set<string> {
 export function sumOf(files: readonly ExportedFile[], field: 'rows' | 'bytes'): number {
   return files.reduce((sum, file) => sum + file[field], 0);
 }
+
+/** What the export before had and this one does not have, because it was asked for less or the mirror has it no longer. */
+export interface DroppedParts {
+  readonly tables: readonly string[];
+  readonly environments: readonly string[];
+  readonly fileCount: number;
+}
+
+export function droppedParts(manifest: ExportManifest, previous: ExportManifest | null): DroppedParts {
+  const tables = new Set(manifest.tables.map(({ name }) => name));
+  const environments = new Set(manifest.environments.map(({ env_id }) => env_id));
+  const { tables: tablesBefore = [], environments: environmentsBefore = [], files = [] } = previous ?? {};
+  return {
+    tables: tablesBefore.map(({ name }) => name).filter((name) => !tables.has(name)),
+    environments: environmentsBefore.map(({ env_id }) => env_id).filter((envId) => !environments.has(envId)),
+    fileCount: files.filter(({ table, env_id }) => !tables.has(table) || !environments.has(env_id)).length,
+  };
+}

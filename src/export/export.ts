@@ -1,7 +1,15 @@
 import { join } from 'node:path';
 import type { Database } from 'better-sqlite3';
 import { batchesOf, rowsPerFile } from './batches.ts';
-import { type EarlierState, type ExportScope, manifestOf, pathsOf, sumOf } from './build-manifest.ts';
+import {
+  type DroppedParts,
+  droppedParts,
+  type EarlierState,
+  type ExportScope,
+  manifestOf,
+  pathsOf,
+  sumOf,
+} from './build-manifest.ts';
 import { createDataFile, type DataFile } from './data-file.ts';
 import { lastNumber, readLogs, writeLogs } from './delta/write-logs.ts';
 import { folderError, isSystemError, readTextOf } from './export-files.ts';
@@ -10,14 +18,15 @@ import type { ExportFormat } from './formats.ts';
 import { isIntact } from './is-intact.ts';
 import { type ExportedFile, type ExportManifest, LAYOUT, MANIFEST_NAME, manifestText } from './manifest.ts';
 import { passOn } from './pass-on.ts';
-import { readerOf, type SegmentReader } from './read-segments.ts';
+import { readerOf } from './read-segments.ts';
 import type { ExportRelation } from './relation.ts';
-import type { SurveyedSegment } from './segment.ts';
+import type { SegmentReader, SurveyedSegment } from './segment.ts';
 import { VIEWS_NAME, viewsSql } from './views-sql.ts';
 
 export interface ExportResult {
   readonly manifest: ExportManifest;
   readonly written: readonly ExportedFile[];
+  readonly dropped: DroppedParts;
   readonly removedCount: number;
   /** What went wrong after the new export was whole, one sentence each. */
   readonly warnings: readonly string[];
@@ -196,6 +205,7 @@ function finish({ folder, to }: ExportWork, manifest: ExportManifest, previous: 
   return {
     manifest,
     written: manifest.files.filter((file) => !before.has(file)),
+    dropped: droppedParts(manifest, previous),
     removedCount,
     warnings: failure === null ? [] : [unremoved(to, failure.code)],
   };

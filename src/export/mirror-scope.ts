@@ -3,8 +3,8 @@ import type { ListedEnvironment } from '../core/environments.ts';
 import { SyncError } from '../core/errors.ts';
 import { EPOCH, type Instant } from '../core/instant.ts';
 import { wantedOf } from '../core/wanted-environments.ts';
-import { quoted } from './read-segments.ts';
 import { EXPORT_RELATIONS, type ExportRelation } from './relation.ts';
+import { quoted } from './sql-names.ts';
 
 /** An environment of the mirror, with the mirror's own time in it (R21). */
 export interface EnvironmentClock {

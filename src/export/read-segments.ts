@@ -1,41 +1,25 @@
 import type { Database } from 'better-sqlite3';
 import type { CellRow } from './cell.ts';
 import type { ExportedFile } from './manifest.ts';
+import { viewReader } from './read-view.ts';
 import type { ExportRelation } from './relation.ts';
 import {
   type ChangeFingerprint,
-  createFingerprint,
-  createRowCount,
   type ExportSegment,
+  fingerprintFor,
   newPartition,
+  type SegmentReader,
   type SurveyedSegment,
   segmentsOf,
 } from './segment.ts';
-
-/** A row with the segment that it belongs to. */
-export type SegmentRow = readonly [segment: SurveyedSegment, row: CellRow];
-
-/** Reads the rows of one environment of a relation by segments. */
-export interface SegmentReader {
-  /** The segments that hold rows now: those of the files, and partitions that have come since. */
-  survey(files: readonly ExportedFile[]): SurveyedSegment[];
-  /** The rows of these segments, one segment after the other, each in the order of its keys. */
-  rows(surveyed: readonly SurveyedSegment[]): Iterable<SegmentRow>;
-  /** The value of a row by which its segment may be cut: the first part of its key, or its day. */
-  cutValue(row: CellRow): string;
-}
+import { listed, quoted } from './sql-names.ts';
 
 export function readerOf(connection: Database, exportRelation: ExportRelation, envId: string): SegmentReader {
+  if (exportRelation.kind === 'view') return viewReader(connection, exportRelation, envId);
   return exportRelation.timeColumn === null
     ? listReader(connection, exportRelation, envId)
     : historyReader(connection, exportRelation, exportRelation.timeColumn, envId);
 }
-
-export function quoted(name: string): string {
-  return `"${name}"`;
-}
-
-const listed = (names: readonly string[]): string => names.map(quoted).join(', ');
 
 /** Without a time the segments are ranges of keys, which an index finds. */
 function listReader(connection: Database, exportRelation: ExportRelation, envId: string): SegmentReader {
@@ -72,11 +56,6 @@ function surveyed(segment: ExportSegment, rows: Iterable<CellRow>): SurveyedSegm
   const fingerprint = fingerprintFor(segment);
   for (const row of rows) fingerprint.add(row);
   return { segment, rows: fingerprint.rows, changes: fingerprint.text() };
-}
-
-/** Where there is nothing to compare with, the rows are only counted. */
-function fingerprintFor({ file }: ExportSegment): ChangeFingerprint {
-  return file === null ? createRowCount() : createFingerprint();
 }
 
 /**

@@ -89,7 +89,8 @@ function viewRelation(view: SQLiteView): ExportRelation {
     kind: 'view',
     columns: columns.map(([column, declared]) => exportColumn(column, declared)),
     envColumn: 'env_id',
-    order: names.filter((column) => column !== 'env_id'),
+    // The name of the environment is the same in all rows of it.
+    order: names.filter((column) => column !== 'env_id' && column !== 'env_name'),
     timeColumn: null,
     changeColumns: names,
   };

@@ -21,6 +21,19 @@ export interface SurveyedSegment {
   readonly changes: string;
 }
 
+/** A row with the segment that it belongs to. */
+export type SegmentRow = readonly [segment: SurveyedSegment, row: CellRow];
+
+/** Reads the rows of one environment of a relation by segments. */
+export interface SegmentReader {
+  /** The segments that hold rows now: those of the files, and partitions that have come since. */
+  survey(files: readonly ExportedFile[]): SurveyedSegment[];
+  /** The rows of these segments, one segment after the other, each in the order of its keys. */
+  rows(surveyed: readonly SurveyedSegment[]): Iterable<SegmentRow>;
+  /** The value of a row by which its segment may be cut: the first part of its key, or its day. */
+  cutValue(row: CellRow): string;
+}
+
 /** The segments of one partition: the first one reaches back, and the last one forward, without bounds. */
 export function segmentsOf(files: readonly ExportedFile[]): ExportSegment[] {
   return files.map((file, i) => ({
@@ -65,7 +78,7 @@ export function createFingerprint(): ChangeFingerprint {
 const HASH_BYTES = 6;
 
 /** Counts rows and says nothing about them. */
-export function createRowCount(): ChangeFingerprint {
+function createRowCount(): ChangeFingerprint {
   let rows = 0;
   return {
     get rows() {
@@ -76,4 +89,9 @@ export function createRowCount(): ChangeFingerprint {
     },
     text: () => '',
   };
+}
+
+/** Where there is nothing to compare with, the rows are only counted. */
+export function fingerprintFor({ file }: ExportSegment): ChangeFingerprint {
+  return file === null ? createRowCount() : createFingerprint();
 }

@@ -52,6 +52,11 @@ export interface ExportReport {
   readonly files_written: number;
   readonly bytes_written: number;
   readonly files_removed: number;
+  /** Tables that the export before had and this one does not have. */
+  readonly dropped_tables: readonly string[];
+  readonly dropped_environments: readonly string[];
+  /** Files of these tables and environments. They are removed as those of earlier exports are. */
+  readonly dropped_files: number;
   /** What went wrong after the new export was whole, such as old files that could not be removed. */
   readonly warnings: readonly string[];
   readonly tables: readonly TableReport[];
@@ -162,7 +167,7 @@ function lockFolder(to: string, manifest: string): MirrorLock {
   }
 }
 
-function reportOf(to: string, { manifest, written, removedCount, warnings }: ExportResult): ExportReport {
+function reportOf(to: string, { manifest, written, dropped, removedCount, warnings }: ExportResult): ExportReport {
   return {
     to,
     format: manifest.format,
@@ -173,6 +178,9 @@ function reportOf(to: string, { manifest, written, removedCount, warnings }: Exp
     files_written: written.length,
     bytes_written: sumOf(written, 'bytes'),
     files_removed: removedCount,
+    dropped_tables: dropped.tables,
+    dropped_environments: dropped.environments,
+    dropped_files: dropped.fileCount,
     warnings,
     tables: manifest.tables.map(({ name, rows, bytes }) => {
       const ofTable = written.filter(({ table }) => table === name);

@@ -120,6 +120,53 @@ describe('an export into the folder of an earlier one', () => {
   });
 });
 
+describe('a large view', () => {
+  const rowOf = (n: number): string => `column.${n % 3 === 0 ? '😀' : '～'}${String(n).padStart(6, '0')}`;
+
+  test('has several files, of which only those are rewritten whose rows have changed', async () => {
+    const views = { tables: ['live_columns'], keep: 0 };
+    const fill = (mirror: MirrorFile): void => {
+      insert(mirror, 'environments', { id: 'e1', name: 'Production' });
+      insert(mirror, 'assets', { env_id: 'e1', id: 'a', name: 'a', kind: 'table' });
+      for (let n = 0; n < 4000; n++) insert(mirror, 'columns', { env_id: 'e1', id: rowOf(n), asset_id: 'a' });
+    };
+    const { mirror, to, first } = await exported(fill, 0, views);
+    expect(first).toMatchObject({ files: 8, rows: 4000 });
+    expect(await exportOf(mirror, to, views)).toMatchObject({ files_written: 0 });
+    mirror.connection.exec(
+      `update columns set name = 'x' where id = '${rowOf(1)}'; delete from columns where id = '${rowOf(3990)}'`,
+    );
+    expect(await exportOf(mirror, to, views)).toMatchObject({ files_written: 2, files: 8 });
+    expect((await readBack(to, views.tables)).rows).toEqual(mirrorRows(mirror, views.tables));
+    mirror.connection.exec('vacuum');
+    expect(await exportOf(mirror, to, views)).toMatchObject({ files_written: 0 });
+  });
+
+  test('loses no rows whose first column is NULL', async () => {
+    const views = { tables: ['test_runs_daily_by_test_type'], keep: 0 };
+    const fill = (mirror: MirrorFile): void => {
+      insert(mirror, 'environments', { id: 'e1', name: 'Production' });
+      for (const [test, test_type] of [
+        [0, null],
+        [1, ''],
+        [2, 'unique'],
+      ] as const) {
+        insert(mirror, 'tests', { env_id: 'e1', id: `test.${test}`, test_type });
+        for (let n = 0; n < 600; n++) {
+          const start_time = `${new Date(Date.UTC(2024, 0, n)).toISOString().slice(0, 23)}000Z`;
+          insert(mirror, 'test_executions', { ...execution('e1', test, n * 10 + test, 1), start_time });
+        }
+      }
+    };
+    const { mirror, to, first } = await exported(fill, 0, views);
+    expect(first).toMatchObject({ files: 2, rows: 1800 });
+    mirror.connection.exec("delete from test_executions where id in ('run-10', 'run-11', 'run-12')");
+    expect(await exportOf(mirror, to, views)).toMatchObject({ files_written: 2, rows: 1797 });
+    expect((await readBack(to, views.tables)).rows).toEqual(mirrorRows(mirror, views.tables));
+    expect(await exportOf(mirror, to, views)).toMatchObject({ files_written: 0 });
+  });
+});
+
 /** The share of a table's bytes that the next export writes, in percent. */
 async function shareWritten(table: string, { mirror, to }: Awaited<ReturnType<typeof exported>>): Promise<number> {
   const { tables } = await exportOf(mirror, to);

@@ -25,6 +25,19 @@ describe('obsync export', () => {
     expect(JSON.parse(again.stdout)).toMatchObject({ format: 'parquet', rows: 8, files: 4, files_written: 0 });
   });
 
+  test('says which tables and environments the folder no longer holds, and how many files of them', async () => {
+    const to = folder();
+    await exporting(to, '--table', 'assets,columns,tests');
+    const fewer = ['--table', 'assets', '--env', 'e1'];
+    const { stdout } = await exporting(to, ...fewer);
+    expect(stdout).toContain(
+      'No longer exported: 2 tables (columns, tests) and 1 environment (É/2 *[x]), with 5 files\n',
+    );
+    expect((await exporting(to, ...fewer)).stdout).not.toContain('No longer');
+    const json = JSON.parse((await exporting(to, '--table', 'tests', '--env', 'e1', '--json')).stdout);
+    expect(json).toMatchObject({ dropped_tables: ['assets'], dropped_environments: [], dropped_files: 1 });
+  });
+
   test('refuses a table that is unknown, and names those that are known', async () => {
     const to = folder();
     expect(await exporting(to, '--table', 'asset')).toEqual(refusal(/no table asset: choose from .*assets, /));
