@@ -21,9 +21,12 @@ export function yamlFile(path: string, value: unknown): GeneratedFile {
   return textFile(path, yamlText(value));
 }
 
-/** Long texts stay on one line, and nothing is written as a reference to an equal value elsewhere in the file. */
+/**
+ * Long texts stay on one line, and nothing is written as a reference to an equal value elsewhere in the file. Words that readers of
+ * YAML 1.1, such as those in Python, take for something else than text are quoted.
+ */
 export function yamlText(value: unknown): string {
-  return `# ${NOTE}\n${stringify(value, { lineWidth: 0, aliasDuplicateObjects: false })}`;
+  return `# ${NOTE}\n${stringify(value, { lineWidth: 0, aliasDuplicateObjects: false, compat: 'yaml-1.1' })}`;
 }
 
 export function jsonFile(path: string, value: unknown): GeneratedFile {

@@ -1,7 +1,8 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { textFile } from '../../src/bi/generated-file.ts';
+import { parse } from 'yaml';
+import { textFile, yamlText } from '../../src/bi/generated-file.ts';
 import { writeFiles } from '../../src/bi/write-files.ts';
 import { filesUnder, NODE_FILES } from '../../src/export/export-files.ts';
 import { OptionError, writeBi } from '../../src/index.ts';
@@ -102,6 +103,14 @@ describe('obsync bi', () => {
     expect(await obsync(args, { cwd })).toEqual(refusal(line));
     expect(readdirSync(cwd)).toEqual(['file']);
   });
+});
+
+test('what is written as YAML means the same to readers of YAML 1.1 and 1.2', () => {
+  const value = {
+    on: 'no',
+    off: ['yes', 'null', '~', '2026-11-20', '12:30:45', '0b1', '1_000', '0o17', '%Y', 'a: b', ' # '],
+  };
+  for (const version of ['1.1', '1.2'] as const) expect(parse(yamlText(value), { version })).toEqual(value);
 });
 
 describe('the library', () => {
