@@ -1,5 +1,5 @@
 import { existsSync, mkdirSync, readFileSync, statSync } from 'node:fs';
-import { dirname, join, resolve } from 'node:path';
+import { basename, dirname, join, resolve } from 'node:path';
 import { SyncError } from '../core/errors.ts';
 import { type FileOperations, isSystemError, NODE_FILES } from '../export/export-files.ts';
 import { type GeneratedFile, MARK } from './generated-file.ts';
@@ -52,7 +52,7 @@ function isNew(to: string, { path, bytes }: GeneratedFile): boolean {
 
 function putInPlace(to: string, made: readonly GeneratedFile[], files: FileOperations): void {
   const begun: string[] = [];
-  const beside = (path: string): string => join(to, `${path}.tmp`);
+  const beside = (path: string): string => join(to, dirname(path), `.${basename(path)}.obsync`);
   try {
     for (const { path, bytes } of made) {
       mkdirSync(dirname(join(to, path)), { recursive: true });

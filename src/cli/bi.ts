@@ -6,7 +6,7 @@ import { counted } from './words.ts';
 
 export const bi: CommandAction = async (args, io) => {
   // The library checks the values.
-  const report = await writeBi({ ...(libraryOptions(args) as unknown as BiOptions), tool: args['tool'] as never });
+  const report = await writeBi({ ...libraryOptions(args), tool: args['tool'] } as unknown as BiOptions);
   printReport(report, args, io, renderFiles);
   return 0;
 };
