@@ -14,7 +14,7 @@ export const idOf = (kind: string, n: number): string =>
   `${kind}-${n.toString(16).padStart(8, '0')}-4a5b-8c7d-${(n * 7919).toString(16).padStart(12, '0')}`;
 
 /** The same numbers from 0 to 1 every time. */
-function randomly(seed: number): () => number {
+export function randomly(seed: number): () => number {
   let state = seed;
   return () => {
     state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
@@ -23,7 +23,7 @@ function randomly(seed: number): () => number {
 }
 
 /** Writes rows of a table, all of this one environment. */
-function writing(connection: Database, table: string, names: readonly string[]) {
+export function writing(connection: Database, table: string, names: readonly string[]) {
   const columns = ['env_id', 'mirrored_at', ...names];
   const sql = `insert or ignore into ${table} (${columns}) values (${columns.map(() => '?')})`;
   const statement = connection.prepare(sql);

@@ -97,7 +97,7 @@ export const testTags = sqliteView('test_tags', {
 
 /**
  * The incidents of the test `t` as a JSON array. Failing runs of a sub-test belong to one incident if the same PASS comes next. It is looked up for
- * failing runs only, in an index, so that the many other runs are not read. min() finds the worst status, because ERROR, FAIL, WARN are in
+ * failing runs only, in the index by test and time: `+` keeps SQLite from the key, by which it would sort all runs of the sub-test. min() finds the worst status, because ERROR, FAIL, WARN are in
  * alphabetical order.
  */
 const incidents = sql`SELECT json_group_array(json_array(
@@ -113,7 +113,7 @@ const incidents = sql`SELECT json_group_array(json_array(
       SELECT f.sub_test_unique_id, f.start_time, f.status,
         (SELECT p.rowid FROM test_executions p
           WHERE p.env_id = t.env_id AND p.test_id = t.test_id AND p.start_time >= f.start_time AND p.status = 'PASS'
-            AND p.sub_test_unique_id = f.sub_test_unique_id AND (p.start_time > f.start_time OR p.id > f.id)
+            AND +p.sub_test_unique_id = f.sub_test_unique_id AND (p.start_time > f.start_time OR p.id > f.id)
           ORDER BY p.start_time LIMIT 1) AS next_pass
       FROM test_executions f
       WHERE f.env_id = t.env_id AND f.test_id = t.test_id AND f.status IN ${failing}
@@ -121,12 +121,16 @@ const incidents = sql`SELECT json_group_array(json_array(
     GROUP BY sub_test_unique_id, next_pass
   ) g`;
 
-/** The tests whose incidents are shown: those that are not deleted, and those that have failing runs and were never mirrored. */
+/**
+ * The tests whose incidents are shown: those that are not deleted, and those that have failing runs and were never mirrored. The conditions
+ * that every row meets lead SQLite to the index of failing runs.
+ */
 const testsWithRuns = sql`(
   SELECT env_id, id AS test_id, name, disabled, asset_id, owners FROM tests WHERE deleted_at IS NULL
   UNION ALL
   SELECT r.env_id, r.test_id, NULL, NULL, NULL, NULL
-  FROM (SELECT DISTINCT env_id, test_id FROM test_executions WHERE status IN ${failing}) r
+  FROM (SELECT DISTINCT env_id, test_id FROM test_executions
+    WHERE test_id >= '' AND sub_test_unique_id >= '' AND status IN ${failing}) r
   WHERE NOT EXISTS (SELECT 1 FROM tests n WHERE n.env_id = r.env_id AND n.id = r.test_id)
 ) t`;
 

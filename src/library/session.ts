@@ -9,6 +9,7 @@ import { tableNamed } from '../destination/sql/tables.ts';
 import { closeWritten } from '../destination/sqlite/close.ts';
 import { createDestination } from '../destination/sqlite/destination.ts';
 import { facingFile, fileError } from '../destination/sqlite/file-error.ts';
+import { keepHealthMeans } from '../destination/sqlite/health-means.ts';
 import { buildSecondaryIndexes, dropSecondaryIndexes } from '../destination/sqlite/migrations.ts';
 import {
   checkMirror,
@@ -128,6 +129,7 @@ function openIndexed(path: string, quietMs: number): MirrorFile {
 /** Work that makes reads faster. A run that has to stop has no time for it (R27); the next run does it first. */
 function finish(connection: MirrorFile['connection']): void {
   buildSecondaryIndexes(connection, INDEXED);
+  keepHealthMeans(connection);
   connection.pragma('analysis_limit = 400');
   connection.pragma('optimize');
 }

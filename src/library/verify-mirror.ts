@@ -14,6 +14,7 @@ import { repairable } from '../verify/repair-environment.ts';
 import { reportOf } from '../verify/report.ts';
 import { type VerifyProgress, type VerifyResult, verify } from '../verify/verify.ts';
 import type { VerifyReport } from '../verify/verify-report.ts';
+import { recordVerification } from './record-verification.ts';
 import { openLocked, resumeSource } from './session.ts';
 import { streamsAskedFor } from './streams-asked-for.ts';
 import { clock, type RunWatcher, type SyncSettings } from './sync-settings.ts';
@@ -31,8 +32,14 @@ export interface VerifyWatch extends Omit<RunWatcher, 'onProgress'> {
   onFailure(error: Error): void;
 }
 
-/** One verification over HTTP of the mirror file. @throws SyncError */
+/** One verification over HTTP of the mirror file, recorded in it where that is possible. @throws SyncError */
 export async function verifyOnce(settings: VerifySettings, watch: VerifyWatch): Promise<VerifyReport> {
+  const report = await verifyFile(settings, watch);
+  recordVerification(settings, report);
+  return report;
+}
+
+async function verifyFile(settings: VerifySettings, watch: VerifyWatch): Promise<VerifyReport> {
   const mirror = openVerified(settings);
   let locked: OpenMirror | null = null;
   let source: Source | null = null;

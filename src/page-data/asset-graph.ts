@@ -1,3 +1,4 @@
+import { keeping, snapshotSignature } from './kept.ts';
 import { type PageReads, type PageScope, valuesIn } from './page-scope.ts';
 
 /** The edges of one direction: those of node `n` stand in `ends` from `starts[n]` to `starts[n + 1]`. */
@@ -8,33 +9,15 @@ interface EdgeList {
 
 export type LineageDirection = 'upstream' | 'downstream';
 
-/** The asset lineage of one environment, with numbers instead of ids. */
+/** The asset lineage of one environment, with numbers instead of ids. A million edges take about 150 MB. */
 interface AssetGraph {
   readonly ids: readonly string[];
   readonly numbers: ReadonlyMap<string, number>;
   readonly upstream: EdgeList;
   readonly downstream: EdgeList;
-  /** 1 for an asset that is deleted. */
-  readonly gone: Uint8Array;
-  readonly bi: Uint8Array;
 }
 
-/** The graphs of a state of the mirror by environment: a graph of a million edges takes about 150 MB. */
-const kept = new WeakMap<PageReads, Map<string, AssetGraph>>();
-const MOST_KEPT = 2;
-
-/** The graph of an environment. It is read once for a state of the mirror. */
-function graphOf(pageReads: PageReads, env: string): AssetGraph {
-  const graphs = kept.get(pageReads) ?? new Map<string, AssetGraph>();
-  kept.set(pageReads, graphs);
-  const graph = graphs.get(env) ?? readGraph(pageReads, env);
-  // The environment that was not asked about for the longest time makes room.
-  graphs.delete(env);
-  graphs.set(env, graph);
-  const [oldest] = graphs.keys();
-  if (graphs.size > MOST_KEPT && oldest !== undefined) graphs.delete(oldest);
-  return graph;
-}
+const graphOf = keeping((pageReads) => snapshotSignature(pageReads, 'asset_lineage'), readGraph);
 
 function readGraph(pageReads: PageReads, env: string): AssetGraph {
   const numbers = new Map<string, number>();
@@ -43,18 +26,18 @@ function readGraph(pageReads: PageReads, env: string): AssetGraph {
     return Uint32Array.from(pageReads.texts({ sql, values: { env } }), (id) => numbered(numbers, id ?? ''));
   };
   const [up, down] = [ends('upstream_asset_id'), ends('downstream_asset_id')];
-  const marked = (condition: string): Uint8Array => {
-    const sql = `select id from assets where env_id = @env and ${condition}`;
-    return marking(numbers, pageReads.texts({ sql, values: { env } }));
-  };
   return {
     ids: [...numbers.keys()],
     numbers,
     upstream: edgeList(numbers.size, down, up),
     downstream: edgeList(numbers.size, up, down),
-    gone: marked('deleted_at is not null'),
-    bi: marked(`deleted_at is null and kind = 'bi'`),
   };
+}
+
+/** 1 for each node whose asset meets the condition. */
+function assetsWith(pageReads: PageReads, env: string, { numbers }: AssetGraph, condition: string): Uint8Array {
+  const sql = `select id from assets where env_id = @env and ${condition}`;
+  return marking(numbers, pageReads.texts({ sql, values: { env } }));
 }
 
 function numbered(numbers: Map<string, number>, id: string): number {
@@ -112,18 +95,34 @@ export interface SeenLineage {
   degree(id: string, direction: LineageDirection): number;
   /** All assets downstream. */
   reached(id: string): ReachCount;
-  /** Of the assets upstream with the least number of edges in between, those of `wanted`. */
-  nearest(id: string, wanted: ReadonlySet<string>): { readonly ids: readonly string[]; readonly depth: number } | null;
+  /** These assets, to be looked for. */
+  marked(ids: readonly string[]): Uint8Array;
+  /** The marked assets upstream with the least number of edges in between. */
+  nearest(id: string, marked: Uint8Array): { readonly ids: readonly string[]; readonly depth: number } | null;
   /** Whether any edge that the reader sees names the asset. */
   has(id: string): boolean;
   /** The edges that the walks have followed so far. */
   steps(): number;
 }
 
-/** Reads the lineage of an environment as the reader sees it. */
+const lineages = new WeakMap<PageReads, Map<string, SeenLineage>>();
+const MOST_LINEAGES = 4;
+
+/** The lineage of an environment as the reader sees it; the same until the mirror changes. */
 export function lineageOf(pageReads: PageReads, scope: PageScope): SeenLineage {
+  const known = lineages.get(pageReads) ?? new Map<string, SeenLineage>();
+  lineages.set(pageReads, known);
+  const key = JSON.stringify([scope.env, scope.limit]);
+  const lineage = known.get(key) ?? readLineage(pageReads, scope);
+  if (known.size >= MOST_LINEAGES) known.clear();
+  known.set(key, lineage);
+  return lineage;
+}
+
+function readLineage(pageReads: PageReads, scope: PageScope): SeenLineage {
   const graph = graphOf(pageReads, scope.env);
   const hidden = hiddenFrom(pageReads, scope, graph);
+  const bi = assetsWith(pageReads, scope.env, graph, `deleted_at is null and kind = 'bi'`);
   const nodeOf = (id: string): number | undefined => {
     const node = graph.numbers.get(id);
     return node === undefined || hidden[node] === 1 ? undefined : node;
@@ -148,15 +147,16 @@ export function lineageOf(pageReads: PageReads, scope: PageScope): SeenLineage {
     has: (id) => besides(id, 'upstream').length > 0 || besides(id, 'downstream').length > 0,
     reached(id) {
       const node = nodeOf(id);
-      return node === undefined ? NOTHING : countReached(walkFrom(node, 'downstream'), graph.bi);
+      return node === undefined ? NOTHING : countReached(walkFrom(node, 'downstream'), bi);
     },
-    nearest(id, wanted) {
+    marked: (ids) => marking(graph.numbers, ids),
+    nearest(id, marked) {
       const node = nodeOf(id);
       if (node === undefined) return null;
       let reached = 0;
       for (const { nodes, depth } of walkFrom(node, 'upstream')) {
-        const ids = nodes.map(idOf).filter((each) => wanted.has(each));
-        if (ids.length > 0) return { ids, depth };
+        const found = nodes.filter((each) => marked[each] === 1);
+        if (found.length > 0) return { ids: found.map(idOf), depth };
         reached += nodes.length;
         if (reached > MOST_REACHED) return null;
       }
@@ -167,10 +167,11 @@ export function lineageOf(pageReads: PageReads, scope: PageScope): SeenLineage {
 }
 
 /** 1 for each node that is deleted, or that the reader may not see. */
-function hiddenFrom(pageReads: PageReads, scope: PageScope, { numbers, gone }: AssetGraph): Uint8Array {
+function hiddenFrom(pageReads: PageReads, scope: PageScope, graph: AssetGraph): Uint8Array {
+  const gone = assetsWith(pageReads, scope.env, graph, 'deleted_at is not null');
   if (scope.limit === null) return gone;
   const visible = marking(
-    numbers,
+    graph.numbers,
     pageReads.texts({ sql: `select id from ${scope.limit.ids}`, values: valuesIn(scope) }),
   );
   return gone.map((isGone, node) => (isGone === 1 || visible[node] === 0 ? 1 : 0));
@@ -227,7 +228,7 @@ function countReached(levels: Iterable<WalkLevel>, bi: Uint8Array): ReachCount {
 }
 
 /** The most edges that are followed to put assets into order. */
-const MOST_STEPS = 3_000_000;
+const MOST_STEPS = 700_000;
 
 /**
  * The assets with their counts, those with the most downstream first. Those with the most direct consumers are counted first; where
@@ -240,7 +241,8 @@ export function byReach(
   const direct = ids
     .map((id) => ({ id, degree: lineage.degree(id, 'downstream') }))
     .sort((a, b) => b.degree - a.degree || (a.id < b.id ? -1 : 1));
+  const most = lineage.steps() + MOST_STEPS;
   return direct
-    .map(({ id }) => ({ id, reach: lineage.steps() < MOST_STEPS ? lineage.reached(id) : null }))
+    .map(({ id }) => ({ id, reach: lineage.steps() < most ? lineage.reached(id) : null }))
     .sort((a, b) => (b.reach?.count ?? -1) - (a.reach?.count ?? -1));
 }

@@ -50,7 +50,7 @@ function nodesOf(pageReads: PageReads, scope: PageScope, ids: readonly string[])
     sql: `select i.value as id, c.name, c.asset_id, lower(c.name) as lower_name,
         (select count(*) ${edgesOf(scope, 'upstream', 'i.value')}) as upstream_count,
         (select count(*) ${edgesOf(scope, 'downstream', 'i.value')}) as downstream_count
-      from json_each(@ids) i left join live_columns c on c.env_id = @env and c.id = i.value`,
+      from json_each(@ids) i left join columns c on c.env_id = @env and c.id = i.value and c.deleted_at is null`,
     values: valuesIn(scope, { ids: JSON.stringify(ids) }),
   });
   const verdict = verdictsOn(pageReads, scope, rows);

@@ -11,7 +11,7 @@ import {
   textOf,
   valuesIn,
 } from './page-scope.ts';
-import { rankOf } from './status-order.ts';
+import { FAILING, rankOf } from './status-order.ts';
 
 /** The part of a long list that is shown. */
 export interface PagePart {
@@ -44,10 +44,15 @@ interface FailingKey {
 const keyOf = (row: PageRow): string => JSON.stringify([row['test_id'], row['sub_test_unique_id']]);
 
 function findFailing(pageReads: PageReads, scope: PageScope): FailingKey[] {
+  // The view alone would look up the results of every test.
+  const tests = pageReads.texts({
+    sql: `select distinct test_id from latest_test_executions where env_id = @env and status in ${FAILING}`,
+    values: { env: scope.env },
+  });
   const rows = pageReads.rows({
     sql: `select test_id, test_name, sub_test_unique_id, asset_id, status, severity from failing_tests
-      where ${seen(scope, { env: 'env_id', asset: 'asset_id' })}`,
-    values: valuesIn(scope),
+      where ${seen(scope, { env: 'env_id', asset: 'asset_id' })} and test_id in ${listed('tests')}`,
+    values: valuesIn(scope, { tests: JSON.stringify(tests) }),
   });
   return rows.map((row) => ({
     key: keyOf(row),
@@ -196,7 +201,7 @@ function causesOf(
     if (each.asset !== null && (known === undefined || (byBadness(each, known) || byName(each, known)) < 0))
       worst.set(each.asset, each);
   }
-  const failing = new Set(worst.keys());
+  const failing = lineage.marked([...worst.keys()]);
   return new Map(
     assets.flatMap((id): [string, ProbableCause][] => {
       const nearest = lineage.nearest(id, failing);

@@ -1,5 +1,5 @@
 import type { AssetLabel } from './page-data.ts';
-import { listed, type PageReads, type PageScope, seen, textOf, valuesIn } from './page-scope.ts';
+import { listed, type PageReads, type PageScope, textOf } from './page-scope.ts';
 
 /** What a list shows of assets, by id; of one that is not live only the id. The reader sees them all. */
 export function labelsOf(pageReads: PageReads, { env }: PageScope, ids: readonly string[]): (id: string) => AssetLabel {
@@ -16,23 +16,21 @@ const ELEMENTS = {
   assetOwners: { view: 'asset_owners', of: 'asset_id', element: 'owner' },
   assetTags: { view: 'asset_tags', of: 'asset_id', element: 'tag' },
   testOwners: { view: 'test_owners', of: 'test_id', element: 'owner' },
-  testTags: { view: 'test_tags', of: 'test_id', element: 'tag' },
 } as const;
 
-export type ElementList = keyof typeof ELEMENTS;
+type ElementList = keyof typeof ELEMENTS;
 
-/** The owners or tags of assets or tests, by id; of all that the reader sees where no ids are given. */
+/** The owners or tags of assets or tests, by id. The reader sees them all. */
 export function elementsOf(
   pageReads: PageReads,
-  scope: PageScope,
-  { list, ids }: { readonly list: ElementList; readonly ids: readonly string[] | null },
+  { env }: PageScope,
+  { list, ids }: { readonly list: ElementList; readonly ids: readonly string[] },
 ): ReadonlyMap<string, readonly string[]> {
   const { view, of, element } = ELEMENTS[list];
-  const among = ids === null ? '' : ` and ${of} in ${listed('ids')}`;
   const rows = pageReads.rows({
     sql: `select ${of} as whose, ${element} as element from ${view}
-      where ${seen(scope, { env: 'env_id', asset: 'asset_id' })}${among} order by element`,
-    values: valuesIn(scope, ids === null ? {} : { ids: JSON.stringify(ids) }),
+      where env_id = @env and ${of} in ${listed('ids')} order by element`,
+    values: { env, ids: JSON.stringify(ids) },
   });
   const found = new Map<string, string[]>();
   for (const { whose, element: one } of rows) {

@@ -1,7 +1,9 @@
+import type { Stream } from '../core/stream.ts';
 import { CATALOGUE } from '../streams/catalogue.ts';
 import type { CatalogueEntry } from '../streams/entry.ts';
+import type { PageReads } from './page-scope.ts';
 
-/** A statement that counts the live rows of a stream as `rows`; a condition on the environment may follow it with AND. */
+/** A statement that counts the live rows of a stream as `rows`, over all environments. */
 export function countLiveRows({ table, subtype }: CatalogueEntry): string {
   const conditions = ['true'];
   if (keepsGone(table)) conditions.push('deleted_at is null');
@@ -12,4 +14,31 @@ export function countLiveRows({ table, subtype }: CatalogueEntry): string {
 /** Deleted rows of feeds stay in their table (R11). */
 export function keepsGone(table: string): boolean {
   return CATALOGUE.some((entry) => entry.method === 'feed' && entry.table === table);
+}
+
+/** The number of live rows of a stream in an environment: all rows less the deleted ones, because indexes count both without a look at the rows. */
+export function liveRowsIn(
+  pageReads: PageReads,
+  { table, subtype }: Pick<Stream, 'table' | 'subtype'>,
+  env: string,
+): number {
+  const count = (conditions: readonly string[]): number => {
+    const where = conditions.length === 0 ? '' : ` where ${conditions.join(' and ')}`;
+    return Number(
+      pageReads.rows({ sql: `select count(*) as rows from ${table}${where}`, values: { env } })[0]?.['rows'],
+    );
+  };
+  const ofEnvironment = 'env_id = @env';
+  const ofKind = subtype === undefined ? [] : [`${subtype.field} = '${subtype.is}'`];
+  const isAlone = ofKind.length === 0 && isOnlyOf(pageReads, table, env);
+  // SQLite counts a whole table several times as fast as a part of it.
+  const all = count(isAlone ? [] : [ofEnvironment, ...ofKind]);
+  return keepsGone(table) ? all - count([ofEnvironment, ...ofKind, 'deleted_at is not null']) : all;
+}
+
+/** Whether no other environment has a row in the table. */
+function isOnlyOf(pageReads: PageReads, table: string, env: string): boolean {
+  const end = (order: string): string => `(select env_id from ${table} order by env_id ${order} limit 1)`;
+  const [ends] = pageReads.rows({ sql: `select ${end('asc')} as first, ${end('desc')} as last`, values: {} });
+  return ends?.['first'] === env && ends['last'] === env;
 }

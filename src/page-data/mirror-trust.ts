@@ -1,7 +1,7 @@
 import { EPOCH } from '../core/instant.ts';
 import type { CatalogueEntry } from '../streams/entry.ts';
-import { countLiveRows, keepsGone } from './live-rows.ts';
-import type { EnvironmentTrust, MirrorTrust, QuotaTrust, RunTrust, StreamTrust } from './page-data.ts';
+import { keepsGone, liveRowsIn } from './live-rows.ts';
+import type { EnvironmentTrust, MirrorTrust, QuotaTrust, RunTrust, StreamTrust, VerifyTrust } from './page-data.ts';
 import { listed, numberOf, type PageReads, type PageRow, textOf } from './page-scope.ts';
 
 /** What a reader may see of the mirror as a whole. */
@@ -29,7 +29,7 @@ export function mirrorTrust(
   return {
     now: clockOf(pageReads, ids),
     last_run: seesAll ? lastRun(pageReads) : lastRunOf(pageReads, ids, streams),
-    last_verify: null,
+    last_verify: seesAll ? readLastVerify(pageReads) : null,
     quota: seesAll ? readQuota(pageReads) : null,
     environments,
   };
@@ -82,6 +82,19 @@ const runTrust = (row: PageRow): RunTrust => ({
   requests: Number(row['requests']),
   error: textOf(row['error']),
 });
+
+function readLastVerify(pageReads: PageReads): VerifyTrust | null {
+  const [row] = pageReads.rows({
+    sql: 'select ended_at, equal, difference_count from verifications order by id desc limit 1',
+    values: {},
+  });
+  if (row === undefined) return null;
+  return {
+    ended_at: String(row['ended_at']),
+    equal: row['equal'] === 1,
+    difference_count: Number(row['difference_count']),
+  };
+}
 
 function readQuota(pageReads: PageReads): QuotaTrust | null {
   const [row] = pageReads.rows({
@@ -169,7 +182,7 @@ function countsOf(pageReads: PageReads, { env, stream }: StreamOfEnvironment) {
     numberOf(pageReads.rows({ sql, values: { env, stream: stream.name } })[0]?.['rows']);
   const of = 'env_id = @env and stream = @stream';
   return {
-    rows: count(`${countLiveRows(stream)} and env_id = @env`),
+    rows: liveRowsIn(pageReads, stream, env),
     held_count: count(heldRows(stream)),
     rejected_count: count(`select count(*) as rows from rejected_rows where ${of}`),
     gap_count:

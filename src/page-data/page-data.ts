@@ -29,7 +29,7 @@ export interface RunTrust {
   readonly error: string | null;
 }
 
-interface VerifyTrust {
+export interface VerifyTrust {
   readonly ended_at: Instant;
   readonly equal: boolean;
   readonly difference_count: number;

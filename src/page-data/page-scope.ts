@@ -6,8 +6,10 @@ export interface PageStatement {
 
 export type PageRow = Readonly<Record<string, string | number | null>>;
 
-/** A way to read one state of a mirror: another state has another object. */
+/** A way to read one state of a mirror. */
 export interface PageReads {
+  /** The same object for all states of the same mirror: what is kept for the next request belongs to it. */
+  readonly memory: object;
   rows(pageStatement: PageStatement): readonly PageRow[];
   /** The rows of a statement with one text column. */
   texts(pageStatement: PageStatement): readonly (string | null)[];
@@ -25,14 +27,15 @@ export interface PageScope {
 interface AssetLimit {
   /** A subquery of their ids. */
   readonly ids: string;
-  /** The condition that the asset of this id is one of them. */
-  includes(assetId: string): string;
   readonly values: PageStatement['values'];
 }
 
-/** The beginning of every condition: rows of the environment whose asset the reader may see. */
+/**
+ * The beginning of every condition: rows of the environment whose asset the reader may see. The asset's column stands outside of the
+ * subquery, which therefore takes it for none of its own.
+ */
 export function seen({ limit }: PageScope, of: { readonly env: string; readonly asset: string }): string {
-  return `${of.env} = @env${limit === null ? '' : ` and ${limit.includes(of.asset)}`}`;
+  return `${of.env} = @env${limit === null ? '' : ` and ${of.asset} in ${limit.ids}`}`;
 }
 
 /** The values that `seen` needs, and more. */

@@ -1,6 +1,7 @@
 import { type SQL, sql } from 'drizzle-orm';
 import { SQLiteSyncDialect } from 'drizzle-orm/sqlite-core';
 import { elements, joinAsset, joinOwnersOfTest, label } from '../../schema/view-parts.ts';
+import { feedSignature, keeping } from './kept.ts';
 import { type PageReads, type PageScope, seen, textOf, valuesIn } from './page-scope.ts';
 
 export const TEST_GROUPINGS = ['owner', 'schema', 'test_type', 'tag'] as const;
@@ -18,13 +19,29 @@ const GROUPS: Readonly<Record<TestGrouping, { readonly name: SQL; readonly join:
   tag: { name: label, join: sql`LEFT JOIN ${elements('x.tags')}` },
 };
 
-/** The groups of every test that the reader sees, deleted or not; null stands for the tests without such a group. */
-export function groupsOfTests(
-  pageReads: PageReads,
-  scope: PageScope,
-  by: TestGrouping | null,
-): ReadonlyMap<string, readonly (string | null)[]> {
-  const { name, join } = by === null ? { name: sql`NULL`, join: sql`` } : GROUPS[by];
+/** The groups of tests by their ids; null stands for the tests without such a group. */
+export type GroupsOfTests = ReadonlyMap<string, readonly (string | null)[]>;
+
+/** The groups of every test that the reader sees, deleted or not. */
+export function groupsOfTests(pageReads: PageReads, scope: PageScope, by: TestGrouping): GroupsOfTests {
+  return scope.limit === null ? keptGroups[by](pageReads, scope.env) : readGroups(pageReads, scope, by);
+}
+
+const keptFor = (by: TestGrouping) =>
+  keeping(
+    (pageReads, env) => feedSignature(pageReads, env, ['tests', 'assets']),
+    (pageReads, env) => readGroups(pageReads, { env, limit: null, seesTests: true }, by),
+  );
+
+const keptGroups: Readonly<Record<TestGrouping, ReturnType<typeof keptFor>>> = {
+  owner: keptFor('owner'),
+  schema: keptFor('schema'),
+  test_type: keptFor('test_type'),
+  tag: keptFor('tag'),
+};
+
+function readGroups(pageReads: PageReads, scope: PageScope, by: TestGrouping): GroupsOfTests {
+  const { name, join } = GROUPS[by];
   const text = new SQLiteSyncDialect().sqlToQuery(sql`SELECT DISTINCT x.test_id, ${name} AS name
     FROM (SELECT env_id, id AS test_id, asset_id, test_type, tags FROM tests) x ${join}
     WHERE ${sql.raw(seen(scope, { env: 'x.env_id', asset: 'x.asset_id' }))}`).sql;

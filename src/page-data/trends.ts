@@ -1,6 +1,7 @@
 import { addDays, type Instant } from '../core/instant.ts';
 import type { TrendGroup, Trends } from './page-data.ts';
-import { numberOf, type PageReads, type PageScope, seen, textOf, valuesIn } from './page-scope.ts';
+import { listed, numberOf, type PageReads, type PageScope, seen, textOf, valuesIn } from './page-scope.ts';
+import { FAILING } from './status-order.ts';
 import { groupsOfTests, type TestGrouping } from './test-groups.ts';
 
 export interface TrendQuery {
@@ -18,8 +19,7 @@ const MOST_GROUPS = 20;
 export function trends(pageReads: PageReads, scope: PageScope, { by, days: count, until }: TrendQuery): Trends {
   const days = Array.from({ length: count }, (_, i) => addDays(until, i + 1 - count).slice(0, 10));
   const groups = new Map<string | null, GroupSums>();
-  const ofTest = new Map<string, readonly GroupSums[]>();
-  for (const [test, names] of groupsOfTests(pageReads, scope, by)) ofTest.set(test, names.map(sumsIn(groups, count)));
+  const ofTest = sumsByTest(pageReads, scope, { by, sumsOf: sumsIn(groups, count) });
   sumRuns(pageReads, scope, { days, ofTest });
   sumIncidents(pageReads, scope, { days, ofTest });
   const withRuns = [...groups].filter(
@@ -66,6 +66,22 @@ function sumsIn(groups: Map<string | null, GroupSums>, days: number): (name: str
   };
 }
 
+type GroupsOfTest = (test: string) => readonly GroupSums[];
+
+function sumsByTest(
+  pageReads: PageReads,
+  scope: PageScope,
+  { by, sumsOf }: Pick<TrendQuery, 'by'> & { readonly sumsOf: (name: string | null) => GroupSums },
+): GroupsOfTest {
+  if (by === null) {
+    const all = [sumsOf(null)];
+    return () => all;
+  }
+  const found = new Map<string, readonly GroupSums[]>();
+  for (const [test, names] of groupsOfTests(pageReads, scope, by)) found.set(test, names.map(sumsOf));
+  return (test) => found.get(test) ?? [];
+}
+
 const total = (each: readonly number[]): number => each.reduce((sum, n) => sum + n, 0);
 
 function groupOf(name: string | null, sums: GroupSums): TrendGroup {
@@ -83,11 +99,25 @@ function groupOf(name: string | null, sums: GroupSums): TrendGroup {
 
 interface DailySums {
   readonly days: readonly string[];
-  readonly ofTest: ReadonlyMap<string, readonly GroupSums[]>;
+  readonly ofTest: GroupsOfTest;
 }
 
 /** The characters of one run: the month, the day, and a letter for the status. Two days of ninety have not the same month and day. */
 const RUN_LENGTH = 'MM-DDx'.length;
+
+/**
+ * The tests with incidents that are open, or were resolved since then: all tests with failing runs since, and those of whose last failing run
+ * before then no PASS comes until then.
+ */
+const TESTS_WITH_INCIDENTS = `select test_id from test_executions
+  where env_id = @env and test_id >= '' and sub_test_unique_id >= '' and status in ${FAILING} and start_time >= @from
+  union select l.test_id from (
+    select test_id, sub_test_unique_id, max(start_time) as start_time from test_executions
+    where env_id = @env and test_id >= '' and sub_test_unique_id >= '' and status in ${FAILING} and start_time < @from
+    group by test_id, sub_test_unique_id
+  ) l where not exists (
+    select 1 from test_executions p where p.env_id = @env and p.test_id = l.test_id and p.start_time > l.start_time
+      and p.start_time < @from and p.status = 'PASS' and +p.sub_test_unique_id = l.sub_test_unique_id)`;
 
 /**
  * Counts the runs of the days. Each test has its runs in one text, because a row for each run would cost several times as much; an
@@ -98,14 +128,14 @@ function sumRuns(pageReads: PageReads, scope: PageScope, { days, ofTest }: Daily
     sql: `select t.id, (select group_concat(substr(x.start_time, 6, 5) || case x.status when 'PASS' then 'p'
           when 'WARN' then 'f' when 'FAIL' then 'f' when 'ERROR' then 'f' else 'o' end, '')
         from test_executions x
-        where x.env_id = @env and x.test_id = t.id and x.start_time >= @from and x.start_time < @to) as runs
+        where x.env_id = @env and x.test_id = t.id and x.start_time >= @from) as runs
       from tests t where ${seen(scope, { env: 't.env_id', asset: 't.asset_id' })}`,
-    values: valuesIn(scope, rangeOf(days)),
+    values: valuesIn(scope, { from: days[0] ?? '' }),
   });
   const places = new Map(days.map((day, i) => [day.slice(5), i]));
   for (const row of rows) {
     const runs = textOf(row['runs']) ?? '';
-    const groups = ofTest.get(String(row['id'])) ?? [];
+    const groups = ofTest(String(row['id']));
     for (let at = 0; at < runs.length; at += RUN_LENGTH) {
       const place = places.get(runs.slice(at, at + RUN_LENGTH - 1));
       if (place === undefined) continue;
@@ -119,25 +149,24 @@ function sumRuns(pageReads: PageReads, scope: PageScope, { days, ofTest }: Daily
   }
 }
 
-/** The times of the days: `U` comes after the `T` of every time of the last day. */
-const rangeOf = (days: readonly string[]) => ({ from: days[0] ?? '', to: `${days.at(-1)}U` });
-
 function add(counts: number[], place: number, n = 1): void {
   counts[place] = (counts[place] ?? 0) + n;
 }
 
 function sumIncidents(pageReads: PageReads, scope: PageScope, { days, ofTest }: DailySums): void {
-  const { from } = rangeOf(days);
+  const from = days[0] ?? '';
+  const tests = pageReads.texts({ sql: TESTS_WITH_INCIDENTS, values: { env: scope.env, from } });
   const rows = pageReads.rows({
     sql: `select test_id, substr(first_start_time, 1, 10) as opened, substr(resolved_at, 1, 10) as resolved, hours_to_resolve
       from test_incidents
-      where ${seen(scope, { env: 'env_id', asset: 'asset_id' })} and (resolved_at is null or resolved_at >= @from)`,
-    values: valuesIn(scope, { from }),
+      where ${seen(scope, { env: 'env_id', asset: 'asset_id' })} and test_id in ${listed('tests')}
+        and (resolved_at is null or resolved_at >= @from)`,
+    values: valuesIn(scope, { from, tests: JSON.stringify(tests) }),
   });
   const places = new Map(days.map((day, i) => [day, i]));
   for (const row of rows) {
     const [opened, resolved] = [places.get(String(row['opened'])), places.get(String(row['resolved']))];
-    for (const sums of ofTest.get(String(row['test_id'])) ?? []) {
+    for (const sums of ofTest(String(row['test_id']))) {
       if (row['resolved'] === null) sums.openCount += 1;
       if (opened !== undefined) add(sums.opened, opened);
       if (resolved === undefined) continue;
@@ -149,10 +178,14 @@ function sumIncidents(pageReads: PageReads, scope: PageScope, { days, ofTest }: 
 
 /** The mean of the scores of all live assets by day; the total comes first. */
 function readHealth(pageReads: PageReads, scope: PageScope, days: readonly string[]): Trends['health'] {
+  // The kept means are of all assets.
+  const means =
+    scope.limit === null
+      ? 'select dimension, day, score from asset_health_means where env_id = @env and day >= @from and day <= @to'
+      : `select dimension, day, avg(score) as score from health_daily
+        where ${seen(scope, { env: 'env_id', asset: 'asset_id' })} and day >= @from and day <= @to group by dimension, day`;
   const rows = pageReads.rows({
-    sql: `select dimension, day, avg(score) as score from health_daily
-      where ${seen(scope, { env: 'env_id', asset: 'asset_id' })} and day >= @from and day <= @to
-      group by dimension, day order by dimension <> 'total', dimension`,
+    sql: `select * from (${means}) order by dimension <> 'total', dimension`,
     values: valuesIn(scope, { from: days[0] ?? '', to: days.at(-1) ?? '' }),
   });
   return [...Map.groupBy(rows, (row) => String(row['dimension']))].map(([dimension, own]) => {

@@ -1,5 +1,7 @@
 import { byReach, lineageOf, type ReachCount } from './asset-graph.ts';
+import { feedSignature, keeping } from './kept.ts';
 import { elementsOf } from './labels.ts';
+import { liveRowsIn } from './live-rows.ts';
 import type { UntestedTable, UntestedTables } from './page-data.ts';
 import { listed, type PageReads, type PageScope, seen, textOf, valuesIn } from './page-scope.ts';
 
@@ -16,7 +18,7 @@ export function untestedTables(
   scope: PageScope,
   { limit, offset, all }: UntestedQuery,
 ): UntestedTables {
-  const tables = readTables(pageReads, scope);
+  const tables = scope.limit === null ? allTables(pageReads, scope.env) : readTables(pageReads, scope);
   const tested = readTested(pageReads, scope);
   const testedTables = tables.filter((id) => tested.has(id));
   const found = all ? tables : tables.filter((id) => !tested.has(id));
@@ -33,6 +35,11 @@ export function untestedTables(
     rows: describe(pageReads, scope, shown),
   };
 }
+
+const allTables = keeping(
+  (pageReads, env) => feedSignature(pageReads, env, ['assets']),
+  (pageReads, env) => readTables(pageReads, { env, limit: null, seesTests: true }),
+);
 
 /** The ids of all live tables. */
 function readTables(pageReads: PageReads, scope: PageScope): string[] {
@@ -60,15 +67,32 @@ function readTested(pageReads: PageReads, scope: PageScope): ReadonlyMap<string,
   return tested;
 }
 
-/** The live columns of live tables: all of them less the deleted ones, both of which an index counts. */
+/** The live columns of live tables. Where the reader sees all, those of other assets are counted, which are few. */
 function countColumns(pageReads: PageReads, scope: PageScope): number {
+  return scope.limit === null ? countAllColumns(pageReads, scope.env) : countSeenColumns(pageReads, scope);
+}
+
+const countAllColumns = keeping(
+  (pageReads, env) => feedSignature(pageReads, env, ['assets', 'columns']),
+  (pageReads, env) => {
+    const [others] = pageReads.rows({
+      sql: `select count(*) as columns from assets a cross join columns c on c.env_id = a.env_id and c.asset_id = a.id
+      where a.env_id = @env and (a.deleted_at is not null or +a.kind <> 'table') and c.deleted_at is null`,
+      values: { env },
+    });
+    return liveRowsIn(pageReads, { table: 'columns' }, env) - Number(others?.['columns']);
+  },
+);
+
+/** All columns less the deleted ones, both of which an index counts. */
+function countSeenColumns(pageReads: PageReads, scope: PageScope): number {
   const [row] = pageReads.rows({
     sql: `select count(*) as columns from assets a cross join columns c on c.env_id = a.env_id and c.asset_id = a.id
       where a.deleted_at is null and a.kind = 'table' and ${seen(scope, { env: 'a.env_id', asset: 'a.id' })}`,
     values: valuesIn(scope),
   });
   const [gone] = pageReads.rows({
-    sql: `select count(*) as columns from columns c cross join assets a on a.env_id = c.env_id and a.id = c.asset_id
+    sql: `select count(*) as columns from columns c cross join assets a on a.env_id = c.env_id and a.id = +c.asset_id
       where c.deleted_at is not null and a.deleted_at is null and a.kind = 'table'
         and ${seen(scope, { env: 'c.env_id', asset: 'a.id' })}`,
     values: valuesIn(scope),

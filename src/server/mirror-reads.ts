@@ -29,6 +29,8 @@ export interface MirrorState {
 
 /** One state of the mirror. It is the same object until the mirror changes. */
 export interface MirrorSnapshot extends MirrorState {
+  /** The same object for all states of this mirror. */
+  readonly memory: object;
   rows(sqlStatement: SqlStatement): SqlRow[];
   /** The rows of a statement with one text column, without an object for each row. */
   texts(sqlStatement: SqlStatement): (string | null)[];
@@ -55,6 +57,7 @@ export function openMirrorReads({ path, connection, prepare }: MirrorFile, curso
   const view = viewOf(
     connection,
     {
+      memory: {},
       rows: ({ sql, values }) => prepare(sql).all(values) as SqlRow[],
       texts: ({ sql, values }) => prepare(sql).pluck().all(values) as (string | null)[],
       run: ({ sql, values }) => void prepare(sql).run(values),
@@ -87,7 +90,7 @@ function replacementCheck(path: string): () => void {
 /** The snapshot is read again only after a commit: most requests find the same state as the one before. */
 function viewOf(
   connection: Database.Database,
-  ways: Pick<MirrorSnapshot, 'rows' | 'texts' | 'run'>,
+  ways: Pick<MirrorSnapshot, 'memory' | 'rows' | 'texts' | 'run'>,
   cursorKey: string,
 ): () => MirrorSnapshot {
   const committed = connection.prepare('pragma data_version');

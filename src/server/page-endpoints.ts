@@ -16,7 +16,7 @@ import type { MirrorSnapshot } from './mirror-reads.ts';
 import { pascal } from './names.ts';
 import type { ParsedQuery } from './parameters.ts';
 import type { JsonSchema } from './schemas.ts';
-import { includesVisible, isLimited, numberOf, VISIBLE_IDS } from './visibility.ts';
+import { isLimited, numberOf, VISIBLE_IDS } from './visibility.ts';
 
 /** The path of the page's own data; it is no part of the read API, and may change with any version. */
 const PAGE_PATH = '/page';
@@ -168,9 +168,7 @@ function nameOf({ id, asset_id: assetId, of }: ParsedQuery): string {
 function pageScopeOf({ reader, params }: RequestContext): PageScope {
   return {
     env: params[ENV] ?? '',
-    limit: isLimited(reader)
-      ? { ids: VISIBLE_IDS, includes: includesVisible, values: { reader: numberOf(reader) } }
-      : null,
+    limit: isLimited(reader) ? { ids: VISIBLE_IDS, values: { reader: numberOf(reader) } } : null,
     seesTests: hasScope(reader, 'tests'),
   };
 }

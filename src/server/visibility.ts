@@ -9,13 +9,6 @@ const MOST_KEPT = 100;
 /** The ids of the assets that the reader sees. */
 export const VISIBLE_IDS = '(select v.id from visible_assets v where v.reader = @reader and v.env_id = @env)';
 
-/**
- * The condition that the reader sees the asset of this id. The id stands outside of the subquery, so that a column without a table's name
- * is not taken for one of the list.
- */
-export const includesVisible = (assetId: string): string =>
-  `(@reader, @env, ${assetId}) in (select reader, env_id, id from visible_assets)`;
-
 export const isLimited = ({ assetIds, paths }: Principal): boolean => assetIds !== null || paths !== null;
 
 /** The conditions that a reader sees row `r`: one for each asset that it belongs to. `keepVisible` was called before. */

@@ -1,3 +1,4 @@
+import { chmodSync } from 'node:fs';
 import Database from 'better-sqlite3';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { mirror as mirrorTable } from '../../schema/sync.ts';
@@ -88,6 +89,43 @@ describe('verify', () => {
     expect(repaired).toMatchObject({ code: 0, stderr: '' });
     expect(repaired.stdout).toContain('Prod, columns:\n  missing a1.y (repaired)\n');
     expect(repaired.stdout).toMatch(/the mirror equals the source now: 2 differences repaired, \d+ requests\n$/);
+  });
+
+  const recorded = (db: string) => {
+    const file = new Database(db, { readonly: true });
+    onTestFinished(() => void file.close());
+    return file.prepare('select depth, equal, difference_count from verifications order by id').all();
+  };
+
+  test('records the result of a whole comparison in the mirror', async () => {
+    const { db, where } = await synced();
+    const verify = (...options: string[]) => obsync(['verify', ...where, ...options], { env });
+    await verify('--depth', 'ids');
+    const file = new Database(db);
+    file.exec("delete from columns where id = 'a1.y'");
+    file.close();
+    await verify();
+    // Only a part is compared, or nothing to its end.
+    await verify('--stream', 'assets');
+    await verify('--env', 'e1');
+    await verify('--max-requests', '1');
+    await verify('--repair');
+    expect(recorded(db)).toEqual([
+      { depth: 'ids', equal: 1, difference_count: 0 },
+      { depth: 'rows', equal: 0, difference_count: 1 },
+      { depth: 'rows', equal: 1, difference_count: 0 },
+    ]);
+  });
+
+  test('ends the same where its result cannot be recorded: while a sync holds the lock, and on a file that may not be written', async () => {
+    const { db, where } = await synced();
+    const lock = takeLock(db);
+    expect(await obsync(['verify', ...where], { env })).toMatchObject({ code: 0, stderr: '' });
+    lock.release();
+    chmodSync(db, 0o400);
+    expect(await obsync(['verify', ...where], { env })).toMatchObject({ code: 0, stderr: '' });
+    chmodSync(db, 0o600);
+    expect(recorded(db).length).toBe(process.getuid?.() === 0 ? 1 : 0);
   });
 
   test('refuses in one line what it cannot compare', async () => {

@@ -73,7 +73,7 @@ const STATUSES: Readonly<Record<string, string>> = {
   N: 'ODD',
 };
 
-export function fillWorld({ db }: MirrorFile): void {
+export function fillWorld({ db, connection }: MirrorFile): void {
   const kept = { env_id: 'e', mirrored_at: NOW };
   const all = [...TEAM, ...OTHERS];
   db.insert(environments).values({ id: 'f', name: 'Another', mirrored_at: NOW }).run();
@@ -108,6 +108,14 @@ export function fillWorld({ db }: MirrorFile): void {
     )
     .run();
   fillLog(db);
+  fillMeans(connection);
+}
+
+/** As if a sync had ended on each day with scores. */
+function fillMeans(connection: MirrorFile['connection']): void {
+  connection.exec(`delete from asset_health_means;
+    insert into asset_health_means (env_id, day, dimension, score, asset_count, scores_at)
+    select env_id, day, dimension, avg(score), count(*), '' from health_daily group by env_id, day, dimension`);
 }
 
 /** These have columns and scores, and no test. */
@@ -228,6 +236,7 @@ export function keepOnly({ connection }: MirrorFile, seen: readonly string[]): v
   run_(`delete from column_lineage where upstream_column_id not in (select id from columns)
     or downstream_column_id not in (select id from columns)`);
   keepEnvironment(connection);
+  fillMeans(connection);
 }
 
 function keepEnvironment(connection: MirrorFile['connection']): void {

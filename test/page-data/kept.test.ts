@@ -1,0 +1,94 @@
+import { describe, expect, test } from 'vitest';
+import { openForReading, openForWriting } from '../../src/destination/sqlite/open.ts';
+import { lineageOf } from '../../src/page-data/asset-graph.ts';
+import type { PageReads, PageRow } from '../../src/page-data/page-scope.ts';
+import { trends } from '../../src/page-data/trends.ts';
+import { untestedTables } from '../../src/page-data/untested-tables.ts';
+import { ALL, mirrorOf } from './setup.ts';
+
+/** One reader of a mirror that changes meanwhile. */
+function changing() {
+  const { path } = mirrorOf();
+  const [{ connection }, writing] = [openForReading(path), openForWriting(path)];
+  const memory = {};
+  const statements: string[] = [];
+  /** A new state of the same mirror. */
+  const reads = (): PageReads => ({
+    memory,
+    rows({ sql, values }) {
+      statements.push(sql);
+      return connection.prepare(sql).all(values) as PageRow[];
+    },
+    texts({ sql, values }) {
+      statements.push(sql);
+      return connection.prepare(sql).pluck().all(values) as string[];
+    },
+  });
+  const commit = (sql: string) => writing.connection.exec(sql.replaceAll('@now', "'2026-11-20T13:00:00.000000Z'"));
+  const close = () => {
+    connection.close();
+    writing.connection.close();
+  };
+  return { reads, commit, statements, close };
+}
+
+const reachedBy = (reads: PageReads, id: string) => lineageOf(reads, ALL).reached(id).count;
+
+describe('what is kept from one state of the mirror to the next', () => {
+  test('is the lineage, until an edge comes or goes', () => {
+    const { reads, commit, statements, close } = changing();
+    expect([reachedBy(reads(), 'o3'), reachedBy(reads(), 'o1')]).toEqual([1, 9]);
+    const isRead = () => statements.splice(0).some((sql) => sql.includes('order by upstream_asset_id'));
+    expect(isRead()).toBe(true);
+    commit("update tests set name = 'other', mirrored_at = @now");
+    expect([reachedBy(reads(), 'o3'), isRead()]).toEqual([1, false]);
+    commit("insert into asset_lineage values ('e', 'odash', 'new', @now, null)");
+    expect([reachedBy(reads(), 'o3'), isRead()]).toEqual([2, true]);
+    commit("delete from asset_lineage where upstream_asset_id = 'odash'");
+    expect([reachedBy(reads(), 'o3'), isRead()]).toEqual([1, true]);
+    commit(`delete from asset_lineage where rowid = (select max(rowid) from asset_lineage);
+      insert into asset_lineage values ('e', 'odash', 'new', @now, null)`);
+    expect([reachedBy(reads(), 'o3'), isRead()]).toEqual([2, true]);
+    close();
+  });
+
+  test('is not which assets are deleted', () => {
+    const { reads, commit, close } = changing();
+    expect(reachedBy(reads(), 'o3')).toBe(1);
+    commit("update assets set deleted_at = @now, deletion = 'tombstone', mirrored_at = @now where id = 'odash'");
+    expect(reachedBy(reads(), 'o3')).toBe(0);
+    close();
+  });
+
+  test('are the tables and the number of columns, until one changes', () => {
+    const { reads, commit, close } = changing();
+    const counts = () => {
+      const found = untestedTables(reads(), ALL, { limit: 1, offset: 0, all: true });
+      return [found.table_count, found.column_count];
+    };
+    expect(counts()).toEqual([10, 30]);
+    commit(
+      "update columns set deleted_at = @now, deletion = 'absent', mirrored_at = @now where env_id = 'e' and id = 'm1:id'",
+    );
+    expect(counts()).toEqual([10, 29]);
+    commit(
+      "update assets set deleted_at = @now, deletion = 'absent', mirrored_at = @now where env_id = 'e' and id = 'o2'",
+    );
+    expect(counts()).toEqual([9, 26]);
+    close();
+  });
+
+  test('are the groups of tests, until a test or an asset changes', () => {
+    const { reads, commit, close } = changing();
+    const names = () =>
+      trends(reads(), ALL, { by: 'owner', days: 30, until: '2026-11-20T12:00:00.000000Z' })
+        .groups.map(({ name }) => name)
+        .toSorted();
+    expect(names()).toEqual(['Everybody', 'owner 0', 'owner 1', 'owner 2']);
+    commit(`update tests set owners = '["somebody"]', mirrored_at = @now where id = 'm1:test'`);
+    expect(names()).toContain('somebody');
+    commit(`update assets set owners = '["someone"]', mirrored_at = @now where id = 'm1'`);
+    expect(names()).toContain('someone');
+    close();
+  });
+});

@@ -1,0 +1,303 @@
+import { describe, expect, test } from 'vitest';
+import { assetLineage, assets } from '../../schema/assets.ts';
+import { assetDetail } from '../../src/page-data/asset-detail.ts';
+import { lineageOf } from '../../src/page-data/asset-graph.ts';
+import { assetsFound } from '../../src/page-data/assets-found.ts';
+import { failingNow } from '../../src/page-data/failing-now.ts';
+import { mirrorTrust } from '../../src/page-data/mirror-trust.ts';
+import { neighboursOf } from '../../src/page-data/neighbours.ts';
+import { TEST_GROUPINGS, type TestGrouping } from '../../src/page-data/test-groups.ts';
+import { trends } from '../../src/page-data/trends.ts';
+import { untestedTables } from '../../src/page-data/untested-tables.ts';
+import { CATALOGUE } from '../../src/streams/catalogue.ts';
+import { asset, NOW } from '../server/fixture.ts';
+import { ALL, mirrorOf } from './setup.ts';
+import { fillWorld } from './world.ts';
+
+const WHOLE = { limit: 1000, offset: 0 };
+const UNTIL = '2026-11-20T12:00:00.000000Z';
+
+/** Layers of assets with diamonds, cycles, deleted assets in between, and edges to assets that were never mirrored. */
+function tangled() {
+  const id = (n: number) => `a${n}`;
+  const gone = { deleted_at: '2026-11-10T00:00:00.000000Z', deletion: 'tombstone' } as const;
+  return mirrorOf(({ db }) => {
+    for (let n = 0; n < 60; n += 1)
+      db.insert(assets)
+        .values(
+          asset(id(n), { ...(n % 7 === 3 ? { kind: 'bi', bi_type: 'look' } : {}), ...(n % 11 === 5 ? gone : {}) }),
+        )
+        .run();
+    for (let n = 0; n < 150; n += 1) {
+      const [up, down] = [(n * 37) % 64, (n * n * 13 + n) % 64];
+      db.insert(assetLineage)
+        .values({ env_id: 'e', mirrored_at: NOW, upstream_asset_id: id(up), downstream_asset_id: id(down) })
+        .onConflictDoNothing()
+        .run();
+    }
+  });
+}
+
+describe('the lineage of the page is that of the views', () => {
+  test('an asset reaches as many assets, and as many of kind bi', () => {
+    const { seen, rows } = tangled();
+    const expected = rows('select asset_id, downstream_count, downstream_bi_count from coverage_by_impact');
+    expect(Math.max(...expected.map((row) => Number(row['downstream_count'])))).toBeGreaterThan(10);
+    const found = seen((reads) => {
+      const lineage = lineageOf(reads, ALL);
+      return expected.map(({ asset_id }) => {
+        const { count, biCount } = lineage.reached(String(asset_id));
+        return { asset_id, downstream_count: count, downstream_bi_count: biCount };
+      });
+    });
+    expect(found).toEqual(expected);
+  });
+
+  test('the nearest of some assets is that of the least depth', () => {
+    const { seen, rows } = tangled();
+    const ancestors = rows(
+      'select asset_id, upstream_asset_id, depth from lineage_upstream order by upstream_asset_id',
+    );
+    const wanted = ['a1', 'a8', 'a30', 'a44'];
+    for (const [id, of] of Map.groupBy(ancestors, (row) => String(row['asset_id']))) {
+      const among = of.filter((row) => wanted.includes(String(row['upstream_asset_id'])));
+      const depth = Math.min(...among.map((row) => Number(row['depth'])));
+      const nearest = seen((reads) => {
+        const lineage = lineageOf(reads, ALL);
+        return lineage.nearest(id, lineage.marked(wanted));
+      });
+      const ids = among.filter((row) => row['depth'] === depth).map((row) => row['upstream_asset_id']);
+      expect([id, nearest && { ...nearest, ids: nearest.ids.toSorted() }]).toEqual([
+        id,
+        ids.length === 0 ? null : { ids, depth },
+      ]);
+    }
+  });
+
+  test('a walk counts no more than ten thousand assets, and says that there are more', () => {
+    const { seen } = mirrorOf(({ connection }) => {
+      connection.exec(`insert into asset_lineage (env_id, upstream_asset_id, downstream_asset_id, mirrored_at)
+        with recursive n(i) as (select 1 union all select i + 1 from n where i < 10001) select 'e', 'hub', 'a' || i, '' from n`);
+    });
+    expect(seen((reads) => lineageOf(reads, ALL).reached('hub'))).toEqual({ count: 10_000, biCount: 0, cut: true });
+    expect(seen((reads) => lineageOf(reads, ALL).degree('hub', 'downstream'))).toBe(10_001);
+  });
+});
+
+describe('failing now', () => {
+  test('every failing sub-test is shown once, with the assets downstream of it', () => {
+    const { seen, rows } = mirrorOf();
+    const { total, rows: shown } = seen((reads) => failingNow(reads, ALL, WHOLE));
+    const failing = rows("select sub_test_unique_id as id from failing_tests where env_id = 'e' order by 1");
+    expect(total).toBe(failing.length);
+    expect(shown.map((row) => row.sub_test_unique_id).toSorted()).toEqual(failing.map(({ id }) => id));
+    const reached = rows(`select sub_test_unique_id as id, count(*) as n, sum(downstream_kind is 'bi') as bi
+      from failing_test_impact where env_id = 'e' group by 1`);
+    for (const { id, n, bi } of reached) {
+      const row = shown.find((each) => each.sub_test_unique_id === id);
+      expect([id, row?.downstream_count, row?.downstream_bi_count]).toEqual([id, n, bi]);
+    }
+  });
+
+  test('errors come first, then failures, then warnings; among them what most hangs on', () => {
+    const { rows } = mirrorOf().seen((reads) => failingNow(reads, ALL, WHOLE));
+    const statuses = rows.map(({ status }) => status);
+    expect(statuses).toEqual(statuses.toSorted((a, b) => 'ERROR FAIL WARN'.indexOf(a) - 'ERROR FAIL WARN'.indexOf(b)));
+    const severe = rows.filter(({ status, severity }) => status === 'FAIL' && severity === 'ERROR');
+    const counts = severe.map((row) => row.downstream_count);
+    expect(counts).toEqual(counts.toSorted((a, b) => b - a));
+  });
+
+  test('the parts of the list make up the whole', () => {
+    const { seen } = mirrorOf();
+    const { total, rows } = seen((reads) => failingNow(reads, ALL, WHOLE));
+    const parts = Array.from({ length: Math.ceil(total / 3) }, (_, i) =>
+      seen((reads) => failingNow(reads, ALL, { limit: 3, offset: i * 3 })),
+    );
+    expect(parts.flatMap((part) => part.rows)).toEqual(rows);
+    expect(parts.every((part) => part.total === total)).toBe(true);
+  });
+
+  test('a failing sub-test has the start of its open incident, its last runs, and the nearest failing ancestor', () => {
+    const { rows } = mirrorOf().seen((reads) => failingNow(reads, ALL, WHOLE));
+    const of = (id: string) => rows.find((row) => row.test_id === `${id}:test`);
+    expect(of('m1')).toMatchObject({
+      since: '2026-11-17T00:00:00.000000Z',
+      cause: { id: 'o1', name: 'name of o1', depth: 1, test_id: 'o1:test' },
+      owners: ['Everybody', 'owner 0'],
+    });
+    expect(
+      of('m1')
+        ?.history.map(({ status }) => status)
+        .join(' '),
+    ).toBe('PASS PASS FAIL FAIL PASS PASS PASS FAIL FAIL FAIL');
+    expect(of('mdash')?.cause).toMatchObject({ depth: 2 });
+    expect(of('m2')).toMatchObject({ since: '2026-11-10T01:00:00.000000Z', cause: { id: 'o2' }, owners: ['owner 1'] });
+  });
+
+  test('without a history a test fails since its latest run', () => {
+    const { seen } = mirrorOf((writing) => {
+      fillWorld(writing);
+      writing.connection.exec('delete from test_executions');
+    });
+    const { rows } = seen((reads) => failingNow(reads, ALL, WHOLE));
+    expect(rows[0]).toMatchObject({ history: [], since: expect.stringMatching(/^2026-11-19/) });
+  });
+});
+
+describe('trends', () => {
+  const VIEWS: Readonly<Record<TestGrouping, { view: string; name: string }>> = {
+    owner: { view: 'test_runs_daily_by_owner', name: 'owner' },
+    schema: { view: 'test_runs_daily_by_schema', name: "db_name || '.' || schema_name" },
+    test_type: { view: 'test_runs_daily_by_test_type', name: 'test_type' },
+    tag: { view: 'test_runs_daily_by_tag', name: 'tag' },
+  };
+
+  test.each(TEST_GROUPINGS)('by %s are the numbers of the daily view', (by) => {
+    const { seen, rows } = mirrorOf();
+    const { view, name } = VIEWS[by];
+    const daily = rows(`select ${name} as name, day, run_count, pass_rate from ${view} where env_id = 'e'`);
+    const { days, groups } = seen((reads) => trends(reads, ALL, { by, days: 12, until: UNTIL }));
+    expect(days).toEqual(Array.from({ length: 12 }, (_, i) => `2026-11-${String(i + 9).padStart(2, '0')}`));
+    const shown = groups.flatMap((group) =>
+      days.flatMap((day, i) =>
+        group.run_count[i] === 0
+          ? []
+          : [{ name: group.name, day, run_count: group.run_count[i], pass_rate: group.pass_rate[i] }],
+      ),
+    );
+    const sorted = (all: readonly object[]) => all.map((each) => JSON.stringify(each)).toSorted();
+    expect(sorted(shown)).toEqual(sorted(daily));
+  });
+
+  test('without a group are those of all tests, with the incidents of the view', () => {
+    const { seen, rows } = mirrorOf();
+    const [all, ...none] = seen((reads) => trends(reads, ALL, { by: null, days: 12, until: UNTIL })).groups;
+    expect([all?.name, none]).toEqual([null, []]);
+    const daily = rows("select run_count from test_runs_daily where env_id = 'e' order by day");
+    expect(all?.run_count).toEqual([0, ...daily.map((row) => row['run_count']), 0]);
+    const [incidents] = rows(`select count(*) as n, sum(resolved_at is null) as open, avg(hours_to_resolve) as hours
+      from test_incidents where env_id = 'e'`);
+    const sum = (counts: readonly number[] = []) => counts.reduce((a, b) => a + b, 0);
+    expect(sum(all?.incidents_opened)).toBe(incidents?.['n']);
+    expect(sum(all?.incidents_resolved)).toBe(Number(incidents?.['n']) - Number(incidents?.['open']));
+    expect([all?.open_count, all?.mean_hours_to_resolve]).toEqual([incidents?.['open'], incidents?.['hours']]);
+  });
+
+  test('of few days have every incident that was open on them, also one that began long before', () => {
+    const { seen, rows } = mirrorOf();
+    const found = seen((reads) => trends(reads, ALL, { by: null, days: 4, until: UNTIL })).groups[0];
+    const [expected] =
+      rows(`select sum(first_start_time >= '2026-11-17') as opened, sum(resolved_at >= '2026-11-17') as resolved,
+      sum(resolved_at is null) as open from test_incidents where env_id = 'e'`);
+    const sum = (counts: readonly number[] = []) => counts.reduce((a, b) => a + b, 0);
+    expect({
+      opened: sum(found?.incidents_opened),
+      resolved: sum(found?.incidents_resolved),
+      open: found?.open_count,
+    }).toEqual(expected);
+  });
+
+  test('have the mean scores of each day, the total first', () => {
+    const { seen, rows } = mirrorOf();
+    const { health } = seen((reads) => trends(reads, ALL, { by: null, days: 3, until: UNTIL }));
+    const mean = (day: string) =>
+      rows(
+        `select avg(score) as mean from health_daily where env_id = 'e' and dimension = 'total' and day = '${day}'`,
+      )[0];
+    expect(health.map(({ dimension }) => dimension)).toEqual(['total', 'accuracy']);
+    expect(health[0]?.scores).toEqual([mean('2026-11-18')?.['mean'], mean('2026-11-19')?.['mean'], null]);
+  });
+});
+
+describe('what is untested', () => {
+  test('are the live tables, those first that most hangs on, with the numbers of the views', () => {
+    const { seen, rows } = mirrorOf();
+    const found = seen((reads) => untestedTables(reads, ALL, { ...WHOLE, all: true }));
+    const coverage =
+      rows(`select asset_id, test_count, column_count, tested_column_count, downstream_count, downstream_bi_count
+      from coverage_by_impact where env_id = 'e' order by asset_id`);
+    const shown = found.rows.map(
+      ({ asset: { id }, db_name: _, schema_name: __, owners: ___, downstream_cut: ____, ...row }) => ({
+        asset_id: id,
+        ...row,
+      }),
+    );
+    expect(shown.toSorted((a, b) => (a.asset_id < b.asset_id ? -1 : 1))).toEqual(coverage);
+    const counts = found.rows.map((row) => row.downstream_count);
+    expect(counts).toEqual(counts.toSorted((a, b) => b - a));
+    const sum = (name: string) => coverage.reduce((all, row) => all + Number(row[name]), 0);
+    expect(found).toMatchObject({
+      table_count: coverage.length,
+      tested_table_count: coverage.filter((row) => Number(row['test_count']) > 0).length,
+      column_count: sum('column_count'),
+      tested_column_count: sum('tested_column_count'),
+    });
+  });
+
+  test('tested tables stand aside', () => {
+    const { total, rows } = mirrorOf().seen((reads) => untestedTables(reads, ALL, { ...WHOLE, all: false }));
+    expect([total, rows.map((row) => row.asset.id)]).toEqual([2, ['o4', 'm5'].toSorted()]);
+  });
+});
+
+describe('an asset', () => {
+  test('is found by its name or path; a name that begins so comes first, and signs of a pattern stand for themselves', () => {
+    const { seen } = mirrorOf(({ db }) => {
+      for (const [id, name, path] of [
+        ['1', 'the orders', 'x'],
+        ['2', 'Orders', 'x'],
+        ['3', 'orders_daily', 'x'],
+        ['4', 'customers', 'orders/x'],
+        ['5', '100%', 'x'],
+      ] as const)
+        db.insert(assets).values(asset(id, { name, path })).run();
+    });
+    const found = (text: string) => seen((reads) => assetsFound(reads, ALL, text)).rows.map(({ id }) => id);
+    expect(found('orders')).toEqual(['2', '3', '1', '4']);
+    expect(found('_')).toEqual(['3']);
+    expect([found('%'), found(' '), found('\\')]).toEqual([['5'], [], []]);
+  });
+
+  test('has its tests, failing ones first, and no detail once it is deleted', () => {
+    const { seen } = mirrorOf();
+    const detail = seen((reads) => assetDetail(reads, ALL, 'm1'));
+    expect(detail?.tests).toMatchObject([{ test_id: 'm1:test', status: 'FAIL' }]);
+    expect(detail).toMatchObject({ column_count: 3, tags: ['tag', 'tag of m1'], test_count: 1 });
+    expect(detail?.scores.map(({ dimension }) => dimension)).toEqual(['total', 'accuracy']);
+    expect(seen((reads) => assetDetail(reads, ALL, 'mgone'))).toBeNull();
+  });
+
+  test('has neighbours, failing ones first, and folds that say how many more there are', () => {
+    const { seen } = mirrorOf();
+    const query = { of: 'assets', direction: 'downstream', limit: 2, offset: 0 } as const;
+    const { total, rows } = seen((reads) => neighboursOf(reads, ALL, { ...query, id: 'm4' })) ?? { total: 0, rows: [] };
+    expect(total).toBe(3);
+    expect(rows).toMatchObject([
+      { id: 'm1', failing_count: 1, upstream_count: 2, downstream_count: 2, status: 'FAIL' },
+      { id: 'mdash', failing_count: 1, upstream_count: 1, downstream_count: 0, status: 'WARN' },
+    ]);
+    expect(seen((reads) => neighboursOf(reads, ALL, { ...query, id: 'nobody' }))).toBeNull();
+  });
+});
+
+describe('the trust in a mirror', () => {
+  const EVERYTHING = { environments: null, deniedScopes: [], seesSomeAssets: false };
+
+  test('a stream has its live rows, what is held back and rejected, and since when it is complete', () => {
+    const { seen } = mirrorOf();
+    const { environments, last_run } = seen((reads) => mirrorTrust(reads, EVERYTHING, CATALOGUE));
+    const streams = environments.find(({ env_id }) => env_id === 'e')?.streams ?? [];
+    const named = (name: string) => streams.find(({ stream }) => stream === name);
+    expect(named('assets')).toMatchObject({ rows: 12, complete_at: '2026-11-20T11:00:00.000000Z', status: 'done' });
+    expect(named('table_assets')).toMatchObject({ rows: 10 });
+    expect(named('columns')).toMatchObject({
+      rows: 36,
+      held_count: 1,
+      rejected_count: 1,
+      error: 'columns of o1 failed',
+    });
+    expect(named('test_executions')).toMatchObject({ gap_count: 1 });
+    expect(last_run).toMatchObject({ run: 2, status: 'problems', error: 'f: away' });
+  });
+});

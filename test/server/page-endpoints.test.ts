@@ -1,0 +1,67 @@
+import { gunzipSync } from 'node:zlib';
+import { describe, expect, test } from 'vitest';
+import { rootToken } from '../../src/server/access.ts';
+import { fillWorld } from '../page-data/world.ts';
+import { type Served, serve } from './fixture.ts';
+
+const KEYS = [rootToken('all', 'secret')];
+
+async function ask({ server }: Served, path: string, headers: Record<string, string> = {}) {
+  const url = path.startsWith('/') ? path : `/page/${path}`;
+  return (await server).inject({ method: 'GET', url, headers: { authorization: 'Bearer secret', ...headers } });
+}
+
+describe.each([0, 1])('with %i threads, the data of the page', (threads) => {
+  const open = () => serve(fillWorld, { threads, keys: () => KEYS });
+
+  test('is not sent again while the mirror is the same', async () => {
+    const served = open();
+    for (const path of ['mirror', 'environments/e/failing', 'environments/e/trends?by=owner']) {
+      const first = await ask(served, path);
+      const held = { 'if-none-match': String(first.headers['etag']) };
+      expect([first.statusCode, first.headers['cache-control']]).toEqual([200, 'private, no-cache']);
+      expect([path, (await ask(served, path, held)).statusCode]).toEqual([path, 304]);
+    }
+  });
+
+  test('is compressed for who takes it', async () => {
+    const served = open();
+    const packed = await ask(served, 'environments/e/failing', { 'accept-encoding': 'gzip' });
+    expect(packed.headers['content-encoding']).toBe('gzip');
+    const plain = await ask(served, 'environments/e/failing');
+    expect(gunzipSync(packed.rawPayload).toString()).toBe(plain.body);
+  });
+
+  test('needs a token, and an environment and an asset that exist', async () => {
+    const served = open();
+    const statusOf = async (path: string, headers?: Record<string, string>) =>
+      (await ask(served, path, headers)).statusCode;
+    expect(await statusOf('mirror', { authorization: 'Bearer other' })).toBe(401);
+    expect(await statusOf('environments/none/failing')).toBe(404);
+    const missing = await ask(served, 'environments/e/asset?id=nobody');
+    expect([missing.statusCode, missing.json()]).toEqual([
+      404,
+      { error: { code: 'not_found', message: 'Asset nobody does not exist' } },
+    ]);
+    expect(await statusOf('environments/e/node?id=mgone')).toBe(404);
+    expect(await statusOf('environments/e/nothing')).toBe(404);
+  });
+
+  test.each([
+    'asset',
+    'neighbours?id=m1',
+    'neighbours?id=m1&direction=sideways',
+    'trends?by=asset',
+    'trends?days=91',
+    'failing?limit=501',
+    `search?q=${'x'.repeat(201)}`,
+  ])('refuses a wrong parameter: %s', async (view) => {
+    expect((await ask(open(), `environments/e/${view}`)).statusCode).toBe(422);
+  });
+});
+
+test('no description of the API names the data of the page', async () => {
+  const { body } = await ask(serve(fillWorld), '/openapi.json');
+  expect(body).toContain('/public/beta/environments');
+  expect(body).not.toContain('/page');
+});
