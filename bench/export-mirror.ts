@@ -60,9 +60,9 @@ function insertRows(connection: Database, table: keyof typeof ROWS, rows: number
   connection.exec(`insert into ${table} (${names}) ${query}`);
 }
 
-/** Descriptions of a megabyte. */
+/** Descriptions of a megabyte, in a script that takes two bytes of memory for each character. */
 export function widenAssets(connection: Database, rows: number): void {
-  connection.exec(`update assets set description = hex(randomblob(524288)), mirrored_at = '${NOW}'
+  connection.exec(`update assets set description = replace(hex(randomblob(524288)), 'A', 'Ж'), mirrored_at = '${NOW}'
     where id in (select id from assets order by id limit ${rows})`);
 }
 
