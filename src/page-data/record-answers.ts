@@ -26,10 +26,12 @@ export interface RecordedPage {
   readonly answers: readonly RecordedAnswer[];
 }
 
-/** How many rows the page asks for at once, and how many neighbours. */
+/** How many rows the page asks for at once. */
 const ROWS = 100;
-const NEIGHBOURS = 24;
-const DAYS = 30;
+/** The page never shows more nodes than this. */
+const MOST_NEIGHBOURS = 100;
+/** What the page lets its reader choose from. */
+const DAYS = [30, 14, 90];
 
 /**
  * What the page asks for when nothing is filtered; parameters with their usual values are left out. Assets and their lineage are only those with a
@@ -58,11 +60,13 @@ function recordEnvironment(
   const failing = failingParts(pageReads, scope);
   const answers: Omit<RecordedAnswer, 'env'>[] = [
     ...failing.map((data, i) => ({ name: 'failing', parameters: i === 0 ? {} : { offset: String(i * ROWS) }, data })),
-    ...[null, ...TEST_GROUPINGS].map((by) => ({
-      name: 'trends',
-      parameters: by === null ? {} : { by },
-      data: trends(pageReads, scope, { by, days: DAYS, until }),
-    })),
+    ...DAYS.flatMap((days) =>
+      [null, ...TEST_GROUPINGS].map((by) => ({
+        name: 'trends',
+        parameters: { days: String(days), ...(by === null ? {} : { by }) },
+        data: trends(pageReads, scope, { by, days, until }),
+      })),
+    ),
     ...[false, true].map((all) => ({
       name: 'untested',
       parameters: all ? { all: 'true' } : {},
@@ -94,7 +98,7 @@ function recordAsset(pageReads: PageReads, scope: PageScope, id: string): Omit<R
     ...(['upstream', 'downstream'] as const).map((direction) => ({
       name: 'neighbours',
       parameters: { id, direction },
-      data: neighboursOf(pageReads, scope, { id, of, direction, limit: NEIGHBOURS, offset: 0 }),
+      data: neighboursOf(pageReads, scope, { id, of, direction, limit: MOST_NEIGHBOURS, offset: 0 }),
     })),
   ];
   return recorded.filter(({ data }) => data !== null);

@@ -2,8 +2,7 @@ import type { AssetDetail, AssetsFound, RecordedAnswer } from '../page-data/page
 import type { AnswerName, PageAnswers, PageQuestion, PageSource } from './page-source.ts';
 
 /** The parameters that a question may leave out, as the server fills them in. */
-const USUAL: Readonly<Record<string, string>> = { limit: '100', offset: '0', days: '30', all: 'false', of: 'assets' };
-const USUAL_NEIGHBOURS = '24';
+const USUAL: Readonly<Record<string, string>> = { offset: '0', days: '30', all: 'false', of: 'assets' };
 
 /** Answers questions with what a report carries. */
 export function createRecordedSource(packed: string): PageSource {
@@ -12,7 +11,8 @@ export function createRecordedSource(packed: string): PageSource {
     async ask<N extends AnswerName>(question: PageQuestion<N>, { tag }: { readonly tag: string | null }) {
       if (tag !== null) return { kind: 'unchanged' };
       const answers = await recorded;
-      const data = question.name === 'search' ? search(answers, question) : answers.get(keyOf(question));
+      const data =
+        question.name === 'search' ? search(answers, question) : limited(answers.get(keyOf(question)), question);
       if (data === undefined) return { kind: 'problem', problem: NOT_HERE };
       return { kind: 'answer', data: data as PageAnswers[N], tag: 'recorded' };
     },
@@ -22,13 +22,21 @@ export function createRecordedSource(packed: string): PageSource {
 const NOT_HERE = {
   kind: 'refused',
   status: 404,
-  message: 'This report does not hold it: it has the lineage of assets with failing tests only',
+  message: 'This report does not hold it: of assets and their lineage it has those with failing tests only',
 } as const;
 
 function keyOf({ name, env, parameters }: Omit<RecordedAnswer, 'data'>): string {
-  const usual = name === 'neighbours' ? { ...USUAL, limit: USUAL_NEIGHBOURS } : USUAL;
-  const others = Object.entries(parameters).filter(([parameter, value]) => usual[parameter] !== value);
+  const others = Object.entries(parameters).filter(
+    ([parameter, value]) => parameter !== 'limit' && USUAL[parameter] !== value,
+  );
   return JSON.stringify([name, env, others.sort()]);
+}
+
+/** An answer with as many rows as the question asks for; the report carries the most that the page ever shows. */
+function limited(data: unknown, { parameters: { limit } }: PageQuestion): unknown {
+  if (limit === undefined || data === undefined) return data;
+  const { rows, ...rest } = data as { readonly rows: readonly unknown[] };
+  return { ...rest, rows: rows.slice(0, Number(limit)) };
 }
 
 async function unpack(packed: string): Promise<readonly RecordedAnswer[]> {
