@@ -13,7 +13,7 @@ from failing_tests order by start_time desc limit 5`,
   {
     words: 'Is it getting better? What passed on each of the last days:',
     sql: `select day, sum(run_count) as runs, sum(fail_count + error_count) as failed,
-  round(100.0 * sum(pass_count) / sum(run_count), 1) as pass_percent
+  round(100.0 * sum(pass_count) / sum(run_count - other_count), 1) as pass_percent
 from test_runs_daily group by day order by day desc limit 7`,
   },
   {
