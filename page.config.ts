@@ -74,6 +74,8 @@ async function termTexts(): Promise<Readonly<Record<string, string>>> {
 function licenceNotices({ inputs }: Metafile): string {
   const folders = Object.keys(inputs).map((path) => /^(.*node_modules\/(?:@[^/]+\/)?[^/]+)\//.exec(path)?.[1]);
   const packages = [...new Set(folders.filter((folder) => folder !== undefined))].sort();
+  // Dagre's own bundle holds it.
+  packages.push('node_modules/@dagrejs/graphlib');
   return packages
     .map((folder) => {
       const { name, version } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as Record<

@@ -15,15 +15,26 @@ import { formatRoute, VIEWS, type ViewName } from './route.ts';
 import { forgetToken, isTokenRefused, token } from './token.ts';
 import { tokenForm } from './token-form.ts';
 import type { EnvironmentView } from './view-frame.ts';
+import { assetView } from './views/asset.ts';
 import { failingView } from './views/failing.ts';
 import { mirrorView } from './views/mirror.ts';
+import { trendsView } from './views/trends.ts';
+import { untestedView } from './views/untested.ts';
 
 const QUESTIONS: Readonly<Record<ViewName, readonly [short: string, question: string]>> = {
   mirror: ['Trust', 'Can I trust this mirror?'],
   failing: ['Failing', 'What fails now?'],
+  trends: ['Trend', 'Is it getting better?'],
+  untested: ['Untested', 'What is untested and matters?'],
+  asset: ['Lineage', 'What is up and downstream of X?'],
 };
 
-const ENVIRONMENT_VIEWS: Readonly<Partial<Record<ViewName, EnvironmentView>>> = { failing: failingView };
+const ENVIRONMENT_VIEWS: Readonly<Partial<Record<ViewName, EnvironmentView>>> = {
+  failing: failingView,
+  trends: trendsView,
+  untested: untestedView,
+  asset: assetView,
+};
 
 const MIRROR: PageQuestion<'mirror'> = { name: 'mirror', env: null, parameters: {} };
 
@@ -68,7 +79,7 @@ function content(mirror: MirrorTrust): VNode {
   if (show === undefined) return mirrorView(mirror);
   const environment = chosen(mirror.environments, env);
   if (environment !== undefined)
-    return html`<div key="${view} ${environment.env_id}">${show({ environment, values })}</div>`;
+    return html`<div key="${view} ${environment.env_id}">${show({ environment, environments: mirror.environments, values })}</div>`;
   return notice(
     'neutral',
     env === null ? 'Your token sees no environment of this mirror.' : `Your token sees no environment ${env}.`,

@@ -35,3 +35,13 @@ export const formatCount = (count: number): string => COUNT.format(count);
 /** `1 test`, `2 tests`. */
 export const countOf = (count: number, one: string, many = `${one}s`): string =>
   `${formatCount(count)} ${count === 1 ? one : many}`;
+
+/** A part from 0 to 1. What is not quite all is never shown as 100 %. */
+export function formatPart(part: number): string {
+  const percent = part < 1 ? Math.min(99.9, part * 100) : 100;
+  return `${percent.toFixed(percent === 0 || percent === 100 ? 0 : 1)} %`;
+}
+
+/** The beginning of a text that is too long for its place. */
+export const shorten = (text: string, most: number): string =>
+  text.length <= most ? text : `${[...text.slice(0, most)].slice(0, most - 1).join('')}…`;

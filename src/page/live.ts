@@ -15,6 +15,10 @@ export interface LiveData {
   state<N extends AnswerName>(question: PageQuestion<N>): ReadonlySignal<LiveState<PageAnswers[N]>>;
   /** Asks now, if the answer is not fresh, and then again and again while the tab is visible. @returns what ends it */
   watch(question: PageQuestion): () => void;
+  /** Asks once, if there is no answer yet. @returns what ends it */
+  watchOnce(question: PageQuestion): () => void;
+  /** Asks these once more, as soon as it may. */
+  renew(questions: readonly PageQuestion[]): void;
   /** Forgets all answers: another token may see other things. */
   clear(): void;
 }
@@ -30,7 +34,11 @@ const MOST_KEPT = 100;
 interface LiveEntry {
   readonly question: PageQuestion;
   readonly state: Signal<LiveState<never>>;
+  /** Who wants the answer, and of these who wants it fresh. */
   watchers: number;
+  followers: number;
+  /** Whether it is asked even if nobody wants it fresh. */
+  isWanted: boolean;
   dueMs: number;
   asking: AbortController | null;
 }
@@ -44,6 +52,9 @@ export function createLiveData(source: PageSource, onRefused: () => void): LiveD
   document.addEventListener('visibilitychange', () => store.askDue());
   return store;
 }
+
+const isDue = ({ watchers, followers, isWanted, asking, dueMs }: LiveEntry): boolean =>
+  watchers > 0 && (followers > 0 || isWanted) && asking === null && Date.now() >= dueMs;
 
 class LiveStore implements LiveData {
   readonly #source: PageSource;
@@ -62,13 +73,28 @@ class LiveStore implements LiveData {
   }
 
   watch(question: PageQuestion): () => void {
+    return this.#watch(question, 1);
+  }
+
+  watchOnce(question: PageQuestion): () => void {
+    return this.#watch(question, 0);
+  }
+
+  #watch(question: PageQuestion, followers: number): () => void {
     const entry = this.#entryOf(question);
     entry.watchers += 1;
+    entry.followers += followers;
     this.#dropUnwatched();
     this.askDue();
     return () => {
       entry.watchers -= 1;
+      entry.followers -= followers;
     };
+  }
+
+  renew(questions: readonly PageQuestion[]): void {
+    for (const question of questions) Object.assign(this.#entryOf(question), { isWanted: true, dueMs: 0 });
+    this.askDue();
   }
 
   clear(): void {
@@ -80,15 +106,22 @@ class LiveStore implements LiveData {
 
   askDue(): void {
     if (document.visibilityState !== 'visible' || this.#isRefused || Date.now() < this.#heldUntilMs) return;
-    for (const entry of this.#entries.values())
-      if (entry.watchers > 0 && entry.asking === null && Date.now() >= entry.dueMs) void this.#ask(entry);
+    for (const entry of this.#entries.values()) if (isDue(entry)) void this.#ask(entry);
   }
 
   #entryOf(question: PageQuestion): LiveEntry {
     const key = JSON.stringify([question.name, question.env, Object.entries(question.parameters).sort()]);
     const known = this.#entries.get(key);
     if (known !== undefined) return known;
-    const entry = { question, state: signal(NOTHING_YET), watchers: 0, dueMs: 0, asking: null };
+    const entry = {
+      question,
+      state: signal(NOTHING_YET),
+      watchers: 0,
+      followers: 0,
+      isWanted: true,
+      dueMs: 0,
+      asking: null,
+    };
     this.#entries.set(key, entry);
     return entry;
   }
@@ -102,6 +135,7 @@ class LiveStore implements LiveData {
     if (entry.asking !== controller) return;
     entry.asking = null;
     entry.dueMs = Date.now() + FRESH_MS;
+    entry.isWanted = reply.kind === 'problem' && ['wait', 'away'].includes(reply.problem.kind);
     if (reply.kind === 'answer') entry.state.value = { data: reply.data as never, problem: null, tag: reply.tag };
     else if (reply.kind === 'problem') this.#meet(entry, reply.problem);
     else if (entry.state.value.problem !== null) entry.state.value = { ...entry.state.value, problem: null };
@@ -122,7 +156,7 @@ class LiveStore implements LiveData {
   #forgetAnswers(): void {
     for (const entry of this.#entries.values()) {
       entry.asking?.abort();
-      Object.assign(entry, { asking: null, dueMs: 0 });
+      Object.assign(entry, { asking: null, dueMs: 0, isWanted: true });
       entry.state.value = NOTHING_YET;
     }
   }

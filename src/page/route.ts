@@ -1,4 +1,4 @@
-export const VIEWS = ['mirror', 'failing'] as const;
+export const VIEWS = ['mirror', 'failing', 'trends', 'untested', 'asset'] as const;
 export type ViewName = (typeof VIEWS)[number];
 
 /** Where one is. All of it stands in the address, so that a reloaded or shared address shows the same. */

@@ -4,6 +4,8 @@ import type { EnvironmentTrust } from '../page-data/page-data.ts';
 /** A view of one environment. */
 export interface ViewFrame {
   readonly environment: EnvironmentTrust;
+  /** All that the reader sees. */
+  readonly environments: readonly EnvironmentTrust[];
   readonly values: Readonly<Record<string, string>>;
 }
 

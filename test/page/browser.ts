@@ -9,6 +9,9 @@ export interface TabOptions extends BrowserContextOptions {
   readonly time?: string;
 }
 
+/** Far more than anything takes; a test that waits for what never comes ends with it. */
+const MOST_WAIT_MS = 20_000;
+
 /** A browser of its own for one test file. */
 export interface TestBrowser {
   /** A new tab, which ends with the test. */
@@ -39,6 +42,7 @@ async function openPage(browser: Browser, url: string, { time, ...options }: Tab
   const context = await browser.newContext(options);
   onTestFinished(() => context.close());
   const page = await context.newPage();
+  page.setDefaultTimeout(MOST_WAIT_MS);
   const [requests, complaints]: [string[], string[]] = [[], []];
   page.on('request', (request) => requests.push(request.url()));
   page.on('pageerror', (error) => complaints.push(String(error)));

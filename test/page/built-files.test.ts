@@ -38,7 +38,7 @@ test('the page has no script or style in itself, which its policy would block', 
 
 test('the licences of all packages that are compiled in come along', () => {
   const licences = readFileSync(paths.find((path) => basename(path).startsWith('licences')) ?? '', 'utf8');
-  const packages = ['preact', 'htm', '@preact/signals', '@preact/signals-core'];
+  const packages = ['preact', 'htm', '@preact/signals', '@preact/signals-core', '@dagrejs/dagre', '@dagrejs/graphlib'];
   for (const name of packages) expect(licences).toMatch(new RegExp(`^${name} \\d`, 'm'));
   expect(licences.match(/permission|apache/gi)?.length).toBeGreaterThanOrEqual(packages.length);
 });

@@ -10,11 +10,16 @@ export interface FixtureReply {
   readonly body?: unknown;
 }
 
+/** A reply that depends on the question. */
+type FixtureAnswering = (query: Readonly<Record<string, string>>) => FixtureReply;
+
+export type FixtureReplies = Readonly<Record<string, FixtureReply | FixtureAnswering>>;
+
 /** A server that answers the page with what a test made up: states that a real mirror is seldom in. */
 export interface FixtureServer {
   readonly url: string;
   /** By the path after `/page/`, without the query. */
-  readonly replies: Map<string, FixtureReply>;
+  readonly replies: Map<string, FixtureReply | FixtureAnswering>;
   /** Questions that came, as `name?query`, with the headers that matter. */
   readonly asked: { readonly path: string; readonly authorization: string | null; readonly tag: string | null }[];
   close(): Promise<void>;
@@ -24,7 +29,7 @@ export interface FixtureServer {
 export const builtPage = (): string => join(dirname(inject('main')), 'ui');
 
 /** The same tag in a question as in the answer that it would get is answered with 304. */
-export async function serveFixture(replies: Readonly<Record<string, FixtureReply>>): Promise<FixtureServer> {
+export async function serveFixture(replies: FixtureReplies): Promise<FixtureServer> {
   const server = fastify();
   await addPageFiles(server, { count: () => undefined, charge: async () => {} }, builtPage());
   const held = new Map(Object.entries(replies));
@@ -33,11 +38,12 @@ export async function serveFixture(replies: Readonly<Record<string, FixtureReply
     const path = request.url.slice('/page/'.length);
     const { authorization = null, 'if-none-match': tag = null } = request.headers;
     asked.push({ path, authorization, tag });
+    const known = held.get(path.split('?', 1)[0] ?? '') ?? NOT_THERE;
     const {
       status = 200,
       headers = {},
       body = {},
-    } = held.get(path.split('?', 1)[0] ?? '') ?? { status: 404, body: NOT_THERE };
+    } = typeof known === 'function' ? known(request.query as Record<string, string>) : known;
     if (tag !== null && tag === headers['etag']) return reply.status(304).headers(headers).send();
     return reply.status(status).headers(headers).send(body);
   });
@@ -46,4 +52,7 @@ export async function serveFixture(replies: Readonly<Record<string, FixtureReply
   return { url, replies: held, asked, close };
 }
 
-const NOT_THERE = { error: { code: 'not_found', message: 'There is no such answer' } };
+const NOT_THERE: FixtureReply = {
+  status: 404,
+  body: { error: { code: 'not_found', message: 'There is no such answer' } },
+};

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import { findBarriers, overflowOf } from './axe.ts';
 import { startBrowser, type TabOptions, type TestBrowser } from './browser.ts';
 import { failingNow, failingSubTest, mirrorTrust, NOW } from './fixture-answers.ts';
-import { type FixtureReply, serveFixture } from './fixture-server.ts';
+import { type FixtureReplies, type FixtureReply, serveFixture } from './fixture-server.ts';
 
 let browser: TestBrowser;
 beforeAll(async () => {
@@ -19,7 +19,7 @@ const refusal = (status: number, message: string, headers = {}): FixtureReply =>
 });
 
 /** The page over made-up answers. */
-async function open(replies: Readonly<Record<string, FixtureReply>> = {}, path = '', options: TabOptions = {}) {
+async function open(replies: FixtureReplies = {}, path = '', options: TabOptions = {}) {
   const server = await serveFixture({ mirror: MIRROR, 'environments/prod/failing': FAILING, ...replies });
   onTestFinished(() => server.close());
   const opened = await browser.open(`${server.url}/${path}`, { time: NOW, ...options });

@@ -15,3 +15,6 @@ const SHAPES: Readonly<Record<StatusLevel, string>> = {
 /** What reads the page aloud does not hear of it: words beside it say the same. */
 export const levelIcon = (level: StatusLevel): VNode =>
   html`<svg class="icon ${level}" viewBox="0 0 16 16" aria-hidden="true"><path d=${SHAPES[level]} /></svg>`;
+
+/** The path of the icon alone, for a drawing that it is a part of. */
+export const levelShape = (level: StatusLevel): string => SHAPES[level];

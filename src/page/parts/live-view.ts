@@ -20,7 +20,7 @@ function LiveView<N extends AnswerName>({ question, show }: LiveViewOptions<N>):
   useWatched([question]);
   const { data, problem } = liveData.state(question).value;
   return html`<div aria-busy=${data === null && problem === null}>
-    ${problem !== null && problem.kind !== 'token' && notice(problem.kind === 'refused' ? 'neutral' : 'warn', describeProblem(problem))}
+    <div role="status">${problem !== null && problem.kind !== 'token' && notice(problem.kind === 'refused' ? 'neutral' : 'warn', describeProblem(problem))}</div>
     ${data === null ? problem === null && html`<p class="faint">Loading …</p>` : show(data)}
   </div>`;
 }

@@ -18,10 +18,15 @@ import type { ViewFrame } from '../view-frame.ts';
 export function failingView({ environment, values }: ViewFrame): VNode {
   const from = firstRow(values);
   const parameters = { limit: String(PAGE_ROWS), offset: String(from) };
-  return liveView({ name: 'failing', env: environment.env_id, parameters }, (failing) => failingNow(failing, values));
+  return liveView({ name: 'failing', env: environment.env_id, parameters }, (failing) =>
+    failingNow(failing, { env: environment.env_id, values }),
+  );
 }
 
-function failingNow(failing: FailingNow, values: ViewFrame['values']): VNode {
+function failingNow(
+  failing: FailingNow,
+  { env, values }: { readonly env: string; readonly values: ViewFrame['values'] },
+): VNode {
   const { total, rows } = failing;
   const wanted = (values['has'] ?? '').toLowerCase();
   const shown = rows.filter((row) => wanted === '' || textOf(row).includes(wanted));
@@ -32,7 +37,7 @@ function failingNow(failing: FailingNow, values: ViewFrame['values']): VNode {
       onInput=${({ currentTarget }: { currentTarget: HTMLInputElement }) => changeValues({ has: currentTarget.value || null })} /></label>
     ${dataTable({
       caption: captionOf(shown.length, rows.length),
-      columns: columnsFor(values),
+      columns: columnsFor(env, values),
       rows: shown,
       keyOf: keyOf,
       detailOf: (row) => (values['open'] === keyOf(row) ? detail(row) : null),
@@ -70,16 +75,16 @@ const textOf = ({
 }: FailingSubTest): string =>
   [test_name, column_name, result, severity, asset?.name, test_type, ...owners].join(' ').toLowerCase();
 
-function columnsFor(values: Readonly<Record<string, string>>): readonly DataColumn<FailingSubTest>[] {
+function columnsFor(env: string, values: Readonly<Record<string, string>>): readonly DataColumn<FailingSubTest>[] {
   return [
     { label: 'Check', kind: 'name', cell: (row) => checkCell(row, values) },
     { label: 'Result', head: term('latestStatus', 'Result'), cell: resultCell },
     { label: 'Since', head: term('since', 'Since'), cell: ({ since }) => age(since, 'unknown') },
     { label: 'Last runs', cell: ({ history }) => historyStrip(history) },
-    { label: 'Asset', kind: 'text', cell: ({ asset }) => (asset === null ? '–' : assetLink(asset)) },
+    { label: 'Asset', kind: 'text', cell: ({ asset }) => (asset === null ? '–' : assetLink(asset, env)) },
     { label: 'Owners', kind: 'text', cell: ({ owners }) => nameList(owners, 'nobody') },
     { label: 'Hangs on it', head: term('downstream', 'Hangs on it'), kind: 'number', cell: impactCell },
-    { label: 'Probable cause', kind: 'text', cell: (row) => causeCell(row) },
+    { label: 'Probable cause', kind: 'text', cell: (row) => causeCell(row, env) },
   ];
 }
 
@@ -108,9 +113,9 @@ function impactCell({ downstream_count, downstream_bi_count, downstream_cut }: F
     ${downstream_bi_count > 0 && html`<span class="faint"> (${formatCount(downstream_bi_count)} BI)</span>`}</span>`;
 }
 
-function causeCell({ cause }: FailingSubTest): VNode | null {
+function causeCell({ cause }: FailingSubTest, env: string): VNode | null {
   if (cause === null) return html`<span class="faint">none upstream</span>`;
-  return html`<span>${assetLink(cause)} <span class="faint clamp">${countOf(cause.depth, 'level')} up: ${cause.test_name}</span></span>`;
+  return html`<span>${assetLink(cause, env)} <span class="faint clamp">${countOf(cause.depth, 'level')} up: ${cause.test_name}</span></span>`;
 }
 
 function detail(row: FailingSubTest): VNode {

@@ -53,11 +53,11 @@ function facts({ last_run, last_verify, quota }: MirrorTrust): VNode[] {
   return [fact('Last sync', run), fact('Last verify', verified), fact('Quota', left)];
 }
 
-function environmentPart(environment: EnvironmentTrust): VNode {
+function environmentPart(environment: EnvironmentTrust, i: number): VNode {
   const { env_id, name, cron, denied_scopes, streams } = environment;
   const doubts = doubtsOf(environment, nowMs.value);
-  return html`<section key=${env_id} aria-labelledby="env-${env_id}">
-    <h2 id="env-${env_id}" class="long">${levelIcon(doubts.length === 0 ? 'good' : 'warn')} ${name}</h2>
+  return html`<section key=${env_id} aria-labelledby="env-${i}">
+    <h2 id="env-${i}" class="long">${levelIcon(doubts.length === 0 ? 'good' : 'warn')} ${name}</h2>
     <p class="faint">${cron === null ? 'No schedule of the service is known.' : html`<span>Schedule of the service: <code>${cron}</code>.</span>`}
     ${denied_scopes.length > 0 && ` Your token may not see here: ${denied_scopes.join(', ')}.`}</p>
     ${list(doubts)}
@@ -83,7 +83,7 @@ const COLUMNS: readonly DataColumn<StreamTrust>[] = [
     label: 'Read as',
     head: term('mode', 'Read as'),
     cell: ({ mode, reason }) =>
-      html`<span>${mode ?? '–'}${reason !== null && html` <span class="faint">(${reason})</span>`}</span>`,
+      html`<span>${mode ?? '–'}${reason !== null && reason !== mode && html` <span class="faint">(${reason})</span>`}</span>`,
   },
   {
     label: 'Ended',

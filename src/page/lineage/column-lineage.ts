@@ -1,0 +1,43 @@
+import { useEffect } from 'preact/hooks';
+import type { LineageNode } from '../../page-data/page-data.ts';
+import { liveData } from '../live-data.ts';
+import type { PageQuestion } from '../page-source.ts';
+
+/** What one column is made of and goes into, one edge each way. */
+export interface ColumnLineage {
+  readonly id: string;
+  readonly asset: string;
+  readonly name: string | null;
+  readonly upstream: readonly LineageNode[];
+  readonly downstream: readonly LineageNode[];
+  /** More than are shown. */
+  readonly cut: boolean;
+}
+
+const MOST_COLUMNS = 100;
+
+/** Null as long as no column is chosen, or nothing is known of it. */
+export function useColumnLineage(env: string, id: string | null, asset: string | null): ColumnLineage | null {
+  const ask = <N extends 'node' | 'neighbours'>(name: N, more = {}): PageQuestion<N> => ({
+    name,
+    env,
+    parameters: { id: id ?? '', of: 'columns', ...more },
+  });
+  const limit = String(MOST_COLUMNS);
+  const column = ask('node');
+  const upstream = ask('neighbours', { direction: 'upstream', limit });
+  const downstream = ask('neighbours', { direction: 'downstream', limit });
+  useEffect(() => {
+    if (id === null) return undefined;
+    const ends = [column, upstream, downstream].map((question) => liveData.watchOnce(question));
+    return () => {
+      for (const end of ends) end();
+    };
+  }, [env, id]);
+  if (id === null || asset === null) return null;
+  const { data } = liveData.state(column).value;
+  const [above, below] = [liveData.state(upstream).value.data, liveData.state(downstream).value.data];
+  if (data === null || above === null || below === null) return null;
+  const cut = above.total > above.rows.length || below.total > below.rows.length;
+  return { id, asset, name: data.name, upstream: above.rows, downstream: below.rows, cut };
+}

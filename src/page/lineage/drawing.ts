@@ -1,0 +1,118 @@
+import type { VNode } from 'preact';
+import type { LineageNode } from '../../page-data/page-data.ts';
+import { formatCount, shorten } from '../format.ts';
+import { html } from '../html.ts';
+import { levelShape } from '../parts/icon.ts';
+import { levelOf } from '../status-level.ts';
+import type { ColumnLineage } from './column-lineage.ts';
+import { MOST_NODES } from './graph.ts';
+import type { GraphItem } from './graph-items.ts';
+import type { GraphViewOptions } from './graph-view-options.ts';
+import { type GraphPoint, NODE_HEIGHT, NODE_WIDTH } from './place.ts';
+
+const MOST_CHARACTERS = 25;
+const MOST_SPOKEN = 200;
+
+/** The edges between assets, and above them those of the chosen column. */
+export function drawnEdges({ graph, places, columns }: GraphViewOptions): VNode {
+  const line = (from: string, to: string, name: string): VNode | null => {
+    const [start, end] = [places.get(from), places.get(to)];
+    if (start === undefined || end === undefined) return null;
+    return html`<path key="${name} ${JSON.stringify([from, to])}" class=${name} d=${curve(start, end)} />`;
+  };
+  return html`<g aria-hidden="true">
+    ${graph.edges.map(({ from, to }) => line(from, to, 'edge'))}
+    ${columns?.upstream.map(({ asset_id }) => asset_id !== null && line(asset_id, columns.asset, 'edge column'))}
+    ${columns?.downstream.map(({ asset_id }) => asset_id !== null && line(columns.asset, asset_id, 'edge column'))}
+  </g>`;
+}
+
+function curve(from: GraphPoint, to: GraphPoint): string {
+  const [start, end] = [from.x + NODE_WIDTH / 2, to.x - NODE_WIDTH / 2];
+  const bend = Math.max(40, Math.abs(end - start) / 2);
+  return `M${start} ${from.y}C${start + bend} ${from.y} ${end - bend} ${to.y} ${end} ${to.y}`;
+}
+
+interface ItemWays {
+  readonly isReachable: boolean;
+  press(): void;
+  onFocus(event: FocusEvent): void;
+}
+
+export function drawnItem(item: GraphItem, options: GraphViewOptions, ways: ItemWays): VNode | null {
+  return item.kind === 'node' ? drawnNode(item, options, ways) : drawnFold(item, options, ways);
+}
+
+function drawnNode(
+  item: GraphItem & { readonly kind: 'node' },
+  options: GraphViewOptions,
+  { isReachable, press, onFocus }: ItemWays,
+): VNode | null {
+  const node = options.graph.nodes.get(item.id)?.node;
+  if (node === undefined) return null;
+  const name = node.name ?? node.id;
+  const level = levelOf(node.status);
+  const columns = columnsIn(node.id, options.columns);
+  const kinds = `node ${item.id === options.centre ? 'centre' : ''}`;
+  return html`<g key=${item.key} data-key=${item.key} class=${kinds} role="button" tabindex=${isReachable ? 0 : -1} aria-pressed=${item.id === options.selected}
+      transform="translate(${item.x - NODE_WIDTH / 2} ${item.y - NODE_HEIGHT / 2})" onClick=${press} onFocus=${onFocus}>
+    <title>${spoken(node)}</title>
+    <rect width=${NODE_WIDTH} height=${NODE_HEIGHT} rx="6" />
+    <svg width=${NODE_WIDTH} height=${NODE_HEIGHT} aria-hidden="true">
+      <text class="name" x="10" y="19">${shorten(name, MOST_CHARACTERS)}</text>
+      ${node.status !== null && html`<svg class="icon ${level}" x="10" y="26" width="13" height="13" viewBox="0 0 16 16"><path d=${levelShape(level)} /></svg>`}
+      <text class="below" x=${node.status === null ? 10 : 28} y="37">${columns.length > 0 ? columnText(columns) : belowText(node, level)}</text>
+    </svg>
+  </g>`;
+}
+
+const belowText = (node: LineageNode, level: string): VNode =>
+  html`<tspan><tspan class=${node.status === null ? 'faint' : level}>${stateOf(node)}</tspan><tspan class="faint"> · ${kindOf(node)}</tspan></tspan>`;
+
+const columnText = (names: readonly string[]): VNode =>
+  html`<tspan class="column">${shorten(`column ${names.join(', ')}`, MOST_CHARACTERS)}</tspan>`;
+
+/** The columns of this asset that the chosen column has to do with. */
+function columnsIn(asset: string, columns: ColumnLineage | null): string[] {
+  if (columns === null) return [];
+  const linked = [...columns.upstream, ...columns.downstream]
+    .filter(({ asset_id }) => asset_id === asset)
+    .map(({ name, id }) => name ?? id);
+  return columns.asset === asset ? [columns.name ?? columns.id, ...linked] : linked;
+}
+
+/** The name of a node for whoever hears the page, and its full name on hover. */
+const spoken = (node: LineageNode): string =>
+  `${shorten(node.name ?? node.id, MOST_SPOKEN)} ${stateOf(node)} · ${kindOf(node)}`;
+
+const kindOf = ({ kind }: LineageNode): string => kind ?? 'not in the mirror';
+
+const stateOf = ({ status, failing_count }: LineageNode): string =>
+  `${status ?? 'no results'}${failing_count > 0 ? ` (${formatCount(failing_count)})` : ''}`;
+
+const FOLD_WIDTH = 44;
+const FOLD_HEIGHT = 20;
+
+function drawnFold(
+  item: GraphItem & { readonly kind: 'more' | 'close' },
+  { graph }: GraphViewOptions,
+  { isReachable, press, onFocus }: ItemWays,
+): VNode {
+  const { fold } = item;
+  const name = shorten(graph.nodes.get(fold.id)?.node.name ?? fold.id, MOST_SPOKEN);
+  const way = fold.way === 'up' ? 'upstream' : 'downstream';
+  const isFull = item.kind === 'more' && graph.nodes.size >= MOST_NODES;
+  const says =
+    item.kind === 'close'
+      ? `Close what is ${way} of ${name}`
+      : `Show more of the ${formatCount(fold.hidden)} ${way} of ${name}`;
+  const label = isFull
+    ? `${formatCount(fold.hidden)} more ${way} of ${name}: ${MOST_NODES} assets are shown, close a fold first`
+    : says;
+  return html`<g key=${item.key} data-key=${item.key} class="fold" role="button" tabindex=${isReachable ? 0 : -1} aria-disabled=${isFull}
+      transform="translate(${item.x - FOLD_WIDTH / 2} ${item.y - FOLD_HEIGHT / 2})" onClick=${press} onFocus=${onFocus}>
+    <title>${label}</title>
+    <rect width=${FOLD_WIDTH} height=${FOLD_HEIGHT} rx="10" />
+    <text x=${FOLD_WIDTH / 2} y="14">${item.kind === 'close' ? '−' : `+${formatCount(fold.hidden)}`}</text>
+  </g>`;
+}

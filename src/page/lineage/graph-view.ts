@@ -1,0 +1,130 @@
+import type { VNode } from 'preact';
+import { useRef, useState } from 'preact/hooks';
+import { component, html } from '../html.ts';
+import { drawnEdges, drawnItem } from './drawing.ts';
+import { type GraphItem, graphItems, itemToward } from './graph-items.ts';
+import type { GraphViewOptions } from './graph-view-options.ts';
+import { type PanZoom, usePanZoom } from './pan-zoom.ts';
+
+export const graphView = (options: GraphViewOptions): VNode => component(GraphView, options);
+
+function GraphView(options: GraphViewOptions): VNode {
+  const { graph, centre, places } = options;
+  const items = graphItems(graph, places);
+  const sight = usePanZoom(options);
+  const [focused, setFocused] = useState(`node ${centre}`);
+  const pointers = usePointers(sight);
+  // Exactly one item can be reached with Tab; the arrow keys lead to the others.
+  const current = items.find(({ key }) => key === focused) ?? items.find(({ key }) => key === `node ${centre}`);
+  const focus = (item: GraphItem): void => {
+    setFocused(item.key);
+    sight.reveal(item);
+    elementOf(sight, item.key)?.focus({ preventScroll: true });
+  };
+  const name = graph.nodes.get(centre)?.node.name ?? centre;
+  return html`<div class="graph">
+    ${toolbar(sight, options)}
+    <svg ref=${sight.frame} role="group" aria-label="Lineage of ${name.slice(0, 100)}" aria-describedby="graph-help" ...${pointers}
+      onKeyDown=${(event: KeyboardEvent) => react(event, { items, current, focus, sight, options })}>
+      <g transform=${sight.transform}>
+        ${drawnEdges(options)}
+        ${items.map((item) =>
+          drawnItem(item, options, {
+            isReachable: item.key === current?.key,
+            press: () => press(item, options),
+            onFocus: ({ currentTarget }) => {
+              setFocused(item.key);
+              // What is under the pointer must not move away from it.
+              if ((currentTarget as Element).matches(':focus-visible')) sight.reveal(item);
+            },
+          }),
+        )}
+      </g>
+    </svg>
+  </div>`;
+}
+
+function toolbar(sight: PanZoom, { arrange }: GraphViewOptions): VNode {
+  return html`<div class="controls tools">
+    <button type="button" aria-label="Zoom in" onClick=${() => sight.zoom(1.25)}>+</button>
+    <button type="button" aria-label="Zoom out" onClick=${() => sight.zoom(0.8)}>−</button>
+    <button type="button" onClick=${() => sight.fit()}>Fit</button>
+    <button type="button" onClick=${arrange}>Arrange</button>
+    <span id="graph-help" class="faint">Arrow keys move, Enter opens, Shift and arrows pan, + and − zoom, 0 fits.</span>
+  </div>`;
+}
+
+/** Keys are compared as texts: an id may hold anything that a selector could not. */
+const elementOf = ({ frame }: PanZoom, key: string): SVGElement | undefined =>
+  [...(frame.current?.querySelectorAll<SVGElement>('[data-key]') ?? [])].find(({ dataset }) => dataset['key'] === key);
+
+function press(item: GraphItem, { onNode, onMore, onClose }: GraphViewOptions): void {
+  if (item.kind === 'node') onNode(item.id);
+  else if (item.kind === 'more') onMore(item.fold);
+  else onClose(item.fold);
+}
+
+interface KeyContext {
+  readonly items: readonly GraphItem[];
+  readonly current: GraphItem | undefined;
+  readonly focus: (item: GraphItem) => void;
+  readonly sight: PanZoom;
+  readonly options: GraphViewOptions;
+}
+
+const PAN_PX = 60;
+const PANS: Readonly<Record<string, readonly [number, number]>> = {
+  ArrowLeft: [PAN_PX, 0],
+  ArrowRight: [-PAN_PX, 0],
+  ArrowUp: [0, PAN_PX],
+  ArrowDown: [0, -PAN_PX],
+};
+
+function react(event: KeyboardEvent, { items, current, focus, sight, options }: KeyContext): void {
+  const { key, shiftKey, ctrlKey, metaKey, altKey } = event;
+  if (ctrlKey || metaKey || altKey || current === undefined) return;
+  const pan = PANS[key];
+  if (pan !== undefined && shiftKey) sight.pan(...pan);
+  else if (pan !== undefined) {
+    const next = itemToward(items, current, key);
+    if (next !== null) focus(next);
+  } else if (key === '+' || key === '=') sight.zoom(1.25);
+  else if (key === '-') sight.zoom(0.8);
+  else if (key === '0') sight.fit();
+  else if (key === 'Enter' || key === ' ') press(current, options);
+  else return;
+  event.preventDefault();
+}
+
+/** A drag of the ground moves the graph, two fingers and the wheel with Ctrl enlarge it. */
+function usePointers(sight: PanZoom) {
+  const down = useRef(new Map<number, { readonly x: number; readonly y: number }>());
+  const release = ({ pointerId }: PointerEvent): void => void down.current.delete(pointerId);
+  return {
+    onPointerDown: (event: PointerEvent) => {
+      down.current.set(event.pointerId, { x: event.clientX, y: event.clientY });
+      if (event.target === event.currentTarget) (event.currentTarget as Element).setPointerCapture(event.pointerId);
+    },
+    onPointerMove: (event: PointerEvent) => {
+      const before = down.current.get(event.pointerId);
+      if (before === undefined) return;
+      const now = { x: event.clientX, y: event.clientY };
+      const [other] = [...down.current].filter(([id]) => id !== event.pointerId).map(([, point]) => point);
+      if (other === undefined) sight.pan(now.x - before.x, now.y - before.y);
+      else
+        sight.zoom(
+          Math.hypot(now.x - other.x, now.y - other.y) / (Math.hypot(before.x - other.x, before.y - other.y) || 1),
+        );
+      down.current.set(event.pointerId, now);
+    },
+    onPointerUp: release,
+    onPointerCancel: release,
+    onLostPointerCapture: release,
+    onWheel: (event: WheelEvent) => {
+      if (!event.ctrlKey) return;
+      event.preventDefault();
+      const { left, top } = (event.currentTarget as Element).getBoundingClientRect();
+      sight.zoom(event.deltaY < 0 ? 1.1 : 0.9, { x: event.clientX - left, y: event.clientY - top });
+    },
+  };
+}

@@ -1,0 +1,114 @@
+import type { LineageNode, Neighbours } from '../../page-data/page-data.ts';
+import { type FoldWay, foldKey, type OpenFold } from './open-folds.ts';
+
+/** The graph never shows more than this. */
+export const MOST_NODES = 100;
+
+/** A node that is shown. */
+export interface ShownNode {
+  readonly node: LineageNode;
+  /** The opened fold that brought it, as its number in the list of opened folds; -1 for the node in the middle. */
+  readonly step: number;
+}
+
+/** An edge from what feeds to what is fed. */
+export interface ShownEdge {
+  readonly from: string;
+  readonly to: string;
+}
+
+/** One side of a shown node that leads further. */
+export interface GraphFold {
+  readonly id: string;
+  readonly way: FoldWay;
+  /** How many of its neighbours are not shown. */
+  readonly hidden: number;
+  readonly isOpen: boolean;
+}
+
+export interface LineageGraph {
+  readonly nodes: ReadonlyMap<string, ShownNode>;
+  readonly edges: readonly ShownEdge[];
+  readonly folds: readonly GraphFold[];
+}
+
+/** What is shown once these folds are opened one after the other. A fold whose neighbours are not known yet brings nothing. */
+export function assembleGraph(
+  centre: LineageNode,
+  opened: readonly OpenFold[],
+  neighboursOf: (fold: Pick<OpenFold, 'id' | 'way'>) => Neighbours | null,
+): LineageGraph {
+  const nodes = new Map<string, ShownNode>([[centre.id, { node: centre, step: -1 }]]);
+  const edges = new Map<string, ShownEdge>();
+  for (const [step, { id, way, count }] of opened.entries()) {
+    if (!nodes.has(id)) continue;
+    for (const node of neighboursOf({ id, way })?.rows.slice(0, count) ?? []) {
+      if (!nodes.has(node.id) && nodes.size < MOST_NODES) nodes.set(node.id, { node, step });
+      if (!nodes.has(node.id)) continue;
+      const edge = way === 'up' ? { from: node.id, to: id } : { from: id, to: node.id };
+      edges.set(JSON.stringify([edge.from, edge.to]), edge);
+    }
+  }
+  const shownEdges = [...edges.values()];
+  return { nodes, edges: shownEdges, folds: foldsOf(nodes, shownEdges, opened) };
+}
+
+function foldsOf(
+  nodes: ReadonlyMap<string, ShownNode>,
+  edges: readonly ShownEdge[],
+  opened: readonly OpenFold[],
+): GraphFold[] {
+  const shown = new Map<string, number>();
+  const count = (key: string): void => void shown.set(key, (shown.get(key) ?? 0) + 1);
+  for (const { from, to } of edges) {
+    count(foldKey({ id: from, way: 'down' }));
+    count(foldKey({ id: to, way: 'up' }));
+  }
+  const open = new Set(opened.map(foldKey));
+  const foldOf = ({ node }: ShownNode, way: FoldWay): GraphFold[] => {
+    const key = foldKey({ id: node.id, way });
+    const all = way === 'up' ? node.upstream_count : node.downstream_count;
+    const known = shown.get(key) ?? 0;
+    const fold = { id: node.id, way, hidden: Math.max(0, all - known), isOpen: open.has(key) && known > 0 };
+    return fold.hidden > 0 || fold.isOpen ? [fold] : [];
+  };
+  return [...nodes.values()].flatMap((shownNode) => [...foldOf(shownNode, 'up'), ...foldOf(shownNode, 'down')]);
+}
+
+/** The folds that stay open when one is closed: those of nodes that it had brought go with it. */
+export function closeFold(
+  graph: LineageGraph,
+  opened: readonly OpenFold[],
+  closed: Pick<OpenFold, 'id' | 'way'>,
+): OpenFold[] {
+  const gone = new Set([foldKey(closed)]);
+  for (const fold of opened) {
+    const { step = -1 } = graph.nodes.get(fold.id) ?? {};
+    const bringer = opened[step];
+    if (bringer !== undefined && gone.has(foldKey(bringer))) gone.add(foldKey(fold));
+  }
+  return opened.filter((fold) => !gone.has(foldKey(fold)));
+}
+
+/** How many nodes one press of a fold brings. */
+const STEP_NODES = 12;
+
+/** How many nodes the fold shows after one more press; null if there is no room for any. */
+export function countAfterPress(graph: LineageGraph, opened: readonly OpenFold[], fold: GraphFold): number | null {
+  const room = MOST_NODES - graph.nodes.size - countExpected(graph, opened);
+  if (room <= 0) return null;
+  const known = opened.find((each) => foldKey(each) === foldKey(fold))?.count ?? 0;
+  return known + Math.min(STEP_NODES, room);
+}
+
+/** How many nodes folds will bring whose neighbours are not known yet. */
+function countExpected({ nodes, folds }: LineageGraph, opened: readonly OpenFold[]): number {
+  const answered = new Set(folds.filter(({ isOpen }) => isOpen).map(foldKey));
+  return opened
+    .filter((fold) => !answered.has(foldKey(fold)))
+    .map(({ id, way, count }) => {
+      const { upstream_count = 0, downstream_count = 0 } = nodes.get(id)?.node ?? {};
+      return Math.min(count, way === 'up' ? upstream_count : downstream_count);
+    })
+    .reduce((sum, count) => sum + count, 0);
+}

@@ -1,0 +1,154 @@
+import type { VNode } from 'preact';
+import { useEffect, useRef } from 'preact/hooks';
+import type { Neighbours } from '../../page-data/page-data.ts';
+import { component, html } from '../html.ts';
+import { liveData } from '../live-data.ts';
+import { changeValues, route } from '../navigation.ts';
+import type { PageQuestion } from '../page-source.ts';
+import { describeProblem, notice } from '../parts/notice.ts';
+import { arrangeNodes } from './arrange.ts';
+import { useColumnLineage } from './column-lineage.ts';
+import { assembleGraph, closeFold, countAfterPress, type GraphFold, type LineageGraph, MOST_NODES } from './graph.ts';
+import { graphView } from './graph-view.ts';
+import { nodePanel } from './node-panel.ts';
+import { firstFolds, foldKey, formatFolds, type OpenFold, parseFolds } from './open-folds.ts';
+import { type GraphPlaces, placeNodes } from './place.ts';
+
+interface LineageOptions {
+  readonly env: string;
+  /** The id of the asset in the middle. */
+  readonly centre: string;
+  readonly values: Readonly<Record<string, string>>;
+}
+
+/** What is up and downstream of an asset: one level each way at first, and more where a fold is opened. */
+export const lineage = (options: LineageOptions): VNode => component(Lineage, options);
+
+function Lineage(options: LineageOptions): VNode {
+  const { env, centre, values } = options;
+  const opened = openedIn(values, centre);
+  const middle: PageQuestion<'node'> = { name: 'node', env, parameters: { id: centre } };
+  const questions = opened.map((fold) => neighboursQuestion(env, fold));
+  useAskedOnce(options, [middle, ...questions]);
+  const neighboursOf = useNeighbours(opened, questions);
+  const { data, problem } = liveData.state(middle).value;
+  const places = useRef<GraphPlaces>(new Map());
+  const arrangement = useRef(0);
+  if (data === null)
+    return problem === null ? html`<p class="faint">Loading …</p>` : notice('neutral', describeProblem(problem));
+  if (places.current.size === 0 && questions.some(isWaiting)) return html`<p class="faint">Loading …</p>`;
+  const graph = assembleGraph(data, opened, neighboursOf);
+  const arrangedSteps = Number(values['arranged'] ?? 2);
+  places.current = placeNodes(graph, places.current, { arrange: arrangeNodes, arrangedSteps });
+  const arrange = (): void => {
+    places.current = new Map();
+    arrangement.current += 1;
+    changeValues({ arranged: String(opened.length) });
+  };
+  return html`<div>${component(ShownLineage, { ...options, graph, places: places.current, arrangement: arrangement.current, arrange, said: progressOf(questions) })}</div>`;
+}
+
+interface ShownGraph extends LineageOptions {
+  readonly graph: LineageGraph;
+  readonly places: GraphPlaces;
+  readonly arrangement: number;
+  /** What goes on with the folds. */
+  readonly said: string;
+  arrange(): void;
+}
+
+function ShownLineage({ env, centre, values, graph, places, arrangement, said, arrange }: ShownGraph): VNode {
+  const selected = graph.nodes.get(values['node'] ?? '')?.node ?? null;
+  const columns = useColumnLineage(env, values['column'] ?? null, values['node'] ?? null);
+  return html`<div>
+    ${graphView({
+      graph,
+      centre,
+      places,
+      selected: selected?.id ?? null,
+      columns,
+      arrangement,
+      arrange,
+      onNode: (id) => changeValues({ node: id, column: null, columnsFrom: null }),
+      onMore: (fold) => openMore(graph, openedNow(centre), fold),
+      onClose: (fold) => changeOpened(closeFold(graph, openedNow(centre), fold)),
+    })}
+    <p class="faint" role="status">${sizeOf(graph)}${said}</p>
+    ${selected !== null && nodePanel({ env, node: selected, values, graph, columns })}
+  </div>`;
+}
+
+function sizeOf({ nodes }: LineageGraph): string {
+  if (nodes.size >= MOST_NODES)
+    return `${MOST_NODES} assets are shown, which is the most. Close a fold to open another.`;
+  return nodes.size === 1 ? 'Nothing is known up or downstream of it.' : `${nodes.size} assets are shown.`;
+}
+
+const openedIn = (values: LineageOptions['values'], centre: string): OpenFold[] =>
+  values['open'] === undefined ? firstFolds(centre) : parseFolds(values['open']);
+
+/** A second press may come before the first one is drawn. */
+const openedNow = (centre: string): OpenFold[] => openedIn(route.value.values, centre);
+
+function openMore(graph: LineageGraph, opened: readonly OpenFold[], fold: GraphFold): void {
+  const count = countAfterPress(graph, opened, fold);
+  if (count === null) return;
+  const { id, way } = fold;
+  const isOpen = opened.some((each) => foldKey(each) === foldKey(fold));
+  changeOpened(
+    isOpen
+      ? opened.map((each) => (foldKey(each) === foldKey(fold) ? { ...each, count } : each))
+      : [...opened, { id, way, count }],
+  );
+}
+
+function changeOpened(opened: readonly OpenFold[]): void {
+  changeValues({ open: formatFolds(opened) }, { isStep: true });
+}
+
+const neighboursQuestion = (env: string, { id, way, count }: OpenFold): PageQuestion<'neighbours'> => ({
+  name: 'neighbours',
+  env,
+  parameters: { id, direction: way === 'up' ? 'upstream' : 'downstream', limit: String(count) },
+});
+
+function progressOf(questions: readonly PageQuestion[]): string {
+  if (questions.some(isWaiting)) return ' Asking for more …';
+  const [problem] = questions.flatMap((question) => liveData.state(question).value.problem ?? []);
+  return problem === undefined ? '' : ` ${describeProblem(problem)}`;
+}
+
+function isWaiting(question: PageQuestion): boolean {
+  const { data, problem } = liveData.state(question).value;
+  return data === null && problem === null;
+}
+
+/** A graph has many answers. They are asked for again only when the asset itself, which is followed, says that the mirror has changed. */
+function useAskedOnce({ env, centre }: LineageOptions, questions: readonly PageQuestion[]): void {
+  useEffect(() => {
+    const ends = questions.map((question) => liveData.watchOnce(question));
+    return () => {
+      for (const end of ends) end();
+    };
+  }, [JSON.stringify(questions)]);
+  const { tag } = liveData.state({ name: 'asset', env, parameters: { id: centre } }).value;
+  const seen = useRef(tag);
+  useEffect(() => {
+    if (seen.current !== tag && tag !== null) liveData.renew(questions);
+    seen.current = tag;
+  }, [tag]);
+}
+
+/** The answers of all folds. While a fold asks for more, what it has shown stays. */
+function useNeighbours(
+  opened: readonly OpenFold[],
+  questions: readonly PageQuestion<'neighbours'>[],
+): (fold: Pick<OpenFold, 'id' | 'way'>) => Neighbours | null {
+  const kept = useRef(new Map<string, Neighbours>());
+  for (const [i, question] of questions.entries()) {
+    const { data } = liveData.state(question).value;
+    const fold = opened[i];
+    if (data !== null && fold !== undefined) kept.current.set(foldKey(fold), data);
+  }
+  return (fold) => kept.current.get(foldKey(fold)) ?? null;
+}

@@ -1,0 +1,41 @@
+export type FoldWay = 'up' | 'down';
+
+/** A fold that is open, and how many of its neighbours it shows, the first ones. */
+export interface OpenFold {
+  readonly id: string;
+  readonly way: FoldWay;
+  readonly count: number;
+}
+
+export const foldKey = ({ id, way }: Pick<OpenFold, 'id' | 'way'>): string => `${way} ${id}`;
+
+/** How many neighbours an asset begins with, each way. */
+const FIRST_COUNT = 12;
+
+/** One level each way. */
+export const firstFolds = (id: string): OpenFold[] => [
+  { id, way: 'up', count: FIRST_COUNT },
+  { id, way: 'down', count: FIRST_COUNT },
+];
+
+/** As a part of the address: `up12~orders,down3~a%2Cb`. */
+export const formatFolds = (folds: readonly OpenFold[]): string =>
+  folds.map(({ id, way, count }) => `${way}${count}~${encodeURIComponent(id)}`).join(',');
+
+/** What is not of this form is left out. */
+export function parseFolds(text: string): OpenFold[] {
+  return text.split(',').flatMap((part) => {
+    const [, way, count, id = ''] = /^(up|down)(\d{1,3})~(.+)$/s.exec(part) ?? [];
+    const decoded = decode(id);
+    if (way === undefined || decoded === null) return [];
+    return [{ id: decoded, way: way as FoldWay, count: Number(count) }];
+  });
+}
+
+function decode(text: string): string | null {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return null;
+  }
+}

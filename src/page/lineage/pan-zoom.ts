@@ -1,0 +1,78 @@
+import { useLayoutEffect, useRef, useState } from 'preact/hooks';
+import type { GraphViewOptions } from './graph-view-options.ts';
+import { type GraphPoint, NODE_HEIGHT, NODE_WIDTH } from './place.ts';
+
+/** Which part of the graph is seen: moved by this, then enlarged. */
+interface GraphSight {
+  readonly x: number;
+  readonly y: number;
+  readonly scale: number;
+}
+
+const LEAST_SCALE = 0.25;
+const MOST_SCALE = 2;
+/** Smaller than this, names cannot be read; then the asset in the middle is shown, and not everything. */
+const READABLE_SCALE = 0.7;
+const MARGIN_PX = 24;
+const FOLD_PX = 60;
+
+export interface PanZoom {
+  readonly frame: { readonly current: SVGSVGElement | null };
+  readonly transform: string;
+  pan(byX: number, byY: number): void;
+  zoom(by: number, at?: GraphPoint): void;
+  fit(): void;
+  /** Moves no more than is needed to see this point. */
+  reveal(point: GraphPoint): void;
+}
+
+export function usePanZoom({ places, centre, arrangement }: GraphViewOptions): PanZoom {
+  const frame = useRef<SVGSVGElement>(null);
+  const [sight, setSight] = useState<GraphSight>({ x: 0, y: 0, scale: 1 });
+  const size = (): GraphPoint => ({ x: frame.current?.clientWidth ?? 0, y: frame.current?.clientHeight ?? 0 });
+  const fit = (): void => setSight(fitting([...places.values()], places.get(centre) ?? { x: 0, y: 0 }, size()));
+  useLayoutEffect(fit, [arrangement]);
+  return {
+    frame,
+    transform: `translate(${round(sight.x)} ${round(sight.y)}) scale(${round(sight.scale)})`,
+    pan: (byX, byY) => setSight(({ x, y, scale }) => ({ x: x + byX, y: y + byY, scale })),
+    zoom: (by, at) => setSight((before) => zoomed(before, by, at ?? { x: size().x / 2, y: size().y / 2 })),
+    fit,
+    reveal: (point) => setSight((before) => revealed(before, point, size())),
+  };
+}
+
+const round = (value: number): number => Math.round(value * 1000) / 1000;
+
+function fitting(points: readonly GraphPoint[], centre: GraphPoint, size: GraphPoint): GraphSight {
+  const [xs, ys] = [points.map(({ x }) => x), points.map(({ y }) => y)];
+  const [left, right] = [Math.min(...xs) - NODE_WIDTH / 2 - FOLD_PX, Math.max(...xs) + NODE_WIDTH / 2 + FOLD_PX];
+  const [top, bottom] = [Math.min(...ys) - NODE_HEIGHT / 2, Math.max(...ys) + NODE_HEIGHT / 2];
+  const whole = Math.min((size.x - MARGIN_PX) / (right - left), (size.y - MARGIN_PX) / (bottom - top), 1);
+  const isReadable = whole >= READABLE_SCALE;
+  const scale = isReadable ? whole : READABLE_SCALE;
+  const middle = isReadable ? { x: (left + right) / 2, y: (top + bottom) / 2 } : centre;
+  return { x: size.x / 2 - middle.x * scale, y: size.y / 2 - middle.y * scale, scale };
+}
+
+function zoomed({ x, y, scale }: GraphSight, by: number, at: GraphPoint): GraphSight {
+  const next = Math.max(LEAST_SCALE, Math.min(MOST_SCALE, scale * by));
+  const grown = next / scale;
+  return { x: at.x - (at.x - x) * grown, y: at.y - (at.y - y) * grown, scale: next };
+}
+
+function revealed(sight: GraphSight, point: GraphPoint, size: GraphPoint): GraphSight {
+  const { x, y, scale } = sight;
+  const [halfWidth, halfHeight] = [(NODE_WIDTH / 2) * scale + MARGIN_PX, (NODE_HEIGHT / 2) * scale + MARGIN_PX];
+  return {
+    x: x + shift(x + point.x * scale, halfWidth, size.x),
+    y: y + shift(y + point.y * scale, halfHeight, size.y),
+    scale,
+  };
+}
+
+/** How far to move so that a stretch around `at` lies within `size`. */
+function shift(at: number, half: number, size: number): number {
+  if (at - half < 0) return half - at;
+  return at + half > size ? size - half - at : 0;
+}

@@ -1,0 +1,81 @@
+import type { LineageGraph, ShownEdge, ShownNode } from './graph.ts';
+
+/** The middle of a node. */
+export interface GraphPoint {
+  readonly x: number;
+  readonly y: number;
+}
+
+export type GraphPlaces = ReadonlyMap<string, GraphPoint>;
+
+export const NODE_WIDTH = 200;
+export const NODE_HEIGHT = 46;
+/** From the middle of one column of nodes to that of the next. */
+export const COLUMN_STEP = 320;
+const ROW_STEP = NODE_HEIGHT + 14;
+
+/** Lays out these nodes as a whole. */
+export type ArrangeNodes = (ids: readonly string[], edges: readonly ShownEdge[]) => GraphPlaces;
+
+/**
+ * Gives each node a place. Nodes that have one keep it, so that nothing moves when a fold is opened or closed. If none has one, the nodes
+ * that the first `arrangedSteps` folds brought are laid out as a whole, and each later fold's nodes go into the free space of the column beside it.
+ */
+export function placeNodes(
+  graph: LineageGraph,
+  known: GraphPlaces,
+  { arrange, arrangedSteps }: { readonly arrange: ArrangeNodes; readonly arrangedSteps: number },
+): GraphPlaces {
+  const nodes = [...graph.nodes.values()];
+  const base = nodes.filter(({ step }) => step < arrangedSteps).map(({ node }) => node.id);
+  const kept = nodes.filter(({ node }) => known.has(node.id));
+  const places = new Map(
+    kept.length === 0
+      ? arrange(base, edgesAmong(graph.edges, base))
+      : kept.map(({ node }) => [node.id, known.get(node.id) ?? { x: 0, y: 0 }]),
+  );
+  const steps = Map.groupBy(
+    nodes.filter(({ node }) => !places.has(node.id)),
+    ({ step }) => step,
+  );
+  for (const [, group] of [...steps].sort(([a], [b]) => a - b)) placeGroup(graph, group, places);
+  return places;
+}
+
+function edgesAmong(edges: readonly ShownEdge[], ids: readonly string[]): ShownEdge[] {
+  const among = new Set(ids);
+  return edges.filter(({ from, to }) => among.has(from) && among.has(to));
+}
+
+/** Puts the nodes of one fold below each other, as near as possible to the node that they hang on. */
+function placeGroup(graph: LineageGraph, group: readonly ShownNode[], places: Map<string, GraphPoint>): void {
+  const [first] = group;
+  if (first === undefined) return;
+  const [opener, side] = openerOf(graph, first.node.id, places);
+  const x = opener.x + side * COLUMN_STEP;
+  const height = (group.length - 1) * ROW_STEP;
+  const taken = [...places.values()].filter((place) => Math.abs(place.x - x) < NODE_WIDTH).map(({ y }) => y);
+  const top = nearestFree(taken, { wanted: opener.y - height / 2, height });
+  for (const [i, { node }] of group.entries()) places.set(node.id, { x, y: top + i * ROW_STEP });
+}
+
+/** The placed node that this one hangs on, and on which side of it. */
+function openerOf(graph: LineageGraph, id: string, places: GraphPlaces): readonly [GraphPoint, number] {
+  for (const { from, to } of graph.edges) {
+    const [upstream, downstream] = [places.get(from), places.get(to)];
+    if (to === id && upstream !== undefined) return [upstream, 1];
+    if (from === id && downstream !== undefined) return [downstream, -1];
+  }
+  return [{ x: 0, y: 0 }, 0];
+}
+
+/** The top of a free stretch of a column, nearest to the wanted one. */
+function nearestFree(
+  taken: readonly number[],
+  { wanted, height }: { readonly wanted: number; readonly height: number },
+): number {
+  const isFree = (top: number): boolean => taken.every((y) => y <= top - ROW_STEP || y >= top + height + ROW_STEP);
+  const tries = [wanted, ...taken.flatMap((y) => [y + ROW_STEP, y - ROW_STEP - height])];
+  const free = tries.filter(isFree).sort((a, b) => Math.abs(a - wanted) - Math.abs(b - wanted));
+  return free[0] ?? wanted;
+}

@@ -1,0 +1,66 @@
+import type { VNode } from 'preact';
+import type { AssetDetail, AssetTest } from '../../page-data/page-data.ts';
+import { countOf, formatCount, formatPart } from '../format.ts';
+import { html } from '../html.ts';
+import { type DataColumn, dataTable } from '../parts/data-table.ts';
+import { nameList } from '../parts/links.ts';
+import { status } from '../parts/status.ts';
+import { term } from '../parts/term.ts';
+import { age } from '../parts/time.ts';
+
+/** What the mirror knows of an asset. */
+export function assetFacts(detail: AssetDetail): VNode {
+  const { path, platform, description, owners, tags, updated_at, column_count, scores } = detail;
+  const facts: readonly (readonly [string, VNode | string | null])[] = [
+    ['Path', path === null ? null : html`<span class="clamp" title=${path}>${path}</span>`],
+    ['Platform', platform],
+    ['Owners', nameList(owners, 'nobody')],
+    ['Tags', tags.length === 0 ? null : nameList(tags, 'none')],
+    ['Columns', formatCount(column_count)],
+    ['Updated', updated_at === null ? null : age(updated_at)],
+    ['Address', addressOf(detail)],
+  ];
+  return html`<div>
+    ${description !== null && html`<p class="long description">${description}</p>`}
+    <dl class="facts">${facts.map(([name, value]) => value !== null && html`<div key=${name}><dt>${name}</dt><dd class="long">${value}</dd></div>`)}</dl>
+    ${scores.length > 0 && html`<dl class="facts scores">${scores.map(({ dimension, score }) => scoreOf(dimension, score))}</dl>`}
+  </div>`;
+}
+
+/** Only an address of the web becomes a link: the source may hold any text. */
+function addressOf({ url }: AssetDetail): VNode | string | null {
+  if (url === null || !/^https?:\/\//i.test(url)) return url;
+  return html`<a href=${url} rel="noreferrer" title=${url}>open</a>`;
+}
+
+function scoreOf(dimension: string, score: number | null): VNode {
+  const name = dimension === 'total' ? term('health', 'Health') : dimension;
+  return html`<div key=${dimension}><dt>${name}</dt>
+    <dd>${score === null ? html`<span class="faint">no score</span>` : html`<span><meter min="0" max="1" value=${score} aria-hidden="true"></meter> ${formatPart(score)}</span>`}</dd></div>`;
+}
+
+/** The asset's tests, those that fail first. */
+export function assetTests({ tests, test_count }: AssetDetail): VNode {
+  if (tests === null) return html`<p class="faint">Your token may not see tests.</p>`;
+  if (tests.length === 0) return html`<p class="status warn">No test checks it.</p>`;
+  const all = test_count ?? tests.length;
+  const caption =
+    all > tests.length
+      ? `${formatCount(tests.length)} of ${countOf(all, 'test')}, failing ones first`
+      : `${countOf(all, 'test')}, failing ones first`;
+  return html`<section aria-labelledby="tests-of-asset"><h3 id="tests-of-asset">Tests</h3>
+    ${dataTable({ caption, columns: COLUMNS, rows: tests, keyOf: ({ test_id }) => test_id })}</section>`;
+}
+
+const COLUMNS: readonly DataColumn<AssetTest>[] = [
+  {
+    label: 'Test',
+    kind: 'name',
+    cell: ({ test_name }) => html`<span class="clamp" title=${test_name}>${test_name}</span>`,
+  },
+  { label: 'Result', head: term('latestStatus', 'Result'), cell: (test) => status(test.status) },
+  { label: 'Last run', cell: ({ start_time }) => age(start_time) },
+  { label: 'Type', head: term('testType', 'Type'), cell: ({ test_type }) => test_type ?? '–' },
+  { label: 'Column', kind: 'text', cell: ({ column_name }) => html`<span class="clamp">${column_name ?? '–'}</span>` },
+  { label: 'Severity', head: term('severity', 'Severity'), cell: ({ severity }) => severity ?? '–' },
+];

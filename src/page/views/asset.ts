@@ -1,0 +1,76 @@
+import type { VNode } from 'preact';
+import { useEffect, useState } from 'preact/hooks';
+import type { AssetDetail, AssetsFound } from '../../page-data/page-data.ts';
+import { countOf } from '../format.ts';
+import { component, html } from '../html.ts';
+import { changeValues } from '../navigation.ts';
+import { dataTable } from '../parts/data-table.ts';
+import { assetLink } from '../parts/links.ts';
+import { liveView } from '../parts/live-view.ts';
+import { loaded } from '../parts/loaded.ts';
+import { notice } from '../parts/notice.ts';
+import type { ViewFrame } from '../view-frame.ts';
+import { assetFacts, assetTests } from './asset-detail.ts';
+
+/** What is up and downstream of X? */
+export function assetView(frame: ViewFrame): VNode {
+  const { environment, values } = frame;
+  const { id, q = '' } = values;
+  const env = environment.env_id;
+  return html`<div>
+    ${component(SearchForm, { q })}
+    ${q !== '' && liveView({ name: 'search', env, parameters: { q } }, (found) => assetsFound(found, env))}
+    ${id === undefined && q === '' && html`<p class="faint">Search an asset by a part of its name or path.</p>`}
+    ${id !== undefined && liveView({ name: 'asset', env, parameters: { id } }, (detail) => assetParts(detail, frame))}
+  </div>`;
+}
+
+/** How long nothing is typed before the page searches. */
+const PAUSE_MS = 250;
+const MOST_CHARACTERS = 200;
+
+function SearchForm({ q }: { readonly q: string }): VNode {
+  const [typed, setTyped] = useState(q);
+  useEffect(() => setTyped(q), [q]);
+  useEffect(() => {
+    if (typed.trim() === q) return undefined;
+    const timer = setTimeout(() => changeValues({ q: typed.trim() || null }), PAUSE_MS);
+    return () => clearTimeout(timer);
+  }, [typed]);
+  return html`<form class="filter" role="search" onSubmit=${(event: Event) => event.preventDefault()}>
+    <label>X is <input type="search" value=${typed} maxlength=${MOST_CHARACTERS} placeholder="a part of a name or path"
+      onInput=${({ currentTarget }: { currentTarget: HTMLInputElement }) => setTyped(currentTarget.value)} /></label>
+  </form>`;
+}
+
+function assetsFound({ rows, cut }: AssetsFound, env: string): VNode {
+  if (rows.length === 0) return notice('neutral', 'No asset that you may see has this in its name or path.');
+  return dataTable({
+    caption: cut ? `The best ${rows.length} matches` : countOf(rows.length, 'match', 'matches'),
+    columns: [
+      { label: 'Asset', kind: 'name', cell: (row) => assetLink(row, env) },
+      {
+        label: 'Path',
+        kind: 'text',
+        cell: ({ path }) => html`<span class="clamp" title=${path}>${path ?? '–'}</span>`,
+      },
+      { label: 'Platform', cell: ({ platform }) => platform ?? '–' },
+    ],
+    rows,
+    keyOf: (row) => row.id,
+  });
+}
+
+function assetParts(detail: AssetDetail, { environment, values }: ViewFrame): VNode {
+  const { asset } = detail;
+  return html`<article key=${asset.id} aria-labelledby="asset-name">
+    <h2 id="asset-name" class="long asset-name">${asset.name ?? asset.id} ${asset.kind !== null && html`<span class="kind">${asset.kind}</span>`}</h2>
+    ${assetFacts(detail)}
+    <h3>Lineage</h3>
+    ${loaded(
+      () => import('../lineage/lineage.ts'),
+      ({ lineage }) => lineage({ env: environment.env_id, centre: asset.id, values }),
+    )}
+    ${assetTests(detail)}
+  </article>`;
+}

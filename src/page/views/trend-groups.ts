@@ -1,0 +1,84 @@
+import type { VNode } from 'preact';
+import type { TrendGroup } from '../../page-data/page-data.ts';
+import { countOf, formatCount, formatDuration, formatPart } from '../format.ts';
+import { html } from '../html.ts';
+import { type DataColumn, dataTable } from '../parts/data-table.ts';
+import { levelIcon, type StatusLevel } from '../parts/icon.ts';
+import { sparkline } from '../parts/sparkline.ts';
+import { term } from '../parts/term.ts';
+import { changeOf, directionOf, middleOf, sumOf, type TrendChange } from './trend-summary.ts';
+
+const LEVELS: Readonly<Record<string, StatusLevel>> = { better: 'good', worse: 'bad', 'the same': 'neutral' };
+
+/** Groups side by side: what is better or worse than before. */
+export function groupsTable(
+  groups: readonly TrendGroup[],
+  { caption, none }: { readonly caption: string; readonly none: string },
+): VNode {
+  return dataTable({
+    caption,
+    columns: columnsWith(none, middleOf(groups)),
+    rows: groups,
+    keyOf: ({ name }) => String(name),
+  });
+}
+
+const columnsWith = (none: string, middle: number): readonly DataColumn<TrendGroup>[] => [
+  {
+    label: 'Group',
+    kind: 'name',
+    cell: ({ name }) =>
+      html`<span class="clamp" title=${name}>${name ?? html`<span class="faint">${none}</span>`}</span>`,
+  },
+  {
+    label: 'Pass rate',
+    head: term('passRate', 'Pass rate'),
+    kind: 'number',
+    cell: (group) => part(changeOf(group, middle).now),
+  },
+  { label: 'Than before', cell: (group) => changeCell(changeOf(group, middle)) },
+  { label: 'By day', cell: ({ pass_rate }) => sparkline(pass_rate) },
+  { label: 'Runs', kind: 'number', cell: ({ run_count }) => formatCount(sumOf(run_count)) },
+  { label: 'Opened', kind: 'number', cell: ({ incidents_opened }) => formatCount(sumOf(incidents_opened)) },
+  {
+    label: 'Resolved',
+    kind: 'number',
+    head: term('resolvedAt', 'Resolved'),
+    cell: ({ incidents_resolved }) => formatCount(sumOf(incidents_resolved)),
+  },
+  { label: 'Open now', kind: 'number', cell: ({ open_count }) => formatCount(open_count) },
+  {
+    label: 'Mean time to resolve',
+    kind: 'number',
+    head: term('meanTime', 'Mean time to resolve'),
+    cell: ({ mean_hours_to_resolve }) => hours(mean_hours_to_resolve),
+  },
+];
+
+const part = (value: number | null): VNode | string =>
+  value === null ? html`<span class="faint">no runs</span>` : formatPart(value);
+
+const hours = (value: number | null): VNode | string =>
+  value === null ? html`<span class="faint">none resolved</span>` : formatDuration(value * 3600);
+
+function changeCell(change: TrendChange): VNode {
+  const direction = directionOf(change);
+  if (direction === null || change.now === null || change.before === null)
+    return html`<span class="faint">not known</span>`;
+  const level = LEVELS[direction] ?? 'neutral';
+  const points = Math.abs(change.now - change.before) * 100;
+  return html`<span class="status ${level}">${levelIcon(level)}${direction === 'the same' ? direction : `${points.toFixed(1)} points ${direction}`}</span>`;
+}
+
+/** The incidents of all groups, in a sentence. */
+export function incidentsSentence({
+  incidents_opened,
+  incidents_resolved,
+  open_count,
+  mean_hours_to_resolve,
+}: TrendGroup): string {
+  const meanwhile = `${countOf(sumOf(incidents_opened), 'incident')} opened, ${formatCount(sumOf(incidents_resolved))} resolved`;
+  const mean =
+    mean_hours_to_resolve === null ? '' : `, after ${formatDuration(mean_hours_to_resolve * 3600)} on average`;
+  return `${meanwhile}${mean}; ${formatCount(open_count)} open now.`;
+}

@@ -1,0 +1,59 @@
+import type { TrendGroup } from '../../page-data/page-data.ts';
+import { formatPart } from '../format.ts';
+import type { StatusLevel } from '../parts/icon.ts';
+
+/** The pass rate of some days; null if nothing ran on them. */
+function passRateOf({ run_count, pass_rate }: TrendGroup, from: number, to: number): number | null {
+  const days = pass_rate
+    .slice(from, to)
+    .map((rate, i) => ({ rate, count: rate === null ? 0 : (run_count[from + i] ?? 0) }));
+  const runs = sumOf(days.map(({ count }) => count));
+  return runs === 0 ? null : sumOf(days.map(({ rate, count }) => count * (rate ?? 0))) / runs;
+}
+
+export interface TrendChange {
+  readonly now: number | null;
+  readonly before: number | null;
+}
+
+/** Where the newer half of the days begins. Days before the first run of all do not count: nothing is known of them. */
+export function middleOf(groups: readonly TrendGroup[]): number {
+  const days = groups[0]?.run_count.length ?? 0;
+  const firsts = groups.map(({ run_count }) => run_count.findIndex((count) => count > 0)).filter((first) => first >= 0);
+  return Math.floor((Math.min(days, ...firsts) + days) / 2);
+}
+
+/** The pass rate from this day on, and of the days before. */
+export const changeOf = (group: TrendGroup, middle: number): TrendChange => ({
+  now: passRateOf(group, middle, group.run_count.length),
+  before: passRateOf(group, 0, middle),
+});
+
+/** Less than this is no change: a tenth of a percent. */
+const LEAST_CHANGE = 0.001;
+
+export function directionOf({ now, before }: TrendChange): 'better' | 'worse' | 'the same' | null {
+  if (now === null || before === null) return null;
+  if (Math.abs(now - before) < LEAST_CHANGE) return 'the same';
+  return now > before ? 'better' : 'worse';
+}
+
+export const sumOf = (values: readonly number[]): number => values.reduce((sum, value) => sum + value, 0);
+
+const ANSWERS = { better: 'Yes', worse: 'No', 'the same': 'Neither better nor worse' } as const;
+const LEVELS = { better: 'good', worse: 'bad', 'the same': 'neutral' } as const;
+
+/** The answer to the question of the view. */
+export function trendAnswer(group: TrendGroup): { readonly level: StatusLevel; readonly text: string } {
+  const middle = middleOf([group]);
+  const change = changeOf(group, middle);
+  const half = group.run_count.length - middle;
+  const direction = directionOf(change);
+  if (change.now === null) return { level: 'neutral', text: `No test ran in the last ${half} days.` };
+  const now = `${formatPart(change.now)} of the runs passed in the last ${half} days`;
+  if (direction === null || change.before === null) return { level: 'neutral', text: `${now}; before that, none ran.` };
+  return {
+    level: LEVELS[direction],
+    text: `${ANSWERS[direction]}: ${now}, ${formatPart(change.before)} in the days before.`,
+  };
+}

@@ -1,0 +1,118 @@
+import type { VNode } from 'preact';
+import type { EnvironmentTrust, TrendGroup, Trends } from '../../page-data/page-data.ts';
+import { formatCount, formatPart } from '../format.ts';
+import { component, html } from '../html.ts';
+import { liveData } from '../live-data.ts';
+import { changeValues } from '../navigation.ts';
+import type { PageQuestion } from '../page-source.ts';
+import { lineChart } from '../parts/line-chart.ts';
+import { liveView, useWatched } from '../parts/live-view.ts';
+import { notice } from '../parts/notice.ts';
+import type { ViewFrame } from '../view-frame.ts';
+import { groupsTable, incidentsSentence } from './trend-groups.ts';
+import { trendAnswer } from './trend-summary.ts';
+
+/** What trends are told apart by, and what a group without a name is called. */
+const GROUPINGS: Readonly<Record<string, readonly [label: string, none: string]>> = {
+  owner: ['owner', 'without an owner'],
+  schema: ['schema', 'without a schema'],
+  test_type: ['test type', 'without a type'],
+  tag: ['tag', 'without a tag'],
+};
+const DAYS = ['14', '30', '90'];
+
+/** Is it getting better? */
+export function trendsView({ environment, environments, values }: ViewFrame): VNode {
+  const days = DAYS.find((each) => each === values['days']) ?? '30';
+  const by = values['by'] ?? 'owner';
+  const whole = trendsQuestion(environment.env_id, { days });
+  return html`<div>
+    ${liveView(whole, (trends) => html`<div>${answer(trends)}${controls({ by, days }, environments)}${charts(trends)}</div>`)}
+    ${by === 'environment' ? component(ByEnvironment, { environments, days }) : byGroup(environment.env_id, by, days)}
+  </div>`;
+}
+
+const trendsQuestion = (env: string, parameters: Readonly<Record<string, string>>): PageQuestion<'trends'> => ({
+  name: 'trends',
+  env,
+  parameters,
+});
+
+function answer({ groups }: Trends): VNode {
+  const [all] = groups;
+  if (all === undefined) return notice('neutral', 'No test has run in these days, as far as the mirror knows.');
+  const { level, text } = trendAnswer(all);
+  return notice(level, `${text} ${incidentsSentence(all)}`);
+}
+
+function controls(
+  { by, days }: { readonly by: string; readonly days: string },
+  environments: readonly EnvironmentTrust[],
+): VNode {
+  const change =
+    (name: string) =>
+    ({ currentTarget }: { currentTarget: HTMLSelectElement }): void =>
+      changeValues({ [name]: currentTarget.value }, { isStep: true });
+  const groupings = Object.entries(GROUPINGS).map(([name, [label]]): [string, string] => [name, label]);
+  const all = environments.length > 1 ? [...groupings, ['environment', 'environment'] as const] : groupings;
+  return html`<div class="controls">
+    <label>Compare by <select value=${by} onChange=${change('by')}>${all.map(([name, label]) => html`<option key=${name} value=${name} selected=${name === by}>${label}</option>`)}</select></label>
+    <label>Days <select value=${days} onChange=${change('days')}>${DAYS.map((each) => html`<option key=${each} value=${each} selected=${each === days}>${each}</option>`)}</select></label>
+  </div>`;
+}
+
+/** `total` and the weakest dimensions: more lines cannot be told apart. */
+const MOST_LINES = 6;
+
+function charts({ days, groups, health }: Trends): VNode {
+  const [all] = groups;
+  const scored = health.filter(({ scores }) => scores.some((score) => score !== null));
+  return html`<div class="charts">
+    ${all !== undefined && lineChart({ title: 'Pass rate', days, lines: [{ label: 'pass rate', values: all.pass_rate }], format: formatPart, fromZero: false })}
+    ${all !== undefined && lineChart({ title: 'Incidents', days, lines: incidentLines(all), format: formatCount, fromZero: true })}
+    ${
+      scored.length > 0 &&
+      lineChart({
+        title: 'Health',
+        days,
+        lines: scored.slice(0, MOST_LINES).map(({ dimension, scores }) => ({ label: dimension, values: scores })),
+        format: formatPart,
+        fromZero: false,
+      })
+    }
+  </div>`;
+}
+
+const incidentLines = ({ incidents_opened, incidents_resolved }: TrendGroup) => [
+  { label: 'opened', values: incidents_opened },
+  { label: 'resolved', values: incidents_resolved },
+];
+
+function byGroup(env: string, by: string, days: string): VNode | null {
+  const [label, none] = GROUPINGS[by] ?? [];
+  if (label === undefined || none === undefined) return null;
+  return liveView(trendsQuestion(env, { by, days }), ({ groups, cut }) => {
+    const caption = `By ${label}, ${cut ? 'those with the most runs' : 'all'}. The newer half of the days against the older one`;
+    return groupsTable(groups, { caption, none });
+  });
+}
+
+/** Each environment is asked for itself. */
+function ByEnvironment({
+  environments,
+  days,
+}: {
+  readonly environments: readonly EnvironmentTrust[];
+  readonly days: string;
+}): VNode {
+  const questions = environments.map(({ env_id }) => trendsQuestion(env_id, { days }));
+  useWatched(questions);
+  const groups = questions.flatMap((question, i): TrendGroup[] => {
+    const [all] = liveData.state(question).value.data?.groups ?? [];
+    return all === undefined ? [] : [{ ...all, name: environments[i]?.name ?? null }];
+  });
+  return groupsTable(groups, {
+    caption: 'By environment. The newer half of the days against the older one',
+    none: 'without a name',
+  });
+}

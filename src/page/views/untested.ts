@@ -1,0 +1,88 @@
+import type { VNode } from 'preact';
+import type { UntestedTable, UntestedTables } from '../../page-data/page-data.ts';
+import { countOf, formatCount, formatPart } from '../format.ts';
+import { html } from '../html.ts';
+import { changeValues } from '../navigation.ts';
+import { type DataColumn, dataTable } from '../parts/data-table.ts';
+import { levelIcon } from '../parts/icon.ts';
+import { assetLink, nameList } from '../parts/links.ts';
+import { liveView } from '../parts/live-view.ts';
+import { notice } from '../parts/notice.ts';
+import { firstRow, PAGE_ROWS, pager } from '../parts/pager.ts';
+import { term } from '../parts/term.ts';
+import type { ViewFrame } from '../view-frame.ts';
+
+/** What is untested and matters? */
+export function untestedView({ environment, values }: ViewFrame): VNode {
+  const from = firstRow(values);
+  const showsAll = values['all'] === 'true';
+  const parameters = { limit: String(PAGE_ROWS), offset: String(from), ...(showsAll ? { all: 'true' } : {}) };
+  return liveView({ name: 'untested', env: environment.env_id, parameters }, (untested) => {
+    const { rows, total } = untested;
+    return html`<div>
+      ${answer(untested)}
+      <div class="controls">
+        <label><input type="checkbox" checked=${showsAll}
+          onChange=${({ currentTarget }: { currentTarget: HTMLInputElement }) => changeValues({ all: currentTarget.checked ? 'true' : null, from: null })} /> Show tables with tests too</label>
+      </div>
+      ${dataTable({
+        caption: showsAll
+          ? 'Tables, those with the most behind them first'
+          : 'Tables without a test, those with the most behind them first',
+        columns: columnsFor(environment.env_id),
+        rows,
+        keyOf: ({ asset }) => asset.id,
+      })}
+      ${pager(from, rows.length, total)}
+    </div>`;
+  });
+}
+
+function answer({ table_count, tested_table_count, column_count, tested_column_count }: UntestedTables): VNode {
+  const missing = table_count - tested_table_count;
+  if (table_count === 0) return notice('neutral', 'There are no tables that you may see.');
+  const columns = `${formatCount(tested_column_count)} of ${countOf(column_count, 'column')} ${tested_column_count === 1 ? 'is' : 'are'} named by a test.`;
+  if (missing === 0) return notice('good', `Every table has a test. ${columns}`);
+  const part = formatPart(tested_table_count / table_count);
+  return notice(
+    'warn',
+    `${formatCount(missing)} of ${countOf(table_count, 'table')} ${missing === 1 ? 'has' : 'have'} no test (coverage ${part}). ${columns}`,
+  );
+}
+
+const columnsFor = (env: string): readonly DataColumn<UntestedTable>[] => [
+  { label: 'Table', kind: 'name', cell: ({ asset }) => assetLink(asset, env) },
+  {
+    label: 'Place',
+    kind: 'text',
+    cell: ({ db_name, schema_name }) =>
+      html`<span class="clamp">${[db_name, schema_name].filter((each) => each !== null).join('.') || '–'}</span>`,
+  },
+  { label: 'Owners', kind: 'text', cell: ({ owners }) => nameList(owners, 'nobody') },
+  {
+    label: 'Hangs on it',
+    head: term('downstream', 'Hangs on it'),
+    kind: 'number',
+    cell: ({ downstream_count, downstream_cut }) => `${downstream_cut ? 'over ' : ''}${formatCount(downstream_count)}`,
+  },
+  {
+    label: 'Of these BI',
+    head: term('downstreamBi', 'Of these BI'),
+    kind: 'number',
+    cell: ({ downstream_bi_count }) => formatCount(downstream_bi_count),
+  },
+  {
+    label: 'Tests',
+    head: term('testCount', 'Tests'),
+    kind: 'number',
+    cell: ({ test_count }) =>
+      test_count > 0 ? formatCount(test_count) : html`<span class="warn">${levelIcon('warn')} none</span>`,
+  },
+  {
+    label: 'Tested columns',
+    head: term('testedColumns', 'Tested columns'),
+    kind: 'number',
+    cell: ({ tested_column_count, column_count }) =>
+      `${formatCount(tested_column_count)} of ${formatCount(column_count)}`,
+  },
+];

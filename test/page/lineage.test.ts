@@ -1,0 +1,187 @@
+import type { Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { findBarriers, overflowOf } from './axe.ts';
+import { startBrowser, type TabOptions, type TestBrowser } from './browser.ts';
+import { mirrorTrust, NOW } from './fixture-answers.ts';
+import { assetDetail, ENDLESS_LINEAGE } from './fixture-lineage.ts';
+import { type FixtureReplies, serveFixture } from './fixture-server.ts';
+
+let browser: TestBrowser;
+beforeAll(async () => {
+  browser = await startBrowser();
+});
+afterAll(() => browser.close());
+
+const MIRROR = { body: mirrorTrust(), headers: { etag: 'W/"1"' } };
+
+async function open(path = '#/asset?id=a', more: FixtureReplies = {}, options: TabOptions = {}) {
+  const server = await serveFixture({ mirror: MIRROR, ...ENDLESS_LINEAGE, ...more });
+  onTestFinished(() => server.close());
+  const opened = await browser.open(`${server.url}/${path}`, { time: NOW, ...options });
+  await opened.page.locator('.node').first().waitFor();
+  return { ...opened, server };
+}
+
+/** Where each node stands in the graph, whatever part of it is seen. */
+const placesIn = async (page: Page): Promise<Record<string, string>> =>
+  Object.fromEntries(
+    await page.evaluate<[string, string][]>(
+      `[...document.querySelectorAll('.node')].map((node) => [node.dataset.key, node.getAttribute('transform')])`,
+    ),
+  );
+
+const nodes = (page: Page) => page.locator('.node');
+const more = (page: Page, name: string, way: string) =>
+  page.getByRole('button', { name: new RegExp(`^Show more of the \\d+ ${way} of asset ${name}$`) });
+const close = (page: Page, name: string, way: string) =>
+  page.getByRole('button', { name: `Close what is ${way} of asset ${name}`, exact: true });
+
+describe('the graph', () => {
+  test('begins with one level each way, and every end that is cut off is a fold with its count', async () => {
+    const { page } = await open();
+    expect(await nodes(page).count()).toBe(25);
+    const folds = await page.locator('.fold text').allTextContents();
+    // Of the middle 18 are left each way, and it can be closed; the others have 29 further on and 30 on the way back less the one edge.
+    expect(folds.filter((text) => text === '+18').length).toBe(2);
+    expect(folds.filter((text) => text === '−').length).toBe(2);
+    expect(folds.filter((text) => text === '+30').length).toBe(24);
+    expect(folds.filter((text) => text === '+29').length).toBe(24);
+  });
+
+  test('opens a fold and closes it again without moving anything else', async () => {
+    const { page } = await open();
+    const before = await placesIn(page);
+    await more(page, 'a.d3', 'downstream').press('Enter');
+    await expect.poll(() => nodes(page).count()).toBe(37);
+    const opened = await placesIn(page);
+    expect(opened).toMatchObject(before);
+    expect(new Set(Object.values(opened)).size).toBe(37);
+    // One of the twelve that feed it is shown already.
+    await more(page, 'a.d3.d1', 'upstream').press('Enter');
+    await expect.poll(() => nodes(page).count()).toBe(48);
+    expect(await placesIn(page)).toMatchObject(opened);
+    // What a node of the fold had opened goes with it.
+    await close(page, 'a.d3', 'downstream').press('Enter');
+    await expect.poll(() => nodes(page).count()).toBe(25);
+    expect(await placesIn(page)).toEqual(before);
+  });
+
+  test('never shows more than 100 assets: then a fold says so instead of opening', async () => {
+    const { page, server } = await open();
+    for (let i = 0; i < 7; i += 1) await more(page, `a.d${i}`, 'downstream').press('Enter');
+    await expect.poll(() => nodes(page).count()).toBe(100);
+    await page.getByText('100 assets are shown, which is the most').waitFor();
+    const asked = server.asked.length;
+    const full = page.locator('.fold[aria-disabled=true]').first();
+    expect(await full.locator('title').textContent()).toContain('100 assets are shown, close a fold first');
+    await full.press('Enter');
+    expect([await nodes(page).count(), server.asked.length]).toEqual([100, asked]);
+    await close(page, 'a.d2', 'downstream').press('Enter');
+    await expect.poll(() => nodes(page).count()).toBe(88);
+    await more(page, 'a.u1', 'upstream').press('Enter');
+    await expect.poll(() => nodes(page).count()).toBe(100);
+  });
+
+  test('comes back as it was when the address is loaded again', async () => {
+    const { page } = await open();
+    await more(page, 'a.d3', 'downstream').press('Enter');
+    await more(page, 'a', 'upstream').press('Enter');
+    await expect.poll(() => nodes(page).count()).toBe(49);
+    await page.getByRole('button', { name: /^asset a\.u3 / }).press('Enter');
+    const panel = page.getByRole('heading', { name: 'asset a.u3' });
+    await panel.waitFor();
+    const before = Object.keys(await placesIn(page)).sort();
+    await page.reload();
+    await panel.waitFor();
+    await expect.poll(async () => Object.keys(await placesIn(page)).sort()).toEqual(before);
+    await page.goBack();
+    await expect.poll(() => nodes(page).count()).toBe(37);
+  });
+
+  test('gives every node a place of its own when it is arranged, and the same ones when it is loaded again', async () => {
+    const { page } = await open();
+    await more(page, 'a.d3', 'downstream').press('Enter');
+    await expect.poll(() => nodes(page).count()).toBe(37);
+    await page.getByRole('button', { name: 'Arrange' }).click();
+    const arranged = await placesIn(page);
+    expect(new Set(Object.values(arranged)).size).toBe(37);
+    await page.reload();
+    await expect.poll(() => nodes(page).count()).toBe(37);
+    expect(await placesIn(page)).toEqual(arranged);
+  });
+
+  test('is walked through with the keyboard alone', async () => {
+    const { page } = await open();
+    const focused = () => page.evaluate<string>(`document.activeElement.querySelector('title').textContent`);
+    await page.getByRole('button', { name: 'Arrange' }).focus();
+    await page.keyboard.press('Tab');
+    expect(await focused()).toBe('asset a PASS · table');
+    await page.keyboard.press('ArrowRight');
+    await page.keyboard.press('ArrowRight');
+    expect(await focused()).toMatch(/upstream of asset a\.d\d+$/);
+    await page.keyboard.press('ArrowRight');
+    expect(await focused()).toMatch(/^asset a\.d\d+ /);
+    await page.keyboard.press('ArrowDown');
+    const [, id = ''] = /^asset (a\.d\d+) /.exec(await focused()) ?? [];
+    await page.keyboard.press('Enter');
+    await page.getByRole('heading', { name: `asset ${id}` }).waitFor();
+    await page.keyboard.press('ArrowRight');
+    expect(await focused()).toContain(`downstream of asset ${id}`);
+    await page.keyboard.press('Enter');
+    await expect.poll(() => nodes(page).count()).toBe(37);
+    const sight = () => page.locator('.graph svg > g').first().getAttribute('transform');
+    for (const key of ['Shift+ArrowLeft', '+', '-', '0']) {
+      const before = await sight();
+      await page.keyboard.press(key);
+      await expect.poll(sight).not.toBe(before);
+    }
+  });
+
+  test('is moved by dragging its ground', async () => {
+    const { page } = await open();
+    const sight = () => page.locator('.graph svg > g').first().getAttribute('transform');
+    const box = await page.locator('.graph svg[role=group]').boundingBox();
+    const [x, y] = [(box?.x ?? 0) + 8, (box?.y ?? 0) + 8];
+    const before = await sight();
+    await page.mouse.move(x, y);
+    await page.mouse.down();
+    await page.mouse.move(x + 50, y + 20);
+    await page.mouse.up();
+    expect(await sight()).not.toBe(before);
+  });
+
+  test('asks for its nodes again only when the mirror has changed', async () => {
+    const asset = (tag: string, name: string) => ({
+      body: { ...assetDetail('a'), asset: { id: 'a', name, kind: 'table' } },
+      headers: { etag: tag },
+    });
+    const { page, server } = await open('#/asset?id=a', { 'environments/prod/asset': asset('W/"1"', 'old name') });
+    const asked = () => server.asked.filter(({ path }) => path.includes('neighbours')).length;
+    expect(asked()).toBe(2);
+    await page.clock.runFor(16_000);
+    await expect.poll(() => server.asked.filter(({ path }) => path.includes('/asset')).length).toBe(2);
+    expect(asked()).toBe(2);
+    server.replies.set('environments/prod/asset', asset('W/"2"', 'new name'));
+    await page.clock.runFor(16_000);
+    await page.getByRole('heading', { name: 'new name' }).waitFor();
+    await expect.poll(asked).toBe(4);
+  });
+
+  test.each([
+    ['light', 1280],
+    ['dark', 1280],
+    ['light', 375],
+    ['dark', 375],
+  ] as const)('has no barriers in %s colours at %i pixels, a node and a fold opened', async (colorScheme, width) => {
+    const { page } = await open('#/asset?id=a&node=a', {}, { colorScheme, viewport: { width, height: 800 } });
+    await page.locator('.fold').first().press('Enter');
+    expect(await findBarriers(page)).toEqual([]);
+    expect(await overflowOf(page)).toBe(0);
+  });
+
+  test('makes no link of an address that is not one of the web', async () => {
+    const { page } = await open();
+    expect(await page.locator('a[href^="javascript"]').count()).toBe(0);
+    expect(await page.getByText('javascript:alert(1)').count()).toBe(1);
+  });
+});

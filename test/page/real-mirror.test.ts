@@ -1,0 +1,335 @@
+import { createHash } from 'node:crypto';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { makeSample } from '../../src/demo/sample.ts';
+import { type MirrorFile, openForWriting } from '../../src/destination/sqlite/open.ts';
+import { SERVE_TOKEN, type Serving, serving } from '../cli/serving.ts';
+import { findBarriers, overflowOf } from './axe.ts';
+import { startBrowser, type TabOptions, type TestBrowser } from './browser.ts';
+
+const ENV = 'prod-analytics';
+const folder = mkdtempSync(join(tmpdir(), 'obsync-page-'));
+let mirror: MirrorFile;
+let server: Serving;
+let browser: TestBrowser;
+let visible: readonly string[];
+
+const rows = <T>(sql: string, ...values: unknown[]): T[] => mirror.connection.prepare(sql).all(...values) as T[];
+const list = (sql: string, ...values: unknown[]): string[] =>
+  mirror.connection
+    .prepare(sql)
+    .pluck()
+    .all(...values)
+    .map(String);
+
+/** The asset with the most edges, of those that have fewer than are shown at first. */
+const HUB = `select a.id from live_assets a where a.env_id = '${ENV}' and
+  (select count(*) from asset_lineage e where e.env_id = a.env_id and e.downstream_asset_id = a.id) between 1 and 12 and
+  (select count(*) from asset_lineage e where e.env_id = a.env_id and e.upstream_asset_id = a.id) between 3 and 12
+  and exists (select 1 from live_columns c where c.env_id = a.env_id and c.asset_id = a.id)
+  order by a.id limit 1`;
+
+beforeAll(async () => {
+  mirror = openForWriting(join(folder, 'mirror.db'));
+  makeSample(mirror, { seed: 7, nowMs: Date.now() });
+  const [hub = ''] = list(HUB);
+  visible = [
+    hub,
+    ...list(
+      `select downstream_asset_id from asset_lineage where env_id = ? and upstream_asset_id = ? limit 2`,
+      ENV,
+      hub,
+    ),
+  ];
+  const tokens = join(folder, 'tokens.json');
+  const token_sha256 = createHash('sha256').update('a-token-of-few-assets').digest('hex');
+  writeFileSync(tokens, JSON.stringify([{ name: 'few', token_sha256, environments: [ENV], asset_ids: visible }]));
+  const args = ['--tokens', tokens, '--db', mirror.path, '--rate-limit', 'off'];
+  server = await serving(args, { whenDone: afterAll });
+  browser = await startBrowser();
+});
+
+afterAll(async () => {
+  await browser?.close();
+  mirror?.connection.close();
+  rmSync(folder, { recursive: true });
+});
+
+const VIEWS = ['mirror', 'failing', 'trends', 'untested', 'asset'] as const;
+
+/** A tab with a token, at a place of the page. */
+async function open(hash: string, { token = SERVE_TOKEN, ...options }: TabOptions & { readonly token?: string } = {}) {
+  const opened = await browser.open(`${server.url}/#token=${token}`, options);
+  await opened.page.locator('h2').first().waitFor();
+  await goTo(opened.page, hash);
+  return opened;
+}
+
+async function goTo(page: Page, hash: string): Promise<void> {
+  await page.goto(`${server.url}/${hash}`);
+  await page.locator('main [aria-busy=false]').first().waitFor();
+  await expect.poll(() => page.locator('main [aria-busy=true]').count()).toBe(0);
+  await expect.poll(() => page.getByText('Loading …').count()).toBe(0);
+}
+
+/** The texts of a table, row by row. */
+const cellsOf = (page: Page, caption: string): Promise<string[][]> =>
+  page.evaluate<string[][]>(`[...[...document.querySelectorAll('table')]
+    .find((table) => table.caption?.textContent.startsWith(${JSON.stringify(caption)}))
+    .tBodies[0].rows].map((row) => [...row.cells].map((cell) => cell.innerText.trim()))`);
+
+const assetAddress = (id: string, more = ''): string => `#/asset?env=${ENV}&id=${encodeURIComponent(id)}${more}`;
+
+describe('each view shows what the mirror holds', () => {
+  test('Can I trust this mirror?', async () => {
+    const { page } = await open('#/mirror');
+    const shown = new Map(
+      (await cellsOf(page, 'Streams of Production Analytics')).map(([stream, , count]) => [stream, count]),
+    );
+    for (const table of ['assets', 'columns', 'tests']) {
+      const [count] = list(`select count(*) from ${table} where env_id = ? and deleted_at is null`, ENV);
+      expect(shown.get(table)).toBe(Number(count).toLocaleString('en'));
+    }
+    await page.getByText('There was no sync yet').waitFor();
+  });
+
+  test('What fails now?', async () => {
+    const { page } = await open('#/failing');
+    const shown = await cellsOf(page, 'Failing checks');
+    const failing = rows<{ test_name: string; status: string }>(
+      'select test_name, status from failing_tests where env_id = ?',
+      ENV,
+    );
+    expect(failing.length).toBeGreaterThan(20);
+    const said = shown.map(([name, result]) => `${name?.split('\n')[0]} ${result?.split('\n')[0]}`);
+    expect(said.sort()).toEqual(failing.map(({ test_name, status }) => `${test_name} ${status}`).sort());
+    await page.getByText(`${failing.length} checks fail`).waitFor();
+  });
+
+  test('Is it getting better?', async () => {
+    const { page } = await open('#/trends');
+    const shown = await cellsOf(page, 'By owner');
+    const runs = rows<{ owner: string; count: number }>(
+      'select owner, sum(run_count) as count from test_runs_daily_by_owner where env_id = ? and owner is not null group by owner',
+      ENV,
+    );
+    const expected = new Map(runs.map(({ owner, count }) => [owner, count.toLocaleString('en')]));
+    const named = shown.filter(([name]) => name !== 'without an owner');
+    expect(named.length).toBeGreaterThan(5);
+    for (const [name = '', , , , count] of named) expect([name, count]).toEqual([name, expected.get(name)]);
+  });
+
+  test('What is untested and matters?', async () => {
+    const { page } = await open('#/untested');
+    const shown = await cellsOf(page, 'Tables without a test');
+    const untested = rows<{ asset_name: string; downstream_count: number }>(
+      'select asset_name, downstream_count from coverage_by_impact where env_id = ? and test_count = 0',
+      ENV,
+    );
+    expect(untested.length).toBeGreaterThan(3);
+    expect(shown.map(([name, , , count]) => `${name} ${count}`).sort()).toEqual(
+      untested.map(({ asset_name, downstream_count }) => `${asset_name} ${downstream_count}`).sort(),
+    );
+    const counts = shown.map(([, , , count]) => Number(count));
+    expect(counts).toEqual([...counts].sort((a, b) => b - a));
+  });
+
+  test('What is up and downstream of X?', async () => {
+    const [id = ''] = visible;
+    const [asset] = rows<{ name: string }>('select name from live_assets where env_id = ? and id = ?', ENV, id);
+    const { page } = await open(`#/asset?env=${ENV}`);
+    await page.getByLabel('X is').fill(String(asset?.name));
+    await page
+      .getByRole('link', { name: String(asset?.name), exact: true })
+      .first()
+      .click();
+    await page.locator('.node').first().waitFor();
+    const around = list(
+      `select upstream_asset_id from asset_lineage where env_id = @env and downstream_asset_id = @id
+        union select downstream_asset_id from asset_lineage where env_id = @env and upstream_asset_id = @id`,
+      { env: ENV, id },
+    );
+    const shown = await page.evaluate<string[]>(
+      `[...document.querySelectorAll('.node')].map((node) => node.dataset.key)`,
+    );
+    expect(shown.sort()).toEqual([id, ...around].map((each) => `node ${each}`).sort());
+    const tests = list(`select name from live_tests where env_id = ? and asset_id = ? and disabled = 0`, ENV, id);
+    expect((await cellsOf(page, `${tests.length} test`)).map(([name]) => name).sort()).toEqual(tests.sort());
+  });
+
+  test('and the lineage of a column on demand', async () => {
+    const [id = ''] = visible;
+    const [edge] = rows<{ column: string; other: string }>(
+      `select c.name as "column", o.name as other from column_lineage e
+        join live_columns c on c.env_id = e.env_id and c.id = e.upstream_column_id
+        join live_columns o on o.env_id = e.env_id and o.id = e.downstream_column_id
+        where e.env_id = ? and c.asset_id = ? limit 1`,
+      ENV,
+      id,
+    );
+    const { page } = await open(assetAddress(id, `&node=${encodeURIComponent(id)}`));
+    await page.getByRole('button', { name: 'Show its columns' }).click();
+    const columns = list('select name from live_columns where env_id = ? and asset_id = ?', ENV, id);
+    await expect.poll(() => page.locator('.columns button').count()).toBe(columns.length);
+    await page
+      .locator('.columns')
+      .getByRole('button', { name: String(edge?.column), exact: true })
+      .click();
+    await page.getByRole('heading', { name: 'Goes into' }).waitFor();
+    expect(await page.locator('.ends').innerText()).toContain(String(edge?.other));
+    expect(await page.locator('.edge.column').count()).toBeGreaterThan(0);
+    const before = page.url();
+    await page.reload();
+    await page.getByRole('heading', { name: 'Goes into' }).waitFor();
+    expect([page.url(), await page.locator('.columns [aria-pressed=true]').innerText()]).toEqual([
+      before,
+      edge?.column,
+    ]);
+  });
+});
+
+describe('the page', () => {
+  test('comes back with its filter, its open row and its environment when its address is loaded again', async () => {
+    const { page } = await open('#/failing');
+    await page.getByLabel('Environment').selectOption('staging-analytics');
+    await page.locator('button.disclose').first().click();
+    await page.getByLabel('Show rows that contain').fill('FAIL');
+    await expect.poll(() => page.url()).toContain('has=FAIL');
+    const text = await page.locator('main').innerText();
+    await page.reload();
+    await expect.poll(() => page.locator('main').innerText()).toBe(text);
+    expect(await page.getByLabel('Environment').inputValue()).toBe('staging-analytics');
+  });
+
+  test('shows a change of the mirror without being loaded again', async () => {
+    const { page } = await open('#/failing', { time: new Date().toISOString() });
+    const [id = ''] = list('select test_id from failing_tests where env_id = ? limit 1', ENV);
+    const rename = (name: string) =>
+      mirror.connection.prepare('update tests set name = ? where env_id = ? and id = ?').run(name, ENV, id);
+    const [before = ''] = list('select name from tests where env_id = ? and id = ?', ENV, id);
+    rename('a name of this moment');
+    await page.clock.runFor(16_000);
+    await page.getByText('a name of this moment').first().waitFor();
+    rename(before);
+  });
+
+  test('asks nobody but its own server, and does nothing that its policy would block', async () => {
+    const { page, requests, complaints } = await open('#/mirror');
+    for (const view of VIEWS) await goTo(page, `#/${view}`);
+    await goTo(page, assetAddress(String(visible[0])));
+    await page.locator('.node').first().waitFor();
+    expect(requests.length).toBeGreaterThan(8);
+    expect(requests.filter((url) => !url.startsWith(`${server.url}/`))).toEqual([]);
+    expect(complaints).toEqual([]);
+  });
+
+  test('is walked through with the keyboard alone', async () => {
+    const { page } = await open('#/mirror');
+    const focused = () => page.evaluate<string>('document.activeElement.innerText || document.activeElement.tagName');
+    await page.reload();
+    await page.getByRole('heading', { name: 'Production Analytics' }).waitFor();
+    await page.keyboard.press('Tab');
+    expect(await focused()).toBe('Skip to the content');
+    await page.keyboard.press('Enter');
+    expect(await page.evaluate('document.activeElement.id')).toBe('content');
+    await page.keyboard.press('Shift+Tab');
+    expect(await focused()).toBe('Lineage');
+    for (const _ of [1, 2, 3]) await page.keyboard.press('Shift+Tab');
+    expect(await focused()).toBe('Failing');
+    await page.keyboard.press('Enter');
+    // Who came by a link begins at the heading of the view.
+    await expect.poll(focused).toBe('What fails now?');
+    await page.getByRole('table').waitFor();
+    const seen: string[] = [];
+    while (!seen.includes('Hangs on it') && seen.length < 100) {
+      await page.keyboard.press('Tab');
+      seen.push(await focused());
+    }
+    // A head of the table is explained on focus.
+    expect(await page.locator('.tip').innerText()).toBe('number of its descendants');
+    await page.keyboard.press('Escape');
+    expect(await page.locator('.tip').count()).toBe(0);
+    await page.keyboard.press('Tab');
+    await page.keyboard.press('Enter');
+    await page.getByText('Sub-test', { exact: true }).waitFor();
+    await page.keyboard.press('Tab');
+    await page.keyboard.press('Enter');
+    await expect.poll(focused).toBe('What is up and downstream of X?');
+    await page.locator('.node.centre').waitFor();
+  });
+
+  test.each([
+    ['dark', 1280],
+    ['light', 375],
+  ] as const)('has no barriers in any view, in %s colours at %i pixels', async (colorScheme, width) => {
+    const { page } = await open('#/mirror', { colorScheme, viewport: { width, height: 800 } });
+    for (const address of [
+      ...VIEWS.map((view) => `#/${view}`),
+      assetAddress(String(visible[0]), `&node=${visible[0]}&columns=true`),
+    ]) {
+      await goTo(page, address);
+      expect({ address, barriers: await findBarriers(page), overflow: await overflowOf(page) }).toEqual({
+        address,
+        barriers: [],
+        overflow: 0,
+      });
+    }
+  });
+});
+
+describe('a token of a few assets', () => {
+  test('never learns of others, whatever it looks at', async () => {
+    const token = 'a-token-of-few-assets';
+    const { page } = await open('#/mirror', { token });
+    const received: string[] = [];
+    page.on('response', async (response) => received.push(await response.text().catch(() => '')));
+    const seen: string[] = [];
+    const [id = ''] = visible;
+    const places = [
+      ...VIEWS.map((view) => `#/${view}`),
+      `#/asset?q=a`,
+      '#/untested?all=true',
+      '#/trends?by=schema',
+      assetAddress(id),
+      assetAddress(id, `&node=${id}&columns=true`),
+    ];
+    for (const place of places) {
+      await goTo(page, place);
+      seen.push(await page.locator('body').innerText());
+    }
+    await page.locator('.node').first().waitFor();
+    expect(await page.locator('.node').count()).toBe(visible.length);
+    const holes = visible.map(() => '?').join(', ');
+    const others = rows<{ id: string; name: string }>(
+      `select id, name from assets where env_id = ? and id not in (${holes})`,
+      ENV,
+      ...visible,
+    );
+    const ownNames = new Set(list(`select name from assets where env_id = ? and id in (${holes})`, ENV, ...visible));
+    const words = new Set(seen.join('\n').split(/\s+/));
+    expect([...ownNames].some((name) => words.has(name))).toBe(true);
+    expect(others.filter(({ name }) => words.has(name) && !ownNames.has(name))).toEqual([]);
+    const answers = received.join('\n');
+    expect(answers).toContain(`"${id}"`);
+    expect(others.filter((other) => answers.includes(`"${other.id}"`))).toEqual([]);
+    expect(seen.join('\n')).not.toContain('Staging');
+  });
+
+  test('is told of an asset that it may not see as of one that there is not', async () => {
+    const [other = ''] = list(
+      `select id from live_assets where env_id = ? and id <> ? order by id desc limit 1`,
+      ENV,
+      visible[0],
+    );
+    const { page } = await open('#/mirror', { token: 'a-token-of-few-assets' });
+    const said: string[] = [];
+    for (const id of [other, 'nothing.of.this.id']) {
+      await goTo(page, assetAddress(id));
+      said.push((await page.locator('main .notice').innerText()).replace(id, 'X'));
+    }
+    expect(said[0]).toBe(said[1]);
+  });
+});
