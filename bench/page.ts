@@ -85,12 +85,12 @@ function ask([, operationId, query, reader = ALL]: (typeof CASES)[number]): { ms
 const { say, said } = saying();
 say(`${MACHINE}; medians of ${RUNS}; a mirror of ${PAGE_SIZE.tables} tables, ${PAGE_SIZE.dashboards} dashboards, ${PAGE_SIZE.columns} columns,
 ${PAGE_SIZE.edges} edges, ${PAGE_SIZE.tests} tests and ${PAGE_SIZE.runs} runs in ${PAGE_SIZE.days} days. The bound is of the CPU
-time of the answer at once after a commit.
+time of the answer at once after a commit. What is kept from state to state is read by the first answer that needs it.
 
-| what | KB | after a commit, CPU ms | again, CPU ms | at most | holds |
-|---|---|---|---|---|---|`);
+| what | KB | first, CPU ms | after a commit, CPU ms | again, CPU ms | at most | holds |
+|---|---|---|---|---|---|---|`);
 for (const each of CASES) {
-  ask(each);
+  const first = ask(each);
   const after = Array.from({ length: RUNS }, () => {
     commit();
     return ask(each);
@@ -99,7 +99,13 @@ for (const each of CASES) {
   const ms = median(after.map((one) => one.ms));
   const holds = ms <= MOST_MS;
   const [{ bytes } = { bytes: 0 }] = again;
-  const figures = [(bytes / 1024).toFixed(0), ms.toFixed(0), median(again.map((one) => one.ms)).toFixed(0), MOST_MS];
+  const figures = [
+    (bytes / 1024).toFixed(0),
+    first.ms.toFixed(0),
+    ms.toFixed(0),
+    median(again.map((one) => one.ms)).toFixed(0),
+    MOST_MS,
+  ];
   say(`| ${each[0]} | ${figures.join(' | ')} | ${holds ? 'yes' : 'NO'} |`);
   if (!holds) process.exitCode = 1;
 }

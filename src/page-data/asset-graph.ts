@@ -17,9 +17,10 @@ interface AssetGraph {
   readonly downstream: EdgeList;
 }
 
-const graphOf = keeping((pageReads) => snapshotSignature(pageReads, 'asset_lineage'), readGraph);
+/** Every reader has the same graph, and sees a part of it. */
+const graphOf = keeping(2, (pageReads) => snapshotSignature(pageReads, 'asset_lineage'), readGraph);
 
-function readGraph(pageReads: PageReads, env: string): AssetGraph {
+function readGraph(pageReads: PageReads, { env }: PageScope): AssetGraph {
   const numbers = new Map<string, number>();
   const ends = (column: string): Uint32Array => {
     const sql = `select ${column} from asset_lineage where env_id = @env order by upstream_asset_id, downstream_asset_id`;
@@ -120,7 +121,7 @@ export function lineageOf(pageReads: PageReads, scope: PageScope): SeenLineage {
 }
 
 function readLineage(pageReads: PageReads, scope: PageScope): SeenLineage {
-  const graph = graphOf(pageReads, scope.env);
+  const graph = graphOf(pageReads, { ...scope, limit: null });
   const hidden = hiddenFrom(pageReads, scope, graph);
   const bi = assetsWith(pageReads, scope.env, graph, `deleted_at is null and kind = 'bi'`);
   const nodeOf = (id: string): number | undefined => {

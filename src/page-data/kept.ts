@@ -1,34 +1,33 @@
-import type { PageReads } from './page-scope.ts';
+import type { PageReads, PageScope } from './page-scope.ts';
 
-/** What is kept of one kind for an environment: what it was made of, and what was made. */
+/** What is kept for a reader: what it was made of, and what was made. */
 interface KeptPart<Made> {
   readonly signature: string;
   readonly made: Made;
 }
 
-/** The most environments of which something of one kind is kept. */
-const MOST_KEPT = 2;
-
 /**
  * Keeps what takes long to make of a mirror until the tables that it is made of have changed: most commits change others. `signature` tells
- * their states apart.
+ * their states apart, and `about` what is made of them. It is kept for the last `most` readers and environments.
  */
 export function keeping<Made>(
+  most: number,
   signature: (pageReads: PageReads, env: string) => string,
-  make: (pageReads: PageReads, env: string) => Made,
-): (pageReads: PageReads, env: string) => Made {
+  make: (pageReads: PageReads, scope: PageScope, about: string) => Made,
+): (pageReads: PageReads, scope: PageScope, about?: string) => Made {
   const kept = new WeakMap<object, Map<string, KeptPart<Made>>>();
-  return (pageReads, env) => {
+  return (pageReads, scope, about = '') => {
     const parts = kept.get(pageReads.memory) ?? new Map<string, KeptPart<Made>>();
     kept.set(pageReads.memory, parts);
-    const now = signature(pageReads, env);
-    const known = parts.get(env);
-    const part = known?.signature === now ? known : { signature: now, made: make(pageReads, env) };
-    // The environment that was not asked about for the longest time makes room.
-    parts.delete(env);
-    parts.set(env, part);
+    const key = JSON.stringify([scope.env, scope.limit, about]);
+    const now = signature(pageReads, scope.env);
+    const known = parts.get(key);
+    const part = known?.signature === now ? known : { signature: now, made: make(pageReads, scope, about) };
+    // What was not asked about for the longest time makes room.
+    parts.delete(key);
+    parts.set(key, part);
     const [oldest] = parts.keys();
-    if (parts.size > MOST_KEPT && oldest !== undefined) parts.delete(oldest);
+    if (parts.size > most && oldest !== undefined) parts.delete(oldest);
     return part.made;
   };
 }
@@ -53,4 +52,14 @@ export function snapshotSignature(pageReads: PageReads, table: string): string {
   return String(
     pageReads.texts({ sql: `select json_array((select count(*) from ${table}), (${last}))`, values: {} })[0],
   );
+}
+
+/** Of the scores. A list of them is put in its place some time after its rows have come to the history. */
+export function scoresSignature(pageReads: PageReads, env: string): string {
+  const tables = ['asset_health_scores', 'asset_health_score_dimensions'];
+  const states = tables.map(
+    (table) => `(select json_array(count(*), max(mirrored_at)) from ${table} where env_id = @env)`,
+  );
+  const scores = pageReads.texts({ sql: `select json_array(${states.join(', ')})`, values: { env } });
+  return `${scores[0]} ${feedSignature(pageReads, env, ['assets'])}`;
 }

@@ -23,22 +23,14 @@ const GROUPS: Readonly<Record<TestGrouping, { readonly name: SQL; readonly join:
 export type GroupsOfTests = ReadonlyMap<string, readonly (string | null)[]>;
 
 /** The groups of every test that the reader sees, deleted or not. */
-export function groupsOfTests(pageReads: PageReads, scope: PageScope, by: TestGrouping): GroupsOfTests {
-  return scope.limit === null ? keptGroups[by](pageReads, scope.env) : readGroups(pageReads, scope, by);
-}
+export const groupsOfTests = (pageReads: PageReads, scope: PageScope, by: TestGrouping): GroupsOfTests =>
+  keptGroups(pageReads, scope, by);
 
-const keptFor = (by: TestGrouping) =>
-  keeping(
-    (pageReads, env) => feedSignature(pageReads, env, ['tests', 'assets']),
-    (pageReads, env) => readGroups(pageReads, { env, limit: null, seesTests: true }, by),
-  );
-
-const keptGroups: Readonly<Record<TestGrouping, ReturnType<typeof keptFor>>> = {
-  owner: keptFor('owner'),
-  schema: keptFor('schema'),
-  test_type: keptFor('test_type'),
-  tag: keptFor('tag'),
-};
+const keptGroups = keeping(
+  8,
+  (pageReads, env) => feedSignature(pageReads, env, ['tests', 'assets']),
+  (pageReads, scope, by) => readGroups(pageReads, scope, by as TestGrouping),
+);
 
 function readGroups(pageReads: PageReads, scope: PageScope, by: TestGrouping): GroupsOfTests {
   const { name, join } = GROUPS[by];

@@ -1,6 +1,8 @@
 import { addDays, type Instant } from '../core/instant.ts';
+import { keeping, scoresSignature } from './kept.ts';
+import { PASSED, RUN_LENGTH, runsSince, STATUS_AT, WITHOUT_VERDICT } from './kept-runs.ts';
 import type { TrendGroup, Trends } from './page-data.ts';
-import { listed, numberOf, type PageReads, type PageScope, seen, textOf, valuesIn } from './page-scope.ts';
+import { listed, numberOf, type PageReads, type PageRow, type PageScope, seen, valuesIn } from './page-scope.ts';
 import { FAILING } from './status-order.ts';
 import { groupsOfTests, type TestGrouping } from './test-groups.ts';
 
@@ -73,12 +75,11 @@ function sumsByTest(
   scope: PageScope,
   { by, sumsOf }: Pick<TrendQuery, 'by'> & { readonly sumsOf: (name: string | null) => GroupSums },
 ): GroupsOfTest {
-  if (by === null) {
-    const all = [sumsOf(null)];
-    return () => all;
-  }
+  const all = [sumsOf(null)];
+  if (by === null && scope.limit === null) return () => all;
   const found = new Map<string, readonly GroupSums[]>();
-  for (const [test, names] of groupsOfTests(pageReads, scope, by)) found.set(test, names.map(sumsOf));
+  for (const [test, names] of groupsOfTests(pageReads, scope, by ?? 'test_type'))
+    found.set(test, by === null ? all : names.map(sumsOf));
   return (test) => found.get(test) ?? [];
 }
 
@@ -102,8 +103,36 @@ interface DailySums {
   readonly ofTest: GroupsOfTest;
 }
 
-/** The characters of one run: the month, the day, and a letter for the status. Two days of ninety have not the same month and day. */
-const RUN_LENGTH = 'MM-DDx'.length;
+/** Counts the runs of the days. */
+function sumRuns(pageReads: PageReads, scope: PageScope, { days, ofTest }: DailySums): void {
+  const placeAt = placesOf(days);
+  for (const [test, runs] of runsSince(pageReads, scope.env, days[0] ?? '')) {
+    const groups = ofTest(test);
+    if (groups.length === 0) continue;
+    for (let at = 0; at < runs.length; at += RUN_LENGTH) {
+      const place = placeAt(runs, at);
+      if (place !== -1) for (const sums of groups) addRun(sums, place, runs.charCodeAt(at + STATUS_AT));
+    }
+  }
+}
+
+function addRun({ runs, verdicts, passes }: GroupSums, place: number, status: number): void {
+  add(runs, place);
+  if (status !== WITHOUT_VERDICT) add(verdicts, place);
+  if (status === PASSED) add(passes, place);
+}
+
+/** The place among the days of the month and day that stand in a text; -1 for another day. Two days of ninety have not the same month and day. */
+function placesOf(days: readonly string[]): (text: string, at: number) => number {
+  const numberAt = (text: string, at: number): number => text.charCodeAt(at) * 10 + text.charCodeAt(at + 1) - 528;
+  const places = new Int16Array(13 * 32).fill(-1);
+  for (const [i, day] of days.entries()) places[numberAt(day, 5) * 32 + numberAt(day, 8)] = i;
+  return (text, at) => places[numberAt(text, at) * 32 + numberAt(text, at + 3)] ?? -1;
+}
+
+function add(counts: number[], place: number): void {
+  counts[place] = (counts[place] ?? 0) + 1;
+}
 
 /**
  * The tests with incidents that are open, or were resolved since then: all tests with failing runs since, and those of whose last failing run
@@ -118,40 +147,6 @@ const TESTS_WITH_INCIDENTS = `select test_id from test_executions
   ) l where not exists (
     select 1 from test_executions p where p.env_id = @env and p.test_id = l.test_id and p.start_time > l.start_time
       and p.start_time < @from and p.status = 'PASS' and +p.sub_test_unique_id = l.sub_test_unique_id)`;
-
-/**
- * Counts the runs of the days. Each test has its runs in one text, because a row for each run would cost several times as much; an
- * index has them in the order of their times.
- */
-function sumRuns(pageReads: PageReads, scope: PageScope, { days, ofTest }: DailySums): void {
-  const rows = pageReads.rows({
-    sql: `select t.id, (select group_concat(substr(x.start_time, 6, 5) || case x.status when 'PASS' then 'p'
-          when 'WARN' then 'f' when 'FAIL' then 'f' when 'ERROR' then 'f' else 'o' end, '')
-        from test_executions x
-        where x.env_id = @env and x.test_id = t.id and x.start_time >= @from) as runs
-      from tests t where ${seen(scope, { env: 't.env_id', asset: 't.asset_id' })}`,
-    values: valuesIn(scope, { from: days[0] ?? '' }),
-  });
-  const places = new Map(days.map((day, i) => [day.slice(5), i]));
-  for (const row of rows) {
-    const runs = textOf(row['runs']) ?? '';
-    const groups = ofTest(String(row['id']));
-    for (let at = 0; at < runs.length; at += RUN_LENGTH) {
-      const place = places.get(runs.slice(at, at + RUN_LENGTH - 1));
-      if (place === undefined) continue;
-      const status = runs[at + RUN_LENGTH - 1];
-      for (const sums of groups) {
-        add(sums.runs, place);
-        if (status !== 'o') add(sums.verdicts, place);
-        if (status === 'p') add(sums.passes, place);
-      }
-    }
-  }
-}
-
-function add(counts: number[], place: number, n = 1): void {
-  counts[place] = (counts[place] ?? 0) + n;
-}
 
 function sumIncidents(pageReads: PageReads, scope: PageScope, { days, ofTest }: DailySums): void {
   const from = days[0] ?? '';
@@ -178,18 +173,22 @@ function sumIncidents(pageReads: PageReads, scope: PageScope, { days, ofTest }: 
 
 /** The mean of the scores of all live assets by day; the total comes first. */
 function readHealth(pageReads: PageReads, scope: PageScope, days: readonly string[]): Trends['health'] {
-  // The kept means are of all assets.
-  const means =
-    scope.limit === null
-      ? 'select dimension, day, score from asset_health_means where env_id = @env and day >= @from and day <= @to'
-      : `select dimension, day, avg(score) as score from health_daily
-        where ${seen(scope, { env: 'env_id', asset: 'asset_id' })} and day >= @from and day <= @to group by dimension, day`;
-  const rows = pageReads.rows({
-    sql: `select * from (${means}) order by dimension <> 'total', dimension`,
-    values: valuesIn(scope, { from: days[0] ?? '', to: days.at(-1) ?? '' }),
-  });
+  const rows = meansSince(pageReads, scope, days[0]);
   return [...Map.groupBy(rows, (row) => String(row['dimension']))].map(([dimension, own]) => {
     const byDay = new Map(own.map((row) => [row['day'], numberOf(row['score'])]));
     return { dimension, scores: days.map((day) => byDay.get(day) ?? null) };
   });
 }
+
+/** The means of all assets are kept in the mirror. Those of the assets that a reader sees take seconds, where these are many. */
+const meansSince = keeping(8, scoresSignature, (pageReads, scope, from): readonly PageRow[] => {
+  const means =
+    scope.limit === null
+      ? 'select dimension, day, score from asset_health_means where env_id = @env and day >= @from'
+      : `select dimension, day, avg(score) as score from health_daily
+        where ${seen(scope, { env: 'env_id', asset: 'asset_id' })} and day >= @from group by dimension, day`;
+  return pageReads.rows({
+    sql: `select * from (${means}) order by dimension <> 'total', dimension`,
+    values: valuesIn(scope, { from }),
+  });
+});

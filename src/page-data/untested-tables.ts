@@ -18,7 +18,7 @@ export function untestedTables(
   scope: PageScope,
   { limit, offset, all }: UntestedQuery,
 ): UntestedTables {
-  const tables = scope.limit === null ? allTables(pageReads, scope.env) : readTables(pageReads, scope);
+  const tables = tablesOf(pageReads, scope);
   const tested = readTested(pageReads, scope);
   const testedTables = tables.filter((id) => tested.has(id));
   const found = all ? tables : tables.filter((id) => !tested.has(id));
@@ -29,17 +29,14 @@ export function untestedTables(
   return {
     table_count: tables.length,
     tested_table_count: testedTables.length,
-    column_count: countColumns(pageReads, scope),
+    column_count: columnsOf(pageReads, scope),
     tested_column_count: testedTables.reduce((sum, id) => sum + (tested.get(id)?.size ?? 0), 0),
     total: found.length,
     rows: describe(pageReads, scope, shown),
   };
 }
 
-const allTables = keeping(
-  (pageReads, env) => feedSignature(pageReads, env, ['assets']),
-  (pageReads, env) => readTables(pageReads, { env, limit: null, seesTests: true }),
-);
+const tablesOf = keeping(8, (pageReads, env) => feedSignature(pageReads, env, ['assets']), readTables);
 
 /** The ids of all live tables. */
 function readTables(pageReads: PageReads, scope: PageScope): string[] {
@@ -67,22 +64,22 @@ function readTested(pageReads: PageReads, scope: PageScope): ReadonlyMap<string,
   return tested;
 }
 
-/** The live columns of live tables. Where the reader sees all, those of other assets are counted, which are few. */
+const columnsOf = keeping(8, (pageReads, env) => feedSignature(pageReads, env, ['assets', 'columns']), countColumns);
+
+/** The live columns of live tables. */
 function countColumns(pageReads: PageReads, scope: PageScope): number {
   return scope.limit === null ? countAllColumns(pageReads, scope.env) : countSeenColumns(pageReads, scope);
 }
 
-const countAllColumns = keeping(
-  (pageReads, env) => feedSignature(pageReads, env, ['assets', 'columns']),
-  (pageReads, env) => {
-    const [others] = pageReads.rows({
-      sql: `select count(*) as columns from assets a cross join columns c on c.env_id = a.env_id and c.asset_id = a.id
+/** All live columns less those of other assets, which are few. */
+function countAllColumns(pageReads: PageReads, env: string): number {
+  const [others] = pageReads.rows({
+    sql: `select count(*) as columns from assets a cross join columns c on c.env_id = a.env_id and c.asset_id = a.id
       where a.env_id = @env and (a.deleted_at is not null or +a.kind <> 'table') and c.deleted_at is null`,
-      values: { env },
-    });
-    return liveRowsIn(pageReads, { table: 'columns' }, env) - Number(others?.['columns']);
-  },
-);
+    values: { env },
+  });
+  return liveRowsIn(pageReads, { table: 'columns' }, env) - Number(others?.['columns']);
+}
 
 /** All columns less the deleted ones, both of which an index counts. */
 function countSeenColumns(pageReads: PageReads, scope: PageScope): number {

@@ -61,6 +61,6 @@ function lines(rows: readonly object[]): string[] {
 }
 
 /** Without the mirror's own times; an absence is dated by the run that noticed it. */
-function lasting({ mirrored_at: _, run_id: __, seen_at: ___, number: ____, ...row }: Row): Row {
+function lasting({ mirrored_at: _, run_id: __, seen_at: ___, number: ____, scores_at: _____, ...row }: Row): Row {
   return row['deletion'] === 'absent' ? { ...row, deleted_at: 'noticed' } : row;
 }

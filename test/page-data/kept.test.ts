@@ -91,4 +91,26 @@ describe('what is kept from one state of the mirror to the next', () => {
     expect(names()).toContain('someone');
     close();
   });
+
+  test('are the runs of tests, until one is new, or results or a history are read again', () => {
+    const { reads, commit, statements, close } = changing();
+    const counts = () => {
+      const [all] = trends(reads(), ALL, { by: null, days: 3, until: '2026-11-20T12:00:00.000000Z' }).groups;
+      return [all?.run_count.at(-2), all?.run_count.at(-1), all?.pass_rate.at(-2)];
+    };
+    const readsAll = () => statements.splice(0).some((sql) => sql.includes('from tests t where t.env_id = @env'));
+    expect([counts(), readsAll()]).toEqual([[33, 0, 3 / 33], true]);
+    commit(`insert into test_executions (env_id, sub_test_unique_id, id, test_id, sub_type, status, start_time, duration_seconds, mirrored_at)
+      values ('e', 'm1:test:sub', 'new', 'm1:test', 'rows', 'PASS', '2026-11-20T01:00:00.000000Z', 1, @now)`);
+    expect([counts(), readsAll()]).toEqual([[33, 1, 3 / 33], false]);
+    // A result that the source has changed since.
+    commit(`update test_executions set status = 'PASS', mirrored_at = @now where id = 'm1:test:9';
+      update latest_test_executions set status = 'PASS', mirrored_at = @now where id = 'm1:test:9'`);
+    expect(counts()[2]).toBe(4 / 33);
+    // An earlier one, as a history that was read again shows it.
+    commit(`update test_executions set status = 'PASS', mirrored_at = @now where id = 'm2:went:9';
+      insert into test_readings values ('e', 'm2:went', @now, @now)`);
+    expect([counts()[2], readsAll()]).toEqual([5 / 33, false]);
+    close();
+  });
 });

@@ -1,0 +1,85 @@
+import { addDays } from '../core/instant.ts';
+import { listed, numberOf, type PageReads, textOf } from './page-scope.ts';
+
+/** The runs of a test as one text, `RUN_LENGTH` characters for each: month, day, and a letter for the status. */
+export const STATUS_AT = 'MM-DD'.length;
+export const RUN_LENGTH = STATUS_AT + 1;
+/** The letters, as numbers. Any other run has come to a verdict, and failed. */
+export const [PASSED, WITHOUT_VERDICT] = ['p'.charCodeAt(0), 'o'.charCodeAt(0)] as const;
+
+/** A row for each run would cost several times as much. An index has the runs of a test in the order of their times. */
+const runsOfTest = (
+  id: string,
+): string => `(select group_concat(substr(x.start_time, 6, 5) || case x.status when 'PASS' then 'p'
+    when 'WARN' then 'f' when 'FAIL' then 'f' when 'ERROR' then 'f' else 'o' end, '')
+  from test_executions x where x.env_id = @env and x.test_id = ${id} and x.start_time >= @since)`;
+
+/** The runs of an environment by test, of days from `since` on, as they were in the state that the rest tells of. */
+interface KeptRuns {
+  readonly since: string;
+  readonly runs: Map<string, string>;
+  /** The state in which the runs were read last. */
+  seenIn: PageReads;
+  lastRow: number;
+  /** The mirror's clock. */
+  at: string;
+}
+
+const kept = new WeakMap<object, Map<string, KeptRuns>>();
+/** The environments whose runs are kept: a million runs take about 20 MB. */
+const MOST_KEPT = 2;
+const KEPT_DAYS = 60;
+
+/**
+ * The runs of all tests that the mirror knows, by test, from a day on, and of earlier days. They are read once, and then those of tests that have
+ * got new runs, or whose results or history have been read again.
+ */
+export function runsSince(pageReads: PageReads, env: string, from: string): ReadonlyMap<string, string> {
+  const environments = kept.get(pageReads.memory) ?? new Map<string, KeptRuns>();
+  kept.set(pageReads.memory, environments);
+  const known = environments.get(env);
+  const fits = known !== undefined && known.since <= from && known.since >= daysBefore(from, 2 * KEPT_DAYS);
+  const current = fits ? known : readAll(pageReads, env, daysBefore(from, KEPT_DAYS));
+  if (current.seenIn !== pageReads) readChanged(pageReads, env, current);
+  environments.delete(env);
+  environments.set(env, current);
+  const [oldest] = environments.keys();
+  if (environments.size > MOST_KEPT && oldest !== undefined) environments.delete(oldest);
+  return current.runs;
+}
+
+const daysBefore = (day: string, days: number): string => addDays(`${day}T00:00:00.000000Z`, -days).slice(0, 10);
+
+function readAll(pageReads: PageReads, env: string, since: string): KeptRuns {
+  const rows = pageReads.rows({
+    sql: `select t.id, ${runsOfTest('t.id')} as runs from tests t where t.env_id = @env`,
+    values: { env, since },
+  });
+  const runs = new Map<string, string>();
+  for (const row of rows) if (row['runs'] !== null) runs.set(String(row['id']), String(row['runs']));
+  return { since, runs, seenIn: pageReads, ...stateOf(pageReads, env) };
+}
+
+function stateOf(pageReads: PageReads, env: string): Pick<KeptRuns, 'lastRow' | 'at'> {
+  const [row] = pageReads.rows({
+    sql: `select (select max(rowid) from test_executions) as last_row,
+      (select mirrored_at from mirror_environments where env_id = @env) as at`,
+    values: { env },
+  });
+  return { lastRow: numberOf(row?.['last_row']) ?? 0, at: textOf(row?.['at']) ?? '' };
+}
+
+/** `+` keeps SQLite from an index by environment: the new rows are the last ones. */
+const CHANGED = `select test_id from test_executions where rowid > @last_row and +env_id = @env
+  union select test_id from latest_test_executions where env_id = @env and mirrored_at > @at
+  union select test_id from test_readings where env_id = @env and mirrored_at > @at`;
+
+function readChanged(pageReads: PageReads, env: string, keptRuns: KeptRuns): void {
+  const changed = pageReads.texts({ sql: CHANGED, values: { env, last_row: keptRuns.lastRow, at: keptRuns.at } });
+  const rows = pageReads.rows({
+    sql: `select i.value as id, ${runsOfTest('i.value')} as runs from ${listed('tests')} i`,
+    values: { env, since: keptRuns.since, tests: JSON.stringify(changed) },
+  });
+  for (const row of rows) if (row['runs'] !== null) keptRuns.runs.set(String(row['id']), String(row['runs']));
+  Object.assign(keptRuns, { seenIn: pageReads, ...stateOf(pageReads, env) });
+}
