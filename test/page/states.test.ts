@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import { findBarriers, overflowOf } from './axe.ts';
 import { startBrowser, type TabOptions, type TestBrowser } from './browser.ts';
 import { failingNow, failingSubTest, mirrorTrust, NOW } from './fixture-answers.ts';
+import { assetDetail } from './fixture-lineage.ts';
 import { type FixtureReplies, type FixtureReply, serveFixture } from './fixture-server.ts';
 
 let browser: TestBrowser;
@@ -172,6 +173,98 @@ describe('names of others', () => {
     await page.getByRole('link', { name: 'Trust' }).click();
     await page.getByRole('heading', { name: 'Can I trust' }).waitFor();
     expect(await overflowOf(page)).toBe(0);
+  });
+});
+
+/** Answers of the other views, with this text wherever a name may stand. */
+function answersNaming(text: string): FixtureReplies {
+  const asset = { id: text, name: text, kind: text };
+  const node = { ...asset, upstream_count: 1, downstream_count: 0, status: text, failing_count: 1, asset_id: text };
+  const group = {
+    name: text,
+    run_count: [1, 2],
+    pass_rate: [0.5, 1],
+    incidents_opened: [1, 0],
+    incidents_resolved: [0, 1],
+  };
+  const counts = { table_count: 2, tested_table_count: 1, column_count: 9, tested_column_count: 1, total: 1 };
+  const place = {
+    db_name: text,
+    schema_name: text,
+    owners: [text, text],
+    test_count: 0,
+    column_count: 3,
+    tested_column_count: 0,
+  };
+  const detail = {
+    ...assetDetail(text),
+    asset,
+    path: text,
+    platform: text,
+    description: text,
+    owners: [text],
+    tags: [text],
+    url: `https://${text}`,
+  };
+  const check = {
+    test_id: text,
+    test_name: text,
+    test_type: text,
+    severity: text,
+    column_name: text,
+    status: text,
+    start_time: NOW,
+  };
+  const found = { ...asset, path: text, platform: text };
+  const column = { id: text, name: text, data_type: text, tests: 1 };
+  return {
+    'environments/prod/trends': {
+      body: {
+        days: ['2026-11-19', '2026-11-20'],
+        groups: [{ ...group, open_count: 1, mean_hours_to_resolve: 2 }],
+        health: [{ dimension: text, scores: [0.5, 1] }],
+        cut: false,
+      },
+    },
+    'environments/prod/untested': {
+      body: {
+        ...counts,
+        rows: [{ asset, ...place, downstream_count: 3, downstream_bi_count: 1, downstream_cut: false }],
+      },
+    },
+    'environments/prod/search': { body: { rows: [found], cut: false } },
+    'environments/prod/asset': {
+      body: { ...detail, scores: [{ dimension: text, score: 1 }], tests: [check], test_count: 1 },
+    },
+    'environments/prod/columns': { body: { total: 1, rows: [column] } },
+    'environments/prod/node': { body: node },
+    'environments/prod/neighbours': { body: { total: 1, rows: [{ ...node, id: `${text}2` }] } },
+  };
+}
+
+const PLACES_OF_NAMES = ['#/trends', '#/untested', '#/asset?q=x', '#/asset?id=x&node=x&columns=true&column=x'];
+
+describe('names in the other views', () => {
+  test.each([375, 1280])('break no layout of %i pixels with 10,000 characters', async (width) => {
+    const { page } = await open(answersNaming('x'.repeat(10_000)), '', { viewport: { width, height: 700 } });
+    for (const place of PLACES_OF_NAMES) {
+      await page.goto(page.url().replace(/(#.*)?$/, place));
+      await expect.poll(() => page.getByText('Loading …').count()).toBe(0);
+      expect({ place, overflow: await overflowOf(page) }).toEqual({ place, overflow: 0 });
+    }
+  });
+
+  test('are text, whatever they hold', async () => {
+    const { page, complaints } = await open(
+      answersNaming('<img src=x onerror="window.hurt=true"><script>window.hurt=true</script>'),
+    );
+    for (const place of PLACES_OF_NAMES) {
+      await page.goto(page.url().replace(/(#.*)?$/, place));
+      await expect.poll(() => page.getByText('Loading …').count()).toBe(0);
+      expect(await page.locator('main').innerText()).toContain('<img src=x');
+      expect(await page.locator('main img, main script').count()).toBe(0);
+    }
+    expect([await page.evaluate('window.hurt'), complaints]).toEqual([undefined, []]);
   });
 });
 

@@ -43,10 +43,14 @@ function dataRow<R>(row: R, columns: readonly DataColumn<R>[], key: string): VNo
     ${columns.map(({ label, cell, kind = 'plain' }) =>
       kind === 'name'
         ? html`<th key=${label} scope="row" role="rowheader" class="name">${cell(row)}</th>`
-        : html`<td key=${label} role="cell" class=${kind} data-label=${label}>${cell(row)}</td>`,
+        : html`<td key=${label} role="cell" class=${kind} data-label=${label}>${clamped(cell(row))}</td>`,
     )}
   </tr>`;
 }
+
+/** A text of others may be of any length. */
+const clamped = (content: CellContent): CellContent =>
+  typeof content === 'string' ? html`<span class="clamp">${content}</span>` : content;
 
 function detailRow(detail: VNode | null, width: number, key: string): VNode | null {
   if (detail === null) return null;
