@@ -2,6 +2,7 @@ import { cpSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { type FileOperations, NODE_FILES } from '../../src/export/export-files.ts';
+import type { ExportFormat } from '../../src/export/formats.ts';
 import { obsync, start } from '../cli/setup.ts';
 import { changedSince, failingAt, fullAt, killedAt, SOME, watched } from './faults.ts';
 import {
@@ -196,33 +197,36 @@ describe('a reader that goes by the manifest', () => {
 });
 
 describe('a process that exports', () => {
-  async function running() {
+  async function running(format: ExportFormat = 'parquet') {
     const mirror = makeMirror((file) => fillMirror(file, { assets: 1500, runs: 15_000 }));
     onTestFinished(() => void mirror.connection.close());
     const to = folder();
-    await exportOf(mirror, to);
+    await exportOf(mirror, to, { format });
     const first = manifestIn(to);
     mirror.connection.exec(
       ['assets', 'columns', 'tests', 'test_executions']
         .map((table) => `update ${table} set mirrored_at = '${mirroredAt(1)}';`)
         .join(''),
     );
-    const args = ['export', '--db', mirror.path, '--to', to];
+    const args = ['export', '--db', mirror.path, '--to', to, '--format', format];
     const program = start(args);
     await program.logged('assets');
     return { mirror, to, first, args, program };
   }
 
-  test('can be killed: the last export is whole, and so is the next', async () => {
-    const { mirror, to, first, args, program } = await running();
-    program.kill('SIGKILL');
-    await program.ended;
-    expect(manifestIn(to)).toEqual(first);
-    expect(brokenFiles(to)).toEqual([]);
-    expect(await obsync(args)).toMatchObject({ code: 0 });
-    expect((await readBack(to, ['tests'])).rows).toEqual(mirrorRows(mirror, ['tests']));
-    expect(brokenFiles(to)).toEqual([]);
-  });
+  test.each(['parquet', 'delta'] as const)(
+    'can be killed: the last export as %s is whole, and so is the next',
+    async (format) => {
+      const { mirror, to, first, args, program } = await running(format);
+      program.kill('SIGKILL');
+      await program.ended;
+      expect(manifestIn(to)).toEqual(first);
+      expect(brokenFiles(to)).toEqual([]);
+      expect(await obsync(args)).toMatchObject({ code: 0 });
+      expect((await readBack(to, ['tests'])).rows).toEqual(mirrorRows(mirror, ['tests']));
+      expect(await obsync(['verify', '--db', mirror.path, '--against', to])).toMatchObject({ code: 0 });
+    },
+  );
 
   test('stops at SIGTERM with exit code 143 and takes back what it wrote (R27)', async () => {
     const { to, first, program } = await running();

@@ -35,7 +35,7 @@ export function lastNumber(tables: DeltaTables): number {
 export function writeLogs(folder: ExportFolder, manifest: ExportManifest, before: DeltaTables, nowMs: number): void {
   const written = manifest.format === 'delta' ? manifest.tables : [];
   const files = Map.groupBy(manifest.files, ({ table }) => table);
-  const { number = 0, instant } = manifest;
+  const { number, instant } = manifest;
   const modifiedMs = (file: string): number => Math.trunc(statSync(join(folder.path, file)).mtimeMs);
   const after = new Map<string, DeltaSnapshot>();
   for (const exported of written) {
