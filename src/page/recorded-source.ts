@@ -22,7 +22,8 @@ export function createRecordedSource(packed: string): PageSource {
 const NOT_HERE = {
   kind: 'refused',
   status: 404,
-  message: 'This report does not hold it: of assets and their lineage it has those with failing tests only',
+  message:
+    'This report does not hold it: it has the first 100 tables, and of assets and lineage those with failing tests',
 } as const;
 
 function keyOf({ name, env, parameters }: Omit<RecordedAnswer, 'data'>): string {

@@ -8,7 +8,7 @@ import { makeSample } from '../../src/demo/sample.ts';
 import { openForWriting } from '../../src/destination/sqlite/open.ts';
 import { query } from '../../src/library/query.ts';
 import { writeReport } from '../../src/library/report.ts';
-import { findBarriers } from './axe.ts';
+import { findBarriers, overflowOf } from './axe.ts';
 import { startBrowser, type TestBrowser } from './browser.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'obsync-report-'));
@@ -28,10 +28,11 @@ afterAll(async () => {
   rmSync(folder, { recursive: true });
 });
 
-const count = async (sql: string): Promise<number> => {
+const text = async (sql: string): Promise<string> => {
   const { rows } = await query({ db, sql });
-  return Number([...rows][0]?.[0]);
+  return String([...rows][0]?.[0]);
 };
+const count = async (sql: string): Promise<number> => Number(await text(sql));
 
 describe('a report', () => {
   test('is one file that shows every view without a server, and asks for nothing', async () => {
@@ -61,6 +62,28 @@ describe('a report', () => {
     const { page } = await browser.open(`${pathToFileURL(to).href}#/failing`);
     await page.getByText(`${inStaging} checks fail`).waitFor();
     expect(await page.content()).not.toContain('prod-analytics');
+  });
+
+  test('shows assets with failing tests and their lineage on a phone, finds them by name, and says of others that it does not hold them', async () => {
+    await writeReport({ db, to });
+    const inProduction = "env_id = 'prod-analytics'";
+    const failing = await text(`select asset_id from failing_test_impact where ${inProduction} limit 1`);
+    const name = await text(`select name from assets where ${inProduction} and id = '${failing}'`);
+    const other = await text(`select id from live_assets where ${inProduction}
+      and id not in (select asset_id from failing_tests where ${inProduction}) limit 1`);
+    const neighbours = await count(`select count(distinct i) from (
+      select upstream_asset_id as i from asset_lineage where ${inProduction} and downstream_asset_id = '${failing}'
+      union select downstream_asset_id from asset_lineage where ${inProduction} and upstream_asset_id = '${failing}')`);
+    const address = (id: string): string =>
+      `${pathToFileURL(to).href}#/asset?env=prod-analytics&id=${encodeURIComponent(id)}`;
+    const viewport = { width: 375, height: 700 };
+    const { page } = await browser.open(address(failing), { viewport });
+    await page.getByText(`${neighbours + 1} assets are shown.`).waitFor();
+    expect(await overflowOf(page)).toBe(0);
+    await page.getByLabel('X is').fill(name.slice(1));
+    await page.getByRole('link', { name, exact: true }).first().waitFor();
+    const { page: otherPage } = await browser.open(address(other), { viewport });
+    await otherPage.getByText('This report does not hold it').first().waitFor();
   });
 
   test('that would have more than 5 MB is refused, and the file that was there stays', async () => {
