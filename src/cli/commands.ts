@@ -19,7 +19,7 @@ const EXPORT_OPTIONS = {
     type: 'string',
     default: DEFAULTS.format,
     choices: EXPORT_FORMATS,
-    describe: 'format of the files',
+    describe: 'format of the files; delta: Delta tables over Parquet files',
   },
   ...pick('table', 'views', 'env', 'keep', 'log-level', 'json', 'config'),
 } as const;
