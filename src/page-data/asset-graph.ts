@@ -9,7 +9,7 @@ interface EdgeList {
 
 export type LineageDirection = 'upstream' | 'downstream';
 
-/** The asset lineage of one environment, with numbers instead of ids. A million edges take about 150 MB. */
+/** The asset lineage of one environment, with numbers instead of ids. A million edges take about 50 MB. */
 interface AssetGraph {
   readonly ids: readonly string[];
   readonly numbers: ReadonlyMap<string, number>;

@@ -26,7 +26,7 @@ interface KeptRuns {
 }
 
 const kept = new WeakMap<object, Map<string, KeptRuns>>();
-/** The environments whose runs are kept: a million runs take about 20 MB. */
+/** The environments whose runs are kept: a million runs take about 10 MB. */
 const MOST_KEPT = 2;
 const KEPT_DAYS = 60;
 
