@@ -1,8 +1,6 @@
-import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
-import chromium from '@sparticuz/chromium';
-import { type Browser, type BrowserContextOptions, type Page, chromium as playwright } from 'playwright-core';
+import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { onTestFinished } from 'vitest';
+import { launchChromium } from './chromium.ts';
 
 export interface TabOptions extends BrowserContextOptions {
   /** The time that the tab believes it is; it goes on from there, and tests may turn it on. */
@@ -27,14 +25,8 @@ interface OpenedPage {
   readonly complaints: readonly string[];
 }
 
-/** Starts the Chromium that an npm package brings. */
 export async function startBrowser(): Promise<TestBrowser> {
-  const folder = await unpacked();
-  const browser = await playwright.launch({
-    executablePath: join(folder, 'chromium'),
-    args: ['--no-sandbox'],
-    env: { ...process.env, FONTCONFIG_FILE: join(folder, 'own-fonts.conf') },
-  });
+  const browser = await launchChromium();
   return { open: (url, options = {}) => openPage(browser, url, options), close: () => browser.close() };
 }
 
@@ -53,34 +45,4 @@ async function openPage(browser: Browser, url: string, { time, ...options }: Tab
   if (time !== undefined) await page.clock.install({ time });
   await page.goto(url);
   return { page, requests, complaints };
-}
-
-const CACHE = join(import.meta.dirname, '../../node_modules/.cache');
-const BROWSER = join(CACHE, 'chromium');
-
-/** The fonts that come with the browser alone, so that texts are equally wide everywhere. */
-const FONTS = `<?xml version="1.0"?>
-<fontconfig><dir>${join(BROWSER, 'fonts/fonts')}</dir><cachedir>${join(BROWSER, 'fonts-cache')}</cachedir></fontconfig>
-`;
-
-/** Unpacks the browser once for all runs; what is there is whole, because it came there by renaming. */
-async function unpacked(): Promise<string> {
-  if (existsSync(BROWSER)) return BROWSER;
-  mkdirSync(CACHE, { recursive: true });
-  const own = mkdtempSync(join(CACHE, 'chromium-'));
-  const { TMPDIR: before } = process.env;
-  process.env['TMPDIR'] = own;
-  try {
-    await chromium.executablePath();
-    writeFileSync(join(own, 'own-fonts.conf'), FONTS);
-    renameSync(own, BROWSER);
-  } catch (error) {
-    rmSync(own, { recursive: true, force: true });
-    // Another process was first.
-    if (!existsSync(BROWSER)) throw error;
-  } finally {
-    if (before === undefined) delete process.env['TMPDIR'];
-    else process.env['TMPDIR'] = before;
-  }
-  return BROWSER;
 }

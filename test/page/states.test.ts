@@ -153,7 +153,7 @@ describe('names of others', () => {
     expect(complaints).toEqual([]);
   });
 
-  test.each([375, 1280])('break no layout of %i pixels with 10,000 characters', async (width) => {
+  test.each([375, 800, 1120])('break no layout of %i pixels with 10,000 characters', async (width) => {
     const long = 'x'.repeat(10_000);
     const asset = { id: 'a', name: long, kind: 'table' };
     const row = failingSubTest(long, {
@@ -245,7 +245,7 @@ function answersNaming(text: string): FixtureReplies {
 const PLACES_OF_NAMES = ['#/trends', '#/untested', '#/asset?q=x', '#/asset?id=x&node=x&columns=true&column=x'];
 
 describe('names in the other views', () => {
-  test.each([375, 1280])('break no layout of %i pixels with 10,000 characters', async (width) => {
+  test.each([375, 800, 1120])('break no layout of %i pixels with 10,000 characters', async (width) => {
     const { page } = await open(answersNaming('x'.repeat(10_000)), '', { viewport: { width, height: 700 } });
     for (const place of PLACES_OF_NAMES) {
       await page.goto(page.url().replace(/(#.*)?$/, place));

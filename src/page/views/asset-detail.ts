@@ -3,7 +3,7 @@ import type { AssetDetail, AssetTest } from '../../page-data/page-data.ts';
 import { countOf, formatCount, formatPart } from '../format.ts';
 import { html } from '../html.ts';
 import { type DataColumn, dataTable } from '../parts/data-table.ts';
-import { nameList } from '../parts/links.ts';
+import { breakable, nameList } from '../parts/links.ts';
 import { status } from '../parts/status.ts';
 import { term } from '../parts/term.ts';
 import { age } from '../parts/time.ts';
@@ -56,7 +56,7 @@ const COLUMNS: readonly DataColumn<AssetTest>[] = [
   {
     label: 'Test',
     kind: 'name',
-    cell: ({ test_name }) => html`<span class="clamp" title=${test_name}>${test_name}</span>`,
+    cell: ({ test_name }) => html`<span class="clamp" title=${test_name}>${breakable(test_name)}</span>`,
   },
   { label: 'Result', head: term('latestStatus', 'Result'), cell: (test) => status(test.status) },
   { label: 'Last run', cell: ({ start_time }) => age(start_time) },

@@ -5,7 +5,7 @@ import { html } from '../html.ts';
 import { changeValues } from '../navigation.ts';
 import { type DataColumn, dataTable } from '../parts/data-table.ts';
 import { historyStrip } from '../parts/history-strip.ts';
-import { assetLink, nameList } from '../parts/links.ts';
+import { assetLink, breakable, nameList } from '../parts/links.ts';
 import { liveView } from '../parts/live-view.ts';
 import { notice } from '../parts/notice.ts';
 import { firstRow, PAGE_ROWS, pager } from '../parts/pager.ts';
@@ -78,7 +78,7 @@ const textOf = ({
 function columnsFor(env: string, values: Readonly<Record<string, string>>): readonly DataColumn<FailingSubTest>[] {
   return [
     { label: 'Check', kind: 'name', cell: (row) => checkCell(row, values) },
-    { label: 'Result', head: term('latestStatus', 'Result'), cell: resultCell },
+    { label: 'Result', head: term('latestStatus', 'Result'), kind: 'text', cell: resultCell },
     { label: 'Since', head: term('since', 'Since'), cell: ({ since }) => age(since, 'unknown') },
     { label: 'Last runs', cell: ({ history }) => historyStrip(history) },
     { label: 'Asset', kind: 'text', cell: ({ asset }) => (asset === null ? '–' : assetLink(asset, env)) },
@@ -93,7 +93,7 @@ function checkCell(row: FailingSubTest, values: Readonly<Record<string, string>>
   const isOpen = values['open'] === key;
   return html`<span>
     <button type="button" class="disclose" aria-expanded=${isOpen} onClick=${() => changeValues({ open: isOpen ? null : key })}>
-      <span class="clamp" title=${row.test_name}>${row.test_name}</span>
+      <span class="clamp" title=${row.test_name}>${breakable(row.test_name)}</span>
     </button>
     <span class="faint clamp">${[row.test_type, row.column_name, row.quality_dimension].filter((each) => each !== null).join(' · ')}</span>
   </span>`;

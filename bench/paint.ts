@@ -1,0 +1,69 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { closeWritten } from '../src/destination/sqlite/close.ts';
+import { openForWriting } from '../src/destination/sqlite/open.ts';
+import { serve } from '../src/library/serve.ts';
+import { launchChromium } from '../test/page/chromium.ts';
+import { keep, MACHINE, saying } from './keep.ts';
+import { median } from './measure.ts';
+import { fillPageMirror, HUB, PAGE_SIZE } from './page-mirror.ts';
+
+/**
+ * How long the page takes over a large mirror in a new tab of Chromium: until it paints something, and until the answer to its question stands
+ * there. Prints a table, and keeps it in `docs/benchmarks.md` where `--keep` stands; ends 1 if a bound is broken. With `--at FILE` the mirror is
+ * made there once, and stays.
+ */
+const RUNS = 5;
+const MOST_MS = 1000;
+const TOKEN = 'a-token-for-this-benchmark-alone';
+
+/** Where to look, and what shows that the answer stands there. */
+const VIEWS: readonly (readonly [address: string, shown: string])[] = [
+  ['#/mirror', 'table'],
+  ['#/failing', 'table'],
+  ['#/trends', '.chart'],
+  ['#/untested', 'table'],
+  [`#/asset?id=${HUB}`, '.node'],
+];
+
+const at = process.argv.indexOf('--at');
+const folder = mkdtempSync(join(tmpdir(), 'obsync-paint-'));
+const path = at === -1 ? join(folder, 'mirror.db') : String(process.argv[at + 1]);
+const written = openForWriting(path);
+if (written.connection.prepare('select 1 from environments').get() === undefined) fillPageMirror(written.connection);
+closeWritten(written);
+const server = await serve({ db: path, token: TOKEN, port: 0, rateLimit: 'off' });
+const browser = await launchChromium();
+
+async function look(address: string, shown: string): Promise<{ paint: number; answer: number }> {
+  const context = await browser.newContext();
+  await context.addInitScript(`sessionStorage.setItem('obsync-token', '${TOKEN}')`);
+  const page = await context.newPage();
+  await page.goto(`${server.url}/${address}`);
+  await page.locator(shown).first().waitFor();
+  const answer = await page.evaluate<number>('performance.now()');
+  const paint = await page.evaluate<number>(`performance.getEntriesByName('first-contentful-paint')[0].startTime`);
+  await context.close();
+  return { paint, answer };
+}
+
+const { say, said } = saying();
+say(`${MACHINE}; medians of ${RUNS}; the page in a new tab over a mirror of ${PAGE_SIZE.columns} columns, ${PAGE_SIZE.edges} edges and ${PAGE_SIZE.runs} runs.
+
+| view | first paint, ms | answer shown, ms | first paint at most | holds |
+|---|---|---|---|---|`);
+for (const [address, shown] of VIEWS) {
+  await look(address, shown);
+  const looks: { paint: number; answer: number }[] = [];
+  for (let run = 0; run < RUNS; run += 1) looks.push(await look(address, shown));
+  const paint = median(looks.map((each) => each.paint));
+  const holds = paint <= MOST_MS;
+  const answer = median(looks.map((each) => each.answer)).toFixed(0);
+  say(`| \`${address.split('?')[0]}\` | ${paint.toFixed(0)} | ${answer} | ${MOST_MS} | ${holds ? 'yes' : 'NO'} |`);
+  if (!holds) process.exitCode = 1;
+}
+await browser.close();
+await server.close();
+rmSync(folder, { recursive: true });
+if (process.argv.includes('--keep')) keep('## The page in a browser', said());
