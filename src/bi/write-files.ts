@@ -46,8 +46,8 @@ function isNew(to: string, { path, bytes }: GeneratedFile): boolean {
   if (!existsSync(place)) return true;
   const present = statSync(place).isFile() ? readFileSync(place) : null;
   if (present?.equals(bytes)) return false;
-  if (present?.includes(MARK)) return true;
-  throw new SyncError('usage', `${place} is not a file of obsync: move it, or name another folder with --to`);
+  if (present?.length === 0 || present?.includes(MARK)) return true;
+  throw new SyncError('usage', `${place} is not a file of obsync: move it, or name another place with --to`);
 }
 
 function putInPlace(to: string, made: readonly GeneratedFile[], files: FileOperations): void {

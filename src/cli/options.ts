@@ -115,7 +115,7 @@ export const OPTIONS = {
   },
   'max-failing': {
     type: 'number',
-    describe: 'exit 1 if more checks fail than this number; the report is written nevertheless',
+    describe: 'exit 1 if more tests fail than this number; the report is written nevertheless',
   },
   views: { type: 'boolean', default: DEFAULTS.views, describe: 'also export all views' },
   keep: {

@@ -194,7 +194,10 @@ function checkValues({ options }: CliCommand, argv: readonly string[]): (args: A
         throw new SyncError('usage', `--${name} takes no value: write --${name} or --no-${name}`);
       if (!option.array && Array.isArray(value))
         throw new SyncError('usage', `--${name} is given more than once: give it once`);
-      if (option.type === 'string' && value === '') throw new OptionError(keyOf(name), `--${name} needs a value`);
+      const isEmpty = value === '' || flagValue(argv, `--${name}`) === '';
+      if (option.type !== 'boolean' && isEmpty) throw new OptionError(keyOf(name), `--${name} needs a value`);
+      if (name !== 'file' && value === shielded(STDIN))
+        throw new OptionError(keyOf(name), `--${name} cannot be -: name a file or a folder`);
     }
     return true;
   };

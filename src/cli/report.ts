@@ -13,5 +13,5 @@ export const report: CommandAction = async (args, io) => {
 
 function renderWritten({ to, instant, environments, bytes, failing_count, passed }: PageReport): string {
   const verdict = passed ? '' : ', more than --max-failing allows';
-  return `${to}: ${Math.ceil(bytes / 1000)} KB, ${counted(environments.length, 'environment')} as of ${instant}\n${counted(failing_count, 'failing check')}${verdict}\n`;
+  return `${to}: ${Math.ceil(bytes / 1000)} KB, ${counted(environments.length, 'environment')} as of ${instant}\n${counted(failing_count, 'failing test')}${verdict}\n`;
 }

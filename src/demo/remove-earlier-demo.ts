@@ -1,10 +1,11 @@
 import { rmSync } from 'node:fs';
+import Database from 'better-sqlite3';
 import { takeLock } from '../../state/lock.ts';
 import { SyncError } from '../core/errors.ts';
 import { checkMirror, mirrorExists, openEarlier, refuseNoFolder } from '../destination/sqlite/open.ts';
 import { ENVIRONMENT_IDS } from './sample.ts';
 
-/** Removes the mirror of an earlier demo and no other file. @throws SyncError `usage`, or `locked` while a demo runs */
+/** Removes the mirror of an earlier demo and no other file. @throws SyncError `usage`, or `locked` while a demo or a reader has it open */
 export function removeEarlierDemo(db: string): void {
   refuseNoFolder(db);
   if (!mirrorExists(db)) return;
@@ -13,6 +14,7 @@ export function removeEarlierDemo(db: string): void {
   const lock = takeLock(db);
   try {
     refuseOther(db);
+    refuseOpen(db);
     for (const suffix of ['', '-wal', '-shm']) rmSync(`${db}${suffix}`, { force: true });
   } finally {
     lock.release();
@@ -27,6 +29,20 @@ function refuseOther(db: string): void {
     const ids = connection.prepare('select id from environments').pluck().all() as string[];
     if (baseUrl.startsWith('http://127.0.0.1:') && ids.every((id) => ENVIRONMENT_IDS.includes(id))) return;
     throw new SyncError('usage', `${db} mirrors ${baseUrl} and is not a demo: name another file with --db`);
+  } finally {
+    connection.close();
+  }
+}
+
+/** Whoever has it open would go on with a file that is gone. SQLite leaves the mode of a mirror only if nobody else has it open. */
+function refuseOpen(db: string): void {
+  const connection = new Database(db, { timeout: 200 });
+  try {
+    connection.pragma('journal_mode = delete');
+  } catch (cause) {
+    if (!(cause instanceof Database.SqliteError) || !cause.code.startsWith('SQLITE_BUSY')) throw cause;
+    const message = `${db} is open in another program, such as a demo that goes on: end it, or name another file with --db`;
+    throw new SyncError('locked', message, { cause });
   } finally {
     connection.close();
   }

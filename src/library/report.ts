@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync, realpathSync, statSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import { deflateRawSync } from 'node:zlib';
 import { writeFiles } from '../bi/write-files.ts';
@@ -7,7 +7,7 @@ import type { Instant } from '../core/instant.ts';
 import { openForReading } from '../destination/sqlite/open.ts';
 import { environmentsOf } from '../export/mirror-scope.ts';
 import { type RecordedPage, recordAnswers } from '../page-data/record-answers.ts';
-import { BUILT_PAGE } from '../server/built-page.ts';
+import { builtPage } from '../server/built-page.ts';
 import { openMirrorReads } from '../server/mirror-reads.ts';
 import { CATALOGUE } from '../streams/catalogue.ts';
 import { checkOptions } from './check-options.ts';
@@ -21,7 +21,7 @@ export interface ReportOptions extends MirrorOptions {
   readonly to: string;
   /** Only these environments, by id or name; all by default. */
   readonly env?: readonly string[] | undefined;
-  /** The most failing checks that are still well; any number by default. */
+  /** The most failing tests that are still well; any number by default. */
   readonly maxFailing?: number | undefined;
 }
 
@@ -33,7 +33,7 @@ export interface PageReport {
   /** Names of the environments in it. */
   readonly environments: readonly string[];
   readonly bytes: number;
-  /** Failing sub-tests in these environments. */
+  /** Rows of `failing_tests` in these environments. */
   readonly failing_count: number;
   /** False when more fail than `maxFailing` allows. */
   readonly passed: boolean;
@@ -42,9 +42,6 @@ export interface PageReport {
 /** A mail server or a browser takes a file of this size; a larger one is refused. */
 const MOST_BYTES = 5_000_000;
 
-/** The page as one file, without data. */
-const TEMPLATE = join(dirname(BUILT_PAGE), 'report.html');
-
 /**
  * Writes the page over the mirror as one file that needs no server: what it shows is of one instant.
  * @throws SyncError `usage` for a report that would be too large
@@ -52,12 +49,17 @@ const TEMPLATE = join(dirname(BUILT_PAGE), 'report.html');
 export async function writeReport(options: ReportOptions): Promise<PageReport> {
   checkOptions(options);
   const { to, db = DEFAULTS.db, env = [] } = options;
-  if (typeof to !== 'string' || to === '') throw new OptionError('to', 'no file to write to: name one with --to');
+  const place = placeOf(to);
   const most = options.maxFailing === undefined ? null : inRange('maxFailing', options.maxFailing, { min: 0 });
   const { now, environments, failing_count, answers } = recordMirror(db, env);
+  if (environments.length === 0)
+    throw new SyncError(
+      'usage',
+      `${db} lists none of these environments: run \`obsync sync\` first, or choose others with --env`,
+    );
   const html = Buffer.from(fillTemplate({ answers, madeAt: new Date().toISOString() }));
   if (html.length > MOST_BYTES) throw tooLarge(html.length, environments.length);
-  writeFiles(dirname(resolve(to)), [{ path: basename(to), bytes: html }]);
+  writeFiles(dirname(place), [{ path: basename(place), bytes: html }]);
   return {
     to,
     instant: now,
@@ -66,6 +68,17 @@ export async function writeReport(options: ReportOptions): Promise<PageReport> {
     failing_count,
     passed: most === null || failing_count <= most,
   };
+}
+
+/** The file to write; behind a symbolic link the one that it leads to. @throws OptionError */
+function placeOf(to: string): string {
+  if (typeof to !== 'string' || to === '') throw new OptionError('to', 'no file to write to: name one with --to');
+  const folder = dirname(resolve(to));
+  if (!existsSync(folder))
+    throw new OptionError('to', `${folder} does not exist: make it, or name another file with --to`);
+  if (!existsSync(to)) return resolve(to);
+  if (statSync(to).isFile()) return realpathSync(to);
+  throw new OptionError('to', `${to} is not a file: name a file with --to, such as report.html`);
 }
 
 function recordMirror(db: string, asked: readonly string[]): RecordedPage {
@@ -87,7 +100,9 @@ function recordMirror(db: string, asked: readonly string[]): RecordedPage {
 
 function fillTemplate({ answers, madeAt }: Pick<RecordedPage, 'answers'> & { readonly madeAt: string }): string {
   const packed = deflateRawSync(JSON.stringify(answers), { level: 9 }).toString('base64');
-  return readFileSync(TEMPLATE, 'utf8').replace('{{madeAt}}', madeAt).replace('{{answers}}', packed);
+  return readFileSync(join(dirname(builtPage()), 'report.html'), 'utf8')
+    .replace('{{madeAt}}', madeAt)
+    .replace('{{answers}}', packed);
 }
 
 function tooLarge(bytes: number, environments: number): SyncError {

@@ -28,6 +28,8 @@ export interface RecordedPage {
 
 /** How many rows the page asks for at once. */
 const ROWS = 100;
+/** The worst of what fails. A report of more would be larger than a mail may be. */
+const MOST_FAILING = 1000;
 /** The page never shows more nodes than this. */
 const MOST_NEIGHBOURS = 100;
 /** What the page lets its reader choose from. */
@@ -77,11 +79,11 @@ function recordEnvironment(
   return { failing_count: failing[0]?.total ?? 0, answers: answers.map((answer) => ({ ...answer, env })) };
 }
 
-/** The whole list of what fails, as the page asks for it. */
+/** The list of what fails, in the parts that the page asks for. */
 function failingParts(pageReads: PageReads, scope: PageScope): FailingNow[] {
-  const first = failingNow(pageReads, scope, { limit: ROWS, offset: 0 });
-  const more = Array.from({ length: Math.ceil(first.total / ROWS) - 1 }, (_, i) => (i + 1) * ROWS);
-  return [first, ...more.map((offset) => failingNow(pageReads, scope, { limit: ROWS, offset }))];
+  const { total, rows } = failingNow(pageReads, scope, { limit: MOST_FAILING, offset: 0 });
+  const parts = Math.max(1, Math.ceil(rows.length / ROWS));
+  return Array.from({ length: parts }, (_, i) => ({ total, rows: rows.slice(i * ROWS, (i + 1) * ROWS) }));
 }
 
 const failingAssets = (failing: readonly FailingNow[]): string[] => [

@@ -23,7 +23,7 @@ const NOT_HERE = {
   kind: 'refused',
   status: 404,
   message:
-    'This report does not hold it: it has the first 100 tables, and of assets and lineage those with failing tests',
+    'This report does not hold it: it has the worst 1,000 failing tests, their assets and lineage, and the first 100 tables',
 } as const;
 
 function keyOf({ name, env, parameters }: Omit<RecordedAnswer, 'data'>): string {

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import fastifyStatic from '@fastify/static';
 import type { FastifyInstance } from 'fastify';
-import { BUILT_PAGE } from './built-page.ts';
+import { builtPage } from './built-page.ts';
 import { goOn } from './go-on.ts';
 import type { RequestQuota } from './rate-limit.ts';
 
@@ -19,7 +19,7 @@ const OWN_FILES_ALONE = {
 export async function addPageFiles(
   server: FastifyInstance,
   { count }: RequestQuota,
-  folder: string = BUILT_PAGE,
+  folder: string = builtPage(),
 ): Promise<void> {
   await server.register(async (open) => {
     open.addHook('onRequest', (request, reply, done) => {

@@ -81,6 +81,22 @@ describe.concurrent('demo', () => {
     expect(await demo.ended).toMatchObject({ code: 143 });
   });
 
+  test('leaves a mirror that another program has open alone, such as a demo that goes on, and ends 4', async () => {
+    const db = mirrorOf('http://127.0.0.1:8080', 'prod-analytics');
+    const { ino } = statSync(db);
+    const reader = new Database(db, { readonly: true });
+    expect(reader.prepare('select id from environments').pluck().get()).toBe('prod-analytics');
+    expect(await obsync(['demo', '--db', db])).toEqual({
+      code: 4,
+      stdout: '',
+      stderr: expect.stringMatching(
+        /^obsync: \S+ is open in another program, such as a demo that goes on: end it, .*\n$/,
+      ),
+    });
+    reader.close();
+    expect(statSync(db).ino).toBe(ino);
+  });
+
   test('ends 4 while another demo holds the mirror', async () => {
     const db = mirrorOf('http://127.0.0.1:8080', 'prod-analytics');
     const lock = takeLock(db);

@@ -1,0 +1,86 @@
+import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { assets, environments } from '../../schema/assets.ts';
+import { latestTestExecutions, tests } from '../../schema/data-tests.ts';
+import { folder, mirrorFile, obsync, refusal } from './setup.ts';
+
+const AT = '2026-11-20T04:10:00.000000Z';
+const own = { env_id: 'e1', mirrored_at: AT, synced_at: AT };
+
+/** A mirror with one failing test. */
+const failingMirror = () =>
+  mirrorFile(({ db }) => {
+    db.insert(environments).values({ id: 'e1', name: 'Production', mirrored_at: AT }).run();
+    db.insert(assets)
+      .values({ ...own, id: 'orders', name: 'orders', kind: 'table', source_type: 'dbt' })
+      .run();
+    db.insert(tests)
+      .values({ ...own, id: 't1', name: 'not_null', asset_id: 'orders', disabled: 0 })
+      .run();
+    db.insert(latestTestExecutions)
+      .values({
+        ...own,
+        id: 'x1',
+        test_id: 't1',
+        sub_test_unique_id: 's1',
+        sub_type: 'not_null',
+        status: 'FAIL',
+        start_time: AT,
+        duration_seconds: 1,
+      })
+      .run();
+  });
+
+describe.concurrent('report', () => {
+  test('says how much fails, and ends 1 if that is more than --max-failing allows', async () => {
+    const [db, cwd] = [failingMirror(), folder()];
+    const well = await obsync(['report', '--db', db, '--to', 'r.html', '--max-failing', '1'], { cwd });
+    expect(well).toMatchObject({
+      code: 0,
+      stderr: '',
+      stdout: expect.stringMatching(/^r\.html: \d+ KB, 1 environment/),
+    });
+    expect(well.stdout).toMatch(/^1 failing test$/m);
+    const bad = await obsync(['report', '--db', db, '--to', 'r.html', '--max-failing', '0'], { cwd });
+    expect(bad).toMatchObject({
+      code: 1,
+      stdout: expect.stringMatching(/^1 failing test, more than --max-failing allows$/m),
+    });
+    expect(readFileSync(join(cwd, 'r.html'), 'utf8')).toContain('<!doctype html>');
+  });
+
+  test.each([
+    ['no --to', [], /--to|no file to write to/],
+    ['a folder in --to', ['--to', 'taken'], /taken is not a file: name a file/],
+    [
+      'a folder that does not exist',
+      ['--to', 'no/such/r.html'],
+      /no\/such does not exist: make it, or name another file/,
+    ],
+    ['a file of someone else', ['--to', 'mine.html'], /mine\.html is not a file of obsync: move it/],
+    ['- as a file', ['--to', '-'], /--to cannot be -: name a file/],
+    ['an empty number', ['--to', 'r.html', '--max-failing', ''], /--max-failing needs a value/],
+    ['a negative number', ['--to', 'r.html', '--max-failing=-1'], /--max-failing needs a whole number/],
+    ['an environment that there is not', ['--to', 'r.html', '--env', 'nope'], /no environment nope in the mirror/],
+  ])('refuses %s in one line, and writes nothing', async (_, args, line) => {
+    const cwd = folder();
+    mkdirSync(join(cwd, 'taken'));
+    writeFileSync(join(cwd, 'mine.html'), '<p>mine</p>');
+    expect(await obsync(['report', '--db', failingMirror(), ...args], { cwd })).toEqual(refusal(line));
+    expect(readFileSync(join(cwd, 'mine.html'), 'utf8')).toBe('<p>mine</p>');
+  });
+
+  test('refuses a mirror that lists no environment, since nothing would fail in it', async () => {
+    const db = mirrorFile();
+    expect(await obsync(['report', '--db', db, '--to', 'r.html'])).toEqual(refusal(/lists none of these environments/));
+  });
+
+  test('behind a symbolic link it writes the file that the link leads to', async () => {
+    const cwd = folder();
+    writeFileSync(join(cwd, 'real.html'), '');
+    symlinkSync('real.html', join(cwd, 'link.html'));
+    expect(await obsync(['report', '--db', failingMirror(), '--to', 'link.html'], { cwd })).toMatchObject({ code: 0 });
+    expect(readFileSync(join(cwd, 'real.html'), 'utf8')).toContain('<!doctype html>');
+  });
+});
