@@ -1,20 +1,25 @@
 import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import chromium from '@sparticuz/chromium';
+import { fileURLToPath } from 'node:url';
+import chromium, { inflate } from '@sparticuz/chromium';
 import { type Browser, chromium as playwright } from 'playwright-core';
 
 /** Starts the Chromium that an npm package brings. */
 export async function launchChromium(): Promise<Browser> {
   const folder = await unpacked();
-  return playwright.launch({
-    executablePath: join(folder, 'chromium'),
-    args: ['--no-sandbox'],
-    env: { ...process.env, FONTCONFIG_FILE: join(folder, 'own-fonts.conf') },
-  });
+  const launch = (env: Readonly<Record<string, string>>): Promise<Browser> =>
+    playwright.launch({
+      executablePath: join(folder, 'chromium'),
+      args: ['--no-sandbox'],
+      env: { ...process.env, FONTCONFIG_FILE: join(folder, 'own-fonts.conf'), ...env },
+    });
+  // A machine without a desktop may lack libraries; the package brings these as well.
+  return launch({}).catch(() => launch({ LD_LIBRARY_PATH: join(folder, 'al2023/lib') }));
 }
 
 const CACHE = join(import.meta.dirname, '../../node_modules/.cache');
-const BROWSER = join(CACHE, 'chromium');
+const BROWSER = join(CACHE, 'whole-chromium');
+const LIBRARIES = fileURLToPath(new URL('../bin/al2023.tar.br', import.meta.resolve('@sparticuz/chromium')));
 
 /** The fonts that come with the browser alone, so that texts are equally wide everywhere. */
 const FONTS = `<?xml version="1.0"?>
@@ -30,6 +35,7 @@ async function unpacked(): Promise<string> {
   process.env['TMPDIR'] = own;
   try {
     await chromium.executablePath();
+    await inflate(LIBRARIES);
     writeFileSync(join(own, 'own-fonts.conf'), FONTS);
     renameSync(own, BROWSER);
   } catch (error) {
