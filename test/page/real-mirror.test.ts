@@ -98,7 +98,7 @@ describe('each view shows what the mirror holds', () => {
 
   test('What fails now?', async () => {
     const { page } = await open('#/failing');
-    const shown = await cellsOf(page, 'Failing checks');
+    const shown = await cellsOf(page, 'Failing tests');
     const failing = rows<{ test_name: string; status: string }>(
       'select test_name, status from failing_tests where env_id = ?',
       ENV,
@@ -106,7 +106,7 @@ describe('each view shows what the mirror holds', () => {
     expect(failing.length).toBeGreaterThan(20);
     const said = shown.map(([name, result]) => `${name?.split('\n')[0]} ${result?.split('\n')[0]}`);
     expect(said.sort()).toEqual(failing.map(({ test_name, status }) => `${test_name} ${status}`).sort());
-    await page.getByText(`${failing.length} checks fail`).waitFor();
+    await page.getByText(`${failing.length} tests fail`).waitFor();
   });
 
   test('Is it getting better?', async () => {

@@ -60,7 +60,7 @@ describe('a report', () => {
     const report = await writeReport({ db, to, env: ['Staging Analytics'] });
     expect(report).toMatchObject({ failing_count: inStaging, environments: ['Staging Analytics'] });
     const { page } = await browser.open(`${pathToFileURL(to).href}#/failing`);
-    await page.getByText(`${inStaging} checks fail`).waitFor();
+    await page.getByText(`${inStaging} tests fail`).waitFor();
     expect(await page.content()).not.toContain('prod-analytics');
   });
 
@@ -109,7 +109,7 @@ describe('a report', () => {
     expect(readFileSync(mine, 'utf8')).toBe('<p>mine</p>');
   });
 
-  test('fails when more checks fail than is allowed, and is written nevertheless', async () => {
+  test('fails when more tests fail than is allowed, and is written nevertheless', async () => {
     const allowed = await count('select count(*) from failing_tests');
     expect(await writeReport({ db, to, maxFailing: allowed })).toMatchObject({ passed: true });
     expect(await writeReport({ db, to, maxFailing: allowed - 1 })).toMatchObject({ passed: false, to });

@@ -47,7 +47,7 @@ function failingNow(
 }
 
 function answerOf({ total, rows }: FailingNow): string {
-  const what = total === 1 ? '1 check fails' : `${formatCount(total)} checks fail`;
+  const what = total === 1 ? '1 test fails' : `${formatCount(total)} tests fail`;
   const [worst] = rows;
   if (worst === undefined) return `${what}.`;
   const hangs = worst.downstream_count === 0 ? '' : `, with ${downstreamOf(worst)} behind it`;
@@ -59,8 +59,8 @@ const downstreamOf = ({ downstream_count, downstream_cut }: FailingSubTest): str
 
 const captionOf = (shown: number, all: number): string =>
   shown === all
-    ? 'Failing checks, the worst first'
-    : `Failing checks, the worst first: ${shown} of the ${all} on this page`;
+    ? 'Failing tests, the worst first'
+    : `Failing tests, the worst first: ${shown} of the ${all} on this page`;
 
 const keyOf = ({ test_id, sub_test_unique_id }: FailingSubTest): string => `${test_id} ${sub_test_unique_id}`;
 
@@ -77,7 +77,7 @@ const textOf = ({
 
 function columnsFor(env: string, values: Readonly<Record<string, string>>): readonly DataColumn<FailingSubTest>[] {
   return [
-    { label: 'Check', kind: 'name', cell: (row) => checkCell(row, values) },
+    { label: 'Test', kind: 'name', cell: (row) => testCell(row, values) },
     { label: 'Result', head: term('latestStatus', 'Result'), kind: 'text', cell: resultCell },
     { label: 'Since', head: term('since', 'Since'), cell: ({ since }) => age(since, 'unknown') },
     { label: 'Last runs', cell: ({ history }) => historyStrip(history) },
@@ -88,7 +88,7 @@ function columnsFor(env: string, values: Readonly<Record<string, string>>): read
   ];
 }
 
-function checkCell(row: FailingSubTest, values: Readonly<Record<string, string>>): VNode {
+function testCell(row: FailingSubTest, values: Readonly<Record<string, string>>): VNode {
   const key = keyOf(row);
   const isOpen = values['open'] === key;
   return html`<span>

@@ -29,8 +29,8 @@ export const changeOf = (group: TrendGroup, middle: number): TrendChange => ({
   before: passRateOf(group, 0, middle),
 });
 
-/** Less than this is no change: a tenth of a percent. */
-const LEAST_CHANGE = 0.001;
+/** Less than this is no change: half a percentage point. */
+const LEAST_CHANGE = 0.005;
 
 export function directionOf({ now, before }: TrendChange): 'better' | 'worse' | 'the same' | null {
   if (now === null || before === null) return null;
