@@ -32,7 +32,7 @@ export const assetHealthMeans = sqliteTable(
     score: real('score').notNull(),
     /** The assets that had a score on the day. */
     asset_count: integer('asset_count').notNull(),
-    /** The newest `mirrored_at` of the scores that it was made of. */
+    /** The newest `mirrored_at` of scores and of deleted assets when it was made. */
     scores_at: text('scores_at').notNull(),
   },
   (t) => [primaryKey({ columns: [t.env_id, t.day, t.dimension] })],

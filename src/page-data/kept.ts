@@ -54,12 +54,16 @@ export function snapshotSignature(pageReads: PageReads, table: string): string {
   );
 }
 
-/** Of the scores. A list of them is put in its place some time after its rows have come to the history. */
+/**
+ * Of the scores, and of the means that are kept of them. A list of scores is put in its place some time after its rows have come to the history,
+ * and the means follow at the end of the run.
+ */
 export function scoresSignature(pageReads: PageReads, env: string): string {
   const tables = ['asset_health_scores', 'asset_health_score_dimensions'];
   const states = tables.map(
     (table) => `(select json_array(count(*), max(mirrored_at)) from ${table} where env_id = @env)`,
   );
+  states.push(`(select json_array(count(*), max(scores_at)) from asset_health_means where env_id = @env)`);
   const scores = pageReads.texts({ sql: `select json_array(${states.join(', ')})`, values: { env } });
   return `${scores[0]} ${feedSignature(pageReads, env, ['assets'])}`;
 }

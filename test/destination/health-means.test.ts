@@ -26,10 +26,17 @@ function mirror() {
       ])
         connection.prepare(`insert or replace into ${into}`).run(values);
     }
-    const before = connection.prepare('select total_changes()').pluck().get();
-    keepHealthMeans(connection);
-    return Number(connection.prepare('select total_changes()').pluck().get()) - Number(before);
+    return keep();
   };
+  /** The number of rows that it removes and writes. */
+  const keep = () => {
+    const changes = connection.prepare('select total_changes()').pluck();
+    const before = Number(changes.get());
+    keepHealthMeans(connection);
+    return Number(changes.get()) - before;
+  };
+  const remove = (id: string, at: string) =>
+    connection.prepare('update assets set deleted_at = @at, mirrored_at = @at where id = @id').run({ id, at });
   const kept = () =>
     connection.prepare('select day, dimension, score, asset_count from asset_health_means order by 1, 2').all();
   const viewed = () =>
@@ -38,7 +45,7 @@ function mirror() {
         'select day, dimension, avg(score) as score, count(*) as asset_count from health_daily group by 1, 2 order by 1, 2',
       )
       .all();
-  return { place, kept, viewed };
+  return { place, keep, remove, kept, viewed };
 }
 
 describe('the mean scores of a day', () => {
@@ -69,6 +76,50 @@ describe('the mean scores of a day', () => {
     const scores = { a: ['2026-11-10T08:00:00.000000Z', 0.5] } as const;
     expect(place('2026-11-10T09:00:00.000000Z', scores)).toBe(2);
     expect(place('2026-11-10T09:00:00.000000Z', scores)).toBe(0);
-    expect(place('2026-11-10T10:00:00.000000Z', scores)).toBe(2);
+    // The two that were kept make room for the two new ones.
+    expect(place('2026-11-10T10:00:00.000000Z', scores)).toBe(4);
+  });
+
+  test('are kept for every day that is in the list of scores, as the history has them', () => {
+    const { place, kept, viewed } = mirror();
+    place('2026-11-11T01:00:00.000000Z', {
+      a: ['2026-11-11T00:00:00.000000Z', 0.25],
+      b: ['2026-11-10T22:00:00.000000Z', 0.5],
+    });
+    expect(kept().map((row) => (row as { day: string }).day)).toEqual(
+      ['10', '10', '11', '11'].map((day) => `2026-11-${day}`),
+    );
+    expect(kept()).toEqual(viewed());
+    // The later score of one asset leaves its earlier one to the other day.
+    place('2026-11-11T02:00:00.000000Z', {
+      a: ['2026-11-11T00:00:00.000000Z', 0.25],
+      b: ['2026-11-11T01:00:00.000000Z', 1],
+    });
+    expect(kept()).toHaveLength(4);
+    expect(kept()).toEqual(viewed());
+  });
+
+  test('leave out an asset from the moment it is deleted, without a new score', () => {
+    const { place, keep, remove, kept, viewed } = mirror();
+    place('2026-11-10T09:00:00.000000Z', {
+      a: ['2026-11-10T08:00:00.000000Z', 0.25],
+      b: ['2026-11-10T08:00:00.000000Z', 0.75],
+    });
+    remove('b', '2026-11-10T09:30:00.000000Z');
+    expect([keep(), keep()]).toEqual([4, 0]);
+    expect(kept()).toMatchObject([{ score: 0.125 }, { score: 0.25, asset_count: 1 }]);
+    expect(kept()).toEqual(viewed());
+    remove('a', '2026-11-10T09:40:00.000000Z');
+    keep();
+    expect([kept(), viewed()]).toEqual([[], []]);
+  });
+
+  test('of an earlier day stay as they were kept last', () => {
+    const { place, keep, remove, kept } = mirror();
+    place('2026-11-10T23:30:00.000000Z', { a: ['2026-11-10T23:00:00.000000Z', 1] });
+    place('2026-11-11T01:00:00.000000Z', { b: ['2026-11-11T00:00:00.000000Z', 0.5] });
+    remove('a', '2026-11-11T02:00:00.000000Z');
+    expect(keep()).toBe(0);
+    expect(kept()).toMatchObject([{ day: '2026-11-10' }, { score: 1 }, { day: '2026-11-11' }, { score: 0.5 }]);
   });
 });

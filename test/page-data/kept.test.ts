@@ -92,6 +92,25 @@ describe('what is kept from one state of the mirror to the next', () => {
     close();
   });
 
+  test('are the mean scores of each day, until a score, an asset or a mean changes', () => {
+    const { reads, commit, close } = changing();
+    const mean = (reader = ALL) =>
+      trends(reads(), reader, { by: null, days: 2, until: '2026-11-20T12:00:00.000000Z' }).health[0]?.scores[0];
+    const before = mean();
+    commit("update asset_health_scores set mirrored_at = @now where asset_id = 'm1'");
+    expect(mean()).toBe(before);
+    // The means follow at the end of the run.
+    commit(`update asset_health_means set score = 0.5, scores_at = @now where env_id = 'e' and dimension = 'total'`);
+    expect(mean()).toBe(0.5);
+    const limited = { ...ALL, limit: { ids: "('m1', 'm2')", values: {} } };
+    expect(mean(limited)).toBeCloseTo((1 / 3 + 1 / 4) / 2, 10);
+    commit(
+      "update assets set deleted_at = @now, deletion = 'absent', mirrored_at = @now where env_id = 'e' and id = 'm2'",
+    );
+    expect(mean(limited)).toBeCloseTo(1 / 3, 10);
+    close();
+  });
+
   test('are the runs of tests, until one is new, or results or a history are read again', () => {
     const { reads, commit, statements, close } = changing();
     const counts = () => {
