@@ -139,7 +139,7 @@ export interface TrendGroup {
   readonly pass_rate: readonly (number | null)[];
   readonly incidents_opened: readonly number[];
   readonly incidents_resolved: readonly number[];
-  /** Incidents that are open now. */
+  /** Incidents of enabled tests that are open now. */
   readonly open_count: number;
   /** Mean hours of the incidents that were resolved in these days; null if none was. */
   readonly mean_hours_to_resolve: number | null;

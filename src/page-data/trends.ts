@@ -152,7 +152,8 @@ function sumIncidents(pageReads: PageReads, scope: PageScope, { days, ofTest }: 
   const from = days[0] ?? '';
   const tests = pageReads.texts({ sql: TESTS_WITH_INCIDENTS, values: { env: scope.env, from } });
   const rows = pageReads.rows({
-    sql: `select test_id, substr(first_start_time, 1, 10) as opened, substr(resolved_at, 1, 10) as resolved, hours_to_resolve
+    sql: `select test_id, coalesce(test_disabled, 0) as disabled, substr(first_start_time, 1, 10) as opened,
+        substr(resolved_at, 1, 10) as resolved, hours_to_resolve
       from test_incidents
       where ${seen(scope, { env: 'env_id', asset: 'asset_id' })} and test_id in ${listed('tests')}
         and (resolved_at is null or resolved_at >= @from)`,
@@ -162,7 +163,8 @@ function sumIncidents(pageReads: PageReads, scope: PageScope, { days, ofTest }: 
   for (const row of rows) {
     const [opened, resolved] = [places.get(String(row['opened'])), places.get(String(row['resolved']))];
     for (const sums of ofTest(String(row['test_id']))) {
-      if (row['resolved'] === null) sums.openCount += 1;
+      // Nothing ends an incident of a test that does not run any more.
+      if (row['resolved'] === null && row['disabled'] === 0) sums.openCount += 1;
       if (opened !== undefined) add(sums.opened, opened);
       if (resolved === undefined) continue;
       add(sums.resolved, resolved);

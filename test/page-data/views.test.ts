@@ -176,11 +176,11 @@ describe('trends', () => {
     expect([all?.name, none]).toEqual([null, []]);
     const daily = rows("select run_count from test_runs_daily where env_id = 'e' order by day");
     expect(all?.run_count).toEqual([0, ...daily.map((row) => row['run_count']), 0]);
-    const [incidents] = rows(`select count(*) as n, sum(resolved_at is null) as open, avg(hours_to_resolve) as hours
-      from test_incidents where env_id = 'e'`);
+    const [incidents] = rows(`select count(*) as n, count(resolved_at) as resolved, avg(hours_to_resolve) as hours,
+      sum(resolved_at is null and test_disabled is not 1) as open from test_incidents where env_id = 'e'`);
     const sum = (counts: readonly number[] = []) => counts.reduce((a, b) => a + b, 0);
     expect(sum(all?.incidents_opened)).toBe(incidents?.['n']);
-    expect(sum(all?.incidents_resolved)).toBe(Number(incidents?.['n']) - Number(incidents?.['open']));
+    expect(sum(all?.incidents_resolved)).toBe(incidents?.['resolved']);
     expect([all?.open_count, all?.mean_hours_to_resolve]).toEqual([incidents?.['open'], incidents?.['hours']]);
   });
 
@@ -189,13 +189,26 @@ describe('trends', () => {
     const found = seen((reads) => trends(reads, ALL, { by: null, days: 4, until: UNTIL })).groups[0];
     const [expected] =
       rows(`select sum(first_start_time >= '2026-11-17') as opened, sum(resolved_at >= '2026-11-17') as resolved,
-      sum(resolved_at is null) as open from test_incidents where env_id = 'e'`);
+      sum(resolved_at is null and test_disabled is not 1) as open from test_incidents where env_id = 'e'`);
     const sum = (counts: readonly number[] = []) => counts.reduce((a, b) => a + b, 0);
     expect({
       opened: sum(found?.incidents_opened),
       resolved: sum(found?.incidents_resolved),
       open: found?.open_count,
     }).toEqual(expected);
+  });
+
+  test('count as open now what fails now: no incident of a disabled or deleted test', () => {
+    const { seen, rows } = mirrorOf();
+    const open = rows(
+      "select test_id from test_incidents where env_id = 'e' and resolved_at is null and test_disabled = 1",
+    );
+    expect(open.length).toBeGreaterThan(0);
+    const { total } = seen((reads) => failingNow(reads, ALL, WHOLE));
+    for (const by of [null, 'test_type'] as const) {
+      const { groups } = seen((reads) => trends(reads, ALL, { by, days: 12, until: UNTIL }));
+      expect(groups.reduce((sum, group) => sum + group.open_count, 0)).toBe(total);
+    }
   });
 
   test('have the mean scores of each day, the total first', () => {
