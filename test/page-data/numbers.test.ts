@@ -1,0 +1,191 @@
+import { describe, expect, test } from 'vitest';
+import { assetLineage, assets, columns } from '../../schema/assets.ts';
+import { latestTestExecutions, testExecutions, tests } from '../../schema/data-tests.ts';
+import type { MirrorFile } from '../../src/destination/sqlite/open.ts';
+import { assetColumns, assetDetail } from '../../src/page-data/asset-detail.ts';
+import { assetsFound } from '../../src/page-data/assets-found.ts';
+import { failingNow } from '../../src/page-data/failing-now.ts';
+import { trends } from '../../src/page-data/trends.ts';
+import { untestedTables } from '../../src/page-data/untested-tables.ts';
+import { asset, column, NOW, run, test_ } from '../server/fixture.ts';
+import { ALL, mirrorOf } from './setup.ts';
+
+const WHOLE = { limit: 1000, offset: 0 };
+const UNTIL = '2026-11-20T12:00:00.000000Z';
+
+const numbered = (count: number) => Array.from({ length: count }, (_, i) => String(i).padStart(3, '0'));
+
+/** Results of a test of the asset `x`, one for each sub-test, in the order of their names. */
+function fillResults({ db }: MirrorFile, test: string, statuses: readonly string[]): void {
+  db.insert(tests)
+    .values(test_(test, { asset_id: 'x', column_name: 'id', test_type: 'type' }))
+    .run();
+  for (const [i, status] of statuses.entries())
+    db.insert(latestTestExecutions)
+      .values({
+        ...run(`${test}:${i}`, { test_id: test, sub_test_unique_id: `${test}:sub ${i}`, status }),
+        ...{ column_name: `Column_${i}`, start_time: `2026-11-19T0${9 - i}:00:00.000000Z` },
+      })
+      .run();
+}
+
+const withAsset = (fill: (writing: MirrorFile) => void) =>
+  mirrorOf((writing) => {
+    writing.db.insert(assets).values(asset('x')).run();
+    fill(writing);
+  });
+
+describe('the tests of an asset', () => {
+  test('have the worst status of their sub-tests, wherever it stands, and the time of the latest', () => {
+    const { seen } = withAsset((writing) => {
+      fillResults(writing, 'first', ['ERROR', 'FAIL', 'PASS']);
+      fillResults(writing, 'last', ['PASS', 'WARN', 'FAIL']);
+      fillResults(writing, 'middle', ['PASS', 'WARN', 'PASS']);
+      fillResults(writing, 'no verdict', ['SKIPPED', 'PASS', 'NO_DATA']);
+      fillResults(writing, 'never', []);
+    });
+    const detail = seen((reads) => assetDetail(reads, ALL, 'x'));
+    expect(detail?.tests?.map(({ test_id, status }) => [test_id, status])).toEqual([
+      ['first', 'ERROR'],
+      ['last', 'FAIL'],
+      ['middle', 'WARN'],
+      ['no verdict', 'PASS'],
+      ['never', null],
+    ]);
+    expect(detail?.tests?.[1]?.start_time).toBe('2026-11-19T09:00:00.000000Z');
+  });
+
+  test('are shown up to 200 of them, and all are counted', () => {
+    const { seen } = withAsset((writing) => {
+      for (const n of numbered(201)) fillResults(writing, n, ['PASS']);
+    });
+    const detail = seen((reads) => assetDetail(reads, ALL, 'x'));
+    expect([detail?.tests?.length, detail?.test_count]).toEqual([200, 201]);
+  });
+});
+
+describe('the columns of an asset', () => {
+  const parts = (names: readonly string[], fill: (writing: MirrorFile) => void = () => undefined) =>
+    withAsset((writing) => {
+      for (const name of names)
+        writing.db
+          .insert(columns)
+          .values(column(`x:${name}`, { asset_id: 'x', name }))
+          .run();
+      fill(writing);
+    });
+
+  test('have the number of enabled tests whose results name them, in letters of any size', () => {
+    const { seen, rows } = parts(['COLUMN_0', 'column_1', 'column_2'], (writing) => {
+      fillResults(writing, 'one', ['PASS', 'FAIL']);
+      fillResults(writing, 'two', ['PASS']);
+      fillResults(writing, 'off', ['PASS', 'PASS', 'PASS']);
+      writing.connection.exec("update tests set disabled = 1 where id = 'off'");
+    });
+    const found = seen((reads) => assetColumns(reads, ALL, { assetId: 'x', offset: 0 }));
+    expect(found?.rows.map((row) => [row.name, row.tests])).toEqual([
+      ['COLUMN_0', 2],
+      ['column_1', 1],
+      ['column_2', 0],
+    ]);
+    const [coverage] = rows('select tested_column_count as tested from coverage_by_impact');
+    expect(coverage?.['tested']).toBe(found?.rows.filter((row) => row.tests !== 0).length);
+  });
+
+  test('come in parts of 200, and all are counted', () => {
+    const { seen } = parts(numbered(201));
+    const part = (offset: number) => seen((reads) => assetColumns(reads, ALL, { assetId: 'x', offset }));
+    expect([part(0)?.rows.length, part(0)?.total, part(200)?.rows.map(({ name }) => name)]).toEqual([
+      200,
+      201,
+      ['200'],
+    ]);
+  });
+});
+
+describe('a failing sub-test', () => {
+  test('has its last 30 runs, the oldest first, however many other sub-tests the test has', () => {
+    const { seen } = withAsset((writing) => {
+      fillResults(writing, 't', ['FAIL', 'FAIL']);
+      for (const [i, n] of numbered(70).entries())
+        writing.db
+          .insert(testExecutions)
+          .values(
+            run(`t:run ${n}`, {
+              ...{ test_id: 't', sub_test_unique_id: `t:sub ${i % 2}`, status: i === 11 ? 'PASS' : 'FAIL' },
+              start_time: `2026-11-18T00:00:00.000${n}Z`,
+            }),
+          )
+          .run();
+    });
+    const { rows } = seen((reads) => failingNow(reads, ALL, WHOLE));
+    const [even, odd] = ['t:sub 0', 't:sub 1'].map((id) => rows.find((row) => row.sub_test_unique_id === id)?.history);
+    expect([even?.length, odd?.length]).toEqual([30, 30]);
+    expect([even?.[0], odd?.[0], odd?.at(-1)]).toEqual([
+      { start_time: '2026-11-18T00:00:00.000010Z', status: 'FAIL' },
+      { start_time: '2026-11-18T00:00:00.000011Z', status: 'PASS' },
+      { start_time: '2026-11-18T00:00:00.000069Z', status: 'FAIL' },
+    ]);
+  });
+});
+
+describe('an answer says that there is more than it shows', () => {
+  const hub = (width: number) =>
+    withAsset((writing) => {
+      fillResults(writing, 't', ['FAIL']);
+      const edge = { env_id: 'e', mirrored_at: NOW, upstream_asset_id: 'x' };
+      for (const n of numbered(width))
+        writing.db
+          .insert(assetLineage)
+          .values({ ...edge, downstream_asset_id: n })
+          .run();
+    });
+
+  test.each([
+    [9999, false],
+    [10_001, true],
+  ])('of %i assets downstream of what fails and of what is untested: %s', (width, cut) => {
+    const { seen } = hub(width);
+    const [failing] = seen((reads) => failingNow(reads, ALL, WHOLE)).rows;
+    const [untested] = seen((reads) => untestedTables(reads, ALL, { ...WHOLE, all: true })).rows;
+    const count = Math.min(width, 10_000);
+    const expected = { downstream_count: count, downstream_cut: cut };
+    expect([failing, untested]).toMatchObject([expected, expected]);
+  });
+
+  test.each([
+    [20, false],
+    [21, true],
+  ])('of %i groups the 20 with the most runs: %s', (count, cut) => {
+    const { seen } = withAsset(({ db }) => {
+      for (const [i, n] of numbered(count).entries()) {
+        db.insert(tests)
+          .values(test_(n, { asset_id: 'x', test_type: `type ${n}` }))
+          .run();
+        for (let at = 0; at <= i; at += 1)
+          db.insert(testExecutions)
+            .values(
+              run(`${n}:${at}`, { test_id: n, status: 'PASS', start_time: `2026-11-19T00:00:00.0000${10 + at}Z` }),
+            )
+            .run();
+      }
+    });
+    const found = seen((reads) => trends(reads, ALL, { by: 'test_type', days: 3, until: UNTIL }));
+    const most = numbered(count).toReversed().slice(0, 20);
+    expect([found.groups.map(({ name }) => name), found.cut]).toEqual([most.map((n) => `type ${n}`), cut]);
+  });
+
+  test.each([
+    [50, false],
+    [51, true],
+  ])('of %i assets found the first 50: %s', (count, cut) => {
+    const { seen } = mirrorOf(({ db }) => {
+      for (const n of numbered(count))
+        db.insert(assets)
+          .values(asset(n, { name: `orders ${n}` }))
+          .run();
+    });
+    const found = seen((reads) => assetsFound(reads, ALL, 'orders'));
+    expect([found.rows.map(({ id }) => id), found.cut]).toEqual([numbered(50), cut]);
+  });
+});
