@@ -48,6 +48,9 @@ export function axesOf({ columns }: Chart): ChartAxes {
   return { axis, series, values: others.filter((column) => column !== series) };
 }
 
+/** Whether a column holds times or days. */
+export const isTime = ({ type }: ChartColumn): boolean => type === 'timestamp' || type === 'date';
+
 /** What people read: `failing_tests` is `failing tests`. */
 export function labelOf({ name }: ChartColumn): string {
   return name.replaceAll('_', ' ');

@@ -3,7 +3,7 @@ import type { ChartDialect } from './chart-dialect.ts';
 import { FAILING_CHARTS } from './charts-failing.ts';
 import { COVERAGE_CHARTS, HEALTH_CHARTS, INCIDENT_CHARTS } from './charts-quality.ts';
 import { FRESHNESS_CHARTS } from './charts-sync.ts';
-import type { MetricDefinition } from './dictionary.ts';
+import type { MetricDefinition } from './mirror-dictionary.ts';
 
 /** Every chart, in the order of the dashboards. All tools get this list. */
 export const CHART_SECTIONS: readonly ChartSection[] = [

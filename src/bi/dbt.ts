@@ -1,6 +1,6 @@
 import { acceptedValuesOf } from './accepted-values.ts';
-import type { DictionaryColumn, DictionaryTable, MirrorDictionary } from './dictionary.ts';
 import { type GeneratedFile, yamlFile } from './generated-file.ts';
+import type { DictionaryColumn, DictionaryTable, MirrorDictionary } from './mirror-dictionary.ts';
 
 /** The table whose clock moves with every sync, whether rows have changed or not. */
 const CLOCK_TABLE = 'mirror_environments';

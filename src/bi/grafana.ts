@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import type { Dashboard, FieldConfigSource, Panel, RowPanel } from '@grafana/schema';
 import {
   axesOf,
@@ -6,13 +7,14 @@ import {
   type ChartColumn,
   type ChartKind,
   type ChartPlace,
+  isTime,
   labelOf,
   placeCharts,
 } from './chart.ts';
 import { type ChartDialect, POSTGRESQL, SQLITE } from './chart-dialect.ts';
 import { CHART_SECTIONS, DASHBOARD, queryOf } from './charts.ts';
-import type { MetricDefinition, MirrorDictionary } from './dictionary.ts';
 import { type GeneratedFile, jsonFile, NOTE, yamlFile } from './generated-file.ts';
+import type { MetricDefinition, MirrorDictionary } from './mirror-dictionary.ts';
 
 /** A data source of Grafana: how it is asked. */
 interface DataSourceKind {
@@ -38,8 +40,6 @@ const POSTGRESQL_SOURCE: DataSourceKind = {
   target: (_, sql) => ({ format: 'table', rawQuery: true, rawSql: sql, editorMode: 'code' }),
 };
 
-const isTime = ({ type }: ChartColumn): boolean => type === 'timestamp' || type === 'date';
-
 /** The data source reads times of RFC 3339, and a day alone is none. */
 function withTimes({ columns }: Chart, sql: string): string {
   if (!columns.some(({ type }) => type === 'date')) return sql;
@@ -47,8 +47,11 @@ function withTimes({ columns }: Chart, sql: string): string {
   return `select ${read.join(', ')}\nfrom (\n${sql}\n)`;
 }
 
-/** Options of a path are those of a URI: with the prefix of one, SQLite itself opens the file for reading alone. */
-const READ_ONLY = { pathPrefix: 'file:', pathOptions: 'mode=ro&_pragma=query_only(1)' };
+/**
+ * Options of a path are those of a URI: with the prefix of one, SQLite itself opens the file for reading alone. After the prefix `file:`
+ * the test of the data source would take the path of the URI for the name of a file.
+ */
+const READ_ONLY = { pathPrefix: 'file://', pathOptions: 'mode=ro&_pragma=query_only(1)' };
 
 /** A dashboard for each kind of database, and what a Grafana reads at its start to have the one over the mirror itself. */
 export function grafanaFiles({ metrics }: MirrorDictionary, { db, to }: { db: string; to: string }): GeneratedFile[] {
@@ -63,16 +66,19 @@ export function grafanaFiles({ metrics }: MirrorDictionary, { db, to }: { db: st
           uid: 'obsync',
           type: SQLITE_SOURCE.plugin,
           access: 'proxy',
-          jsonData: { ...READ_ONLY, path: db },
+          jsonData: { ...READ_ONLY, path: literal(pathToFileURL(db).pathname) },
         },
       ],
     }),
     yamlFile('provisioning/dashboards/obsync.yaml', {
       apiVersion: 1,
-      providers: [{ name: 'obsync', type: 'file', options: { path: join(to, 'dashboards', 'sqlite') } }],
+      providers: [{ name: 'obsync', type: 'file', options: { path: literal(join(to, 'dashboards', 'sqlite')) } }],
     }),
   ];
 }
+
+/** A text of provisioning, where Grafana puts variables in the place of `$NAME`, and a `$` in that of `$$`. */
+const literal = (text: string): string => text.replaceAll('$', () => '$$');
 
 function dashboard(source: DataSourceKind, metrics: readonly MetricDefinition[]): Dashboard {
   return {

@@ -1,17 +1,22 @@
 // Written by `obsync bi`. The next run writes it again: changes are lost then.
 //
-// Brings the dashboard of metabase.json into a Metabase, or up to date there: what has the same name is changed, never made twice.
+// Brings the dashboard of metabase.json into a Metabase, or up to date there: what has the same name in its collection or on the
+// dashboard is changed, never made twice.
 //
-//   METABASE_URL       such as https://metabase.example.com
-//   METABASE_API_KEY   an API key of Metabase (Admin settings, Authentication, API keys)
-//   METABASE_DATABASE  the name under which Metabase knows the mirror (by default: obsync)
+//   METABASE_URL         such as https://metabase.example.com
+//   METABASE_API_KEY     an API key of Metabase (Admin settings, Authentication, API keys)
+//   METABASE_DATABASE    the name under which Metabase knows the mirror (by default: obsync)
+//   METABASE_ALLOW_HTTP  1 sends the key over plain http to other machines than this one
 //
 // It needs Node 20 or later and nothing else: node metabase.mjs
 import { readFileSync } from 'node:fs';
 
-const { METABASE_URL: base, METABASE_API_KEY: key, METABASE_DATABASE: databaseName = 'obsync' } = process.env;
+const { METABASE_API_KEY: key, METABASE_DATABASE: databaseName = 'obsync' } = process.env;
 
 const TIMEOUT_MS = 60_000;
+
+/** The most that is shown of an answer. */
+const SHOWN_CHARACTERS = 300;
 
 const DIALECTS = { sqlite: 'sqlite', postgres: 'postgres' };
 
@@ -19,29 +24,73 @@ const DIALECTS = { sqlite: 'sqlite', postgres: 'postgres' };
 class Refusal extends Error {}
 
 async function main() {
-  if (!base) throw new Refusal('set METABASE_URL to the address of Metabase');
+  const root = readAddress();
   if (!key) throw new Refusal('set METABASE_API_KEY to an API key of Metabase');
-  const wanted = JSON.parse(readFileSync(new URL('metabase.json', import.meta.url), 'utf8'));
-  const database = await findDatabase();
-  const collectionId = await findOrMakeCollection(wanted.collection);
-  const present = await itemsOf(collectionId);
+  const wanted = readWanted();
+  const call = (method, path, body) => callMetabase(new URL(path, root), { method, path, body });
+  const database = await findDatabase(call);
+  const collectionId = await findOrMakeCollection(call, wanted.collection);
+  const present = await itemsOf(call, collectionId);
+  const dashboard = await openDashboard(call, wanted.dashboard, { collectionId, present });
+  // A question that was moved to another collection still stands on the dashboard.
+  for (const { card_id, card } of dashboard.dashcards)
+    if (card?.name && !present.has(`card ${card.name}`)) present.set(`card ${card.name}`, card_id);
   const cards = new Map();
   for (const { question } of wanted.places.filter((place) => place.question))
-    cards.set(question.name, await putQuestion(question, { database, collectionId, present }));
-  const dashboardId = await putDashboard(wanted, { collectionId, present, cards });
-  console.log(
-    `${cards.size} questions and the dashboard are in Metabase: ${new URL(`dashboard/${dashboardId}`, root())}`,
-  );
+    cards.set(question.name, await putQuestion(call, question, { database, collectionId, present }));
+  await completeDashboard(call, dashboard, { places: wanted.places, cards });
+  const address = new URL(`dashboard/${dashboard.id}`, root);
+  console.log(`${cards.size} questions and the dashboard are in Metabase: ${address}`);
 }
 
-function root() {
-  return base.endsWith('/') ? base : `${base}/`;
+/** The address of Metabase, with a slash at its end. No message quotes what was given: it may hold a password. */
+function readAddress() {
+  const { METABASE_URL: given, METABASE_ALLOW_HTTP: allowHttp } = process.env;
+  if (!given) throw new Refusal('set METABASE_URL to the address of Metabase');
+  if (!URL.canParse(given)) throw new Refusal('this is not an address: check METABASE_URL');
+  const url = new URL(given);
+  if (url.username !== '' || url.password !== '')
+    throw new Refusal('METABASE_URL must not contain a user name or a password');
+  if (url.protocol !== 'https:' && url.protocol !== 'http:')
+    throw new Refusal('METABASE_URL must begin with https:// or http://');
+  if (url.protocol === 'http:' && allowHttp !== '1' && !isLoopback(url.hostname))
+    throw new Refusal(
+      'METABASE_URL is plain http, which sends the key unencrypted: use https, or set METABASE_ALLOW_HTTP to 1',
+    );
+  return new URL(url.pathname.endsWith('/') ? url.pathname : `${url.pathname}/`, url.origin);
 }
 
-async function call(method, path, body) {
-  let answer;
+function isLoopback(hostname) {
+  return hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d{1,3}){3}$/.test(hostname);
+}
+
+/** The charts and the dashboard, as they shall be in Metabase. */
+function readWanted() {
   try {
-    answer = await fetch(new URL(path, root()), {
+    return JSON.parse(readFileSync(new URL('metabase.json', import.meta.url), 'utf8'));
+  } catch {
+    throw new Refusal('metabase.json beside it is missing or not whole: run obsync bi metabase again');
+  }
+}
+
+async function callMetabase(url, { method, path, body }) {
+  const { status, text } = await answerOf(url, { method, path, body });
+  if (status === 401 || status === 403)
+    throw new Refusal(`Metabase refused ${method} ${path} (${status}): check METABASE_API_KEY and its group`);
+  if (status < 200 || status > 299)
+    throw new Refusal(
+      `Metabase answered ${status} to ${method} ${path}: ${printable(text).slice(0, SHOWN_CHARACTERS)}`,
+    );
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw unknownAnswer(`${method} ${path}`, 'something else than JSON');
+  }
+}
+
+async function answerOf(url, { method, path, body }) {
+  try {
+    const answer = await fetch(url, {
       method,
       // A redirect would send the key to another address.
       redirect: 'error',
@@ -49,30 +98,42 @@ async function call(method, path, body) {
       body: body === undefined ? null : JSON.stringify(body),
       signal: AbortSignal.timeout(TIMEOUT_MS),
     });
+    return { status: answer.status, text: await answer.text() };
   } catch (error) {
-    const reason = error.cause?.message ?? error.message;
-    throw new Refusal(`${method} ${path} got no answer (${reason}): check METABASE_URL`);
-  }
-  if (answer.status === 401 || answer.status === 403)
-    throw new Refusal(`Metabase refused ${method} ${path} (${answer.status}): check METABASE_API_KEY and its group`);
-  const text = await answer.text();
-  if (!answer.ok) throw new Refusal(`Metabase answered ${answer.status} to ${method} ${path}: ${text.slice(0, 300)}`);
-  try {
-    return JSON.parse(text);
-  } catch {
-    throw new Refusal(`it answered ${method} ${path} with something else than JSON: check METABASE_URL`);
+    const reason = error.cause?.message || error.message;
+    throw new Refusal(`${method} ${path} got no whole answer (${reason}): check METABASE_URL`);
   }
 }
 
-async function findDatabase() {
-  const answer = await call('GET', 'api/database');
-  const databases = answer.data ?? answer;
+function unknownAnswer(request, what) {
+  return new Refusal(`it answered ${request} with ${what}: check METABASE_URL`);
+}
+
+/** The objects of an answer that is a list, or has one as its data. */
+function listIn(answer, request) {
+  const list = Array.isArray(answer) ? answer : answer?.data;
+  if (!Array.isArray(list) || list.some((each) => typeof each !== 'object' || each === null))
+    throw unknownAnswer(request, 'something else than a list');
+  return list;
+}
+
+function idIn(answer, request) {
+  if (!Number.isInteger(answer?.id)) throw unknownAnswer(request, 'no id');
+  return answer.id;
+}
+
+/** A text on one line, without the key and without characters that control a terminal. */
+function printable(text) {
+  const withoutKey = key ? text.replaceAll(key, '…') : text;
+  return withoutKey.replaceAll(/[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]+/gu, ' ').trim();
+}
+
+async function findDatabase(call) {
+  const databases = listIn(await call('GET', 'api/database'), 'GET api/database');
   const found = databases.find(({ name }) => name === databaseName);
   const names = databases.map(({ name }) => name).join(', ');
-  if (!found)
-    throw new Refusal(
-      `Metabase has no database ${databaseName}: add it there, or set METABASE_DATABASE to one of ${names}`,
-    );
+  const choice = databases.length === 0 ? '' : `, or set METABASE_DATABASE to one of ${names}`;
+  if (!found) throw new Refusal(`Metabase has no database ${databaseName}: add it there${choice}`);
   if (!Object.hasOwn(DIALECTS, found.engine))
     throw new Refusal(
       `the database ${databaseName} is of the kind ${found.engine}: only SQLite and PostgreSQL have queries`,
@@ -80,25 +141,25 @@ async function findDatabase() {
   return { id: found.id, dialect: DIALECTS[found.engine] };
 }
 
-async function findOrMakeCollection(name) {
-  const collections = await call('GET', 'api/collection');
+async function findOrMakeCollection(call, name) {
+  const collections = listIn(await call('GET', 'api/collection'), 'GET api/collection');
   const found = collections.find((each) => each.name === name && each.location === '/' && !each.archived);
-  return (found ?? (await call('POST', 'api/collection', { name }))).id;
+  return idIn(found ?? (await call('POST', 'api/collection', { name })), 'POST api/collection');
 }
 
 /** The questions and dashboards of a collection, by kind and name. */
-async function itemsOf(collectionId) {
+async function itemsOf(call, collectionId) {
   const items = new Map();
   const limit = 200;
   for (let offset = 0; ; offset += limit) {
     const path = `api/collection/${collectionId}/items?models=card&models=dashboard&limit=${limit}&offset=${offset}`;
-    const { data } = await call('GET', path);
+    const data = listIn(await call('GET', path), `GET ${path}`);
     for (const { model, name, id } of data) items.set(`${model} ${name}`, id);
     if (data.length < limit) return items;
   }
 }
 
-async function putQuestion(question, { database, collectionId, present }) {
+async function putQuestion(call, question, { database, collectionId, present }) {
   const { name, description, display, visualization_settings, sql } = question;
   const native = { query: sql[database.dialect], 'template-tags': {} };
   const body = {
@@ -110,17 +171,25 @@ async function putQuestion(question, { database, collectionId, present }) {
     dataset_query: { type: 'native', database: database.id, native },
   };
   const id = present.get(`card ${name}`);
-  if (id === undefined) return (await call('POST', 'api/card', body)).id;
+  if (id === undefined) return idIn(await call('POST', 'api/card', body), 'POST api/card');
   await call('PUT', `api/card/${id}`, body);
   return id;
 }
 
-/** What stands on the dashboard already stays as it is; only what is missing is added. */
-async function putDashboard({ dashboard, places }, { collectionId, present, cards }) {
+/** The dashboard with what stands on it. */
+async function openDashboard(call, dashboard, { collectionId, present }) {
   const id =
     present.get(`dashboard ${dashboard.name}`) ??
-    (await call('POST', 'api/dashboard', { ...dashboard, collection_id: collectionId })).id;
-  const { dashcards = [], tabs = [] } = await call('GET', `api/dashboard/${id}`);
+    idIn(await call('POST', 'api/dashboard', { ...dashboard, collection_id: collectionId }), 'POST api/dashboard');
+  const path = `api/dashboard/${id}`;
+  const answer = await call('GET', path);
+  idIn(answer, `GET ${path}`);
+  const partsIn = (name) => listIn(answer[name] ?? [], `GET ${path}`);
+  return { id, dashcards: partsIn('dashcards'), tabs: partsIn('tabs') };
+}
+
+/** What stands on the dashboard already stays as it is; only what is missing is added. */
+async function completeDashboard(call, { id, dashcards, tabs }, { places, cards }) {
   const isThere = ({ question, heading }) =>
     dashcards.some((each) =>
       question === undefined
@@ -128,7 +197,7 @@ async function putDashboard({ dashboard, places }, { collectionId, present, card
         : each.card_id === cards.get(question.name),
     );
   const missing = places.filter((place) => !isThere(place));
-  if (missing.length === 0) return id;
+  if (missing.length === 0) return;
   const added = missing.map(({ question, heading, ...place }, i) => ({
     ...place,
     // Metabase gives an id to what comes with a negative one.
@@ -144,7 +213,6 @@ async function putDashboard({ dashboard, places }, { collectionId, present, card
     // Metabase removes tabs that are not sent.
     tabs: tabs.map(({ id, name }) => ({ id, name })),
   });
-  return id;
 }
 
 const SENDABLE = [
@@ -174,6 +242,6 @@ try {
   await main();
 } catch (error) {
   if (!(error instanceof Refusal)) throw error;
-  console.error(`metabase.mjs: ${key ? error.message.replaceAll(key, '…') : error.message}`);
+  console.error(`metabase.mjs: ${printable(error.message)}`);
   process.exitCode = 1;
 }

@@ -1,8 +1,8 @@
 import { axesOf, type Chart, type ChartKind, labelOf, placeCharts } from './chart.ts';
 import { POSTGRESQL, SQLITE } from './chart-dialect.ts';
 import { CHART_SECTIONS, DASHBOARD, queryOf } from './charts.ts';
-import type { MetricDefinition, MirrorDictionary } from './dictionary.ts';
 import { type GeneratedFile, jsonFile, NOTE, textFile } from './generated-file.ts';
+import type { MetricDefinition, MirrorDictionary } from './mirror-dictionary.ts';
 
 /** The script that brings the charts into a Metabase, and what it reads. */
 export function metabaseFiles({ metrics }: MirrorDictionary, script: string): GeneratedFile[] {

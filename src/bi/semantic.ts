@@ -1,11 +1,11 @@
+import { type GeneratedFile, yamlFile } from './generated-file.ts';
 import {
   type DictionaryColumn,
   type DictionaryTable,
   identifierOf,
   type MetricDefinition,
   type MirrorDictionary,
-} from './dictionary.ts';
-import { type GeneratedFile, yamlFile } from './generated-file.ts';
+} from './mirror-dictionary.ts';
 
 /** The version of the format of Apache Ossie, formerly Open Semantic Interchange. */
 const VERSION = '0.1.1';

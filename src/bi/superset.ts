@@ -1,16 +1,17 @@
 import { createHash } from 'node:crypto';
+import { pathToFileURL } from 'node:url';
 import { strToU8, type Zippable, zipSync } from 'fflate';
-import { axesOf, type Chart, type ChartColumn, type ChartKind, labelOf, placeCharts } from './chart.ts';
+import { axesOf, type Chart, type ChartColumn, type ChartKind, isTime, labelOf, placeCharts } from './chart.ts';
 import { type ChartDialect, POSTGRESQL, SQLITE } from './chart-dialect.ts';
 import { CHART_SECTIONS, CHARTS, DASHBOARD, queryOf } from './charts.ts';
-import type { MetricDefinition, MirrorDictionary } from './dictionary.ts';
 import { type GeneratedFile, NOTE, yamlText } from './generated-file.ts';
+import type { MetricDefinition, MirrorDictionary } from './mirror-dictionary.ts';
 
 const VERSION = '1.0.0';
 
 /** An import of the dashboard with its charts, data sets and database, for each kind of database. */
 export function supersetFiles({ metrics }: MirrorDictionary, { db }: { db: string }): GeneratedFile[] {
-  const sqlite = `sqlite:///file:${encodeURI(db)}?mode=ro&uri=true`;
+  const sqlite = `sqlite:///file:${pathToFileURL(db).pathname}?mode=ro&uri=true`;
   return [
     { path: 'obsync-sqlite.zip', bytes: archive(SQLITE, sqlite, metrics) },
     { path: 'obsync-postgresql.zip', bytes: archive(POSTGRESQL, 'postgresql://obsync@localhost/obsync', metrics) },
@@ -69,8 +70,6 @@ function dataset(chart: Chart, dialect: ChartDialect, metrics: readonly MetricDe
     version: VERSION,
   };
 }
-
-const isTime = ({ type }: ChartColumn): boolean => type === 'timestamp' || type === 'date';
 
 const TYPES: Readonly<Record<ChartDialect['name'], Readonly<Record<ChartColumn['type'], string>>>> = {
   sqlite: { text: 'TEXT', integer: 'INTEGER', real: 'REAL', timestamp: 'TEXT', date: 'TEXT' },

@@ -1,8 +1,8 @@
 import { dbtFiles } from './dbt.ts';
-import type { MirrorDictionary } from './dictionary.ts';
 import type { GeneratedFile } from './generated-file.ts';
 import { grafanaFiles } from './grafana.ts';
 import { metabaseFiles } from './metabase.ts';
+import type { MirrorDictionary } from './mirror-dictionary.ts';
 import { semanticFiles } from './semantic.ts';
 import { supersetFiles } from './superset.ts';
 

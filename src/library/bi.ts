@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import type { DictionaryColumn, MirrorDictionary } from '../bi/dictionary.ts';
+import type { DictionaryColumn, MirrorDictionary } from '../bi/mirror-dictionary.ts';
 import type { BiTool } from '../bi/tools.ts';
 import type { ToolFile } from '../bi/write-files.ts';
 import { type ColumnType, EXPORT_RELATIONS } from '../export/relation.ts';

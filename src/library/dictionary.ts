@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { findPackageJSON } from 'node:module';
 import { dirname, join } from 'node:path';
-import type { MetricDefinition } from '../bi/dictionary.ts';
+import type { MetricDefinition } from '../bi/mirror-dictionary.ts';
 import { type DocumentSection, rowsOf, sectionsOf } from './markdown.ts';
 
 /** What the dictionary says of one column. */

@@ -1,9 +1,12 @@
+import { writeFileSync } from 'node:fs';
+import { DatabaseSync } from 'node:sqlite';
 import { unzipSync } from 'fflate';
 import { describe, expect, test } from 'vitest';
 import { POSTGRESQL, SQLITE } from '../../src/bi/chart-dialect.ts';
 import { CHARTS, queryOf } from '../../src/bi/charts.ts';
 import { MARK } from '../../src/bi/generated-file.ts';
 import { openForWriting } from '../../src/destination/sqlite/open.ts';
+import { filesUnder } from '../../src/export/export-files.ts';
 import { folder } from '../cli/setup.ts';
 import { SUPERSET } from './forms.ts';
 import { contentOf, DICTIONARY, filesOf, misfits } from './setup.ts';
@@ -94,7 +97,7 @@ describe('the dashboards for Grafana', () => {
       datasources: [
         {
           type: 'frser-sqlite-datasource',
-          jsonData: { pathPrefix: 'file:', path: '/data/obsync.db', pathOptions: expect.stringMatching(/^mode=ro&/) },
+          jsonData: { pathPrefix: 'file://', path: '/data/obsync.db', pathOptions: expect.stringMatching(/^mode=ro&/) },
         },
       ],
     });
@@ -174,4 +177,53 @@ test('the imports for two databases share no id', () => {
     return Object.values(unzipSync(bytes)).flatMap((each) => contentOf({ bytes: each }).uuid ?? []);
   });
   expect(new Set(ids.flat()).size).toBe(ids.flat().length);
+});
+
+describe('a mirror whose path means something in a URI or to Grafana', () => {
+  /** What Grafana makes of a text of provisioning, in an environment with no variables. */
+  const provisioned = (text: string) =>
+    text
+      .split('$$')
+      .map((part) => part.replaceAll(/\$(\w+|\{[^}]*\})/g, ''))
+      .join('$');
+
+  const grafanaUri = (db: string) => {
+    const [source] = contentOf(filesOf('grafana', { db }).get('provisioning/datasources/obsync.yaml')).datasources;
+    const { pathPrefix, path, pathOptions } = source.jsonData;
+    return `${pathPrefix}${provisioned(path)}?${pathOptions}`;
+  };
+
+  const supersetUri = (db: string) => {
+    const bytes = filesOf('superset', { db }).get('obsync-sqlite.zip')?.bytes ?? new Uint8Array();
+    const database = contentOf({ bytes: unzipSync(bytes)['obsync/databases/obsync.yaml'] ?? new Uint8Array() });
+    return String(database.sqlalchemy_uri).replace(/^sqlite:\/\/\//, '');
+  };
+
+  test.each([
+    ['Grafana', grafanaUri],
+    ['Superset', supersetUri],
+  ])('is the file that %s opens', (_, uriOf) => {
+    const within = folder();
+    for (const name of ['my#m.db', 'a?b.db', '100%25.db', "it's a.db", 'a\\b.db', '$HOME $x.db', 'é:@&=;.db']) {
+      const path = `${within}/${name}`;
+      writeFileSync(path, '');
+      const made = new DatabaseSync(path);
+      made.exec('create table t as select 7 as seven');
+      made.close();
+      const opened = new DatabaseSync(new URL(uriOf(path)));
+      expect([name, opened.prepare('select seven from t').get()]).toEqual([name, { seven: 7 }]);
+      opened.close();
+    }
+    expect(filesUnder(within)).toHaveLength(7);
+  });
+
+  test('is named to Grafana with every $ twice, and so is the folder of the dashboards', () => {
+    const files = filesOf('grafana', { db: '/d/$HOME.db', to: '/etc/$x/$$' });
+    expect(contentOf(files.get('provisioning/datasources/obsync.yaml')).datasources[0].jsonData.path).toBe(
+      '/d/$$HOME.db',
+    );
+    expect(contentOf(files.get('provisioning/dashboards/obsync.yaml')).providers[0].options.path).toBe(
+      '/etc/$$x/$$$$/dashboards/sqlite',
+    );
+  });
 });

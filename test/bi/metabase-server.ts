@@ -1,4 +1,4 @@
-import { createServer, type IncomingMessage } from 'node:http';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { misfits } from './setup.ts';
 
@@ -8,6 +8,16 @@ interface MetabaseItem {
   readonly id: number;
   readonly name: string;
   readonly [field: string]: unknown;
+}
+
+interface MetabaseFailure {
+  readonly status: number;
+  readonly text: string;
+  /** The requests that fail, such as `POST /api/card`; all by default. */
+  readonly of?: RegExp;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Ends the connection after the text, which is then not the whole answer; or never answers. */
+  readonly ending?: 'cut' | 'hang';
 }
 
 type RequestBody = Readonly<Record<string, unknown>>;
@@ -20,8 +30,8 @@ export interface MetabaseServer {
   readonly cards: MetabaseItem[];
   readonly dashboards: (MetabaseItem & { dashcards: MetabaseItem[]; tabs: MetabaseItem[] })[];
   databases: readonly { id: number; name: string; engine: string }[];
-  /** Answers every request with this, if it is set. */
-  failure: { readonly status: number; readonly text: string } | null;
+  /** Answers with this, if it is set. */
+  failure: MetabaseFailure | null;
   close(): Promise<void>;
 }
 
@@ -136,8 +146,10 @@ export async function startMetabase(): Promise<MetabaseServer> {
         return setDashcards(body, path);
       case 'GET /api/dashboard/N': {
         const dashboard = find(metabase.dashboards, path);
-        const more = { created_at: 'now', card: { name: 'more' }, series: [{ id: 9, name: 'more' }] };
-        return { ...dashboard, dashcards: dashboard.dashcards.map((each) => ({ ...each, ...more })) };
+        const cardOf = ({ card_id }: MetabaseItem) => metabase.cards.find((each) => each.id === card_id) ?? null;
+        const more = { created_at: 'now', series: [{ id: 9, name: 'more' }] };
+        const dashcards = dashboard.dashcards.map((each) => ({ ...each, ...more, card: cardOf(each) }));
+        return { ...dashboard, dashcards };
       }
       default:
         return itemsOf(request, metabase);
@@ -149,7 +161,8 @@ export async function startMetabase(): Promise<MetabaseServer> {
     requests.push(`${incoming.method} ${path}`);
     const body = await bodyOf(incoming);
     const reply = (status: number, value: string): void => void outgoing.writeHead(status).end(value);
-    if (metabase.failure !== null) return reply(metabase.failure.status, metabase.failure.text);
+    if (metabase.failure?.of?.test(`${incoming.method} ${path}`) ?? metabase.failure !== null)
+      return fail(outgoing, metabase.failure as MetabaseFailure);
     if (incoming.headers['x-api-key'] !== API_KEY) return reply(401, 'Unauthenticated');
     const form = BODIES.find(([request]) => request.test(`${incoming.method} ${path}`))?.[1];
     const wrong = form === undefined ? [] : misfits(form, body);
@@ -161,8 +174,19 @@ export async function startMetabase(): Promise<MetabaseServer> {
   return Object.assign(metabase, {
     // Metabase may stand in a folder of an address.
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/bi`,
-    close: () => new Promise<void>((resolve) => server.close(() => resolve())),
+    close: () =>
+      new Promise<void>((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
   });
+}
+
+function fail(outgoing: ServerResponse, { status, text, headers = {}, ending }: MetabaseFailure): void {
+  if (ending === 'hang') return;
+  if (ending !== 'cut') return void outgoing.writeHead(status, headers).end(text);
+  outgoing.writeHead(status, { ...headers, 'content-length': text.length + 1 });
+  outgoing.write(text, () => outgoing.destroy());
 }
 
 async function bodyOf(incoming: IncomingMessage): Promise<RequestBody> {

@@ -1,7 +1,8 @@
 import { execFile } from 'node:child_process';
+import { copyFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { POSTGRESQL, SQLITE } from '../../src/bi/chart-dialect.ts';
 import { CHART_SECTIONS, CHARTS, DASHBOARD, queryOf } from '../../src/bi/charts.ts';
 import { folder, NODE, obsync } from '../cli/setup.ts';
@@ -21,9 +22,9 @@ type Dashcard = MetabaseServer['dashboards'][number]['dashcards'][number];
 const run = promisify(execFile);
 
 /** Runs the script as a user does. It sees these variables alone. */
-async function runScript(env: Readonly<Record<string, string>> = {}) {
+async function runScript(env: Readonly<Record<string, string>> = {}, within = to) {
   const given = { METABASE_URL: metabase.url, METABASE_API_KEY: API_KEY, ...env };
-  const said = await run(NODE, [join(to, 'metabase.mjs')], { cwd: folder(), env: given })
+  const said = await run(NODE, [join(within, 'metabase.mjs')], { cwd: folder(), env: given })
     .then(({ stdout, stderr }) => ({ code: 0, stdout, stderr }))
     .catch(({ code, stdout, stderr }) => ({ code, stdout, stderr }));
   expect(`${said.stdout}${said.stderr}`).not.toContain(API_KEY);
@@ -137,7 +138,27 @@ describe('the script for Metabase', () => {
     [
       'with nobody there',
       { METABASE_URL: 'http://127.0.0.1:1' },
-      /^metabase\.mjs: GET .* got no answer .*: check METABASE_URL\n$/,
+      /^metabase\.mjs: GET .* got no whole answer .*: check METABASE_URL\n$/,
+    ],
+    [
+      'with a password in the address, which it does not quote',
+      { METABASE_URL: 'http://user:PASSW0RD@127.0.0.1:1' },
+      /^metabase\.mjs: METABASE_URL must not contain a user name or a password\n$/,
+    ],
+    [
+      'with an address of another kind',
+      { METABASE_URL: 'ftp://127.0.0.1' },
+      /^metabase\.mjs: METABASE_URL must begin with https/,
+    ],
+    [
+      'rather than send the key over plain http to another machine',
+      { METABASE_URL: 'http://0.0.0.0:1' },
+      /^metabase\.mjs: METABASE_URL is plain http, .*: use https, or set METABASE_ALLOW_HTTP to 1\n$/,
+    ],
+    [
+      'with nobody there on another machine, over plain http that is allowed',
+      { METABASE_URL: 'http://0.0.0.0:1', METABASE_ALLOW_HTTP: '1' },
+      /^metabase\.mjs: GET .* got no whole answer /,
     ],
     [
       'for a database that is not there',
@@ -166,13 +187,133 @@ describe('the script for Metabase', () => {
       /answered 500 to GET .*: no place for …\n$/,
     ],
     [
+      'a failure, of which it prints no characters that control a terminal',
+      { status: 500, text: 'one\n\u001b[31mtwo\u009bthree\u202e' },
+      /answered 500 to GET .*: one \[31mtwo three\n$/,
+    ],
+    [
+      'a long failure, of which it prints the first 300 characters and nothing of the key',
+      { status: 500, text: `${'x'.repeat(290)}${API_KEY}${'y'.repeat(1000)}` },
+      /answered 500 to GET api\/database: x{290}…y{9}\n$/,
+    ],
+    [
       'an answer that is no JSON',
       { status: 200, text: '<html>' },
       /answered GET api\/database with something else than JSON: check METABASE_URL\n$/,
     ],
-  ])('says in one line that it met %s', async (_, failure, line) => {
+    ...['null', '{"data":{}}', '{}', '[null]', '7'].map(
+      (text) =>
+        [
+          `databases that are ${text}`,
+          { status: 200, text },
+          /answered GET api\/database with something else than a list: check METABASE_URL\n$/,
+        ] as const,
+    ),
+    [
+      'collections that are no list',
+      { status: 200, text: '{}', of: /collection$/ },
+      /answered GET api\/collection with something else than a list/,
+    ],
+    [
+      'items without data',
+      { status: 200, text: '{"total":0}', of: /items$/ },
+      /answered GET api\/collection\/\d+\/items.* with something else than a list/,
+    ],
+    [
+      'a dashboard that is none',
+      { status: 200, text: 'null', of: /GET .*dashboard/ },
+      /answered GET api\/dashboard\/\d+ with no id/,
+    ],
+    [
+      'a dashboard whose parts are no list',
+      { status: 200, text: '{"id":7,"tabs":{}}', of: /GET .*dashboard/ },
+      /answered GET api\/dashboard\/\d+ with something else than a list/,
+    ],
+    [
+      'an answer that ends in the middle',
+      { status: 200, text: '{"data"', ending: 'cut' },
+      /GET api\/database got no whole answer .*: check METABASE_URL\n$/,
+    ],
+    [
+      'a refusal of what the key may not do',
+      { status: 403, text: 'You may not', of: /PUT .*card/ },
+      /refused PUT api\/card\/\d+ \(403\): check METABASE_API_KEY and its group\n$/,
+    ],
+    ['no database at all', { status: 200, text: '{"data":[]}' }, /no database obsync: add it there\n$/],
+  ] as const)('says in one line that it met %s', async (_, failure, line) => {
+    metabase.databases = [{ id: 5, name: 'obsync', engine: 'sqlite' }];
     metabase.failure = failure;
     expect(await runScript()).toEqual({ code: 1, stdout: '', stderr: expect.stringMatching(line) });
+    expect((await runScript()).stderr).toMatch(/^[^\n]*\n$/);
     metabase.failure = null;
+  });
+
+  test('follows no redirect, which would send the key to another address', async () => {
+    const other = await startMetabase();
+    metabase.failure = { status: 307, text: '', headers: { location: `${other.url}/api/database` } };
+    expect(await runScript()).toMatchObject({ code: 1, stderr: expect.stringMatching(/got no whole answer/) });
+    expect(other.requests).toEqual([]);
+    metabase.failure = null;
+    await other.close();
+  });
+
+  test('gives up a request that is not answered within a minute', async () => {
+    // What the script takes for a minute is 60 milliseconds.
+    const faster = 'const wait = AbortSignal.timeout; AbortSignal.timeout = (ms) => wait.call(AbortSignal, ms / 1000);';
+    const options = `--import="data:text/javascript,${encodeURIComponent(faster)}"`;
+    metabase.failure = { status: 200, text: '', ending: 'hang' };
+    expect(await runScript({ NODE_OPTIONS: options })).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/got no whole answer \(.*timeout\)/),
+    });
+    metabase.failure = null;
+  });
+
+  test('says what to do where metabase.json is not beside it', async () => {
+    const alone = folder();
+    copyFileSync(join(to, 'metabase.mjs'), join(alone, 'metabase.mjs'));
+    expect(await runScript({}, alone)).toEqual({
+      code: 1,
+      stdout: '',
+      stderr: expect.stringMatching(/^metabase\.mjs: metabase\.json .* missing .*: run obsync bi metabase again\n$/),
+    });
+  });
+});
+
+describe('the script for Metabase over a Metabase of its own', () => {
+  beforeEach(async () => {
+    metabase = await startMetabase();
+  });
+  afterEach(() => metabase.close());
+
+  test('finds its questions among more items than Metabase gives at once', async () => {
+    expect(await runScript()).toMatchObject({ code: 0 });
+    const collection_id = metabase.collections[1]?.id;
+    const theirs = Array.from({ length: 450 }, (_, i) => ({ id: 1000 + i, name: `theirs ${i}`, collection_id }));
+    metabase.cards.unshift(...theirs);
+    // Off the dashboard, they are found by the items alone.
+    for (const dashboard of metabase.dashboards) dashboard.dashcards = [];
+    expect(await runScript()).toMatchObject({ code: 0 });
+    expect(metabase.cards).toHaveLength(theirs.length + CHARTS.length);
+    expect(metabase.dashboards).toHaveLength(1);
+  });
+
+  test('goes on after a failure in the middle, and makes nothing twice', async () => {
+    metabase.failure = { status: 500, text: 'down', of: /PUT .*dashboard/ };
+    expect(await runScript()).toMatchObject({ code: 1, stderr: expect.stringMatching(/answered 500 to PUT/) });
+    metabase.failure = null;
+    expect(await runScript()).toMatchObject({ code: 0 });
+    expect(metabase.cards).toHaveLength(CHARTS.length);
+    expect(metabase.collections.filter(({ location }) => location === '/')).toHaveLength(1);
+    expect(metabase.dashboards).toMatchObject([{ dashcards: { length: CHARTS.length + CHART_SECTIONS.length } }]);
+  });
+
+  test('finds a question again that was moved to another collection', async () => {
+    expect(await runScript()).toMatchObject({ code: 0 });
+    Object.assign(metabase.cards[0] ?? {}, { collection_id: 1 });
+    const before = structuredClone(metabase.dashboards);
+    expect(await runScript()).toMatchObject({ code: 0 });
+    expect(metabase.cards).toHaveLength(CHARTS.length);
+    expect(metabase.dashboards).toEqual(before);
   });
 });

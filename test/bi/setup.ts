@@ -16,8 +16,8 @@ export function queries(dialect: ChartDialect) {
 const PLACES = { db: '/data/obsync.db', to: '/etc/dash', metabaseScript: () => 'the script' };
 
 /** The files of a tool by their paths. */
-export function filesOf(tool: keyof typeof BI_FILES): Map<string, GeneratedFile> {
-  return new Map(BI_FILES[tool](DICTIONARY, PLACES).map((file) => [file.path, file]));
+export function filesOf(tool: keyof typeof BI_FILES, places: Partial<typeof PLACES> = {}): Map<string, GeneratedFile> {
+  return new Map(BI_FILES[tool](DICTIONARY, { ...PLACES, ...places }).map((file) => [file.path, file]));
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: tests look into whatever a file holds
