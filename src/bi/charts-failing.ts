@@ -20,7 +20,7 @@ from failing_tests`,
       kind: 'value',
       columns: [{ name: 'failing_assets', type: 'integer' }],
       sql: () => `select count(*) as failing_assets
-from (select distinct env_id, asset_id from failing_tests) f`,
+from (select distinct env_id, asset_id from failing_tests where asset_id is not null) f`,
     },
     {
       id: 'failing-by-owners',

@@ -80,7 +80,7 @@ from asset_health`,
       columns: [{ name: 'pass_rate', type: 'real', unit: 'fraction' }],
       sql: ({ dialect, metric }) => `select ${metric('pass rate')} as pass_rate
 from test_runs_daily
-where day >= ${dialect.daysAgo(7)}`,
+where day > ${dialect.daysAgo(7)}`,
     },
     {
       id: 'pass-rate-daily',
@@ -94,7 +94,7 @@ where day >= ${dialect.daysAgo(7)}`,
       ],
       sql: ({ dialect, metric }) => `select day, env_name, ${metric('pass rate')} as pass_rate
 from test_runs_daily
-where day >= ${dialect.daysAgo(90)}
+where day > ${dialect.daysAgo(90)}
 group by day, env_name
 order by day, env_name`,
     },
@@ -110,7 +110,7 @@ order by day, env_name`,
       ],
       sql: ({ dialect }) => `select day, dimension, avg(score) as score
 from health_daily
-where day >= ${dialect.daysAgo(90)}
+where day > ${dialect.daysAgo(90)}
 group by day, dimension
 order by day, dimension`,
     },
@@ -167,7 +167,7 @@ from test_incidents`,
       ],
       sql: ({ dialect }) => `select ${dialect.dayOf('first_start_time')} as day, worst_status, count(*) as incidents
 from test_incidents
-where ${dialect.dayOf('first_start_time')} >= ${dialect.daysAgo(90)}
+where ${dialect.dayOf('first_start_time')} > ${dialect.daysAgo(90)}
 group by 1, 2
 order by 1, 2`,
     },
@@ -197,17 +197,18 @@ order by first_start_time, test_name limit 500`,
     {
       id: 'incidents-by-owner',
       title: 'Incidents by owner',
-      question: 'Who has the most incidents, and how long do they take to resolve?',
+      question:
+        'Who has the most incidents, and how long do they take to resolve? Those of disabled tests count as well.',
       kind: 'table',
       columns: [
         { name: 'env_name', type: 'text' },
         { name: 'owner', type: 'text' },
         { name: 'incident_count', type: 'integer' },
-        { name: 'open_count', type: 'integer' },
+        { name: 'open_with_disabled', type: 'integer' },
         { name: 'resolved_count', type: 'integer' },
         { name: 'mean_hours_to_resolve', type: 'real', unit: 'hours' },
       ],
-      sql: () => `select env_name, owner, incident_count, open_count, resolved_count, mean_hours_to_resolve
+      sql: () => `select env_name, owner, incident_count, open_count as open_with_disabled, resolved_count, mean_hours_to_resolve
 from test_incidents_by_owner
 order by open_count desc, incident_count desc, owner limit 100`,
     },
