@@ -7,8 +7,22 @@ export interface GeneratedFile {
   readonly bytes: Uint8Array;
 }
 
-/** Stands in every file, so that a file of someone else is told from one of ours. */
+/** Stands near the beginning of every file, so that a file of someone else is told from one of ours. */
 export const MARK = 'Written by `obsync ';
+
+const MARKED_BYTES = 300;
+
+/** Whether a file is one of ours. One that quotes the mark further below is not. */
+export function isMarked(bytes: Buffer): boolean {
+  const begin = bytes.toString('latin1', 0, 4) === 'PK\u0003\u0004' ? directoryOf(bytes) : 0;
+  return bytes.subarray(begin, begin + MARKED_BYTES).includes(MARK);
+}
+
+/** Where the directory of an archive begins, in which the comment of its first entry stands: its last 22 bytes say so. */
+function directoryOf(archive: Buffer): number {
+  const end = archive.length - 22;
+  return end < 0 ? 0 : archive.readUInt32LE(end + 16);
+}
 
 /** What every file says of itself. */
 export const NOTE = `${MARK}bi\`. The next run writes it again: changes are lost then.`;

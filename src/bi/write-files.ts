@@ -1,8 +1,8 @@
-import { existsSync, mkdirSync, readFileSync, statSync } from 'node:fs';
+import { existsSync, lstatSync, mkdirSync, readFileSync, statSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import { SyncError } from '../core/errors.ts';
 import { type FileOperations, isSystemError, NODE_FILES } from '../export/export-files.ts';
-import { type GeneratedFile, MARK } from './generated-file.ts';
+import { type GeneratedFile, isMarked } from './generated-file.ts';
 
 /** A file of the folder, and whether it was written now; otherwise it held the same already. */
 export interface ToolFile {
@@ -13,7 +13,7 @@ export interface ToolFile {
 
 /**
  * Writes files into a folder in which others may have files as well. All are first written beside their places, so that a full disk
- * changes nothing. @throws SyncError `usage` for a file of someone else in the place of one of these
+ * changes nothing, and folders that were made for them are removed. @throws SyncError `usage` for a file of someone else in the place of one of these
  */
 export function writeFiles(to: string, made: readonly GeneratedFile[], files: FileOperations = NODE_FILES): ToolFile[] {
   refuseNoFolder(to);
@@ -43,27 +43,38 @@ function refuseNoFolder(to: string): void {
 /** Whether a file has to be written. @throws SyncError `usage` */
 function isNew(to: string, { path, bytes }: GeneratedFile): boolean {
   const place = join(to, path);
-  if (!existsSync(place)) return true;
-  const present = statSync(place).isFile() ? readFileSync(place) : null;
+  // A symbolic link that leads nowhere is somebody's too.
+  if (lstatSync(place, { throwIfNoEntry: false }) === undefined) return true;
+  const present = existsSync(place) && statSync(place).isFile() ? readFileSync(place) : null;
   if (present?.equals(bytes)) return false;
-  if (present?.length === 0 || present?.includes(MARK)) return true;
+  if (present !== null && (present.length === 0 || isMarked(present))) return true;
   throw new SyncError('usage', `${place} is not a file of obsync: move it, or name another place with --to`);
 }
 
 function putInPlace(to: string, made: readonly GeneratedFile[], files: FileOperations): void {
   const begun: string[] = [];
+  const newFolders: string[] = [];
   const beside = (path: string): string => join(to, dirname(path), `.${basename(path)}.obsync`);
   try {
     for (const { path, bytes } of made) {
-      mkdirSync(dirname(join(to, path)), { recursive: true });
+      const folder = dirname(resolve(to, path));
+      newFolders.unshift(...missingFolders(folder));
+      mkdirSync(folder, { recursive: true });
       begun.push(beside(path));
       writeWhole(beside(path), bytes, files);
     }
     for (const { path } of made) files.rename(beside(path), join(to, path));
   } catch (error) {
     for (const path of begun) files.remove(path);
+    // Each comes before the one that it is in.
+    for (const folder of newFolders) if (existsSync(folder)) files.removeFolder(folder);
     throw error;
   }
+}
+
+/** A folder and those around it that do not exist. */
+function missingFolders(folder: string): string[] {
+  return existsSync(folder) ? [] : [folder, ...missingFolders(dirname(folder))];
 }
 
 function writeWhole(path: string, bytes: Uint8Array, files: FileOperations): void {

@@ -1,12 +1,13 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { existsSync, mkdirSync, readdirSync, readFileSync, readlinkSync, symlinkSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { strToU8, unzipSync, zipSync } from 'fflate';
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { textFile, yamlText } from '../../src/bi/generated-file.ts';
+import { MARK, NOTE, textFile, yamlText } from '../../src/bi/generated-file.ts';
 import { writeFiles } from '../../src/bi/write-files.ts';
 import { filesUnder, NODE_FILES } from '../../src/export/export-files.ts';
 import { OptionError, writeBi } from '../../src/index.ts';
-import { folder, obsync, refusal } from '../cli/setup.ts';
+import { folder, mirrorFile, obsync, refusal } from '../cli/setup.ts';
 
 const TOOLS = [
   ['dbt', ['obsync_sources.yml']],
@@ -24,6 +25,11 @@ const TOOLS = [
   ['metabase', ['metabase.json', 'metabase.mjs']],
 ] as const;
 
+/** Whether the path of the mirror stands in the files of a tool. */
+const namesMirror = (tool: string) => tool === 'grafana' || tool === 'superset';
+
+const NO_MIRROR = /^[^\n]*obsync\.db does not exist yet: [^\n]*\n$/;
+
 const contents = (to: string) => filesUnder(to).map((path) => [path, readFileSync(join(to, path), 'base64')]);
 
 describe('obsync bi', () => {
@@ -31,7 +37,7 @@ describe('obsync bi', () => {
     const cwd = folder();
     const to = join(cwd, 'new');
     const first = await obsync(['bi', tool, '--to', to], { cwd });
-    expect(first).toMatchObject({ code: 0, stderr: '' });
+    expect(first).toMatchObject({ code: 0, stderr: namesMirror(tool) ? expect.stringMatching(NO_MIRROR) : '' });
     for (const path of paths) expect(first.stdout).toContain(`  ${path}\n`);
     expect(filesUnder(to).sort()).toEqual(paths);
     const before = contents(to);
@@ -41,9 +47,27 @@ describe('obsync bi', () => {
     expect(contents(to)).toEqual(before);
   });
 
+  test('says nothing of a mirror that exists', async () => {
+    const db = mirrorFile();
+    expect(await obsync(['bi', 'grafana', '--to', 'dash', '--db', db])).toMatchObject({ code: 0, stderr: '' });
+  });
+
+  test('says how to run the script for Metabase where it is', async () => {
+    const { stdout } = await obsync(['bi', 'metabase', '--to', 'some/where/../there'], { cwd: inNewFolder('some') });
+    expect(stdout).toContain('METABASE_DATABASE');
+    expect(stdout.replaceAll(/\s+/g, ' ')).toContain('node some/there/metabase.mjs');
+  });
+
+  const inNewFolder = (name: string): string => {
+    const cwd = folder();
+    mkdirSync(join(cwd, name));
+    return cwd;
+  };
+
   test('needs no mirror, and says where it will be', async () => {
     const cwd = folder();
-    await obsync(['bi', 'grafana', '--to', 'dash', '--db', 'later.db'], { cwd });
+    const { stderr } = await obsync(['bi', 'grafana', '--to', 'dash', '--db', 'later.db'], { cwd });
+    expect(stderr).toMatch(/^[^\n]*later\.db does not exist yet[^\n]*\n$/);
     expect(readFileSync(join(cwd, 'dash/provisioning/datasources/obsync.yaml'), 'utf8')).toContain(`${cwd}/later.db`);
     expect(readdirSync(cwd)).toEqual(['dash']);
   });
@@ -74,6 +98,42 @@ describe('obsync bi', () => {
       refusal(/is not a file of obsync: move it, or name another/),
     );
     expect(contents(to)).toEqual([[name, Buffer.from('mine').toString('base64')]]);
+  });
+
+  test.each(TOOLS)('refuses for %s a file of someone else that quotes the mark further below', async (tool, paths) => {
+    const to = folder();
+    const [path] = paths;
+    const theirs = `${'Mine. '.repeat(60)}Not written by obsync: ${MARK}bi`;
+    mkdirSync(dirname(join(to, path)), { recursive: true });
+    writeFileSync(join(to, path), path.endsWith('.zip') ? zipSync({ mine: [strToU8(theirs), { level: 0 }] }) : theirs);
+    const before = contents(to);
+    expect(await obsync(['bi', tool, '--to', to])).toEqual(refusal(/is not a file of obsync/));
+    expect(contents(to)).toEqual(before);
+  });
+
+  test.each(TOOLS)('knows for %s each of its own files that an earlier version has written', async (tool, paths) => {
+    const to = folder();
+    await obsync(['bi', tool, '--to', to]);
+    for (const path of paths) {
+      const written = readFileSync(join(to, path));
+      writeFileSync(join(to, path), tool === 'superset' ? earlierArchive(written) : `${written}\n`);
+    }
+    const { code, stdout } = await obsync(['bi', tool, '--to', to, '--json']);
+    expect(code).toBe(0);
+    expect(JSON.parse(stdout).files).toMatchObject(paths.map(() => ({ written: true })));
+  });
+
+  /** The same archive with one file less. */
+  const earlierArchive = (written: Uint8Array) => {
+    const [, ...files] = Object.entries(unzipSync(written));
+    return zipSync(Object.fromEntries(files.map(([path, bytes]) => [path, [bytes, { comment: NOTE }]])));
+  };
+
+  test('refuses a symbolic link that leads nowhere in the place of a file', async () => {
+    const to = folder();
+    symlinkSync('nowhere.yml', join(to, 'obsync_sources.yml'));
+    expect(await obsync(['bi', 'dbt', '--to', to])).toEqual(refusal(/is not a file of obsync/));
+    expect(readlinkSync(join(to, 'obsync_sources.yml'))).toBe('nowhere.yml');
   });
 
   test('refuses a folder in the place of a file', async () => {
@@ -156,6 +216,15 @@ describe('a folder that cannot be written', () => {
     );
     expect(filesUnder(to)).toEqual(['a/one.yml']);
     expect(readFileSync(join(to, 'a/one.yml'), 'utf8')).toBe('Written by `obsync bi`: old');
+  });
+
+  test('leaves no folder that it has made when the disk is full, and the folders that there were', () => {
+    const to = join(folder(), 'new');
+    expect(() => writeFiles(to, made, failing('ENOSPC', 2))).toThrow(expect.objectContaining({ recovery: 'run' }));
+    expect(existsSync(to)).toBe(false);
+    mkdirSync(join(to, 'theirs'), { recursive: true });
+    expect(() => writeFiles(to, made, failing('ENOSPC', 2))).toThrow(expect.objectContaining({ recovery: 'run' }));
+    expect(readdirSync(to)).toEqual(['theirs']);
   });
 
   test('is reported in one line when a file stands where a folder has to be', () => {

@@ -1,4 +1,4 @@
-import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, readlinkSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { assets, environments } from '../../schema/assets.ts';
@@ -59,6 +59,8 @@ describe.concurrent('report', () => {
       /no\/such does not exist: make it, or name another file/,
     ],
     ['a file of someone else', ['--to', 'mine.html'], /mine\.html is not a file of obsync: move it/],
+    ['a file of someone else that quotes a report', ['--to', 'quotes.html'], /quotes\.html is not a file of obsync/],
+    ['a symbolic link that leads nowhere', ['--to', 'dangling.html'], /dangling\.html is not a file of obsync/],
     ['- as a file', ['--to', '-'], /--to cannot be -: name a file/],
     ['an empty number', ['--to', 'r.html', '--max-failing', ''], /--max-failing needs a value/],
     ['a negative number', ['--to', 'r.html', '--max-failing=-1'], /--max-failing needs a whole number/],
@@ -67,8 +69,11 @@ describe.concurrent('report', () => {
     const cwd = folder();
     mkdirSync(join(cwd, 'taken'));
     writeFileSync(join(cwd, 'mine.html'), '<p>mine</p>');
+    writeFileSync(join(cwd, 'quotes.html'), `${'<p>mine</p>'.repeat(40)}Written by \`obsync report\``);
+    symlinkSync('nowhere.html', join(cwd, 'dangling.html'));
     expect(await obsync(['report', '--db', failingMirror(), ...args], { cwd })).toEqual(refusal(line));
     expect(readFileSync(join(cwd, 'mine.html'), 'utf8')).toBe('<p>mine</p>');
+    expect(readlinkSync(join(cwd, 'dangling.html'))).toBe('nowhere.html');
   });
 
   test('refuses a mirror that lists no environment, since nothing would fail in it', async () => {
