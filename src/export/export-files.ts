@@ -67,6 +67,17 @@ export const NODE_FILES: FileOperations = {
   },
 };
 
+/** Writes a file with all its bytes, which are durable then. */
+export function writeWhole(path: string, bytes: Uint8Array, files: FileOperations): void {
+  const file = files.create(path);
+  try {
+    files.write(file, bytes);
+    files.sync(file);
+  } finally {
+    files.close(file);
+  }
+}
+
 /** The text of a file; null when there is none. */
 export function readTextOf(path: string): string | null {
   return existsSync(path) ? readFileSync(path, 'utf8') : null;
@@ -92,6 +103,10 @@ interface SystemError extends Error {
   readonly code: unknown;
 }
 
+export function isDiskFull(error: unknown): boolean {
+  return isSystemError(error) && DISK_FULL.includes(error.code);
+}
+
 export function isSystemError(error: unknown): error is SystemError {
   return error instanceof Error && 'code' in error && 'syscall' in error;
 }
@@ -105,10 +120,14 @@ export function folderError(folder: string, error: unknown, standing: string | n
   if (error instanceof SyncError && error.recovery === 'signal')
     return new SyncError('signal', `${error.message}${end}`, { cause: error });
   if (!isSystemError(error)) return error;
-  const message = DISK_FULL.includes(error.code)
-    ? `the disk of ${folder} is full: make room and export again${end}`
-    : `${folder} cannot be written (${String(error.code)}): check its permissions and the disk, and export again${end}`;
+  if (isDiskFull(error)) return fullDisk(folder, error, standing);
+  const message = `${folder} cannot be written (${String(error.code)}): check its permissions and the disk, and export again${end}`;
   return new SyncError('run', message, { cause: error });
+}
+
+export function fullDisk(folder: string, cause: unknown, standing: string | null): SyncError {
+  const end = standing === null ? '' : `; ${standing}`;
+  return new SyncError('run', `the disk of ${folder} is full: make room and export again${end}`, { cause });
 }
 
 /** The same for who only reads the export. */

@@ -1,6 +1,6 @@
 import { basename, dirname, join } from 'node:path';
 import type { Instant } from '../core/instant.ts';
-import { type FileOperations, filesUnder } from './export-files.ts';
+import { type FileOperations, filesUnder, writeWhole } from './export-files.ts';
 import type { ExportFormat } from './formats.ts';
 import { asideOf, isOwnPath } from './partition-path.ts';
 import type { TableDictionary } from './table-dictionary.ts';
@@ -123,21 +123,11 @@ function removeAll(files: FileOperations, folder: string, pathsOf: () => readonl
 function writeBeside(files: FileOperations, path: string, whole: Uint8Array, put: (beside: string) => void): void {
   const beside = join(dirname(path), `.${basename(path)}.tmp`);
   try {
-    writeWhole(files, beside, whole);
+    writeWhole(beside, whole, files);
     put(beside);
   } catch (error) {
     files.remove(beside);
     throw error;
-  }
-}
-
-function writeWhole(files: FileOperations, path: string, bytes: Uint8Array): void {
-  const file = files.create(path);
-  try {
-    files.write(file, bytes);
-    files.sync(file);
-  } finally {
-    files.close(file);
   }
 }
 

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readdirSync, realpathSync, statSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { mirror as mirrorTable } from '../../schema/sync.ts';
-import { type MirrorLock, takeLock } from '../../state/lock.ts';
+import type { MirrorLock } from '../../state/lock.ts';
 import { SyncError } from '../core/errors.ts';
 import type { Instant } from '../core/instant.ts';
 import { fileError } from '../destination/sqlite/file-error.ts';
@@ -15,6 +15,7 @@ import type { ExportFormat } from '../export/formats.ts';
 import { type ExportManifest, MANIFEST_NAME, parseManifest } from '../export/manifest.ts';
 import { environmentsOf, instantOf, relationsOf } from '../export/mirror-scope.ts';
 import { tableDictionary } from './describe.ts';
+import { lockFolder } from './lock-folder.ts';
 
 export interface ExportSettings {
   readonly db: string;
@@ -85,7 +86,7 @@ export async function exportOnce(
     // All statements up to its end see the same state of the mirror.
     connection.exec('begin');
     const environments = environmentsOf(connection, settings.environments);
-    const { lock, path, previous } = openTarget(settings.to);
+    const { lock, path, previous } = openTarget(settings.to, files);
     try {
       const instant = instantOf(environments);
       const schemaVersion = version(connection);
@@ -120,10 +121,10 @@ interface ExportTarget {
 }
 
 /** @throws SyncError `usage` for what is not an empty folder, nor one of an export; `locked` */
-function openTarget(to: string): ExportTarget {
+function openTarget(to: string, files: FileOperations): ExportTarget {
   refuseForeignFolder(to);
   const path = realpathSync(to);
-  const lock = lockFolder(to, join(path, MANIFEST_NAME));
+  const lock = lockFolder(to, join(path, MANIFEST_NAME), files);
   try {
     return { path, lock, previous: readManifest(path) };
   } catch (error) {
@@ -151,20 +152,6 @@ function refuseForeignFolder(to: string): void {
   if (names.length === 0 || names.includes(`${MANIFEST_NAME}.lock`)) return;
   if (names.includes(MANIFEST_NAME) && readManifest(to) !== null) return;
   throw new SyncError('usage', `${to} holds files that are not an export: name an empty folder with --to`);
-}
-
-/** @throws SyncError `locked` */
-function lockFolder(to: string, manifest: string): MirrorLock {
-  try {
-    return takeLock(manifest);
-  } catch (cause) {
-    if (!(cause instanceof SyncError)) throw cause;
-    const message =
-      cause.recovery === 'locked'
-        ? `another export is writing to ${to}: wait for it to end, or stop it`
-        : `${to} cannot be written: check its permissions, or name another folder with --to`;
-    throw new SyncError(cause.recovery, message, { cause });
-  }
 }
 
 function reportOf(to: string, { manifest, written, dropped, removedCount, warnings }: ExportResult): ExportReport {

@@ -1,9 +1,14 @@
 import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { beforeAll, describe, expect, test } from 'vitest';
+import Database from 'better-sqlite3';
+import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { SyncError } from '../../src/core/errors.ts';
+import { NODE_FILES } from '../../src/export/export-files.ts';
 import { EXPORT_FORMATS } from '../../src/export/formats.ts';
+import { lockError } from '../../src/library/lock-folder.ts';
 import { takeLock } from '../../state/lock.ts';
 import { obsync, refusal } from '../cli/setup.ts';
+import { failingAt } from './faults.ts';
 import { exportOf, fillMirror, folder, makeMirror, manifestIn } from './setup.ts';
 
 let db: string;
@@ -96,6 +101,22 @@ describe('obsync export', () => {
     const ended = await exporting(to);
     lock.release();
     expect(ended).toMatchObject({ code: 4, stderr: expect.stringMatching(/another export is writing to/) });
+  });
+
+  test('says of a folder whose lock cannot be made whether the disk is full or it may not be written', async () => {
+    const to = folder();
+    mkdirSync(join(to, 'manifest.json.lock'));
+    const mirror = makeMirror((file) => fillMirror(file, { assets: 2, runs: 2 }));
+    onTestFinished(() => void mirror.connection.close());
+    const full = { recovery: 'run', message: `the disk of ${to} is full: make room and export again` };
+    for (const code of ['ENOSPC', 'EDQUOT'])
+      await expect(exportOf(mirror, to, {}, failingAt(1, code, 'create'))).rejects.toMatchObject(full);
+    const closed = { recovery: 'usage', message: expect.stringContaining(`${to} cannot be written: check its perm`) };
+    await expect(exportOf(mirror, to, {}, failingAt(1, 'EACCES', 'create'))).rejects.toMatchObject(closed);
+    await expect(exportOf(mirror, to)).rejects.toMatchObject(closed);
+    expect(readdirSync(to)).toEqual(['manifest.json.lock']);
+    const cause = new SyncError('usage', 'locked', { cause: new Database.SqliteError('full', 'SQLITE_FULL') });
+    expect(lockError(to, join(to, 'manifest.json'), cause, NODE_FILES)).toMatchObject(full);
   });
 
   test('says which column holds a value of another type, and leaves the last export whole', async () => {

@@ -1,0 +1,35 @@
+import Database from 'better-sqlite3';
+import { lockPath, type MirrorLock, takeLock } from '../../state/lock.ts';
+import { SyncError } from '../core/errors.ts';
+import { type FileOperations, fullDisk, isDiskFull } from '../export/export-files.ts';
+
+/** Takes the lock of an export's folder, beside its manifest. @throws SyncError `locked`, `run` for a full disk, else `usage` */
+export function lockFolder(to: string, manifest: string, files: FileOperations): MirrorLock {
+  try {
+    return takeLock(manifest);
+  } catch (error) {
+    throw error instanceof SyncError ? lockError(to, manifest, error, files) : error;
+  }
+}
+
+export function lockError(to: string, manifest: string, cause: SyncError, files: FileOperations): SyncError {
+  if (cause.recovery === 'locked')
+    return new SyncError('locked', `another export is writing to ${to}: wait for it to end, or stop it`, { cause });
+  if (isFullAt(manifest, cause.cause, files)) return fullDisk(to, cause, null);
+  const message = `${to} cannot be written: check its permissions, or name another folder with --to`;
+  return new SyncError(cause.recovery, message, { cause });
+}
+
+/** SQLite does not say why it cannot open a file. The system does, of any new file in the folder. */
+function isFullAt(manifest: string, cause: unknown, files: FileOperations): boolean {
+  if (!(cause instanceof Database.SqliteError)) return false;
+  if (cause.code === 'SQLITE_FULL') return true;
+  const beside = `${lockPath(manifest)}.tmp`;
+  try {
+    files.close(files.create(beside));
+    files.remove(beside);
+    return false;
+  } catch (error) {
+    return isDiskFull(error);
+  }
+}
