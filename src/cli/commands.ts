@@ -90,7 +90,7 @@ export const COMMANDS: readonly CliCommand[] = [
   {
     name: 'export',
     describe:
-      'write the tables of the mirror, as of one instant, as Parquet, CSV or NDJSON files; only what has changed',
+      'write the tables of the mirror, as of one instant, as Parquet, CSV or NDJSON files or as Delta tables; only what has changed',
     options: EXPORT_OPTIONS,
     run: async (args, io) => (await import('./export.ts')).exportTo(args, io),
   },

@@ -1,6 +1,8 @@
 import { chmodSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { COMMANDS } from '../../src/cli/commands.ts';
+import { EXPORT_FORMATS } from '../../src/export/formats.ts';
 import { folder, mirrorFile, obsync, refusal, TOKEN } from './setup.ts';
 
 const SYNC = ['sync', '--base-url', 'http://127.0.0.1:1'];
@@ -189,6 +191,11 @@ describe.concurrent('help', () => {
 
   test('has a version, also as -v', async () => {
     expect(await obsync(['-v'])).toEqual({ code: 0, stdout: expect.stringMatching(/^\d+\.\d+\.\d+\n$/), stderr: '' });
+  });
+
+  test('the help of export names every format that it writes', () => {
+    const described = COMMANDS.find(({ name }) => name === 'export')?.describe.toLowerCase() ?? '';
+    expect(EXPORT_FORMATS.filter((format) => !described.includes(format))).toEqual([]);
   });
 
   test('of schedule says that cron expressions are read in UTC', async () => {
