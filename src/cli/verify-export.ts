@@ -30,14 +30,19 @@ const MEANINGS: Readonly<Record<VerifyExportReport['differences'][number]['what'
   unlogged: 'the Delta log does not have what was exported',
 };
 
+const AFTER_REFUSAL = 'An export refuses a log that is damaged or closed to it: do first what its line says.';
+
 function renderVerifyExport(report: VerifyExportReport): string {
   const { against, instant, files, rows, differences } = report;
   const compared = `${against}, exported as of ${instant}: ${counted(rows, 'row')} in ${counted(files, 'file')} compared`;
   if (report.equal) return `${compared}. The export equals the mirror.\n`;
-  const lines = differences.map(({ what, table, env_id, month, path }) => {
+  const lines = differences.map(({ what, table, env_id, month, path, reason }) => {
     const partition = [table, `env_id=${env_id}`, ...(month === null ? [] : [`month=${month}`])].join(' ');
-    return `  ${what}: ${path ?? partition}: ${MEANINGS[what]}`;
+    return `  ${what}: ${path ?? partition}: ${reason ?? MEANINGS[what]}`;
   });
-  const advice = 'Run `obsync export` again: it writes what has changed, and what is damaged.';
+  const isRefused = differences.some(({ reason }) => reason !== null);
+  const advice = isRefused
+    ? AFTER_REFUSAL
+    : 'Run `obsync export` again: it writes what has changed, and what is damaged.';
   return [`${compared}. ${counted(differences.length, 'difference')}:`, ...lines, advice, ''].join('\n');
 }

@@ -11,7 +11,7 @@ import {
   sumOf,
 } from './build-manifest.ts';
 import { createDataFile, type DataFile } from './data-file.ts';
-import { lastNumber, readLogs, writeLogs } from './delta/write-logs.ts';
+import { type CommittedTables, lastNumber, readLogs, shortenLogs, writeLogs } from './delta/write-logs.ts';
 import { folderError, isSystemError, readTextOf } from './export-files.ts';
 import type { ExportFolder } from './export-folder.ts';
 import type { ExportFormat } from './formats.ts';
@@ -54,17 +54,21 @@ export async function exportTables(
   previous: ExportManifest | null,
 ): Promise<ExportResult> {
   const { folder, to, nowMs } = work;
-  const tables = await readLogs(folder.path, folder.format === 'delta' ? scope.relations.map(({ name }) => name) : []);
+  const written = folder.format === 'delta' ? scope.relations.map(({ name }) => name) : [];
+  const tables = await readLogs(folder.path, written, previous);
   const number = Math.max(previous?.number ?? 0, lastNumber(tables));
   const manifest = await publishOrUndo(work, scope, { manifest: previous, number });
+  let committed: CommittedTables;
   try {
     folder.sync();
-    writeLogs(folder, manifest, tables, nowMs);
+    committed = writeLogs(folder, manifest, tables, nowMs);
   } catch (error) {
     throw folderError(to, error, WITHOUT_LOGS[manifest.format]);
   }
   try {
-    return finish(work, manifest, previous);
+    const warnings = shortenLogs(folder, to, committed, nowMs);
+    const result = finish(work, manifest, previous);
+    return { ...result, warnings: [...warnings, ...result.warnings] };
   } catch (error) {
     throw folderError(to, error, 'the new export is whole');
   }

@@ -27,6 +27,8 @@ export interface ExportDifference {
   readonly month: string | null;
   /** Null for a partition without a file. */
   readonly path: string | null;
+  /** Why the next export refuses the Delta log of the table, and what to do first; null where it mends the difference. */
+  readonly reason: string | null;
 }
 
 /** An export, and the mirror that it is compared with: the connection is inside a read transaction. */
@@ -54,8 +56,8 @@ export async function verifyExport(comparison: ExportComparison): Promise<Export
     await passOn(signal);
     if (!(await isIntact(folder, file))) differences.push(differenceOf(file, 'damaged'));
   }
-  for (const table of await unequalLogs(folder, manifest))
-    differences.push({ what: 'unlogged', table, env_id: null, month: null, path: `${table}/${LOG_NAME}` });
+  for (const { table, reason } of await unequalLogs(folder, manifest))
+    differences.push({ what: 'unlogged', table, env_id: null, month: null, path: `${table}/${LOG_NAME}`, reason });
   return differences;
 }
 
@@ -96,9 +98,9 @@ async function compareRows(
 }
 
 function missingPartition(table: string, { segment: { envId, month } }: SurveyedSegment): ExportDifference {
-  return { what: 'missing', table, env_id: envId, month, path: null };
+  return { what: 'missing', table, env_id: envId, month, path: null, reason: null };
 }
 
 function differenceOf({ table, env_id, month, path }: ExportedFile, what: ExportDifference['what']): ExportDifference {
-  return { what, table, env_id, month, path };
+  return { what, table, env_id, month, path, reason: null };
 }

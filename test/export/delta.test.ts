@@ -10,12 +10,13 @@ import {
   utimesSync,
   writeFileSync,
 } from 'node:fs';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type { MirrorFile } from '../../src/destination/sqlite/open.ts';
 import { type FileOperations, filesUnder } from '../../src/export/export-files.ts';
 import { EXPORT_RELATIONS } from '../../src/export/relation.ts';
 import { tableDictionary } from '../../src/library/describe.ts';
+import type { ExportReport } from '../../src/library/export-mirror.ts';
 import { verifyExport } from '../../src/library/verify-export.ts';
 import { obsync, refusal } from '../cli/setup.ts';
 import { readCheckpoint, readCommit, readDelta, readTable } from './delta-reader.ts';
@@ -158,6 +159,16 @@ describe('the log of a Delta table', () => {
     expect(added).toEqual([expect.stringMatching(/month=2026-11/), expect.stringMatching(/month=2026-11/)]);
   });
 
+  test('has its commit, and the folders above it, for good before the export goes on', async () => {
+    const { mirror } = await changedSince(DELTA);
+    const [to, calls] = [folder(), [] as string[]];
+    const watching = watched((operation, paths) => calls.push(`${operation} ${relative(to, String(paths.at(-1)))}`));
+    await exportOf(mirror, to, { ...DELTA, tables: ['assets'] }, watching);
+    const linked = calls.indexOf('link assets/_delta_log/00000000000000000000.json');
+    const next = calls.findIndex((call, i) => i > linked && call.startsWith('create'));
+    expect(calls.slice(linked + 2, next)).toEqual(['syncFolder assets/_delta_log', 'syncFolder assets', 'syncFolder ']);
+  });
+
   test('says which program wrote it, when, and as of which instant', async () => {
     const { to } = await exported({ tables: ['assets'] });
     const [[name, info] = []] = readCommit(logPath(to, 'assets', 0));
@@ -222,9 +233,9 @@ describe('the checkpoint of a log', () => {
   /** A table with so many commits, each of which changes the files of one environment. */
   async function committed(commits: number) {
     const { mirror, to } = await exported({ tables: ['assets'] }, (file) => fillMirror(file, { assets: 10, runs: 0 }));
-    const commitNext = async (n: number, files?: FileOperations): Promise<void> => {
+    const commitNext = (n: number, files?: FileOperations): Promise<ExportReport> => {
       mirror.connection.exec(`update assets set name = 'n${n}', mirrored_at = '${mirroredAt(n)}' where env_id = 'e1'`);
-      await exportOf(mirror, to, { ...DELTA, tables: ['assets'] }, files);
+      return exportOf(mirror, to, { ...DELTA, tables: ['assets'] }, files);
     };
     for (let n = 1; n < commits; n++) await commitNext(n);
     return { mirror, to, table: join(to, 'assets'), commitNext };
@@ -276,7 +287,22 @@ describe('the checkpoint of a log', () => {
     const { mirror, to, table, commitNext } = await committed(19);
     const old = new Date(Date.now() - 31 * 86_400_000);
     for (let version = 0; version <= 12; version++) utimesSync(logPath(to, 'assets', version), old, old);
-    await commitNext(19);
+    const starts = new Set<number>();
+    const calls: string[] = [];
+    const watching = watched((operation, paths) => {
+      calls.push(`${operation} ${relative(table, String(paths.at(-1)))}`);
+      const commits = logOf(table).flatMap((name) => (/^\d+\.json$/.test(name) ? Number.parseInt(name, 10) : []));
+      const [oldest = 0] = commits;
+      expect(commits).toEqual(commits.map((_, i) => oldest + i));
+      starts.add(oldest);
+    });
+    await commitNext(19, watching);
+    // While they go, what stays has no gap.
+    expect([...starts]).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
+    // The checkpoint has its name for good before they go.
+    const named = calls.indexOf('rename _delta_log/_last_checkpoint');
+    const gone = calls.indexOf('remove _delta_log/00000000000000000000.json');
+    expect(calls.slice(named, gone)).toContain('syncFolder _delta_log');
     // The oldest that a reader can begin with is the checkpoint of version 9.
     expect(logOf(table).slice(0, 3)).toEqual([
       '00000000000000000009.checkpoint.parquet',
@@ -323,6 +349,21 @@ describe('the checkpoint of a log', () => {
     expect(checkpoints(join(to, 'assets'))).toHaveLength(2);
   });
 
+  test('that cannot be written is a warning: every table has its commit, and a later export writes it', async () => {
+    const { mirror, to, table, commitNext } = await committed(9);
+    const full = watched((operation, [path]) => {
+      if (operation === 'create' && String(path).includes('checkpoint'))
+        throw Object.assign(new Error('full'), { code: 'ENOSPC', syscall: operation });
+    });
+    expect((await commitNext(9, full)).warnings).toEqual([
+      `the log of the Delta table ${table} cannot be shortened (ENOSPC): check the disk and its permissions; a later export does it`,
+    ]);
+    expect(await verifyExport({ db: mirror.path, against: to })).toMatchObject({ equal: true });
+    expect(checkpoints(table)).toEqual([]);
+    expect((await commitNext(10)).warnings).toEqual([]);
+    expect(checkpoints(table)).toEqual(['00000000000000000010.checkpoint.parquet', '_last_checkpoint']);
+  });
+
   test('that is damaged is named', async () => {
     const { mirror, to, table } = await committed(10);
     writeFileSync(join(table, '_delta_log', '00000000000000000009.checkpoint.parquet'), 'PAR1');
@@ -341,7 +382,9 @@ describe('a Delta table that another program has changed', () => {
     const [path = ''] = filesOf(to, 'assets').log;
     append(to, 1, { remove: { path: encodeURI(path), dataChange: true, deletionTimestamp: 0 } });
     expect(await verifyExport({ db: mirror.path, against: to })).toMatchObject({
-      differences: [{ what: 'unlogged', table: 'assets', env_id: null, month: null, path: 'assets/_delta_log' }],
+      differences: [
+        { what: 'unlogged', table: 'assets', env_id: null, month: null, path: 'assets/_delta_log', reason: null },
+      ],
     });
     expect(await exportOf(mirror, to, { ...DELTA, tables: ['assets'] })).toMatchObject({ files_written: 0 });
     expect(versionsOf(to, ['assets'])).toEqual({ assets: 2 });
@@ -350,11 +393,8 @@ describe('a Delta table that another program has changed', () => {
   });
 
   test.each([
-    [
-      'asks for a newer version of the protocol',
-      { protocol: { minReaderVersion: 3, minWriterVersion: 7 } },
-      /newer version/,
-    ],
+    ['asks for newer readers', { protocol: { minReaderVersion: 2, minWriterVersion: 2 } }, /newer version/],
+    ['asks for newer writers', { protocol: { minReaderVersion: 1, minWriterVersion: 3 } }, /newer version/],
     [
       'may only be added to',
       {
@@ -365,6 +405,9 @@ describe('a Delta table that another program has changed', () => {
   ])('is left alone when it %s', async (_, action, why) => {
     const { mirror, to } = await exported({ tables: ['assets'] });
     append(to, 1, action);
+    expect(await verifyExport({ db: mirror.path, against: to })).toMatchObject({
+      differences: [{ what: 'unlogged', reason: expect.stringMatching(why) }],
+    });
     const before = filesUnder(to).sort();
     mirror.connection.exec(`update assets set name = 'z', mirrored_at = '${mirroredAt(3)}'`);
     const args = ['export', '--db', mirror.path, '--to', to, '--format', 'delta', '--table', 'assets'];
@@ -375,16 +418,68 @@ describe('a Delta table that another program has changed', () => {
   test.each([
     ['is cut short', (to: string) => writeFileSync(logPath(to, 'assets', 0), '{"protocol":')],
     ['has a gap', (to: string) => renameSync(logPath(to, 'assets', 0), logPath(to, 'assets', 1))],
+    ['has a commit without any action', (to: string) => writeFileSync(logPath(to, 'assets', 0), '\n')],
   ])('is not written to when its log %s, and is made anew when it was removed', async (_, damage) => {
     const { mirror, to } = await exported({ tables: ['assets'] });
     damage(to);
-    expect(await verifyExport({ db: mirror.path, against: to })).toMatchObject({ differences: [{ what: 'unlogged' }] });
-    await expect(exportOf(mirror, to, { ...DELTA, tables: ['assets'] })).rejects.toThrow(
-      /00000\.json is .*: remove the folder _delta_log that it belongs to, and export again/,
-    );
+    const why = /00000\.json is .*: remove the folder _delta_log that it belongs to, and export again/;
+    expect(await verifyExport({ db: mirror.path, against: to })).toMatchObject({
+      differences: [{ what: 'unlogged', reason: expect.stringMatching(why) }],
+    });
+    const { stdout } = await obsync(['verify', '--against', to, '--db', mirror.path]);
+    expect(stdout).toMatch(why);
+    expect(stdout).toContain('do first what its line says');
+    await expect(exportOf(mirror, to, { ...DELTA, tables: ['assets'] })).rejects.toThrow(why);
     rmSync(join(to, 'assets', '_delta_log'), { recursive: true });
     await exportOf(mirror, to, { ...DELTA, tables: ['assets'] });
     expect((await readDelta(to, ['assets'])).rows).toEqual(mirrorRows(mirror, ['assets']));
+  });
+
+  test.each([
+    ['other tables', 'asset_lineage', { ...DELTA, tables: ['assets'] }],
+    ['another format', 'assets', { format: 'csv', tables: SOME, keep: 0 }],
+  ] as const)('is in the way of no export of %s when its log is damaged, and loses it', async (_, table, choice) => {
+    const { mirror, to } = await exported({ tables: SOME });
+    writeFileSync(logPath(to, table, 0), '{"protocol":');
+    await exportOf(mirror, to, choice);
+    expect(filesUnder(to).filter((path) => path.startsWith(`${table}/_delta_log`))).toEqual([]);
+    expect(await verifyExport({ db: mirror.path, against: to })).toMatchObject({ equal: true });
+  });
+
+  test('keeps a damaged log that no export has made', async () => {
+    const { mirror, to } = await exported({ format: 'parquet', tables: ['assets'] });
+    mkdirSync(join(to, 'assets', '_delta_log'));
+    append(to, 1, { protocol: { minReaderVersion: 1, minWriterVersion: 2 } });
+    await exportOf(mirror, to, { tables: ['assets'], keep: 0 });
+    expect(readdirSync(join(to, 'assets', '_delta_log'))).toHaveLength(1);
+  });
+
+  test.each(['protocol', 'metaData'])('has its %s again after the next export, when its log lacks it', async (lost) => {
+    const { mirror, to } = await exported({ tables: ['assets'] });
+    const lines = readFileSync(logPath(to, 'assets', 0), 'utf8').split('\n');
+    writeFileSync(logPath(to, 'assets', 0), lines.filter((line) => !line.startsWith(`{"${lost}"`)).join('\n'));
+    expect(await verifyExport({ db: mirror.path, against: to })).toMatchObject({ differences: [{ what: 'unlogged' }] });
+    await exportOf(mirror, to, { ...DELTA, tables: ['assets'] });
+    expect(readCommit(logPath(to, 'assets', 1)).map(([name]) => name)).toEqual(['commitInfo', 'txn', lost]);
+    expect(await verifyExport({ db: mirror.path, against: to })).toMatchObject({ equal: true });
+  });
+
+  test('has its own sizes of files again after the next export', async () => {
+    const { mirror, to } = await exported({ tables: ['assets'] });
+    const text = readFileSync(logPath(to, 'assets', 0), 'utf8');
+    writeFileSync(logPath(to, 'assets', 0), text.replace(/"size":\d+/, '"size":1'));
+    expect(await verifyExport({ db: mirror.path, against: to })).toMatchObject({ differences: [{ what: 'unlogged' }] });
+    await exportOf(mirror, to, { ...DELTA, tables: ['assets'] });
+    expect(await verifyExport({ db: mirror.path, against: to })).toMatchObject({ equal: true });
+    expect((await readDelta(to, ['assets'])).rows).toEqual(mirrorRows(mirror, ['assets']));
+  });
+
+  test('has its name again after the next export', async () => {
+    const { mirror, to } = await exported({ tables: ['assets'] });
+    const text = readFileSync(logPath(to, 'assets', 0), 'utf8');
+    writeFileSync(logPath(to, 'assets', 0), text.replace('"name":"assets"', '"name":"mine"'));
+    await exportOf(mirror, to, { ...DELTA, tables: ['assets'] });
+    expect(readTable(join(to, 'assets'))?.metaData.name).toBe('assets');
   });
 
   test('at the same moment keeps its commit, and the next export goes on', async () => {

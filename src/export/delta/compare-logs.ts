@@ -3,33 +3,45 @@ import { SyncError } from '../../core/errors.ts';
 import type { ExportManifest } from '../manifest.ts';
 import { UNDESCRIBED } from '../table-dictionary.ts';
 import type { DeltaField, DeltaSnapshot } from './delta-action.ts';
-import { readLog } from './delta-log.ts';
+import { readLog, refuseUnwritable } from './delta-log.ts';
 import { type DeltaTable, deltaTable } from './delta-table.ts';
 
-/** The tables of an export whose Delta log does not have the files and columns that the manifest has. */
-export async function unequalLogs(folder: string, { format, tables, files }: ExportManifest): Promise<string[]> {
-  const unequal: string[] = [];
+/** A table whose Delta log does not have the files and columns that the manifest has. */
+interface UnequalLog {
+  readonly table: string;
+  /** Why the next export refuses the log, and what to do first; null when it mends it. */
+  readonly reason: string | null;
+}
+
+/** The tables of an export that another log lies over than the export has made. */
+export async function unequalLogs(folder: string, { format, tables, files }: ExportManifest): Promise<UnequalLog[]> {
+  const unequal: UnequalLog[] = [];
   const byTable = Map.groupBy(files, ({ table }) => table);
   for (const exported of format === 'delta' ? tables : []) {
     const table = deltaTable(exported, UNDESCRIBED, byTable.get(exported.name) ?? []);
-    const snapshot = await wholeLog(join(folder, exported.name));
-    if (snapshot === null || !isEqual(table, snapshot)) unequal.push(exported.name);
+    const log = await writableLog(folder, exported.name);
+    const reason = log instanceof SyncError ? log.message : null;
+    if (log instanceof SyncError || !isEqual(table, log)) unequal.push({ table: exported.name, reason });
   }
   return unequal;
 }
 
-/** Null for a log that is not whole. */
-async function wholeLog(table: string): Promise<DeltaSnapshot | null> {
+/** The log of a table, or why the next export refuses it. */
+async function writableLog(folder: string, table: string): Promise<DeltaSnapshot | SyncError> {
   try {
-    return await readLog(table);
+    const snapshot = await readLog(join(folder, table));
+    refuseUnwritable(table, snapshot);
+    return snapshot;
   } catch (error) {
-    if (error instanceof SyncError) return null;
+    if (error instanceof SyncError) return error;
     throw error;
   }
 }
 
 function isEqual({ files, metaData }: DeltaTable, snapshot: DeltaSnapshot): boolean {
   return (
+    snapshot.protocol !== null &&
+    snapshot.metaData !== null &&
     columnsOf(metaData) === columnsOf(snapshot.metaData) &&
     files.size === snapshot.files.size &&
     [...files.values()].every(({ path, size }) => snapshot.files.get(path)?.size === size)

@@ -44,9 +44,9 @@ export function commitActions(
 ): DeltaAction[] {
   const { nowMs, number } = origin;
   const removed = [...snapshot.files.values()].filter(({ path }) => !table.files.has(path));
-  const added = [...table.files.values()].filter(({ path }) => !snapshot.files.has(path));
+  const added = [...table.files.values()].filter(({ path, size }) => snapshot.files.get(path)?.size !== size);
   const changes: DeltaAction[] = [
-    ...(snapshot.version < 0 ? [{ protocol: PROTOCOL }] : []),
+    ...(snapshot.protocol === null ? [{ protocol: PROTOCOL }] : []),
     ...(isDescribed(table, snapshot.metaData) ? [] : [{ metaData: metaDataOf(table, snapshot.metaData, nowMs) }]),
     ...removed.map(({ path, size, partitionValues }) => ({ remove: removal({ path, size, partitionValues }, nowMs) })),
     ...added.map(({ file, ...rest }) => ({

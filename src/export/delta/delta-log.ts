@@ -65,7 +65,7 @@ function parseCommit(text: string, path: string): DeltaAction[] {
       .split('\n')
       .filter((line) => line.trim() !== '')
       .map((line) => JSON.parse(line));
-    if (actions.every(isJsonObject)) return actions as unknown as DeltaAction[];
+    if (actions.length > 0 && actions.every(isJsonObject)) return actions as unknown as DeltaAction[];
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error;
   }

@@ -12,27 +12,63 @@ import { commitPath, isOfExport, LOG_NAME, readLog, refuseUnwritable } from './d
 import { type DeltaTable, deltaTable } from './delta-table.ts';
 import { shortenLog } from './shorten-log.ts';
 
-/** The Delta tables in a folder before an export, by name: those that it will write, and those that have a log. */
-export type DeltaTables = ReadonlyMap<string, DeltaSnapshot>;
+/** A Delta table in a folder before an export. */
+interface ExistingTable {
+  readonly snapshot: DeltaSnapshot;
+  /** Whether an export has written to it. */
+  readonly isOurs: boolean;
+}
 
-/** @throws SyncError for a table that cannot be written to: before anything is written */
-export async function readLogs(folder: string, written: readonly string[]): Promise<DeltaTables> {
-  const snapshots = new Map<string, DeltaSnapshot>();
+/** By name: those that the export will write, and those that have a log. */
+export type DeltaTables = ReadonlyMap<string, ExistingTable>;
+
+/** @throws SyncError for a table that is to be written and cannot: before anything is written */
+export async function readLogs(
+  folder: string,
+  written: readonly string[],
+  previous: ExportManifest | null,
+): Promise<DeltaTables> {
+  const existing = new Map<string, ExistingTable>();
   for (const { name } of EXPORT_RELATIONS) {
-    const snapshot = await readLog(join(folder, name));
-    if (written.includes(name)) refuseUnwritable(name, snapshot);
-    snapshots.set(name, snapshot);
+    if (written.includes(name)) existing.set(name, await writableTable(folder, name));
+    else existing.set(name, await otherTable(folder, name, previous));
   }
-  return snapshots;
+  return existing;
+}
+
+async function writableTable(folder: string, name: string): Promise<ExistingTable> {
+  const snapshot = await readLog(join(folder, name));
+  refuseUnwritable(name, snapshot);
+  return { snapshot, isOurs: isOfExport(snapshot) };
+}
+
+/** A table that the export does not write as Delta: it needs nothing of a damaged log, and the manifest says whose it was. */
+async function otherTable(folder: string, name: string, previous: ExportManifest | null): Promise<ExistingTable> {
+  try {
+    const snapshot = await readLog(join(folder, name));
+    return { snapshot, isOurs: isOfExport(snapshot) };
+  } catch (error) {
+    if (!(error instanceof SyncError)) throw error;
+    const isOurs = previous?.format === 'delta' && previous.tables.some((table) => table.name === name);
+    return { snapshot: NO_TABLE, isOurs };
+  }
 }
 
 /** The number of the last export that has written to any of the logs. */
 export function lastNumber(tables: DeltaTables): number {
-  return Math.max(0, ...[...tables.values()].map(({ txns }) => txns.get(APP_ID)?.version ?? 0));
+  return Math.max(0, ...[...tables.values()].map(({ snapshot }) => snapshot.txns.get(APP_ID)?.version ?? 0));
 }
 
-/** Makes one commit for each table whose log does not have the files of the manifest, and drops the logs of other tables. */
-export function writeLogs(folder: ExportFolder, manifest: ExportManifest, before: DeltaTables, nowMs: number): void {
+/**
+ * Makes one commit for each table whose log does not have the files of the manifest, and drops the logs of other tables.
+ * @returns the tables that got a commit
+ */
+export function writeLogs(
+  folder: ExportFolder,
+  manifest: ExportManifest,
+  before: DeltaTables,
+  nowMs: number,
+): CommittedTables {
   const written = manifest.format === 'delta' ? manifest.tables : [];
   const files = Map.groupBy(manifest.files, ({ table }) => table);
   const { number, instant } = manifest;
@@ -41,18 +77,37 @@ export function writeLogs(folder: ExportFolder, manifest: ExportManifest, before
   for (const exported of written) {
     const described = folder.dictionary[exported.name] ?? UNDESCRIBED;
     const table = deltaTable(exported, described, files.get(exported.name) ?? []);
-    const snapshot = before.get(exported.name) ?? NO_TABLE;
+    const { snapshot } = before.get(exported.name) ?? { snapshot: NO_TABLE };
     const actions = commitActions(table, snapshot, { number, instant, nowMs }, modifiedMs);
     if (actions.length === 0) continue;
     putCommit(folder, table, snapshot.version + 1, actions);
     after.set(table.name, applyCommit(snapshot, snapshot.version + 1, actions));
   }
-  for (const [name, snapshot] of after) shortenLog(folder, name, snapshot, nowMs);
   // The files of other tables go with the next cleaning: without its log nobody takes one for a table. A log that others made stays.
   const names = new Set(written.map(({ name }) => name));
-  for (const [name, snapshot] of before)
-    if (!names.has(name) && isOfExport(snapshot)) folder.drop(`${name}/${LOG_NAME}`);
+  for (const [name, { isOurs }] of before) if (!names.has(name) && isOurs) folder.drop(`${name}/${LOG_NAME}`);
+  return after;
 }
+
+/** Tables after their commits, by name. */
+export type CommittedTables = ReadonlyMap<string, DeltaSnapshot>;
+
+/** A log that stays long harms nothing: the next commit has it shortened. @returns one sentence for each that stayed so */
+export function shortenLogs(folder: ExportFolder, to: string, committed: CommittedTables, nowMs: number): string[] {
+  const warnings: string[] = [];
+  for (const [name, snapshot] of committed) {
+    try {
+      shortenLog(folder, name, snapshot, nowMs);
+    } catch (error) {
+      if (!isSystemError(error)) throw error;
+      warnings.push(unshortened(join(to, name), error.code));
+    }
+  }
+  return warnings;
+}
+
+const unshortened = (table: string, code: unknown): string =>
+  `the log of the Delta table ${table} cannot be shortened (${String(code)}): check the disk and its permissions; a later export does it`;
 
 function putCommit(folder: ExportFolder, { name }: DeltaTable, version: number, actions: readonly DeltaAction[]): void {
   try {
