@@ -59,7 +59,7 @@ describe('obsync verify --against', () => {
     const later = { ...execution('e1', 1, 99_999, 1), start_time: '2027-01-31T23:59:59.999999Z' };
     insert(mirror, 'test_executions', later);
     insert(mirror, 'test_executions', { ...later, env_id: 'e3' });
-    const place = { what: 'missing', table: 'test_executions', month: '2027-01', path: null };
+    const place = { what: 'missing', table: 'test_executions', month: '2027-01', path: null, reason: null };
     expect((await verify()).differences).toEqual([
       { ...place, env_id: 'e1' },
       { ...place, env_id: 'e3' },
@@ -87,7 +87,7 @@ describe('obsync verify --against', () => {
     const { against, verify } = await exported();
     const { path = '', table, env_id } = fileOf(against, 'columns') ?? {};
     damage(join(against, path));
-    expect((await verify()).differences).toEqual([{ what: 'damaged', table, env_id, month: null, path }]);
+    expect((await verify()).differences).toEqual([{ what: 'damaged', table, env_id, month: null, path, reason: null }]);
   });
 
   test('ends 0 when the export equals the mirror, and 1 with a line for each difference', async () => {
