@@ -13,6 +13,9 @@ export type RunStatus = 'done' | 'problems' | 'refused' | 'stopped' | 'interrupt
 /** How a stream ended in a run. */
 type StreamStatus = 'done' | 'failed' | 'denied' | 'unavailable' | 'held' | 'waiting' | 'stopped';
 
+/** How a stream ends that leaves nothing to do: a run with any other end of a stream has problems (R9). */
+export const WELL_ENDED: readonly StreamStatus[] = ['done', 'unavailable'];
+
 /** A run, and the cycle that it belongs to. */
 export interface CycleRun {
   readonly id: number;

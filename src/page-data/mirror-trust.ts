@@ -1,4 +1,5 @@
 import { EPOCH } from '../core/instant.ts';
+import { WELL_ENDED } from '../core/state-store.ts';
 import type { CatalogueEntry } from '../streams/entry.ts';
 import { keepsGone, liveRowsIn } from './live-rows.ts';
 import type { EnvironmentTrust, MirrorTrust, QuotaTrust, RunTrust, StreamTrust, VerifyTrust } from './page-data.ts';
@@ -20,19 +21,27 @@ export function mirrorTrust(
   trustReader: TrustReader,
   streams: readonly CatalogueEntry[],
 ): MirrorTrust {
+  const { environments: visible, deniedScopes } = trustReader;
+  const seen = streams.filter(({ serve }) => serve === false || !deniedScopes.includes(serve.scope));
   const environments = pageReads
     .rows({ sql: 'select id, name, cron, missing_since from environments order by name, id', values: {} })
-    .filter(({ id }) => trustReader.environments?.has(String(id)) ?? true)
-    .map((row) => environmentTrust(pageReads, trustReader, { row, streams }));
-  const seesAll = trustReader.environments === null && !trustReader.seesSomeAssets;
+    .filter(({ id }) => visible?.has(String(id)) ?? true)
+    .map((row) => environmentTrust(pageReads, trustReader, { row, streams: seen }));
+  const limitedTo = limitOf(trustReader);
   const ids = environments.map(({ env_id }) => env_id);
   return {
     now: clockOf(pageReads, ids),
-    last_run: seesAll ? lastRun(pageReads) : lastRunOf(pageReads, ids, streams),
-    last_verify: seesAll ? readLastVerify(pageReads) : null,
-    quota: seesAll ? readQuota(pageReads) : null,
+    limited_to: limitedTo,
+    last_run: readLastRun(pageReads, limitedTo, { ids, streams: seen }),
+    last_verify: limitedTo === null ? readLastVerify(pageReads) : null,
+    quota: limitedTo === null ? readQuota(pageReads) : null,
     environments,
   };
+}
+
+function limitOf({ environments, deniedScopes, seesSomeAssets }: TrustReader): MirrorTrust['limited_to'] {
+  if (seesSomeAssets) return 'assets';
+  return environments === null && deniedScopes.length === 0 ? null : 'streams';
 }
 
 function clockOf(pageReads: PageReads, ids: readonly string[]): string {
@@ -45,33 +54,51 @@ function clockOf(pageReads: PageReads, ids: readonly string[]): string {
 
 const RUN = `id as run, status, started_at, ended_at, requests, error from sync_runs`;
 
+interface SeenStreams {
+  /** Of the environments. */
+  readonly ids: readonly string[];
+  readonly streams: readonly CatalogueEntry[];
+}
+
+function readLastRun(
+  pageReads: PageReads,
+  limitedTo: MirrorTrust['limited_to'],
+  seenStreams: SeenStreams,
+): RunTrust | null {
+  // How a stream was read depends on all of its rows.
+  if (limitedTo === 'assets') return null;
+  return limitedTo === null ? lastRun(pageReads) : lastRunOf(pageReads, seenStreams);
+}
+
 function lastRun(pageReads: PageReads): RunTrust | null {
   const [row] = pageReads.rows({ sql: `select ${RUN} where command = 'sync' order by id desc limit 1`, values: {} });
   return row === undefined ? null : runTrust(row);
 }
 
 /**
- * The last sync that did something in these environments, as their streams tell it: its own end, its requests and its error are of
- * other environments as well.
+ * The last sync that read one of these streams, as these streams tell it: its own status, times, requests and error are of other
+ * streams as well. It is `done` by the same rule as a run (R9, R20).
  */
-function lastRunOf(pageReads: PageReads, ids: readonly string[], streams: readonly CatalogueEntry[]): RunTrust | null {
-  const values = { ids: JSON.stringify(ids), streams: JSON.stringify(streams.map(({ name }) => name)) };
+function lastRunOf(pageReads: PageReads, { ids, streams }: SeenStreams): RunTrust | null {
   const [row] = pageReads.rows({
-    sql: `select ${RUN} where id = (
-      select max((select max(s.run_id) from sync_stream_runs s join sync_runs r on r.id = s.run_id and r.command = 'sync'
-        where s.env_id = e.value and s.stream = n.value))
-      from json_each(@ids) e, json_each(@streams) n)`,
-    values,
+    sql: `select s.run_id as run, min(s.started_at) as started_at, max(s.ended_at) as ended_at,
+        max(s.status not in ${listed('well')} or exists (
+          select 1 from rejected_rows r where r.env_id = s.env_id and r.stream = s.stream)) as troubled
+      from sync_stream_runs s
+      where s.env_id in ${listed('ids')} and s.stream in ${listed('streams')} and s.run_id = (
+        select max((select max(s.run_id) from sync_stream_runs s join sync_runs r on r.id = s.run_id and r.command = 'sync'
+          where s.env_id = e.value and s.stream = n.value))
+        from json_each(@ids) e, json_each(@streams) n)
+      group by s.run_id`,
+    values: {
+      ids: JSON.stringify(ids),
+      streams: JSON.stringify(streams.map(({ name }) => name)),
+      well: JSON.stringify(WELL_ENDED),
+    },
   });
   if (row === undefined) return null;
-  const [troubled] = pageReads.rows({
-    sql: `select count(*) as streams from sync_stream_runs
-      where run_id = @run and env_id in ${listed('ids')} and status not in ('done', 'unavailable', 'held')`,
-    values: { ...values, run: row['run'] ?? null },
-  });
-  const ended = Number(troubled?.['streams']) > 0 ? 'problems' : 'done';
-  const isOfAll = ['done', 'problems'].includes(String(row['status']));
-  return { ...runTrust(row), status: isOfAll ? ended : String(row['status']), requests: null, error: null };
+  const status = row['troubled'] === 1 ? 'problems' : 'done';
+  return { ...runTrust(row), status, requests: null, error: null };
 }
 
 const runTrust = (row: PageRow): RunTrust => ({
@@ -118,19 +145,15 @@ function environmentTrust(
   { row, streams }: { readonly row: PageRow; readonly streams: readonly CatalogueEntry[] },
 ): EnvironmentTrust {
   const env = String(row['id']);
-  const { deniedScopes } = trustReader;
-  const seen = streams.filter(({ serve }) => serve === false || !deniedScopes.includes(serve.scope));
+  const missingSince = textOf(row['missing_since']);
   return {
     env_id: env,
     name: String(row['name']),
     cron: textOf(row['cron']),
-    missing_since: textOf(row['missing_since']),
-    denied_scopes: deniedScopes,
-    streams: seen.flatMap((stream) => {
-      const trust = streamTrust(pageReads, trustReader, { env, stream });
-      // An optional stream is shown once it has been read.
-      return stream.optional && trust.ended_at === null && !trust.rows ? [] : [trust];
-    }),
+    missing_since: missingSince,
+    has_views: missingSince === null,
+    denied_scopes: trustReader.deniedScopes,
+    streams: streams.flatMap((stream) => streamTrust(pageReads, trustReader, { env, stream }) ?? []),
   };
 }
 
@@ -139,26 +162,31 @@ interface StreamOfEnvironment {
   readonly stream: CatalogueEntry;
 }
 
+/** Null for an optional stream that was not read yet. */
 function streamTrust(
   pageReads: PageReads,
   { seesSomeAssets }: TrustReader,
   { env, stream }: StreamOfEnvironment,
-): StreamTrust {
+): StreamTrust | null {
   const last = lastStreamRun(pageReads, { env, stream });
-  const known = seesSomeAssets ? null : last;
-  return {
-    stream: stream.name,
-    complete_at: completeAt(pageReads, { env, stream }),
-    ended_at: textOf(last?.['ended_at']),
-    mode: textOf(known?.['mode']),
-    reason: textOf(known?.['reason']),
-    status: textOf(known?.['status']),
-    error: textOf(known?.['error']),
-    ...(seesSomeAssets ? UNTOLD : countsOf(pageReads, { env, stream })),
-  };
+  const told = seesSomeAssets ? UNTOLD : { ...readAs(last), ...countsOf(pageReads, { env, stream }) };
+  if (stream.optional && last === undefined && !told.rows) return null;
+  return { stream: stream.name, complete_at: completeAt(pageReads, { env, stream }), ...told };
 }
 
-const UNTOLD = { rows: null, held_count: null, rejected_count: null, gap_count: null } as const;
+const readAs = (last: PageRow | undefined) => ({
+  ended_at: textOf(last?.['ended_at']),
+  mode: textOf(last?.['mode']),
+  reason: textOf(last?.['reason']),
+  status: textOf(last?.['status']),
+  error: textOf(last?.['error']),
+});
+
+/** All of it depends on every row of the stream. */
+const UNTOLD = {
+  ...readAs(undefined),
+  ...{ rows: null, held_count: null, rejected_count: null, gap_count: null },
+} as const;
 
 /** The watermark: changes up to this time of the source are in the mirror (R2). */
 function completeAt(pageReads: PageReads, { env, stream }: StreamOfEnvironment): string | null {

@@ -9,7 +9,14 @@ import type { Instant } from '../core/instant.ts';
 export interface MirrorTrust {
   /** The mirror's clock: every answer of the page is of one such instant. */
   readonly now: Instant;
-  /** The last sync that had to do with these environments; null before the first. */
+  /**
+   * What the reader's limits leave of the mirror: `streams` for some environments or scopes, `assets` for some assets; null for a reader
+   * who sees everything.
+   */
+  readonly limited_to: 'streams' | 'assets' | null;
+  /**
+   * The last sync that read one of the streams that the reader sees; null before the first, and for a reader who may see only some assets.
+   */
   readonly last_run: RunTrust | null;
   /** The last `verify` that was recorded; null if there was none, and for a reader who may not see everything. */
   readonly last_verify: VerifyTrust | null;
@@ -20,7 +27,10 @@ export interface MirrorTrust {
 
 export interface RunTrust {
   readonly run: number;
-  /** As in `sync_runs`; a run whose process was killed stays `running`. A limited reader is told `problems` only of streams it sees. */
+  /**
+   * As in `sync_runs`; a run whose process was killed stays `running`. For a reader who may not see everything it is `done` or `problems`,
+   * and like the times it is only of the streams that the reader sees.
+   */
   readonly status: string;
   readonly started_at: Instant;
   readonly ended_at: Instant | null;
@@ -46,7 +56,10 @@ export interface EnvironmentTrust {
   readonly env_id: string;
   readonly name: string;
   readonly cron: string | null;
+  /** Since when the service no longer lists it; its rows stay in the mirror. */
   readonly missing_since: Instant | null;
+  /** Whether the other views show it: one that is no longer listed has none, except in a report that was asked for it. */
+  readonly has_views: boolean;
   /** What the reader's token may not ask here: the page shows no view of it. */
   readonly denied_scopes: readonly string[];
   readonly streams: readonly StreamTrust[];
@@ -63,6 +76,7 @@ export interface StreamTrust {
   readonly reason: string | null;
   readonly status: string | null;
   readonly error: string | null;
+  /** Null for a reader who may see only some assets, too. */
   readonly ended_at: Instant | null;
   /** Removals held back, rejected rows, stretches of history never read; null for a reader who may see only some assets. */
   readonly held_count: number | null;

@@ -11,7 +11,7 @@ import { trends } from './trends.ts';
 import { untestedTables } from './untested-tables.ts';
 
 export interface RecordOptions {
-  /** The ids of the environments; null for all. */
+  /** The ids of the environments; null for all that the service lists. */
   readonly environments: ReadonlySet<string> | null;
   /** A time of the last day of the trends, by the source's clock. */
   readonly until: Instant;
@@ -41,13 +41,15 @@ const DAYS = [30, 14, 90];
  */
 export function recordAnswers(pageReads: PageReads, { environments, until, streams }: RecordOptions): RecordedPage {
   const trust = mirrorTrust(pageReads, { environments, deniedScopes: [], seesSomeAssets: false }, streams);
-  const recorded = trust.environments.map(({ env_id: env }) => recordEnvironment(pageReads, env, until));
+  const marked = trust.environments.map((each) => ({ ...each, has_views: each.has_views || environments !== null }));
+  const shown = marked.filter(({ has_views: hasViews }) => hasViews);
+  const recorded = shown.map(({ env_id: env }) => recordEnvironment(pageReads, env, until));
   return {
     now: trust.now,
-    environments: trust.environments.map(({ name }) => name),
+    environments: shown.map(({ name }) => name),
     failing_count: recorded.reduce((count, each) => count + each.failing_count, 0),
     answers: [
-      { name: 'mirror', env: null, parameters: {}, data: trust },
+      { name: 'mirror', env: null, parameters: {}, data: { ...trust, environments: marked } },
       ...recorded.flatMap(({ answers }) => answers),
     ],
   };

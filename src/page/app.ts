@@ -77,19 +77,27 @@ function content(mirror: MirrorTrust): VNode {
   const { view, env, values } = route.value;
   const show = ENVIRONMENT_VIEWS[view];
   if (show === undefined) return mirrorView(mirror);
-  const environment = chosen(mirror.environments, env);
+  const environments = withViews(mirror);
+  const environment = chosen(environments, env);
   if (environment !== undefined)
-    return html`<div key="${view} ${environment.env_id}">${show({ environment, environments: mirror.environments, values })}</div>`;
-  return notice(
-    'neutral',
-    env === null ? 'Your token sees no environment of this mirror.' : `Your token sees no environment ${env}.`,
-  );
+    return html`<div key="${view} ${environment.env_id}">${show({ environment, environments, values })}</div>`;
+  return notice('neutral', whyNotShown(mirror, env));
 }
 
+const withViews = ({ environments }: MirrorTrust): readonly EnvironmentTrust[] =>
+  environments.filter(({ has_views: hasViews }) => hasViews);
+
 const chosen = (environments: readonly EnvironmentTrust[], env: string | null): EnvironmentTrust | undefined =>
-  env === null
-    ? (environments.find(({ missing_since }) => missing_since === null) ?? environments[0])
-    : environments.find(({ env_id }) => env_id === env);
+  environments.find(({ env_id }) => env === null || env_id === env);
+
+function whyNotShown({ environments }: MirrorTrust, env: string | null): string {
+  if (environments.length === 0) return 'Your token sees no environment of this mirror.';
+  if (env === null) return 'The service no longer lists any environment that your token sees.';
+  const missing = environments.find(({ env_id }) => env_id === env);
+  if (missing === undefined) return `Your token sees no environment ${env}.`;
+  const since = missing.missing_since === null ? '' : ` since ${formatInstant(missing.missing_since)}`;
+  return `${missing.name} is no longer listed${since}. Its rows stay in the mirror: obsync report --env ${missing.env_id} shows them.`;
+}
 
 function header(): VNode {
   const { view, env } = route.value;
@@ -108,13 +116,16 @@ function header(): VNode {
 
 function EnvironmentPicker(): VNode | null {
   const { view, env } = route.value;
-  const environments = liveData.state(MIRROR).value.data?.environments ?? [];
-  if (environments.length < 2 || view === 'mirror') return null;
+  const { data } = liveData.state(MIRROR).value;
+  const environments = data === null ? [] : withViews(data);
+  const current = chosen(environments, env)?.env_id;
+  const isOther = current === undefined;
+  if (environments.length < (isOther ? 1 : 2) || view === 'mirror') return null;
   const pick = ({ currentTarget }: { currentTarget: HTMLSelectElement }): void =>
     goTo({ view, env: currentTarget.value, values: {} });
-  const current = chosen(environments, env)?.env_id;
   return html`<label class="picker">Environment
-    <select value=${current} onChange=${pick}>
+    <select value=${current ?? ''} onChange=${pick}>
+      ${isOther && html`<option value="" selected disabled>${data?.environments.find(({ env_id }) => env_id === env)?.name ?? env}</option>`}
       ${environments.map(({ env_id, name }) => html`<option key=${env_id} value=${env_id} selected=${env_id === current}>${name}</option>`)}
     </select>
   </label>`;

@@ -4,7 +4,7 @@ import { type EnvironmentChanges, type ListedEnvironment, reconcile } from '../c
 import { endsRun, type RunRecovery, SyncError } from '../core/errors.ts';
 import type { Instant } from '../core/instant.ts';
 import { learned, stillLeft } from '../core/quota.ts';
-import type { JoinedRun, MeasuredList, RunStatus } from '../core/state-store.ts';
+import { type JoinedRun, type MeasuredList, type RunStatus, WELL_ENDED } from '../core/state-store.ts';
 import type { Stream, StreamName } from '../core/stream.ts';
 import { chooseEnvironments } from '../core/wanted-environments.ts';
 import { measuring } from './measure-lists.ts';
@@ -241,7 +241,7 @@ const STATUS_OF: Readonly<Record<RunRecovery, RunStatus>> = {
 /** A run is `done` only if every stream is complete and none of their rows is rejected (R9, R20). */
 function statusOf(streams: readonly StreamSummary[], failure: unknown): RunStatus {
   if (failure !== null) return endsRun(failure) ? STATUS_OF[failure.recovery] : 'problems';
-  return streams.every((stream) => GREEN.has(stream.status) && stream.rejected_standing === 0) ? 'done' : 'problems';
+  return streams.every((stream) => WELL_ENDED.includes(stream.status) && stream.rejected_standing === 0)
+    ? 'done'
+    : 'problems';
 }
-
-const GREEN: ReadonlySet<StreamSummary['status']> = new Set(['done', 'unavailable']);

@@ -2,7 +2,7 @@ import type { FailingNow, FailingSubTest, MirrorTrust, StreamTrust } from '../..
 
 export const NOW = '2026-11-20T12:00:00.000000Z';
 
-const stream = (name: string, more: Partial<StreamTrust> = {}): StreamTrust => ({
+export const streamTrust = (name: string, more: Partial<StreamTrust> = {}): StreamTrust => ({
   stream: name,
   rows: 1200,
   complete_at: '2026-11-20T11:55:00.000000Z',
@@ -20,6 +20,7 @@ const stream = (name: string, more: Partial<StreamTrust> = {}): StreamTrust => (
 /** A mirror of two environments; one of them has things to look at. */
 export const mirrorTrust = (more: Partial<MirrorTrust> = {}): MirrorTrust => ({
   now: NOW,
+  limited_to: null,
   last_run: {
     run: 7,
     status: 'done',
@@ -36,11 +37,12 @@ export const mirrorTrust = (more: Partial<MirrorTrust> = {}): MirrorTrust => ({
       name: 'Production',
       cron: '0 * * * *',
       missing_since: null,
+      has_views: true,
       denied_scopes: [],
       streams: [
-        stream('assets'),
-        stream('columns', { held_count: 12 }),
-        stream('tests', { status: 'failed', error: 'HTTP 500' }),
+        streamTrust('assets'),
+        streamTrust('columns', { held_count: 12 }),
+        streamTrust('tests', { status: 'failed', error: 'HTTP 500' }),
       ],
     },
     {
@@ -48,8 +50,9 @@ export const mirrorTrust = (more: Partial<MirrorTrust> = {}): MirrorTrust => ({
       name: 'Staging',
       cron: null,
       missing_since: null,
+      has_views: true,
       denied_scopes: ['tests'],
-      streams: [stream('assets'), stream('columns')],
+      streams: [streamTrust('assets'), streamTrust('columns')],
     },
   ],
   ...more,

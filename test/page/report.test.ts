@@ -64,6 +64,27 @@ describe('a report', () => {
     expect(await page.content()).not.toContain('prod-analytics');
   });
 
+  test('leaves out an environment that is no longer listed, unless it was asked for', async () => {
+    const missing = join(folder, 'missing.db');
+    const mirror = openForWriting(missing);
+    makeSample(mirror, { seed: 7, nowMs: Date.parse('2026-11-20T09:17:00Z') });
+    mirror.connection.exec(
+      "update environments set missing_since = '2026-11-19T08:30:00.000000Z' where id = 'staging-analytics'",
+    );
+    mirror.connection.close();
+    const [inProduction, inStaging] = await Promise.all(
+      ['prod', 'staging'].map((env) => count(`select count(*) from failing_tests where env_id = '${env}-analytics'`)),
+    );
+    const all = await writeReport({ db: missing, to, maxFailing: inProduction });
+    expect(all).toMatchObject({ failing_count: inProduction, environments: ['Production Analytics'], passed: true });
+    const { page } = await browser.open(`${pathToFileURL(to).href}#/failing?env=staging-analytics`);
+    await page.getByText('Staging Analytics is no longer listed since 2026-11-19 08:30 UTC').waitFor();
+    const one = await writeReport({ db: missing, to, env: ['Staging Analytics'] });
+    expect(one).toMatchObject({ failing_count: inStaging, environments: ['Staging Analytics'] });
+    const { page: asked } = await browser.open(`${pathToFileURL(to).href}#/failing`);
+    await asked.getByText(/^[0-9]+ (checks|tests) fail/).waitFor();
+  });
+
   test('shows assets with failing tests and their lineage on a phone, finds them by name, and says of others that it does not hold them', async () => {
     await writeReport({ db, to });
     const inProduction = "env_id = 'prod-analytics'";

@@ -2,7 +2,7 @@ import { afterAll, describe, expect, test } from 'vitest';
 import type { MirrorFile } from '../../src/destination/sqlite/open.ts';
 import { type Principal, rootToken } from '../../src/server/access.ts';
 import { fillWorld, keepOnly, keepOnlyEnvironment, TEAM, UNKNOWN } from '../page-data/world.ts';
-import { type Served, serve } from './fixture.ts';
+import { NOW, type Served, serve } from './fixture.ts';
 
 const key = (name: string, limits: Partial<Principal>) => {
   const { sha256, reader } = rootToken(name, name);
@@ -20,6 +20,7 @@ const KEYS = [
   key('nowhere', { environments: new Set() }),
   key('assets', { scopes: new Set(['assets']) }),
   key('tests', { scopes: new Set(['tests']) }),
+  key('no scope', { scopes: new Set() }),
 ].map((each) => ({ ...each, sha256: rootToken('', each.reader.name.replaceAll(' ', '-')).sha256 }));
 
 const open = (fill: (writing: MirrorFile) => void): Served => serve(fill, { keys: () => KEYS }, afterAll);
@@ -29,7 +30,17 @@ const cut = (take: (writing: MirrorFile) => void): Served =>
     take(writing);
   });
 
-const whole = open(fillWorld);
+/** As if the account had stated a quota, and the mirror had been compared. */
+function fillAccount({ connection }: MirrorFile): void {
+  connection.exec(`
+    update mirror set quota_limit = 5000, quota_window_seconds = 3600, quota_remaining = 4321, quota_noted_at = '${NOW}';
+    insert into verifications (ended_at, depth, equal, difference_count) values ('${NOW}', 'rows', 0, 3)`);
+}
+
+const whole = open((writing) => {
+  fillWorld(writing);
+  fillAccount(writing);
+});
 
 async function ask({ server }: Served, name: string, path: string) {
   const headers = { authorization: `Bearer ${name.replaceAll(' ', '-')}` };
@@ -72,9 +83,16 @@ describe.each([
       expect(await ask(whole, name, view)).toEqual(await ask(part, 'all', view));
     });
 
-    test('mirror', async () => {
-      const answer = await ask(whole, name, 'mirror');
-      expect(JSON.stringify(answer.body)).not.toMatch(/o1|40|returned|scan/);
+    test('mirror, however the streams were read', async () => {
+      const { body } = await ask(whole, name, 'mirror');
+      const others = cut(({ connection }) =>
+        connection.exec(`update sync_runs set status = 'done', error = null, requests = 0, ended_at = '${NOW}';
+          update sync_stream_runs set status = 'done', error = null, mode = 'feed', ended_at = '${NOW}';
+          delete from rejected_rows; delete from held_removals; delete from test_execution_gaps;
+          delete from assets where id like 'o%'`),
+      );
+      expect(body).toEqual((await ask(others, name, 'mirror')).body);
+      expect(body).toMatchObject({ limited_to: 'assets', last_run: null, last_verify: null, quota: null });
     });
   },
 );
@@ -84,6 +102,15 @@ describe('to a token of some environments the page answers as if there were no o
 
   test.each(['mirror', ...VIEWS])('%s', async (view) => {
     expect(await ask(whole, 'e', view)).toEqual(await ask(part, 'e', view));
+  });
+
+  test('the last sync has the problems of its streams', async () => {
+    const { body } = await ask(whole, 'e', 'mirror');
+    expect(body).toMatchObject({
+      limited_to: 'streams',
+      last_run: { run: 1, status: 'problems', requests: null, error: null },
+      ...{ last_verify: null, quota: null },
+    });
   });
 
   test('nothing of another environment is answered', async () => {
@@ -117,6 +144,22 @@ describe('a view needs its scopes (authentication rule 5)', () => {
     expect(names).toContain('columns');
     expect(names.join()).not.toContain('test');
     expect(body.environments[0].denied_scopes).toEqual(['tests']);
+  });
+
+  test('the mirror’s last sync is that of the token’s scopes, and its verify and quota are of all', async () => {
+    const untold = { limited_to: 'streams', last_verify: null, quota: null };
+    expect((await ask(whole, 'assets', 'mirror')).body).toMatchObject({
+      ...untold,
+      last_run: { run: 2, status: 'problems', requests: null, error: null },
+    });
+    for (const name of ['tests', 'no scope'])
+      expect((await ask(whole, name, 'mirror')).body).toMatchObject({ ...untold, last_run: null });
+    expect((await ask(whole, 'all', 'mirror')).body).toMatchObject({
+      limited_to: null,
+      last_run: { run: 2, status: 'problems', requests: 2, error: 'f: away' },
+      last_verify: { equal: false, difference_count: 3 },
+      quota: { limit: 5000, remaining: 4321 },
+    });
   });
 });
 

@@ -8,7 +8,9 @@ const WELL: readonly (string | null)[] = ['done', null];
 /** What speaks against trusting an environment of the mirror, in words. */
 export function doubtsOf({ missing_since, streams }: EnvironmentTrust, nowMs: number): string[] {
   const missing =
-    missing_since === null ? [] : [`The service no longer lists it, since ${formatInstant(missing_since)}.`];
+    missing_since === null
+      ? []
+      : [`No longer listed since ${formatInstant(missing_since)}: its rows stay in the mirror.`];
   const each = streams.flatMap((stream) =>
     streamDoubts(stream, nowMs).map((doubt) => ({ stream: stream.stream, doubt })),
   );
@@ -32,9 +34,13 @@ function streamDoubts(stream: StreamTrust, nowMs: number): string[] {
 }
 
 /** What speaks against trusting the mirror as a whole. */
-export function wholeDoubts({ last_run, last_verify }: Pick<MirrorTrust, 'last_run' | 'last_verify'>): string[] {
+export function wholeDoubts({
+  limited_to,
+  last_run,
+  last_verify,
+}: Pick<MirrorTrust, 'limited_to' | 'last_run' | 'last_verify'>): string[] {
   const doubts: (string | false)[] = [
-    last_run === null && 'There was no sync yet.',
+    last_run === null && limited_to !== 'assets' && 'There was no sync yet.',
     last_run !== null &&
       !['done', 'running'].includes(last_run.status) &&
       `The last sync ended ${last_run.status}${last_run.error === null ? '' : `: ${last_run.error}`}.`,

@@ -13,21 +13,27 @@ import { doubtsOf, wholeDoubts } from './mirror-doubts.ts';
 
 /** Can I trust this mirror? */
 export function mirrorView(mirror: MirrorTrust): VNode {
-  const { environments } = mirror;
+  const { environments, limited_to } = mirror;
   const doubts = [wholeDoubts(mirror), ...environments.map((each) => doubtsOf(each, nowMs.value))].flat().length;
   return html`<div>
-    ${verdict(doubts, environments.length)}
+    ${verdict(doubts, mirror)}
     ${list(wholeDoubts(mirror))}
     <dl class="facts">${facts(mirror)}</dl>
-    ${environments.map(environmentPart)}
+    ${environments.map((each, i) => environmentPart(each, { i, isTold: limited_to !== 'assets' }))}
   </div>`;
 }
 
-function verdict(doubts: number, environments: number): VNode {
-  if (environments === 0) return notice('neutral', 'Your token sees no environment of this mirror.');
-  if (doubts === 0)
-    return notice('good', 'Yes: every stream was read to its end within a day, and nothing is held back.');
-  return notice('warn', `With care: ${countOf(doubts, 'thing')} to look at.`);
+function verdict(doubts: number, { environments, limited_to }: MirrorTrust): VNode {
+  if (environments.length === 0) return notice('neutral', 'Your token sees no environment of this mirror.');
+  if (environments.every(({ streams }) => streams.length === 0))
+    return notice('neutral', 'Your token sees no stream of this mirror.');
+  if (doubts > 0) return notice('warn', `With care: ${countOf(doubts, 'thing')} to look at.`);
+  return limited_to === 'assets'
+    ? notice(
+        'neutral',
+        'Every stream below was complete within the last day. Your token is told no more, because it sees some assets alone.',
+      )
+    : notice('good', 'Yes: every stream below was read to its end within a day, and nothing is held back.');
 }
 
 const list = (doubts: readonly string[]): VNode | null =>
@@ -37,27 +43,33 @@ const list = (doubts: readonly string[]): VNode | null =>
 
 const fact = (name: VNode | string, value: VNode | string): VNode => html`<div><dt>${name}</dt><dd>${value}</dd></div>`;
 
-function facts({ last_run, last_verify, quota }: MirrorTrust): VNode[] {
+function facts({ limited_to, last_run, last_verify, quota }: MirrorTrust): VNode[] {
+  const missing = (text: string, isTold: boolean): VNode =>
+    html`<span class="faint">${isTold ? text : 'not told'}</span>`;
   const run =
     last_run === null
-      ? html`<span class="faint">none yet</span>`
+      ? missing('none yet', limited_to !== 'assets')
       : html`<span>${status(last_run.status)} ${age(last_run.ended_at ?? last_run.started_at)}${last_run.requests !== null && `, ${countOf(last_run.requests, 'request')}`}</span>`;
   const verified =
     last_verify === null
-      ? html`<span class="faint">none recorded</span>`
+      ? missing('none recorded', limited_to === null)
       : html`<span>${levelIcon(last_verify.equal ? 'good' : 'bad')} ${last_verify.equal ? 'equal' : countOf(last_verify.difference_count, 'difference')}, ${age(last_verify.ended_at)}</span>`;
   const left =
     quota === null
-      ? html`<span class="faint">not known</span>`
+      ? missing('not known', limited_to === null)
       : html`<span>${formatCount(quota.remaining)} of ${countOf(quota.limit, 'request')} left per ${formatDuration(quota.window_seconds)}, noted ${age(quota.noted_at)}</span>`;
   return [fact('Last sync', run), fact('Last verify', verified), fact('Quota', left)];
 }
 
-function environmentPart(environment: EnvironmentTrust, i: number): VNode {
+function environmentPart(
+  environment: EnvironmentTrust,
+  { i, isTold }: { readonly i: number; readonly isTold: boolean },
+): VNode {
   const { env_id, name, cron, denied_scopes, streams } = environment;
   const doubts = doubtsOf(environment, nowMs.value);
+  const trusted = isTold && streams.length > 0 ? 'good' : 'neutral';
   return html`<section key=${env_id} aria-labelledby="env-${i}">
-    <h2 id="env-${i}" class="long">${levelIcon(doubts.length === 0 ? 'good' : 'warn')} ${name}</h2>
+    <h2 id="env-${i}" class="long">${levelIcon(doubts.length === 0 ? trusted : 'warn')} ${name}</h2>
     <p class="faint">${cron === null ? 'No schedule of the service is known.' : html`<span>Schedule of the service: <code>${cron}</code>.</span>`}
     ${denied_scopes.length > 0 && ` Your token may not see here: ${denied_scopes.join(', ')}.`}</p>
     ${list(doubts)}

@@ -1,0 +1,208 @@
+import { describe, expect, test } from 'vitest';
+import { environments } from '../../schema/assets.ts';
+import { verifications } from '../../schema/page.ts';
+import { mirror, rejectedRows, syncCheckpoints, syncRuns, syncStreamRuns } from '../../schema/sync.ts';
+import type { MirrorFile } from '../../src/destination/sqlite/open.ts';
+import { mirrorTrust, type TrustReader } from '../../src/page-data/mirror-trust.ts';
+import { recordAnswers } from '../../src/page-data/record-answers.ts';
+import { CATALOGUE } from '../../src/streams/catalogue.ts';
+import { NOW } from '../server/fixture.ts';
+import { mirrorOf } from './setup.ts';
+import { fillWorld } from './world.ts';
+
+const at = (time: string): string => `2026-11-20T${time}:00.000000Z`;
+
+type StreamStatus = (typeof syncStreamRuns.$inferInsert)['status'];
+
+interface StreamEnd {
+  readonly run_id?: number;
+  readonly env_id?: string;
+  readonly stream: string;
+  readonly status?: StreamStatus;
+  readonly from: string;
+  readonly to: string;
+}
+
+const streamRun = ({ run_id = 1, env_id = 'e', stream, status = 'done', from, to }: StreamEnd) => ({
+  ...{ run_id, env_id, stream, status, mode: 'feed', reason: 'usual', started_at: at(from), ended_at: at(to) },
+  ...{ requests: 3, pages: 2, rows_written: 7, rows_deleted: 0, rows_rejected: 0, rows_late: 0 },
+  error: status === 'failed' ? '500 from /e/tests/abc' : null,
+});
+
+const syncRun = (id: number, more: Partial<typeof syncRuns.$inferInsert> = {}) => ({
+  ...{ id, cycle_id: id, status: 'problems' as const, started_at: at('09:59'), ended_at: at('10:40') },
+  ...{ requests: 40, error: 'tests: 500 from /e/tests/abc', ...more },
+});
+
+/** A sync that read `e`, whose tests failed, and then `f`. */
+function fillLog({ db }: MirrorFile): void {
+  db.insert(environments).values({ id: 'f', name: 'Another', mirrored_at: NOW }).run();
+  db.insert(syncRuns).values(syncRun(1)).run();
+  db.insert(syncStreamRuns)
+    .values([
+      streamRun({ stream: 'assets', from: '10:00', to: '10:01' }),
+      streamRun({ stream: 'columns', from: '10:01', to: '10:05' }),
+      streamRun({ stream: 'tests', status: 'failed', from: '10:05', to: '10:20' }),
+      streamRun({ env_id: 'f', stream: 'assets', from: '10:20', to: '10:30' }),
+    ])
+    .run();
+  for (const stream of ['assets', 'columns', 'tests'])
+    db.insert(syncCheckpoints)
+      .values({ env_id: 'e', stream, watermark: at('10:00'), unavailable: 0 })
+      .run();
+  const quota = { quota_limit: 5000, quota_window_seconds: 3600, quota_remaining: 4321, quota_noted_at: at('10:30') };
+  db.insert(mirror)
+    .values({ id: 1, base_url: 'https://service.test', ...quota })
+    .run();
+  db.insert(verifications)
+    .values({ ended_at: at('11:00'), depth: 'rows', equal: 0, difference_count: 3 })
+    .run();
+}
+
+const EVERYTHING: TrustReader = { environments: null, deniedScopes: [], seesSomeAssets: false };
+
+/** What a reader is told after that sync, and whatever else was done. */
+function told(limits: Partial<TrustReader> = {}, more: (writing: MirrorFile) => void = () => undefined) {
+  const { seen } = mirrorOf((writing) => {
+    fillLog(writing);
+    more(writing);
+  });
+  return seen((reads) => mirrorTrust(reads, { ...EVERYTHING, ...limits }, CATALOGUE));
+}
+
+const E = { environments: new Set(['e']) };
+const F = { environments: new Set(['f']) };
+const NO_TESTS = { deniedScopes: ['tests'] };
+
+describe('the last sync, the last verify and the quota', () => {
+  test('are told as they were recorded to who sees everything', () => {
+    expect(told()).toMatchObject({
+      limited_to: null,
+      last_run: {
+        ...{ run: 1, status: 'problems', started_at: at('09:59'), ended_at: at('10:40') },
+        ...{ requests: 40, error: 'tests: 500 from /e/tests/abc' },
+      },
+      last_verify: { ended_at: at('11:00'), equal: false, difference_count: 3 },
+      quota: { limit: 5000, window_seconds: 3600, remaining: 4321, noted_at: at('10:30') },
+    });
+  });
+
+  test.each([
+    ['some environments', E, { status: 'problems', started_at: at('10:00'), ended_at: at('10:20') }],
+    ['another environment', F, { status: 'done', started_at: at('10:20'), ended_at: at('10:30') }],
+    ['some scopes', NO_TESTS, { status: 'done', started_at: at('10:00'), ended_at: at('10:30') }],
+    ['both', { ...E, ...NO_TESTS }, { status: 'done', started_at: at('10:00'), ended_at: at('10:05') }],
+  ])('are told to who sees %s alone as far as the seen streams tell them (authentication rule 5)', (_, limits, of) => {
+    const last_run = { run: 1, ...of, requests: null, error: null };
+    expect(told(limits)).toMatchObject({ limited_to: 'streams', last_run, last_verify: null, quota: null });
+  });
+
+  test('are told to nobody who sees some assets, and nothing of a stream but until when it is complete (authentication rule 6)', () => {
+    const { limited_to, last_run, last_verify, quota, environments: all } = told({ seesSomeAssets: true });
+    expect({ limited_to, last_run, last_verify, quota }).toEqual({
+      ...{ limited_to: 'assets', last_run: null, last_verify: null, quota: null },
+    });
+    const streams = all.find(({ env_id }) => env_id === 'e')?.streams ?? [];
+    expect(streams.find(({ stream }) => stream === 'tests')).toMatchObject({ complete_at: at('10:00') });
+    for (const { stream: _, complete_at: __, ...rest } of streams)
+      expect(new Set(Object.values(rest))).toEqual(new Set([null]));
+  });
+
+  test('are of no stream for who may ask nothing', () => {
+    const { last_run, environments: all } = told({ deniedScopes: ['assets', 'tests'] });
+    expect([last_run, ...all.map(({ streams }) => streams.length)]).toEqual([null, 0, 0]);
+  });
+});
+
+describe('for who sees some streams alone, the last sync', () => {
+  const ending = (status: StreamStatus) => told(F, ({ db }) => db.update(syncStreamRuns).set({ status }).run());
+
+  test.each([
+    ['done', 'done'],
+    ['unavailable', 'done'],
+    ['held', 'problems'],
+    ['waiting', 'problems'],
+    ['stopped', 'problems'],
+  ] as const)('with a stream that ended %s is %s, as every run is (R9)', (status, expected) => {
+    expect(ending(status).last_run?.status).toBe(expected);
+  });
+
+  test.each([
+    ['columns', NO_TESTS, 'problems'],
+    ['tests', NO_TESTS, 'done'],
+    ['assets', F, 'done'],
+  ])(
+    'has problems while a row of these streams is rejected, and none for others: %s (R20)',
+    (stream, limits, expected) => {
+      const { last_run } = told(limits, ({ db }) =>
+        db
+          .insert(rejectedRows)
+          .values({ run_id: 1, env_id: 'e', stream, row_key: 'x', reason: '', payload: '{}', seen_at: NOW })
+          .run(),
+      );
+      expect(last_run?.status).toBe(expected);
+    },
+  );
+
+  test('is the last one that read them, and no repair', () => {
+    const { last_run } = told(E, ({ db }) => {
+      db.insert(syncRuns)
+        .values([syncRun(2), syncRun(3, { command: 'verify' })])
+        .run();
+      db.insert(syncStreamRuns)
+        .values([
+          streamRun({ run_id: 2, env_id: 'f', stream: 'assets', from: '11:00', to: '11:30' }),
+          streamRun({ run_id: 3, stream: 'assets', from: '12:00', to: '12:30' }),
+        ])
+        .run();
+    });
+    expect(last_run).toMatchObject({ run: 1, ended_at: at('10:20') });
+  });
+
+  test('does not tell whether it still reads others', () => {
+    const { last_run } = told(F, ({ db }) => db.update(syncRuns).set({ status: 'running', ended_at: null }).run());
+    expect(last_run).toMatchObject({ status: 'done', ended_at: at('10:30') });
+  });
+});
+
+describe('an environment that the service no longer lists', () => {
+  const since = at('08:00');
+  const recorded = (chosen: ReadonlySet<string> | null) => {
+    const { seen } = mirrorOf((writing) => {
+      fillWorld(writing);
+      writing.connection.exec(`update environments set missing_since = '${since}' where id = 'e'`);
+    });
+    return seen((reads) => recordAnswers(reads, { environments: chosen, until: NOW, streams: CATALOGUE }));
+  };
+  const partsOf = ({ answers }: ReturnType<typeof recorded>) => new Set(answers.map(({ env }) => env));
+  const trustOf = ({ answers }: ReturnType<typeof recorded>) => answers.find(({ name }) => name === 'mirror')?.data;
+
+  test('is told with its streams, and has no other view', () => {
+    const { environments: all } = told({}, ({ db }) => db.update(environments).set({ missing_since: since }).run());
+    expect(all).toMatchObject([
+      { env_id: 'f', missing_since: since, has_views: false },
+      { env_id: 'e', missing_since: since, has_views: false },
+    ]);
+    expect(all[1]?.streams.find(({ stream }) => stream === 'assets')?.status).toBe('done');
+  });
+
+  test('is left out of a report of all, with its failing tests', () => {
+    const all = recorded(null);
+    expect(all).toMatchObject({ environments: ['Another'], failing_count: 0 });
+    expect(partsOf(all)).toEqual(new Set([null, 'f']));
+    expect(trustOf(all)).toMatchObject({
+      environments: [
+        { env_id: 'f', has_views: true },
+        { env_id: 'e', missing_since: since, has_views: false },
+      ],
+    });
+  });
+
+  test('is in a report that was asked for it', () => {
+    const one = recorded(new Set(['e']));
+    expect(one).toMatchObject({ environments: ['Environment'] });
+    expect(one.failing_count).toBeGreaterThan(0);
+    expect(partsOf(one)).toEqual(new Set([null, 'e']));
+    expect(trustOf(one)).toMatchObject({ environments: [{ env_id: 'e', missing_since: since, has_views: true }] });
+  });
+});
