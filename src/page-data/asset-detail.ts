@@ -1,3 +1,4 @@
+import { QUALIFIED_NAME } from './assets-found.ts';
 import { elementsOf } from './labels.ts';
 import type { AssetColumns, AssetDetail, AssetTest } from './page-data.ts';
 import { numberOf, type PageReads, type PageScope, seen, textOf, valuesIn } from './page-scope.ts';
@@ -6,7 +7,7 @@ import { rankOf, worse } from './status-order.ts';
 /** A live asset that the reader sees; null for any other. */
 export function assetDetail(pageReads: PageReads, scope: PageScope, id: string): AssetDetail | null {
   const [row] = pageReads.rows({
-    sql: `select name, kind, path, data_platform, bi_platform, description, url, updated_at,
+    sql: `select name, kind, path, ${QUALIFIED_NAME} as qualified_name, data_platform, bi_platform, description, url, updated_at,
         (select count(*) from live_columns c where c.env_id = @env and c.asset_id = @id) as columns
       from live_assets where ${seen(scope, { env: 'env_id', asset: 'id' })} and id = @id`,
     values: valuesIn(scope, { id }),
@@ -15,6 +16,7 @@ export function assetDetail(pageReads: PageReads, scope: PageScope, id: string):
   const tests = scope.seesTests ? readTests(pageReads, scope, id) : null;
   return {
     asset: { id, name: textOf(row['name']), kind: textOf(row['kind']) },
+    qualified_name: textOf(row['qualified_name']),
     path: textOf(row['path']),
     platform: textOf(row['data_platform'] ?? row['bi_platform']),
     description: textOf(row['description']),

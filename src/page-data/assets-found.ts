@@ -1,20 +1,21 @@
 import type { AssetsFound } from './page-data.ts';
 import { type PageReads, type PageScope, seen, textOf, valuesIn } from './page-scope.ts';
+import { MAY_BE_FOUND, MOST_FOUND, SEARCH_ORDER, SEARCH_PLACE, searchPatterns, textToFind } from './search-rule.ts';
 
-const MOST_FOUND = 50;
+/** Database, schema and table of a live asset, as a statement names them. */
+export const QUALIFIED_NAME = `nullif(concat_ws('.', db_name, schema_name, table_name), '')`;
 
-/** The live assets whose name or path holds the text: the name itself first, then names that begin with it, then short names. */
+/** The live assets whose name, id, qualified name or path holds the text, the best match first. */
 export function assetsFound(pageReads: PageReads, scope: PageScope, text: string): AssetsFound {
-  const wanted = text.trim();
-  if (wanted === '') return { rows: [], cut: false };
-  const holding = escaped(wanted);
+  const wanted = textToFind(text);
+  if (wanted === null) return { rows: [], cut: false };
   const rows = pageReads.rows({
-    sql: `select id, name, kind, path, data_platform, bi_platform from live_assets
-      where ${seen(scope, { env: 'env_id', asset: 'id' })}
-        and (name like @within escape '\\' or path like @within escape '\\')
-      order by case when name like @whole escape '\\' then 0 when name like @start escape '\\' then 1
-        when name like @within escape '\\' then 2 else 3 end, length(name), name, id limit ${MOST_FOUND + 1}`,
-    values: valuesIn(scope, { whole: holding, start: `${holding}%`, within: `%${holding}%` }),
+    sql: `select * from (
+        select *, ${SEARCH_PLACE} as place from (
+          select id, name, kind, path, coalesce(data_platform, bi_platform) as platform, ${QUALIFIED_NAME} as qualified_name
+          from live_assets where ${seen(scope, { env: 'env_id', asset: 'id' })}) where ${MAY_BE_FOUND}
+      ) where place is not null order by place, ${SEARCH_ORDER} limit ${MOST_FOUND + 1}`,
+    values: valuesIn(scope, searchPatterns(wanted)),
   });
   return {
     rows: rows.slice(0, MOST_FOUND).map((row) => ({
@@ -22,11 +23,8 @@ export function assetsFound(pageReads: PageReads, scope: PageScope, text: string
       name: textOf(row['name']),
       kind: textOf(row['kind']),
       path: textOf(row['path']),
-      platform: textOf(row['data_platform'] ?? row['bi_platform']),
+      platform: textOf(row['platform']),
     })),
     cut: rows.length > MOST_FOUND,
   };
 }
-
-/** The text as a pattern of LIKE that only it fits. */
-const escaped = (text: string): string => text.replaceAll(/[\\%_]/g, '\\$&');

@@ -186,7 +186,7 @@ export interface UntestedTable {
   readonly downstream_cut: boolean;
 }
 
-/** `GET /page/environments/:env_id/search?q=…`: live assets whose name or path holds the text, the best match first, at most 50. */
+/** `GET /page/environments/:env_id/search?q=…`: live assets whose name, id, qualified name or path holds the text, the best match first, at most 50. */
 export interface AssetsFound {
   readonly rows: readonly (AssetLabel & { readonly path: string | null; readonly platform: string | null })[];
   readonly cut: boolean;
@@ -195,6 +195,8 @@ export interface AssetsFound {
 /** `GET /page/environments/:env_id/asset?id=…`: one live asset. 404 if there is none, or the reader may not see it. */
 export interface AssetDetail {
   readonly asset: AssetLabel;
+  /** Database, schema and table, joined by points; null for an asset without any. */
+  readonly qualified_name: string | null;
   readonly path: string | null;
   readonly platform: string | null;
   readonly description: string | null;

@@ -1,4 +1,5 @@
 import type { AssetDetail, AssetsFound, RecordedAnswer } from '../page-data/page-data.ts';
+import { MOST_FOUND, searchAmong, textToFind } from '../page-data/search-rule.ts';
 import type { AnswerName, PageAnswers, PageQuestion, PageSource } from './page-source.ts';
 
 /** The parameters that a question may leave out, as the server fills them in. */
@@ -46,15 +47,16 @@ async function unpack(packed: string): Promise<readonly RecordedAnswer[]> {
   return (await new Response(unpacked).json()) as readonly RecordedAnswer[];
 }
 
-/** The assets of the report whose name or path holds the text. */
+/** The assets of the report, searched as a server does it. */
 function search(answers: ReadonlyMap<string, unknown>, { env, parameters }: PageQuestion): AssetsFound {
-  const wanted = (parameters['q'] ?? '').toLowerCase();
-  const rows = [...answers].flatMap(([key, data]) => {
+  const wanted = textToFind(parameters['q'] ?? '');
+  if (wanted === null) return { rows: [], cut: false };
+  const assets = [...answers].flatMap(([key, data]) => {
     const [name, of] = JSON.parse(key) as [string, string | null];
     if (name !== 'asset' || of !== env) return [];
-    const { asset, path, platform } = data as AssetDetail;
-    const text = `${asset.name ?? asset.id} ${path ?? ''}`.toLowerCase();
-    return text.includes(wanted) ? [{ ...asset, path, platform }] : [];
+    const { asset, path, platform, qualified_name } = data as AssetDetail;
+    return [{ ...asset, path, platform, qualified_name }];
   });
-  return { rows, cut: false };
+  const found = searchAmong(assets, wanted);
+  return { rows: found.slice(0, MOST_FOUND), cut: found.length > MOST_FOUND };
 }

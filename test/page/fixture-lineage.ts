@@ -33,6 +33,7 @@ export const assetDetail = (id: string): AssetDetail => ({
   owners: [],
   tags: [],
   updated_at: null,
+  qualified_name: null,
   column_count: 0,
   scores: [],
   tests: null,

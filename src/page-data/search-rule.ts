@@ -1,0 +1,87 @@
+/*
+ * How assets are searched for: one rule, in SQL for a mirror and in JavaScript for a report. Capital and small letters are the same, also those
+ * beyond ASCII, if both are one character: `ü` finds `Ü`, but `ß` does not find `SS`. Letters with a third form, such as the final `ς`, may be
+ * found by one of the two and not by the other.
+ */
+
+/** At most so many assets are found. */
+export const MOST_FOUND = 50;
+
+/** An asset as a search looks at it. */
+export interface SearchedAsset {
+  readonly id: string;
+  readonly name: string | null;
+  /** Database, schema and table, joined by points. */
+  readonly qualified_name: string | null;
+  readonly path: string | null;
+}
+
+/** What is searched for; an empty text finds nothing. */
+export const textToFind = (text: string): string | null => text.trim() || null;
+
+/** The place of a row among those found, for `SearchPatterns`; NULL if it is not found. A whole name or id comes first, then what a name begins with. */
+export const SEARCH_PLACE = `case
+  when name glob @whole or id glob @whole or qualified_name glob @whole then 0
+  when name glob @start then 1
+  when name glob @within then 2
+  when id glob @within or qualified_name glob @within or path glob @within then 3 end`;
+
+/** What every row found fulfils, and few others: LIKE is several times as fast as GLOB. */
+export const MAY_BE_FOUND = ['name', 'id', 'qualified_name', 'path']
+  .map((column) => `${column} like @like escape '\\'`)
+  .join(' or ');
+
+/** Those of the same place: the shortest name first. */
+export const SEARCH_ORDER = `length(coalesce(name, '')), coalesce(name, ''), id`;
+
+export type SearchPatterns = Readonly<Record<'whole' | 'start' | 'within' | 'like', string>>;
+
+/** The patterns for a text. LIKE knows the case of ASCII alone: there any character stands for one beyond it. */
+export function searchPatterns(text: string): SearchPatterns {
+  const whole = [...text].map(patternOf).join('');
+  const like = text.replaceAll(/[\\%_]/g, '\\$&').replaceAll(/[^\p{ASCII}]/gu, '_');
+  return { whole, start: `${whole}*`, within: `*${whole}*`, like: `%${like}%` };
+}
+
+function patternOf(character: string): string {
+  const forms = new Set([character, character.toLowerCase(), character.toUpperCase()].filter(isOneCharacter));
+  return forms.size > 1 || '*?['.includes(character) ? `[${[...forms].join('')}]` : character;
+}
+
+const isOneCharacter = (text: string): boolean => [...text].length === 1;
+
+/** The assets with the text in them, the best match first: the same order as in SQL. */
+export function searchAmong<Asset extends SearchedAsset>(assets: readonly Asset[], text: string): Asset[] {
+  const wanted = inSmallLetters(text);
+  const found = assets.map((asset) => ({ asset, place: placeOf(asset, wanted) })).filter(({ place }) => place !== null);
+  return found
+    .sort((a, b) => Number(a.place) - Number(b.place) || byLength(a.asset, b.asset) || byName(a.asset, b.asset))
+    .map(({ asset }) => asset);
+}
+
+function placeOf(asset: SearchedAsset, wanted: string): number | null {
+  const [name, id, qualified, path] = [asset.name, asset.id, asset.qualified_name, asset.path].map((text) =>
+    inSmallLetters(text ?? ''),
+  );
+  if ([name, id, qualified].includes(wanted)) return 0;
+  if (name?.startsWith(wanted)) return 1;
+  if (name?.includes(wanted)) return 2;
+  return [id, qualified, path].some((text) => text?.includes(wanted)) ? 3 : null;
+}
+
+function inSmallLetters(text: string): string {
+  const small = (character: string): string => {
+    const lower = character.toLowerCase();
+    return isOneCharacter(lower) ? lower : character;
+  };
+  return [...text].map(small).join('');
+}
+
+function byLength(a: SearchedAsset, b: SearchedAsset): number {
+  return [...(a.name ?? '')].length - [...(b.name ?? '')].length;
+}
+
+function byName(a: SearchedAsset, b: SearchedAsset): number {
+  const [one, other] = [a.name ?? '', b.name ?? ''];
+  return one === other ? (a.id < b.id ? -1 : 1) : one < other ? -1 : 1;
+}

@@ -1,0 +1,79 @@
+import { deflateRawSync } from 'node:zlib';
+import { describe, expect, test } from 'vitest';
+import { assets } from '../../schema/assets.ts';
+import { createRecordedSource } from '../../src/page/recorded-source.ts';
+import { assetDetail } from '../../src/page-data/asset-detail.ts';
+import { assetsFound } from '../../src/page-data/assets-found.ts';
+import { asset } from '../server/fixture.ts';
+import { ALL, mirrorOf } from './setup.ts';
+
+const NO_TABLE = { db_name: null, schema_name: null, table_name: null };
+
+const WORLD = [
+  asset('model.shop.dim_orders', { name: 'dim_orders', path: 'models/marts', ...NO_TABLE }),
+  asset('1', { name: 'the orders', path: 'x', db_name: 'analytics', schema_name: 'marts', table_name: 'Dim_Orders' }),
+  asset('2', { name: 'Orders', path: 'x', ...NO_TABLE }),
+  asset('3', { name: 'orders_daily', path: 'x', ...NO_TABLE }),
+  asset('4', { name: 'customers', path: 'orders/x', ...NO_TABLE }),
+  asset('5', { name: '100%', path: '[a-c]*?', ...NO_TABLE }),
+  asset('6', { name: 'Überweisungen', path: 'x', ...NO_TABLE }),
+  asset('7', { name: 'Aberweisungen', path: 'ÜBER/x', ...NO_TABLE }),
+  asset('8', { name: 'Straße', path: null, ...NO_TABLE }),
+  asset('9', { name: null, path: 'no name, no order', ...NO_TABLE }),
+  asset('10', { name: '😀 orders', path: 'x', ...NO_TABLE }),
+  asset('11', { name: 'x'.repeat(9), path: 'x', db_name: null, schema_name: 'marts', table_name: null }),
+];
+
+/** What a search finds in a mirror, and in a report of the same assets. */
+async function searchIn(rows: readonly (typeof assets.$inferInsert)[]) {
+  const { seen } = mirrorOf(({ db }) => {
+    for (const row of rows) db.insert(assets).values(row).run();
+  });
+  const answers = rows.map(({ id }) => ({
+    ...{ name: 'asset', env: 'e', parameters: { id } },
+    data: seen((reads) => assetDetail(reads, ALL, id)),
+  }));
+  const source = createRecordedSource(deflateRawSync(JSON.stringify(answers)).toString('base64'));
+  const ofMirror = (text: string) => seen((reads) => assetsFound(reads, ALL, text));
+  const ofReport = async (q: string) => {
+    const question = { name: 'search', env: 'e', parameters: { q } } as const;
+    const reply = await source.ask(question, { tag: null, signal: new AbortController().signal });
+    return reply.kind === 'answer' ? reply.data : undefined;
+  };
+  return { ofMirror, ofReport };
+}
+
+describe('a search for assets', () => {
+  test.each([
+    ['orders', ['2', '3', '10', 'model.shop.dim_orders', '1', '4']],
+    ['ORDERS ', ['2', '3', '10', 'model.shop.dim_orders', '1', '4']],
+    ['model.shop.dim_orders', ['model.shop.dim_orders']],
+    ['Analytics.marts.dim_orders', ['1']],
+    ['marts.dim', ['1']],
+    ['dim_orders', ['model.shop.dim_orders', '1']],
+    ['überweisungen', ['6']],
+    ['ÜBER', ['6', '7']],
+    ['straße', ['8']],
+    ['strasse', []],
+    ['no order', ['9']],
+    ['_', ['model.shop.dim_orders', '3', '1']],
+    ['%', ['5']],
+    ['[a-c]', ['5']],
+    ['*?', ['5']],
+    ['\\', []],
+    ['', []],
+    [' ', []],
+  ])('finds the text %j in names, ids, qualified names and paths, in a mirror and in a report', async (text, ids) => {
+    const { ofMirror, ofReport } = await searchIn(WORLD);
+    expect(ofMirror(text).rows.map(({ id }) => id)).toEqual(ids);
+    expect((await ofReport(text))?.rows.map(({ id }) => id)).toEqual(ids);
+  });
+
+  test('shows the first 50, in a mirror and in a report', async () => {
+    const { ofMirror, ofReport } = await searchIn(Array.from({ length: 51 }, (_, i) => asset(`orders ${i}`)));
+    const found = ofMirror('orders');
+    expect([found.rows.length, found.cut]).toEqual([50, true]);
+    const inReport = await ofReport('orders');
+    expect([inReport?.rows.map(({ id }) => id), inReport?.cut]).toEqual([found.rows.map(({ id }) => id), true]);
+  });
+});
