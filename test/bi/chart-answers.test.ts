@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { assetLineage, assets, environments } from '../../schema/assets.ts';
 import { latestTestExecutions, testExecutions, tests } from '../../schema/data-tests.ts';
+import { assetHealthScoreHistory } from '../../schema/health.ts';
 import { mirrorEnvironments } from '../../schema/sync.ts';
 import { SQLITE } from '../../src/bi/chart-dialect.ts';
 import { type MirrorFile, openForWriting } from '../../src/destination/sqlite/open.ts';
@@ -82,6 +83,14 @@ function smallMirror(): MirrorFile {
       ...[run('homeless', 89, 'FAIL'), run('homeless', 88, 'PASS')],
     ])
     .run();
+  const score = (days: number, value: number) => ({
+    ...{ env_id: 'here', mirrored_at: AT, asset_id: 'tested', dimension: 'total', test_count: 1 },
+    score: value,
+    bucket_at: daysAgo(days),
+  });
+  db.insert(assetHealthScoreHistory)
+    .values([score(90, 0.1), score(89, 0.2), score(0, 0.9)])
+    .run();
   return mirror;
 }
 
@@ -117,6 +126,10 @@ test('each chart counts what it says, in a mirror small enough to count by hand'
     [day(6), 'Here', 1],
     [day(5), 'Here', 1],
     [day(0), 'Here', 0],
+  ]);
+  expect(answer('health-daily')).toEqual([
+    [day(89), 'total', 0.2],
+    [day(0), 'total', 0.9],
   ]);
   expect(answer('incidents-daily')).toEqual([
     [day(89), 'FAIL', 1],
