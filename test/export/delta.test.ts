@@ -474,6 +474,16 @@ describe('a Delta table that another program has changed', () => {
     expect((await readDelta(to, ['assets'])).rows).toEqual(mirrorRows(mirror, ['assets']));
   });
 
+  test('has its columns again after the next export, when its new metadata has neither columns nor properties', async () => {
+    const { mirror, to } = await exported({ tables: ['assets'] });
+    append(to, 1, { metaData: { id: 'x', schemaString: '{}', partitionColumns: [] } });
+    expect(await verifyExport({ db: mirror.path, against: to })).toMatchObject({
+      differences: [{ what: 'unlogged', reason: null }],
+    });
+    await exportOf(mirror, to, { ...DELTA, tables: ['assets'] });
+    expect(await verifyExport({ db: mirror.path, against: to })).toMatchObject({ equal: true });
+  });
+
   test('has its name again after the next export', async () => {
     const { mirror, to } = await exported({ tables: ['assets'] });
     const text = readFileSync(logPath(to, 'assets', 0), 'utf8');

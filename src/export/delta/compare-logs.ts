@@ -49,8 +49,6 @@ function isEqual({ files, metaData }: DeltaTable, snapshot: DeltaSnapshot): bool
 }
 
 function columnsOf(metaData: Pick<DeltaTable['metaData'], 'schemaString'> | null): string {
-  const { fields } = JSON.parse(metaData?.schemaString ?? '{"fields":[]}') as {
-    readonly fields: readonly DeltaField[];
-  };
+  const { fields = [] } = JSON.parse(metaData?.schemaString ?? '{}') as { readonly fields?: readonly DeltaField[] };
   return JSON.stringify(fields.map(({ name, type }) => [name, type]));
 }

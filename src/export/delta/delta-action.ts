@@ -15,8 +15,8 @@ export interface MetaDataAction {
   readonly schemaString: string;
   readonly partitionColumns: readonly string[];
   readonly createdTime?: number;
-  /** Properties of the table, which its users may set. */
-  readonly configuration: Readonly<Record<string, string>>;
+  /** Properties of the table, which its users may set. A checkpoint of another program may have none. */
+  readonly configuration?: Readonly<Record<string, string>>;
 }
 
 interface ProtocolAction {

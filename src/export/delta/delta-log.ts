@@ -82,7 +82,7 @@ export function refuseUnwritable(table: string, { protocol, metaData }: DeltaSna
   const isNewer = minReaderVersion > PROTOCOL.minReaderVersion || minWriterVersion > PROTOCOL.minWriterVersion;
   const what = isNewer
     ? 'asks for a newer version of the Delta protocol than an export writes'
-    : metaData?.configuration['delta.appendOnly'] === 'true'
+    : metaData?.configuration?.['delta.appendOnly'] === 'true'
       ? 'may only be added to (delta.appendOnly)'
       : null;
   if (what === null) return;
