@@ -9,6 +9,7 @@ import type { PageReads, PageScope } from './page-scope.ts';
 import { TEST_GROUPINGS } from './test-groups.ts';
 import { trends } from './trends.ts';
 import { untestedTables } from './untested-tables.ts';
+import { TREND_DAYS, USUAL } from './usual-parameters.ts';
 
 export interface RecordOptions {
   /** The ids of the environments; null for all that the service lists. */
@@ -26,14 +27,10 @@ export interface RecordedPage {
   readonly answers: readonly RecordedAnswer[];
 }
 
-/** How many rows the page asks for at once. */
-const ROWS = 100;
 /** The worst of what fails. A report of more would be larger than a mail may be. */
 const MOST_FAILING = 1000;
 /** The page never shows more nodes than this. */
 const MOST_NEIGHBOURS = 100;
-/** What the page lets its reader choose from. */
-const DAYS = [30, 14, 90];
 
 /**
  * What the page asks for when nothing is filtered; parameters with their usual values are left out. Assets and their lineage are only those with a
@@ -63,8 +60,12 @@ function recordEnvironment(
   const scope: PageScope = { env, limit: null, seesTests: true };
   const failing = failingParts(pageReads, scope);
   const answers: Omit<RecordedAnswer, 'env'>[] = [
-    ...failing.map((data, i) => ({ name: 'failing', parameters: i === 0 ? {} : { offset: String(i * ROWS) }, data })),
-    ...DAYS.flatMap((days) =>
+    ...failing.map((data, i) => ({
+      name: 'failing',
+      parameters: i === 0 ? {} : { offset: String(i * USUAL.limit) },
+      data,
+    })),
+    ...TREND_DAYS.flatMap((days) =>
       [null, ...TEST_GROUPINGS].map((by) => ({
         name: 'trends',
         parameters: { days: String(days), ...(by === null ? {} : { by }) },
@@ -74,7 +75,7 @@ function recordEnvironment(
     ...[false, true].map((all) => ({
       name: 'untested',
       parameters: all ? { all: 'true' } : {},
-      data: untestedTables(pageReads, scope, { limit: ROWS, offset: 0, all }),
+      data: untestedTables(pageReads, scope, { limit: USUAL.limit, offset: 0, all }),
     })),
     ...failingAssets(failing).flatMap((id) => recordAsset(pageReads, scope, id)),
   ];
@@ -84,8 +85,8 @@ function recordEnvironment(
 /** The list of what fails, in the parts that the page asks for. */
 function failingParts(pageReads: PageReads, scope: PageScope): FailingNow[] {
   const { total, rows } = failingNow(pageReads, scope, { limit: MOST_FAILING, offset: 0 });
-  const parts = Math.max(1, Math.ceil(rows.length / ROWS));
-  return Array.from({ length: parts }, (_, i) => ({ total, rows: rows.slice(i * ROWS, (i + 1) * ROWS) }));
+  const parts = Math.max(1, Math.ceil(rows.length / USUAL.limit));
+  return Array.from({ length: parts }, (_, i) => ({ total, rows: rows.slice(i * USUAL.limit, (i + 1) * USUAL.limit) }));
 }
 
 const failingAssets = (failing: readonly FailingNow[]): string[] => [

@@ -1,9 +1,10 @@
 import type { AssetDetail, AssetsFound, RecordedAnswer } from '../page-data/page-data.ts';
 import { MOST_FOUND, searchAmong, textToFind } from '../page-data/search-rule.ts';
+import { USUAL } from '../page-data/usual-parameters.ts';
 import type { AnswerName, PageAnswers, PageQuestion, PageSource } from './page-source.ts';
 
-/** The parameters that a question may leave out, as the server fills them in. */
-const USUAL: Readonly<Record<string, string>> = { offset: '0', days: '30', all: 'false', of: 'assets' };
+/** As an address has them. */
+const USUAL_TEXTS = new Map(Object.entries(USUAL).map(([parameter, value]) => [parameter, String(value)]));
 
 /** Answers questions with what a report carries. */
 export function createRecordedSource(packed: string): PageSource {
@@ -29,7 +30,7 @@ const NOT_HERE = {
 
 function keyOf({ name, env, parameters }: Omit<RecordedAnswer, 'data'>): string {
   const others = Object.entries(parameters).filter(
-    ([parameter, value]) => parameter !== 'limit' && USUAL[parameter] !== value,
+    ([parameter, value]) => parameter !== 'limit' && USUAL_TEXTS.get(parameter) !== value,
   );
   return JSON.stringify([name, env, others.sort()]);
 }

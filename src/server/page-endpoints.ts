@@ -7,6 +7,7 @@ import type { PageScope } from '../page-data/page-scope.ts';
 import { TEST_GROUPINGS, type TestGrouping } from '../page-data/test-groups.ts';
 import { trends } from '../page-data/trends.ts';
 import { untestedTables } from '../page-data/untested-tables.ts';
+import { TREND_DAYS, USUAL } from '../page-data/usual-parameters.ts';
 import { CATALOGUE } from '../streams/catalogue.ts';
 import { VIEW_SCOPES, type ViewScope } from '../streams/endpoint.ts';
 import type { Principal } from './access.ts';
@@ -32,9 +33,8 @@ interface PageView {
 /** An id may be as long as those in a path. */
 const ID: JsonSchema = { type: 'string', minLength: 1 };
 const MOST_SEARCHED_CHARACTERS = 200;
-const OFFSET: JsonSchema = { type: 'integer', minimum: 0, maximum: 1_000_000, default: 0 };
-const MOST_DAYS = 90;
-const OF: JsonSchema = { type: 'string', enum: ['assets', 'columns'], default: 'assets' };
+const OFFSET: JsonSchema = { type: 'integer', minimum: 0, maximum: 1_000_000, default: USUAL.offset };
+const OF: JsonSchema = { type: 'string', enum: ['assets', 'columns'], default: USUAL.of };
 
 const upTo = (most: number, usually: number): JsonSchema => ({
   type: 'integer',
@@ -57,12 +57,12 @@ const ASSETS = ['assets'] as const;
 const VIEWS: Readonly<Record<string, PageView>> = {
   failing: {
     scopes: BOTH,
-    query: { limit: upTo(500, 100), offset: OFFSET },
+    query: { limit: upTo(500, USUAL.limit), offset: OFFSET },
     answer: (view, scope, query) => failingNow(view, scope, partOf(query)),
   },
   trends: {
     scopes: BOTH,
-    query: { by: { type: 'string', enum: TEST_GROUPINGS }, days: upTo(MOST_DAYS, 30) },
+    query: { by: { type: 'string', enum: TEST_GROUPINGS }, days: upTo(Math.max(...TREND_DAYS), USUAL.days) },
     answer: (view, scope, { by, days }) =>
       trends(view, scope, {
         by: (by as TestGrouping | undefined) ?? null,
@@ -72,7 +72,7 @@ const VIEWS: Readonly<Record<string, PageView>> = {
   },
   untested: {
     scopes: BOTH,
-    query: { limit: upTo(500, 100), offset: OFFSET, all: { type: 'boolean', default: false } },
+    query: { limit: upTo(500, USUAL.limit), offset: OFFSET, all: { type: 'boolean', default: USUAL.all } },
     answer: (view, scope, query) => untestedTables(view, scope, { ...partOf(query), all: query['all'] === true }),
   },
   search: {

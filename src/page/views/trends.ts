@@ -1,5 +1,6 @@
 import type { VNode } from 'preact';
 import type { EnvironmentTrust, TrendGroup, Trends } from '../../page-data/page-data.ts';
+import { TREND_DAYS, USUAL } from '../../page-data/usual-parameters.ts';
 import { formatCount, formatPart } from '../format.ts';
 import { component, html } from '../html.ts';
 import { liveData } from '../live-data.ts';
@@ -19,11 +20,11 @@ const GROUPINGS: Readonly<Record<string, readonly [label: string, none: string]>
   test_type: ['test type', 'without a type'],
   tag: ['tag', 'without a tag'],
 };
-const DAYS = ['14', '30', '90'];
+const DAYS = TREND_DAYS.map(String);
 
 /** Is it getting better? */
 export function trendsView({ environment, environments, values }: ViewFrame): VNode {
-  const days = DAYS.find((each) => each === values['days']) ?? '30';
+  const days = DAYS.find((each) => each === values['days']) ?? String(USUAL.days);
   const by = values['by'] ?? 'owner';
   const whole = trendsQuestion(environment.env_id, { days });
   return html`<div>

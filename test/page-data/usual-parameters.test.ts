@@ -1,0 +1,62 @@
+import { deflateRawSync } from 'node:zlib';
+import { expect, test } from 'vitest';
+import type { AnswerName } from '../../src/page/page-source.ts';
+import { createRecordedSource } from '../../src/page/recorded-source.ts';
+import { recordAnswers } from '../../src/page-data/record-answers.ts';
+import { TEST_GROUPINGS } from '../../src/page-data/test-groups.ts';
+import { trends } from '../../src/page-data/trends.ts';
+import { TREND_DAYS, USUAL } from '../../src/page-data/usual-parameters.ts';
+import { pageEndpoints } from '../../src/server/page-endpoints.ts';
+import { CATALOGUE } from '../../src/streams/catalogue.ts';
+import { ALL, mirrorOf } from './setup.ts';
+
+const UNTIL = '2026-11-20T12:00:00.000000Z';
+
+function reportOf({ seen }: ReturnType<typeof mirrorOf>) {
+  const { answers } = seen((reads) => recordAnswers(reads, { environments: null, until: UNTIL, streams: CATALOGUE }));
+  const source = createRecordedSource(deflateRawSync(JSON.stringify(answers)).toString('base64'));
+  return async (name: AnswerName, parameters: Readonly<Record<string, string>>) => {
+    const question = { name, env: 'e', parameters };
+    const reply = await source.ask(question, { tag: null, signal: new AbortController().signal });
+    return reply.kind === 'answer' ? reply.data : reply;
+  };
+}
+
+test('the server fills in the parameters that a question may leave out', () => {
+  const endpoints = pageEndpoints().map(({ path, query }) => ({ view: path.at(-1), query }));
+  const defaults = endpoints.flatMap(({ view, query }) =>
+    Object.entries(query?.properties ?? {}).flatMap(([parameter, schema]) =>
+      schema.default === undefined ? [] : [{ view, parameter, value: schema.default }],
+    ),
+  );
+  expect(defaults.length).toBeGreaterThan(8);
+  for (const { view, parameter, value } of defaults)
+    if (view !== 'neighbours' || parameter !== 'limit')
+      expect([view, parameter, value]).toEqual([view, parameter, USUAL[parameter as keyof typeof USUAL]]);
+});
+
+test('a report answers a question with and without the usual parameters alike', async () => {
+  const ask = reportOf(mirrorOf());
+  const questions = [
+    ['failing', {}, { limit: '100', offset: '0' }],
+    ['untested', {}, { limit: '100', offset: '0', all: 'false' }],
+    ['trends', { by: 'owner' }, { by: 'owner', days: '30' }],
+    ['node', { id: 'm1' }, { id: 'm1', of: 'assets' }],
+    ['columns', { asset_id: 'm1' }, { asset_id: 'm1', offset: '0' }],
+  ] as const;
+  for (const [name, short, long] of questions) {
+    const answer = await ask(name, short);
+    expect([name, answer]).not.toMatchObject([name, { kind: 'problem' }]);
+    expect([name, await ask(name, long)]).toEqual([name, answer]);
+  }
+});
+
+test('a report has the trends of all days and groups that its reader chooses from', async () => {
+  const mirror = mirrorOf();
+  const ask = reportOf(mirror);
+  for (const days of TREND_DAYS)
+    for (const by of [null, ...TEST_GROUPINGS]) {
+      const expected = mirror.seen((reads) => trends(reads, ALL, { by, days, until: UNTIL }));
+      expect(await ask('trends', { days: String(days), ...(by === null ? {} : { by }) })).toEqual(expected);
+    }
+});
