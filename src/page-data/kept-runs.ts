@@ -1,5 +1,6 @@
 import { addDays } from '../core/instant.ts';
 import { listed, numberOf, type PageReads, textOf } from './page-scope.ts';
+import { TREND_DAYS } from './usual-parameters.ts';
 
 /** The runs of a test as one text, `RUN_LENGTH` characters for each: month, day, and a letter for the status. */
 export const STATUS_AT = 'MM-DD'.length;
@@ -28,7 +29,13 @@ interface KeptRuns {
 const kept = new WeakMap<object, Map<string, KeptRuns>>();
 /** The environments whose runs are kept: a million runs take about 10 MB. */
 const MOST_KEPT = 2;
+/** The runs of so many days before the first one that is asked for are read as well: another day follows every day. */
 const KEPT_DAYS = 60;
+/**
+ * Runs that begin longer before than this are read anew: there are too many others among them. Those kept for the longest trends fit the shortest.
+ * Together with the days asked for it is less than a year, so that no month and day stand for two days.
+ */
+const MOST_KEPT_DAYS = Math.max(...TREND_DAYS) + 2 * KEPT_DAYS;
 
 /**
  * The runs of all tests that the mirror knows, by test, from a day on, and of earlier days. They are read once, and then those of tests that have
@@ -38,7 +45,7 @@ export function runsSince(pageReads: PageReads, env: string, from: string): Read
   const environments = kept.get(pageReads.memory) ?? new Map<string, KeptRuns>();
   kept.set(pageReads.memory, environments);
   const known = environments.get(env);
-  const fits = known !== undefined && known.since <= from && known.since >= daysBefore(from, 2 * KEPT_DAYS);
+  const fits = known !== undefined && known.since <= from && known.since >= daysBefore(from, MOST_KEPT_DAYS);
   const current = fits ? known : readAll(pageReads, env, daysBefore(from, KEPT_DAYS));
   if (current.seenIn !== pageReads) readChanged(pageReads, env, current);
   environments.delete(env);
@@ -74,12 +81,19 @@ const CHANGED = `select test_id from test_executions where rowid > @last_row and
   union select test_id from latest_test_executions where env_id = @env and mirrored_at > @at
   union select test_id from test_readings where env_id = @env and mirrored_at > @at`;
 
+/** A test may be mirrored after its runs. */
+const CHANGED_TESTS = `select id from tests where env_id = @env and mirrored_at > @at and deleted_at is null
+  union all select id from tests where env_id = @env and mirrored_at > @at and deleted_at is not null`;
+
 function readChanged(pageReads: PageReads, env: string, keptRuns: KeptRuns): void {
-  const changed = pageReads.texts({ sql: CHANGED, values: { env, last_row: keptRuns.lastRow, at: keptRuns.at } });
+  const { at, lastRow, runs } = keptRuns;
+  const changed = pageReads.texts({ sql: CHANGED, values: { env, last_row: lastRow, at } });
+  const tests = pageReads.texts({ sql: CHANGED_TESTS, values: { env, at } }).filter((id) => !runs.has(String(id)));
   const rows = pageReads.rows({
-    sql: `select i.value as id, ${runsOfTest('i.value')} as runs from ${listed('tests')} i`,
-    values: { env, since: keptRuns.since, tests: JSON.stringify(changed) },
+    sql: `select i.value as id, ${runsOfTest('i.value')} as runs from ${listed('tests')} i
+      join tests t on t.env_id = @env and t.id = i.value`,
+    values: { env, since: keptRuns.since, tests: JSON.stringify([...changed, ...tests]) },
   });
-  for (const row of rows) if (row['runs'] !== null) keptRuns.runs.set(String(row['id']), String(row['runs']));
+  for (const row of rows) if (row['runs'] !== null) runs.set(String(row['id']), String(row['runs']));
   Object.assign(keptRuns, { seenIn: pageReads, ...stateOf(pageReads, env) });
 }

@@ -4,6 +4,7 @@ import { lineageOf } from '../../src/page-data/asset-graph.ts';
 import type { PageReads, PageRow } from '../../src/page-data/page-scope.ts';
 import { trends } from '../../src/page-data/trends.ts';
 import { untestedTables } from '../../src/page-data/untested-tables.ts';
+import { TREND_DAYS } from '../../src/page-data/usual-parameters.ts';
 import { ALL, mirrorOf } from './setup.ts';
 
 /** One reader of a mirror that changes meanwhile. */
@@ -130,6 +131,34 @@ describe('what is kept from one state of the mirror to the next', () => {
     commit(`update test_executions set status = 'PASS', mirrored_at = @now where id = 'm2:went:9';
       insert into test_readings values ('e', 'm2:went', @now, @now)`);
     expect([counts()[2], readsAll()]).toEqual([5 / 33, false]);
+    close();
+  });
+
+  test('are the runs of tests, whichever of the numbers of days is asked for in turn', () => {
+    const { reads, statements, close } = changing();
+    const ask = (days: number) => trends(reads(), ALL, { by: null, days, until: '2026-11-20T12:00:00.000000Z' });
+    ask(90);
+    statements.splice(0);
+    for (const days of [...TREND_DAYS, ...TREND_DAYS]) ask(days);
+    expect(statements.filter((sql) => sql.includes('from tests t where t.env_id = @env'))).toEqual([]);
+    close();
+  });
+
+  test('are the runs of known tests alone, and of those that come after their runs, whoever asked before', () => {
+    const { reads, commit, close } = changing();
+    const runsOn = (from: PageReads) =>
+      trends(from, ALL, { by: null, days: 3, until: '2026-11-20T12:00:00.000000Z' }).groups[0]?.run_count.at(-1) ?? 0;
+    /** What a reader is told who asks for the first time. */
+    const anew = () => runsOn({ ...reads(), memory: {} });
+    expect([runsOn(reads()), anew()]).toEqual([0, 0]);
+    commit(`insert into test_executions (env_id, sub_test_unique_id, id, test_id, sub_type, status, start_time, duration_seconds, mirrored_at)
+      values ('e', 'later:sub', 'new', 'later', 'rows', 'PASS', '2026-11-20T01:00:00.000000Z', 1, @now);
+      update mirror_environments set mirrored_at = @now where env_id = 'e'`);
+    expect([runsOn(reads()), anew()]).toEqual([0, 0]);
+    commit(
+      `insert into tests (env_id, id, name, mirrored_at) values ('e', 'later', 'later', '2026-11-20T14:00:00.000000Z')`,
+    );
+    expect([runsOn(reads()), anew()]).toEqual([1, 1]);
     close();
   });
 });
