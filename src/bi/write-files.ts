@@ -1,7 +1,7 @@
 import { existsSync, lstatSync, mkdirSync, readFileSync, statSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import { SyncError } from '../core/errors.ts';
-import { type FileOperations, isSystemError, NODE_FILES } from '../export/export-files.ts';
+import { type FileOperations, isSystemError, NODE_FILES, writeWhole } from '../export/export-files.ts';
 import { type GeneratedFile, isMarked } from './generated-file.ts';
 
 /** A file of the folder, and whether it was written now; otherwise it held the same already. */
@@ -75,14 +75,4 @@ function putInPlace(to: string, made: readonly GeneratedFile[], files: FileOpera
 /** A folder and those around it that do not exist. */
 function missingFolders(folder: string): string[] {
   return existsSync(folder) ? [] : [folder, ...missingFolders(dirname(folder))];
-}
-
-function writeWhole(path: string, bytes: Uint8Array, files: FileOperations): void {
-  const file = files.create(path);
-  try {
-    files.write(file, bytes);
-    files.sync(file);
-  } finally {
-    files.close(file);
-  }
 }
