@@ -60,7 +60,8 @@ function isStatement(label: string): boolean {
 
 /** From here on the run has ended and is only tidied up after, which may fail in silence: the next run begins with it. */
 function endOf(labels: readonly string[]): number {
-  return labels.lastIndexOf('after COMMIT') + 1;
+  const recorded = labels.findLastIndex((label) => label.startsWith('after update "sync_runs"'));
+  return labels.indexOf('after COMMIT', recorded) + 1;
 }
 
 test.each(SCENES)(

@@ -45,7 +45,7 @@ function mirror() {
         'select day, dimension, avg(score) as score, count(*) as asset_count from health_daily group by 1, 2 order by 1, 2',
       )
       .all();
-  return { place, keep, remove, kept, viewed };
+  return { connection, place, keep, remove, kept, viewed };
 }
 
 describe('the mean scores of a day', () => {
@@ -67,6 +67,22 @@ describe('the mean scores of a day', () => {
       a: ['2026-11-11T00:00:00.000000Z', 0.25],
       b: ['2026-11-10T22:00:00.000000Z', 0.5],
     });
+    expect(kept()).toHaveLength(4);
+    expect(kept()).toEqual(viewed());
+  });
+
+  test('are kept for all days of a list or for none, so that the next run makes up for one that ended between two days', () => {
+    const { connection, place, keep, kept, viewed } = mirror();
+    connection.exec(`create temp trigger fail before insert on asset_health_means when new.day = '2026-11-11'
+      begin select raise(abort, 'the disk is full'); end`);
+    const list = {
+      a: ['2026-11-10T08:00:00.000000Z', 0.5],
+      b: ['2026-11-11T08:00:00.000000Z', 1],
+    } as const;
+    expect(() => place('2026-11-11T09:00:00.000000Z', list)).toThrow('the disk is full');
+    expect(kept()).toEqual([]);
+    connection.exec('drop trigger fail');
+    keep();
     expect(kept()).toHaveLength(4);
     expect(kept()).toEqual(viewed());
   });

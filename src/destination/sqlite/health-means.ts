@@ -9,11 +9,15 @@ export function keepHealthMeans(connection: Database): void {
   const changed = connection.prepare<[], ChangedEnvironment>(CHANGED).all();
   const daysOf = connection.prepare<[ChangedEnvironment], string>(CHANGED_DAYS).pluck();
   const [forget, keep] = [connection.prepare(FORGET), connection.prepare(KEEP)];
-  const keepDay = connection.transaction((environment: ChangedEnvironment, day: string) => {
-    forget.run({ env_id: environment.env_id, day });
-    keep.run({ env_id: environment.env_id, day, scores_at: environment.scores_at });
+  // All days in one transaction: a day that is kept says that the others of this change are.
+  const keepDays = connection.transaction((environment: ChangedEnvironment) => {
+    const { env_id, scores_at } = environment;
+    for (const day of daysOf.all(environment)) {
+      forget.run({ env_id, day });
+      keep.run({ env_id, day, scores_at });
+    }
   });
-  for (const environment of changed) for (const day of daysOf.all(environment)) keepDay(environment, day);
+  for (const environment of changed) keepDays(environment);
 }
 
 interface ChangedEnvironment {
