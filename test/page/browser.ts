@@ -33,6 +33,8 @@ export async function startBrowser(): Promise<TestBrowser> {
 async function openPage(browser: Browser, url: string, { time, ...options }: TabOptions): Promise<OpenedPage> {
   const context = await browser.newContext(options);
   onTestFinished(() => context.close());
+  // Only the limit of a test ends what hangs.
+  context.setDefaultTimeout(0);
   const page = await context.newPage();
   page.setDefaultTimeout(MOST_WAIT_MS);
   const [requests, complaints]: [string[], string[]] = [[], []];

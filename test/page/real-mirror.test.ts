@@ -71,7 +71,7 @@ async function open(hash: string, { token = SERVE_TOKEN, ...options }: TabOption
 async function goTo(page: Page, hash: string): Promise<void> {
   await page.goto(`${server.url}/${hash}`);
   await page.locator('main [aria-busy=false]').first().waitFor();
-  await expect.poll(() => page.locator('main [aria-busy=true]').count()).toBe(0);
+  await page.locator('main:not(:has([aria-busy=true]))').waitFor();
   await expect.poll(() => page.getByText('Loading …').count()).toBe(0);
 }
 
