@@ -3,8 +3,7 @@ import { globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { brotliCompressSync, gzipSync } from 'node:zlib';
 import { build, type Metafile, type OutputFile } from 'esbuild';
-import { describe } from './src/library/describe.ts';
-import { rowsOf, sectionsOf } from './src/library/markdown.ts';
+import { readDictionary } from './src/library/dictionary.ts';
 import { TERM_PLACES } from './src/page/term-places.ts';
 
 const SOURCES = 'src/page';
@@ -22,7 +21,7 @@ export async function buildPage(outdir: string): Promise<void> {
     platform: 'browser',
     target: 'es2022',
     legalComments: 'none',
-    define: { TERM_TEXTS: JSON.stringify(await termTexts()) },
+    define: { TERM_TEXTS: JSON.stringify(termTexts()) },
   } as const;
   const { metafile } = await build({
     ...options,
@@ -51,15 +50,13 @@ export async function buildPage(outdir: string): Promise<void> {
 }
 
 /** What the dictionary says of the words that the page explains. */
-async function termTexts(): Promise<Readonly<Record<string, string>>> {
-  const { tables } = await describe();
-  const text = readFileSync('docs/tables-and-views.md', 'utf8');
-  const metrics = sectionsOf({ text }, 2).filter(({ title }) => title === 'Metrics');
+function termTexts(): Readonly<Record<string, string>> {
+  const { tables, metrics } = readDictionary();
   const meanings = new Map([
     ...tables.flatMap((table) =>
       table.columns.map(({ name, meaning }): [string, string] => [`${table.name}.${name}`, meaning]),
     ),
-    ...metrics.flatMap(rowsOf).map((cells): [string, string] => [`metric.${cells[0]}`, String(cells.at(-1))]),
+    ...metrics.map(({ name, meaning }): [string, string] => [`metric.${name}`, meaning]),
   ]);
   return Object.fromEntries(
     Object.entries(TERM_PLACES).map(([term, place]) => {
