@@ -1,7 +1,7 @@
 import { existsSync, lstatSync, mkdirSync, readFileSync, statSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import { SyncError } from '../core/errors.ts';
-import { type FileOperations, isSystemError, NODE_FILES, writeWhole } from '../export/export-files.ts';
+import { type FileOperations, isSystemError, NODE_FILES, refuseNoParent, writeWhole } from '../export/export-files.ts';
 import { type GeneratedFile, isMarked } from './generated-file.ts';
 
 /** A file of the folder, and whether it was written now; otherwise it held the same already. */
@@ -33,9 +33,7 @@ export function writeFiles(to: string, made: readonly GeneratedFile[], files: Fi
 }
 
 function refuseNoFolder(to: string): void {
-  const parent = dirname(resolve(to));
-  if (!existsSync(parent))
-    throw new SyncError('usage', `${parent} does not exist: make it, or name another folder with --to`);
+  refuseNoParent(to, 'folder');
   if (existsSync(to) && !statSync(to).isDirectory())
     throw new SyncError('usage', `${to} is a file: name a folder with --to`);
 }

@@ -13,7 +13,7 @@ import {
   statSync,
   writeFileSync,
 } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { SyncError } from '../core/errors.ts';
 
 /** The operations by which an export changes a folder. */
@@ -76,6 +76,13 @@ export function writeWhole(path: string, bytes: Uint8Array, files: FileOperation
   } finally {
     files.close(file);
   }
+}
+
+/** Refuses a place in a folder that does not exist. @throws SyncError `usage` */
+export function refuseNoParent(path: string, noun: 'file' | 'folder'): void {
+  const parent = dirname(resolve(path));
+  if (!existsSync(parent))
+    throw new SyncError('usage', `${parent} does not exist: make it, or name another ${noun} with --to`);
 }
 
 /** The text of a file; null when there is none. */

@@ -1,5 +1,5 @@
 import { existsSync, mkdirSync, readdirSync, realpathSync, statSync } from 'node:fs';
-import { dirname, join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { mirror as mirrorTable } from '../../schema/sync.ts';
 import type { MirrorLock } from '../../state/lock.ts';
 import { SyncError } from '../core/errors.ts';
@@ -9,7 +9,7 @@ import { version } from '../destination/sqlite/migrations.ts';
 import { type MirrorFile, openForReading } from '../destination/sqlite/open.ts';
 import { sumOf } from '../export/build-manifest.ts';
 import { type ExportResult, exportTables } from '../export/export.ts';
-import { type FileOperations, folderError, NODE_FILES, readTextOf } from '../export/export-files.ts';
+import { type FileOperations, folderError, NODE_FILES, readTextOf, refuseNoParent } from '../export/export-files.ts';
 import { openExportFolder } from '../export/export-folder.ts';
 import type { ExportFormat } from '../export/formats.ts';
 import { type ExportManifest, MANIFEST_NAME, parseManifest } from '../export/manifest.ts';
@@ -142,9 +142,7 @@ export function readManifest(folder: string): ExportManifest | null {
 
 function refuseForeignFolder(to: string): void {
   if (!existsSync(to)) {
-    const parent = dirname(resolve(to));
-    if (!existsSync(parent))
-      throw new SyncError('usage', `${parent} does not exist: make it, or name another folder with --to`);
+    refuseNoParent(to, 'folder');
     mkdirSync(to);
   }
   if (!statSync(to).isDirectory()) throw new SyncError('usage', `${to} is a file: name a folder with --to`);

@@ -5,6 +5,7 @@ import { writeFiles } from '../bi/write-files.ts';
 import { SyncError } from '../core/errors.ts';
 import type { Instant } from '../core/instant.ts';
 import { openForReading } from '../destination/sqlite/open.ts';
+import { refuseNoParent } from '../export/export-files.ts';
 import { environmentsOf } from '../export/mirror-scope.ts';
 import { type RecordedPage, recordAnswers } from '../page-data/record-answers.ts';
 import { builtPage } from '../server/built-page.ts';
@@ -13,7 +14,7 @@ import { CATALOGUE } from '../streams/catalogue.ts';
 import { checkOptions } from './check-options.ts';
 import { DEFAULTS } from './defaults.ts';
 import { refuseEmptyMirror } from './export-mirror.ts';
-import { inRange, OptionError } from './option-error.ts';
+import { inRange, OptionError, readOption } from './option-error.ts';
 import type { MirrorOptions } from './options.ts';
 
 export interface ReportOptions extends MirrorOptions {
@@ -73,9 +74,7 @@ export async function writeReport(options: ReportOptions): Promise<PageReport> {
 /** The file to write; behind a symbolic link the one that it leads to. @throws OptionError */
 function placeOf(to: string): string {
   if (typeof to !== 'string' || to === '') throw new OptionError('to', 'no file to write to: name one with --to');
-  const folder = dirname(resolve(to));
-  if (!existsSync(folder))
-    throw new OptionError('to', `${folder} does not exist: make it, or name another file with --to`);
+  readOption('to', () => refuseNoParent(to, 'file'));
   if (!existsSync(to)) return resolve(to);
   if (statSync(to).isFile()) return realpathSync(to);
   throw new OptionError('to', `${to} is not a file: name a file with --to, such as report.html`);
@@ -86,12 +85,9 @@ function recordMirror(db: string, asked: readonly string[]): RecordedPage {
   try {
     refuseEmptyMirror(mirror);
     return openMirrorReads(mirror).read((view) => {
-      const chosen = environmentsOf(mirror.connection, asked).map(({ env_id }) => env_id);
-      return recordAnswers(view, {
-        environments: asked.length === 0 ? null : new Set(chosen),
-        until: view.serverTime,
-        streams: CATALOGUE,
-      });
+      const environments =
+        asked.length === 0 ? null : new Set(environmentsOf(mirror.connection, asked).map(({ env_id }) => env_id));
+      return recordAnswers(view, { environments, until: view.serverTime, streams: CATALOGUE });
     });
   } finally {
     mirror.connection.close();
