@@ -95,6 +95,8 @@ export function openLocked(path: string, stop: AbortSignal, quietMs = 0): OpenMi
     return {
       state: createStateStore(mirror.db, clock),
       destination: (envId, run) => createDestination(mirror, { envId, run, clock }),
+      // The lock of the file is that of all its environments.
+      hold: async () => {},
       keep: facingFile(path)(() => mirror.transactions.keep()),
       async close() {
         try {

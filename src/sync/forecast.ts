@@ -62,6 +62,7 @@ export async function forecast(
     const openMirror = async (): Promise<OpenMirror> => ({
       ...dryRunMirror,
       keep: async () => {},
+      hold: async () => {},
       close: async () => {},
     });
     const source = predictedSource(estimatorState);

@@ -9,6 +9,8 @@ import type { RunProgressEvent } from './progress.ts';
 export interface OpenMirror {
   readonly state: StateStore;
   destination(envId: string, run: number): Destination;
+  /** Makes this process the one writer of these environments (R26). @throws SyncError `locked` if another process writes one of them */
+  hold(envIds: readonly string[]): Promise<void>;
   /** Commits the writes that wait for the next commit. */
   keep(): Promise<void>;
   close(): Promise<void>;

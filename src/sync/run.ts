@@ -93,6 +93,7 @@ async function readAll(
   const opened = earlier ?? (await open(ports, options, state));
   if (earlier === null) await saveEnvironments(state, opened, reconciled);
   const { mirror } = opened;
+  await mirror.hold(state.environments.map(({ id }) => id));
   const { run, late } = await join(ports, options, state, opened);
   ports.onProgress({ type: 'environments', environments: state.environments, missing: reconciled.missing });
   const context = (): Context => ({ run: run.id, cycle: run.cycle, ...timesOf(ports.source), options });
@@ -162,9 +163,11 @@ async function saveEnvironments(
   await mirror.state.saveEnvironments(environmentChanges, run.id);
 }
 
-/** A run that was refused because of its options leaves no entry in the run log. */
+const REFUSALS: ReadonlySet<SyncError['recovery']> = new Set(['usage', 'locked']);
+
+/** A run that was refused because of its options, or because another run writes the mirror, leaves no entry in the run log. */
 async function forgetRefused(state: RunState, streams: readonly StreamSummary[], failure: unknown): Promise<void> {
-  if (!(failure instanceof SyncError) || failure.recovery !== 'usage' || streams.length > 0) return;
+  if (!(failure instanceof SyncError) || !REFUSALS.has(failure.recovery) || streams.length > 0) return;
   if (state.mirror !== null && state.run !== null) await state.mirror.state.forgetRun(state.run.id);
   state.run = null;
 }

@@ -57,6 +57,8 @@ export interface Mirrored {
   asked(path?: string): Asked[];
   /** Called as a run begins, and around every page it asks for: T, and the newest time, are null as long as none is known. */
   onOpen: () => void;
+  /** Called before the first page of a run, with the environments that it reads. It throws where another run writes them. */
+  onHold: (envIds: readonly string[]) => void;
   beforeFetch: (request: Fetch, now: string | null, latest: string | null) => void;
   afterFetch: (request: Fetch, page: Page) => void;
   /** Called around every commit; may throw. */
@@ -136,6 +138,7 @@ export function mirrorOf(world: World, quietMs = 0): Mirrored {
             state: createStateStore(file.db, clock),
             destination,
             keep: async () => file.transactions.keep(),
+            hold: async (envIds: readonly string[]) => mirrored.onHold(envIds),
             close: async () => {},
           };
         },
@@ -161,6 +164,7 @@ export function mirrorOf(world: World, quietMs = 0): Mirrored {
     asked: (path) =>
       world.log.slice(logFrom).filter((a) => a.path !== 'environments' && (!path || a.path.endsWith(`/${path}`))),
     onOpen: () => {},
+    onHold: () => {},
     beforeFetch: () => {},
     afterFetch: () => {},
     beforeCommit: () => {},

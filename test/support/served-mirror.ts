@@ -119,6 +119,7 @@ export function createFollower(): Follower {
           state,
           destination,
           keep: async () => file.transactions.keep(),
+          hold: async () => {},
           close: async () => {},
         }),
         clock,

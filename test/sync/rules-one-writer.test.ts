@@ -1,0 +1,30 @@
+import { expect, test } from 'vitest';
+import { SyncError } from '../../src/core/errors.ts';
+import { expectTrue, inSyncedWorld } from '../support/scene.ts';
+
+test(
+  'a run holds its environments before it reads a page (R26)',
+  inSyncedWorld(async (scene) => {
+    const { mirrored, place } = scene;
+    const steps: string[] = [];
+    mirrored.onHold = (envIds) => void steps.push(`holds ${envIds.join()}`);
+    mirrored.beforeFetch = () => void steps.push('reads');
+    expect((await mirrored.sync()).status).toBe('done');
+    expect(steps.slice(0, 2)).toEqual([`holds ${place.id}`, 'reads']);
+    expectTrue(scene);
+  }),
+);
+
+test(
+  'a run whose environment another run writes reads no page, changes no row and leaves no entry in the run log (R26)',
+  inSyncedWorld(async ({ mirrored }) => {
+    const runs = mirrored.rows('select * from sync_runs');
+    mirrored.onHold = () => {
+      throw new SyncError('locked', 'another run writes it');
+    };
+    const summary = await mirrored.sync();
+    expect(summary).toMatchObject({ run: null, recovery: 'locked', error: 'another run writes it', streams: [] });
+    expect(mirrored.asked()).toEqual([]);
+    expect(mirrored.rows('select * from sync_runs')).toEqual(runs);
+  }),
+);
