@@ -3,7 +3,7 @@ import { defineConfig } from 'vitest/config';
 export default defineConfig({
   test: {
     dir: 'test',
-    globalSetup: 'test/support/compile.ts',
+    globalSetup: ['test/support/compile.ts', 'test/support/postgres/shared-server.ts'],
     // Only what hangs comes to an end here: a busy machine may be twenty times slower than an idle one.
     testTimeout: 1_000_000,
     expect: { poll: { timeout: 1_000_000 } },

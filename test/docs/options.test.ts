@@ -2,8 +2,15 @@ import { describe, expect, test } from 'vitest';
 import { COMMANDS } from '../../src/cli/commands.ts';
 import { allDocuments, codeIn, nameIn, readDocument, rowsOf, sectionOf } from './documents.ts';
 
-/** Variables that are no options: tokens, and those that say how much the tests play. */
-const OTHER_VARIABLES = ['OBSYNC_TOKEN', 'OBSYNC_SERVE_TOKEN', 'OBSYNC_SEED', 'OBSYNC_RUNS', 'OBSYNC_EVERY'];
+/** Variables that are no options: tokens, and those that say how much the tests play, and where. */
+const OTHER_VARIABLES = [
+  'OBSYNC_TOKEN',
+  'OBSYNC_SERVE_TOKEN',
+  'OBSYNC_SEED',
+  'OBSYNC_RUNS',
+  'OBSYNC_EVERY',
+  'OBSYNC_TEST_POSTGRES',
+];
 
 /** yargs gives these to every command. */
 const OF_EVERY_COMMAND = ['help', 'version'];

@@ -1,0 +1,62 @@
+import { randomBytes } from 'node:crypto';
+import { PGlite } from '@electric-sql/pglite';
+import { Client } from 'pg';
+import { inject } from 'vitest';
+
+/** A schema of its own on a real server, for one test. */
+export interface TestSchema {
+  /** The address of a mirror in it: `postgres://…?schema=…`. */
+  readonly url: string;
+  /** The address of the server, without the schema. */
+  readonly serverUrl: string;
+  readonly schema: string;
+  /** Runs statements as another program would, with the schema as its search path; the rows of the last one, each value a text or null. */
+  ask(sql: string): Promise<Record<string, unknown>[]>;
+  drop(): Promise<void>;
+}
+
+/**
+ * The address of a real server: of the variable `OBSYNC_TEST_POSTGRES`, or of the one that all test files of a run share. A test that
+ * stops its server, or fills it, starts one of its own: `startServer()` of `postgres/server.ts`.
+ */
+export async function postgresServer(): Promise<string> {
+  const own = process.env['OBSYNC_TEST_POSTGRES'];
+  if (own !== undefined && own !== '') return own;
+  const response = await fetch(inject('postgres'));
+  const said = await response.text();
+  if (!response.ok) throw new Error(said);
+  return said;
+}
+
+/** Names a new schema; nothing makes it before the test does. Drop it at the end. */
+export async function testSchema(serverUrl?: string): Promise<TestSchema> {
+  const server = serverUrl ?? (await postgresServer());
+  const schema = `obsync_test_${randomBytes(6).toString('hex')}`;
+  const url = new URL(server);
+  url.searchParams.set('schema', schema);
+  const ask = async (sql: string): Promise<Record<string, unknown>[]> => {
+    const client = new Client({ connectionString: server, types: AS_TEXT });
+    await client.connect();
+    try {
+      await client.query(`set search_path to ${schema}`);
+      // Several statements in one text have several results.
+      return [await client.query(sql)].flat().at(-1)?.rows ?? [];
+    } finally {
+      await client.end();
+    }
+  };
+  return {
+    url: url.href,
+    serverUrl: server,
+    schema,
+    ask,
+    drop: async () => void (await ask(`drop schema if exists ${schema} cascade`)),
+  };
+}
+
+const AS_TEXT = { getTypeParser: () => (text: string) => text };
+
+/** PostgreSQL in this process: one connection, nothing to start. `parsers` make the values of each type, by its number. */
+export function pglite(parsers: Record<number, (text: string) => unknown> = {}): Promise<PGlite> {
+  return PGlite.create({ parsers });
+}
