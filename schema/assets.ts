@@ -1,15 +1,25 @@
 import { index, primaryKey, sqliteTable, text } from 'drizzle-orm/sqlite-core';
-import { envId, feedColumns, feedKeys, isLive, json, kept, staged, stagedByEnvironment } from './common-columns.ts';
+import {
+  envId,
+  feedColumns,
+  feedKeys,
+  isLive,
+  json,
+  kept,
+  staged,
+  stagedByEnvironment,
+  time,
+} from './common-columns.ts';
 
 export const environments = sqliteTable('environments', {
   id: text('id').primaryKey(),
   name: text('name').notNull(),
   cron: text('cron'),
   last_sync_status: text('last_sync_status'),
-  last_synced_at: text('last_synced_at'),
+  last_synced_at: time('last_synced_at'),
   warehouse_type: text('warehouse_type'),
   /** Server time of the first run that no longer found the environment listed; NULL while it is listed. */
-  missing_since: text('missing_since'),
+  missing_since: time('missing_since'),
   ...kept(),
 });
 
@@ -32,8 +42,8 @@ export const assets = sqliteTable(
     tags: json('tags'),
     parent_id: text('parent_id'),
     path: text('path'),
-    created_at: text('created_at'),
-    updated_at: text('updated_at'),
+    created_at: time('created_at'),
+    updated_at: time('updated_at'),
   }),
   (t) => [
     ...feedKeys('assets', t),

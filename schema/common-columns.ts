@@ -1,18 +1,40 @@
-import { sql } from 'drizzle-orm';
+import { type Column, sql } from 'drizzle-orm';
 import { type AnySQLiteColumn, customType, index, integer, primaryKey, text } from 'drizzle-orm/sqlite-core';
+
+/** What a column holds. SQLite stores each kind as text, integer or real; PostgreSQL has a type for each (see `postgres.ts`). */
+export type ColumnKind = 'text' | 'integer' | 'real' | 'time' | 'day' | 'flag' | 'json';
+
+const columnOf = <Data>(kind: ColumnKind, stored: 'text' | 'integer') => {
+  const make = customType<{ data: Data; config: { kind: ColumnKind } }>({ dataType: () => stored });
+  return <Name extends string>(name: Name) => make(name, { kind });
+};
+
+/** An instant, as the engine writes it (R4). */
+export const time = columnOf<string>('time', 'text');
+
+/** A UTC day such as `2026-11-20`. */
+export const dayColumn = columnOf<string>('day', 'text');
+
+/** 0 or 1. */
+export const flag = columnOf<number>('flag', 'integer');
+
+/** JSON text as the source sent it. It is compared by value; the order of members does not count (R21). */
+export const json = columnOf<string>('json', 'text');
+
+export function kindOf(column: Column): ColumnKind {
+  const { fieldConfig } = column['config'] as { fieldConfig?: { kind: ColumnKind } };
+  return fieldConfig?.kind ?? (column.getSQLType() as 'text' | 'integer' | 'real');
+}
 
 /** The environment that a row belongs to. It comes first in every key, so that a distributed database can shard by it. */
 export const envId = () => text('env_id').notNull();
 
-/** JSON text as the source sent it. It is compared by value; the order of members does not count (R21). */
-export const json = customType<{ data: string }>({ dataType: () => 'text' });
-
 /** What the mirror adds to each row: its own time of the last change (R21), and as JSON the fields that it does not know (R19). */
-export const kept = () => ({ mirrored_at: text('mirrored_at').notNull(), extra: json('extra') });
+export const kept = () => ({ mirrored_at: time('mirrored_at').notNull(), extra: json('extra') });
 
 /** When and how (`tombstone` or `absent`) a row of a feed stream was deleted (R11); both are NULL while the row lives. */
 const soft = () => ({
-  deleted_at: text('deleted_at'),
+  deleted_at: time('deleted_at'),
   deletion: text('deletion', { enum: ['tombstone', 'absent'] }),
   ...kept(),
 });
@@ -22,7 +44,7 @@ export const feedColumns = <Own extends object>(own: Own) => ({
   env_id: envId(),
   id: text('id').notNull(),
   ...own,
-  synced_at: text('synced_at'),
+  synced_at: time('synced_at'),
   ...soft(),
 });
 

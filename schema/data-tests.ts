@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm';
 import { index, integer, primaryKey, real, sqliteTable, text } from 'drizzle-orm/sqlite-core';
-import { envId, feedColumns, feedKeys, json, kept, staged, stagedByEnvironment } from './common-columns.ts';
+import { envId, feedColumns, feedKeys, flag, json, kept, staged, stagedByEnvironment, time } from './common-columns.ts';
 
 export const tests = sqliteTable(
   'tests',
@@ -10,7 +10,7 @@ export const tests = sqliteTable(
     definition_type: text('definition_type'),
     source_type: text('source_type'),
     severity: text('severity'),
-    disabled: integer('disabled'),
+    disabled: flag('disabled'),
     asset_id: text('asset_id'),
     column_name: text('column_name'),
     config: json('config'),
@@ -19,7 +19,7 @@ export const tests = sqliteTable(
     description: text('description'),
     path: text('path'),
     project: text('project'),
-    updated_at: text('updated_at'),
+    updated_at: time('updated_at'),
   }),
   (t) => [
     ...feedKeys('tests', t),
@@ -36,14 +36,14 @@ const execution = () => ({
   sub_type: text('sub_type').notNull(),
   status: text('status').notNull(),
   failure_count: integer('failure_count'),
-  start_time: text('start_time').notNull(),
+  start_time: time('start_time').notNull(),
   duration_seconds: real('duration_seconds').notNull(),
   column_name: text('column_name'),
   quality_dimension: text('quality_dimension'),
   result_reason: text('result_reason'),
   exception: text('exception'),
   description: text('description'),
-  synced_at: text('synced_at'),
+  synced_at: time('synced_at'),
   ...kept(),
 });
 

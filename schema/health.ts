@@ -1,10 +1,10 @@
 import { integer, primaryKey, real, sqliteTable, text } from 'drizzle-orm/sqlite-core';
-import { envId, kept, staged, stagedByEnvironment } from './common-columns.ts';
+import { envId, kept, staged, stagedByEnvironment, time } from './common-columns.ts';
 
 const bucket = () => ({
   score: real('score').notNull(),
   test_count: integer('test_count').notNull(),
-  bucket_at: text('bucket_at').notNull(),
+  bucket_at: time('bucket_at').notNull(),
 });
 
 const total = () => ({ env_id: envId(), asset_id: text('asset_id').notNull(), ...bucket(), ...kept() });

@@ -1,5 +1,5 @@
 import { integer, primaryKey, real, sqliteTable, text } from 'drizzle-orm/sqlite-core';
-import { envId } from './common-columns.ts';
+import { dayColumn, envId, flag, time } from './common-columns.ts';
 
 /*
  * What the page of `serve` shows and no other table can tell, or not soon enough. It is not read from the service, and no export has it.
@@ -9,10 +9,10 @@ import { envId } from './common-columns.ts';
 export const verifications = sqliteTable('verifications', {
   id: integer('id').primaryKey({ autoIncrement: true }),
   /** When it ended, by the machine's clock. */
-  ended_at: text('ended_at').notNull(),
+  ended_at: time('ended_at').notNull(),
   depth: text('depth', { enum: ['count', 'ids', 'rows'] }).notNull(),
   /** 1 if mirror and source were equal, or were made equal. */
-  equal: integer('equal').notNull(),
+  equal: flag('equal').notNull(),
   /** Confirmed differences, those that a repair has ended left out. */
   difference_count: integer('difference_count').notNull(),
 });
@@ -26,14 +26,14 @@ export const assetHealthMeans = sqliteTable(
   {
     env_id: envId(),
     /** A UTC day such as `2026-11-20`. */
-    day: text('day').notNull(),
+    day: dayColumn('day').notNull(),
     /** A dimension, or `total`. */
     dimension: text('dimension').notNull(),
     score: real('score').notNull(),
     /** The assets that had a score on the day. */
     asset_count: integer('asset_count').notNull(),
     /** The newest `mirrored_at` of scores and of deleted assets when it was made. */
-    scores_at: text('scores_at').notNull(),
+    scores_at: time('scores_at').notNull(),
   },
   (t) => [primaryKey({ columns: [t.env_id, t.day, t.dimension] })],
 );

@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm';
 import { index, integer, primaryKey, sqliteTable, text } from 'drizzle-orm/sqlite-core';
-import { envId } from './common-columns.ts';
+import { envId, flag, json, time } from './common-columns.ts';
 
 /** One row, which says what this file is. */
 export const mirror = sqliteTable('mirror', {
@@ -21,7 +21,7 @@ export const mirror = sqliteTable('mirror', {
   /** The seconds from `quota_noted_at` to the end of that window. */
   quota_reset_seconds: integer('quota_reset_seconds'),
   /** When the quota was noted, by the machine's clock. */
-  quota_noted_at: text('quota_noted_at'),
+  quota_noted_at: time('quota_noted_at'),
 });
 
 /** The clock and the counter of each environment. A commit writes to the row of its own environment alone. */
@@ -32,7 +32,7 @@ export const mirrorEnvironments = sqliteTable('mirror_environments', {
    * it and stamps the rows with it; the end of every run moves it as well. No two of them share a value, and it never runs
    * backwards (R21).
    */
-  mirrored_at: text('mirrored_at').notNull(),
+  mirrored_at: time('mirrored_at').notNull(),
   /** The number of the last mark that was made (R18). */
   last_mark: integer('last_mark').notNull().default(0),
 });
@@ -52,16 +52,16 @@ export const syncRuns = sqliteTable(
     status: text('status', {
       enum: ['running', 'done', 'problems', 'refused', 'stopped', 'interrupted'],
     }).notNull(),
-    server_time: text('server_time'),
-    started_at: text('started_at').notNull(),
-    ended_at: text('ended_at'),
+    server_time: time('server_time'),
+    started_at: time('started_at').notNull(),
+    ended_at: time('ended_at'),
     requests: integer('requests').notNull().default(0),
     rows_written: integer('rows_written').notNull().default(0),
     rows_deleted: integer('rows_deleted').notNull().default(0),
     rows_rejected: integer('rows_rejected').notNull().default(0),
     error: text('error'),
     /** 1 if this run and every earlier run of its cycle had `--full`. */
-    full: integer('full').notNull().default(0),
+    full: flag('full').notNull().default(0),
     /**
      * What the run left undone when its requests or its quota were spent (R6): `unread` streams, for which the next run carries
      * the cycle on, or only streams that had `failed`. NULL if the run ended otherwise, or once a later run has ended the cycle.
@@ -99,8 +99,8 @@ export const syncStreamRuns = sqliteTable(
     rows_rejected: integer('rows_rejected').notNull(),
     /** The changed rows that a scan found and the feeds should have shown. More than 0 means that the overlap is too small (R2). */
     rows_late: integer('rows_late').notNull(),
-    started_at: text('started_at').notNull(),
-    ended_at: text('ended_at').notNull(),
+    started_at: time('started_at').notNull(),
+    ended_at: time('ended_at').notNull(),
     error: text('error'),
   },
   (t) => [
@@ -116,27 +116,27 @@ export const syncCheckpoints = sqliteTable(
     env_id: envId(),
     stream: text('stream').notNull(),
     /** Server time (T) of the run that committed the first page of the last finished round (R2). */
-    watermark: text('watermark'),
+    watermark: time('watermark'),
     /** Server time of the run that committed the first page of the last finished scan (R2, `late`). */
-    scanned_at: text('scanned_at'),
+    scanned_at: time('scanned_at'),
     /** Server time of the run in which the last scan ended (R13). */
-    scan_ended_at: text('scan_ended_at'),
+    scan_ended_at: time('scan_ended_at'),
     /** The cycle in which the last scan ended: `--full` makes no second scan in the same cycle (R6). */
     scan_ended_cycle: integer('scan_ended_cycle'),
     /** Why the next round must be a scan: `permission`, `returned`, `refuted` or `clamp` (R3, R12, R13). */
     scan_due: text('scan_due'),
     /** 1 while the service answers that the stream is not live (R15). */
-    unavailable: integer('unavailable').notNull(),
+    unavailable: flag('unavailable').notNull(),
     /** The last cycle in which the stream was read to its end. */
     finished_cycle: integer('finished_cycle'),
     /** The unfinished round as JSON (see `Round`); NULL when there is none (R6). */
-    round: text('round'),
+    round: json('round'),
     /** The most rows to ask for in a page of this stream, because a larger page failed every try; NULL for no such limit (R24). */
     page_limit: integer('page_limit'),
     /** Server time of the run that set that limit. */
-    page_limit_at: text('page_limit_at'),
+    page_limit_at: time('page_limit_at'),
     /** As JSON, the last run in which a due scan failed, and its position if it waits while the feeds go on; NULL if none failed (R9). */
-    waiting_scan: text('waiting_scan'),
+    waiting_scan: json('waiting_scan'),
   },
   (t) => [primaryKey({ columns: [t.env_id, t.stream] })],
 );
@@ -186,7 +186,7 @@ export const heldRemovals = sqliteTable(
      * Server time of the read that did not show the row; it becomes `deleted_at` once the deletion is applied. It is the
      * mirror's own time for snapshots and lineage, whose rows are removed without a trace, and when there is no server time.
      */
-    absent_at: text('absent_at').notNull(),
+    absent_at: time('absent_at').notNull(),
   },
   (t) => [primaryKey({ columns: [t.env_id, t.stream, t.key_1, t.key_2] })],
 );
@@ -203,7 +203,7 @@ export const rejectedRows = sqliteTable(
     row_key: text('row_key').notNull(),
     reason: text('reason').notNull(),
     payload: text('payload').notNull(),
-    seen_at: text('seen_at').notNull(),
+    seen_at: time('seen_at').notNull(),
   },
   (t) => [primaryKey({ columns: [t.env_id, t.stream, t.row_key] })],
 );
@@ -215,9 +215,9 @@ export const testReadings = sqliteTable(
     env_id: envId(),
     test_id: text('test_id').notNull(),
     /** Server time of the run in which the last finished read of the history began. */
-    read_at: text('read_at').notNull(),
+    read_at: time('read_at').notNull(),
     /** The mirror's own time when that read began: latest executions that were mirrored later are news. */
-    mirrored_at: text('mirrored_at').notNull(),
+    mirrored_at: time('mirrored_at').notNull(),
   },
   (t) => [primaryKey({ columns: [t.env_id, t.test_id] })],
 );
@@ -242,8 +242,8 @@ export const testExecutionGaps = sqliteTable(
   {
     env_id: envId(),
     test_id: text('test_id').notNull(),
-    gap_from: text('gap_from').notNull(),
-    gap_to: text('gap_to').notNull(),
+    gap_from: time('gap_from').notNull(),
+    gap_to: time('gap_to').notNull(),
   },
   (t) => [primaryKey({ columns: [t.env_id, t.test_id, t.gap_from] })],
 );

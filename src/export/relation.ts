@@ -1,13 +1,7 @@
 import { is } from 'drizzle-orm';
-import {
-  getTableConfig,
-  getViewConfig,
-  type SQLiteColumn,
-  SQLiteCustomColumn,
-  SQLiteTable,
-  SQLiteView,
-} from 'drizzle-orm/sqlite-core';
+import { getTableConfig, getViewConfig, type SQLiteColumn, SQLiteTable, SQLiteView } from 'drizzle-orm/sqlite-core';
 import * as assets from '../../schema/assets.ts';
+import { kindOf } from '../../schema/common-columns.ts';
 import * as tests from '../../schema/data-tests.ts';
 import * as health from '../../schema/health.ts';
 import * as views from '../../schema/views.ts';
@@ -97,10 +91,10 @@ function viewRelation(view: SQLiteView): ExportRelation {
 }
 
 function exportColumn(name: string, declared: SQLiteColumn): ExportColumn {
-  if (is(declared, SQLiteCustomColumn)) return { name, type: 'json' };
-  const stored = declared.getSQLType();
-  if (stored === 'text' && isTimestamp(name)) return { name, type: 'timestamp' };
-  if (stored === 'text' && name === 'day') return { name, type: 'date' };
-  if (stored === 'integer' && isFlag(name)) return { name, type: 'boolean' };
-  return { name, type: stored === 'integer' || stored === 'real' ? stored : 'text' };
+  const kind = kindOf(declared);
+  // A view declares what SQLite says of a column. Its name tells the rest.
+  if (kind === 'time' || (kind === 'text' && isTimestamp(name))) return { name, type: 'timestamp' };
+  if (kind === 'day' || (kind === 'text' && name === 'day')) return { name, type: 'date' };
+  if (kind === 'flag' || (kind === 'integer' && isFlag(name))) return { name, type: 'boolean' };
+  return { name, type: kind };
 }

@@ -56,6 +56,7 @@ async function pack(staged: string, destination: string): Promise<string> {
     'docs/tables-and-views.md',
     'src/bi/metabase.mjs',
     'schema/migrations',
+    'schema/migrations-postgres',
   ])
     cpSync(join(ROOT, name), join(staged, name), { recursive: true });
   for (const config of ['esbuild.config.ts', 'types.config.ts'])

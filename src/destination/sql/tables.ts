@@ -1,6 +1,7 @@
 import { getTableName, is } from 'drizzle-orm';
-import { getTableConfig, SQLiteCustomColumn, SQLiteTable } from 'drizzle-orm/sqlite-core';
+import { getTableConfig, SQLiteTable } from 'drizzle-orm/sqlite-core';
 import * as assets from '../../../schema/assets.ts';
+import { kindOf } from '../../../schema/common-columns.ts';
 import * as tests from '../../../schema/data-tests.ts';
 import * as health from '../../../schema/health.ts';
 
@@ -49,7 +50,7 @@ export function tableSqlOf(table: TableOrName): TableSql {
     config.columns.filter((c) => c.primary).map((c) => c.name);
   const given = columns.filter((name) => name !== 'env_id' && name !== 'mirrored_at');
   const content = given.filter((name) => !key.includes(name));
-  const json = new Set(config.columns.filter((column) => is(column, SQLiteCustomColumn)).map(({ name }) => name));
+  const json = new Set(config.columns.filter((column) => kindOf(column) === 'json').map(({ name }) => name));
   const shape = { name: config.name, columns, key, given, content, json };
   shapes.set(table, shape);
   return shape;

@@ -1,0 +1,110 @@
+import { type SQL, sql } from 'drizzle-orm';
+import {
+  bigint,
+  boolean,
+  customType,
+  date,
+  doublePrecision,
+  index,
+  json,
+  type PgColumn,
+  type PgColumnBuilder,
+  type PgColumnBuilderBase,
+  type PgTable,
+  pgTable,
+  primaryKey,
+  timestamp,
+} from 'drizzle-orm/pg-core';
+import {
+  getTableConfig,
+  type Index,
+  type SQLiteColumn,
+  SQLiteSyncDialect,
+  type SQLiteTable,
+} from 'drizzle-orm/sqlite-core';
+import { type ColumnKind, kindOf } from './common-columns.ts';
+
+/** Text is ordered by code point, as in SQLite. */
+export const text = customType<{ data: string }>({ dataType: () => 'text collate "C"' });
+
+export const count = (name: string) => bigint(name, { mode: 'number' });
+
+/** The type of each kind of column in PostgreSQL. */
+const TYPES: Readonly<Record<ColumnKind, (name: string) => PgColumnBuilderBase>> = {
+  text: (name) => text(name),
+  integer: count,
+  real: (name) => doublePrecision(name),
+  time: (name) => timestamp(name, { withTimezone: true, mode: 'string' }),
+  day: (name) => date(name, { mode: 'string' }),
+  flag: (name) => boolean(name),
+  // Not jsonb, which forgets the order of members and how a number was written.
+  json: (name) => json(name),
+};
+
+/** What a table has beside the columns that SQLite has, or instead of them. */
+interface PostgresAdditions {
+  readonly columns?: Readonly<Record<string, PgColumnBuilderBase>>;
+  /** Instead of the key in SQLite; without columns the table has none. */
+  readonly key?: readonly string[];
+  readonly indexes?: (columns: Readonly<Record<string, PgColumn>>) => ReturnType<ReturnType<typeof index>['on']>[];
+}
+
+/**
+ * The PostgreSQL form of a table of SQLite: the same columns in the same order, with the same key and the same indexes. It names no schema,
+ * because each mirror has a schema of its own.
+ */
+export function inPostgres(
+  table: SQLiteTable,
+  { columns = {}, key = keyOf(table), indexes }: PostgresAdditions = {},
+): PgTable {
+  const config = getTableConfig(table);
+  const built = config.columns.map((column) => [column.name, columnOf(column)] as const);
+  return keyedTable(config.name, { ...Object.fromEntries(built), ...columns }, key, (named) => [
+    ...config.indexes.map((each) => indexOf(each, config.columns, named)),
+    ...(indexes?.(named) ?? []),
+  ]);
+}
+
+/** A table with a key of its own name: the names that drizzle makes are too long for PostgreSQL. */
+export function keyedTable(
+  name: string,
+  columns: Readonly<Record<string, PgColumnBuilderBase>>,
+  key: readonly string[],
+  indexes: NonNullable<PostgresAdditions['indexes']> = () => [],
+): PgTable {
+  return pgTable(name, { ...columns }, (extra) => {
+    const named = extra as unknown as Record<string, PgColumn>;
+    const [first, ...others] = key.map((column) => named[column] as PgColumn);
+    const primary = first === undefined ? [] : [primaryKey({ name: `${name}_pkey`, columns: [first, ...others] })];
+    return [...primary, ...indexes(named)] as never;
+  });
+}
+
+function keyOf(table: SQLiteTable): string[] {
+  const { columns, primaryKeys } = getTableConfig(table);
+  return (primaryKeys[0]?.columns ?? columns.filter(({ primary }) => primary)).map(({ name }) => name);
+}
+
+function columnOf(column: SQLiteColumn): PgColumnBuilderBase {
+  const kind = kindOf(column);
+  // SQLite numbers the rows of a table with such a key itself.
+  if (column.primary && kind === 'integer') return count(column.name).generatedByDefaultAsIdentity();
+  const builder = TYPES[kind](column.name) as unknown as PgColumnBuilder;
+  if (column.notNull) builder.notNull();
+  if (column.default !== undefined) builder.default(kind === 'flag' ? column.default === 1 : column.default);
+  return builder as unknown as PgColumnBuilderBase;
+}
+
+/** An index with the same rows and columns. */
+function indexOf({ config }: Index, columns: readonly SQLiteColumn[], named: Readonly<Record<string, PgColumn>>) {
+  const [first, ...others] = config.columns.map((column) => named[(column as SQLiteColumn).name] as PgColumn);
+  const built = index(config.name).on(first as PgColumn, ...others);
+  return config.where === undefined ? built : built.where(conditionOf(config.where, columns));
+}
+
+/** PostgreSQL does not compare a boolean with a number. */
+function conditionOf(where: SQL, columns: readonly SQLiteColumn[]): SQL {
+  const { sql: condition } = new SQLiteSyncDialect().sqlToQuery(where);
+  const flags = columns.filter((column) => kindOf(column) === 'flag').map(({ name }) => name);
+  return sql.raw(flags.reduce((made, name) => made.replaceAll(`${name} = 1`, name), condition));
+}

@@ -1,0 +1,100 @@
+import { sql } from 'drizzle-orm';
+import { type PgTable, uniqueIndex } from 'drizzle-orm/pg-core';
+import type { SQLiteTable } from 'drizzle-orm/sqlite-core';
+import * as assetTables from './assets.ts';
+import * as testTables from './data-tests.ts';
+import * as healthTables from './health.ts';
+import * as pageTables from './page.ts';
+import { count, inPostgres, keyedTable, text } from './postgres-columns.ts';
+import * as syncTables from './sync.ts';
+
+/*
+ * The tables in PostgreSQL, for drizzle-kit: those of SQLite, derived from their one description, and those that PostgreSQL alone has.
+ */
+
+export const environments = inPostgres(assetTables.environments);
+export const assets = inPostgres(assetTables.assets);
+export const columns = inPostgres(assetTables.columns);
+export const assetLineage = inPostgres(assetTables.assetLineage);
+export const columnLineage = inPostgres(assetTables.columnLineage);
+export const tests = inPostgres(testTables.tests);
+export const latestTestExecutions = inPostgres(testTables.latestTestExecutions);
+export const testExecutions = inPostgres(testTables.testExecutions);
+export const assetHealthScores = inPostgres(healthTables.assetHealthScores);
+export const assetHealthScoreDimensions = inPostgres(healthTables.assetHealthScoreDimensions);
+export const assetHealthScoreHistory = inPostgres(healthTables.assetHealthScoreHistory);
+
+/** `row_number` is what `rowid` is in SQLite: of two staged rows with one key, the later one has the greater number. */
+const stagedInPostgres = (table: SQLiteTable): PgTable =>
+  inPostgres(table, { columns: { row_number: count('row_number').generatedAlwaysAsIdentity() } });
+
+export const assetLineageStaged = stagedInPostgres(assetTables.assetLineageStaged);
+export const columnLineageStaged = stagedInPostgres(assetTables.columnLineageStaged);
+export const latestTestExecutionsStaged = stagedInPostgres(testTables.latestTestExecutionsStaged);
+export const assetHealthScoresStaged = stagedInPostgres(healthTables.assetHealthScoresStaged);
+export const assetHealthScoreDimensionsStaged = stagedInPostgres(healthTables.assetHealthScoreDimensionsStaged);
+
+export const mirror = inPostgres(syncTables.mirror);
+export const syncRuns = inPostgres(syncTables.syncRuns);
+export const syncStreamRuns = inPostgres(syncTables.syncStreamRuns);
+export const syncCheckpoints = inPostgres(syncTables.syncCheckpoints);
+export const marks = inPostgres(syncTables.marks);
+export const heldRemovals = inPostgres(syncTables.heldRemovals);
+export const testReadings = inPostgres(syncTables.testReadings);
+export const historyFailures = inPostgres(syncTables.historyFailures);
+export const testExecutionGaps = inPostgres(syncTables.testExecutionGaps);
+export const listLengths = inPostgres(syncTables.listLengths);
+export const verifications = inPostgres(pageTables.verifications);
+export const assetHealthMeans = inPostgres(pageTables.assetHealthMeans);
+
+/** A database that shards by environment wants it in every key. */
+export const seenPages = inPostgres(syncTables.seenPages, { key: ['env_id', 'id'] });
+
+/**
+ * `row_key` may be a whole payload, which no entry of an index can hold. So rows are told apart by its hash: an upsert says
+ * `on conflict (env_id, stream, md5(row_key))`, and a lookup by key finds the index if it says `md5(row_key) = md5(…)` as well.
+ */
+export const rejectedRows = inPostgres(syncTables.rejectedRows, {
+  key: [],
+  indexes: (t) => [
+    uniqueIndex('rejected_rows_by_key').on(t['env_id'] as never, t['stream'] as never, sql`md5("row_key")`),
+  ],
+});
+
+/**
+ * Also who may write to an environment (R26): `lease_epoch` grows with each new owner, so that a commit of an earlier one fails.
+ * `commit_number` grows with each commit: after a lost answer it tells whether the commit took place.
+ */
+export const mirrorEnvironments = inPostgres(syncTables.mirrorEnvironments, {
+  columns: {
+    lease_owner: text('lease_owner'),
+    lease_epoch: count('lease_epoch').notNull().default(0),
+    commit_number: count('commit_number').notNull().default(0),
+  },
+});
+
+/** How long each owner of environments lives if it says nothing more. `backend` is its connection, null behind a pooler. */
+export const leaseOwners = keyedTable(
+  'lease_owners',
+  { owner: text('owner').notNull(), until_ms: count('until_ms').notNull(), backend: text('backend') },
+  ['owner'],
+);
+
+/** A table that SQLite keeps as a temporary one (see `src/destination/sqlite/temporary-tables.ts`). A migration makes it unlogged. */
+function ofRound(name: string, texts: readonly string[], numbers: readonly string[], key: readonly string[]): PgTable {
+  const named = [
+    ...texts.map((each) => [each, text(each).notNull()] as const),
+    ...numbers.map((each) => [each, count(each).notNull()] as const),
+  ];
+  return keyedTable(name, Object.fromEntries(named), key);
+}
+
+const KEY = ['env_id', 'stream', 'key_1', 'key_2'];
+const STREAM = ['env_id', 'stream'];
+
+export const seenKeys = ofRound('seen_keys', KEY, ['read_number'], [...KEY, 'read_number']);
+export const seenThrough = ofRound('seen_through', STREAM, ['page'], STREAM);
+export const missingKeys = ofRound('missing_keys', KEY, [], KEY);
+export const missingFound = ofRound('missing_found', STREAM, [], STREAM);
+export const stagedKeys = ofRound('staged_keys', KEY, [], KEY);
+export const stagedLoaded = ofRound('staged_loaded', STREAM, [], STREAM);

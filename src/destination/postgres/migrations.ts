@@ -1,0 +1,108 @@
+import { findPackageJSON } from 'node:module';
+import { dirname, join } from 'node:path';
+import { type MigrationMeta, readMigrationFiles } from 'drizzle-orm/migrator';
+import { SyncError } from '../../core/errors.ts';
+import type { PostgresConnection } from './connection.ts';
+
+/** The migrations are part of the package, wherever this file has been compiled to. */
+const MIGRATIONS = join(dirname(findPackageJSON(import.meta.url) ?? ''), 'schema', 'migrations-postgres');
+
+/**
+ * Creates the tables of a new mirror in its schema, or migrates those of an older version, in one transaction. Another process that does the
+ * same waits. A mirror that is up to date costs a look, and needs no right to change anything.
+ * @throws SyncError `usage` if the mirror was made by a newer version, or if the schema holds something else
+ */
+export async function migrate(connection: PostgresConnection, schema: string): Promise<void> {
+  const all = readMigrationFiles({ migrationsFolder: MIGRATIONS });
+  if ((await versionFor(connection, schema, all)) === latestOf(all)) return;
+  await inTransaction(connection, async () => {
+    // A lock of the transaction: behind a pooler, the next statement after it may meet another session.
+    await connection.query('select pg_advisory_xact_lock(hashtextextended($1, 0))', [`obsync ${schema}`]);
+    const from = await versionFor(connection, schema, all);
+    if (from === 0) await refuseTaken(connection, schema, all);
+    await enterSchema(connection, schema);
+    await apply(
+      connection,
+      all.filter(({ folderMillis }) => folderMillis > from),
+    );
+  });
+}
+
+async function inTransaction(connection: PostgresConnection, work: () => Promise<void>): Promise<void> {
+  await connection.query('begin');
+  try {
+    await work();
+    await connection.query('commit');
+  } catch (error) {
+    // The error says more than a rollback that fails because the connection is gone.
+    await connection.query('rollback').catch(() => undefined);
+    throw error;
+  }
+}
+
+/** A schema may hold other things as well, but none of our names. */
+async function refuseTaken(
+  connection: PostgresConnection,
+  schema: string,
+  all: readonly MigrationMeta[],
+): Promise<void> {
+  const ours = all
+    .flatMap(({ sql }) => sql)
+    .flatMap((sql) => [...sql.matchAll(/CREATE TABLE "([^"]+)"/g)].map(([, table]) => table));
+  const { rows } = await connection.query(
+    'select relname as name from pg_class where relnamespace = to_regnamespace($1) and relname = any($2) order by 1',
+    [quoted(schema), ours],
+  );
+  if (rows.length === 0) return;
+  const text = `schema ${schema} is no mirror, but has ${rows.map(({ name }) => name).join(', ')}`;
+  throw new SyncError('usage', `${text}: name another with ?schema= at the end of --db`);
+}
+
+/** Makes the schema if it is missing. Only then must the user be allowed to make one. */
+async function enterSchema(connection: PostgresConnection, schema: string): Promise<void> {
+  const { rows } = await connection.query('select 1 as is_there from pg_namespace where nspname = $1', [schema]);
+  if (rows.length === 0) await connection.query(`create schema ${quoted(schema)}`);
+  await connection.query(`set local search_path to ${quoted(schema)}`);
+}
+
+function quoted(schema: string): string {
+  return `"${schema.replaceAll('"', '""')}"`;
+}
+
+async function apply(connection: PostgresConnection, ahead: readonly MigrationMeta[]): Promise<void> {
+  await connection.query(JOURNAL);
+  for (const { sql, hash, folderMillis } of ahead) {
+    for (const statement of sql) await connection.query(statement);
+    await connection.query('insert into __drizzle_migrations (hash, created_at) values ($1, $2)', [hash, folderMillis]);
+  }
+}
+
+const JOURNAL = `create table if not exists __drizzle_migrations (
+  id bigint generated always as identity primary key, hash text not null, created_at bigint not null)`;
+
+/** The time at which the last migration of this mirror was written, in milliseconds; 0 where there is no mirror. */
+export async function version(connection: PostgresConnection, schema: string): Promise<number> {
+  const journal = `${quoted(schema)}.__drizzle_migrations`;
+  const { rows } = await connection.query('select to_regclass($1) is not null as is_there', [journal]);
+  if (Number(rows[0]?.['is_there']) !== 1) return 0;
+  const latest = await connection.query(`select coalesce(max(created_at), 0) as version from ${journal}`);
+  return Number(latest.rows[0]?.['version']);
+}
+
+export function newestVersion(): number {
+  return latestOf(readMigrationFiles({ migrationsFolder: MIGRATIONS }));
+}
+
+function latestOf(all: readonly MigrationMeta[]): number {
+  return Math.max(...all.map(({ folderMillis }) => folderMillis));
+}
+
+async function versionFor(
+  connection: PostgresConnection,
+  schema: string,
+  all: readonly MigrationMeta[],
+): Promise<number> {
+  const found = await version(connection, schema);
+  if (found <= latestOf(all)) return found;
+  throw new SyncError('usage', `the mirror in schema ${schema} was made by a newer obsync: update this one`);
+}

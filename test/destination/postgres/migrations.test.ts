@@ -1,0 +1,222 @@
+import { readdirSync } from 'node:fs';
+import { getTableName, is } from 'drizzle-orm';
+import { getTableConfig as configInPostgres, PgTable } from 'drizzle-orm/pg-core';
+import { getTableConfig, SQLiteTable } from 'drizzle-orm/sqlite-core';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type ColumnKind, kindOf } from '../../../schema/common-columns.ts';
+import * as postgres from '../../../schema/postgres.ts';
+import { SyncError } from '../../../src/core/errors.ts';
+import { migrate, newestVersion, version } from '../../../src/destination/postgres/migrations.ts';
+import { pgliteConnection } from '../../support/pglite-mirror.ts';
+
+const SCHEMA = new URL('../../../schema/', import.meta.url);
+
+const files = readdirSync(SCHEMA).filter((name) => name.endsWith('.ts'));
+const exported = await Promise.all(files.map((file) => import(new URL(file, SCHEMA).href) as Promise<object>));
+const sqliteTables = exported.flatMap((file) => Object.values(file)).filter((each) => is(each, SQLiteTable));
+const postgresTables = Object.values(postgres).map(configInPostgres);
+
+let server: Awaited<ReturnType<typeof pgliteConnection>>;
+beforeAll(async () => {
+  server = await pgliteConnection();
+  await migrate(server, 'obsync');
+  await server.query('set search_path to obsync');
+});
+afterAll(() => server.close());
+
+const column = async (sql: string, values: unknown[] = []) =>
+  (await server.query(sql, values)).rows.map((row) => Object.values(row)[0]);
+
+describe('the tables', () => {
+  const TYPES: Readonly<Record<ColumnKind, string>> = {
+    text: 'text C',
+    integer: 'bigint',
+    real: 'double precision',
+    time: 'timestamp with time zone',
+    day: 'date',
+    flag: 'boolean',
+    json: 'json',
+  };
+
+  const columnsIn = async (table: string) =>
+    await column(
+      `select concat_ws(' ', column_name, data_type, collation_name, case is_nullable when 'NO' then 'not null' end)
+        from information_schema.columns where table_schema = 'obsync' and table_name = $1 order by ordinal_position`,
+      [table],
+    );
+
+  test.each(sqliteTables.map((table) => [getTableName(table), table] as const))(
+    'in PostgreSQL %s has the columns of SQLite first, in their order and of the types of their kinds',
+    async (name, table) => {
+      const { columns } = getTableConfig(table);
+      const wanted = columns.map((each) => {
+        const isKey = each.primary || getTableConfig(table).primaryKeys.some((key) => key.columns.includes(each));
+        return `${each.name} ${TYPES[kindOf(each)]}${each.notNull || isKey ? ' not null' : ''}`;
+      });
+      const found = await columnsIn(name);
+      expect(found.slice(0, wanted.length)).toEqual(wanted);
+    },
+  );
+
+  test('only tables that PostgreSQL needs more columns in have more than SQLite', async () => {
+    const more: Record<string, unknown[]> = {};
+    for (const table of sqliteTables) {
+      const { name, columns } = getTableConfig(table);
+      const others = (await columnsIn(name)).slice(columns.length);
+      if (others.length > 0) more[name] = others;
+    }
+    const staged = sqliteTables.map(getTableName).filter((name) => name.endsWith('_staged'));
+    expect(more).toEqual({
+      ...Object.fromEntries(staged.map((name) => [name, ['row_number bigint not null']])),
+      mirror_environments: ['lease_owner text C', 'lease_epoch bigint not null', 'commit_number bigint not null'],
+    });
+  });
+
+  test('the tables that SQLite keeps as temporary ones are unlogged, and no others', async () => {
+    const unlogged = await column(
+      `select relname from pg_class where relnamespace = 'obsync'::regnamespace and relkind = 'r' and relpersistence = 'u' order by 1`,
+    );
+    expect(unlogged).toEqual([
+      'missing_found',
+      'missing_keys',
+      'seen_keys',
+      'seen_through',
+      'staged_keys',
+      'staged_loaded',
+    ]);
+  });
+
+  test('every table has a key that begins with the environment, as a database needs it that shards by environment', () => {
+    const keys = postgresTables.map((table) => [table.name, keyOf(table).join(', ')] as const);
+    const others = keys.filter(([, key]) => !key.startsWith('env_id'));
+    expect(Object.fromEntries(others)).toEqual({
+      environments: 'id',
+      mirror: 'id',
+      sync_runs: 'id',
+      verifications: 'id',
+      lease_owners: 'owner',
+      // Its runs belong to no environment.
+      sync_stream_runs: 'run_id, env_id, stream',
+      // It has a unique index with the hash of `row_key`.
+      rejected_rows: '',
+      ...Object.fromEntries(keys.filter(([name]) => name.endsWith('_staged')).map(([name]) => [name, ''])),
+    });
+  });
+
+  test('the keys are those of SQLite, except that of pages seen, which has the environment as well', () => {
+    const changed = sqliteTables.flatMap((table) => {
+      const { name, columns, primaryKeys } = getTableConfig(table);
+      const key = (primaryKeys[0]?.columns ?? columns.filter(({ primary }) => primary)).map((each) => each.name);
+      const found = postgresTables.find((each) => each.name === name);
+      return found !== undefined && keyOf(found).join() === key.join() ? [] : [name];
+    });
+    expect(changed.sort()).toEqual(['rejected_rows', 'seen_pages']);
+  });
+});
+
+function keyOf({ primaryKeys }: ReturnType<typeof configInPostgres>): string[] {
+  return primaryKeys.flatMap((key) => key.columns.map(({ name }) => name));
+}
+
+describe('the indexes', () => {
+  test('PostgreSQL has every index of SQLite, of the same columns and rows', async () => {
+    const found = Object.fromEntries(
+      (await server.query(`select indexname, indexdef from pg_indexes where schemaname = 'obsync'`)).rows.map((row) => [
+        row['indexname'],
+        String(row['indexdef']),
+      ]),
+    );
+    const wanted = sqliteTables.flatMap((table) => getTableConfig(table).indexes.map(({ config }) => config));
+    expect(wanted.length).toBeGreaterThan(10);
+    for (const { name, columns, where } of wanted) {
+      const names = columns.map((each) => (each as { name: string }).name);
+      expect(found[name]).toContain(`(${names.join(', ')})`);
+      expect(/ WHERE /.test(found[name] ?? ''), name).toBe(where !== undefined);
+    }
+    expect(found['tests_disabled']).toMatch(/WHERE disabled$/);
+  });
+
+  /** Text that PostgreSQL cannot compress. */
+  const longText = (bytes: number) =>
+    Array.from({ length: bytes }, () => String.fromCharCode(33 + Math.floor(Math.random() * 90))).join('');
+
+  test('every index holds an entry with 500 bytes in each of its texts (R20)', async () => {
+    await server.query('begin');
+    for (const table of postgresTables) {
+      const names = table.columns.map(({ name }) => name).filter((name) => name !== 'row_number');
+      for (const condition of [{}, { deleted_at: null }, { status: 'FAIL' }]) {
+        const values = names.map((name) =>
+          name in condition
+            ? (condition as Record<string, unknown>)[name]
+            : (VALUES[table.columns.find((each) => each.name === name)?.getSQLType() ?? ''] ?? longText(500)),
+        );
+        await server.query(
+          `insert into "${table.name}" (${names.map((name) => `"${name}"`).join(', ')})
+            values (${names.map((_, i) => `$${i + 1}`).join(', ')}) on conflict do nothing`,
+          values,
+        );
+      }
+    }
+    await server.query('rollback');
+  });
+
+  const VALUES: Readonly<Record<string, unknown>> = {
+    bigint: 7,
+    boolean: 1,
+    'double precision': 0.5,
+    json: '{}',
+    date: '2026-11-20',
+    'timestamp with time zone': '2026-11-20T04:10:00.123456Z',
+  };
+
+  test('a rejected row is kept once by its payload, however long that is (R20)', async () => {
+    const payload = longText(20_000);
+    const upsert = `insert into rejected_rows (run_id, env_id, stream, row_key, reason, payload, seen_at)
+      values ($1, 'e', 'tests', $2, 'not an object', $2, '2026-11-20T04:10:00Z')
+      on conflict (env_id, stream, md5(row_key)) do update set run_id = excluded.run_id`;
+    await server.query(upsert, [1, payload]);
+    await server.query(upsert, [2, payload]);
+    expect(await column('select run_id from rejected_rows')).toEqual([2]);
+  });
+});
+
+describe('migrating', () => {
+  test('a mirror that is up to date is left alone, and a reader sees which version it has', async () => {
+    const before = await column('select count(*) from __drizzle_migrations');
+    await migrate(server, 'obsync');
+    expect(await column('select count(*) from __drizzle_migrations')).toEqual(before);
+    expect(await version(server, 'obsync')).toBe(newestVersion());
+    expect(await version(server, 'elsewhere')).toBe(0);
+  });
+
+  test('each mirror has a schema of its own, whatever its name is', async () => {
+    await migrate(server, 'my "second" mirror');
+    expect(await version(server, 'my "second" mirror')).toBe(newestVersion());
+    const ids = await column(`insert into "my ""second"" mirror".sync_runs (cycle_id, status, started_at)
+      values (0, 'running', now()) returning id`);
+    expect(ids).toEqual([1]);
+    expect(await column('select count(*) from sync_runs')).toEqual([0]);
+  });
+
+  test('a mirror of a newer version is refused', async () => {
+    await migrate(server, 'newer');
+    await server.query(`insert into newer.__drizzle_migrations (hash, created_at) values ('', $1)`, [
+      newestVersion() + 1,
+    ]);
+    await expect(migrate(server, 'newer')).rejects.toThrow('the mirror in schema newer was made by a newer obsync');
+    await expect(migrate(server, 'newer')).rejects.toBeInstanceOf(SyncError);
+  });
+
+  test('a schema that has one of our names for something else is refused, and left as it is', async () => {
+    await server.query('create schema taken');
+    await server.query('create table taken.assets (id text)');
+    await expect(migrate(server, 'taken')).rejects.toThrow('schema taken is no mirror, but has assets');
+    expect(await column(`select relname from pg_class where relnamespace = 'taken'::regnamespace`)).toEqual(['assets']);
+    expect(await version(server, 'taken')).toBe(0);
+  });
+});
+
+test('the schema of PostgreSQL exports tables alone, and one for every table of SQLite', () => {
+  expect(Object.values(postgres).every((each) => is(each, PgTable))).toBe(true);
+  expect(postgresTables.map(({ name }) => name)).toEqual(expect.arrayContaining(sqliteTables.map(getTableName)));
+});
