@@ -1,0 +1,140 @@
+import { DatabaseError } from 'pg';
+import { SyncError } from '../../core/errors.ts';
+
+type Advice = readonly [SyncError['recovery'], string];
+
+/** What each SQLSTATE asks for; of a class of two letters, what none of its own lines says. */
+const ADVICE: Readonly<Record<string, Advice>> = {
+  '08': ['run', 'lost the connection: check the server and the network, and run again; nothing is lost'],
+  '08P01': [
+    'usage',
+    'refused how obsync connects: a pooler has to pass on transactions (pool_mode = transaction) and takes no `options` in the address',
+  ],
+  '22': ['run', 'refused a value that it cannot hold'],
+  '25006': ['usage', 'is read-only: name the primary server, not a replica, and check default_transaction_read_only'],
+  '28': [
+    'usage',
+    'refused the login: check the user, and whether pg_hba.conf lets it in (perhaps only with sslmode=require)',
+  ],
+  '28P01': ['usage', 'refused the password: check the user and the password'],
+  '3D000': ['usage', 'has no such database: create it (createdb), or name another one in the address'],
+  '3F000': ['usage', 'holds no mirror: run `obsync sync` on it first, or name another schema with ?schema='],
+  '40001': ['run', 'had a conflict with another transaction: run again; nothing is lost'],
+  '40P01': ['run', 'had a conflict with another transaction: run again; nothing is lost'],
+  '42501': [
+    'usage',
+    'does not permit this to its user: grant it CREATE on the database, or make the schema and let the user own it',
+  ],
+  '42P01': ['usage', 'holds no mirror: run `obsync sync` on it first, or name another schema with ?schema='],
+  '53': ['run', 'has too little of what it needs: look at its log, and run again; nothing is lost'],
+  '53100': ['run', 'has no room left on its disk: make room and run again; nothing is lost'],
+  '53200': ['run', 'is out of memory: give it more, or lower its work_mem, and run again; nothing is lost'],
+  '53300': ['run', 'has too many connections: close some, raise max_connections or use a pooler, and run again'],
+  '54': ['run', 'refused a value that is larger than its limits'],
+  '55P03': ['run', 'is locked by another program: end its transaction and run again; nothing is lost'],
+  '57014': ['run', 'cancelled a statement that took too long: raise statement_timeout of its user, and run again'],
+  '57P01': [
+    'run',
+    'ended the connection, because an administrator stopped it: run again when it is back; nothing is lost',
+  ],
+  '57P02': ['run', 'crashed: run again when it is back; nothing is lost'],
+  '57P03': ['run', 'does not take connections just now, as it is starting or stopping: run again in a while'],
+  '57P04': ['usage', 'has no such database any more: create it (createdb), or name another one in the address'],
+  '57P05': ['run', 'ended the connection, because it was idle for too long: run again; nothing is lost'],
+  '58': ['run', 'could not read or write its files: look at its log, and run again; nothing is lost'],
+  XX: ['run', 'reports damage or an error of its own: look at its log before you run again'],
+};
+
+/** What each error of a socket or of encryption asks for. */
+const SOCKET_ADVICE: Readonly<Record<string, Advice>> = {
+  ECONNREFUSED: ['run', 'cannot be reached: nothing listens there; check host and port, and that the server runs'],
+  ECONNRESET: ['run', 'lost the connection: check the server and the network, and run again; nothing is lost'],
+  EPIPE: ['run', 'lost the connection: check the server and the network, and run again; nothing is lost'],
+  ENOTFOUND: ['usage', 'cannot be found: there is no host of this name; check the address'],
+  EAI_AGAIN: ['run', 'cannot be found just now: the name server does not answer; check the network, and run again'],
+  ETIMEDOUT: ['run', 'does not answer: check host, port and firewall, and run again'],
+  EHOSTUNREACH: ['run', 'cannot be reached: check the network, and run again'],
+  ENETUNREACH: ['run', 'cannot be reached: check the network, and run again'],
+  ENOENT: [
+    'usage',
+    'cannot be reached: there is no socket in this folder; check the address, and that the server runs',
+  ],
+  EACCES: ['usage', 'cannot be reached: this user may not open the socket'],
+  DEPTH_ZERO_SELF_SIGNED_CERT: ['usage', 'has a certificate that signed itself: name it with sslrootcert'],
+  SELF_SIGNED_CERT_IN_CHAIN: [
+    'usage',
+    'has a certificate of an unknown authority: name the authority with sslrootcert',
+  ],
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: [
+    'usage',
+    'has a certificate of an unknown authority: name the authority with sslrootcert',
+  ],
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: [
+    'usage',
+    'has a certificate of an unknown authority: name the authority with sslrootcert',
+  ],
+  CERT_HAS_EXPIRED: ['usage', 'has a certificate that has expired: renew it on the server'],
+  ERR_TLS_CERT_ALTNAME_INVALID: ['usage', 'has a certificate of another host: name the host as the certificate does'],
+};
+
+const LOST: Advice = ['run', 'lost the connection: check the server and the network, and run again; nothing is lost'];
+
+/**
+ * Turns an error of the server, of its connection or of the driver into one line that says what to do; other errors come back as they
+ * are. `display` is the address without its password.
+ */
+export function serverError(display: string, error: unknown): unknown {
+  const met = driverErrorOf(error);
+  if (met === null) return error;
+  const [recovery, advice] = adviceFor(met) ?? LOST;
+  return new SyncError(recovery, `${display} ${advice}`, { cause: error });
+}
+
+/** The same for an error that came before there was a connection: what the driver says of it without a code is repeated. */
+export function connectError(display: string, error: unknown): unknown {
+  const met = driverErrorOf(error);
+  if (met === null) return error;
+  const [recovery, advice] = adviceFor(met) ?? ['run', `cannot be connected to: ${met.message}`];
+  return new SyncError(recovery, `${display} ${advice}`, { cause: error });
+}
+
+/** The SQLSTATE of an error, also of one that is wrapped; null when it is not of the server. */
+export function sqlStateOf(error: unknown): string | null {
+  const met = driverErrorOf(error);
+  return met instanceof DatabaseError ? (met.code ?? null) : null;
+}
+
+/** @throws SyncError `usage` for a server that lacks what the statements need */
+export function refuseOldServer(display: string, versionNumber: number): void {
+  if (versionNumber >= OLDEST * 10_000) return;
+  throw new SyncError(
+    'usage',
+    `${display} runs PostgreSQL ${Math.floor(versionNumber / 10_000)}: obsync needs version ${OLDEST} or later`,
+  );
+}
+
+const OLDEST = 13;
+
+type DriverError = Error & { readonly code?: string | undefined };
+
+function adviceFor(error: DriverError): Advice | null {
+  const { code, message } = error;
+  if (code === undefined) return null;
+  if (!(error instanceof DatabaseError)) return SOCKET_ADVICE[code] ?? ofEncryption(code);
+  return ADVICE[code] ?? ADVICE[code.slice(0, 2)] ?? ['run', `refused a statement: ${message} (SQLSTATE ${code})`];
+}
+
+function ofEncryption(code: string): Advice {
+  return ['usage', `cannot be connected to with encryption (${code}): check sslmode and the certificates`];
+}
+
+/** The driver gives some errors of a connection no code; they are plain errors, unlike those of a program. */
+function driverErrorOf(error: unknown): DriverError | null {
+  if (error instanceof SyncError || !(error instanceof Error)) return null;
+  const { code } = error as DriverError;
+  if (error instanceof DatabaseError || (typeof code === 'string' && isOfConnection(code))) return error;
+  if (error.cause !== undefined) return driverErrorOf(error.cause);
+  return code === undefined && error.constructor === Error ? error : null;
+}
+
+const isOfConnection = (code: string): boolean => code in SOCKET_ADVICE || /^(ERR_(SSL|TLS)_|EPROTO$|CERT_)/.test(code);

@@ -1,0 +1,216 @@
+import { createServer } from 'node:net';
+import { inspect } from 'node:util';
+import { Client, DatabaseError } from 'pg';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { SyncError } from '../../../src/core/errors.ts';
+import {
+  connectError,
+  refuseOldServer,
+  serverError,
+  sqlStateOf,
+} from '../../../src/destination/postgres/server-error.ts';
+import { postgresAddress } from '../../../src/library/postgres-address.ts';
+import { parsePostgresUrl } from '../../../src/library/postgres-url.ts';
+import { startServer } from '../../support/postgres/server.ts';
+import { transactionPooler } from '../../support/postgres/transaction-pooler.ts';
+import { postgresServer, testSchema } from '../../support/postgres.ts';
+
+const AT = 'postgres://ann@h:5432/q?schema=obsync';
+
+function ofServer(code: string, message = 'what the server says'): DatabaseError {
+  return Object.assign(new DatabaseError(message, message.length, 'error'), { code });
+}
+
+const ofSocket = (code: string): Error => Object.assign(new Error('connect'), { code });
+
+describe('an error of PostgreSQL', () => {
+  test.each([
+    ['08006', 'run', 'lost the connection'],
+    ['08P01', 'usage', 'refused how obsync connects: a pooler has to pass on transactions'],
+    ['25006', 'usage', 'is read-only: name the primary server'],
+    ['28000', 'usage', 'refused the login'],
+    ['28P01', 'usage', 'refused the password'],
+    ['3D000', 'usage', 'has no such database: create it'],
+    ['40001', 'run', 'had a conflict'],
+    ['40P01', 'run', 'had a conflict'],
+    ['42501', 'usage', 'does not permit this to its user: grant it CREATE'],
+    ['42P01', 'usage', 'holds no mirror: run `obsync sync`'],
+    ['53100', 'run', 'has no room left on its disk: make room'],
+    ['53200', 'run', 'is out of memory'],
+    ['53300', 'run', 'has too many connections'],
+    ['53400', 'run', 'has too little of what it needs'],
+    ['55P03', 'run', 'is locked by another program'],
+    ['57014', 'run', 'cancelled a statement that took too long'],
+    ['57P01', 'run', 'ended the connection, because an administrator stopped it'],
+    ['57P03', 'run', 'does not take connections just now'],
+    ['58030', 'run', 'could not read or write its files'],
+    ['XX001', 'run', 'reports damage'],
+    ['42601', 'run', 'refused a statement: what the server says (SQLSTATE 42601)'],
+  ])('%s ends with one line that says what to do', (code, recovery, line) => {
+    const cause = ofServer(code);
+    const error = serverError(AT, cause);
+    expect(error).toMatchObject({ recovery, cause, message: expect.stringContaining(`${AT} ${line}`) });
+    expect(connectError(AT, cause)).toMatchObject({ recovery });
+    expect(sqlStateOf(cause)).toBe(code);
+  });
+
+  test.each([
+    ['ECONNREFUSED', 'run', 'nothing listens there'],
+    ['ECONNRESET', 'run', 'lost the connection'],
+    ['ENOTFOUND', 'usage', 'there is no host of this name'],
+    ['EAI_AGAIN', 'run', 'the name server does not answer'],
+    ['ETIMEDOUT', 'run', 'does not answer'],
+    ['DEPTH_ZERO_SELF_SIGNED_CERT', 'usage', 'a certificate that signed itself'],
+    ['CERT_HAS_EXPIRED', 'usage', 'a certificate that has expired'],
+    ['ERR_TLS_CERT_ALTNAME_INVALID', 'usage', 'a certificate of another host'],
+    ['ERR_SSL_WRONG_VERSION_NUMBER', 'usage', 'with encryption (ERR_SSL_WRONG_VERSION_NUMBER)'],
+  ])('%s of its socket ends with one line that says what to do', (code, recovery, line) => {
+    for (const turned of [serverError(AT, ofSocket(code)), connectError(AT, ofSocket(code))])
+      expect(turned).toMatchObject({ recovery, message: expect.stringContaining(line) });
+    expect(sqlStateOf(ofSocket(code))).toBeNull();
+  });
+
+  test('is found inside the error that wraps it', () => {
+    const wrapped = new Error('Failed query', { cause: ofServer('53100') });
+    expect(serverError(AT, wrapped)).toMatchObject({
+      message: expect.stringContaining('no room left'),
+      cause: wrapped,
+    });
+    expect(sqlStateOf(wrapped)).toBe('53100');
+  });
+
+  test('that the driver gives no code is a lost connection, or one that cannot be made', () => {
+    expect(serverError(AT, new Error('Connection terminated'))).toMatchObject({
+      recovery: 'run',
+      message: expect.stringContaining('lost the connection'),
+    });
+    expect(connectError(AT, new Error('timeout expired'))).toMatchObject({
+      recovery: 'run',
+      message: `${AT} cannot be connected to: timeout expired`,
+    });
+  });
+
+  test('is not made of the errors of a program, nor twice', () => {
+    for (const other of [
+      new TypeError('x'),
+      new SyncError('locked', 'x'),
+      'x',
+      null,
+      ofSocket('ERR_INVALID_ARG_TYPE'),
+    ]) {
+      expect(serverError(AT, other)).toBe(other);
+      expect(connectError(AT, other)).toBe(other);
+    }
+  });
+
+  test('of a version that is too old says which one is needed', () => {
+    expect(() => refuseOldServer(AT, 120_022)).toThrow(`${AT} runs PostgreSQL 12: obsync needs version 13 or later`);
+    expect(() => refuseOldServer(AT, 130_000)).not.toThrow();
+  });
+});
+
+describe('a real server', () => {
+  /** Connects as the address says, and gives what went wrong as a user sees it. */
+  async function connected(url: string, work: (client: Client) => Promise<unknown> = async () => {}): Promise<unknown> {
+    const { client: config, display } = postgresAddress(parsePostgresUrl(url), {});
+    const client = new Client(config);
+    client.on('error', () => {});
+    try {
+      await client.connect();
+    } catch (error) {
+      return connectError(display, error);
+    }
+    try {
+      return await work(client);
+    } catch (error) {
+      return serverError(display, error);
+    } finally {
+      await client.end();
+    }
+  }
+
+  function changed(url: string, change: (url: URL) => void): string {
+    const other = new URL(url);
+    change(other);
+    return other.href;
+  }
+
+  test('that refuses the password, the user or the database says so, and shows no password', async () => {
+    const url = await postgresServer();
+    const secret = 'zX9-wrong';
+    const refusals: [string, string][] = [
+      [changed(url, (to) => Object.assign(to, { password: secret })), 'refused the password'],
+      [changed(url, (to) => Object.assign(to, { username: 'nobody', password: secret })), 'refused the password'],
+      [changed(url, (to) => Object.assign(to, { pathname: '/none' })), 'has no such database'],
+    ];
+    for (const [address, line] of refusals) {
+      const error = await connected(address);
+      expect(error).toMatchObject({ recovery: 'usage', message: expect.stringContaining(line) });
+      expect(inspect(error, { depth: 9, showHidden: true })).not.toContain(secret);
+    }
+  });
+
+  test('that has no encryption, or asks for a password that there is not, says so', async () => {
+    const url = await postgresServer();
+    expect(await connected(changed(url, (to) => to.searchParams.set('sslmode', 'require')))).toMatchObject({
+      message: expect.stringMatching(/cannot be connected to: .*SSL/),
+    });
+    expect(await connected(changed(url, (to) => Object.assign(to, { password: '' })))).toMatchObject({
+      recovery: 'usage',
+      message: expect.stringContaining('asks for a password: set PGPASSWORD'),
+    });
+  });
+
+  test('that is away, or does not speak PostgreSQL, says so', async () => {
+    expect(await connected('postgres://u:p@127.0.0.1:1/q')).toMatchObject({
+      message: expect.stringContaining('nothing listens there'),
+    });
+    const silent = createServer((socket) => socket.end());
+    await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
+    onTestFinished(() => void silent.close());
+    const { port } = silent.address() as { port: number };
+    expect(await connected(`postgres://u:p@127.0.0.1:${port}/q`)).toMatchObject({ recovery: 'run' });
+  });
+
+  test('whose user may not, whose statement takes too long, or that is read-only, says so', async () => {
+    const place = await testSchema();
+    onTestFinished(() => place.drop());
+    await place.ask(`create schema ${place.schema}`);
+    const asked = (sql: string) => connected(place.serverUrl, (client) => client.query(sql));
+    const role = `${place.schema}_reader`;
+    await place.ask(`create role ${role} login password 'x'`);
+    onTestFinished(async () => void (await place.ask(`drop role ${role}`)));
+    const reader = changed(place.serverUrl, (to) => Object.assign(to, { username: role, password: 'x' }));
+    expect(await connected(reader, (client) => client.query(`create table ${place.schema}.t (x int)`))).toMatchObject({
+      recovery: 'usage',
+      message: expect.stringContaining('does not permit this'),
+    });
+    expect(await asked('set statement_timeout = 1; select pg_sleep(60)')).toMatchObject({
+      message: expect.stringContaining('took too long'),
+    });
+    expect(await asked(`begin read only; create table ${place.schema}.t (x int)`)).toMatchObject({
+      message: expect.stringContaining('is read-only'),
+    });
+    expect(await asked('select * from nothing_here')).toMatchObject({
+      message: expect.stringContaining('holds no mirror'),
+    });
+  });
+
+  test('that is stopped in the middle says so, and so does a pooler that is set up otherwise', async () => {
+    const server = await startServer();
+    onTestFinished(() => server.remove());
+    const error = await connected(server.url, async (client) => {
+      const [result] = await Promise.allSettled([client.query('select pg_sleep(600)'), server.stop()]);
+      if (result.status === 'rejected') throw result.reason;
+    });
+    expect(error).toMatchObject({ recovery: 'run', message: expect.stringMatching(/run again/) });
+    const pooler = await transactionPooler(await postgresServer());
+    onTestFinished(() => pooler.close());
+    expect(
+      await connected(changed(pooler.url, (to) => to.searchParams.set('options', '-c work_mem=4MB'))),
+    ).toMatchObject({
+      recovery: 'usage',
+      message: expect.stringContaining('a pooler has to pass on transactions'),
+    });
+  });
+});
