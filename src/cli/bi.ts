@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { type BiOptions, type BiReport, writeBi } from '../library/bi.ts';
-import { DEFAULTS } from '../library/defaults.ts';
+import { type BiOptions, type BiReport, NAME_MIRROR, writeBi } from '../library/bi.ts';
+import { givenFile } from '../library/mirror-address.ts';
 import type { CommandAction } from './command.ts';
 import { libraryOptions } from './library-options.ts';
 import { printReport } from './print-report.ts';
@@ -10,17 +10,14 @@ import { counted } from './words.ts';
 export const bi: CommandAction = async (args, io) => {
   // The library checks the values.
   const report = await writeBi({ ...libraryOptions(args), tool: args['tool'] } as unknown as BiOptions);
-  const db = (args['db'] as string | undefined) ?? DEFAULTS.db;
-  if (NAME_MIRROR.includes(report.tool) && !existsSync(db)) {
+  const db = NAME_MIRROR.includes(report.tool) ? givenFile(libraryOptions(args), 'bi') : null;
+  if (db !== null && !existsSync(db)) {
     const log = await io.log('warn');
     log.warn(`${db} does not exist yet: the files name it as the mirror, so sync it there, or name another with --db`);
   }
   printReport(report, args, io, renderFiles);
   return 0;
 };
-
-/** The tools in whose files the path of the mirror stands. */
-const NAME_MIRROR: readonly BiReport['tool'][] = ['grafana', 'superset'];
 
 function renderFiles({ tool, to, files }: BiReport): string {
   const lines = files.map(({ path, written }) => `  ${path}${written ? '' : ' (as it was)'}\n`);

@@ -4,7 +4,19 @@ import { OPTIONS, pick } from './options.ts';
 import { SYNC_OPTIONS } from './sync-options.ts';
 
 const VERIFY_OPTIONS = {
-  ...pick('base-url', 'db', 'token-file', 'env', 'stream', 'depth', 'repair', 'overlap', 'page-size', 'concurrency'),
+  ...pick(
+    'base-url',
+    'db',
+    'db-file',
+    'token-file',
+    'env',
+    'stream',
+    'depth',
+    'repair',
+    'overlap',
+    'page-size',
+    'concurrency',
+  ),
   ...pick('retries', 'timeout', 'max-wait'),
   'max-requests': {
     ...OPTIONS['max-requests'],
@@ -14,7 +26,7 @@ const VERIFY_OPTIONS = {
 } as const;
 
 const EXPORT_OPTIONS = {
-  ...pick('db', 'to'),
+  ...pick('db', 'db-file', 'to'),
   format: {
     type: 'string',
     default: DEFAULTS.format,
@@ -60,7 +72,7 @@ export const COMMANDS: readonly CliCommand[] = [
   {
     name: 'status',
     describe: 'show what is mirrored, how fresh it is, and the last problems; reads only the file',
-    options: pick('db', 'json', 'config'),
+    options: pick('db', 'db-file', 'json', 'config'),
     run: async (args, io) => (await import('./status.ts')).status(args, io),
   },
   {
@@ -76,7 +88,7 @@ export const COMMANDS: readonly CliCommand[] = [
   {
     name: 'query',
     describe: 'run one read-only SQL statement on the mirror',
-    options: pick('db', 'file', 'format', 'config'),
+    options: pick('db', 'db-file', 'file', 'format', 'config'),
     argument: { name: 'sql', describe: 'the statement, such as "select * from failing_tests"; - reads it from stdin' },
     run: async (args, io) => (await import('./query.ts')).query(args, io),
   },
@@ -98,7 +110,7 @@ export const COMMANDS: readonly CliCommand[] = [
     name: 'bi',
     describe:
       'write files by which other tools know the mirror: descriptions and tests for dbt, a semantic model, dashboards; needs no mirror',
-    options: { ...pick('db'), to: { ...OPTIONS.to, describe: FOLDER_OF_FILES }, ...pick('json', 'config') },
+    options: { ...pick('db', 'db-file'), to: { ...OPTIONS.to, describe: FOLDER_OF_FILES }, ...pick('json', 'config') },
     argument: { name: 'tool', describe: 'dbt, semantic, grafana, superset or metabase' },
     run: async (args, io) => (await import('./bi.ts')).bi(args, io),
   },
@@ -106,14 +118,14 @@ export const COMMANDS: readonly CliCommand[] = [
     name: 'serve',
     describe:
       'serve the mirror as the read API of the source, to the token in OBSYNC_SERVE_TOKEN and those of --tokens',
-    options: pick('db', 'host', 'port', 'tokens', 'rate-limit', 'dimension-weights', 'log-level', 'config'),
+    options: pick('db', 'db-file', 'host', 'port', 'tokens', 'rate-limit', 'dimension-weights', 'log-level', 'config'),
     run: async (args, io) => (await import('./serve-mirror.ts')).serveMirror(args, io),
   },
   {
     name: 'report',
     describe: 'write what the page of serve shows, as of one instant, as one HTML file that needs no server',
     options: {
-      ...pick('db'),
+      ...pick('db', 'db-file'),
       to: { type: 'string', describe: 'the file to write, such as report.html' },
       ...pick('env', 'max-failing', 'json', 'config'),
     },

@@ -4,6 +4,7 @@ import type { SampleChanges } from '../demo/changes.ts';
 import { QUESTIONS } from '../demo/questions.ts';
 import { removeEarlierDemo } from '../demo/remove-earlier-demo.ts';
 import { openSampleSource, type SampleSource } from '../demo/sample-source.ts';
+import { givenFile } from '../library/mirror-address.ts';
 import { openMirror } from '../library/open-mirror.ts';
 import { serve } from '../library/serve.ts';
 import { sync } from '../library/sync.ts';
@@ -23,7 +24,7 @@ const makeToken = (): string => randomBytes(16).toString('hex');
 const TOKEN = makeToken();
 
 export const demo: CommandAction = async (args, io) => {
-  const db = args['db'] as string;
+  const db = givenFile({ db: args['db'] as string }, 'demo');
   removeEarlierDemo(db);
   const stop = stopOnSignals();
   io.out(`Making a sample source: two environments of a shop's warehouse ...\n`);

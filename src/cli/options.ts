@@ -5,7 +5,15 @@ import { STREAM_NAMES } from '../library/streams-asked-for.ts';
 /** Every option of every command, by the name of its flag: `--full-every`, `OBSYNC_FULL_EVERY`, `fullEvery` in a config file. */
 export const OPTIONS = {
   'base-url': { type: 'string', describe: 'address of the service, before /public/beta' },
-  db: { type: 'string', default: DEFAULTS.db, describe: 'the mirror file' },
+  db: {
+    type: 'string',
+    default: DEFAULTS.db,
+    describe: 'the mirror: a file, or postgres://user@host/database?schema=name',
+  },
+  'db-file': {
+    type: 'string',
+    describe: 'file that holds the address of the mirror with its password, instead of --db',
+  },
   'token-file': { type: 'string', describe: 'file that holds the access token (or set OBSYNC_TOKEN)' },
   env: {
     type: 'string',

@@ -1,8 +1,11 @@
+import { inspect } from 'node:util';
 import yargs, { type Arguments, type Argv, type Options as YargsOption } from 'yargs';
 import { SyncError } from '../core/errors.ts';
+import { withoutPasswords } from '../core/secrets.ts';
 import { OptionError } from '../library/option-error.ts';
 import { flagOf } from '../library/options.ts';
 import { isReadByAll } from '../library/token.ts';
+import { checkMirror } from './check-mirror.ts';
 import type { CliCommand, CommandIo } from './command.ts';
 import { COMMANDS } from './commands.ts';
 import { exitCodeOf } from './exit-code.ts';
@@ -133,12 +136,17 @@ function isFlagged(name: string, argv: readonly string[]): boolean {
   return argv.some((word) => word === `--${name}` || word.startsWith(`--${name}=`));
 }
 
+/** Options that name a file with a secret in it, and what it is. */
+const SECRET_FILES = { 'token-file': 'the token file', 'db-file': 'the address file' } as const;
+
 /** Warns of settings that are valid but probably a mistake. */
 async function warn(args: Arguments, commandIo: CommandIo): Promise<void> {
-  const tokenFile = args['token-file'];
-  const isOpen = typeof tokenFile === 'string' && isReadByAll(tokenFile);
-  const open = `every user of this machine can read the token file ${tokenFile}: make it readable by its owner only (chmod 600)`;
-  const warnings = [...unknownVariables(commandIo.env), ...(isOpen ? [open] : [])];
+  const open = Object.entries(SECRET_FILES).flatMap(([name, what]) => {
+    const path = args[name];
+    if (typeof path !== 'string' || !isReadByAll(path)) return [];
+    return [`every user of this machine can read ${what} ${path}: make it readable by its owner only (chmod 600)`];
+  });
+  const warnings = [...unknownVariables(commandIo.env), ...open];
   if (warnings.length === 0) return;
   const log = await commandIo.log((args['log-level'] as string | undefined) ?? 'warn');
   for (const each of warnings) log.warn(each);
@@ -171,7 +179,10 @@ function add(
         argument === undefined
           ? builder
           : builder.positional(argument.name, { type: 'string', describe: argument.describe });
-      return described.options(withValues(cliCommand)).config(known).check(checkValues(cliCommand, argv));
+      return described
+        .options(withValues(cliCommand))
+        .config(known)
+        .check(checkValues(cliCommand, argv, settings));
     },
     handler,
   });
@@ -185,7 +196,11 @@ function withValues({ options }: CliCommand): Record<string, YargsOption> {
 }
 
 /** Refuses what yargs accepts: an option given twice, and a flag with a value (yargs reads `--json=1` as false). */
-function checkValues({ options }: CliCommand, argv: readonly string[]): (args: Arguments) => true {
+function checkValues(
+  { options }: CliCommand,
+  argv: readonly string[],
+  settings: SettingsByFlag,
+): (args: Arguments) => true {
   return (args) => {
     for (const [name, option] of Object.entries(options)) {
       const value = args[name];
@@ -199,6 +214,7 @@ function checkValues({ options }: CliCommand, argv: readonly string[]): (args: A
       if (name !== 'file' && value === shielded(STDIN))
         throw new OptionError(keyOf(name), `--${name} cannot be -: name a file or a folder`);
     }
+    checkMirror(args, argv, settings);
     return true;
   };
 }
@@ -211,8 +227,8 @@ function logLevelOf(argv: readonly string[], settingsByFlag: SettingsByFlag, env
 /** Prints the error in one line, and its stack only at `--log-level debug`. */
 function report(error: unknown, level: unknown): number {
   const message = error instanceof Error ? error.message : String(error);
-  printFailure(message);
-  if (level === 'debug' || level === 'trace') console.error(error);
+  printFailure(withoutPasswords(message));
+  if (level === 'debug' || level === 'trace') process.stderr.write(`${withoutPasswords(inspect(error))}\n`);
   return error instanceof SyncError ? exitCodeOf(error.recovery) : 1;
 }
 

@@ -4,6 +4,7 @@ import { query as read } from '../library/query.ts';
 import type { QueryResult } from '../library/read-statement.ts';
 import { readTextFile } from '../library/read-text-file.ts';
 import type { CommandAction, CommandIo } from './command.ts';
+import { mirrorOptions } from './library-options.ts';
 import { STDIN } from './options.ts';
 import { print } from './print.ts';
 import { csvText, jsonText, ndjsonText } from './rows-text.ts';
@@ -12,7 +13,7 @@ import { widthOf } from './terminal-width.ts';
 
 export const query: CommandAction = async (args, io) => {
   const sql = await statementOf(args['sql'] as string | undefined, args['file'] as string | undefined);
-  const result = await read({ db: args['db'] as string, sql, bigints: true });
+  const result = await read({ ...mirrorOptions(args), sql, bigints: true });
   try {
     await print(textOf(result, args['format'] as string | undefined, io), process.stdout);
     return 0;

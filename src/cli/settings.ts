@@ -56,7 +56,7 @@ function readConfig(path: string): [OptionName, SettingValue][] {
       throw new SyncError('usage', `${path}: there is no option ${key}${hint(key, Object.keys(OPTIONS).map(keyOf))}`);
     const value = ofItsKind(path, name, given);
     // Relative to the config file, whatever the current folder is.
-    const isBeside = name === 'token-file' && typeof value === 'string' && value !== '';
+    const isBeside = BESIDE.includes(name) && typeof value === 'string' && value !== '';
     return [name, { value: isBeside ? resolve(dirname(path), value) : value, from: path }];
   });
 }
@@ -65,6 +65,9 @@ function readConfig(path: string): [OptionName, SettingValue][] {
 export function keyOf(name: string): string {
   return name.replaceAll(/-([a-z])/g, (_, letter: string) => letter.toUpperCase());
 }
+
+/** Options that name a file beside the config file. */
+const BESIDE: readonly OptionName[] = ['token-file', 'db-file'];
 
 function isOption(name: string): name is OptionName {
   return Object.hasOwn(OPTIONS, name) && name !== 'config';

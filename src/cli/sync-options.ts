@@ -4,6 +4,7 @@ import { pick } from './options.ts';
 export const SYNC_OPTIONS = pick(
   'base-url',
   'db',
+  'db-file',
   'token-file',
   'env',
   'stream',

@@ -2,6 +2,7 @@ import { SyncError } from '../core/errors.ts';
 import type { VerifyExportReport } from '../library/compare-export.ts';
 import { verifyExport } from '../library/verify-export.ts';
 import type { CommandAction } from './command.ts';
+import { mirrorOptions } from './library-options.ts';
 import { printReport } from './print-report.ts';
 import { saveMemory } from './save-memory.ts';
 import { untilSignal } from './until-signal.ts';
@@ -14,9 +15,9 @@ export const verifyAgainst: CommandAction = async (args, io) => {
     if (args[name] !== undefined)
       throw new SyncError('usage', `--${name} is for the mirror: --against compares all that the export holds`);
   saveMemory();
-  const [db, against] = [args['db'] as string, args['against'] as string];
+  const against = args['against'] as string;
   return untilSignal('a long read: nothing was changed', async (signal) => {
-    const report = await verifyExport({ db, against, signal });
+    const report = await verifyExport({ ...mirrorOptions(args), against, signal });
     printReport(report, args, io, renderVerifyExport);
     return report.equal ? 0 : 1;
   });

@@ -7,6 +7,7 @@ import { type ColumnType, EXPORT_RELATIONS } from '../export/relation.ts';
 import { checkOptions } from './check-options.ts';
 import { DEFAULTS } from './defaults.ts';
 import { type ColumnDescription, PACKAGE, readDictionary } from './dictionary.ts';
+import { givenFile } from './mirror-address.ts';
 import { nearest } from './nearest.ts';
 import { OptionError } from './option-error.ts';
 import type { MirrorOptions } from './options.ts';
@@ -31,17 +32,21 @@ export interface BiReport {
  */
 export async function writeBi(options: BiOptions): Promise<BiReport> {
   checkOptions(options);
-  const { to, db = DEFAULTS.db } = options;
+  const { to } = options;
   const { BI_FILES, writeFiles } = await import('../bi/tools.ts');
   const tool = toolNamed(options.tool, Object.keys(BI_FILES) as BiTool[]);
   if (typeof to !== 'string' || to === '') throw new OptionError('to', 'no folder to write to: name one with --to');
   const places = {
-    db: resolve(db),
+    // The other tools' files name no mirror.
+    db: resolve(NAME_MIRROR.includes(tool) ? givenFile(options, `bi ${tool}`) : DEFAULTS.db),
     to: resolve(to),
     metabaseScript: () => readFileSync(join(PACKAGE, 'src', 'bi', 'metabase.mjs'), 'utf8'),
   };
   return { tool, to, files: writeFiles(to, BI_FILES[tool](mirrorDictionary(), places)) };
 }
+
+/** The tools in whose files the path of the mirror stands. */
+export const NAME_MIRROR: readonly BiTool[] = ['grafana', 'superset'];
 
 function toolNamed(given: unknown, tools: readonly BiTool[]): BiTool {
   const tool = tools.find((each) => each === given);

@@ -5,6 +5,7 @@ import { OptionError } from './option-error.ts';
 /** What each option of the library takes. One object of options may be given to several functions. */
 export const OPTION_KINDS = {
   db: 'a string',
+  dbFile: 'a string',
   baseUrl: 'a string',
   token: 'a string',
   tokenFrom: 'a string',

@@ -6,6 +6,7 @@ import { type DimensionWeights, parseDimensionWeights, refuseUnknownDimensions }
 import { parseRateLimit, type RateLimit } from '../server/rate-limit.ts';
 import { createServer } from '../server/server.ts';
 import { DEFAULTS } from './defaults.ts';
+import { givenFile } from './mirror-address.ts';
 import { readOption } from './option-error.ts';
 import type { MirrorOptions } from './options.ts';
 import { type AuthOptions, noToken, openTokenStore, type TokenStore } from './token-store.ts';
@@ -100,11 +101,11 @@ function apiSettings(options: ApiOptions): ApiSettings {
       'usage',
       'OBSYNC_SERVE_TOKEN contains characters that an HTTP header cannot carry: choose another token',
     );
-  const { db = DEFAULTS.db, tokens: tokensFile = null, dimensionWeights: weights, rateLimit } = options;
+  const { tokens: tokensFile = null, dimensionWeights: weights, rateLimit } = options;
   if (token === null && tokensFile === null)
     throw noToken('set OBSYNC_SERVE_TOKEN, or name a file of tokens with --tokens');
   return {
-    db,
+    db: givenFile(options, 'serve'),
     token,
     tokensFile,
     rateLimit: readOption('rateLimit', () => parseRateLimit(rateLimit ?? DEFAULTS.rateLimit)),

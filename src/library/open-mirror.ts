@@ -1,6 +1,6 @@
 import { openForReading } from '../destination/sqlite/open.ts';
 import { checkOptions } from './check-options.ts';
-import { DEFAULTS } from './defaults.ts';
+import { givenFile } from './mirror-address.ts';
 import type { MirrorOptions } from './options.ts';
 import { type QueryResult, readStatement, type StatementOptions } from './read-statement.ts';
 import { statusOf } from './status.ts';
@@ -21,7 +21,7 @@ export interface ReadableMirror {
 /** Opens an existing mirror for reading. @throws SyncError `usage` */
 export async function openMirror(options: MirrorOptions = {}): Promise<ReadableMirror> {
   checkOptions(options);
-  const mirror = openForReading(options.db ?? DEFAULTS.db);
+  const mirror = openForReading(givenFile(options, 'openMirror'));
   const { path, connection } = mirror;
   let last: QueryResult | null = null;
   return {

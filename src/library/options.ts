@@ -4,8 +4,10 @@ import type { CollectionsEvent } from './collections.ts';
 
 /** Where the mirror is. */
 export interface MirrorOptions {
-  /** The mirror file; `obsync.db` by default. */
+  /** The mirror: a file, or `postgres://user@host/database?schema=name`; `obsync.db` by default. */
   readonly db?: string | undefined;
+  /** A file that holds the address of the mirror, with its password. */
+  readonly dbFile?: string | undefined;
 }
 
 /** Where the service is, and how to send requests to it. Each option has the name and meaning of the one of the command line. */

@@ -1,6 +1,6 @@
 import { openForReading } from '../destination/sqlite/open.ts';
 import { checkOptions } from './check-options.ts';
-import { DEFAULTS } from './defaults.ts';
+import { givenFile } from './mirror-address.ts';
 import type { MirrorOptions } from './options.ts';
 import { type QueryResult, readStatement, type StatementOptions } from './read-statement.ts';
 
@@ -12,10 +12,9 @@ export interface QueryOptions extends MirrorOptions, StatementOptions {
 /** Runs one read-only SQL statement. The file is closed when all rows are read. @throws SyncError */
 export async function query(options: QueryOptions): Promise<QueryResult> {
   checkOptions(options);
-  const { db = DEFAULTS.db, sql } = options;
-  const mirror = openForReading(db);
+  const mirror = openForReading(givenFile(options, 'query'));
   try {
-    return closing(readStatement(mirror, sql, options), () => mirror.connection.close());
+    return closing(readStatement(mirror, options.sql, options), () => mirror.connection.close());
   } catch (error) {
     mirror.connection.close();
     throw error;

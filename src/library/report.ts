@@ -12,8 +12,8 @@ import { builtPage } from '../server/built-page.ts';
 import { openMirrorReads } from '../server/mirror-reads.ts';
 import { CATALOGUE } from '../streams/catalogue.ts';
 import { checkOptions } from './check-options.ts';
-import { DEFAULTS } from './defaults.ts';
 import { refuseEmptyMirror } from './export-mirror.ts';
+import { givenFile } from './mirror-address.ts';
 import { inRange, OptionError, readOption } from './option-error.ts';
 import type { MirrorOptions } from './options.ts';
 
@@ -49,7 +49,8 @@ const MOST_BYTES = 5_000_000;
  */
 export async function writeReport(options: ReportOptions): Promise<PageReport> {
   checkOptions(options);
-  const { to, db = DEFAULTS.db, env = [] } = options;
+  const { to, env = [] } = options;
+  const db = givenFile(options, 'report');
   const place = placeOf(to);
   const most = options.maxFailing === undefined ? null : inRange('maxFailing', options.maxFailing, { min: 0 });
   const { now, environments, failing_count, answers } = recordMirror(db, env);

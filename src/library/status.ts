@@ -3,7 +3,7 @@ import { lockPath, takeLock } from '../../state/lock.ts';
 import { fileError } from '../destination/sqlite/file-error.ts';
 import { type MirrorFile, openForReading } from '../destination/sqlite/open.ts';
 import { checkOptions } from './check-options.ts';
-import { DEFAULTS } from './defaults.ts';
+import { givenFile } from './mirror-address.ts';
 import type { MirrorOptions } from './options.ts';
 import { readLastRun, readStatus, type StatusReport } from './status-report.ts';
 import { clock } from './sync-settings.ts';
@@ -11,7 +11,7 @@ import { clock } from './sync-settings.ts';
 /** What is mirrored, how fresh it is, and the last problems. Reads only the file. @throws SyncError */
 export async function status(options: MirrorOptions = {}): Promise<StatusReport> {
   checkOptions(options);
-  const mirror = openForReading(options.db ?? DEFAULTS.db);
+  const mirror = openForReading(givenFile(options, 'status'));
   try {
     return statusOf(mirror);
   } finally {

@@ -1,10 +1,10 @@
 import { DatabaseError } from 'pg';
 import { SyncError } from '../../core/errors.ts';
 
-type Advice = readonly [SyncError['recovery'], string];
+type ErrorAdvice = readonly [SyncError['recovery'], string];
 
 /** What each SQLSTATE asks for; of a class of two letters, what none of its own lines says. */
-const ADVICE: Readonly<Record<string, Advice>> = {
+const ADVICE: Readonly<Record<string, ErrorAdvice>> = {
   '08': ['run', 'lost the connection: check the server and the network, and run again; nothing is lost'],
   '08P01': [
     'usage',
@@ -46,7 +46,7 @@ const ADVICE: Readonly<Record<string, Advice>> = {
 };
 
 /** What each error of a socket or of encryption asks for. */
-const SOCKET_ADVICE: Readonly<Record<string, Advice>> = {
+const SOCKET_ADVICE: Readonly<Record<string, ErrorAdvice>> = {
   ECONNREFUSED: ['run', 'cannot be reached: nothing listens there; check host and port, and that the server runs'],
   ECONNRESET: ['run', 'lost the connection: check the server and the network, and run again; nothing is lost'],
   EPIPE: ['run', 'lost the connection: check the server and the network, and run again; nothing is lost'],
@@ -77,7 +77,10 @@ const SOCKET_ADVICE: Readonly<Record<string, Advice>> = {
   ERR_TLS_CERT_ALTNAME_INVALID: ['usage', 'has a certificate of another host: name the host as the certificate does'],
 };
 
-const LOST: Advice = ['run', 'lost the connection: check the server and the network, and run again; nothing is lost'];
+const LOST: ErrorAdvice = [
+  'run',
+  'lost the connection: check the server and the network, and run again; nothing is lost',
+];
 
 /**
  * Turns an error of the server, of its connection or of the driver into one line that says what to do; other errors come back as they
@@ -117,14 +120,14 @@ const OLDEST = 13;
 
 type DriverError = Error & { readonly code?: string | undefined };
 
-function adviceFor(error: DriverError): Advice | null {
+function adviceFor(error: DriverError): ErrorAdvice | null {
   const { code, message } = error;
   if (code === undefined) return null;
   if (!(error instanceof DatabaseError)) return SOCKET_ADVICE[code] ?? ofEncryption(code);
   return ADVICE[code] ?? ADVICE[code.slice(0, 2)] ?? ['run', `refused a statement: ${message} (SQLSTATE ${code})`];
 }
 
-function ofEncryption(code: string): Advice {
+function ofEncryption(code: string): ErrorAdvice {
   return ['usage', `cannot be connected to with encryption (${code}): check sslmode and the certificates`];
 }
 
