@@ -5,6 +5,7 @@ import { assetHealthScoreDimensions, assetHealthScores } from '../schema/health.
 import { mirrorEnvironments } from '../schema/sync.ts';
 import { addDays, type Instant, instantOfMs } from '../src/core/instant.ts';
 import { list, tableSqlOf } from '../src/destination/sql/tables.ts';
+import { writeState } from '../src/destination/sqlite/file-state.ts';
 import { buildSecondaryIndexes, dropSecondaryIndexes } from '../src/destination/sqlite/migrations.ts';
 import { type MirrorFile, openForWriting } from '../src/destination/sqlite/open.ts';
 import { beginRun, claimMirror } from '../state/run-log.ts';
@@ -100,7 +101,7 @@ const TABLES: readonly [SQLiteTable, rows: number, row: (n: number) => Made][] =
 /** Makes a mirror of a million columns and half a million other rows, as a first sync that ended at `nowMs` would have left it. */
 export function makeMirror(path: string, nowMs: number): void {
   const writing = openForWriting(path);
-  claimMirror(writing.db, 'https://service.test');
+  writeState(writing, claimMirror('https://service.test', path));
   const { connection, db } = writing;
   const end = instantOfMs(nowMs);
   db.insert(environments).values({ id: ENV, name: 'Bench', mirrored_at: end }).run();
@@ -108,7 +109,7 @@ export function makeMirror(path: string, nowMs: number): void {
   dropSecondaryIndexes(connection, tables);
   for (const [table, rows, row] of TABLES) fill(writing, { table, rows, row, end });
   buildSecondaryIndexes(connection, tables);
-  beginRun(db, end);
+  writeState(writing, beginRun(end));
   connection.prepare("update sync_runs set status = 'done', ended_at = started_at").run();
   db.insert(mirrorEnvironments).values({ env_id: ENV, mirrored_at: end }).run();
   connection.pragma('wal_checkpoint(truncate)');

@@ -1,34 +1,36 @@
-import { and, eq, isNotNull } from 'drizzle-orm';
-import type { BetterSQLite3Database } from 'drizzle-orm/better-sqlite3';
+import { isNotNull } from 'drizzle-orm';
 import { syncCheckpoints as table } from '../schema/sync.ts';
 import { type Checkpoint, NO_PROGRESS, type Round, type ScanDue } from '../src/core/checkpoint.ts';
 import type { StreamName } from '../src/core/stream.ts';
+import { all, asking, type StateStatements } from './state-statements.ts';
 
 type StoredCheckpoint = typeof table.$inferSelect;
 
 /** The checkpoint of one stream of one environment; `NO_PROGRESS` before its first page. */
-export function loadCheckpoint(db: BetterSQLite3Database, envId: string, stream: StreamName): Checkpoint {
-  const stored = db
-    .select()
-    .from(table)
-    .where(and(eq(table.env_id, envId), eq(table.stream, stream)))
-    .get();
+export function* loadCheckpoint(envId: string, stream: StreamName): StateStatements<Checkpoint> {
+  const { rows } = yield {
+    sql: 'select * from sync_checkpoints where env_id = @env and stream = @stream',
+    values: { env: envId, stream },
+  };
+  const [stored] = rows as readonly StoredCheckpoint[];
   return stored === undefined ? NO_PROGRESS : decode(stored);
 }
 
 /** Every checkpoint of one environment, by stream. */
-export function loadCheckpoints(db: BetterSQLite3Database, envId: string): Map<StreamName, Checkpoint> {
-  const stored = db.select().from(table).where(eq(table.env_id, envId)).all();
+export function* loadCheckpoints(envId: string): StateStatements<Map<StreamName, Checkpoint>> {
+  const { rows } = yield { sql: 'select * from sync_checkpoints where env_id = @env', values: { env: envId } };
+  const stored = rows as readonly StoredCheckpoint[];
   return new Map(stored.map((row) => [row.stream as StreamName, decode(row)]));
 }
 
 /** The streams with an unfinished round of another cycle, by environment. */
-export function loadUnfinished(db: BetterSQLite3Database, cycle: number): Map<string, StreamName[]> {
+export function* loadUnfinished(cycle: number): StateStatements<Map<string, StreamName[]>> {
   const unfinished = new Map<string, StreamName[]>();
   const { env_id, stream, round } = table;
-  for (const row of db.select({ env_id, stream, round }).from(table).where(isNotNull(round)).all()) {
-    const round: Pick<Round, 'cycle'> = JSON.parse(row.round as string);
-    if (round.cycle === cycle) continue;
+  const stored = yield* all(asking.select({ env_id, stream, round }).from(table).where(isNotNull(round)));
+  for (const row of stored) {
+    const unended: Pick<Round, 'cycle'> = JSON.parse(row.round as string);
+    if (unended.cycle === cycle) continue;
     unfinished.set(row.env_id, [...(unfinished.get(row.env_id) ?? []), row.stream as StreamName]);
   }
   return unfinished;

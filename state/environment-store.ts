@@ -1,46 +1,39 @@
-import { and, eq, isNotNull, or } from 'drizzle-orm';
-import type { BetterSQLite3Database } from 'drizzle-orm/better-sqlite3';
+import { and, eq, isNotNull, or, sql } from 'drizzle-orm';
 import { environments } from '../schema/assets.ts';
 import { rejectedRows, syncCheckpoints } from '../schema/sync.ts';
 import type { RejectedRow } from '../src/core/decode.ts';
 import type { EnvironmentChanges } from '../src/core/environments.ts';
 import type { Instant } from '../src/core/instant.ts';
 import type { Row } from '../src/core/stream.ts';
-import { environmentsWithClock, tick } from './mirror-clock.ts';
+import { type MirrorClock, tickTogether } from './mirror-clock.ts';
+import { all, asking, insertInto, type StateStatements, update, upsertInto } from './state-statements.ts';
 
 /** The environments of the mirror, without the mirror's own time. */
-export function loadEnvironments(db: BetterSQLite3Database): Row[] {
-  return db
-    .select()
-    .from(environments)
-    .all()
-    .map(({ mirrored_at: _, ...row }) => row);
+export function* loadEnvironments(): StateStatements<Row[]> {
+  const found = yield* all(asking.select().from(environments));
+  return found.map(({ mirrored_at: _, ...row }) => row);
 }
 
-/** Writes the changes that `reconcile` found and moves every environment's clock, in one transaction. `clock` is the machine's. */
-export function saveEnvironments(
-  db: BetterSQLite3Database,
+/** Writes the changes that `reconcile` found and moves the clocks of environments (see `MirrorClock`). */
+export function* saveEnvironments(
   environmentChanges: EnvironmentChanges,
-  run: { id: number; clock: () => Instant },
-): void {
-  db.transaction((tx) => {
-    const listed = environmentChanges.listed.map(({ id }) => id);
-    const mirroredAt = tick(tx, run.clock, [...new Set([...environmentsWithClock(tx), ...listed])]);
-    for (const changed of environmentChanges.changed) {
-      const row = { ...(changed as typeof environments.$inferSelect), mirrored_at: mirroredAt };
-      tx.insert(environments).values(row).onConflictDoUpdate({ target: environments.id, set: row }).run();
-    }
-    for (const id of environmentChanges.returned) {
-      const returned = and(eq(syncCheckpoints.env_id, id), scannedBefore);
-      tx.update(syncCheckpoints).set({ scan_due: 'returned' }).where(returned).run();
-    }
-    tx.delete(rejectedRows).where(eq(rejectedRows.stream, 'environments')).run();
-    for (const row of environmentChanges.rejected)
-      tx.insert(rejectedRows)
-        .values(toRejectedRow(row, run.id, mirroredAt))
-        .onConflictDoNothing()
-        .run();
-  });
+  runId: number,
+  clock: MirrorClock,
+): StateStatements<void> {
+  const changedIds = environmentChanges.changed.map((row) => String(row['id']));
+  const listedIds = environmentChanges.listed.map(({ id }) => id);
+  const timeOf = yield* tickTogether(clock, { changedIds, listedIds });
+  for (const changed of environmentChanges.changed) {
+    const row = { ...(changed as typeof environments.$inferSelect), mirrored_at: timeOf(String(changed['id'])) };
+    yield upsertInto(environments, row, [environments.id]);
+  }
+  for (const id of environmentChanges.returned) {
+    const returned = and(eq(syncCheckpoints.env_id, id), scannedBefore);
+    yield update(syncCheckpoints, { scan_due: 'returned' }, returned);
+  }
+  yield sql`delete from ${rejectedRows} where ${eq(rejectedRows.stream, 'environments')}`;
+  for (const row of environmentChanges.rejected)
+    yield sql`${insertInto(rejectedRows, toRejectedRow(row, runId, timeOf('')))} on conflict do nothing`;
 }
 
 /** Only streams that have been scanned, or are in a round: any other stream is scanned first anyway, or never. */

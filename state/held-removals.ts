@@ -1,9 +1,10 @@
-import type { BetterSQLite3Database } from 'drizzle-orm/better-sqlite3';
 import { heldRemovals } from '../schema/sync.ts';
 import type { StreamName } from '../src/core/stream.ts';
+import { all, asking, type StateStatements } from './state-statements.ts';
 
 /** The streams of every environment that have held-back removals (R14). */
-export function streamsHoldingBack(db: BetterSQLite3Database): { envId: string; stream: StreamName }[] {
-  const held = db.selectDistinct({ envId: heldRemovals.env_id, stream: heldRemovals.stream }).from(heldRemovals).all();
-  return held.map(({ envId, stream }) => ({ envId, stream: stream as StreamName }));
+export function* streamsHoldingBack(): StateStatements<{ envId: string; stream: StreamName }[]> {
+  const { env_id, stream } = heldRemovals;
+  const held = yield* all(asking.selectDistinct({ env_id, stream }).from(heldRemovals));
+  return held.map((each) => ({ envId: each.env_id, stream: each.stream as StreamName }));
 }

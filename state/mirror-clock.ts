@@ -1,39 +1,79 @@
-import { max, sql } from 'drizzle-orm';
-import type { BetterSQLite3Database } from 'drizzle-orm/better-sqlite3';
 import { mirrorEnvironments as table } from '../schema/sync.ts';
 import { after, type Instant } from '../src/core/instant.ts';
+import { all, asking, insertInto, type StateStatements, update } from './state-statements.ts';
 
-type ClockDatabase = Pick<BetterSQLite3Database, 'select' | 'run'>;
+/** How the clocks of a mirror move (R21). A database with one writer moves all of them by one time; one with several, each by its own row. */
+export interface MirrorClock {
+  /** The machine's time. */
+  now(): Instant;
+  /** The time that the next one of this environment must follow. With several writers it locks the environment's row as well. */
+  last(envId: string): StateStatements<Instant | null>;
+  /** The environments whose clocks a run moves beside those that it changes; null for all of them, by one time. */
+  moved(): readonly string[] | null;
+}
 
 /**
- * Moves the clocks of these environments to the time of the current transaction. That is the machine's time, or, if this is later,
- * the microsecond after the newest clock of any environment. So no two transactions have the same time, and the time never runs
- * backwards, whatever the machine's clock does (R21). The clocks of other environments are read, because a reader starts from the
- * newest clock, but they are not written. Call it once in the transaction whose rows it stamps.
+ * The clock of a mirror with one writer. Its time is later than that of every environment, so a reader of several environments can
+ * start from the newest.
  */
-export function tick(db: ClockDatabase, clock: () => Instant, envIds: readonly string[]): Instant {
-  const newest = db
-    .select({ at: max(table.mirrored_at) })
-    .from(table)
-    .get();
-  const mirroredAt = nextTick(clock(), newest?.at ?? null);
-  // One statement, however many environments there are.
-  db.run(sql`
-    insert into ${table} (env_id, mirrored_at) select value, ${mirroredAt} from json_each(${JSON.stringify(envIds)}) where true
-    on conflict (env_id) do update set mirrored_at = excluded.mirrored_at`);
+export function clockOfOneWriter(now: () => Instant): MirrorClock {
+  return { now, last: newestTime, moved: () => null };
+}
+
+function* newestTime(): StateStatements<Instant | null> {
+  const { rows } = yield { sql: 'select max(mirrored_at) from mirror_environments', values: {} };
+  return (Object.values(rows[0] ?? {})[0] ?? null) as Instant | null;
+}
+
+/**
+ * Moves the clock of an environment to the time of the current transaction. That is the machine's time, or, if the last one is later,
+ * the microsecond after that. So no two transactions have the same time, and the time never runs backwards, whatever the machine's
+ * clock does (R21). Call it once in the transaction whose rows it stamps.
+ */
+export function* tick(clock: MirrorClock, envId: string): StateStatements<Instant> {
+  const mirroredAt = nextTick(clock.now(), yield* clock.last(envId));
+  yield {
+    sql: `insert into mirror_environments (env_id, mirrored_at) values (@env, @mirroredAt)
+      on conflict (env_id) do update set mirrored_at = excluded.mirrored_at`,
+    values: { env: envId, mirroredAt },
+  };
   return mirroredAt;
 }
 
-/** `now`, or what comes right after the newest clock where that is later (R21). */
-export function nextTick(now: Instant, newest: Instant | null): Instant {
-  return newest === null || now > newest ? now : after(newest);
+/** Environments whose clocks have to move, and those that must have one. */
+interface ClocksAsked {
+  readonly changedIds: readonly string[];
+  readonly listedIds: readonly string[];
 }
 
-/** The environments that have a clock. */
-export function environmentsWithClock(db: ClockDatabase): string[] {
-  return db
-    .select({ id: table.env_id })
-    .from(table)
-    .all()
-    .map(({ id }) => id);
+/**
+ * Moves the clocks that move at once when a run ends or saves environments.
+ * @returns the time of each environment
+ */
+export function* tickTogether(
+  clock: MirrorClock,
+  { changedIds, listedIds }: ClocksAsked = { changedIds: [], listedIds: [] },
+): StateStatements<(envId: string) => Instant> {
+  const moved = clock.moved();
+  if (moved === null) return yield* tickAll(clock, [...changedIds, ...listedIds]);
+  const times = new Map<string, Instant>();
+  // Always in the same order, so that two runs never wait for each other.
+  for (const envId of [...new Set([...moved, ...changedIds])].sort()) times.set(envId, yield* tick(clock, envId));
+  return (envId) => times.get(envId) ?? clock.now();
+}
+
+function* tickAll(clock: MirrorClock, envIds: readonly string[]): StateStatements<() => Instant> {
+  const mirroredAt = nextTick(clock.now(), yield* clock.last(''));
+  // One statement, however many environments there are.
+  yield update(table, { mirrored_at: mirroredAt });
+  const known = yield* all(asking.select({ env_id: table.env_id }).from(table));
+  const withClock = new Set(known.map(({ env_id }) => env_id));
+  for (const env_id of new Set(envIds.filter((id) => !withClock.has(id))))
+    yield insertInto(table, { env_id, mirrored_at: mirroredAt });
+  return () => mirroredAt;
+}
+
+/** `now`, or what comes right after the last time where that is later (R21). */
+function nextTick(now: Instant, last: Instant | null): Instant {
+  return last === null || now > last ? now : after(last);
 }

@@ -1,24 +1,21 @@
-import { desc, lt } from 'drizzle-orm';
-import type { BetterSQLite3Database } from 'drizzle-orm/better-sqlite3';
+import { desc, lt, sql } from 'drizzle-orm';
 import { verifications } from '../schema/page.ts';
+import { asking, first, insertInto, type StateStatements } from './state-statements.ts';
 
 /** How many verifications are kept. */
 const KEPT = 100;
 
 /** Records how a verification ended, and forgets the oldest. */
-export function saveVerification(
-  db: BetterSQLite3Database,
-  verification: Omit<typeof verifications.$inferInsert, 'id'>,
-): void {
-  db.transaction((tx) => {
-    tx.insert(verifications).values(verification).run();
-    const oldest = tx
-      .select({ id: verifications.id })
+export function* saveVerification(verification: Omit<typeof verifications.$inferInsert, 'id'>): StateStatements<void> {
+  yield insertInto(verifications, verification);
+  const { id } = verifications;
+  const oldest = yield* first(
+    asking
+      .select({ id })
       .from(verifications)
-      .orderBy(desc(verifications.id))
+      .orderBy(desc(id))
       .limit(1)
-      .offset(KEPT - 1)
-      .get();
-    if (oldest !== undefined) tx.delete(verifications).where(lt(verifications.id, oldest.id)).run();
-  });
+      .offset(KEPT - 1),
+  );
+  if (oldest !== undefined) yield sql`delete from ${verifications} where ${lt(id, oldest.id)}`;
 }

@@ -1,9 +1,9 @@
-import { mirror as mirrorTable } from '../../schema/sync.ts';
 import { loadQuota } from '../../state/quota-store.ts';
-import { claimMirror } from '../../state/run-log.ts';
+import { belongsTo } from '../../state/run-log.ts';
 import { type AccountQuota, learned, secondsOfWaiting } from '../core/quota.ts';
 import { createDryRunMirror, openForDryRun } from '../destination/sqlite/dry-run.ts';
 import { fileError } from '../destination/sqlite/file-error.ts';
+import { readState } from '../destination/sqlite/file-state.ts';
 import { mirrorExists, openForReading, refuseNoFolder } from '../destination/sqlite/open.ts';
 import { CATALOGUE } from '../streams/catalogue.ts';
 import { forecast, type RunForecast, type RunOpening } from '../sync/forecast.ts';
@@ -40,7 +40,7 @@ export async function reportForecast(
   const { opening, reported } = await listEnvironments(settings, watch);
   const mirror = openForDryRun(settings.db);
   try {
-    const quota = quotaOf(loadQuota(mirror.db), reported);
+    const quota = quotaOf(readState(mirror, loadQuota()), reported);
     const options = { ...settings, catalogue: CATALOGUE, streams: streamsAskedFor(settings) };
     const outlook = await forecast(createDryRunMirror(mirror, clock), opening, options, {
       clock,
@@ -76,8 +76,7 @@ function refuseForeign({ db, baseUrl }: SyncSettings): void {
   if (!mirrorExists(db)) return;
   const mirror = openForReading(db);
   try {
-    // The mirror already has a base URL, so this compares and writes nothing.
-    if (mirror.db.select().from(mirrorTable).get() !== undefined) claimMirror(mirror.db, baseUrl);
+    readState(mirror, belongsTo(baseUrl, mirror.path));
   } finally {
     mirror.connection.close();
   }

@@ -1,6 +1,7 @@
 import { type MirrorLock, takeLock } from '../../state/lock.ts';
 import { saveVerification } from '../../state/verification-store.ts';
 import { closeWritten } from '../destination/sqlite/close.ts';
+import { writeState } from '../destination/sqlite/file-state.ts';
 import { checkMirror, openForWriting } from '../destination/sqlite/open.ts';
 import type { VerifyReport } from '../verify/verify-report.ts';
 import { clock, type SyncSettings } from './sync-settings.ts';
@@ -20,7 +21,7 @@ export function recordVerification(settings: SyncSettings, report: VerifyReport)
   try {
     const mirror = openForWriting(settings.db);
     try {
-      saveVerification(mirror.db, verification);
+      writeState(mirror, saveVerification(verification));
     } finally {
       closeWritten(mirror);
     }

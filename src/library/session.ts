@@ -2,13 +2,13 @@ import { performance } from 'node:perf_hooks';
 import { setTimeout as sleepFor } from 'node:timers/promises';
 import { takeLock } from '../../state/lock.ts';
 import { loadKeptQuota } from '../../state/quota-store.ts';
-import { createStateStore } from '../../state/sqlite-state-store.ts';
 import { type KeptQuota, stillLeft } from '../core/quota.ts';
 import type { Source } from '../core/source.ts';
 import { tableNamed } from '../destination/sql/tables.ts';
 import { closeWritten } from '../destination/sqlite/close.ts';
 import { createDestination } from '../destination/sqlite/destination.ts';
 import { facingFile, fileError } from '../destination/sqlite/file-error.ts';
+import { fileState, readState } from '../destination/sqlite/file-state.ts';
 import { keepHealthMeans } from '../destination/sqlite/health-means.ts';
 import { buildSecondaryIndexes, dropSecondaryIndexes } from '../destination/sqlite/migrations.ts';
 import {
@@ -60,7 +60,7 @@ function readKeptQuota(path: string): KeptQuota | null {
   if (!mirrorExists(path)) return null;
   const mirror = openForReading(path);
   try {
-    return loadKeptQuota(mirror.db);
+    return readState(mirror, loadKeptQuota());
   } finally {
     mirror.connection.close();
   }
@@ -93,7 +93,7 @@ export function openLocked(path: string, stop: AbortSignal, quietMs = 0): OpenMi
   try {
     const mirror = openIndexed(path, quietMs);
     return {
-      state: createStateStore(mirror.db, clock),
+      state: fileState(mirror, clock),
       destination: (envId, run) => createDestination(mirror, { envId, run, clock }),
       // The lock of the file is that of all its environments.
       hold: async () => {},

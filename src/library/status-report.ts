@@ -8,6 +8,7 @@ import type { RunEnd, StreamRun } from '../core/state-store.ts';
 import type { StreamName } from '../core/stream.ts';
 import { countMarks as countMarked, countRows, heldBack } from '../destination/sql/lookups.ts';
 import { perform, scopeOf } from '../destination/sqlite/driver.ts';
+import { readState } from '../destination/sqlite/file-state.ts';
 import type { MirrorFile } from '../destination/sqlite/open.ts';
 import { CATALOGUE, type CollectionName } from '../streams/catalogue.ts';
 import type { CatalogueEntry } from '../streams/entry.ts';
@@ -109,7 +110,7 @@ export function readLastRun({ db }: MirrorFile): RunStatusReport | null {
 }
 
 function readStreams(mirror: MirrorFile, envId: string, now: Instant): StreamReportStatus[] {
-  const checkpoints = loadCheckpoints(mirror.db, envId);
+  const checkpoints = readState(mirror, loadCheckpoints(envId));
   return CATALOGUE.map((stream) => {
     const checkpoint = checkpoints.get(stream.name) ?? NO_PROGRESS;
     return { stream, status: readStream(mirror, envId, { stream, checkpoint, now }) };

@@ -1,10 +1,9 @@
-import { mirror as mirrorTable } from '../../schema/sync.ts';
-import { claimMirror } from '../../state/run-log.ts';
-import { createStateStore } from '../../state/sqlite-state-store.ts';
+import { belongsTo } from '../../state/run-log.ts';
 import type { CompareDepth } from '../core/difference.ts';
 import { SyncError } from '../core/errors.ts';
 import type { Source } from '../core/source.ts';
 import { fileError } from '../destination/sqlite/file-error.ts';
+import { fileState, readState } from '../destination/sqlite/file-state.ts';
 import { createMirrorReader, noteApart } from '../destination/sqlite/mirror-reader.ts';
 import { type MirrorFile, openForReading } from '../destination/sqlite/open.ts';
 import { CATALOGUE } from '../streams/catalogue.ts';
@@ -64,7 +63,7 @@ async function verifyAndRepair(
 ): Promise<VerifyReport> {
   const options = { ...settings, catalogue: CATALOGUE, streams: streamsAskedFor(settings) };
   const reader = (envId: string) => createMirrorReader(mirror, envId);
-  const state = createStateStore(mirror.db, clock);
+  const state = fileState(mirror, clock);
   const verification = await verify({ source, state, reader, clock, signal, onProgress }, options);
   for (const error of failuresOf(verification)) onFailure(error);
   const facts = () => ({ server_time: source.serverTime(), requests: source.requests() });
@@ -87,9 +86,8 @@ function isRepairable({ verifications }: VerifyResult, { findings }: VerifyRepor
 function openVerified({ db, baseUrl }: SyncSettings): MirrorFile {
   const mirror = openForReading(db);
   try {
-    if (mirror.db.select().from(mirrorTable).get() === undefined)
+    if (!readState(mirror, belongsTo(baseUrl, mirror.path)))
       throw new SyncError('usage', `${db} mirrors nothing yet: run \`obsync sync\` first`);
-    claimMirror(mirror.db, baseUrl);
     noteApart(mirror);
     return mirror;
   } catch (error) {

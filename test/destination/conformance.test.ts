@@ -3,16 +3,16 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Row } from '../../src/core/stream.ts';
 import { createDestination } from '../../src/destination/sqlite/destination.ts';
+import { fileState } from '../../src/destination/sqlite/file-state.ts';
 import { openForWriting } from '../../src/destination/sqlite/open.ts';
 import { CATALOGUE } from '../../src/streams/catalogue.ts';
-import { createStateStore } from '../../state/sqlite-state-store.ts';
 import { BASE_URL } from '../support/conformance/workbench.ts';
 import { describeDestination } from '../support/conformance.ts';
 
 describeDestination('an SQLite file', async (clock) => {
   const folder = mkdtempSync(join(tmpdir(), 'obsync-'));
   const mirror = openForWriting(join(folder, 'obsync.db'));
-  const state = createStateStore(mirror.db, clock);
+  const state = fileState(mirror, clock);
   await state.claimMirror(BASE_URL);
   return {
     state,

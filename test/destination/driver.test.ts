@@ -11,6 +11,7 @@ import { commitStatements } from '../../src/destination/sql/commit.ts';
 import type { SqlStatements } from '../../src/destination/sql/statements.ts';
 import { perform, scopeOf } from '../../src/destination/sqlite/driver.ts';
 import { type MirrorFile, openForWriting } from '../../src/destination/sqlite/open.ts';
+import { clockOfOneWriter } from '../../state/mirror-clock.ts';
 import { streamOf } from '../core/setup.ts';
 import { type CommitParts, commitOf } from '../support/commit-parts.ts';
 import { asset, column, edge, link, START } from '../support/conformance/workbench.ts';
@@ -80,7 +81,7 @@ async function played(play: Play): Promise<unknown> {
   for (const [stream, parts] of COMMITS) {
     const commit = commitOf(NO_PROGRESS, parts);
     const marking = new Set(['column_lineage']);
-    const options = { run: 1, clock: () => START, commit, marking };
+    const options = { run: 1, clock: clockOfOneWriter(() => START), commit, marking };
     mirror.connection.exec('begin immediate');
     results.push(await play(mirror, commitStatements(scopeOf(mirror, 'e'), stream, options)));
     mirror.connection.exec('commit');

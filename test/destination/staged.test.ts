@@ -5,6 +5,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { NO_PROGRESS } from '../../src/core/checkpoint.ts';
 import type { Destination } from '../../src/core/destination.ts';
 import { createDestination } from '../../src/destination/sqlite/destination.ts';
+import { writeState } from '../../src/destination/sqlite/file-state.ts';
 import { type MirrorFile, openForWriting } from '../../src/destination/sqlite/open.ts';
 import { claimMirror } from '../../state/run-log.ts';
 import { streamOf, T } from '../core/setup.ts';
@@ -14,7 +15,7 @@ let mirror: MirrorFile;
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'obsync-'));
   mirror = openForWriting(join(folder, 'obsync.db'));
-  claimMirror(mirror.db, 'http://localhost');
+  writeState(mirror, claimMirror('http://localhost', mirror.path));
 });
 afterEach(() => {
   mirror.connection.close();

@@ -7,6 +7,7 @@ import { decodePage } from '../../src/core/decode.ts';
 import type { Destination, RoundEnd } from '../../src/core/destination.ts';
 import type { Stream, StreamName } from '../../src/core/stream.ts';
 import { createDestination } from '../../src/destination/sqlite/destination.ts';
+import { writeState } from '../../src/destination/sqlite/file-state.ts';
 import { type MirrorFile, openForWriting } from '../../src/destination/sqlite/open.ts';
 import { CATALOGUE } from '../../src/streams/catalogue.ts';
 import { claimMirror } from '../../state/run-log.ts';
@@ -19,7 +20,7 @@ let prepare: (sql: string) => ReturnType<MirrorFile['prepare']>;
 beforeEach(() => {
   const folder = mkdtempSync(join(tmpdir(), 'obsync-'));
   mirror = openForWriting(join(folder, 'obsync.db'));
-  claimMirror(mirror.db, 'http://localhost');
+  writeState(mirror, claimMirror('http://localhost', mirror.path));
   prepare = mirror.connection.prepare.bind(mirror.connection);
   prepared = [];
   Object.assign(mirror.connection, {

@@ -6,6 +6,7 @@ import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { type Checkpoint, NO_PROGRESS } from '../../src/core/checkpoint.ts';
 import type { Destination } from '../../src/core/destination.ts';
 import { createDestination } from '../../src/destination/sqlite/destination.ts';
+import { writeState } from '../../src/destination/sqlite/file-state.ts';
 import { type MirrorFile, openForWriting } from '../../src/destination/sqlite/open.ts';
 import { claimMirror } from '../../state/run-log.ts';
 import { streamOf, T } from '../core/setup.ts';
@@ -20,7 +21,7 @@ beforeEach(() => {
   vi.useFakeTimers();
   folder = mkdtempSync(join(tmpdir(), 'obsync-'));
   mirror = openForWriting(join(folder, 'obsync.db'), QUIET_MS);
-  claimMirror(mirror.db, 'http://localhost');
+  writeState(mirror, claimMirror('http://localhost', mirror.path));
   reader = new Database(join(folder, 'obsync.db'), { readonly: true });
 });
 afterEach(() => {

@@ -7,12 +7,12 @@ import type { Commit, Destination } from '../../src/core/destination.ts';
 import { instantOfMs } from '../../src/core/instant.ts';
 import type { Page, PageRequest, Source } from '../../src/core/source.ts';
 import { createDestination } from '../../src/destination/sqlite/destination.ts';
+import { fileState, readState } from '../../src/destination/sqlite/file-state.ts';
 import { openForWriting } from '../../src/destination/sqlite/open.ts';
 import { CATALOGUE, type CollectionName } from '../../src/streams/catalogue.ts';
 import { type RunOptions, runSync } from '../../src/sync/run.ts';
 import type { RunSummary, StreamSummary } from '../../src/sync/summary.ts';
 import { loadCheckpoint } from '../../state/checkpoint-store.ts';
-import { createStateStore } from '../../state/sqlite-state-store.ts';
 import { pageOf } from '../support/commit-parts.ts';
 import type { Asked, World } from './world.ts';
 
@@ -135,7 +135,7 @@ export function mirrorOf(world: World, quietMs = 0): Mirrored {
               amidPage,
             );
           return {
-            state: createStateStore(file.db, clock),
+            state: fileState(file, clock),
             destination,
             keep: async () => file.transactions.keep(),
             hold: async (envIds: readonly string[]) => mirrored.onHold(envIds),
@@ -160,7 +160,7 @@ export function mirrorOf(world: World, quietMs = 0): Mirrored {
       const noted = file.noted.pages.filter((page) => page.envId === envId && page.stream === stream);
       return [...written, ...noted].flatMap(({ keys }) => JSON.parse(String(keys)) as string[][]);
     },
-    checkpoint: (stream, envId = [...world.places.keys()][0] ?? '') => loadCheckpoint(file.db, envId, stream),
+    checkpoint: (stream, envId = [...world.places.keys()][0] ?? '') => readState(file, loadCheckpoint(envId, stream)),
     asked: (path) =>
       world.log.slice(logFrom).filter((a) => a.path !== 'environments' && (!path || a.path.endsWith(`/${path}`))),
     onOpen: () => {},

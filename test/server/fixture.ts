@@ -8,6 +8,7 @@ import type { tests } from '../../schema/data-tests.ts';
 import { mirrorEnvironments } from '../../schema/sync.ts';
 import { decodePage } from '../../src/core/decode.ts';
 import { tableNamed } from '../../src/destination/sql/tables.ts';
+import { writeState } from '../../src/destination/sqlite/file-state.ts';
 import { type MirrorFile, openForReading, openForWriting } from '../../src/destination/sqlite/open.ts';
 import { rootToken } from '../../src/server/access.ts';
 import { createServer, type ServerOptions } from '../../src/server/server.ts';
@@ -122,7 +123,7 @@ export function serve(
 ): Served {
   const folder = mkdtempSync(join(tmpdir(), 'obsync-server-'));
   const writing = openForWriting(join(folder, 'source.db'));
-  claimMirror(writing.db, 'https://service.test');
+  writeState(writing, claimMirror('https://service.test', writing.path));
   writing.db.insert(mirrorEnvironments).values({ env_id: 'e', mirrored_at: NOW }).run();
   writing.db.insert(environments).values({ id: 'e', name: 'Environment', mirrored_at: NOW }).run();
   fill(writing);

@@ -1,18 +1,21 @@
 import Database from 'better-sqlite3';
-import { type BetterSQLite3Database, drizzle } from 'drizzle-orm/better-sqlite3';
+import { drizzle } from 'drizzle-orm/better-sqlite3';
 import { migrate } from 'drizzle-orm/better-sqlite3/migrator';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import { type PrepareStatement, preparing } from '../../src/destination/sqlite/driver.ts';
+import { writeState } from '../../src/destination/sqlite/file-state.ts';
 import { pruneLog } from '../../state/prune-log.ts';
 
 let connection: Database.Database;
-let db: BetterSQLite3Database;
+let prepare: PrepareStatement;
 beforeEach(() => {
   connection = new Database(':memory:');
   onTestFinished(() => void connection.close());
-  db = drizzle(connection);
-  migrate(db, { migrationsFolder: new URL('../../schema/migrations', import.meta.url).pathname });
+  prepare = preparing(connection);
+  migrate(drizzle(connection), { migrationsFolder: new URL('../../schema/migrations', import.meta.url).pathname });
 });
 
+const prune = (now: string) => writeState({ connection, prepare }, pruneLog(now));
 const all = (sql: string) => connection.prepare(sql).all() as Record<string, unknown>[];
 
 describe('what the log keeps', () => {
@@ -35,7 +38,7 @@ describe('what the log keeps', () => {
     add(1, OLD, ['assets', 'tests']);
     add(2, OLD, ['assets', 'columns']);
     add(3, YOUNG, ['assets']);
-    pruneLog(db, NOW);
+    prune(NOW);
     expect(kept()).toEqual([[3], ['1 tests', '2 columns', '3 assets']]);
   });
 
@@ -43,14 +46,14 @@ describe('what the log keeps', () => {
     add(1, OLD, [], 'done');
     add(2, OLD, [], 'done');
     add(3, OLD, []);
-    pruneLog(db, NOW);
+    prune(NOW);
     expect(kept()).toEqual([[2], []]);
   });
 
   test('is cut a few of the oldest runs at a time', () => {
     for (let id = 1; id <= 25; id++) add(id, OLD, []);
     const left = [15, 5, 0].map((count) => {
-      pruneLog(db, NOW);
+      prune(NOW);
       return [all('select count(*) as n from sync_runs')[0]?.['n'], count];
     });
     expect(left.map(([found]) => found)).toEqual(left.map(([, count]) => count));
@@ -59,9 +62,9 @@ describe('what the log keeps', () => {
   test('is every run without a server time, until its machine time is too old', () => {
     add(1, '', ['assets']);
     add(2, YOUNG, ['assets']);
-    pruneLog(db, '1999-03-01T00:00:00.000000Z');
+    prune('1999-03-01T00:00:00.000000Z');
     expect(kept()[0]).toEqual([1, 2]);
-    pruneLog(db, NOW);
+    prune(NOW);
     expect(kept()[0]).toEqual([2]);
   });
 });

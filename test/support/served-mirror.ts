@@ -8,6 +8,7 @@ import { addDays, type Instant, instantOfMs } from '../../src/core/instant.ts';
 import { httpDateMs } from '../../src/core/retry-delay.ts';
 import type { Source } from '../../src/core/source.ts';
 import { createDestination } from '../../src/destination/sqlite/destination.ts';
+import { fileState } from '../../src/destination/sqlite/file-state.ts';
 import { type MirrorFile, openForReading, openForWriting } from '../../src/destination/sqlite/open.ts';
 import { rootToken } from '../../src/server/access.ts';
 import { createServer } from '../../src/server/server.ts';
@@ -18,7 +19,6 @@ import { CATALOGUE } from '../../src/streams/catalogue.ts';
 import { BI_FIELDS, TABLE_FIELDS } from '../../src/streams/fields.ts';
 import { runSync } from '../../src/sync/run.ts';
 import type { RunSummary } from '../../src/sync/summary.ts';
-import { createStateStore } from '../../state/sqlite-state-store.ts';
 import type { Mirrored, Row } from '../model/mirrored.ts';
 import { FEED_TABLES } from './catalogue.ts';
 
@@ -111,7 +111,7 @@ export function createFollower(): Follower {
     async sync(from, { overlapSeconds = 0, pageSize = 3, full = false, allowShrink = false, ...asking } = {}) {
       const source = 'server' in from ? sourceOver(from.server, asking) : from;
       const destination = (envId: string, run: number) => createDestination(file, { envId, run, clock });
-      const state = createStateStore(file.db, clock);
+      const state = fileState(file, clock);
       const ports = {
         source,
         mirrorExists: true,

@@ -3,6 +3,7 @@ import { instantOfMs } from '../../src/core/instant.ts';
 import type { Source } from '../../src/core/source.ts';
 import type { StreamName } from '../../src/core/stream.ts';
 import { createDestination } from '../../src/destination/sqlite/destination.ts';
+import { fileState } from '../../src/destination/sqlite/file-state.ts';
 import { createMirrorReader, noteApart } from '../../src/destination/sqlite/mirror-reader.ts';
 import { openForReading, openForWriting } from '../../src/destination/sqlite/open.ts';
 import { CATALOGUE } from '../../src/streams/catalogue.ts';
@@ -10,7 +11,6 @@ import { type RepairResult, repair } from '../../src/verify/repair.ts';
 import { reportOf } from '../../src/verify/report.ts';
 import { type VerifyResult, type VerifyRunOptions, verify } from '../../src/verify/verify.ts';
 import type { VerifyReport } from '../../src/verify/verify-report.ts';
-import { createStateStore } from '../../state/sqlite-state-store.ts';
 import { furnish } from '../model/furnish.ts';
 import { type Mirrored, mirrorOf } from '../model/mirrored.ts';
 import { createWorld, type World } from '../model/world.ts';
@@ -58,7 +58,7 @@ export async function verified(world: World, mirrored: Mirrored, wish: VerifyWis
   const clock = (): string => instantOfMs(world.nowMs);
   const ports = {
     source,
-    state: createStateStore(file.db, clock),
+    state: fileState(file, clock),
     reader: (envId: string) => createMirrorReader(file, envId),
     clock,
     signal: new AbortController().signal,
@@ -84,7 +84,7 @@ async function repairFile(
   const file = openForWriting(path);
   const destination = (envId: string, run: number) => createDestination(file, { envId, run, clock });
   try {
-    const mirror = { state: createStateStore(file.db, clock), destination };
+    const mirror = { state: fileState(file, clock), destination };
     return await repair({ catalogue: CATALOGUE, source, mirror, clock }, wished, verification);
   } finally {
     file.connection.close();

@@ -6,7 +6,7 @@ import {
   testReadings,
 } from '../../../schema/sync.ts';
 import { encodeCheckpoint } from '../../../state/checkpoint-store.ts';
-import { nextTick } from '../../../state/mirror-clock.ts';
+import { type MirrorClock, tick } from '../../../state/mirror-clock.ts';
 import { type DecodedRow, joinKey } from '../../core/decode.ts';
 import type {
   Commit,
@@ -16,7 +16,6 @@ import type {
   RowCounts,
   UnreadHistory,
 } from '../../core/destination.ts';
-import type { Instant } from '../../core/instant.ts';
 import type { Row, Stream, StreamName } from '../../core/stream.ts';
 import { firstKey, isOf, isSeenKey, live, tableOf } from './conditions.ts';
 import { finishRound, release } from './finish-round.ts';
@@ -37,7 +36,7 @@ import {
 /** What a commit is about, besides its parts. */
 interface CommitOptions {
   readonly run: number;
-  readonly clock: () => Instant;
+  readonly clock: MirrorClock;
   /** Streams that have marks made for them by removals. */
   readonly marking: ReadonlySet<StreamName>;
 }
@@ -48,20 +47,10 @@ export function* commitStatements(
   stream: Stream,
   { commit, ...options }: CommitOptions & { commit: Commit },
 ): SqlStatements<AppliedCommit> {
-  const mirroredAt = yield* tick(mirrorScope, options.clock);
+  const mirroredAt = yield* tick(options.clock, mirrorScope.envId);
   const commitScope = { ...mirrorScope, run: options.run, marking: options.marking, mirroredAt };
   yield* upsert(commitScope, syncCheckpoints, [{ stream: stream.name, ...encodeCheckpoint(commit.checkpoint) }]);
   return yield* apply(commitScope, stream, commit);
-}
-
-/** The environment's clock moves on to the time of this commit (R21). */
-function* tick(mirrorScope: MirrorScope, clock: () => Instant): SqlStatements<Instant> {
-  const newest = yield* value(mirrorScope, 'select max(mirrored_at) from mirror_environments');
-  const mirroredAt = nextTick(clock(), newest as Instant | null);
-  const sql = `insert into mirror_environments (env_id, mirrored_at) values (@env, @mirroredAt)
-    on conflict (env_id) do update set mirrored_at = excluded.mirrored_at`;
-  yield* run(mirrorScope, sql, { mirroredAt });
-  return mirroredAt;
 }
 
 /** Writes a commit, all but its checkpoint. */

@@ -1,12 +1,14 @@
+import type { StateStatement } from '../../../state/state-statements.ts';
 import type { Instant } from '../../core/instant.ts';
 import type { Row, StreamName } from '../../core/stream.ts';
 import type { TableSql } from './tables.ts';
 
 /**
  * What a database is asked, one statement after the other, until the result is known. Each `yield` gives a statement to the driver
- * and receives its answer, so the same sequence runs at once or with a wait after every statement.
+ * and receives its answer, so the same sequence runs at once or with a wait after every statement. Statements of the state can stand
+ * among them.
  */
-export type SqlStatements<Result> = Generator<SingleStatement | BulkUpsert, Result, SqlAnswer>;
+export type SqlStatements<Result> = Generator<SingleStatement | BulkUpsert | StateStatement, Result, SqlAnswer>;
 
 interface SingleStatement {
   readonly sql: string;

@@ -1,4 +1,5 @@
 import { loadCheckpoint, loadCheckpoints } from '../../../state/checkpoint-store.ts';
+import { clockOfOneWriter } from '../../../state/mirror-clock.ts';
 import type { Destination } from '../../core/destination.ts';
 import type { Instant } from '../../core/instant.ts';
 import { backlog } from '../sql/backlog.ts';
@@ -21,12 +22,12 @@ export function createDestination(mirror: MirrorFile, { envId, run, clock }: Des
   const scope = scopeOf(mirror, envId);
   const facing = facingFile(mirror.path);
   const asking = askingFile(mirror);
+  const moving = clockOfOneWriter(clock);
   return {
-    load: facing((stream) => loadCheckpoint(mirror.db, envId, stream)),
-    facts: facing((stream, since) => ({
-      ...perform(mirror.prepare, facts(scope, stream, { since, run })),
-      checkpoints: loadCheckpoints(mirror.db, envId),
-    })),
+    load: asking((stream) => loadCheckpoint(envId, stream)),
+    facts: asking(function* (stream, since) {
+      return { ...(yield* facts(scope, stream, { since, run })), checkpoints: yield* loadCheckpoints(envId) };
+    }),
     existing: asking((stream, keys) => existingRows(scope, stream, keys)),
     backlog: asking((stream, query) => backlog(scope, stream, query)),
     dueTests: asking((_stream, most) => dueTests(scope, run, most)),
@@ -34,7 +35,7 @@ export function createDestination(mirror: MirrorFile, { envId, run, clock }: Des
     rejected: asking((stream) => countRejected(scope, stream)),
     countRemovals: asking((stream, roundEnd) => countRemovals(scope, stream, roundEnd)),
     commit: facing((stream, commit, marking) => {
-      const statements = commitStatements(scope, stream, { commit, run, clock, marking });
+      const statements = commitStatements(scope, stream, { commit, run, clock: moving, marking });
       return mirror.transactions.write(() => perform(mirror.prepare, statements)).counts;
     }),
   };

@@ -1,4 +1,7 @@
 import type { Database, Statement } from 'better-sqlite3';
+import { is, SQL } from 'drizzle-orm';
+import { SQLiteSyncDialect } from 'drizzle-orm/sqlite-core';
+import type { StateStatement } from '../../../state/state-statements.ts';
 import { sameJson } from '../../core/json.ts';
 import type { ColumnValue, Row } from '../../core/stream.ts';
 import type { BulkUpsert, MirrorScope, NotedKeys, SqlAnswer, SqlDialect, SqlStatements } from '../sql/statements.ts';
@@ -48,9 +51,17 @@ export function perform<Result>(prepare: PrepareStatement, statements: SqlStatem
   let step = statements.next();
   while (step.done !== true) {
     const asked = step.value;
-    step = statements.next('sql' in asked ? answer(prepare(asked.sql), asked.values) : write(prepare, asked));
+    step = statements.next('table' in asked ? write(prepare, asked) : single(prepare, asked));
   }
   return step.value;
+}
+
+const DRIZZLE = new SQLiteSyncDialect();
+
+function single(prepare: PrepareStatement, asked: StateStatement): SqlAnswer {
+  if (!is(asked, SQL)) return answer(prepare(asked.sql), asked.values);
+  const { sql, params } = DRIZZLE.sqlToQuery(asked);
+  return answer(prepare(sql), params);
 }
 
 /** Makes a port's method from the statements that it takes. */

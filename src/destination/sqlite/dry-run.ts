@@ -17,7 +17,6 @@ import {
   testReadings,
 } from '../../../schema/sync.ts';
 import { loadCheckpoints } from '../../../state/checkpoint-store.ts';
-import { createStateStore } from '../../../state/sqlite-state-store.ts';
 import type { Checkpoint } from '../../core/checkpoint.ts';
 import type { Commit, Destination } from '../../core/destination.ts';
 import type { Instant } from '../../core/instant.ts';
@@ -29,6 +28,7 @@ import { quote, tableSqlOf } from '../sql/tables.ts';
 import { createDestination } from './destination.ts';
 import { expectedRows } from './expected.ts';
 import { fileError } from './file-error.ts';
+import { fileState, readState } from './file-state.ts';
 import { bringUpToDate } from './migrations.ts';
 import { type MirrorFile, mirrorExists, mirrorOn, openForReading } from './open.ts';
 import { createRunTables } from './temporary-tables.ts';
@@ -106,12 +106,12 @@ interface DryRunDestination extends SourceExpectations {
 export function createDryRunMirror(mirror: MirrorFile, clock: () => Instant): DryRunDestination {
   const stored = new Map<string, ReadonlyMap<StreamName, Checkpoint>>();
   const storedOf = (envId: string): ReadonlyMap<StreamName, Checkpoint> => {
-    const known = stored.get(envId) ?? loadCheckpoints(mirror.db, envId);
+    const known = stored.get(envId) ?? readState(mirror, loadCheckpoints(envId));
     stored.set(envId, known);
     return known;
   };
   return {
-    state: createStateStore(mirror.db, clock),
+    state: fileState(mirror, clock),
     destination(envId, run) {
       storedOf(envId);
       return destinationOf(mirror, { envId, run, clock });

@@ -2,12 +2,12 @@ import { readFileSync } from 'node:fs';
 import { findPackageJSON } from 'node:module';
 import { dirname, join } from 'node:path';
 import Sqlite, { type Database } from 'better-sqlite3';
-import type { BetterSQLite3Database } from 'drizzle-orm/better-sqlite3';
 import { type MigrationMeta, readMigrationFiles } from 'drizzle-orm/migrator';
 import { getTableConfig, type Index, SQLiteSyncDialect, type SQLiteTable } from 'drizzle-orm/sqlite-core';
 import { fillCursorKey } from '../../../state/run-log.ts';
 import { SyncError } from '../../core/errors.ts';
 import { list, quote } from '../sql/tables.ts';
+import { type StateFile, writeState } from './file-state.ts';
 
 /** The migrations are part of the package, wherever this file has been compiled to. */
 const MIGRATIONS = join(dirname(findPackageJSON(import.meta.url) ?? ''), 'schema', 'migrations');
@@ -16,7 +16,8 @@ const MIGRATIONS = join(dirname(findPackageJSON(import.meta.url) ?? ''), 'schema
  * Creates the tables of a new file, or migrates those of an older version, in one transaction.
  * @throws SyncError `usage` if a view or trigger of the user's own prevents it
  */
-export function bringUpToDate({ connection, db }: { connection: Database; db: BetterSQLite3Database }): void {
+export function bringUpToDate(mirror: Pick<StateFile, 'connection' | 'prepare'>): void {
+  const { connection } = mirror;
   const from = version(connection);
   const all = readMigrationFiles({ migrationsFolder: MIGRATIONS });
   const ahead = all.filter(({ folderMillis }) => folderMillis > from);
@@ -28,7 +29,7 @@ export function bringUpToDate({ connection, db }: { connection: Database; db: Be
   } catch (error) {
     throw refusedFor(connection, all, error);
   }
-  fillCursorKey(db);
+  writeState(mirror, fillCursorKey());
 }
 
 /** Does the same as drizzle's migrator. That one hides the reason of a failed commit, such as a full disk, because its rollback fails too. */

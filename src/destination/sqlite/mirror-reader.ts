@@ -7,7 +7,6 @@ import { findMissing, forgetSeen, isMissing, noteSeen, writeNoted } from '../sql
 import { column, type MirrorScope, rows, run, type SqlStatements } from '../sql/statements.ts';
 import { list, nameOf, quote } from '../sql/tables.ts';
 import { askingFile, scopeOf } from './driver.ts';
-import { facingFile } from './file-error.ts';
 import type { MirrorFile } from './open.ts';
 import { createSeenTables } from './temporary-tables.ts';
 
@@ -18,7 +17,7 @@ export function createMirrorReader(mirror: MirrorFile, envId: string): MirrorRea
   const writing = { ...scope, run: 0, mirroredAt: '', marking: new Set<never>() };
   const asking = askingFile(mirror);
   return {
-    load: facingFile(mirror.path)((stream) => loadCheckpoint(mirror.db, envId, stream)),
+    load: asking((stream) => loadCheckpoint(envId, stream)),
     existing: asking((stream, keys) => existingWithChildren(scope, stream, keys)),
     recordSeen: asking(function* (stream, keys) {
       noteSeen(writing, stream, { keys, readNumber: 1 });

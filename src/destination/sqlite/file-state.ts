@@ -1,0 +1,41 @@
+import type { Database } from 'better-sqlite3';
+import { clockOfOneWriter } from '../../../state/mirror-clock.ts';
+import type { StateStatements } from '../../../state/state-statements.ts';
+import { createStateStore } from '../../../state/state-store.ts';
+import type { Instant } from '../../core/instant.ts';
+import type { StateStore } from '../../core/state-store.ts';
+import { type PrepareStatement, perform } from './driver.ts';
+
+/** What the state needs of an open mirror. */
+export interface StateFile {
+  readonly path: string;
+  readonly connection: Database;
+  readonly prepare: PrepareStatement;
+}
+
+/** The state of an SQLite mirror. `now` is the machine's clock: it stamps what is written. */
+export function fileState(mirror: StateFile, now: () => Instant): StateStore {
+  return createStateStore(
+    {
+      read: async (statements) => readState(mirror, statements),
+      write: async (statements) => writeState(mirror, statements),
+    },
+    { name: mirror.path, clock: clockOfOneWriter(now) },
+  );
+}
+
+/** Reads the state at once. */
+export function readState<Result>(
+  { prepare }: Pick<StateFile, 'prepare'>,
+  statements: StateStatements<Result>,
+): Result {
+  return perform(prepare, statements);
+}
+
+/** Changes the state at once, in one transaction. */
+export function writeState<Result>(
+  { connection, prepare }: Pick<StateFile, 'connection' | 'prepare'>,
+  statements: StateStatements<Result>,
+): Result {
+  return connection.transaction(() => perform(prepare, statements))();
+}

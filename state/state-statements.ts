@@ -1,0 +1,89 @@
+import { getTableColumns, type SQL, type SQLWrapper, sql } from 'drizzle-orm';
+import { QueryBuilder, type SQLiteColumn, type SQLiteTable } from 'drizzle-orm/sqlite-core';
+import type { Row } from '../src/core/stream.ts';
+
+/**
+ * What the state asks of a database, one statement after the other, until the result is known. Each `yield` gives a statement to the
+ * driver and receives its answer. The statements are the same for every database: each renders them with its own dialect of drizzle.
+ */
+export type StateStatements<Result> = Generator<StateStatement, Result, StateAnswer>;
+
+/** A statement that is asked for every page is a constant text, because to render one takes longer than SQLite takes to answer. */
+export type StateStatement = SQL | { readonly sql: string; readonly values: Readonly<Record<string, unknown>> };
+
+interface StateAnswer {
+  readonly rows: readonly Row[];
+}
+
+/** Performs statements in one state of the database (`read`), or in one transaction (`write`), all of them or none. */
+export interface StateRunner {
+  read<Result>(statements: StateStatements<Result>): Promise<Result>;
+  write<Result>(statements: StateStatements<Result>): Promise<Result>;
+}
+
+/** Builds a `select`. Each selected field has the name of its column, because an answer has the names of the columns. */
+export const asking = new QueryBuilder();
+
+interface TypedSelect<Found> extends SQLWrapper {
+  readonly _: { readonly result: readonly Found[] };
+}
+
+/** All rows of a `select`. */
+export function* all<Found>(select: TypedSelect<Found>): StateStatements<readonly Found[]> {
+  const { rows } = yield select.getSQL();
+  return rows as readonly Found[];
+}
+
+/** The first row of a `select`; undefined if there is none. */
+export function* first<Found>(select: TypedSelect<Found>): StateStatements<Found | undefined> {
+  const [found] = yield* all(select);
+  return found;
+}
+
+type GivenColumns<Table extends SQLiteTable> = Partial<Table['$inferInsert']>;
+
+/** Names the given columns alone: the builder of drizzle writes NULL into the others, which not every database takes for an id. */
+export function insertInto<Table extends SQLiteTable>(table: Table, row: GivenColumns<Table>): SQL {
+  const given = givenColumns(table, row);
+  const values = given.map(({ value }) => sql`${value}`);
+  return sql`insert into ${table} (${listed(given.map(({ column }) => bare(column)))}) values (${listed(values)})`;
+}
+
+/** Inserts a row, or sets the given columns of the row with its key. */
+export function upsertInto<Table extends SQLiteTable>(
+  table: Table,
+  row: GivenColumns<Table>,
+  key: readonly SQLiteColumn[],
+): SQL {
+  const others = givenColumns(table, row).filter(({ column }) => !key.includes(column));
+  const set = others.map(({ column }) => sql`${bare(column)} = excluded.${bare(column)}`);
+  return sql`${insertInto(table, row)} on conflict (${listed(key.map(bare))}) do update set ${listed(set)}`;
+}
+
+/** Sets the given columns, of all rows if there is no condition. */
+export function update<Table extends SQLiteTable>(table: Table, values: GivenColumns<Table>, where?: SQL): SQL {
+  const set = givenColumns(table, values).map(({ column, value }) => sql`${bare(column)} = ${value}`);
+  return sql`update ${table} set ${listed(set)}${where === undefined ? sql`` : sql` where ${where}`}`;
+}
+
+/** A table of the given texts, for `with`. There must be at least one. */
+export function textTable(name: string, texts: readonly string[]): SQL {
+  return sql`${sql.identifier(name)} (value) as (values ${listed(texts.map((text) => sql`(${text})`))})`;
+}
+
+function givenColumns(table: SQLiteTable, row: object): { column: SQLiteColumn; value: unknown }[] {
+  const columns = getTableColumns(table);
+  return Object.entries(row).flatMap(([name, value]) => {
+    const column = columns[name];
+    return column === undefined || value === undefined ? [] : [{ column, value }];
+  });
+}
+
+/** A column that is written to: its table is not named. */
+function bare(column: SQLiteColumn): SQL {
+  return sql`${sql.identifier(column.name)}`;
+}
+
+function listed(parts: readonly SQL[]): SQL {
+  return sql.join([...parts], sql`, `);
+}

@@ -1,0 +1,39 @@
+import type { StateStore } from '../src/core/state-store.ts';
+import { loadUnfinished } from './checkpoint-store.ts';
+import { loadEnvironments, saveEnvironments } from './environment-store.ts';
+import { streamsHoldingBack } from './held-removals.ts';
+import { saveListLengths } from './list-lengths.ts';
+import type { MirrorClock } from './mirror-clock.ts';
+import { pruneLog } from './prune-log.ts';
+import { loadKeptQuota, loadQuota, saveQuota } from './quota-store.ts';
+import { beginRun, claimMirror, endRun, forgetRun, joinCycle, loadLastTries, recordStreamRun } from './run-log.ts';
+import type { StateRunner } from './state-statements.ts';
+
+/** The mirror that a state belongs to. */
+interface StateOwner {
+  /** What messages call it. */
+  readonly name: string;
+  readonly clock: MirrorClock;
+}
+
+/** The state of a mirror in any database. */
+export function createStateStore({ read, write }: StateRunner, { name, clock }: StateOwner): StateStore {
+  return {
+    claimMirror: (baseUrl) => write(claimMirror(baseUrl, name)),
+    beginRun: (startedAt, command) => write(beginRun(startedAt, command)),
+    joinCycle: (query) => write(joinCycle(query)),
+    lastTries: (reach) => read(loadLastTries(reach)),
+    recordStreamRun: (row) => write(recordStreamRun(row)),
+    endRun: (run, end) => write(endRun(run, end, clock)),
+    forgetRun: (id) => write(forgetRun(id)),
+    pruneLog: (now) => write(pruneLog(now)),
+    environments: () => read(loadEnvironments()),
+    saveEnvironments: (environmentChanges, id) => write(saveEnvironments(environmentChanges, id, clock)),
+    quota: () => read(loadQuota()),
+    keptQuota: () => read(loadKeptQuota()),
+    saveQuota: (quota, notedAt) => write(saveQuota(quota, notedAt)),
+    saveListLengths: (lists) => write(saveListLengths(lists)),
+    unfinishedStreams: (cycle) => read(loadUnfinished(cycle)),
+    streamsHoldingBack: () => read(streamsHoldingBack()),
+  };
+}
