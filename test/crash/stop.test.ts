@@ -23,7 +23,11 @@ test.each(each(SCENES, 3))(
     let most = 0;
     for (const { files, last } of each(await statesOf(inParallel(scene)), 25)) {
       const again = await carryOn(inParallel(scene), restore(files), reference, { ...last, inFlight: new Map() });
-      for (const [path, pages] of again) expect(pages, `${path}, ${last.label}`).toBe(1);
+      for (const [path, pages] of again) {
+        // The histories of several tests are read at once, and each is a list of its own (R22).
+        const lists = path === 'executions' ? STREAMS_AT_ONCE : 1;
+        expect(pages, `${path}, ${last.label}`).toBeLessThanOrEqual(lists);
+      }
       most = Math.max(most, again.length);
     }
     expect(most).toBeLessThanOrEqual(STREAMS_AT_ONCE);
