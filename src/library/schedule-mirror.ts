@@ -2,17 +2,12 @@ import { loadEnvironments } from '../../state/environment-store.ts';
 import { loadLastStarts } from '../../state/last-starts.ts';
 import { takeLock } from '../../state/lock.ts';
 import { belongsTo } from '../../state/run-log.ts';
+import type { StateStatements } from '../../state/state-statements.ts';
 import type { ListedEnvironment } from '../core/environments.ts';
 import { SyncError } from '../core/errors.ts';
 import { closeWritten } from '../destination/sqlite/close.ts';
 import { readState } from '../destination/sqlite/file-state.ts';
-import {
-  checkMirror,
-  type MirrorFile,
-  mirrorExists,
-  openForReading,
-  openForWriting,
-} from '../destination/sqlite/open.ts';
+import { checkMirror, mirrorExists, openForReading, openForWriting } from '../destination/sqlite/open.ts';
 import { CATALOGUE } from '../streams/catalogue.ts';
 import type { MirroredEnvironments } from '../sync/run-schedule.ts';
 
@@ -24,8 +19,7 @@ export function readMirrored(path: string, baseUrl: string): MirroredEnvironment
   migrate(path);
   const mirror = openForReading(path);
   try {
-    readState(mirror, belongsTo(baseUrl, mirror.path));
-    return { environments: listedEnvironments(mirror), lastStarts: readState(mirror, loadLastStarts(STREAMS)) };
+    return readState(mirror, mirrored(baseUrl, mirror.path));
   } finally {
     mirror.connection.close();
   }
@@ -35,7 +29,7 @@ export function readMirrored(path: string, baseUrl: string): MirroredEnvironment
 export function readEnvironments(path: string): readonly ListedEnvironment[] {
   const mirror = openForReading(path);
   try {
-    return listedEnvironments(mirror);
+    return readState(mirror, listedEnvironments());
   } finally {
     mirror.connection.close();
   }
@@ -57,8 +51,17 @@ function migrate(path: string): void {
   }
 }
 
-function listedEnvironments(mirror: MirrorFile): ListedEnvironment[] {
-  return readState(mirror, loadEnvironments())
-    .filter((row) => row['missing_since'] === null)
-    .map((row) => ({ id: String(row['id']), name: String(row['name']), cron: row['cron'] as string | null }));
+/** @throws SyncError `usage` if the mirror belongs to another base URL (R26) */
+function* mirrored(baseUrl: string, name: string): StateStatements<MirroredEnvironments> {
+  yield* belongsTo(baseUrl, name);
+  return { environments: yield* listedEnvironments(), lastStarts: yield* loadLastStarts(STREAMS) };
+}
+
+function* listedEnvironments(): StateStatements<ListedEnvironment[]> {
+  const listed = (yield* loadEnvironments()).filter((row) => row['missing_since'] === null);
+  return listed.map((row) => ({
+    id: String(row['id']),
+    name: String(row['name']),
+    cron: row['cron'] as string | null,
+  }));
 }

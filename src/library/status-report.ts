@@ -1,15 +1,14 @@
-import { and, count, desc, eq, max } from 'drizzle-orm';
+import { desc, eq } from 'drizzle-orm';
 import { environments as environmentsTable } from '../../schema/assets.ts';
-import { marks, mirror as mirrorTable, rejectedRows, syncRuns, syncStreamRuns } from '../../schema/sync.ts';
+import { mirror as mirrorTable, syncRuns } from '../../schema/sync.ts';
 import { loadCheckpoints } from '../../state/checkpoint-store.ts';
+import { all, asking, first, type StateStatements } from '../../state/state-statements.ts';
 import { type Checkpoint, NO_PROGRESS, type Round } from '../core/checkpoint.ts';
 import { type Instant, secondsBetween } from '../core/instant.ts';
 import type { RunEnd, StreamRun } from '../core/state-store.ts';
 import type { StreamName } from '../core/stream.ts';
 import { countMarks as countMarked, countRows, heldBack } from '../destination/sql/lookups.ts';
-import { perform, scopeOf } from '../destination/sqlite/driver.ts';
-import { readState } from '../destination/sqlite/file-state.ts';
-import type { MirrorFile } from '../destination/sqlite/open.ts';
+import { type MirrorScope, rows, type SqlStatements, value } from '../destination/sql/statements.ts';
 import { CATALOGUE, type CollectionName } from '../streams/catalogue.ts';
 import type { CatalogueEntry } from '../streams/entry.ts';
 
@@ -72,114 +71,114 @@ interface UnderWay {
   readonly pages: number;
 }
 
-/** Reads everything from one state of the mirror. */
-export function readStatus(mirror: MirrorFile, now: Instant): StatusReport {
-  return mirror.db.transaction(() => ({
-    db: mirror.path,
-    base_url: mirror.db.select().from(mirrorTable).get()?.base_url ?? null,
-    checked_at: now,
-    last_run: readLastRun(mirror),
-    environments_rejected: countRejected(mirror, '', 'environments'),
-    environments: mirror.db
-      .select()
-      .from(environmentsTable)
-      .orderBy(environmentsTable.name, environmentsTable.id)
-      .all()
-      .map(({ id, name, cron, missing_since }) => ({
-        env_id: id,
-        environment: name,
-        cron,
-        missing_since,
-        streams: readStreams(mirror, id, now),
-      })),
-  }));
+/** The mirror that a status is of. */
+interface StatusSubject {
+  /** What the report calls it. */
+  readonly name: string;
+  scopeOf(envId: string): MirrorScope;
 }
 
-/** The last sync as it is recorded. If it is `running`, the lock shows whether it still is. */
-export function readLastRun({ db }: MirrorFile): RunStatusReport | null {
-  const stored = db
-    .select()
-    .from(syncRuns)
-    .where(eq(syncRuns.command, 'sync'))
-    .orderBy(desc(syncRuns.id))
-    .limit(1)
-    .get();
+/** Everything is read from one state of the mirror if the statements run in one transaction. */
+export function* readStatus({ name, scopeOf }: StatusSubject, now: Instant): SqlStatements<StatusReport> {
+  const found = yield* all(
+    asking.select().from(environmentsTable).orderBy(environmentsTable.name, environmentsTable.id),
+  );
+  const environments: EnvironmentStatus[] = [];
+  for (const { id, name: environment, cron, missing_since } of found)
+    environments.push({ env_id: id, environment, cron, missing_since, streams: yield* readStreams(scopeOf(id), now) });
+  return {
+    db: name,
+    base_url: (yield* first(asking.select().from(mirrorTable)))?.base_url ?? null,
+    checked_at: now,
+    last_run: yield* readLastRun(),
+    environments_rejected: yield* countRejected(scopeOf(''), 'environments'),
+    environments,
+  };
+}
+
+/** The last sync as it is recorded. Whether one that is `running` still is, the record cannot tell (see `withVerdict`). */
+export function* readLastRun(): StateStatements<RunStatusReport | null> {
+  const last = asking.select().from(syncRuns).where(eq(syncRuns.command, 'sync')).orderBy(desc(syncRuns.id)).limit(1);
+  const stored = yield* first(last);
   if (stored === undefined) return null;
   const { id, cycle_id, command: _, ...rest } = stored;
   return { run: id, cycle: cycle_id, ...rest };
 }
 
-function readStreams(mirror: MirrorFile, envId: string, now: Instant): StreamReportStatus[] {
-  const checkpoints = readState(mirror, loadCheckpoints(envId));
-  return CATALOGUE.map((stream) => {
-    const checkpoint = checkpoints.get(stream.name) ?? NO_PROGRESS;
-    return { stream, status: readStream(mirror, envId, { stream, checkpoint, now }) };
-  })
-    .filter(({ stream, status }) => !stream.optional || status.last_run !== null || status.rows > 0)
-    .map(({ status }) => status);
+/**
+ * The report when nobody writes the mirror any more: a run recorded as `running` was killed, unless it has ended since the report was
+ * read. `again` is the last run, read anew.
+ */
+export function withVerdict(report: StatusReport, again: RunStatusReport | null): StatusReport {
+  const { last_run: run } = report;
+  const isKilled = run !== null && again?.run === run.run && again.status === 'running';
+  return { ...report, last_run: isKilled ? { ...run, status: 'killed' } : again };
 }
 
-function readStream(
-  mirror: MirrorFile,
-  envId: string,
-  { stream, checkpoint, now }: { stream: CatalogueEntry<CollectionName>; checkpoint: Checkpoint; now: Instant },
-): StreamReportStatus {
+function* readStreams(mirrorScope: MirrorScope, now: Instant): SqlStatements<StreamReportStatus[]> {
+  const checkpoints = yield* loadCheckpoints(mirrorScope.envId);
+  const streams: StreamReportStatus[] = [];
+  for (const stream of CATALOGUE) {
+    const checkpoint = checkpoints.get(stream.name) ?? NO_PROGRESS;
+    const status = yield* readStream(mirrorScope, stream, checkpoint, now);
+    if (!stream.optional || status.last_run !== null || status.rows > 0) streams.push(status);
+  }
+  return streams;
+}
+
+function* readStream(
+  mirrorScope: MirrorScope,
+  stream: CatalogueEntry<CollectionName>,
+  checkpoint: Checkpoint,
+  now: Instant,
+): SqlStatements<StreamReportStatus> {
   const { watermark, round } = checkpoint;
-  const scope = scopeOf(mirror, envId);
   return {
     stream: stream.name,
-    rows: perform(mirror.prepare, countRows(scope, stream)),
+    rows: yield* countRows(mirrorScope, stream),
     watermark,
     watermark_age_seconds: watermark === null ? null : Math.max(0, Math.round(secondsBetween(watermark, now))),
     scan_ended_at: checkpoint.scanEndedAt,
     scan_due: checkpoint.scanDue,
     unavailable: checkpoint.unavailable,
-    under_way: round === null ? null : underWay(mirror, round),
-    rows_held: perform(mirror.prepare, heldBack(scope, stream)),
-    rows_rejected: countRejected(mirror, envId, stream.name),
-    marks: countMarks(mirror, envId, stream),
-    last_run: readLastStreamRun(mirror, envId, stream.name),
+    under_way: round === null ? null : yield* underWay(round),
+    rows_held: yield* heldBack(mirrorScope, stream),
+    rows_rejected: yield* countRejected(mirrorScope, stream.name),
+    marks: yield* countMarks(mirrorScope, stream),
+    last_run: yield* readLastStreamRun(mirrorScope, stream.name),
   };
 }
 
-function underWay({ db }: MirrorFile, { mode, reason, pages, cycle, firstPageAt, read }: Round): UnderWay {
-  const begun = db.select().from(syncRuns).where(eq(syncRuns.id, cycle)).get();
+function* underWay({ mode, reason, pages, cycle, firstPageAt, read }: Round): StateStatements<UnderWay> {
+  const begun = yield* first(asking.select().from(syncRuns).where(eq(syncRuns.id, cycle)));
   return { mode, reason, pages, since: firstPageAt ?? read?.at ?? begun?.started_at ?? null };
 }
 
-function readLastStreamRun({ db }: MirrorFile, envId: string, stream: StreamName): StreamReportStatus['last_run'] {
-  const of = and(eq(syncStreamRuns.env_id, envId), eq(syncStreamRuns.stream, stream));
-  const last =
-    db
-      .select({ run: max(syncStreamRuns.run_id) })
-      .from(syncStreamRuns)
-      .where(of)
-      .get()?.run ?? null;
-  if (last === null) return null;
-  const stored = db
-    .select()
-    .from(syncStreamRuns)
-    .where(and(of, eq(syncStreamRuns.run_id, last)))
-    .get();
+function* readLastStreamRun(
+  mirrorScope: MirrorScope,
+  stream: StreamName,
+): SqlStatements<StreamReportStatus['last_run']> {
+  const sql = `select * from sync_stream_runs where env_id = @env and stream = @stream and run_id = (
+    select max(run_id) from sync_stream_runs where env_id = @env and stream = @stream)`;
+  const [stored] = (yield* rows(mirrorScope, sql, { stream })) as unknown as readonly StreamRun[];
   if (stored === undefined) return null;
   const { env_id: _, stream: __, ...rest } = stored;
   return rest;
 }
 
-function countRejected({ db }: MirrorFile, envId: string, stream: string): number {
-  const of = and(eq(rejectedRows.env_id, envId), eq(rejectedRows.stream, stream));
-  return db.select({ n: count() }).from(rejectedRows).where(of).get()?.n ?? 0;
+function* countRejected(mirrorScope: MirrorScope, stream: string): SqlStatements<number> {
+  const sql = 'select count(*) from rejected_rows where env_id = @env and stream = @stream';
+  return Number(yield* value(mirrorScope, sql, { stream }));
 }
 
 /** Marks of deleted rows need no read. */
-function countMarks(mirror: MirrorFile, envId: string, stream: CatalogueEntry): number {
+function* countMarks(mirrorScope: MirrorScope, stream: CatalogueEntry): SqlStatements<number> {
   if (stream.parentTable !== undefined) {
     // Reads that were left to a later run are counted: the next run makes them.
     const run = Number.MAX_SAFE_INTEGER;
-    const counted = countMarked(scopeOf(mirror, envId), stream, { since: null, run });
-    const { inside, outside } = perform(mirror.prepare, counted);
+    const { inside, outside } = yield* countMarked(mirrorScope, stream, { since: null, run });
     return inside + outside;
   }
-  const of = and(eq(marks.env_id, envId), eq(marks.stream, stream.name));
-  return mirror.db.select({ n: count() }).from(marks).where(of).get()?.n ?? 0;
+  const sql = 'select count(*) from marks where env_id = @env and stream = @stream';
+  return Number(yield* value(mirrorScope, sql, { stream: stream.name }));
 }

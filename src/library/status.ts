@@ -1,11 +1,13 @@
 import { existsSync } from 'node:fs';
 import { lockPath, takeLock } from '../../state/lock.ts';
+import { perform, scopeOf } from '../destination/sqlite/driver.ts';
 import { fileError } from '../destination/sqlite/file-error.ts';
+import { readState } from '../destination/sqlite/file-state.ts';
 import { type MirrorFile, openForReading } from '../destination/sqlite/open.ts';
 import { checkOptions } from './check-options.ts';
 import { givenFile } from './mirror-address.ts';
 import type { MirrorOptions } from './options.ts';
-import { readLastRun, readStatus, type StatusReport } from './status-report.ts';
+import { readLastRun, readStatus, type StatusReport, withVerdict } from './status-report.ts';
 import { clock } from './sync-settings.ts';
 
 /** What is mirrored, how fresh it is, and the last problems. Reads only the file. @throws SyncError */
@@ -22,21 +24,13 @@ export async function status(options: MirrorOptions = {}): Promise<StatusReport>
 /** The status of an open mirror. @throws SyncError */
 export function statusOf(mirror: MirrorFile): StatusReport {
   try {
-    return withVerdict(mirror, readStatus(mirror, clock()));
+    const subject = { name: mirror.path, scopeOf: (envId: string) => scopeOf(mirror, envId) };
+    const report = mirror.connection.transaction(() => perform(mirror.prepare, readStatus(subject, clock())))();
+    if (report.last_run?.status !== 'running' || isHeld(mirror.path)) return report;
+    return withVerdict(report, readState(mirror, readLastRun()));
   } catch (error) {
     throw fileError(mirror.path, error);
   }
-}
-
-/** A run recorded as `running` was killed if nobody holds the lock, unless it has ended since the report was read. */
-function withVerdict(mirror: MirrorFile, report: StatusReport): StatusReport {
-  const { last_run: run } = report;
-  if (run?.status !== 'running' || isHeld(mirror.path)) return report;
-  const again = readLastRun(mirror);
-  return {
-    ...report,
-    last_run: again?.run === run.run && again.status === 'running' ? { ...run, status: 'killed' } : again,
-  };
 }
 
 /** Tries the lock only if its file exists: a report makes no files. */
