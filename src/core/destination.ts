@@ -87,6 +87,11 @@ export interface RemovalCount {
   readonly toRemove: number;
 }
 
+/** Decides, within the commit that counts them, whether removals are held back (R14). */
+export interface RemovalGuard {
+  readonly isHeld: (removalCount: RemovalCount) => boolean;
+}
+
 /** Marks of this stream that the round of `run` could not clear: they wait for a later run (R13, R18). */
 export interface LeftMarks {
   readonly ids: readonly string[];
@@ -147,7 +152,7 @@ export interface PageCommit {
 export interface RoundEndCommit {
   readonly kind: 'round-end';
   readonly checkpoint: Checkpoint;
-  readonly roundEnd: RoundEnd & { readonly hold: boolean };
+  readonly roundEnd: RoundEnd & RemovalGuard;
   readonly seen?: SeenKeys;
   readonly leftMarks?: LeftMarks;
 }
@@ -178,6 +183,15 @@ export interface RowCounts {
   readonly rejected: number;
 }
 
+/** What a commit has done. */
+export interface CommitResult {
+  readonly counts: RowCounts;
+  /** The checkpoint as it is stored now: a stream that was marked by this commit or in the meantime is not finished (R9). */
+  readonly checkpoint: Checkpoint;
+  /** Whether removals were held back (R14). */
+  readonly isHeld: boolean;
+}
+
 /** One environment of a mirror, as the sync of a stream sees it. Every failure is a `SyncError`. */
 export interface Destination {
   /** `NO_PROGRESS` before the stream's first page. */
@@ -191,9 +205,8 @@ export interface Destination {
    * read for the longest time, then those that failed last time. Tests that failed in this run are left out.
    */
   dueTests(stream: Stream, most: number): Promise<readonly DueTest[]>;
-  countRemovals(stream: Stream, roundEnd: RoundEnd): Promise<RemovalCount>;
   /** Writes a commit in one transaction (R5). Removals make marks for `markableStreams` alone. */
-  commit(stream: Stream, commit: Commit, markableStreams: ReadonlySet<StreamName>): Promise<RowCounts>;
+  commit(stream: Stream, commit: Commit, markableStreams: ReadonlySet<StreamName>): Promise<CommitResult>;
   /** How many removals are held back (R14). */
   heldRemovals(stream: Stream): Promise<number>;
   /** How many rows are rejected (R20). */

@@ -75,9 +75,8 @@ async function takeSteps(
   const { stream, destination } = streamSync;
   let checkpoint = await destination.load(stream.name);
   if (streamSync.context().options.allowShrink && (await destination.heldRemovals(stream)) > 0) {
-    streamSync.counter.count(
-      await destination.commit(stream, { kind: 'release', checkpoint }, pagingState.markableStreams),
-    );
+    const release = { kind: 'release', checkpoint } as const;
+    streamSync.counter.count((await destination.commit(stream, release, pagingState.markableStreams)).counts);
   }
   for (;;) {
     streamSync.continueOrStop();
@@ -95,13 +94,8 @@ async function takeSteps(
     } else if (step.do === 'finish') {
       checkpoint = complete(stream, await applyRoundEnd(streamSync, step, pagingState.markableStreams), pagingState);
     } else if (step.do === 'forget') {
-      streamSync.counter.count(
-        await destination.commit(
-          stream,
-          { kind: 'discard', checkpoint: step.checkpoint, forget: step.which },
-          pagingState.markableStreams,
-        ),
-      );
+      const discard = { kind: 'discard', checkpoint: step.checkpoint, forget: step.which } as const;
+      streamSync.counter.count((await destination.commit(stream, discard, pagingState.markableStreams)).counts);
       checkpoint = step.checkpoint;
     } else {
       const { passedOver } = step;
@@ -203,7 +197,7 @@ async function takePage(
       now,
     );
     counter.slice({ rows: keys.length, late, pages: decoded.isPart ? 0 : 1 });
-    counter.count(await destination.commit(stream, commit, markableStreams));
+    counter.count((await destination.commit(stream, commit, markableStreams)).counts);
     checkpoint = commit.checkpoint;
   }
   return checkpoint;
@@ -226,17 +220,17 @@ async function applyRoundEnd(
   { checkpoint, roundEnd }: Extract<LocalStep, { do: 'finish' }>,
   markableStreams: ReadonlySet<StreamName>,
 ): Promise<Checkpoint> {
-  const hold = isHeld(stream, await destination.countRemovals(stream, roundEnd), context());
-  const ended = finishRound(stream, checkpoint, roundEnd, context());
+  const now = context();
+  const ended = finishRound(stream, checkpoint, roundEnd, now);
   const commit: Commit = {
     kind: 'round-end',
     checkpoint: ended,
-    roundEnd: { ...roundEnd, hold },
+    roundEnd: { ...roundEnd, isHeld: (removalCount) => isHeld(stream, removalCount, now) },
     ...unconfirmedMarks(stream, checkpoint.round),
   };
-  counter.count(await destination.commit(stream, commit, markableStreams));
-  // It is loaded again, because a stream that was marked in the meantime is not finished (R9).
-  return destination.load(stream.name);
+  const result = await destination.commit(stream, commit, markableStreams);
+  counter.count(result.counts);
+  return result.checkpoint;
 }
 
 /**

@@ -128,7 +128,7 @@ async function repairChunk(
   const markableStreams = await findMarkableStreams(stream, work.destination);
   const shown = new Set<string>();
   const commit = async (change: Commit): Promise<void> =>
-    work.counter.count(await work.destination.commit(stream, change, markableStreams));
+    work.counter.count((await work.destination.commit(stream, change, markableStreams)).counts);
   await readByIds(streamContext, ids, async (page) => {
     const decoded = decodePage(stream, page.items, context());
     for (const key of keysOf(decoded)) shown.add(joinKey(key));
@@ -151,7 +151,7 @@ async function markAgain({ counter, destination }: RepairWork, verification: Str
   const { stream } = verification.streamContext;
   const marks = idsOf(repairable(verification)).map((id) => ({ stream: stream.name, id }));
   const checkpoint = await destination.load(stream.name);
-  counter.count(await destination.commit(stream, { kind: 'page', checkpoint, marks }, new Set()));
+  counter.count((await destination.commit(stream, { kind: 'page', checkpoint, marks }, new Set())).counts);
 }
 
 function idsOf(mismatches: readonly Mismatch[]): readonly string[] {

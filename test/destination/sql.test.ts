@@ -65,11 +65,6 @@ const of =
   (destination, stream) =>
     destination.commit(stream, commitOf(NO_PROGRESS, partsOf(stream)), new Set(STREAM_NAMES));
 
-const counting =
-  (roundEnd: RoundEnd): Part['act'] =>
-  (destination, stream) =>
-    destination.countRemovals(stream, roundEnd);
-
 const PARTS: readonly Part[] = [
   {
     title: 'rows that a page shows new or changed',
@@ -160,49 +155,50 @@ const PARTS: readonly Part[] = [
     isOf: () => true,
     act: of(() => ({ kind: 'discard', forget: 'all' })),
   },
-  { title: 'a sweep is weighed', isOf: isFeed, act: counting(SWEEP) },
-  { title: 'a sweep', isOf: isFeed, act: of(() => ({ kind: 'round-end', roundEnd: { ...SWEEP, hold: false } })) },
+  {
+    title: 'a sweep',
+    isOf: isFeed,
+    act: of(() => ({ kind: 'round-end', roundEnd: { ...SWEEP, isHeld: () => false } })),
+  },
   {
     title: 'a sweep that is held back',
     isOf: isFeed,
-    act: of(() => ({ kind: 'round-end', roundEnd: { ...SWEEP, hold: true } })),
+    act: of(() => ({ kind: 'round-end', roundEnd: { ...SWEEP, isHeld: () => true } })),
   },
   {
     title: 'a sweep that another scan follows',
     isOf: isFeed,
-    act: of(() => ({ kind: 'round-end', roundEnd: { ...SWEEP, hold: false, rememberFrom: 2 } })),
+    act: of(() => ({ kind: 'round-end', roundEnd: { ...SWEEP, isHeld: () => false, rememberFrom: 2 } })),
   },
-  { title: 'a replacement of the table is weighed', isOf: isStaged, act: counting(ALL) },
   {
     title: 'a replacement of the table',
     isOf: isStaged,
-    act: of(() => ({ kind: 'round-end', roundEnd: { ...ALL, hold: false } })),
+    act: of(() => ({ kind: 'round-end', roundEnd: { ...ALL, isHeld: () => false } })),
   },
   {
     title: 'a replacement of the table that is held back',
     isOf: isStaged,
-    act: of(() => ({ kind: 'round-end', roundEnd: { ...ALL, hold: true } })),
+    act: of(() => ({ kind: 'round-end', roundEnd: { ...ALL, isHeld: () => true } })),
   },
-  { title: 'a replacement of marked rows is weighed', isOf: isMarkedEdges, act: counting(MARKED) },
   {
     title: 'a replacement of marked rows',
     isOf: isMarkedEdges,
-    act: of(() => ({ kind: 'round-end', roundEnd: { ...MARKED, hold: false } })),
+    act: of(() => ({ kind: 'round-end', roundEnd: { ...MARKED, isHeld: () => false } })),
   },
   {
     title: 'a replacement of marked rows that is held back',
     isOf: isMarkedEdges,
-    act: of(() => ({ kind: 'round-end', roundEnd: { ...MARKED, hold: true } })),
+    act: of(() => ({ kind: 'round-end', roundEnd: { ...MARKED, isHeld: () => true } })),
   },
   {
     title: 'the end of a round of marked rows',
     isOf: isFilled,
-    act: of(() => ({ kind: 'round-end', roundEnd: { ...END, hold: false, isWhole: false, through: 'x' } })),
+    act: of(() => ({ kind: 'round-end', roundEnd: { ...END, isHeld: () => false, isWhole: false, through: 'x' } })),
   },
   {
     title: 'the end of a whole read',
     isOf: isFilled,
-    act: of(() => ({ kind: 'round-end', roundEnd: { ...END, hold: false } })),
+    act: of(() => ({ kind: 'round-end', roundEnd: { ...END, isHeld: () => false } })),
   },
   { title: 'removals that were held back are let go', isOf: isHeld, act: of(() => ({ kind: 'release' })) },
 ];

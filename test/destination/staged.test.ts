@@ -40,7 +40,7 @@ test('an unchanged row of a snapshot is noted as seen and not staged, unless ano
   const endRound = () =>
     on().commit(
       stream,
-      { kind: 'round-end', checkpoint: NO_PROGRESS, roundEnd: { ...roundEnd, replace: 'all', hold: false } },
+      { kind: 'round-end', checkpoint: NO_PROGRESS, roundEnd: { ...roundEnd, replace: 'all', isHeld: () => false } },
       new Set(),
     );
   const stagedRows = () => mirror.connection.prepare('select extra from asset_lineage_staged').pluck().all();
@@ -48,10 +48,10 @@ test('an unchanged row of a snapshot is noted as seen and not staged, unless ano
   await endRound();
   await show(1);
   expect(stagedRows()).toEqual([]);
-  expect(await endRound()).toMatchObject({ written: 0, deleted: 0 });
+  expect(await endRound()).toMatchObject({ counts: { written: 0, deleted: 0 } });
   await show(1, '{"v":2}');
   await show(2);
   expect(stagedRows()).toEqual(['{"v":2}', null]);
-  expect(await endRound()).toMatchObject({ written: 0, deleted: 0 });
+  expect(await endRound()).toMatchObject({ counts: { written: 0, deleted: 0 } });
   expect(mirror.connection.prepare('select extra from asset_lineage').pluck().all()).toEqual([null]);
 });

@@ -76,8 +76,7 @@ describe.each([
     fill(counted);
     const roundEnd: RoundEnd = { ...UNSWEPT, replace: 'marked', lastMark: 1, isWhole: false };
     const plans = await plansOf(async () => {
-      await on().countRemovals(stream('column_lineage'), roundEnd);
-      await commit('column_lineage', { kind: 'round-end', roundEnd: { ...roundEnd, hold: true } });
+      await commit('column_lineage', { kind: 'round-end', roundEnd: { ...roundEnd, isHeld: () => true } });
     });
     const edges = plans.filter((step) => /^\w+ t .*column_lineage/.test(step));
     expect(edges.length).toBeGreaterThan(5);
@@ -93,8 +92,7 @@ describe.each([
       fill(counted);
       const roundEnd: RoundEnd = { ...UNSWEPT, replace: 'all', lastMark: 1, isWhole: true };
       const plans = await plansOf(async () => {
-        await on().countRemovals(stream(name), roundEnd);
-        await commit(name, { kind: 'round-end', roundEnd: { ...roundEnd, hold: true } });
+        await commit(name, { kind: 'round-end', roundEnd: { ...roundEnd, isHeld: () => true } });
       });
       const staged = plans.filter((step) => /^(SCAN|SEARCH) [gx] /.test(`${step} `) && !step.includes('temp'));
       expect(staged.filter((step) => step.includes(`${name}_staged_by_env (env_id=?)`)).length).toBeGreaterThan(1);
@@ -186,8 +184,7 @@ describe('statements are prepared once', () => {
       const page = decodePage(stream('column_lineage'), [edge('c', 'd')]);
       await on(envId).facts(stream('column_lineage'), null);
       await commit('column_lineage', { staged: { rows: page.rows, readNumber: 1 }, returnedKeys: [['c', 'd']] }, envId);
-      const roundEnd = { ...UNSWEPT, replace: 'all', lastMark: 1, isWhole: true, hold: false } as const;
-      await on(envId).countRemovals(stream('column_lineage'), roundEnd);
+      const roundEnd = { ...UNSWEPT, replace: 'all', lastMark: 1, isWhole: true, isHeld: () => false } as const;
       await commit('column_lineage', { kind: 'round-end', roundEnd }, envId);
       await on(envId).heldRemovals(stream('column_lineage'));
     };
@@ -202,7 +199,7 @@ describe('statements are prepared once', () => {
     for (let count = 1; count <= 130; count += 1) {
       const items = Array.from({ length: count }, (_, i) => column(`c${i}`));
       const changes = decodePage(stream('columns'), items).rows.map(({ row }) => ({ row, kind: 'updated' as const }));
-      expect((await commit('columns', { changes })).written).toBe(count);
+      expect((await commit('columns', { changes })).counts.written).toBe(count);
     }
     expect(own().filter((sql) => sql.startsWith('insert into "columns"'))).toHaveLength(7);
     expect(mirror.connection.prepare('select count(*) from columns').pluck().get()).toBe(130);

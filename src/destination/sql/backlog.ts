@@ -65,7 +65,7 @@ function candidates(stream: Stream): SqlCondition {
 function markedBefore(stream: Stream, { lastMark, before, run }: BacklogQuery): SqlCondition {
   return {
     sql: `select id from (select m.id ${markedRows(stream)} and m.number <= @lastMark
-      and coalesce(t.synced_at, '') < @before) owed where true`,
+      and (t.synced_at is null or t.synced_at < @before)) owed where true`,
     values: { lastMark, before: before ?? LAST_INSTANT, run },
   };
 }

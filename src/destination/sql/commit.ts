@@ -5,20 +5,20 @@ import {
   testExecutionGaps,
   testReadings,
 } from '../../../schema/sync.ts';
-import { encodeCheckpoint } from '../../../state/checkpoint-store.ts';
+import { encodeCheckpoint, loadCheckpoint } from '../../../state/checkpoint-store.ts';
 import { type MirrorClock, tick } from '../../../state/mirror-clock.ts';
 import { type DecodedRow, joinKey } from '../../core/decode.ts';
 import type {
   Commit,
+  CommitResult,
   LeftMarks,
   PageCommit,
   RoundEndCommit,
-  RowCounts,
   UnreadHistory,
 } from '../../core/destination.ts';
 import type { Row, Stream, StreamName } from '../../core/stream.ts';
 import { firstKey, isOf, isSeenKey, live, tableOf } from './conditions.ts';
-import { finishRound, release } from './finish-round.ts';
+import { finishRound, release, weighRemovals } from './finish-round.ts';
 import { findAnew, forgetSeen, isMuch, loadSeenKeys, noteSeen, remember } from './seen-keys.ts';
 import { forgetStaged, hasTable, stage } from './staged.ts';
 import { type CommitScope, type MirrorScope, run, type SqlStatements, value } from './statements.ts';
@@ -59,18 +59,17 @@ function* apply(commitScope: CommitScope, stream: Stream, commit: Commit): SqlSt
     case 'page':
       return yield* applyPage(commitScope, stream, commit);
     case 'round-end':
-      return yield* applied(commitScope, stream, [yield* applyRoundEnd(commitScope, stream, commit)]);
+      return yield* applyRoundEnd(commitScope, stream, commit);
     case 'discard':
       if (commit.unreadHistory) yield* noteUnreadHistory(commitScope, commit.unreadHistory);
       yield* forget(commitScope, stream, commit.forget);
-      return yield* applied(commitScope, stream, []);
+      return yield* applied(commitScope, stream, commit, []);
     case 'release':
-      return yield* applied(commitScope, stream, [yield* release(commitScope, stream)]);
+      return yield* applied(commitScope, stream, commit, [yield* release(commitScope, stream)]);
   }
 }
 
-interface AppliedCommit {
-  readonly counts: RowCounts;
+interface AppliedCommit extends CommitResult {
   /** It changed no row, so nobody waits for it. */
   readonly isQuiet: boolean;
 }
@@ -78,12 +77,14 @@ interface AppliedCommit {
 function* applied(
   commitScope: CommitScope,
   stream: Stream,
+  { checkpoint }: Commit,
   changed: readonly ChangedRows[],
 ): SqlStatements<AppliedCommit> {
   const written = changed.reduce((sum, counts) => sum + counts.written, 0);
   const deleted = changed.reduce((sum, counts) => sum + counts.deleted, 0);
   if (stream.reopens !== undefined && written > 0) yield* reopenStream(commitScope, [stream.reopens]);
-  return { counts: { written, deleted, rejected: 0 }, isQuiet: written + deleted === 0 && !isMuch(commitScope.noted) };
+  const isQuiet = written + deleted === 0 && !isMuch(commitScope.noted);
+  return { counts: { written, deleted, rejected: 0 }, checkpoint, isHeld: false, isQuiet };
 }
 
 /** A row that is given twice, once unusable, is rejected in the end: the returned keys come before the rejected rows. */
@@ -99,10 +100,11 @@ function* applyPage(commitScope: CommitScope, stream: Stream, commit: PageCommit
   if (returnedKeys.length > 0) yield* clearReturned(commitScope, stream, returnedKeys);
   if (rejected.length > 0) yield* reject(commitScope, stream, rejected);
   changed.push(...(yield* applyReadEnd(commitScope, stream, commit)));
-  const { counts, isQuiet } = yield* applied(commitScope, stream, changed);
+  const done = yield* applied(commitScope, stream, commit, changed);
   return {
-    counts: { ...counts, rejected: rejected.length },
-    isQuiet: isQuiet && rejected.length + (staged ?? []).length === 0,
+    ...done,
+    counts: { ...done.counts, rejected: rejected.length },
+    isQuiet: done.isQuiet && rejected.length + (staged ?? []).length === 0,
   };
 }
 
@@ -127,14 +129,20 @@ function* applyReadEnd(commitScope: CommitScope, stream: Stream, commit: PageCom
 }
 
 /** What a round saw and staged is forgotten only after its end has used it; what a waiting scan has seen waits as well (R9). */
-function* applyRoundEnd(commitScope: CommitScope, stream: Stream, commit: RoundEndCommit): SqlStatements<ChangedRows> {
+function* applyRoundEnd(
+  commitScope: CommitScope,
+  stream: Stream,
+  commit: RoundEndCommit,
+): SqlStatements<AppliedCommit> {
   const { roundEnd, checkpoint, seen, leftMarks } = commit;
+  const hold = roundEnd.isHeld(yield* weighRemovals(commitScope, stream, roundEnd));
   if (seen) noteSeen(commitScope, stream, seen);
   if (leftMarks) yield* leaveMarks(commitScope, stream, leftMarks);
-  const changedRows = yield* finishRound(commitScope, stream, roundEnd);
+  const changedRows = yield* finishRound(commitScope, stream, { ...roundEnd, hold });
   if (roundEnd.rememberFrom !== null) yield* remember(commitScope, stream, roundEnd.rememberFrom);
   else if (!checkpoint.waitingScan) yield* forget(commitScope, stream, 'all');
-  return changedRows;
+  const done = yield* applied(commitScope, stream, commit, [changedRows]);
+  return { ...done, checkpoint: yield* loadCheckpoint(commitScope.envId, stream.name), isHeld: hold };
 }
 
 /** Whether staged rows are compared with the table's. The first scan of an empty table has nothing to compare with. */

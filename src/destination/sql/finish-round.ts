@@ -21,7 +21,7 @@ import { type ChangedRows, holdBack, holdOnly, leaveMarksOf, remove, reopenStrea
 type SweepInput = NonNullable<RoundEnd['sweep']>;
 
 /** Rows that the end of a round would remove. Rows already held back do not count again, until they are shown or applied (R14). */
-export function* countRemovals(
+export function* weighRemovals(
   mirrorScope: MirrorScope,
   stream: Stream,
   roundEnd: RoundEnd,

@@ -1,3 +1,4 @@
+import { loadCheckpoints } from '../../../state/checkpoint-store.ts';
 import { type DecodedRow, joinKey } from '../../core/decode.ts';
 import type { DueTest, RoundFacts } from '../../core/destination.ts';
 import type { ExistingRow } from '../../core/difference.ts';
@@ -52,18 +53,19 @@ function* isBeyond(mirrorScope: MirrorScope, stream: Stream, lookupKeys: LookupK
   return one === undefined;
 }
 
-/** What the next round depends on, without the checkpoints. */
+/** What the next round depends on. */
 export function* facts(
   mirrorScope: MirrorScope,
   stream: Stream,
   about: { since: Instant | null; run: number },
-): SqlStatements<Omit<RoundFacts, 'checkpoints'>> {
+): SqlStatements<RoundFacts> {
   return {
     hasRows: yield* hasRows(mirrorScope, stream),
     marks: yield* countMarks(mirrorScope, stream, about),
     hasRejected: yield* hasRejected(mirrorScope, stream),
     hasKeyless: yield* hasKeyless(mirrorScope, stream),
     lastMark: yield* lastMark(mirrorScope),
+    checkpoints: yield* loadCheckpoints(mirrorScope.envId),
   };
 }
 
@@ -96,10 +98,11 @@ export function* countMarks(
   { since, run }: { since: Instant | null; run: number },
 ): SqlStatements<RoundFacts['marks']> {
   if (stream.parentTable === undefined) return { inside: 0, outside: 0 };
-  const sum = (compared: string): string =>
-    `coalesce(sum(case when coalesce(t.synced_at, '') ${compared} @since then 1 else 0 end), 0)`;
-  const sql = `select ${sum('>=')} inside, ${sum('<')} outside ${markedRows(stream)}`;
-  const [marks] = yield* rows(mirrorScope, sql, { since: since ?? '', run });
+  const isInside = since === null ? 'true' : 't.synced_at >= @since';
+  const sum = (whenInside: 0 | 1): string =>
+    `coalesce(sum(case when ${isInside} then ${whenInside} else ${1 - whenInside} end), 0)`;
+  const sql = `select ${sum(1)} inside, ${sum(0)} outside ${markedRows(stream)}`;
+  const [marks] = yield* rows(mirrorScope, sql, { since, run });
   return { inside: Number(marks?.['inside']), outside: Number(marks?.['outside']) };
 }
 
@@ -127,7 +130,14 @@ export function* heldBack(mirrorScope: MirrorScope, stream: Stream): SqlStatemen
 
 export function* dueTests(mirrorScope: MirrorScope, run: number, most: number): SqlStatements<DueTest[]> {
   const due = yield* rows(mirrorScope, dueTestsSql(mirrorScope), { run, most });
-  return due.map((row) => ({ ...row, hasRejected: Number(row['hasRejected']) }) as unknown as DueTest);
+  return due.map(
+    (row) =>
+      ({
+        ...row,
+        mirroredAt: row['mirroredAt'] ?? '',
+        hasRejected: Number(row['hasRejected']),
+      }) as unknown as DueTest,
+  );
 }
 
 /**
@@ -140,7 +150,7 @@ function dueTestsSql({ dialect }: MirrorScope): string {
   const hasRejected = `t.id in (select ${test} from rejected_rows
     where env_id = @env and stream = 'test_executions' and run_id < @run and ${test} is not null)`;
   return `
-  select d.*, coalesce((select mirrored_at from mirror_environments where env_id = @env), '') "mirroredAt",
+  select d.*, (select mirrored_at from mirror_environments where env_id = @env) "mirroredAt",
     (select min(e.start_time) from test_executions e where e.env_id = @env and e.test_id = d.id) "knownFrom"
   from (
     select t.id, r.read_at "readAt", f.page_limit "pageLimit", ${hasRejected} "hasRejected"

@@ -185,7 +185,7 @@ function* put(commitScope: CommitScope, { table }: StagedTable, { sql, values }:
   const selected = shape.columns.map((name) => (name === 'mirrored_at' ? '@mirroredAt' : `s.${quote(name)}`));
   return yield* run(
     commitScope,
-    `insert into ${quote(shape.name)} (${list(shape.columns)}) select ${selected.join(', ')} ${sql} ${replacing(shape)}`,
+    `insert into ${quote(shape.name)} (${list(shape.columns)}) select ${selected.join(', ')} ${sql} ${replacing(commitScope.dialect, shape)}`,
     { ...values, mirroredAt: commitScope.mirroredAt },
   );
 }
@@ -233,7 +233,7 @@ function toWrite(
   const { key } = shape;
   const last = dialect.lastStaged(shape, staged, `g.env_id = @env and ${inScope(stream, scope, 'g')}`);
   return `from (${last}) s left join ${nameOf(table)} t on ${matches('t', 's', key)}
-    where (t.${quote(key[1] as string)} is null or ${differs('t', 's', shape)}) and ${isParentLive(stream)}`;
+    where (t.${quote(key[1] as string)} is null or ${differs(dialect, shape, ['t', 's'])}) and ${isParentLive(stream)}`;
 }
 
 /** The condition that a replacement may change a row. It starts from the marks, because they are few. */

@@ -50,6 +50,10 @@ export interface SqlDialect {
   field(json: string, name: string): string;
   /** Of the staged rows `g` that meet a condition, the one of each key that was written last. */
   lastStaged(table: TableSql, staged: string, condition: string): string;
+  /** The condition that two JSON values differ, where NULL equals NULL (R21). */
+  jsonDiffers(one: string, other: string): string;
+  /** What a unique index has for a column of a table's key. */
+  unique(table: string, column: string): string;
 }
 
 /** The keys that a page has shown and that `seen_pages` does not have yet. */

@@ -4,6 +4,7 @@ import * as assets from '../../../schema/assets.ts';
 import { kindOf } from '../../../schema/common-columns.ts';
 import * as tests from '../../../schema/data-tests.ts';
 import * as health from '../../../schema/health.ts';
+import type { SqlDialect } from './statements.ts';
 
 /** The tables that hold the rows of streams, by name. */
 const TABLES: ReadonlyMap<string, SQLiteTable> = new Map(
@@ -74,19 +75,21 @@ export function matches(a: string, b: string, names: readonly string[]): string 
 }
 
 /** The condition that two rows differ in content. NULL equals NULL, and JSON is compared by value (R21). */
-export function differs(a: string, b: string, { content, json }: TableSql): string {
+export function differs(
+  { jsonDiffers }: SqlDialect,
+  { content, json }: TableSql,
+  [a, b]: readonly [string, string],
+): string {
   const apart = content.map((name) => {
     const [one, other] = [`${a}.${quote(name)}`, `${b}.${quote(name)}`];
-    return json.has(name)
-      ? `(${one} is distinct from ${other} and not same_json(${one}, ${other}))`
-      : `${one} is distinct from ${other}`;
+    return json.has(name) ? jsonDiffers(one, other) : `${one} is distinct from ${other}`;
   });
   return apart.join(' or ');
 }
 
 /** The end of an insert whose rows replace those under the same key. */
-export function replacing({ columns, key }: TableSql): string {
+export function replacing({ unique }: SqlDialect, { name: table, columns, key }: TableSql): string {
   const others = columns.filter((name) => !key.includes(name));
   const set = others.map((name) => `${quote(name)} = excluded.${quote(name)}`).join(', ');
-  return `on conflict (${list(key)}) do update set ${set}`;
+  return `on conflict (${key.map((name) => unique(table, name)).join(', ')}) do update set ${set}`;
 }

@@ -6,7 +6,15 @@ import { absent, type RowChange } from '../../core/newest-wins.ts';
 import type { Row, Stream, StreamName } from '../../core/stream.ts';
 import { exempt, firstKey, holds, isOf, live, type SqlCondition, tableOf } from './conditions.ts';
 import { lastMark } from './lookups.ts';
-import { type CommitScope, column, rows, run, type SqlStatements, type UpsertConflict } from './statements.ts';
+import {
+  type CommitScope,
+  column,
+  rows,
+  run,
+  type SqlDialect,
+  type SqlStatements,
+  type UpsertConflict,
+} from './statements.ts';
 import { differs, list, nameOf, quote, replacing, type TableOrName, type TableSql, tableSqlOf } from './tables.ts';
 
 interface UpsertOptions {
@@ -32,16 +40,17 @@ export function* upsert(
 }
 
 /** The end of an insert: it says which of two rows under one key stays. */
-export function onConflict(tableSql: TableSql, upsertConflict: UpsertConflict): string {
+export function onConflict(sqlDialect: SqlDialect, tableSql: TableSql, upsertConflict: UpsertConflict): string {
   if (upsertConflict === 'append') return '';
   if (upsertConflict === 'ignore') return 'on conflict do nothing';
-  return `${replacing(tableSql)}${upsertConflict === 'replace' ? '' : newer(tableSql)}`;
+  return `${replacing(sqlDialect, tableSql)}${upsertConflict === 'replace' ? '' : newer(sqlDialect, tableSql)}`;
 }
 
-function newer(tableSql: TableSql): string {
-  const changed = `(${differs(quote(tableSql.name), 'excluded', tableSql)})`;
+function newer(sqlDialect: SqlDialect, tableSql: TableSql): string {
+  const held = quote(tableSql.name);
+  const changed = `(${differs(sqlDialect, tableSql, [held, 'excluded'])})`;
   if (!tableSql.columns.includes('synced_at')) return ` where ${changed}`;
-  return ` where ${changed} and coalesce(excluded.synced_at, '') >= coalesce(${quote(tableSql.name)}.synced_at, '')`;
+  return ` where ${changed} and (${held}.synced_at is null or excluded.synced_at >= ${held}.synced_at)`;
 }
 
 /** How many rows were written and deleted. */

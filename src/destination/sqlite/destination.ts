@@ -1,10 +1,9 @@
-import { loadCheckpoint, loadCheckpoints } from '../../../state/checkpoint-store.ts';
+import { loadCheckpoint } from '../../../state/checkpoint-store.ts';
 import { clockOfOneWriter } from '../../../state/mirror-clock.ts';
 import type { Destination } from '../../core/destination.ts';
 import type { Instant } from '../../core/instant.ts';
 import { backlog } from '../sql/backlog.ts';
 import { commitStatements } from '../sql/commit.ts';
-import { countRemovals } from '../sql/finish-round.ts';
 import { countRejected, dueTests, existingRows, facts, heldBack } from '../sql/lookups.ts';
 import { askingFile, perform, scopeOf } from './driver.ts';
 import { facingFile } from './file-error.ts';
@@ -25,18 +24,15 @@ export function createDestination(mirror: MirrorFile, { envId, run, clock }: Des
   const moving = clockOfOneWriter(clock);
   return {
     load: asking((stream) => loadCheckpoint(envId, stream)),
-    facts: asking(function* (stream, since) {
-      return { ...(yield* facts(scope, stream, { since, run })), checkpoints: yield* loadCheckpoints(envId) };
-    }),
+    facts: asking((stream, since) => facts(scope, stream, { since, run })),
     existing: asking((stream, keys) => existingRows(scope, stream, keys)),
     backlog: asking((stream, query) => backlog(scope, stream, query)),
     dueTests: asking((_stream, most) => dueTests(scope, run, most)),
     heldRemovals: asking((stream) => heldBack(scope, stream)),
     rejected: asking((stream) => countRejected(scope, stream)),
-    countRemovals: asking((stream, roundEnd) => countRemovals(scope, stream, roundEnd)),
     commit: facing((stream, commit, marking) => {
       const statements = commitStatements(scope, stream, { commit, run, clock: moving, marking });
-      return mirror.transactions.write(() => perform(mirror.prepare, statements)).counts;
+      return mirror.transactions.write(() => perform(mirror.prepare, statements));
     }),
   };
 }

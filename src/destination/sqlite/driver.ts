@@ -40,6 +40,8 @@ const SQLITE: SqlDialect = {
   // SQLite takes the other columns from the row that has the maximum.
   lastStaged: ({ key }, staged, condition) =>
     `select *, max(g.rowid) from ${nameOf(staged)} g where ${condition} group by ${list(key, 'g.')}`,
+  jsonDiffers: (one, other) => `(${one} is distinct from ${other} and not same_json(${one}, ${other}))`,
+  unique: (_, column) => quote(column),
 };
 
 export function scopeOf({ noted }: { readonly noted: NotedKeys }, envId: string): MirrorScope {
@@ -103,5 +105,5 @@ function valuesOf({ table, rows, same }: BulkUpsert, start: number, count: numbe
 function upsertSql({ table, conflict }: BulkUpsert, count: number): string {
   const row = `(${table.columns.map(() => '?').join(', ')})`;
   const insert = `insert into ${quote(table.name)} (${list(table.columns)}) values ${Array(count).fill(row).join(', ')}`;
-  return `${insert} ${onConflict(table, conflict)}`;
+  return `${insert} ${onConflict(SQLITE, table, conflict)}`;
 }

@@ -152,7 +152,6 @@ function destinationOf(mirror: MirrorFile, dryRunOptions: DryRunOptions): Destin
         (query.about === 'marked' && query.before === null);
       return isShown ? { ids: [], weighed: null } : real.backlog(stream, query);
     },
-    countRemovals: async () => ({ live: 0, toRemove: 0 }),
     commit: async (stream, commit, marking) => {
       if (commit.kind === 'release') for (const name of releasedFrom(stream)) shadowWhole(mirror, name);
       return real.commit(stream, withoutRemovals(commit), marking);

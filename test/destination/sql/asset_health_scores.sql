@@ -164,7 +164,7 @@ delete from seen_keys as s where s.env_id = @env and s.stream = 'asset_health_sc
 delete from seen_through as s where s.env_id = @env and s.stream = 'asset_health_scores';
 
 
--- a replacement of the table is weighed
+-- a replacement of the table
 
 select max(p.id) from seen_pages p where p.env_id = @env and p.stream = 'asset_health_scores';
 
@@ -238,55 +238,6 @@ select count(*)
       where h.env_id = t.env_id
         and h.stream = 'asset_health_scores'
         and h.key_1 = t."asset_id");
-
-
--- a replacement of the table
-
-select max(p.id) from seen_pages p where p.env_id = @env and p.stream = 'asset_health_scores';
-
-select s.page from seen_through s where s.env_id = @env and s.stream = 'asset_health_scores';
-
-insert into seen_keys
-  select p.env_id, p.stream, k.value ->> 0, k.value ->> 1, p.read_number
-  from seen_pages p, json_each(p.keys) k
-  where p.env_id = @env
-    and p.stream = 'asset_health_scores'
-    and p.id > @through
-  order by 3, 4
-  on conflict do nothing;
-
-insert into seen_through
-  values (@env, 'asset_health_scores', @last)
-  on conflict (env_id, stream) do update
-  set page = excluded.page;
-
-select 1 from missing_found f where f.env_id = @env and f.stream = 'asset_health_scores';
-
-insert into missing_found values (@env, 'asset_health_scores');
-
-insert into missing_keys
-  select @env, 'asset_health_scores', t."asset_id", ''
-  from "asset_health_scores" t
-  where t.env_id = @env
-    and case when exists (select 1
-      from seen_keys s
-      where s.env_id = @env
-        and s.stream = 'asset_health_scores'
-        and s.key_1 = t."asset_id") then false else true end
-  order by t."asset_id"
-  on conflict do nothing;
-
-insert into missing_keys
-  select @env, 'asset_health_scores', t."asset_id", ''
-  from "asset_health_score_dimensions" t
-  where t.env_id = @env
-    and case when exists (select 1
-      from seen_keys s
-      where s.env_id = @env
-        and s.stream = 'asset_health_scores'
-        and s.key_1 = t."asset_id") then false else true end
-  order by t."asset_id"
-  on conflict do nothing;
 
 delete from "asset_health_scores" as t
   where t.env_id = @env
@@ -428,6 +379,8 @@ delete from seen_keys as s where s.env_id = @env and s.stream = 'asset_health_sc
 
 delete from seen_through as s where s.env_id = @env and s.stream = 'asset_health_scores';
 
+select * from sync_checkpoints where env_id = @env and stream = @stream;
+
 
 -- a replacement of the table that is held back
 
@@ -476,6 +429,33 @@ insert into missing_keys
         and s.key_1 = t."asset_id") then false else true end
   order by t."asset_id"
   on conflict do nothing;
+
+select count(*)
+  from "asset_health_scores" t
+  where t.env_id = @env
+    and true
+    and (t."asset_id") in (select m.key_1
+      from missing_keys m
+      where m.env_id = @env
+        and m.stream = 'asset_health_scores')
+    and not exists (select 1
+      from seen_keys s
+      where s.env_id = @env
+        and s.stream = 'asset_health_scores'
+        and s.key_1 = t."asset_id")
+    and (@through is null or t."asset_id" <= @through)
+    and not exists (select 1
+      from marks w
+      where w.env_id = @env
+        and w.stream = 'asset_health_scores'
+        and w.id = t."asset_id"
+        and not coalesce(w.left_by_run, 0) < @run)
+    and not false
+    and not exists (select 1
+      from held_removals h
+      where h.env_id = t.env_id
+        and h.stream = 'asset_health_scores'
+        and h.key_1 = t."asset_id");
 
 insert into held_removals (env_id, stream, key_1, key_2, absent_at)
   select t.env_id, 'asset_health_scores', t."asset_id", '', @at
@@ -641,6 +621,8 @@ delete from seen_pages as p where p.env_id = @env and p.stream = 'asset_health_s
 delete from seen_keys as s where s.env_id = @env and s.stream = 'asset_health_scores';
 
 delete from seen_through as s where s.env_id = @env and s.stream = 'asset_health_scores';
+
+select * from sync_checkpoints where env_id = @env and stream = @stream;
 
 
 -- removals that were held back are let go

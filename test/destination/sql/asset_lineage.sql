@@ -134,7 +134,7 @@ delete from seen_keys as s where s.env_id = @env and s.stream = 'asset_lineage';
 delete from seen_through as s where s.env_id = @env and s.stream = 'asset_lineage';
 
 
--- a replacement of the table is weighed
+-- a replacement of the table
 
 select max(p.id) from seen_pages p where p.env_id = @env and p.stream = 'asset_lineage';
 
@@ -235,44 +235,6 @@ select count(*)
             and h.key_1 = t."upstream_asset_id"
             and h.key_2 = t."downstream_asset_id")
       limit @most) enough;
-
-
--- a replacement of the table
-
-select max(p.id) from seen_pages p where p.env_id = @env and p.stream = 'asset_lineage';
-
-select s.page from seen_through s where s.env_id = @env and s.stream = 'asset_lineage';
-
-insert into seen_keys
-  select p.env_id, p.stream, k.value ->> 0, k.value ->> 1, p.read_number
-  from seen_pages p, json_each(p.keys) k
-  where p.env_id = @env
-    and p.stream = 'asset_lineage'
-    and p.id > @through
-  order by 3, 4
-  on conflict do nothing;
-
-insert into seen_through
-  values (@env, 'asset_lineage', @last)
-  on conflict (env_id, stream) do update
-  set page = excluded.page;
-
-select 1 from missing_found f where f.env_id = @env and f.stream = 'asset_lineage';
-
-insert into missing_found values (@env, 'asset_lineage');
-
-insert into missing_keys
-  select @env, 'asset_lineage', t."upstream_asset_id", t."downstream_asset_id"
-  from "asset_lineage" t
-  where t.env_id = @env
-    and case when exists (select 1
-      from seen_keys s
-      where s.env_id = @env
-        and s.stream = 'asset_lineage'
-        and s.key_1 = t."upstream_asset_id"
-        and s.key_2 = t."downstream_asset_id") then false else true end
-  order by t."upstream_asset_id", t."downstream_asset_id"
-  on conflict do nothing;
 
 delete from "asset_lineage" as t
   where t.env_id = @env
@@ -392,6 +354,8 @@ delete from seen_keys as s where s.env_id = @env and s.stream = 'asset_lineage';
 
 delete from seen_through as s where s.env_id = @env and s.stream = 'asset_lineage';
 
+select * from sync_checkpoints where env_id = @env and stream = @stream;
+
 
 -- a replacement of the table that is held back
 
@@ -429,6 +393,71 @@ insert into missing_keys
         and s.key_2 = t."downstream_asset_id") then false else true end
   order by t."upstream_asset_id", t."downstream_asset_id"
   on conflict do nothing;
+
+select count(*)
+  from "asset_lineage" t
+  where t.env_id = @env
+    and true
+    and (t."upstream_asset_id", t."downstream_asset_id") in (select m.key_1, m.key_2
+      from missing_keys m
+      where m.env_id = @env
+        and m.stream = 'asset_lineage')
+    and not exists (select 1
+      from seen_keys s
+      where s.env_id = @env
+        and s.stream = 'asset_lineage'
+        and s.key_1 = t."upstream_asset_id"
+        and s.key_2 = t."downstream_asset_id")
+    and (@through is null or t."upstream_asset_id" <= @through)
+    and not exists (select 1
+      from marks w
+      where w.env_id = @env
+        and w.stream = 'asset_lineage'
+        and w.id = t."upstream_asset_id"
+        and not coalesce(w.left_by_run, 0) < @run)
+    and not (exists (select 1
+          from "assets" t_parent
+          where t_parent.env_id = t.env_id
+            and t_parent.id = t."upstream_asset_id"
+            and (t_parent.deletion = 'tombstone')) or exists (select 1
+          from "assets" t_parent
+          where t_parent.env_id = t.env_id
+            and t_parent.id = t."downstream_asset_id"
+            and (t_parent.deletion = 'tombstone')) or t."downstream_asset_id" in (select s.key_2
+          from seen_keys s
+          where s.env_id = @env
+            and s.stream = 'asset_lineage'))
+    and not exists (select 1
+      from held_removals h
+      where h.env_id = t.env_id
+        and h.stream = 'asset_lineage'
+        and h.key_1 = t."upstream_asset_id"
+        and h.key_2 = t."downstream_asset_id");
+
+select count(*)
+  from (select 1
+      from "asset_lineage" t
+      where t.env_id = @env
+        and true
+        and not (exists (select 1
+              from "assets" t_parent
+              where t_parent.env_id = t.env_id
+                and t_parent.id = t."upstream_asset_id"
+                and (t_parent.deletion = 'tombstone')) or exists (select 1
+              from "assets" t_parent
+              where t_parent.env_id = t.env_id
+                and t_parent.id = t."downstream_asset_id"
+                and (t_parent.deletion = 'tombstone')) or t."downstream_asset_id" in (select s.key_2
+              from seen_keys s
+              where s.env_id = @env
+                and s.stream = 'asset_lineage'))
+        and not exists (select 1
+          from held_removals h
+          where h.env_id = t.env_id
+            and h.stream = 'asset_lineage'
+            and h.key_1 = t."upstream_asset_id"
+            and h.key_2 = t."downstream_asset_id")
+      limit @most) enough;
 
 insert into held_removals (env_id, stream, key_1, key_2, absent_at)
   select t.env_id, 'asset_lineage', t."upstream_asset_id", t."downstream_asset_id", @at
@@ -584,6 +613,8 @@ delete from seen_pages as p where p.env_id = @env and p.stream = 'asset_lineage'
 delete from seen_keys as s where s.env_id = @env and s.stream = 'asset_lineage';
 
 delete from seen_through as s where s.env_id = @env and s.stream = 'asset_lineage';
+
+select * from sync_checkpoints where env_id = @env and stream = @stream;
 
 
 -- removals that were held back are let go

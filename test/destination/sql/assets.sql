@@ -145,7 +145,7 @@ delete from seen_keys as s where s.env_id = @env and s.stream = 'assets';
 delete from seen_through as s where s.env_id = @env and s.stream = 'assets';
 
 
--- a sweep is weighed
+-- a sweep
 
 select max(p.id) from seen_pages p where p.env_id = @env and p.stream = 'assets';
 
@@ -187,36 +187,6 @@ select count(*)
       where h.env_id = t.env_id
         and h.stream = 'assets'
         and h.key_1 = t."id");
-
-
--- a sweep
-
-select max(p.id) from seen_pages p where p.env_id = @env and p.stream = 'assets';
-
-select s.page from seen_through s where s.env_id = @env and s.stream = 'assets';
-
-insert into seen_keys
-  select p.env_id, p.stream, k.value ->> 0, k.value ->> 1, p.read_number
-  from seen_pages p, json_each(p.keys) k
-  where p.env_id = @env
-    and p.stream = 'assets'
-    and p.id > @through
-  order by 3, 4
-  on conflict do nothing;
-
-insert into seen_through values (@env, 'assets', @last) on conflict (env_id, stream) do update set page = excluded.page;
-
-select 1 from missing_found f where f.env_id = @env and f.stream = 'assets';
-
-insert into missing_found values (@env, 'assets');
-
-insert into missing_keys
-  select @env, 'assets', t."id", ''
-  from "assets" t
-  where t.env_id = @env
-    and case when exists (select 1 from seen_keys s where s.env_id = @env and s.stream = 'assets' and s.key_1 = t."id") then false else t.deleted_at is null end
-  order by t."id"
-  on conflict do nothing;
 
 select t."id", t."name", t."kind", t."source_type", t."data_platform", t."db_name", t."schema_name", t."table_name",
     t."materialization", t."bi_platform", t."bi_type", t."url", t."description", t."owners", t."tags", t."parent_id",
@@ -274,6 +244,8 @@ delete from seen_keys as s where s.env_id = @env and s.stream = 'assets';
 
 delete from seen_through as s where s.env_id = @env and s.stream = 'assets';
 
+select * from sync_checkpoints where env_id = @env and stream = @stream;
+
 
 -- a sweep that is held back
 
@@ -303,6 +275,20 @@ insert into missing_keys
     and case when exists (select 1 from seen_keys s where s.env_id = @env and s.stream = 'assets' and s.key_1 = t."id") then false else t.deleted_at is null end
   order by t."id"
   on conflict do nothing;
+
+select count(*)
+  from "assets" t
+  where t.env_id = @env
+    and t.deleted_at is null
+    and (t."id") in (select m.key_1 from missing_keys m where m.env_id = @env and m.stream = 'assets')
+    and not exists (select 1 from seen_keys s where s.env_id = @env and s.stream = 'assets' and s.key_1 = t."id")
+    and (@through is null or t.id <= @through)
+    and not false
+    and not exists (select 1
+      from held_removals h
+      where h.env_id = t.env_id
+        and h.stream = 'assets'
+        and h.key_1 = t."id");
 
 insert into held_removals (env_id, stream, key_1, key_2, absent_at)
   select t.env_id, 'assets', t."id", '', @at
@@ -372,6 +358,8 @@ delete from seen_keys as s where s.env_id = @env and s.stream = 'assets';
 
 delete from seen_through as s where s.env_id = @env and s.stream = 'assets';
 
+select * from sync_checkpoints where env_id = @env and stream = @stream;
+
 
 -- a sweep that another scan follows
 
@@ -401,6 +389,20 @@ insert into missing_keys
     and case when exists (select 1 from seen_keys s where s.env_id = @env and s.stream = 'assets' and s.key_1 = t."id") then false else t.deleted_at is null end
   order by t."id"
   on conflict do nothing;
+
+select count(*)
+  from "assets" t
+  where t.env_id = @env
+    and t.deleted_at is null
+    and (t."id") in (select m.key_1 from missing_keys m where m.env_id = @env and m.stream = 'assets')
+    and not exists (select 1 from seen_keys s where s.env_id = @env and s.stream = 'assets' and s.key_1 = t."id")
+    and (@through is null or t.id <= @through)
+    and not false
+    and not exists (select 1
+      from held_removals h
+      where h.env_id = t.env_id
+        and h.stream = 'assets'
+        and h.key_1 = t."id");
 
 select t."id", t."name", t."kind", t."source_type", t."data_platform", t."db_name", t."schema_name", t."table_name",
     t."materialization", t."bi_platform", t."bi_type", t."url", t."description", t."owners", t."tags", t."parent_id",
@@ -459,6 +461,8 @@ delete from missing_found as m where m.env_id = @env and m.stream = 'assets';
 delete from seen_keys as s where s.env_id = @env and s.stream = 'assets';
 
 delete from seen_through as s where s.env_id = @env and s.stream = 'assets';
+
+select * from sync_checkpoints where env_id = @env and stream = @stream;
 
 
 -- removals that were held back are let go

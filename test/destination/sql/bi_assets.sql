@@ -223,6 +223,8 @@ delete from seen_keys as s where s.env_id = @env and s.stream = 'bi_assets';
 
 delete from seen_through as s where s.env_id = @env and s.stream = 'bi_assets';
 
+select * from sync_checkpoints where env_id = @env and stream = @stream;
+
 
 -- the end of a whole read
 
@@ -282,3 +284,5 @@ delete from missing_found as m where m.env_id = @env and m.stream = 'bi_assets';
 delete from seen_keys as s where s.env_id = @env and s.stream = 'bi_assets';
 
 delete from seen_through as s where s.env_id = @env and s.stream = 'bi_assets';
+
+select * from sync_checkpoints where env_id = @env and stream = @stream;

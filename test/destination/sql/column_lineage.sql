@@ -169,7 +169,7 @@ delete from seen_keys as s where s.env_id = @env and s.stream = 'column_lineage'
 delete from seen_through as s where s.env_id = @env and s.stream = 'column_lineage';
 
 
--- a replacement of the table is weighed
+-- a replacement of the table
 
 select max(p.id) from seen_pages p where p.env_id = @env and p.stream = 'column_lineage';
 
@@ -287,44 +287,6 @@ select count(*)
             and h.key_2 = t."upstream_column_id")
       limit @most) enough;
 
-
--- a replacement of the table
-
-select max(p.id) from seen_pages p where p.env_id = @env and p.stream = 'column_lineage';
-
-select s.page from seen_through s where s.env_id = @env and s.stream = 'column_lineage';
-
-insert into seen_keys
-  select p.env_id, p.stream, k.value ->> 0, k.value ->> 1, p.read_number
-  from seen_pages p, json_each(p.keys) k
-  where p.env_id = @env
-    and p.stream = 'column_lineage'
-    and p.id > @through
-  order by 3, 4
-  on conflict do nothing;
-
-insert into seen_through
-  values (@env, 'column_lineage', @last)
-  on conflict (env_id, stream) do update
-  set page = excluded.page;
-
-select 1 from missing_found f where f.env_id = @env and f.stream = 'column_lineage';
-
-insert into missing_found values (@env, 'column_lineage');
-
-insert into missing_keys
-  select @env, 'column_lineage', t."downstream_column_id", t."upstream_column_id"
-  from "column_lineage" t
-  where t.env_id = @env
-    and case when exists (select 1
-      from seen_keys s
-      where s.env_id = @env
-        and s.stream = 'column_lineage'
-        and s.key_1 = t."downstream_column_id"
-        and s.key_2 = t."upstream_column_id") then false else true end
-  order by t."downstream_column_id", t."upstream_column_id"
-  on conflict do nothing;
-
 update "columns"
   set mirrored_at = @mirroredAt
   where env_id = @env
@@ -518,6 +480,8 @@ delete from seen_keys as s where s.env_id = @env and s.stream = 'column_lineage'
 
 delete from seen_through as s where s.env_id = @env and s.stream = 'column_lineage';
 
+select * from sync_checkpoints where env_id = @env and stream = @stream;
+
 
 -- a replacement of the table that is held back
 
@@ -555,6 +519,87 @@ insert into missing_keys
         and s.key_2 = t."upstream_column_id") then false else true end
   order by t."downstream_column_id", t."upstream_column_id"
   on conflict do nothing;
+
+select count(*)
+  from "column_lineage" t
+  where t.env_id = @env
+    and true
+    and (t."downstream_column_id", t."upstream_column_id") in (select m.key_1, m.key_2
+      from missing_keys m
+      where m.env_id = @env
+        and m.stream = 'column_lineage')
+    and not exists (select 1
+      from seen_keys s
+      where s.env_id = @env
+        and s.stream = 'column_lineage'
+        and s.key_1 = t."downstream_column_id"
+        and s.key_2 = t."upstream_column_id")
+    and (@through is null or t."downstream_column_id" <= @through)
+    and not exists (select 1
+      from marks w
+      where w.env_id = @env
+        and w.stream = 'column_lineage'
+        and w.id = t."downstream_column_id"
+        and not coalesce(w.left_by_run, 0) < @run)
+    and not (exists (select 1
+          from "columns" t_parent
+          where t_parent.env_id = t.env_id
+            and t_parent.id = t."downstream_column_id"
+            and (t_parent.deletion = 'tombstone' or exists (select 1
+                  from "assets" t_parent_parent
+                  where t_parent_parent.env_id = t.env_id
+                    and t_parent_parent.id = t_parent."asset_id"
+                    and (t_parent_parent.deletion = 'tombstone')))) or exists (select 1
+          from "columns" t_parent
+          where t_parent.env_id = t.env_id
+            and t_parent.id = t."upstream_column_id"
+            and (t_parent.deletion = 'tombstone' or exists (select 1
+                  from "assets" t_parent_parent
+                  where t_parent_parent.env_id = t.env_id
+                    and t_parent_parent.id = t_parent."asset_id"
+                    and (t_parent_parent.deletion = 'tombstone')))) or t."downstream_column_id" in (select s.key_1
+          from seen_keys s
+          where s.env_id = @env
+            and s.stream = 'column_lineage'))
+    and not exists (select 1
+      from held_removals h
+      where h.env_id = t.env_id
+        and h.stream = 'column_lineage'
+        and h.key_1 = t."downstream_column_id"
+        and h.key_2 = t."upstream_column_id");
+
+select count(*)
+  from (select 1
+      from "column_lineage" t
+      where t.env_id = @env
+        and true
+        and not (exists (select 1
+              from "columns" t_parent
+              where t_parent.env_id = t.env_id
+                and t_parent.id = t."downstream_column_id"
+                and (t_parent.deletion = 'tombstone' or exists (select 1
+                      from "assets" t_parent_parent
+                      where t_parent_parent.env_id = t.env_id
+                        and t_parent_parent.id = t_parent."asset_id"
+                        and (t_parent_parent.deletion = 'tombstone')))) or exists (select 1
+              from "columns" t_parent
+              where t_parent.env_id = t.env_id
+                and t_parent.id = t."upstream_column_id"
+                and (t_parent.deletion = 'tombstone' or exists (select 1
+                      from "assets" t_parent_parent
+                      where t_parent_parent.env_id = t.env_id
+                        and t_parent_parent.id = t_parent."asset_id"
+                        and (t_parent_parent.deletion = 'tombstone')))) or t."downstream_column_id" in (select s.key_1
+              from seen_keys s
+              where s.env_id = @env
+                and s.stream = 'column_lineage'))
+        and not exists (select 1
+          from held_removals h
+          where h.env_id = t.env_id
+            and h.stream = 'column_lineage'
+            and h.key_1 = t."downstream_column_id"
+            and h.key_2 = t."upstream_column_id")
+      limit @most) enough;
 
 insert into held_removals (env_id, stream, key_1, key_2, absent_at)
   select t.env_id, 'column_lineage', t."downstream_column_id", t."upstream_column_id", @at
@@ -794,8 +839,10 @@ delete from seen_keys as s where s.env_id = @env and s.stream = 'column_lineage'
 
 delete from seen_through as s where s.env_id = @env and s.stream = 'column_lineage';
 
+select * from sync_checkpoints where env_id = @env and stream = @stream;
 
--- a replacement of marked rows is weighed
+
+-- a replacement of marked rows
 
 select max(p.id) from seen_pages p where p.env_id = @env and p.stream = 'column_lineage';
 
@@ -864,27 +911,6 @@ select count(*)
         and h.key_1 = t."downstream_column_id"
         and h.key_2 = t."upstream_column_id");
 
-
--- a replacement of marked rows
-
-select max(p.id) from seen_pages p where p.env_id = @env and p.stream = 'column_lineage';
-
-select s.page from seen_through s where s.env_id = @env and s.stream = 'column_lineage';
-
-insert into seen_keys
-  select p.env_id, p.stream, k.value ->> 0, k.value ->> 1, p.read_number
-  from seen_pages p, json_each(p.keys) k
-  where p.env_id = @env
-    and p.stream = 'column_lineage'
-    and p.id > @through
-  order by 3, 4
-  on conflict do nothing;
-
-insert into seen_through
-  values (@env, 'column_lineage', @last)
-  on conflict (env_id, stream) do update
-  set page = excluded.page;
-
 insert into marks (env_id, stream, id, number, left_by_run)
   select @env, 'column_lineage', id, @lastMark, @run
   from (select m.id
@@ -1110,6 +1136,8 @@ delete from seen_keys as s where s.env_id = @env and s.stream = 'column_lineage'
 
 delete from seen_through as s where s.env_id = @env and s.stream = 'column_lineage';
 
+select * from sync_checkpoints where env_id = @env and stream = @stream;
+
 
 -- a replacement of marked rows that is held back
 
@@ -1130,6 +1158,55 @@ insert into seen_through
   values (@env, 'column_lineage', @last)
   on conflict (env_id, stream) do update
   set page = excluded.page;
+
+select count(*)
+  from "column_lineage" t
+  where t.env_id = @env
+    and true
+    and t."downstream_column_id" in (select m.id
+      from marks m
+      where m.env_id = @env
+        and m.stream = 'column_lineage'
+        and m.number <= @lastMark)
+    and not exists (select 1
+      from seen_keys s
+      where s.env_id = @env
+        and s.stream = 'column_lineage'
+        and s.key_1 = t."downstream_column_id"
+        and s.key_2 = t."upstream_column_id")
+    and (@through is null or t."downstream_column_id" <= @through)
+    and not exists (select 1
+      from marks w
+      where w.env_id = @env
+        and w.stream = 'column_lineage'
+        and w.id = t."downstream_column_id"
+        and not coalesce(w.left_by_run, 0) < @run)
+    and not (exists (select 1
+          from "columns" t_parent
+          where t_parent.env_id = t.env_id
+            and t_parent.id = t."downstream_column_id"
+            and (t_parent.deletion = 'tombstone' or exists (select 1
+                  from "assets" t_parent_parent
+                  where t_parent_parent.env_id = t.env_id
+                    and t_parent_parent.id = t_parent."asset_id"
+                    and (t_parent_parent.deletion = 'tombstone')))) or exists (select 1
+          from "columns" t_parent
+          where t_parent.env_id = t.env_id
+            and t_parent.id = t."upstream_column_id"
+            and (t_parent.deletion = 'tombstone' or exists (select 1
+                  from "assets" t_parent_parent
+                  where t_parent_parent.env_id = t.env_id
+                    and t_parent_parent.id = t_parent."asset_id"
+                    and (t_parent_parent.deletion = 'tombstone')))) or t."downstream_column_id" in (select s.key_1
+          from seen_keys s
+          where s.env_id = @env
+            and s.stream = 'column_lineage'))
+    and not exists (select 1
+      from held_removals h
+      where h.env_id = t.env_id
+        and h.stream = 'column_lineage'
+        and h.key_1 = t."downstream_column_id"
+        and h.key_2 = t."upstream_column_id");
 
 insert into marks (env_id, stream, id, number, left_by_run)
   select @env, 'column_lineage', id, @lastMark, @run
@@ -1401,6 +1478,8 @@ delete from seen_pages as p where p.env_id = @env and p.stream = 'column_lineage
 delete from seen_keys as s where s.env_id = @env and s.stream = 'column_lineage';
 
 delete from seen_through as s where s.env_id = @env and s.stream = 'column_lineage';
+
+select * from sync_checkpoints where env_id = @env and stream = @stream;
 
 
 -- removals that were held back are let go

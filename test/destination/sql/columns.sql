@@ -253,7 +253,7 @@ delete from seen_keys as s where s.env_id = @env and s.stream = 'columns';
 delete from seen_through as s where s.env_id = @env and s.stream = 'columns';
 
 
--- a sweep is weighed
+-- a sweep
 
 select max(p.id) from seen_pages p where p.env_id = @env and p.stream = 'columns';
 
@@ -299,36 +299,6 @@ select count(*)
       where h.env_id = t.env_id
         and h.stream = 'columns'
         and h.key_1 = t."id");
-
-
--- a sweep
-
-select max(p.id) from seen_pages p where p.env_id = @env and p.stream = 'columns';
-
-select s.page from seen_through s where s.env_id = @env and s.stream = 'columns';
-
-insert into seen_keys
-  select p.env_id, p.stream, k.value ->> 0, k.value ->> 1, p.read_number
-  from seen_pages p, json_each(p.keys) k
-  where p.env_id = @env
-    and p.stream = 'columns'
-    and p.id > @through
-  order by 3, 4
-  on conflict do nothing;
-
-insert into seen_through values (@env, 'columns', @last) on conflict (env_id, stream) do update set page = excluded.page;
-
-select 1 from missing_found f where f.env_id = @env and f.stream = 'columns';
-
-insert into missing_found values (@env, 'columns');
-
-insert into missing_keys
-  select @env, 'columns', t."id", ''
-  from "columns" t
-  where t.env_id = @env
-    and case when exists (select 1 from seen_keys s where s.env_id = @env and s.stream = 'columns' and s.key_1 = t."id") then false else t.deleted_at is null end
-  order by t."id"
-  on conflict do nothing;
 
 select t."id", t."asset_id", t."name", t."data_type", t."synced_at", t."deleted_at", t."deletion", t."extra"
   from "columns" t
@@ -388,6 +358,8 @@ delete from seen_keys as s where s.env_id = @env and s.stream = 'columns';
 
 delete from seen_through as s where s.env_id = @env and s.stream = 'columns';
 
+select * from sync_checkpoints where env_id = @env and stream = @stream;
+
 
 -- a sweep that is held back
 
@@ -417,6 +389,24 @@ insert into missing_keys
     and case when exists (select 1 from seen_keys s where s.env_id = @env and s.stream = 'columns' and s.key_1 = t."id") then false else t.deleted_at is null end
   order by t."id"
   on conflict do nothing;
+
+select count(*)
+  from "columns" t
+  where t.env_id = @env
+    and t.deleted_at is null
+    and (t."id") in (select m.key_1 from missing_keys m where m.env_id = @env and m.stream = 'columns')
+    and not exists (select 1 from seen_keys s where s.env_id = @env and s.stream = 'columns' and s.key_1 = t."id")
+    and (@through is null or t.id <= @through)
+    and not (exists (select 1
+          from "assets" t_parent
+          where t_parent.env_id = t.env_id
+            and t_parent.id = t."asset_id"
+            and (t_parent.deletion = 'tombstone')))
+    and not exists (select 1
+      from held_removals h
+      where h.env_id = t.env_id
+        and h.stream = 'columns'
+        and h.key_1 = t."id");
 
 insert into held_removals (env_id, stream, key_1, key_2, absent_at)
   select t.env_id, 'columns', t."id", '', @at
@@ -492,6 +482,8 @@ delete from seen_keys as s where s.env_id = @env and s.stream = 'columns';
 
 delete from seen_through as s where s.env_id = @env and s.stream = 'columns';
 
+select * from sync_checkpoints where env_id = @env and stream = @stream;
+
 
 -- a sweep that another scan follows
 
@@ -521,6 +513,24 @@ insert into missing_keys
     and case when exists (select 1 from seen_keys s where s.env_id = @env and s.stream = 'columns' and s.key_1 = t."id") then false else t.deleted_at is null end
   order by t."id"
   on conflict do nothing;
+
+select count(*)
+  from "columns" t
+  where t.env_id = @env
+    and t.deleted_at is null
+    and (t."id") in (select m.key_1 from missing_keys m where m.env_id = @env and m.stream = 'columns')
+    and not exists (select 1 from seen_keys s where s.env_id = @env and s.stream = 'columns' and s.key_1 = t."id")
+    and (@through is null or t.id <= @through)
+    and not (exists (select 1
+          from "assets" t_parent
+          where t_parent.env_id = t.env_id
+            and t_parent.id = t."asset_id"
+            and (t_parent.deletion = 'tombstone')))
+    and not exists (select 1
+      from held_removals h
+      where h.env_id = t.env_id
+        and h.stream = 'columns'
+        and h.key_1 = t."id");
 
 select t."id", t."asset_id", t."name", t."data_type", t."synced_at", t."deleted_at", t."deletion", t."extra"
   from "columns" t
@@ -581,6 +591,8 @@ delete from missing_found as m where m.env_id = @env and m.stream = 'columns';
 delete from seen_keys as s where s.env_id = @env and s.stream = 'columns';
 
 delete from seen_through as s where s.env_id = @env and s.stream = 'columns';
+
+select * from sync_checkpoints where env_id = @env and stream = @stream;
 
 
 -- removals that were held back are let go

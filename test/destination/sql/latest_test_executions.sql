@@ -63,7 +63,7 @@ insert into "test_executions" ("env_id", "sub_test_unique_id", "id", "test_id", 
       "mirrored_at" = excluded."mirrored_at", "extra" = excluded."extra"
   where ("test_executions"."test_id" is distinct from excluded."test_id" or "test_executions"."sub_type" is distinct from excluded."sub_type" or "test_executions"."status" is distinct from excluded."status" or "test_executions"."failure_count" is distinct from excluded."failure_count" or "test_executions"."start_time" is distinct from excluded."start_time" or "test_executions"."duration_seconds" is distinct from excluded."duration_seconds" or "test_executions"."column_name" is distinct from excluded."column_name" or "test_executions"."quality_dimension" is distinct from excluded."quality_dimension" or "test_executions"."result_reason" is distinct from excluded."result_reason" or "test_executions"."exception" is distinct from excluded."exception" or "test_executions"."description" is distinct from excluded."description" or "test_executions"."synced_at" is distinct from excluded."synced_at" or ("test_executions"."extra" is distinct from excluded."extra"
             and not same_json("test_executions"."extra", excluded."extra")))
-    and coalesce(excluded.synced_at, '') >= coalesce("test_executions".synced_at, '');
+    and ("test_executions".synced_at is null or excluded.synced_at >= "test_executions".synced_at);
 
 
 -- keys that a read has shown
@@ -149,7 +149,7 @@ delete from seen_keys as s where s.env_id = @env and s.stream = 'latest_test_exe
 delete from seen_through as s where s.env_id = @env and s.stream = 'latest_test_executions';
 
 
--- a replacement of the table is weighed
+-- a replacement of the table
 
 select max(p.id) from seen_pages p where p.env_id = @env and p.stream = 'latest_test_executions';
 
@@ -219,43 +219,6 @@ select count(*)
       where h.env_id = t.env_id
         and h.stream = 'latest_test_executions'
         and h.key_1 = t."sub_test_unique_id");
-
-
--- a replacement of the table
-
-select max(p.id) from seen_pages p where p.env_id = @env and p.stream = 'latest_test_executions';
-
-select s.page from seen_through s where s.env_id = @env and s.stream = 'latest_test_executions';
-
-insert into seen_keys
-  select p.env_id, p.stream, k.value ->> 0, k.value ->> 1, p.read_number
-  from seen_pages p, json_each(p.keys) k
-  where p.env_id = @env
-    and p.stream = 'latest_test_executions'
-    and p.id > @through
-  order by 3, 4
-  on conflict do nothing;
-
-insert into seen_through
-  values (@env, 'latest_test_executions', @last)
-  on conflict (env_id, stream) do update
-  set page = excluded.page;
-
-select 1 from missing_found f where f.env_id = @env and f.stream = 'latest_test_executions';
-
-insert into missing_found values (@env, 'latest_test_executions');
-
-insert into missing_keys
-  select @env, 'latest_test_executions', t."sub_test_unique_id", ''
-  from "latest_test_executions" t
-  where t.env_id = @env
-    and case when exists (select 1
-      from seen_keys s
-      where s.env_id = @env
-        and s.stream = 'latest_test_executions'
-        and s.key_1 = t."sub_test_unique_id") then false else true end
-  order by t."sub_test_unique_id"
-  on conflict do nothing;
 
 delete from "latest_test_executions" as t
   where t.env_id = @env
@@ -376,6 +339,8 @@ delete from seen_keys as s where s.env_id = @env and s.stream = 'latest_test_exe
 
 delete from seen_through as s where s.env_id = @env and s.stream = 'latest_test_executions';
 
+select * from sync_checkpoints where env_id = @env and stream = @stream;
+
 
 -- a replacement of the table that is held back
 
@@ -412,6 +377,41 @@ insert into missing_keys
         and s.key_1 = t."sub_test_unique_id") then false else true end
   order by t."sub_test_unique_id"
   on conflict do nothing;
+
+select count(*)
+  from "latest_test_executions" t
+  where t.env_id = @env
+    and true
+    and (t."sub_test_unique_id") in (select m.key_1
+      from missing_keys m
+      where m.env_id = @env
+        and m.stream = 'latest_test_executions')
+    and not exists (select 1
+      from seen_keys s
+      where s.env_id = @env
+        and s.stream = 'latest_test_executions'
+        and s.key_1 = t."sub_test_unique_id")
+    and (@through is null or t."sub_test_unique_id" <= @through)
+    and not exists (select 1
+      from marks w
+      where w.env_id = @env
+        and w.stream = 'latest_test_executions'
+        and w.id = t."sub_test_unique_id"
+        and not coalesce(w.left_by_run, 0) < @run)
+    and not (exists (select 1
+          from "tests" t_parent
+          where t_parent.env_id = t.env_id
+            and t_parent.id = t."test_id"
+            and (t_parent.deletion = 'tombstone' or exists (select 1
+                  from "assets" t_parent_parent
+                  where t_parent_parent.env_id = t.env_id
+                    and t_parent_parent.id = t_parent."asset_id"
+                    and (t_parent_parent.deletion = 'tombstone')))))
+    and not exists (select 1
+      from held_removals h
+      where h.env_id = t.env_id
+        and h.stream = 'latest_test_executions'
+        and h.key_1 = t."sub_test_unique_id");
 
 insert into held_removals (env_id, stream, key_1, key_2, absent_at)
   select t.env_id, 'latest_test_executions', t."sub_test_unique_id", '', @at
@@ -564,6 +564,8 @@ delete from seen_pages as p where p.env_id = @env and p.stream = 'latest_test_ex
 delete from seen_keys as s where s.env_id = @env and s.stream = 'latest_test_executions';
 
 delete from seen_through as s where s.env_id = @env and s.stream = 'latest_test_executions';
+
+select * from sync_checkpoints where env_id = @env and stream = @stream;
 
 
 -- removals that were held back are let go

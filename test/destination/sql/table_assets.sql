@@ -228,6 +228,8 @@ delete from seen_keys as s where s.env_id = @env and s.stream = 'table_assets';
 
 delete from seen_through as s where s.env_id = @env and s.stream = 'table_assets';
 
+select * from sync_checkpoints where env_id = @env and stream = @stream;
+
 
 -- the end of a whole read
 
@@ -292,3 +294,5 @@ delete from missing_found as m where m.env_id = @env and m.stream = 'table_asset
 delete from seen_keys as s where s.env_id = @env and s.stream = 'table_assets';
 
 delete from seen_through as s where s.env_id = @env and s.stream = 'table_assets';
+
+select * from sync_checkpoints where env_id = @env and stream = @stream;

@@ -33,7 +33,7 @@ insert into "test_executions" ("env_id", "sub_test_unique_id", "id", "test_id", 
       "mirrored_at" = excluded."mirrored_at", "extra" = excluded."extra"
   where ("test_executions"."test_id" is distinct from excluded."test_id" or "test_executions"."sub_type" is distinct from excluded."sub_type" or "test_executions"."status" is distinct from excluded."status" or "test_executions"."failure_count" is distinct from excluded."failure_count" or "test_executions"."start_time" is distinct from excluded."start_time" or "test_executions"."duration_seconds" is distinct from excluded."duration_seconds" or "test_executions"."column_name" is distinct from excluded."column_name" or "test_executions"."quality_dimension" is distinct from excluded."quality_dimension" or "test_executions"."result_reason" is distinct from excluded."result_reason" or "test_executions"."exception" is distinct from excluded."exception" or "test_executions"."description" is distinct from excluded."description" or "test_executions"."synced_at" is distinct from excluded."synced_at" or ("test_executions"."extra" is distinct from excluded."extra"
             and not same_json("test_executions"."extra", excluded."extra")))
-    and coalesce(excluded.synced_at, '') >= coalesce("test_executions".synced_at, '');
+    and ("test_executions".synced_at is null or excluded.synced_at >= "test_executions".synced_at);
 
 
 -- rows that are back: rejected no more, held back no more

@@ -214,7 +214,7 @@ delete from seen_keys as s where s.env_id = @env and s.stream = 'tests';
 delete from seen_through as s where s.env_id = @env and s.stream = 'tests';
 
 
--- a sweep is weighed
+-- a sweep
 
 select max(p.id) from seen_pages p where p.env_id = @env and p.stream = 'tests';
 
@@ -256,36 +256,6 @@ select count(*)
             and t_parent.id = t."asset_id"
             and (t_parent.deletion = 'tombstone')))
     and not exists (select 1 from held_removals h where h.env_id = t.env_id and h.stream = 'tests' and h.key_1 = t."id");
-
-
--- a sweep
-
-select max(p.id) from seen_pages p where p.env_id = @env and p.stream = 'tests';
-
-select s.page from seen_through s where s.env_id = @env and s.stream = 'tests';
-
-insert into seen_keys
-  select p.env_id, p.stream, k.value ->> 0, k.value ->> 1, p.read_number
-  from seen_pages p, json_each(p.keys) k
-  where p.env_id = @env
-    and p.stream = 'tests'
-    and p.id > @through
-  order by 3, 4
-  on conflict do nothing;
-
-insert into seen_through values (@env, 'tests', @last) on conflict (env_id, stream) do update set page = excluded.page;
-
-select 1 from missing_found f where f.env_id = @env and f.stream = 'tests';
-
-insert into missing_found values (@env, 'tests');
-
-insert into missing_keys
-  select @env, 'tests', t."id", ''
-  from "tests" t
-  where t.env_id = @env
-    and case when exists (select 1 from seen_keys s where s.env_id = @env and s.stream = 'tests' and s.key_1 = t."id") then false else t.deleted_at is null end
-  order by t."id"
-  on conflict do nothing;
 
 select t."id", t."name", t."test_type", t."definition_type", t."source_type", t."severity", t."disabled", t."asset_id",
     t."column_name", t."config", t."owners", t."tags", t."description", t."path", t."project", t."updated_at",
@@ -347,6 +317,8 @@ delete from seen_keys as s where s.env_id = @env and s.stream = 'tests';
 
 delete from seen_through as s where s.env_id = @env and s.stream = 'tests';
 
+select * from sync_checkpoints where env_id = @env and stream = @stream;
+
 
 -- a sweep that is held back
 
@@ -376,6 +348,20 @@ insert into missing_keys
     and case when exists (select 1 from seen_keys s where s.env_id = @env and s.stream = 'tests' and s.key_1 = t."id") then false else t.deleted_at is null end
   order by t."id"
   on conflict do nothing;
+
+select count(*)
+  from "tests" t
+  where t.env_id = @env
+    and t.deleted_at is null
+    and (t."id") in (select m.key_1 from missing_keys m where m.env_id = @env and m.stream = 'tests')
+    and not exists (select 1 from seen_keys s where s.env_id = @env and s.stream = 'tests' and s.key_1 = t."id")
+    and (@through is null or t.id <= @through)
+    and not (exists (select 1
+          from "assets" t_parent
+          where t_parent.env_id = t.env_id
+            and t_parent.id = t."asset_id"
+            and (t_parent.deletion = 'tombstone')))
+    and not exists (select 1 from held_removals h where h.env_id = t.env_id and h.stream = 'tests' and h.key_1 = t."id");
 
 insert into held_removals (env_id, stream, key_1, key_2, absent_at)
   select t.env_id, 'tests', t."id", '', @at
@@ -453,6 +439,8 @@ delete from seen_keys as s where s.env_id = @env and s.stream = 'tests';
 
 delete from seen_through as s where s.env_id = @env and s.stream = 'tests';
 
+select * from sync_checkpoints where env_id = @env and stream = @stream;
+
 
 -- a sweep that another scan follows
 
@@ -482,6 +470,20 @@ insert into missing_keys
     and case when exists (select 1 from seen_keys s where s.env_id = @env and s.stream = 'tests' and s.key_1 = t."id") then false else t.deleted_at is null end
   order by t."id"
   on conflict do nothing;
+
+select count(*)
+  from "tests" t
+  where t.env_id = @env
+    and t.deleted_at is null
+    and (t."id") in (select m.key_1 from missing_keys m where m.env_id = @env and m.stream = 'tests')
+    and not exists (select 1 from seen_keys s where s.env_id = @env and s.stream = 'tests' and s.key_1 = t."id")
+    and (@through is null or t.id <= @through)
+    and not (exists (select 1
+          from "assets" t_parent
+          where t_parent.env_id = t.env_id
+            and t_parent.id = t."asset_id"
+            and (t_parent.deletion = 'tombstone')))
+    and not exists (select 1 from held_removals h where h.env_id = t.env_id and h.stream = 'tests' and h.key_1 = t."id");
 
 select t."id", t."name", t."test_type", t."definition_type", t."source_type", t."severity", t."disabled", t."asset_id",
     t."column_name", t."config", t."owners", t."tags", t."description", t."path", t."project", t."updated_at",
@@ -544,6 +546,8 @@ delete from missing_found as m where m.env_id = @env and m.stream = 'tests';
 delete from seen_keys as s where s.env_id = @env and s.stream = 'tests';
 
 delete from seen_through as s where s.env_id = @env and s.stream = 'tests';
+
+select * from sync_checkpoints where env_id = @env and stream = @stream;
 
 
 -- removals that were held back are let go

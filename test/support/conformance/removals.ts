@@ -1,4 +1,6 @@
 import { describe, expect, test } from 'vitest';
+import { NO_PROGRESS } from '../../../src/core/checkpoint.ts';
+import { STREAM_NAMES } from '../../../src/streams/catalogue.ts';
 import { STREAMS_OF_ASSETS } from '../catalogue.ts';
 import {
   asset,
@@ -84,7 +86,7 @@ export function describeRemovals(bench: Workbench): void {
       await show('columns', [column('a'), column('b'), column('c'), column('d', gone())]);
       await bench.see('columns', ['a']);
       expect(await bench.weigh('columns', SWEEP)).toEqual({ live: 3, toRemove: 2 });
-      expect((await bench.weigh('columns', { sweep: { at: START }, through: 'b' })).toRemove).toBe(1);
+      expect((await bench.weigh('columns', { sweep: { at: START }, through: 'b' }))?.toRemove).toBe(1);
       expect(await bench.weigh('columns', {})).toEqual({ live: 0, toRemove: 0 });
     });
 
@@ -101,6 +103,35 @@ export function describeRemovals(bench: Workbench): void {
       await bench.gather('asset_lineage', [link('dead', 'b'), link('b', 'dead'), link('b', 'c')]);
       await bench.settle('asset_lineage', { replace: 'all' });
       expect(await bench.weigh('asset_lineage', { replace: 'all' })).toEqual({ live: 1, toRemove: 1 });
+    });
+  });
+
+  describe('the commit that ends a round', () => {
+    const end = (isHeld: boolean) => {
+      const roundEnd = { ...SWEEP, replace: null, through: null, rememberFrom: null, lastMark: 0, run: 1 } as const;
+      const checkpoint = { ...NO_PROGRESS, finishedCycle: 3 };
+      const commit = {
+        kind: 'round-end',
+        checkpoint,
+        roundEnd: { ...roundEnd, isWhole: true, isHeld: () => isHeld },
+      } as const;
+      return bench.on().commit(bench.stream('columns'), commit, new Set(STREAM_NAMES));
+    };
+
+    test('says whether removals were held back, as it was told after it had counted them (R14)', async () => {
+      await show('columns', [column('a'), column('b')]);
+      expect([(await end(true)).isHeld, await columns()]).toEqual([true, ['a lives', 'b lives']]);
+      await bench.see('columns', ['a', 'b']);
+      expect([(await end(false)).isHeld, await columns()]).toEqual([false, ['a lives', 'b lives']]);
+    });
+
+    test('gives the checkpoint as it is stored: a stream that is still owed rows is not finished (R9)', async () => {
+      await show('columns', [column('a')]);
+      expect((await end(false)).checkpoint).toEqual({ ...NO_PROGRESS, finishedCycle: 3 });
+      await bench.commit('columns', { marks: [{ stream: 'columns', id: 'a' }] });
+      const done = await end(false);
+      expect(done.checkpoint).toEqual({ ...NO_PROGRESS, finishedCycle: null });
+      expect(done.checkpoint).toEqual(await bench.on().load('columns'));
     });
   });
 

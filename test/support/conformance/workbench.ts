@@ -1,7 +1,8 @@
 import { afterEach, beforeEach } from 'vitest';
 import { type Checkpoint, NO_PROGRESS } from '../../../src/core/checkpoint.ts';
 import { type DecodedRow, decodePage } from '../../../src/core/decode.ts';
-import type { Destination, RoundEnd, RowCounts } from '../../../src/core/destination.ts';
+import type { Destination, RemovalCount, RoundEnd, RowCounts } from '../../../src/core/destination.ts';
+import { SyncError } from '../../../src/core/errors.ts';
 import type { Instant } from '../../../src/core/instant.ts';
 import { changeMarks } from '../../../src/core/marks.ts';
 import { newestWins, type RowChange } from '../../../src/core/newest-wins.ts';
@@ -69,7 +70,7 @@ export function workbench(make: MakeMirror) {
     { env, marking = STREAM_NAMES, run }: Where = {},
   ): Promise<RowCounts> {
     const given = commitOf(checkpoint ?? (await on(env).load(name)), parts);
-    return on(env, run).commit(stream(name), given, new Set(marking));
+    return (await on(env, run).commit(stream(name), given, new Set(marking))).counts;
   }
 
   /** What items shown by a feed change. */
@@ -117,13 +118,22 @@ export function workbench(make: MakeMirror) {
     },
     settle(
       name: StreamName,
-      given: Partial<RoundEnd> & { hold?: boolean } = {},
+      { hold = false, ...given }: Partial<RoundEnd> & { hold?: boolean } = {},
       where: Where = {},
     ): Promise<RowCounts> {
-      return commit(name, { kind: 'round-end', roundEnd: { ...NO_SETTLEMENT, hold: false, ...given } }, where);
+      return commit(name, { kind: 'round-end', roundEnd: { ...NO_SETTLEMENT, ...given, isHeld: () => hold } }, where);
     },
-    weigh: (name: StreamName, given: Partial<RoundEnd>) =>
-      on().countRemovals(stream(name), { ...NO_SETTLEMENT, ...given }),
+    /** What a commit counts before it ends a round. It is given up then, and changes nothing. */
+    async weigh(name: StreamName, given: Partial<RoundEnd>): Promise<RemovalCount | undefined> {
+      let counted: RemovalCount | undefined;
+      const isHeld = (removalCount: RemovalCount): never => {
+        counted = removalCount;
+        throw new SyncError('run', 'it was to be counted only');
+      };
+      const parts = { kind: 'round-end', roundEnd: { ...NO_SETTLEMENT, ...given, isHeld } } as const;
+      await commit(name, parts).catch(() => undefined);
+      return counted;
+    },
   };
 }
 
