@@ -88,7 +88,7 @@ export interface RemovalCount {
 }
 
 /** Decides, within the commit that counts them, whether removals are held back (R14). */
-export interface RemovalGuard {
+interface RemovalGuard {
   readonly isHeld: (removalCount: RemovalCount) => boolean;
 }
 

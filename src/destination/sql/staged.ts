@@ -3,10 +3,11 @@ import type { PageCommit, RoundEnd } from '../../core/destination.ts';
 import { differenceOf } from '../../core/difference.ts';
 import type { Stream } from '../../core/stream.ts';
 import { firstKey, isOf, isOwed, isSeenKey, mayGo, type SqlCondition, tableOf } from './conditions.ts';
+import { differs, replacing } from './conflicts.ts';
 import { existingWithChildren } from './lookups.ts';
 import { findAnew, isMissing, keysAsJson, noteSeen } from './seen-keys.ts';
 import { type CommitScope, rows, run, type SqlStatements, type SqlValues, value } from './statements.ts';
-import { differs, list, matches, nameOf, quote, replacing, tableSqlOf } from './tables.ts';
+import { list, matches, nameOf, quote, tableSqlOf } from './tables.ts';
 import { type ChangedRows, holdBack, holdOnly, upsert } from './write-rows.ts';
 
 /**

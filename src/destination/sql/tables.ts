@@ -4,7 +4,6 @@ import * as assets from '../../../schema/assets.ts';
 import { kindOf } from '../../../schema/common-columns.ts';
 import * as tests from '../../../schema/data-tests.ts';
 import * as health from '../../../schema/health.ts';
-import type { SqlDialect } from './statements.ts';
 
 /** The tables that hold the rows of streams, by name. */
 const TABLES: ReadonlyMap<string, SQLiteTable> = new Map(
@@ -72,24 +71,4 @@ export function list(names: readonly string[], prefix = ''): string {
 /** `a.x = b.x and a.y = b.y` */
 export function matches(a: string, b: string, names: readonly string[]): string {
   return names.map((name) => `${a}.${quote(name)} = ${b}.${quote(name)}`).join(' and ');
-}
-
-/** The condition that two rows differ in content. NULL equals NULL, and JSON is compared by value (R21). */
-export function differs(
-  { jsonDiffers }: SqlDialect,
-  { content, json }: TableSql,
-  [a, b]: readonly [string, string],
-): string {
-  const apart = content.map((name) => {
-    const [one, other] = [`${a}.${quote(name)}`, `${b}.${quote(name)}`];
-    return json.has(name) ? jsonDiffers(one, other) : `${one} is distinct from ${other}`;
-  });
-  return apart.join(' or ');
-}
-
-/** The end of an insert whose rows replace those under the same key. */
-export function replacing({ unique }: SqlDialect, { name: table, columns, key }: TableSql): string {
-  const others = columns.filter((name) => !key.includes(name));
-  const set = others.map((name) => `${quote(name)} = excluded.${quote(name)}`).join(', ');
-  return `on conflict (${key.map((name) => unique(table, name)).join(', ')}) do update set ${set}`;
 }

@@ -6,16 +6,8 @@ import { absent, type RowChange } from '../../core/newest-wins.ts';
 import type { Row, Stream, StreamName } from '../../core/stream.ts';
 import { exempt, firstKey, holds, isOf, live, type SqlCondition, tableOf } from './conditions.ts';
 import { lastMark } from './lookups.ts';
-import {
-  type CommitScope,
-  column,
-  rows,
-  run,
-  type SqlDialect,
-  type SqlStatements,
-  type UpsertConflict,
-} from './statements.ts';
-import { differs, list, nameOf, quote, replacing, type TableOrName, type TableSql, tableSqlOf } from './tables.ts';
+import { type CommitScope, column, rows, run, type SqlStatements, type UpsertConflict } from './statements.ts';
+import { list, nameOf, quote, type TableOrName, tableSqlOf } from './tables.ts';
 
 interface UpsertOptions {
   readonly conflict?: UpsertConflict;
@@ -37,20 +29,6 @@ export function* upsert(
   const same = { env_id: commitScope.envId, mirrored_at: commitScope.mirroredAt, ...added };
   const { changes } = yield { table: tableSqlOf(table), rows, same, conflict };
   return changes;
-}
-
-/** The end of an insert: it says which of two rows under one key stays. */
-export function onConflict(sqlDialect: SqlDialect, tableSql: TableSql, upsertConflict: UpsertConflict): string {
-  if (upsertConflict === 'append') return '';
-  if (upsertConflict === 'ignore') return 'on conflict do nothing';
-  return `${replacing(sqlDialect, tableSql)}${upsertConflict === 'replace' ? '' : newer(sqlDialect, tableSql)}`;
-}
-
-function newer(sqlDialect: SqlDialect, tableSql: TableSql): string {
-  const held = quote(tableSql.name);
-  const changed = `(${differs(sqlDialect, tableSql, [held, 'excluded'])})`;
-  if (!tableSql.columns.includes('synced_at')) return ` where ${changed}`;
-  return ` where ${changed} and (${held}.synced_at is null or excluded.synced_at >= ${held}.synced_at)`;
 }
 
 /** How many rows were written and deleted. */

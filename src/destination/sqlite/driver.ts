@@ -4,9 +4,9 @@ import { SQLiteSyncDialect } from 'drizzle-orm/sqlite-core';
 import type { StateStatement } from '../../../state/state-statements.ts';
 import { sameJson } from '../../core/json.ts';
 import type { ColumnValue, Row } from '../../core/stream.ts';
+import { onConflict } from '../sql/conflicts.ts';
 import type { BulkUpsert, MirrorScope, NotedKeys, SqlAnswer, SqlDialect, SqlStatements } from '../sql/statements.ts';
 import { list, nameOf, quote } from '../sql/tables.ts';
-import { onConflict } from '../sql/write-rows.ts';
 import { facingFile } from './file-error.ts';
 
 /** The prepared statement of this name, made once for its connection. Without `text` the name is the SQL itself. */

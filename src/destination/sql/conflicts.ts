@@ -1,0 +1,36 @@
+import type { SqlDialect, UpsertConflict } from './statements.ts';
+import { quote, type TableSql } from './tables.ts';
+
+/** The condition that two rows differ in content. NULL equals NULL, and JSON is compared by value (R21). */
+export function differs(
+  { jsonDiffers }: SqlDialect,
+  { content, json }: TableSql,
+  [a, b]: readonly [string, string],
+): string {
+  const apart = content.map((name) => {
+    const [one, other] = [`${a}.${quote(name)}`, `${b}.${quote(name)}`];
+    return json.has(name) ? jsonDiffers(one, other) : `${one} is distinct from ${other}`;
+  });
+  return apart.join(' or ');
+}
+
+/** The end of an insert whose rows replace those under the same key. */
+export function replacing({ unique }: SqlDialect, { name: table, columns, key }: TableSql): string {
+  const others = columns.filter((name) => !key.includes(name));
+  const set = others.map((name) => `${quote(name)} = excluded.${quote(name)}`).join(', ');
+  return `on conflict (${key.map((name) => unique(table, name)).join(', ')}) do update set ${set}`;
+}
+
+/** The end of an insert: it says which of two rows under one key stays. */
+export function onConflict(sqlDialect: SqlDialect, tableSql: TableSql, upsertConflict: UpsertConflict): string {
+  if (upsertConflict === 'append') return '';
+  if (upsertConflict === 'ignore') return 'on conflict do nothing';
+  return `${replacing(sqlDialect, tableSql)}${upsertConflict === 'replace' ? '' : newer(sqlDialect, tableSql)}`;
+}
+
+function newer(sqlDialect: SqlDialect, tableSql: TableSql): string {
+  const held = quote(tableSql.name);
+  const changed = `(${differs(sqlDialect, tableSql, [held, 'excluded'])})`;
+  if (!tableSql.columns.includes('synced_at')) return ` where ${changed}`;
+  return ` where ${changed} and (${held}.synced_at is null or excluded.synced_at >= ${held}.synced_at)`;
+}
