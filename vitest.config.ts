@@ -4,6 +4,7 @@ export default defineConfig({
   test: {
     dir: 'test',
     globalSetup: ['test/support/compile.ts', 'test/support/postgres/shared-server.ts'],
+    setupFiles: 'test/support/state-home.ts',
     // Only what hangs comes to an end here: a busy machine may be twenty times slower than an idle one.
     testTimeout: 1_000_000,
     expect: { poll: { timeout: 1_000_000 } },

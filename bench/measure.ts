@@ -55,7 +55,13 @@ export async function openBench(world: WorldSize): Promise<Bench> {
   openForWriting(places['EMPTY'] as string).connection.close();
   const start = (args: readonly string[]): ChildProcess => {
     const filled = args.map((arg) => places[arg] ?? arg);
-    const own = { OBSYNC_BASE_URL: baseUrl, OBSYNC_TOKEN: 'bench', OBSYNC_DB: db, BENCH_USAGE: noted };
+    const own = {
+      OBSYNC_BASE_URL: baseUrl,
+      OBSYNC_TOKEN: 'bench',
+      OBSYNC_DB: db,
+      BENCH_USAGE: noted,
+      XDG_STATE_HOME: folder,
+    };
     const options = {
       env: { ...process.env, ...own },
       stdio: ['ignore', 'pipe', 'pipe'] as ['ignore', 'pipe', 'pipe'],

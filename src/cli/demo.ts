@@ -85,7 +85,8 @@ function failed(summary: RunSummary, stopRequest: StopRequest): number {
 async function syncOnce({ io, stop, baseUrl, db, logLevel }: DemoRuns): Promise<RunSummary> {
   const view = await watchRun(io, logLevel);
   try {
-    return await sync({ baseUrl, db, token: TOKEN, history: true, signal: stop.signal, onProgress: view.onProgress });
+    const service = { baseUrl, token: TOKEN, shareQuota: false };
+    return await sync({ ...service, db, history: true, signal: stop.signal, onProgress: view.onProgress });
   } finally {
     view.end();
   }

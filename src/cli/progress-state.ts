@@ -37,6 +37,7 @@ export function nextProgress(state: ProgressState, event: SyncEvent, nowMs: numb
     case 'request':
       return state.wait !== null && nowMs >= state.wait.untilMs ? { ...state, wait: null } : state;
     case 'environments':
+    case 'unshared':
       return state;
   }
 }
@@ -51,6 +52,11 @@ const WAITS: Readonly<Record<WaitEvent['reason'], string>> = {
 
 function whyOf({ reason, about }: WaitEvent): string {
   return about === undefined ? WAITS[reason] : `${about}, ${WAITS[reason]}`;
+}
+
+/** Why the quota is kept in memory, in one line. */
+export function unsharedText({ reason }: Extract<SourceEvent, { type: 'unshared' }>): string {
+  return `this process does not share what it knows of the quota with others: ${reason}`;
 }
 
 /** A wait in one line. */

@@ -2,7 +2,15 @@ import type { Logger } from 'pino';
 import type { SyncEvent } from '../library/options.ts';
 import type { RunProgressEvent } from '../sync/progress.ts';
 import type { CommandIo } from './command.ts';
-import { INITIAL, nextProgress, type ProgressState, renderProgress, requestText, waitText } from './progress-state.ts';
+import {
+  INITIAL,
+  nextProgress,
+  type ProgressState,
+  renderProgress,
+  requestText,
+  unsharedText,
+  waitText,
+} from './progress-state.ts';
 import { columnsOf } from './terminal-width.ts';
 import { counted, modeText } from './words.ts';
 
@@ -46,6 +54,7 @@ function lineView(log: Logger): RunView {
       if (event.type === 'ended') logEnd(log, event);
       if (event.type === 'wait') log.info(waitText(event));
       if (event.type === 'request') log.debug(requestText(event, log.isLevelEnabled('trace')));
+      if (event.type === 'unshared') log.debug(unsharedText(event));
     },
     end() {},
   };

@@ -1,7 +1,7 @@
 import type { VerifyEvent } from '../library/verify.ts';
 import type { StreamReport, VerifyFinding, VerifyReport } from '../verify/verify-report.ts';
 import type { CommandIo } from './command.ts';
-import { requestText, waitText } from './progress-state.ts';
+import { requestText, unsharedText, waitText } from './progress-state.ts';
 import { renderTable } from './rows-view.ts';
 
 /** Shows the progress of a verification on stderr: one live line on a terminal, else only its waits. */
@@ -22,6 +22,9 @@ export async function watchVerify(commandIo: CommandIo, level: string): Promise<
           break;
         case 'request':
           log.debug(requestText(event, log.isLevelEnabled('trace')));
+          break;
+        case 'unshared':
+          log.debug(unsharedText(event));
           break;
         case 'wait':
           if (draw !== null) draw(waitText(event));

@@ -44,6 +44,11 @@ export type SourceEvent =
       readonly query: string;
       readonly status: number;
       readonly durationMs: number;
+    }
+  | {
+      /** The account's quota cannot be kept where other processes see it, so this process counts alone (R23). */
+      readonly type: 'unshared';
+      readonly reason: string;
     };
 
 /** The read API, as the sync sees it. Every failure is a `SyncError`. */

@@ -20,6 +20,7 @@ export const OPTION_KINDS = {
   timeout: 'a number',
   maxWait: 'a number',
   maxRequests: 'a number',
+  shareQuota: 'true or false',
   signal: 'an AbortSignal',
   full: 'true or false',
   fullEvery: 'a number',

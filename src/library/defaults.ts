@@ -12,6 +12,7 @@ export const DEFAULTS = {
   retries: 5,
   timeout: 60,
   maxWait: 900,
+  shareQuota: true,
   allowShrink: false,
   allowHttp: false,
   delay: 600,

@@ -40,6 +40,8 @@ export interface ServiceOptions extends MirrorOptions {
   readonly maxWait?: number | undefined;
   /** The work stops after this number of requests. */
   readonly maxRequests?: number | undefined;
+  /** Shares what is known of the account's quota with other processes of this user, in a file of the state folder; true by default. */
+  readonly shareQuota?: boolean | undefined;
   /** Stops the work cleanly when aborted. */
   readonly signal?: AbortSignal | undefined;
 }

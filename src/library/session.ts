@@ -23,6 +23,7 @@ import { CATALOGUE } from '../streams/catalogue.ts';
 import type { OpenMirror } from '../sync/ports.ts';
 import { runSync } from '../sync/run.ts';
 import type { RunSummary } from '../sync/summary.ts';
+import { openQuotaKeeper } from './quota-keeper.ts';
 import { streamsAskedFor } from './streams-asked-for.ts';
 import { clock, type RunWatcher, type SyncSettings } from './sync-settings.ts';
 
@@ -70,6 +71,7 @@ function readKeptQuota(path: string): KeptQuota | null {
 function openSource(settings: SyncSettings, watch: Pick<RunWatcher, 'signal' | 'onSourceEvent'>): Source {
   return createHttpSource({
     ...settings,
+    quotaKeeper: openQuotaKeeper(settings, (reason) => watch.onSourceEvent({ type: 'unshared', reason })),
     userAgent: 'obsync',
     signal: watch.signal,
     clock: { nowMs: () => performance.now(), utcMs: () => Date.now() },

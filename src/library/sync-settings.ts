@@ -27,6 +27,7 @@ export interface SyncSettings extends Omit<RunOptions, 'catalogue' | 'streams'>,
   readonly timeoutMs: number;
   readonly maxWaitMs: number;
   readonly maxRequests: number | null;
+  readonly shareQuota: boolean;
   /** The quota that this process's requests outside of runs left (R23). */
   readonly keptQuota?: KeptQuota | null;
 }
@@ -62,6 +63,7 @@ export function syncSettings(options: SyncOptions): SyncSettings {
     retries: number('retries', { min: 0, max: 100 }),
     timeoutMs: number('timeout', { min: 0.001, max: 86_400, whole: false }) * 1000,
     maxWaitMs: number('maxWait', { min: 0, max: 86_400 * 7, whole: false }) * 1000,
+    shareQuota: given.shareQuota,
     // The first request of every run lists the environments and mirrors no rows.
     maxRequests: given.maxRequests === undefined ? null : number('maxRequests', { min: 2 }),
   };

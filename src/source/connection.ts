@@ -6,8 +6,8 @@ import { countHeader, type HeaderValues, httpDateMs } from '../core/retry-delay.
 import type { RequestDescription } from './classify.ts';
 import type { BodyDecoder } from './envelope.ts';
 import { openHeavyTurns } from './heavy-turns.ts';
+import { openRateLimiter, type RateLimiter, type RateLimiterOptions } from './limiter-state.ts';
 import { Pool } from './pool.ts';
-import { openRateLimiter, type RateLimiter, type RateLimiterOptions } from './rate-limiter.ts';
 import { type HttpConnection, type RequestOutcome, send } from './send.ts';
 
 export interface HttpSourceOptions extends RateLimiterOptions {

@@ -1,13 +1,14 @@
 import { SyncError } from '../core/errors.ts';
 import type { AccountQuota } from '../core/quota.ts';
-import { resumedWindow } from '../core/rate-window.ts';
 import type { PageRequest, Source } from '../core/source.ts';
 import { secretOf } from './classify.ts';
 import { connect, type HttpSourceOptions, type SourceConnection } from './connection.ts';
 import { type BodyDecoder, decodeMatchedCount, decodePage } from './envelope.ts';
 import { fetchEnvironments } from './environments.ts';
 import { fetchWhole } from './fetch-whole.ts';
-import { resume, stop } from './rate-limiter.ts';
+import { stop } from './limiter-state.ts';
+import { quotaNowMs } from './quota-client.ts';
+import { closeQuota } from './rate-limiter.ts';
 import { endpointPath, pageTarget } from './target.ts';
 
 export type { HttpSourceOptions } from './connection.ts';
@@ -34,13 +35,14 @@ export function createHttpSource(options: HttpSourceOptions): Source {
     resumeQuota({ remaining, resetSeconds }) {
       // The rest of the window is computed by the machine's clock, which may be wrong. It may delay a run, but not end it (R1).
       if (remaining === 0 && resetSeconds * 1000 > options.maxWaitMs) return;
-      resume(gate, resumedWindow(remaining, options.clock.nowMs() + resetSeconds * 1000));
+      gate.quota.resumed = { remaining, resetAtMs: options.clock.nowMs() + resetSeconds * 1000 };
     },
     async close() {
       options.signal.removeEventListener('abort', onSignal);
       connection.closed.abort();
       stop(gate, new SyncError('run', 'The source is closed.'));
       await connection.line.pool.destroy();
+      await closeQuota(gate);
     },
   };
 }
@@ -63,10 +65,10 @@ function fetchRequested<T>(
   });
 }
 
-function quotaOf({ gate, limit, windowSeconds, options }: SourceConnection): AccountQuota | null {
-  const { remaining, resetAtMs } = gate.window;
+function quotaOf({ gate: { quota }, limit, windowSeconds }: SourceConnection): AccountQuota | null {
+  const { remaining, resetAtMs } = quota.window;
   if (remaining === null) return null;
-  const resetSeconds = Math.max(0, Math.ceil((resetAtMs - options.clock.nowMs()) / 1000));
+  const resetSeconds = Math.max(0, Math.ceil((resetAtMs - quotaNowMs(quota)) / 1000));
   return { limit, remaining, resetSeconds, windowSeconds };
 }
 

@@ -4,7 +4,8 @@ import { retryDelayMs } from '../core/retry-delay.ts';
 import { classify, type RetriableFailure, secretOf, serviceAway } from './classify.ts';
 import { type FetchRequest, type SourceConnection, sendOnce } from './connection.ts';
 import { decodePage } from './envelope.ts';
-import { acquire, backOff, noteAnswer, PRIORITY, stop } from './rate-limiter.ts';
+import { stop } from './limiter-state.ts';
+import { acquire, backOff, noteAnswer, PRIORITY } from './rate-limiter.ts';
 import type { RequestOutcome } from './send.ts';
 import { endpointPath, pageTarget } from './target.ts';
 

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { plan } from '../../src/cli/plan.ts';
 import { sync } from '../../src/cli/sync.ts';
 import type { ForecastReport } from '../../src/library/plan-report.ts';
@@ -72,7 +72,7 @@ describe('plan', () => {
     expect(server.requests.length - before - 1).toBe(ran.requests);
   });
 
-  test('computes how long the run waits for the quota of its answer, or else for that of the last run', async () => {
+  test('computes how long the run waits for the quota of its answer, else for what is shared, else for that of the last run', async () => {
     const { options, quota } = await setUp();
     await run(sync, options);
     quota.remaining = 5;
@@ -84,6 +84,10 @@ describe('plan', () => {
       told: { limit: 100, remaining: 5, reset_seconds: 30, window_seconds: 30 },
     });
     quota.told = false;
+    // Of the 5 that the last plan left, the request of this one took one.
+    expect((await run<ForecastReport>(plan, options)).json()).toMatchObject({ quota: { remaining: 4 } });
+    vi.stubEnv('XDG_STATE_HOME', folder());
+    onTestFinished(() => void vi.unstubAllEnvs());
     expect((await run<ForecastReport>(plan, options)).json()).toMatchObject({ seconds: 0, quota: { remaining: 99 } });
   });
 

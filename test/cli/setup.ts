@@ -37,7 +37,7 @@ interface Where {
 export function start(args: readonly string[], { cwd, env = {} }: Where = {}): Started {
   const child = spawn(NODE, [MAIN, ...args], {
     cwd: cwd ?? folder(),
-    env: { PATH: process.env['PATH'], ...env },
+    env: { PATH: process.env['PATH'], XDG_STATE_HOME: process.env['XDG_STATE_HOME'], ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   let stdout = '';

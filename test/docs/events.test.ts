@@ -16,6 +16,7 @@ type CounterName = keyof Extract<LibraryEvent, { type: 'stream' }>['counters'];
 const MEMBERS: EventMembers = {
   request: { path: true, query: true, status: true, durationMs: true },
   wait: { reason: true, delayMs: true, about: true },
+  unshared: { reason: true },
   environments: { environments: true, missing: true },
   stream: { environment: true, stream: true, counters: true },
   ended: { environment: true, summary: true, error: true },

@@ -10,6 +10,9 @@ import { onTestFinished } from 'vitest';
 
 const run = promisify(execFile);
 
+/** What the started programs see of this process's variables. */
+const OWN = { PATH: process.env['PATH'], XDG_STATE_HOME: process.env['XDG_STATE_HOME'] };
+
 export const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 
 /** The oldest Node that the package supports, beside the one that the tests run on. */
@@ -84,7 +87,7 @@ interface Where {
 /** Runs a program to its end. It sees no variable of the tests but those given. */
 export async function execute(node: string, args: readonly string[], { cwd, env = {} }: Where): Promise<Ended> {
   try {
-    const { stdout, stderr } = await run(node, args, { cwd, env: { PATH: process.env['PATH'], ...env } });
+    const { stdout, stderr } = await run(node, args, { cwd, env: { ...OWN, ...env } });
     return { code: 0, stdout, stderr };
   } catch (error) {
     const { code, stdout, stderr } = error as Ended;
@@ -100,7 +103,7 @@ export async function startServer(
 ): Promise<{ readonly line: string; stop(): Promise<number | null> }> {
   const child = spawn(node, args, {
     cwd,
-    env: { PATH: process.env['PATH'], ...env },
+    env: { ...OWN, ...env },
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   onTestFinished(() => void child.kill('SIGKILL'));

@@ -1,0 +1,68 @@
+import { type NotedRequest, type QuotaState, UNKNOWN_QUOTA } from './quota-state.ts';
+import type { Pause, RateWindow } from './rate-window.ts';
+
+/** A state of another form is not read. */
+const VERSION = 1;
+
+/** The state as text. JSON has no infinite times: they become null. */
+export function textOfQuota({ window, inFlight }: QuotaState): string {
+  return JSON.stringify({ version: VERSION, window, inFlight });
+}
+
+/** The state that a text holds. One that is not as `textOfQuota` writes it tells nothing. */
+export function quotaOfText(text: string): QuotaState {
+  const { version, window, inFlight } = parsed(text);
+  if (version !== VERSION || !isRecord(window) || !Array.isArray(inFlight) || !inFlight.every(isNoted))
+    return UNKNOWN_QUOTA;
+  const rateWindow = windowOf(window);
+  return rateWindow === null ? UNKNOWN_QUOTA : { window: rateWindow, inFlight };
+}
+
+function windowOf({ remaining, resetAtMs, uncounted, pause, refusals, refusedSinceMs }: JsonRecord): RateWindow | null {
+  const pauseOf = pause === null ? null : isPause(pause) ? { ...pause, untilMs: timeOf(pause.untilMs) } : undefined;
+  if (pauseOf === undefined || !isCount(uncounted) || !isCount(refusals)) return null;
+  if (!(remaining === null || isCount(remaining)) || !isTime(resetAtMs) || !isTime(refusedSinceMs)) return null;
+  return { remaining, resetAtMs: timeOf(resetAtMs), uncounted, pause: pauseOf, refusals, refusedSinceMs };
+}
+
+type JsonRecord = Readonly<Record<string, unknown>>;
+
+function parsed(text: string): JsonRecord {
+  try {
+    const value: unknown = JSON.parse(text);
+    return isRecord(value) ? value : {};
+  } catch {
+    return {};
+  }
+}
+
+function isRecord(value: unknown): value is JsonRecord {
+  return typeof value === 'object' && value !== null;
+}
+
+function isCount(value: unknown): value is number {
+  return Number.isSafeInteger(value) && Number(value) >= 0;
+}
+
+function isTime(value: unknown): value is number | null {
+  return value === null || Number.isFinite(value);
+}
+
+function timeOf(ms: number | null): number {
+  return ms ?? Number.NEGATIVE_INFINITY;
+}
+
+function isPause(value: unknown): value is Omit<Pause, 'untilMs'> & { untilMs: number | null } {
+  return isRecord(value) && isTime(value['untilMs']) && ['quota', 'rate-limited'].includes(String(value['reason']));
+}
+
+function isNoted(value: unknown): value is NotedRequest {
+  if (!isRecord(value)) return false;
+  const { id, owner, uncounted, sentMs, deadlineMs } = value;
+  return (
+    typeof id === 'string' &&
+    typeof owner === 'string' &&
+    isCount(uncounted) &&
+    [sentMs, deadlineMs].every(Number.isFinite)
+  );
+}

@@ -1,0 +1,15 @@
+import type { QuotaKeeper } from '../core/quota-keeper.ts';
+import { type QuotaState, UNKNOWN_QUOTA } from '../core/quota-state.ts';
+
+/** Keeps the state of the quota for one source alone. */
+export function memoryKeeper(nowMs: () => number): QuotaKeeper {
+  let kept: QuotaState = UNKNOWN_QUOTA;
+  return {
+    async change(quotaChange) {
+      const { state, result } = quotaChange(kept, nowMs());
+      kept = state;
+      return result;
+    },
+    async close() {},
+  };
+}

@@ -1,0 +1,114 @@
+import { randomUUID } from 'node:crypto';
+import type { QuotaKeeper } from '../core/quota-keeper.ts';
+import {
+  begin,
+  giveBack,
+  type NotedRequest,
+  type QuotaPermit,
+  type QuotaUser,
+  settle,
+  takePermit,
+} from '../core/quota-state.ts';
+import { type RateWindow, resumedWindow, UNKNOWN_WINDOW } from '../core/rate-window.ts';
+import { isGone, OWN_PROCESS } from './process-owner.ts';
+import type { RequestOutcome } from './send.ts';
+
+/** One source's access to the quota of its account. */
+export interface QuotaClient {
+  readonly keeper: QuotaKeeper;
+  readonly user: QuotaUser;
+  readonly maxWaitMs: number;
+  /** Our own monotonic clock. */
+  readonly nowMs: () => number;
+  /** What an earlier run left, its end by our own clock; null if nothing is known. */
+  resumed: { readonly remaining: number; readonly resetAtMs: number } | null;
+  /** When the first permit was asked for, by the keeper's clock; null before. */
+  begunMs: number | null;
+  /** The window as it was seen last. */
+  window: RateWindow;
+  /** By how much the keeper's clock was ahead of our own then. */
+  aheadMs: number;
+  /** How many permits were asked for so far. */
+  asked: number;
+}
+
+/** A request whose process says nothing is held for dead this long after it must have ended. */
+const MARGIN_MS = 15_000;
+
+export function openQuotaClient(
+  keeper: QuotaKeeper,
+  options: Pick<QuotaClient, 'maxWaitMs' | 'nowMs'> & { readonly timeoutMs: number },
+): QuotaClient {
+  const { maxWaitMs, nowMs, timeoutMs } = options;
+  return {
+    keeper,
+    user: { owner: `${OWN_PROCESS}/${randomUUID()}`, lifetimeMs: timeoutMs + MARGIN_MS, isGone },
+    maxWaitMs,
+    nowMs,
+    resumed: null,
+    begunMs: null,
+    window: UNKNOWN_WINDOW,
+    aheadMs: 0,
+    asked: 0,
+  };
+}
+
+/** Asks for the permit to send one request. */
+export async function askPermit(quotaClient: QuotaClient): Promise<QuotaPermit> {
+  const { keeper, user, nowMs } = quotaClient;
+  const id = `${user.owner}/${++quotaClient.asked}`;
+  const askedMs = nowMs();
+  const { permit, atMs } = await keeper.change((state, atMs) => {
+    const known = quotaClient.begunMs === null ? begin(state, beginning(quotaClient, atMs), atMs) : state;
+    const taken = takePermit(known, { id, user }, atMs);
+    see(quotaClient, taken.state.window, atMs);
+    return { state: taken.state, result: { permit: taken.permit, atMs } };
+  });
+  quotaClient.begunMs ??= atMs;
+  // The process was stopped meanwhile, and others may hold it for dead.
+  if (permit.kind !== 'go' || nowMs() - askedMs < user.lifetimeMs) return permit;
+  await returnPermit(quotaClient, permit.request);
+  return askPermit(quotaClient);
+}
+
+function beginning({ user, maxWaitMs, resumed, nowMs }: QuotaClient, atMs: number) {
+  const window = resumed && resumedWindow(resumed.remaining, atMs + resumed.resetAtMs - nowMs());
+  return { user, maxWaitMs, resumed: window ?? UNKNOWN_WINDOW };
+}
+
+/** Tells how a request ended. */
+export function settleRequest(
+  quotaClient: QuotaClient,
+  request: NotedRequest,
+  { answer, heardMs }: RequestOutcome,
+): Promise<void> {
+  const { keeper, nowMs } = quotaClient;
+  return keeper.change((state, atMs) => {
+    const settled = settle(state, request, answer, atMs - (nowMs() - heardMs));
+    see(quotaClient, settled.window, atMs);
+    return { state: settled, result: undefined };
+  });
+}
+
+/** Gives a permit back that is not used. */
+export function returnPermit({ keeper }: QuotaClient, request: NotedRequest): Promise<void> {
+  return keeper.change((state) => ({ state: giveBack(state, request), result: undefined }));
+}
+
+function see(quotaClient: QuotaClient, window: RateWindow, atMs: number): void {
+  quotaClient.window = window;
+  quotaClient.aheadMs = atMs - quotaClient.nowMs();
+}
+
+/** The keeper's time, as far as it is known without asking. */
+export function quotaNowMs({ nowMs, aheadMs }: QuotaClient): number {
+  return nowMs() + aheadMs;
+}
+
+/** The window as it was seen last; of refusals, only those since this source began. */
+export function windowOf({ window, begunMs }: QuotaClient): RateWindow {
+  const { refusedSinceMs } = window;
+  return refusedSinceMs === null || begunMs === null
+    ? window
+    : { ...window, refusedSinceMs: Math.max(refusedSinceMs, begunMs) };
+}

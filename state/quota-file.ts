@@ -1,0 +1,129 @@
+import { chmodSync, mkdirSync, rmSync } from 'node:fs';
+import { homedir, uptime } from 'node:os';
+import { dirname, isAbsolute, join } from 'node:path';
+import { setTimeout as sleepFor } from 'node:timers/promises';
+import Database from 'better-sqlite3';
+import { clockJumpMs, type MachineTime } from '../src/core/clock-jump.ts';
+import type { QuotaChange, QuotaKeeper } from '../src/core/quota-keeper.ts';
+import { moved, UNKNOWN_QUOTA } from '../src/core/quota-state.ts';
+import { quotaOfText, textOfQuota } from '../src/core/quota-text.ts';
+
+/** The file of this user's state folder that keeps the quota of every account (XDG base directories). @throws without a home */
+export function quotaFilePath(env: NodeJS.ProcessEnv = process.env): string {
+  const stated = env['XDG_STATE_HOME'];
+  const folder = stated !== undefined && isAbsolute(stated) ? stated : join(homedir(), '.local', 'state');
+  return join(folder, 'obsync', 'quota.db');
+}
+
+export interface QuotaFileOptions {
+  /** Tells the path of the file. */
+  readonly path: () => string;
+  /** The account's key. */
+  readonly account: string;
+  readonly now: () => MachineTime;
+}
+
+/** The clocks of this machine. */
+export function machineTime(): MachineTime {
+  return { wallMs: Date.now(), uptimeMs: uptime() * 1000 };
+}
+
+interface QuotaRow {
+  readonly state: string;
+  readonly wall_ms: number;
+  readonly uptime_ms: number;
+}
+
+/**
+ * Keeps the state of an account's quota in a file, for all processes of this machine (R23). It is an SQLite file: its lock ends with its
+ * process, and a change is written whole or not at all. It is opened at the first change.
+ */
+export function fileKeeper(options: QuotaFileOptions): QuotaKeeper {
+  let connection: Database.Database | null = null;
+  const opened = (): Database.Database => {
+    connection ??= openFile(options);
+    return connection;
+  };
+  const close = (): void => {
+    connection?.close();
+    connection = null;
+  };
+  /** Nothing holds any more of a file that is damaged, as after a power failure. */
+  const startAnew = (): void => {
+    close();
+    for (const suffix of ['', '-journal']) rmSync(options.path() + suffix, { force: true });
+  };
+  return {
+    async change(quotaChange) {
+      for (let tries = 1; ; tries++) {
+        try {
+          return changeRow(opened(), options, quotaChange);
+        } catch (error) {
+          if (isDamaged(error) && tries === 1) startAnew();
+          else if (isBusy(error) && tries < MOST_TRIES) await sleepFor(BUSY_MS * Math.random());
+          else throw error;
+        }
+      }
+    },
+    async close() {
+      close();
+    },
+  };
+}
+
+/** A change takes a fraction of a millisecond. Whoever holds the file for longer is stopped. */
+const BUSY_MS = 100;
+const MOST_TRIES = 100;
+
+/** An account that nobody has used for so long is forgotten. */
+const FORGET_MS = 7 * 86_400_000;
+
+function isDamaged(error: unknown): boolean {
+  return error instanceof Database.SqliteError && /^SQLITE_(CORRUPT|NOTADB)/.test(error.code);
+}
+
+/** The file must survive a killed process, not a power failure: after that, nothing of it holds any more. */
+function openFile({ path, account, now }: QuotaFileOptions): Database.Database {
+  const file = path();
+  mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
+  const connection = new Database(file, { timeout: BUSY_MS });
+  try {
+    chmodSync(file, 0o600);
+    connection.pragma('synchronous = off');
+    connection.exec(TABLE);
+    const { wallMs } = now();
+    connection.prepare(FORGET).run({ account, from: wallMs - FORGET_MS, to: wallMs + FORGET_MS });
+    return connection;
+  } catch (error) {
+    connection.close();
+    throw error;
+  }
+}
+
+const TABLE = `create table if not exists account_quotas (
+  account text primary key, state text not null, wall_ms real not null, uptime_ms real not null) strict`;
+const FORGET = 'delete from account_quotas where account <> :account and wall_ms not between :from and :to';
+const READ = 'select state, wall_ms, uptime_ms from account_quotas where account = ?';
+const WRITE = `insert into account_quotas (account, state, wall_ms, uptime_ms) values (:account, :state, :wallMs, :uptimeMs)
+  on conflict (account) do update set state = :state, wall_ms = :wallMs, uptime_ms = :uptimeMs`;
+
+function changeRow<Result>(
+  connection: Database.Database,
+  { account, now }: QuotaFileOptions,
+  quotaChange: QuotaChange<Result>,
+): Result {
+  const exchange = connection.transaction(() => {
+    const row = connection.prepare<[string], QuotaRow>(READ).get(account);
+    const time = now();
+    const before = row === undefined ? UNKNOWN_QUOTA : quotaOfText(row.state);
+    const jumpMs = row === undefined ? 0 : clockJumpMs({ wallMs: row.wall_ms, uptimeMs: row.uptime_ms }, time);
+    const { state, result } = quotaChange(jumpMs === 0 ? before : moved(before, jumpMs), time.wallMs);
+    connection.prepare(WRITE).run({ account, state: textOfQuota(state), ...time });
+    return result;
+  });
+  return exchange.immediate();
+}
+
+function isBusy(error: unknown): boolean {
+  return error instanceof Database.SqliteError && error.code.startsWith('SQLITE_BUSY');
+}

@@ -1,0 +1,78 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, onTestFinished, test, vi } from 'vitest';
+import { openQuotaKeeper } from '../../src/library/quota-keeper.ts';
+import { startQuotaServer } from '../support/quota-server.ts';
+
+const PROGRAM = join(import.meta.dirname, '../support/quota-process.ts');
+
+function stateHome(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'obsync-state-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  return folder;
+}
+
+async function serving(limit: number) {
+  const server = await startQuotaServer({ limit, windowMs: 1000 });
+  onTestFinished(() => server.close());
+  return server;
+}
+
+/** Starts a process that sends so many requests. */
+function start(url: string, requests: number, home: string): ChildProcess {
+  const child = spawn(process.execPath, [PROGRAM, url, String(requests)], {
+    stdio: ['ignore', 'inherit', 'inherit'],
+    env: { ...process.env, XDG_STATE_HOME: home },
+  });
+  onTestFinished(() => void child.kill('SIGKILL'));
+  return child;
+}
+
+const ended = async (child: ChildProcess) => (await once(child, 'exit'))[0];
+
+test('four processes use every window up, and none is refused (R23)', async () => {
+  const server = await serving(40);
+  const home = stateHome();
+  const codes = await Promise.all([20, 20, 20, 20].map((requests) => ended(start(server.url, requests, home))));
+  expect(codes).toEqual([0, 0, 0, 0]);
+  expect({ accepted: server.accepted, refused: server.refused() }).toEqual({ accepted: [40, 40], refused: 0 });
+});
+
+test('what a killed process has sent counts, and the others go on (R23)', async () => {
+  const server = await serving(30);
+  const home = stateHome();
+  const [first, ...others] = [200, 30, 30].map((requests) => start(server.url, requests, home)) as [ChildProcess];
+  await server.received(25);
+  first.kill('SIGKILL');
+  expect(await Promise.all(others.map(ended))).toEqual([0, 0]);
+  expect(server.refused()).toBe(0);
+});
+
+test('a process that starts after another one keeps to what that one has left (R23)', async () => {
+  const server = await serving(10);
+  const home = stateHome();
+  for (const requests of [7, 7, 7]) expect(await ended(start(server.url, requests, home))).toBe(0);
+  expect(server.refused()).toBe(0);
+});
+
+test('without a state folder a process counts alone, and says why once (R23)', async () => {
+  const home = stateHome();
+  // A file stands where the folder would be made, which stops even a user who may write everywhere.
+  writeFileSync(join(home, 'file'), '');
+  vi.stubEnv('XDG_STATE_HOME', join(home, 'file'));
+  onTestFinished(() => void vi.unstubAllEnvs());
+  const told: string[] = [];
+  const account = { baseUrl: 'https://api.example.com', token: 'token', shareQuota: true };
+  const keeper = openQuotaKeeper(account, (reason) => told.push(reason));
+  for (const expected of [1, 2]) {
+    const count = await keeper?.change((state) => {
+      const { uncounted } = state.window;
+      return { state: { ...state, window: { ...state.window, uncounted: uncounted + 1 } }, result: uncounted + 1 };
+    });
+    expect(count).toBe(expected);
+  }
+  expect(told).toEqual([expect.stringContaining(home)]);
+});

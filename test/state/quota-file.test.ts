@@ -1,0 +1,96 @@
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { homedir, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import type { QuotaKeeper } from '../../src/core/quota-keeper.ts';
+import { type QuotaState, UNKNOWN_QUOTA } from '../../src/core/quota-state.ts';
+import { resumedWindow } from '../../src/core/rate-window.ts';
+import { accountKey } from '../../state/account-key.ts';
+import { fileKeeper, machineTime, quotaFilePath } from '../../state/quota-file.ts';
+
+const ACCOUNT = accountKey({ baseUrl: 'https://api.example.com', token: 'secret-token' });
+const DAY_MS = 86_400_000;
+
+function place(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'obsync-quota-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  return join(folder, 'obsync', 'quota.db');
+}
+
+function open(path: string, { account = ACCOUNT, now = machineTime } = {}): QuotaKeeper {
+  const keeper = fileKeeper({ path: () => path, account, now });
+  onTestFinished(() => keeper.close());
+  return keeper;
+}
+
+const put = (keeper: QuotaKeeper, state: QuotaState) => keeper.change(() => ({ state, result: undefined }));
+const seen = (keeper: QuotaKeeper) => keeper.change((state, nowMs) => ({ state, result: { state, nowMs } }));
+
+test('what one process has noted, the next one reads; each account has its own (R23)', async () => {
+  const path = place();
+  const spent = { window: resumedWindow(0, Date.now() + 50_000), inFlight: [] };
+  await put(open(path), spent);
+  expect((await seen(open(path))).state).toEqual(spent);
+  expect((await seen(open(path, { account: 'another' }))).state).toEqual(UNKNOWN_QUOTA);
+});
+
+test('neither the token nor the address is in the file, and it is for its user alone (R25)', async () => {
+  const path = place();
+  await put(open(path), UNKNOWN_QUOTA);
+  const bytes = readFileSync(path, 'latin1');
+  expect(bytes).toContain(ACCOUNT);
+  expect(bytes).not.toMatch(/secret|example/);
+  expect(statSync(path).mode & 0o077).toBe(0);
+});
+
+test('a change that fails changes nothing', async () => {
+  const keeper = open(place());
+  await put(keeper, UNKNOWN_QUOTA);
+  const failing = keeper.change(() => {
+    throw new Error('no');
+  });
+  await expect(failing).rejects.toThrow('no');
+  expect((await seen(keeper)).state).toEqual(UNKNOWN_QUOTA);
+});
+
+test.each([
+  ['forward by a day', DAY_MS],
+  ['back by a day', -DAY_MS],
+])('a clock that is set %s changes no wait (R1, R23)', async (_, jumpMs) => {
+  const path = place();
+  let time = { wallMs: 1_000_000_000, uptimeMs: 5000 };
+  const keeper = open(path, { now: () => time });
+  await put(keeper, { window: resumedWindow(0, time.wallMs + 50_000), inFlight: [] });
+  time = { wallMs: time.wallMs + jumpMs, uptimeMs: time.uptimeMs };
+  const { state, nowMs } = await seen(keeper);
+  expect(Number(state.window.pause?.untilMs) - nowMs).toBe(50_000);
+});
+
+test('accounts that nobody has used for a week are forgotten', async () => {
+  const path = place();
+  const old = { wallMs: Date.now() - 8 * DAY_MS, uptimeMs: 0 };
+  const spent = { window: resumedWindow(0, Date.now() + 50_000), inFlight: [] };
+  await put(open(path, { account: 'old', now: () => old }), spent);
+  await put(open(path), spent);
+  expect((await seen(open(path, { account: 'old' }))).state).toEqual(UNKNOWN_QUOTA);
+  expect((await seen(open(path))).state).toEqual(spent);
+});
+
+test.each([
+  ['no database at all', () => Buffer.from('no database at all, '.repeat(500))],
+  ['a database with a damaged page', (whole: Buffer) => whole.fill(1, 4096)],
+])('a file that holds %s is begun anew', async (_, damaged) => {
+  const path = place();
+  const first = open(path);
+  await put(first, { window: resumedWindow(0, Date.now() + 50_000), inFlight: [] });
+  await first.close();
+  writeFileSync(path, damaged(readFileSync(path)));
+  const keeper = open(path);
+  expect((await seen(keeper)).state).toEqual(UNKNOWN_QUOTA);
+});
+
+test('the file is in the state folder of the user (XDG)', () => {
+  expect(quotaFilePath({ XDG_STATE_HOME: '/var/state' })).toBe('/var/state/obsync/quota.db');
+  const own = join(homedir(), '.local', 'state', 'obsync', 'quota.db');
+  expect([quotaFilePath({}), quotaFilePath({ XDG_STATE_HOME: 'relative' })]).toEqual([own, own]);
+});

@@ -1,0 +1,29 @@
+import { performance } from 'node:perf_hooks';
+import { setTimeout as sleepFor } from 'node:timers/promises';
+import { openQuotaKeeper } from '../../src/library/quota-keeper.ts';
+import { createHttpSource } from '../../src/source/http-source.ts';
+
+/** Started as a process of its own: it sends so many requests to the server, within the account's quota. */
+const [baseUrl = '', count = '0', keeper = 'file', concurrency = '4'] = process.argv.slice(2);
+const token = 'the-token-of-them-all';
+const source = createHttpSource({
+  baseUrl,
+  token,
+  quotaKeeper: openQuotaKeeper({ baseUrl, token, shareQuota: keeper === 'file' }, (reason) => {
+    throw new Error(reason);
+  }),
+  userAgent: 'obsync/test',
+  concurrency: Number(concurrency),
+  retries: 0,
+  timeoutMs: 60_000,
+  maxWaitMs: 900_000,
+  maxRequests: null,
+  signal: new AbortController().signal,
+  clock: { nowMs: () => performance.now(), utcMs: () => Date.now() },
+  sleep: (delayMs, signal) => sleepFor(delayMs, undefined, { signal }),
+  random: Math.random,
+  lists: [['assets']],
+});
+const page = () => source.page({ path: ['env', 'assets'], query: { limit: 1 }, cursor: null });
+await Promise.all(Array.from({ length: Number(count) }, page));
+await source.close();
