@@ -3,6 +3,8 @@ export { type RecoveryKind as Recovery, SyncError } from './core/errors.ts';
 export { type BiOptions, type BiReport, writeBi } from './library/bi.ts';
 export type { CollectionsReport as VerifyReport } from './library/collections.ts';
 export type { VerifyExportReport } from './library/compare-export.ts';
+export { type CopyOptions, copy } from './library/copy.ts';
+export type { CopyEvent, CopyReport } from './library/copy-mirror.ts';
 export { type DescribeOptions, describe, type MirrorDescription } from './library/describe.ts';
 export type { ColumnDescription, TableDescription } from './library/dictionary.ts';
 export { type ExportOptions, exportMirror } from './library/export.ts';

@@ -107,6 +107,20 @@ export const COMMANDS: readonly CliCommand[] = [
     run: async (args, io) => (await import('./export.ts')).exportTo(args, io),
   },
   {
+    name: 'copy',
+    describe:
+      'copy the mirror with all its state, as of one instant, into a new file or into PostgreSQL; the next sync into the copy goes on',
+    options: {
+      ...pick('db', 'db-file'),
+      to: {
+        type: 'string',
+        describe: 'where the copy is made: a new file, or postgres://user@host/database?schema=name',
+      },
+      ...pick('log-level', 'json', 'config'),
+    },
+    run: async (args, io) => (await import('./copy.ts')).copyTo(args, io),
+  },
+  {
     name: 'bi',
     describe:
       'write files by which other tools know the mirror: descriptions and tests for dbt, a semantic model, dashboards; needs no mirror',

@@ -3,6 +3,7 @@ import { SyncError } from '../core/errors.ts';
 import type { RunSummary } from '../sync/summary.ts';
 import type { CollectionsEvent, CollectionsReport } from './collections.ts';
 import type { VerifyExportReport, VerifyExportSettings } from './compare-export.ts';
+import type { CopyReport, CopySettings, CopyWatch } from './copy-mirror.ts';
 import type { ExportReport, ExportSettings, ExportWatch } from './export-mirror.ts';
 import type { JobReply, PostedError, ThreadEvent, ThreadJob } from './run-thread.ts';
 import type { RunWatcher, SyncSettings } from './sync-settings.ts';
@@ -17,6 +18,7 @@ export interface RunThread {
   verify(settings: VerifySettings, watch: VerifyWatch): Promise<CollectionsReport>;
   export(settings: ExportSettings, watch: ExportWatch): Promise<ExportReport>;
   verifyExport(settings: VerifyExportSettings, signal: AbortSignal): Promise<VerifyExportReport>;
+  copy(settings: CopySettings, watch: CopyWatch): Promise<CopyReport>;
   close(): Promise<void>;
 }
 
@@ -53,6 +55,10 @@ export function startRunThread(): RunThread {
       }) as Promise<ExportReport>,
     verifyExport: (settings, signal) =>
       doJob(worker(), { do: 'verify-export', settings }, signal, () => {}) as Promise<VerifyExportReport>,
+    copy: (settings, watch) =>
+      doJob(worker(), { do: 'copy', settings }, watch.signal, (event) => {
+        if (event.of === 'copy') watch.onProgress(event.event);
+      }) as Promise<CopyReport>,
     // Between two jobs the thread does not keep the process alive.
     close: async () => void (await alive?.terminate()),
   };

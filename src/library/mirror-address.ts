@@ -40,7 +40,7 @@ export function givenFile(mirrorOptions: MirrorOptions, what: string): string {
   if (address.kind === 'file') return address.path;
   throw new OptionError(
     mirrorOptions.dbFile === undefined ? 'db' : 'dbFile',
-    `${what} needs a mirror in a file, and ${address.display} is in PostgreSQL: name a file with --db`,
+    `${what} needs a mirror in a file, and ${address.display} is in PostgreSQL: make one with \`obsync copy --to FILE\`, and name it with --db`,
   );
 }
 

@@ -5,6 +5,7 @@ import { keyOf } from '../sync/sync-environments.ts';
 import type { VerifyProgress } from '../verify/verify.ts';
 import type { CollectionsEvent } from './collections.ts';
 import type { VerifyExportSettings } from './compare-export.ts';
+import type { CopyEvent, CopySettings } from './copy-mirror.ts';
 import type { ExportEvent, ExportSettings } from './export-mirror.ts';
 import { runOnce } from './session.ts';
 import type { SyncSettings } from './sync-settings.ts';
@@ -14,7 +15,8 @@ export type ThreadJob =
   | { readonly do: 'sync'; readonly settings: SyncSettings }
   | { readonly do: 'verify'; readonly settings: VerifySettings }
   | { readonly do: 'export'; readonly settings: ExportSettings }
-  | { readonly do: 'verify-export'; readonly settings: VerifyExportSettings };
+  | { readonly do: 'verify-export'; readonly settings: VerifyExportSettings }
+  | { readonly do: 'copy'; readonly settings: CopySettings };
 
 /** An error that a message can carry. */
 export interface PostedError {
@@ -32,6 +34,7 @@ export type ThreadEvent =
   | { readonly of: 'sync'; readonly event: CollectionsEvent; readonly error: PostedError | null }
   | { readonly of: 'verify'; readonly event: VerifyProgress }
   | { readonly of: 'export'; readonly event: ExportEvent }
+  | { readonly of: 'copy'; readonly event: CopyEvent }
   | { readonly of: 'failure'; readonly error: PostedError };
 
 export type JobReply =
@@ -83,6 +86,7 @@ function relayTo(port: MessagePort) {
       onFailure: (error: Error): void => send({ of: 'failure', error: posted(error) }),
     },
     onExport: (event: ExportEvent): void => send({ of: 'export', event }),
+    onCopy: (event: CopyEvent): void => send({ of: 'copy', event }),
     onSourceEvent: (event: SourceEvent): void => send({ of: 'source', event }),
   };
 }
@@ -91,7 +95,7 @@ type EventRelay = ReturnType<typeof relayTo>;
 
 async function execute(
   threadJob: ThreadJob,
-  { onSync, onVerify, onExport, onSourceEvent }: EventRelay,
+  { onSync, onVerify, onExport, onCopy, onSourceEvent }: EventRelay,
   signal: AbortSignal,
 ) {
   switch (threadJob.do) {
@@ -104,6 +108,8 @@ async function execute(
       return (await import('./export-mirror.ts')).exportOnce(threadJob.settings, { signal, onProgress: onExport });
     case 'verify-export':
       return (await import('./compare-export.ts')).verifyExportOnce(threadJob.settings, signal);
+    case 'copy':
+      return (await import('./copy-mirror.ts')).copyOnce(threadJob.settings, { signal, onProgress: onCopy });
   }
 }
 

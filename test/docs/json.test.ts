@@ -46,6 +46,7 @@ beforeAll(async () => {
     await print('plan');
     await print('describe');
     await print('export', '--to', 'lake');
+    await print('copy', '--to', 'copy.db');
     await print('bi', 'dbt', '--to', 'models');
     await print('report', '--to', 'report.html');
     const mirror = openForWriting(`${where.cwd}/obsync.db`);
@@ -87,6 +88,7 @@ describe('docs/json-and-exit-codes.md', () => {
     ['verify'],
     ['describe'],
     ['export'],
+    ['copy'],
     ['bi'],
     ['report'],
     ['verify --against'],

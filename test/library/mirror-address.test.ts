@@ -145,7 +145,7 @@ describe('the password', () => {
     );
     expect(() => givenAddress({ dbFile: join(folder, 'none') })).toThrow('cannot be read');
     expect(() => givenFile({ dbFile }, 'serve')).toThrow(
-      'serve needs a mirror in a file, and postgres://ann@h:5432/q?schema=night is in PostgreSQL',
+      'serve needs a mirror in a file, and postgres://ann@h:5432/q?schema=night is in PostgreSQL: make one with `obsync copy --to FILE`, and name it with --db',
     );
   });
 

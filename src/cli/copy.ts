@@ -1,0 +1,27 @@
+import { type CopyOptions, copy } from '../library/copy.ts';
+import type { CopyReport } from '../library/copy-mirror.ts';
+import type { CommandAction } from './command.ts';
+import { libraryOptions } from './library-options.ts';
+import { printReport } from './print-report.ts';
+import { saveMemory } from './save-memory.ts';
+import { untilSignal } from './until-signal.ts';
+import { counted } from './words.ts';
+
+export const copyTo: CommandAction = async (args, io) => {
+  const log = await io.log(args['log-level'] as string);
+  saveMemory();
+  return untilSignal('a long write: nothing was copied', async (signal) => {
+    const report = await copy({
+      // The library checks the values.
+      ...(libraryOptions(args) as unknown as CopyOptions),
+      signal,
+      onProgress: ({ table, rows }) => log.info({ table, rows }, 'copied'),
+    });
+    printReport(report, args, io, renderCopy);
+    return 0;
+  });
+};
+
+function renderCopy({ db, to, rows, tables }: CopyReport): string {
+  return `${to} is a copy of ${db}: ${counted(rows, 'row')} in ${counted(tables.length, 'table')}. The next sync into it goes on where that one was.\n`;
+}

@@ -1,0 +1,138 @@
+import type { ColumnKind } from '../../../schema/common-columns.ts';
+import { SyncError } from '../../core/errors.ts';
+import {
+  COPIED_TABLES,
+  type CopiedRow,
+  type CopiedTable,
+  type CopySource,
+  type CopyTarget,
+  FIRST_PORTION,
+  nextPortion,
+} from '../sql/copied-tables.ts';
+import { list, quote } from '../sql/tables.ts';
+import type { PostgresAddress } from './address.ts';
+import { migrate, newestVersion, version } from './migrations.ts';
+import { beginIn, type OpenConnection, openConnection } from './open-connection.ts';
+
+/** Opens a mirror in PostgreSQL to be copied, as of one instant. @throws SyncError */
+export async function openCopySource(address: PostgresAddress): Promise<CopySource> {
+  const connection = await openConnection(address);
+  try {
+    await beginIn(connection, address.schema, 'isolation level repeatable read, read only');
+    await refuseOtherVersion(connection, address);
+  } catch (error) {
+    await connection.close();
+    throw error;
+  }
+  return {
+    rows: (table) => readTable(connection, table),
+    close: () => connection.close(),
+  };
+}
+
+/** @throws SyncError `usage` */
+export async function refuseOtherVersion(connection: OpenConnection, address: PostgresAddress): Promise<void> {
+  const [found, newest] = [await version(connection, address.schema), newestVersion()];
+  if (found === newest) return;
+  if (found === 0)
+    throw new SyncError(
+      'usage',
+      `${address.display} holds no mirror: make it with \`obsync sync\`, or name another schema with ?schema=`,
+    );
+  throw new SyncError(
+    'usage',
+    found < newest
+      ? `${address.display} was made by an older obsync: run \`obsync sync\` once to bring it up to date`
+      : `${address.display} was made by a newer obsync: update this one`,
+  );
+}
+
+async function* readTable(connection: OpenConnection, table: CopiedTable): AsyncGenerator<readonly CopiedRow[]> {
+  const order = table.isOrdered ? ' order by row_number' : '';
+  const columns = list(table.columns.map(({ name }) => name));
+  await connection.run(`declare copied no scroll cursor for select ${columns} from ${quote(table.name)}${order}`);
+  let portion = FIRST_PORTION;
+  for (;;) {
+    const rows = await connection.list(`fetch forward ${portion} from copied`);
+    if (rows.length === 0) break;
+    yield rows;
+    portion = nextPortion(rows);
+  }
+  await connection.run('close copied');
+}
+
+/** Begins a new mirror in PostgreSQL, in one transaction. @throws SyncError `usage` if there is one already */
+export async function openCopyTarget(address: PostgresAddress): Promise<CopyTarget> {
+  const connection = await openConnection(address);
+  try {
+    await migrate(connection, address.schema);
+    await beginIn(connection, address.schema, '');
+    // A sync that makes its mirror here meanwhile waits, and then finds the copy.
+    await connection.run('lock table mirror in exclusive mode');
+    await refuseTaken(connection, address);
+  } catch (error) {
+    await connection.close();
+    throw error;
+  }
+  return {
+    write: (table, rows) => writeRows(connection, table, rows),
+    async finish() {
+      for (const table of COPIED_TABLES) {
+        if (table.numbered !== null) await connection.run(numberingOf(table.name, table.numbered));
+        await connection.run(`analyze ${quote(table.name)}`);
+      }
+      await connection.run('commit');
+      await connection.close();
+    },
+    // The server takes back what a connection leaves open.
+    abandon: () => connection.close(),
+  };
+}
+
+async function refuseTaken(connection: OpenConnection, { display }: PostgresAddress): Promise<void> {
+  for (const { name } of COPIED_TABLES) {
+    const rows = await connection.list(`select 1 from ${quote(name)} limit 1`);
+    if (rows.length > 0)
+      throw new SyncError(
+        'usage',
+        `${display} holds a mirror already: drop its schema first, or name another one with ?schema=`,
+      );
+  }
+}
+
+/** The next row gets the number after the greatest. */
+function numberingOf(table: string, column: string): string {
+  const sequence = `pg_get_serial_sequence('${quote(table)}', '${column}')`;
+  return `select setval(${sequence}, coalesce(max(${quote(column)}), 1), max(${quote(column)}) is not null) from ${quote(table)}`;
+}
+
+const TYPES: Readonly<Record<ColumnKind, string>> = {
+  text: 'text',
+  integer: 'bigint',
+  real: 'double precision',
+  time: 'timestamptz',
+  day: 'date',
+  flag: 'boolean',
+  json: 'json',
+};
+
+async function writeRows(connection: OpenConnection, table: CopiedTable, rows: readonly CopiedRow[]): Promise<void> {
+  for (const row of rows) refuseNul(table, row);
+  const names = list(table.columns.map(({ name }) => name));
+  const arrays = table.columns.map(({ kind }, i) => `$${i + 1}::${TYPES[kind]}[]`).join(', ');
+  await connection.list(
+    `insert into ${quote(table.name)} (${names}) select ${names} from unnest(${arrays}) with ordinality as r (${names}, row_nth) order by row_nth`,
+    table.columns.map((_, i) => rows.map((row) => row[i])),
+  );
+}
+
+/** @throws SyncError `usage` for a text that PostgreSQL cannot hold */
+function refuseNul(table: CopiedTable, row: CopiedRow): void {
+  const column = table.columns.find((_, i) => typeof row[i] === 'string' && row[i].includes('\0'));
+  if (column === undefined) return;
+  const key = table.columns.flatMap(({ name }, i) => (table.key.includes(name) ? [String(row[i])] : []));
+  throw new SyncError(
+    'usage',
+    `PostgreSQL cannot hold the character U+0000, which is in ${table.name}.${column.name} of ${key.join(', ')}: run \`obsync sync\` on the new address instead, which replaces it`,
+  );
+}

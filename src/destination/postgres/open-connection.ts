@@ -1,0 +1,66 @@
+import { Client } from 'pg';
+import type { PostgresAddress } from './address.ts';
+import type { PostgresConnection } from './connection.ts';
+import { connectError, refuseOldServer, serverError } from './server-error.ts';
+import { SQLITE_TYPES } from './type-parsers.ts';
+
+/** A row as a list, in the order of the columns. */
+type ListedRow = readonly (string | number | bigint | null)[];
+
+/** One connection for as long as its user needs it. Every error says what is wrong with the server and what to do about it. */
+export interface OpenConnection extends PostgresConnection {
+  readonly client: Client;
+  /** The rows of one statement as lists. */
+  list(text: string, values?: readonly unknown[]): Promise<ListedRow[]>;
+  /** Runs statements without values, for what they do. */
+  run(text: string): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** @throws SyncError */
+export async function openConnection({ client: config, display }: PostgresAddress): Promise<OpenConnection> {
+  const client = new Client({ ...config, types: SQLITE_TYPES });
+  // What breaks between two statements is said by the next one.
+  client.on('error', () => {});
+  await client.connect().catch((error: unknown) => {
+    throw connectError(display, error);
+  });
+  const facing = <Found>(answer: Promise<Found>): Promise<Found> =>
+    answer.catch((error: unknown) => {
+      throw serverError(display, error);
+    });
+  const open: OpenConnection = {
+    client,
+    async query(text, values = []) {
+      const { rows, rowCount } = await facing(client.query(text, [...values]));
+      return { rows, changes: rowCount ?? 0 };
+    },
+    list: async (text, values = []) =>
+      (await facing(client.query<string[]>({ text, values: [...values], rowMode: 'array' }))).rows,
+    run: async (text) => void (await facing(client.query(text))),
+    close: () => client.end(),
+  };
+  await checkVersion(open, display);
+  return open;
+}
+
+async function checkVersion(open: OpenConnection, display: string): Promise<void> {
+  try {
+    const [[version] = []] = await open.list("select current_setting('server_version_num')::int");
+    refuseOldServer(display, Number(version));
+  } catch (error) {
+    await open.close();
+    throw error;
+  }
+}
+
+/**
+ * Begins a transaction in the schema of a mirror. What it sets ends with it, because behind a pooler the session belongs to others.
+ * Times are shown in UTC, and nothing ends a transaction that lasts.
+ */
+export async function beginIn(connection: OpenConnection, schema: string, mode: string): Promise<void> {
+  await connection.run(
+    `begin ${mode}; set local search_path to "${schema}"; set local timezone to 'UTC'; set local datestyle to 'ISO'; ` +
+      'set local statement_timeout to 0; set local idle_in_transaction_session_timeout to 0',
+  );
+}

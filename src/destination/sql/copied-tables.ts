@@ -1,0 +1,86 @@
+import { is } from 'drizzle-orm';
+import { getTableConfig, SQLiteTable } from 'drizzle-orm/sqlite-core';
+import * as assets from '../../../schema/assets.ts';
+import { type ColumnKind, kindOf } from '../../../schema/common-columns.ts';
+import * as tests from '../../../schema/data-tests.ts';
+import * as health from '../../../schema/health.ts';
+import * as page from '../../../schema/page.ts';
+import * as sync from '../../../schema/sync.ts';
+
+/** A table that every mirror has, whatever it is kept in, as a copy needs it. */
+export interface CopiedTable {
+  readonly name: string;
+  readonly columns: readonly { readonly name: string; readonly kind: ColumnKind }[];
+  readonly key: readonly string[];
+  /** The column that the database numbers; null for a table without one. */
+  readonly numbered: string | null;
+  /** Whether the order of its rows counts: of two staged rows with one key, the later one holds (R16). */
+  readonly isOrdered: boolean;
+}
+
+/** A row as a list of its values, in the order of the columns, as SQLite keeps them. */
+export type CopiedRow = readonly (string | number | bigint | null)[];
+
+/** The rows of a mirror as of one instant. */
+export interface CopySource {
+  /** The rows in portions of a bounded size. */
+  rows(table: CopiedTable): AsyncIterable<readonly CopiedRow[]>;
+  close(): Promise<void>;
+}
+
+/** A mirror that is being made. Nobody sees any of it before it is finished. */
+export interface CopyTarget {
+  write(table: CopiedTable, rows: readonly CopiedRow[]): Promise<void>;
+  finish(): Promise<void>;
+  /** Leaves nothing of what was written. */
+  abandon(): Promise<void>;
+}
+
+/** All tables that a mirror consists of, the state of its syncs included. */
+export const COPIED_TABLES: readonly CopiedTable[] = [sync, assets, tests, health, page]
+  .flatMap((family): unknown[] => Object.values(family))
+  .filter((each) => is(each, SQLiteTable))
+  .map(copiedTable);
+
+function copiedTable(table: SQLiteTable): CopiedTable {
+  const { name, columns, primaryKeys } = getTableConfig(table);
+  const numbered = columns.find((column) => column.primary && kindOf(column) === 'integer');
+  const key = primaryKeys[0]?.columns ?? columns.filter(({ primary }) => primary);
+  return {
+    name,
+    columns: columns.map((column) => ({ name: column.name, kind: kindOf(column) })),
+    key: key.map((column) => column.name),
+    numbered: numbered?.name ?? null,
+    isOrdered: key.length === 0,
+  };
+}
+
+/** Characters of a portion: small enough that a few of them fit into memory whatever a row holds. */
+const PORTION_LENGTH = 1_000_000;
+const MOST_ROWS = 5000;
+
+/** How many rows the next portion may have, from what those of the last one hold. */
+export function nextPortion(rows: readonly CopiedRow[]): number {
+  const length = rows.reduce((sum, row) => sum + lengthOf(row), 0);
+  return Math.max(1, Math.min(MOST_ROWS, Math.floor((rows.length * PORTION_LENGTH) / Math.max(length, 1))));
+}
+
+/** Rows of unknown size are not asked for by the thousand. */
+export const FIRST_PORTION = 100;
+
+/** Takes rows that come one by one as portions. */
+export function* inPortions(rows: Iterable<CopiedRow>): Generator<readonly CopiedRow[]> {
+  let [portion, length]: [CopiedRow[], number] = [[], 0];
+  for (const row of rows) {
+    portion.push(row);
+    length += lengthOf(row);
+    if (portion.length < MOST_ROWS && length < PORTION_LENGTH) continue;
+    yield portion;
+    [portion, length] = [[], 0];
+  }
+  if (portion.length > 0) yield portion;
+}
+
+function lengthOf(row: CopiedRow): number {
+  return row.reduce<number>((sum, value) => sum + (typeof value === 'string' ? value.length : 8), 0);
+}

@@ -1,0 +1,63 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { openForReading } from '../../src/destination/sqlite/open.ts';
+import { allRows, fillAllTables } from '../support/filled-mirror.ts';
+import { testSchema } from '../support/postgres.ts';
+import { folder, mirrorFile, obsync, refusal } from './setup.ts';
+
+function rowsIn(path: string): unknown {
+  const { connection } = openForReading(path);
+  try {
+    return allRows(connection);
+  } finally {
+    connection.close();
+  }
+}
+
+const filled = (): string =>
+  mirrorFile(({ connection }) => {
+    connection.exec("update mirror set cursor_key = 'as a sync makes it'");
+    fillAllTables(connection, () => 20);
+  });
+
+test('copy makes a mirror in PostgreSQL and brings it back, with the password from variables or a file, and prints none', async () => {
+  const { url, drop } = await testSchema();
+  onTestFinished(drop);
+  const [from, back, dbFile] = [filled(), join(folder(), 'back.db'), join(folder(), 'address')];
+  const { password } = new URL(url);
+  writeFileSync(dbFile, url, { mode: 0o600 });
+  const there = await obsync(['copy', '--db', from], { env: { OBSYNC_TO: url } });
+  expect(there).toMatchObject({
+    code: 0,
+    stdout: expect.stringMatching(/\?schema=\S+ is a copy of .* rows in \d+ tables/s),
+  });
+  const here = await obsync(['copy', '--db-file', dbFile, '--to', back, '--json']);
+  expect(here.code).toBe(0);
+  expect(JSON.parse(here.stdout)).toMatchObject({ to: back, rows: expect.any(Number) });
+  expect(rowsIn(back)).toEqual(rowsIn(from));
+  for (const { stdout, stderr } of [there, here])
+    for (const secret of [password, decodeURIComponent(password)]) expect(stdout + stderr).not.toContain(secret);
+});
+
+test('copy refuses what it cannot do with one line, and leaves nothing', async () => {
+  const from = filled();
+  expect(await obsync(['copy', '--db', from])).toEqual(refusal(/no place for the copy: name one with --to/));
+  expect(await obsync(['copy', '--db', from, '--to', from])).toEqual(refusal(/exists already: name a new file/));
+  expect(await obsync(['copy', '--db', from, '--to', 'postgres://ann:zX9@h/q'])).toEqual(
+    refusal(/--to holds a password, which others can read in the command line: .* or set OBSYNC_TO/),
+  );
+  const { code, stderr } = await obsync([
+    'copy',
+    '--db',
+    from,
+    '--to',
+    'postgres://ann@127.0.0.1:1/q',
+    '--log-level',
+    'warn',
+  ]);
+  expect(code).toBe(1);
+  expect(stderr).toMatch(
+    /^obsync: postgres:\/\/ann@127.0.0.1:1\/q\?schema=obsync cannot be reached: nothing listens there/,
+  );
+});

@@ -1,0 +1,58 @@
+import type { Database } from 'better-sqlite3';
+import type { ColumnKind } from '../../schema/common-columns.ts';
+import { COPIED_TABLES, type CopiedTable } from '../../src/destination/sql/copied-tables.ts';
+import { list, quote } from '../../src/destination/sql/tables.ts';
+
+/** Texts that a database may treat in its own way: quotes, backslashes, braces, NULL as a word, other scripts, line breaks. */
+const TEXTS = ['', 'NULL', '{}', '{"a"}', 'a,b', '"', "'", '\\', '\\N', 'a\nb\tc', 'ä€😀', ' x ', '0', '\u0001'];
+
+const JSONS = ['{"b":1,"a":[1.0,1e3,null]}', '[]', '"\\u0000"', '{"a":1,"a":2}', '  null ', '12345678901234567890'];
+
+/** The values that a kind of column may hold; the row's number keeps keys apart. */
+const VALUES: Readonly<Record<ColumnKind, (row: number) => string | number>> = {
+  text: (row) => `${TEXTS[row % TEXTS.length]} ${row}`,
+  integer: (row) => row * 1_000_003 + 1,
+  real: (row) => [0.1, -0, 1e300, 5e-324, 1 / 3, 12][row % 6] as number,
+  time: (row) => `2026-${row % 2 === 0 ? '02' : '11'}-20T04:10:00.${String(row).padStart(6, '0')}Z`,
+  day: (row) => `20${10 + (row % 80)}-02-03`,
+  flag: (row) => row % 2,
+  json: (row) => JSONS[row % JSONS.length] as string,
+};
+
+/** Fills every table with rows of every kind of value; a column that may be empty is empty in every third row. */
+export function fillAllTables(connection: Database, rowsOf: (table: CopiedTable) => number): void {
+  for (const table of COPIED_TABLES) {
+    const required = new Set(
+      (connection.pragma(`table_info(${quote(table.name)})`) as { name: string; notnull: number; pk: number }[])
+        .filter(({ notnull, pk }) => notnull === 1 || pk > 0)
+        .map(({ name }) => name),
+    );
+    const names = table.columns.map(({ name }) => name);
+    const insert = connection.prepare(
+      `insert or ignore into ${quote(table.name)} (${list(names)}) values (${names.map(() => '?').join(', ')})`,
+    );
+    const rows = table.name === 'mirror' ? 1 : rowsOf(table);
+    for (let row = 0; row < rows; row++)
+      insert.run(
+        table.columns.map(({ name, kind }, i) =>
+          !required.has(name) && (row + i) % 3 === 0 ? null : VALUES[kind](row),
+        ),
+      );
+  }
+}
+
+/** All rows of all tables, in an order of their own; staged rows in the order in which they were written. */
+export function allRows(connection: Database): Record<string, unknown[]> {
+  return Object.fromEntries(
+    COPIED_TABLES.map(({ name, columns, isOrdered }) => {
+      const order = isOrdered ? 'rowid' : list(columns.map((column) => column.name));
+      return [
+        name,
+        connection
+          .prepare(`select * from ${quote(name)} order by ${order}`)
+          .raw()
+          .all(),
+      ];
+    }),
+  );
+}
