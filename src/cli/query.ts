@@ -7,15 +7,16 @@ import type { CommandAction, CommandIo } from './command.ts';
 import { mirrorOptions } from './library-options.ts';
 import { STDIN } from './options.ts';
 import { print } from './print.ts';
-import { csvText, jsonText, ndjsonText } from './rows-text.ts';
-import { tableText } from './rows-view.ts';
+import { csvFormat, formatted, jsonFormat, ndjsonFormat, type RowsFormat } from './rows-text.ts';
+import { tableFormat } from './rows-view.ts';
 import { widthOf } from './terminal-width.ts';
 
 export const query: CommandAction = async (args, io) => {
   const sql = await statementOf(args['sql'] as string | undefined, args['file'] as string | undefined);
   const result = await read({ ...mirrorOptions(args), sql, bigints: true });
   try {
-    await print(textOf(result, args['format'] as string | undefined, io), process.stdout);
+    const format = formatOf(result, args['format'] as string | undefined, io);
+    await print(formatted(format, result.rows), process.stdout);
     return 0;
   } finally {
     result.close();
@@ -41,15 +42,15 @@ async function statementOf(sql: string | undefined, file: string | undefined): P
 
 const isStdin = (word: string | undefined): boolean => word?.trim() === STDIN;
 
-function textOf({ columns, rows }: QueryResult, format: string | undefined, commandIo: CommandIo): Iterable<string> {
+function formatOf({ columns }: QueryResult, format: string | undefined, commandIo: CommandIo): RowsFormat {
   switch (format ?? (commandIo.outIsTerminal ? 'table' : 'csv')) {
     case 'csv':
-      return csvText(columns, rows);
+      return csvFormat(columns);
     case 'json':
-      return jsonText(columns, rows);
+      return jsonFormat(columns);
     case 'ndjson':
-      return ndjsonText(columns, rows);
+      return ndjsonFormat(columns);
     default:
-      return tableText(columns, rows, widthOf(process.stdout, commandIo.outIsTerminal));
+      return tableFormat(columns, widthOf(process.stdout, commandIo.outIsTerminal));
   }
 }

@@ -1,37 +1,76 @@
 import { stringify } from 'csv-stringify/sync';
 import { batches } from './batches.ts';
 
-type ResultRows = Iterable<readonly unknown[]>;
+type ResultRows = readonly (readonly unknown[])[];
 
-/** Rows per batch: enough to be fast, few enough to use little memory. */
+/** Makes text of rows, a batch at a time, so that any number of them takes no more memory than one batch. */
+export interface RowsFormat {
+  /** Rows per batch: enough to be fast, few enough to use little memory. */
+  readonly batchSize: number;
+  begin(): string;
+  batch(rows: ResultRows): string;
+  end(): string;
+}
+
 const BATCH = 500;
 
+/** The text of rows that are there. */
+export function* formatted(rowsFormat: RowsFormat, rows: Iterable<readonly unknown[]>): Generator<string> {
+  yield rowsFormat.begin();
+  for (const batch of batches(rows, rowsFormat.batchSize)) yield rowsFormat.batch(batch);
+  yield rowsFormat.end();
+}
+
+/** The text of rows that come in portions. */
+export async function* formattedPortions(
+  rowsFormat: RowsFormat,
+  portions: AsyncIterable<ResultRows>,
+): AsyncGenerator<string> {
+  yield rowsFormat.begin();
+  for await (const portion of portions)
+    for (const batch of batches(portion, rowsFormat.batchSize)) yield rowsFormat.batch(batch);
+  yield rowsFormat.end();
+}
+
 /** CSV with a header line. NULL is an empty field; an empty string is quoted. */
-export function* csvText(columns: readonly string[], resultRows: ResultRows): Generator<string> {
-  yield stringify([columns]);
-  for (const batch of batches(resultRows, BATCH)) {
-    yield stringify(
-      batch.map((row) => row.map((value) => (Buffer.isBuffer(value) ? value.toString('hex') : value))),
-      { cast: { string: (value) => ({ value, quoted_empty: true }) } },
-    );
-  }
+export function csvFormat(columns: readonly string[]): RowsFormat {
+  return {
+    batchSize: BATCH,
+    begin: () => stringify([columns]),
+    batch: (rows) =>
+      stringify(
+        rows.map((row) => row.map((value) => (Buffer.isBuffer(value) ? value.toString('hex') : value))),
+        { cast: { string: (value) => ({ value, quoted_empty: true }) } },
+      ),
+    end: () => '',
+  };
 }
 
 /** One JSON array of objects. */
-export function* jsonText(columns: readonly string[], resultRows: ResultRows): Generator<string> {
+export function jsonFormat(columns: readonly string[]): RowsFormat {
   const keys = keysOf(columns);
   let start = '[\n';
-  for (const batch of batches(resultRows, BATCH)) {
-    yield start + batch.map((row) => objectText(keys, row)).join(',\n');
-    start = ',\n';
-  }
-  yield start === ',\n' ? '\n]\n' : '[]\n';
+  return {
+    batchSize: BATCH,
+    begin: () => '',
+    batch(rows) {
+      const text = start + rows.map((row) => objectText(keys, row)).join(',\n');
+      start = ',\n';
+      return text;
+    },
+    end: () => (start === ',\n' ? '\n]\n' : '[]\n'),
+  };
 }
 
 /** One JSON object per line. */
-export function* ndjsonText(columns: readonly string[], resultRows: ResultRows): Generator<string> {
+export function ndjsonFormat(columns: readonly string[]): RowsFormat {
   const keys = keysOf(columns);
-  for (const batch of batches(resultRows, BATCH)) yield `${batch.map((row) => objectText(keys, row)).join('\n')}\n`;
+  return {
+    batchSize: BATCH,
+    begin: () => '',
+    batch: (rows) => `${rows.map((row) => objectText(keys, row)).join('\n')}\n`,
+    end: () => '',
+  };
 }
 
 /** A name that occurs more than once gets a number: `id`, `id_2`. */

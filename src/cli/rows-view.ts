@@ -1,30 +1,33 @@
-import { batches } from './batches.ts';
 import { printable } from './printable.ts';
+import type { RowsFormat } from './rows-text.ts';
 import { graphemes, textWidth, widthOfGrapheme } from './text-width.ts';
 
 /** Rows per batch: a table of many rows takes no more memory than one batch. */
 const BATCH = 1000;
 
 /** `renderTable` for any number of rows. When later rows need wider columns, a new table begins. */
-export function* tableText(
-  columns: readonly string[],
-  rows: Iterable<readonly unknown[]>,
-  width: number | null,
-): Generator<string> {
+export function tableFormat(columns: readonly string[], width: number | null): RowsFormat {
   const heads = columns.map(printable);
   let shape: TableLayout | null = null;
   let shown = 0;
-  for (const batch of batches(rows, BATCH)) {
-    const cells = batch.map((row) => row.map(cellText));
-    const wanted = shapeOf({ heads, cells, rows: batch }, width, shape);
-    const goesOn = shape !== null && isSame(shape, wanted);
-    if (!goesOn && shape?.widths) yield `${rule(BOTTOM, shape.widths)}\n`;
-    yield `${bodyOf(heads, cells, wanted, { opens: !goesOn, width, shown })}\n`;
-    shape = wanted;
-    shown += batch.length;
-  }
-  if (shape === null) yield `${renderTable(columns, [], width)}\n`;
-  else if (shape.widths !== null) yield `${rule(BOTTOM, shape.widths)}\n`;
+  return {
+    batchSize: BATCH,
+    begin: () => '',
+    batch(rows) {
+      const cells = rows.map((row) => row.map(cellText));
+      const wanted = shapeOf({ heads, cells, rows }, width, shape);
+      const goesOn = shape !== null && isSame(shape, wanted);
+      const bottom = !goesOn && shape?.widths ? `${rule(BOTTOM, shape.widths)}\n` : '';
+      const body = bodyOf(heads, cells, wanted, { opens: !goesOn, width, shown });
+      shape = wanted;
+      shown += rows.length;
+      return `${bottom}${body}\n`;
+    },
+    end() {
+      if (shape === null) return `${renderTable(columns, [], width)}\n`;
+      return shape.widths === null ? '' : `${rule(BOTTOM, shape.widths)}\n`;
+    },
+  };
 }
 
 function bodyOf(

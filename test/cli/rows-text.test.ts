@@ -1,5 +1,11 @@
 import { describe, expect, test } from 'vitest';
-import { csvText, jsonText, ndjsonText } from '../../src/cli/rows-text.ts';
+import { csvFormat, formatted, formattedPortions, jsonFormat, ndjsonFormat } from '../../src/cli/rows-text.ts';
+
+type ResultRows = Iterable<readonly unknown[]>;
+
+const csvText = (columns: readonly string[], rows: ResultRows) => formatted(csvFormat(columns), rows);
+const jsonText = (columns: readonly string[], rows: ResultRows) => formatted(jsonFormat(columns), rows);
+const ndjsonText = (columns: readonly string[], rows: ResultRows) => formatted(ndjsonFormat(columns), rows);
 
 const text = (texts: Iterable<string>) => [...texts].join('');
 const MANY = Array.from({ length: 2001 }, (_, i) => [BigInt(i)]);
@@ -86,4 +92,17 @@ test('rows are read as they are written, not all at once', () => {
   texts.next();
   texts.next();
   expect(asked).toBeLessThan(1000);
+});
+
+test('rows that come in portions have the same text as rows that are there', async () => {
+  const portions = async function* () {
+    yield MANY.slice(0, 700);
+    yield [];
+    yield MANY.slice(700);
+  };
+  for (const format of [csvFormat, jsonFormat, ndjsonFormat]) {
+    const parts: string[] = [];
+    for await (const part of formattedPortions(format(['a']), portions())) parts.push(part);
+    expect(parts.join('')).toBe(text(formatted(format(['a']), MANY)));
+  }
 });

@@ -1,5 +1,9 @@
 import { describe, expect, test } from 'vitest';
-import { renderTable, tableText } from '../../src/cli/rows-view.ts';
+import { formatted } from '../../src/cli/rows-text.ts';
+import { renderTable, tableFormat } from '../../src/cli/rows-view.ts';
+
+const tableText = (columns: readonly string[], rows: Iterable<readonly unknown[]>, width: number | null) =>
+  formatted(tableFormat(columns, width), rows);
 
 describe('a table of any number of rows', () => {
   const numbers = function* (count: number): Generator<unknown[]> {
