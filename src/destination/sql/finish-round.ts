@@ -129,7 +129,7 @@ function* sweep(
 
 /** The condition that a scan did not see row `t`, up to the last row that may go (R12). */
 function sweptRows(stream: Stream): string {
-  return `${isMissing(stream)} and (@through is null or t.id <= @through)`;
+  return `${isMissing(stream)} and (cast(@through as text) is null or t.id <= @through)`;
 }
 
 /** Applies the removals that were held back, without a new read (R14). */

@@ -221,7 +221,7 @@ export function toDelete(stream: Stream, replacementScope: ReplacementScope): st
       ? isMissing(stream)
       : `${inScope(stream, replacementScope, 't')} and not ${isSeenKey(stream)}`;
   return `${unseen}
-    and (@through is null or t.${firstKey(stream)} <= @through) and not ${left}`;
+    and (cast(@through as text) is null or t.${firstKey(stream)} <= @through) and not ${left}`;
 }
 
 /** The staged rows `s` that are new or differ, each in the version staged last, in the order of the table: `from … where …`. */

@@ -14,6 +14,8 @@ interface SingleStatement {
   readonly sql: string;
   /** By the names they have in `sql`, `@name`; it need not name all of them. */
   readonly values: SqlValues;
+  /** Set where nobody needs the answer: a driver may go on before it has it. */
+  readonly isUnanswered?: boolean;
 }
 
 /** Rows of one table to be written. How many statements that takes is the driver's to decide. */
@@ -23,6 +25,8 @@ export interface BulkUpsert {
   /** Columns that have the same value in every row; it replaces the row's own. */
   readonly same: Row;
   readonly conflict: UpsertConflict;
+  /** Set where nobody needs the number of changed rows: a driver may go on before it knows it. */
+  readonly isUnanswered?: boolean;
 }
 
 /**

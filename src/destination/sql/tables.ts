@@ -1,7 +1,7 @@
 import { getTableName, is } from 'drizzle-orm';
 import { getTableConfig, SQLiteTable } from 'drizzle-orm/sqlite-core';
 import * as assets from '../../../schema/assets.ts';
-import { kindOf } from '../../../schema/common-columns.ts';
+import { type ColumnKind, kindOf } from '../../../schema/common-columns.ts';
 import * as tests from '../../../schema/data-tests.ts';
 import * as health from '../../../schema/health.ts';
 
@@ -31,6 +31,8 @@ export interface TableSql {
   readonly content: readonly string[];
   /** The columns of `content` that hold JSON. */
   readonly json: ReadonlySet<string>;
+  /** What each of `columns` holds. */
+  readonly kinds: ReadonlyMap<string, ColumnKind>;
 }
 
 /** A table of the schema, or its name in a stream; undefined if the stream has no such table. */
@@ -50,8 +52,9 @@ export function tableSqlOf(table: TableOrName): TableSql {
     config.columns.filter((c) => c.primary).map((c) => c.name);
   const given = columns.filter((name) => name !== 'env_id' && name !== 'mirrored_at');
   const content = given.filter((name) => !key.includes(name));
-  const json = new Set(config.columns.filter((column) => kindOf(column) === 'json').map(({ name }) => name));
-  const shape = { name: config.name, columns, key, given, content, json };
+  const kinds = new Map(config.columns.map((column) => [column.name, kindOf(column)]));
+  const json = new Set(content.filter((name) => kinds.get(name) === 'json'));
+  const shape = { name: config.name, columns, key, given, content, json, kinds };
   shapes.set(table, shape);
   return shape;
 }

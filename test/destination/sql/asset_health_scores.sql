@@ -225,7 +225,7 @@ select count(*)
       where s.env_id = @env
         and s.stream = 'asset_health_scores'
         and s.key_1 = t."asset_id")
-    and (@through is null or t."asset_id" <= @through)
+    and (cast(@through as text) is null or t."asset_id" <= @through)
     and not exists (select 1
       from marks w
       where w.env_id = @env
@@ -250,7 +250,7 @@ delete from "asset_health_scores" as t
       where s.env_id = @env
         and s.stream = 'asset_health_scores'
         and s.key_1 = t."asset_id")
-    and (@through is null or t."asset_id" <= @through)
+    and (cast(@through as text) is null or t."asset_id" <= @through)
     and not exists (select 1
       from marks w
       where w.env_id = @env
@@ -332,7 +332,7 @@ delete from held_removals as h
                   where s.env_id = @env
                     and s.stream = 'asset_health_scores'
                     and s.key_1 = t."asset_id")
-                and (@through is null or t."asset_id" <= @through)
+                and (cast(@through as text) is null or t."asset_id" <= @through)
                 and not exists (select 1
                   from marks w
                   where w.env_id = @env
@@ -443,7 +443,7 @@ select count(*)
       where s.env_id = @env
         and s.stream = 'asset_health_scores'
         and s.key_1 = t."asset_id")
-    and (@through is null or t."asset_id" <= @through)
+    and (cast(@through as text) is null or t."asset_id" <= @through)
     and not exists (select 1
       from marks w
       where w.env_id = @env
@@ -471,7 +471,7 @@ insert into held_removals (env_id, stream, key_1, key_2, absent_at)
       where s.env_id = @env
         and s.stream = 'asset_health_scores'
         and s.key_1 = t."asset_id")
-    and (@through is null or t."asset_id" <= @through)
+    and (cast(@through as text) is null or t."asset_id" <= @through)
     and not exists (select 1
       from marks w
       where w.env_id = @env
@@ -493,7 +493,7 @@ delete from "asset_health_scores" as t
       where s.env_id = @env
         and s.stream = 'asset_health_scores'
         and s.key_1 = t."asset_id")
-    and (@through is null or t."asset_id" <= @through)
+    and (cast(@through as text) is null or t."asset_id" <= @through)
     and not exists (select 1
       from marks w
       where w.env_id = @env
@@ -575,7 +575,7 @@ delete from held_removals as h
                   where s.env_id = @env
                     and s.stream = 'asset_health_scores'
                     and s.key_1 = t."asset_id")
-                and (@through is null or t."asset_id" <= @through)
+                and (cast(@through as text) is null or t."asset_id" <= @through)
                 and not exists (select 1
                   from marks w
                   where w.env_id = @env

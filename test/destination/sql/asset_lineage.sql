@@ -185,7 +185,7 @@ select count(*)
         and s.stream = 'asset_lineage'
         and s.key_1 = t."upstream_asset_id"
         and s.key_2 = t."downstream_asset_id")
-    and (@through is null or t."upstream_asset_id" <= @through)
+    and (cast(@through as text) is null or t."upstream_asset_id" <= @through)
     and not exists (select 1
       from marks w
       where w.env_id = @env
@@ -248,7 +248,7 @@ delete from "asset_lineage" as t
         and s.stream = 'asset_lineage'
         and s.key_1 = t."upstream_asset_id"
         and s.key_2 = t."downstream_asset_id")
-    and (@through is null or t."upstream_asset_id" <= @through)
+    and (cast(@through as text) is null or t."upstream_asset_id" <= @through)
     and not exists (select 1
       from marks w
       where w.env_id = @env
@@ -309,7 +309,7 @@ delete from held_removals as h
                     and s.stream = 'asset_lineage'
                     and s.key_1 = t."upstream_asset_id"
                     and s.key_2 = t."downstream_asset_id")
-                and (@through is null or t."upstream_asset_id" <= @through)
+                and (cast(@through as text) is null or t."upstream_asset_id" <= @through)
                 and not exists (select 1
                   from marks w
                   where w.env_id = @env
@@ -408,7 +408,7 @@ select count(*)
         and s.stream = 'asset_lineage'
         and s.key_1 = t."upstream_asset_id"
         and s.key_2 = t."downstream_asset_id")
-    and (@through is null or t."upstream_asset_id" <= @through)
+    and (cast(@through as text) is null or t."upstream_asset_id" <= @through)
     and not exists (select 1
       from marks w
       where w.env_id = @env
@@ -474,7 +474,7 @@ insert into held_removals (env_id, stream, key_1, key_2, absent_at)
         and s.stream = 'asset_lineage'
         and s.key_1 = t."upstream_asset_id"
         and s.key_2 = t."downstream_asset_id")
-    and (@through is null or t."upstream_asset_id" <= @through)
+    and (cast(@through as text) is null or t."upstream_asset_id" <= @through)
     and not exists (select 1
       from marks w
       where w.env_id = @env
@@ -508,7 +508,7 @@ delete from "asset_lineage" as t
         and s.stream = 'asset_lineage'
         and s.key_1 = t."upstream_asset_id"
         and s.key_2 = t."downstream_asset_id")
-    and (@through is null or t."upstream_asset_id" <= @through)
+    and (cast(@through as text) is null or t."upstream_asset_id" <= @through)
     and not exists (select 1
       from marks w
       where w.env_id = @env
@@ -569,7 +569,7 @@ delete from held_removals as h
                     and s.stream = 'asset_lineage'
                     and s.key_1 = t."upstream_asset_id"
                     and s.key_2 = t."downstream_asset_id")
-                and (@through is null or t."upstream_asset_id" <= @through)
+                and (cast(@through as text) is null or t."upstream_asset_id" <= @through)
                 and not exists (select 1
                   from marks w
                   where w.env_id = @env

@@ -180,7 +180,7 @@ select count(*)
     and t.deleted_at is null
     and (t."id") in (select m.key_1 from missing_keys m where m.env_id = @env and m.stream = 'assets')
     and not exists (select 1 from seen_keys s where s.env_id = @env and s.stream = 'assets' and s.key_1 = t."id")
-    and (@through is null or t.id <= @through)
+    and (cast(@through as text) is null or t.id <= @through)
     and not false
     and not exists (select 1
       from held_removals h
@@ -197,7 +197,7 @@ select t."id", t."name", t."kind", t."source_type", t."data_platform", t."db_nam
     and t.deleted_at is null
     and (t."id") in (select m.key_1 from missing_keys m where m.env_id = @env and m.stream = 'assets')
     and not exists (select 1 from seen_keys s where s.env_id = @env and s.stream = 'assets' and s.key_1 = t."id")
-    and (@through is null or t.id <= @through)
+    and (cast(@through as text) is null or t.id <= @through)
     and (false or not exists (select 1
           from held_removals h
           where h.env_id = t.env_id
@@ -282,7 +282,7 @@ select count(*)
     and t.deleted_at is null
     and (t."id") in (select m.key_1 from missing_keys m where m.env_id = @env and m.stream = 'assets')
     and not exists (select 1 from seen_keys s where s.env_id = @env and s.stream = 'assets' and s.key_1 = t."id")
-    and (@through is null or t.id <= @through)
+    and (cast(@through as text) is null or t.id <= @through)
     and not false
     and not exists (select 1
       from held_removals h
@@ -297,7 +297,7 @@ insert into held_removals (env_id, stream, key_1, key_2, absent_at)
     and t.deleted_at is null
     and (t."id") in (select m.key_1 from missing_keys m where m.env_id = @env and m.stream = 'assets')
     and not exists (select 1 from seen_keys s where s.env_id = @env and s.stream = 'assets' and s.key_1 = t."id")
-    and (@through is null or t.id <= @through)
+    and (cast(@through as text) is null or t.id <= @through)
     and not false
   on conflict (env_id, stream, key_1, key_2) do update
   set absent_at = excluded.absent_at;
@@ -311,7 +311,7 @@ select t."id", t."name", t."kind", t."source_type", t."data_platform", t."db_nam
     and t.deleted_at is null
     and (t."id") in (select m.key_1 from missing_keys m where m.env_id = @env and m.stream = 'assets')
     and not exists (select 1 from seen_keys s where s.env_id = @env and s.stream = 'assets' and s.key_1 = t."id")
-    and (@through is null or t.id <= @through)
+    and (cast(@through as text) is null or t.id <= @through)
     and (false or not exists (select 1
           from held_removals h
           where h.env_id = t.env_id
@@ -396,7 +396,7 @@ select count(*)
     and t.deleted_at is null
     and (t."id") in (select m.key_1 from missing_keys m where m.env_id = @env and m.stream = 'assets')
     and not exists (select 1 from seen_keys s where s.env_id = @env and s.stream = 'assets' and s.key_1 = t."id")
-    and (@through is null or t.id <= @through)
+    and (cast(@through as text) is null or t.id <= @through)
     and not false
     and not exists (select 1
       from held_removals h
@@ -413,7 +413,7 @@ select t."id", t."name", t."kind", t."source_type", t."data_platform", t."db_nam
     and t.deleted_at is null
     and (t."id") in (select m.key_1 from missing_keys m where m.env_id = @env and m.stream = 'assets')
     and not exists (select 1 from seen_keys s where s.env_id = @env and s.stream = 'assets' and s.key_1 = t."id")
-    and (@through is null or t.id <= @through)
+    and (cast(@through as text) is null or t.id <= @through)
     and (false or not exists (select 1
           from held_removals h
           where h.env_id = t.env_id

@@ -220,7 +220,7 @@ select count(*)
         and s.stream = 'column_lineage'
         and s.key_1 = t."downstream_column_id"
         and s.key_2 = t."upstream_column_id")
-    and (@through is null or t."downstream_column_id" <= @through)
+    and (cast(@through as text) is null or t."downstream_column_id" <= @through)
     and not exists (select 1
       from marks w
       where w.env_id = @env
@@ -305,7 +305,7 @@ update "columns"
             and s.stream = 'column_lineage'
             and s.key_1 = t."downstream_column_id"
             and s.key_2 = t."upstream_column_id")
-        and (@through is null or t."downstream_column_id" <= @through)
+        and (cast(@through as text) is null or t."downstream_column_id" <= @through)
         and not exists (select 1
           from marks w
           where w.env_id = @env
@@ -350,7 +350,7 @@ delete from "column_lineage" as t
         and s.stream = 'column_lineage'
         and s.key_1 = t."downstream_column_id"
         and s.key_2 = t."upstream_column_id")
-    and (@through is null or t."downstream_column_id" <= @through)
+    and (cast(@through as text) is null or t."downstream_column_id" <= @through)
     and not exists (select 1
       from marks w
       where w.env_id = @env
@@ -435,7 +435,7 @@ delete from held_removals as h
                     and s.stream = 'column_lineage'
                     and s.key_1 = t."downstream_column_id"
                     and s.key_2 = t."upstream_column_id")
-                and (@through is null or t."downstream_column_id" <= @through)
+                and (cast(@through as text) is null or t."downstream_column_id" <= @through)
                 and not exists (select 1
                   from marks w
                   where w.env_id = @env
@@ -534,7 +534,7 @@ select count(*)
         and s.stream = 'column_lineage'
         and s.key_1 = t."downstream_column_id"
         and s.key_2 = t."upstream_column_id")
-    and (@through is null or t."downstream_column_id" <= @through)
+    and (cast(@through as text) is null or t."downstream_column_id" <= @through)
     and not exists (select 1
       from marks w
       where w.env_id = @env
@@ -616,7 +616,7 @@ insert into held_removals (env_id, stream, key_1, key_2, absent_at)
         and s.stream = 'column_lineage'
         and s.key_1 = t."downstream_column_id"
         and s.key_2 = t."upstream_column_id")
-    and (@through is null or t."downstream_column_id" <= @through)
+    and (cast(@through as text) is null or t."downstream_column_id" <= @through)
     and not exists (select 1
       from marks w
       where w.env_id = @env
@@ -664,7 +664,7 @@ update "columns"
             and s.stream = 'column_lineage'
             and s.key_1 = t."downstream_column_id"
             and s.key_2 = t."upstream_column_id")
-        and (@through is null or t."downstream_column_id" <= @through)
+        and (cast(@through as text) is null or t."downstream_column_id" <= @through)
         and not exists (select 1
           from marks w
           where w.env_id = @env
@@ -709,7 +709,7 @@ delete from "column_lineage" as t
         and s.stream = 'column_lineage'
         and s.key_1 = t."downstream_column_id"
         and s.key_2 = t."upstream_column_id")
-    and (@through is null or t."downstream_column_id" <= @through)
+    and (cast(@through as text) is null or t."downstream_column_id" <= @through)
     and not exists (select 1
       from marks w
       where w.env_id = @env
@@ -794,7 +794,7 @@ delete from held_removals as h
                     and s.stream = 'column_lineage'
                     and s.key_1 = t."downstream_column_id"
                     and s.key_2 = t."upstream_column_id")
-                and (@through is null or t."downstream_column_id" <= @through)
+                and (cast(@through as text) is null or t."downstream_column_id" <= @through)
                 and not exists (select 1
                   from marks w
                   where w.env_id = @env
@@ -877,7 +877,7 @@ select count(*)
         and s.stream = 'column_lineage'
         and s.key_1 = t."downstream_column_id"
         and s.key_2 = t."upstream_column_id")
-    and (@through is null or t."downstream_column_id" <= @through)
+    and (cast(@through as text) is null or t."downstream_column_id" <= @through)
     and not exists (select 1
       from marks w
       where w.env_id = @env
@@ -949,7 +949,7 @@ update "columns"
             and s.stream = 'column_lineage'
             and s.key_1 = t."downstream_column_id"
             and s.key_2 = t."upstream_column_id")
-        and (@through is null or t."downstream_column_id" <= @through)
+        and (cast(@through as text) is null or t."downstream_column_id" <= @through)
         and not exists (select 1
           from marks w
           where w.env_id = @env
@@ -995,7 +995,7 @@ delete from "column_lineage" as t
         and s.stream = 'column_lineage'
         and s.key_1 = t."downstream_column_id"
         and s.key_2 = t."upstream_column_id")
-    and (@through is null or t."downstream_column_id" <= @through)
+    and (cast(@through as text) is null or t."downstream_column_id" <= @through)
     and not exists (select 1
       from marks w
       where w.env_id = @env
@@ -1093,7 +1093,7 @@ delete from held_removals as h
                     and s.stream = 'column_lineage'
                     and s.key_1 = t."downstream_column_id"
                     and s.key_2 = t."upstream_column_id")
-                and (@through is null or t."downstream_column_id" <= @through)
+                and (cast(@through as text) is null or t."downstream_column_id" <= @through)
                 and not exists (select 1
                   from marks w
                   where w.env_id = @env
@@ -1174,7 +1174,7 @@ select count(*)
         and s.stream = 'column_lineage'
         and s.key_1 = t."downstream_column_id"
         and s.key_2 = t."upstream_column_id")
-    and (@through is null or t."downstream_column_id" <= @through)
+    and (cast(@through as text) is null or t."downstream_column_id" <= @through)
     and not exists (select 1
       from marks w
       where w.env_id = @env
@@ -1243,7 +1243,7 @@ insert into held_removals (env_id, stream, key_1, key_2, absent_at)
         and s.stream = 'column_lineage'
         and s.key_1 = t."downstream_column_id"
         and s.key_2 = t."upstream_column_id")
-    and (@through is null or t."downstream_column_id" <= @through)
+    and (cast(@through as text) is null or t."downstream_column_id" <= @through)
     and not exists (select 1
       from marks w
       where w.env_id = @env
@@ -1292,7 +1292,7 @@ update "columns"
             and s.stream = 'column_lineage'
             and s.key_1 = t."downstream_column_id"
             and s.key_2 = t."upstream_column_id")
-        and (@through is null or t."downstream_column_id" <= @through)
+        and (cast(@through as text) is null or t."downstream_column_id" <= @through)
         and not exists (select 1
           from marks w
           where w.env_id = @env
@@ -1338,7 +1338,7 @@ delete from "column_lineage" as t
         and s.stream = 'column_lineage'
         and s.key_1 = t."downstream_column_id"
         and s.key_2 = t."upstream_column_id")
-    and (@through is null or t."downstream_column_id" <= @through)
+    and (cast(@through as text) is null or t."downstream_column_id" <= @through)
     and not exists (select 1
       from marks w
       where w.env_id = @env
@@ -1436,7 +1436,7 @@ delete from held_removals as h
                     and s.stream = 'column_lineage'
                     and s.key_1 = t."downstream_column_id"
                     and s.key_2 = t."upstream_column_id")
-                and (@through is null or t."downstream_column_id" <= @through)
+                and (cast(@through as text) is null or t."downstream_column_id" <= @through)
                 and not exists (select 1
                   from marks w
                   where w.env_id = @env

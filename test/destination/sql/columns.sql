@@ -288,7 +288,7 @@ select count(*)
     and t.deleted_at is null
     and (t."id") in (select m.key_1 from missing_keys m where m.env_id = @env and m.stream = 'columns')
     and not exists (select 1 from seen_keys s where s.env_id = @env and s.stream = 'columns' and s.key_1 = t."id")
-    and (@through is null or t.id <= @through)
+    and (cast(@through as text) is null or t.id <= @through)
     and not (exists (select 1
           from "assets" t_parent
           where t_parent.env_id = t.env_id
@@ -307,7 +307,7 @@ select t."id", t."asset_id", t."name", t."data_type", t."synced_at", t."deleted_
     and t.deleted_at is null
     and (t."id") in (select m.key_1 from missing_keys m where m.env_id = @env and m.stream = 'columns')
     and not exists (select 1 from seen_keys s where s.env_id = @env and s.stream = 'columns' and s.key_1 = t."id")
-    and (@through is null or t.id <= @through)
+    and (cast(@through as text) is null or t.id <= @through)
     and ((exists (select 1
               from "assets" t_parent
               where t_parent.env_id = t.env_id
@@ -396,7 +396,7 @@ select count(*)
     and t.deleted_at is null
     and (t."id") in (select m.key_1 from missing_keys m where m.env_id = @env and m.stream = 'columns')
     and not exists (select 1 from seen_keys s where s.env_id = @env and s.stream = 'columns' and s.key_1 = t."id")
-    and (@through is null or t.id <= @through)
+    and (cast(@through as text) is null or t.id <= @through)
     and not (exists (select 1
           from "assets" t_parent
           where t_parent.env_id = t.env_id
@@ -415,7 +415,7 @@ insert into held_removals (env_id, stream, key_1, key_2, absent_at)
     and t.deleted_at is null
     and (t."id") in (select m.key_1 from missing_keys m where m.env_id = @env and m.stream = 'columns')
     and not exists (select 1 from seen_keys s where s.env_id = @env and s.stream = 'columns' and s.key_1 = t."id")
-    and (@through is null or t.id <= @through)
+    and (cast(@through as text) is null or t.id <= @through)
     and not (exists (select 1
           from "assets" t_parent
           where t_parent.env_id = t.env_id
@@ -431,7 +431,7 @@ select t."id", t."asset_id", t."name", t."data_type", t."synced_at", t."deleted_
     and t.deleted_at is null
     and (t."id") in (select m.key_1 from missing_keys m where m.env_id = @env and m.stream = 'columns')
     and not exists (select 1 from seen_keys s where s.env_id = @env and s.stream = 'columns' and s.key_1 = t."id")
-    and (@through is null or t.id <= @through)
+    and (cast(@through as text) is null or t.id <= @through)
     and ((exists (select 1
               from "assets" t_parent
               where t_parent.env_id = t.env_id
@@ -520,7 +520,7 @@ select count(*)
     and t.deleted_at is null
     and (t."id") in (select m.key_1 from missing_keys m where m.env_id = @env and m.stream = 'columns')
     and not exists (select 1 from seen_keys s where s.env_id = @env and s.stream = 'columns' and s.key_1 = t."id")
-    and (@through is null or t.id <= @through)
+    and (cast(@through as text) is null or t.id <= @through)
     and not (exists (select 1
           from "assets" t_parent
           where t_parent.env_id = t.env_id
@@ -539,7 +539,7 @@ select t."id", t."asset_id", t."name", t."data_type", t."synced_at", t."deleted_
     and t.deleted_at is null
     and (t."id") in (select m.key_1 from missing_keys m where m.env_id = @env and m.stream = 'columns')
     and not exists (select 1 from seen_keys s where s.env_id = @env and s.stream = 'columns' and s.key_1 = t."id")
-    and (@through is null or t.id <= @through)
+    and (cast(@through as text) is null or t.id <= @through)
     and ((exists (select 1
               from "assets" t_parent
               where t_parent.env_id = t.env_id

@@ -198,7 +198,7 @@ select count(*)
       where s.env_id = @env
         and s.stream = 'latest_test_executions'
         and s.key_1 = t."sub_test_unique_id")
-    and (@through is null or t."sub_test_unique_id" <= @through)
+    and (cast(@through as text) is null or t."sub_test_unique_id" <= @through)
     and not exists (select 1
       from marks w
       where w.env_id = @env
@@ -231,7 +231,7 @@ delete from "latest_test_executions" as t
       where s.env_id = @env
         and s.stream = 'latest_test_executions'
         and s.key_1 = t."sub_test_unique_id")
-    and (@through is null or t."sub_test_unique_id" <= @through)
+    and (cast(@through as text) is null or t."sub_test_unique_id" <= @through)
     and not exists (select 1
       from marks w
       where w.env_id = @env
@@ -294,7 +294,7 @@ delete from held_removals as h
                   where s.env_id = @env
                     and s.stream = 'latest_test_executions'
                     and s.key_1 = t."sub_test_unique_id")
-                and (@through is null or t."sub_test_unique_id" <= @through)
+                and (cast(@through as text) is null or t."sub_test_unique_id" <= @through)
                 and not exists (select 1
                   from marks w
                   where w.env_id = @env
@@ -391,7 +391,7 @@ select count(*)
       where s.env_id = @env
         and s.stream = 'latest_test_executions'
         and s.key_1 = t."sub_test_unique_id")
-    and (@through is null or t."sub_test_unique_id" <= @through)
+    and (cast(@through as text) is null or t."sub_test_unique_id" <= @through)
     and not exists (select 1
       from marks w
       where w.env_id = @env
@@ -427,7 +427,7 @@ insert into held_removals (env_id, stream, key_1, key_2, absent_at)
       where s.env_id = @env
         and s.stream = 'latest_test_executions'
         and s.key_1 = t."sub_test_unique_id")
-    and (@through is null or t."sub_test_unique_id" <= @through)
+    and (cast(@through as text) is null or t."sub_test_unique_id" <= @through)
     and not exists (select 1
       from marks w
       where w.env_id = @env
@@ -457,7 +457,7 @@ delete from "latest_test_executions" as t
       where s.env_id = @env
         and s.stream = 'latest_test_executions'
         and s.key_1 = t."sub_test_unique_id")
-    and (@through is null or t."sub_test_unique_id" <= @through)
+    and (cast(@through as text) is null or t."sub_test_unique_id" <= @through)
     and not exists (select 1
       from marks w
       where w.env_id = @env
@@ -520,7 +520,7 @@ delete from held_removals as h
                   where s.env_id = @env
                     and s.stream = 'latest_test_executions'
                     and s.key_1 = t."sub_test_unique_id")
-                and (@through is null or t."sub_test_unique_id" <= @through)
+                and (cast(@through as text) is null or t."sub_test_unique_id" <= @through)
                 and not exists (select 1
                   from marks w
                   where w.env_id = @env

@@ -249,7 +249,7 @@ select count(*)
     and t.deleted_at is null
     and (t."id") in (select m.key_1 from missing_keys m where m.env_id = @env and m.stream = 'tests')
     and not exists (select 1 from seen_keys s where s.env_id = @env and s.stream = 'tests' and s.key_1 = t."id")
-    and (@through is null or t.id <= @through)
+    and (cast(@through as text) is null or t.id <= @through)
     and not (exists (select 1
           from "assets" t_parent
           where t_parent.env_id = t.env_id
@@ -266,7 +266,7 @@ select t."id", t."name", t."test_type", t."definition_type", t."source_type", t.
     and t.deleted_at is null
     and (t."id") in (select m.key_1 from missing_keys m where m.env_id = @env and m.stream = 'tests')
     and not exists (select 1 from seen_keys s where s.env_id = @env and s.stream = 'tests' and s.key_1 = t."id")
-    and (@through is null or t.id <= @through)
+    and (cast(@through as text) is null or t.id <= @through)
     and ((exists (select 1
               from "assets" t_parent
               where t_parent.env_id = t.env_id
@@ -355,7 +355,7 @@ select count(*)
     and t.deleted_at is null
     and (t."id") in (select m.key_1 from missing_keys m where m.env_id = @env and m.stream = 'tests')
     and not exists (select 1 from seen_keys s where s.env_id = @env and s.stream = 'tests' and s.key_1 = t."id")
-    and (@through is null or t.id <= @through)
+    and (cast(@through as text) is null or t.id <= @through)
     and not (exists (select 1
           from "assets" t_parent
           where t_parent.env_id = t.env_id
@@ -370,7 +370,7 @@ insert into held_removals (env_id, stream, key_1, key_2, absent_at)
     and t.deleted_at is null
     and (t."id") in (select m.key_1 from missing_keys m where m.env_id = @env and m.stream = 'tests')
     and not exists (select 1 from seen_keys s where s.env_id = @env and s.stream = 'tests' and s.key_1 = t."id")
-    and (@through is null or t.id <= @through)
+    and (cast(@through as text) is null or t.id <= @through)
     and not (exists (select 1
           from "assets" t_parent
           where t_parent.env_id = t.env_id
@@ -388,7 +388,7 @@ select t."id", t."name", t."test_type", t."definition_type", t."source_type", t.
     and t.deleted_at is null
     and (t."id") in (select m.key_1 from missing_keys m where m.env_id = @env and m.stream = 'tests')
     and not exists (select 1 from seen_keys s where s.env_id = @env and s.stream = 'tests' and s.key_1 = t."id")
-    and (@through is null or t.id <= @through)
+    and (cast(@through as text) is null or t.id <= @through)
     and ((exists (select 1
               from "assets" t_parent
               where t_parent.env_id = t.env_id
@@ -477,7 +477,7 @@ select count(*)
     and t.deleted_at is null
     and (t."id") in (select m.key_1 from missing_keys m where m.env_id = @env and m.stream = 'tests')
     and not exists (select 1 from seen_keys s where s.env_id = @env and s.stream = 'tests' and s.key_1 = t."id")
-    and (@through is null or t.id <= @through)
+    and (cast(@through as text) is null or t.id <= @through)
     and not (exists (select 1
           from "assets" t_parent
           where t_parent.env_id = t.env_id
@@ -494,7 +494,7 @@ select t."id", t."name", t."test_type", t."definition_type", t."source_type", t.
     and t.deleted_at is null
     and (t."id") in (select m.key_1 from missing_keys m where m.env_id = @env and m.stream = 'tests')
     and not exists (select 1 from seen_keys s where s.env_id = @env and s.stream = 'tests' and s.key_1 = t."id")
-    and (@through is null or t.id <= @through)
+    and (cast(@through as text) is null or t.id <= @through)
     and ((exists (select 1
               from "assets" t_parent
               where t_parent.env_id = t.env_id

@@ -43,7 +43,8 @@ export function describeState(bench: Workbench): void {
     const save = async (items: readonly unknown[], id = 1) =>
       state().saveEnvironments(reconcile(items, await state().environments(), T), id);
     const env = (id: string) => ({ id, name: `Env ${id}` });
-    const missing = async () => (await state().environments()).map((row) => [row['id'], row['missing_since']]);
+    const missing = async () =>
+      (await state().environments()).map((row) => [row['id'], row['missing_since']]).sort(byText);
     const due = async (id: string) => (await rows('sync_checkpoints', ['stream', 'scan_due'], id)).map(Object.values);
 
     test('are kept when they are no longer listed, and every stream scanned of one that is back is due for a scan (R13)', async () => {

@@ -1,0 +1,82 @@
+import { loadCheckpoint } from '../../../state/checkpoint-store.ts';
+import type { MirrorClock } from '../../../state/mirror-clock.ts';
+import type { Commit, CommitResult, Destination } from '../../core/destination.ts';
+import { SyncError } from '../../core/errors.ts';
+import type { Instant } from '../../core/instant.ts';
+import type { Stream, StreamName } from '../../core/stream.ts';
+import { backlog } from '../sql/backlog.ts';
+import { commitStatements } from '../sql/commit.ts';
+import { countRejected, dueTests, existingRows, facts, heldBack } from '../sql/lookups.ts';
+import { writeNoted } from '../sql/seen-keys.ts';
+import type { MirrorScope, SqlStatements } from '../sql/statements.ts';
+import { POSTGRES } from './dialect.ts';
+import { performOn } from './driver.ts';
+import { lockEnvironment, type WriterLease } from './environment-lock.ts';
+import { type RetryWaiting, readOften, writeOnce } from './retry.ts';
+import type { PostgresDatabase } from './transaction.ts';
+
+/** The environment that is written, the run, the machine's clock, and how to wait before another try. */
+interface PostgresOptions extends RetryWaiting {
+  readonly envId: string;
+  readonly run: number;
+  readonly clock: () => Instant;
+  /** Every commit fails once another process has taken the environment. Null where nobody can. */
+  readonly lease: WriterLease | null;
+  /** Says of an error what to do. */
+  errorOf(error: unknown): unknown;
+}
+
+/** One environment's part of a mirror in PostgreSQL. */
+export function createPostgresDestination(database: PostgresDatabase, options: PostgresOptions): Destination {
+  const { run } = options;
+  const facing = <Done>(work: Promise<Done>): Promise<Done> =>
+    work.catch((error: unknown) => {
+      throw error instanceof SyncError ? error : options.errorOf(error);
+    });
+  /** Makes a port's method from the statements that it takes. */
+  const asking =
+    <Given extends unknown[], Result>(statementsOf: (scope: MirrorScope, ...given: Given) => SqlStatements<Result>) =>
+    (...given: Given): Promise<Result> =>
+      facing(
+        readOften(database, options, (connection) =>
+          performOn(connection, statementsOf(scopeOf(options.envId), ...given)),
+        ),
+      );
+  return {
+    load: asking(({ envId }, stream: StreamName) => loadCheckpoint(envId, stream)),
+    facts: asking((scope, stream: Stream, since: Instant | null) => facts(scope, stream, { since, run })),
+    existing: asking(existingRows),
+    backlog: asking(backlog),
+    dueTests: asking((scope, _stream: Stream, most: number) => dueTests(scope, run, most)),
+    heldRemovals: asking(heldBack),
+    rejected: asking(countRejected),
+    commit: (stream, commit, marking) =>
+      facing(
+        writeOnce(database, options, (connection) =>
+          performOn(connection, lockedCommit(options, { stream, commit, marking })),
+        ),
+      ),
+  };
+}
+
+/** What is noted in a transaction is written at its end, so each has its own. */
+function scopeOf(envId: string): MirrorScope {
+  return { envId, dialect: POSTGRES, noted: { pages: [] } };
+}
+
+interface CommitInput {
+  readonly stream: Stream;
+  readonly commit: Commit;
+  readonly marking: ReadonlySet<StreamName>;
+}
+
+function* lockedCommit(
+  { envId, run, clock, lease }: PostgresOptions,
+  { stream, commit, marking }: CommitInput,
+): SqlStatements<CommitResult> {
+  const scope = scopeOf(envId);
+  const moving: MirrorClock = { now: clock, last: () => lockEnvironment(envId, lease), moved: () => [] };
+  const result = yield* commitStatements(scope, stream, { commit, run, clock: moving, marking });
+  yield* writeNoted(scope.noted);
+  return result;
+}

@@ -1,0 +1,140 @@
+import { is, SQL } from 'drizzle-orm';
+import { PgDialect } from 'drizzle-orm/pg-core';
+import type { StateStatement } from '../../../state/state-statements.ts';
+import type { ColumnValue, Row } from '../../core/stream.ts';
+import { onConflict } from '../sql/conflicts.ts';
+import type { BulkUpsert, SqlAnswer, SqlStatements } from '../sql/statements.ts';
+import { list, quote } from '../sql/tables.ts';
+import type { PostgresConnection } from './connection.ts';
+import { POSTGRES } from './dialect.ts';
+import { arrayText, columnValue, parameter, TYPES } from './values.ts';
+
+const NOTHING: SqlAnswer = { rows: [], changes: 0 };
+
+/**
+ * Runs statements one after the other. One whose answer nobody needs is sent without a wait for it, so that it costs no round trip; its
+ * failure is thrown in the end.
+ */
+export async function performOn<Result>(
+  connection: PostgresConnection,
+  statements: SqlStatements<Result>,
+): Promise<Result> {
+  const underWay: Promise<unknown>[] = [];
+  try {
+    let step = statements.next();
+    while (step.done !== true) {
+      const answer = ask(connection, step.value);
+      const isAwaited = !('isUnanswered' in step.value && step.value.isUnanswered);
+      if (!isAwaited) underWay.push(handled(answer));
+      step = statements.next(isAwaited ? await answer : NOTHING);
+    }
+    await Promise.all(underWay);
+    return step.value;
+  } catch (error) {
+    // After a failure the server refuses all later statements: the first failure is the reason.
+    const failed = (await Promise.allSettled(underWay)).find((each) => each.status === 'rejected');
+    throw failed === undefined ? error : failed.reason;
+  }
+}
+
+/** A failure that is looked at later is not an unhandled one. */
+function handled<Result>(promise: Promise<Result>): Promise<Result> {
+  promise.catch(() => undefined);
+  return promise;
+}
+
+const DRIZZLE = new PgDialect();
+
+function ask(connection: PostgresConnection, asked: StateStatement | BulkUpsert): Promise<SqlAnswer> {
+  if (is(asked, SQL)) {
+    const { sql, params } = DRIZZLE.sqlToQuery(asked);
+    return connection.query(sql, params.map(parameter));
+  }
+  if ('table' in asked) return write(connection, asked);
+  const { text, names } = numbered(asked.sql);
+  return connection.query(
+    text,
+    names.map((name) => parameter(asked.values[name] ?? null)),
+  );
+}
+
+interface NumberedStatement {
+  readonly text: string;
+  /** The names of the values in the order of their numbers. */
+  readonly names: readonly string[];
+}
+
+const known = new Map<string, NumberedStatement>();
+
+/** A sync has fewer statements, because they name no environment. */
+const MOST_STATEMENTS = 1000;
+
+/** Turns `@name` into `$1`. */
+function numbered(sql: string): NumberedStatement {
+  const before = known.get(sql);
+  if (before !== undefined) return before;
+  if (known.size >= MOST_STATEMENTS) known.clear();
+  const names: string[] = [];
+  const text = sql.replaceAll(/@(\w+)/g, (_, name: string) => {
+    if (!names.includes(name)) names.push(name);
+    return `$${names.indexOf(name) + 1}`;
+  });
+  const made = { text, names };
+  known.set(sql, made);
+  return made;
+}
+
+/** Writes the rows of a page with one statement; a key that comes twice takes one more, because a statement changes no row twice. */
+async function write(connection: PostgresConnection, bulkUpsert: BulkUpsert): Promise<SqlAnswer> {
+  const written = distinctRows(bulkUpsert).map((rows) => {
+    const { text, values } = bulkStatement({ ...bulkUpsert, rows });
+    return handled(connection.query(text, values));
+  });
+  let changes = 0;
+  for (const answer of written) changes += (await answer).changes;
+  return { rows: [], changes };
+}
+
+/** The rows in parts that have each key once at most, in the order in which they were given. */
+function distinctRows({ table: { key }, rows, same, conflict }: BulkUpsert): (readonly Row[])[] {
+  const own = key.filter((name) => !(name in same));
+  if (conflict === 'append' || rows.length < 2) return [rows];
+  const times = new Map<string, number>();
+  const parts: Row[][] = [[]];
+  for (const row of rows) {
+    const joined = own.length === 1 ? String(row[own[0] as string]) : JSON.stringify(own.map((name) => row[name]));
+    const before = times.get(joined) ?? 0;
+    times.set(joined, before + 1);
+    parts[before] ??= [];
+    parts[before].push(row);
+  }
+  return parts;
+}
+
+/** A column with the same value in every row is sent once, any other as an array. */
+function bulkStatement({ table, rows, same, conflict }: BulkUpsert): { text: string; values: unknown[] } {
+  const values: unknown[] = [];
+  const selected: string[] = [];
+  const [arrays, names]: [string[], string[]] = [[], []];
+  for (const name of table.columns) {
+    const kind = table.kinds.get(name) ?? 'text';
+    const constant = same[name] ?? null;
+    if (constant !== null) {
+      values.push(columnValue(kind, constant));
+      selected.push(`$${values.length}::${TYPES[kind]}`);
+      continue;
+    }
+    values.push(arrayText(kind, columnOf(rows, name)));
+    selected.push(`u.${quote(name)}`);
+    arrays.push(`$${values.length}::${TYPES[kind]}[]`);
+    names.push(name);
+  }
+  const text = `insert into ${quote(table.name)} (${list(table.columns)})
+    select ${selected.join(', ')} from unnest(${arrays.join(', ')}) as u (${list(names)})
+    ${onConflict(POSTGRES, table, conflict)}`;
+  return { text, values };
+}
+
+function columnOf(rows: readonly Row[], name: string): ColumnValue[] {
+  return rows.map((row) => row[name] ?? null);
+}

@@ -1,0 +1,33 @@
+import type { StateStatements } from '../../../state/state-statements.ts';
+import { SyncError } from '../../core/errors.ts';
+import type { Instant } from '../../core/instant.ts';
+
+/** The right of one process to write one environment (R26). */
+export interface WriterLease {
+  readonly owner: string;
+  /** It grows each time that the environment is taken. */
+  readonly epoch: number;
+}
+
+/** The clock of an environment before its first commit. */
+const NEVER: Instant = '0001-01-01T00:00:00.000000Z';
+
+const LOCK = `select mirrored_at, lease_owner, lease_epoch from mirror_environments where env_id = @env for update`;
+
+/**
+ * Locks an environment until the transaction ends, so that its commits come one after the other, and compares the lease (R26). It comes
+ * first in every commit. Without a lease nobody else may write.
+ * @returns the time of the environment's clock
+ * @throws SyncError `locked` if another process has taken the environment
+ */
+export function* lockEnvironment(envId: string, lease: WriterLease | null): StateStatements<Instant> {
+  let [locked] = (yield { sql: LOCK, values: { env: envId } }).rows;
+  if (locked === undefined) {
+    const sql = 'insert into mirror_environments (env_id, mirrored_at) values (@env, @never) on conflict do nothing';
+    yield { sql, values: { env: envId, never: NEVER } };
+    [locked] = (yield { sql: LOCK, values: { env: envId } }).rows;
+  }
+  if (lease !== null && (locked?.['lease_owner'] !== lease.owner || locked['lease_epoch'] !== lease.epoch))
+    throw new SyncError('locked', `another process has taken environment ${envId}: this run writes nothing more to it`);
+  return String(locked?.['mirrored_at']);
+}

@@ -1,0 +1,33 @@
+/** The connection to the server was lost, or could not be made: nobody knows what became of the last statement. */
+export class LostConnection extends Error {
+  constructor(cause: unknown) {
+    super('the connection to PostgreSQL was lost', { cause });
+  }
+}
+
+/** A transaction was to be committed when the connection was lost: it may have taken place or not. */
+export class UnknownOutcome extends Error {
+  constructor(cause: unknown) {
+    super('the connection to PostgreSQL was lost during a commit', { cause });
+  }
+}
+
+/** The server ended the connection, or is about to. */
+const ENDED = /^(?:08...|57P0[1235])$/;
+
+/** The transaction met another one, and can be done again. */
+const CONFLICT = /^(?:40001|40P01)$/;
+
+/** Whether the connection is gone with an error. */
+export function isLost(error: unknown): boolean {
+  return error instanceof LostConnection || ENDED.test(sqlStateOf(error));
+}
+
+/** Whether the same transaction may succeed when it is done again. */
+export function isTransient(error: unknown): boolean {
+  return error instanceof UnknownOutcome || isLost(error) || CONFLICT.test(sqlStateOf(error));
+}
+
+function sqlStateOf(error: unknown): string {
+  return error instanceof Error && 'code' in error ? String(error.code) : '';
+}

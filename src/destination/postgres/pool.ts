@@ -1,0 +1,72 @@
+import { type ClientConfig, DatabaseError, Pool, type PoolClient } from 'pg';
+import type { Row } from '../../core/stream.ts';
+import type { PostgresConnection } from './connection.ts';
+import { isLost, LostConnection, UnknownOutcome } from './lost-connection.ts';
+import { inTransaction, type PostgresDatabase } from './transaction.ts';
+import { PARSERS } from './values.ts';
+
+/** Where a mirror is, and how many connections may be open at the same time. */
+interface PoolOptions {
+  readonly client: ClientConfig;
+  readonly schema: string;
+  readonly mostConnections: number;
+}
+
+const AS_TEXT = (text: string): string => text;
+
+const TYPE_PARSERS = {
+  getTypeParser: (id: number) => PARSERS[id] ?? AS_TEXT,
+} as NonNullable<ClientConfig['types']>;
+
+/** A mirror's schema of a server, over several connections: each transaction has one for itself. */
+export function openPool({ client, schema, mostConnections }: PoolOptions): PostgresDatabase {
+  const pool = new Pool({
+    ...client,
+    // A statement that needs no answer is sent before the one in front of it is answered.
+    ...{ pipeline: true },
+    max: mostConnections,
+    types: TYPE_PARSERS,
+  });
+  // The server has ended a connection that was idle: the pool makes another one.
+  pool.on('error', () => undefined);
+  const session: PostgresDatabase['session'] = async (work) => {
+    const connected = await connect(pool);
+    try {
+      const done = await work(connectionOf(connected));
+      connected.release();
+      return done;
+    } catch (error) {
+      // A connection that is gone, or in which a transaction may still be open, is not used again.
+      connected.release(error instanceof UnknownOutcome || isLost(error));
+      throw error;
+    }
+  };
+  return {
+    session,
+    transaction: (work) => session((connection) => inTransaction(connection, schema, work)),
+    close: () => pool.end(),
+  };
+}
+
+async function connect(pool: Pool): Promise<PoolClient> {
+  try {
+    return await pool.connect();
+  } catch (error) {
+    throw error instanceof DatabaseError ? error : new LostConnection(error);
+  }
+}
+
+function connectionOf(client: PoolClient): PostgresConnection {
+  return {
+    async query(sql, values) {
+      try {
+        const { rows, rowCount } = await client.query(
+          values === undefined ? { text: sql } : { text: sql, values: [...values] },
+        );
+        return { rows: rows as Row[], changes: rowCount ?? 0 };
+      } catch (error) {
+        throw error instanceof DatabaseError ? error : new LostConnection(error);
+      }
+    },
+  };
+}

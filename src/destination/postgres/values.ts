@@ -1,0 +1,94 @@
+import type { ColumnKind } from '../../../schema/common-columns.ts';
+import type { Instant } from '../../core/instant.ts';
+import type { ColumnValue } from '../../core/stream.ts';
+
+/** Turns a value's text into what SQLite would give; by the id of the type. Values of other types stay as they are. */
+export const PARSERS: Readonly<Record<number, (text: string) => ColumnValue>> = {
+  /** bool */ 16: (text) => Number(text === 't'),
+  /** int8, int2, int4 */ 20: Number,
+  21: Number,
+  23: Number,
+  /** float4, float8, numeric */ 700: Number,
+  701: Number,
+  1700: Number,
+  /** json, date */ 114: String,
+  1082: String,
+  /** timestamptz */ 1184: instantOf,
+};
+
+/** The types that a statement names for the values of each kind of column. */
+export const TYPES: Readonly<Record<ColumnKind, string>> = {
+  text: 'text',
+  integer: 'bigint',
+  real: 'double precision',
+  time: 'timestamptz',
+  day: 'date',
+  flag: 'boolean',
+  json: 'json',
+};
+
+/** PostgreSQL writes `2026-11-20 04:10:00.12+00`, without zeros at the end, and the year 0 as `0001-… BC`. */
+function instantOf(text: string): Instant {
+  const isBefore = text.endsWith('BC');
+  const end = text.indexOf('+');
+  const fraction = text.slice('2026-11-20 04:10:00.'.length, end);
+  const year = isBefore ? '0000' : text.slice(0, 4);
+  return `${year}${text.slice(4, 10)}T${text.slice(11, 19)}.${fraction.padEnd(6, '0')}Z`;
+}
+
+/** A value as the text of a parameter. */
+export function parameter(value: unknown): unknown {
+  return typeof value === 'string' ? storable(value) : value;
+}
+
+/** PostgreSQL stores no U+0000. Fields and keys with it do not come so far (R20): this is for reasons and errors. */
+function storable(text: string): string {
+  return text.includes('\0') ? text.replaceAll('\0', '\uFFFD') : text;
+}
+
+/** A value of a column as the text of a parameter. */
+export function columnValue(kind: ColumnKind, value: ColumnValue): ColumnValue {
+  if (value === null) return null;
+  if (kind === 'time') return timeText(String(value));
+  return kind === 'text' ? storable(String(value)) : value;
+}
+
+/** Values of a column as the text of an array. It is built for every page, so it looks for what has to be escaped before it does so. */
+export function arrayText(kind: ColumnKind, values: readonly ColumnValue[]): string {
+  return kind === 'text' || kind === 'json' ? quotedArray(values) : plainArray(kind, values);
+}
+
+const ESCAPED = /["\\]/;
+
+function quotedArray(values: readonly ColumnValue[]): string {
+  let text = '';
+  for (const value of values) {
+    if (value === null) {
+      text += ',NULL';
+      continue;
+    }
+    const each = String(value);
+    text += ESCAPED.test(each) ? `,"${each.replaceAll(/["\\]/g, '\\$&')}"` : `,"${each}"`;
+  }
+  return storable(`{${text.slice(1)}}`);
+}
+
+function plainArray(kind: ColumnKind, values: readonly ColumnValue[]): string {
+  let text = '';
+  for (const value of values) {
+    if (value === null) text += ',NULL';
+    else if (kind === 'time') text += `,${quotedTime(String(value))}`;
+    else text += `,${value}`;
+  }
+  return `{${text.slice(1)}}`;
+}
+
+function quotedTime(at: Instant): Instant {
+  const text = timeText(at);
+  return text === at ? at : `"${text}"`;
+}
+
+/** The year 0 is 1 BC. */
+function timeText(at: Instant): Instant {
+  return at.startsWith('0000-') ? `0001${at.slice(4)} BC` : at;
+}
