@@ -1,6 +1,6 @@
 import type { QuotaState } from './quota-state.ts';
 
-/** Changes the state of an account's quota, and tells what came of it. It may be called again with a newer state. */
+/** Changes the state of an account's quota, and tells what came of it. It may be made again, and with a newer state, when nobody knows whether it was made. */
 export type QuotaChange<Result> = (
   state: QuotaState,
   nowMs: number,

@@ -53,6 +53,9 @@ export function takePermit(
   nowMs: number,
 ): { readonly state: QuotaState; readonly permit: QuotaPermit } {
   const freed = withoutDead(state, user, nowMs);
+  // The same change may be made again, when nobody knows whether it was made.
+  const noted = freed.inFlight.find((request) => request.id === id);
+  if (noted !== undefined) return { state: freed, permit: { kind: 'go', request: noted } };
   const permit = permitNow(freed.window, nowMs);
   if (permit.kind === 'wait') return { state: freed, permit };
   if (freed.inFlight.length >= permit.inFlight) return { state: freed, permit: full(freed.inFlight, user) };

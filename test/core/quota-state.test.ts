@@ -52,6 +52,14 @@ describe('the requests of several processes (R23)', () => {
     expect(asked(settled, A, 20).kind).toBe('full');
   });
 
+  test('a change that is made twice is made once', () => {
+    const first = takePermit(known(3), { id: 'r', user: A }, 10);
+    expect(takePermit(first.state, { id: 'r', user: A }, 20)).toEqual(first);
+    const { request } = taken(known(3), A, 10);
+    const settled = settle(first.state, request, answerHead({ remaining: 2, reset: 60 }), 20);
+    expect(settle(settled, request, answerHead({ remaining: 2, reset: 60 }), 20)).toEqual(settled);
+  });
+
   test('a permit that is given back costs nothing', () => {
     const { state, request } = taken(known(1), A, 10);
     expect(giveBack(state, request)).toEqual(known(1));

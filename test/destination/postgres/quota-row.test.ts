@@ -1,0 +1,119 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import type { QuotaKeeper } from '../../../src/core/quota-keeper.ts';
+import { type QuotaState, UNKNOWN_QUOTA } from '../../../src/core/quota-state.ts';
+import { resumedWindow } from '../../../src/core/rate-window.ts';
+import type { PostgresConnection } from '../../../src/destination/postgres/connection.ts';
+import { rowKeeper } from '../../../src/destination/postgres/quota-row.ts';
+import { pglite, postgresServer } from '../../support/postgres.ts';
+import { startQuotaServer } from '../../support/quota-server.ts';
+
+const PROGRAM = join(import.meta.dirname, '../../support/quota-process.ts');
+
+const put = (keeper: QuotaKeeper, state: QuotaState) => keeper.change(() => ({ state, result: undefined }));
+const seen = (keeper: QuotaKeeper) => keeper.change((state, atMs) => ({ state, result: { state, atMs } }));
+
+/** A database in this process; `asked` are the statements so far. */
+async function database() {
+  const db = await pglite();
+  onTestFinished(() => db.close());
+  const asked: string[] = [];
+  const transaction = <Done>(work: (connection: PostgresConnection) => Promise<Done>): Promise<Done> =>
+    db.transaction((within) =>
+      work({
+        async query(text, values = []) {
+          asked.push(text);
+          const { rows, affectedRows } = await within.query<Record<string, never>>(text, [...values]);
+          return { rows, changes: affectedRows ?? 0 };
+        },
+      }),
+    ) as Promise<Done>;
+  const open = (account: string, nowMs = () => performance.now()) => rowKeeper({ transaction, account, nowMs });
+  return { db, open, asked };
+}
+
+test('what one process has noted, the next one reads; each account has its own row (R23)', async () => {
+  const { open } = await database();
+  const spent = { window: resumedWindow(0, 50_000), inFlight: [] };
+  expect((await seen(open('a'))).state).toEqual(UNKNOWN_QUOTA);
+  await put(open('a'), spent);
+  expect((await seen(open('a'))).state).toEqual(spent);
+  expect((await seen(open('b'))).state).toEqual(UNKNOWN_QUOTA);
+});
+
+test('its time is that of the database, and never goes back (R1, R23)', async () => {
+  const { db, open } = await database();
+  const clock = async () =>
+    (await db.query<{ ms: number }>('select (extract(epoch from clock_timestamp()) * 1000)::float8 as ms')).rows[0]?.ms;
+  const keeper = open('a');
+  const before = Number(await clock());
+  const { atMs } = await seen(keeper);
+  expect(atMs).toBeGreaterThanOrEqual(before);
+  expect(atMs).toBeLessThanOrEqual(Number(await clock()));
+  // As if the clock had been an hour ahead until now.
+  await db.query('update obsync_accounts.account_quotas set at_ms = at_ms + 3600000');
+  const later = await seen(open('a'));
+  expect(later.atMs).toBe(atMs + 3_600_000);
+  expect((await seen(keeper)).atMs).toBeGreaterThanOrEqual(later.atMs);
+});
+
+test('a change that fails changes nothing, and a row that nobody uses is forgotten', async () => {
+  const { db, open } = await database();
+  const spent = { window: resumedWindow(0, 50_000), inFlight: [] };
+  const keeper = open('a');
+  await put(keeper, spent);
+  const failing = keeper.change(() => {
+    throw new Error('no');
+  });
+  await expect(failing).rejects.toThrow('no');
+  expect((await seen(keeper)).state).toEqual(spent);
+  await db.query("update obsync_accounts.account_quotas set used_at = used_at - interval '8 days'");
+  await put(open('b'), spent);
+  expect((await db.query('select account from obsync_accounts.account_quotas')).rows).toEqual([{ account: 'b' }]);
+});
+
+test('a table that is there is not made again, and a change takes four statements', async () => {
+  const { open, asked } = await database();
+  await put(open('a'), UNKNOWN_QUOTA);
+  asked.length = 0;
+  const keeper = open('a');
+  await put(keeper, UNKNOWN_QUOTA);
+  expect(asked.filter((text) => /create|lock\(/.test(text))).toEqual([]);
+  asked.length = 0;
+  await put(keeper, UNKNOWN_QUOTA);
+  expect(asked).toHaveLength(4);
+});
+
+/** Starts a process that sends so many requests, and keeps the quota in the row. */
+function start(url: string, requests: number, serverUrl: string): ChildProcess {
+  const child = spawn(process.execPath, [PROGRAM, url, String(requests), 'row'], {
+    stdio: ['ignore', 'inherit', 'inherit'],
+    env: { ...process.env, OBSYNC_TEST_SERVER: serverUrl },
+  });
+  onTestFinished(() => void child.kill('SIGKILL'));
+  return child;
+}
+
+const ended = async (child: ChildProcess) => (await once(child, 'exit'))[0];
+
+test('four processes over one row use every window up, and none is refused (R23)', async () => {
+  const server = await startQuotaServer({ limit: 40, windowMs: 1000 });
+  onTestFinished(() => server.close());
+  const database = await postgresServer();
+  const codes = await Promise.all([20, 20, 20, 20].map((requests) => ended(start(server.url, requests, database))));
+  expect(codes).toEqual([0, 0, 0, 0]);
+  expect({ accepted: server.accepted, refused: server.refused() }).toEqual({ accepted: [40, 40], refused: 0 });
+});
+
+test('what a killed process has sent counts, and the others over the row go on (R23)', async () => {
+  const server = await startQuotaServer({ limit: 30, windowMs: 1000 });
+  onTestFinished(() => server.close());
+  const database = await postgresServer();
+  const [first, ...others] = [200, 30, 30].map((requests) => start(server.url, requests, database)) as [ChildProcess];
+  await server.received(25);
+  first.kill('SIGKILL');
+  expect(await Promise.all(others.map(ended))).toEqual([0, 0]);
+  expect(server.refused()).toBe(0);
+});
