@@ -1,6 +1,7 @@
-import { type SQL, sql } from 'drizzle-orm';
+import { sql } from 'drizzle-orm';
 import { integer, real, text } from 'drizzle-orm/sqlite-core';
 import { envId } from './common-columns.ts';
+import type { ViewDialect } from './view-dialect.ts';
 
 /*
  * Views for people and BI tools. Four rules hold for all of them:
@@ -9,7 +10,7 @@ import { envId } from './common-columns.ts';
  * - SQLite 3.38 can parse them, because an older reader cannot open a file with a view that it cannot parse. For example, they
  *   have no ORDER BY within aggregates.
  * - A filter on `env_id` and on the id of the asset or test uses the keys of the tables.
- * - Every column has a type in the catalogue of SQLite, where BI tools look for it: a computed one by `typedText` and its like.
+ * - Every column has a type in the catalogue of SQLite, where BI tools look for it: a computed one by `text` of the dialect and its like.
  */
 
 /** Columns of one type, in this order. */
@@ -19,13 +20,6 @@ const each = <Name extends string, Builder>(names: Name[], column: () => Builder
 export const texts = <Name extends string>(...names: Name[]) => each(names, () => text());
 export const integers = <Name extends string>(...names: Name[]) => each(names, () => integer());
 export const reals = <Name extends string>(...names: Name[]) => each(names, () => real());
-
-export const typedText = (value: SQL) => sql`CAST(${value} AS TEXT)`;
-export const typedInteger = (value: SQL) => sql`CAST(${value} AS INTEGER)`;
-export const typedReal = (value: SQL) => sql`CAST(${value} AS REAL)`;
-
-/** The UTC day of a time, as text: SQLite has no type for dates, and CAST AS DATE would make a number of the year. */
-export const day = (time: string) => typedText(sql`substr(${sql.raw(time)}, 1, 10)`);
 
 /** The first columns of every view. */
 export const environment = () => ({ env_id: envId(), env_name: text() });
@@ -40,27 +34,9 @@ export const joinAsset = (from: string) =>
 /** The same for rows that outlive their asset: when the asset is deleted, the row is shown without its name. */
 export const joinLiveAsset = (from: string) => sql`${joinAsset(from)} AND a.deleted_at IS NULL`;
 
-/** The elements `e` of a JSON array; none when the text is NULL, not an array or not JSON. */
-export const elements = (list: string) =>
-  sql.raw(`json_each(CASE WHEN json_valid(${list}) THEN CASE json_type(${list}) WHEN 'array' THEN ${list} END END) e`);
-
-/** The label of an element `e`: the name of an object, else its email, else its id, else its text; NULL when that is empty. */
-export const label = typedText(
-  sql.raw(`NULLIF(CASE e.type
-    WHEN 'object' THEN CAST(COALESCE(NULLIF(json_extract(e.value, '$.name'), ''),
-      NULLIF(json_extract(e.value, '$.email'), ''), NULLIF(json_extract(e.value, '$.id'), ''), e.value) AS TEXT)
-    WHEN 'true' THEN 'true'
-    WHEN 'false' THEN 'false'
-    ELSE CAST(e.value AS TEXT)
-  END, '')`),
-);
-
-/** A JSON array as text for people: the labels of its elements, separated by commas. */
-export const listed = (list: string) => typedText(sql`(SELECT group_concat(${label}, ', ') FROM ${elements(list)})`);
-
 /** The kinds that this version knows; any other kind is `other` (R19). */
-export const kind = (asset: string) =>
-  typedText(
+export const kind = (dialect: ViewDialect, asset: string) =>
+  dialect.text(
     sql.raw(`CASE WHEN ${asset}.kind IN ('table', 'bi', 'semantic', 'etl') THEN ${asset}.kind ELSE 'other' END`),
   );
 
@@ -70,10 +46,12 @@ export const fromLiveAssets = sql`FROM assets a ${joinEnvironment('a')} WHERE a.
 /** The verdicts that make an incident, as the index of failing runs has them. */
 export const failing = sql.raw(`('WARN', 'FAIL', 'ERROR')`);
 
-export const enabled = sql.raw(`COALESCE(t.disabled, 0) = 0`);
-
 /** Joins the owners `o` of the test that a row of `from` names, once each: the test's own or, if it has none, those of its asset. */
-export const joinOwnersOfTest = (from: string) =>
+export const joinOwnersOfTest = ({ label, joinElements, listOr }: ViewDialect, from: string) =>
   sql`LEFT JOIN (SELECT DISTINCT t.env_id, t.id AS test_id, ${label} AS owner
-    FROM tests t ${joinAsset('t')} JOIN ${elements("COALESCE(NULLIF(t.owners, '[]'), a.owners)")}
+    FROM tests t ${joinAsset('t')} ${joinElements(listOr('t.owners', 'a.owners'))}
     WHERE ${label} IS NOT NULL) o ON o.env_id = ${sql.raw(from)}.env_id AND o.test_id = ${sql.raw(from)}.test_id`;
+
+/** The scores `h` that were ever seen, of assets `a` that are not deleted. */
+export const fromHealthHistory = sql`FROM asset_health_score_history h ${joinEnvironment('h')} ${joinAsset('h')}
+WHERE a.deleted_at IS NULL`;

@@ -1,31 +1,21 @@
 import { type SQL, sql } from 'drizzle-orm';
-import { sqliteView } from 'drizzle-orm/sqlite-core';
-import {
-  day,
-  elements,
-  environment,
-  integers,
-  joinEnvironment,
-  joinOwnersOfTest,
-  label,
-  reals,
-  texts,
-  typedInteger,
-  typedReal,
-} from './view-parts.ts';
+import { view } from './view.ts';
+import type { ViewDialect } from './view-dialect.ts';
+import { environment, integers, joinEnvironment, joinOwnersOfTest, reals, texts } from './view-parts.ts';
 
 /*
  * Runs per environment and UTC day: those that the mirror has seen, even of tests deleted since, and the pass rate from 0 to 1. The rate
  * leaves out the other runs, whose status is SKIPPED, NO_DATA or unknown.
  */
 
-const counted = (statuses: SQL) => typedInteger(sql`sum(CASE WHEN status ${statuses} THEN runs ELSE 0 END)`);
+const counted = (d: ViewDialect, statuses: SQL) =>
+  d.integer(sql`sum(CASE WHEN status ${statuses} THEN runs ELSE 0 END)`);
 
 /**
  * The daily numbers of the runs `x`, by the columns of `by` besides the environment and the day. Runs are first counted by their status: this
  * reads an index alone, and few rows are left to be told apart.
  */
-const daily = (by: Readonly<Record<string, SQL>>, join: SQL) => {
+const daily = (d: ViewDialect, by: Readonly<Record<string, SQL>>, join: SQL) => {
   const named = sql.join(Object.entries(by).map(([name, value]) => sql`${value} AS ${sql.raw(name)}, `));
   const groups = (env: string) => sql.raw([env, ...Object.keys(by), 'day'].join(', '));
   const own = (of: string) =>
@@ -36,17 +26,17 @@ const daily = (by: Readonly<Record<string, SQL>>, join: SQL) => {
     );
   return sql`SELECT d.env_id, v.name AS env_name, ${own('d.')}d.day, d.run_count, d.pass_count, d.warn_count, d.fail_count,
   d.error_count, d.other_count,
-  ${typedReal(sql`1.0 * d.pass_count / NULLIF(d.run_count - d.other_count, 0)`)} AS pass_rate
+  ${d.real(d.share(sql`d.pass_count`, sql`NULLIF(d.run_count - d.other_count, 0)`))} AS pass_rate
 FROM (
-  SELECT env_id, ${own('')}day, ${typedInteger(sql`sum(runs)`)} AS run_count, ${counted(sql`= 'PASS'`)} AS pass_count,
-    ${counted(sql`= 'WARN'`)} AS warn_count, ${counted(sql`= 'FAIL'`)} AS fail_count,
-    ${counted(sql`= 'ERROR'`)} AS error_count,
-    ${counted(sql`NOT IN ('PASS', 'WARN', 'FAIL', 'ERROR')`)} AS other_count
+  SELECT env_id, ${own('')}day, ${d.integer(sql`sum(runs)`)} AS run_count, ${counted(d, sql`= 'PASS'`)} AS pass_count,
+    ${counted(d, sql`= 'WARN'`)} AS warn_count, ${counted(d, sql`= 'FAIL'`)} AS fail_count,
+    ${counted(d, sql`= 'ERROR'`)} AS error_count,
+    ${counted(d, sql`NOT IN ('PASS', 'WARN', 'FAIL', 'ERROR')`)} AS other_count
   FROM (
-    SELECT x.env_id, ${named}${day('x.start_time')} AS day, x.status, count(*) AS runs
+    SELECT x.env_id, ${named}${d.day('x.start_time')} AS day, x.status, count(*) AS runs
     FROM test_executions x ${join}
     GROUP BY ${groups('x.env_id')}, x.status
-  )
+  )${d.named('by_status')}
   GROUP BY ${groups('env_id')}
 ) d ${joinEnvironment('d')}`;
 };
@@ -58,58 +48,78 @@ const numbers = () => ({
 });
 
 /** One row per environment and day. */
-export const testRunsDaily = sqliteView('test_runs_daily', { ...environment(), ...numbers() }).as(daily({}, sql``));
+export const testRunsDaily = view('test_runs_daily', { ...environment(), ...numbers() }, (d) => daily(d, {}, sql``));
 
 const joinTest = sql`LEFT JOIN tests t ON t.env_id = x.env_id AND t.id = x.test_id`;
 
 /** One row per environment, type of test and day. */
-export const testRunsDailyByTestType = sqliteView('test_runs_daily_by_test_type', {
-  ...environment(),
-  ...texts('test_type'),
-  ...numbers(),
-}).as(daily({ test_type: sql`t.test_type` }, joinTest));
+export const testRunsDailyByTestType = view(
+  'test_runs_daily_by_test_type',
+  {
+    ...environment(),
+    ...texts('test_type'),
+    ...numbers(),
+  },
+  (d) => daily(d, { test_type: sql`t.test_type` }, joinTest),
+);
 
 /** One row per environment, schema of the tested asset and day. */
-export const testRunsDailyBySchema = sqliteView('test_runs_daily_by_schema', {
-  ...environment(),
-  ...texts('db_name', 'schema_name'),
-  ...numbers(),
-}).as(
-  daily(
-    { db_name: sql`a.db_name`, schema_name: sql`a.schema_name` },
-    sql`${joinTest} LEFT JOIN assets a ON a.env_id = x.env_id AND a.id = t.asset_id`,
-  ),
+export const testRunsDailyBySchema = view(
+  'test_runs_daily_by_schema',
+  {
+    ...environment(),
+    ...texts('db_name', 'schema_name'),
+    ...numbers(),
+  },
+  (d) =>
+    daily(
+      d,
+      { db_name: sql`a.db_name`, schema_name: sql`a.schema_name` },
+      sql`${joinTest} LEFT JOIN assets a ON a.env_id = x.env_id AND a.id = t.asset_id`,
+    ),
 );
 
 /** One row per environment, owner and day; a run counts once for each owner of its test. NULL stands for tests without an owner. */
-export const testRunsDailyByOwner = sqliteView('test_runs_daily_by_owner', {
-  ...environment(),
-  ...texts('owner'),
-  ...numbers(),
-}).as(daily({ owner: sql`o.owner` }, joinOwnersOfTest('x')));
+export const testRunsDailyByOwner = view(
+  'test_runs_daily_by_owner',
+  {
+    ...environment(),
+    ...texts('owner'),
+    ...numbers(),
+  },
+  (d) => daily(d, { owner: sql`o.owner` }, joinOwnersOfTest(d, 'x')),
+);
 
 /** One row per environment, tag and day; a run counts once for each tag of its test. NULL stands for tests without a tag. */
-export const testRunsDailyByTag = sqliteView('test_runs_daily_by_tag', {
-  ...environment(),
-  ...texts('tag'),
-  ...numbers(),
-}).as(
-  daily(
-    { tag: sql`g.tag` },
-    sql`LEFT JOIN (SELECT DISTINCT t.env_id, t.id AS test_id, ${label} AS tag FROM tests t JOIN ${elements('t.tags')}
-    WHERE ${label} IS NOT NULL) g ON g.env_id = x.env_id AND g.test_id = x.test_id`,
-  ),
+export const testRunsDailyByTag = view(
+  'test_runs_daily_by_tag',
+  {
+    ...environment(),
+    ...texts('tag'),
+    ...numbers(),
+  },
+  (d) =>
+    daily(
+      d,
+      { tag: sql`g.tag` },
+      sql`LEFT JOIN (SELECT DISTINCT t.env_id, t.id AS test_id, ${d.label} AS tag FROM tests t ${d.joinElements('t.tags')}
+    WHERE ${d.label} IS NOT NULL) g ON g.env_id = x.env_id AND g.test_id = x.test_id`,
+    ),
 );
 
 /** One row per environment and owner: the incidents of the tests that are theirs, and how long the resolved ones took. */
-export const testIncidentsByOwner = sqliteView('test_incidents_by_owner', {
-  ...environment(),
-  ...texts('owner'),
-  ...integers('incident_count', 'open_count', 'resolved_count'),
-  ...reals('mean_hours_to_resolve'),
-}).as(sql`SELECT i.env_id, i.env_name, o.owner, ${typedInteger(sql`count(*)`)} AS incident_count,
-  ${typedInteger(sql`sum(i.resolved_at IS NULL)`)} AS open_count,
-  ${typedInteger(sql`count(i.resolved_at)`)} AS resolved_count,
-  ${typedReal(sql`avg(i.hours_to_resolve)`)} AS mean_hours_to_resolve
-FROM test_incidents i ${joinOwnersOfTest('i')}
-GROUP BY i.env_id, o.owner`);
+export const testIncidentsByOwner = view(
+  'test_incidents_by_owner',
+  {
+    ...environment(),
+    ...texts('owner'),
+    ...integers('incident_count', 'open_count', 'resolved_count'),
+    ...reals('mean_hours_to_resolve'),
+  },
+  (d) => sql`SELECT i.env_id, i.env_name, o.owner, ${d.integer(sql`count(*)`)} AS incident_count,
+  ${d.integer(d.countIf(sql`i.resolved_at IS NULL`))} AS open_count,
+  ${d.integer(sql`count(i.resolved_at)`)} AS resolved_count,
+  ${d.real(sql`avg(i.hours_to_resolve)`)} AS mean_hours_to_resolve
+FROM test_incidents i ${joinOwnersOfTest(d, 'i')}
+GROUP BY i.env_id, o.owner${d.alsoBy('i.env_name')}`,
+);

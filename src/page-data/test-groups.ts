@@ -1,6 +1,7 @@
 import { type SQL, sql } from 'drizzle-orm';
 import { SQLiteSyncDialect } from 'drizzle-orm/sqlite-core';
-import { elements, joinAsset, joinOwnersOfTest, label } from '../../schema/view-parts.ts';
+import { joinAsset, joinOwnersOfTest } from '../../schema/view-parts.ts';
+import { SQLITE_VIEWS } from '../../schema/view-sqlite.ts';
 import { feedSignature, keeping } from './kept.ts';
 import { type PageReads, type PageScope, seen, textOf, valuesIn } from './page-scope.ts';
 
@@ -10,13 +11,13 @@ export type TestGrouping = (typeof TEST_GROUPINGS)[number];
 
 /** A test `x`, deleted or not, and the name of one group that it is in, as the daily views tell them. */
 const GROUPS: Readonly<Record<TestGrouping, { readonly name: SQL; readonly join: SQL }>> = {
-  owner: { name: sql`o.owner`, join: joinOwnersOfTest('x') },
+  owner: { name: sql`o.owner`, join: joinOwnersOfTest(SQLITE_VIEWS, 'x') },
   schema: {
     name: sql`CASE WHEN a.db_name IS NULL THEN a.schema_name ELSE a.db_name || COALESCE('.' || a.schema_name, '') END`,
     join: joinAsset('x'),
   },
   test_type: { name: sql`x.test_type`, join: sql`` },
-  tag: { name: label, join: sql`LEFT JOIN ${elements('x.tags')}` },
+  tag: { name: SQLITE_VIEWS.label, join: sql`LEFT ${SQLITE_VIEWS.joinElements('x.tags')}` },
 };
 
 /** The groups of tests by their ids; null stands for the tests without such a group. */

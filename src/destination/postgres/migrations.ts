@@ -3,28 +3,28 @@ import { dirname, join } from 'node:path';
 import { type MigrationMeta, readMigrationFiles } from 'drizzle-orm/migrator';
 import { SyncError } from '../../core/errors.ts';
 import type { PostgresConnection } from './connection.ts';
+import { aroundViews, hasViews, postgresViews, VIEW_JOURNAL } from './views.ts';
 
 /** The migrations are part of the package, wherever this file has been compiled to. */
 const MIGRATIONS = join(dirname(findPackageJSON(import.meta.url) ?? ''), 'schema', 'migrations-postgres');
 
 /**
- * Creates the tables of a new mirror in its schema, or migrates those of an older version, in one transaction. Another process that does the
- * same waits. A mirror that is up to date costs a look, and needs no right to change anything.
- * @throws SyncError `usage` if the mirror was made by a newer version, or if the schema holds something else
+ * Creates the tables and views of a new mirror in its schema, or brings those of an older version up to date, in one transaction. Another
+ * process that does the same waits. A mirror that is up to date costs a look, and needs no right to change anything.
+ * @throws SyncError `usage` if the mirror was made by a newer version, if the schema holds something else, or if views of others are in the way
  */
 export async function migrate(connection: PostgresConnection, schema: string): Promise<void> {
   const all = readMigrationFiles({ migrationsFolder: MIGRATIONS });
-  if ((await versionFor(connection, schema, all)) === latestOf(all)) return;
+  if (await isUpToDate(connection, schema, all)) return;
   await inTransaction(connection, async () => {
     // A lock of the transaction: behind a pooler, the next statement after it may meet another session.
     await connection.query('select pg_advisory_xact_lock(hashtextextended($1, 0))', [`obsync ${schema}`]);
-    const from = await versionFor(connection, schema, all);
+    if (await isUpToDate(connection, schema, all)) return;
+    const from = await version(connection, schema);
     if (from === 0) await refuseTaken(connection, schema, all);
     await enterSchema(connection, schema);
-    await apply(
-      connection,
-      all.filter(({ folderMillis }) => folderMillis > from),
-    );
+    const ahead = all.filter(({ folderMillis }) => folderMillis > from);
+    await aroundViews(connection, schema, () => apply(connection, ahead));
   });
 }
 
@@ -40,6 +40,18 @@ async function inTransaction(connection: PostgresConnection, work: () => Promise
   }
 }
 
+/** Whether this version has nothing to do. */
+async function isUpToDate(
+  connection: PostgresConnection,
+  schema: string,
+  all: readonly MigrationMeta[],
+): Promise<boolean> {
+  const found = await version(connection, schema);
+  if (found > latestOf(all))
+    throw new SyncError('usage', `the mirror in schema ${schema} was made by a newer obsync: update this one`);
+  return found === latestOf(all) && (await hasViews(connection, quoted(schema)));
+}
+
 /** A schema may hold other things as well, but none of our names. */
 async function refuseTaken(
   connection: PostgresConnection,
@@ -51,7 +63,7 @@ async function refuseTaken(
     .flatMap((sql) => [...sql.matchAll(/CREATE TABLE "([^"]+)"/g)].map(([, table]) => table));
   const { rows } = await connection.query(
     'select relname as name from pg_class where relnamespace = to_regnamespace($1) and relname = any($2) order by 1',
-    [quoted(schema), ours],
+    [quoted(schema), [...ours, ...postgresViews().map(({ name }) => name)]],
   );
   if (rows.length === 0) return;
   const text = `schema ${schema} is no mirror, but has ${rows.map(({ name }) => name).join(', ')}`;
@@ -63,14 +75,10 @@ async function enterSchema(connection: PostgresConnection, schema: string): Prom
   const { rows } = await connection.query('select 1 as is_there from pg_namespace where nspname = $1', [schema]);
   if (rows.length === 0) await connection.query(`create schema ${quoted(schema)}`);
   await connection.query(`set local search_path to ${quoted(schema)}`);
-}
-
-function quoted(schema: string): string {
-  return `"${schema.replaceAll('"', '""')}"`;
+  for (const journal of [JOURNAL, VIEW_JOURNAL]) await connection.query(journal);
 }
 
 async function apply(connection: PostgresConnection, ahead: readonly MigrationMeta[]): Promise<void> {
-  await connection.query(JOURNAL);
   for (const { sql, hash, folderMillis } of ahead) {
     for (const statement of sql) await connection.query(statement);
     await connection.query('insert into __drizzle_migrations (hash, created_at) values ($1, $2)', [hash, folderMillis]);
@@ -97,12 +105,6 @@ function latestOf(all: readonly MigrationMeta[]): number {
   return Math.max(...all.map(({ folderMillis }) => folderMillis));
 }
 
-async function versionFor(
-  connection: PostgresConnection,
-  schema: string,
-  all: readonly MigrationMeta[],
-): Promise<number> {
-  const found = await version(connection, schema);
-  if (found <= latestOf(all)) return found;
-  throw new SyncError('usage', `the mirror in schema ${schema} was made by a newer obsync: update this one`);
+function quoted(schema: string): string {
+  return `"${schema.replaceAll('"', '""')}"`;
 }

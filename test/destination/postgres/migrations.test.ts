@@ -216,6 +216,58 @@ describe('migrating', () => {
   });
 });
 
+describe('the views of a mirror of another version', () => {
+  /** Makes our views look like those of another version. */
+  const age = (schema: string) => server.query(`update "${schema}".__obsync_views set hash = ''`);
+
+  test('are made again, with the rights that others have on them', async () => {
+    await migrate(server, 'rights');
+    await server.query('create role reader');
+    await server.query('grant select on rights.live_assets to reader');
+    await server.query('grant select on rights.live_tests to public');
+    await server.query('drop view rights.live_columns');
+    await age('rights');
+    await migrate(server, 'rights');
+    expect(await column(`select has_table_privilege('reader', 'rights.live_assets', 'select')::int`)).toEqual([1]);
+    expect(await column(`select has_table_privilege('reader', 'rights.live_tests', 'select')::int`)).toEqual([1]);
+    expect(await column(`select has_table_privilege('reader', 'rights.live_columns', 'select')::int`)).toEqual([0]);
+    expect(await column('select count(*) from rights.live_columns')).toEqual([0]);
+  });
+
+  test('are replaced below views of others that rest on them', async () => {
+    await migrate(server, 'shared');
+    await server.query('create view shared.mine as select id from shared.live_assets');
+    await age('shared');
+    await migrate(server, 'shared');
+    expect(await column(`select count(*) from shared.__obsync_views where hash = ''`)).toEqual([0]);
+    expect(await column('select count(*) from shared.mine')).toEqual([0]);
+  });
+
+  test('which views of others are in the way is said, and nothing is changed', async () => {
+    await migrate(server, 'barred');
+    await server.query('create schema team');
+    await server.query('drop view barred.live_columns');
+    await server.query('create view barred.live_columns as select 1 as other');
+    await server.query('create view team."My view" as select * from barred.live_columns');
+    await age('barred');
+    await expect(migrate(server, 'barred')).rejects.toThrow(
+      'the mirror in schema barred cannot be brought up to date beside views of your own (team."My view"): drop them, run `obsync sync`',
+    );
+    expect(await column(`select count(*) from barred.__obsync_views where hash = ''`)).toEqual([26]);
+    await server.query('drop view team."My view"');
+    await migrate(server, 'barred');
+    expect(await column('select count(*) from barred.live_columns')).toEqual([0]);
+  });
+
+  test('a view of others on a table does not bar a migration that leaves its columns alone', async () => {
+    await migrate(server, 'tabled');
+    await server.query('create view tabled.mine as select key_1 from tabled.seen_keys');
+    await server.query('delete from tabled.__drizzle_migrations where created_at = $1', [newestVersion()]);
+    await migrate(server, 'tabled');
+    expect(await version(server, 'tabled')).toBe(newestVersion());
+  });
+});
+
 test('the schema of PostgreSQL exports tables alone, and one for every table of SQLite', () => {
   expect(Object.values(postgres).every((each) => is(each, PgTable))).toBe(true);
   expect(postgresTables.map(({ name }) => name)).toEqual(expect.arrayContaining(sqliteTables.map(getTableName)));

@@ -1,0 +1,139 @@
+import { createHash } from 'node:crypto';
+import { is } from 'drizzle-orm';
+import { PgDialect } from 'drizzle-orm/pg-core';
+import { getViewConfig, SQLiteView } from 'drizzle-orm/sqlite-core';
+import { selectInPostgres } from '../../../schema/view.ts';
+import * as views from '../../../schema/views.ts';
+import * as dailyViews from '../../../schema/views-daily.ts';
+import * as testViews from '../../../schema/views-data-tests.ts';
+import * as impactViews from '../../../schema/views-impact.ts';
+import { SyncError } from '../../core/errors.ts';
+import { quote } from '../sql/tables.ts';
+import type { PostgresConnection } from './connection.ts';
+
+interface PostgresView {
+  readonly name: string;
+  readonly select: string;
+  /** Changes with `select`. */
+  readonly hash: string;
+}
+
+/** Our views as they are in the database, in the order in which they were made. The names of others in the schema are not ours. */
+export const VIEW_JOURNAL =
+  'create table if not exists __obsync_views (number bigint primary key, name text not null, hash text not null)';
+
+/** Every view, after those that it reads. */
+export function postgresViews(): PostgresView[] {
+  const all = [views, testViews, dailyViews, impactViews]
+    .flatMap((family): unknown[] => Object.values(family))
+    .filter((each) => is(each, SQLiteView))
+    .map((view) => {
+      const select = new PgDialect().sqlToQuery(selectInPostgres(view)).sql;
+      return { name: getViewConfig(view).name, select, hash: createHash('sha256').update(select).digest('hex') };
+    });
+  const ordered = new Map<string, PostgresView>();
+  const add = (view: PostgresView) => {
+    for (const other of all) if (other !== view && reads(view, other)) add(other);
+    ordered.set(view.name, view);
+  };
+  for (const view of all) add(view);
+  return [...ordered.values()];
+}
+
+const reads = ({ select }: PostgresView, { name }: PostgresView) => new RegExp(`(FROM|JOIN) ${name}\\b`).test(select);
+
+/** Whether the schema, by its quoted name, has these very views. */
+export async function hasViews(connection: PostgresConnection, quotedSchema: string): Promise<boolean> {
+  const { rows } = await connection.query(`select name, hash from ${quotedSchema}.__obsync_views order by number`);
+  const wanted = postgresViews();
+  return (
+    rows.length === wanted.length &&
+    wanted.every(({ name, hash }, i) => rows[i]?.['name'] === name && rows[i]?.['hash'] === hash)
+  );
+}
+
+/** A right that was given to someone on a view of ours. */
+interface ViewGrant {
+  readonly view: string;
+  readonly right: string;
+  readonly to: string;
+  readonly option: string;
+}
+
+/**
+ * Makes a change of the tables, and our views of this version after it. They are dropped first, so that they bar no change, unless views of
+ * others rest on them: then they are replaced, which PostgreSQL does as long as their columns stay.
+ * @throws SyncError `usage` if views of others are in the way
+ */
+export async function aroundViews(
+  connection: PostgresConnection,
+  schema: string,
+  change: () => Promise<void>,
+): Promise<void> {
+  const { rows } = await connection.query('select name from __obsync_views order by number desc');
+  const old = rows.map(({ name }) => String(name));
+  const others = (await connection.query(OTHERS)).rows;
+  const grants = await grantsOn(connection, old);
+  const isFree = !others.some(({ over }) => old.includes(String(over)));
+  try {
+    if (isFree) await drop(connection, old);
+    await change();
+    await createViews(connection);
+    const kept = new Set(postgresViews().map(({ name }) => name));
+    if (!isFree)
+      await drop(
+        connection,
+        old.filter((name) => !kept.has(name)),
+      );
+    for (const { view, right, to, option } of isFree ? grants.filter((grant) => kept.has(grant.view)) : [])
+      await connection.query(`grant ${right} on ${quote(view)} to ${to}${option}`);
+  } catch (error) {
+    if (others.length === 0 || !IN_THE_WAY.has(String(codeOf(error)))) throw error;
+    const names = [...new Set(others.map(({ name }) => name))].join(', ');
+    const text = `the mirror in schema ${schema} cannot be brought up to date beside views of your own (${names})`;
+    throw new SyncError('usage', `${text}: drop them, run \`obsync sync\`, and create them again`, { cause: error });
+  }
+}
+
+/** Something depends on what is dropped, uses the column whose type changes, or forbids other columns of a view. */
+const IN_THE_WAY: ReadonlySet<string> = new Set(['2BP01', '0A000', '42P16']);
+
+function codeOf(error: unknown): unknown {
+  const { code, cause } = error as { code?: unknown; cause?: { code?: unknown } };
+  return cause?.code ?? code;
+}
+
+async function drop(connection: PostgresConnection, names: readonly string[]): Promise<void> {
+  for (const name of names) await connection.query(`drop view if exists ${quote(name)}`);
+}
+
+async function createViews(connection: PostgresConnection): Promise<void> {
+  await connection.query('delete from __obsync_views');
+  for (const [number, { name, select, hash }] of postgresViews().entries()) {
+    await connection.query(`create or replace view ${quote(name)} as ${select}`);
+    await connection.query('insert into __obsync_views (number, name, hash) values ($1, $2, $3)', [number, name, hash]);
+  }
+}
+
+async function grantsOn(connection: PostgresConnection, names: readonly string[]): Promise<ViewGrant[]> {
+  const { rows } = await connection.query(
+    `select c.relname as view, a.privilege_type as right,
+        case when a.grantee = 0 then 'public' else quote_ident(pg_get_userbyid(a.grantee)) end as to,
+        case when a.is_grantable then ' with grant option' else '' end as option
+      from pg_class c cross join lateral aclexplode(c.relacl) a
+      where c.relnamespace = (select oid from pg_namespace where nspname = current_schema()) and c.relname = any($1) and a.grantee <> c.relowner`,
+    [names],
+  );
+  return rows as unknown as ViewGrant[];
+}
+
+/** The views of others that rest on a table or view of this schema. */
+const OTHERS = `select distinct format('%I.%I', n.nspname, c.relname) as name, o.relname as over
+  from pg_depend d
+  join pg_rewrite r on d.classid = 'pg_rewrite'::regclass and r.oid = d.objid
+  join pg_class c on c.oid = r.ev_class
+  join pg_namespace n on n.oid = c.relnamespace
+  join pg_class o on d.refclassid = 'pg_class'::regclass and o.oid = d.refobjid
+  join pg_namespace ours on ours.oid = o.relnamespace and ours.nspname = current_schema()
+  where c.oid <> o.oid and not (n.oid = ours.oid and c.relname in (select name from __obsync_views))
+  order by 1`;
