@@ -1,5 +1,20 @@
 export type { CompareDepth as Depth } from './core/difference.ts';
 export { type RecoveryKind as Recovery, SyncError } from './core/errors.ts';
+export type { AccountOptions } from './library/account-settings.ts';
+export {
+  type AccountListReport,
+  type AccountReport,
+  type AccountTestReport,
+  type AddAccountOptions,
+  addAccount,
+  type ListedAccount,
+  listAccounts,
+  type NamedAccountOptions,
+  type RemoveAccountOptions,
+  removeAccount,
+  type TestedEnvironment,
+  testAccount,
+} from './library/accounts.ts';
 export { type BiOptions, type BiReport, writeBi } from './library/bi.ts';
 export type { CollectionsReport as VerifyReport } from './library/collections.ts';
 export type { VerifyExportReport } from './library/compare-export.ts';

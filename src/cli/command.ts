@@ -16,12 +16,17 @@ export interface CommandIo {
 /** What a command does. @returns the exit code. @throws SyncError */
 export type CommandAction = (args: Arguments, commandIo: CommandIo) => Promise<number>;
 
+interface PositionalArgument {
+  readonly name: string;
+  readonly describe: string;
+}
+
 /** One command: its line in the help, its options, and its action. */
 export interface CliCommand {
   readonly name: string;
   readonly describe: string;
   readonly options: Readonly<Record<string, YargsOption>>;
-  /** The positional argument, if the command takes one. */
-  readonly argument?: { readonly name: string; readonly describe: string };
+  /** The positional argument, or several of them, if the command takes any. */
+  readonly argument?: PositionalArgument | readonly PositionalArgument[];
   readonly run: CommandAction;
 }

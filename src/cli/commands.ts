@@ -48,6 +48,16 @@ const DEMO_OPTIONS = {
 
 const FOLDER_OF_FILES = 'folder of the files; it is made if it does not exist';
 
+const ACCOUNTS_OPTIONS = {
+  ...pick('db', 'db-file', 'base-url', 'token-env'),
+  'token-file': {
+    ...OPTIONS['token-file'],
+    describe: 'file on the workers’ hosts that holds the access token of the account',
+  },
+  ...pick('schema', 'cron', 'delay', 'env', 'stream', 'history', 'full-every', 'overlap', 'page-size', 'concurrency'),
+  ...pick('retries', 'timeout', 'max-wait', 'max-requests', 'allow-http', 'replace', 'drop', 'json', 'config'),
+} as const;
+
 /** Every command. Its code is loaded when it runs: help needs none of it, and no command needs the code of another. */
 export const COMMANDS: readonly CliCommand[] = [
   {
@@ -144,6 +154,16 @@ export const COMMANDS: readonly CliCommand[] = [
       ...pick('env', 'max-failing', 'json', 'config'),
     },
     run: async (args, io) => (await import('./report.ts')).report(args, io),
+  },
+  {
+    name: 'accounts',
+    describe: 'keep the accounts that workers sync, in PostgreSQL: add, list, remove or test one',
+    options: ACCOUNTS_OPTIONS,
+    argument: [
+      { name: 'action', describe: 'add, list, remove, or test (asks the service for the environments of the account)' },
+      { name: 'account', describe: 'the name of the account' },
+    ],
+    run: async (args, io) => (await import('./accounts.ts')).accounts(args, io),
   },
   {
     name: 'demo',

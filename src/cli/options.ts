@@ -15,6 +15,10 @@ export const OPTIONS = {
     describe: 'file that holds the address of the mirror with its password, instead of --db',
   },
   'token-file': { type: 'string', describe: 'file that holds the access token (or set OBSYNC_TOKEN)' },
+  'token-env': {
+    type: 'string',
+    describe: 'variable of the workers that holds the access token of the account, such as SHOP_TOKEN',
+  },
   env: {
     type: 'string',
     array: true,
@@ -81,6 +85,9 @@ export const OPTIONS = {
     default: DEFAULTS.delay,
     describe: 'seconds to wait after the time of an environment’s own cron expression, because the service syncs first',
   },
+  schema: { type: 'string', describe: 'schema of the account’s mirror; default: obsync_ and the name of the account' },
+  replace: { type: 'boolean', default: DEFAULTS.replace, describe: 'change the account if there is one of this name' },
+  drop: { type: 'boolean', default: DEFAULTS.drop, describe: 'also drop the account’s mirror, with all its rows' },
   host: { type: 'string', default: DEFAULTS.host, describe: 'address to listen on' },
   port: { type: 'number', default: DEFAULTS.port, describe: 'port to listen on; 0 picks a free one' },
   tokens: {

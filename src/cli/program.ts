@@ -170,15 +170,15 @@ function add(
   const known = Object.fromEntries(
     [...settings].filter(([name]) => name in cliCommand.options).map(([name, { value }]) => [name, value]),
   );
-  const { argument } = cliCommand;
+  const positional = [cliCommand.argument ?? []].flat();
   return parser.command({
-    command: argument === undefined ? cliCommand.name : `${cliCommand.name} [${argument.name}]`,
+    command: [cliCommand.name, ...positional.map(({ name }) => `[${name}]`)].join(' '),
     describe: cliCommand.describe,
     builder: (builder: Argv) => {
-      const described =
-        argument === undefined
-          ? builder
-          : builder.positional(argument.name, { type: 'string', describe: argument.describe });
+      const described = positional.reduce(
+        (begun, { name, describe }) => begun.positional(name, { type: 'string', describe }),
+        builder,
+      );
       return described
         .options(withValues(cliCommand))
         .config(known)

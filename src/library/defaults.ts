@@ -16,6 +16,8 @@ export const DEFAULTS = {
   allowShrink: false,
   allowHttp: false,
   delay: 600,
+  replace: false,
+  drop: false,
   depth: 'rows',
   repair: false,
   host: '127.0.0.1',

@@ -6,9 +6,8 @@ import { runSchedule, type SchedulePorts } from '../sync/run-schedule.ts';
 import { nextTick } from '../sync/schedule-cron.ts';
 import type { RunSummary } from '../sync/summary.ts';
 import { checkOptions } from './check-options.ts';
-import { DEFAULTS } from './defaults.ts';
+import { cronRules } from './cron-rules.ts';
 import { type RunThread, startRunThread } from './in-thread.ts';
-import { inRange, OptionError } from './option-error.ts';
 import type { SyncEvent, SyncOptions } from './options.ts';
 import { readEnvironments, readMirrored } from './schedule-mirror.ts';
 import { resumeSource } from './session.ts';
@@ -47,16 +46,9 @@ export async function schedule(options: ScheduleOptions): Promise<void> {
 }
 
 /** @throws SyncError `usage` */
-function scheduleRules({ cron, delay }: ScheduleOptions, { environments, maxRequests }: SyncSettings): ScheduleRules {
-  if (cron !== undefined && nextTick(cron, clock()) === null) {
-    throw new OptionError(
-      'cron',
-      `--cron ${cron} is not a cron expression, or has no next time: write one such as "0 6 * * *"`,
-    );
-  }
-  const delaySeconds = inRange('delay', delay ?? DEFAULTS.delay, { min: 0, max: 86_400 * 7 });
+function scheduleRules(options: ScheduleOptions, { environments, maxRequests }: SyncSettings): ScheduleRules {
   // With a limit of requests each environment has its own run, and so its own count.
-  return { cron: cron ?? null, delaySeconds, environments, together: maxRequests === null };
+  return { ...cronRules(options), environments, together: maxRequests === null };
 }
 
 interface ScheduleRunner {

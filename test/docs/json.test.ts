@@ -3,6 +3,7 @@ import { assets, columnLineage, columns, environments } from '../../schema/asset
 import { type MirrorFile, openForWriting } from '../../src/destination/sqlite/open.ts';
 import { SERVE_TOKEN, serving } from '../cli/serving.ts';
 import { folder, mirrorFile, obsync } from '../cli/setup.ts';
+import { madeDatabase } from '../support/postgres/database.ts';
 import { nameIn, readDocument, rowsOf, sectionOf } from './documents.ts';
 
 const DOCUMENT = readDocument('docs/json-and-exit-codes.md');
@@ -56,12 +57,31 @@ beforeAll(async () => {
     printed['verify --against'] = [JSON.parse(against.stdout)];
     await print('verify');
     await print('verify', '--repair');
+    await printAccounts(source.url);
     printed['serve'] = [(await source.get('/healthz')).body];
   } finally {
     source.kill('SIGKILL');
     await source.ended;
   }
 });
+
+async function printAccounts(baseUrl: string): Promise<void> {
+  const { url, drop } = await madeDatabase();
+  const env = { OBSYNC_DB: url, SERVICE_TOKEN: SERVE_TOKEN };
+  const ask = async (...args: string[]) => JSON.parse((await obsync(['accounts', ...args, '--json'], { env })).stdout);
+  try {
+    const added = await ask('add', 'shop', '--base-url', baseUrl, '--token-env', 'SERVICE_TOKEN', '--history');
+    // The fields of an account are named once, and those of its options with the options.
+    const list = await ask('list');
+    const accounts = list.accounts.map((account: object) =>
+      Object.fromEntries(Object.entries(account).filter(([name]) => !(name in added))),
+    );
+    const replies = [added, await ask('test', 'shop'), { accounts }, await ask('remove', 'shop')];
+    printed['accounts'] = replies.map((reply) => ({ ...reply, ...('options' in reply ? { options: {} } : {}) }));
+  } finally {
+    await drop();
+  }
+}
 
 /** The fields of a JSON document by their paths: `streams[].rows`. What the document names by an id has no fields. */
 function pathsOf(value: unknown, prefix = ''): string[] {
@@ -93,6 +113,7 @@ describe('docs/json-and-exit-codes.md', () => {
     ['report'],
     ['verify --against'],
     ['serve'],
+    ['accounts'],
   ])('has every field that %s prints as JSON, and no other', (command) => {
     const paths = new Set(printed[command]?.flatMap((each) => pathsOf(each)).map(ofOneKind));
     expect(documentedPaths(`obsync ${command}`).sort()).toEqual([...paths].sort());

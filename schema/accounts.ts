@@ -1,0 +1,82 @@
+import { sql } from 'drizzle-orm';
+import { bigint, customType, index, pgSchema, primaryKey, timestamp } from 'drizzle-orm/pg-core';
+
+/*
+ * The accounts that workers sync, in a schema of their own. They are in PostgreSQL alone, and stay on one node where a database shards.
+ */
+
+/** Text is ordered by code point, as everywhere. */
+const text = customType<{ data: string }>({ dataType: () => 'text collate "C"' });
+const time = (name: string) => timestamp(name, { withTimezone: true, mode: 'date' });
+const count = (name: string) => bigint(name, { mode: 'number' });
+
+export const accountsSchema = pgSchema('obsync_accounts');
+
+/** One row per account. The token is never here, only where it is found (R25). */
+export const accounts = accountsSchema.table('accounts', {
+  name: text('name').primaryKey(),
+  base_url: text('base_url').notNull(),
+  /** The variable of the worker that holds the token; NULL if a file does. */
+  token_env: text('token_env'),
+  /** The file of the worker's host that holds the token; NULL if a variable does. */
+  token_file: text('token_file'),
+  /** The schema of the account's mirror. */
+  mirror_schema: text('mirror_schema').notNull().unique(),
+  /** The cron expression (UTC) of all environments; NULL if each has its own. */
+  cron: text('cron'),
+  /** The seconds to wait after the time of an environment's own cron expression. */
+  delay_seconds: count('delay_seconds').notNull(),
+  /** The options of its syncs, as JSON, in the names of the library. */
+  options: text('options').notNull(),
+  added_at: time('added_at').notNull().default(sql`now()`),
+  /** When its environments were last listed; NULL if they never were. */
+  listed_at: time('listed_at'),
+  /** Why the last listing failed; NULL if it did not. */
+  listing_error: text('listing_error'),
+  /** When its environments are to be listed again. */
+  listing_due_at: time('listing_due_at').notNull().default(sql`now()`),
+  /** When the listing is put into the queue (again), if it is due. */
+  queue_at: time('queue_at').notNull().default(sql`now()`),
+});
+
+/** The environments of the accounts: when each is due, how its last sync ended, and who syncs it. */
+export const accountEnvironments = accountsSchema.table(
+  'account_environments',
+  {
+    account: text('account').notNull(),
+    env_id: text('env_id').notNull(),
+    name: text('name').notNull(),
+    /** Its own cron expression, as listed. */
+    cron: text('cron'),
+    /** When its next sync is due; NULL if it has no cron expression that has a next time. */
+    due_at: time('due_at'),
+    /** When it is put into the queue (again), if it is due. */
+    queue_at: time('queue_at').notNull().default(sql`now()`),
+    /** Who syncs it now; NULL if nobody does. */
+    worker: text('worker'),
+    /** When the sync at hand began; NULL if there is none. */
+    started_at: time('started_at'),
+    /** When the last sync that ended began. */
+    last_started_at: time('last_started_at'),
+    /** When it ended. */
+    ended_at: time('ended_at'),
+    /** When the last sync that ended well began: what the mirror shows is at least as new. */
+    synced_at: time('synced_at'),
+    /** How the last sync ended, as in `sync_runs`. */
+    status: text('status'),
+    /** What was wrong with the last sync; NULL if nothing was. */
+    error: text('error'),
+  },
+  (t) => [primaryKey({ columns: [t.account, t.env_id] }), index('account_environments_due').on(t.due_at)],
+);
+
+/** The workers that are known. One that has given no sign for a while has ended. */
+export const workers = accountsSchema.table('workers', {
+  worker: text('worker').primaryKey(),
+  host: text('host').notNull(),
+  pid: count('pid').notNull(),
+  started_at: time('started_at').notNull().default(sql`now()`),
+  seen_at: time('seen_at').notNull().default(sql`now()`),
+  /** How many jobs it does at once. */
+  concurrency: count('concurrency').notNull(),
+});

@@ -1,0 +1,129 @@
+import type { Arguments } from 'yargs';
+import { SyncError } from '../core/errors.ts';
+import type { Instant } from '../core/instant.ts';
+import {
+  type AccountReport,
+  type AccountTestReport,
+  type AddAccountOptions,
+  addAccount,
+  type ListedAccount,
+  listAccounts,
+  removeAccount,
+  testAccount,
+} from '../library/accounts.ts';
+import type { CommandAction, CommandIo } from './command.ts';
+import { type FittingColumn, renderFitting } from './fitting-table.ts';
+import { libraryOptions, mirrorOptions } from './library-options.ts';
+import { printReport } from './print-report.ts';
+import { counted } from './words.ts';
+
+export const accounts: CommandAction = async (args, io) => {
+  const action = args['action'] as string | undefined;
+  const perform = ACTIONS.get(action ?? 'list');
+  if (perform === undefined)
+    throw new SyncError('usage', `accounts cannot ${action}: write one of ${[...ACTIONS.keys()].join(', ')}`);
+  return perform(args, io);
+};
+
+const ACTIONS: ReadonlyMap<string, CommandAction> = new Map([
+  ['add', add],
+  ['list', list],
+  ['remove', remove],
+  ['test', test],
+]);
+
+async function add(args: Arguments, commandIo: CommandIo): Promise<number> {
+  const { drop: _, ...options } = libraryOptions(args);
+  // The library checks the values.
+  const report = await addAccount({ ...options, name: nameIn(args) } as unknown as AddAccountOptions);
+  printReport(report, args, commandIo, ({ account, schema, replaced }) => {
+    const next = `workers sync it into the schema ${schema}; obsync accounts test ${account} asks the service for it now`;
+    return `account ${account} ${replaced ? 'changed' : 'added'}: ${next}\n`;
+  });
+  return 0;
+}
+
+async function list(args: Arguments, commandIo: CommandIo): Promise<number> {
+  const report = await listAccounts(mirrorOptions(args));
+  printReport(report, args, commandIo, ({ accounts: all }, width) =>
+    all.length === 0 ? 'there are no accounts: add one with obsync accounts add\n' : renderAccounts(all, width),
+  );
+  return 0;
+}
+
+async function remove(args: Arguments, commandIo: CommandIo): Promise<number> {
+  const drop = args['drop'] === true;
+  const report = await removeAccount({ ...mirrorOptions(args), name: nameIn(args), drop });
+  printReport(report, args, commandIo, ({ account, schema, dropped }) =>
+    dropped
+      ? `account ${account} removed, with its mirror in the schema ${schema}\n`
+      : `account ${account} removed; its mirror stays in the schema ${schema}\n`,
+  );
+  return 0;
+}
+
+async function test(args: Arguments, commandIo: CommandIo): Promise<number> {
+  const report = await testAccount({ ...mirrorOptions(args), name: nameIn(args) });
+  printReport(report, args, commandIo, renderTest);
+  return report.environments.some(({ wanted }) => wanted) && report.unknown.length === 0 ? 0 : 1;
+}
+
+/** The library says what is wrong with a name that is missing. */
+function nameIn(args: Arguments): string {
+  return args['account'] as string;
+}
+
+function renderAccounts(all: readonly ListedAccount[], width: number | null): string {
+  const failed = all.filter(({ error }) => error !== null);
+  return [renderFitting(COLUMNS, all, width), ...failed.map(({ account, error }) => `${account}: ${error}`), ''].join(
+    '\n',
+  );
+}
+
+const COLUMNS: readonly FittingColumn<ListedAccount>[] = [
+  { head: 'account', cell: ({ account }) => account },
+  { head: 'service', cell: ({ base_url }) => base_url },
+  { head: 'token in', cell: tokenPlaceOf, spare: 2 },
+  { head: 'schema', cell: ({ schema }) => schema },
+  { head: 'cron', cell: ({ cron }) => cron ?? 'of each environment', spare: 1 },
+  { head: 'environments', cell: ({ environments }) => environments ?? 'not listed yet' },
+];
+
+function tokenPlaceOf({ token_env, token_file }: AccountReport): string {
+  return token_env ?? token_file ?? '';
+}
+
+function renderTest({ account, base_url, environments, unknown }: AccountTestReport, width: number | null): string {
+  const shown = environments.map(({ env_id, environment, cron, wanted, next_run }) => ({
+    id: env_id,
+    name: environment,
+    cron,
+    next: wanted ? (next_run === null ? 'never: it has no cron expression' : at(next_run)) : 'never: not asked for',
+  }));
+  return [
+    `${base_url} shows ${counted(environments.length, 'environment')} to account ${account}`,
+    ...(environments.length === 0
+      ? ['check the permissions of the token']
+      : [renderFitting(TEST_COLUMNS, shown, width)]),
+    ...unknown.map((name) => `there is no environment ${name}: change --env`),
+    '',
+  ].join('\n');
+}
+
+interface ShownEnvironment {
+  readonly id: string;
+  readonly name: string;
+  readonly cron: string | null;
+  readonly next: string;
+}
+
+const TEST_COLUMNS: readonly FittingColumn<ShownEnvironment>[] = [
+  { head: 'environment', cell: ({ name }) => name },
+  { head: 'id', cell: ({ id }) => id, spare: 1 },
+  { head: 'cron', cell: ({ cron }) => cron ?? '' },
+  { head: 'next run', cell: ({ next }) => next },
+];
+
+function at(instant: Instant): string {
+  return `${instant.slice(0, 19).replace('T', ' ')} UTC`;
+}

@@ -1,0 +1,169 @@
+import { and, asc, eq, ne, sql } from 'drizzle-orm';
+import { accountEnvironments, accounts, workers } from '../../schema/accounts.ts';
+import { SyncError } from '../core/errors.ts';
+import { type Instant, instantOfMs } from '../core/instant.ts';
+import type { WorkDatabase, WorkTransaction } from './database.ts';
+
+/** An account whose environments workers sync. */
+export interface SyncAccount {
+  readonly name: string;
+  readonly baseUrl: string;
+  /** The variable that holds the token; null if a file does (R25). */
+  readonly tokenEnv: string | null;
+  /** The file that holds the token; null if a variable does. */
+  readonly tokenFile: string | null;
+  /** The schema of its mirror. */
+  readonly schema: string;
+  /** The cron expression of all environments; null if each has its own. */
+  readonly cron: string | null;
+  readonly delaySeconds: number;
+  /** The options of its syncs, in the names of the library. */
+  readonly options: Readonly<Record<string, unknown>>;
+}
+
+/** An account, and what is known of it. */
+export interface KnownAccount extends SyncAccount {
+  readonly addedAt: Instant;
+  /** How many environments it has; null until they were listed. */
+  readonly environments: number | null;
+  readonly listingError: string | null;
+}
+
+type AccountRow = typeof accounts.$inferSelect;
+
+function accountOf(row: AccountRow): SyncAccount {
+  return {
+    name: row.name,
+    baseUrl: row.base_url,
+    tokenEnv: row.token_env,
+    tokenFile: row.token_file,
+    schema: row.mirror_schema,
+    cron: row.cron,
+    delaySeconds: row.delay_seconds,
+    options: JSON.parse(row.options) as SyncAccount['options'],
+  };
+}
+
+/**
+ * Adds an account, or changes it if it may be replaced; then its environments are listed anew. @returns whether it was there before
+ * @throws SyncError `usage` if the name or the schema is taken
+ */
+export async function storeAccount(
+  workDatabase: WorkDatabase,
+  account: SyncAccount,
+  { replace }: { replace: boolean },
+): Promise<boolean> {
+  return workDatabase.transaction(async (transaction) => {
+    // Two accounts that are added at the same time see each other's schema.
+    await transaction.query('lock table obsync_accounts.accounts in share row exclusive mode');
+    const before = await findAccount(transaction, account.name);
+    if (before !== null && !replace)
+      throw new SyncError('usage', `there is an account ${account.name} already: change it with --replace`);
+    await refuseTakenSchema(transaction, account);
+    const row = rowOf(account);
+    const listAgain = { listing_due_at: sql`now()`, queue_at: sql`now()` };
+    await transaction.drizzle
+      .insert(accounts)
+      .values(row)
+      .onConflictDoUpdate({ target: accounts.name, set: { ...row, ...listAgain } });
+    return before !== null;
+  });
+}
+
+function rowOf({ name, baseUrl, tokenEnv, tokenFile, schema, cron, delaySeconds, options }: SyncAccount) {
+  return {
+    name,
+    base_url: baseUrl,
+    token_env: tokenEnv,
+    token_file: tokenFile,
+    mirror_schema: schema,
+    cron,
+    delay_seconds: delaySeconds,
+    options: JSON.stringify(options),
+  };
+}
+
+async function refuseTakenSchema(workTransaction: WorkTransaction, { name, schema }: SyncAccount): Promise<void> {
+  const [taken] = await workTransaction.drizzle
+    .select({ name: accounts.name })
+    .from(accounts)
+    .where(and(eq(accounts.mirror_schema, schema), ne(accounts.name, name)));
+  if (taken === undefined) return;
+  throw new SyncError('usage', `the schema ${schema} is that of account ${taken.name}: name another with --schema`);
+}
+
+/** @returns null if there is no such account */
+export async function findAccount(
+  { drizzle }: Pick<WorkDatabase, 'drizzle'>,
+  name: string,
+): Promise<SyncAccount | null> {
+  const [row] = await drizzle.select().from(accounts).where(eq(accounts.name, name));
+  return row === undefined ? null : accountOf(row);
+}
+
+export async function loadAccounts({ drizzle }: WorkDatabase): Promise<KnownAccount[]> {
+  const environments = drizzle.$count(accountEnvironments, eq(accountEnvironments.account, accounts.name));
+  const rows = await drizzle.select({ account: accounts, environments }).from(accounts).orderBy(asc(accounts.name));
+  return rows.map(({ account, environments: found }) => ({
+    ...accountOf(account),
+    addedAt: instantOfMs(account.added_at.getTime()),
+    environments: account.listed_at === null ? null : found,
+    listingError: account.listing_error,
+  }));
+}
+
+/**
+ * Forgets an account. Its mirror stays, unless it is to be dropped.
+ * @throws SyncError `usage` if there is no such account or its schema holds something else, `locked` if a worker syncs it just now
+ */
+export async function forgetAccount(
+  workDatabase: WorkDatabase,
+  name: string,
+  { drop }: { drop: boolean },
+): Promise<SyncAccount> {
+  return workDatabase.transaction(async (transaction) => {
+    const account = await findAccount(transaction, name);
+    if (account === null) throw noAccount(name);
+    if (drop) await refuseBusy(transaction, name);
+    await transaction.drizzle.delete(accountEnvironments).where(eq(accountEnvironments.account, name));
+    await transaction.drizzle.delete(accounts).where(eq(accounts.name, name));
+    if (drop) await dropMirror(transaction, account.schema);
+    return account;
+  });
+}
+
+export function noAccount(name: string): SyncError {
+  return new SyncError('usage', `there is no account ${name}: see obsync accounts list`);
+}
+
+/** A worker that has given no sign for so long has ended. */
+const WORKER_GONE_SECONDS = 60;
+
+/** The condition that a worker still lives. */
+const isAlive = sql`${workers.seen_at} > now() - make_interval(secs => ${sql.raw(String(WORKER_GONE_SECONDS))})`;
+
+async function refuseBusy({ drizzle }: WorkTransaction, name: string): Promise<void> {
+  const [busy] = await drizzle
+    .select({ host: workers.host, pid: workers.pid })
+    .from(accountEnvironments)
+    .innerJoin(workers, eq(workers.worker, accountEnvironments.worker))
+    .where(and(eq(accountEnvironments.account, name), isAlive))
+    .limit(1);
+  if (busy === undefined) return;
+  throw new SyncError(
+    'locked',
+    `a worker syncs account ${name} just now (${busy.host}, process ${busy.pid}): wait until it has ended`,
+  );
+}
+
+/** Drops a schema that holds a mirror, or nothing. */
+async function dropMirror(workTransaction: WorkTransaction, schema: string): Promise<void> {
+  const { rows } = await workTransaction.query(
+    `select count(*)::int as relations, count(*) filter (where relname = 'mirror_environments')::int as mirrors
+      from pg_class where relnamespace = to_regnamespace($1)`,
+    [schema],
+  );
+  if (Number(rows[0]?.['relations']) > 0 && Number(rows[0]?.['mirrors']) === 0)
+    throw new SyncError('usage', `the schema ${schema} holds no mirror, so it is not dropped: leave out --drop`);
+  await workTransaction.query(`drop schema if exists "${schema}" cascade`);
+}

@@ -1,0 +1,61 @@
+import { drizzle, type NodePgDatabase } from 'drizzle-orm/node-postgres';
+import { Pool } from 'pg';
+import type { PostgresAddress } from '../destination/postgres/address.ts';
+import { connectError } from '../destination/postgres/server-error.ts';
+
+/** The database that holds the accounts and the queue. */
+export interface WorkDatabase {
+  readonly drizzle: NodePgDatabase;
+  /** Runs one statement outside of a transaction. */
+  query(text: string, values?: readonly unknown[]): Promise<{ rows: Record<string, unknown>[] }>;
+  /** Does the work in one transaction, all of it or none. */
+  transaction<Done>(work: (transaction: WorkTransaction) => Promise<Done>): Promise<Done>;
+  /** Turns what a statement threw into an error that says what to do. */
+  explain(error: unknown): unknown;
+  close(): Promise<void>;
+}
+
+export interface WorkTransaction {
+  readonly drizzle: NodePgDatabase;
+  query(text: string, values?: readonly unknown[]): Promise<{ rows: Record<string, unknown>[] }>;
+}
+
+/** How many connections a worker has for its own statements; a sync at hand has further ones of its own. */
+const MOST_CONNECTIONS = 3;
+
+/** Opens no connection before the first statement. `onLost` is told of connections that end while nothing uses them. */
+export function openWorkDatabase(
+  { client, display }: PostgresAddress,
+  onLost: (error: Error) => void = () => {},
+): WorkDatabase {
+  const pool = new Pool({ ...client, max: MOST_CONNECTIONS });
+  pool.on('error', onLost);
+  const query: WorkDatabase['query'] = (text, values) => pool.query(text, values as unknown[]);
+  return {
+    drizzle: drizzle(pool),
+    query,
+    async transaction(work) {
+      const connection = await pool.connect();
+      let lost: Error | undefined;
+      try {
+        await connection.query('begin');
+        const done = await work({
+          drizzle: drizzle(connection),
+          query: (text, values) => connection.query(text, values as unknown[]),
+        });
+        await connection.query('commit');
+        return done;
+      } catch (error) {
+        // What failed says more than a rollback that fails because the connection is gone.
+        await connection.query('rollback').catch((cause: Error) => {
+          lost = cause;
+        });
+        throw error;
+      } finally {
+        connection.release(lost);
+      }
+    },
+    explain: (error) => connectError(display, error),
+    close: () => pool.end(),
+  };
+}

@@ -1,0 +1,61 @@
+import { findPackageJSON } from 'node:module';
+import { dirname, join } from 'node:path';
+import { type MigrationMeta, readMigrationFiles } from 'drizzle-orm/migrator';
+import { SyncError } from '../core/errors.ts';
+import type { WorkDatabase, WorkTransaction } from './database.ts';
+
+/** The migrations are part of the package, wherever this file has been compiled to. */
+const MIGRATIONS = join(dirname(findPackageJSON(import.meta.url) ?? ''), 'schema', 'migrations-accounts');
+
+const SCHEMA = 'obsync_accounts';
+const JOURNAL_TABLE = '__drizzle_migrations';
+const JOURNAL = `${SCHEMA}.${JOURNAL_TABLE}`;
+
+/**
+ * Makes the tables of the accounts, or migrates those of an older version, in one transaction. Another process that does the same waits.
+ * @throws SyncError `usage` if a newer version made them
+ */
+export async function migrateAccounts(workDatabase: WorkDatabase): Promise<void> {
+  const all = readMigrationFiles({ migrationsFolder: MIGRATIONS });
+  if ((await accountsVersion(workDatabase)) === latestOf(all)) return;
+  await workDatabase.transaction(async (transaction) => {
+    // A lock of the transaction: behind a pooler, the next statement after it may meet another session.
+    await transaction.query('select pg_advisory_xact_lock(hashtextextended($1, 0))', [SCHEMA]);
+    const from = await accountsVersion(transaction);
+    if (from > latestOf(all))
+      throw new SyncError('usage', `the accounts in schema ${SCHEMA} were made by a newer obsync: update this one`);
+    const { rows } = await transaction.query('select 1 from pg_namespace where nspname = $1', [SCHEMA]);
+    // Only a schema that is not there has to be made, which not every user may.
+    const statements = statementsAfter(all, from).filter((each) => rows.length === 0 || !/^create schema/i.test(each));
+    for (const statement of statements) await transaction.query(statement);
+    await record(transaction, all, from);
+  });
+}
+
+/** When the last migration of the accounts was written, in milliseconds; 0 if there are no accounts. */
+async function accountsVersion(workDatabase: Pick<WorkDatabase, 'query'>): Promise<number> {
+  // Not `to_regclass`, which may still go by what this session knew before it waited for another one.
+  const { rows } = await workDatabase.query(
+    'select 1 from pg_class c join pg_namespace n on n.oid = c.relnamespace where n.nspname = $1 and c.relname = $2',
+    [SCHEMA, JOURNAL_TABLE],
+  );
+  if (rows.length === 0) return 0;
+  const { rows: latest } = await workDatabase.query(`select max(created_at) as version from ${JOURNAL}`);
+  return Number(latest[0]?.['version'] ?? 0);
+}
+
+async function record(workTransaction: WorkTransaction, all: readonly MigrationMeta[], from: number): Promise<void> {
+  await workTransaction.query(
+    `create table if not exists ${JOURNAL} (id bigint generated always as identity primary key, hash text not null, created_at bigint not null)`,
+  );
+  for (const { hash, folderMillis } of all.filter((each) => each.folderMillis > from))
+    await workTransaction.query(`insert into ${JOURNAL} (hash, created_at) values ($1, $2)`, [hash, folderMillis]);
+}
+
+function statementsAfter(all: readonly MigrationMeta[], from: number): string[] {
+  return all.filter(({ folderMillis }) => folderMillis > from).flatMap(({ sql }) => sql);
+}
+
+function latestOf(all: readonly MigrationMeta[]): number {
+  return Math.max(...all.map(({ folderMillis }) => folderMillis));
+}
