@@ -35,6 +35,8 @@ export const mirrorEnvironments = sqliteTable('mirror_environments', {
   mirrored_at: time('mirrored_at').notNull(),
   /** The number of the last mark that was made (R18). */
   last_mark: integer('last_mark').notNull().default(0),
+  /** How often the environment was listed again after a time in which it was not (R13). It only grows. */
+  returned_count: integer('returned_count').notNull().default(0),
 });
 
 /** One row per run. Its times are the machine's; only `server_time` is the service's, the T of R1. */
@@ -137,6 +139,11 @@ export const syncCheckpoints = sqliteTable(
     page_limit_at: time('page_limit_at'),
     /** As JSON, the last run in which a due scan failed, and its position if it waits while the feeds go on; NULL if none failed (R9). */
     waiting_scan: json('waiting_scan'),
+    /**
+     * The `returned_count` of the environment that the stream has taken into account. While it differs, a scan is due (R13): this row is
+     * written by the environment's own writer alone, but any run may find that the environment is back.
+     */
+    returned_count: integer('returned_count').notNull().default(0),
   },
   (t) => [primaryKey({ columns: [t.env_id, t.stream] })],
 );

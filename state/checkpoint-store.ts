@@ -1,26 +1,42 @@
 import { isNotNull } from 'drizzle-orm';
 import { syncCheckpoints as table } from '../schema/sync.ts';
 import { type Checkpoint, NO_PROGRESS, type Round, type ScanDue } from '../src/core/checkpoint.ts';
+import { withReturns } from '../src/core/round.ts';
 import type { StreamName } from '../src/core/stream.ts';
 import { all, asking, type StateStatements } from './state-statements.ts';
 
 type StoredCheckpoint = typeof table.$inferSelect;
 
-/** The checkpoint of one stream of one environment; `NO_PROGRESS` before its first page. */
+/** The checkpoint of one stream of one environment; `NO_PROGRESS` before its first page, with the returns of the environment so far. */
 export function* loadCheckpoint(envId: string, stream: StreamName): StateStatements<Checkpoint> {
   const { rows } = yield {
-    sql: 'select * from sync_checkpoints where env_id = @env and stream = @stream',
+    sql: `select c.*, (${RETURNS}) as returns from sync_checkpoints c where c.env_id = @env and c.stream = @stream`,
     values: { env: envId, stream },
   };
-  const [stored] = rows as readonly StoredCheckpoint[];
-  return stored === undefined ? NO_PROGRESS : decode(stored);
+  const [found] = rows as unknown as readonly FoundCheckpoint[];
+  if (found !== undefined) return decodeNow(found);
+  const [environment] = (yield { sql: RETURNS, values: { env: envId } }).rows;
+  return withReturns(NO_PROGRESS, Number(environment?.['returned_count'] ?? 0));
+}
+
+/** How often the environment has come back (R13). */
+const RETURNS = 'select returned_count from mirror_environments where env_id = @env';
+
+/** `returns` is null if the environment has no row of its own yet. */
+type FoundCheckpoint = StoredCheckpoint & { readonly returns: number | null };
+
+function decodeNow(found: FoundCheckpoint): Checkpoint {
+  return withReturns(decode(found), found.returns ?? found.returned_count);
 }
 
 /** Every checkpoint of one environment, by stream. */
 export function* loadCheckpoints(envId: string): StateStatements<Map<StreamName, Checkpoint>> {
-  const { rows } = yield { sql: 'select * from sync_checkpoints where env_id = @env', values: { env: envId } };
-  const stored = rows as readonly StoredCheckpoint[];
-  return new Map(stored.map((row) => [row.stream as StreamName, decode(row)]));
+  const { rows } = yield {
+    sql: `select c.*, (${RETURNS}) as returns from sync_checkpoints c where c.env_id = @env`,
+    values: { env: envId },
+  };
+  const found = rows as unknown as readonly FoundCheckpoint[];
+  return new Map(found.map((row) => [row.stream as StreamName, decodeNow(row)]));
 }
 
 /** The streams with an unfinished round of another cycle, by environment. */
@@ -50,6 +66,7 @@ export function encodeCheckpoint(checkpoint: Checkpoint): Omit<StoredCheckpoint,
     page_limit: checkpoint.pageLimit?.rows ?? null,
     page_limit_at: checkpoint.pageLimit?.at ?? null,
     waiting_scan: encodeWaitingScan(checkpoint),
+    returned_count: checkpoint.returns,
   };
 }
 
@@ -68,6 +85,7 @@ function decode(storedCheckpoint: StoredCheckpoint): Checkpoint {
         ? null
         : { rows: storedCheckpoint.page_limit, at: storedCheckpoint.page_limit_at },
     ...decodeWaitingScan(storedCheckpoint.waiting_scan),
+    returns: storedCheckpoint.returned_count,
   };
 }
 

@@ -259,6 +259,7 @@ CREATE TABLE "mirror_environments" (
 	"env_id" text collate "C" NOT NULL,
 	"mirrored_at" timestamp with time zone NOT NULL,
 	"last_mark" bigint DEFAULT 0 NOT NULL,
+	"returned_count" bigint DEFAULT 0 NOT NULL,
 	"lease_owner" text collate "C",
 	"lease_epoch" bigint DEFAULT 0 NOT NULL,
 	"commit_number" bigint DEFAULT 0 NOT NULL,
@@ -342,6 +343,7 @@ CREATE TABLE "sync_checkpoints" (
 	"page_limit" bigint,
 	"page_limit_at" timestamp with time zone,
 	"waiting_scan" json,
+	"returned_count" bigint DEFAULT 0 NOT NULL,
 	CONSTRAINT "sync_checkpoints_pkey" PRIMARY KEY("env_id","stream")
 );
 --> statement-breakpoint

@@ -54,6 +54,8 @@ interface StreamProgress {
   readonly scanTriedInRun: number | null;
   /** A due scan that a later run continues from where it stopped, while the feeds go on; null when there is none (R9). */
   readonly waitingScan: Round | null;
+  /** How many returns of its environment the stream has taken into account (R13). */
+  readonly returns: number;
 }
 
 /** How many rows a page of the stream may have, because a larger page failed every try (R24). */
@@ -181,4 +183,5 @@ export const NO_PROGRESS: IdleCheckpoint = {
   pageLimit: null,
   scanTriedInRun: null,
   waitingScan: null,
+  returns: 0,
 };

@@ -33,6 +33,7 @@ export function finishRound(
     pageLimit: round.mode === 'scan' || round.mode === 'snapshot' ? laterOf(checkpoint, context) : checkpoint.pageLimit,
     scanTriedInRun,
     waitingScan,
+    returns: checkpoint.returns,
   };
 }
 

@@ -99,6 +99,16 @@ export function startRound(checkpoint: Checkpoint, round: Round): RoundCheckpoin
   return { ...checkpoint, scanDue: null, scanTriedInRun: null, waitingScan: null, round };
 }
 
+/**
+ * The checkpoint when its environment has come back for the given number of times. After a return a stream is scanned again (R13); one
+ * that has neither been scanned nor is in a round is scanned first anyway, or never.
+ */
+export function withReturns(checkpoint: Checkpoint, returns: number): Checkpoint {
+  if (returns === checkpoint.returns) return checkpoint;
+  const isKnown = checkpoint.scanEndedCycle !== null || checkpoint.round !== null;
+  return { ...checkpoint, returns, scanDue: isKnown ? 'returned' : checkpoint.scanDue };
+}
+
 /** Gives up the round before its end: the scan that it was is due again. */
 export function withoutRound(checkpoint: Checkpoint): Checkpoint {
   const { round, waitingScan } = checkpoint;

@@ -1,5 +1,14 @@
-import { expect, test } from 'vitest';
-import { beginRead, currentLookup, isInRead, newRound, withRead, withRound } from '../../src/core/round.ts';
+import { describe, expect, test } from 'vitest';
+import { NO_PROGRESS } from '../../src/core/checkpoint.ts';
+import {
+  beginRead,
+  currentLookup,
+  isInRead,
+  newRound,
+  withRead,
+  withReturns,
+  withRound,
+} from '../../src/core/round.ts';
 import { ask, checkpoint, context, inRound, LAST_WEEK, read, T, walk } from './setup.ts';
 
 const PLAN = { as: 'upserts', path: ['assets'], query: { limit: 2000 } } as const;
@@ -40,4 +49,22 @@ test('a round whose current step is a list, or that is at its end, has no lookup
   expect(currentLookup(inRound({ steps: [ask('owned'), walk('scan')] }).round)).toEqual(ask('owned'));
   expect(() => currentLookup(inRound({ steps: [walk('scan'), ask('owned')] }).round)).toThrow('not a lookup');
   expect(() => currentLookup(inRound().round)).toThrow('not a lookup');
+});
+
+describe('a return of the environment (R13)', () => {
+  test('makes a scan due of a stream that was scanned or is in a round, whatever it was due for', () => {
+    const scanned = checkpoint({ scanDue: 'permission', returns: 1 });
+    expect(withReturns(scanned, 2)).toEqual({ ...scanned, scanDue: 'returned', returns: 2 });
+    const first = inRound({}, { scanEndedCycle: null });
+    expect(withReturns(first, 1)).toEqual({ ...first, scanDue: 'returned', returns: 1 });
+  });
+
+  test('is only noted for a stream that was never read: it is scanned first anyway, or never', () => {
+    expect(withReturns(NO_PROGRESS, 3)).toEqual({ ...NO_PROGRESS, returns: 3 });
+  });
+
+  test('changes nothing once it is taken into account', () => {
+    const known = checkpoint({ returns: 2 });
+    expect(withReturns(known, 2)).toBe(known);
+  });
 });

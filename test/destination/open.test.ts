@@ -10,9 +10,12 @@ import { beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'v
 import { assetLineage, assets, columnLineage, columns } from '../../schema/assets.ts';
 import { latestTestExecutions, testExecutions, tests } from '../../schema/data-tests.ts';
 import { syncStreamRuns } from '../../schema/sync.ts';
+import { NO_PROGRESS } from '../../src/core/checkpoint.ts';
+import { readState } from '../../src/destination/sqlite/file-state.ts';
 import { buildSecondaryIndexes } from '../../src/destination/sqlite/migrations.ts';
 import { noteApart } from '../../src/destination/sqlite/mirror-reader.ts';
 import { type MirrorFile, mirrorExists, openForReading, openForWriting } from '../../src/destination/sqlite/open.ts';
+import { loadCheckpoint } from '../../state/checkpoint-store.ts';
 import { ANYONE, type Installation, installForAnyone } from '../support/anyone.ts';
 
 const MIGRATIONS = new URL('../../schema/migrations/', import.meta.url).pathname;
@@ -248,10 +251,19 @@ describe('openForWriting', () => {
       database("insert into sync_checkpoints (env_id, stream, unavailable) values ('f', 'assets', 0)");
       const { connection } = openForWriting(path);
       expect(connection.prepare('select * from mirror_environments order by env_id').all()).toEqual([
-        { env_id: 'e', mirrored_at: 'now', last_mark: 3 },
-        { env_id: 'f', mirrored_at: 'now', last_mark: 3 },
+        { env_id: 'e', mirrored_at: 'now', last_mark: 3, returned_count: 0 },
+        { env_id: 'f', mirrored_at: 'now', last_mark: 3, returned_count: 0 },
       ]);
       connection.close();
+    });
+
+    test('a scan that it has due because an environment is back stays due, until it begins (R13)', () => {
+      database(
+        "insert into sync_checkpoints (env_id, stream, unavailable, scan_due) values ('e', 'assets', 0, 'returned')",
+      );
+      const mirror = openForWriting(path);
+      expect(readState(mirror, loadCheckpoint('e', 'assets'))).toEqual({ ...NO_PROGRESS, scanDue: 'returned' });
+      mirror.connection.close();
     });
 
     test('it has its own key for the cursors of `serve` from its first opening on', () => {

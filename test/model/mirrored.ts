@@ -6,6 +6,7 @@ import type { Checkpoint } from '../../src/core/checkpoint.ts';
 import type { Commit, Destination } from '../../src/core/destination.ts';
 import { instantOfMs } from '../../src/core/instant.ts';
 import type { Page, PageRequest, Source } from '../../src/core/source.ts';
+import type { StateStore } from '../../src/core/state-store.ts';
 import { createDestination } from '../../src/destination/sqlite/destination.ts';
 import { fileState, readState } from '../../src/destination/sqlite/file-state.ts';
 import { openForWriting } from '../../src/destination/sqlite/open.ts';
@@ -53,6 +54,8 @@ export interface Mirrored {
   /** Keys that a stream's round has seen, in the file or on their way there: arrays of both parts. */
   seen(stream: CollectionName, envId: string): string[][];
   checkpoint(stream: CollectionName, envId?: string): Checkpoint;
+  /** What another run of the mirror writes beside its rows. */
+  readonly otherRun: StateStore;
   /** What was asked for in the last run, the environments left out. */
   asked(path?: string): Asked[];
   /** Called as a run begins, and around every page it asks for: T, and the newest time, are null as long as none is known. */
@@ -163,6 +166,7 @@ export function mirrorOf(world: World, quietMs = 0): Mirrored {
     checkpoint: (stream, envId = [...world.places.keys()][0] ?? '') => readState(file, loadCheckpoint(envId, stream)),
     asked: (path) =>
       world.log.slice(logFrom).filter((a) => a.path !== 'environments' && (!path || a.path.endsWith(`/${path}`))),
+    otherRun: fileState(file, clock),
     onOpen: () => {},
     onHold: () => {},
     beforeFetch: () => {},

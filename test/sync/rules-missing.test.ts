@@ -1,5 +1,9 @@
 import { expect, test } from 'vitest';
+import { reconcile } from '../../src/core/environments.ts';
 import { SyncError } from '../../src/core/errors.ts';
+import { instantOfMs } from '../../src/core/instant.ts';
+import type { Row } from '../../src/core/stream.ts';
+import { CATALOGUE } from '../../src/streams/catalogue.ts';
 import type { RunSummary } from '../../src/sync/summary.ts';
 import { furnish } from '../model/furnish.ts';
 import { streamOf } from '../model/mirrored.ts';
@@ -86,7 +90,7 @@ test(
 );
 
 const dueScans = ({ mirrored }: Scene): unknown[] =>
-  mirrored.rows('select stream, scan_due from sync_checkpoints where scan_due is not null order by stream');
+  CATALOGUE.filter(({ name }) => mirrored.checkpoint(name).scanDue !== null).map(({ name }) => name);
 
 test(
   'after a return no stream without feeds keeps a scan due (R13)',
@@ -115,3 +119,36 @@ test(
     expect(dueScans(scene)).toEqual([]);
   }),
 );
+
+/** Another run of the same mirror finds that the environment is not listed, and then that it is back. */
+function comeAndGo({ mirrored, world, place }: Scene, held: readonly Row[]): void {
+  const now = instantOfMs(world.nowMs);
+  const item = held.map(({ missing_since: _, extra: __, ...row }) => row);
+  place.hidden.add('a2');
+  void mirrored.otherRun.saveEnvironments(reconcile([], held, now), 1);
+  const missing = held.map((row) => ({ ...row, missing_since: now }));
+  void mirrored.otherRun.saveEnvironments(reconcile(item, missing, now), 1);
+}
+
+test('an environment that another run finds missing and back, at any commit of its own, is scanned once in every stream (R13)', async () => {
+  let commits = 0;
+  for (let nth = 1; nth <= Math.max(commits, 1); nth++)
+    await inSyncedWorld(async (scene) => {
+      const { mirrored, world } = scene;
+      const held = await mirrored.otherRun.environments();
+      let met = 0;
+      mirrored.beforeCommit = () => void (++met === nth && comeAndGo(scene, held));
+      const during = scans(await mirrored.sync());
+      commits = met;
+      mirrored.beforeCommit = () => {};
+      world.advance(HOUR);
+      const after = scans(await mirrored.sync());
+      expect([...during, ...after].toSorted(), `at commit ${nth}`).toEqual(
+        FEED_STREAMS.map((name) => `env e1 ${name} returned`).toSorted(),
+      );
+      expectTrue(scene);
+      world.advance(HOUR);
+      expect(scans(await mirrored.sync())).toEqual([]);
+    })();
+  expect(commits).toBeGreaterThan(FEED_STREAMS.length);
+});

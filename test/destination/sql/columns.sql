@@ -8,14 +8,16 @@ insert into mirror_environments (env_id, mirrored_at)
   set mirrored_at = excluded.mirrored_at;
 
 insert into "sync_checkpoints" ("env_id", "stream", "watermark", "scanned_at", "scan_ended_at", "scan_ended_cycle",
-    "scan_due", "unavailable", "finished_cycle", "round", "page_limit", "page_limit_at", "waiting_scan")
-  values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+    "scan_due", "unavailable", "finished_cycle", "round", "page_limit", "page_limit_at", "waiting_scan",
+    "returned_count")
+  values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
   on conflict ("env_id", "stream") do update
   set "watermark" = excluded."watermark", "scanned_at" = excluded."scanned_at",
       "scan_ended_at" = excluded."scan_ended_at", "scan_ended_cycle" = excluded."scan_ended_cycle",
       "scan_due" = excluded."scan_due", "unavailable" = excluded."unavailable",
       "finished_cycle" = excluded."finished_cycle", "round" = excluded."round", "page_limit" = excluded."page_limit",
-      "page_limit_at" = excluded."page_limit_at", "waiting_scan" = excluded."waiting_scan";
+      "page_limit_at" = excluded."page_limit_at", "waiting_scan" = excluded."waiting_scan",
+      "returned_count" = excluded."returned_count";
 
 
 -- rows that a page shows new or changed
@@ -358,7 +360,10 @@ delete from seen_keys as s where s.env_id = @env and s.stream = 'columns';
 
 delete from seen_through as s where s.env_id = @env and s.stream = 'columns';
 
-select * from sync_checkpoints where env_id = @env and stream = @stream;
+select c.*, (select returned_count from mirror_environments where env_id = @env) as returns
+  from sync_checkpoints c
+  where c.env_id = @env
+    and c.stream = @stream;
 
 
 -- a sweep that is held back
@@ -482,7 +487,10 @@ delete from seen_keys as s where s.env_id = @env and s.stream = 'columns';
 
 delete from seen_through as s where s.env_id = @env and s.stream = 'columns';
 
-select * from sync_checkpoints where env_id = @env and stream = @stream;
+select c.*, (select returned_count from mirror_environments where env_id = @env) as returns
+  from sync_checkpoints c
+  where c.env_id = @env
+    and c.stream = @stream;
 
 
 -- a sweep that another scan follows
@@ -592,7 +600,10 @@ delete from seen_keys as s where s.env_id = @env and s.stream = 'columns';
 
 delete from seen_through as s where s.env_id = @env and s.stream = 'columns';
 
-select * from sync_checkpoints where env_id = @env and stream = @stream;
+select c.*, (select returned_count from mirror_environments where env_id = @env) as returns
+  from sync_checkpoints c
+  where c.env_id = @env
+    and c.stream = @stream;
 
 
 -- removals that were held back are let go

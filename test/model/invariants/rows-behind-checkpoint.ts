@@ -148,8 +148,10 @@ function isLeftOut(moment: Moment): boolean {
 
 /** Whether a scan is due, or was tried in this run. */
 function isDue({ rows, envId, stream }: Moment): boolean {
-  const sql = 'select coalesce(waiting_scan, scan_due) due from sync_checkpoints where env_id = ? and stream = ?';
-  return rows(sql, envId, stream)[0]?.['due'] != null;
+  const sql = `select coalesce(c.waiting_scan, c.scan_due) due, c.returned_count is not m.returned_count as returned
+    from sync_checkpoints c left join mirror_environments m on m.env_id = c.env_id where c.env_id = ? and c.stream = ?`;
+  const [found] = rows(sql, envId, stream);
+  return found?.['due'] != null || found?.['returned'] === 1;
 }
 
 function sinceOf({ before, overlapSeconds }: Moment): string {

@@ -3,6 +3,7 @@ import { NO_PROGRESS } from '../../../src/core/checkpoint.ts';
 import type { LeftOver } from '../../../src/core/cycle.ts';
 import { reconcile } from '../../../src/core/environments.ts';
 import type { JoinedRun, RunStatus, StreamRun } from '../../../src/core/state-store.ts';
+import type { StreamName } from '../../../src/core/stream.ts';
 import { BASE_URL, column, LAST_WEEK, SWEEP, START as T, UNDER_WAY, type Workbench } from './workbench.ts';
 
 const NAMES = ['assets', 'columns', 'tests'] as const;
@@ -26,7 +27,7 @@ interface Wish {
 
 /** What a mirror keeps beside its rows. */
 export function describeState(bench: Workbench): void {
-  const { rows, state, commit } = bench;
+  const { rows, state, commit, on } = bench;
 
   test('a mirror belongs to the base URL that first wrote it; another is refused (R26)', async () => {
     await state().claimMirror(BASE_URL);
@@ -45,7 +46,7 @@ export function describeState(bench: Workbench): void {
     const env = (id: string) => ({ id, name: `Env ${id}` });
     const missing = async () =>
       (await state().environments()).map((row) => [row['id'], row['missing_since']]).sort(byText);
-    const due = async (id: string) => (await rows('sync_checkpoints', ['stream', 'scan_due'], id)).map(Object.values);
+    const due = async (id: string, stream: StreamName = 'assets') => (await on(id).load(stream)).scanDue;
 
     test('are kept when they are no longer listed, and every stream scanned of one that is back is due for a scan (R13)', async () => {
       for (const id of ['a', 'b'])
@@ -62,11 +63,32 @@ export function describeState(bench: Workbench): void {
         ['a', null],
         ['b', null],
       ]);
-      expect(await due('a')).toEqual([
-        ['asset_health_scores', null],
-        ['assets', 'returned'],
-      ]);
-      expect(await due('b')).toEqual([['assets', null]]);
+      const all = [await due('a'), await due('a', 'asset_health_scores'), await due('a', 'tests'), await due('b')];
+      expect(all).toEqual(['returned', null, null, null]);
+    });
+
+    const SCANNED = { ...NO_PROGRESS, scanEndedCycle: 1 };
+
+    test('that are back are scanned, though their own writer commits what it had loaded before (R13)', async () => {
+      await commit('assets', { checkpoint: SCANNED }, { env: 'a' });
+      await save([env('a')]);
+      const loaded = await on('a').load('assets');
+      await save([]);
+      await save([env('a')]);
+      await commit('assets', { checkpoint: { ...loaded, finishedCycle: 2 } }, { env: 'a' });
+      expect(await on('a').load('assets')).toMatchObject({ scanDue: 'returned', finishedCycle: 2 });
+    });
+
+    test('that are back are scanned once, also if two runs have found it out at the same time (R13)', async () => {
+      await commit('assets', { checkpoint: SCANNED }, { env: 'a' });
+      await save([env('a')]);
+      await save([]);
+      const found = reconcile([env('a')], await state().environments(), T);
+      await state().saveEnvironments(found, 2);
+      const begun = { ...(await on('a').load('assets')), scanDue: null };
+      await commit('assets', { checkpoint: begun }, { env: 'a' });
+      await state().saveEnvironments(found, 3);
+      expect(await due('a')).toBeNull();
     });
 
     test('that cannot be read are rejected once each, and leave when they can (R20)', async () => {
