@@ -15,10 +15,13 @@ interface StateAnswer {
   readonly rows: readonly Row[];
 }
 
-/** Performs statements in one state of the database (`read`), or in one transaction (`write`), all of them or none. */
+/**
+ * Performs statements in one state of the database (`read`), or in one transaction (`write`), all of them or none. It makes them anew for
+ * each try.
+ */
 export interface StateRunner {
-  read<Result>(statements: StateStatements<Result>): Promise<Result>;
-  write<Result>(statements: StateStatements<Result>): Promise<Result>;
+  read<Result>(statementsOf: () => StateStatements<Result>): Promise<Result>;
+  write<Result>(statementsOf: () => StateStatements<Result>): Promise<Result>;
 }
 
 /** Builds a `select`. Each selected field has the name of its column, because an answer has the names of the columns. */

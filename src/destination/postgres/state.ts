@@ -22,8 +22,8 @@ export function postgresState(
 ): StateStore {
   const moving: MirrorClock = { now: clock, last: (envId) => lockEnvironment(envId, null), moved: () => envIds };
   const runner: StateRunner = {
-    read: (statements) => readOften(database, waiting, (connection) => performOn(connection, statements)),
-    write: (statements) => writeOnce(database, waiting, (connection) => performOn(connection, statements)),
+    read: (statementsOf) => readOften(database, waiting, (connection) => performOn(connection, statementsOf())),
+    write: (statementsOf) => writeOnce(database, waiting, (connection) => performOn(connection, statementsOf())),
   };
   return createStateStore(runner, { name, clock: moving });
 }

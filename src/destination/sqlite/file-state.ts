@@ -17,8 +17,8 @@ export interface StateFile {
 export function fileState(mirror: StateFile, now: () => Instant): StateStore {
   return createStateStore(
     {
-      read: async (statements) => readState(mirror, statements),
-      write: async (statements) => writeState(mirror, statements),
+      read: async (statementsOf) => readState(mirror, statementsOf()),
+      write: async (statementsOf) => writeState(mirror, statementsOf()),
     },
     { name: mirror.path, clock: clockOfOneWriter(now) },
   );
