@@ -1,4 +1,4 @@
-import { chmodSync, mkdirSync, rmSync } from 'node:fs';
+import { closeSync, mkdirSync, openSync, rmSync } from 'node:fs';
 import { homedir, uptime } from 'node:os';
 import { dirname, isAbsolute, join } from 'node:path';
 import { setTimeout as sleepFor } from 'node:timers/promises';
@@ -86,9 +86,10 @@ function isDamaged(error: unknown): boolean {
 function openFile({ path, account, now }: QuotaFileOptions): Database.Database {
   const file = path();
   mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
+  // A new file is for its user alone. Whoever wants to share it may change that.
+  closeSync(openSync(file, 'a', 0o600));
   const connection = new Database(file, { timeout: BUSY_MS });
   try {
-    chmodSync(file, 0o600);
     connection.pragma('synchronous = off');
     connection.exec(TABLE);
     const { wallMs } = now();

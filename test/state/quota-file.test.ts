@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { homedir, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
@@ -34,13 +34,16 @@ test('what one process has noted, the next one reads; each account has its own (
   expect((await seen(open(path, { account: 'another' }))).state).toEqual(UNKNOWN_QUOTA);
 });
 
-test('neither the token nor the address is in the file, and it is for its user alone (R25)', async () => {
+test('neither the token nor the address is in the file, and it is for its user alone unless that one shares it (R25)', async () => {
   const path = place();
   await put(open(path), UNKNOWN_QUOTA);
   const bytes = readFileSync(path, 'latin1');
   expect(bytes).toContain(ACCOUNT);
   expect(bytes).not.toMatch(/secret|example/);
-  expect(statSync(path).mode & 0o077).toBe(0);
+  expect(statSync(path).mode & 0o777).toBe(0o600);
+  chmodSync(path, 0o660);
+  await put(open(path), UNKNOWN_QUOTA);
+  expect(statSync(path).mode & 0o777).toBe(0o660);
 });
 
 test('a change that fails changes nothing', async () => {
