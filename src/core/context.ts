@@ -1,6 +1,7 @@
 import { addDays, addSeconds, type Instant } from './instant.ts';
 import { LOOKBACK_DAYS } from './read-api.ts';
 import type { Source } from './source.ts';
+import type { StorageLimits } from './storage-limits.ts';
 
 /** The options of a run on which decisions depend. */
 export interface DecisionOptions {
@@ -20,6 +21,8 @@ export interface Context {
   /** The newest server time of the run. The service's lookback is counted from it, because a run may last for days (R3). */
   readonly latestServerTime: Instant | null;
   readonly options: DecisionOptions;
+  /** What the mirror cannot hold (R20); null if it can hold everything. */
+  readonly limits?: StorageLimits | null;
 }
 
 /** The oldest time bound that is sent, in days: one day less than the API looks back, to be safe (R3). */

@@ -1,6 +1,8 @@
 import { isFuture } from './context.ts';
 import { type Instant, parseInstant } from './instant.ts';
 import { isExactNumber, isJsonObject } from './json.ts';
+import { cutShort, isDeeper, MOST_LEVELS } from './nesting.ts';
+import { keyFault, rowFault, type StorageLimits, withoutNul } from './storage-limits.ts';
 import type { ChildTable, ColumnValue, Field, Fields, Row, Stream } from './stream.ts';
 
 /** An accepted item: its key, its row, and the rows of its child tables in catalogue order. */
@@ -38,18 +40,21 @@ export interface DecodeContext {
   readonly tombstones?: boolean;
   /** The newest server time; null while none is known. */
   readonly latestServerTime?: Instant | null;
+  /** What the mirror cannot hold; null if it can hold everything. */
+  readonly limits?: StorageLimits | null | undefined;
 }
 
 /** Turns the items of a page into rows one by one: a bad item does not affect the others (R20). */
 export function decodePage(
   stream: DecodableStream,
   items: Iterable<unknown>,
-  { tombstones = false, latestServerTime = null }: DecodeContext = {},
+  { tombstones = false, latestServerTime = null, limits = null }: DecodeContext = {},
 ): DecodedPage {
   const rows: DecodedRow[] = [];
   const rejected: RejectedRow[] = [];
   for (const item of items) {
-    const result = decodeItem(stream, item, latestServerTime);
+    const decoded = decodeItem(stream, item, latestServerTime);
+    const result = limits === null ? decoded : withinLimits(stream, item, decoded, limits);
     if ('reason' in result) rejected.push(result);
     else if (tombstones && result.deletedAt === null) rejected.push(reject(item, result.key, 'deleted_at is missing'));
     else rows.push(result);
@@ -64,7 +69,8 @@ export function joinKey(key: readonly string[]): string {
 }
 
 /** The parts of a stream that decoding needs. */
-export type DecodableStream = Pick<Stream, 'key' | 'fields' | 'method' | 'childTables'>;
+export type DecodableStream = Pick<Stream, 'key' | 'fields' | 'method' | 'childTables'> &
+  Partial<Pick<Stream, 'table' | 'historyTables'>>;
 
 /** Turns an item into a row, or rejects it with a reason. `latest` is the server's time when it was read. */
 export function decodeItem(
@@ -92,6 +98,36 @@ export function decodeItem(
   return latest !== null && isFuture(deletedAt, latest)
     ? { key, row, deletedAt: latest, isUntimed: true, parts }
     : { key, row, deletedAt, parts };
+}
+
+/** A row as the mirror can hold it. A key that it cannot hold is no usable key: nothing is looked up, seen or marked by it (R20). */
+function withinLimits(
+  stream: DecodableStream,
+  item: unknown,
+  decoded: DecodedRow | RejectedRow,
+  limits: StorageLimits,
+): DecodedRow | RejectedRow {
+  const unusable = decoded.key === null ? null : keyFault(limits, decoded.key);
+  if (unusable !== null) return reject(item, null, unusable);
+  if ('reason' in decoded) return decoded;
+  const tables = [stream.table, ...(stream.historyTables ?? []).map(({ table }) => table)];
+  const fault = rowFault(limits, tables, decoded.row);
+  if (fault !== null) return reject(item, decoded.key, fault);
+  const parts = (stream.childTables ?? []).map((part, i) => ({ part, rows: decoded.parts[i] ?? [] }));
+  for (const { part, rows } of parts)
+    for (const row of rows) {
+      const partFault =
+        keyFault(
+          limits,
+          part.key.map((name) => String(row[name])),
+        ) ?? rowFault(limits, [part.table], row);
+      if (partFault !== null) return reject(item, decoded.key, `${part.each}: ${partFault}`);
+    }
+  return {
+    ...decoded,
+    row: withoutNul(stream, decoded.row),
+    parts: parts.map(({ part, rows }) => rows.map((row) => withoutNul(part, row))),
+  };
 }
 
 /**
@@ -242,31 +278,3 @@ function isKey(value: unknown): value is string {
 function isText(value: unknown): value is string {
   return typeof value === 'string' && value.isWellFormed();
 }
-
-/** SQLite cannot read JSON deeper than a thousand levels: such a value would break every statement that reads it. */
-const MOST_LEVELS = 900;
-
-/** Whether arrays and objects are nested more than so many levels deep. It is called a million times in a first sync. */
-function isDeeper(value: unknown, levels: number): boolean {
-  if (typeof value !== 'object' || value === null) return false;
-  if (levels === 0) return true;
-  if (Array.isArray(value)) {
-    for (const element of value) if (typeof element === 'object' && isDeeper(element, levels - 1)) return true;
-    return false;
-  }
-  for (const name in value) {
-    const member = (value as ListItem)[name];
-    if (typeof member === 'object' && isDeeper(member, levels - 1)) return true;
-  }
-  return false;
-}
-
-/** What is kept of an item that is nested too deeply: its values, without arrays and objects. */
-function cutShort(item: unknown): unknown {
-  if (!isJsonObject(item)) return CUT;
-  return Object.fromEntries(
-    Object.entries(item).map(([name, value]) => [name, typeof value === 'object' && value !== null ? CUT : value]),
-  );
-}
-
-const CUT = '(nested too deeply)';

@@ -1,6 +1,7 @@
-import { type DecodableStream, decodeItem, type RejectedRow } from './decode.ts';
+import { type DecodableStream, decodePage, type RejectedRow } from './decode.ts';
 import type { Instant } from './instant.ts';
 import { sameRow } from './newest-wins.ts';
+import type { StorageLimits } from './storage-limits.ts';
 import type { Fields, Row } from './stream.ts';
 
 /** The fields of an environment, as `GET /environments` lists it. */
@@ -34,11 +35,18 @@ export interface EnvironmentChanges {
   readonly rejected: readonly RejectedRow[];
 }
 
-/** Compares the listed environments with those of the mirror. `now` is written as `missing_since`. */
-export function reconcile(items: readonly unknown[], held: readonly Row[], now: Instant): EnvironmentChanges {
-  const decoded = items.map((item) => decodeItem(ENVIRONMENT, item));
-  const rejected = decoded.filter((result) => 'reason' in result);
-  const accepted = decoded.flatMap((result) => ('reason' in result ? [] : [result.row]));
+/**
+ * Compares the listed environments with those of the mirror, as it can hold them. `now` is written as `missing_since`.
+ */
+export function reconcile(
+  items: readonly unknown[],
+  held: readonly Row[],
+  now: Instant,
+  limits: StorageLimits | null = null,
+): EnvironmentChanges {
+  const decoded = decodePage(ENVIRONMENT, items, { limits });
+  const { rejected } = decoded;
+  const accepted = decoded.rows.map(({ row }) => row);
   // An environment that is listed twice is read once.
   const rows = [...new Map(accepted.map((row) => [row['id'], row])).values()];
   const before = new Map(held.map((row) => [row['id'], row]));

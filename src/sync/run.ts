@@ -86,7 +86,8 @@ async function readAll(
   await resumeQuota(ports, state.mirror);
   const items = await ports.source.environments();
   const held = earlier === null ? [] : await earlier.mirror.state.environments();
-  const reconciled = reconcile(items, held, ports.source.serverTime() ?? ports.clock());
+  const { limits = null } = ports;
+  const reconciled = reconcile(items, held, ports.source.serverTime() ?? ports.clock(), limits);
   // Saved even if the run goes no further: what was not listed has to be scanned when it is back (R13).
   if (earlier !== null) await saveEnvironments(state, earlier, reconciled);
   state.environments = chooseEnvironments(reconciled.listed, options.environments);
@@ -96,7 +97,7 @@ async function readAll(
   await mirror.hold(state.environments.map(({ id }) => id));
   const { run, late } = await join(ports, options, state, opened);
   ports.onProgress({ type: 'environments', environments: state.environments, missing: reconciled.missing });
-  const context = (): Context => ({ run: run.id, cycle: run.cycle, ...timesOf(ports.source), options });
+  const context = (): Context => ({ run: run.id, cycle: run.cycle, ...timesOf(ports.source), options, limits });
   const source = measuring(ports.source, options.streams, (list) => keepLength(mirror, state, list));
   const { streams, concurrency } = options;
   const { catalogue } = options;

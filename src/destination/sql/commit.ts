@@ -21,7 +21,7 @@ import { firstKey, isOf, isSeenKey, live, tableOf } from './conditions.ts';
 import { finishRound, release, weighRemovals } from './finish-round.ts';
 import { findAnew, forgetSeen, isMuch, loadSeenKeys, noteSeen, remember } from './seen-keys.ts';
 import { forgetStaged, hasTable, stage } from './staged.ts';
-import { type CommitScope, type MirrorScope, run, type SqlStatements, value } from './statements.ts';
+import { type CommitScope, type MirrorScope, type SqlStatements, send, value } from './statements.ts';
 import { quote } from './tables.ts';
 import {
   type ChangedRows,
@@ -184,7 +184,7 @@ function* clearReturned(
     const one = yield* value(commitScope, `select 1 from ${own} limit 1`);
     if (one === undefined) continue;
     const joined = JSON.stringify(keys.map(joinKey));
-    yield* run(
+    yield* send(
       commitScope,
       `delete from ${own} and x.${key} in (select value from ${commitScope.dialect.texts('@joined')})`,
       {
@@ -210,7 +210,7 @@ function* dropRejected(
     and r.row_key in (select value from ${commitScope.dialect.texts('@ids')})
     and not exists (select 1 from ${tableOf(stream)} t
       where t.env_id = r.env_id and t.${firstKey(stream)} = r.row_key and ${live(stream)})`;
-  yield* run(commitScope, sql, { ids: JSON.stringify(ids), since });
+  yield* send(commitScope, sql, { ids: JSON.stringify(ids), since });
 }
 
 function* clearMarks(
@@ -220,7 +220,7 @@ function* clearMarks(
 ): SqlStatements<void> {
   const sql = `delete from marks as m where ${isOf(stream, 'm')}
     and m.id in (select value from ${commitScope.dialect.texts('@ids')}) and m.number <= @lastMark`;
-  yield* run(commitScope, sql, { ids: JSON.stringify(ids), lastMark: lastMark ?? Number.MAX_SAFE_INTEGER });
+  yield* send(commitScope, sql, { ids: JSON.stringify(ids), lastMark: lastMark ?? Number.MAX_SAFE_INTEGER });
 }
 
 /** Leaves marks to a later run (R13, R18). */
@@ -264,7 +264,7 @@ function* noteHistoryRead(
   { testId, readAt, mirroredAt, gap, since }: CommitPart<'historyRead'>,
 ): SqlStatements<void> {
   yield* dropUnmet(commitScope, testId, since);
-  yield* run(commitScope, 'update history_failures set run_id = null where env_id = @env and test_id = @testId', {
+  yield* send(commitScope, 'update history_failures set run_id = null where env_id = @env and test_id = @testId', {
     testId,
   });
   const row = { test_id: testId, read_at: readAt, mirrored_at: mirroredAt };
@@ -279,7 +279,7 @@ function* dropUnmet(commitScope: CommitScope, testId: string, since: number): Sq
   const sql = `delete from rejected_rows as r
     where r.env_id = @env and r.stream = 'test_executions' and r.run_id < @since and not exists (
       select 1 from tests t where t.env_id = r.env_id and t.id = ${test} and t.id <> @testId and t.deleted_at is null)`;
-  yield* run(commitScope, sql, { testId, since });
+  yield* send(commitScope, sql, { testId, since });
 }
 
 /** Forgets what one read, or the whole round, saw and staged (R7). */

@@ -15,7 +15,7 @@ import {
 } from './conditions.ts';
 import { findMissing, isMissing, loadSeenKeys } from './seen-keys.ts';
 import { drop, replace, toDelete } from './staged.ts';
-import { type CommitScope, type MirrorScope, run, type SqlStatements, value } from './statements.ts';
+import { type CommitScope, type MirrorScope, type SqlStatements, send, value } from './statements.ts';
 import { type ChangedRows, holdBack, holdOnly, leaveMarksOf, remove, reopenStream } from './write-rows.ts';
 
 type SweepInput = NonNullable<RoundEnd['sweep']>;
@@ -74,7 +74,7 @@ export function* finishRound(
     changedRows = yield* replace(commitScope, stream, { scope, hold, values: { ...of, through } });
   if (stream.subtype !== undefined) yield* leaveUnfilled(commitScope, stream, { ...of, isWhole });
   const owed = `marks as m where ${isOf(stream, 'm')} and ${isOwed('m')}`;
-  yield* run(commitScope, `delete from ${owed} and m.number <= @lastMark`, of);
+  yield* send(commitScope, `delete from ${owed} and m.number <= @lastMark`, of);
   const isOwing = (yield* value(commitScope, `select 1 from ${owed} limit 1`, of)) !== undefined;
   if (isOwing) yield* reopenStream(commitScope, [stream.name]);
   if (isWhole) yield* forgetRejected(commitScope, stream, of.run);
@@ -110,7 +110,9 @@ function* leaveUnasked(
 
 /** A read of the whole stream did not show these rejected rows again, so they are gone from the source (R20). */
 function* forgetRejected(commitScope: CommitScope, stream: Stream, since: number): SqlStatements<void> {
-  yield* run(commitScope, `delete from rejected_rows as r where ${isOf(stream, 'r')} and r.run_id < @since`, { since });
+  yield* send(commitScope, `delete from rejected_rows as r where ${isOf(stream, 'r')} and r.run_id < @since`, {
+    since,
+  });
 }
 
 function* sweep(
@@ -141,6 +143,6 @@ export function* release(commitScope: CommitScope, stream: Stream): SqlStatement
     stream.method === 'feed'
       ? yield* remove(commitScope, stream, { sql, at: String(at) })
       : { written: 0, deleted: yield* drop(commitScope, stream, { sql }) };
-  yield* run(commitScope, `delete from ${held}`);
+  yield* send(commitScope, `delete from ${held}`);
   return released;
 }

@@ -8,6 +8,7 @@ import {
   type NotedPage,
   run,
   type SqlStatements,
+  send,
   value,
 } from './statements.ts';
 import { list, nameOf, quote } from './tables.ts';
@@ -22,7 +23,7 @@ export function noteSeen(commitScope: CommitScope, stream: Stream, { keys, readN
 /** Writes what is noted to `seen_pages`. */
 export function* writeNoted(noted: NotedKeys): SqlStatements<void> {
   const sql = 'insert into seen_pages (env_id, stream, read_number, keys) values (@envId, @stream, @readNumber, @keys)';
-  for (const { isLoaded: _, ...page } of noted.pages) yield { sql, values: page };
+  for (const { isLoaded: _, ...page } of noted.pages) yield { sql, values: page, isUnanswered: true };
   noted.pages = [];
 }
 
@@ -45,14 +46,14 @@ export function* loadSeenKeys(mirrorScope: MirrorScope, stream: Stream): SqlStat
   const last = yield* value(mirrorScope, `select max(p.id) ${pages}`);
   const through = (yield* value(mirrorScope, `select s.page from seen_through s where ${isOf(stream, 's')}`)) ?? 0;
   if (last === null || last === through) return;
-  yield* run(
+  yield* send(
     mirrorScope,
     `insert into seen_keys select p.env_id, p.stream, k.value ->> 0, k.value ->> 1, p.read_number
       from seen_pages p, ${mirrorScope.dialect.arrays('p.keys')} k
       where ${isOf(stream, 'p')} and p.id > @through order by 3, 4 on conflict do nothing`,
     { through },
   );
-  yield* run(
+  yield* send(
     mirrorScope,
     `insert into seen_through values (@env, '${stream.name}', @last)
       on conflict (env_id, stream) do update set page = excluded.page`,
@@ -66,7 +67,7 @@ function* loadNoted(mirrorScope: MirrorScope, stream: Stream): SqlStatements<voi
   const pages = mirrorScope.noted.pages.filter(isNotedBy(mirrorScope, stream)).filter((page) => !page.isLoaded);
   for (const [readNumber, ofRead] of Map.groupBy(pages, (page) => page.readNumber)) {
     // One statement for all pages inserts the keys in the order of the table, and SQLite needs no savepoint for each page.
-    yield* run(mirrorScope, sql, { keys: `[${ofRead.map(({ keys }) => keys.slice(1, -1)).join(',')}]`, readNumber });
+    yield* send(mirrorScope, sql, { keys: `[${ofRead.map(({ keys }) => keys.slice(1, -1)).join(',')}]`, readNumber });
     for (const page of ofRead) page.isLoaded = true;
   }
 }
@@ -80,8 +81,8 @@ export function* remember(commitScope: CommitScope, stream: Stream, from: number
   const pages = `seen_pages as p where ${isOf(stream, 'p')}`;
   forgetNoted(commitScope, stream, (readNumber) => readNumber < from);
   for (const page of commitScope.noted.pages.filter(isNotedBy(commitScope, stream))) page.readNumber = 0;
-  yield* run(commitScope, `delete from ${pages} and p.read_number < @from`, { from });
-  yield* run(commitScope, `update seen_pages as p set read_number = 0 where ${isOf(stream, 'p')}`);
+  yield* send(commitScope, `delete from ${pages} and p.read_number < @from`, { from });
+  yield* send(commitScope, `update seen_pages as p set read_number = 0 where ${isOf(stream, 'p')}`);
   yield* dropSeenKeys(commitScope, stream);
 }
 
@@ -107,14 +108,14 @@ function forgetNoted(mirrorScope: MirrorScope, stream: Stream, isMeant: (readNum
 /** Empties `missing_keys`, because rows were written or seen keys were forgotten: `findMissing` fills it again. */
 export function* findAnew(mirrorScope: MirrorScope, stream: Stream): SqlStatements<void> {
   for (const table of ['missing_keys', 'missing_found'])
-    yield* run(mirrorScope, `delete from ${table} as m where ${isOf(stream, 'm')}`);
+    yield* send(mirrorScope, `delete from ${table} as m where ${isOf(stream, 'm')}`);
 }
 
 /** Empties `seen_keys` as well: SQLite assigns the ids of deleted pages again, so all pages have to be loaded again. */
 function* dropSeenKeys(mirrorScope: MirrorScope, stream: Stream): SqlStatements<void> {
   yield* findAnew(mirrorScope, stream);
   for (const table of ['seen_keys', 'seen_through'])
-    yield* run(mirrorScope, `delete from ${table} as s where ${isOf(stream, 's')}`);
+    yield* send(mirrorScope, `delete from ${table} as s where ${isOf(stream, 's')}`);
   for (const page of mirrorScope.noted.pages.filter(isNotedBy(mirrorScope, stream))) page.isLoaded = false;
 }
 
@@ -126,15 +127,15 @@ export function* findMissing(mirrorScope: MirrorScope, stream: Stream): SqlState
   yield* loadSeenKeys(mirrorScope, stream);
   const found = yield* value(mirrorScope, `select 1 from missing_found f where ${isOf(stream, 'f')}`);
   if (found !== undefined) return;
-  yield* run(mirrorScope, `insert into missing_found values (@env, '${stream.name}')`);
+  yield* send(mirrorScope, `insert into missing_found values (@env, '${stream.name}')`);
   // The order of the keys lets SQLite read both tables once from end to end. Most rows were seen, so that is tested first.
   const keys = list(stream.key, 't.');
   const rest = (from: string, isMeant: string): string => `insert into missing_keys
     select @env, '${stream.name}', ${keys}${stream.key.length === 1 ? ", ''" : ''} from ${from} t
     where t.env_id = @env and case when ${isSeenKey(stream)} then false else ${isMeant} end
     order by ${keys} on conflict do nothing`;
-  yield* run(mirrorScope, rest(tableOf(stream), live(stream)));
-  for (const { table } of stream.childTables ?? []) yield* run(mirrorScope, rest(nameOf(table), 'true'));
+  yield* send(mirrorScope, rest(tableOf(stream), live(stream)));
+  for (const { table } of stream.childTables ?? []) yield* send(mirrorScope, rest(nameOf(table), 'true'));
 }
 
 /** The condition that row `t` is missing. Call `findMissing` before. */

@@ -6,7 +6,7 @@ import { firstKey, isOf, isOwed, isSeenKey, mayGo, type SqlCondition, tableOf } 
 import { differs, replacing } from './conflicts.ts';
 import { existingWithChildren } from './lookups.ts';
 import { findAnew, isMissing, keysAsJson, noteSeen } from './seen-keys.ts';
-import { type CommitScope, rows, run, type SqlStatements, type SqlValues, value } from './statements.ts';
+import { type CommitScope, rows, run, type SqlStatements, type SqlValues, send, value } from './statements.ts';
 import { list, matches, nameOf, quote, tableSqlOf } from './tables.ts';
 import { type ChangedRows, holdBack, holdOnly, upsert } from './write-rows.ts';
 
@@ -76,12 +76,12 @@ function* stagedAmong(
 function* loadStagedKeys(commitScope: CommitScope, stream: Stream): SqlStatements<void> {
   const known = `select 1 from staged_loaded b where ${isOf(stream, 'b')}`;
   if ((yield* value(commitScope, known)) !== undefined) return;
-  yield* run(commitScope, `insert into staged_loaded values (@env, '${stream.name}')`);
+  yield* send(commitScope, `insert into staged_loaded values (@env, '${stream.name}')`);
   const [first = '', second = `''`] = stream.key.map((name) => `s.${quote(name)}`);
   const sql = `insert into staged_keys
     select s.env_id, '${stream.name}', ${first}, ${second} from ${nameOf(stream.staged)} s where s.env_id = @env
     on conflict do nothing`;
-  yield* run(commitScope, sql);
+  yield* send(commitScope, sql);
 }
 
 function* noteStaged(commitScope: CommitScope, stream: Stream, staged: readonly DecodedRow[]): SqlStatements<void> {
@@ -89,7 +89,7 @@ function* noteStaged(commitScope: CommitScope, stream: Stream, staged: readonly 
   const sql = `insert into staged_keys
     select @env, '${stream.name}', value ->> 0, value ->> 1 from ${commitScope.dialect.arrays('@keys')} where true
     on conflict do nothing`;
-  yield* run(commitScope, sql, { keys: bothParts(staged) });
+  yield* send(commitScope, sql, { keys: bothParts(staged) });
 }
 
 function bothParts(shown: readonly DecodedRow[]): string {
@@ -102,9 +102,9 @@ export function* forgetStaged(commitScope: CommitScope, stream: Stream, which: n
   const only = which === 'all' ? '' : ' and x.read_number = @which';
   const staged = [stream.staged, ...(stream.childTables ?? []).map((part) => part.staged)];
   for (const table of staged)
-    yield* run(commitScope, `delete from ${nameOf(table)} as x where x.env_id = @env${only}`, { which });
+    yield* send(commitScope, `delete from ${nameOf(table)} as x where x.env_id = @env${only}`, { which });
   for (const table of ['staged_keys', 'staged_loaded'])
-    yield* run(commitScope, `delete from ${table} as g where ${isOf(stream, 'g')}`);
+    yield* send(commitScope, `delete from ${table} as g where ${isOf(stream, 'g')}`);
 }
 
 /** Whether the table has any row of the environment. */
@@ -173,7 +173,7 @@ function* touchParents(
   { sql, values = {} }: SqlCondition,
 ): SqlStatements<void> {
   if (stream.parentTable === undefined) return;
-  yield* run(
+  yield* send(
     commitScope,
     `update ${nameOf(stream.parentTable.table)} set mirrored_at = @mirroredAt
       where env_id = @env and deleted_at is null and mirrored_at <> @mirroredAt and id in (${sql})`,
@@ -197,7 +197,7 @@ function* dropChildRows(commitScope: CommitScope, stream: Stream): SqlStatements
   for (const { table, staged, key } of stream.childTables ?? []) {
     const kept = `(${list(key, 't.')}) in (select ${list(key, 's.')} from ${nameOf(staged)} s where s.env_id = @env)`;
     const gone = `((${isMissing(stream)}) or ${isStaged}) and not ${kept}`;
-    yield* run(commitScope, `delete from ${nameOf(table)} as t where t.env_id = @env and ${gone}`);
+    yield* send(commitScope, `delete from ${nameOf(table)} as t where t.env_id = @env and ${gone}`);
   }
 }
 

@@ -104,6 +104,11 @@ export function* run(mirrorScope: MirrorScope, sql: string, values: SqlValues = 
   return changes;
 }
 
+/** As `run`, where nobody needs to know how many. */
+export function* send(mirrorScope: MirrorScope, sql: string, values: SqlValues = {}): SqlStatements<void> {
+  yield { sql, values: { ...values, env: mirrorScope.envId }, isUnanswered: true };
+}
+
 export function* rows(mirrorScope: MirrorScope, sql: string, values: SqlValues = {}): SqlStatements<readonly Row[]> {
   const answer = yield { sql, values: { ...values, env: mirrorScope.envId } };
   return answer.rows;

@@ -6,7 +6,7 @@ import { absent, type RowChange } from '../../core/newest-wins.ts';
 import type { Row, Stream, StreamName } from '../../core/stream.ts';
 import { exempt, firstKey, holds, isOf, live, type SqlCondition, tableOf } from './conditions.ts';
 import { lastMark } from './lookups.ts';
-import { type CommitScope, column, rows, run, type SqlStatements, type UpsertConflict } from './statements.ts';
+import { type CommitScope, column, rows, type SqlStatements, send, type UpsertConflict } from './statements.ts';
 import { list, nameOf, quote, type TableOrName, tableSqlOf } from './tables.ts';
 
 interface UpsertOptions {
@@ -55,7 +55,7 @@ function* cascadeDelete(commitScope: CommitScope, { cascade }: Stream, ids: read
   if (cascade === undefined) return;
   const among = `${quote(cascade.by)} in (select value from ${commitScope.dialect.texts('@ids')})`;
   const sql = `delete from ${nameOf(cascade.table)} where env_id = @env and ${among}`;
-  yield* run(commitScope, sql, { ids: JSON.stringify(ids) });
+  yield* send(commitScope, sql, { ids: JSON.stringify(ids) });
 }
 
 /** Marks rows that the deletion may have ended, to be read again: the service does not report it (R18). */
@@ -83,7 +83,7 @@ export function* writeMarks(commitScope: CommitScope, marks: readonly FollowUpMa
     marksTable,
     marks.map((mark, i) => ({ ...mark, number: last + i + 1, left_by_run: null })),
   );
-  yield* run(commitScope, 'update mirror_environments set last_mark = @last where env_id = @env', {
+  yield* send(commitScope, 'update mirror_environments set last_mark = @last where env_id = @env', {
     last: last + marks.length,
   });
   yield* reopenStream(commitScope, [...new Set(marks.map((mark) => mark.stream))]);
@@ -95,7 +95,7 @@ export function* leaveMarksOf(
   stream: Stream,
   { sql, values }: SqlCondition,
 ): SqlStatements<void> {
-  yield* run(
+  yield* send(
     commitScope,
     `insert into marks (env_id, stream, id, number, left_by_run)
       select @env, '${stream.name}', id, @lastMark, @run from (${sql}) waiting where true
@@ -109,7 +109,7 @@ export function* leaveMarksOf(
 export function* reopenStream(commitScope: CommitScope, names: readonly StreamName[]): SqlStatements<void> {
   const sql = `update sync_checkpoints set finished_cycle = null where env_id = @env
     and stream in (select value from ${commitScope.dialect.texts('@names')}) and finished_cycle is not null`;
-  yield* run(commitScope, sql, { names: JSON.stringify(names) });
+  yield* send(commitScope, sql, { names: JSON.stringify(names) });
 }
 
 /** How many rows a sweep holds in memory at once. */
@@ -153,7 +153,7 @@ export function* holdBack(
   { sql, values, at }: SqlCondition & { at: Instant },
 ): SqlStatements<void> {
   const second = stream.key[1] === undefined ? "''" : `t.${quote(stream.key[1])}`;
-  yield* run(
+  yield* send(
     commitScope,
     `insert into held_removals (env_id, stream, key_1, key_2, absent_at)
       select t.env_id, '${stream.name}', t.${firstKey(stream)}, ${second}, @at from ${tableOf(stream)} t
@@ -169,7 +169,7 @@ export function* holdOnly(
   stream: Stream,
   { sql, values = {} }: SqlCondition,
 ): SqlStatements<void> {
-  yield* run(
+  yield* send(
     commitScope,
     `delete from held_removals as h where ${isOf(stream, 'h')}
       and not exists (select 1 from ${tableOf(stream)} t where ${holds(stream)} and ${live(stream)} and ${sql})`,

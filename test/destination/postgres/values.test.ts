@@ -1,0 +1,133 @@
+import fc from 'fast-check';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { NO_PROGRESS } from '../../../src/core/checkpoint.ts';
+import { decodePage } from '../../../src/core/decode.ts';
+import { SyncError } from '../../../src/core/errors.ts';
+import { sameJson } from '../../../src/core/json.ts';
+import type { StreamName } from '../../../src/core/stream.ts';
+import { createPostgresDestination } from '../../../src/destination/postgres/destination.ts';
+import { POSTGRES_LIMITS } from '../../../src/destination/postgres/limits.ts';
+import { migrate } from '../../../src/destination/postgres/migrations.ts';
+import type { PostgresDatabase } from '../../../src/destination/postgres/transaction.ts';
+import { streamOf } from '../../core/setup.ts';
+import { asset, column, START, test1 } from '../../support/conformance/workbench.ts';
+import { pgliteConnection, pgliteDatabase } from '../../support/pglite-mirror.ts';
+
+let server: Awaited<ReturnType<typeof pgliteConnection>>;
+let database: PostgresDatabase;
+beforeAll(async () => {
+  server = await pgliteConnection();
+  await migrate(server, 'obsync');
+  database = pgliteDatabase(server, 'obsync');
+});
+afterAll(() => server.close());
+
+describe('same_json of PostgreSQL says what sameJson says (R21)', () => {
+  const same = (one: string, other: string) =>
+    database.transaction(async (connection) => {
+      const { rows } = await connection.query('select same_json($1, $2) as same', [one, other]);
+      return rows[0]?.['same'] === 1;
+    });
+
+  test.each([
+    ['{"a":1,"b":2}', '{"b":2,"a":1}'],
+    ['{"a":1,"b":2}', '{"b":2}'],
+    ['[1,2]', '[2,1]'],
+    ['1', '1.0'],
+    ['1e2', '100'],
+    ['-0', '0'],
+    ['{"a":1,"a":2}', '{"a":2}'],
+    ['12345678901234567890', '12345678901234567891'],
+    ['12345678901234567890', '12345678901234567890.0'],
+    ['{"n":12345678901234567890,"m":1}', '{"m":1,"n":12345678901234567890}'],
+    ['0.30000000000000002', '0.30000000000000004'],
+    ['0.12345678901234567', '0.123456789012345671'],
+    ['[0.12345678901234567]', '[ 0.12345678901234568]'],
+    ['1e-7', '0.0000001'],
+    ['"\\u0041"', '"A"'],
+    ['["\\u0000",1]', '["\\u0000", 1]'],
+    ['["\\u0000",1]', '["", 1]'],
+    ['["\\\\u0000",1]', '["\\u0000", 1]'],
+    ['["\\ud800",1]', '["\\ud801", 1]'],
+    ['{"a\\u0000":1,"b":2}', '{"b":2,"a\\u0000":1}'],
+    ['{"1":"2"}', '{"1":2}'],
+    ['"-1"', '-1'],
+    ['null', 'false'],
+    ['[]', '{}'],
+    ['["a\\"1,2",3]', '[ "a\\"1,2", 3]'],
+  ])('%s and %s', async (one, other) => {
+    expect(await same(one, other)).toBe(sameJson(one, other));
+    expect(await same(other, one)).toBe(sameJson(other, one));
+  });
+
+  test('of any two values, also in another order and with other space', async () => {
+    const pair = fc.tuple(fc.jsonValue({ maxDepth: 3 }), fc.jsonValue({ maxDepth: 3 }));
+    await fc.assert(
+      fc.asyncProperty(pair, async ([one, other]) => {
+        const texts = [JSON.stringify(one), JSON.stringify(reversed(one), null, 1), JSON.stringify(other)] as const;
+        expect(await same(texts[0], texts[1])).toBe(sameJson(texts[0], texts[1]));
+        expect(await same(texts[0], texts[2])).toBe(sameJson(texts[0], texts[2]));
+      }),
+      { numRuns: 200 },
+    );
+  });
+});
+
+/** The same value with the members of each object in reverse order. */
+function reversed(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(reversed);
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value)
+      .reverse()
+      .map(([name, each]) => [name, reversed(each)]),
+  );
+}
+
+describe('rows that PostgreSQL cannot hold as they are', () => {
+  const on = createPostgresDestination(database_(), {
+    ...{ envId: 'e', run: 1, clock: () => START, lease: null },
+    ...{ sleep: async () => undefined, random: () => 0 },
+    errorOf: (cause) => new SyncError('run', String(cause), { cause }),
+  });
+
+  test.each([
+    ['assets', asset('a', { description: 'x\0"\\\ty', tags: ['\0', '\ud800'], unknown: '\0' })],
+    ['assets', asset(`b${'k'.repeat(499)}`, { parent_id: 'p'.repeat(500) })],
+    ['columns', column('c', { data_type: '' })],
+    ['tests', test1('t', { disabled: true, updated_at: '0000-02-29T01:02:03.4Z' })],
+    ['tests', test1('u', { disabled: false, updated_at: '0099-12-31T23:59:59.999999Z' })],
+    ['tests', test1('v', { updated_at: '9999-12-31T23:59:59.999999Z', config: { deep: [1.5, 'NULL', null] } })],
+  ] as const)('a row of %s comes back as it was decoded: %o', async (name: StreamName, item: object) => {
+    const stream = streamOf(name);
+    const { rows, rejected } = decodePage(stream, [item], { limits: POSTGRES_LIMITS });
+    expect(rejected).toEqual([]);
+    const [decoded] = rows;
+    const changes = rows.map(({ row }) => ({ kind: 'inserted', row }) as const);
+    await on.commit(stream, { kind: 'page', checkpoint: NO_PROGRESS, changes }, new Set());
+    const held = await on.existing(stream, [decoded?.key ?? []]);
+    expect(held.get(String(decoded?.key[0]))).toMatchObject(decoded?.row ?? {});
+  });
+
+  test('a rejected row may have a key of any length, and what it says may hold U+0000 (R20)', async () => {
+    const { rejected } = decodePage(streamOf('tests'), [{ id: 'x'.repeat(100_000) }, { id: 'y\0' }, 7], {
+      limits: POSTGRES_LIMITS,
+    });
+    const said = [...rejected, { key: ['z'], rowKey: 'z', reason: 'a\0b', payload: '{"test_id":"\\u0000\\ud800"}' }];
+    const stream = streamOf('test_executions');
+    for (const _ of [1, 2])
+      await on.commit(stream, { kind: 'page', checkpoint: NO_PROGRESS, rejected: said }, new Set());
+    expect(await on.rejected(stream)).toBe(4);
+    // Its payload is looked into for the test that it belongs to.
+    expect((await on.dueTests(stream, 5)).filter(({ hasRejected }) => hasRejected === 1)).toEqual([]);
+  });
+});
+
+/** The database, once it is open. */
+function database_(): PostgresDatabase {
+  return {
+    transaction: (work) => database.transaction(work),
+    session: (work) => database.session(work),
+    close: () => database.close(),
+  };
+}
