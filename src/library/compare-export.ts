@@ -1,7 +1,6 @@
 import { existsSync } from 'node:fs';
 import { SyncError } from '../core/errors.ts';
 import type { Instant } from '../core/instant.ts';
-import { fileError } from '../destination/sqlite/file-error.ts';
 import { version } from '../destination/sqlite/migrations.ts';
 import { openForReading } from '../destination/sqlite/open.ts';
 import { sumOf } from '../export/build-manifest.ts';
@@ -10,6 +9,7 @@ import type { ExportManifest } from '../export/manifest.ts';
 import { environmentsOf } from '../export/mirror-scope.ts';
 import { type ExportDifference, verifyExport } from '../export/verify-export.ts';
 import { readManifest, refuseEmptyMirror } from './export-mirror.ts';
+import { storeOf } from './store-of.ts';
 
 export interface VerifyExportSettings {
   readonly db: string;
@@ -28,14 +28,26 @@ export interface VerifyExportReport {
   readonly differences: readonly ExportDifference[];
 }
 
-/** One comparison of an export with the mirror file as it is now: all rows, and the bytes of all files. @throws SyncError */
+/** One comparison of an export with the mirror as it is now: all rows, and the bytes of all files. @throws SyncError */
 export async function verifyExportOnce(
   { db, against }: VerifyExportSettings,
   signal: AbortSignal,
 ): Promise<VerifyExportReport> {
-  const mirror = openForReading(db);
+  const store = await storeOf(db);
   try {
-    refuseEmptyMirror(mirror);
+    return await store.withFile((path) => compareFile(path, { against, display: store.display, signal }));
+  } catch (error) {
+    throw store.explain(unreadableError(against, error));
+  }
+}
+
+async function compareFile(
+  path: string,
+  { against, display, signal }: { against: string; display: string; signal: AbortSignal },
+): Promise<VerifyExportReport> {
+  const mirror = openForReading(path);
+  try {
+    refuseEmptyMirror(mirror, display);
     const manifest = manifestOf(against);
     const { connection } = mirror;
     connection.exec('begin');
@@ -46,8 +58,6 @@ export async function verifyExportOnce(
     const { instant, files } = manifest;
     const rows = sumOf(files, 'rows');
     return { equal: differences.length === 0, against, instant, files: files.length, rows, differences };
-  } catch (error) {
-    throw fileError(db, unreadableError(against, error));
   } finally {
     mirror.connection.close();
   }

@@ -4,7 +4,6 @@ import { mirror as mirrorTable } from '../../schema/sync.ts';
 import type { MirrorLock } from '../../state/lock.ts';
 import { SyncError } from '../core/errors.ts';
 import type { Instant } from '../core/instant.ts';
-import { fileError } from '../destination/sqlite/file-error.ts';
 import { version } from '../destination/sqlite/migrations.ts';
 import { type MirrorFile, openForReading } from '../destination/sqlite/open.ts';
 import { sumOf } from '../export/build-manifest.ts';
@@ -16,6 +15,7 @@ import { type ExportManifest, MANIFEST_NAME, parseManifest } from '../export/man
 import { environmentsOf, instantOf, relationsOf } from '../export/mirror-scope.ts';
 import { tableDictionary } from './describe.ts';
 import { lockFolder } from './lock-folder.ts';
+import { storeOf } from './store-of.ts';
 
 export interface ExportSettings {
   readonly db: string;
@@ -72,16 +72,29 @@ interface TableReport {
   readonly bytes_written: number;
 }
 
-/** One export of the mirror file. @throws SyncError */
+/** One export of the mirror. @throws SyncError */
 export async function exportOnce(
   settings: ExportSettings,
   watch: ExportWatch,
   files: FileOperations = NODE_FILES,
 ): Promise<ExportReport> {
+  const store = await storeOf(settings.db);
+  try {
+    return await store.withFile((db) => exportFile({ ...settings, db, display: store.display }, watch, files));
+  } catch (error) {
+    throw store.explain(folderError(settings.to, error, null));
+  }
+}
+
+async function exportFile(
+  settings: ExportSettings & { readonly display: string },
+  watch: ExportWatch,
+  files: FileOperations,
+): Promise<ExportReport> {
   const relations = relationsOf(settings.tables, settings.views);
   const mirror = openForReading(settings.db);
   try {
-    refuseEmptyMirror(mirror);
+    refuseEmptyMirror(mirror, settings.display);
     const { connection } = mirror;
     // All statements up to its end see the same state of the mirror.
     connection.exec('begin');
@@ -100,17 +113,15 @@ export async function exportOnce(
     } finally {
       lock.release();
     }
-  } catch (error) {
-    throw fileError(settings.db, folderError(settings.to, error, null));
   } finally {
     mirror.connection.close();
   }
 }
 
 /** @throws SyncError `usage` */
-export function refuseEmptyMirror({ db, path }: MirrorFile): void {
+export function refuseEmptyMirror({ db }: MirrorFile, display: string): void {
   if (db.select().from(mirrorTable).get() === undefined)
-    throw new SyncError('usage', `${path} mirrors nothing yet: run \`obsync sync\` first`);
+    throw new SyncError('usage', `${display} mirrors nothing yet: run \`obsync sync\` first`);
 }
 
 interface ExportTarget {

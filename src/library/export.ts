@@ -3,7 +3,7 @@ import { checkOptions } from './check-options.ts';
 import { DEFAULTS } from './defaults.ts';
 import type { ExportEvent, ExportReport, ExportSettings } from './export-mirror.ts';
 import { startRunThread } from './in-thread.ts';
-import { givenFile } from './mirror-address.ts';
+import { givenAddress } from './mirror-address.ts';
 import { inRange, OptionError, oneOf } from './option-error.ts';
 import type { MirrorOptions } from './options.ts';
 
@@ -48,7 +48,7 @@ function exportSettings(options: ExportOptions): ExportSettings {
   if (typeof options.to !== 'string' || options.to === '')
     throw new OptionError('to', 'no folder to export to: name one with --to');
   return {
-    db: givenFile(options, 'export'),
+    db: givenAddress(options),
     to: options.to,
     format: oneOf('format', options.format ?? DEFAULTS.format, EXPORT_FORMATS),
     tables: options.table ?? [],

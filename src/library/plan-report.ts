@@ -2,12 +2,12 @@ import { loadQuota } from '../../state/quota-store.ts';
 import { belongsTo } from '../../state/run-log.ts';
 import { type AccountQuota, learned, secondsOfWaiting } from '../core/quota.ts';
 import { createDryRunMirror, openForDryRun } from '../destination/sqlite/dry-run.ts';
-import { fileError } from '../destination/sqlite/file-error.ts';
 import { readState } from '../destination/sqlite/file-state.ts';
-import { mirrorExists, openForReading, refuseNoFolder } from '../destination/sqlite/open.ts';
 import { CATALOGUE } from '../streams/catalogue.ts';
 import { forecast, type RunForecast, type RunOpening } from '../sync/forecast.ts';
+import type { MirrorStore } from './mirror-store.ts';
 import { resumeSource } from './session.ts';
+import { storeOf } from './store-of.ts';
 import { streamsAskedFor } from './streams-asked-for.ts';
 import { clock, type RunWatcher, type SyncSettings } from './sync-settings.ts';
 
@@ -36,9 +36,39 @@ export async function reportForecast(
   settings: SyncSettings,
   watch: Pick<RunWatcher, 'signal' | 'onSourceEvent'>,
 ): Promise<ForecastReport> {
-  refuseForeign(settings);
-  const { opening, reported } = await listEnvironments(settings, watch);
-  const mirror = openForDryRun(settings.db);
+  const store = await storeOf(settings.db);
+  try {
+    await refuseForeign(store, settings);
+    const listed = await listEnvironments(settings, watch);
+    const exists = await store.exists();
+    const rehearse = (path: string) => rehearsed(path, { settings, watch, listed, exists });
+    return exists ? await store.withFile(rehearse) : await rehearse(NO_FILE);
+  } catch (error) {
+    throw store.explain(error);
+  }
+}
+
+/** A path at which there is no file: a dry run without a mirror starts from an empty one. */
+const NO_FILE = '';
+
+interface Listing {
+  readonly opening: RunOpening;
+  readonly reported: AccountQuota | null;
+}
+
+interface RehearsalInput {
+  readonly settings: SyncSettings;
+  readonly watch: Pick<RunWatcher, 'signal'>;
+  readonly listed: Listing;
+  /** Whether there is a mirror. */
+  readonly exists: boolean;
+}
+
+async function rehearsed(
+  path: string,
+  { settings, watch, listed: { opening, reported }, exists }: RehearsalInput,
+): Promise<ForecastReport> {
+  const mirror = openForDryRun(path);
   try {
     const quota = quotaOf(readState(mirror, loadQuota()), reported);
     const options = { ...settings, catalogue: CATALOGUE, streams: streamsAskedFor(settings) };
@@ -48,21 +78,19 @@ export async function reportForecast(
     });
     return {
       server_time: outlook.server_time,
-      mirror_exists: mirrorExists(settings.db),
+      mirror_exists: exists,
       page_size: settings.pageSize,
       max_requests: settings.maxRequests,
       max_wait_seconds: settings.maxWaitMs / 1000,
       requests: outlook.requests,
       at_least: outlook.at_least,
       runs: outlook.runs,
-      not_counted: mirrorExists(settings.db) ? [CHANGES] : [],
+      not_counted: exists ? [CHANGES] : [],
       seconds: secondsOfWaiting(outlook.requests, quota),
       quota: quota === null ? null : quotaReport(quota),
       missing: outlook.missing,
       streams: outlook.streams,
     };
-  } catch (error) {
-    throw fileError(settings.db, error);
   } finally {
     mirror.connection.close();
   }
@@ -71,22 +99,16 @@ export async function reportForecast(
 const CHANGES = 'those for the changes at the source since the last sync';
 
 /** Refuses the mirror of another service (R26) and a folder that does not exist, before any request. @throws SyncError `usage` */
-function refuseForeign({ db, baseUrl }: SyncSettings): void {
-  refuseNoFolder(db);
-  if (!mirrorExists(db)) return;
-  const mirror = openForReading(db);
-  try {
-    readState(mirror, belongsTo(baseUrl, mirror.path));
-  } finally {
-    mirror.connection.close();
-  }
+async function refuseForeign(store: MirrorStore, { baseUrl }: SyncSettings): Promise<void> {
+  await store.checkPlace();
+  if (await store.exists()) await store.read(() => belongsTo(baseUrl, store.display));
 }
 
 async function listEnvironments(
   settings: SyncSettings,
   watch: Pick<RunWatcher, 'signal' | 'onSourceEvent'>,
-): Promise<{ opening: RunOpening; reported: AccountQuota | null }> {
-  const source = resumeSource({ ...settings, maxRequests: null }, watch);
+): Promise<Listing> {
+  const source = await resumeSource({ ...settings, maxRequests: null }, watch);
   try {
     const environments = await source.environments();
     return { opening: { environments, serverTime: source.serverTime() }, reported: source.quota?.() ?? null };

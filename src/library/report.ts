@@ -13,9 +13,11 @@ import { openMirrorReads } from '../server/mirror-reads.ts';
 import { CATALOGUE } from '../streams/catalogue.ts';
 import { checkOptions } from './check-options.ts';
 import { refuseEmptyMirror } from './export-mirror.ts';
-import { givenFile } from './mirror-address.ts';
+import { givenAddress } from './mirror-address.ts';
+import type { MirrorStore } from './mirror-store.ts';
 import { inRange, OptionError, readOption } from './option-error.ts';
 import type { MirrorOptions } from './options.ts';
+import { storeOf } from './store-of.ts';
 
 export interface ReportOptions extends MirrorOptions {
   /** The file to write, such as `report.html`. */
@@ -50,14 +52,14 @@ const MOST_BYTES = 5_000_000;
 export async function writeReport(options: ReportOptions): Promise<PageReport> {
   checkOptions(options);
   const { to, env = [] } = options;
-  const db = givenFile(options, 'report');
+  const store = await storeOf(givenAddress(options));
   const place = placeOf(to);
   const most = options.maxFailing === undefined ? null : inRange('maxFailing', options.maxFailing, { min: 0 });
-  const { now, environments, failing_count, answers } = recordMirror(db, env);
+  const { now, environments, failing_count, answers } = await record(store, env);
   if (environments.length === 0)
     throw new SyncError(
       'usage',
-      `${db} lists none of these environments: run \`obsync sync\` first, or choose others with --env`,
+      `${store.display} lists none of these environments: run \`obsync sync\` first, or choose others with --env`,
     );
   const html = Buffer.from(fillTemplate({ answers, madeAt: new Date().toISOString() }));
   if (html.length > MOST_BYTES) throw tooLarge(html.length, environments.length);
@@ -81,10 +83,18 @@ function placeOf(to: string): string {
   throw new OptionError('to', `${to} is not a file: name a file with --to, such as report.html`);
 }
 
-function recordMirror(db: string, asked: readonly string[]): RecordedPage {
-  const mirror = openForReading(db);
+async function record(store: MirrorStore, asked: readonly string[]): Promise<RecordedPage> {
   try {
-    refuseEmptyMirror(mirror);
+    return await store.withFile(async (path) => recordMirror(path, store.display, asked));
+  } catch (error) {
+    throw store.explain(error);
+  }
+}
+
+function recordMirror(path: string, display: string, asked: readonly string[]): RecordedPage {
+  const mirror = openForReading(path);
+  try {
+    refuseEmptyMirror(mirror, display);
     return openMirrorReads(mirror).read((view) => {
       const environments =
         asked.length === 0 ? null : new Set(environmentsOf(mirror.connection, asked).map(({ env_id }) => env_id));

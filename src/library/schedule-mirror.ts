@@ -1,54 +1,25 @@
 import { loadEnvironments } from '../../state/environment-store.ts';
 import { loadLastStarts } from '../../state/last-starts.ts';
-import { takeLock } from '../../state/lock.ts';
 import { belongsTo } from '../../state/run-log.ts';
 import type { StateStatements } from '../../state/state-statements.ts';
 import type { ListedEnvironment } from '../core/environments.ts';
-import { SyncError } from '../core/errors.ts';
-import { closeWritten } from '../destination/sqlite/close.ts';
-import { readState } from '../destination/sqlite/file-state.ts';
-import { checkMirror, mirrorExists, openForReading, openForWriting } from '../destination/sqlite/open.ts';
 import { CATALOGUE } from '../streams/catalogue.ts';
 import type { MirroredEnvironments } from '../sync/run-schedule.ts';
+import { storeOf } from './store-of.ts';
 
 const STREAMS = CATALOGUE.map(({ name }) => name);
 
 /** The environments of a mirror and their last runs; nothing without a mirror. @throws SyncError `usage` when it cannot be used */
-export function readMirrored(path: string, baseUrl: string): MirroredEnvironments {
-  if (!mirrorExists(path)) return { environments: [], lastStarts: new Map() };
-  migrate(path);
-  const mirror = openForReading(path);
-  try {
-    return readState(mirror, mirrored(baseUrl, mirror.path));
-  } finally {
-    mirror.connection.close();
-  }
+export async function readMirrored(db: string, baseUrl: string): Promise<MirroredEnvironments> {
+  const store = await storeOf(db);
+  if (!(await store.exists())) return { environments: [], lastStarts: new Map() };
+  await store.bringUpToDate();
+  return store.read(() => mirrored(baseUrl, store.display));
 }
 
 /** The environments that the last run found listed. */
-export function readEnvironments(path: string): readonly ListedEnvironment[] {
-  const mirror = openForReading(path);
-  try {
-    return readState(mirror, listedEnvironments());
-  } finally {
-    mirror.connection.close();
-  }
-}
-
-/** Migrates a mirror of an older version, as a run does. When a run holds the lock, it has already done so. */
-function migrate(path: string): void {
-  // No lock file is made beside a file that is not a mirror.
-  checkMirror(path);
-  try {
-    const lock = takeLock(path);
-    try {
-      closeWritten(openForWriting(path));
-    } finally {
-      lock.release();
-    }
-  } catch (error) {
-    if (!(error instanceof SyncError) || error.recovery !== 'locked') throw error;
-  }
+export async function readEnvironments(db: string): Promise<readonly ListedEnvironment[]> {
+  return (await storeOf(db)).read(listedEnvironments);
 }
 
 /** @throws SyncError `usage` if the mirror belongs to another base URL (R26) */

@@ -88,7 +88,7 @@ function schedulePorts(
       const perRun = { keptQuota, environments: environments.map(({ id }) => id) };
       const summary = await runWithFreshToken(scheduleRunner, perRun, runWatcher);
       emit({ type: 'run', summary });
-      return { summary, listed: listed ? readEnvironments(db) : null };
+      return { summary, listed: listed ? await readEnvironments(db) : null };
     },
     log: {
       info: (message) => emit({ type: 'log', level: 'info', message }),
@@ -127,7 +127,7 @@ async function listEnvironments(
   settings: SyncSettings,
   watch: Pick<RunWatcher, 'signal' | 'onSourceEvent'>,
 ): Promise<{ environments: readonly ListedEnvironment[]; keptQuota: KeptQuota | null }> {
-  const source = resumeSource(settings, watch);
+  const source = await resumeSource(settings, watch);
   try {
     const environments = reconcile(await source.environments(), [], clock()).listed;
     const reported = source.quota?.() ?? null;

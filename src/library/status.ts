@@ -1,24 +1,22 @@
-import { existsSync } from 'node:fs';
-import { lockPath, takeLock } from '../../state/lock.ts';
 import { perform, scopeOf } from '../destination/sqlite/driver.ts';
 import { fileError } from '../destination/sqlite/file-error.ts';
 import { readState } from '../destination/sqlite/file-state.ts';
-import { type MirrorFile, openForReading } from '../destination/sqlite/open.ts';
+import type { MirrorFile } from '../destination/sqlite/open.ts';
 import { checkOptions } from './check-options.ts';
-import { givenFile } from './mirror-address.ts';
+import { isHeld } from './file-store.ts';
+import { givenAddress } from './mirror-address.ts';
 import type { MirrorOptions } from './options.ts';
 import { readLastRun, readStatus, type StatusReport, withVerdict } from './status-report.ts';
+import { storeOf } from './store-of.ts';
 import { clock } from './sync-settings.ts';
 
-/** What is mirrored, how fresh it is, and the last problems. Reads only the file. @throws SyncError */
+/** What is mirrored, how fresh it is, and the last problems. Reads only the mirror. @throws SyncError */
 export async function status(options: MirrorOptions = {}): Promise<StatusReport> {
   checkOptions(options);
-  const mirror = openForReading(givenFile(options, 'status'));
-  try {
-    return statusOf(mirror);
-  } finally {
-    mirror.connection.close();
-  }
+  const store = await storeOf(givenAddress(options));
+  const report = await store.read((scopeOf) => readStatus({ name: store.display, scopeOf }, clock()));
+  if (report.last_run?.status !== 'running' || (await store.isWritten())) return report;
+  return withVerdict(report, await store.read(readLastRun));
 }
 
 /** The status of an open mirror. @throws SyncError */
@@ -30,17 +28,5 @@ export function statusOf(mirror: MirrorFile): StatusReport {
     return withVerdict(report, readState(mirror, readLastRun()));
   } catch (error) {
     throw fileError(mirror.path, error);
-  }
-}
-
-/** Tries the lock only if its file exists: a report makes no files. */
-function isHeld(path: string): boolean {
-  if (!existsSync(lockPath(path))) return false;
-  try {
-    takeLock(path).release();
-    return false;
-  } catch {
-    // The lock is held, or this user may not take it: the run may be alive.
-    return true;
   }
 }

@@ -7,7 +7,7 @@ import { STREAM_NAMES } from '../streams/catalogue.ts';
 import type { RunOptions } from '../sync/run.ts';
 import type { CollectionsEvent } from './collections.ts';
 import { DEFAULTS } from './defaults.ts';
-import { givenFile } from './mirror-address.ts';
+import { givenAddress } from './mirror-address.ts';
 import { inRange, oneOf, readOption } from './option-error.ts';
 import type { SyncOptions } from './options.ts';
 import { type AccessToken, readToken } from './token.ts';
@@ -50,7 +50,7 @@ export function syncSettings(options: SyncOptions): SyncSettings {
   return {
     baseUrl: readOption('baseUrl', () => parseBaseUrl(baseUrl, { allowHttp: given.allowHttp })),
     ...readToken(given),
-    db: givenFile(options, 'this command'),
+    db: givenAddress(options),
     environments: given.env ?? [],
     streamNames: (given.stream ?? []).map((name) => oneOf('stream', name, STREAM_NAMES)),
     history: given.history,

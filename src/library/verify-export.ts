@@ -1,7 +1,7 @@
 import { checkOptions } from './check-options.ts';
 import type { VerifyExportReport } from './compare-export.ts';
 import { startRunThread } from './in-thread.ts';
-import { givenFile } from './mirror-address.ts';
+import { givenAddress } from './mirror-address.ts';
 import { OptionError } from './option-error.ts';
 import type { MirrorOptions } from './options.ts';
 
@@ -18,7 +18,7 @@ export interface VerifyExportOptions extends MirrorOptions {
  */
 export async function verifyExport(options: VerifyExportOptions): Promise<VerifyExportReport> {
   checkOptions(options);
-  const db = givenFile(options, 'verify --against');
+  const db = givenAddress(options);
   const { against, signal = new AbortController().signal } = options;
   if (typeof against !== 'string' || against === '')
     throw new OptionError('against', 'no folder of an export: name one with --against');

@@ -1,8 +1,8 @@
+import { loadEnvironments } from '../../state/environment-store.ts';
 import { belongsTo } from '../../state/run-log.ts';
 import type { CompareDepth } from '../core/difference.ts';
 import { SyncError } from '../core/errors.ts';
 import type { Source } from '../core/source.ts';
-import { fileError } from '../destination/sqlite/file-error.ts';
 import { fileState, readState } from '../destination/sqlite/file-state.ts';
 import { createMirrorReader, noteApart } from '../destination/sqlite/mirror-reader.ts';
 import { type MirrorFile, openForReading } from '../destination/sqlite/open.ts';
@@ -13,8 +13,10 @@ import { repairable } from '../verify/repair-environment.ts';
 import { reportOf } from '../verify/report.ts';
 import { type VerifyProgress, type VerifyResult, verify } from '../verify/verify.ts';
 import type { VerifyReport } from '../verify/verify-report.ts';
+import type { MirrorStore } from './mirror-store.ts';
 import { recordVerification } from './record-verification.ts';
-import { openLocked, resumeSource } from './session.ts';
+import { resumeSource } from './session.ts';
+import { storeOf } from './store-of.ts';
 import { streamsAskedFor } from './streams-asked-for.ts';
 import { clock, type RunWatcher, type SyncSettings } from './sync-settings.ts';
 
@@ -31,28 +33,56 @@ export interface VerifyWatch extends Omit<RunWatcher, 'onProgress'> {
   onFailure(error: Error): void;
 }
 
-/** One verification over HTTP of the mirror file, recorded in it where that is possible. @throws SyncError */
+/** One verification over HTTP of the mirror, recorded in it where that is possible. @throws SyncError */
 export async function verifyOnce(settings: VerifySettings, watch: VerifyWatch): Promise<VerifyReport> {
-  const report = await verifyFile(settings, watch);
-  recordVerification(settings, report);
-  return report;
+  const store = await storeOf(settings.db);
+  try {
+    const report = await verifyStore(store, settings, watch);
+    await recordVerification(store, settings, report);
+    return report;
+  } catch (error) {
+    throw store.explain(error);
+  }
 }
 
-async function verifyFile(settings: VerifySettings, watch: VerifyWatch): Promise<VerifyReport> {
-  const mirror = openVerified(settings);
-  let locked: OpenMirror | null = null;
+async function verifyStore(store: MirrorStore, settings: VerifySettings, watch: VerifyWatch): Promise<VerifyReport> {
+  // Before anything is read: nobody else may write between what is found and what is written.
+  const locked = settings.repair ? await openWhole(store, watch.signal) : null;
+  try {
+    return await store.withFile((path) => verifyFile(path, settings, watch, { locked, name: store.display }));
+  } finally {
+    await locked?.close();
+  }
+}
+
+/** Opens the mirror, and holds every environment of it. @throws SyncError */
+async function openWhole(store: MirrorStore, stop: AbortSignal): Promise<OpenMirror> {
+  // A mirror that is missing or of another version is refused before it is changed.
+  await store.read(loadEnvironments);
+  const mirror = await store.open(stop);
+  try {
+    await mirror.hold((await mirror.state.environments()).map((row) => String(row['id'])));
+    return mirror;
+  } catch (error) {
+    await mirror.close();
+    throw error;
+  }
+}
+
+async function verifyFile(
+  path: string,
+  settings: VerifySettings,
+  watch: VerifyWatch,
+  { locked, name }: { locked: OpenMirror | null; name: string },
+): Promise<VerifyReport> {
+  const mirror = openVerified(path, { baseUrl: settings.baseUrl, name });
   let source: Source | null = null;
   try {
-    // Before anything is read: nobody else may write between what is found and what is written.
-    if (settings.repair) locked = openLocked(settings.db, watch.signal);
-    source = resumeSource(settings, watch);
+    source = await resumeSource(settings, watch);
     return await verifyAndRepair(settings, watch, { mirror, locked, source });
-  } catch (error) {
-    throw fileError(settings.db, error);
   } finally {
     await source?.close();
     mirror.connection.close();
-    await locked?.close();
   }
 }
 
@@ -83,11 +113,11 @@ function isRepairable({ verifications }: VerifyResult, { findings }: VerifyRepor
 }
 
 /** The mirror, open for reading; of this base URL and no other (R26). @throws SyncError `usage` */
-function openVerified({ db, baseUrl }: SyncSettings): MirrorFile {
-  const mirror = openForReading(db);
+function openVerified(path: string, { baseUrl, name }: { baseUrl: string; name: string }): MirrorFile {
+  const mirror = openForReading(path);
   try {
-    if (!readState(mirror, belongsTo(baseUrl, mirror.path)))
-      throw new SyncError('usage', `${db} mirrors nothing yet: run \`obsync sync\` first`);
+    if (!readState(mirror, belongsTo(baseUrl, name)))
+      throw new SyncError('usage', `${name} mirrors nothing yet: run \`obsync sync\` first`);
     noteApart(mirror);
     return mirror;
   } catch (error) {

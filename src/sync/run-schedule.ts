@@ -30,7 +30,7 @@ export interface SchedulePorts {
   sleep(ms: number): Promise<void>;
   readonly next: NextTick;
   /** Empty if there is no mirror yet. @throws SyncError `usage` if the mirror cannot be used */
-  mirrored(): MirroredEnvironments;
+  mirrored(): Promise<MirroredEnvironments>;
   /** `GET /environments`. @throws SyncError */
   list(): Promise<readonly ListedEnvironment[]>;
   /** Runs one sync of these environments. */
@@ -50,7 +50,7 @@ export interface RunOutcome {
  * @throws SyncError if the options can never work
  */
 export async function runSchedule(ports: SchedulePorts, scheduleRules: ScheduleRules): Promise<void> {
-  const mirrored = ports.mirrored();
+  const mirrored = await ports.mirrored();
   const scheduleState: ScheduleState = {
     environments: mirrored.environments,
     lastStarts: mirrored.lastStarts,

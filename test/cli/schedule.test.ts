@@ -152,13 +152,13 @@ describe('schedule', () => {
 describe('the mirror that a schedule reads', () => {
   const read = (path: string) => readMirrored(path, 'https://api.example.com');
 
-  test('gives nothing while there is none, and is not made', () => {
+  test('gives nothing while there is none, and is not made', async () => {
     const cwd = folder();
-    expect(read(`${cwd}/m.db`)).toEqual({ environments: [], lastStarts: new Map() });
+    expect(await read(`${cwd}/m.db`)).toEqual({ environments: [], lastStarts: new Map() });
     expect(readdirSync(cwd)).toEqual([]);
   });
 
-  test('gives the environments that are still listed', () => {
+  test('gives the environments that are still listed', async () => {
     const bare = { mirrored_at: '2026-11-20T04:10:00.000000Z' };
     const path = mirrorFile(({ db }) => {
       const missing = { id: 'e2', name: 'Gone', missing_since: '2026-11-20T04:10:00.000000Z', ...bare };
@@ -166,10 +166,10 @@ describe('the mirror that a schedule reads', () => {
         .values([{ id: 'e1', name: 'Production', cron: '0 6 * * *', ...bare }, missing])
         .run();
     });
-    expect(read(path).environments).toEqual([{ id: 'e1', name: 'Production', cron: '0 6 * * *' }]);
+    expect((await read(path)).environments).toEqual([{ id: 'e1', name: 'Production', cron: '0 6 * * *' }]);
   });
 
-  test('gives the start of each environment’s last run that ended', () => {
+  test('gives the start of each environment’s last run that ended', async () => {
     const path = mirrorFile(({ db }) => {
       for (const id of ['a', 'b', 'c']) db.insert(environments).values({ id, name: id, mirrored_at: '' }).run();
       addRun(db, { id: 1, env_id: 'a', started_at: '2026-11-20T01', status: 'done' });
@@ -179,16 +179,16 @@ describe('the mirror that a schedule reads', () => {
       addRun(db, { id: 5, env_id: 'a', started_at: '2026-11-20T05', status: 'running' });
       addRun(db, { id: 6, env_id: 'c', started_at: '2026-11-20T06', status: 'stopped' });
     });
-    const starts = [...read(path).lastStarts];
+    const starts = [...(await read(path)).lastStarts];
     expect(starts).toEqual([
       ['a', '2026-11-20T02'],
       ['b', '2026-11-20T03'],
     ]);
   });
 
-  test('may be of an older version and is migrated first', () => {
+  test('may be of an older version and is migrated first', async () => {
     const path = mirrorFile(({ connection }) => connection.exec('drop view failing_tests'));
-    expect(read(path).environments).toEqual([]);
+    expect((await read(path)).environments).toEqual([]);
   });
 });
 

@@ -6,8 +6,8 @@ import Database from 'better-sqlite3';
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { closeWritten } from '../../src/destination/sqlite/close.ts';
 import { openForReading, openForWriting } from '../../src/destination/sqlite/open.ts';
+import { openLocked } from '../../src/library/file-store.ts';
 import { readMirrored } from '../../src/library/schedule-mirror.ts';
-import { openLocked } from '../../src/library/session.ts';
 import { takeLock } from '../../state/lock.ts';
 import { ANYONE, type Installation, installForAnyone } from '../support/anyone.ts';
 
@@ -128,7 +128,7 @@ describe('a reader who may not write', () => {
     expect(openedByObsync()).toMatch(
       /^usage [^\n]*obsync\.db needs -wal and -shm beside it[^\n]*: run `obsync sync`[^\n]*file:[^\n]*\?immutable=1$/,
     );
-    await openLocked(path, neverStop).close();
+    await openLocked(path, neverStop, 0).close();
     expect(openedByObsync()).toBe('opened');
   });
 
@@ -159,40 +159,40 @@ describe('-wal and -shm stand beside a mirror', () => {
     ['a run that was stopped', stop.signal],
   ])('from its opening on and after %s, which leaves an empty log', async (_, signal) => {
     makeAlone();
-    const mirror = openLocked(path, signal);
+    const mirror = openLocked(path, signal, 0);
     expect(filesBeside()).toEqual(ALL);
     await mirror.state.claimMirror('https://a.example');
     await mirror.close();
     expectLeft();
-    expect(readMirrored(path, 'https://a.example').environments).toEqual([]);
+    expect((await readMirrored(path, 'https://a.example')).environments).toEqual([]);
   });
 
-  test('after a transaction that was open at the end, which is taken back', () => {
+  test('after a transaction that was open at the end, which is taken back', async () => {
     const mirror = openForWriting(path);
     mirror.connection.exec("begin; insert into environments (id, name, mirrored_at) values ('e', 'n', 'now')");
     closeWritten(mirror);
     expectLeft();
-    expect(readMirrored(path, '').environments).toEqual([]);
+    expect((await readMirrored(path, '')).environments).toEqual([]);
   });
 
-  test('after a schedule has looked at the mirror, or a reader', () => {
+  test('after a schedule has looked at the mirror, or a reader', async () => {
     makeAlone();
-    readMirrored(path, 'https://a.example');
+    await readMirrored(path, 'https://a.example');
     expectLeft();
     openForReading(path).connection.close();
     expectLeft();
   });
 
   test('after an opening that failed', async () => {
-    await openLocked(path, neverStop).close();
+    await openLocked(path, neverStop, 0).close();
     const writer = new Database(path);
     writer.exec('drop index assets_by_kind; create table assets_by_kind (x)');
     writer.close();
-    expect(() => openLocked(path, neverStop)).toThrow('assets_by_kind');
+    expect(() => openLocked(path, neverStop, 0)).toThrow('assets_by_kind');
     expectLeft();
   });
 
-  test('beside a reader in a transaction the log waits for nobody and stays', () => {
+  test('beside a reader in a transaction the log waits for nobody and stays', async () => {
     const mirror = openForWriting(path);
     const reader = new Database(path, { readonly: true });
     reader.exec('begin');
@@ -201,16 +201,16 @@ describe('-wal and -shm stand beside a mirror', () => {
     closeWritten(mirror);
     expect(filesBeside()).toEqual(ALL);
     reader.close();
-    expect(readMirrored(path, '').environments).toHaveLength(1);
+    expect((await readMirrored(path, '')).environments).toHaveLength(1);
     expectLeft();
   });
 
   test('a copy of the file alone gets them by the next run', async () => {
-    await openLocked(path, neverStop).close();
+    await openLocked(path, neverStop, 0).close();
     const copy = join(folder, 'copy.db');
     copyFileSync(path, copy);
     expect(existsSync(`${copy}-wal`)).toBe(false);
-    await openLocked(copy, neverStop).close();
+    await openLocked(copy, neverStop, 0).close();
     expect([existsSync(`${copy}-wal`), existsSync(`${copy}-shm`)]).toEqual([true, true]);
   });
 });

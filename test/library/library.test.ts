@@ -26,7 +26,7 @@ import {
   verify,
 } from '../../src/index.ts';
 import { OPTION_KINDS } from '../../src/library/check-options.ts';
-import { openLocked } from '../../src/library/session.ts';
+import { openLocked } from '../../src/library/file-store.ts';
 import { syncSettings, watchOf } from '../../src/library/sync-settings.ts';
 import { verifyOnce } from '../../src/library/verify-mirror.ts';
 import { takeLock } from '../../state/lock.ts';
@@ -228,7 +228,7 @@ describe('the library', () => {
     const name = writer.prepare(index).pluck().get();
     writer.exec(`drop index "${name}"; create table "${name}" (x)`);
     writer.close();
-    expect(() => openLocked(options.db, new AbortController().signal)).toThrow(String(name));
+    expect(() => openLocked(options.db, new AbortController().signal, 0)).toThrow(String(name));
     takeLock(options.db).release();
     expectOpenNowhere(options.db);
   });

@@ -65,7 +65,7 @@ export async function live(world: World): Promise<Story> {
     next: nextTick,
     signal: stop.signal,
     log: { info: (line) => void news.push(line), warn: (line) => void warnings.push(line) },
-    mirrored: () => ({
+    mirrored: async () => ({
       environments: world.mirrored?.environments ?? [],
       lastStarts: new Map(Object.entries(world.mirrored?.lastStarts ?? {})),
     }),

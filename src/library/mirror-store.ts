@@ -1,0 +1,33 @@
+import type { verifications } from '../../schema/page.ts';
+import type { MirrorScope, SqlStatements } from '../destination/sql/statements.ts';
+import type { OpenMirror } from '../sync/ports.ts';
+
+/** Where a mirror is kept: in a file, or in PostgreSQL. Every error is a `SyncError` that says what to do. */
+export interface MirrorStore {
+  /** What messages and reports call it; it shows no password. */
+  readonly display: string;
+  /** Whether there is a mirror. */
+  exists(): Promise<boolean>;
+  /** Refuses an address at which no mirror can be made, before any request. @throws SyncError `usage` */
+  checkPlace(): Promise<void>;
+  /**
+   * Opens the mirror for its writer, and makes or migrates it first. Commits that change no row may wait up to `quietMs` for others.
+   * @throws SyncError `locked` or `usage`
+   */
+  open(stop: AbortSignal, quietMs?: number): Promise<OpenMirror>;
+  /** Migrates a mirror of an older version, as a run does, unless a run is doing so. @throws SyncError `usage` */
+  bringUpToDate(): Promise<void>;
+  /** Reads from one state of an existing mirror. @throws SyncError `usage` if there is none, or one of another version */
+  read<Result>(statementsOf: (scopeOf: ScopeOf) => SqlStatements<Result>): Promise<Result>;
+  /** Whether a process writes to the mirror now. */
+  isWritten(): Promise<boolean>;
+  /** Records a verification, if nobody writes to the mirror. */
+  record(verification: Verification): Promise<void>;
+  /** Gives the mirror as a file: its own, or a copy that is removed afterwards. */
+  withFile<Result>(use: (path: string) => Promise<Result>): Promise<Result>;
+  /** Turns an error of the database into one line that says what to do; other errors come back as they are. */
+  explain(error: unknown): unknown;
+}
+
+type ScopeOf = (envId: string) => MirrorScope;
+export type Verification = Omit<typeof verifications.$inferInsert, 'id'>;
