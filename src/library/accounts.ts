@@ -127,7 +127,7 @@ export async function testAccount(options: NamedAccountOptions): Promise<Account
 
 /** The environments that the token of the settings sees. @throws SyncError */
 async function listEnvironments(settings: SyncSettings, signal: AbortSignal): Promise<readonly ListedEnvironment[]> {
-  const source = resumeSource(settings, { signal, onSourceEvent: () => {} });
+  const source = await resumeSource(settings, { signal, onSourceEvent: () => {} });
   try {
     return reconcile(await source.environments(), [], clock()).listed;
   } finally {

@@ -1,4 +1,3 @@
-import { SyncError } from '../core/errors.ts';
 import { fileStore } from './file-store.ts';
 import { addressOf } from './mirror-address.ts';
 import type { MirrorStore } from './mirror-store.ts';
@@ -7,5 +6,6 @@ import type { MirrorStore } from './mirror-store.ts';
 export async function storeOf(given: string): Promise<MirrorStore> {
   const address = addressOf(given);
   if (address.kind === 'file') return fileStore(address.path);
-  throw new SyncError('usage', `${address.display} is in PostgreSQL, and this command needs a mirror in a file`);
+  // Loaded only here: a mirror in a file needs no driver of PostgreSQL.
+  return (await import('./postgres-store.ts')).postgresStore(given, address);
 }

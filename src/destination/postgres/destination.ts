@@ -60,7 +60,7 @@ export function createPostgresDestination(database: PostgresDatabase, options: P
 }
 
 /** What is noted in a transaction is written at its end, so each has its own. */
-function scopeOf(envId: string): MirrorScope {
+export function scopeOf(envId: string): MirrorScope {
   return { envId, dialect: POSTGRES, noted: { pages: [] } };
 }
 

@@ -1,4 +1,4 @@
-import { type ClientConfig, DatabaseError, Pool, type PoolClient } from 'pg';
+import { type ClientBase, type ClientConfig, DatabaseError, Pool, type PoolClient } from 'pg';
 import type { Row } from '../../core/stream.ts';
 import type { PostgresConnection } from './connection.ts';
 import { isLost, LostConnection, UnknownOutcome } from './lost-connection.ts';
@@ -14,7 +14,8 @@ interface PoolOptions {
 
 const AS_TEXT = (text: string): string => text;
 
-const TYPE_PARSERS = {
+/** Gives values as SQLite does. */
+export const TYPE_PARSERS = {
   getTypeParser: (id: number) => PARSERS[id] ?? AS_TEXT,
 } as NonNullable<ClientConfig['types']>;
 
@@ -56,7 +57,7 @@ async function connect(pool: Pool): Promise<PoolClient> {
   }
 }
 
-function connectionOf(client: PoolClient): PostgresConnection {
+export function connectionOf(client: ClientBase): PostgresConnection {
   return {
     async query(sql, values) {
       try {

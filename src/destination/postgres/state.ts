@@ -12,7 +12,7 @@ import type { PostgresDatabase } from './transaction.ts';
 interface PostgresStateOptions extends RetryWaiting {
   readonly name: string;
   readonly clock: () => Instant;
-  readonly envIds: readonly string[];
+  envIds(): readonly string[];
 }
 
 /** What a mirror in PostgreSQL keeps beside its rows. */
@@ -20,7 +20,7 @@ export function postgresState(
   database: PostgresDatabase,
   { name, clock, envIds, ...waiting }: PostgresStateOptions,
 ): StateStore {
-  const moving: MirrorClock = { now: clock, last: (envId) => lockEnvironment(envId, null), moved: () => envIds };
+  const moving: MirrorClock = { now: clock, last: (envId) => lockEnvironment(envId, null), moved: envIds };
   const runner: StateRunner = {
     read: (statementsOf) => readOften(database, waiting, (connection) => performOn(connection, statementsOf())),
     write: (statementsOf) => writeOnce(database, waiting, (connection) => performOn(connection, statementsOf())),

@@ -1,0 +1,37 @@
+import { Client } from 'pg';
+import type { PostgresAddress } from './address.ts';
+import { connectionOf, TYPE_PARSERS } from './pool.ts';
+import { inTransaction, type PostgresDatabase } from './transaction.ts';
+
+/** A connection that stays, whose end tells others at once that its process has gone. */
+export interface LastingConnection extends Pick<PostgresDatabase, 'transaction' | 'close'> {
+  /** The number of its backend, as the server, or a pooler before it, gave it at the start. */
+  readonly processId: number | null;
+  /** Calls a function when the connection has ended, unless it was closed here. */
+  onEnd(act: () => void): void;
+}
+
+export async function openLastingConnection({ client: config, schema }: PostgresAddress): Promise<LastingConnection> {
+  const client = new Client({ ...config, types: TYPE_PARSERS, keepAlive: true });
+  let act = (): void => {};
+  // What breaks between two transactions ends the connection as well.
+  client.on('error', () => {});
+  client.once('end', () => act());
+  await client.connect();
+  const connection = connectionOf(client);
+  return {
+    processId: processIdOf(client),
+    transaction: (work) => inTransaction(connection, schema, work),
+    onEnd: (given) => {
+      act = given;
+    },
+    async close() {
+      act = () => {};
+      await client.end();
+    },
+  };
+}
+
+function processIdOf(client: Client): number | null {
+  return 'processID' in client && typeof client.processID === 'number' ? client.processID : null;
+}

@@ -1,0 +1,127 @@
+import { randomUUID } from 'node:crypto';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleepFor } from 'node:timers/promises';
+import { saveVerification } from '../../state/verification-store.ts';
+import { SyncError } from '../core/errors.ts';
+import type { PostgresAddress } from '../destination/postgres/address.ts';
+import { refuseOtherVersion } from '../destination/postgres/copy.ts';
+import { createPostgresDestination, scopeOf } from '../destination/postgres/destination.ts';
+import { performOn } from '../destination/postgres/driver.ts';
+import { openLastingConnection } from '../destination/postgres/lasting-connection.ts';
+import { heldEnvironments } from '../destination/postgres/leases.ts';
+import { migrate, version } from '../destination/postgres/migrations.ts';
+import { beginIn, type OpenConnection, openConnection } from '../destination/postgres/open-connection.ts';
+import { openPool } from '../destination/postgres/pool.ts';
+import { createPresence } from '../destination/postgres/presence.ts';
+import { serverError } from '../destination/postgres/server-error.ts';
+import { postgresState } from '../destination/postgres/state.ts';
+import { fileError } from '../destination/sqlite/file-error.ts';
+import type { OpenMirror } from '../sync/ports.ts';
+import { copyOnce } from './copy-mirror.ts';
+import type { MirrorStore } from './mirror-store.ts';
+import { clock } from './sync-settings.ts';
+
+/** A mirror in PostgreSQL; `given` is its address as it was given. */
+export function postgresStore(given: string, address: PostgresAddress): MirrorStore {
+  const { display, schema } = address;
+  const explain = (error: unknown): unknown => (error instanceof SyncError ? error : serverError(display, error));
+  const connected = async <Done>(work: (connection: OpenConnection) => Promise<Done>): Promise<Done> => {
+    const connection = await openConnection(address);
+    try {
+      return await work(connection);
+    } catch (error) {
+      throw explain(error);
+    } finally {
+      await connection.close();
+    }
+  };
+  const reading = <Done>(work: (connection: OpenConnection) => Promise<Done>): Promise<Done> =>
+    connected(async (connection) => {
+      await beginIn(connection, schema, 'isolation level repeatable read, read only');
+      await refuseOtherVersion(connection, address);
+      return work(connection);
+    });
+  return {
+    display,
+    explain,
+    exists: () => connected(async (connection) => (await version(connection, schema)) > 0),
+    // The server says what it does not permit when the mirror is made.
+    checkPlace: async () => {},
+    open: () => openMirror(address, explain),
+    bringUpToDate: () => connected((connection) => migrate(connection, schema)),
+    read: (statementsOf) => reading((connection) => performOn(connection, statementsOf(scopeOf))),
+    isWritten: () => reading(async (connection) => (await heldEnvironments(connection)).size > 0),
+    record: (verification) =>
+      connected(async (connection) => {
+        await beginIn(connection, schema, '');
+        await performOn(connection, saveVerification(verification));
+        await connection.run('commit');
+      }).catch(() => {
+        // The result stands, whether or not it is recorded.
+      }),
+    withFile: (use) => withCopy(given, use),
+  };
+}
+
+/** How many transactions of a run may be under way at the same time. The commits of an environment come one after the other anyway. */
+const MOST_CONNECTIONS = 4;
+
+const WAITING = { sleep: (delayMs: number) => sleepFor(delayMs), random: Math.random };
+
+async function openMirror(address: PostgresAddress, explain: (error: unknown) => unknown): Promise<OpenMirror> {
+  const { client, schema, display } = address;
+  const owner = randomUUID();
+  const facing = async <Done>(work: Promise<Done>): Promise<Done> => {
+    try {
+      return await work;
+    } catch (error) {
+      throw explain(error);
+    }
+  };
+  const database = openPool({ client, schema, mostConnections: MOST_CONNECTIONS });
+  const presence = createPresence({ owner, connect: () => openLastingConnection(address), every });
+  await facing(database.session((connection) => migrate(connection, schema))).catch(async (error: unknown) => {
+    await database.close();
+    throw error;
+  });
+  return {
+    state: postgresState(database, { name: display, clock, envIds: () => [...presence.leases.keys()], ...WAITING }),
+    destination: (envId, run) =>
+      createPostgresDestination(database, {
+        ...WAITING,
+        envId,
+        run,
+        clock,
+        // Nobody writes an environment that it does not hold (R26).
+        lease: presence.leases.get(envId) ?? { owner, epoch: 0 },
+        errorOf: explain,
+      }),
+    hold: (envIds) => facing(presence.hold(envIds, clock())),
+    keep: async () => {},
+    async close() {
+      await presence.close();
+      await database.close();
+    },
+  };
+}
+
+function every(delayMs: number, act: () => void): () => void {
+  const timer = setInterval(act, delayMs);
+  return () => clearInterval(timer);
+}
+
+/** Gives a copy of the mirror as it is now, and removes it. */
+async function withCopy<Result>(given: string, use: (path: string) => Promise<Result>): Promise<Result> {
+  const folder = mkdtempSync(join(tmpdir(), 'obsync-copy-'));
+  const path = join(folder, 'mirror.db');
+  try {
+    await copyOnce({ db: given, to: path }, { signal: new AbortController().signal, onProgress: () => {} });
+    return await use(path);
+  } catch (error) {
+    throw fileError(path, error);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
