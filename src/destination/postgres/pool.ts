@@ -28,8 +28,9 @@ export function openPool({ client, schema, mostConnections }: PoolOptions): Post
     max: mostConnections,
     types: TYPE_PARSERS,
   });
-  // The server has ended a connection that was idle: the pool makes another one.
+  // A lost connection also fails the statement under way. One that was idle is replaced by the pool.
   pool.on('error', () => undefined);
+  pool.on('connect', (connected) => void connected.on('error', () => undefined));
   const session: PostgresDatabase['session'] = async (work) => {
     const connected = await connect(pool);
     try {

@@ -127,7 +127,7 @@ export function* findMissing(mirrorScope: MirrorScope, stream: Stream): SqlState
   yield* loadSeenKeys(mirrorScope, stream);
   const found = yield* value(mirrorScope, `select 1 from missing_found f where ${isOf(stream, 'f')}`);
   if (found !== undefined) return;
-  yield* send(mirrorScope, `insert into missing_found values (@env, '${stream.name}')`);
+  yield* send(mirrorScope, `insert into missing_found values (@env, '${stream.name}') on conflict do nothing`);
   // The order of the keys lets SQLite read both tables once from end to end. Most rows were seen, so that is tested first.
   const keys = list(stream.key, 't.');
   const rest = (from: string, isMeant: string): string => `insert into missing_keys

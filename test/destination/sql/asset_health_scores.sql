@@ -188,7 +188,7 @@ insert into seen_through
 
 select 1 from missing_found f where f.env_id = @env and f.stream = 'asset_health_scores';
 
-insert into missing_found values (@env, 'asset_health_scores');
+insert into missing_found values (@env, 'asset_health_scores') on conflict do nothing;
 
 insert into missing_keys
   select @env, 'asset_health_scores', t."asset_id", ''
@@ -409,7 +409,7 @@ insert into seen_through
 
 select 1 from missing_found f where f.env_id = @env and f.stream = 'asset_health_scores';
 
-insert into missing_found values (@env, 'asset_health_scores');
+insert into missing_found values (@env, 'asset_health_scores') on conflict do nothing;
 
 insert into missing_keys
   select @env, 'asset_health_scores', t."asset_id", ''

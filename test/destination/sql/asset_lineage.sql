@@ -158,7 +158,7 @@ insert into seen_through
 
 select 1 from missing_found f where f.env_id = @env and f.stream = 'asset_lineage';
 
-insert into missing_found values (@env, 'asset_lineage');
+insert into missing_found values (@env, 'asset_lineage') on conflict do nothing;
 
 insert into missing_keys
   select @env, 'asset_lineage', t."upstream_asset_id", t."downstream_asset_id"
@@ -384,7 +384,7 @@ insert into seen_through
 
 select 1 from missing_found f where f.env_id = @env and f.stream = 'asset_lineage';
 
-insert into missing_found values (@env, 'asset_lineage');
+insert into missing_found values (@env, 'asset_lineage') on conflict do nothing;
 
 insert into missing_keys
   select @env, 'asset_lineage', t."upstream_asset_id", t."downstream_asset_id"

@@ -166,7 +166,7 @@ insert into seen_through values (@env, 'assets', @last) on conflict (env_id, str
 
 select 1 from missing_found f where f.env_id = @env and f.stream = 'assets';
 
-insert into missing_found values (@env, 'assets');
+insert into missing_found values (@env, 'assets') on conflict do nothing;
 
 insert into missing_keys
   select @env, 'assets', t."id", ''
@@ -271,7 +271,7 @@ insert into seen_through values (@env, 'assets', @last) on conflict (env_id, str
 
 select 1 from missing_found f where f.env_id = @env and f.stream = 'assets';
 
-insert into missing_found values (@env, 'assets');
+insert into missing_found values (@env, 'assets') on conflict do nothing;
 
 insert into missing_keys
   select @env, 'assets', t."id", ''
@@ -388,7 +388,7 @@ insert into seen_through values (@env, 'assets', @last) on conflict (env_id, str
 
 select 1 from missing_found f where f.env_id = @env and f.stream = 'assets';
 
-insert into missing_found values (@env, 'assets');
+insert into missing_found values (@env, 'assets') on conflict do nothing;
 
 insert into missing_keys
   select @env, 'assets', t."id", ''

@@ -193,7 +193,7 @@ insert into seen_through
 
 select 1 from missing_found f where f.env_id = @env and f.stream = 'column_lineage';
 
-insert into missing_found values (@env, 'column_lineage');
+insert into missing_found values (@env, 'column_lineage') on conflict do nothing;
 
 insert into missing_keys
   select @env, 'column_lineage', t."downstream_column_id", t."upstream_column_id"
@@ -510,7 +510,7 @@ insert into seen_through
 
 select 1 from missing_found f where f.env_id = @env and f.stream = 'column_lineage';
 
-insert into missing_found values (@env, 'column_lineage');
+insert into missing_found values (@env, 'column_lineage') on conflict do nothing;
 
 insert into missing_keys
   select @env, 'column_lineage', t."downstream_column_id", t."upstream_column_id"

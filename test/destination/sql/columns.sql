@@ -274,7 +274,7 @@ insert into seen_through values (@env, 'columns', @last) on conflict (env_id, st
 
 select 1 from missing_found f where f.env_id = @env and f.stream = 'columns';
 
-insert into missing_found values (@env, 'columns');
+insert into missing_found values (@env, 'columns') on conflict do nothing;
 
 insert into missing_keys
   select @env, 'columns', t."id", ''
@@ -385,7 +385,7 @@ insert into seen_through values (@env, 'columns', @last) on conflict (env_id, st
 
 select 1 from missing_found f where f.env_id = @env and f.stream = 'columns';
 
-insert into missing_found values (@env, 'columns');
+insert into missing_found values (@env, 'columns') on conflict do nothing;
 
 insert into missing_keys
   select @env, 'columns', t."id", ''
@@ -512,7 +512,7 @@ insert into seen_through values (@env, 'columns', @last) on conflict (env_id, st
 
 select 1 from missing_found f where f.env_id = @env and f.stream = 'columns';
 
-insert into missing_found values (@env, 'columns');
+insert into missing_found values (@env, 'columns') on conflict do nothing;
 
 insert into missing_keys
   select @env, 'columns', t."id", ''

@@ -173,7 +173,7 @@ insert into seen_through
 
 select 1 from missing_found f where f.env_id = @env and f.stream = 'latest_test_executions';
 
-insert into missing_found values (@env, 'latest_test_executions');
+insert into missing_found values (@env, 'latest_test_executions') on conflict do nothing;
 
 insert into missing_keys
   select @env, 'latest_test_executions', t."sub_test_unique_id", ''
@@ -369,7 +369,7 @@ insert into seen_through
 
 select 1 from missing_found f where f.env_id = @env and f.stream = 'latest_test_executions';
 
-insert into missing_found values (@env, 'latest_test_executions');
+insert into missing_found values (@env, 'latest_test_executions') on conflict do nothing;
 
 insert into missing_keys
   select @env, 'latest_test_executions', t."sub_test_unique_id", ''

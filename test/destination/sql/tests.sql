@@ -235,7 +235,7 @@ insert into seen_through values (@env, 'tests', @last) on conflict (env_id, stre
 
 select 1 from missing_found f where f.env_id = @env and f.stream = 'tests';
 
-insert into missing_found values (@env, 'tests');
+insert into missing_found values (@env, 'tests') on conflict do nothing;
 
 insert into missing_keys
   select @env, 'tests', t."id", ''
@@ -344,7 +344,7 @@ insert into seen_through values (@env, 'tests', @last) on conflict (env_id, stre
 
 select 1 from missing_found f where f.env_id = @env and f.stream = 'tests';
 
-insert into missing_found values (@env, 'tests');
+insert into missing_found values (@env, 'tests') on conflict do nothing;
 
 insert into missing_keys
   select @env, 'tests', t."id", ''
@@ -469,7 +469,7 @@ insert into seen_through values (@env, 'tests', @last) on conflict (env_id, stre
 
 select 1 from missing_found f where f.env_id = @env and f.stream = 'tests';
 
-insert into missing_found values (@env, 'tests');
+insert into missing_found values (@env, 'tests') on conflict do nothing;
 
 insert into missing_keys
   select @env, 'tests', t."id", ''

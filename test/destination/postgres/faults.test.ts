@@ -1,0 +1,116 @@
+import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import { NO_PROGRESS } from '../../../src/core/checkpoint.ts';
+import { decodePage } from '../../../src/core/decode.ts';
+import type { Destination, PageCommit } from '../../../src/core/destination.ts';
+import { createPostgresDestination } from '../../../src/destination/postgres/destination.ts';
+import { migrate } from '../../../src/destination/postgres/migrations.ts';
+import { openPool } from '../../../src/destination/postgres/pool.ts';
+import type { PostgresDatabase } from '../../../src/destination/postgres/transaction.ts';
+import { STREAM_NAMES } from '../../../src/streams/catalogue.ts';
+import { streamOf } from '../../core/setup.ts';
+import { column, START } from '../../support/conformance/workbench.ts';
+import { cuttingProxy } from '../../support/postgres/cutting-proxy.ts';
+import { type TestSchema, testSchema } from '../../support/postgres.ts';
+
+let place: TestSchema;
+let database: PostgresDatabase;
+beforeEach(async () => {
+  place = await testSchema();
+  database = opened(place.serverUrl);
+  await database.session((connection) => migrate(connection, place.schema));
+});
+afterEach(async () => {
+  await database.close();
+  await place.drop();
+});
+
+function opened(connectionString: string): PostgresDatabase {
+  return openPool({ client: { connectionString }, schema: place.schema, mostConnections: 4 });
+}
+
+function on(mirror: PostgresDatabase, envId: string): Destination {
+  return createPostgresDestination(mirror, {
+    ...{ envId, run: 1, clock: () => START, lease: null, errorOf: (error) => error },
+    sleep: (ms) => new Promise((resolve) => setTimeout(resolve, ms)),
+    random: () => 0.02,
+  });
+}
+
+const columns = streamOf('columns');
+
+/** A page with a bit of everything. */
+const PAGE: PageCommit = {
+  kind: 'page',
+  checkpoint: { ...NO_PROGRESS, watermark: START },
+  changes: decodePage(columns, [column('a'), column('b')]).rows.map(({ row }) => ({ kind: 'inserted', row })),
+  marks: [{ stream: 'column_lineage', id: 'a' }],
+  seen: { keys: [['a'], ['b']], readNumber: 1 },
+  returnedKeys: [['a'], ['b']],
+  rejected: [{ key: null, rowKey: '7', reason: 'not an object', payload: '7' }],
+};
+
+const show = (mirror: PostgresDatabase, envId: string) =>
+  on(mirror, envId).commit(columns, PAGE, new Set(STREAM_NAMES));
+
+/** What the mirror has of an environment. */
+async function held(envId: string): Promise<unknown> {
+  const tables = ['columns', 'marks', 'rejected_rows', 'sync_checkpoints', 'mirror_environments'];
+  const rows = tables.map((table) => place.ask(`select * from ${table} where env_id = '${envId}' order by 1, 2, 3`));
+  const pages = place.ask(`select stream, read_number, keys from seen_pages where env_id = '${envId}'`);
+  return JSON.parse(JSON.stringify(await Promise.all([...rows, pages])).replaceAll(`"${envId}"`, '"e"'));
+}
+
+/** Ends the connection that a commit uses, before its statement of this number; it does so once. */
+function endedBefore(number: number): { mirror: PostgresDatabase; statements: () => number } {
+  let count = 0;
+  let last: Promise<unknown> = Promise.resolve();
+  const mirror: PostgresDatabase = {
+    ...database,
+    transaction: (work) =>
+      database.transaction((connection) =>
+        work({
+          query(sql, values) {
+            count += 1;
+            const isDue = count === number;
+            const sent = last.then(async () => {
+              if (isDue) {
+                const { rows } = await connection.query('select pg_backend_pid() as pid', []);
+                await place.ask(`select pg_terminate_backend(${rows[0]?.['pid']}, 5000)`);
+              }
+              return connection.query(sql, values);
+            });
+            last = sent.catch(() => undefined);
+            return sent;
+          },
+        }),
+      ),
+  };
+  return { mirror, statements: () => count };
+}
+
+describe('a commit whose connection is lost', () => {
+  test('before any of its statements is done again, and ends as if nothing had been (R5)', async () => {
+    const whole = endedBefore(0);
+    const result = await show(whole.mirror, 'whole');
+    const expected = await held('whole');
+    expect(whole.statements()).toBeGreaterThan(8);
+    for (let number = 1; number <= whole.statements(); number += 1) {
+      expect(await show(endedBefore(number).mirror, `e${number}`)).toEqual(result);
+      expect(await held(`e${number}`), `statement ${number}`).toEqual(expected);
+    }
+  });
+
+  test.each(['before', 'after'] as const)('just %s it took place takes place once (R5)', async (when) => {
+    const result = await show(database, 'whole');
+    const proxy = await cuttingProxy(place.serverUrl);
+    onTestFinished(() => proxy.close());
+    const through = opened(proxy.url);
+    onTestFinished(() => through.close());
+    await on(through, 'e').load('columns');
+    const cuts = proxy.cut('commit', when);
+    expect(await show(through, 'e')).toEqual(result);
+    expect(cuts()).toBe(1);
+    // A commit that took place twice would have moved the clock twice.
+    expect(await held('e')).toEqual(await held('whole'));
+  });
+});
