@@ -32,6 +32,7 @@ export type { MirrorOptions, ServiceOptions, SyncEvent, SyncOptions } from './li
 export { plan } from './library/plan.ts';
 export type { ForecastReport } from './library/plan-report.ts';
 export { type QueryOptions, query } from './library/query.ts';
+export { type QueryStreamOptions, queryStream, type StreamedResult } from './library/query-stream.ts';
 export type { QueryResult, SqlParameters, SqlValue, StatementOptions } from './library/read-statement.ts';
 export { type PageReport, type ReportOptions, writeReport } from './library/report.ts';
 export { type ScheduleEvent, type ScheduleOptions, schedule } from './library/schedule.ts';

@@ -98,7 +98,7 @@ export const COMMANDS: readonly CliCommand[] = [
   {
     name: 'query',
     describe: 'run one read-only SQL statement on the mirror',
-    options: pick('db', 'db-file', 'file', 'format', 'config'),
+    options: pick('db', 'db-file', 'file', 'format', 'statement-timeout', 'config'),
     argument: { name: 'sql', describe: 'the statement, such as "select * from failing_tests"; - reads it from stdin' },
     run: async (args, io) => (await import('./query.ts')).query(args, io),
   },

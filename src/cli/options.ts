@@ -51,6 +51,11 @@ export const OPTIONS = {
   },
   retries: { type: 'number', default: DEFAULTS.retries, describe: 'number of retries of a failed request' },
   timeout: { type: 'number', default: DEFAULTS.timeout, describe: 'seconds until a request times out' },
+  'statement-timeout': {
+    type: 'number',
+    default: DEFAULTS.statementTimeout,
+    describe: 'seconds that the statement may take in PostgreSQL; 0: as long as it takes',
+  },
   'max-wait': {
     type: 'number',
     default: DEFAULTS.maxWait,

@@ -1,25 +1,25 @@
 import { text } from 'node:stream/consumers';
 import { SyncError } from '../core/errors.ts';
-import { query as read } from '../library/query.ts';
-import type { QueryResult } from '../library/read-statement.ts';
+import { queryStream } from '../library/query-stream.ts';
 import { readTextFile } from '../library/read-text-file.ts';
 import type { CommandAction, CommandIo } from './command.ts';
 import { mirrorOptions } from './library-options.ts';
 import { STDIN } from './options.ts';
 import { print } from './print.ts';
-import { csvFormat, formatted, jsonFormat, ndjsonFormat, type RowsFormat } from './rows-text.ts';
+import { csvFormat, formattedPortions, jsonFormat, ndjsonFormat, type RowsFormat } from './rows-text.ts';
 import { tableFormat } from './rows-view.ts';
 import { widthOf } from './terminal-width.ts';
 
 export const query: CommandAction = async (args, io) => {
   const sql = await statementOf(args['sql'] as string | undefined, args['file'] as string | undefined);
-  const result = await read({ ...mirrorOptions(args), sql, bigints: true });
+  const statementTimeout = args['statement-timeout'] as number;
+  const result = await queryStream({ ...mirrorOptions(args), sql, bigints: true, statementTimeout });
   try {
-    const format = formatOf(result, args['format'] as string | undefined, io);
-    await print(formatted(format, result.rows), process.stdout);
+    const format = formatOf(result.columns, args['format'] as string | undefined, io);
+    await print(formattedPortions(format, result.portions), process.stdout);
     return 0;
   } finally {
-    result.close();
+    await result.close();
   }
 };
 
@@ -42,7 +42,7 @@ async function statementOf(sql: string | undefined, file: string | undefined): P
 
 const isStdin = (word: string | undefined): boolean => word?.trim() === STDIN;
 
-function formatOf({ columns }: QueryResult, format: string | undefined, commandIo: CommandIo): RowsFormat {
+function formatOf(columns: readonly string[], format: string | undefined, commandIo: CommandIo): RowsFormat {
   switch (format ?? (commandIo.outIsTerminal ? 'table' : 'csv')) {
     case 'csv':
       return csvFormat(columns);

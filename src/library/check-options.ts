@@ -18,6 +18,7 @@ export const OPTION_KINDS = {
   concurrency: 'a number',
   retries: 'a number',
   timeout: 'a number',
+  statementTimeout: 'a number',
   maxWait: 'a number',
   maxRequests: 'a number',
   shareQuota: 'true or false',

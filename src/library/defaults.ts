@@ -11,6 +11,7 @@ export const DEFAULTS = {
   concurrency: 4,
   retries: 5,
   timeout: 60,
+  statementTimeout: 600,
   maxWait: 900,
   shareQuota: true,
   allowShrink: false,

@@ -21,7 +21,7 @@ export interface ReadableMirror {
 /** Opens an existing mirror for reading. @throws SyncError `usage` */
 export async function openMirror(options: MirrorOptions = {}): Promise<ReadableMirror> {
   checkOptions(options);
-  const mirror = openForReading(givenFile(options, 'openMirror'));
+  const mirror = openForReading(givenFile(options, 'openMirror (unlike queryStream)'));
   const { path, connection } = mirror;
   let last: QueryResult | null = null;
   return {

@@ -12,7 +12,7 @@ export interface QueryOptions extends MirrorOptions, StatementOptions {
 /** Runs one read-only SQL statement. The file is closed when all rows are read. @throws SyncError */
 export async function query(options: QueryOptions): Promise<QueryResult> {
   checkOptions(options);
-  const mirror = openForReading(givenFile(options, 'query'));
+  const mirror = openForReading(givenFile(options, 'query (unlike queryStream)'));
   try {
     return closing(readStatement(mirror, options.sql, options), () => mirror.connection.close());
   } catch (error) {

@@ -61,3 +61,22 @@ test('copy refuses what it cannot do with one line, and leaves nothing', async (
     /^obsync: postgres:\/\/ann@127.0.0.1:1\/q\?schema=obsync cannot be reached: nothing listens there/,
   );
 });
+
+test('query prints what is in PostgreSQL in every format as what is in a file', async () => {
+  const { url, drop } = await testSchema();
+  onTestFinished(drop);
+  const from = filled();
+  const env = { OBSYNC_DB: url };
+  expect((await obsync(['copy', '--db', from], { env: { OBSYNC_TO: url } })).code).toBe(0);
+  const sql = 'select env_id, id, name, extra, synced_at, mirrored_at, null as nothing from assets order by env_id, id';
+  for (const format of ['csv', 'json', 'ndjson', 'table'])
+    expect(await obsync(['query', sql, '--format', format], { env })).toEqual(
+      await obsync(['query', sql, '--format', format, '--db', from]),
+    );
+  expect(await obsync(['query', 'delete from assets'], { env })).toEqual(refusal(/query only reads/));
+  expect(await obsync(['query', 'selekt 1'], { env })).toEqual(
+    refusal(/syntax error at or near "selekt" \(line 1, column 1\)/),
+  );
+  const slow = await obsync(['query', 'select pg_sleep(600)', '--statement-timeout', '0.05'], { env });
+  expect(slow).toMatchObject({ code: 1, stdout: '', stderr: expect.stringMatching(/cancelled after 0.05 seconds/) });
+});

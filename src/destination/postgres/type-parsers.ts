@@ -38,3 +38,21 @@ const asText = (text: string): unknown => text;
 export const SQLITE_TYPES: CustomTypesConfig = {
   getTypeParser: ((type: number) => AS_SQLITE[type] ?? asText) as CustomTypesConfig['getTypeParser'],
 };
+
+const bigintOf = (text: string): unknown => BigInt(text);
+const WITH_BIGINTS: typeof AS_SQLITE = {
+  16: (text) => BigInt(text === 't'),
+  20: bigintOf,
+  21: bigintOf,
+  23: bigintOf,
+  26: bigintOf,
+  1700: (text) => (/^-?\d+$/.test(text) ? BigInt(text) : Number(text)),
+};
+
+const bytesOf = (text: string): unknown => Buffer.from(text.slice('\\x'.length), 'hex');
+
+/** For any statement of a user: bytes are a BLOB, and with `bigints` every integer is a bigint. */
+export function exactTypes(bigints: boolean): CustomTypesConfig {
+  const parsers: typeof AS_SQLITE = { ...AS_SQLITE, 17: bytesOf, ...(bigints ? WITH_BIGINTS : {}) };
+  return { getTypeParser: ((type: number) => parsers[type] ?? asText) as CustomTypesConfig['getTypeParser'] };
+}

@@ -1,0 +1,132 @@
+/// <reference path="./pg-cursor.d.ts" />
+import { DatabaseError } from 'pg';
+import Cursor from 'pg-cursor';
+import { SyncError } from '../../core/errors.ts';
+import type { PostgresAddress } from './address.ts';
+import { refuseOtherVersion } from './copy.ts';
+import { beginIn, type OpenConnection, openConnection } from './open-connection.ts';
+import { serverError, sqlStateOf } from './server-error.ts';
+import { exactTypes } from './type-parsers.ts';
+
+/** A value as SQLite would give it. */
+type ResultValue = string | number | bigint | Uint8Array | null;
+
+type ResultRow = readonly ResultValue[];
+
+/** The rows of a statement, which are read as they are asked for. */
+export interface PostgresResult {
+  readonly columns: readonly string[];
+  readonly portions: AsyncIterable<readonly ResultRow[]>;
+  /** Ends the statement and closes the connection. Not needed after all rows are read. */
+  close(): Promise<void>;
+}
+
+interface PostgresQuery {
+  readonly sql: string;
+  readonly parameters: readonly unknown[];
+  /** Every integer as a bigint; else only one that a number cannot hold. */
+  readonly bigints: boolean;
+  /** How long the statement may take; 0 for as long as it takes. */
+  readonly timeoutSeconds: number;
+}
+
+/**
+ * Runs one statement that only reads, up to its first rows, so that an error is thrown before anything is printed.
+ * @throws SyncError `usage` when it is not SQL, is more than one statement, writes, or returns no rows
+ */
+export async function queryPostgres(address: PostgresAddress, query: PostgresQuery): Promise<PostgresResult> {
+  const connection = await openConnection(address);
+  try {
+    await beginIn(connection, address.schema, 'isolation level repeatable read, read only');
+    await refuseOtherVersion(connection, address);
+    await connection.run(`set local statement_timeout to ${Math.round(query.timeoutSeconds * 1000)}`);
+    return await startQuery(connection, address, query);
+  } catch (error) {
+    await connection.close();
+    throw error;
+  }
+}
+
+async function startQuery(
+  connection: OpenConnection,
+  { display }: PostgresAddress,
+  query: PostgresQuery,
+): Promise<PostgresResult> {
+  const types = exactTypes(query.bigints);
+  const cursor = connection.client.query(
+    new Cursor<ResultRow>(query.sql, query.parameters, { rowMode: 'array', types }),
+  );
+  const read = (count: number) =>
+    new Promise<{ rows: ResultRow[]; columns: string[] }>((resolve, reject) => {
+      cursor.read(count, (error, rows, result) => {
+        if (error) reject(statementError(display, query, error));
+        else resolve({ rows, columns: result?.fields.map(({ name }) => name) ?? [] });
+      });
+    });
+  const first = await read(FIRST_PORTION);
+  if (first.columns.length === 0) throw new SyncError('usage', 'this statement returns no rows: use a SELECT');
+  // What the statement set for its session ends with the transaction, which nothing commits.
+  const close = (): Promise<void> => connection.close();
+  return { columns: first.columns, portions: readOn(first.rows, read, close), close };
+}
+
+const FIRST_PORTION = 100;
+
+async function* readOn(
+  first: readonly ResultRow[],
+  read: (count: number) => Promise<{ readonly rows: readonly ResultRow[] }>,
+  close: () => Promise<void>,
+): AsyncGenerator<readonly ResultRow[]> {
+  try {
+    for (let rows = first; rows.length > 0; rows = (await read(nextPortion(rows))).rows) yield rows;
+  } finally {
+    await close();
+  }
+}
+
+/** Characters of a portion, so that a few of them fit into memory whatever a row holds. */
+const PORTION_LENGTH = 1_000_000;
+const MOST_ROWS = 2000;
+
+function nextPortion(rows: readonly ResultRow[]): number {
+  const length = rows.flat().reduce<number>((sum, value) => sum + sizeOf(value), 1);
+  return Math.max(1, Math.min(MOST_ROWS, Math.floor((rows.length * PORTION_LENGTH) / length)));
+}
+
+const sizeOf = (value: ResultValue): number =>
+  typeof value === 'string' || value instanceof Uint8Array ? value.length : 8;
+
+/** Classes of SQLSTATE that are not about the statement. */
+const OF_THE_SERVER = /^(08(?!P01)|28|3D|53|57P|58|XX)/;
+
+function statementError(display: string, { sql, timeoutSeconds }: PostgresQuery, error: unknown): unknown {
+  const state = sqlStateOf(error);
+  if (!(error instanceof DatabaseError) || state === null || OF_THE_SERVER.test(state))
+    return serverError(display, error);
+  if (state === '57014')
+    return new SyncError(
+      'run',
+      `the statement was cancelled after ${timeoutSeconds} seconds: make it cheaper, or allow more with --statement-timeout`,
+      { cause: error },
+    );
+  return new SyncError('usage', adviceFor(state, sql, error), { cause: error });
+}
+
+function adviceFor(state: string, sql: string, { message, position, hint }: DatabaseError): string {
+  if (state === '25006') return 'query only reads, but this statement writes: use a SELECT';
+  // The parser says where it met an error, unless the error is a second statement.
+  if (state === '42601' && position === undefined) return 'query takes one SQL statement';
+  // A parameter without a value.
+  if (state === '08P01' || state === '42P02') return 'the statement has parameters: write their values into it';
+  const place = position === undefined ? '' : ` (${placeOf(sql, Number(position))})`;
+  return `the statement cannot be run: ${message}${place}${hint === undefined ? '' : `; ${hint}`}`;
+}
+
+/** Where a character of the statement is, counted from 1. */
+function placeOf(sql: string, position: number): string {
+  const before = [...sql]
+    .slice(0, position - 1)
+    .join('')
+    .split('\n');
+  return `line ${before.length}, column ${[...(before.at(-1) ?? '')].length + 1}`;
+}
