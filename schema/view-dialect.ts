@@ -50,6 +50,8 @@ export interface ViewDialect {
   readonly incident: Readonly<Record<'firstStartTime' | 'runCount' | 'worstStatus', SQL>>;
   /** The score of the last bucket of each day, and the mean of the day's buckets. */
   readonly healthDaily: SQL;
+  /** What makes a joined subquery look up its rows for each row, by a condition, where a database would else read all of them too often. */
+  readonly perRow: { readonly lateral: SQL; readonly condition: (condition: SQL) => SQL };
   /** A name for a subquery, for databases that demand one. */
   readonly named: (name: string) => SQL;
   /** Further columns to group by, which the others determine. */

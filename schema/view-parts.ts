@@ -1,4 +1,4 @@
-import { sql } from 'drizzle-orm';
+import { type SQL, sql } from 'drizzle-orm';
 import { integer, real, text } from 'drizzle-orm/sqlite-core';
 import { envId } from './common-columns.ts';
 import type { ViewDialect } from './view-dialect.ts';
@@ -47,10 +47,18 @@ export const fromLiveAssets = sql`FROM assets a ${joinEnvironment('a')} WHERE a.
 export const failing = sql.raw(`('WARN', 'FAIL', 'ERROR')`);
 
 /** Joins the owners `o` of the test that a row of `from` names, once each: the test's own or, if it has none, those of its asset. */
-export const joinOwnersOfTest = ({ label, joinElements, listOr }: ViewDialect, from: string) =>
-  sql`LEFT JOIN (SELECT DISTINCT t.env_id, t.id AS test_id, ${label} AS owner
+export const joinOwnersOfTest = (dialect: ViewDialect, from: string) => joinOwners(dialect, from, sql``, sql``);
+
+/** The same for few rows. */
+export const joinOwnersPerRow = (dialect: ViewDialect, from: string) => {
+  const { lateral, condition } = dialect.perRow;
+  return joinOwners(dialect, from, lateral, condition(sql.raw(`t.env_id = ${from}.env_id AND t.id = ${from}.test_id`)));
+};
+
+const joinOwners = ({ label, joinElements, listOr }: ViewDialect, from: string, lateral: SQL, condition: SQL) =>
+  sql`LEFT JOIN${lateral} (SELECT DISTINCT t.env_id, t.id AS test_id, ${label} AS owner
     FROM tests t ${joinAsset('t')} ${joinElements(listOr('t.owners', 'a.owners'))}
-    WHERE ${label} IS NOT NULL) o ON o.env_id = ${sql.raw(from)}.env_id AND o.test_id = ${sql.raw(from)}.test_id`;
+    WHERE ${label} IS NOT NULL${condition}) o ON o.env_id = ${sql.raw(from)}.env_id AND o.test_id = ${sql.raw(from)}.test_id`;
 
 /** The scores `h` that were ever seen, of assets `a` that are not deleted. */
 export const fromHealthHistory = sql`FROM asset_health_score_history h ${joinEnvironment('h')} ${joinAsset('h')}

@@ -150,6 +150,7 @@ FROM (
 JOIN asset_health_score_history l ON l.env_id = d.env_id AND l.asset_id = d.asset_id AND l.dimension = d.dimension
   AND l.bucket_at = d.last_bucket_at
 LEFT JOIN environments v ON v.id = d.env_id`,
+  perRow: { lateral: sql.raw(' LATERAL'), condition: (condition) => sql` AND ${condition}` },
   named: (name) => sql.raw(` ${name}`),
   alsoBy: (columns) => sql.raw(`, ${columns}`),
 };

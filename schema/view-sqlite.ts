@@ -108,6 +108,7 @@ LEFT JOIN test_executions p ON p.rowid = i.value ->> 1`,
   ${typedInteger(sql`count(*)`)} AS bucket_count, ${typedText(sql`max(h.bucket_at)`)} AS last_bucket_at
 ${fromHealthHistory}
 GROUP BY h.env_id, h.asset_id, h.dimension, day`,
+  perRow: { lateral: sql``, condition: () => sql`` },
   named: () => sql``,
   alsoBy: () => sql``,
 };

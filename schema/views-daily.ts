@@ -1,7 +1,15 @@
 import { type SQL, sql } from 'drizzle-orm';
 import { view } from './view.ts';
 import type { ViewDialect } from './view-dialect.ts';
-import { environment, integers, joinEnvironment, joinOwnersOfTest, reals, texts } from './view-parts.ts';
+import {
+  environment,
+  integers,
+  joinEnvironment,
+  joinOwnersOfTest,
+  joinOwnersPerRow,
+  reals,
+  texts,
+} from './view-parts.ts';
 
 /*
  * Runs per environment and UTC day: those that the mirror has seen, even of tests deleted since, and the pass rate from 0 to 1. The rate
@@ -120,6 +128,6 @@ export const testIncidentsByOwner = view(
   ${d.integer(d.countIf(sql`i.resolved_at IS NULL`))} AS open_count,
   ${d.integer(sql`count(i.resolved_at)`)} AS resolved_count,
   ${d.real(sql`avg(i.hours_to_resolve)`)} AS mean_hours_to_resolve
-FROM test_incidents i ${joinOwnersOfTest(d, 'i')}
+FROM test_incidents i ${joinOwnersPerRow(d, 'i')}
 GROUP BY i.env_id, o.owner${d.alsoBy('i.env_name')}`,
 );
