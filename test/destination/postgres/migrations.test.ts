@@ -7,7 +7,10 @@ import { type ColumnKind, kindOf } from '../../../schema/common-columns.ts';
 import * as postgres from '../../../schema/postgres.ts';
 import { SyncError } from '../../../src/core/errors.ts';
 import { migrate, newestVersion, version } from '../../../src/destination/postgres/migrations.ts';
+import { type OpenConnection, openConnection } from '../../../src/destination/postgres/open-connection.ts';
+import { aroundViews } from '../../../src/destination/postgres/views.ts';
 import { pgliteConnection } from '../../support/pglite-mirror.ts';
+import { testSchema } from '../../support/postgres.ts';
 
 const SCHEMA = new URL('../../../schema/', import.meta.url);
 
@@ -259,13 +262,40 @@ describe('the views of a mirror of another version', () => {
     expect(await column('select count(*) from barred.live_columns')).toEqual([0]);
   });
 
-  test('a view of others on a table does not bar a migration that leaves its columns alone', async () => {
+  test('a view of others on a table bars only a change of the columns that it shows', async () => {
     await migrate(server, 'tabled');
     await server.query('create view tabled.mine as select key_1 from tabled.seen_keys');
-    await server.query('delete from tabled.__drizzle_migrations where created_at = $1', [newestVersion()]);
-    await migrate(server, 'tabled');
-    expect(await version(server, 'tabled')).toBe(newestVersion());
+    const change = async (statement: string) => {
+      await server.query('begin');
+      await server.query('set local search_path to tabled');
+      await aroundViews(server, 'tabled', async () => void (await server.query(statement))).finally(() =>
+        server.query('rollback'),
+      );
+    };
+    await change('alter table assets alter column name type varchar');
+    await change('alter table seen_keys add column more text');
+    await expect(change('alter table seen_keys drop column key_1')).rejects.toThrow('(tabled.mine): drop them');
+    await expect(change('alter table seen_keys add column key_1 text')).rejects.toThrow('already exists');
   });
+});
+
+test('processes that make one mirror at the same time wait for each other', async () => {
+  const own = await testSchema();
+  const address = {
+    kind: 'postgres',
+    schema: own.schema,
+    display: '',
+    client: { connectionString: own.serverUrl },
+  } as const;
+  const connections = await Promise.all([1, 2, 3, 4].map(() => openConnection(address)));
+  try {
+    await Promise.all(connections.map((connection) => migrate(connection, own.schema)));
+    expect(await own.ask('select count(*) as n from __obsync_views')).toEqual([{ n: '26' }]);
+    expect(await version(connections[0] as OpenConnection, own.schema)).toBe(newestVersion());
+  } finally {
+    for (const connection of connections) await connection.close();
+    await own.drop();
+  }
 });
 
 test('the schema of PostgreSQL exports tables alone, and one for every table of SQLite', () => {
