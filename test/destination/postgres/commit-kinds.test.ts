@@ -1,0 +1,109 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { getTableName, is } from 'drizzle-orm';
+import { SQLiteTable } from 'drizzle-orm/sqlite-core';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import * as assetTables from '../../../schema/assets.ts';
+import * as testTables from '../../../schema/data-tests.ts';
+import * as healthTables from '../../../schema/health.ts';
+import * as syncTables from '../../../schema/sync.ts';
+import type { Row, Stream } from '../../../src/core/stream.ts';
+import { createPostgresDestination } from '../../../src/destination/postgres/destination.ts';
+import { migrate } from '../../../src/destination/postgres/migrations.ts';
+import type { PostgresDatabase } from '../../../src/destination/postgres/transaction.ts';
+import { list, quote } from '../../../src/destination/sql/tables.ts';
+import { createDestination } from '../../../src/destination/sqlite/destination.ts';
+import { type MirrorFile, openForWriting } from '../../../src/destination/sqlite/open.ts';
+import { CATALOGUE } from '../../../src/streams/catalogue.ts';
+import { minute } from '../../support/conformance/workbench.ts';
+import { pgliteConnection, pgliteDatabase } from '../../support/pglite-mirror.ts';
+import { COMMIT_KINDS, furnishedRows } from '../commit-kinds.ts';
+
+const TABLES = [assetTables, testTables, healthTables, syncTables]
+  .flatMap((family): unknown[] => Object.values(family))
+  .filter((each) => is(each, SQLiteTable))
+  .map((table) => getTableName(table as SQLiteTable))
+  .filter((name) => !['environments', 'mirror', 'sync_runs'].includes(name));
+
+let file: MirrorFile;
+let folder: string;
+let server: Awaited<ReturnType<typeof pgliteConnection>>;
+let database: PostgresDatabase;
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'obsync-'));
+  file = openForWriting(join(folder, 'obsync.db'));
+  server = await pgliteConnection();
+  await migrate(server, 'obsync');
+  database = pgliteDatabase(server, 'obsync');
+});
+afterAll(async () => {
+  await server.close();
+  file.connection.close();
+  rmSync(folder, { recursive: true });
+});
+
+/** The tables that SQLite keeps as temporary ones. */
+const OF_ROUNDS = ['seen_keys', 'seen_through', 'missing_keys', 'missing_found', 'staged_keys', 'staged_loaded'];
+
+const OPTIONS = { envId: 'e', run: 2, clock: () => minute(1) };
+
+/** The rows of a table as texts, without what PostgreSQL alone has and the numbers that a database gives. */
+function comparable(table: string, rows: readonly Row[]): string[] {
+  const own = new Set([
+    'row_number',
+    'lease_owner',
+    'lease_epoch',
+    'commit_number',
+    ...(table === 'seen_pages' ? ['id'] : []),
+  ]);
+  return rows
+    .map((row) => JSON.stringify(Object.fromEntries(Object.entries(row).filter(([name]) => !own.has(name)))))
+    .sort();
+}
+
+async function inFile(stream: Stream, act: (typeof COMMIT_KINDS)[number]['act']): Promise<unknown[]> {
+  const { connection } = file;
+  connection.exec('begin');
+  for (const { table, row } of furnishedRows(stream)) {
+    const names = Object.keys(row);
+    connection
+      .prepare(`insert into ${quote(table)} (${list(names)}) values (${names.map(() => '?')})`)
+      .run(...Object.values(row));
+  }
+  connection.exec('commit');
+  const result = await act(createDestination(file, OPTIONS), stream);
+  const held = TABLES.map((table) => [
+    table,
+    comparable(table, connection.prepare(`select * from ${table}`).all() as Row[]),
+  ]);
+  for (const table of [...TABLES, ...OF_ROUNDS]) connection.exec(`delete from ${table}`);
+  return [result, held];
+}
+
+async function inPostgres(stream: Stream, act: (typeof COMMIT_KINDS)[number]['act']): Promise<unknown[]> {
+  await database.transaction(async (connection) => {
+    for (const { table, row } of furnishedRows(stream)) {
+      const names = Object.keys(row);
+      const sql = `insert into ${quote(table)} (${list(names)}) values (${names.map((_, i) => `$${i + 1}`)})`;
+      await connection.query(sql, Object.values(row));
+    }
+  });
+  const waiting = { sleep: async () => undefined, random: () => 0 };
+  const options = { ...OPTIONS, ...waiting, lease: null, errorOf: (error: unknown) => error };
+  const result = await act(createPostgresDestination(database, options), stream);
+  return database.transaction(async (connection) => {
+    const held: unknown[] = [];
+    for (const table of TABLES) {
+      held.push([table, comparable(table, (await connection.query(`select * from ${table}`)).rows)]);
+      await connection.query(`delete from ${table}`);
+    }
+    for (const table of OF_ROUNDS) await connection.query(`delete from ${table}`);
+    return [result, held];
+  });
+}
+
+test.each(CATALOGUE)('every kind of commit of $name leaves in PostgreSQL what it leaves in SQLite', async (stream) => {
+  for (const { title, act } of COMMIT_KINDS.filter((kind) => kind.isOf(stream)))
+    expect(await inPostgres(stream, act), title).toEqual(await inFile(stream, act));
+});
