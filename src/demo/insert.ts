@@ -6,17 +6,21 @@ import { assetEdges, columnEdges, type SampleEstate } from './estate.ts';
 
 const ROWS_A_STATEMENT = 40;
 
-/** Inserts rows in batches by statements made from the table. Fields that a row leaves out are NULL. */
+/** Inserts rows in batches by statements made from the table. Fields that a row leaves out have the column's default, or are NULL. */
 export type InsertRows = <T extends SQLiteTable>(table: T, rows: readonly T['$inferInsert'][]) => void;
 
 export function insertInto(connection: Database.Database): InsertRows {
   return (table, rows) => {
-    const names = Object.keys(getTableColumns(table));
+    const columns = getTableColumns(table);
+    const names = Object.keys(columns);
+    const defaults = names.map((name) => columns[name]?.default ?? null);
+    const valuesOf = (rows: readonly Record<string, unknown>[]): unknown[] =>
+      rows.flatMap((row) => names.map((name, i) => row[name] ?? defaults[i]));
     const prepare = (count: number) => connection.prepare(insertSql(getTableName(table), names, count));
     const whole = rows.length - (rows.length % ROWS_A_STATEMENT);
     const batch = whole > 0 ? prepare(ROWS_A_STATEMENT) : null;
-    for (let i = 0; i < whole; i += ROWS_A_STATEMENT) batch?.run(valuesOf(rows.slice(i, i + ROWS_A_STATEMENT), names));
-    if (whole < rows.length) prepare(rows.length - whole).run(valuesOf(rows.slice(whole), names));
+    for (let i = 0; i < whole; i += ROWS_A_STATEMENT) batch?.run(valuesOf(rows.slice(i, i + ROWS_A_STATEMENT)));
+    if (whole < rows.length) prepare(rows.length - whole).run(valuesOf(rows.slice(whole)));
   };
 }
 
@@ -36,8 +40,4 @@ export function insertEstate(insertRows: InsertRows, sampleEstate: SampleEstate)
 function insertSql(table: string, names: readonly string[], count: number): string {
   const row = `(${names.map(() => '?').join(', ')})`;
   return `insert into "${table}" (${names.map((name) => `"${name}"`).join(', ')}) values ${Array(count).fill(row).join(', ')}`;
-}
-
-function valuesOf(rows: readonly Record<string, unknown>[], names: readonly string[]): unknown[] {
-  return rows.flatMap((row) => names.map((name) => row[name] ?? null));
 }
