@@ -13,7 +13,9 @@ const VALUES: Readonly<Record<ColumnKind, (row: number) => string | number>> = {
   text: (row) => `${TEXTS[row % TEXTS.length]} ${row}`,
   integer: (row) => row * 1_000_003 + 1,
   real: (row) => [0.1, -0, 1e300, 5e-324, 1 / 3, 12][row % 6] as number,
-  time: (row) => `2026-${row % 2 === 0 ? '02' : '11'}-20T04:10:00.${String(row).padStart(6, '0')}Z`,
+  // The year 0 is a year, too.
+  time: (row) =>
+    `${row % 7 === 0 ? '0000' : '2026'}-${row % 2 === 0 ? '02' : '11'}-20T04:10:00.${String(row).padStart(6, '0')}Z`,
   day: (row) => `20${10 + (row % 80)}-02-03`,
   flag: (row) => row % 2,
   json: (row) => JSONS[row % JSONS.length] as string,

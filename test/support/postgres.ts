@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { PGlite } from '@electric-sql/pglite';
 import { Client } from 'pg';
 import { inject } from 'vitest';
-import { AS_SQLITE } from '../../src/destination/postgres/type-parsers.ts';
+import { PARSERS } from '../../src/destination/postgres/values.ts';
 
 /** A schema of its own on a real server, for one test. */
 export interface TestSchema {
@@ -58,6 +58,6 @@ export async function testSchema(serverUrl?: string): Promise<TestSchema> {
 const AS_TEXT = { getTypeParser: () => (text: string) => text };
 
 /** PostgreSQL in this process: one connection, nothing to start. The values are as SQLite gives them, unless other parsers are given, by the number of a type. */
-export function pglite(parsers: Readonly<Record<number, (text: string) => unknown>> = AS_SQLITE): Promise<PGlite> {
+export function pglite(parsers: Readonly<Record<number, (text: string) => unknown>> = PARSERS): Promise<PGlite> {
   return PGlite.create({ parsers: { ...parsers } });
 }

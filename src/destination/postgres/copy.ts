@@ -1,5 +1,5 @@
-import type { ColumnKind } from '../../../schema/common-columns.ts';
 import { SyncError } from '../../core/errors.ts';
+import type { ColumnValue } from '../../core/stream.ts';
 import {
   COPIED_TABLES,
   type CopiedRow,
@@ -13,6 +13,7 @@ import { list, quote } from '../sql/tables.ts';
 import type { PostgresAddress } from './address.ts';
 import { migrate, newestVersion, version } from './migrations.ts';
 import { beginIn, type OpenConnection, openConnection } from './open-connection.ts';
+import { arrayText, TYPES } from './values.ts';
 
 /** Opens a mirror in PostgreSQL to be copied, as of one instant. @throws SyncError */
 export async function openCopySource(address: PostgresAddress): Promise<CopySource> {
@@ -106,23 +107,18 @@ function numberingOf(table: string, column: string): string {
   return `select setval(${sequence}, coalesce(max(${quote(column)}), 1), max(${quote(column)}) is not null) from ${quote(table)}`;
 }
 
-const TYPES: Readonly<Record<ColumnKind, string>> = {
-  text: 'text',
-  integer: 'bigint',
-  real: 'double precision',
-  time: 'timestamptz',
-  day: 'date',
-  flag: 'boolean',
-  json: 'json',
-};
-
 async function writeRows(connection: OpenConnection, table: CopiedTable, rows: readonly CopiedRow[]): Promise<void> {
   for (const row of rows) refuseNul(table, row);
   const names = list(table.columns.map(({ name }) => name));
   const arrays = table.columns.map(({ kind }, i) => `$${i + 1}::${TYPES[kind]}[]`).join(', ');
   await connection.list(
     `insert into ${quote(table.name)} (${names}) select ${names} from unnest(${arrays}) with ordinality as r (${names}, row_nth) order by row_nth`,
-    table.columns.map((_, i) => rows.map((row) => row[i])),
+    table.columns.map(({ kind }, i) =>
+      arrayText(
+        kind,
+        rows.map((row) => row[i] as ColumnValue),
+      ),
+    ),
   );
 }
 

@@ -1,10 +1,11 @@
 import type { CustomTypesConfig } from 'pg';
+import { PARSERS } from './values.ts';
 
-/** An instant as the engine writes it (R4). The session's time zone has to be UTC. */
-function instantOf(shown: string): string {
-  const [, date, time, fraction = ''] = /^(\S+) (\d\d:\d\d:\d\d)(?:\.(\d+))?\+00$/.exec(shown) ?? [];
-  return date === undefined ? shown : `${date}T${time}.${fraction.padEnd(6, '0')}Z`;
-}
+type ValueParser = (text: string) => unknown;
+
+const asText: ValueParser = (text) => text;
+const bigintOf: ValueParser = (text) => BigInt(text);
+const bytesOf: ValueParser = (text) => Buffer.from(text.slice('\\x'.length), 'hex');
 
 /** A number, unless that would lose digits. */
 function integerOf(text: string): number | bigint {
@@ -12,47 +13,26 @@ function integerOf(text: string): number | bigint {
   return Number.isSafeInteger(number) ? number : BigInt(text);
 }
 
-/** What sums and means of whole numbers are in PostgreSQL. */
-const numericOf = (text: string): number | bigint => (/^-?\d+$/.test(text) ? integerOf(text) : Number(text));
+/** What sums and means of whole numbers are in PostgreSQL: SQLite gives an integer or a real. */
+const numeric =
+  (whole: ValueParser): ValueParser =>
+  (text) =>
+    /^-?\d+$/.test(text) ? whole(text) : Number(text);
 
-/** Makes of each value what SQLite would give, by the number of its type. All other types are given as text. */
-export const AS_SQLITE: Readonly<Record<number, (text: string) => unknown>> = {
-  /** boolean */
-  16: (text) => Number(text === 't'),
-  /** bigint, smallint, integer, oid */
-  20: integerOf,
-  21: Number,
-  23: Number,
-  26: Number,
-  /** real, double precision */
-  700: Number,
-  701: Number,
-  /** timestamptz */
-  1184: instantOf,
-  1700: numericOf,
-};
+const typesOf = (parsers: Readonly<Record<number, ValueParser>>): CustomTypesConfig => ({
+  getTypeParser: ((type: number) => parsers[type] ?? asText) as CustomTypesConfig['getTypeParser'],
+});
 
-const asText = (text: string): unknown => text;
+/** Makes of each value what SQLite would give. All types that a mirror does not have are given as text. */
+export const SQLITE_TYPES = typesOf(PARSERS);
 
-/** The same for the driver. */
-export const SQLITE_TYPES: CustomTypesConfig = {
-  getTypeParser: ((type: number) => AS_SQLITE[type] ?? asText) as CustomTypesConfig['getTypeParser'],
-};
-
-const bigintOf = (text: string): unknown => BigInt(text);
-const WITH_BIGINTS: typeof AS_SQLITE = {
-  16: (text) => BigInt(text === 't'),
-  20: bigintOf,
-  21: bigintOf,
-  23: bigintOf,
-  26: bigintOf,
-  1700: (text) => (/^-?\d+$/.test(text) ? BigInt(text) : Number(text)),
-};
-
-const bytesOf = (text: string): unknown => Buffer.from(text.slice('\\x'.length), 'hex');
-
-/** For any statement of a user: bytes are a BLOB, and with `bigints` every integer is a bigint. */
+/**
+ * The same for any statement of a user: bytes are a BLOB, and whole numbers keep all their digits. With `bigints` every one of them is a
+ * bigint.
+ */
 export function exactTypes(bigints: boolean): CustomTypesConfig {
-  const parsers: typeof AS_SQLITE = { ...AS_SQLITE, 17: bytesOf, ...(bigints ? WITH_BIGINTS : {}) };
-  return { getTypeParser: ((type: number) => parsers[type] ?? asText) as CustomTypesConfig['getTypeParser'] };
+  const exact = { ...PARSERS, 17: bytesOf, 20: integerOf, 26: integerOf, 1700: numeric(integerOf) };
+  const flagOf: ValueParser = (text) => BigInt(text === 't');
+  const integers = { 16: flagOf, 20: bigintOf, 21: bigintOf, 23: bigintOf, 26: bigintOf, 1700: numeric(bigintOf) };
+  return typesOf(bigints ? { ...exact, ...integers } : exact);
 }
