@@ -10,6 +10,8 @@ export interface DecisionOptions {
   readonly overlapSeconds: number;
   readonly pageSize: number;
   readonly allowShrink: boolean;
+  /** What the mirror cannot hold (R20); null if it can hold everything. */
+  readonly limits?: StorageLimits | null | undefined;
 }
 
 /** The circumstances of a decision. */
@@ -21,8 +23,8 @@ export interface Context {
   /** The newest server time of the run. The service's lookback is counted from it, because a run may last for days (R3). */
   readonly latestServerTime: Instant | null;
   readonly options: DecisionOptions;
-  /** What the mirror cannot hold (R20); null if it can hold everything. */
-  readonly limits?: StorageLimits | null;
+  /** Those of the options, where rows are decoded. */
+  readonly limits?: StorageLimits | null | undefined;
 }
 
 /** The oldest time bound that is sent, in days: one day less than the API looks back, to be safe (R3). */

@@ -27,6 +27,7 @@ import { clock } from './sync-settings.ts';
 export function fileStore(path: string): MirrorStore {
   return {
     display: path,
+    limits: null,
     exists: async () => mirrorExists(path),
     checkPlace: async () => refuseNoFolder(path),
     open: async (stop, quietMs = 0) => openLocked(path, stop, quietMs),

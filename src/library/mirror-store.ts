@@ -1,4 +1,5 @@
 import type { verifications } from '../../schema/page.ts';
+import type { StorageLimits } from '../core/storage-limits.ts';
 import type { MirrorScope, SqlStatements } from '../destination/sql/statements.ts';
 import type { OpenMirror } from '../sync/ports.ts';
 
@@ -6,6 +7,8 @@ import type { OpenMirror } from '../sync/ports.ts';
 export interface MirrorStore {
   /** What messages and reports call it; it shows no password. */
   readonly display: string;
+  /** What it cannot hold; null if it can hold everything. */
+  readonly limits: StorageLimits | null;
   /** Whether there is a mirror. */
   exists(): Promise<boolean>;
   /** Refuses an address at which no mirror can be made, before any request. @throws SyncError `usage` */

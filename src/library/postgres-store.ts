@@ -11,6 +11,7 @@ import { createPostgresDestination, scopeOf } from '../destination/postgres/dest
 import { performOn } from '../destination/postgres/driver.ts';
 import { openLastingConnection } from '../destination/postgres/lasting-connection.ts';
 import { heldEnvironments } from '../destination/postgres/leases.ts';
+import { POSTGRES_LIMITS } from '../destination/postgres/limits.ts';
 import { migrate, version } from '../destination/postgres/migrations.ts';
 import { beginIn, type OpenConnection, openConnection } from '../destination/postgres/open-connection.ts';
 import { openPool } from '../destination/postgres/pool.ts';
@@ -45,6 +46,7 @@ export function postgresStore(given: string, address: PostgresAddress): MirrorSt
     });
   return {
     display,
+    limits: POSTGRES_LIMITS,
     explain,
     exists: () => connected(async (connection) => (await version(connection, schema)) > 0),
     // The server says what it does not permit when the mirror is made.

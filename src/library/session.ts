@@ -26,7 +26,8 @@ export async function runOnce(settings: SyncSettings, runWatcher: RunWatcher): P
       signal: runWatcher.signal,
       onProgress: runWatcher.onProgress,
     };
-    return await runSync(ports, { ...settings, catalogue: CATALOGUE, streams: streamsAskedFor(settings) });
+    const options = { ...settings, limits: store.limits, catalogue: CATALOGUE, streams: streamsAskedFor(settings) };
+    return await runSync(ports, options);
   } catch (error) {
     throw store.explain(error);
   } finally {

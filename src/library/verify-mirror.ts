@@ -49,7 +49,7 @@ async function verifyStore(store: MirrorStore, settings: VerifySettings, watch: 
   // Before anything is read: nobody else may write between what is found and what is written.
   const locked = settings.repair ? await openWhole(store, watch.signal) : null;
   try {
-    return await store.withFile((path) => verifyFile(path, settings, watch, { locked, name: store.display }));
+    return await store.withFile((path) => verifyFile(path, settings, watch, { locked, store }));
   } finally {
     await locked?.close();
   }
@@ -73,13 +73,13 @@ async function verifyFile(
   path: string,
   settings: VerifySettings,
   watch: VerifyWatch,
-  { locked, name }: { locked: OpenMirror | null; name: string },
+  { locked, store }: { locked: OpenMirror | null; store: MirrorStore },
 ): Promise<VerifyReport> {
-  const mirror = openVerified(path, { baseUrl: settings.baseUrl, name });
+  const mirror = openVerified(path, { baseUrl: settings.baseUrl, name: store.display });
   let source: Source | null = null;
   try {
     source = await resumeSource(settings, watch);
-    return await verifyAndRepair(settings, watch, { mirror, locked, source });
+    return await verifyAndRepair({ ...settings, limits: store.limits }, watch, { mirror, locked, source });
   } finally {
     await source?.close();
     mirror.connection.close();

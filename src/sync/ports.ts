@@ -3,7 +3,6 @@ import type { Instant } from '../core/instant.ts';
 import type { KeptQuota } from '../core/quota.ts';
 import type { Source } from '../core/source.ts';
 import type { StateStore } from '../core/state-store.ts';
-import type { StorageLimits } from '../core/storage-limits.ts';
 import type { RunProgressEvent } from './progress.ts';
 
 /** An open mirror under its lock. */
@@ -21,8 +20,6 @@ export interface RunPorts {
   readonly source: Source;
   /** What requests that this process made outside of a run left of the quota (R23). */
   readonly keptQuota?: KeptQuota | null;
-  /** What the mirror cannot hold (R20); null if it can hold everything. */
-  readonly limits?: StorageLimits | null;
   /** Whether the mirror exists. If not, it is made after the first answer, so that a run that fails before leaves no file. */
   readonly mirrorExists: boolean;
   /** Opens the mirror, or makes it, and takes its lock. */

@@ -86,7 +86,7 @@ async function readAll(
   await resumeQuota(ports, state.mirror);
   const items = await ports.source.environments();
   const held = earlier === null ? [] : await earlier.mirror.state.environments();
-  const { limits = null } = ports;
+  const { limits = null } = options;
   const reconciled = reconcile(items, held, ports.source.serverTime() ?? ports.clock(), limits);
   // Saved even if the run goes no further: what was not listed has to be scanned when it is back (R13).
   if (earlier !== null) await saveEnvironments(state, earlier, reconciled);

@@ -179,7 +179,8 @@ async function readAgain(work: RepairWork, streamContext: StreamContext): Promis
 
 /** The hourly snapshot is read whatever the hour is (R22). */
 function contextOf({ source, options, run }: RepairWork, stream?: Stream): Context {
-  return { run, cycle: run, ...timesOf(source), options: { ...options, full: stream?.hourly === true } };
+  const { limits } = options;
+  return { run, cycle: run, ...timesOf(source), options: { ...options, full: stream?.hourly === true }, limits };
 }
 
 /** The verification with the verdicts after the repair: the rows that it worked on are requested once more. */

@@ -61,7 +61,12 @@ export async function verify(ports: VerifyPorts, options: VerifyRunOptions): Pro
   const nothing = { depth, environments: [], reconciled: null, mirroredEnvironments, verifications: [], error: null };
   try {
     const items = await ports.source.environments();
-    const reconciled = reconcile(items, mirroredEnvironments, ports.source.serverTime() ?? ports.clock());
+    const reconciled = reconcile(
+      items,
+      mirroredEnvironments,
+      ports.source.serverTime() ?? ports.clock(),
+      options.limits,
+    );
     const environments = chooseEnvironments(reconciled.listed, options.environments);
     const contexts: EnvironmentContext[] = [];
     for (const environment of environments)
@@ -90,7 +95,7 @@ async function verifyStreams(
       ...task,
       depth: options.depth,
       // No run and no cycle: nothing is written.
-      context: () => ({ run: 0, cycle: 0, ...timesOf(source), options }),
+      context: () => ({ run: 0, cycle: 0, ...timesOf(source), options, limits: options.limits }),
       onRequest() {
         requests += 1;
         reportProgress();
