@@ -47,6 +47,7 @@ export function fileStore(path: string): MirrorStore {
     }) as MirrorStore['read'],
     isWritten: async () => isHeld(path),
     record: async (verification) => record(path, verification),
+    openQuotaDatabase: () => null,
     withFile: (use) => use(path),
     explain: (error) => fileError(path, error),
   };

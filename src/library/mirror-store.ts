@@ -1,5 +1,6 @@
 import type { verifications } from '../../schema/page.ts';
 import type { StorageLimits } from '../core/storage-limits.ts';
+import type { QuotaRowOptions } from '../destination/postgres/quota-row.ts';
 import type { MirrorScope, SqlStatements } from '../destination/sql/statements.ts';
 import type { OpenMirror } from '../sync/ports.ts';
 
@@ -26,10 +27,17 @@ export interface MirrorStore {
   isWritten(): Promise<boolean>;
   /** Records a verification, if nobody writes to the mirror. */
   record(verification: Verification): Promise<void>;
+  /** The database that keeps the account's quota for all who write to it (R23); null where a file of this machine does. */
+  openQuotaDatabase(): QuotaDatabase | null;
   /** Gives the mirror as a file: its own, or a copy that is removed afterwards. */
   withFile<Result>(use: (path: string) => Promise<Result>): Promise<Result>;
   /** Turns an error of the database into one line that says what to do; other errors come back as they are. */
   explain(error: unknown): unknown;
+}
+
+export interface QuotaDatabase {
+  readonly transaction: QuotaRowOptions['transaction'];
+  close(): Promise<void>;
 }
 
 type ScopeOf = (envId: string) => MirrorScope;

@@ -16,12 +16,13 @@ import { migrate, version } from '../destination/postgres/migrations.ts';
 import { beginIn, type OpenConnection, openConnection } from '../destination/postgres/open-connection.ts';
 import { openPool } from '../destination/postgres/pool.ts';
 import { createPresence } from '../destination/postgres/presence.ts';
+import { readOften } from '../destination/postgres/retry.ts';
 import { serverError } from '../destination/postgres/server-error.ts';
 import { postgresState } from '../destination/postgres/state.ts';
 import { fileError } from '../destination/sqlite/file-error.ts';
 import type { OpenMirror } from '../sync/ports.ts';
 import { copyOnce } from './copy-mirror.ts';
-import type { MirrorStore } from './mirror-store.ts';
+import type { MirrorStore, QuotaDatabase } from './mirror-store.ts';
 import { clock } from './sync-settings.ts';
 
 /** A mirror in PostgreSQL; `given` is its address as it was given. */
@@ -63,6 +64,7 @@ export function postgresStore(given: string, address: PostgresAddress): MirrorSt
       }).catch(() => {
         // The result stands, whether or not it is recorded.
       }),
+    openQuotaDatabase: () => openQuotaDatabase(address),
     withFile: (use) => withCopy(given, use),
   };
 }
@@ -107,6 +109,11 @@ async function openMirror(address: PostgresAddress, explain: (error: unknown) =>
       await database.close();
     },
   };
+}
+
+function openQuotaDatabase({ client, schema }: PostgresAddress): QuotaDatabase {
+  const database = openPool({ client, schema, mostConnections: 1 });
+  return { transaction: (work) => readOften(database, WAITING, work), close: () => database.close() };
 }
 
 function every(delayMs: number, act: () => void): () => void {

@@ -2,11 +2,13 @@ import { performance } from 'node:perf_hooks';
 import { setTimeout as sleepFor } from 'node:timers/promises';
 import { loadKeptQuota } from '../../state/quota-store.ts';
 import { type KeptQuota, stillLeft } from '../core/quota.ts';
+import type { QuotaKeeper } from '../core/quota-keeper.ts';
 import type { Source } from '../core/source.ts';
 import { createHttpSource } from '../source/http-source.ts';
 import { CATALOGUE } from '../streams/catalogue.ts';
 import { runSync } from '../sync/run.ts';
 import type { RunSummary } from '../sync/summary.ts';
+import type { MirrorStore } from './mirror-store.ts';
 import { openQuotaKeeper } from './quota-keeper.ts';
 import { storeOf } from './store-of.ts';
 import { streamsAskedFor } from './streams-asked-for.ts';
@@ -15,7 +17,7 @@ import { clock, type RunWatcher, type SyncSettings } from './sync-settings.ts';
 /** One run over HTTP into the mirror. */
 export async function runOnce(settings: SyncSettings, runWatcher: RunWatcher): Promise<RunSummary> {
   const store = await storeOf(settings.db);
-  const source = openSource(settings, runWatcher);
+  const source = openSource(store, settings, runWatcher);
   try {
     const ports = {
       source,
@@ -40,23 +42,27 @@ export async function resumeSource(
   settings: SyncSettings,
   watch: Pick<RunWatcher, 'signal' | 'onSourceEvent'>,
 ): Promise<Source> {
-  const source = openSource(settings, watch);
-  const left = stillLeft([await readKeptQuota(settings.db), settings.keptQuota ?? null], clock());
+  const store = await storeOf(settings.db);
+  const source = openSource(store, settings, watch);
+  const left = stillLeft([await readKeptQuota(store), settings.keptQuota ?? null], clock());
   if (left !== null) source.resumeQuota?.(left);
   return source;
 }
 
 /** The quota that the last run left; null when there is no mirror. */
-async function readKeptQuota(db: string): Promise<KeptQuota | null> {
-  const store = await storeOf(db);
+async function readKeptQuota(store: MirrorStore): Promise<KeptQuota | null> {
   return (await store.exists()) ? store.read(loadKeptQuota) : null;
 }
 
 /** The service that the settings name. */
-function openSource(settings: SyncSettings, watch: Pick<RunWatcher, 'signal' | 'onSourceEvent'>): Source {
+function openSource(
+  store: MirrorStore,
+  settings: SyncSettings,
+  watch: Pick<RunWatcher, 'signal' | 'onSourceEvent'>,
+): Source {
   return createHttpSource({
     ...settings,
-    quotaKeeper: openQuotaKeeper(settings, (reason) => watch.onSourceEvent({ type: 'unshared', reason })),
+    quotaKeeper: quotaKeeperOf(store, settings, watch),
     userAgent: 'obsync',
     signal: watch.signal,
     clock: { nowMs: () => performance.now(), utcMs: () => Date.now() },
@@ -65,6 +71,20 @@ function openSource(settings: SyncSettings, watch: Pick<RunWatcher, 'signal' | '
     lists: LISTS,
     onEvent: watch.onSourceEvent,
   });
+}
+
+function quotaKeeperOf(
+  store: MirrorStore,
+  settings: SyncSettings,
+  { onSourceEvent }: Pick<RunWatcher, 'onSourceEvent'>,
+): QuotaKeeper | undefined {
+  const database = settings.shareQuota ? store.openQuotaDatabase() : null;
+  const keeper = openQuotaKeeper(
+    database === null ? settings : { ...settings, transaction: database.transaction },
+    (reason) => onSourceEvent({ type: 'unshared', reason }),
+  );
+  if (keeper === undefined || database === null) return keeper;
+  return { change: keeper.change, close: () => keeper.close().finally(database.close) };
 }
 
 /** The lists of a whole environment; a history belongs to one test. */

@@ -60,7 +60,7 @@ interface PooledClient {
 /** Starts a pooler on a loopback address. It lends `size` server connections, at least two. */
 export async function transactionPooler(serverUrl: string, size = 4): Promise<TransactionPooler> {
   const pool = new ConnectionPool(serverUrl, size);
-  const listener = createServer((socket) => admit(socket, pool));
+  const listener = createServer({ noDelay: true }, (socket) => admit(socket, pool));
   await new Promise<void>((resolve) => listener.listen(0, '127.0.0.1', resolve));
   const url = new URL(serverUrl);
   url.host = `127.0.0.1:${(listener.address() as AddressInfo).port}`;

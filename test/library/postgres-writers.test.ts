@@ -1,0 +1,106 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { NO_PROGRESS } from '../../src/core/checkpoint.ts';
+import type { Stream } from '../../src/core/stream.ts';
+import { sync } from '../../src/index.ts';
+import { storeOf } from '../../src/library/store-of.ts';
+import { CATALOGUE } from '../../src/streams/catalogue.ts';
+import { accountKey } from '../../state/account-key.ts';
+import { furnish } from '../model/furnish.ts';
+import { createWorld, HOUR } from '../model/world.ts';
+import { transactionPooler } from '../support/postgres/transaction-pooler.ts';
+import { postgresServer, testSchema } from '../support/postgres.ts';
+import { serveWorld } from '../support/world-server.ts';
+
+/** Two environments that are mirrored in PostgreSQL, with changes since. */
+async function setUp(host?: string) {
+  const world = createWorld(['e1', 'e2']);
+  for (const place of world.places.values()) furnish(place);
+  const quota = () => ({ 'ratelimit-limit': '1000', 'ratelimit-remaining': '900', 'ratelimit-reset': '60' });
+  const server = await serveWorld(world, quota);
+  const schema = await testSchema();
+  const db = new URL(schema.url);
+  db.host = host ?? db.host;
+  onTestFinished(async () => {
+    await server.close();
+    await schema.drop();
+  });
+  const options = { baseUrl: server.url, token: 'the-token', db: db.href };
+  expect(await sync(options)).toMatchObject({ status: 'done', error: null });
+  world.advance(2 * HOUR);
+  return { world, schema, options };
+}
+
+const neverStop = new AbortController().signal;
+
+async function openMirror(db: string) {
+  return (await storeOf(db)).open(neverStop);
+}
+
+/** A process that holds environments. */
+async function holder(db: string, envIds: readonly string[]): Promise<ChildProcess> {
+  const program = join(import.meta.dirname, '../support/hold-process.ts');
+  const child = spawn(process.execPath, [program, db, ...envIds], { stdio: ['ignore', 'pipe', 'inherit'] });
+  onTestFinished(() => void child.kill('SIGKILL'));
+  await once(child.stdout, 'data');
+  return child;
+}
+
+describe('one writer per environment of a mirror in PostgreSQL (R26)', () => {
+  test('a process that lives is never displaced; other environments are free', async () => {
+    const { schema, options } = await setUp();
+    const mirror = await openMirror(schema.url);
+    await mirror.hold(['e1']);
+    const refused = await sync(options);
+    expect(refused).toMatchObject({ run: null, recovery: 'locked', error: expect.stringContaining('environment e1') });
+    expect(await sync({ ...options, env: ['e2'] })).toMatchObject({ status: 'done' });
+    await mirror.close();
+    expect(await sync(options)).toMatchObject({ status: 'done' });
+  });
+
+  test('the environments of a process that was killed are taken over at once', async () => {
+    const { schema, options } = await setUp();
+    const child = await holder(schema.url, ['e1', 'e2']);
+    expect(await sync(options)).toMatchObject({ recovery: 'locked' });
+    child.kill('SIGKILL');
+    await once(child, 'exit');
+    // The server sees that its client is gone a moment later.
+    await expect.poll(() => sync(options), { interval: 20 }).toMatchObject({ status: 'done' });
+  });
+
+  test('a process whose lease has lapsed commits nothing once another has taken the environment', async () => {
+    const { schema, options } = await setUp();
+    const mirror = await openMirror(schema.url);
+    await mirror.hold(['e1', 'e2']);
+    await schema.ask('update lease_owners set until_ms = 0');
+    expect(await sync(options)).toMatchObject({ status: 'done' });
+    const before = await schema.ask('select * from sync_checkpoints order by env_id, stream');
+    const [assets] = CATALOGUE;
+    const commit = { kind: 'page', checkpoint: NO_PROGRESS } as const;
+    const lost = mirror.destination('e1', 1).commit(assets as Stream, commit, new Set());
+    await expect(lost).rejects.toMatchObject({ recovery: 'locked' });
+    expect(await schema.ask('select * from sync_checkpoints order by env_id, stream')).toEqual(before);
+    await mirror.close();
+  });
+
+  test('behind a pooler that lends a connection for each transaction, a sync works and nobody is taken for dead', async () => {
+    const pooler = await transactionPooler(await postgresServer());
+    onTestFinished(() => pooler.close());
+    const { schema, options } = await setUp(new URL(pooler.url).host);
+    const mirror = await openMirror(options.db);
+    await mirror.hold(['e1']);
+    expect(await schema.ask('select backend from lease_owners')).toEqual([{ backend: null }]);
+    expect(await sync(options)).toMatchObject({ recovery: 'locked' });
+    await mirror.close();
+    expect(await sync(options)).toMatchObject({ status: 'done' });
+  });
+});
+
+test('the quota of the account stands in a row that all processes of the database share (R23)', async () => {
+  const { schema, options } = await setUp();
+  const account = accountKey(options);
+  const rows = await schema.ask(`select account from obsync_accounts.account_quotas where account = '${account}'`);
+  expect(rows).toHaveLength(1);
+});
