@@ -61,15 +61,11 @@ export const rejectedRows = inPostgres(syncTables.rejectedRows, {
   ],
 });
 
-/**
- * Also who may write to an environment (R26): `lease_epoch` grows with each new owner, so that a commit of an earlier one fails.
- * `commit_number` grows with each commit: after a lost answer it tells whether the commit took place.
- */
+/** Also who may write to an environment (R26): `lease_epoch` grows with each new owner, so that a commit of an earlier one fails. */
 export const mirrorEnvironments = inPostgres(syncTables.mirrorEnvironments, {
   columns: {
     lease_owner: text('lease_owner'),
     lease_epoch: count('lease_epoch').notNull().default(0),
-    commit_number: count('commit_number').notNull().default(0),
   },
 });
 

@@ -71,7 +71,7 @@ describe('the tables', () => {
     const staged = sqliteTables.map(getTableName).filter((name) => name.endsWith('_staged'));
     expect(more).toEqual({
       ...Object.fromEntries(staged.map((name) => [name, ['row_number bigint not null']])),
-      mirror_environments: ['lease_owner text C', 'lease_epoch bigint not null', 'commit_number bigint not null'],
+      mirror_environments: ['lease_owner text C', 'lease_epoch bigint not null'],
     });
   });
 

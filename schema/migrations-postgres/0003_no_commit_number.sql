@@ -1,0 +1,1 @@
+ALTER TABLE "mirror_environments" DROP COLUMN "commit_number";
