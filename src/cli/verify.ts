@@ -1,4 +1,5 @@
 import type { Arguments } from 'yargs';
+import { SyncError } from '../core/errors.ts';
 import { verify as compare } from '../library/verify.ts';
 import type { VerifyReport } from '../verify/verify-report.ts';
 import type { CommandAction, CommandIo } from './command.ts';
@@ -20,6 +21,12 @@ export const verify: CommandAction = async (args, io) => {
     view.end();
     show(report, args, io);
     return exitCodeOfReport(report, stop.received());
+  } catch (error) {
+    const signal = stop.received();
+    // Before there was anything to report.
+    if (signal === null || !(error instanceof SyncError) || error.recovery !== 'signal') throw error;
+    printFailure(error.message);
+    return exitCodeOfSignal(signal);
   } finally {
     view.end();
     stop.dispose();

@@ -35,7 +35,7 @@ export async function verifyExportOnce(
 ): Promise<VerifyExportReport> {
   const store = await storeOf(db);
   try {
-    return await store.withFile((path) => compareFile(path, { against, display: store.display, signal }));
+    return await store.withFile((path) => compareFile(path, { against, display: store.display, signal }), signal);
   } catch (error) {
     throw store.explain(unreadableError(against, error));
   }

@@ -72,7 +72,7 @@ async function copyTables(
 }
 
 function refuseStopped(signal: AbortSignal): void {
-  if (signal.aborted) throw new SyncError('signal', 'stopped: nothing was copied');
+  if (signal.aborted) throw new SyncError('signal', 'stopped before the mirror was copied: nothing was changed');
 }
 
 async function openSource(address: MirrorAddress): Promise<CopySource> {

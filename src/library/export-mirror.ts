@@ -80,7 +80,10 @@ export async function exportOnce(
 ): Promise<ExportReport> {
   const store = await storeOf(settings.db);
   try {
-    return await store.withFile((db) => exportFile({ ...settings, db, display: store.display }, watch, files));
+    return await store.withFile(
+      (db) => exportFile({ ...settings, db, display: store.display }, watch, files),
+      watch.signal,
+    );
   } catch (error) {
     throw store.explain(folderError(settings.to, error, null));
   }

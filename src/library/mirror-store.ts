@@ -29,8 +29,8 @@ export interface MirrorStore {
   record(verification: Verification): Promise<void>;
   /** The database that keeps the account's quota for all who write to it (R23); null where a file of this machine does. */
   openQuotaDatabase(): QuotaDatabase | null;
-  /** Gives the mirror as a file: its own, or a copy that is removed afterwards. */
-  withFile<Result>(use: (path: string) => Promise<Result>): Promise<Result>;
+  /** Gives the mirror as a file: its own, or a copy that is removed afterwards. `stop` ends the making of a copy. */
+  withFile<Result>(use: (path: string) => Promise<Result>, stop?: AbortSignal): Promise<Result>;
   /** Turns an error of the database into one line that says what to do; other errors come back as they are. */
   explain(error: unknown): unknown;
 }

@@ -42,7 +42,7 @@ export async function reportForecast(
     const listed = await listEnvironments(settings, watch);
     const exists = await store.exists();
     const rehearse = (path: string) => rehearsed(path, { settings, watch, listed, exists });
-    return exists ? await store.withFile(rehearse) : await rehearse(NO_FILE);
+    return exists ? await store.withFile(rehearse, watch.signal) : await rehearse(NO_FILE);
   } catch (error) {
     throw store.explain(error);
   }

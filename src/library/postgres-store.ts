@@ -65,7 +65,7 @@ export function postgresStore(given: string, address: PostgresAddress): MirrorSt
         // The result stands, whether or not it is recorded.
       }),
     openQuotaDatabase: () => openQuotaDatabase(address),
-    withFile: (use) => withCopy(given, use),
+    withFile: (use, stop) => withCopy(given, use, stop),
   };
 }
 
@@ -122,11 +122,15 @@ function every(delayMs: number, act: () => void): () => void {
 }
 
 /** Gives a copy of the mirror as it is now, and removes it. */
-async function withCopy<Result>(given: string, use: (path: string) => Promise<Result>): Promise<Result> {
+async function withCopy<Result>(
+  given: string,
+  use: (path: string) => Promise<Result>,
+  signal = new AbortController().signal,
+): Promise<Result> {
   const folder = mkdtempSync(join(tmpdir(), 'obsync-copy-'));
   const path = join(folder, 'mirror.db');
   try {
-    await copyOnce({ db: given, to: path }, { signal: new AbortController().signal, onProgress: () => {} });
+    await copyOnce({ db: given, to: path }, { signal, onProgress: () => {} });
     return await use(path);
   } catch (error) {
     throw fileError(path, error);

@@ -49,7 +49,7 @@ async function verifyStore(store: MirrorStore, settings: VerifySettings, watch: 
   // Before anything is read: nobody else may write between what is found and what is written.
   const locked = settings.repair ? await openWhole(store, watch.signal) : null;
   try {
-    return await store.withFile((path) => verifyFile(path, settings, watch, { locked, store }));
+    return await store.withFile((path) => verifyFile(path, settings, watch, { locked, store }), watch.signal);
   } finally {
     await locked?.close();
   }
