@@ -15,6 +15,13 @@ export {
   type TestedEnvironment,
   testAccount,
 } from './library/accounts.ts';
+export {
+  type AccountEnvironmentStatus,
+  type AccountStatus,
+  type AllStatusReport,
+  statusOfAll,
+  type WorkerStatus,
+} from './library/all-status.ts';
 export { type BiOptions, type BiReport, writeBi } from './library/bi.ts';
 export type { CollectionsReport as VerifyReport } from './library/collections.ts';
 export type { VerifyExportReport } from './library/compare-export.ts';
@@ -42,5 +49,6 @@ export type { StatusReport } from './library/status-report.ts';
 export { sync } from './library/sync.ts';
 export { type VerifyEvent, type VerifyOptions, verify } from './library/verify.ts';
 export { type VerifyExportOptions, verifyExport } from './library/verify-export.ts';
+export { type WorkEvent, type WorkOptions, work } from './library/work.ts';
 export { type CollectionName as StreamName, STREAM_NAMES } from './streams/catalogue.ts';
 export type { RunSummary, StreamSummary } from './sync/summary.ts';

@@ -82,7 +82,7 @@ export const COMMANDS: readonly CliCommand[] = [
   {
     name: 'status',
     describe: 'show what is mirrored, how fresh it is, and the last problems; reads only the file',
-    options: pick('db', 'db-file', 'json', 'config'),
+    options: pick('db', 'db-file', 'all', 'json', 'config'),
     run: async (args, io) => (await import('./status.ts')).status(args, io),
   },
   {
@@ -164,6 +164,16 @@ export const COMMANDS: readonly CliCommand[] = [
       { name: 'account', describe: 'the name of the account' },
     ],
     run: async (args, io) => (await import('./accounts.ts')).accounts(args, io),
+  },
+  {
+    name: 'worker',
+    describe: 'sync the accounts of a database when they are due, together with other workers, until stopped',
+    options: {
+      ...pick('db', 'db-file'),
+      concurrency: { ...OPTIONS.concurrency, describe: 'number of syncs at the same time' },
+      ...pick('metrics-port', 'metrics-host', 'log-level', 'config'),
+    },
+    run: async (args, io) => (await import('./worker.ts')).worker(args, io),
   },
   {
     name: 'demo',

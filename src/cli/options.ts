@@ -93,6 +93,12 @@ export const OPTIONS = {
   schema: { type: 'string', describe: 'schema of the account’s mirror; default: obsync_ and the name of the account' },
   replace: { type: 'boolean', default: DEFAULTS.replace, describe: 'change the account if there is one of this name' },
   drop: { type: 'boolean', default: DEFAULTS.drop, describe: 'also drop the account’s mirror, with all its rows' },
+  'metrics-port': {
+    type: 'number',
+    describe: 'port that serves metrics for Prometheus; 0 picks a free one; default: none',
+  },
+  'metrics-host': { type: 'string', default: DEFAULTS.metricsHost, describe: 'address that serves metrics' },
+  all: { type: 'boolean', default: DEFAULTS.all, describe: 'show every account of the database, and its workers' },
   host: { type: 'string', default: DEFAULTS.host, describe: 'address to listen on' },
   port: { type: 'number', default: DEFAULTS.port, describe: 'port to listen on; 0 picks a free one' },
   tokens: {

@@ -2,6 +2,7 @@ import type { Instant } from '../core/instant.ts';
 import { secondsBetween } from '../core/instant.ts';
 import type { EnvironmentStatus, RunStatusReport, StatusReport, StreamReportStatus } from '../library/status-report.ts';
 import { type FittingColumn, renderFitting } from './fitting-table.ts';
+import { span } from './span.ts';
 import { counted, modeText } from './words.ts';
 
 /** Renders a status: a table for each environment, and below it one line for each remark. */
@@ -91,11 +92,4 @@ function at(instant: Instant): string {
 
 function ago(instant: Instant, now: Instant): string {
   return `${span(Math.max(0, Math.round(secondsBetween(instant, now))))} ago`;
-}
-
-/** A duration in the largest unit of which it has at least two. */
-function span(seconds: number): string {
-  if (seconds < 120) return `${seconds} s`;
-  if (seconds < 7200) return `${Math.floor(seconds / 60)} min`;
-  return seconds < 172_800 ? `${Math.floor(seconds / 3600)} h` : `${Math.floor(seconds / 86_400)} d`;
 }

@@ -1,10 +1,14 @@
+import { statusOfAll } from '../library/all-status.ts';
 import { status as readStatus } from '../library/status.ts';
+import { renderAllStatus } from './all-status-view.ts';
 import type { CommandAction } from './command.ts';
 import { mirrorOptions } from './library-options.ts';
 import { printReport } from './print-report.ts';
 import { renderStatus } from './status-view.ts';
 
 export const status: CommandAction = async (args, io) => {
-  printReport(await readStatus(mirrorOptions(args)), args, io, renderStatus);
+  const options = mirrorOptions(args);
+  if (args['all'] === true) printReport(await statusOfAll(options), args, io, renderAllStatus);
+  else printReport(await readStatus(options), args, io, renderStatus);
   return 0;
 };

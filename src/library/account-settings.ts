@@ -113,13 +113,13 @@ export function settingsOfAccount(account: SyncAccount, address: string): SyncSe
       'usage',
       `the variable ${tokenEnv} is not set, which holds the token of account ${name}: set it for every worker`,
     );
-  const settings = syncSettings({
+  return syncSettings({
     ...options,
     baseUrl,
+    db: inSchema(address, schema),
     // An empty token is none: another one in OBSYNC_TOKEN does not count.
     token: given,
     tokenFrom: tokenEnv ?? 'the account',
     tokenFile: tokenFile ?? undefined,
   });
-  return { ...settings, db: inSchema(address, schema) };
 }

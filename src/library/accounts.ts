@@ -1,4 +1,4 @@
-import { type ListedEnvironment, reconcile } from '../core/environments.ts';
+import type { ListedEnvironment } from '../core/environments.ts';
 import type { Instant } from '../core/instant.ts';
 import { timetable } from '../core/schedule.ts';
 import { wantedOf } from '../core/wanted-environments.ts';
@@ -14,10 +14,10 @@ import {
 } from '../workers/account-store.ts';
 import { type AccountOptions, accountFrom, nameOf, settingsOfAccount } from './account-settings.ts';
 import { checkOptions } from './check-options.ts';
+import { listEnvironments } from './list-environments.ts';
 import { givenAddress } from './mirror-address.ts';
 import type { MirrorOptions } from './options.ts';
-import { resumeSource } from './session.ts';
-import { clock, type SyncSettings } from './sync-settings.ts';
+import { clock } from './sync-settings.ts';
 import { inWorkPlace } from './work-place.ts';
 
 export interface AddAccountOptions extends AccountOptions, MirrorOptions {
@@ -123,16 +123,6 @@ export async function testAccount(options: NamedAccountOptions): Promise<Account
     environments: environments.map((environment) => testedEnvironment(account, environment, chosen)),
     unknown,
   };
-}
-
-/** The environments that the token of the settings sees. @throws SyncError */
-async function listEnvironments(settings: SyncSettings, signal: AbortSignal): Promise<readonly ListedEnvironment[]> {
-  const source = await resumeSource(settings, { signal, onSourceEvent: () => {} });
-  try {
-    return reconcile(await source.environments(), [], clock()).listed;
-  } finally {
-    await source.close();
-  }
 }
 
 function testedEnvironment(

@@ -37,6 +37,8 @@ export const OPTION_KINDS = {
   schema: 'a string',
   replace: 'true or false',
   drop: 'true or false',
+  metricsPort: 'a number',
+  metricsHost: 'a string',
   host: 'a string',
   port: 'a number',
   tokens: 'a string',

@@ -19,6 +19,8 @@ export const DEFAULTS = {
   delay: 600,
   replace: false,
   drop: false,
+  metricsHost: '127.0.0.1',
+  all: false,
   depth: 'rows',
   repair: false,
   host: '127.0.0.1',

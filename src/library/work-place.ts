@@ -5,7 +5,10 @@ import { OptionError } from './option-error.ts';
 import type { MirrorOptions } from './options.ts';
 
 /** Opens the database that holds the accounts, and makes their tables where they are missing. The caller closes it. @throws SyncError */
-async function openWorkPlace(mirrorOptions: MirrorOptions, onLost?: (error: Error) => void): Promise<WorkDatabase> {
+export async function openWorkPlace(
+  mirrorOptions: MirrorOptions,
+  onLost?: (error: Error) => void,
+): Promise<WorkDatabase> {
   const address = addressOf(givenAddress(mirrorOptions));
   if (address.kind === 'file')
     throw new OptionError(

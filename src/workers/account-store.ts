@@ -31,7 +31,7 @@ export interface KnownAccount extends SyncAccount {
 
 type AccountRow = typeof accounts.$inferSelect;
 
-function accountOf(row: AccountRow): SyncAccount {
+export function accountOf(row: AccountRow): SyncAccount {
   return {
     name: row.name,
     baseUrl: row.base_url,
@@ -140,7 +140,7 @@ export function noAccount(name: string): SyncError {
 const WORKER_GONE_SECONDS = 60;
 
 /** The condition that a worker still lives. */
-const isAlive = sql`${workers.seen_at} > now() - make_interval(secs => ${sql.raw(String(WORKER_GONE_SECONDS))})`;
+export const isAlive = sql`${workers.seen_at} > now() - make_interval(secs => ${sql.raw(String(WORKER_GONE_SECONDS))})`;
 
 async function refuseBusy({ drizzle }: WorkTransaction, name: string): Promise<void> {
   const [busy] = await drizzle

@@ -25,6 +25,8 @@ export interface Started {
   logged(text: string): Promise<void>;
   /** Resolves with stdout once it matches, or once the program has ended. */
   printed(pattern: RegExp): Promise<string>;
+  /** What it has written to stderr so far. */
+  said(): string;
   kill(signal: NodeJS.Signals): void;
 }
 
@@ -55,6 +57,7 @@ export function start(args: readonly string[], { cwd, env = {} }: Where = {}): S
     }),
     logged: (text) => until(child, 'stderr', () => stderr.includes(text)),
     printed: (pattern) => until(child, 'stdout', () => pattern.test(stdout)).then(() => stdout),
+    said: () => stderr,
     kill: (signal) => void child.kill(signal),
   };
 }

@@ -66,7 +66,7 @@ beforeAll(async () => {
 });
 
 async function printAccounts(baseUrl: string): Promise<void> {
-  const { url, drop } = await madeDatabase();
+  const { url, ask: askDatabase, drop } = await madeDatabase();
   const env = { OBSYNC_DB: url, SERVICE_TOKEN: SERVE_TOKEN };
   const ask = async (...args: string[]) => JSON.parse((await obsync(['accounts', ...args, '--json'], { env })).stdout);
   try {
@@ -76,6 +76,9 @@ async function printAccounts(baseUrl: string): Promise<void> {
     const accounts = list.accounts.map((account: object) =>
       Object.fromEntries(Object.entries(account).filter(([name]) => !(name in added))),
     );
+    await askDatabase(`insert into obsync_accounts.account_environments (account, env_id, name) values ('shop', 'e1', 'E');
+      insert into obsync_accounts.workers (worker, host, pid, concurrency) values ('w', 'h', 1, 1)`);
+    printed['status --all'] = [JSON.parse((await obsync(['status', '--all', '--json'], { env })).stdout)];
     const replies = [added, await ask('test', 'shop'), { accounts }, await ask('remove', 'shop')];
     printed['accounts'] = replies.map((reply) => ({ ...reply, ...('options' in reply ? { options: {} } : {}) }));
   } finally {
@@ -114,6 +117,7 @@ describe('docs/json-and-exit-codes.md', () => {
     ['verify --against'],
     ['serve'],
     ['accounts'],
+    ['status --all'],
   ])('has every field that %s prints as JSON, and no other', (command) => {
     const paths = new Set(printed[command]?.flatMap((each) => pathsOf(each)).map(ofOneKind));
     expect(documentedPaths(`obsync ${command}`).sort()).toEqual([...paths].sort());

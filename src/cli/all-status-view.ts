@@ -1,0 +1,48 @@
+import type { Instant } from '../core/instant.ts';
+import type { AccountEnvironmentStatus, AccountStatus, AllStatusReport } from '../library/all-status.ts';
+import { type FittingColumn, renderFitting } from './fitting-table.ts';
+import { span } from './span.ts';
+import { counted } from './words.ts';
+
+interface ShownRow extends AccountEnvironmentStatus {
+  readonly account: string;
+}
+
+/** Renders a status of all accounts: a line for each environment, and below them what went wrong and who works. */
+export function renderAllStatus(report: AllStatusReport, width: number | null): string {
+  const { accounts, workers } = report;
+  const rows = accounts.flatMap(({ account, environments }) => environments.map((each) => ({ account, ...each })));
+  return [
+    `${counted(accounts.length, 'account')}, ${counted(rows.length, 'environment')}, ${counted(workers.length, 'worker')}`,
+    ...(rows.length === 0 ? [] : [renderFitting(columnsAt(report.checked_at), rows, width)]),
+    ...accounts.flatMap(problemsOf),
+    ...workers.map(
+      ({ host, pid, running, concurrency }) => `worker ${host} ${pid}: ${running} of ${counted(concurrency, 'sync')}`,
+    ),
+    '',
+  ].join('\n');
+}
+
+function columnsAt(now: Instant): readonly FittingColumn<ShownRow>[] {
+  return [
+    { head: 'account', cell: ({ account }) => account },
+    { head: 'environment', cell: ({ environment }) => environment },
+    { head: 'age', cell: ({ age_seconds: seconds }) => (seconds === null ? 'never' : span(seconds)) },
+    { head: 'last run', cell: ({ status }) => status ?? '' },
+    { head: 'next run', cell: ({ next_run }) => nextText(next_run, now), spare: 1 },
+    { head: 'worker', cell: ({ worker }) => worker ?? '', spare: 2 },
+  ];
+}
+
+function nextText(next: Instant | null, now: Instant): string {
+  if (next === null) return 'never: no cron expression';
+  return next <= now ? 'now' : `${next.slice(0, 16).replace('T', ' ')} UTC`;
+}
+
+function problemsOf({ account, error, environments }: AccountStatus): string[] {
+  const own = error === null ? [] : [`${account}: ${error}`];
+  return [
+    ...own,
+    ...environments.flatMap((each) => (each.error === null ? [] : [`${account}, ${each.environment}: ${each.error}`])),
+  ];
+}

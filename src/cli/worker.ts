@@ -1,0 +1,48 @@
+import type { Logger } from 'pino';
+import { type WorkEvent, type WorkOptions, work } from '../library/work.ts';
+import type { CommandAction } from './command.ts';
+import { exitCodeOfSignal } from './exit-code.ts';
+import { libraryOptions } from './library-options.ts';
+import { saveMemory } from './save-memory.ts';
+import { stopOnSignals } from './signals.ts';
+
+export const worker: CommandAction = async (args, io) => {
+  const stop = stopOnSignals();
+  const log = await io.log(args['log-level'] as string);
+  saveMemory();
+  try {
+    // The library checks the values.
+    const options = libraryOptions(args) as WorkOptions;
+    await work({ ...options, signal: stop.signal, onProgress: (event) => logEvent(log, event) });
+    return exitCodeOfSignal(stop.received() ?? 'SIGTERM');
+  } finally {
+    stop.dispose();
+  }
+};
+
+function logEvent(log: Logger, event: WorkEvent): void {
+  switch (event.type) {
+    case 'started':
+      log.info(`worker ${event.worker} looks for jobs${event.metrics === null ? '' : `; metrics at ${event.metrics}`}`);
+      return;
+    case 'trouble':
+      log.warn(event.message);
+      return;
+    case 'begun':
+      log.debug(`${nameOf(event)}: begun`);
+      return;
+    case 'job': {
+      const line = `${nameOf(event)}: ${event.result} in ${event.seconds.toFixed(1)} s`;
+      if (event.error === null) log.info(line);
+      else log.warn(`${line}; ${event.error}`);
+      return;
+    }
+    case 'source':
+      if (event.event.type === 'wait')
+        log.info(`${nameOf(event)}: waits ${Math.ceil(event.event.delayMs / 1000)} s (${event.event.reason})`);
+  }
+}
+
+function nameOf({ account, environment }: { account: string; environment: string | null }): string {
+  return environment === null ? `${account}, list of environments` : `${account}, ${environment}`;
+}

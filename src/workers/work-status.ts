@@ -1,0 +1,79 @@
+import { asc, eq } from 'drizzle-orm';
+import { accountEnvironments, accounts, workers } from '../../schema/accounts.ts';
+import { type Instant, instantOfMs, secondsBetween } from '../core/instant.ts';
+import { isAlive } from './account-store.ts';
+import type { WorkDatabase } from './database.ts';
+
+/** Every account, its environments and the workers, as of one instant. */
+export async function loadWorkStatus(workDatabase: WorkDatabase) {
+  return workDatabase.transaction(async ({ drizzle, query }) => {
+    await query('set transaction isolation level repeatable read, read only');
+    const { rows } = await query('select extract(epoch from now())::float8 * 1000 as ms');
+    const now = instantOfMs(Number(rows[0]?.['ms']));
+    const living = await drizzle.select().from(workers).where(isAlive).orderBy(asc(workers.started_at));
+    const named = new Map(living.map(({ worker, host, pid }) => [worker, `${host} ${pid}`]));
+    const found = await drizzle
+      .select()
+      .from(accounts)
+      .leftJoin(accountEnvironments, eq(accountEnvironments.account, accounts.name))
+      .orderBy(asc(accounts.name), asc(accountEnvironments.name), asc(accountEnvironments.env_id));
+    const byAccount = Map.groupBy(found, (row) => row.accounts.name);
+    const running = Map.groupBy(found, (row) => row.account_environments?.worker);
+    return {
+      checked_at: now,
+      accounts: [...byAccount.values()].map((group) => accountStatus(group, now, named)),
+      workers: living.map(({ worker, host, pid, started_at, seen_at, concurrency }) => ({
+        worker,
+        host,
+        pid,
+        started_at: instantOfMs(started_at.getTime()),
+        seen_at: instantOfMs(seen_at.getTime()),
+        concurrency,
+        running: running.get(worker)?.length ?? 0,
+      })),
+    };
+  });
+}
+
+interface FoundRow {
+  readonly accounts: typeof accounts.$inferSelect;
+  readonly account_environments: typeof accountEnvironments.$inferSelect | null;
+}
+
+function accountStatus(group: readonly FoundRow[], now: Instant, named: ReadonlyMap<string, string>) {
+  const { name, base_url, mirror_schema, listing_error } = (group[0] as FoundRow).accounts;
+  const environments = group.flatMap((row) => row.account_environments ?? []);
+  return {
+    account: name,
+    base_url,
+    schema: mirror_schema,
+    error: listing_error,
+    environments: environments.map((row) => environmentStatus(row, now, named)),
+  };
+}
+
+function environmentStatus(
+  row: typeof accountEnvironments.$inferSelect,
+  now: Instant,
+  named: ReadonlyMap<string, string>,
+) {
+  const synced = instantOf(row.synced_at);
+  // A worker that has ended works on nothing, whatever it wrote last.
+  const worker = named.get(row.worker ?? '') ?? null;
+  return {
+    env_id: row.env_id,
+    environment: row.name,
+    synced_at: synced,
+    age_seconds: synced === null ? null : Math.max(0, Math.round(secondsBetween(synced, now))),
+    status: row.status,
+    ended_at: instantOf(row.ended_at),
+    error: row.error,
+    next_run: instantOf(row.due_at),
+    worker,
+    working_since: worker === null ? null : instantOf(row.started_at),
+  };
+}
+
+function instantOf(time: Date | null): Instant | null {
+  return time === null ? null : instantOfMs(time.getTime());
+}

@@ -1,0 +1,113 @@
+import { Counter, Gauge, Histogram, Registry } from '@prometheus-io/client';
+import type { SourceEvent } from '../core/source.ts';
+import type { WorkDatabase } from './database.ts';
+import type { WorkerEvent } from './perform-job.ts';
+
+/** What a worker measures, for Prometheus. */
+export interface WorkerMetrics {
+  readonly contentType: string;
+  onEvent(event: MeasuredEvent): void;
+  text(): Promise<string>;
+}
+
+type MeasuredEvent =
+  | WorkerEvent
+  | { readonly type: 'started' }
+  | { readonly type: 'source'; readonly event: SourceEvent };
+
+/** Counts what this worker does, and asks the database what is due for all of them when it is read. */
+export function createWorkerMetrics(workDatabase: WorkDatabase): WorkerMetrics {
+  const registry = new Registry();
+  const registers = [registry];
+  const onEvent = countEvents(registers);
+  addQueueGauges(workDatabase, registers);
+  addAgeGauge(workDatabase, registers);
+  return { contentType: registry.contentType, onEvent, text: () => registry.metrics() };
+}
+
+function countEvents(registers: Registry[]): (event: MeasuredEvent) => void {
+  const jobs = new Counter({
+    name: 'obsync_worker_jobs_total',
+    help: 'Jobs that this worker has ended, by result',
+    labelNames: ['result'],
+    registers,
+  });
+  const seconds = new Histogram({
+    name: 'obsync_worker_sync_seconds',
+    help: 'How long the syncs of this worker took',
+    buckets: [0.5, 1, 2, 5, 10, 30, 60, 300, 900, 3600],
+    registers,
+  });
+  const running = new Gauge({ name: 'obsync_worker_running', help: 'Syncs that this worker has at hand', registers });
+  const requests = new Counter({
+    name: 'obsync_worker_requests_total',
+    help: 'Requests that this worker has sent to services, by status',
+    labelNames: ['status'],
+    registers,
+  });
+  const waits = new Counter({
+    name: 'obsync_worker_wait_seconds_total',
+    help: 'Seconds that syncs of this worker have waited: for quota, after a refusal (429), or before another try',
+    labelNames: ['reason'],
+    registers,
+  });
+  return (event) => {
+    if (event.type === 'begun') running.inc();
+    if (event.type === 'job') {
+      jobs.inc({ result: event.result });
+      if (event.environment === null) return;
+      running.dec();
+      seconds.observe(event.seconds);
+    }
+    if (event.type !== 'source') return;
+    if (event.event.type === 'request') requests.inc({ status: String(event.event.status) });
+    else if (event.event.type === 'wait') waits.inc({ reason: event.event.reason }, event.event.delayMs / 1000);
+  };
+}
+
+function addQueueGauges({ query }: WorkDatabase, registers: Registry[]): void {
+  const values: readonly (readonly [string, string, string])[] = [
+    ['obsync_queue_waiting', 'Syncs of all accounts that are due and not begun', 'count(*) filter (where waits)'],
+    [
+      'obsync_queue_oldest_seconds',
+      'How long the sync that has waited longest is due; 0 if none waits',
+      'coalesce(extract(epoch from now() - min(due_at) filter (where waits)), 0)',
+    ],
+    [
+      'obsync_queue_running',
+      'Syncs of all accounts that a worker has begun',
+      'count(*) filter (where worker is not null)',
+    ],
+  ];
+  for (const [name, help, value] of values) {
+    new Gauge({
+      name,
+      help,
+      registers,
+      async collect() {
+        const { rows } = await query(
+          `select (${value})::float8 as value from (select *, due_at <= now() and worker is null as waits from obsync_accounts.account_environments) e`,
+        );
+        this.set(Number(rows[0]?.['value']));
+      },
+    });
+  }
+}
+
+function addAgeGauge({ query }: WorkDatabase, registers: Registry[]): void {
+  new Gauge({
+    name: 'obsync_account_age_seconds',
+    help: 'Seconds since the last sync without problems of the account’s stalest environment began; NaN if one never had any',
+    labelNames: ['account'],
+    registers,
+    async collect() {
+      const { rows } = await query(
+        `select account, extract(epoch from now() - min(coalesce(synced_at, '-infinity')))::float8 as age
+          from obsync_accounts.account_environments where due_at is not null group by account`,
+      );
+      this.reset();
+      for (const { account, age } of rows)
+        this.set({ account: String(account) }, Number.isFinite(age) ? Number(age) : Number.NaN);
+    },
+  });
+}

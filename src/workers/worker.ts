@@ -1,0 +1,146 @@
+import { setTimeout as sleepFor } from 'node:timers/promises';
+import { chooseDue, forgetWorker, giveSign, type WorkerIdentity } from './due-list.ts';
+import type { TakenJob } from './job-queue.ts';
+import { giveBack, messageOf, performJob, type WorkerPorts } from './perform-job.ts';
+
+/** How often a worker looks for jobs while there are none. */
+const POLL_MS = 2000;
+
+/** How often a worker gives a sign of life. */
+const SIGN_MS = 5000;
+
+/** With every so many signs a worker puts what is due into the queue. */
+const SIGNS_PER_LOOK = 2;
+
+/** How long syncs at hand may take to stop: of the five seconds of a stop, the rest is for giving them back (R27). */
+const STOP_MS = 3000;
+
+/** The longest wait after the database could not be reached. */
+const MOST_TROUBLE_MS = 30_000;
+
+/** Does jobs until the signal is aborted, then gives back what is not done. */
+export async function runWorker(
+  ports: WorkerPorts,
+  workerIdentity: WorkerIdentity,
+  signal: AbortSignal,
+): Promise<void> {
+  const atHand: JobsAtHand = new Map();
+  const signs = keepGivingSigns(ports, workerIdentity, { atHand, signal });
+  await takeJobs(ports, workerIdentity, { atHand, signal });
+  await signs;
+  await Promise.race([Promise.allSettled(atHand.values()), sleepFor(STOP_MS)]);
+  await handOver(ports, workerIdentity, atHand);
+}
+
+/** The jobs at hand, each with the promise of its end. */
+type JobsAtHand = Map<TakenJob, Promise<void>>;
+
+interface WorkInProgress {
+  readonly atHand: JobsAtHand;
+  readonly signal: AbortSignal;
+}
+
+async function takeJobs(
+  ports: WorkerPorts,
+  { worker, concurrency }: WorkerIdentity,
+  { atHand, signal }: WorkInProgress,
+): Promise<void> {
+  let troubleMs = 0;
+  while (!signal.aborted) {
+    const free = concurrency - atHand.size;
+    const taken =
+      free === 0 ? [] : await ports.queue.take(free).catch((error: unknown) => messageOf(ports.database, error));
+    if (typeof taken === 'string') {
+      troubleMs = Math.min(Math.max(2 * troubleMs, POLL_MS / 2), MOST_TROUBLE_MS);
+      ports.onEvent({
+        type: 'trouble',
+        message: `the queue cannot be read, next try in ${troubleMs / 1000} s: ${taken}`,
+      });
+      await pause(troubleMs, signal);
+      continue;
+    }
+    troubleMs = 0;
+    for (const job of taken) {
+      const end = perform(ports, job, { worker, signal }).finally(() => atHand.delete(job));
+      atHand.set(job, end);
+    }
+    // There may be more of them: the queue gives one of each account at a time.
+    if (taken.length === 0) await untilNextLook(atHand, free === 0 ? SIGN_MS : POLL_MS, signal);
+  }
+}
+
+/** Waits until a job has ended, or the time has passed. */
+async function untilNextLook(atHand: JobsAtHand, ms: number, signal: AbortSignal): Promise<void> {
+  const ended = new AbortController();
+  const passed = pause(ms, AbortSignal.any([signal, ended.signal]));
+  await Promise.race([...atHand.values(), passed]);
+  ended.abort();
+}
+
+/** Performs one job and reports it. It never fails. */
+async function perform(
+  ports: WorkerPorts,
+  job: TakenJob,
+  { worker, signal }: { worker: string; signal: AbortSignal },
+): Promise<void> {
+  const begunMs = performance.now();
+  const account = 'list' in job.data ? job.data.list : job.data.account;
+  // Of a listing no more than its end is told.
+  if ('environment' in job.data) ports.onEvent({ type: 'begun', account, environment: job.data.environment });
+  try {
+    const end = await performJob(ports, job, { worker, signal });
+    // What a listing has found may be due at once.
+    if (end.result === 'listed') await queueDue(ports);
+    ports.onEvent({ type: 'job', account, ...end, seconds: (performance.now() - begunMs) / 1000 });
+  } catch (error) {
+    // The queue gives the job to another worker when it hears no more of it.
+    ports.onEvent({
+      type: 'trouble',
+      message: `${account}: a job could not be ended: ${messageOf(ports.database, error)}`,
+    });
+  }
+}
+
+async function keepGivingSigns(
+  ports: WorkerPorts,
+  workerIdentity: WorkerIdentity,
+  { atHand, signal }: WorkInProgress,
+): Promise<void> {
+  for (let signs = 0; !signal.aborted; signs++) {
+    try {
+      await giveSign(ports.database, workerIdentity);
+      if (atHand.size > 0) await ports.queue.touch([...atHand.keys()]);
+      if (signs % SIGNS_PER_LOOK === 0) await queueDue(ports);
+    } catch (error) {
+      ports.onEvent({
+        type: 'trouble',
+        message: `no sign of life could be given: ${messageOf(ports.database, error)}`,
+      });
+    }
+    await pause(SIGN_MS, signal);
+  }
+}
+
+/** Puts what is due into the queue: whichever worker comes first does so for all. @returns how many jobs */
+async function queueDue({ database, queue }: Pick<WorkerPorts, 'database' | 'queue'>): Promise<number> {
+  return database.transaction(async (transaction) => {
+    const jobs = await chooseDue(transaction);
+    if (jobs.length > 0) await queue.add(transaction, jobs);
+    return jobs.length;
+  });
+}
+
+/** Gives back the jobs that did not stop in time. Their processes end with this one, and their leases with their connections (R26). */
+async function handOver(ports: WorkerPorts, { worker }: WorkerIdentity, atHand: JobsAtHand): Promise<void> {
+  try {
+    for (const job of atHand.keys()) await giveBack(ports, job, worker);
+    await forgetWorker(ports.database, worker);
+    await queueDue(ports);
+  } catch (error) {
+    ports.onEvent({ type: 'trouble', message: `jobs could not be given back: ${messageOf(ports.database, error)}` });
+  }
+}
+
+async function pause(ms: number, signal: AbortSignal): Promise<void> {
+  await sleepFor(ms, undefined, { signal }).catch(() => {});
+}

@@ -1,0 +1,126 @@
+import { randomUUID } from 'node:crypto';
+import { onTestFinished } from 'vitest';
+import type { ListedEnvironment } from '../../src/core/environments.ts';
+import { addressOf } from '../../src/library/mirror-address.ts';
+import { nextTick } from '../../src/sync/schedule-cron.ts';
+import { type SyncAccount, storeAccount } from '../../src/workers/account-store.ts';
+import { openWorkDatabase, type WorkDatabase } from '../../src/workers/database.ts';
+import { openJobQueue, type QueuedWork } from '../../src/workers/job-queue.ts';
+import { migrateAccounts } from '../../src/workers/migrate.ts';
+import type { SyncResult, WorkerEvent, WorkerPorts } from '../../src/workers/perform-job.ts';
+import { runWorker } from '../../src/workers/worker.ts';
+import { type TestDatabase, testDatabase } from '../support/postgres/database.ts';
+
+/** A cron expression with a next time, though none that a test lives to see. */
+export const SELDOM = '0 0 29 2 *';
+
+export const GOOD: SyncResult = { status: 'done', error: null, recovery: null };
+
+/** What the services show to each account, and how a sync of theirs goes. */
+export interface TestService {
+  readonly listed: Map<string, readonly ListedEnvironment[]>;
+  /** The syncs that were begun, as `account/environment`. */
+  readonly begun: string[];
+  sync(key: string, signal: AbortSignal): Promise<SyncResult>;
+}
+
+interface TestWorker {
+  readonly events: WorkerEvent[];
+  /** Stops the worker, as a signal does. */
+  stop(): Promise<void>;
+}
+
+export interface WorkTest extends TestDatabase {
+  readonly database: WorkDatabase;
+  readonly service: TestService;
+  add(name: string, more?: Partial<SyncAccount>): Promise<void>;
+  /** Puts jobs into the queue, whatever is due. */
+  put(...works: readonly QueuedWork[]): Promise<void>;
+  /** Starts a worker in this process, with connections of its own. */
+  start(concurrency?: number): Promise<TestWorker>;
+  /** Resolves when a condition, in SQL over `e`, is true of all environments of all accounts. */
+  until(condition: string): Promise<void>;
+}
+
+export async function workTest(sync: TestService['sync'] = async () => GOOD): Promise<WorkTest> {
+  const made = await testDatabase();
+  const database = openAt(made.url);
+  onTestFinished(() => database.close());
+  await migrateAccounts(database);
+  const service: TestService = { listed: new Map(), begun: [], sync };
+  return {
+    ...made,
+    database,
+    service,
+    add: async (name, more = {}) =>
+      void (await storeAccount(database, { ...PLAIN, name, schema: name, ...more }, { replace: true })),
+    async put(...works) {
+      const queue = await openJobQueue(database, { onWarning: () => {} });
+      await database.transaction((transaction) =>
+        queue.add(
+          transaction,
+          works.map((each) => ({ work: each, turn: 0 })),
+        ),
+      );
+      await queue.close();
+    },
+    start: (concurrency = 2) => startWorker(made.url, service, concurrency),
+    async until(condition) {
+      const sql = `select count(*) filter (where ${condition}) = count(*) and count(*) > 0 as all from obsync_accounts.account_environments e`;
+      while ((await made.ask(sql))[0]?.['all'] !== 't') await new Promise((resolve) => setTimeout(resolve, 50));
+    },
+  };
+}
+
+const PLAIN: SyncAccount = {
+  name: '',
+  baseUrl: 'https://x.example',
+  tokenEnv: 'A',
+  tokenFile: null,
+  schema: '',
+  cron: SELDOM,
+  delaySeconds: 0,
+  options: {},
+};
+
+/** Environments of these ids. */
+export function environments(...ids: string[]): ListedEnvironment[] {
+  return ids.map((id) => ({ id, name: id, cron: null }));
+}
+
+function openAt(url: string): WorkDatabase {
+  const address = addressOf(url);
+  if (address.kind === 'file') throw new Error(`${url} is a file`);
+  return openWorkDatabase(address);
+}
+
+async function startWorker(url: string, service: TestService, concurrency: number): Promise<TestWorker> {
+  const database = openAt(url);
+  const events: WorkerEvent[] = [];
+  const onEvent: WorkerPorts['onEvent'] = (event) => events.push(event);
+  const queue = await openJobQueue(database, { onWarning: (message) => events.push({ type: 'trouble', message }) });
+  const stopping = new AbortController();
+  const ports: WorkerPorts = {
+    database,
+    queue,
+    next: nextTick,
+    onEvent,
+    async sync(account, { id }, signal) {
+      const key = `${account.name}/${id}`;
+      service.begun.push(key);
+      return service.sync(key, signal);
+    },
+    list: async ({ name }) => service.listed.get(name) ?? [],
+  };
+  const identity = { worker: randomUUID(), host: 'test', pid: process.pid, concurrency };
+  const ended = runWorker(ports, identity, stopping.signal).finally(async () => {
+    await queue.close();
+    await database.close();
+  });
+  const stop = async (): Promise<void> => {
+    stopping.abort();
+    await ended;
+  };
+  onTestFinished(stop);
+  return { events, stop };
+}
