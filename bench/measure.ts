@@ -32,10 +32,13 @@ export const BARE_LOOP = `${COMPILED}/bare-loop.js`;
 /** A service, and a folder for one mirror at a time. */
 export interface Bench {
   readonly db: string;
-  /** Runs one process to its end. In its arguments `URL` stands for the service, `DB` for the mirror and `EMPTY` for one without rows. */
-  run(args: readonly string[]): Promise<Usage>;
+  /**
+   * Runs one process to its end. In its arguments `URL` stands for the service, `DB` for the mirror and `EMPTY` for one without rows.
+   * With `otherDb` the mirror of the process is that one.
+   */
+  run(args: readonly string[], otherDb?: string): Promise<Usage>;
   /** The same, killed at a request; what it used is lost with it. */
-  kill(args: readonly string[], atRequest: number): Promise<void>;
+  kill(args: readonly string[], atRequest: number, otherDb?: string): Promise<void>;
   /** One row in a hundred of the service changes. */
   change(): Promise<void>;
   size(): Size;
@@ -53,12 +56,12 @@ export async function openBench(world: WorldSize): Promise<Bench> {
   const noted = join(folder, 'usage.json');
   const places: Readonly<Record<string, string>> = { URL: baseUrl, DB: db, EMPTY: join(folder, 'empty.db') };
   openForWriting(places['EMPTY'] as string).connection.close();
-  const start = (args: readonly string[]): ChildProcess => {
+  const start = (args: readonly string[], otherDb = db): ChildProcess => {
     const filled = args.map((arg) => places[arg] ?? arg);
     const own = {
       OBSYNC_BASE_URL: baseUrl,
       OBSYNC_TOKEN: 'bench',
-      OBSYNC_DB: db,
+      OBSYNC_DB: otherDb,
       BENCH_USAGE: noted,
       XDG_STATE_HOME: folder,
     };
@@ -73,14 +76,14 @@ export async function openBench(world: WorldSize): Promise<Bench> {
   };
   return {
     db,
-    async run(args) {
-      const { code, out, errors } = await ended(start(args));
+    async run(args, otherDb) {
+      const { code, out, errors } = await ended(start(args, otherDb));
       if (code !== 0) throw new Error(`${args.join(' ')} ended ${code}: ${errors.slice(-500)}`);
       const { requests = 0 } = out.startsWith('{') ? (JSON.parse(out) as { requests?: number }) : {};
       return { ...(JSON.parse(readFileSync(noted, 'utf8')) as Omit<Usage, 'requests'>), requests };
     },
-    async kill(args, atRequest) {
-      const child = start(args);
+    async kill(args, atRequest, otherDb) {
+      const child = start(args, otherDb);
       await fetch(`${baseUrl}/die/${atRequest}`, { method: 'POST', body: String(child.pid) });
       await ended(child);
     },

@@ -1,0 +1,74 @@
+import { spawn } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { SyncError } from '../src/core/errors.ts';
+import type { PostgresAddress } from '../src/destination/postgres/address.ts';
+import { openLastingConnection } from '../src/destination/postgres/lasting-connection.ts';
+import { createPresence } from '../src/destination/postgres/presence.ts';
+import { addressOf } from '../src/library/mirror-address.ts';
+import { startQuotaServer } from '../test/support/quota-server.ts';
+import { delayingProxy } from './delaying-proxy.ts';
+import type { Bench } from './measure.ts';
+
+/** Kills a sync half-way. @returns how long it took until another process held the environment, in ms */
+export async function takeoverMs(bench: Bench, sync: readonly string[], db: string): Promise<number> {
+  const address = addressOf(db) as PostgresAddress;
+  const presence = createPresence({
+    owner: randomUUID(),
+    connect: () => openLastingConnection(address),
+    every: () => () => undefined,
+  });
+  const killed = bench.kill(sync, HALF_WAY, db).then(() => performance.now());
+  const heldMs = (async () => {
+    await killed;
+    for (;;) if (await isHeld(() => presence.hold(['bench'], NEVER))) return performance.now();
+  })();
+  const ms = (await heldMs) - (await killed);
+  await presence.close();
+  return ms;
+}
+
+/** The request at which the holder is killed. */
+const HALF_WAY = 10;
+const NEVER = '0001-01-01T00:00:00.000000Z';
+
+async function isHeld(hold: () => Promise<void>): Promise<boolean> {
+  try {
+    await hold();
+    return true;
+  } catch (error) {
+    if (error instanceof SyncError && error.recovery === 'locked') return false;
+    throw error;
+  }
+}
+
+/** What processes made of an account's quota together. */
+export interface QuotaUse {
+  /** Requests that each window accepted, the last one aside: nothing was left to be sent. */
+  readonly accepted: readonly number[];
+  readonly refused: number;
+  readonly roundTripsPerRequest: number;
+}
+
+const WINDOWS = 4;
+const WINDOW_MS = 2000;
+export const QUOTA = 120;
+
+/** So many processes send requests for several windows, within one quota that a row of the server keeps. */
+export async function quotaUse(serverUrl: string, processes: number): Promise<QuotaUse> {
+  const api = await startQuotaServer({ limit: QUOTA, windowMs: WINDOW_MS });
+  const proxy = await delayingProxy(serverUrl, 0);
+  const requests = (QUOTA * WINDOWS) / processes;
+  const started = Array.from({ length: processes }, () =>
+    spawn(process.execPath, ['test/support/quota-process.ts', api.url, String(requests), 'row'], {
+      env: { ...process.env, OBSYNC_TEST_SERVER: proxy.url },
+      stdio: ['ignore', 'inherit', 'inherit'],
+    }),
+  );
+  const codes = await Promise.all(started.map(async (child) => Number((await once(child, 'exit'))[0])));
+  if (codes.some((code) => code !== 0)) throw new Error(`processes of the quota ended ${codes.join(', ')}`);
+  const { roundTrips } = proxy.traffic();
+  await Promise.all([api.close(), proxy.close()]);
+  const total = api.accepted.reduce((sum, count) => sum + count, 0);
+  return { accepted: api.accepted.slice(0, -1), refused: api.refused(), roundTripsPerRequest: roundTrips / total };
+}

@@ -1,0 +1,63 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { Client } from 'pg';
+import { startServer } from '../test/support/postgres/server.ts';
+
+/** A PostgreSQL server of the bench's own. */
+export interface BenchServer {
+  readonly url: string;
+  /** What kind of server it is. */
+  readonly version: string;
+  /** What all its processes have used so far, those that have ended included. */
+  cpuSeconds(): number;
+  /** Runs one statement; its first row. */
+  ask(sql: string): Promise<Record<string, unknown>>;
+  close(): Promise<void>;
+}
+
+export async function openBenchServer(): Promise<BenchServer> {
+  const server = await startServer();
+  const client = new Client({ connectionString: server.url });
+  await client.connect();
+  const ask = async (sql: string) => (await client.query<Record<string, unknown>>(sql)).rows[0] ?? {};
+  const { pid, version } = await ask(`select pg_backend_pid() as pid, current_setting('server_version') as version`);
+  const postmaster = statOf(Number(pid))?.parent ?? Number.NaN;
+  return {
+    url: server.url,
+    version: `PostgreSQL ${version}`,
+    ask,
+    cpuSeconds() {
+      const processes = readdirSync('/proc').filter((name) => /^\d+$/.test(name));
+      const own = statOf(postmaster);
+      const children = processes.map((name) => statOf(Number(name))).filter((stat) => stat?.parent === postmaster);
+      return [own, ...children].reduce((sum, stat) => sum + (stat?.ticks ?? 0), own?.ofEnded ?? 0) / TICKS_PER_SECOND;
+    },
+    async close() {
+      await client.end();
+      await server.remove();
+    },
+  };
+}
+
+/** Linux counts the time of processes so on every machine. */
+const TICKS_PER_SECOND = 100;
+
+interface ProcessStat {
+  readonly parent: number;
+  readonly ticks: number;
+  /** That of its children that have ended. */
+  readonly ofEnded: number;
+}
+
+/** What the system says of a process; null when it has ended. */
+function statOf(pid: number): ProcessStat | null {
+  try {
+    // The second field is the name of the program, which may hold anything.
+    const fields = (readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1) ?? '').split(' ').map(Number);
+    const [parent = 0, user = 0, system = 0, endedUser = 0, endedSystem = 0] = [1, 11, 12, 13, 14].map(
+      (i) => fields[i],
+    );
+    return { parent, ticks: user + system, ofEnded: endedUser + endedSystem };
+  } catch {
+    return null;
+  }
+}

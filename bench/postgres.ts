@@ -1,0 +1,148 @@
+import { type DelayingProxy, delayingProxy, type Traffic } from './delaying-proxy.ts';
+import { keep, MACHINE, saying } from './keep.ts';
+import { type Bench, median, openBench, type Usage } from './measure.ts';
+import { QUOTA, quotaUse, takeoverMs } from './postgres-cases.ts';
+import { type BenchServer, openBenchServer } from './postgres-server.ts';
+import { THOUSANDS_AT_SCALE_1 } from './world.ts';
+
+/**
+ * What a mirror in PostgreSQL costs, beside the same syncs into SQLite in the same run. Prints tables, and keeps them in
+ * `docs/benchmarks.md` where `--keep` stands. Arguments: thousands of rows (default 100), then how often (default 1).
+ */
+const numbers = process.argv.slice(2).filter((arg) => !arg.startsWith('--'));
+const [thousands = 100, rounds = 1] = numbers.map(Number);
+const SYNC = ['dist/main.js', 'sync', '--json', '--log-level', 'error'];
+
+/** How long a byte takes to the other side, in ms; a round trip takes twice as long. */
+const DELAYS_MS = [0, 5];
+
+/** One run of a sync. */
+interface Measured extends Usage {
+  readonly serverSeconds: number;
+  readonly traffic: Traffic | null;
+}
+
+type MeasuredOf = Readonly<Record<'first' | 'idle' | 'changed', Measured>>;
+
+interface Place {
+  readonly name: string;
+  /** One first sync, one when nothing has changed, and one when one row in a hundred has. */
+  measure(): Promise<MeasuredOf>;
+}
+
+async function threeSyncs(bench: Bench, sync: () => Promise<Measured>): Promise<MeasuredOf> {
+  const first = await sync();
+  const idle = await sync();
+  await bench.change();
+  return { first, idle, changed: await sync() };
+}
+
+const inFile = (bench: Bench): Place => ({
+  name: 'SQLite',
+  async measure() {
+    const measured = await threeSyncs(bench, async () => ({
+      ...(await bench.run(SYNC)),
+      serverSeconds: 0,
+      traffic: null,
+    }));
+    bench.clear();
+    return measured;
+  },
+});
+
+const inServer = (bench: Bench, server: BenchServer, proxy: DelayingProxy, delayMs: number): Place => ({
+  name: `PostgreSQL, ${delayMs} ms each way`,
+  async measure() {
+    const schema = 'bench';
+    const db = `${proxy.url}?schema=${schema}`;
+    const measured = await threeSyncs(bench, async () => {
+      proxy.traffic();
+      const before = server.cpuSeconds();
+      const usage = await bench.run(SYNC, db);
+      return { ...usage, serverSeconds: server.cpuSeconds() - before, traffic: proxy.traffic() };
+    });
+    await server.ask(`drop schema ${schema} cascade`);
+    return measured;
+  },
+});
+
+const SYNCS = { first: 'the first', idle: 'nothing changed', changed: '1 % changed' } as const;
+
+function lineOf(place: string, which: keyof MeasuredOf, all: readonly MeasuredOf[], inSqlite: readonly MeasuredOf[]) {
+  const of = (value: (measured: Measured) => number): number => median(all.map((each) => value(each[which])));
+  const ratio = median(all.map((each, i) => each[which].cpuSeconds / (inSqlite[i]?.[which].cpuSeconds ?? Number.NaN)));
+  const perPage = (value: (traffic: Traffic) => number): string => {
+    const found = of(({ traffic, requests }) => (traffic === null ? Number.NaN : value(traffic) / requests));
+    return Number.isNaN(found) ? '' : found.toFixed(1);
+  };
+  return `| ${[
+    `${SYNCS[which]}: ${place}`,
+    of(({ cpuSeconds }) => cpuSeconds).toFixed(2),
+    ratio.toFixed(2),
+    of(({ serverSeconds }) => serverSeconds).toFixed(2),
+    of(({ wallSeconds }) => wallSeconds).toFixed(2),
+    which === 'first' ? of(({ wallSeconds }) => (thousands * 1000) / wallSeconds).toFixed(0) : '',
+    of(({ peakMiB }) => peakMiB).toFixed(0),
+    of(({ requests }) => requests),
+    perPage(({ roundTrips }) => roundTrips),
+    perPage(({ bytesToServer }) => bytesToServer / 1024),
+    perPage(({ bytesToClient }) => bytesToClient / 1024),
+  ].join(' | ')} |`;
+}
+
+const HEAD = `| \`sync\` | client CPU s | of SQLite's | server CPU s | wall s | rows/s | peak MiB | pages | round trips a page | KiB to the server a page | KiB back a page |
+|---|---|---|---|---|---|---|---|---|---|---|`;
+
+async function sayCosts(say: (line: string) => void, bench: Bench, server: BenchServer): Promise<void> {
+  const proxies = await Promise.all(DELAYS_MS.map((delayMs) => delayingProxy(server.url, delayMs)));
+  const places = [inFile(bench), ...proxies.map((proxy, i) => inServer(bench, server, proxy, DELAYS_MS[i] as number))];
+  const found = places.map((): MeasuredOf[] => []);
+  for (let round = 0; round < rounds; round++)
+    for (const [i, place] of places.entries()) found[i]?.push(await place.measure());
+  say(HEAD);
+  for (const which of ['first', 'idle', 'changed'] as const)
+    for (const [i, { name }] of places.entries()) say(lineOf(name, which, found[i] ?? [], found[0] ?? []));
+  await Promise.all(proxies.map((proxy) => proxy.close()));
+}
+
+async function sayTakeovers(say: (line: string) => void, bench: Bench, server: BenchServer): Promise<void> {
+  const times: number[] = [];
+  const schema = 'takeover';
+  for (let i = 0; i < TAKEOVERS; i++) {
+    times.push(await takeoverMs(bench, SYNC, `${server.url}?schema=${schema}`));
+    await server.ask(`drop schema ${schema} cascade`);
+  }
+  const [least = 0, most = 0] = [Math.min(...times), Math.max(...times)];
+  say(`
+A process that was killed is followed by another one, which asks again and again, after ${median(times).toFixed(0)} ms (${least.toFixed(0)} to ${most.toFixed(0)}, ${TAKEOVERS} times).`);
+}
+
+const TAKEOVERS = 5;
+
+async function sayQuota(say: (line: string) => void, server: BenchServer): Promise<void> {
+  say(`
+| processes, one quota in a row | used of ${QUOTA} in each window | refused (429) | round trips a request |
+|---|---|---|---|`);
+  for (const processes of [1, 4, 8]) {
+    const { accepted, refused, roundTripsPerRequest } = await quotaUse(server.url, processes);
+    say(`| ${[processes, accepted.join(', '), refused, roundTripsPerRequest.toFixed(1)].join(' | ')} |`);
+  }
+}
+
+const server = await openBenchServer();
+const bench = await openBench({ scale: thousands / THOUSANDS_AT_SCALE_1 });
+const { say, said } = saying();
+try {
+  say(`${MACHINE}, ${server.version} on the same machine; medians of ${rounds}; ${thousands} thousand rows\n`);
+  await sayCosts(say, bench, server);
+  await sayTakeovers(say, bench, server);
+  await sayQuota(say, server);
+} finally {
+  bench.close();
+  await server.close();
+}
+const LEGEND = `By \`npm run bench:postgres ${numbers.join(' ')}\`: the same syncs into SQLite and into PostgreSQL, whole processes in turn. A page is a request
+to the service. A proxy between client and server counts the bytes and lets them arrive later; with 5 ms each way a round trip takes 10. A round
+trip is counted when a client that has all its answers asks anew. The server keeps nothing back for a loss of power (\`fsync=off\`), as SQLite
+does not wait for the disk either.`;
+if (process.argv.includes('--keep')) keep('# What PostgreSQL costs', `${LEGEND}\n\n${said()}`);
