@@ -43,7 +43,9 @@ export function* loadCheckpoints(envId: string): StateStatements<Map<StreamName,
 export function* loadUnfinished(cycle: number): StateStatements<Map<string, StreamName[]>> {
   const unfinished = new Map<string, StreamName[]>();
   const { env_id, stream, round } = table;
-  const stored = yield* all(asking.select({ env_id, stream, round }).from(table).where(isNotNull(round)));
+  const stored = yield* all(
+    asking.select({ env_id, stream, round }).from(table).where(isNotNull(round)).orderBy(env_id, stream),
+  );
   for (const row of stored) {
     const unended: Pick<Round, 'cycle'> = JSON.parse(row.round as string);
     if (unended.cycle === cycle) continue;

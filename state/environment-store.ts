@@ -10,7 +10,7 @@ import { all, asking, insertInto, type StateStatements, upsertInto } from './sta
 
 /** The environments of the mirror, without the mirror's own time. */
 export function* loadEnvironments(): StateStatements<Row[]> {
-  const found = yield* all(asking.select().from(environments));
+  const found = yield* all(asking.select().from(environments).orderBy(environments.id));
   return found.map(({ mirrored_at: _, ...row }) => row);
 }
 

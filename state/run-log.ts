@@ -101,7 +101,7 @@ export function* loadLastTries({ id, envIds, streams }: RunReach): StateStatemen
     where s.status <> 'done' and s.env_id = e.value and s.stream = n.value and s.run_id = (
       select max(t.run_id) from ${syncStreamRuns} t
       where t.env_id = e.value and t.stream = n.value and t.run_id < ${id}
-    )`;
+    ) order by s.env_id, s.stream`;
   for (const { env_id: envId, ...last } of rows as unknown as readonly (LastTry & { env_id: string })[])
     byEnvironment.set(envId, [...(byEnvironment.get(envId) ?? []), last]);
   return byEnvironment;

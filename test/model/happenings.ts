@@ -35,13 +35,14 @@ const KINDS = ['table', 'bi', 'etl', 'table', 'neuland'] as const;
 const HEAVY = ['columns', 'tests', 'asset-lineage', 'executions'] as const;
 
 const TWINS: readonly ((place: Place, asset: string, test: string, m: number) => void)[] = [
-  (p, asset, test) => putTest(p, `${test}\u0000`, asset),
-  (p, asset, _, m) => putColumn(p, `${asset}.c0\u0000`, asset, { data_type: `t${m}` }),
-  (p, asset) => putColumnEdges(p, `${asset}.c0\u0000`, ['a0.c0', 'a0.c0\u0000']),
+  (p, asset, test) => putTest(p, `${test}${p.twinEnding}`, asset),
+  (p, asset, _, m) => putColumn(p, `${asset}.c0${p.twinEnding}`, asset, { data_type: `t${m}` }),
+  (p, asset) => putColumnEdges(p, `${asset}.c0${p.twinEnding}`, ['a0.c0', `a0.c0${p.twinEnding}`]),
   (p, asset) => {
-    putAsset(p, `${asset}\u0000`);
-    putColumn(p, `${asset}\u0000.c0`, `${asset}\u0000`);
-    putAssetEdge(p, `${asset}\u0000`, asset);
+    const twin = `${asset}${p.twinEnding}`;
+    putAsset(p, twin);
+    putColumn(p, `${twin}.c0`, twin);
+    putAssetEdge(p, twin, asset);
   },
 ];
 
@@ -80,12 +81,12 @@ const TOLD = {
         failure_count: oddValue(1, how),
       });
   },
-  /** Keys that are another's, but for what follows a U+0000. */
+  /** Keys that are another's, but for their ending. */
   twin: (p, { n, m, how }) => hasAsset(p, n) && TWINS[how]?.(p, `a${n}`, `t${n}`, m),
   twinGoes: (p, { n, how }) =>
     how === 3
-      ? removeAsset(p, `a${n}\u0000`, 'lost')
-      : remove(p, how === 0 ? 'tests' : 'columns', how === 0 ? `t${n}\u0000` : `a${n}.c0\u0000`),
+      ? removeAsset(p, `a${n}${p.twinEnding}`, 'lost')
+      : remove(p, how === 0 ? 'tests' : 'columns', how === 0 ? `t${n}${p.twinEnding}` : `a${n}.c0${p.twinEnding}`),
   /** A change that comes with a field nobody can take (R20). */
   spoiltChange: (p, { n, m, how }) => {
     const [kind, id] = [kindAt(how), idOf(how, n, m)];

@@ -15,6 +15,7 @@ import { type RunOptions, runSync } from '../../src/sync/run.ts';
 import type { RunSummary, StreamSummary } from '../../src/sync/summary.ts';
 import { loadCheckpoint } from '../../state/checkpoint-store.ts';
 import { pageOf } from '../support/commit-parts.ts';
+import { ALONE } from './mirror-twin.ts';
 import type { Asked, World } from './world.ts';
 
 export type Row = Record<string, string | number | null>;
@@ -73,6 +74,8 @@ export interface Mirrored {
   isHeavy: (request: PageRequest) => boolean;
   /** The machine's clock against the world's. */
   clockSkewMs: number;
+  /** @throws where its twin differs from it */
+  equalsTwin(): Promise<void>;
   close(): void;
 }
 
@@ -103,16 +106,18 @@ function emptyMirror(): Buffer {
 }
 
 /** `quietMs`: how long commits that bring nothing may wait for others. */
-export function mirrorOf(world: World, quietMs = 0): Mirrored {
+export function mirrorOf(world: World, quietMs = 0, pair = ALONE): Mirrored {
   const folder = mkdtempSync(join(tmpdir(), 'obsync-world-'));
   const path = join(folder, 'mirror.db');
   writeFileSync(path, emptyMirror());
-  const file = openForWriting(path, quietMs);
-  file.connection.pragma('synchronous = OFF');
-  const statements = new Map<string, ReturnType<typeof file.connection.prepare>>();
+  const opened = openForWriting(path, quietMs);
+  opened.connection.pragma('synchronous = OFF');
+  const statements = new Map<string, ReturnType<typeof opened.connection.prepare>>();
   let exists = false;
   let logFrom = 0;
-  const clock = (): string => instantOfMs(world.nowMs + mirrored.clockSkewMs);
+  const machineClock = (): string => instantOfMs(world.nowMs + mirrored.clockSkewMs);
+  const twin = pair(opened, { clock: machineClock, isOfMany: world.places.size > 1 });
+  const { file, clock } = twin;
   const mirrored: Mirrored = {
     async sync({ maxRequests, only, history, signal, ...options } = {}) {
       logFrom = world.log.length;
@@ -121,12 +126,13 @@ export function mirrorOf(world: World, quietMs = 0): Mirrored {
       mirrored.onOpen();
       const ports = {
         source,
+        limits: twin.limits,
         mirrorExists: exists,
         openMirror: async () => {
           exists = true;
           const destination = (envId: string, run: number): Destination =>
             watched(
-              createDestination(file, { envId, run, clock }),
+              twin.destination(createDestination(file, { envId, run, clock }), { envId, run }),
               mirrored,
               () => ({
                 envId,
@@ -138,19 +144,21 @@ export function mirrorOf(world: World, quietMs = 0): Mirrored {
               amidPage,
             );
           return {
-            state: fileState(file, clock),
+            state: twin.state(fileState(file, clock)),
             destination,
             keep: async () => file.transactions.keep(),
             hold: async (envIds: readonly string[]) => mirrored.onHold(envIds),
             close: async () => {},
           };
         },
-        clock,
+        clock: machineClock,
         signal: signal ?? new AbortController().signal,
         onProgress: () => {},
       };
       const streams = CATALOGUE.filter((s) => (only ? only.includes(s.name) : history || !s.optional));
-      return runSync(ports, { ...OPTIONS, streams, ...options }).finally(() => source.close());
+      return runSync(ports, { ...OPTIONS, streams, ...options })
+        .finally(() => source.close())
+        .finally(() => twin.settled());
     },
     rows: (sql, ...values) => {
       const statement = statements.get(sql) ?? file.connection.prepare(sql);
@@ -166,7 +174,7 @@ export function mirrorOf(world: World, quietMs = 0): Mirrored {
     checkpoint: (stream, envId = [...world.places.keys()][0] ?? '') => readState(file, loadCheckpoint(envId, stream)),
     asked: (path) =>
       world.log.slice(logFrom).filter((a) => a.path !== 'environments' && (!path || a.path.endsWith(`/${path}`))),
-    otherRun: fileState(file, clock),
+    otherRun: twin.state(fileState(file, clock)),
     onOpen: () => {},
     onHold: () => {},
     beforeFetch: () => {},
@@ -176,6 +184,7 @@ export function mirrorOf(world: World, quietMs = 0): Mirrored {
     inTurn: createTurns(),
     isHeavy: () => false,
     clockSkewMs: 0,
+    equalsTwin: () => twin.equal(),
     close() {
       file.connection.close();
       rmSync(folder, { recursive: true });

@@ -58,6 +58,8 @@ export interface Place extends Things {
   cutsEdges: boolean;
   /** Whether the typed lists come to a new version of an asset half an hour late (R22). */
   typedLag: boolean;
+  /** What the keys end in that are otherwise the same as others: easily lost where texts are compared or stored. */
+  twinEnding: string;
   /** The time a change is stamped with. */
   stamp(): string;
   /** The time it is. */
@@ -87,6 +89,7 @@ export function createPlace(id: string, stamp: () => string, now = stamp): Place
     older: new Map(),
     turned: false,
     repeating: false,
+    twinEnding: '\u0000',
     cutsEdges: false,
     typedLag: false,
     stamp,

@@ -8,8 +8,9 @@ import { bothSides, missingExecutions, unreadHistories } from './compare.ts';
 import { populate } from './happenings.ts';
 import { contents, histories, type Life, live, liveServed, openUp, PLAIN, type Step } from './history.ts';
 import { fullIsFull } from './invariants/cycles.ts';
+import type { MakeTwin } from './mirror-twin.ts';
 import type { Serving } from './served.ts';
-import { scarcities, starve } from './starving.ts';
+import { type Scarcity, scarcities, starve } from './starving.ts';
 import type { Sync } from './steps.ts';
 import { quotas, wireFaults } from './wire.ts';
 import { DAY, HOUR } from './world.ts';
@@ -22,35 +23,6 @@ export interface Property {
   readonly property: fc.IAsyncPropertyWithHooks<never>;
 }
 
-const TOLD = fc.asyncProperty(histories('told'), (steps) => inLife(live(['e1']), steps, followed, toTheEnd));
-
-const WHATEVER = fc.asyncProperty(histories('any'), (steps) =>
-  inLife(live(['e1', 'e2']), steps, survived, async (life) => {
-    await settleDown(life, { ...PLAIN, allowShrink: true });
-    const { summary } = await life.take({ ...PLAIN, full: true, allowShrink: true });
-    intact(life);
-    strictEqual(summary?.status, 'done');
-    compare(life, { full: true });
-    await idle(life);
-    await turned(life);
-    intact(life);
-  }),
-);
-
-/** Once everything is in sight again, the weekly scans make it good, with no scan of lineage or typed assets among them. */
-const SIGHT = fc.asyncProperty(histories('sight'), (steps) =>
-  inLife(live(['e1']), steps, survived, async (life) => {
-    for (const place of life.world.places.values()) place.hidden.clear();
-    // One that is under way has passed by what was out of its sight.
-    if (hasScanUnderWay(life)) await settleDown(life);
-    life.world.advance(8 * DAY);
-    await settleDown(life);
-    compare(life);
-    await idle(life);
-    intact(life);
-  }),
-);
-
 const servings: fc.Arbitrary<Serving> = fc.record({
   quota: quotas,
   retries: fc.integer({ min: 0, max: 5 }),
@@ -59,50 +31,85 @@ const servings: fc.Arbitrary<Serving> = fc.record({
 
 const someFaults = fc.oneof(fc.constant([]), wireFaults);
 
-const WIRE = fc.asyncProperty(servings, histories('told', 12, someFaults), async (serving, steps) =>
-  inLife(await liveServed(['e1'], serving), steps, followed, toTheEnd),
-);
+/** `pair` gives each mirror its twin. */
+export function propertiesOf(pair?: MakeTwin): readonly Property[] {
+  const told = fc.asyncProperty(histories('told'), (steps) => inLife(live(['e1'], pair), steps, followed, toTheEnd));
+  const whatever = fc.asyncProperty(histories('any'), (steps) =>
+    inLife(live(['e1', 'e2'], pair), steps, survived, (life) => madeTrue(life)),
+  );
+  const sight = fc.asyncProperty(histories('sight'), (steps) =>
+    inLife(live(['e1'], pair), steps, survived, (life) => inSightAgain(life)),
+  );
+  const wire = fc.asyncProperty(servings, histories('told', 12, someFaults), async (serving, steps) =>
+    inLife(await liveServed(['e1'], serving, pair), steps, followed, toTheEnd),
+  );
+  const scarce = fc.asyncProperty(scarcities, (scarcity) => starved(live(['e1', 'e2'], pair), scarcity));
+  return [
+    {
+      id: 'told',
+      says: 'whatever is told of is mirrored by the next run that ends well',
+      share: 44,
+      property: told as never,
+    },
+    {
+      id: 'sight',
+      says: 'whatever the token loses sight of for a while is mirrored by the weekly scans (R13, R18)',
+      share: 10,
+      property: sight as never,
+    },
+    { id: 'any', says: 'whatever happens, a scan makes the mirror true again', share: 21, property: whatever as never },
+    {
+      id: 'wire',
+      says: 'whatever befalls it on the wire, it is mirrored, within the quota (R23, R24)',
+      share: 15,
+      property: wire as never,
+    },
+    {
+      id: 'scarce',
+      says: 'one list that always fails starves nothing, however few requests a run has (R6)',
+      share: 10,
+      property: scarce as never,
+    },
+  ];
+}
+
+export const PROPERTIES: readonly Property[] = propertiesOf();
+
+async function madeTrue(life: Life): Promise<void> {
+  await settleDown(life, { ...PLAIN, allowShrink: true });
+  const { summary } = await life.take({ ...PLAIN, full: true, allowShrink: true });
+  intact(life);
+  strictEqual(summary?.status, 'done');
+  compare(life, { full: true });
+  await idle(life);
+  await turned(life);
+  intact(life);
+}
+
+/** Once everything is in sight again, the weekly scans make it good, with no scan of lineage or typed assets among them. */
+async function inSightAgain(life: Life): Promise<void> {
+  for (const place of life.world.places.values()) place.hidden.clear();
+  // One that is under way has passed by what was out of its sight.
+  if (hasScanUnderWay(life)) await settleDown(life);
+  life.world.advance(8 * DAY);
+  await settleDown(life);
+  compare(life);
+  await idle(life);
+  intact(life);
+}
 
 /** One list of an environment never answers, and runs have few requests: the other environment is mirrored all the same (R6, R9). */
-const SCARCE = fc.asyncProperty(scarcities, async (scarcity) => {
-  const life = live(['e1', 'e2']);
+async function starved(life: Life, scarcity: Scarcity): Promise<void> {
   try {
     populate(life.world.place('e2'));
     await starve(life, scarcity);
     intact(life);
     compare(life, { places: ['e2'] });
+    await life.mirrored.equalsTwin();
   } finally {
     await life.close();
   }
-});
-
-export const PROPERTIES: readonly Property[] = [
-  {
-    id: 'told',
-    says: 'whatever is told of is mirrored by the next run that ends well',
-    share: 44,
-    property: TOLD as never,
-  },
-  {
-    id: 'sight',
-    says: 'whatever the token loses sight of for a while is mirrored by the weekly scans (R13, R18)',
-    share: 10,
-    property: SIGHT as never,
-  },
-  { id: 'any', says: 'whatever happens, a scan makes the mirror true again', share: 21, property: WHATEVER as never },
-  {
-    id: 'wire',
-    says: 'whatever befalls it on the wire, it is mirrored, within the quota (R23, R24)',
-    share: 15,
-    property: WIRE as never,
-  },
-  {
-    id: 'scarce',
-    says: 'one list that always fails starves nothing, however few requests a run has (R6)',
-    share: 10,
-    property: SCARCE as never,
-  },
-];
+}
 
 async function inLife(
   life: Life,
@@ -115,6 +122,7 @@ async function inLife(
     await life.take({ ...PLAIN, only: ['assets'] });
     for (const step of steps) await each(life, step);
     await end(life);
+    await life.mirrored.equalsTwin();
   } finally {
     await life.close();
   }

@@ -4,12 +4,14 @@
  * - OBSYNC_RUNS: histories in all, 10 000 unless given
  * - OBSYNC_SEED: which ones; of the time unless given
  * - OBSYNC_WORKERS: processes, one per core unless given
+ * - OBSYNC_TWINS=1: each mirror has a twin in PostgreSQL, which has to answer and hold the same
  * - OBSYNC_PROPERTY, OBSYNC_PATH: with the seed, one failed history again
  */
 import { fork } from 'node:child_process';
 import { availableParallelism } from 'node:os';
 import fc from 'fast-check';
-import { PROPERTIES, type Property } from './properties.ts';
+import { twinSchema } from '../support/twin.ts';
+import { PROPERTIES, type Property, propertiesOf } from './properties.ts';
 
 /** Histories of one property under one seed, drawn by one process. */
 interface Batch {
@@ -23,11 +25,20 @@ interface Batch {
 const BATCH_RUNS = 100;
 const { env } = process;
 
+const hasTwins = (env['OBSYNC_TWINS'] ?? '') !== '';
+let played: readonly Property[] | null = null;
+
+/** A process has one PostgreSQL for all of its histories. */
+async function propertiesPlayed(): Promise<readonly Property[]> {
+  played ??= hasTwins ? propertiesOf((await twinSchema()).pair) : PROPERTIES;
+  return played;
+}
+
 async function play({ property: id, seed, runs, path }: Batch): Promise<string | null> {
-  const { property } = PROPERTIES.find((each) => each.id === id) as Property;
+  const { property } = (await propertiesPlayed()).find((each) => each.id === id) as Property;
   const details = await fc.check(property, { seed, numRuns: runs, ...(path ? { path, endOnFailure: true } : {}) });
   if (!details.failed) return null;
-  const again = `OBSYNC_PROPERTY=${id} OBSYNC_SEED=${seed} OBSYNC_PATH=${details.counterexamplePath}`;
+  const again = `${hasTwins ? 'OBSYNC_TWINS=1 ' : ''}OBSYNC_PROPERTY=${id} OBSYNC_SEED=${seed} OBSYNC_PATH=${details.counterexamplePath}`;
   const error = details.errorInstance instanceof Error ? details.errorInstance.stack : details.errorInstance;
   return `${await fc.asyncDefaultReportMessage(details)}\n\n${error}\n\nAgain: ${again} npm run test:soak`;
 }

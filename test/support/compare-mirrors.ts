@@ -1,6 +1,6 @@
+import { deepStrictEqual } from 'node:assert/strict';
 import { is } from 'drizzle-orm';
 import { getTableConfig, getViewConfig, SQLiteTable, SQLiteView } from 'drizzle-orm/sqlite-core';
-import { expect } from 'vitest';
 import * as assets from '../../schema/assets.ts';
 import * as tests from '../../schema/data-tests.ts';
 import * as health from '../../schema/health.ts';
@@ -54,14 +54,22 @@ export async function expectSameRows(
   relations: readonly MirrorRelation[],
   except: Readonly<Record<string, readonly string[] | null>> = {},
 ): Promise<void> {
-  for (const { name, columns, means } of relations) {
-    const left = except[name];
+  for (const relation of relations) {
+    const left = except[relation.name];
     if (left === null) continue;
-    const named = columns.filter((column) => !left?.includes(column)).map((column) => `"${column}"`);
-    const sql = `select ${named.join(', ')} from "${name}"`;
-    const [rows, others] = [sorted(await one(sql), means), sorted(await other(sql), means)];
-    expect(others, name).toEqual(rows);
+    const sql = selectOf(relation, left);
+    sameRows(relation, await one(sql), await other(sql));
   }
+}
+
+export function selectOf({ name, columns }: MirrorRelation, except: readonly string[] = []): string {
+  const named = columns.filter((column) => !except.includes(column)).map((column) => `"${column}"`);
+  return `select ${named.join(', ')} from "${name}"`;
+}
+
+/** @throws AssertionError where the rows differ, in whatever order they come */
+export function sameRows({ name, means }: MirrorRelation, rows: readonly Row[], others: readonly Row[]): void {
+  deepStrictEqual({ [name]: sorted(others, means) }, { [name]: sorted(rows, means) });
 }
 
 function sorted(rows: readonly Row[], means: readonly string[]): Row[] {
@@ -72,12 +80,16 @@ function sorted(rows: readonly Row[], means: readonly string[]): Row[] {
     .map(([, row]) => row);
 }
 
+function shown(name: string, value: Row[string] | undefined, means: readonly string[]): Row[string] {
+  if (typeof value === 'string') return shownText(value);
+  if (typeof value === 'number' && means.includes(name)) return Number(value.toPrecision(14));
+  return value ?? null;
+}
+
 /**
  * PostgreSQL has no text with U+0000, nor with half of a surrogate pair: it shows U+FFFD. So does Node for the three bytes that SQLite stores
  * for such a half.
  */
-function shown(name: string, value: Row[string] | undefined, means: readonly string[]): Row[string] {
-  if (typeof value === 'string') return value.replaceAll('\u0000', '\ufffd').replaceAll('\ufffd\ufffd\ufffd', '\ufffd');
-  if (typeof value === 'number' && means.includes(name)) return Number(value.toPrecision(14));
-  return value ?? null;
+export function shownText(text: string): string {
+  return text.replaceAll('\u0000', '\ufffd').replaceAll('\ufffd\ufffd\ufffd', '\ufffd');
 }

@@ -1,0 +1,218 @@
+import { deepStrictEqual } from 'node:assert/strict';
+import type { Destination } from '../../src/core/destination.ts';
+import { SyncError } from '../../src/core/errors.ts';
+import { after, type Instant } from '../../src/core/instant.ts';
+import type { StateStore } from '../../src/core/state-store.ts';
+import type { Row } from '../../src/core/stream.ts';
+import { createPostgresDestination } from '../../src/destination/postgres/destination.ts';
+import { POSTGRES_LIMITS } from '../../src/destination/postgres/limits.ts';
+import { migrate } from '../../src/destination/postgres/migrations.ts';
+import { postgresState } from '../../src/destination/postgres/state.ts';
+import type { PostgresDatabase } from '../../src/destination/postgres/transaction.ts';
+import type { MirrorFile } from '../../src/destination/sqlite/open.ts';
+import type { MakeTwin, MirrorTwin } from '../model/mirror-twin.ts';
+import { type MirrorRelation, sameRows, selectOf, shownText, TABLES, VIEWS } from './compare-mirrors.ts';
+import { pgliteConnection, pgliteDatabase } from './pglite-mirror.ts';
+
+/** A schema in PostgreSQL for the twins of files, one after the other. */
+export interface TwinSchema {
+  readonly pair: MakeTwin;
+  close(): Promise<void>;
+}
+
+/** What is known to differ. */
+const EXCEPT: Readonly<Record<string, readonly string[]>> = {
+  // A secret that each mirror makes for itself.
+  mirror: ['cursor_key'],
+  // SQLite gives a number again once its row is gone.
+  seen_pages: ['id'],
+};
+
+const SCHEMA = 'twin';
+
+/** `through` stands between the twin and its database. */
+export async function twinSchema(through = (database: PostgresDatabase) => database): Promise<TwinSchema> {
+  const server = await pgliteConnection();
+  await migrate(server, SCHEMA);
+  // Outside of transactions only the comparison reads, so it may keep its settings in the session.
+  await server.query(`set search_path to ${SCHEMA}`);
+  await server.query("set timezone to 'UTC'");
+  const ask = async (sql: string): Promise<readonly Row[]> => (await server.query(sql)).rows;
+  const [found] = await ask(
+    `select string_agg(quote_ident(tablename), ', ') as tables from pg_tables
+      where schemaname = '${SCHEMA}' and tablename not like '\\_\\_%'`,
+  );
+  const database = through(pgliteDatabase(server, SCHEMA));
+  let isIdle = (): Promise<unknown> => Promise.resolve();
+  return {
+    pair(file, options) {
+      // Whatever a history that failed has left to be done comes before.
+      const begun = isIdle().then(() => ask(`truncate ${found?.['tables']} restart identity`));
+      const made = twinOf({ file, ...options, database, ask, begun });
+      isIdle = made.isIdle;
+      return made.twin;
+    },
+    close: async () => {
+      await isIdle();
+      await server.close();
+    },
+  };
+}
+
+interface TwinParts {
+  readonly file: MirrorFile;
+  readonly clock: () => Instant;
+  readonly isOfMany: boolean;
+  readonly database: PostgresDatabase;
+  readonly ask: (sql: string) => Promise<readonly Row[]>;
+  /** Ends when the database is empty. */
+  readonly begun: Promise<unknown>;
+}
+
+function twinOf({ file, clock, isOfMany, database, ask, begun }: TwinParts) {
+  const recording = recordWrites(file);
+  /** The machine's clock during the present call, here and in PostgreSQL, where it is made later. */
+  const now: { here: Instant; there: Instant } = { here: '', there: '' };
+  let envIds: readonly string[] = [];
+  let last: Promise<unknown> = begun;
+  const rowsOf = (relation: MirrorRelation): Row[] => rowsInFile(file, relation);
+  const compare = async (rows: readonly (readonly [MirrorRelation, readonly Row[]])[]): Promise<void> => {
+    for (const [relation, own] of rows) sameRows(relation, own, await ask(selectOf(relation, EXCEPT[relation.name])));
+  };
+  const follow = (work: () => Promise<void>): void => {
+    last = last.then(work);
+    // It is thrown by `settled`.
+    last.catch(() => undefined);
+  };
+  /** Makes a call of both, and compares their answers and the tables that it may have changed. */
+  const both = (call: string, own: () => Promise<unknown>, other: () => Promise<unknown>): Promise<unknown> => {
+    const at = isOfMany ? rising(file, clock()) : clock();
+    now.here = at;
+    const known = environmentsOf(file);
+    recording.tables.clear();
+    const answer = own();
+    const rows = TABLES.filter(({ name }) => recording.tables.has(name)).map((each) => [each, rowsOf(each)] as const);
+    follow(async () => {
+      now.there = at;
+      envIds = known;
+      const [ours, theirs] = [await outcome(answer), await outcome(other())];
+      await explained(call, async () => {
+        deepStrictEqual(asShown(theirs), asShown(ours));
+        await compare(rows);
+      });
+    });
+    return answer;
+  };
+  const waiting = { sleep: async () => undefined, random: () => 0 };
+  const errorOf = (cause: unknown) => new SyncError('run', String(cause), { cause });
+  const there = { ...waiting, clock: () => now.there };
+  const settled = async (relations: readonly MirrorRelation[]): Promise<void> => {
+    await last;
+    await explained('all that was done', () => compare(relations.map((each) => [each, rowsOf(each)] as const)));
+  };
+  const twin: MirrorTwin = {
+    limits: POSTGRES_LIMITS,
+    clock: () => now.here,
+    file: { ...file, prepare: recording.prepare },
+    state: (own) => pairOf(own, postgresState(database, { ...there, name: file.path, envIds: () => envIds }), both),
+    destination: (own, { envId, run }) =>
+      pairOf(own, createPostgresDestination(database, { ...there, envId, run, lease: null, errorOf }), both, envId),
+    settled: () => settled(TABLES),
+    equal: () => settled([...TABLES, ...VIEWS]),
+  };
+  return { twin, isIdle: () => last.catch(() => undefined) };
+}
+
+type Both = (call: string, own: () => Promise<unknown>, other: () => Promise<unknown>) => Promise<unknown>;
+type Methods = Readonly<Record<string, (...given: unknown[]) => Promise<unknown>>>;
+
+/** A port of which each method is called of two. */
+function pairOf<Port extends Destination | StateStore>(own: Port, other: Port, both: Both, where = 'state'): Port {
+  const [ours, theirs] = [own, other] as unknown as [Methods, Methods];
+  const methods = Object.keys(own).map((name) => [
+    name,
+    (...given: unknown[]) =>
+      both(
+        `${where} ${name} ${shownCall(given)}`,
+        async () => ours[name]?.(...given),
+        async () => theirs[name]?.(...given),
+      ),
+  ]);
+  return Object.fromEntries(methods) as Port;
+}
+
+const MOST_SHOWN = 2000;
+
+function shownCall(given: readonly unknown[]): string {
+  const text = given.map((each) => (hasTable(each) ? each.name : JSON.stringify(each))).join(', ');
+  return text.length > MOST_SHOWN ? `${text.slice(0, MOST_SHOWN)}…` : text;
+}
+
+/** A stream is long to show. */
+function hasTable(given: unknown): given is { readonly name: string } {
+  return typeof given === 'object' && given !== null && 'table' in given && 'name' in given;
+}
+
+async function explained(call: string, work: () => Promise<void>): Promise<void> {
+  try {
+    await work();
+  } catch (cause) {
+    throw new Error(`PostgreSQL differs from SQLite after ${call}: ${cause instanceof Error ? cause.message : cause}`, {
+      cause,
+    });
+  }
+}
+
+/** An answer, or what has to be done about an error (its text names the database). */
+async function outcome(answer: Promise<unknown>): Promise<unknown> {
+  try {
+    return { answer: await answer };
+  } catch (error) {
+    return error instanceof SyncError && error.recovery !== 'run' ? { recovery: error.recovery } : { error };
+  }
+}
+
+function asShown(value: unknown): unknown {
+  if (typeof value === 'string') return shownText(value);
+  if (Array.isArray(value)) return value.map(asShown);
+  if (value instanceof Map) return new Map([...value].map(([key, each]) => [asShown(key), asShown(each)]));
+  if (value === null || typeof value !== 'object' || value instanceof Error) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, asShown(each)]));
+}
+
+/** The tables that statements write, from their texts. */
+function recordWrites({ prepare }: MirrorFile) {
+  const tables = new Set<string>();
+  return {
+    tables,
+    prepare: ((name, text) => {
+      const statement = prepare(name, text);
+      for (const [, table = ''] of statement.source.matchAll(/\b(?:insert into|update|delete from)\s+"?(\w+)/gi))
+        tables.add(table);
+      return statement;
+    }) as MirrorFile['prepare'],
+  };
+}
+
+/** Keys that wait for the end of the transaction count as written: PostgreSQL has each commit in its own. */
+function rowsInFile({ connection, noted }: MirrorFile, relation: MirrorRelation): Row[] {
+  const rows = connection.prepare(selectOf(relation, EXCEPT[relation.name])).all() as Row[];
+  if (relation.name !== 'seen_pages') return rows;
+  const waiting = noted.pages.map(({ envId, stream, readNumber, keys }): Row => {
+    return { env_id: envId, stream, read_number: readNumber, keys };
+  });
+  return [...rows, ...waiting];
+}
+
+function environmentsOf({ connection }: MirrorFile): string[] {
+  return connection.prepare('select env_id from mirror_environments').pluck().all() as string[];
+}
+
+/**
+ * With several environments, SQLite moves a clock past those of all, PostgreSQL past its own: the times are the same as long as the machine's
+ * clock rises.
+ */
+function rising({ connection }: MirrorFile, now: Instant): Instant {
+  const last = connection.prepare('select max(mirrored_at) from mirror_environments').pluck().get();
+  return typeof last === 'string' && last >= now ? after(last) : now;
+}
