@@ -16,6 +16,8 @@ export default async function sharedServer(project: TestProject): Promise<() => 
   const start = async (): Promise<OwnServer> => (await import('./server.ts')).startServer();
   const listener = createServer((_, response) => {
     server ??= start();
+    // A connection that is kept may be closed just when a test asks again.
+    response.setHeader('connection', 'close');
     server.then(
       ({ url }) => response.end(url),
       (error: unknown) => response.writeHead(500).end(String(error)),
