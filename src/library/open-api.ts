@@ -95,6 +95,7 @@ interface ApiSettings extends AuthOptions {
 
 /** @throws SyncError `usage` */
 function apiSettings(options: ApiOptions): ApiSettings {
+  const db = givenFile(options, 'serve');
   const token = (options.token ?? process.env['OBSYNC_SERVE_TOKEN'])?.trim() || null;
   if (token !== null && !TOKEN_PATTERN.test(token))
     throw new SyncError(
@@ -105,7 +106,7 @@ function apiSettings(options: ApiOptions): ApiSettings {
   if (token === null && tokensFile === null)
     throw noToken('set OBSYNC_SERVE_TOKEN, or name a file of tokens with --tokens');
   return {
-    db: givenFile(options, 'serve'),
+    db,
     token,
     tokensFile,
     rateLimit: readOption('rateLimit', () => parseRateLimit(rateLimit ?? DEFAULTS.rateLimit)),
