@@ -31,6 +31,7 @@ export { type DescribeOptions, describe, type MirrorDescription } from './librar
 export type { ColumnDescription, TableDescription } from './library/dictionary.ts';
 export { type ExportOptions, exportMirror } from './library/export.ts';
 export type { ExportEvent, ExportReport } from './library/export-mirror.ts';
+export { type MigrateOptions, type MigrateReport, migrate } from './library/migrate.ts';
 export { mirrorApi } from './library/mirror-api.ts';
 export type { ApiOptions } from './library/open-api.ts';
 export { openMirror, type ReadableMirror } from './library/open-mirror.ts';

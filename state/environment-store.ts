@@ -1,4 +1,4 @@
-import { eq, type SQL, sql } from 'drizzle-orm';
+import { and, eq, isNotNull, sql } from 'drizzle-orm';
 import { environments } from '../schema/assets.ts';
 import { mirrorEnvironments, rejectedRows } from '../schema/sync.ts';
 import type { RejectedRow } from '../src/core/decode.ts';
@@ -6,7 +6,7 @@ import type { EnvironmentChanges } from '../src/core/environments.ts';
 import type { Instant } from '../src/core/instant.ts';
 import type { Row } from '../src/core/stream.ts';
 import { type MirrorClock, tickTogether } from './mirror-clock.ts';
-import { all, asking, insertInto, type StateStatements, upsertInto } from './state-statements.ts';
+import { all, asking, first, insertInto, type StateStatements, upsertInto } from './state-statements.ts';
 
 /** The environments of the mirror, without the mirror's own time. */
 export function* loadEnvironments(): StateStatements<Row[]> {
@@ -23,20 +23,29 @@ export function* saveEnvironments(
   const changedIds = environmentChanges.changed.map((row) => String(row['id']));
   const listedIds = environmentChanges.listed.map(({ id }) => id);
   const timeOf = yield* tickTogether(clock, { changedIds, listedIds });
-  for (const id of environmentChanges.returned) yield countReturn(id);
+  for (const id of environmentChanges.returned) yield* countReturn(id);
   for (const changed of environmentChanges.changed) {
     const row = { ...(changed as typeof environments.$inferSelect), mirrored_at: timeOf(String(changed['id'])) };
     yield upsertInto(environments, row, [environments.id]);
   }
-  yield sql`delete from ${rejectedRows} where ${eq(rejectedRows.stream, 'environments')}`;
+  const { env_id, stream } = rejectedRows;
+  yield sql`delete from ${rejectedRows} where ${and(eq(env_id, NONE), eq(stream, 'environments'))}`;
   for (const row of environmentChanges.rejected)
     yield sql`${insertInto(rejectedRows, toRejectedRow(row, runId, timeOf('')))} on conflict do nothing`;
 }
 
-/** Tells the streams of an environment that it is back (R13). A return that another run has counted is not counted again. */
-function countReturn(id: string): SQL {
-  return sql`update ${mirrorEnvironments} set returned_count = returned_count + 1 where env_id = ${id}
-    and exists (select 1 from ${environments} e where e.id = ${id} and e.missing_since is not null)`;
+/** The environment of rows that tell of environments. */
+const NONE = '';
+
+/**
+ * Tells the streams of an environment that it is back (R13). A return that another run has counted is not counted again: whoever saves
+ * environments has locked their clocks.
+ */
+function* countReturn(id: string): StateStatements<void> {
+  const missing = asking.select({ id: environments.id }).from(environments);
+  const held = yield* first(missing.where(and(eq(environments.id, id), isNotNull(environments.missing_since))));
+  if (held !== undefined)
+    yield sql`update ${mirrorEnvironments} set returned_count = returned_count + 1 where env_id = ${id}`;
 }
 
 function toRejectedRow(
@@ -44,5 +53,5 @@ function toRejectedRow(
   runId: number,
   seenAt: Instant,
 ): typeof rejectedRows.$inferInsert {
-  return { run_id: runId, env_id: '', stream: 'environments', row_key: rowKey, reason, payload, seen_at: seenAt };
+  return { run_id: runId, env_id: NONE, stream: 'environments', row_key: rowKey, reason, payload, seen_at: seenAt };
 }

@@ -131,6 +131,13 @@ export const COMMANDS: readonly CliCommand[] = [
     run: async (args, io) => (await import('./copy.ts')).copyTo(args, io),
   },
   {
+    name: 'migrate',
+    describe:
+      'bring the tables of the mirror up to date, as every sync does first; with --citus, distribute them by environment',
+    options: pick('db', 'db-file', 'citus', 'json', 'config'),
+    run: async (args, io) => (await import('./migrate.ts')).migrate(args, io),
+  },
+  {
     name: 'bi',
     describe:
       'write files by which other tools know the mirror: descriptions and tests for dbt, a semantic model, dashboards; needs no mirror',

@@ -99,6 +99,11 @@ export const OPTIONS = {
   },
   'metrics-host': { type: 'string', default: DEFAULTS.metricsHost, describe: 'address that serves metrics' },
   all: { type: 'boolean', default: DEFAULTS.all, describe: 'show every account of the database, and its workers' },
+  citus: {
+    type: 'boolean',
+    default: DEFAULTS.citus,
+    describe: 'also distribute the tables over the nodes of Citus, by environment',
+  },
   host: { type: 'string', default: DEFAULTS.host, describe: 'address to listen on' },
   port: { type: 'number', default: DEFAULTS.port, describe: 'port to listen on; 0 picks a free one' },
   tokens: {

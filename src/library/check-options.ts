@@ -39,6 +39,7 @@ export const OPTION_KINDS = {
   drop: 'true or false',
   metricsPort: 'a number',
   metricsHost: 'a string',
+  citus: 'true or false',
   host: 'a string',
   port: 'a number',
   tokens: 'a string',

@@ -21,6 +21,7 @@ export const DEFAULTS = {
   drop: false,
   metricsHost: '127.0.0.1',
   all: false,
+  citus: false,
   depth: 'rows',
   repair: false,
   host: '127.0.0.1',

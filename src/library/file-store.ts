@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import { lockPath, type MirrorLock, takeLock } from '../../state/lock.ts';
 import { saveVerification } from '../../state/verification-store.ts';
 import { SyncError } from '../core/errors.ts';
+import type { MirrorChange } from '../core/mirror-change.ts';
 import { tableNamed } from '../destination/sql/tables.ts';
 import { closeWritten } from '../destination/sqlite/close.ts';
 import { createDestination } from '../destination/sqlite/destination.ts';
@@ -9,11 +10,17 @@ import { perform, scopeOf } from '../destination/sqlite/driver.ts';
 import { facingFile, fileError } from '../destination/sqlite/file-error.ts';
 import { fileState, writeState } from '../destination/sqlite/file-state.ts';
 import { keepHealthMeans } from '../destination/sqlite/health-means.ts';
-import { buildSecondaryIndexes, dropSecondaryIndexes } from '../destination/sqlite/migrations.ts';
+import {
+  buildSecondaryIndexes,
+  dropSecondaryIndexes,
+  newestVersion,
+  version,
+} from '../destination/sqlite/migrations.ts';
 import {
   checkMirror,
   type MirrorFile,
   mirrorExists,
+  openEarlier,
   openForReading,
   openForWriting,
   refuseNoFolder,
@@ -21,6 +28,7 @@ import {
 import { CATALOGUE } from '../streams/catalogue.ts';
 import type { OpenMirror } from '../sync/ports.ts';
 import type { MirrorStore, Verification } from './mirror-store.ts';
+import { OptionError } from './option-error.ts';
 import { clock } from './sync-settings.ts';
 
 /** A mirror in a file. */
@@ -32,6 +40,8 @@ export function fileStore(path: string): MirrorStore {
     checkPlace: async () => refuseNoFolder(path),
     open: async (stop, quietMs = 0) => openLocked(path, stop, quietMs),
     bringUpToDate: async () => bringUpToDate(path),
+    checkCitus: async () => refuseFile(path),
+    distribute: async () => refuseFile(path),
     read: facingFile(path)((statementsOf) => {
       const mirror = openForReading(path);
       try {
@@ -107,18 +117,35 @@ function finish(connection: MirrorFile['connection']): void {
 const INDEXED = CATALOGUE.filter((stream) => stream.method !== 'window').map((stream) => tableNamed(stream.table));
 
 /** When a run holds the lock, it has already migrated the mirror. */
-function bringUpToDate(path: string): void {
+function bringUpToDate(path: string): MirrorChange {
   // No lock file is made beside a file that is not a mirror.
   checkMirror(path);
   try {
     const lock = takeLock(path);
     try {
+      const before = mirrorExists(path) ? versionOf(path) : 0;
       closeWritten(openForWriting(path));
+      if (before === newestVersion()) return 'none';
+      return before === 0 ? 'made' : 'updated';
     } finally {
       lock.release();
     }
   } catch (error) {
     if (!(error instanceof SyncError) || error.recovery !== 'locked') throw error;
+    return 'none';
+  }
+}
+
+function refuseFile(path: string): never {
+  throw new OptionError('citus', `--citus needs a mirror in PostgreSQL, and ${path} is a file: leave it out`);
+}
+
+function versionOf(path: string): number {
+  const { connection } = openEarlier(path);
+  try {
+    return version(connection);
+  } finally {
+    connection.close();
   }
 }
 

@@ -1,5 +1,7 @@
 import type { verifications } from '../../schema/page.ts';
+import type { MirrorChange } from '../core/mirror-change.ts';
 import type { StorageLimits } from '../core/storage-limits.ts';
+import type { DistributionReport } from '../destination/postgres/citus.ts';
 import type { QuotaRowOptions } from '../destination/postgres/quota-row.ts';
 import type { MirrorScope, SqlStatements } from '../destination/sql/statements.ts';
 import type { OpenMirror } from '../sync/ports.ts';
@@ -19,8 +21,12 @@ export interface MirrorStore {
    * @throws SyncError `locked` or `usage`
    */
   open(stop: AbortSignal, quietMs?: number): Promise<OpenMirror>;
-  /** Migrates a mirror of an older version, as a run does, unless a run is doing so. @throws SyncError `usage` */
-  bringUpToDate(): Promise<void>;
+  /** Makes a mirror, or migrates one of an older version, as a run does, unless a run is doing so. @throws SyncError `usage` */
+  bringUpToDate(): Promise<MirrorChange>;
+  /** @throws SyncError `usage` if the tables cannot be distributed, because there is no Citus */
+  checkCitus(): Promise<void>;
+  /** Distributes the tables of an up-to-date mirror over the nodes of Citus. @throws SyncError */
+  distribute(): Promise<DistributionReport>;
   /** Reads from one state of an existing mirror. @throws SyncError `usage` if there is none, or one of another version */
   read<Result>(statementsOf: (scopeOf: ScopeOf) => SqlStatements<Result>): Promise<Result>;
   /** Whether a process writes to the mirror now. */

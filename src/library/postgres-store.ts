@@ -6,6 +6,7 @@ import { setTimeout as sleepFor } from 'node:timers/promises';
 import { saveVerification } from '../../state/verification-store.ts';
 import { SyncError } from '../core/errors.ts';
 import type { PostgresAddress } from '../destination/postgres/address.ts';
+import { distributeTables, refuseWithoutCitus } from '../destination/postgres/citus.ts';
 import { refuseOtherVersion } from '../destination/postgres/copy.ts';
 import { createPostgresDestination, scopeOf } from '../destination/postgres/destination.ts';
 import { performOn } from '../destination/postgres/driver.ts';
@@ -54,6 +55,8 @@ export function postgresStore(given: string, address: PostgresAddress): MirrorSt
     checkPlace: async () => {},
     open: () => openMirror(address, explain),
     bringUpToDate: () => connected((connection) => migrate(connection, schema)),
+    checkCitus: () => connected(refuseWithoutCitus),
+    distribute: () => connected((connection) => distributeTables(connection, schema)),
     read: (statementsOf) => reading((connection) => performOn(connection, statementsOf(scopeOf))),
     isWritten: () => reading(async (connection) => (await heldEnvironments(connection)).size > 0),
     record: (verification) =>

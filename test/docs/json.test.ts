@@ -3,6 +3,7 @@ import { assets, columnLineage, columns, environments } from '../../schema/asset
 import { type MirrorFile, openForWriting } from '../../src/destination/sqlite/open.ts';
 import { SERVE_TOKEN, serving } from '../cli/serving.ts';
 import { folder, mirrorFile, obsync } from '../cli/setup.ts';
+import { databaseWithCitus } from '../support/citus/database.ts';
 import { madeDatabase } from '../support/postgres/database.ts';
 import { nameIn, readDocument, rowsOf, sectionOf } from './documents.ts';
 
@@ -48,6 +49,8 @@ beforeAll(async () => {
     await print('describe');
     await print('export', '--to', 'lake');
     await print('copy', '--to', 'copy.db');
+    await print('migrate');
+    await printCitus();
     await print('bi', 'dbt', '--to', 'models');
     await print('report', '--to', 'report.html');
     const mirror = openForWriting(`${where.cwd}/obsync.db`);
@@ -64,6 +67,16 @@ beforeAll(async () => {
     await source.ended;
   }
 });
+
+async function printCitus(): Promise<void> {
+  const { url, drop } = await databaseWithCitus();
+  try {
+    const { stdout } = await obsync(['migrate', '--citus', '--json'], { env: { OBSYNC_DB: url } });
+    printed['migrate']?.push(JSON.parse(stdout));
+  } finally {
+    await drop();
+  }
+}
 
 async function printAccounts(baseUrl: string): Promise<void> {
   const { url, ask: askDatabase, drop } = await madeDatabase();
@@ -112,6 +125,7 @@ describe('docs/json-and-exit-codes.md', () => {
     ['describe'],
     ['export'],
     ['copy'],
+    ['migrate'],
     ['bi'],
     ['report'],
     ['verify --against'],

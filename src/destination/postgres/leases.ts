@@ -81,11 +81,15 @@ export async function releaseLeases(
 
 /** The environments that a process writes now. A process that lives is one whose lease has not ended and whose backend is there. */
 export async function heldEnvironments(connection: PostgresConnection): Promise<Set<string>> {
-  const { rows } = await connection.query(
-    `select m.env_id, o.until_ms > ${NOW_MS} and not ${IS_GONE} as is_held
-      from mirror_environments m join lease_owners o on o.owner = m.lease_owner`,
+  // Two statements: where environments are on many nodes, they are not joined with what the server knows of its own backends.
+  const alive = await connection.query(
+    `select o.owner from lease_owners o where o.until_ms > ${NOW_MS} and not ${IS_GONE}`,
   );
-  return new Set(rows.filter((row) => Number(row['is_held']) === 1).map((row) => String(row['env_id'])));
+  const owners = new Set(alive.rows.map((row) => row['owner']));
+  const { rows } = await connection.query(
+    'select env_id, lease_owner from mirror_environments where lease_owner is not null',
+  );
+  return new Set(rows.filter((row) => owners.has(row['lease_owner'] ?? null)).map((row) => String(row['env_id'])));
 }
 
 /** The condition that the backend of the owner `o` has ended. Its number may belong to a later one, so its start counts as well. */

@@ -2,6 +2,7 @@ import { findPackageJSON } from 'node:module';
 import { dirname, join } from 'node:path';
 import { type MigrationMeta, readMigrationFiles } from 'drizzle-orm/migrator';
 import { SyncError } from '../../core/errors.ts';
+import type { MirrorChange } from '../../core/mirror-change.ts';
 import type { PostgresConnection } from './connection.ts';
 import { aroundViews, hasViews, postgresViews, VIEW_JOURNAL } from './views.ts';
 
@@ -13,26 +14,32 @@ const MIGRATIONS = join(dirname(findPackageJSON(import.meta.url) ?? ''), 'schema
  * process that does the same waits. A mirror that is up to date costs a look, and needs no right to change anything.
  * @throws SyncError `usage` if the mirror was made by a newer version, if the schema holds something else, or if views of others are in the way
  */
-export async function migrate(connection: PostgresConnection, schema: string): Promise<void> {
+export async function migrate(connection: PostgresConnection, schema: string): Promise<MirrorChange> {
   const all = readMigrationFiles({ migrationsFolder: MIGRATIONS });
-  if (await isUpToDate(connection, schema, all)) return;
-  await inTransaction(connection, async () => {
-    // A lock of the transaction: behind a pooler, the next statement after it may meet another session.
-    await connection.query('select pg_advisory_xact_lock(hashtextextended($1, 0))', [`obsync ${schema}`]);
-    if (await isUpToDate(connection, schema, all)) return;
+  if (await isUpToDate(connection, schema, all)) return 'none';
+  return inTransaction(connection, async () => {
+    await lockMigrations(connection, schema);
+    if (await isUpToDate(connection, schema, all)) return 'none';
     const from = await version(connection, schema);
     if (from === 0) await refuseTaken(connection, schema, all);
     await enterSchema(connection, schema);
     const ahead = all.filter(({ folderMillis }) => folderMillis > from);
     await aroundViews(connection, schema, () => apply(connection, ahead));
+    return from === 0 ? 'made' : 'updated';
   });
 }
 
-async function inTransaction(connection: PostgresConnection, work: () => Promise<void>): Promise<void> {
+/** Waits for whoever changes the tables of the mirror. It is a lock of the transaction: behind a pooler, the next one may meet another session. */
+export async function lockMigrations(connection: PostgresConnection, schema: string): Promise<void> {
+  await connection.query('select pg_advisory_xact_lock(hashtextextended($1, 0))', [`obsync ${schema}`]);
+}
+
+async function inTransaction<Done>(connection: PostgresConnection, work: () => Promise<Done>): Promise<Done> {
   await connection.query('begin');
   try {
-    await work();
+    const done = await work();
     await connection.query('commit');
+    return done;
   } catch (error) {
     // The error says more than a rollback that fails because the connection is gone.
     await connection.query('rollback').catch(() => undefined);
@@ -58,16 +65,24 @@ async function refuseTaken(
   schema: string,
   all: readonly MigrationMeta[],
 ): Promise<void> {
-  const ours = all
-    .flatMap(({ sql }) => sql)
-    .flatMap((sql) => [...sql.matchAll(/CREATE TABLE "([^"]+)"/g)].map(([, table]) => table));
   const { rows } = await connection.query(
     'select relname as name from pg_class where relnamespace = to_regnamespace($1) and relname = any($2) order by 1',
-    [quoted(schema), [...ours, ...postgresViews().map(({ name }) => name)]],
+    [quoted(schema), [...madeBy(all), ...postgresViews().map(({ name }) => name)]],
   );
   if (rows.length === 0) return;
   const text = `schema ${schema} is no mirror, but has ${rows.map(({ name }) => name).join(', ')}`;
   throw new SyncError('usage', `${text}: name another with ?schema= at the end of --db`);
+}
+
+/** The names of all tables that a mirror has, or had in an earlier version. */
+export function mirrorTables(): string[] {
+  return madeBy(readMigrationFiles({ migrationsFolder: MIGRATIONS }));
+}
+
+function madeBy(all: readonly MigrationMeta[]): string[] {
+  return all
+    .flatMap(({ sql }) => sql)
+    .flatMap((sql) => [...sql.matchAll(/CREATE TABLE "([^"]+)"/g)].map(([, table]) => String(table)));
 }
 
 /** Makes the schema if it is missing. Only then must the user be allowed to make one. */
@@ -105,6 +120,6 @@ function latestOf(all: readonly MigrationMeta[]): number {
   return Math.max(...all.map(({ folderMillis }) => folderMillis));
 }
 
-function quoted(schema: string): string {
+export function quoted(schema: string): string {
   return `"${schema.replaceAll('"', '""')}"`;
 }

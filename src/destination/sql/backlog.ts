@@ -96,8 +96,8 @@ function unshown(stream: Stream, query: BacklogQuery): SqlCondition {
 function movedParents(stream: Stream, { lastMark, run }: BacklogQuery): SqlCondition {
   const { parent } = stream;
   if (parent === undefined) throw new Error(`${stream.name} has no parent`);
-  const lives = `select 1 from ${nameOf(parent.table)} o where o.env_id = m.env_id and o.id = m.id and o.deleted_at is null`;
-  const owns = `select 1 from ${tableOf(stream)} t where t.env_id = m.env_id and t.${quote(parent.by)} = m.id and ${live(stream)}`;
+  const lives = `select 1 from ${nameOf(parent.table)} o where o.env_id = @env and o.id = m.id and o.deleted_at is null`;
+  const owns = `select 1 from ${tableOf(stream)} t where t.env_id = @env and t.${quote(parent.by)} = m.id and ${live(stream)}`;
   return {
     sql: `select m.id from marks m where ${isOf(stream, 'm')} and ${isOwed('m')} and m.number <= @lastMark
       and (exists (${lives}) or exists (${owns}))`,

@@ -209,7 +209,7 @@ function* dropRejected(
   const sql = `delete from rejected_rows as r where ${isOf(stream, 'r')} and r.run_id < @since
     and r.row_key in (select value from ${commitScope.dialect.texts('@ids')})
     and not exists (select 1 from ${tableOf(stream)} t
-      where t.env_id = r.env_id and t.${firstKey(stream)} = r.row_key and ${live(stream)})`;
+      where t.env_id = @env and t.${firstKey(stream)} = r.row_key and ${live(stream)})`;
   yield* send(commitScope, sql, { ids: JSON.stringify(ids), since });
 }
 

@@ -77,7 +77,7 @@ export function isUnfilled({ writes = [], fields }: Stream): string {
 
 /** The condition that `h`, a row of `held_removals`, has the key of row `t`. */
 export function holds(stream: Stream): string {
-  return `h.env_id = t.env_id and h.stream = '${stream.name}' and ${isKeyOf(stream, 'h')}`;
+  return `${isOf(stream, 'h')} and ${isKeyOf(stream, 'h')}`;
 }
 
 /** The condition that row `t` may be removed at once: it is not held back, or its removal is explained (R14). */
@@ -109,7 +109,7 @@ function hasGone({ by, table, parents = [] }: StreamParent, alias: string): stri
   const parent = `${alias}_parent`;
   const gone = [`${parent}.deletion = 'tombstone'`, ...parents.map((each) => hasGone(each, parent))];
   return `exists (select 1 from ${nameOf(table)} ${parent}
-    where ${parent}.env_id = t.env_id and ${parent}.id = ${alias}.${quote(by)} and (${gone.join(' or ')}))`;
+    where ${parent}.env_id = @env and ${parent}.id = ${alias}.${quote(by)} and (${gone.join(' or ')}))`;
 }
 
 /** The rejected rows `r` of this stream: `from … where …`. */

@@ -5,7 +5,7 @@ import type { ExistingRow } from '../../core/difference.ts';
 import type { Instant } from '../../core/instant.ts';
 import type { RowKeys } from '../../core/mirror-reader.ts';
 import type { Row, Stream } from '../../core/stream.ts';
-import { firstKey, HAS_KEY, holds, isOf, live, markedRows, rejectedRows, tableOf } from './conditions.ts';
+import { firstKey, HAS_KEY, holds, live, markedRows, rejectedRows, tableOf } from './conditions.ts';
 import { type MirrorScope, rows, type SqlStatements, value } from './statements.ts';
 import { list, nameOf, quote, tableSqlOf } from './tables.ts';
 
@@ -124,7 +124,7 @@ export function* countRejected(mirrorScope: MirrorScope, stream: Stream): SqlSta
 /** The number of removals that are held back (R14). */
 export function* heldBack(mirrorScope: MirrorScope, stream: Stream): SqlStatements<number> {
   const sql = `select count(*) from held_removals h cross join ${tableOf(stream)} t
-    where ${holds(stream)} and ${isOf(stream, 'h')} and ${live(stream)}`;
+    where t.env_id = @env and ${holds(stream)} and ${live(stream)}`;
   return Number(yield* value(mirrorScope, sql));
 }
 
@@ -160,7 +160,7 @@ function dueTestsSql({ dialect }: MirrorScope): string {
     where t.env_id = @env and t.id >= '' and t.deleted_at is null and coalesce(f.run_id, 0) < @run
       and (r.test_id is null or ${hasRejected} or exists (
         select 1 from latest_test_executions l
-        where l.env_id = t.env_id and l.test_id = t.id and l.mirrored_at > r.mirrored_at))
+        where l.env_id = @env and l.test_id = t.id and l.mirrored_at > r.mirrored_at))
     order by f.run_id nulls first, r.read_at nulls first, t.id limit @most
   ) d`;
 }

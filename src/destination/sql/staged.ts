@@ -233,7 +233,7 @@ function toWrite(
   const shape = tableSqlOf(table);
   const { key } = shape;
   const last = dialect.lastStaged(shape, staged, `g.env_id = @env and ${inScope(stream, scope, 'g')}`);
-  return `from (${last}) s left join ${nameOf(table)} t on ${matches('t', 's', key)}
+  return `from (${last}) s left join ${nameOf(table)} t on t.env_id = @env and ${matches('t', 's', key.slice(1))}
     where (t.${quote(key[1] as string)} is null or ${differs(dialect, shape, ['t', 's'])}) and ${isParentLive(stream)}`;
 }
 
@@ -248,5 +248,5 @@ function inScope(stream: Stream, replacementScope: ReplacementScope, alias: stri
 function isParentLive(stream: Stream): string {
   if (stream.parentTable === undefined) return 'true';
   return `exists (select 1 from ${nameOf(stream.parentTable.table)} l
-    where l.env_id = s.env_id and l.id = s.${firstKey(stream)} and l.deleted_at is null)`;
+    where l.env_id = @env and l.id = s.${firstKey(stream)} and l.deleted_at is null)`;
 }

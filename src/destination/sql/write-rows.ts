@@ -172,7 +172,7 @@ export function* holdOnly(
   yield* send(
     commitScope,
     `delete from held_removals as h where ${isOf(stream, 'h')}
-      and not exists (select 1 from ${tableOf(stream)} t where ${holds(stream)} and ${live(stream)} and ${sql})`,
+      and not exists (select 1 from ${tableOf(stream)} t where t.env_id = @env and ${holds(stream)} and ${live(stream)} and ${sql})`,
     values,
   );
 }

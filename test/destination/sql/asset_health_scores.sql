@@ -117,11 +117,7 @@ delete from rejected_rows as r
     and r.stream = 'asset_health_scores'
     and r.run_id < @since
     and r.row_key in (select value from json_each(@ids))
-    and not exists (select 1
-      from "asset_health_scores" t
-      where t.env_id = r.env_id
-        and t."asset_id" = r.row_key
-        and true);
+    and not exists (select 1 from "asset_health_scores" t where t.env_id = @env and t."asset_id" = r.row_key and true);
 
 
 -- what one read saw and gathered is dropped
@@ -237,7 +233,7 @@ select count(*)
     and not false
     and not exists (select 1
       from held_removals h
-      where h.env_id = t.env_id
+      where h.env_id = @env
         and h.stream = 'asset_health_scores'
         and h.key_1 = t."asset_id");
 
@@ -261,7 +257,7 @@ delete from "asset_health_scores" as t
         and not coalesce(w.left_by_run, 0) < @run)
     and (false or not exists (select 1
           from held_removals h
-          where h.env_id = t.env_id
+          where h.env_id = @env
             and h.stream = 'asset_health_scores'
             and h.key_1 = t."asset_id"));
 
@@ -289,7 +285,7 @@ insert into "asset_health_scores" ("env_id", "asset_id", "score", "test_count", 
       where g.env_id = @env
         and true
       group by g."env_id", g."asset_id") s
-  left join "asset_health_scores" t on t."env_id" = s."env_id"
+  left join "asset_health_scores" t on t.env_id = @env
     and t."asset_id" = s."asset_id"
   where (t."asset_id" is null or t."score" is distinct from s."score" or t."test_count" is distinct from s."test_count" or t."bucket_at" is distinct from s."bucket_at" or (t."extra" is distinct from s."extra"
             and not same_json(t."extra", s."extra")))
@@ -306,7 +302,7 @@ insert into "asset_health_score_dimensions" ("env_id", "asset_id", "dimension", 
       where g.env_id = @env
         and true
       group by g."env_id", g."asset_id", g."dimension") s
-  left join "asset_health_score_dimensions" t on t."env_id" = s."env_id"
+  left join "asset_health_score_dimensions" t on t.env_id = @env
     and t."asset_id" = s."asset_id"
     and t."dimension" = s."dimension"
   where (t."asset_id" is null or t."score" is distinct from s."score" or t."test_count" is distinct from s."test_count" or t."bucket_at" is distinct from s."bucket_at" or (t."extra" is distinct from s."extra"
@@ -321,7 +317,8 @@ delete from held_removals as h
     and h.stream = 'asset_health_scores'
     and not exists (select 1
       from "asset_health_scores" t
-      where h.env_id = t.env_id
+      where t.env_id = @env
+        and h.env_id = @env
         and h.stream = 'asset_health_scores'
         and h.key_1 = t."asset_id"
         and true
@@ -458,7 +455,7 @@ select count(*)
     and not false
     and not exists (select 1
       from held_removals h
-      where h.env_id = t.env_id
+      where h.env_id = @env
         and h.stream = 'asset_health_scores'
         and h.key_1 = t."asset_id");
 
@@ -507,7 +504,7 @@ delete from "asset_health_scores" as t
         and not coalesce(w.left_by_run, 0) < @run)
     and (false or not exists (select 1
           from held_removals h
-          where h.env_id = t.env_id
+          where h.env_id = @env
             and h.stream = 'asset_health_scores'
             and h.key_1 = t."asset_id"));
 
@@ -535,7 +532,7 @@ insert into "asset_health_scores" ("env_id", "asset_id", "score", "test_count", 
       where g.env_id = @env
         and true
       group by g."env_id", g."asset_id") s
-  left join "asset_health_scores" t on t."env_id" = s."env_id"
+  left join "asset_health_scores" t on t.env_id = @env
     and t."asset_id" = s."asset_id"
   where (t."asset_id" is null or t."score" is distinct from s."score" or t."test_count" is distinct from s."test_count" or t."bucket_at" is distinct from s."bucket_at" or (t."extra" is distinct from s."extra"
             and not same_json(t."extra", s."extra")))
@@ -552,7 +549,7 @@ insert into "asset_health_score_dimensions" ("env_id", "asset_id", "dimension", 
       where g.env_id = @env
         and true
       group by g."env_id", g."asset_id", g."dimension") s
-  left join "asset_health_score_dimensions" t on t."env_id" = s."env_id"
+  left join "asset_health_score_dimensions" t on t.env_id = @env
     and t."asset_id" = s."asset_id"
     and t."dimension" = s."dimension"
   where (t."asset_id" is null or t."score" is distinct from s."score" or t."test_count" is distinct from s."test_count" or t."bucket_at" is distinct from s."bucket_at" or (t."extra" is distinct from s."extra"
@@ -567,7 +564,8 @@ delete from held_removals as h
     and h.stream = 'asset_health_scores'
     and not exists (select 1
       from "asset_health_scores" t
-      where h.env_id = t.env_id
+      where t.env_id = @env
+        and h.env_id = @env
         and h.stream = 'asset_health_scores'
         and h.key_1 = t."asset_id"
         and true
@@ -641,7 +639,7 @@ delete from "asset_health_scores" as t
   where t.env_id = @env
     and exists (select 1
       from held_removals h
-      where h.env_id = t.env_id
+      where h.env_id = @env
         and h.stream = 'asset_health_scores'
         and h.key_1 = t."asset_id");
 

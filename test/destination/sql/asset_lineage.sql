@@ -93,7 +93,7 @@ delete from rejected_rows as r
     and r.row_key in (select value from json_each(@ids))
     and not exists (select 1
       from "asset_lineage" t
-      where t.env_id = r.env_id
+      where t.env_id = @env
         and t."upstream_asset_id" = r.row_key
         and true);
 
@@ -196,11 +196,11 @@ select count(*)
         and not coalesce(w.left_by_run, 0) < @run)
     and not (exists (select 1
           from "assets" t_parent
-          where t_parent.env_id = t.env_id
+          where t_parent.env_id = @env
             and t_parent.id = t."upstream_asset_id"
             and (t_parent.deletion = 'tombstone')) or exists (select 1
           from "assets" t_parent
-          where t_parent.env_id = t.env_id
+          where t_parent.env_id = @env
             and t_parent.id = t."downstream_asset_id"
             and (t_parent.deletion = 'tombstone')) or t."downstream_asset_id" in (select s.key_2
           from seen_keys s
@@ -208,7 +208,7 @@ select count(*)
             and s.stream = 'asset_lineage'))
     and not exists (select 1
       from held_removals h
-      where h.env_id = t.env_id
+      where h.env_id = @env
         and h.stream = 'asset_lineage'
         and h.key_1 = t."upstream_asset_id"
         and h.key_2 = t."downstream_asset_id");
@@ -220,11 +220,11 @@ select count(*)
         and true
         and not (exists (select 1
               from "assets" t_parent
-              where t_parent.env_id = t.env_id
+              where t_parent.env_id = @env
                 and t_parent.id = t."upstream_asset_id"
                 and (t_parent.deletion = 'tombstone')) or exists (select 1
               from "assets" t_parent
-              where t_parent.env_id = t.env_id
+              where t_parent.env_id = @env
                 and t_parent.id = t."downstream_asset_id"
                 and (t_parent.deletion = 'tombstone')) or t."downstream_asset_id" in (select s.key_2
               from seen_keys s
@@ -232,7 +232,7 @@ select count(*)
                 and s.stream = 'asset_lineage'))
         and not exists (select 1
           from held_removals h
-          where h.env_id = t.env_id
+          where h.env_id = @env
             and h.stream = 'asset_lineage'
             and h.key_1 = t."upstream_asset_id"
             and h.key_2 = t."downstream_asset_id")
@@ -259,18 +259,18 @@ delete from "asset_lineage" as t
         and not coalesce(w.left_by_run, 0) < @run)
     and ((exists (select 1
               from "assets" t_parent
-              where t_parent.env_id = t.env_id
+              where t_parent.env_id = @env
                 and t_parent.id = t."upstream_asset_id"
                 and (t_parent.deletion = 'tombstone')) or exists (select 1
               from "assets" t_parent
-              where t_parent.env_id = t.env_id
+              where t_parent.env_id = @env
                 and t_parent.id = t."downstream_asset_id"
                 and (t_parent.deletion = 'tombstone')) or t."downstream_asset_id" in (select s.key_2
               from seen_keys s
               where s.env_id = @env
                 and s.stream = 'asset_lineage')) or not exists (select 1
           from held_removals h
-          where h.env_id = t.env_id
+          where h.env_id = @env
             and h.stream = 'asset_lineage'
             and h.key_1 = t."upstream_asset_id"
             and h.key_2 = t."downstream_asset_id"));
@@ -282,7 +282,7 @@ insert into "asset_lineage" ("env_id", "upstream_asset_id", "downstream_asset_id
       where g.env_id = @env
         and true
       group by g."env_id", g."upstream_asset_id", g."downstream_asset_id") s
-  left join "asset_lineage" t on t."env_id" = s."env_id"
+  left join "asset_lineage" t on t.env_id = @env
     and t."upstream_asset_id" = s."upstream_asset_id"
     and t."downstream_asset_id" = s."downstream_asset_id"
   where (t."upstream_asset_id" is null or (t."extra" is distinct from s."extra" and not same_json(t."extra",
@@ -296,7 +296,8 @@ delete from held_removals as h
     and h.stream = 'asset_lineage'
     and not exists (select 1
       from "asset_lineage" t
-      where h.env_id = t.env_id
+      where t.env_id = @env
+        and h.env_id = @env
         and h.stream = 'asset_lineage'
         and h.key_1 = t."upstream_asset_id"
         and h.key_2 = t."downstream_asset_id"
@@ -422,11 +423,11 @@ select count(*)
         and not coalesce(w.left_by_run, 0) < @run)
     and not (exists (select 1
           from "assets" t_parent
-          where t_parent.env_id = t.env_id
+          where t_parent.env_id = @env
             and t_parent.id = t."upstream_asset_id"
             and (t_parent.deletion = 'tombstone')) or exists (select 1
           from "assets" t_parent
-          where t_parent.env_id = t.env_id
+          where t_parent.env_id = @env
             and t_parent.id = t."downstream_asset_id"
             and (t_parent.deletion = 'tombstone')) or t."downstream_asset_id" in (select s.key_2
           from seen_keys s
@@ -434,7 +435,7 @@ select count(*)
             and s.stream = 'asset_lineage'))
     and not exists (select 1
       from held_removals h
-      where h.env_id = t.env_id
+      where h.env_id = @env
         and h.stream = 'asset_lineage'
         and h.key_1 = t."upstream_asset_id"
         and h.key_2 = t."downstream_asset_id");
@@ -446,11 +447,11 @@ select count(*)
         and true
         and not (exists (select 1
               from "assets" t_parent
-              where t_parent.env_id = t.env_id
+              where t_parent.env_id = @env
                 and t_parent.id = t."upstream_asset_id"
                 and (t_parent.deletion = 'tombstone')) or exists (select 1
               from "assets" t_parent
-              where t_parent.env_id = t.env_id
+              where t_parent.env_id = @env
                 and t_parent.id = t."downstream_asset_id"
                 and (t_parent.deletion = 'tombstone')) or t."downstream_asset_id" in (select s.key_2
               from seen_keys s
@@ -458,7 +459,7 @@ select count(*)
                 and s.stream = 'asset_lineage'))
         and not exists (select 1
           from held_removals h
-          where h.env_id = t.env_id
+          where h.env_id = @env
             and h.stream = 'asset_lineage'
             and h.key_1 = t."upstream_asset_id"
             and h.key_2 = t."downstream_asset_id")
@@ -488,11 +489,11 @@ insert into held_removals (env_id, stream, key_1, key_2, absent_at)
         and not coalesce(w.left_by_run, 0) < @run)
     and not (exists (select 1
           from "assets" t_parent
-          where t_parent.env_id = t.env_id
+          where t_parent.env_id = @env
             and t_parent.id = t."upstream_asset_id"
             and (t_parent.deletion = 'tombstone')) or exists (select 1
           from "assets" t_parent
-          where t_parent.env_id = t.env_id
+          where t_parent.env_id = @env
             and t_parent.id = t."downstream_asset_id"
             and (t_parent.deletion = 'tombstone')) or t."downstream_asset_id" in (select s.key_2
           from seen_keys s
@@ -522,18 +523,18 @@ delete from "asset_lineage" as t
         and not coalesce(w.left_by_run, 0) < @run)
     and ((exists (select 1
               from "assets" t_parent
-              where t_parent.env_id = t.env_id
+              where t_parent.env_id = @env
                 and t_parent.id = t."upstream_asset_id"
                 and (t_parent.deletion = 'tombstone')) or exists (select 1
               from "assets" t_parent
-              where t_parent.env_id = t.env_id
+              where t_parent.env_id = @env
                 and t_parent.id = t."downstream_asset_id"
                 and (t_parent.deletion = 'tombstone')) or t."downstream_asset_id" in (select s.key_2
               from seen_keys s
               where s.env_id = @env
                 and s.stream = 'asset_lineage')) or not exists (select 1
           from held_removals h
-          where h.env_id = t.env_id
+          where h.env_id = @env
             and h.stream = 'asset_lineage'
             and h.key_1 = t."upstream_asset_id"
             and h.key_2 = t."downstream_asset_id"));
@@ -545,7 +546,7 @@ insert into "asset_lineage" ("env_id", "upstream_asset_id", "downstream_asset_id
       where g.env_id = @env
         and true
       group by g."env_id", g."upstream_asset_id", g."downstream_asset_id") s
-  left join "asset_lineage" t on t."env_id" = s."env_id"
+  left join "asset_lineage" t on t.env_id = @env
     and t."upstream_asset_id" = s."upstream_asset_id"
     and t."downstream_asset_id" = s."downstream_asset_id"
   where (t."upstream_asset_id" is null or (t."extra" is distinct from s."extra" and not same_json(t."extra",
@@ -559,7 +560,8 @@ delete from held_removals as h
     and h.stream = 'asset_lineage'
     and not exists (select 1
       from "asset_lineage" t
-      where h.env_id = t.env_id
+      where t.env_id = @env
+        and h.env_id = @env
         and h.stream = 'asset_lineage'
         and h.key_1 = t."upstream_asset_id"
         and h.key_2 = t."downstream_asset_id"
@@ -633,7 +635,7 @@ delete from "asset_lineage" as t
   where t.env_id = @env
     and exists (select 1
       from held_removals h
-      where h.env_id = t.env_id
+      where h.env_id = @env
         and h.stream = 'asset_lineage'
         and h.key_1 = t."upstream_asset_id"
         and h.key_2 = t."downstream_asset_id");

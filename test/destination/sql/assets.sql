@@ -100,7 +100,7 @@ delete from rejected_rows as r
     and r.stream = 'assets'
     and r.run_id < @since
     and r.row_key in (select value from json_each(@ids))
-    and not exists (select 1 from "assets" t where t.env_id = r.env_id and t."id" = r.row_key and t.deleted_at is null);
+    and not exists (select 1 from "assets" t where t.env_id = @env and t."id" = r.row_key and t.deleted_at is null);
 
 
 -- new marks
@@ -184,11 +184,7 @@ select count(*)
     and not exists (select 1 from seen_keys s where s.env_id = @env and s.stream = 'assets' and s.key_1 = t."id")
     and (cast(@through as text) is null or t.id <= @through)
     and not false
-    and not exists (select 1
-      from held_removals h
-      where h.env_id = t.env_id
-        and h.stream = 'assets'
-        and h.key_1 = t."id");
+    and not exists (select 1 from held_removals h where h.env_id = @env and h.stream = 'assets' and h.key_1 = t."id");
 
 select t."id", t."name", t."kind", t."source_type", t."data_platform", t."db_name", t."schema_name", t."table_name",
     t."materialization", t."bi_platform", t."bi_type", t."url", t."description", t."owners", t."tags", t."parent_id",
@@ -202,7 +198,7 @@ select t."id", t."name", t."kind", t."source_type", t."data_platform", t."db_nam
     and (cast(@through as text) is null or t.id <= @through)
     and (false or not exists (select 1
           from held_removals h
-          where h.env_id = t.env_id
+          where h.env_id = @env
             and h.stream = 'assets'
             and h.key_1 = t."id"))
   order by t.id
@@ -213,7 +209,8 @@ delete from held_removals as h
     and h.stream = 'assets'
     and not exists (select 1
       from "assets" t
-      where h.env_id = t.env_id
+      where t.env_id = @env
+        and h.env_id = @env
         and h.stream = 'assets'
         and h.key_1 = t."id"
         and t.deleted_at is null
@@ -289,11 +286,7 @@ select count(*)
     and not exists (select 1 from seen_keys s where s.env_id = @env and s.stream = 'assets' and s.key_1 = t."id")
     and (cast(@through as text) is null or t.id <= @through)
     and not false
-    and not exists (select 1
-      from held_removals h
-      where h.env_id = t.env_id
-        and h.stream = 'assets'
-        and h.key_1 = t."id");
+    and not exists (select 1 from held_removals h where h.env_id = @env and h.stream = 'assets' and h.key_1 = t."id");
 
 insert into held_removals (env_id, stream, key_1, key_2, absent_at)
   select t.env_id, 'assets', t."id", '', @at
@@ -319,7 +312,7 @@ select t."id", t."name", t."kind", t."source_type", t."data_platform", t."db_nam
     and (cast(@through as text) is null or t.id <= @through)
     and (false or not exists (select 1
           from held_removals h
-          where h.env_id = t.env_id
+          where h.env_id = @env
             and h.stream = 'assets'
             and h.key_1 = t."id"))
   order by t.id
@@ -330,7 +323,8 @@ delete from held_removals as h
     and h.stream = 'assets'
     and not exists (select 1
       from "assets" t
-      where h.env_id = t.env_id
+      where t.env_id = @env
+        and h.env_id = @env
         and h.stream = 'assets'
         and h.key_1 = t."id"
         and t.deleted_at is null
@@ -406,11 +400,7 @@ select count(*)
     and not exists (select 1 from seen_keys s where s.env_id = @env and s.stream = 'assets' and s.key_1 = t."id")
     and (cast(@through as text) is null or t.id <= @through)
     and not false
-    and not exists (select 1
-      from held_removals h
-      where h.env_id = t.env_id
-        and h.stream = 'assets'
-        and h.key_1 = t."id");
+    and not exists (select 1 from held_removals h where h.env_id = @env and h.stream = 'assets' and h.key_1 = t."id");
 
 select t."id", t."name", t."kind", t."source_type", t."data_platform", t."db_name", t."schema_name", t."table_name",
     t."materialization", t."bi_platform", t."bi_type", t."url", t."description", t."owners", t."tags", t."parent_id",
@@ -424,7 +414,7 @@ select t."id", t."name", t."kind", t."source_type", t."data_platform", t."db_nam
     and (cast(@through as text) is null or t.id <= @through)
     and (false or not exists (select 1
           from held_removals h
-          where h.env_id = t.env_id
+          where h.env_id = @env
             and h.stream = 'assets'
             and h.key_1 = t."id"))
   order by t.id
@@ -435,7 +425,8 @@ delete from held_removals as h
     and h.stream = 'assets'
     and not exists (select 1
       from "assets" t
-      where h.env_id = t.env_id
+      where t.env_id = @env
+        and h.env_id = @env
         and h.stream = 'assets'
         and h.key_1 = t."id"
         and t.deleted_at is null
@@ -487,7 +478,7 @@ select t."id", t."name", t."kind", t."source_type", t."data_platform", t."db_nam
   where t.env_id = @env
     and t.id > @after
     and t.deleted_at is null
-    and exists (select 1 from held_removals h where h.env_id = t.env_id and h.stream = 'assets' and h.key_1 = t."id")
+    and exists (select 1 from held_removals h where h.env_id = @env and h.stream = 'assets' and h.key_1 = t."id")
   order by t.id
   limit 2000;
 

@@ -93,7 +93,7 @@ delete from rejected_rows as r
     and r.row_key in (select value from json_each(@ids))
     and not exists (select 1
       from "column_lineage" t
-      where t.env_id = r.env_id
+      where t.env_id = @env
         and t."downstream_column_id" = r.row_key
         and true);
 
@@ -231,19 +231,19 @@ select count(*)
         and not coalesce(w.left_by_run, 0) < @run)
     and not (exists (select 1
           from "columns" t_parent
-          where t_parent.env_id = t.env_id
+          where t_parent.env_id = @env
             and t_parent.id = t."downstream_column_id"
             and (t_parent.deletion = 'tombstone' or exists (select 1
                   from "assets" t_parent_parent
-                  where t_parent_parent.env_id = t.env_id
+                  where t_parent_parent.env_id = @env
                     and t_parent_parent.id = t_parent."asset_id"
                     and (t_parent_parent.deletion = 'tombstone')))) or exists (select 1
           from "columns" t_parent
-          where t_parent.env_id = t.env_id
+          where t_parent.env_id = @env
             and t_parent.id = t."upstream_column_id"
             and (t_parent.deletion = 'tombstone' or exists (select 1
                   from "assets" t_parent_parent
-                  where t_parent_parent.env_id = t.env_id
+                  where t_parent_parent.env_id = @env
                     and t_parent_parent.id = t_parent."asset_id"
                     and (t_parent_parent.deletion = 'tombstone')))) or t."downstream_column_id" in (select s.key_1
           from seen_keys s
@@ -251,7 +251,7 @@ select count(*)
             and s.stream = 'column_lineage'))
     and not exists (select 1
       from held_removals h
-      where h.env_id = t.env_id
+      where h.env_id = @env
         and h.stream = 'column_lineage'
         and h.key_1 = t."downstream_column_id"
         and h.key_2 = t."upstream_column_id");
@@ -263,19 +263,19 @@ select count(*)
         and true
         and not (exists (select 1
               from "columns" t_parent
-              where t_parent.env_id = t.env_id
+              where t_parent.env_id = @env
                 and t_parent.id = t."downstream_column_id"
                 and (t_parent.deletion = 'tombstone' or exists (select 1
                       from "assets" t_parent_parent
-                      where t_parent_parent.env_id = t.env_id
+                      where t_parent_parent.env_id = @env
                         and t_parent_parent.id = t_parent."asset_id"
                         and (t_parent_parent.deletion = 'tombstone')))) or exists (select 1
               from "columns" t_parent
-              where t_parent.env_id = t.env_id
+              where t_parent.env_id = @env
                 and t_parent.id = t."upstream_column_id"
                 and (t_parent.deletion = 'tombstone' or exists (select 1
                       from "assets" t_parent_parent
-                      where t_parent_parent.env_id = t.env_id
+                      where t_parent_parent.env_id = @env
                         and t_parent_parent.id = t_parent."asset_id"
                         and (t_parent_parent.deletion = 'tombstone')))) or t."downstream_column_id" in (select s.key_1
               from seen_keys s
@@ -283,7 +283,7 @@ select count(*)
                 and s.stream = 'column_lineage'))
         and not exists (select 1
           from held_removals h
-          where h.env_id = t.env_id
+          where h.env_id = @env
             and h.stream = 'column_lineage'
             and h.key_1 = t."downstream_column_id"
             and h.key_2 = t."upstream_column_id")
@@ -316,26 +316,26 @@ update "columns"
             and not coalesce(w.left_by_run, 0) < @run)
         and ((exists (select 1
                   from "columns" t_parent
-                  where t_parent.env_id = t.env_id
+                  where t_parent.env_id = @env
                     and t_parent.id = t."downstream_column_id"
                     and (t_parent.deletion = 'tombstone' or exists (select 1
                           from "assets" t_parent_parent
-                          where t_parent_parent.env_id = t.env_id
+                          where t_parent_parent.env_id = @env
                             and t_parent_parent.id = t_parent."asset_id"
                             and (t_parent_parent.deletion = 'tombstone')))) or exists (select 1
                   from "columns" t_parent
-                  where t_parent.env_id = t.env_id
+                  where t_parent.env_id = @env
                     and t_parent.id = t."upstream_column_id"
                     and (t_parent.deletion = 'tombstone' or exists (select 1
                           from "assets" t_parent_parent
-                          where t_parent_parent.env_id = t.env_id
+                          where t_parent_parent.env_id = @env
                             and t_parent_parent.id = t_parent."asset_id"
                             and (t_parent_parent.deletion = 'tombstone')))) or t."downstream_column_id" in (select s.key_1
                   from seen_keys s
                   where s.env_id = @env
                     and s.stream = 'column_lineage')) or not exists (select 1
               from held_removals h
-              where h.env_id = t.env_id
+              where h.env_id = @env
                 and h.stream = 'column_lineage'
                 and h.key_1 = t."downstream_column_id"
                 and h.key_2 = t."upstream_column_id")));
@@ -361,26 +361,26 @@ delete from "column_lineage" as t
         and not coalesce(w.left_by_run, 0) < @run)
     and ((exists (select 1
               from "columns" t_parent
-              where t_parent.env_id = t.env_id
+              where t_parent.env_id = @env
                 and t_parent.id = t."downstream_column_id"
                 and (t_parent.deletion = 'tombstone' or exists (select 1
                       from "assets" t_parent_parent
-                      where t_parent_parent.env_id = t.env_id
+                      where t_parent_parent.env_id = @env
                         and t_parent_parent.id = t_parent."asset_id"
                         and (t_parent_parent.deletion = 'tombstone')))) or exists (select 1
               from "columns" t_parent
-              where t_parent.env_id = t.env_id
+              where t_parent.env_id = @env
                 and t_parent.id = t."upstream_column_id"
                 and (t_parent.deletion = 'tombstone' or exists (select 1
                       from "assets" t_parent_parent
-                      where t_parent_parent.env_id = t.env_id
+                      where t_parent_parent.env_id = @env
                         and t_parent_parent.id = t_parent."asset_id"
                         and (t_parent_parent.deletion = 'tombstone')))) or t."downstream_column_id" in (select s.key_1
               from seen_keys s
               where s.env_id = @env
                 and s.stream = 'column_lineage')) or not exists (select 1
           from held_removals h
-          where h.env_id = t.env_id
+          where h.env_id = @env
             and h.stream = 'column_lineage'
             and h.key_1 = t."downstream_column_id"
             and h.key_2 = t."upstream_column_id"));
@@ -392,14 +392,14 @@ insert into "column_lineage" ("env_id", "upstream_column_id", "downstream_column
       where g.env_id = @env
         and true
       group by g."env_id", g."downstream_column_id", g."upstream_column_id") s
-  left join "column_lineage" t on t."env_id" = s."env_id"
+  left join "column_lineage" t on t.env_id = @env
     and t."downstream_column_id" = s."downstream_column_id"
     and t."upstream_column_id" = s."upstream_column_id"
   where (t."downstream_column_id" is null or (t."extra" is distinct from s."extra"
             and not same_json(t."extra", s."extra")))
     and exists (select 1
       from "columns" l
-      where l.env_id = s.env_id
+      where l.env_id = @env
         and l.id = s."downstream_column_id"
         and l.deleted_at is null)
   on conflict ("env_id", "downstream_column_id", "upstream_column_id") do update
@@ -422,7 +422,8 @@ delete from held_removals as h
     and h.stream = 'column_lineage'
     and not exists (select 1
       from "column_lineage" t
-      where h.env_id = t.env_id
+      where t.env_id = @env
+        and h.env_id = @env
         and h.stream = 'column_lineage'
         and h.key_1 = t."downstream_column_id"
         and h.key_2 = t."upstream_column_id"
@@ -548,19 +549,19 @@ select count(*)
         and not coalesce(w.left_by_run, 0) < @run)
     and not (exists (select 1
           from "columns" t_parent
-          where t_parent.env_id = t.env_id
+          where t_parent.env_id = @env
             and t_parent.id = t."downstream_column_id"
             and (t_parent.deletion = 'tombstone' or exists (select 1
                   from "assets" t_parent_parent
-                  where t_parent_parent.env_id = t.env_id
+                  where t_parent_parent.env_id = @env
                     and t_parent_parent.id = t_parent."asset_id"
                     and (t_parent_parent.deletion = 'tombstone')))) or exists (select 1
           from "columns" t_parent
-          where t_parent.env_id = t.env_id
+          where t_parent.env_id = @env
             and t_parent.id = t."upstream_column_id"
             and (t_parent.deletion = 'tombstone' or exists (select 1
                   from "assets" t_parent_parent
-                  where t_parent_parent.env_id = t.env_id
+                  where t_parent_parent.env_id = @env
                     and t_parent_parent.id = t_parent."asset_id"
                     and (t_parent_parent.deletion = 'tombstone')))) or t."downstream_column_id" in (select s.key_1
           from seen_keys s
@@ -568,7 +569,7 @@ select count(*)
             and s.stream = 'column_lineage'))
     and not exists (select 1
       from held_removals h
-      where h.env_id = t.env_id
+      where h.env_id = @env
         and h.stream = 'column_lineage'
         and h.key_1 = t."downstream_column_id"
         and h.key_2 = t."upstream_column_id");
@@ -580,19 +581,19 @@ select count(*)
         and true
         and not (exists (select 1
               from "columns" t_parent
-              where t_parent.env_id = t.env_id
+              where t_parent.env_id = @env
                 and t_parent.id = t."downstream_column_id"
                 and (t_parent.deletion = 'tombstone' or exists (select 1
                       from "assets" t_parent_parent
-                      where t_parent_parent.env_id = t.env_id
+                      where t_parent_parent.env_id = @env
                         and t_parent_parent.id = t_parent."asset_id"
                         and (t_parent_parent.deletion = 'tombstone')))) or exists (select 1
               from "columns" t_parent
-              where t_parent.env_id = t.env_id
+              where t_parent.env_id = @env
                 and t_parent.id = t."upstream_column_id"
                 and (t_parent.deletion = 'tombstone' or exists (select 1
                       from "assets" t_parent_parent
-                      where t_parent_parent.env_id = t.env_id
+                      where t_parent_parent.env_id = @env
                         and t_parent_parent.id = t_parent."asset_id"
                         and (t_parent_parent.deletion = 'tombstone')))) or t."downstream_column_id" in (select s.key_1
               from seen_keys s
@@ -600,7 +601,7 @@ select count(*)
                 and s.stream = 'column_lineage'))
         and not exists (select 1
           from held_removals h
-          where h.env_id = t.env_id
+          where h.env_id = @env
             and h.stream = 'column_lineage'
             and h.key_1 = t."downstream_column_id"
             and h.key_2 = t."upstream_column_id")
@@ -630,19 +631,19 @@ insert into held_removals (env_id, stream, key_1, key_2, absent_at)
         and not coalesce(w.left_by_run, 0) < @run)
     and not (exists (select 1
           from "columns" t_parent
-          where t_parent.env_id = t.env_id
+          where t_parent.env_id = @env
             and t_parent.id = t."downstream_column_id"
             and (t_parent.deletion = 'tombstone' or exists (select 1
                   from "assets" t_parent_parent
-                  where t_parent_parent.env_id = t.env_id
+                  where t_parent_parent.env_id = @env
                     and t_parent_parent.id = t_parent."asset_id"
                     and (t_parent_parent.deletion = 'tombstone')))) or exists (select 1
           from "columns" t_parent
-          where t_parent.env_id = t.env_id
+          where t_parent.env_id = @env
             and t_parent.id = t."upstream_column_id"
             and (t_parent.deletion = 'tombstone' or exists (select 1
                   from "assets" t_parent_parent
-                  where t_parent_parent.env_id = t.env_id
+                  where t_parent_parent.env_id = @env
                     and t_parent_parent.id = t_parent."asset_id"
                     and (t_parent_parent.deletion = 'tombstone')))) or t."downstream_column_id" in (select s.key_1
           from seen_keys s
@@ -678,26 +679,26 @@ update "columns"
             and not coalesce(w.left_by_run, 0) < @run)
         and ((exists (select 1
                   from "columns" t_parent
-                  where t_parent.env_id = t.env_id
+                  where t_parent.env_id = @env
                     and t_parent.id = t."downstream_column_id"
                     and (t_parent.deletion = 'tombstone' or exists (select 1
                           from "assets" t_parent_parent
-                          where t_parent_parent.env_id = t.env_id
+                          where t_parent_parent.env_id = @env
                             and t_parent_parent.id = t_parent."asset_id"
                             and (t_parent_parent.deletion = 'tombstone')))) or exists (select 1
                   from "columns" t_parent
-                  where t_parent.env_id = t.env_id
+                  where t_parent.env_id = @env
                     and t_parent.id = t."upstream_column_id"
                     and (t_parent.deletion = 'tombstone' or exists (select 1
                           from "assets" t_parent_parent
-                          where t_parent_parent.env_id = t.env_id
+                          where t_parent_parent.env_id = @env
                             and t_parent_parent.id = t_parent."asset_id"
                             and (t_parent_parent.deletion = 'tombstone')))) or t."downstream_column_id" in (select s.key_1
                   from seen_keys s
                   where s.env_id = @env
                     and s.stream = 'column_lineage')) or not exists (select 1
               from held_removals h
-              where h.env_id = t.env_id
+              where h.env_id = @env
                 and h.stream = 'column_lineage'
                 and h.key_1 = t."downstream_column_id"
                 and h.key_2 = t."upstream_column_id")));
@@ -723,26 +724,26 @@ delete from "column_lineage" as t
         and not coalesce(w.left_by_run, 0) < @run)
     and ((exists (select 1
               from "columns" t_parent
-              where t_parent.env_id = t.env_id
+              where t_parent.env_id = @env
                 and t_parent.id = t."downstream_column_id"
                 and (t_parent.deletion = 'tombstone' or exists (select 1
                       from "assets" t_parent_parent
-                      where t_parent_parent.env_id = t.env_id
+                      where t_parent_parent.env_id = @env
                         and t_parent_parent.id = t_parent."asset_id"
                         and (t_parent_parent.deletion = 'tombstone')))) or exists (select 1
               from "columns" t_parent
-              where t_parent.env_id = t.env_id
+              where t_parent.env_id = @env
                 and t_parent.id = t."upstream_column_id"
                 and (t_parent.deletion = 'tombstone' or exists (select 1
                       from "assets" t_parent_parent
-                      where t_parent_parent.env_id = t.env_id
+                      where t_parent_parent.env_id = @env
                         and t_parent_parent.id = t_parent."asset_id"
                         and (t_parent_parent.deletion = 'tombstone')))) or t."downstream_column_id" in (select s.key_1
               from seen_keys s
               where s.env_id = @env
                 and s.stream = 'column_lineage')) or not exists (select 1
           from held_removals h
-          where h.env_id = t.env_id
+          where h.env_id = @env
             and h.stream = 'column_lineage'
             and h.key_1 = t."downstream_column_id"
             and h.key_2 = t."upstream_column_id"));
@@ -754,14 +755,14 @@ insert into "column_lineage" ("env_id", "upstream_column_id", "downstream_column
       where g.env_id = @env
         and true
       group by g."env_id", g."downstream_column_id", g."upstream_column_id") s
-  left join "column_lineage" t on t."env_id" = s."env_id"
+  left join "column_lineage" t on t.env_id = @env
     and t."downstream_column_id" = s."downstream_column_id"
     and t."upstream_column_id" = s."upstream_column_id"
   where (t."downstream_column_id" is null or (t."extra" is distinct from s."extra"
             and not same_json(t."extra", s."extra")))
     and exists (select 1
       from "columns" l
-      where l.env_id = s.env_id
+      where l.env_id = @env
         and l.id = s."downstream_column_id"
         and l.deleted_at is null)
   on conflict ("env_id", "downstream_column_id", "upstream_column_id") do update
@@ -784,7 +785,8 @@ delete from held_removals as h
     and h.stream = 'column_lineage'
     and not exists (select 1
       from "column_lineage" t
-      where h.env_id = t.env_id
+      where t.env_id = @env
+        and h.env_id = @env
         and h.stream = 'column_lineage'
         and h.key_1 = t."downstream_column_id"
         and h.key_2 = t."upstream_column_id"
@@ -894,19 +896,19 @@ select count(*)
         and not coalesce(w.left_by_run, 0) < @run)
     and not (exists (select 1
           from "columns" t_parent
-          where t_parent.env_id = t.env_id
+          where t_parent.env_id = @env
             and t_parent.id = t."downstream_column_id"
             and (t_parent.deletion = 'tombstone' or exists (select 1
                   from "assets" t_parent_parent
-                  where t_parent_parent.env_id = t.env_id
+                  where t_parent_parent.env_id = @env
                     and t_parent_parent.id = t_parent."asset_id"
                     and (t_parent_parent.deletion = 'tombstone')))) or exists (select 1
           from "columns" t_parent
-          where t_parent.env_id = t.env_id
+          where t_parent.env_id = @env
             and t_parent.id = t."upstream_column_id"
             and (t_parent.deletion = 'tombstone' or exists (select 1
                   from "assets" t_parent_parent
-                  where t_parent_parent.env_id = t.env_id
+                  where t_parent_parent.env_id = @env
                     and t_parent_parent.id = t_parent."asset_id"
                     and (t_parent_parent.deletion = 'tombstone')))) or t."downstream_column_id" in (select s.key_1
           from seen_keys s
@@ -914,7 +916,7 @@ select count(*)
             and s.stream = 'column_lineage'))
     and not exists (select 1
       from held_removals h
-      where h.env_id = t.env_id
+      where h.env_id = @env
         and h.stream = 'column_lineage'
         and h.key_1 = t."downstream_column_id"
         and h.key_2 = t."upstream_column_id");
@@ -966,26 +968,26 @@ update "columns"
             and not coalesce(w.left_by_run, 0) < @run)
         and ((exists (select 1
                   from "columns" t_parent
-                  where t_parent.env_id = t.env_id
+                  where t_parent.env_id = @env
                     and t_parent.id = t."downstream_column_id"
                     and (t_parent.deletion = 'tombstone' or exists (select 1
                           from "assets" t_parent_parent
-                          where t_parent_parent.env_id = t.env_id
+                          where t_parent_parent.env_id = @env
                             and t_parent_parent.id = t_parent."asset_id"
                             and (t_parent_parent.deletion = 'tombstone')))) or exists (select 1
                   from "columns" t_parent
-                  where t_parent.env_id = t.env_id
+                  where t_parent.env_id = @env
                     and t_parent.id = t."upstream_column_id"
                     and (t_parent.deletion = 'tombstone' or exists (select 1
                           from "assets" t_parent_parent
-                          where t_parent_parent.env_id = t.env_id
+                          where t_parent_parent.env_id = @env
                             and t_parent_parent.id = t_parent."asset_id"
                             and (t_parent_parent.deletion = 'tombstone')))) or t."downstream_column_id" in (select s.key_1
                   from seen_keys s
                   where s.env_id = @env
                     and s.stream = 'column_lineage')) or not exists (select 1
               from held_removals h
-              where h.env_id = t.env_id
+              where h.env_id = @env
                 and h.stream = 'column_lineage'
                 and h.key_1 = t."downstream_column_id"
                 and h.key_2 = t."upstream_column_id")));
@@ -1012,26 +1014,26 @@ delete from "column_lineage" as t
         and not coalesce(w.left_by_run, 0) < @run)
     and ((exists (select 1
               from "columns" t_parent
-              where t_parent.env_id = t.env_id
+              where t_parent.env_id = @env
                 and t_parent.id = t."downstream_column_id"
                 and (t_parent.deletion = 'tombstone' or exists (select 1
                       from "assets" t_parent_parent
-                      where t_parent_parent.env_id = t.env_id
+                      where t_parent_parent.env_id = @env
                         and t_parent_parent.id = t_parent."asset_id"
                         and (t_parent_parent.deletion = 'tombstone')))) or exists (select 1
               from "columns" t_parent
-              where t_parent.env_id = t.env_id
+              where t_parent.env_id = @env
                 and t_parent.id = t."upstream_column_id"
                 and (t_parent.deletion = 'tombstone' or exists (select 1
                       from "assets" t_parent_parent
-                      where t_parent_parent.env_id = t.env_id
+                      where t_parent_parent.env_id = @env
                         and t_parent_parent.id = t_parent."asset_id"
                         and (t_parent_parent.deletion = 'tombstone')))) or t."downstream_column_id" in (select s.key_1
               from seen_keys s
               where s.env_id = @env
                 and s.stream = 'column_lineage')) or not exists (select 1
           from held_removals h
-          where h.env_id = t.env_id
+          where h.env_id = @env
             and h.stream = 'column_lineage'
             and h.key_1 = t."downstream_column_id"
             and h.key_2 = t."upstream_column_id"));
@@ -1047,14 +1049,14 @@ insert into "column_lineage" ("env_id", "upstream_column_id", "downstream_column
             and m.stream = 'column_lineage'
             and m.number <= @lastMark)
       group by g."env_id", g."downstream_column_id", g."upstream_column_id") s
-  left join "column_lineage" t on t."env_id" = s."env_id"
+  left join "column_lineage" t on t.env_id = @env
     and t."downstream_column_id" = s."downstream_column_id"
     and t."upstream_column_id" = s."upstream_column_id"
   where (t."downstream_column_id" is null or (t."extra" is distinct from s."extra"
             and not same_json(t."extra", s."extra")))
     and exists (select 1
       from "columns" l
-      where l.env_id = s.env_id
+      where l.env_id = @env
         and l.id = s."downstream_column_id"
         and l.deleted_at is null)
   on conflict ("env_id", "downstream_column_id", "upstream_column_id") do update
@@ -1081,7 +1083,8 @@ delete from held_removals as h
     and h.stream = 'column_lineage'
     and not exists (select 1
       from "column_lineage" t
-      where h.env_id = t.env_id
+      where t.env_id = @env
+        and h.env_id = @env
         and h.stream = 'column_lineage'
         and h.key_1 = t."downstream_column_id"
         and h.key_2 = t."upstream_column_id"
@@ -1194,19 +1197,19 @@ select count(*)
         and not coalesce(w.left_by_run, 0) < @run)
     and not (exists (select 1
           from "columns" t_parent
-          where t_parent.env_id = t.env_id
+          where t_parent.env_id = @env
             and t_parent.id = t."downstream_column_id"
             and (t_parent.deletion = 'tombstone' or exists (select 1
                   from "assets" t_parent_parent
-                  where t_parent_parent.env_id = t.env_id
+                  where t_parent_parent.env_id = @env
                     and t_parent_parent.id = t_parent."asset_id"
                     and (t_parent_parent.deletion = 'tombstone')))) or exists (select 1
           from "columns" t_parent
-          where t_parent.env_id = t.env_id
+          where t_parent.env_id = @env
             and t_parent.id = t."upstream_column_id"
             and (t_parent.deletion = 'tombstone' or exists (select 1
                   from "assets" t_parent_parent
-                  where t_parent_parent.env_id = t.env_id
+                  where t_parent_parent.env_id = @env
                     and t_parent_parent.id = t_parent."asset_id"
                     and (t_parent_parent.deletion = 'tombstone')))) or t."downstream_column_id" in (select s.key_1
           from seen_keys s
@@ -1214,7 +1217,7 @@ select count(*)
             and s.stream = 'column_lineage'))
     and not exists (select 1
       from held_removals h
-      where h.env_id = t.env_id
+      where h.env_id = @env
         and h.stream = 'column_lineage'
         and h.key_1 = t."downstream_column_id"
         and h.key_2 = t."upstream_column_id");
@@ -1263,19 +1266,19 @@ insert into held_removals (env_id, stream, key_1, key_2, absent_at)
         and not coalesce(w.left_by_run, 0) < @run)
     and not (exists (select 1
           from "columns" t_parent
-          where t_parent.env_id = t.env_id
+          where t_parent.env_id = @env
             and t_parent.id = t."downstream_column_id"
             and (t_parent.deletion = 'tombstone' or exists (select 1
                   from "assets" t_parent_parent
-                  where t_parent_parent.env_id = t.env_id
+                  where t_parent_parent.env_id = @env
                     and t_parent_parent.id = t_parent."asset_id"
                     and (t_parent_parent.deletion = 'tombstone')))) or exists (select 1
           from "columns" t_parent
-          where t_parent.env_id = t.env_id
+          where t_parent.env_id = @env
             and t_parent.id = t."upstream_column_id"
             and (t_parent.deletion = 'tombstone' or exists (select 1
                   from "assets" t_parent_parent
-                  where t_parent_parent.env_id = t.env_id
+                  where t_parent_parent.env_id = @env
                     and t_parent_parent.id = t_parent."asset_id"
                     and (t_parent_parent.deletion = 'tombstone')))) or t."downstream_column_id" in (select s.key_1
           from seen_keys s
@@ -1312,26 +1315,26 @@ update "columns"
             and not coalesce(w.left_by_run, 0) < @run)
         and ((exists (select 1
                   from "columns" t_parent
-                  where t_parent.env_id = t.env_id
+                  where t_parent.env_id = @env
                     and t_parent.id = t."downstream_column_id"
                     and (t_parent.deletion = 'tombstone' or exists (select 1
                           from "assets" t_parent_parent
-                          where t_parent_parent.env_id = t.env_id
+                          where t_parent_parent.env_id = @env
                             and t_parent_parent.id = t_parent."asset_id"
                             and (t_parent_parent.deletion = 'tombstone')))) or exists (select 1
                   from "columns" t_parent
-                  where t_parent.env_id = t.env_id
+                  where t_parent.env_id = @env
                     and t_parent.id = t."upstream_column_id"
                     and (t_parent.deletion = 'tombstone' or exists (select 1
                           from "assets" t_parent_parent
-                          where t_parent_parent.env_id = t.env_id
+                          where t_parent_parent.env_id = @env
                             and t_parent_parent.id = t_parent."asset_id"
                             and (t_parent_parent.deletion = 'tombstone')))) or t."downstream_column_id" in (select s.key_1
                   from seen_keys s
                   where s.env_id = @env
                     and s.stream = 'column_lineage')) or not exists (select 1
               from held_removals h
-              where h.env_id = t.env_id
+              where h.env_id = @env
                 and h.stream = 'column_lineage'
                 and h.key_1 = t."downstream_column_id"
                 and h.key_2 = t."upstream_column_id")));
@@ -1358,26 +1361,26 @@ delete from "column_lineage" as t
         and not coalesce(w.left_by_run, 0) < @run)
     and ((exists (select 1
               from "columns" t_parent
-              where t_parent.env_id = t.env_id
+              where t_parent.env_id = @env
                 and t_parent.id = t."downstream_column_id"
                 and (t_parent.deletion = 'tombstone' or exists (select 1
                       from "assets" t_parent_parent
-                      where t_parent_parent.env_id = t.env_id
+                      where t_parent_parent.env_id = @env
                         and t_parent_parent.id = t_parent."asset_id"
                         and (t_parent_parent.deletion = 'tombstone')))) or exists (select 1
               from "columns" t_parent
-              where t_parent.env_id = t.env_id
+              where t_parent.env_id = @env
                 and t_parent.id = t."upstream_column_id"
                 and (t_parent.deletion = 'tombstone' or exists (select 1
                       from "assets" t_parent_parent
-                      where t_parent_parent.env_id = t.env_id
+                      where t_parent_parent.env_id = @env
                         and t_parent_parent.id = t_parent."asset_id"
                         and (t_parent_parent.deletion = 'tombstone')))) or t."downstream_column_id" in (select s.key_1
               from seen_keys s
               where s.env_id = @env
                 and s.stream = 'column_lineage')) or not exists (select 1
           from held_removals h
-          where h.env_id = t.env_id
+          where h.env_id = @env
             and h.stream = 'column_lineage'
             and h.key_1 = t."downstream_column_id"
             and h.key_2 = t."upstream_column_id"));
@@ -1393,14 +1396,14 @@ insert into "column_lineage" ("env_id", "upstream_column_id", "downstream_column
             and m.stream = 'column_lineage'
             and m.number <= @lastMark)
       group by g."env_id", g."downstream_column_id", g."upstream_column_id") s
-  left join "column_lineage" t on t."env_id" = s."env_id"
+  left join "column_lineage" t on t.env_id = @env
     and t."downstream_column_id" = s."downstream_column_id"
     and t."upstream_column_id" = s."upstream_column_id"
   where (t."downstream_column_id" is null or (t."extra" is distinct from s."extra"
             and not same_json(t."extra", s."extra")))
     and exists (select 1
       from "columns" l
-      where l.env_id = s.env_id
+      where l.env_id = @env
         and l.id = s."downstream_column_id"
         and l.deleted_at is null)
   on conflict ("env_id", "downstream_column_id", "upstream_column_id") do update
@@ -1427,7 +1430,8 @@ delete from held_removals as h
     and h.stream = 'column_lineage'
     and not exists (select 1
       from "column_lineage" t
-      where h.env_id = t.env_id
+      where t.env_id = @env
+        and h.env_id = @env
         and h.stream = 'column_lineage'
         and h.key_1 = t."downstream_column_id"
         and h.key_2 = t."upstream_column_id"
@@ -1510,7 +1514,7 @@ update "columns"
       where t.env_id = @env
         and exists (select 1
           from held_removals h
-          where h.env_id = t.env_id
+          where h.env_id = @env
             and h.stream = 'column_lineage'
             and h.key_1 = t."downstream_column_id"
             and h.key_2 = t."upstream_column_id"));
@@ -1519,7 +1523,7 @@ delete from "column_lineage" as t
   where t.env_id = @env
     and exists (select 1
       from held_removals h
-      where h.env_id = t.env_id
+      where h.env_id = @env
         and h.stream = 'column_lineage'
         and h.key_1 = t."downstream_column_id"
         and h.key_2 = t."upstream_column_id");

@@ -110,7 +110,7 @@ delete from rejected_rows as r
     and r.stream = 'columns'
     and r.run_id < @since
     and r.row_key in (select value from json_each(@ids))
-    and not exists (select 1 from "columns" t where t.env_id = r.env_id and t."id" = r.row_key and t.deleted_at is null);
+    and not exists (select 1 from "columns" t where t.env_id = @env and t."id" = r.row_key and t.deleted_at is null);
 
 
 -- new marks
@@ -293,14 +293,10 @@ select count(*)
     and (cast(@through as text) is null or t.id <= @through)
     and not (exists (select 1
           from "assets" t_parent
-          where t_parent.env_id = t.env_id
+          where t_parent.env_id = @env
             and t_parent.id = t."asset_id"
             and (t_parent.deletion = 'tombstone')))
-    and not exists (select 1
-      from held_removals h
-      where h.env_id = t.env_id
-        and h.stream = 'columns'
-        and h.key_1 = t."id");
+    and not exists (select 1 from held_removals h where h.env_id = @env and h.stream = 'columns' and h.key_1 = t."id");
 
 select t."id", t."asset_id", t."name", t."data_type", t."synced_at", t."deleted_at", t."deletion", t."extra"
   from "columns" t
@@ -312,11 +308,11 @@ select t."id", t."asset_id", t."name", t."data_type", t."synced_at", t."deleted_
     and (cast(@through as text) is null or t.id <= @through)
     and ((exists (select 1
               from "assets" t_parent
-              where t_parent.env_id = t.env_id
+              where t_parent.env_id = @env
                 and t_parent.id = t."asset_id"
                 and (t_parent.deletion = 'tombstone'))) or not exists (select 1
           from held_removals h
-          where h.env_id = t.env_id
+          where h.env_id = @env
             and h.stream = 'columns'
             and h.key_1 = t."id"))
   order by t.id
@@ -327,7 +323,8 @@ delete from held_removals as h
     and h.stream = 'columns'
     and not exists (select 1
       from "columns" t
-      where h.env_id = t.env_id
+      where t.env_id = @env
+        and h.env_id = @env
         and h.stream = 'columns'
         and h.key_1 = t."id"
         and t.deleted_at is null
@@ -404,14 +401,10 @@ select count(*)
     and (cast(@through as text) is null or t.id <= @through)
     and not (exists (select 1
           from "assets" t_parent
-          where t_parent.env_id = t.env_id
+          where t_parent.env_id = @env
             and t_parent.id = t."asset_id"
             and (t_parent.deletion = 'tombstone')))
-    and not exists (select 1
-      from held_removals h
-      where h.env_id = t.env_id
-        and h.stream = 'columns'
-        and h.key_1 = t."id");
+    and not exists (select 1 from held_removals h where h.env_id = @env and h.stream = 'columns' and h.key_1 = t."id");
 
 insert into held_removals (env_id, stream, key_1, key_2, absent_at)
   select t.env_id, 'columns', t."id", '', @at
@@ -423,7 +416,7 @@ insert into held_removals (env_id, stream, key_1, key_2, absent_at)
     and (cast(@through as text) is null or t.id <= @through)
     and not (exists (select 1
           from "assets" t_parent
-          where t_parent.env_id = t.env_id
+          where t_parent.env_id = @env
             and t_parent.id = t."asset_id"
             and (t_parent.deletion = 'tombstone')))
   on conflict (env_id, stream, key_1, key_2) do update
@@ -439,11 +432,11 @@ select t."id", t."asset_id", t."name", t."data_type", t."synced_at", t."deleted_
     and (cast(@through as text) is null or t.id <= @through)
     and ((exists (select 1
               from "assets" t_parent
-              where t_parent.env_id = t.env_id
+              where t_parent.env_id = @env
                 and t_parent.id = t."asset_id"
                 and (t_parent.deletion = 'tombstone'))) or not exists (select 1
           from held_removals h
-          where h.env_id = t.env_id
+          where h.env_id = @env
             and h.stream = 'columns'
             and h.key_1 = t."id"))
   order by t.id
@@ -454,7 +447,8 @@ delete from held_removals as h
     and h.stream = 'columns'
     and not exists (select 1
       from "columns" t
-      where h.env_id = t.env_id
+      where t.env_id = @env
+        and h.env_id = @env
         and h.stream = 'columns'
         and h.key_1 = t."id"
         and t.deleted_at is null
@@ -531,14 +525,10 @@ select count(*)
     and (cast(@through as text) is null or t.id <= @through)
     and not (exists (select 1
           from "assets" t_parent
-          where t_parent.env_id = t.env_id
+          where t_parent.env_id = @env
             and t_parent.id = t."asset_id"
             and (t_parent.deletion = 'tombstone')))
-    and not exists (select 1
-      from held_removals h
-      where h.env_id = t.env_id
-        and h.stream = 'columns'
-        and h.key_1 = t."id");
+    and not exists (select 1 from held_removals h where h.env_id = @env and h.stream = 'columns' and h.key_1 = t."id");
 
 select t."id", t."asset_id", t."name", t."data_type", t."synced_at", t."deleted_at", t."deletion", t."extra"
   from "columns" t
@@ -550,11 +540,11 @@ select t."id", t."asset_id", t."name", t."data_type", t."synced_at", t."deleted_
     and (cast(@through as text) is null or t.id <= @through)
     and ((exists (select 1
               from "assets" t_parent
-              where t_parent.env_id = t.env_id
+              where t_parent.env_id = @env
                 and t_parent.id = t."asset_id"
                 and (t_parent.deletion = 'tombstone'))) or not exists (select 1
           from held_removals h
-          where h.env_id = t.env_id
+          where h.env_id = @env
             and h.stream = 'columns'
             and h.key_1 = t."id"))
   order by t.id
@@ -565,7 +555,8 @@ delete from held_removals as h
     and h.stream = 'columns'
     and not exists (select 1
       from "columns" t
-      where h.env_id = t.env_id
+      where t.env_id = @env
+        and h.env_id = @env
         and h.stream = 'columns'
         and h.key_1 = t."id"
         and t.deleted_at is null
@@ -615,7 +606,7 @@ select t."id", t."asset_id", t."name", t."data_type", t."synced_at", t."deleted_
   where t.env_id = @env
     and t.id > @after
     and t.deleted_at is null
-    and exists (select 1 from held_removals h where h.env_id = t.env_id and h.stream = 'columns' and h.key_1 = t."id")
+    and exists (select 1 from held_removals h where h.env_id = @env and h.stream = 'columns' and h.key_1 = t."id")
   order by t.id
   limit 2000;
 

@@ -108,7 +108,7 @@ delete from rejected_rows as r
     and r.row_key in (select value from json_each(@ids))
     and not exists (select 1
       from "latest_test_executions" t
-      where t.env_id = r.env_id
+      where t.env_id = @env
         and t."sub_test_unique_id" = r.row_key
         and true);
 
@@ -209,16 +209,16 @@ select count(*)
         and not coalesce(w.left_by_run, 0) < @run)
     and not (exists (select 1
           from "tests" t_parent
-          where t_parent.env_id = t.env_id
+          where t_parent.env_id = @env
             and t_parent.id = t."test_id"
             and (t_parent.deletion = 'tombstone' or exists (select 1
                   from "assets" t_parent_parent
-                  where t_parent_parent.env_id = t.env_id
+                  where t_parent_parent.env_id = @env
                     and t_parent_parent.id = t_parent."asset_id"
                     and (t_parent_parent.deletion = 'tombstone')))))
     and not exists (select 1
       from held_removals h
-      where h.env_id = t.env_id
+      where h.env_id = @env
         and h.stream = 'latest_test_executions'
         and h.key_1 = t."sub_test_unique_id");
 
@@ -242,15 +242,15 @@ delete from "latest_test_executions" as t
         and not coalesce(w.left_by_run, 0) < @run)
     and ((exists (select 1
               from "tests" t_parent
-              where t_parent.env_id = t.env_id
+              where t_parent.env_id = @env
                 and t_parent.id = t."test_id"
                 and (t_parent.deletion = 'tombstone' or exists (select 1
                       from "assets" t_parent_parent
-                      where t_parent_parent.env_id = t.env_id
+                      where t_parent_parent.env_id = @env
                         and t_parent_parent.id = t_parent."asset_id"
                         and (t_parent_parent.deletion = 'tombstone'))))) or not exists (select 1
           from held_removals h
-          where h.env_id = t.env_id
+          where h.env_id = @env
             and h.stream = 'latest_test_executions'
             and h.key_1 = t."sub_test_unique_id"));
 
@@ -265,7 +265,7 @@ insert into "latest_test_executions" ("env_id", "sub_test_unique_id", "id", "tes
       where g.env_id = @env
         and true
       group by g."env_id", g."sub_test_unique_id") s
-  left join "latest_test_executions" t on t."env_id" = s."env_id"
+  left join "latest_test_executions" t on t.env_id = @env
     and t."sub_test_unique_id" = s."sub_test_unique_id"
   where (t."sub_test_unique_id" is null or t."id" is distinct from s."id" or t."test_id" is distinct from s."test_id" or t."sub_type" is distinct from s."sub_type" or t."status" is distinct from s."status" or t."failure_count" is distinct from s."failure_count" or t."start_time" is distinct from s."start_time" or t."duration_seconds" is distinct from s."duration_seconds" or t."column_name" is distinct from s."column_name" or t."quality_dimension" is distinct from s."quality_dimension" or t."result_reason" is distinct from s."result_reason" or t."exception" is distinct from s."exception" or t."description" is distinct from s."description" or t."synced_at" is distinct from s."synced_at" or (t."extra" is distinct from s."extra"
             and not same_json(t."extra", s."extra")))
@@ -283,7 +283,8 @@ delete from held_removals as h
     and h.stream = 'latest_test_executions'
     and not exists (select 1
       from "latest_test_executions" t
-      where h.env_id = t.env_id
+      where t.env_id = @env
+        and h.env_id = @env
         and h.stream = 'latest_test_executions'
         and h.key_1 = t."sub_test_unique_id"
         and true
@@ -405,16 +406,16 @@ select count(*)
         and not coalesce(w.left_by_run, 0) < @run)
     and not (exists (select 1
           from "tests" t_parent
-          where t_parent.env_id = t.env_id
+          where t_parent.env_id = @env
             and t_parent.id = t."test_id"
             and (t_parent.deletion = 'tombstone' or exists (select 1
                   from "assets" t_parent_parent
-                  where t_parent_parent.env_id = t.env_id
+                  where t_parent_parent.env_id = @env
                     and t_parent_parent.id = t_parent."asset_id"
                     and (t_parent_parent.deletion = 'tombstone')))))
     and not exists (select 1
       from held_removals h
-      where h.env_id = t.env_id
+      where h.env_id = @env
         and h.stream = 'latest_test_executions'
         and h.key_1 = t."sub_test_unique_id");
 
@@ -441,11 +442,11 @@ insert into held_removals (env_id, stream, key_1, key_2, absent_at)
         and not coalesce(w.left_by_run, 0) < @run)
     and not (exists (select 1
           from "tests" t_parent
-          where t_parent.env_id = t.env_id
+          where t_parent.env_id = @env
             and t_parent.id = t."test_id"
             and (t_parent.deletion = 'tombstone' or exists (select 1
                   from "assets" t_parent_parent
-                  where t_parent_parent.env_id = t.env_id
+                  where t_parent_parent.env_id = @env
                     and t_parent_parent.id = t_parent."asset_id"
                     and (t_parent_parent.deletion = 'tombstone')))))
   on conflict (env_id, stream, key_1, key_2) do update
@@ -471,15 +472,15 @@ delete from "latest_test_executions" as t
         and not coalesce(w.left_by_run, 0) < @run)
     and ((exists (select 1
               from "tests" t_parent
-              where t_parent.env_id = t.env_id
+              where t_parent.env_id = @env
                 and t_parent.id = t."test_id"
                 and (t_parent.deletion = 'tombstone' or exists (select 1
                       from "assets" t_parent_parent
-                      where t_parent_parent.env_id = t.env_id
+                      where t_parent_parent.env_id = @env
                         and t_parent_parent.id = t_parent."asset_id"
                         and (t_parent_parent.deletion = 'tombstone'))))) or not exists (select 1
           from held_removals h
-          where h.env_id = t.env_id
+          where h.env_id = @env
             and h.stream = 'latest_test_executions'
             and h.key_1 = t."sub_test_unique_id"));
 
@@ -494,7 +495,7 @@ insert into "latest_test_executions" ("env_id", "sub_test_unique_id", "id", "tes
       where g.env_id = @env
         and true
       group by g."env_id", g."sub_test_unique_id") s
-  left join "latest_test_executions" t on t."env_id" = s."env_id"
+  left join "latest_test_executions" t on t.env_id = @env
     and t."sub_test_unique_id" = s."sub_test_unique_id"
   where (t."sub_test_unique_id" is null or t."id" is distinct from s."id" or t."test_id" is distinct from s."test_id" or t."sub_type" is distinct from s."sub_type" or t."status" is distinct from s."status" or t."failure_count" is distinct from s."failure_count" or t."start_time" is distinct from s."start_time" or t."duration_seconds" is distinct from s."duration_seconds" or t."column_name" is distinct from s."column_name" or t."quality_dimension" is distinct from s."quality_dimension" or t."result_reason" is distinct from s."result_reason" or t."exception" is distinct from s."exception" or t."description" is distinct from s."description" or t."synced_at" is distinct from s."synced_at" or (t."extra" is distinct from s."extra"
             and not same_json(t."extra", s."extra")))
@@ -512,7 +513,8 @@ delete from held_removals as h
     and h.stream = 'latest_test_executions'
     and not exists (select 1
       from "latest_test_executions" t
-      where h.env_id = t.env_id
+      where t.env_id = @env
+        and h.env_id = @env
         and h.stream = 'latest_test_executions'
         and h.key_1 = t."sub_test_unique_id"
         and true
@@ -584,7 +586,7 @@ delete from "latest_test_executions" as t
   where t.env_id = @env
     and exists (select 1
       from held_removals h
-      where h.env_id = t.env_id
+      where h.env_id = @env
         and h.stream = 'latest_test_executions'
         and h.key_1 = t."sub_test_unique_id");
 

@@ -81,7 +81,7 @@ delete from rejected_rows as r
     and r.row_key in (select value from json_each(@ids))
     and not exists (select 1
       from "assets" t
-      where t.env_id = r.env_id
+      where t.env_id = @env
         and t."id" = r.row_key
         and t.deleted_at is null
         and t."kind" = 'table');

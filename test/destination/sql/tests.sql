@@ -104,7 +104,7 @@ delete from rejected_rows as r
     and r.stream = 'tests'
     and r.run_id < @since
     and r.row_key in (select value from json_each(@ids))
-    and not exists (select 1 from "tests" t where t.env_id = r.env_id and t."id" = r.row_key and t.deleted_at is null);
+    and not exists (select 1 from "tests" t where t.env_id = @env and t."id" = r.row_key and t.deleted_at is null);
 
 
 -- marks that are paid
@@ -254,10 +254,10 @@ select count(*)
     and (cast(@through as text) is null or t.id <= @through)
     and not (exists (select 1
           from "assets" t_parent
-          where t_parent.env_id = t.env_id
+          where t_parent.env_id = @env
             and t_parent.id = t."asset_id"
             and (t_parent.deletion = 'tombstone')))
-    and not exists (select 1 from held_removals h where h.env_id = t.env_id and h.stream = 'tests' and h.key_1 = t."id");
+    and not exists (select 1 from held_removals h where h.env_id = @env and h.stream = 'tests' and h.key_1 = t."id");
 
 select t."id", t."name", t."test_type", t."definition_type", t."source_type", t."severity", t."disabled", t."asset_id",
     t."column_name", t."config", t."owners", t."tags", t."description", t."path", t."project", t."updated_at",
@@ -271,11 +271,11 @@ select t."id", t."name", t."test_type", t."definition_type", t."source_type", t.
     and (cast(@through as text) is null or t.id <= @through)
     and ((exists (select 1
               from "assets" t_parent
-              where t_parent.env_id = t.env_id
+              where t_parent.env_id = @env
                 and t_parent.id = t."asset_id"
                 and (t_parent.deletion = 'tombstone'))) or not exists (select 1
           from held_removals h
-          where h.env_id = t.env_id
+          where h.env_id = @env
             and h.stream = 'tests'
             and h.key_1 = t."id"))
   order by t.id
@@ -286,7 +286,8 @@ delete from held_removals as h
     and h.stream = 'tests'
     and not exists (select 1
       from "tests" t
-      where h.env_id = t.env_id
+      where t.env_id = @env
+        and h.env_id = @env
         and h.stream = 'tests'
         and h.key_1 = t."id"
         and t.deleted_at is null
@@ -363,10 +364,10 @@ select count(*)
     and (cast(@through as text) is null or t.id <= @through)
     and not (exists (select 1
           from "assets" t_parent
-          where t_parent.env_id = t.env_id
+          where t_parent.env_id = @env
             and t_parent.id = t."asset_id"
             and (t_parent.deletion = 'tombstone')))
-    and not exists (select 1 from held_removals h where h.env_id = t.env_id and h.stream = 'tests' and h.key_1 = t."id");
+    and not exists (select 1 from held_removals h where h.env_id = @env and h.stream = 'tests' and h.key_1 = t."id");
 
 insert into held_removals (env_id, stream, key_1, key_2, absent_at)
   select t.env_id, 'tests', t."id", '', @at
@@ -378,7 +379,7 @@ insert into held_removals (env_id, stream, key_1, key_2, absent_at)
     and (cast(@through as text) is null or t.id <= @through)
     and not (exists (select 1
           from "assets" t_parent
-          where t_parent.env_id = t.env_id
+          where t_parent.env_id = @env
             and t_parent.id = t."asset_id"
             and (t_parent.deletion = 'tombstone')))
   on conflict (env_id, stream, key_1, key_2) do update
@@ -396,11 +397,11 @@ select t."id", t."name", t."test_type", t."definition_type", t."source_type", t.
     and (cast(@through as text) is null or t.id <= @through)
     and ((exists (select 1
               from "assets" t_parent
-              where t_parent.env_id = t.env_id
+              where t_parent.env_id = @env
                 and t_parent.id = t."asset_id"
                 and (t_parent.deletion = 'tombstone'))) or not exists (select 1
           from held_removals h
-          where h.env_id = t.env_id
+          where h.env_id = @env
             and h.stream = 'tests'
             and h.key_1 = t."id"))
   order by t.id
@@ -411,7 +412,8 @@ delete from held_removals as h
     and h.stream = 'tests'
     and not exists (select 1
       from "tests" t
-      where h.env_id = t.env_id
+      where t.env_id = @env
+        and h.env_id = @env
         and h.stream = 'tests'
         and h.key_1 = t."id"
         and t.deleted_at is null
@@ -488,10 +490,10 @@ select count(*)
     and (cast(@through as text) is null or t.id <= @through)
     and not (exists (select 1
           from "assets" t_parent
-          where t_parent.env_id = t.env_id
+          where t_parent.env_id = @env
             and t_parent.id = t."asset_id"
             and (t_parent.deletion = 'tombstone')))
-    and not exists (select 1 from held_removals h where h.env_id = t.env_id and h.stream = 'tests' and h.key_1 = t."id");
+    and not exists (select 1 from held_removals h where h.env_id = @env and h.stream = 'tests' and h.key_1 = t."id");
 
 select t."id", t."name", t."test_type", t."definition_type", t."source_type", t."severity", t."disabled", t."asset_id",
     t."column_name", t."config", t."owners", t."tags", t."description", t."path", t."project", t."updated_at",
@@ -505,11 +507,11 @@ select t."id", t."name", t."test_type", t."definition_type", t."source_type", t.
     and (cast(@through as text) is null or t.id <= @through)
     and ((exists (select 1
               from "assets" t_parent
-              where t_parent.env_id = t.env_id
+              where t_parent.env_id = @env
                 and t_parent.id = t."asset_id"
                 and (t_parent.deletion = 'tombstone'))) or not exists (select 1
           from held_removals h
-          where h.env_id = t.env_id
+          where h.env_id = @env
             and h.stream = 'tests'
             and h.key_1 = t."id"))
   order by t.id
@@ -520,7 +522,8 @@ delete from held_removals as h
     and h.stream = 'tests'
     and not exists (select 1
       from "tests" t
-      where h.env_id = t.env_id
+      where t.env_id = @env
+        and h.env_id = @env
         and h.stream = 'tests'
         and h.key_1 = t."id"
         and t.deleted_at is null
@@ -572,7 +575,7 @@ select t."id", t."name", t."test_type", t."definition_type", t."source_type", t.
   where t.env_id = @env
     and t.id > @after
     and t.deleted_at is null
-    and exists (select 1 from held_removals h where h.env_id = t.env_id and h.stream = 'tests' and h.key_1 = t."id")
+    and exists (select 1 from held_removals h where h.env_id = @env and h.stream = 'tests' and h.key_1 = t."id")
   order by t.id
   limit 2000;
 

@@ -1,0 +1,29 @@
+import { type MigrateOptions, type MigrateReport, migrate as migrateMirror } from '../library/migrate.ts';
+import type { CommandAction } from './command.ts';
+import { libraryOptions } from './library-options.ts';
+import { printReport } from './print-report.ts';
+import { counted } from './words.ts';
+
+export const migrate: CommandAction = async (args, io) => {
+  // The library checks the values.
+  const report = await migrateMirror(libraryOptions(args) as unknown as MigrateOptions);
+  printReport(report, args, io, renderMigration);
+  return 0;
+};
+
+function renderMigration({ db, change, citus }: MigrateReport): string {
+  const changed = {
+    made: `${db} was made; the first sync fills it.`,
+    updated: `${db} was brought up to date.`,
+    none: `${db} was up to date.`,
+  }[change];
+  return citus === null ? `${changed}\n` : `${changed}\n${renderDistribution(citus)}\n`;
+}
+
+function renderDistribution({ distributed_now: now, distributed, local }: NonNullable<MigrateReport['citus']>): string {
+  const done =
+    now.length === 0
+      ? `All ${counted(distributed.length, 'table')} of environments were distributed by env_id before.`
+      : `${counted(now.length, 'table')} distributed by env_id now: ${now.join(', ')}.`;
+  return `${done}\nOn the coordinator: ${local.join(', ')}.`;
+}

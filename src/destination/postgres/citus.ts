@@ -1,0 +1,108 @@
+import { SyncError } from '../../core/errors.ts';
+import type { PostgresConnection } from './connection.ts';
+import { heldEnvironments } from './leases.ts';
+import { lockMigrations, mirrorTables, quoted } from './migrations.ts';
+import { inTransaction } from './transaction.ts';
+
+/** The tables of a mirror after they were distributed. */
+export interface DistributionReport {
+  /** Those that were distributed now. */
+  readonly distributed_now: readonly string[];
+  /** All that are distributed by `env_id`. */
+  readonly distributed: readonly string[];
+  /** Those that stay on the coordinator. */
+  readonly local: readonly string[];
+}
+
+/** All others are in its co-location group. Every commit begins with a row of it. */
+const FIRST = 'mirror_environments';
+
+/** It tells of the runs, is joined with them, and gets few rows: so it stays where they are, though it names environments. */
+const LOCAL_THOUGH_BY_ENVIRONMENT: ReadonlySet<string> = new Set(['sync_stream_runs']);
+
+/** What a commit calls on the shards, each function after those that it calls. */
+const FUNCTIONS = ['comparable_number(text)', 'comparable_json(text)', 'same_json(text, text)'];
+
+/** @throws SyncError `usage` if the database has no Citus */
+export async function refuseWithoutCitus(connection: PostgresConnection): Promise<void> {
+  const { rows } = await connection.query("select 1 as is_there from pg_extension where extname = 'citus'");
+  if (rows.length > 0) return;
+  throw new SyncError(
+    'usage',
+    'Citus is not installed in this database: run `create extension citus` in it on every node, or leave out --citus',
+  );
+}
+
+/**
+ * Distributes the tables of an up-to-date mirror by environment, in one transaction. What is distributed already stays as it is.
+ * @throws SyncError `usage` if the database has no Citus, `locked` if a run writes to the mirror
+ */
+export async function distributeTables(connection: PostgresConnection, schema: string): Promise<DistributionReport> {
+  await refuseWithoutCitus(connection);
+  return inTransaction(connection, schema, async (inside) => {
+    await lockMigrations(inside, schema);
+    const { byEnvironment, others } = await tablesOf(inside);
+    const known = await distributedTables(inside);
+    const ahead = byEnvironment.filter((name) => !known.has(name));
+    if (ahead.length > 0) await refuseWritten(inside);
+    // Citus makes functions and tables in one transaction only so.
+    if (ahead.length > 0) await inside.query("set local citus.multi_shard_modify_mode to 'sequential'");
+    for (const signature of ahead.length > 0 ? FUNCTIONS : []) await distributeFunction(inside, schema, signature);
+    for (const name of ahead)
+      await inside.query("select create_distributed_table($1::text::regclass, 'env_id', colocate_with => $2)", [
+        `${quoted(schema)}.${quoted(name)}`,
+        name === FIRST ? 'none' : `${quoted(schema)}.${quoted(FIRST)}`,
+      ]);
+    return { distributed_now: ahead, distributed: byEnvironment, local: others };
+  });
+}
+
+async function tablesOf(
+  connection: PostgresConnection,
+): Promise<{ readonly byEnvironment: readonly string[]; readonly others: readonly string[] }> {
+  const { rows } = await connection.query(
+    `select c.relname as name, exists (
+        select 1 from pg_attribute a where a.attrelid = c.oid and a.attname = 'env_id' and not a.attisdropped) as is_by_env
+      from pg_class c where c.relnamespace = to_regnamespace(current_schema()) and c.relkind in ('r', 'p') and c.relname = any($1)
+      order by c.relname <> $2, c.relname`,
+    [mirrorTables(), FIRST],
+  );
+  const isDistributed = (row: (typeof rows)[number]): boolean =>
+    Number(row['is_by_env']) === 1 && !LOCAL_THOUGH_BY_ENVIRONMENT.has(String(row['name']));
+  const { true: byEnvironment = [], false: others = [] } = Object.groupBy(
+    rows,
+    (row) => `${isDistributed(row)}` as const,
+  );
+  return { byEnvironment: byEnvironment.map(nameOf), others: others.map(nameOf) };
+}
+
+/** Citus notes every table that it knows; `h` is one distributed by a hash. */
+async function distributedTables(connection: PostgresConnection): Promise<Set<string>> {
+  const { rows } = await connection.query(
+    `select c.relname as name from pg_dist_partition p join pg_class c on c.oid = p.logicalrelid
+      where c.relnamespace = to_regnamespace(current_schema()) and p.partmethod = 'h'`,
+  );
+  return new Set(rows.map(nameOf));
+}
+
+function nameOf(row: Readonly<Record<string, unknown>>): string {
+  return String(row['name']);
+}
+
+/** Tables that move under a run would fail its commits. */
+async function refuseWritten(connection: PostgresConnection): Promise<void> {
+  const [envId] = await heldEnvironments(connection);
+  if (envId !== undefined)
+    throw new SyncError(
+      'locked',
+      `another process syncs environment ${envId} into this mirror: wait until it has ended`,
+    );
+}
+
+/** A shard is on a node whose session knows nothing of the mirror's schema, so the functions say themselves where the others are. */
+async function distributeFunction(connection: PostgresConnection, schema: string, signature: string): Promise<void> {
+  await connection.query(`alter function ${signature} set search_path to ${quoted(schema)}`);
+  await connection.query('select create_distributed_function($1::text::regprocedure)', [
+    `${quoted(schema)}.${signature}`,
+  ]);
+}

@@ -1,0 +1,199 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { SyncError } from '../../../src/core/errors.ts';
+import { instantOfMs } from '../../../src/core/instant.ts';
+import { distributeTables } from '../../../src/destination/postgres/citus.ts';
+import { createPostgresDestination } from '../../../src/destination/postgres/destination.ts';
+import { performOn } from '../../../src/destination/postgres/driver.ts';
+import {
+  backendOf,
+  giveSign,
+  heldEnvironments,
+  releaseLeases,
+  takeLeases,
+} from '../../../src/destination/postgres/leases.ts';
+import { migrate } from '../../../src/destination/postgres/migrations.ts';
+import { postgresState } from '../../../src/destination/postgres/state.ts';
+import type { PostgresDatabase } from '../../../src/destination/postgres/transaction.ts';
+import { list, quote } from '../../../src/destination/sql/tables.ts';
+import { CATALOGUE } from '../../../src/streams/catalogue.ts';
+import { runSync } from '../../../src/sync/run.ts';
+import { loadLastStarts } from '../../../state/last-starts.ts';
+import type { StateStatements } from '../../../state/state-statements.ts';
+import { furnish } from '../../model/furnish.ts';
+import { createWorld, HOUR } from '../../model/world.ts';
+import { knownFunctions, parsed, refusedOf } from '../../support/citus/rules.ts';
+import { standInForCitus } from '../../support/citus/stand-in.ts';
+import { watched } from '../../support/citus/watched.ts';
+import { minute } from '../../support/conformance/workbench.ts';
+import { describeDestination } from '../../support/conformance.ts';
+import { mirrorIn } from '../../support/pglite-conformance.ts';
+import { pgliteConnection, pgliteDatabase } from '../../support/pglite-mirror.ts';
+import { COMMIT_KINDS, furnishedRows } from '../commit-kinds.ts';
+
+const SCHEMA = 'obsync';
+
+let server: Awaited<ReturnType<typeof pgliteConnection>>;
+let known: Awaited<ReturnType<typeof knownFunctions>>;
+let watch: ReturnType<typeof watched>;
+let database: PostgresDatabase;
+let tables: readonly string[];
+beforeAll(async () => {
+  server = await pgliteConnection();
+  await standInForCitus(server);
+  await migrate(server, SCHEMA);
+  const { distributed, local } = await distributeTables(server, SCHEMA);
+  tables = [...distributed, ...local];
+  known = await knownFunctions(server);
+  watch = watched(server, known);
+  database = pgliteDatabase(watch.connection, SCHEMA);
+});
+afterAll(() => server.close());
+
+/** It deletes, because to truncate all the parts takes longer than a test. */
+async function empty(): Promise<void> {
+  const deletes = tables.map((name) => `delete from ${SCHEMA}.${quote(name)};`).join(' ');
+  await server.query(`do $$ begin ${deletes} truncate ${SCHEMA}.sync_runs restart identity; end $$`);
+}
+
+const WAITING = { sleep: async () => undefined, random: () => 0 };
+
+describeDestination('PostgreSQL with its tables in four parts, by the hash of env_id,', (clock) =>
+  mirrorIn(watch.connection, SCHEMA, { clock, close: empty }),
+);
+
+describe('on tables in four parts', () => {
+  beforeEach(empty);
+
+  test.each(CATALOGUE)('every kind of commit of $name is done', async (stream) => {
+    const options = { ...WAITING, envId: 'e', run: 2, clock: () => minute(1), lease: null };
+    for (const { title, act } of COMMIT_KINDS.filter((kind) => kind.isOf(stream))) {
+      for (const { table, row } of furnishedRows(stream)) {
+        const names = Object.keys(row);
+        const sql = `insert into ${SCHEMA}.${quote(table)} (${list(names)}) values (${names.map((_, i) => `$${i + 1}`)})`;
+        await server.query(sql, Object.values(row));
+      }
+      const destination = createPostgresDestination(database, { ...options, errorOf: (error) => error });
+      expect(await act(destination, stream), title).toBeDefined();
+      await empty();
+    }
+  });
+
+  test('two runs under leases sync two environments, one of which goes and comes back', async () => {
+    const envIds = ['e1', 'e2'];
+    const world = createWorld(envIds);
+    for (const place of world.places.values()) furnish(place);
+    const clock = (): string => instantOfMs(world.nowMs);
+    const owner = { owner: 'this', backend: null };
+    for (const isListed of [true, false, true]) {
+      world.place('e2').listed = isListed;
+      const leases = await database.transaction(async (connection) => {
+        await backendOf(connection, null);
+        await giveSign(connection, owner);
+        return takeLeases(connection, owner, { envIds, mirroredAt: clock() });
+      });
+      const summary = await runSync(
+        {
+          source: world.source(),
+          mirrorExists: true,
+          openMirror: async () => ({
+            state: postgresState(database, { ...WAITING, name: SCHEMA, clock, envIds: () => envIds }),
+            destination: (envId, run) =>
+              createPostgresDestination(database, {
+                ...WAITING,
+                ...{ envId, run, clock, lease: leases.get(envId) ?? null },
+                errorOf: (cause) => new SyncError('run', String(cause), { cause }),
+              }),
+            hold: async () => {},
+            keep: async () => {},
+            close: async () => {},
+          }),
+          clock,
+          signal: new AbortController().signal,
+          onProgress: () => {},
+        },
+        {
+          ...{ baseUrl: 'http://world.test', full: false, fullEveryDays: 7, overlapSeconds: 3600, pageSize: 50 },
+          ...{ allowShrink: false, catalogue: CATALOGUE, streams: CATALOGUE, environments: [], concurrency: 1 },
+        },
+      );
+      expect(summary).toMatchObject({ status: 'done', error: null });
+      expect(await database.transaction(heldEnvironments)).toEqual(new Set(envIds));
+      await database.transaction((connection) => releaseLeases(connection, leases, owner.owner));
+      expect(await database.transaction(heldEnvironments)).toEqual(new Set());
+      world.advance(3 * HOUR);
+    }
+    const starts = (): StateStatements<Map<string, string>> => loadLastStarts(CATALOGUE.map(({ name }) => name));
+    expect(await database.transaction((connection) => performOn(connection, starts()))).toHaveProperty('size', 2);
+  });
+});
+
+/** What asks for all environments at once, and why. Citus asks every node then, so none of it is part of a commit. */
+const OF_ALL_ENVIRONMENTS: Readonly<Record<string, RegExp>> = {
+  'once per run: rounds that another cycle began': /^select "env_id", "stream", "round" from "sync_checkpoints"/,
+  'once per run: removals that wait to be released': /^select distinct "env_id", "stream" from "held_removals"/,
+  'by status and by verify: who writes': /^select env_id, lease_owner from mirror_environments/,
+};
+
+describe('what was asked by all of these', () => {
+  test('of one environment touches one part, and nothing else is asked than what is listed with its reason', () => {
+    const several = [...watch.statements.values()].filter(({ partitions }) => partitions > 1).map(({ text }) => text);
+    for (const [reason, pattern] of Object.entries(OF_ALL_ENVIRONMENTS))
+      expect(
+        several.filter((text) => pattern.test(text)),
+        reason,
+      ).toHaveLength(1);
+    expect(several).toHaveLength(Object.keys(OF_ALL_ENVIRONMENTS).length);
+    expect(watch.statements.size).toBeGreaterThan(400);
+  });
+
+  test('has nothing that Citus refuses', () => {
+    expect([...watch.statements.values()].filter(({ refused }) => refused.length > 0)).toEqual([]);
+    const oneOnly = [...watch.statements.values()].filter(({ needsOneEnvironment }) => needsOneEnvironment);
+    expect(oneOnly.length).toBeGreaterThan(0);
+    expect(oneOnly.filter(({ partitions }) => partitions !== 1)).toEqual([]);
+  });
+
+  test('has distributed tables and others never in one statement', () => {
+    expect([...watch.statements.values()].filter(({ isMixed }) => isMixed).map(({ text }) => text)).toEqual([]);
+  });
+});
+
+describe('what Citus refuses is seen', () => {
+  const UPSERT = "insert into assets (env_id, id, mirrored_at) values ('e', 'a', $1) on conflict (env_id, id)";
+
+  test.each([
+    [`${UPSERT} do update set name = 'x' where assets.mirrored_at < now()`, 'ON CONFLICT calls now'],
+    [`${UPSERT} do update set mirrored_at = assets.mirrored_at + interval '1 day'`, 'ON CONFLICT calls timestamptz_pl'],
+    [`${UPSERT} do update set name = assets.mirrored_at::text`, 'ON CONFLICT calls timestamptz_out'],
+    ["update assets set mirrored_at = mirrored_at + interval '1 day' where env_id = 'e'", 'timestamptz_pl_interval'],
+    ["update assets set name = random()::text where env_id = 'e'", 'calls random, which is volatile'],
+    ["update assets set mirrored_at = coalesce($1, now()) where env_id = 'e'", 'CASE or COALESCE calls now'],
+    ["delete from assets where env_id = 'e' and mirrored_at < now() - interval '1 day' and name = 'x'", null],
+    ["select clock_timestamp() from assets where env_id = 'e'", 'clock_timestamp()'],
+    [
+      "merge into assets a using (values ('e')) v (env_id) on a.env_id = v.env_id when matched then do nothing",
+      'a MERGE',
+    ],
+  ])('%s', async (text, said) => {
+    const refused = await database.transaction(async () => refusedOf(await parsed(server, text), known));
+    if (said === null) expect(refused).toEqual([]);
+    else expect(refused.join('; ')).toContain(said);
+  });
+
+  test.each([
+    ["select 1 from assets where env_id = 'e'", { partitions: 1, needsOneEnvironment: false, isMixed: false }],
+    ['select 1 from assets for update', { partitions: 4, needsOneEnvironment: true, isMixed: false }],
+    [
+      "select 1 from assets a where env_id = 'e' and (name = 'x' or exists (select 1 from tests t where t.env_id = a.env_id))",
+      { partitions: 4, isMixed: false },
+    ],
+    ['with recursive n as (select 1 x union select x from n) select x from n', { needsOneEnvironment: true }],
+    ["insert into marks (env_id, stream, id, number) values ('e', 's', 'i', 1)", { partitions: 1 }],
+    ["select 1 from assets, sync_runs where env_id = 'e'", { partitions: 1, isMixed: true }],
+  ])('%s', async (text, seen) => {
+    const apart = watched(server, known);
+    await pgliteDatabase(apart.connection, SCHEMA).transaction((connection) => connection.query(text));
+    expect(apart.statements.get(text)).toMatchObject(seen);
+    await empty();
+  });
+});

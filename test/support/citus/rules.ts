@@ -1,0 +1,118 @@
+import type { PostgresConnection } from '../../../src/destination/postgres/connection.ts';
+import { nodesIn, readTree, type TreeNode, type TreeValue, textOf } from './node-tree.ts';
+
+/** How PostgreSQL classes its functions: `i` immutable, `s` stable, `v` volatile. */
+interface KnownFunctions {
+  readonly volatility: ReadonlyMap<string, string>;
+  readonly names: ReadonlyMap<string, string>;
+  /** What turns each type into text, and text into it. */
+  readonly ofType: ReadonlyMap<string, readonly string[]>;
+}
+
+export async function knownFunctions(server: PostgresConnection): Promise<KnownFunctions> {
+  const { rows } = await server.query('select oid::text as oid, proname, provolatile::text as kind from pg_proc');
+  const types = await server.query(
+    'select oid::text as oid, typinput::oid::text as input, typoutput::oid::text as output from pg_type',
+  );
+  return {
+    volatility: new Map(rows.map((row) => [String(row['oid']), String(row['kind'])])),
+    names: new Map(rows.map((row) => [String(row['oid']), String(row['proname'])])),
+    ofType: new Map(types.rows.map((row) => [String(row['oid']), [String(row['input']), String(row['output'])]])),
+  };
+}
+
+/** PostgreSQL's own reading of a statement: as the body of a function, which it keeps parsed. */
+export async function parsed(connection: PostgresConnection, text: string): Promise<TreeValue> {
+  await connection.query(`prepare read_statement as ${text}`);
+  const prepared = await connection.query(
+    "select array_to_string(parameter_types, ', ') as types from pg_prepared_statements where name = 'read_statement'",
+  );
+  await connection.query('deallocate read_statement');
+  await connection.query(
+    `create function pg_temp.read_statement(${prepared.rows[0]?.['types']}) returns void begin atomic ${text}; end`,
+  );
+  const { rows } = await connection.query(
+    "select prosqlbody::text as tree from pg_proc where oid = 'pg_temp.read_statement'::regproc",
+  );
+  await connection.query('drop function pg_temp.read_statement');
+  return readTree(String(rows[0]?.['tree']));
+}
+
+const [UPDATE, DELETE, MERGE] = ['2', '4', '5'];
+
+/** What Citus refuses of a statement wherever its rows are, one sentence each. */
+export function refusedOf(tree: TreeValue, known: KnownFunctions): string[] {
+  const all = [...nodesIn(tree)];
+  const named = all.flatMap((node) => calls(node, known)).map((oid) => known.names.get(oid) ?? oid);
+  const refused: string[] = [];
+  if (named.includes('clock_timestamp')) refused.push('it asks clock_timestamp()');
+  for (const query of all.filter(({ node }) => node === 'QUERY')) {
+    const command = textOf(query, 'commandType');
+    if (command === MERGE) refused.push('it is a MERGE');
+    if (command === UPDATE || command === DELETE) refused.push(...refusedOfChange(query, known));
+    const changing = [...nodesIn(query.fields['returningList'])].flatMap((node) => mutable(node, known));
+    if (changing.length > 0) refused.push(`its RETURNING calls ${changing.join(', ')}, which is not immutable`);
+  }
+  for (const conflict of all.filter(({ node }) => node === 'ONCONFLICTEXPR')) {
+    const parts = ['arbiterWhere', 'onConflictSet', 'onConflictWhere'].map((name) => conflict.fields[name]);
+    const changing = parts.flatMap((part) => [...nodesIn(part)]).flatMap((node) => mutable(node, known));
+    if (changing.length > 0) refused.push(`its ON CONFLICT calls ${changing.join(', ')}, which is not immutable`);
+  }
+  return refused;
+}
+
+/** Whether it locks rows, or walks by recursion: Citus does both for one environment only. */
+export function needsOneEnvironment(tree: TreeValue): boolean {
+  return [...nodesIn(tree)].some(
+    (node) => node.node === 'ROWMARKCLAUSE' || (node.node === 'QUERY' && textOf(node, 'hasRecursive') === 'true'),
+  );
+}
+
+/** The tables that it names, by their numbers. */
+export function tablesIn(tree: TreeValue): string[] {
+  return [...nodesIn(tree)]
+    .filter((node) => node.node === 'RANGETBLENTRY' && textOf(node, 'rtekind') === '0')
+    .map((node) => textOf(node, 'relid'));
+}
+
+function refusedOfChange({ fields }: TreeNode, known: KnownFunctions): string[] {
+  const inside = [...nodesIn(fields['targetList']), ...nodesIn(fields['jointree'])];
+  const overColumn = inside
+    .filter((node) => [...nodesIn(node)].some((each) => each.node === 'VAR'))
+    .flatMap((node) => mutable(node, known));
+  const unpredictable = inside.flatMap((node) => calls(node, known).filter((oid) => known.volatility.get(oid) === 'v'));
+  const inChoice = inside
+    .filter(({ node }) => node === 'CASEEXPR' || node === 'COALESCEEXPR')
+    .flatMap((choice) => [...nodesIn(choice)].flatMap((node) => mutable(node, known)));
+  return [
+    ...overColumn.map((name) => `its UPDATE or DELETE calls ${name}, which is not immutable, over a column`),
+    ...unpredictable.map((oid) => `its UPDATE or DELETE calls ${known.names.get(oid)}, which is volatile`),
+    ...inChoice.map((name) => `its CASE or COALESCE calls ${name}, which is not immutable`),
+  ];
+}
+
+/** The functions that a node calls which are not immutable, by name. */
+function mutable(node: TreeNode, known: KnownFunctions): string[] {
+  if (node.node === 'SQLVALUEFUNCTION' || node.node === 'NEXTVALUEEXPR') return [node.node];
+  return calls(node, known)
+    .filter((oid) => known.volatility.get(oid) !== 'i')
+    .map((oid) => known.names.get(oid) ?? oid);
+}
+
+/** The functions that a node calls itself: by name, as an operator, or to turn a value into text and text into another. */
+function calls(node: TreeNode, { ofType }: KnownFunctions): string[] {
+  const own = ['funcid', 'opfuncid', 'aggfnoid', 'winfnoid'].flatMap((field) => node.fields[field] ?? []).map(String);
+  if (node.node !== 'COERCEVIAIO') return own;
+  const [argument] = [...nodesIn(node.fields['arg'])];
+  const from = argument === undefined ? undefined : ofType.get(typeOf(argument));
+  const to = ofType.get(textOf(node, 'resulttype'));
+  if (from?.[1] === undefined || to?.[0] === undefined) throw new Error(`no types of ${JSON.stringify(node)}`);
+  return [...own, from[1], to[0]];
+}
+
+/** The type that an expression has; each kind of node names it in a field of its own. */
+function typeOf(node: TreeNode): string {
+  const found = Object.keys(node.fields).find((name) => /^(?:var|param|const|\w*result)type$/.test(name));
+  if (found === undefined) throw new Error(`no type in ${node.node}`);
+  return textOf(node, found);
+}

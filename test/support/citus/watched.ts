@@ -1,0 +1,55 @@
+import type { PostgresConnection } from '../../../src/destination/postgres/connection.ts';
+import { partitionsOf } from './partitions.ts';
+import { type knownFunctions, needsOneEnvironment, parsed, refusedOf, tablesIn } from './rules.ts';
+
+/** What is known of a statement that was asked. */
+export interface WatchedStatement {
+  readonly text: string;
+  /** What Citus refuses, one sentence each. */
+  readonly refused: readonly string[];
+  /** Most partitions that it touched. */
+  readonly partitions: number;
+  readonly needsOneEnvironment: boolean;
+  /** Whether it has tables that are distributed beside others. */
+  readonly isMixed: boolean;
+}
+
+/** What begins, sets and ends a transaction, and what tests do themselves. */
+const APART = /^\s*(?:begin|commit|rollback|set|select set_config|create|drop|truncate|lock|alter)\b/i;
+
+/** Looks at each statement, with the values of its first call, before it is asked. */
+export function watched(
+  server: PostgresConnection,
+  known: Awaited<ReturnType<typeof knownFunctions>>,
+): { readonly connection: PostgresConnection; readonly statements: ReadonlyMap<string, WatchedStatement> } {
+  const statements = new Map<string, WatchedStatement>();
+  const ask = async (text: string, values: readonly unknown[]) => {
+    if (!APART.test(text) && !statements.has(text)) {
+      const tree = await parsed(server, text);
+      const { size } = await partitionsOf(server, text, values);
+      const refused = refusedOf(tree, known);
+      const { rows } = await server.query("select c.oid::text as oid from pg_class c where c.relkind = 'p'");
+      const distributed = new Set(rows.map(({ oid }) => oid));
+      const kinds = new Set(tablesIn(tree).map((oid) => distributed.has(oid)));
+      const isMixed = kinds.size > 1;
+      statements.set(text, {
+        text,
+        refused,
+        partitions: size,
+        needsOneEnvironment: needsOneEnvironment(tree),
+        isMixed,
+      });
+    }
+    return server.query(text, values);
+  };
+  // Statements are sent before the ones in front of them are answered: what is asked of one comes before the next.
+  let last: Promise<unknown> = Promise.resolve();
+  const connection: PostgresConnection = {
+    query(text, values = []) {
+      const answer = last.then(() => ask(text, values));
+      last = answer.catch(() => undefined);
+      return answer;
+    },
+  };
+  return { connection, statements };
+}

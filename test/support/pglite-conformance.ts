@@ -1,0 +1,45 @@
+import { SyncError } from '../../src/core/errors.ts';
+import type { Instant } from '../../src/core/instant.ts';
+import type { PostgresConnection } from '../../src/destination/postgres/connection.ts';
+import { createPostgresDestination } from '../../src/destination/postgres/destination.ts';
+import { postgresState } from '../../src/destination/postgres/state.ts';
+import { CATALOGUE } from '../../src/streams/catalogue.ts';
+import { BASE_URL, type MakeMirror } from './conformance/workbench.ts';
+import { pgliteDatabase } from './pglite-mirror.ts';
+
+/** The mirror in a schema that has its tables, as the conformance suite needs it. */
+export async function mirrorIn(
+  server: PostgresConnection,
+  schema: string,
+  { clock, close }: { clock: () => Instant; close: () => Promise<void> },
+): Promise<Awaited<ReturnType<MakeMirror>>> {
+  const database = pgliteDatabase(server, schema);
+  const waiting = { sleep: async () => undefined, random: () => 0 };
+  const errorOf = (cause: unknown) => new SyncError('run', String(cause), { cause });
+  const state = postgresState(database, { ...waiting, name: schema, clock, envIds: () => [] });
+  await state.claimMirror(BASE_URL);
+  const rowsOf = async (sql: string, values: readonly unknown[] = []) =>
+    (await database.transaction((connection) => connection.query(sql, values))).rows;
+  const run = (sql: string) => database.transaction((connection) => connection.query(sql));
+  return {
+    state,
+    stream(name) {
+      const found = CATALOGUE.find((entry) => entry.name === name);
+      if (found === undefined) throw new Error(`no stream ${name}`);
+      return found;
+    },
+    destination: (envId, run) =>
+      createPostgresDestination(database, { ...waiting, envId, run, clock, lease: null, errorOf }),
+    rows: async (table, envId) => [...(await rowsOf(`select * from ${table} where env_id = $1`, [envId]))],
+    runs: async () => [...(await rowsOf('select * from sync_runs order by id'))],
+    async breakTable(table) {
+      await run(`create or replace function broken() returns trigger language plpgsql as
+        $$ begin raise exception 'broken'; end $$`);
+      await run(
+        `create trigger broken before insert or update or delete on ${table} for each row execute function broken()`,
+      );
+      return async () => void (await run(`drop trigger broken on ${table}`));
+    },
+    close,
+  };
+}
