@@ -1,7 +1,8 @@
 import { Client } from 'pg';
 import type { PostgresAddress } from './address.ts';
-import { connectionOf, TYPE_PARSERS } from './pool.ts';
+import { connectionOf } from './pool.ts';
 import { inTransaction, type PostgresDatabase } from './transaction.ts';
+import { SQLITE_TYPES } from './type-parsers.ts';
 
 /** A connection that stays, whose end tells others at once that its process has gone. */
 export interface LastingConnection extends Pick<PostgresDatabase, 'transaction' | 'close'> {
@@ -12,7 +13,7 @@ export interface LastingConnection extends Pick<PostgresDatabase, 'transaction' 
 }
 
 export async function openLastingConnection({ client: config, schema }: PostgresAddress): Promise<LastingConnection> {
-  const client = new Client({ ...config, types: TYPE_PARSERS, keepAlive: true });
+  const client = new Client({ ...config, types: SQLITE_TYPES, keepAlive: true });
   let act = (): void => {};
   // What breaks between two transactions ends the connection as well.
   client.on('error', () => {});

@@ -1,9 +1,9 @@
-import { DatabaseError } from 'pg';
 import { SyncError } from '../../core/errors.ts';
 import type { Instant } from '../../core/instant.ts';
 import { LEASE_MS, type LeaseHolder, mayTake } from '../../core/lease.ts';
 import type { PostgresConnection } from './connection.ts';
 import type { WriterLease } from './environment-lock.ts';
+import { sqlStateOf } from './server-error.ts';
 
 /** A process that writes environments, as the database knows it. */
 export interface LeaseOwner {
@@ -118,7 +118,7 @@ async function holderOf(
   );
   const lock = 'select lease_owner from mirror_environments where env_id = $1 for update';
   const locked = await connection.query(lock, [envId]).catch((error: unknown) => {
-    throw error instanceof DatabaseError && error.code === NOT_AVAILABLE ? heldError(envId, error) : error;
+    throw sqlStateOf(error) === NOT_AVAILABLE ? heldError(envId, error) : error;
   });
   const owner = locked.rows[0]?.['lease_owner'] ?? null;
   if (owner === null) return null;

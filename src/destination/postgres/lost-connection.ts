@@ -1,3 +1,5 @@
+import { sqlStateOf } from './server-error.ts';
+
 /** The connection to the server was lost, or could not be made: nobody knows what became of the last statement. */
 export class LostConnection extends Error {
   constructor(cause: unknown) {
@@ -20,14 +22,10 @@ const CONFLICT = /^(?:40001|40P01)$/;
 
 /** Whether the connection is gone with an error. */
 export function isLost(error: unknown): boolean {
-  return error instanceof LostConnection || ENDED.test(sqlStateOf(error));
+  return error instanceof LostConnection || ENDED.test(sqlStateOf(error) ?? '');
 }
 
 /** Whether the same transaction may succeed when it is done again. */
 export function isTransient(error: unknown): boolean {
-  return error instanceof UnknownOutcome || isLost(error) || CONFLICT.test(sqlStateOf(error));
-}
-
-function sqlStateOf(error: unknown): string {
-  return error instanceof Error && 'code' in error ? String(error.code) : '';
+  return error instanceof UnknownOutcome || isLost(error) || CONFLICT.test(sqlStateOf(error) ?? '');
 }

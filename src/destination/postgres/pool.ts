@@ -3,7 +3,7 @@ import type { Row } from '../../core/stream.ts';
 import type { PostgresConnection } from './connection.ts';
 import { isLost, LostConnection, UnknownOutcome } from './lost-connection.ts';
 import { inTransaction, type PostgresDatabase } from './transaction.ts';
-import { PARSERS } from './values.ts';
+import { SQLITE_TYPES } from './type-parsers.ts';
 
 /** Where a mirror is, and how many connections may be open at the same time. */
 interface PoolOptions {
@@ -12,13 +12,6 @@ interface PoolOptions {
   readonly mostConnections: number;
 }
 
-const AS_TEXT = (text: string): string => text;
-
-/** Gives values as SQLite does. */
-export const TYPE_PARSERS = {
-  getTypeParser: (id: number) => PARSERS[id] ?? AS_TEXT,
-} as NonNullable<ClientConfig['types']>;
-
 /** A mirror's schema of a server, over several connections: each transaction has one for itself. */
 export function openPool({ client, schema, mostConnections }: PoolOptions): PostgresDatabase {
   const pool = new Pool({
@@ -26,7 +19,7 @@ export function openPool({ client, schema, mostConnections }: PoolOptions): Post
     // A statement that needs no answer is sent before the one in front of it is answered.
     ...{ pipeline: true },
     max: mostConnections,
-    types: TYPE_PARSERS,
+    types: SQLITE_TYPES,
   });
   // A lost connection also fails the statement under way. One that was idle is replaced by the pool.
   pool.on('error', () => undefined);
