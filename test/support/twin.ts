@@ -30,8 +30,7 @@ const EXCEPT: Readonly<Record<string, readonly string[]>> = {
 
 const SCHEMA = 'twin';
 
-/** `through` stands between the twin and its database. */
-export async function twinSchema(through = (database: PostgresDatabase) => database): Promise<TwinSchema> {
+export async function twinSchema(databaseOf = pgliteDatabase): Promise<TwinSchema> {
   const server = await pgliteConnection();
   await migrate(server, SCHEMA);
   // Outside of transactions only the comparison reads, so it may keep its settings in the session.
@@ -42,7 +41,7 @@ export async function twinSchema(through = (database: PostgresDatabase) => datab
     `select string_agg(quote_ident(tablename), ', ') as tables from pg_tables
       where schemaname = '${SCHEMA}' and tablename not like '\\_\\_%'`,
   );
-  const database = through(pgliteDatabase(server, SCHEMA));
+  const database = databaseOf(server, SCHEMA);
   let isIdle = (): Promise<unknown> => Promise.resolve();
   return {
     pair(file, options) {

@@ -1,7 +1,7 @@
 import { retryDelayMs } from '../../core/retry-delay.ts';
 import type { PostgresConnection } from './connection.ts';
 import { isTransient, UnknownOutcome } from './lost-connection.ts';
-import type { PostgresDatabase } from './transaction.ts';
+import { bothEnded, type PostgresDatabase } from './transaction.ts';
 
 /** How to wait, and a random number from 0 to 1. */
 export interface RetryWaiting {
@@ -51,7 +51,7 @@ export function writeOnce<Done>(
       return await database.transaction(async (connection) => {
         // It is sent together with the first statement of the work.
         const asked = connection.query('select pg_current_xact_id()::text as transaction');
-        const [{ rows }, result] = await Promise.all([asked, work(connection)]);
+        const [{ rows }, result] = await bothEnded(asked, work(connection));
         done.push({ result, transaction: rows[0]?.['transaction'] });
         return result;
       });

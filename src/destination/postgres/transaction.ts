@@ -23,8 +23,12 @@ export async function inTransaction<Done>(
   schema: string,
   work: (connection: PostgresConnection) => Promise<Done>,
 ): Promise<Done> {
-  await Promise.all([connection.query('begin'), connection.query(SETTINGS, [`"${schema.replaceAll('"', '""')}"`])]);
-  const done = await work(connection).catch(async (error: unknown) => {
+  const begin = async (): Promise<Done> => {
+    const settings = [`"${schema.replaceAll('"', '""')}"`];
+    await bothEnded(connection.query('begin'), connection.query(SETTINGS, settings));
+    return work(connection);
+  };
+  const done = await begin().catch(async (error: unknown) => {
     if (!isLost(error)) await connection.query('rollback');
     throw error;
   });
@@ -34,4 +38,13 @@ export async function inTransaction<Done>(
     throw isLost(error) ? new UnknownOutcome(error) : error;
   }
   return done;
+}
+
+/**
+ * Waits until both have ended, even if one fails: a transaction is not rolled back while statements are still to come, because those would
+ * be outside of it. @throws the reason of the first, then that of the second
+ */
+export async function bothEnded<One, Other>(one: Promise<One>, other: Promise<Other>): Promise<[One, Other]> {
+  await Promise.allSettled([one, other]);
+  return [await one, await other];
 }
