@@ -1,0 +1,251 @@
+import { randomUUID } from 'node:crypto';
+import { monitorEventLoopDelay, performance } from 'node:perf_hooks';
+import pg from 'pg';
+import { PgBoss } from 'pg-boss';
+import { startRunThread } from '../src/library/in-thread.ts';
+import { addressOf } from '../src/library/mirror-address.ts';
+import { syncSettings, watchOf } from '../src/library/sync-settings.ts';
+import { inSchema } from '../src/library/work-place.ts';
+import { nextTick } from '../src/sync/schedule-cron.ts';
+import { openWorkDatabase, type WorkDatabase } from '../src/workers/database.ts';
+import { chooseDue } from '../src/workers/due-list.ts';
+import { openJobQueue } from '../src/workers/job-queue.ts';
+import { migrateAccounts } from '../src/workers/migrate.ts';
+import { runWorker } from '../src/workers/worker.ts';
+import { furnish } from '../test/model/furnish.ts';
+import { createWorld } from '../test/model/world.ts';
+import { startServer } from '../test/support/postgres/server.ts';
+import { serveWorld } from '../test/support/world-server.ts';
+
+/** Counts the statements that this process sends, begin and commit included. */
+const statements = countStatements();
+
+function countStatements(): () => number {
+  let count = 0;
+  const { query } = pg.Client.prototype;
+  pg.Client.prototype.query = function counted(this: pg.Client, ...args: unknown[]) {
+    count++;
+    return Reflect.apply(query, this, args);
+  } as typeof query;
+  return () => count;
+}
+
+export interface WorkCosts {
+  /** Putting so many due environments into the queue. */
+  readonly queued: { readonly environments: number; readonly seconds: number; readonly statements: number };
+  /** Jobs of no content through one worker. */
+  readonly jobs: { readonly perSecond: number; readonly statementsEach: number };
+  /** One worker that has nothing to do. */
+  readonly idle: { readonly statementsPerSecond: number; readonly connections: number };
+  /** A sync in which nothing has changed. */
+  readonly sync: {
+    readonly cpuSeconds: number;
+    readonly requests: number;
+    readonly transactions: number;
+    readonly connections: number;
+  };
+  /** What pg-boss does with ten thousand schedules that have a tick in each minute: how many jobs it made, in which time. */
+  readonly schedules: {
+    readonly jobs: number;
+    readonly seconds: number;
+    readonly statements: number;
+    readonly longestBlockSeconds: number;
+  };
+}
+
+const ENVIRONMENTS = 10_000;
+
+/** How long the schedules of pg-boss are watched. */
+const MOST_SECONDS = 60;
+
+/** Measures on a real server on this machine what the simulation rests on. */
+export async function measureCosts(): Promise<WorkCosts> {
+  const server = await startServer();
+  try {
+    const address = addressOf(server.url);
+    if (address.kind === 'file') throw new Error('no server');
+    const database = openWorkDatabase(address);
+    await migrateAccounts(database);
+    const queued = await measureQueueing(database);
+    const jobs = await measureJobs(database);
+    const idle = await measureIdle(database);
+    await database.close();
+    console.error(JSON.stringify({ queued, jobs, idle }));
+    const sync = await measureSync(server.url);
+    console.error(JSON.stringify({ sync }));
+    const schedules = await measureSchedules(server.url);
+    console.error(JSON.stringify({ schedules }));
+    return { queued, jobs, idle, sync, schedules };
+  } finally {
+    await server.remove();
+  }
+}
+
+async function measureQueueing(database: WorkDatabase): Promise<WorkCosts['queued']> {
+  await database.query(
+    `insert into obsync_accounts.accounts (name, base_url, token_env, mirror_schema, cron, delay_seconds, options, listing_due_at)
+      select 'a' || n, 'https://x.example', 'A', 'a' || n, '0 * * * *', 0, '{}', now() + interval '1 day' from generate_series(1, ${ENVIRONMENTS}) n`,
+  );
+  await database.query(
+    `insert into obsync_accounts.account_environments (account, env_id, name, due_at)
+      select 'a' || n, 'e', 'e', now() - interval '1 s' from generate_series(1, ${ENVIRONMENTS}) n`,
+  );
+  await database.query('analyze');
+  const queue = await openJobQueue(database, { onWarning: console.error });
+  const [begun, before] = [performance.now(), statements()];
+  const count = await database.transaction(async (transaction) => {
+    const due = await chooseDue(transaction);
+    await queue.add(transaction, due);
+    return due.length;
+  });
+  const measured = { environments: count, seconds: seconds(begun), statements: statements() - before };
+  await queue.close();
+  return measured;
+}
+
+/** Takes jobs for a while, from the full queue. */
+async function measureJobs(database: WorkDatabase): Promise<WorkCosts['jobs']> {
+  const [jobs, before, begun] = [1000, statements(), performance.now()];
+  await workUntil(database, (done) => done >= jobs);
+  return { perSecond: jobs / seconds(begun), statementsEach: (statements() - before) / jobs };
+}
+
+async function measureIdle(database: WorkDatabase): Promise<WorkCosts['idle']> {
+  await database.query("update obsync_accounts.account_environments set due_at = now() + interval '1 day'");
+  await database.query('delete from obsync_jobs.job');
+  const before = statements();
+  const begun = performance.now();
+  await workUntil(database, () => seconds(begun) > 20);
+  const { rows } = await database.query(
+    `select count(*)::int as n from pg_stat_activity where datname = current_database() and backend_type = 'client backend'`,
+  );
+  return { statementsPerSecond: (statements() - before) / seconds(begun), connections: Number(rows[0]?.['n']) };
+}
+
+/** A worker whose syncs do nothing, until it has done enough. */
+async function workUntil(database: WorkDatabase, isEnough: (done: number) => boolean): Promise<void> {
+  const queue = await openJobQueue(database, { onWarning: console.error });
+  const stopping = new AbortController();
+  let done = 0;
+  const timer = setInterval(() => isEnough(done) && stopping.abort(), 100);
+  await runWorker(
+    {
+      database,
+      queue,
+      next: nextTick,
+      sync: async () => {
+        if (isEnough(++done)) stopping.abort();
+        return { status: 'done', error: null, recovery: null };
+      },
+      list: async () => [],
+      onEvent: (event) => event.type === 'trouble' && console.error(event.message),
+    },
+    { worker: randomUUID(), host: 'bench', pid: process.pid, concurrency: 4 },
+    stopping.signal,
+  );
+  clearInterval(timer);
+  await queue.close();
+}
+
+async function measureSync(url: string): Promise<WorkCosts['sync']> {
+  const world = createWorld(['e1']);
+  for (const place of world.places.values()) furnish(place);
+  const service = await serveWorld(world);
+  const db = inSchema(url, 'measured');
+  const settings = syncSettings({ db, baseUrl: service.url, token: 'the-token', env: ['e1'] });
+  // Kept, as a worker keeps it.
+  const thread = startRunThread();
+  const sync = () => thread.sync(settings, watchOf({}));
+  const admin = new pg.Client(url);
+  await admin.connect();
+  const watcher = new pg.Client(url);
+  await watcher.connect();
+  const ask = (sql: string): Promise<number> => count(admin, sql);
+  try {
+    await sync();
+    world.advance(3600);
+    await sync();
+    const runs = 10;
+    let most = 0;
+    let isAsking = false;
+    const timer = setInterval(async () => {
+      if (isAsking) return;
+      isAsking = true;
+      most = Math.max(most, await count(watcher, CONNECTIONS));
+      isAsking = false;
+    }, 20);
+    const [cpu, before] = [process.cpuUsage(), await ask(TRANSACTIONS)];
+    let requests = 0;
+    for (let run = 0; run < runs; run++) {
+      // Scores are read once an hour.
+      world.advance(3600);
+      const summary = await sync();
+      if (summary.status !== 'done') throw new Error(summary.error ?? summary.status);
+      requests += summary.requests;
+    }
+    clearInterval(timer);
+    const { user, system } = process.cpuUsage(cpu);
+    const transactions = (await ask(TRANSACTIONS)) - before;
+    return {
+      cpuSeconds: (user + system) / 1e6 / runs,
+      requests: requests / runs,
+      transactions: transactions / runs,
+      connections: most,
+    };
+  } finally {
+    await thread.close();
+    await admin.end();
+    await watcher.end();
+    await service.close();
+  }
+}
+
+async function count(client: pg.Client, sql: string): Promise<number> {
+  return Number(Object.values((await client.query(sql)).rows[0])[0]);
+}
+
+const TRANSACTIONS = 'select xact_commit from pg_stat_database where datname = current_database()';
+const CONNECTIONS = `select count(*) from pg_stat_activity where backend_type = 'client backend' and application_name = 'obsync'`;
+
+/** What a minute costs in which all schedules of pg-boss have a tick. */
+async function measureSchedules(url: string): Promise<WorkCosts['schedules']> {
+  const boss = new PgBoss({
+    connectionString: url,
+    schema: 'bench_schedules',
+    cronMonitorIntervalSeconds: 1,
+    cronWorkerIntervalSeconds: 1,
+  });
+  boss.on('error', console.error);
+  await boss.start();
+  await boss.createQueue('sync', { policy: 'exclusive' });
+  const admin = new pg.Client(url);
+  await admin.connect();
+  await admin.query(
+    `insert into bench_schedules.schedule (name, key, cron, timezone, data, options)
+      select 'sync', 'k' || n, '* * * * *', 'UTC', '{}', json_build_object('singletonKey', 'k' || n)::jsonb from generate_series(1, ${ENVIRONMENTS}) n`,
+  );
+  const delay = monitorEventLoopDelay({ resolution: 10 });
+  delay.enable();
+  const [begun, before] = [performance.now(), statements()];
+  const queued = async (): Promise<number> =>
+    Number((await admin.query("select count(*) as n from bench_schedules.job where name = 'sync'")).rows[0].n);
+  let looks = 1;
+  for (; (await queued()) < ENVIRONMENTS && seconds(begun) < MOST_SECONDS; looks++)
+    await new Promise((resolve) => setTimeout(resolve, 500));
+  delay.disable();
+  const measured = {
+    jobs: await queued(),
+    seconds: seconds(begun),
+    statements: statements() - before - looks,
+    longestBlockSeconds: delay.max / 1e9,
+  };
+  await boss.stop({ graceful: false });
+  await admin.end();
+  return measured;
+}
+
+function seconds(sinceMs: number): number {
+  return (performance.now() - sinceMs) / 1000;
+}
+
+if (import.meta.main) console.log(JSON.stringify(await measureCosts(), null, 2));

@@ -1,0 +1,244 @@
+import { parseArgs } from 'node:util';
+import { addSeconds, type Instant, instantOfMs, secondsBetween } from '../src/core/instant.ts';
+import { timetable } from '../src/core/schedule.ts';
+import { turnOf } from '../src/core/turn.ts';
+import { nextTick } from '../src/sync/schedule-cron.ts';
+import { measureCosts, type WorkCosts } from './workers-cost.ts';
+
+/*
+ * Ten thousand accounts, synced every hour by 1 to 8 workers, played with a virtual clock: the decisions are those of the program (when a sync is
+ * due, and its turn), the costs are measured on a real server before.
+ */
+
+const { values } = parseArgs({
+  options: {
+    costs: { type: 'string' },
+    accounts: { type: 'string', default: '10000' },
+    hours: { type: 'string', default: '3' },
+    'round-trip': { type: 'string', default: '0.1' },
+    cores: { type: 'string', default: '2' },
+    concurrency: { type: 'string', default: '8' },
+  },
+});
+const ACCOUNTS = Number(values.accounts);
+const HOURS = Number(values.hours);
+/** Seconds until a service answers a request. */
+const ROUND_TRIP = Number(values['round-trip']);
+/** Cores of each worker's host. */
+const CORES = Number(values.cores);
+const CONCURRENCY = Number(values.concurrency);
+
+const START: Instant = '2026-11-20T00:30:00.000000Z';
+
+/** How often some worker puts what is due into the queue. */
+const LOOK_SECONDS = 10;
+
+interface PlayedEnvironment {
+  readonly account: PlayedAccount;
+  readonly cron: string;
+  lastStart: Instant;
+  dueSeconds: number;
+  turn: number;
+  isQueued: boolean;
+}
+
+interface PlayedAccount {
+  readonly environments: PlayedEnvironment[];
+  isBusy: boolean;
+  /** Those in the queue, the lowest turn first. */
+  waiting: PlayedEnvironment[];
+}
+
+/** A heap: `take` gives the element with the lowest number. */
+class Lowest<Element> {
+  readonly #heap: { readonly at: number; readonly element: Element }[] = [];
+
+  get next(): number {
+    return this.#heap[0]?.at ?? Number.POSITIVE_INFINITY;
+  }
+
+  add(at: number, element: Element): void {
+    const heap = this.#heap;
+    let i = heap.push({ at, element }) - 1;
+    while (i > 0) {
+      const parent = (i - 1) >> 1;
+      if ((heap[parent]?.at ?? 0) <= (heap[i]?.at ?? 0)) return;
+      [heap[i], heap[parent]] = [heap[parent] as never, heap[i] as never];
+      i = parent;
+    }
+  }
+
+  take(): Element | null {
+    const heap = this.#heap;
+    const first = heap[0];
+    const last = heap.pop();
+    if (first === undefined || last === undefined) return null;
+    if (heap.length > 0) {
+      heap[0] = last;
+      let i = 0;
+      for (;;) {
+        const [left, right] = [2 * i + 1, 2 * i + 2];
+        let least = i;
+        if ((heap[left]?.at ?? Number.POSITIVE_INFINITY) < (heap[least]?.at ?? 0)) least = left;
+        if ((heap[right]?.at ?? Number.POSITIVE_INFINITY) < (heap[least]?.at ?? 0)) least = right;
+        if (least === i) break;
+        [heap[i], heap[least]] = [heap[least] as never, heap[i] as never];
+        i = least;
+      }
+    }
+    return first.element;
+  }
+}
+
+interface Played {
+  readonly syncs: number;
+  /** Seconds from the time at which a sync was due to its start. */
+  readonly waits: number[];
+  /** The same for accounts with one environment. */
+  readonly waitsOfSmall: number[];
+  /** The greatest age of any environment at any moment: the time from the start of its last sync to the end of the next. */
+  readonly worstAge: number;
+  readonly busySeconds: number;
+}
+
+interface Setting {
+  readonly workers: number;
+  readonly accounts: readonly PlayedAccount[];
+  readonly syncSeconds: number;
+}
+
+/** Plays the workers for some hours. */
+function play({ workers, accounts, syncSeconds }: Setting): Played {
+  const environments = accounts.flatMap((account) => account.environments);
+  const due = new Lowest<PlayedEnvironment>();
+  for (const environment of environments) schedule(environment, due);
+  const heads = new Lowest<PlayedAccount>();
+  const ends = new Lowest<PlayedEnvironment>();
+  const end = msOf(START) / 1000 + HOURS * 3600;
+  const played = { syncs: 0, waits: [] as number[], waitsOfSmall: [] as number[], worstAge: 0, busySeconds: 0 };
+  let free = workers * CONCURRENCY;
+  let look = msOf(START) / 1000;
+  for (let now = look; now < end; now = Math.min(ends.next, look)) {
+    while (ends.next <= now) {
+      const environment = ends.take() as PlayedEnvironment;
+      free++;
+      environment.account.isBusy = false;
+      played.worstAge = Math.max(played.worstAge, secondsBetween(environment.lastStart, instantOfMs(now * 1000)));
+      environment.lastStart = addSeconds(instantOfMs(now * 1000), -syncSeconds);
+      schedule(environment, due);
+      offer(environment.account, heads);
+    }
+    if (look <= now) {
+      queueDue(now, due, heads);
+      look += LOOK_SECONDS;
+    }
+    while (free > 0) {
+      const account = heads.take();
+      if (account === null) break;
+      const environment = account.waiting.shift() as PlayedEnvironment;
+      environment.isQueued = false;
+      account.isBusy = true;
+      free--;
+      played.syncs++;
+      played.busySeconds += syncSeconds;
+      const wait = now - environment.dueSeconds;
+      played.waits.push(wait);
+      if (account.environments.length === 1) played.waitsOfSmall.push(wait);
+      ends.add(now + syncSeconds, environment);
+    }
+  }
+  return played;
+}
+
+/** When it is due next, as the program decides it. */
+function schedule(environment: PlayedEnvironment, due: Lowest<PlayedEnvironment>): void {
+  const { cron, lastStart } = environment;
+  const listed = { id: 'e', name: 'e', cron };
+  const rules = { cron: null, delaySeconds: 0, environments: [], together: false };
+  const clock = { now: lastStart, next: nextTick };
+  const [scheduled] = timetable([listed], rules, new Map([['e', lastStart]]), clock);
+  environment.dueSeconds = msOf(scheduled?.due ?? lastStart) / 1000;
+  due.add(environment.dueSeconds, environment);
+}
+
+/** Puts what is due into the queue, each with its turn. */
+function queueDue(now: number, due: Lowest<PlayedEnvironment>, heads: Lowest<PlayedAccount>): void {
+  const changed = new Set<PlayedAccount>();
+  while (due.next <= now) {
+    const environment = due.take() as PlayedEnvironment;
+    const { account } = environment;
+    environment.isQueued = true;
+    environment.turn = turnOf({ dueSeconds: environment.dueSeconds, ahead: account.waiting.length });
+    const wasEmpty = account.waiting.length === 0;
+    account.waiting.push(environment);
+    if (wasEmpty) changed.add(account);
+  }
+  for (const account of changed) offer(account, heads);
+}
+
+/** One job of an account at a time. */
+function offer(account: PlayedAccount, heads: Lowest<PlayedAccount>): void {
+  const [first] = account.waiting;
+  if (!account.isBusy && first !== undefined) heads.add(first.turn, account);
+}
+
+function msOf(instant: Instant): number {
+  return Date.parse(instant);
+}
+
+/** Accounts of one environment each; with `large`, the first has so many. `spread` gives each its own minute of the hour. */
+function makeAccounts({ spread, large }: { spread: boolean; large: number }): PlayedAccount[] {
+  return Array.from({ length: ACCOUNTS }, (_, i) => {
+    const account: PlayedAccount = { environments: [], isBusy: false, waiting: [] };
+    for (let n = 0; n < (i === 0 ? large : 1); n++) {
+      const cron = `${spread ? i % 60 : 0} * * * *`;
+      account.environments.push({ account, cron, lastStart: START, dueSeconds: 0, turn: 0, isQueued: false });
+    }
+    return account;
+  });
+}
+
+const quantile = (sorted: readonly number[], q: number): number =>
+  sorted[Math.min(sorted.length - 1, Math.floor(q * sorted.length))] ?? 0;
+
+function report(costs: WorkCosts): void {
+  // Requests of a sync go out one after the other at worst; threads share the cores of their host.
+  const waiting = costs.sync.requests * ROUND_TRIP;
+  const syncSeconds = Math.max(waiting + costs.sync.cpuSeconds, (costs.sync.cpuSeconds * CONCURRENCY) / CORES);
+  console.log(
+    JSON.stringify({ costs, roundTrip: ROUND_TRIP, cores: CORES, concurrency: CONCURRENCY, syncSeconds }, null, 2),
+  );
+  const rows = [];
+  for (const [scene, shape] of [
+    ['all due at one minute', { spread: false, large: 1 }],
+    ['spread over the hour', { spread: true, large: 1 }],
+    ['one account with 1000 environments', { spread: false, large: 1000 }],
+  ] as const)
+    for (const workers of [1, 2, 4, 8]) {
+      const { syncs, waits, waitsOfSmall, worstAge, busySeconds } = play({
+        workers,
+        accounts: makeAccounts(shape),
+        syncSeconds,
+      });
+      waits.sort((a, b) => a - b);
+      waitsOfSmall.sort((a, b) => a - b);
+      const perSecond = syncs / (HOURS * 3600);
+      rows.push({
+        scene,
+        workers,
+        'syncs/h': Math.round(perSecond * 3600),
+        'busy %': Math.round((100 * busySeconds) / (workers * CONCURRENCY * HOURS * 3600)),
+        'wait p50 s': Math.round(quantile(waits, 0.5)),
+        'wait p99 s': Math.round(quantile(waits, 0.99)),
+        'worst wait s': Math.round(waits.at(-1) ?? 0),
+        'worst wait, small s': Math.round(waitsOfSmall.at(-1) ?? 0),
+        'worst age min': Math.round(worstAge / 60),
+        'statements/s': Math.round(workers * costs.idle.statementsPerSecond + perSecond * costs.jobs.statementsEach),
+        'transactions of syncs/s': Math.round(perSecond * costs.sync.transactions),
+        connections: workers * (3 + CONCURRENCY * costs.sync.connections),
+      });
+    }
+  console.table(rows);
+}
+
+report(values.costs === undefined ? await measureCosts() : JSON.parse(values.costs));
