@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
+import { setTimeout as sleepFor } from 'node:timers/promises';
 import { SyncError } from '../src/core/errors.ts';
 import type { PostgresAddress } from '../src/destination/postgres/address.ts';
 import { openLastingConnection } from '../src/destination/postgres/lasting-connection.ts';
@@ -17,6 +18,8 @@ export async function takeoverMs(bench: Bench, sync: readonly string[], db: stri
     owner: randomUUID(),
     connect: () => openLastingConnection(address),
     every: () => () => undefined,
+    sleep: (delayMs) => sleepFor(delayMs),
+    random: Math.random,
   });
   const killed = bench.kill(sync, HALF_WAY, db).then(() => performance.now());
   const heldMs = (async () => {

@@ -17,7 +17,7 @@ import { migrate, version } from '../destination/postgres/migrations.ts';
 import { beginIn, type OpenConnection, openConnection } from '../destination/postgres/open-connection.ts';
 import { openPool } from '../destination/postgres/pool.ts';
 import { createPresence } from '../destination/postgres/presence.ts';
-import { readOften } from '../destination/postgres/retry.ts';
+import { readOften, retried } from '../destination/postgres/retry.ts';
 import { serverError } from '../destination/postgres/server-error.ts';
 import { postgresState } from '../destination/postgres/state.ts';
 import { fileError } from '../destination/sqlite/file-error.ts';
@@ -30,7 +30,7 @@ import { clock } from './sync-settings.ts';
 export function postgresStore(given: string, address: PostgresAddress): MirrorStore {
   const { display, schema } = address;
   const explain = (error: unknown): unknown => (error instanceof SyncError ? error : serverError(display, error));
-  const connected = async <Done>(work: (connection: OpenConnection) => Promise<Done>): Promise<Done> => {
+  const once = async <Done>(work: (connection: OpenConnection) => Promise<Done>): Promise<Done> => {
     const connection = await openConnection(address);
     try {
       return await work(connection);
@@ -40,6 +40,9 @@ export function postgresStore(given: string, address: PostgresAddress): MirrorSt
       await connection.close();
     }
   };
+  /** For what may be done twice. */
+  const connected = <Done>(work: (connection: OpenConnection) => Promise<Done>): Promise<Done> =>
+    retried(WAITING, () => once(work));
   const reading = <Done>(work: (connection: OpenConnection) => Promise<Done>): Promise<Done> =>
     connected(async (connection) => {
       await beginIn(connection, schema, 'isolation level repeatable read, read only');
@@ -60,7 +63,7 @@ export function postgresStore(given: string, address: PostgresAddress): MirrorSt
     read: (statementsOf) => reading((connection) => performOn(connection, statementsOf(scopeOf))),
     isWritten: () => reading(async (connection) => (await heldEnvironments(connection)).size > 0),
     record: (verification) =>
-      connected(async (connection) => {
+      once(async (connection) => {
         await beginIn(connection, schema, '');
         await performOn(connection, saveVerification(verification));
         await connection.run('commit');
@@ -88,8 +91,9 @@ async function openMirror(address: PostgresAddress, explain: (error: unknown) =>
     }
   };
   const database = openPool({ client, schema, mostConnections: MOST_CONNECTIONS });
-  const presence = createPresence({ owner, connect: () => openLastingConnection(address), every });
-  await facing(database.session((connection) => migrate(connection, schema))).catch(async (error: unknown) => {
+  const presence = createPresence({ ...WAITING, owner, connect: () => openLastingConnection(address), every });
+  const made = retried(WAITING, () => database.session((connection) => migrate(connection, schema)));
+  await facing(made).catch(async (error: unknown) => {
     await database.close();
     throw error;
   });

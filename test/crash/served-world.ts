@@ -1,25 +1,33 @@
 import { onTestFinished } from 'vitest';
 import type { Query } from '../../src/core/source.ts';
 import type { World } from '../model/world.ts';
-import { type Reply, type ScriptedStep, startApiServer } from '../support/api-server.ts';
+import { type Reply, startApiServer } from '../support/api-server.ts';
+import type { CountedQuota } from '../support/quota-server.ts';
 
-type Request = Parameters<Extract<ScriptedStep, (...given: never[]) => unknown>>[0];
-
-/** A world over HTTP. `meet` is called with the number of each request before it is answered; false leaves it hanging. */
-export async function serveWorld(world: World, meet: (number: number) => boolean): Promise<string> {
+/**
+ * A world over HTTP. `meet` is called with the number and the path of each request before it is answered; false leaves it hanging.
+ */
+export async function serveWorld(
+  world: World,
+  meet: (number: number, path: readonly string[]) => boolean,
+  quota: CountedQuota | null = null,
+): Promise<string> {
   const source = world.source();
   const api = await startApiServer(async (request) => {
-    if (!meet(api.requests.length)) return 'hang';
-    return { ...(await answer(request)), headers: { date: new Date(world.nowMs).toUTCString() } };
+    const { status, headers } = quota?.take() ?? { status: 200, headers: {} };
+    const url = new URL(request.target, 'http://world.test');
+    const path = url.pathname.split('/').slice(3).map(decodeURIComponent);
+    if (!meet(api.requests.length, path)) return 'hang';
+    const date = new Date(world.nowMs).toUTCString();
+    if (status === 429) return { status, headers };
+    return { ...(await answer(path, url.searchParams)), headers: { ...headers, date } };
   });
   onTestFinished(() => api.close());
   return api.url;
 
-  async function answer({ target }: Request): Promise<Reply> {
-    const url = new URL(target, 'http://world.test');
-    const path = url.pathname.split('/').slice(3).map(decodeURIComponent);
+  async function answer(path: readonly string[], parameters: URLSearchParams): Promise<Reply> {
     if (path[0] === 'environments') return { body: await source.environments() };
-    const { cursor = null, ...query } = queryOf(url.searchParams);
+    const { cursor = null, ...query } = queryOf(parameters);
     const page = await source.page({ path, query, cursor: cursor as string | null });
     return { body: { items: page.items, has_more: page.hasMore, next_cursor: page.nextCursor } };
   }

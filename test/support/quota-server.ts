@@ -3,6 +3,50 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { EMPTY_PAGE } from './api-server.ts';
 
+/** The quota of an account, as the service counts it. */
+export interface CountedQuota {
+  /** How many requests each window accepted. */
+  readonly accepted: readonly number[];
+  refused(): number;
+  /** Counts a request. @returns how it is answered */
+  take(): { readonly status: 200 | 429; readonly headers: Readonly<Record<string, string>> };
+}
+
+/** Accepts so many requests per window. */
+interface QuotaWindow {
+  readonly limit: number;
+  readonly windowMs: number;
+  /**
+   * A window ends so long after it began. Else, so long after its last request was accepted: a slow machine does not change how many a
+   * window accepts then, but its end comes later than was said if it is not used up.
+   */
+  readonly isFixed?: boolean;
+}
+
+export function countQuota({ limit, windowMs, isFixed = false }: QuotaWindow): CountedQuota {
+  const accepted: number[] = [];
+  let [endMs, refused] = [0, 0];
+  return {
+    accepted,
+    refused: () => refused,
+    take() {
+      const nowMs = performance.now();
+      if (nowMs >= endMs) {
+        endMs = isFixed ? nowMs + windowMs : Number.POSITIVE_INFINITY;
+        accepted.push(0);
+      }
+      const used = Number(accepted.at(-1));
+      if (used < limit) accepted[accepted.length - 1] = used + 1;
+      else refused++;
+      if (used === limit - 1 && !isFixed) endMs = nowMs + windowMs;
+      const reset = String(Math.ceil((isFixed ? endMs - nowMs : windowMs) / 1000));
+      const remaining = String(limit - Number(accepted.at(-1)));
+      const headers = { 'ratelimit-limit': `${limit}`, 'ratelimit-remaining': remaining, 'ratelimit-reset': reset };
+      return { status: used < limit ? 200 : 429, headers: { ...headers, 'retry-after': reset } };
+    },
+  };
+}
+
 export interface QuotaServer {
   readonly url: string;
   /** How many requests each window accepted. */
@@ -13,30 +57,16 @@ export interface QuotaServer {
   close(): Promise<void>;
 }
 
-/**
- * A server that accepts so many requests per window. A window ends so long after its last request was accepted: a slow machine does
- * not change how many a window accepts.
- */
-export async function startQuotaServer({ limit, windowMs }: { limit: number; windowMs: number }): Promise<QuotaServer> {
-  const accepted: number[] = [];
+/** A server whose answers are empty, with a quota. */
+export async function startQuotaServer(quota: QuotaWindow): Promise<QuotaServer> {
+  const { accepted, refused, take } = countQuota(quota);
   const arrivals = new EventTarget();
-  const reset = String(Math.ceil(windowMs / 1000));
-  let [endMs, refused, received] = [0, 0, 0];
+  let received = 0;
   const server = createServer((_, response) => {
-    const nowMs = performance.now();
-    if (nowMs >= endMs) {
-      endMs = Number.POSITIVE_INFINITY;
-      accepted.push(0);
-    }
-    const used = Number(accepted.at(-1));
-    if (used < limit) accepted[accepted.length - 1] = used + 1;
-    else refused++;
-    if (used === limit - 1) endMs = nowMs + windowMs;
+    const { status, headers } = take();
     received++;
     arrivals.dispatchEvent(new Event('request'));
-    const remaining = String(limit - Number(accepted.at(-1)));
-    const headers = { 'ratelimit-limit': `${limit}`, 'ratelimit-remaining': remaining, 'ratelimit-reset': reset };
-    response.writeHead(used < limit ? 200 : 429, { ...headers, 'retry-after': reset });
+    response.writeHead(status, headers);
     response.end(JSON.stringify(EMPTY_PAGE));
   });
   server.listen(0, '127.0.0.1');
@@ -44,7 +74,7 @@ export async function startQuotaServer({ limit, windowMs }: { limit: number; win
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     accepted,
-    refused: () => refused,
+    refused,
     async received(count) {
       while (received < count) await once(arrivals, 'request');
     },

@@ -1,5 +1,6 @@
 import { Client } from 'pg';
 import type { PostgresAddress } from './address.ts';
+import { driverError } from './lost-connection.ts';
 import { connectionOf } from './pool.ts';
 import { inTransaction, type PostgresDatabase } from './transaction.ts';
 import { SQLITE_TYPES } from './type-parsers.ts';
@@ -18,7 +19,9 @@ export async function openLastingConnection({ client: config, schema }: Postgres
   // What breaks between two transactions ends the connection as well.
   client.on('error', () => {});
   client.once('end', () => act());
-  await client.connect();
+  await client.connect().catch((error: unknown) => {
+    throw driverError(error);
+  });
   const connection = connectionOf(client);
   return {
     processId: processIdOf(client),

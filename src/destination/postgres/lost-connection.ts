@@ -1,3 +1,5 @@
+import { DatabaseError } from 'pg';
+import { SyncError } from '../../core/errors.ts';
 import { sqlStateOf } from './server-error.ts';
 
 /** The connection to the server was lost, or could not be made: nobody knows what became of the last statement. */
@@ -14,18 +16,29 @@ export class UnknownOutcome extends Error {
   }
 }
 
+/** An error of the driver: what the server did not say is about the connection. */
+export function driverError(error: unknown): DatabaseError | LostConnection {
+  return error instanceof DatabaseError ? error : new LostConnection(error);
+}
+
 /** The server ended the connection, or is about to. */
 const ENDED = /^(?:08...|57P0[1235])$/;
 
 /** The transaction met another one, and can be done again. */
 const CONFLICT = /^(?:40001|40P01)$/;
 
+/** There is no connection free just now. */
+const TOO_MANY = '53300';
+
 /** Whether the connection is gone with an error. */
 export function isLost(error: unknown): boolean {
+  if (error instanceof SyncError) return isLost(error.cause);
   return error instanceof LostConnection || ENDED.test(sqlStateOf(error) ?? '');
 }
 
 /** Whether the same transaction may succeed when it is done again. */
 export function isTransient(error: unknown): boolean {
-  return error instanceof UnknownOutcome || isLost(error) || CONFLICT.test(sqlStateOf(error) ?? '');
+  if (error instanceof SyncError) return isTransient(error.cause);
+  const state = sqlStateOf(error) ?? '';
+  return error instanceof UnknownOutcome || isLost(error) || CONFLICT.test(state) || state === TOO_MANY;
 }

@@ -106,8 +106,13 @@ const JOURNAL = `create table if not exists __drizzle_migrations (
 /** The time at which the last migration of this mirror was written, in milliseconds; 0 where there is no mirror. */
 export async function version(connection: PostgresConnection, schema: string): Promise<number> {
   const journal = `${quoted(schema)}.__drizzle_migrations`;
-  const { rows } = await connection.query('select to_regclass($1) is not null as is_there', [journal]);
-  if (Number(rows[0]?.['is_there']) !== 1) return 0;
+  // A table of the catalogue: after a wait, `to_regclass` may still not see what another process has made meanwhile.
+  const { rows } = await connection.query(
+    `select 1 as is_there from pg_class c join pg_namespace n on n.oid = c.relnamespace
+      where n.nspname = $1 and c.relname = '__drizzle_migrations'`,
+    [schema],
+  );
+  if (rows.length === 0) return 0;
   const latest = await connection.query(`select coalesce(max(created_at), 0) as version from ${journal}`);
   return Number(latest.rows[0]?.['version']);
 }

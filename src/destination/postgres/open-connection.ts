@@ -1,6 +1,7 @@
 import { Client } from 'pg';
 import type { PostgresAddress } from './address.ts';
 import type { PostgresConnection } from './connection.ts';
+import { driverError } from './lost-connection.ts';
 import { connectError, refuseOldServer, serverError } from './server-error.ts';
 import { SQLITE_TYPES } from './type-parsers.ts';
 
@@ -27,7 +28,7 @@ export async function openConnection({ client: config, display }: PostgresAddres
   });
   const facing = <Found>(answer: Promise<Found>): Promise<Found> =>
     answer.catch((error: unknown) => {
-      throw serverError(display, error);
+      throw serverError(display, driverError(error));
     });
   const open: OpenConnection = {
     client,

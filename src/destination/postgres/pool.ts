@@ -1,7 +1,7 @@
-import { type ClientBase, type ClientConfig, DatabaseError, Pool, type PoolClient } from 'pg';
+import { type ClientBase, type ClientConfig, Pool, type PoolClient } from 'pg';
 import type { Row } from '../../core/stream.ts';
 import type { PostgresConnection } from './connection.ts';
-import { isLost, LostConnection, UnknownOutcome } from './lost-connection.ts';
+import { driverError, isLost, UnknownOutcome } from './lost-connection.ts';
 import { inTransaction, type PostgresDatabase } from './transaction.ts';
 import { SQLITE_TYPES } from './type-parsers.ts';
 
@@ -47,7 +47,7 @@ async function connect(pool: Pool): Promise<PoolClient> {
   try {
     return await pool.connect();
   } catch (error) {
-    throw error instanceof DatabaseError ? error : new LostConnection(error);
+    throw driverError(error);
   }
 }
 
@@ -60,7 +60,7 @@ export function connectionOf(client: ClientBase): PostgresConnection {
         );
         return { rows: rows as Row[], changes: rowCount ?? 0 };
       } catch (error) {
-        throw error instanceof DatabaseError ? error : new LostConnection(error);
+        throw driverError(error);
       }
     },
   };

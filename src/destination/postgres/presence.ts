@@ -3,8 +3,10 @@ import { HEARTBEAT_MS } from '../../core/lease.ts';
 import type { WriterLease } from './environment-lock.ts';
 import type { LastingConnection } from './lasting-connection.ts';
 import { backendOf, giveSign, type LeaseOwner, releaseLeases, takeLeases } from './leases.ts';
+import { isTransient } from './lost-connection.ts';
+import { type RetryWaiting, retried } from './retry.ts';
 
-export interface PresencePorts {
+export interface PresencePorts extends RetryWaiting {
   /** Random, so that no two processes share it. */
   readonly owner: string;
   connect(): Promise<LastingConnection>;
@@ -22,42 +24,68 @@ export interface Presence {
   close(): Promise<void>;
 }
 
-/** Nothing is asked of the database before the first environment is to be held. */
-export function createPresence({ owner, connect, every }: PresencePorts): Presence {
-  const leases = new Map<string, WriterLease>();
+/** The connection that shows that a process lives. */
+interface KeptConnection {
+  backend: string | null;
+  /** The one that is open, or a new one. */
+  connected(): Promise<LastingConnection>;
+  current(): LastingConnection | null;
+  forget(): Promise<void>;
+}
+
+/** `onEnd` is called when it has ended, unless it is forgotten. */
+function keepConnection(connect: PresencePorts['connect'], onEnd: () => void): KeptConnection {
   let connection: LastingConnection | null = null;
-  let backend: string | null = null;
+  const kept: KeptConnection = {
+    backend: null,
+    current: () => connection,
+    async connected() {
+      if (connection !== null) return connection;
+      const fresh = await connect();
+      kept.backend = await fresh.transaction((each) => backendOf(each, fresh.processId));
+      connection = fresh;
+      fresh.onEnd(() => {
+        if (connection === fresh) onEnd();
+      });
+      return fresh;
+    },
+    async forget() {
+      const broken = connection;
+      connection = null;
+      await broken?.close().catch(() => {});
+    },
+  };
+  return kept;
+}
+
+/** Nothing is asked of the database before the first environment is to be held. */
+export function createPresence({ owner, connect, every, ...waiting }: PresencePorts): Presence {
+  const leases = new Map<string, WriterLease>();
   let stop = (): void => {};
   let sign: Promise<unknown> = Promise.resolve();
-  const connected = async (): Promise<LastingConnection> => {
-    if (connection !== null) return connection;
-    const fresh = await connect();
-    backend = await fresh.transaction((each) => backendOf(each, fresh.processId));
-    connection = fresh;
-    // Another process may take the environments once the connection has ended, so a new one is made at once.
-    fresh.onEnd(() => {
-      if (connection === fresh) giveSigns();
-    });
-    return fresh;
-  };
-  const leaseOwner = (): LeaseOwner => ({ owner, backend });
-  const forget = async (): Promise<void> => {
-    const broken = connection;
-    connection = null;
-    await broken?.close().catch(() => {});
-  };
+  const leaseOwner = (): LeaseOwner => ({ owner, backend: kept.backend });
   /** A sign that fails is no error: the next one comes soon, and a commit tells whether the lease is lost. */
   const giveSigns = (): void => {
     sign = sign
-      .then(connected)
+      .then(kept.connected)
       .then((each) => each.transaction((inside) => giveSign(inside, leaseOwner())))
-      .catch(forget);
+      .catch(kept.forget);
+  };
+  // Another process may take the environments once the connection has ended, so a new one is made at once.
+  const kept = keepConnection(connect, giveSigns);
+  const forgetLost = async (error: unknown): Promise<never> => {
+    if (isTransient(error)) await kept.forget();
+    throw error;
   };
   return {
     leases,
     async hold(envIds, mirroredAt) {
-      const each = await connected();
-      const taken = await each.transaction((inside) => takeLeases(inside, leaseOwner(), { envIds, mirroredAt }));
+      // What the same owner takes twice is taken once.
+      const taken = await retried(waiting, async () => {
+        const each = await kept.connected();
+        const taking = each.transaction((inside) => takeLeases(inside, leaseOwner(), { envIds, mirroredAt }));
+        return taking.catch(forgetLost);
+      });
       if (leases.size === 0) stop = every(HEARTBEAT_MS, giveSigns);
       for (const [envId, lease] of taken) leases.set(envId, lease);
     },
@@ -65,8 +93,9 @@ export function createPresence({ owner, connect, every }: PresencePorts): Presen
       stop();
       await sign;
       // What is not given back lapses by itself.
-      await connection?.transaction((inside) => releaseLeases(inside, leases, owner)).catch(() => {});
-      await forget();
+      const release = kept.current()?.transaction((inside) => releaseLeases(inside, leases, owner));
+      await release?.catch(() => {});
+      await kept.forget();
     },
   };
 }

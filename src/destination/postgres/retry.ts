@@ -13,7 +13,7 @@ export interface RetryWaiting {
 const MOST_TRIES = 7;
 
 /** Does what may be done twice again when it met another transaction or the connection was lost. */
-async function retried<Done>({ sleep, random }: RetryWaiting, work: () => Promise<Done>): Promise<Done> {
+export async function retried<Done>({ sleep, random }: RetryWaiting, work: () => Promise<Done>): Promise<Done> {
   for (let failures = 1; ; failures += 1) {
     try {
       return await work();

@@ -298,6 +298,21 @@ test('processes that make one mirror at the same time wait for each other', asyn
   }
 });
 
+test('a mirror that another process makes in the middle of a transaction is seen, as after a wait for that process', async () => {
+  const own = await testSchema();
+  const client = { connectionString: own.serverUrl };
+  const connection = await openConnection({ kind: 'postgres', schema: own.schema, display: '', client });
+  try {
+    await connection.run('begin');
+    expect(await version(connection, own.schema)).toBe(0);
+    await own.ask(`create schema ${own.schema}; create table __drizzle_migrations as select 7 as created_at`);
+    expect(await version(connection, own.schema)).toBe(7);
+  } finally {
+    await connection.close();
+    await own.drop();
+  }
+});
+
 test('the schema of PostgreSQL exports tables alone, and one for every table of SQLite', () => {
   expect(Object.values(postgres).every((each) => is(each, PgTable))).toBe(true);
   expect(postgresTables.map(({ name }) => name)).toEqual(expect.arrayContaining(sqliteTables.map(getTableName)));

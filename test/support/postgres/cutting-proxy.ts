@@ -1,7 +1,7 @@
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 
 /** A way to a server on which connections can be cut. */
-interface CuttingProxy {
+export interface CuttingProxy {
   readonly url: string;
   /**
    * Cuts the next connection that sends this statement alone, once: before the server gets it, or after it has answered and before the
@@ -9,10 +9,13 @@ interface CuttingProxy {
    * @returns how many were cut
    */
   cut(statement: string, when: 'before' | 'after'): () => number;
+  /** Cuts every connection that is open. */
+  cutAll(): void;
   close(): Promise<void>;
 }
 
-export async function cuttingProxy(serverUrl: string): Promise<CuttingProxy> {
+/** `onSent` is called each time that a client sends something, before the server gets it. */
+export async function cuttingProxy(serverUrl: string, onSent: () => void = () => {}): Promise<CuttingProxy> {
   const server = new URL(serverUrl);
   const open = new Set<Socket>();
   let wanted: { readonly message: Buffer; readonly when: 'before' | 'after' } | null = null;
@@ -35,6 +38,8 @@ export async function cuttingProxy(serverUrl: string): Promise<CuttingProxy> {
       });
     }
     client.on('data', (data) => {
+      onSent();
+      if (client.destroyed) return;
       if (wanted !== null && data.includes(wanted.message)) {
         const { when } = wanted;
         wanted = null;
@@ -45,6 +50,9 @@ export async function cuttingProxy(serverUrl: string): Promise<CuttingProxy> {
     });
     upstream.on('data', (data) => (isAnswerLost ? cut() : client.write(data)));
   });
+  const cutAll = (): void => {
+    for (const socket of open) socket.destroy();
+  };
   await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
   const url = new URL(serverUrl);
   url.hostname = '127.0.0.1';
@@ -56,8 +64,9 @@ export async function cuttingProxy(serverUrl: string): Promise<CuttingProxy> {
       wanted = { message: Buffer.from(`${statement}\0`), when };
       return () => cuts;
     },
+    cutAll,
     async close() {
-      for (const socket of open) socket.destroy();
+      cutAll();
       await new Promise((resolve) => proxy.close(resolve));
     },
   };

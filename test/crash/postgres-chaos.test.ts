@@ -1,0 +1,114 @@
+import fc from 'fast-check';
+import { expect, onTestFinished, test } from 'vitest';
+import { copy } from '../../src/index.ts';
+import { furnish } from '../model/furnish.ts';
+import { type Asked, createWorld, HOUR, type World } from '../model/world.ts';
+import { testSchema } from '../support/postgres.ts';
+import { countQuota } from '../support/quota-server.ts';
+import { contentsOf } from './outcome.ts';
+import { countOf } from './points.ts';
+import { createWriter, type Misfortune } from './postgres-writer.ts';
+import { freshPath } from './scenes.ts';
+import { serveWorld } from './served-world.ts';
+import { syncFile } from './sync-file.ts';
+
+const SEED = Number(process.env['OBSYNC_SEED'] ?? 20261122);
+const RUNS = Number(process.env['OBSYNC_CHAOS_RUNS'] ?? 2);
+
+const at = 'request' as const;
+const after = fc.integer({ min: 1, max: 25 });
+const misfortune: fc.Arbitrary<Misfortune> = fc.oneof(
+  fc.record({ kind: fc.constantFrom('kill', 'stop', 'cut'), at: fc.constant(at), after }),
+  // Whoever is stopped in a transaction keeps its locks.
+  fc.record({ kind: fc.constant('kill'), at: fc.constant('statement'), after: fc.integer({ min: 1, max: 200 }) }),
+  // A command whose first connection cannot be made ends.
+  fc.record({ kind: fc.constant('cut'), at: fc.constant('statement'), after: fc.integer({ min: 12, max: 200 }) }),
+);
+
+/** What befalls each of two to eight writers: the more there are, the less befalls each. */
+const troubles = fc.integer({ min: 2, max: 8 }).chain((writers) =>
+  fc.array(fc.array(misfortune, { minLength: 1, maxLength: writers > 4 ? 1 : 3 }), {
+    minLength: writers,
+    maxLength: writers,
+  }),
+);
+
+const HISTORIES = fc
+  .sample(troubles, { seed: SEED, numRuns: RUNS })
+  .map((befalls, i) => ({ name: `${befalls.length} writers, ${SEED}/${i}`, befalls }));
+
+/** A world that stands still. */
+function standing(envIds: readonly string[]): World {
+  const world = createWorld(envIds);
+  for (const place of world.places.values()) furnish(place);
+  world.advance(2 * HOUR);
+  world.latencyMs = 0;
+  return world;
+}
+
+const requestsOf = (log: readonly Asked[], envId: string) =>
+  countOf(log.filter(({ path }) => path.startsWith(`${envId}/`)));
+
+/** Without the text of the indexes: a copy makes them anew. */
+function rowsOf(path: string): unknown {
+  const { schema: _, ...rows } = contentsOf(path);
+  return rows;
+}
+
+/** What an undisturbed sync leaves in a file, and the requests of it and of the next one. */
+async function quiet(world: World) {
+  const path = freshPath();
+  const logs: Asked[][] = [];
+  for (let run = 0; run < 2; run += 1) {
+    const from = world.log.length;
+    const { summary } = await syncFile(path, world, { pageSize: 2 });
+    expect(summary).toMatchObject({ status: 'done' });
+    logs.push(world.log.slice(from));
+  }
+  const [first = [], second = []] = logs;
+  return { contents: rowsOf(path), first, second };
+}
+
+test.each(HISTORIES)(
+  'writers that are killed, stopped, cut off and started again leave what one quiet sync leaves in a file, ask for nothing twice but what was cut off, and keep to the quota (R5, R6, R23, R26): $name',
+  async ({ befalls }) => {
+    const envIds = befalls.map((_, i) => `e${i + 1}`);
+    const world = standing(envIds);
+    const { contents, first, second } = await quiet(world);
+    const from = world.log.length;
+    const schema = await testSchema();
+    onTestFinished(() => schema.drop());
+    const writers = await Promise.all(envIds.map((envId, i) => createWriter(schema, envId, befalls[i] ?? [])));
+    const quota = countQuota({ limit: 40, windowMs: 1000, isFixed: true });
+    const meet = (_: number, [envId]: readonly string[]): boolean =>
+      writers.find((writer) => writer.envId === envId)?.met() ?? true;
+    const url = await serveWorld(world, meet, quota);
+    const written = await Promise.all(writers.map((writer) => writer.write(url)));
+
+    for (const { ended, displaced } of written) {
+      expect(ended.at(-1)).toMatchObject({ code: 0, stderr: '' });
+      for (const { code, stderr } of [...ended.slice(0, -1), ...displaced])
+        expect({ code, stderr }).toEqual({
+          code: 4,
+          stderr: expect.stringMatching(/^obsync: another process [^\n]+\n$/),
+        });
+    }
+    const path = freshPath();
+    await copy({ db: schema.url, to: path });
+    expect(rowsOf(path)).toEqual(contents);
+    expect(world.violations).toEqual([]);
+    expect(quota.refused()).toBe(0);
+    for (const [i, { lost, processes }] of written.entries()) {
+      const envId = envIds[i] ?? '';
+      const [once, again] = [requestsOf(first, envId), requestsOf(second, envId)];
+      const beyond = [...requestsOf(world.log.slice(from), envId)].flatMap(([name, sent]) => {
+        const most = (once.get(name) ?? 0) + (processes - 1) * (again.get(name) ?? 0);
+        return sent > most ? [{ name, beyond: sent - most }] : [];
+      });
+      expect(
+        beyond.reduce((sum, each) => sum + each.beyond, 0),
+        JSON.stringify(beyond),
+      ).toBeLessThanOrEqual(lost);
+    }
+  },
+);

@@ -1,0 +1,108 @@
+import { onTestFinished } from 'vitest';
+import { type Ended, type Started, start, TOKEN } from '../cli/setup.ts';
+import { type CuttingProxy, cuttingProxy } from '../support/postgres/cutting-proxy.ts';
+import type { TestSchema } from '../support/postgres.ts';
+
+/** What befalls a writer, once it has asked the service, or sent something to PostgreSQL, so many times since the last time. */
+export interface Misfortune {
+  readonly kind: 'kill' | 'stop' | 'cut';
+  readonly at: 'request' | 'statement';
+  readonly after: number;
+}
+
+/** Starts the real program on one environment. */
+function startSync(url: string, db: string, envId: string): Started {
+  const own = '--history --page-size=2 --concurrency=1 --allow-http --log-level=warn'.split(' ');
+  const started = start(['sync', `--base-url=${url}`, `--env=${envId}`, ...own], {
+    env: { OBSYNC_TOKEN: TOKEN, OBSYNC_DB: db },
+  });
+  onTestFinished(() => started.kill('SIGKILL'));
+  return started;
+}
+
+/** One environment, and the processes that write it, one after the other. */
+export interface Writer {
+  readonly envId: string;
+  /** Called when one of its processes asks the service. @returns whether there is an answer */
+  met(): boolean;
+  /** Starts one process after the other until one ends well. */
+  write(url: string): Promise<Written>;
+}
+
+interface Written {
+  /** Those that were neither killed nor stopped. */
+  readonly ended: readonly Ended[];
+  /** Those that were stopped until another one had taken their environment. */
+  readonly displaced: readonly Ended[];
+  /** Pages that came to nothing with their process. */
+  readonly lost: number;
+  readonly processes: number;
+}
+
+export async function createWriter(
+  { url: db, serverUrl, ask }: TestSchema,
+  envId: string,
+  misfortunes: readonly Misfortune[],
+): Promise<Writer> {
+  const ahead = [...misfortunes];
+  const stopped: Started[] = [];
+  const displaced: Promise<Ended>[] = [];
+  let [count, lost, processes] = [0, 0, 0];
+  let current: Started | null = null;
+  let onStopped = (): void => {};
+  const befall = (at: Misfortune['at']): Misfortune['kind'] | null => {
+    if (ahead[0]?.at !== at) return null;
+    count += 1;
+    if (count < ahead[0].after) return null;
+    count = 0;
+    return ahead.shift()?.kind ?? null;
+  };
+  const suffer = (kind: Misfortune['kind']): void => {
+    if (kind === 'cut') proxy.cutAll();
+    else lost += 1;
+    if (kind === 'kill') current?.kill('SIGKILL');
+    if (kind === 'stop') {
+      current?.kill('SIGSTOP');
+      onStopped();
+    }
+  };
+  const proxy: CuttingProxy = await cuttingProxy(serverUrl, () => {
+    const kind = befall('statement');
+    if (kind !== null) suffer(kind);
+  });
+  onTestFinished(() => proxy.close());
+  const through = new URL(db);
+  through.host = new URL(proxy.url).host;
+  return {
+    envId,
+    met() {
+      // Whoever asks has taken the environment from the one that is stopped.
+      for (const each of stopped.splice(0)) each.kill('SIGCONT');
+      const kind = befall('request');
+      if (kind !== null) suffer(kind);
+      return kind !== 'kill';
+    },
+    async write(url) {
+      const ended: Ended[] = [];
+      for (;;) {
+        processes += 1;
+        const started = startSync(url, through.href, envId);
+        current = started;
+        const isStopped = new Promise<null>((resolve) => {
+          onStopped = () => resolve(null);
+        });
+        const end = await Promise.race([started.ended, isStopped]);
+        if (end === null) {
+          await ask(`update lease_owners set until_ms = 0
+            where owner = (select lease_owner from mirror_environments where env_id = '${envId}')`);
+          stopped.push(started);
+          displaced.push(started.ended);
+          continue;
+        }
+        if (end.code !== null) ended.push(end);
+        if (end.code === 0 || ended.length > 9) break;
+      }
+      return { ended, displaced: await Promise.all(displaced), lost, processes };
+    },
+  };
+}
