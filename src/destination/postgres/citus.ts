@@ -46,8 +46,8 @@ export async function distributeTables(connection: PostgresConnection, schema: s
     const ahead = byEnvironment.filter((name) => !known.has(name));
     if (ahead.length > 0) await refuseWritten(inside);
     // Citus makes functions and tables in one transaction only so.
-    if (ahead.length > 0) await inside.query("set local citus.multi_shard_modify_mode to 'sequential'");
-    for (const signature of ahead.length > 0 ? FUNCTIONS : []) await distributeFunction(inside, schema, signature);
+    await inside.query("set local citus.multi_shard_modify_mode to 'sequential'");
+    for (const signature of FUNCTIONS) await distributeFunction(inside, schema, signature);
     for (const name of ahead)
       await inside.query("select create_distributed_table($1::text::regclass, 'env_id', colocate_with => $2)", [
         `${quoted(schema)}.${quoted(name)}`,
@@ -99,8 +99,14 @@ async function refuseWritten(connection: PostgresConnection): Promise<void> {
     );
 }
 
-/** A shard is on a node whose session knows nothing of the mirror's schema, so the functions say themselves where the others are. */
+/**
+ * A shard is on a node whose session knows nothing of the mirror's schema, so the functions say themselves where the others are. One that says
+ * so was distributed; a migration that makes it anew takes that away.
+ */
 async function distributeFunction(connection: PostgresConnection, schema: string, signature: string): Promise<void> {
+  const asked = 'select 1 from pg_proc where oid = $1::text::regprocedure and proconfig is not null';
+  const { rows } = await connection.query(asked, [`${quoted(schema)}.${signature}`]);
+  if (rows.length > 0) return;
   await connection.query(`alter function ${signature} set search_path to ${quoted(schema)}`);
   await connection.query('select create_distributed_function($1::text::regprocedure)', [
     `${quoted(schema)}.${signature}`,

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { SyncError } from '../../../src/core/errors.ts';
 import { instantOfMs } from '../../../src/core/instant.ts';
 import { distributeTables } from '../../../src/destination/postgres/citus.ts';
-import { createPostgresDestination } from '../../../src/destination/postgres/destination.ts';
+import { createPostgresDestination, scopeOf } from '../../../src/destination/postgres/destination.ts';
 import { performOn } from '../../../src/destination/postgres/driver.ts';
 import {
   backendOf,
@@ -15,6 +15,7 @@ import { migrate } from '../../../src/destination/postgres/migrations.ts';
 import { postgresState } from '../../../src/destination/postgres/state.ts';
 import type { PostgresDatabase } from '../../../src/destination/postgres/transaction.ts';
 import { list, quote } from '../../../src/destination/sql/tables.ts';
+import { readStatus } from '../../../src/library/status-report.ts';
 import { CATALOGUE } from '../../../src/streams/catalogue.ts';
 import { runSync } from '../../../src/sync/run.ts';
 import { loadLastStarts } from '../../../state/last-starts.ts';
@@ -122,6 +123,10 @@ describe('on tables in four parts', () => {
       expect(await database.transaction(heldEnvironments)).toEqual(new Set());
       world.advance(3 * HOUR);
     }
+    const shown = await database.transaction((connection) =>
+      performOn(connection, readStatus({ name: SCHEMA, scopeOf }, clock())),
+    );
+    expect(shown.environments).toHaveLength(2);
     const starts = (): StateStatements<Map<string, string>> => loadLastStarts(CATALOGUE.map(({ name }) => name));
     expect(await database.transaction((connection) => performOn(connection, starts()))).toHaveProperty('size', 2);
   });
@@ -195,5 +200,63 @@ describe('what Citus refuses is seen', () => {
     await pgliteDatabase(apart.connection, SCHEMA).transaction((connection) => connection.query(text));
     expect(apart.statements.get(text)).toMatchObject(seen);
     await empty();
+  });
+});
+
+describe('the tables of a mirror', () => {
+  const there = async (): Promise<unknown[]> =>
+    (await server.query('select logicalrelid::text as name, colocated_with as with from pg_dist_partition')).rows.map(
+      (row) => Object.values(row),
+    );
+
+  test('are distributed in one group, those without an environment and the log of runs not', async () => {
+    const found = new Map((await there()) as [string, string][]);
+    expect(found.get(`${SCHEMA}.mirror_environments`)).toBe('none');
+    expect(new Set(found.values())).toEqual(new Set(['none', '"obsync"."mirror_environments"']));
+    const { rows } = await server.query(
+      `select c.relname as name from pg_class c where c.relnamespace = $1::regnamespace and c.relkind = 'r'
+        and not c.relispartition and c.relname not like '\\_\\_%' order by 1`,
+      [SCHEMA],
+    );
+    const local = ['environments', 'lease_owners', 'mirror', 'sync_runs', 'sync_stream_runs', 'verifications'];
+    expect(rows.map(({ name }) => name)).toEqual(local);
+  });
+
+  test('are distributed once, and one that a later version adds, or a function that it makes anew, is next time', async () => {
+    const before = await there();
+    expect(await distributeTables(server, SCHEMA)).toMatchObject({ distributed_now: [] });
+    expect(await there()).toEqual(before);
+    const functions = 'select name from pg_catalog.distributed_function';
+    const known = (await server.query(functions)).rows;
+    expect(known.map(({ name }) => String(name))).toEqual([
+      expect.stringContaining('comparable_number(text)'),
+      expect.stringContaining('comparable_json(text)'),
+      expect.stringContaining('same_json(text,text)'),
+    ]);
+    await server.query(`delete from pg_dist_partition where logicalrelid = '${SCHEMA}.marks'::regclass`);
+    await server.query(`alter table ${SCHEMA}.marks rename to marks_before`);
+    await server.query(`create table ${SCHEMA}.marks (like ${SCHEMA}.marks_before including all)`);
+    await server.query(`drop table ${SCHEMA}.marks_before`);
+    await server.query(`alter function ${SCHEMA}.same_json(text, text) reset all`);
+    expect(await distributeTables(server, SCHEMA)).toMatchObject({ distributed_now: ['marks'] });
+    expect((await server.query(functions)).rows).toHaveLength(known.length + 1);
+  });
+
+  test('are not distributed while a process writes to one of them', async () => {
+    await migrate(server, 'written');
+    const written = pgliteDatabase(server, 'written');
+    const owner = { owner: 'other', backend: null };
+    await written.transaction((inside) => takeLeases(inside, owner, { envIds: ['e'], mirroredAt: minute(1) }));
+    await expect(distributeTables(server, 'written')).rejects.toThrow(
+      'another process syncs environment e into this mirror: wait until it has ended',
+    );
+    expect((await there()).flat().filter((name) => String(name).startsWith('written'))).toEqual([]);
+  });
+
+  test('are compared by functions that find each other without the path of a session', async () => {
+    await server.query('set search_path to pg_catalog');
+    const { rows } = await server.query(`select ${SCHEMA}.same_json('{"a":1,"b":2}', '{"b":2,"a":1.0}') as is_same`);
+    await server.query('reset search_path');
+    expect(rows).toEqual([{ is_same: 1 }]);
   });
 });
