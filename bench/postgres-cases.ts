@@ -17,7 +17,8 @@ export async function takeoverMs(bench: Bench, sync: readonly string[], db: stri
   const presence = createPresence({
     owner: randomUUID(),
     connect: () => openLastingConnection(address),
-    every: () => () => undefined,
+    after: () => () => undefined,
+    onLapsed: () => undefined,
     sleep: (delayMs) => sleepFor(delayMs),
     random: Math.random,
   });

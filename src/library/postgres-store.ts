@@ -91,7 +91,13 @@ async function openMirror(address: PostgresAddress, explain: (error: unknown) =>
     }
   };
   const database = openPool({ client, schema, mostConnections: MOST_CONNECTIONS });
-  const presence = createPresence({ ...WAITING, owner, connect: () => openLastingConnection(address), every });
+  const presence = createPresence({
+    after,
+    onLapsed: () => database.breakOff(),
+    ...WAITING,
+    owner,
+    connect: () => openLastingConnection(address),
+  });
   const made = retried(WAITING, () => database.session((connection) => migrate(connection, schema)));
   await facing(made).catch(async (error: unknown) => {
     await database.close();
@@ -123,9 +129,9 @@ function openQuotaDatabase({ client, schema }: PostgresAddress): QuotaDatabase {
   return { transaction: (work) => readOften(database, WAITING, work), close: () => database.close() };
 }
 
-function every(delayMs: number, act: () => void): () => void {
-  const timer = setInterval(act, delayMs);
-  return () => clearInterval(timer);
+function after(delayMs: number, act: () => void): () => void {
+  const timer = setTimeout(act, delayMs);
+  return () => clearTimeout(timer);
 }
 
 /** Gives a copy of the mirror as it is now, and removes it. */

@@ -3,8 +3,11 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { NO_PROGRESS } from '../../src/core/checkpoint.ts';
+import { LEASE_MS } from '../../src/core/lease.ts';
 import type { Stream } from '../../src/core/stream.ts';
+import { openPool } from '../../src/destination/postgres/pool.ts';
 import { sync } from '../../src/index.ts';
+import { addressOf } from '../../src/library/mirror-address.ts';
 import { storeOf } from '../../src/library/store-of.ts';
 import { CATALOGUE } from '../../src/streams/catalogue.ts';
 import { accountKey } from '../../state/account-key.ts';
@@ -37,6 +40,15 @@ const neverStop = new AbortController().signal;
 
 async function openMirror(db: string) {
   return (await storeOf(db)).open(neverStop);
+}
+
+/** Syncs the environments of a process that lives, as if it had given no sign for long: it may give one just in between. */
+async function takeOver({ schema, options }: Pick<Awaited<ReturnType<typeof setUp>>, 'schema' | 'options'>) {
+  const lapseAndSync = async () => {
+    await schema.ask('update lease_owners set until_ms = 0');
+    return sync(options);
+  };
+  await expect.poll(lapseAndSync, { interval: 20 }).toMatchObject({ status: 'done' });
 }
 
 /** A process that holds environments. */
@@ -74,14 +86,69 @@ describe('one writer per environment of a mirror in PostgreSQL (R26)', () => {
     const { schema, options } = await setUp();
     const mirror = await openMirror(schema.url);
     await mirror.hold(['e1', 'e2']);
-    await schema.ask('update lease_owners set until_ms = 0');
-    expect(await sync(options)).toMatchObject({ status: 'done' });
+    await takeOver({ schema, options });
     const before = await schema.ask('select * from sync_checkpoints order by env_id, stream');
     const [assets] = CATALOGUE;
     const commit = { kind: 'page', checkpoint: NO_PROGRESS } as const;
     const lost = mirror.destination('e1', 1).commit(assets as Stream, commit, new Set());
     await expect(lost).rejects.toMatchObject({ recovery: 'locked' });
     expect(await schema.ask('select * from sync_checkpoints order by env_id, stream')).toEqual(before);
+    await mirror.close();
+  });
+
+  test('a process that loses only its connection says at once that it lives, and keeps its environments', async () => {
+    const { schema, options } = await setUp();
+    const mirror = await openMirror(schema.url);
+    await mirror.hold(['e1']);
+    const backend = async () => String((await schema.ask('select backend from lease_owners'))[0]?.['backend']);
+    const before = await backend();
+    await schema.ask(`select pg_terminate_backend(${Number.parseInt(before, 10)})`);
+    await expect.poll(backend, { interval: 20 }).not.toBe(before);
+    expect(await sync(options)).toMatchObject({ recovery: 'locked' });
+    await mirror.close();
+  });
+
+  test('a process that waits for the commit of another one is refused as by any writer', async () => {
+    const { schema, options } = await setUp();
+    const mirror = await openMirror(schema.url);
+    await mirror.hold(['e1']);
+    const address = addressOf(schema.url);
+    if (address.kind !== 'postgres') throw new Error('not in PostgreSQL');
+    const pool = openPool({ ...address, mostConnections: 1 });
+    const refused = await pool.transaction(async (connection) => {
+      await connection.query("update mirror_environments set last_mark = last_mark where env_id = 'e1'");
+      return sync(options);
+    });
+    expect(refused).toMatchObject({ recovery: 'locked', error: expect.stringContaining('environment e1') });
+    await pool.close();
+    await mirror.close();
+  });
+
+  test('a process that is stopped in a transaction keeps its row locks no longer than its lease', async () => {
+    const { schema } = await setUp();
+    const address = addressOf(schema.url);
+    if (address.kind !== 'postgres') throw new Error('not in PostgreSQL');
+    const pool = openPool({ ...address, mostConnections: 1 });
+    const shown = await pool.transaction((connection) =>
+      connection.query(
+        "select current_setting('idle_in_transaction_session_timeout')::interval = $1::interval as is_lease",
+        [`${LEASE_MS} ms`],
+      ),
+    );
+    expect(shown.rows).toEqual([{ is_lease: 1 }]);
+    await pool.close();
+  });
+
+  test('what a displaced process looks up leaves nothing for the one that took its environment', async () => {
+    const { schema, options } = await setUp();
+    const mirror = await openMirror(schema.url);
+    await mirror.hold(['e1', 'e2']);
+    await takeOver({ schema, options });
+    const query = { about: 'candidates', mode: 'scan', after: '', before: null, lastMark: 0, run: 1 } as const;
+    const [assets] = CATALOGUE;
+    await expect(mirror.destination('e1', 1).backlog(assets as Stream, query)).rejects.toMatchObject({
+      recovery: 'locked',
+    });
     await mirror.close();
   });
 

@@ -1,6 +1,6 @@
 import { loadCheckpoint } from '../../../state/checkpoint-store.ts';
 import type { MirrorClock } from '../../../state/mirror-clock.ts';
-import type { Commit, CommitResult, Destination } from '../../core/destination.ts';
+import type { BacklogQuery, Commit, CommitResult, Destination } from '../../core/destination.ts';
 import { SyncError } from '../../core/errors.ts';
 import type { Instant } from '../../core/instant.ts';
 import type { Stream, StreamName } from '../../core/stream.ts';
@@ -46,7 +46,11 @@ export function createPostgresDestination(database: PostgresDatabase, options: P
     load: asking(({ envId }, stream: StreamName) => loadCheckpoint(envId, stream)),
     facts: asking((scope, stream: Stream, since: Instant | null) => facts(scope, stream, { since, run })),
     existing: asking(existingRows),
-    backlog: asking(backlog),
+    // It notes what is missing, so it must be the writer's (R26).
+    backlog: asking(function* (scope, stream: Stream, query: BacklogQuery) {
+      yield* lockEnvironment(options.envId, options.lease);
+      return yield* backlog(scope, stream, query);
+    }),
     dueTests: asking((scope, _stream: Stream, most: number) => dueTests(scope, run, most)),
     heldRemovals: asking(heldBack),
     rejected: asking(countRejected),

@@ -1,5 +1,6 @@
 import { Client } from 'pg';
 import type { PostgresAddress } from './address.ts';
+import { breakOff, KEEP_ALIVE } from './break-off.ts';
 import { driverError } from './lost-connection.ts';
 import { connectionOf } from './pool.ts';
 import { inTransaction, type PostgresDatabase } from './transaction.ts';
@@ -9,12 +10,14 @@ import { SQLITE_TYPES } from './type-parsers.ts';
 export interface LastingConnection extends Pick<PostgresDatabase, 'transaction' | 'close'> {
   /** The number of its backend, as the server, or a pooler before it, gave it at the start. */
   readonly processId: number | null;
+  /** Ends the connection without a word to the server, which may not answer any more. */
+  breakOff(): void;
   /** Calls a function when the connection has ended, unless it was closed here. */
   onEnd(act: () => void): void;
 }
 
 export async function openLastingConnection({ client: config, schema }: PostgresAddress): Promise<LastingConnection> {
-  const client = new Client({ ...config, types: SQLITE_TYPES, keepAlive: true });
+  const client = new Client({ ...config, types: SQLITE_TYPES, ...KEEP_ALIVE });
   let act = (): void => {};
   // What breaks between two transactions ends the connection as well.
   client.on('error', () => {});
@@ -29,6 +32,7 @@ export async function openLastingConnection({ client: config, schema }: Postgres
     onEnd: (given) => {
       act = given;
     },
+    breakOff: () => breakOff(client),
     async close() {
       act = () => {};
       await client.end();

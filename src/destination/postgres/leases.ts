@@ -25,6 +25,9 @@ const PATIENCE_MS = 3000;
 /** An owner that gave no sign of life for so long is forgotten. */
 const FORGET_MS = 24 * 3600 * 1000;
 
+const FORGET = `delete from lease_owners where owner in
+  (select owner from lease_owners where until_ms < $1 order by owner for update skip locked)`;
+
 /**
  * Takes environments for an owner, all or none. To be called in one transaction. `mirroredAt` is the clock of an environment that has none.
  * @returns the leases by environment
@@ -39,11 +42,13 @@ export async function takeLeases(
   // A long commit of another writer: it lives.
   await connection.query(`set local lock_timeout = '${PATIENCE_MS}ms'`);
   const nowMs = await giveSign(connection, leaseOwner);
-  await connection.query('delete from lease_owners where until_ms < $1', [nowMs - FORGET_MS]);
+  await connection.query(FORGET, [nowMs - FORGET_MS]);
   const leases = new Map<string, WriterLease>();
   // In one order for all processes, so that no two of them wait for each other.
   for (const envId of envIds.toSorted()) {
-    const holder = await holderOf(connection, envId, mirroredAt);
+    const holder = await holderOf(connection, envId, mirroredAt).catch((error: unknown) => {
+      throw sqlStateOf(error) === NOT_AVAILABLE ? heldError(envId, error) : error;
+    });
     if (!mayTake(holder, owner, nowMs)) throw heldError(envId);
     const taken = await connection.query(
       'update mirror_environments set lease_owner = $2, lease_epoch = lease_epoch + 1 where env_id = $1 returning lease_epoch',
@@ -117,11 +122,11 @@ async function holderOf(
     [envId, mirroredAt],
   );
   const lock = 'select lease_owner from mirror_environments where env_id = $1 for update';
-  const locked = await connection.query(lock, [envId]).catch((error: unknown) => {
-    throw sqlStateOf(error) === NOT_AVAILABLE ? heldError(envId, error) : error;
-  });
+  const locked = await connection.query(lock, [envId]);
   const owner = locked.rows[0]?.['lease_owner'] ?? null;
   if (owner === null) return null;
+  // Otherwise the server answers from its first look in this transaction, and does not know who has come since.
+  await connection.query('select pg_stat_clear_snapshot()');
   const found = await connection.query(
     `select o.until_ms, ${IS_GONE} as is_gone from lease_owners o where o.owner = $1`,
     [owner],

@@ -1,5 +1,6 @@
 import { Client } from 'pg';
 import type { PostgresAddress } from './address.ts';
+import { KEEP_ALIVE } from './break-off.ts';
 import type { PostgresConnection } from './connection.ts';
 import { driverError } from './lost-connection.ts';
 import { connectError, refuseOldServer, serverError } from './server-error.ts';
@@ -20,7 +21,7 @@ export interface OpenConnection extends PostgresConnection {
 
 /** @throws SyncError */
 export async function openConnection({ client: config, display }: PostgresAddress): Promise<OpenConnection> {
-  const client = new Client({ ...config, types: SQLITE_TYPES });
+  const client = new Client({ ...config, types: SQLITE_TYPES, ...KEEP_ALIVE });
   // What breaks between two statements is said by the next one.
   client.on('error', () => {});
   await client.connect().catch((error: unknown) => {

@@ -1,5 +1,6 @@
 import { type ClientBase, type ClientConfig, Pool, type PoolClient } from 'pg';
 import type { Row } from '../../core/stream.ts';
+import { breakOff, KEEP_ALIVE } from './break-off.ts';
 import type { PostgresConnection } from './connection.ts';
 import { driverError, isLost, UnknownOutcome } from './lost-connection.ts';
 import { inTransaction, type PostgresDatabase } from './transaction.ts';
@@ -12,10 +13,17 @@ interface PoolOptions {
   readonly mostConnections: number;
 }
 
+export interface PostgresPool extends PostgresDatabase {
+  /** Ends all connections at once: whatever is under way fails as lost. */
+  breakOff(): void;
+}
+
 /** A mirror's schema of a server, over several connections: each transaction has one for itself. */
-export function openPool({ client, schema, mostConnections }: PoolOptions): PostgresDatabase {
+export function openPool({ client, schema, mostConnections }: PoolOptions): PostgresPool {
+  const open = new Set<PoolClient>();
   const pool = new Pool({
     ...client,
+    ...KEEP_ALIVE,
     // A statement that needs no answer is sent before the one in front of it is answered.
     ...{ pipeline: true },
     max: mostConnections,
@@ -23,7 +31,11 @@ export function openPool({ client, schema, mostConnections }: PoolOptions): Post
   });
   // A lost connection also fails the statement under way. One that was idle is replaced by the pool.
   pool.on('error', () => undefined);
-  pool.on('connect', (connected) => void connected.on('error', () => undefined));
+  pool.on('connect', (connected) => {
+    connected.on('error', () => undefined);
+    open.add(connected);
+  });
+  pool.on('remove', (removed) => open.delete(removed));
   const session: PostgresDatabase['session'] = async (work) => {
     const connected = await connect(pool);
     try {
@@ -39,6 +51,7 @@ export function openPool({ client, schema, mostConnections }: PoolOptions): Post
   return {
     session,
     transaction: (work) => session((connection) => inTransaction(connection, schema, work)),
+    breakOff: () => open.forEach(breakOff),
     close: () => pool.end(),
   };
 }

@@ -1,5 +1,5 @@
 import type { Instant } from '../../core/instant.ts';
-import { HEARTBEAT_MS } from '../../core/lease.ts';
+import { HEARTBEAT_MS, LEASE_MS } from '../../core/lease.ts';
 import type { WriterLease } from './environment-lock.ts';
 import type { LastingConnection } from './lasting-connection.ts';
 import { backendOf, giveSign, type LeaseOwner, releaseLeases, takeLeases } from './leases.ts';
@@ -10,8 +10,10 @@ export interface PresencePorts extends RetryWaiting {
   /** Random, so that no two processes share it. */
   readonly owner: string;
   connect(): Promise<LastingConnection>;
-  /** Calls a function again and again until the returned one is called. */
-  every(delayMs: number, act: () => void): () => void;
+  /** Calls a function once, unless the returned one is called before. */
+  after(delayMs: number, act: () => void): () => void;
+  /** Called when the process gave no sign for so long that others may take its environments. */
+  onLapsed(): void;
 }
 
 /** This process, as other processes see it: it lives, and these are the environments that it writes (R26). */
@@ -30,7 +32,9 @@ interface KeptConnection {
   /** The one that is open, or a new one. */
   connected(): Promise<LastingConnection>;
   current(): LastingConnection | null;
-  forget(): Promise<void>;
+  /** Breaks it off, since it does not work. */
+  forget(): void;
+  close(): Promise<void>;
 }
 
 /** `onEnd` is called when it has ended, unless it is forgotten. */
@@ -45,36 +49,93 @@ function keepConnection(connect: PresencePorts['connect'], onEnd: () => void): K
       kept.backend = await fresh.transaction((each) => backendOf(each, fresh.processId));
       connection = fresh;
       fresh.onEnd(() => {
-        if (connection === fresh) onEnd();
+        if (connection !== fresh) return;
+        connection = null;
+        onEnd();
       });
       return fresh;
     },
-    async forget() {
+    forget() {
       const broken = connection;
       connection = null;
-      await broken?.close().catch(() => {});
+      broken?.breakOff();
+    },
+    async close() {
+      const open = connection;
+      connection = null;
+      await open?.close().catch(() => {});
     },
   };
   return kept;
 }
 
-/** Nothing is asked of the database before the first environment is to be held. */
-export function createPresence({ owner, connect, every, ...waiting }: PresencePorts): Presence {
-  const leases = new Map<string, WriterLease>();
-  let stop = (): void => {};
+const NOTHING = (): void => {};
+
+/** How soon a sign that failed is given again, in milliseconds. */
+const SIGN_AGAIN_MS = 1000;
+
+/** How long the server is waited for at the end: a run that was stopped has five seconds in all (R27). */
+const RELEASE_MS = 1500;
+
+interface Heartbeat {
+  /** Gives the next sign after this time, then one after the other. */
+  beatAfter(delayMs: number): void;
+  stop(): Promise<void>;
+}
+
+/** A sign that fails is no error: the next one comes soon, and a commit tells whether the lease is lost. */
+function createHeartbeat(
+  kept: KeptConnection,
+  { after, onLapsed }: Pick<PresencePorts, 'after' | 'onLapsed'>,
+  giveSignOn: (connection: LastingConnection) => Promise<unknown>,
+): Heartbeat {
   let sign: Promise<unknown> = Promise.resolve();
-  const leaseOwner = (): LeaseOwner => ({ owner, backend: kept.backend });
-  /** A sign that fails is no error: the next one comes soon, and a commit tells whether the lease is lost. */
-  const giveSigns = (): void => {
-    sign = sign
-      .then(kept.connected)
-      .then((each) => each.transaction((inside) => giveSign(inside, leaseOwner())))
-      .catch(kept.forget);
+  let [stopNext, stopLapse] = [NOTHING, NOTHING];
+  let isStopped = false;
+  const beatAfter = (delayMs: number): void => {
+    stopNext();
+    const act = (): void => {
+      sign = sign.then(beat);
+    };
+    stopNext = isStopped ? NOTHING : after(delayMs, act);
   };
+  const beat = async (): Promise<void> => {
+    // A server that does not answer is given up.
+    const stopWaiting = after(HEARTBEAT_MS, kept.forget);
+    try {
+      await giveSignOn(await kept.connected());
+      stopLapse();
+      stopLapse = isStopped ? NOTHING : after(LEASE_MS, onLapsed);
+      beatAfter(HEARTBEAT_MS);
+    } catch {
+      kept.forget();
+      beatAfter(SIGN_AGAIN_MS);
+    } finally {
+      stopWaiting();
+    }
+  };
+  return {
+    beatAfter,
+    async stop() {
+      isStopped = true;
+      stopNext();
+      await sign;
+      stopLapse();
+    },
+  };
+}
+
+/** Nothing is asked of the database before the first environment is to be held. */
+export function createPresence({ owner, connect, after, onLapsed, ...waiting }: PresencePorts): Presence {
+  const leases = new Map<string, WriterLease>();
+  const leaseOwner = (): LeaseOwner => ({ owner, backend: kept.backend });
   // Another process may take the environments once the connection has ended, so a new one is made at once.
-  const kept = keepConnection(connect, giveSigns);
+  const kept = keepConnection(connect, () => heartbeat.beatAfter(0));
+  const heartbeat = createHeartbeat(kept, { after, onLapsed }, (connection) =>
+    connection.transaction((inside) => giveSign(inside, leaseOwner())),
+  );
   const forgetLost = async (error: unknown): Promise<never> => {
-    if (isTransient(error)) await kept.forget();
+    if (isTransient(error)) kept.forget();
     throw error;
   };
   return {
@@ -86,16 +147,18 @@ export function createPresence({ owner, connect, every, ...waiting }: PresencePo
         const taking = each.transaction((inside) => takeLeases(inside, leaseOwner(), { envIds, mirroredAt }));
         return taking.catch(forgetLost);
       });
-      if (leases.size === 0) stop = every(HEARTBEAT_MS, giveSigns);
       for (const [envId, lease] of taken) leases.set(envId, lease);
+      // At once: to take many environments may have taken a while.
+      heartbeat.beatAfter(0);
     },
     async close() {
-      stop();
-      await sign;
+      await heartbeat.stop();
+      const stopWaiting = after(RELEASE_MS, kept.forget);
       // What is not given back lapses by itself.
       const release = kept.current()?.transaction((inside) => releaseLeases(inside, leases, owner));
       await release?.catch(() => {});
-      await kept.forget();
+      await kept.close();
+      stopWaiting();
     },
   };
 }

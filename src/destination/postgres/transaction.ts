@@ -1,3 +1,4 @@
+import { LEASE_MS } from '../../core/lease.ts';
 import type { PostgresConnection } from './connection.ts';
 import { isLost, UnknownOutcome } from './lost-connection.ts';
 
@@ -12,10 +13,11 @@ export interface PostgresDatabase {
 
 /**
  * What holds in a transaction: where its tables are, and how the server writes values. A pooler may give each transaction another
- * session, so nothing is set for longer.
+ * session, so nothing is set for longer. A process that is stopped in a transaction loses its row locks with its lease (R26).
  */
 const SETTINGS = `select set_config('search_path', $1, true), set_config('timezone', 'UTC', true),
-  set_config('datestyle', 'ISO', true), set_config('extra_float_digits', '1', true)`;
+  set_config('datestyle', 'ISO', true), set_config('extra_float_digits', '1', true),
+  set_config('idle_in_transaction_session_timeout', '${LEASE_MS}', true)`;
 
 /** Does the work in a transaction of this connection, all of it or none. @throws UnknownOutcome if nobody knows which */
 export async function inTransaction<Done>(
