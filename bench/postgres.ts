@@ -7,14 +7,13 @@ import { THOUSANDS_AT_SCALE_1 } from './world.ts';
 
 /**
  * What a mirror in PostgreSQL costs, beside the same syncs into SQLite in the same run. Prints tables, and keeps them in
- * `docs/benchmarks.md` where `--keep` stands. Arguments: thousands of rows (default 100), then how often (default 1).
+ * `docs/benchmarks.md` where `--keep` stands. Arguments: thousands of rows (default 100), how often (default 1), then how long a byte takes
+ * to the other side, in ms (default 0 and 5); a round trip takes twice as long.
  */
 const numbers = process.argv.slice(2).filter((arg) => !arg.startsWith('--'));
-const [thousands = 100, rounds = 1] = numbers.map(Number);
+const [thousands = 100, rounds = 1, ...delays] = numbers.map(Number);
+const DELAYS_MS = delays.length > 0 ? delays : [0, 5];
 const SYNC = ['dist/main.js', 'sync', '--json', '--log-level', 'error'];
-
-/** How long a byte takes to the other side, in ms; a round trip takes twice as long. */
-const DELAYS_MS = [0, 5];
 
 /** One run of a sync. */
 interface Measured extends Usage {
@@ -141,8 +140,11 @@ try {
   bench.close();
   await server.close();
 }
-const LEGEND = `By \`npm run bench:postgres ${numbers.join(' ')}\`: the same syncs into SQLite and into PostgreSQL, whole processes in turn. A page is a request
+const LEGEND = `By \`npm run bench:postgres\`, with the number of thousands of rows: the same syncs into SQLite and into PostgreSQL, whole processes in turn. A page is a request
 to the service. A proxy between client and server counts the bytes and lets them arrive later; with 5 ms each way a round trip takes 10. A round
 trip is counted when a client that has all its answers asks anew. The server keeps nothing back for a loss of power (\`fsync=off\`), as SQLite
 does not wait for the disk either.`;
-if (process.argv.includes('--keep')) keep('# What PostgreSQL costs', `${LEGEND}\n\n${said()}`);
+if (process.argv.includes('--keep')) {
+  keep('# What PostgreSQL costs', LEGEND);
+  keep(`## ${thousands} thousand rows in PostgreSQL`, said());
+}

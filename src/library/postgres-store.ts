@@ -20,6 +20,7 @@ import { createPresence } from '../destination/postgres/presence.ts';
 import { readOften, retried } from '../destination/postgres/retry.ts';
 import { serverError } from '../destination/postgres/server-error.ts';
 import { postgresState } from '../destination/postgres/state.ts';
+import { tableStatistics, withStatistics } from '../destination/postgres/statistics.ts';
 import { fileError } from '../destination/sqlite/file-error.ts';
 import type { OpenMirror } from '../sync/ports.ts';
 import { copyOnce } from './copy-mirror.ts';
@@ -98,6 +99,7 @@ async function openMirror(address: PostgresAddress, explain: (error: unknown) =>
     owner,
     connect: () => openLastingConnection(address),
   });
+  const statistics = tableStatistics(database, schema);
   const made = retried(WAITING, () => database.session((connection) => migrate(connection, schema)));
   await facing(made).catch(async (error: unknown) => {
     await database.close();
@@ -105,16 +107,12 @@ async function openMirror(address: PostgresAddress, explain: (error: unknown) =>
   });
   return {
     state: postgresState(database, { name: display, clock, envIds: () => [...presence.leases.keys()], ...WAITING }),
-    destination: (envId, run) =>
-      createPostgresDestination(database, {
-        ...WAITING,
-        envId,
-        run,
-        clock,
-        // Nobody writes an environment that it does not hold (R26).
-        lease: presence.leases.get(envId) ?? { owner, epoch: 0 },
-        errorOf: explain,
-      }),
+    destination: (envId, run) => {
+      // Nobody writes an environment that it does not hold (R26).
+      const lease = presence.leases.get(envId) ?? { owner, epoch: 0 };
+      const options = { ...WAITING, envId, run, clock, lease, errorOf: explain };
+      return withStatistics(createPostgresDestination(database, options), statistics);
+    },
     hold: (envIds) => facing(presence.hold(envIds, clock())),
     keep: async () => {},
     async close() {

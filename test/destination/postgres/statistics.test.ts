@@ -1,0 +1,81 @@
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { NO_PROGRESS } from '../../../src/core/checkpoint.ts';
+import { decodePage } from '../../../src/core/decode.ts';
+import type { Destination, RoundEndCommit } from '../../../src/core/destination.ts';
+import { createPostgresDestination } from '../../../src/destination/postgres/destination.ts';
+import { migrate } from '../../../src/destination/postgres/migrations.ts';
+import { openPool } from '../../../src/destination/postgres/pool.ts';
+import { tableStatistics, withStatistics } from '../../../src/destination/postgres/statistics.ts';
+import type { PostgresDatabase } from '../../../src/destination/postgres/transaction.ts';
+import { streamOf } from '../../core/setup.ts';
+import { column, START } from '../../support/conformance/workbench.ts';
+import { type TestSchema, testSchema } from '../../support/postgres.ts';
+
+let place: TestSchema;
+let database: PostgresDatabase;
+let on: Destination;
+beforeEach(async () => {
+  place = await testSchema();
+  database = openPool({ client: { connectionString: place.serverUrl }, schema: place.schema, mostConnections: 4 });
+  await database.session((connection) => migrate(connection, place.schema));
+  on = opened();
+  // The server itself looks at no table here.
+  await place.ask('alter table columns set (autovacuum_enabled = false)');
+});
+afterEach(async () => {
+  await database.close();
+  await place.drop();
+});
+
+function opened(): Destination {
+  const waiting = { sleep: async () => undefined, random: () => 0 };
+  const of = { envId: 'e', run: 1, clock: () => START, lease: null, errorOf: (error: unknown) => error };
+  return withStatistics(
+    createPostgresDestination(database, { ...waiting, ...of }),
+    tableStatistics(database, place.schema),
+  );
+}
+
+const stream = streamOf('columns');
+
+function show(from: number, count: number) {
+  const items = Array.from({ length: count }, (_, i) => column(`c${from + i}`));
+  const changes = decodePage(stream, items).rows.map(({ row }) => ({ kind: 'inserted' as const, row }));
+  return on.commit(stream, { kind: 'page', checkpoint: NO_PROGRESS, changes }, new Set());
+}
+
+const ROUND: RoundEndCommit['roundEnd'] = {
+  ...{ sweep: null, replace: null, through: null, rememberFrom: null, isHeld: () => false },
+  ...{ lastMark: 0, run: 1, isWhole: false },
+};
+const endRound = () => on.commit(stream, { kind: 'round-end', checkpoint: NO_PROGRESS, roundEnd: ROUND }, new Set());
+
+/** How many rows the server believes a table to have; -1 before it has looked. */
+async function believedRows(): Promise<number> {
+  const [found] = await place.ask(`select reltuples from pg_class where oid = 'columns'::regclass`);
+  return Number(found?.['reltuples']);
+}
+
+test('before a round ends, the server looks at the tables that have grown to twice what it knows', async () => {
+  await show(0, 2000);
+  expect(await believedRows()).toBe(-1);
+  await endRound();
+  expect(await believedRows()).toBe(2000);
+  await show(2000, 1500);
+  await endRound();
+  expect(await believedRows()).toBe(2000);
+  await show(3500, 1500);
+  await endRound();
+  expect(await believedRows()).toBe(5000);
+});
+
+test('the first round of a process that ends counts what an earlier one has written; few rows later change nothing', async () => {
+  await show(0, 2000);
+  on = opened();
+  await endRound();
+  expect(await believedRows()).toBe(2000);
+  await place.ask('truncate columns');
+  await show(0, 900);
+  await endRound();
+  expect(await believedRows()).toBe(-1);
+});
