@@ -13,12 +13,13 @@ import { performOn } from '../destination/postgres/driver.ts';
 import { openLastingConnection } from '../destination/postgres/lasting-connection.ts';
 import { heldEnvironments } from '../destination/postgres/leases.ts';
 import { POSTGRES_LIMITS } from '../destination/postgres/limits.ts';
+import { isTransient } from '../destination/postgres/lost-connection.ts';
 import { migrate, version } from '../destination/postgres/migrations.ts';
 import { beginIn, type OpenConnection, openConnection } from '../destination/postgres/open-connection.ts';
 import { openPool } from '../destination/postgres/pool.ts';
 import { createPresence } from '../destination/postgres/presence.ts';
-import { readOften, retried } from '../destination/postgres/retry.ts';
-import { serverError } from '../destination/postgres/server-error.ts';
+import { type RetryWaiting, readOften, retried } from '../destination/postgres/retry.ts';
+import { serverError, sqlStateOf } from '../destination/postgres/server-error.ts';
 import { postgresState } from '../destination/postgres/state.ts';
 import { tableStatistics, withStatistics } from '../destination/postgres/statistics.ts';
 import { fileError } from '../destination/sqlite/file-error.ts';
@@ -57,7 +58,7 @@ export function postgresStore(given: string, address: PostgresAddress): MirrorSt
     exists: () => connected(async (connection) => (await version(connection, schema)) > 0),
     // The server says what it does not permit when the mirror is made.
     checkPlace: async () => {},
-    open: () => openMirror(address, explain),
+    open: (signal) => openMirror(address, explain, signal),
     bringUpToDate: () => connected((connection) => migrate(connection, schema)),
     checkCitus: () => connected(refuseWithoutCitus),
     distribute: () => connected((connection) => distributeTables(connection, schema)),
@@ -79,11 +80,44 @@ export function postgresStore(given: string, address: PostgresAddress): MirrorSt
 /** How many transactions of a run may be under way at the same time. The commits of an environment come one after the other anyway. */
 const MOST_CONNECTIONS = 4;
 
-const WAITING = { sleep: (delayMs: number) => sleepFor(delayMs), random: Math.random };
+const WAITING: RetryWaiting = {
+  sleep: (delayMs, signal) => sleepFor(delayMs, undefined, { signal }),
+  random: Math.random,
+};
 
-async function openMirror(address: PostgresAddress, explain: (error: unknown) => unknown): Promise<OpenMirror> {
+/** How long a statement may go on after a signal (R27). */
+const CANCEL_MS = 2000;
+
+/** Calls a function so long after a signal was aborted. @returns what prevents it */
+function afterAbort(signal: AbortSignal, delayMs: number, act: () => void): () => void {
+  let timer: NodeJS.Timeout | undefined;
+  const wait = (): void => {
+    timer = setTimeout(act, delayMs);
+  };
+  signal.addEventListener('abort', wait, { once: true });
+  return () => {
+    signal.removeEventListener('abort', wait);
+    clearTimeout(timer);
+  };
+}
+
+/** The statement was broken off, or its connection was not waited for. */
+function isStopped(error: unknown, signal: AbortSignal): boolean {
+  return signal.aborted && (isTransient(error) || sqlStateOf(error) === '57014');
+}
+
+const stopped = (cause: unknown): SyncError =>
+  new SyncError('signal', 'stopped by a signal: run it again to continue', { cause });
+
+async function openMirror(
+  address: PostgresAddress,
+  explainAny: (error: unknown) => unknown,
+  signal: AbortSignal,
+): Promise<OpenMirror> {
   const { client, schema, display } = address;
   const owner = randomUUID();
+  const waiting: RetryWaiting = { ...WAITING, signal, patience: { isOver: false } };
+  const explain = (error: unknown): unknown => (isStopped(error, signal) ? stopped(error) : explainAny(error));
   const facing = async <Done>(work: Promise<Done>): Promise<Done> => {
     try {
       return await work;
@@ -95,27 +129,29 @@ async function openMirror(address: PostgresAddress, explain: (error: unknown) =>
   const presence = createPresence({
     after,
     onLapsed: () => database.breakOff(),
-    ...WAITING,
+    ...waiting,
     owner,
     connect: () => openLastingConnection(address),
   });
   const statistics = tableStatistics(database, schema);
-  const made = retried(WAITING, () => database.session((connection) => migrate(connection, schema)));
+  const dispose = afterAbort(signal, CANCEL_MS, () => void (presence.isDirect() && database.cancel().catch(() => {})));
+  const made = retried(waiting, () => database.session((connection) => migrate(connection, schema)));
   await facing(made).catch(async (error: unknown) => {
     await database.close();
     throw error;
   });
   return {
-    state: postgresState(database, { name: display, clock, envIds: () => [...presence.leases.keys()], ...WAITING }),
+    state: postgresState(database, { name: display, clock, envIds: () => [...presence.leases.keys()], ...waiting }),
     destination: (envId, run) => {
       // Nobody writes an environment that it does not hold (R26).
       const lease = presence.leases.get(envId) ?? { owner, epoch: 0 };
-      const options = { ...WAITING, envId, run, clock, lease, errorOf: explain };
+      const options = { ...waiting, envId, run, clock, lease, errorOf: explain };
       return withStatistics(createPostgresDestination(database, options), statistics);
     },
     hold: (envIds) => facing(presence.hold(envIds, clock())),
     keep: async () => {},
     async close() {
+      dispose();
       await presence.close();
       await database.close();
     },

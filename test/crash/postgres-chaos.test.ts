@@ -1,16 +1,12 @@
 import fc from 'fast-check';
 import { expect, onTestFinished, test } from 'vitest';
-import { copy } from '../../src/index.ts';
-import { furnish } from '../model/furnish.ts';
-import { type Asked, createWorld, HOUR, type World } from '../model/world.ts';
+import type { Asked } from '../model/world.ts';
 import { testSchema } from '../support/postgres.ts';
 import { countQuota } from '../support/quota-server.ts';
-import { contentsOf } from './outcome.ts';
 import { countOf } from './points.ts';
+import { expectMirrored, quiet, standing } from './postgres-reference.ts';
 import { createWriter, type Misfortune } from './postgres-writer.ts';
-import { freshPath } from './scenes.ts';
 import { serveWorld } from './served-world.ts';
-import { syncFile } from './sync-file.ts';
 
 const SEED = Number(process.env['OBSYNC_SEED'] ?? 20261122);
 const RUNS = Number(process.env['OBSYNC_CHAOS_RUNS'] ?? 2);
@@ -37,37 +33,8 @@ const HISTORIES = fc
   .sample(troubles, { seed: SEED, numRuns: RUNS })
   .map((befalls, i) => ({ name: `${befalls.length} writers, ${SEED}/${i}`, befalls }));
 
-/** A world that stands still. */
-function standing(envIds: readonly string[]): World {
-  const world = createWorld(envIds);
-  for (const place of world.places.values()) furnish(place);
-  world.advance(2 * HOUR);
-  world.latencyMs = 0;
-  return world;
-}
-
 const requestsOf = (log: readonly Asked[], envId: string) =>
   countOf(log.filter(({ path }) => path.startsWith(`${envId}/`)));
-
-/** Without the text of the indexes: a copy makes them anew. */
-function rowsOf(path: string): unknown {
-  const { schema: _, ...rows } = contentsOf(path);
-  return rows;
-}
-
-/** What an undisturbed sync leaves in a file, and the requests of it and of the next one. */
-async function quiet(world: World) {
-  const path = freshPath();
-  const logs: Asked[][] = [];
-  for (let run = 0; run < 2; run += 1) {
-    const from = world.log.length;
-    const { summary } = await syncFile(path, world, { pageSize: 2 });
-    expect(summary).toMatchObject({ status: 'done' });
-    logs.push(world.log.slice(from));
-  }
-  const [first = [], second = []] = logs;
-  return { contents: rowsOf(path), first, second };
-}
 
 test.each(HISTORIES)(
   'writers that are killed, stopped, cut off and started again leave what one quiet sync leaves in a file, ask for nothing twice but what was cut off, and keep to the quota, $name (R5, R6, R23, R26)',
@@ -93,9 +60,7 @@ test.each(HISTORIES)(
           stderr: expect.stringMatching(/^obsync: another process [^\n]+\n$/),
         });
     }
-    const path = freshPath();
-    await copy({ db: schema.url, to: path });
-    expect(rowsOf(path)).toEqual(contents);
+    await expectMirrored(schema.url, contents);
     expect(world.violations).toEqual([]);
     expect(quota.refused()).toBe(0);
     for (const [i, { lost, processes }] of written.entries()) {

@@ -11,7 +11,7 @@ export interface Misfortune {
 }
 
 /** Starts the real program on one environment. */
-function startSync(url: string, db: string, envId: string): Started {
+export function startSync(url: string, db: string, envId: string): Started {
   const own = '--history --page-size=2 --concurrency=1 --allow-http --log-level=warn'.split(' ');
   const started = start(['sync', `--base-url=${url}`, `--env=${envId}`, ...own], {
     env: { OBSYNC_TOKEN: TOKEN, OBSYNC_DB: db },

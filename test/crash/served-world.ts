@@ -9,7 +9,7 @@ import type { CountedQuota } from '../support/quota-server.ts';
  */
 export async function serveWorld(
   world: World,
-  meet: (number: number, path: readonly string[]) => boolean,
+  meet: (number: number, path: readonly string[]) => boolean | Promise<boolean>,
   quota: CountedQuota | null = null,
 ): Promise<string> {
   const source = world.source();
@@ -17,7 +17,7 @@ export async function serveWorld(
     const { status, headers } = quota?.take() ?? { status: 200, headers: {} };
     const url = new URL(request.target, 'http://world.test');
     const path = url.pathname.split('/').slice(3).map(decodeURIComponent);
-    if (!meet(api.requests.length, path)) return 'hang';
+    if (!(await meet(api.requests.length, path))) return 'hang';
     const date = new Date(world.nowMs).toUTCString();
     if (status === 429) return { status, headers };
     return { ...(await answer(path, url.searchParams)), headers: { ...headers, date } };

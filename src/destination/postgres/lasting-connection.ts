@@ -3,6 +3,7 @@ import type { PostgresAddress } from './address.ts';
 import { breakOff, KEEP_ALIVE } from './break-off.ts';
 import { driverError } from './lost-connection.ts';
 import { connectionOf } from './pool.ts';
+import { processIdOf } from './process-id.ts';
 import { inTransaction, type PostgresDatabase } from './transaction.ts';
 import { SQLITE_TYPES } from './type-parsers.ts';
 
@@ -38,8 +39,4 @@ export async function openLastingConnection({ client: config, schema }: Postgres
       await client.end();
     },
   };
-}
-
-function processIdOf(client: Client): number | null {
-  return 'processID' in client && typeof client.processID === 'number' ? client.processID : null;
 }

@@ -22,13 +22,10 @@ export function driverError(error: unknown): DatabaseError | LostConnection {
 }
 
 /** The server ended the connection, or is about to. */
-const ENDED = /^(?:08...|57P0[1235])$/;
+const ENDED = /^(?:08...|57P0[1235]|25P0[34])$/;
 
 /** The transaction met another one, and can be done again. */
 const CONFLICT = /^(?:40001|40P01)$/;
-
-/** There is no connection free just now. */
-const TOO_MANY = '53300';
 
 /** Whether the connection is gone with an error. */
 export function isLost(error: unknown): boolean {
@@ -40,5 +37,5 @@ export function isLost(error: unknown): boolean {
 export function isTransient(error: unknown): boolean {
   if (error instanceof SyncError) return isTransient(error.cause);
   const state = sqlStateOf(error) ?? '';
-  return error instanceof UnknownOutcome || isLost(error) || CONFLICT.test(state) || state === TOO_MANY;
+  return error instanceof UnknownOutcome || isLost(error) || CONFLICT.test(state);
 }

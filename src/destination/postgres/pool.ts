@@ -1,8 +1,10 @@
-import { type ClientBase, type ClientConfig, Pool, type PoolClient } from 'pg';
+import { Client, type ClientBase, type ClientConfig, Pool, type PoolClient } from 'pg';
 import type { Row } from '../../core/stream.ts';
 import { breakOff, KEEP_ALIVE } from './break-off.ts';
 import type { PostgresConnection } from './connection.ts';
-import { driverError, isLost, UnknownOutcome } from './lost-connection.ts';
+import { driverError, isLost, LostConnection, UnknownOutcome } from './lost-connection.ts';
+import { processIdOf } from './process-id.ts';
+import { sqlStateOf } from './server-error.ts';
 import { inTransaction, type PostgresDatabase } from './transaction.ts';
 import { SQLITE_TYPES } from './type-parsers.ts';
 
@@ -16,6 +18,8 @@ interface PoolOptions {
 export interface PostgresPool extends PostgresDatabase {
   /** Ends all connections at once: whatever is under way fails as lost. */
   breakOff(): void;
+  /** Cancels what is under way. Not behind a pooler, where the number of a backend may be that of another one. */
+  cancel(): Promise<void>;
 }
 
 /** A mirror's schema of a server, over several connections: each transaction has one for itself. */
@@ -36,8 +40,10 @@ export function openPool({ client, schema, mostConnections }: PoolOptions): Post
     open.add(connected);
   });
   pool.on('remove', (removed) => open.delete(removed));
+  const busy = new Set<PoolClient>();
   const session: PostgresDatabase['session'] = async (work) => {
     const connected = await connect(pool);
+    busy.add(connected);
     try {
       const done = await work(connectionOf(connected));
       connected.release();
@@ -46,23 +52,42 @@ export function openPool({ client, schema, mostConnections }: PoolOptions): Post
       // A connection that is gone, or in which a transaction may still be open, is not used again.
       connected.release(error instanceof UnknownOutcome || isLost(error));
       throw error;
+    } finally {
+      busy.delete(connected);
     }
   };
   return {
     session,
     transaction: (work) => session((connection) => inTransaction(connection, schema, work)),
     breakOff: () => open.forEach(breakOff),
+    async cancel() {
+      const backends = [...busy].map(processIdOf);
+      if (backends.length > 0) await cancelBackends(client, backends);
+    },
     close: () => pool.end(),
   };
+}
+
+/** Over a connection of its own, as all others may be busy. */
+async function cancelBackends(config: ClientConfig, backends: readonly (number | null)[]): Promise<void> {
+  const client = new Client(config);
+  client.on('error', () => undefined);
+  await client.connect();
+  await client.query('select pg_cancel_backend(backend) from unnest($1::int[]) as backend', [backends]);
+  await client.end();
 }
 
 async function connect(pool: Pool): Promise<PoolClient> {
   try {
     return await pool.connect();
   } catch (error) {
-    throw driverError(error);
+    // In the middle of a run, others may soon give back theirs.
+    throw sqlStateOf(error) === TOO_MANY ? new LostConnection(error) : driverError(error);
   }
 }
+
+/** The code of PostgreSQL for too many connections. */
+const TOO_MANY = '53300';
 
 export function connectionOf(client: ClientBase): PostgresConnection {
   return {

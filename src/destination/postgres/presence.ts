@@ -22,6 +22,8 @@ export interface Presence {
   readonly leases: ReadonlyMap<string, WriterLease>;
   /** @throws SyncError `locked` if another process that lives writes one of them */
   hold(envIds: readonly string[], mirroredAt: Instant): Promise<void>;
+  /** Whether the server itself answers, not a pooler. */
+  isDirect(): boolean;
   /** Gives back what it holds. */
   close(): Promise<void>;
 }
@@ -140,6 +142,7 @@ export function createPresence({ owner, connect, after, onLapsed, ...waiting }: 
   };
   return {
     leases,
+    isDirect: () => kept.backend !== null,
     async hold(envIds, mirroredAt) {
       // What the same owner takes twice is taken once.
       const taken = await retried(waiting, async () => {

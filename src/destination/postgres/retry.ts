@@ -5,21 +5,30 @@ import { bothEnded, type PostgresDatabase } from './transaction.ts';
 
 /** How to wait, and a random number from 0 to 1. */
 export interface RetryWaiting {
-  sleep(ms: number): Promise<void>;
+  sleep(ms: number, signal?: AbortSignal): Promise<unknown>;
   random(): number;
+  /** Waits no more once it is aborted. */
+  readonly signal?: AbortSignal;
+  /** Once the server was waited for in vain, nothing is waited for any more. */
+  readonly patience?: { isOver: boolean };
 }
 
 /** With the usual delays, the last try comes some twenty seconds after the first: a server restarts in less. */
 const MOST_TRIES = 7;
 
 /** Does what may be done twice again when it met another transaction or the connection was lost. */
-export async function retried<Done>({ sleep, random }: RetryWaiting, work: () => Promise<Done>): Promise<Done> {
+export async function retried<Done>(waiting: RetryWaiting, work: () => Promise<Done>): Promise<Done> {
+  const { signal, patience } = waiting;
   for (let failures = 1; ; failures += 1) {
     try {
       return await work();
     } catch (error) {
-      if (failures === MOST_TRIES || !isTransient(error)) throw error;
-      await sleep(retryDelayMs({ failures, random: random(), retryAfterMs: null, maxWaitMs: 0 }));
+      if (!isTransient(error) || signal?.aborted) throw error;
+      if (failures === MOST_TRIES && patience !== undefined) patience.isOver = true;
+      if (failures === MOST_TRIES || patience?.isOver) throw error;
+      const delayMs = retryDelayMs({ failures, random: waiting.random(), retryAfterMs: null, maxWaitMs: 0 });
+      // The error says more than that the wait was broken off.
+      await waiting.sleep(delayMs, signal).catch(() => {});
     }
   }
 }

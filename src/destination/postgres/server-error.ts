@@ -12,6 +12,8 @@ const ADVICE: Readonly<Record<string, ErrorAdvice>> = {
   ],
   '22': ['run', 'refused a value that it cannot hold'],
   '25006': ['usage', 'is read-only: name the primary server, not a replica, and check default_transaction_read_only'],
+  '25P03': ['run', 'ended the connection, because a transaction was idle for too long: run again; nothing is lost'],
+  '25P04': ['run', 'ended a transaction that took too long: raise transaction_timeout of its user, and run again'],
   '28': [
     'usage',
     'refused the login: check the user, and whether pg_hba.conf lets it in (perhaps only with sslmode=require)',

@@ -1,0 +1,43 @@
+import { expect } from 'vitest';
+import { copy } from '../../src/index.ts';
+import { furnish } from '../model/furnish.ts';
+import { type Asked, createWorld, HOUR, type World } from '../model/world.ts';
+import { contentsOf } from './outcome.ts';
+import { freshPath } from './scenes.ts';
+import { syncFile } from './sync-file.ts';
+
+/** A world that stands still. */
+export function standing(envIds: readonly string[]): World {
+  const world = createWorld(envIds);
+  for (const place of world.places.values()) furnish(place);
+  world.advance(2 * HOUR);
+  world.latencyMs = 0;
+  return world;
+}
+
+/** What an undisturbed sync leaves in a file, and the requests of it and of the next one. */
+export async function quiet(world: World) {
+  const path = freshPath();
+  const logs: Asked[][] = [];
+  for (let run = 0; run < 2; run += 1) {
+    const from = world.log.length;
+    const { summary } = await syncFile(path, world, { pageSize: 2 });
+    expect(summary).toMatchObject({ status: 'done' });
+    logs.push(world.log.slice(from));
+  }
+  const [first = [], second = []] = logs;
+  return { contents: rowsOf(path), first, second };
+}
+
+/** Expects a mirror in PostgreSQL to be what the undisturbed sync left. */
+export async function expectMirrored(db: string, contents: unknown): Promise<void> {
+  const path = freshPath();
+  await copy({ db, to: path });
+  expect(rowsOf(path)).toEqual(contents);
+}
+
+/** Without the text of the indexes: a copy makes them anew. */
+function rowsOf(path: string): unknown {
+  const { schema: _, ...rows } = contentsOf(path);
+  return rows;
+}
