@@ -25,7 +25,7 @@ export function* belongsTo(baseUrl: string, name: string): StateStatements<boole
   if (held !== undefined && held.base_url !== baseUrl)
     throw new SyncError(
       'usage',
-      `${name} belongs to ${held.base_url}, not to ${baseUrl}: give that address with --base-url, or name another file with --db`,
+      `${name} belongs to ${held.base_url}, not to ${baseUrl}: give that address with --base-url, or name another mirror with --db`,
     );
   return held !== undefined;
 }

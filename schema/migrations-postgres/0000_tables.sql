@@ -262,7 +262,6 @@ CREATE TABLE "mirror_environments" (
 	"returned_count" bigint DEFAULT 0 NOT NULL,
 	"lease_owner" text collate "C",
 	"lease_epoch" bigint DEFAULT 0 NOT NULL,
-	"commit_number" bigint DEFAULT 0 NOT NULL,
 	CONSTRAINT "mirror_environments_pkey" PRIMARY KEY("env_id")
 );
 --> statement-breakpoint

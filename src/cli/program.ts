@@ -2,8 +2,10 @@ import { inspect } from 'node:util';
 import yargs, { type Arguments, type Argv, type Options as YargsOption } from 'yargs';
 import { SyncError } from '../core/errors.ts';
 import { withoutPasswords } from '../core/secrets.ts';
+import { warningsOfAddresses } from '../library/mirror-address.ts';
 import { OptionError } from '../library/option-error.ts';
 import { flagOf } from '../library/options.ts';
+import { readTextFile } from '../library/read-text-file.ts';
 import { isReadByAll } from '../library/token.ts';
 import { checkMirror } from './check-mirror.ts';
 import type { CliCommand, CommandIo } from './command.ts';
@@ -146,10 +148,21 @@ async function warn(args: Arguments, commandIo: CommandIo): Promise<void> {
     if (typeof path !== 'string' || !isReadByAll(path)) return [];
     return [`every user of this machine can read ${what} ${path}: make it readable by its owner only (chmod 600)`];
   });
-  const warnings = [...unknownVariables(commandIo.env), ...open];
+  const warnings = [
+    ...unknownVariables(commandIo.env),
+    ...open,
+    ...warningsOfAddresses(addressesIn(args), commandIo.env),
+  ];
   if (warnings.length === 0) return;
   const log = await commandIo.log((args['log-level'] as string | undefined) ?? 'warn');
   for (const each of warnings) log.warn(each);
+}
+
+/** The addresses of mirrors, and of what else `--to` may name. @throws SyncError `usage` if the file of one cannot be read */
+function addressesIn(args: Arguments): string[] {
+  const file = args['db-file'];
+  const given = [typeof file === 'string' ? readTextFile(file).trim() : args['db'], args['to']];
+  return given.filter((each) => typeof each === 'string');
 }
 
 /** The message of yargs on one line; it names the option as the user writes it. */

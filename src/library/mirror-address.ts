@@ -2,7 +2,7 @@ import type { PostgresAddress } from '../destination/postgres/address.ts';
 import { DEFAULTS } from './defaults.ts';
 import { OptionError, readOption } from './option-error.ts';
 import type { MirrorOptions } from './options.ts';
-import { postgresAddress } from './postgres-address.ts';
+import { postgresAddress, warningsOfAddress } from './postgres-address.ts';
 import { parsePostgresUrl } from './postgres-url.ts';
 import { readTextFile } from './read-text-file.ts';
 
@@ -62,6 +62,18 @@ export function addressOf(given: string, env: NodeJS.ProcessEnv = process.env): 
 /** Whether this is meant to be an address in PostgreSQL, valid or not. */
 function isPostgresUrl(given: string): boolean {
   return /^postgres(ql)?:/i.test(given);
+}
+
+/** Warnings of addresses that are valid but probably a mistake, each once. One that is not valid is refused by whoever reads it. */
+export function warningsOfAddresses(given: readonly string[], env: NodeJS.ProcessEnv): string[] {
+  const warnings = given.filter(isPostgresUrl).flatMap((each) => {
+    try {
+      return warningsOfAddress(parsePostgresUrl(each), env);
+    } catch {
+      return [];
+    }
+  });
+  return [...new Set(warnings)];
 }
 
 /** Whether an address says a password, which other users of the machine can read on a command line. */

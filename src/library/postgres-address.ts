@@ -3,7 +3,7 @@ import type { ClientConfig } from 'pg';
 import { SyncError } from '../core/errors.ts';
 import type { PostgresAddress } from '../destination/postgres/address.ts';
 import { findPassword } from './password-file.ts';
-import { tlsOptions } from './postgres-tls.ts';
+import { isReadableOnTheWay, tlsOptions } from './postgres-tls.ts';
 import type { ConnectionKeywords } from './postgres-url.ts';
 import { readService } from './service-file.ts';
 
@@ -37,13 +37,10 @@ const DEFAULT_SCHEMA = 'obsync';
  * programs, then from their defaults. @throws SyncError `usage`
  */
 export function postgresAddress(said: ConnectionKeywords, env: NodeJS.ProcessEnv): PostgresAddress {
-  const service = said.get('service') ?? (env['PGSERVICE'] || undefined);
-  const ofService = service === undefined ? new Map<string, string>() : readService(service, env);
-  const find = (name: string): string | undefined =>
-    said.get(name) ?? ofService.get(name) ?? (env[VARIABLES[name] ?? ''] || undefined);
+  const find = finder(said, env);
   const user = find('user') ?? userInfo().username;
   const login = {
-    host: find('host') ?? 'localhost',
+    host: find('host') ?? DEFAULT_HOST,
     port: portOf(find('port')),
     user,
     database: find('dbname') ?? user,
@@ -67,6 +64,24 @@ export function postgresAddress(said: ConnectionKeywords, env: NodeJS.ProcessEnv
     ...(find('channel_binding') === 'require' ? { enableChannelBinding: true } : {}),
   };
   return { kind: 'postgres', schema, display, client };
+}
+
+/** Warnings of an address that is valid but probably a mistake. @throws SyncError `usage` */
+export function warningsOfAddress(said: ConnectionKeywords, env: NodeJS.ProcessEnv): string[] {
+  const find = finder(said, env);
+  const host = find('host') ?? DEFAULT_HOST;
+  if (!isReadableOnTheWay(host, find)) return [];
+  return [
+    `the connection to ${host} is not encrypted: rows, and with some ways to log in the password, can be read on their way; write sslmode=verify-full or sslmode=require (or sslmode=disable, if that is meant)`,
+  ];
+}
+
+const DEFAULT_HOST = 'localhost';
+
+function finder(said: ConnectionKeywords, env: NodeJS.ProcessEnv): (name: string) => string | undefined {
+  const service = said.get('service') ?? (env['PGSERVICE'] || undefined);
+  const ofService = service === undefined ? new Map<string, string>() : readService(service, env);
+  return (name) => said.get(name) ?? ofService.get(name) ?? (env[VARIABLES[name] ?? ''] || undefined);
 }
 
 function optional(name: string, value: string | undefined): Readonly<Record<string, string>> {

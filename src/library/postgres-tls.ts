@@ -13,10 +13,10 @@ const SYSTEM = 'system';
  */
 export function tlsOptions(find: (name: string) => string | undefined): NonNullable<ClientConfig['ssl']> {
   const root = find('sslrootcert');
-  const mode = find('sslmode') ?? (root === SYSTEM ? 'verify-full' : 'prefer');
+  const mode = modeOf(find);
   if (!MODES.some((known) => known === mode))
     throw new SyncError('usage', `sslmode is not valid: choose one of ${MODES.join(', ')}`);
-  if (!/^require$|^verify-/.test(mode)) return false;
+  if (!isEncrypted(mode)) return false;
   const [certificate, key] = [find('sslcert'), find('sslkey')];
   return {
     ...(root === undefined || root === SYSTEM ? {} : { ca: readTextFile(root) }),
@@ -24,6 +24,23 @@ export function tlsOptions(find: (name: string) => string | undefined): NonNulla
     ...(key === undefined ? {} : { key: readTextFile(key) }),
     ...verification(mode, root),
   };
+}
+
+/** Whether rows, and perhaps the password, can be read on their way to another host although nobody asked for that. */
+export function isReadableOnTheWay(host: string, find: (name: string) => string | undefined): boolean {
+  const mode = modeOf(find);
+  return mode !== 'disable' && !isEncrypted(mode) && !THIS_MACHINE.test(host);
+}
+
+/** The folder of a socket, or an address that no packet leaves the machine for. */
+const THIS_MACHINE = /^(\/.*|localhost|127\.\d+\.\d+\.\d+|::1)$/i;
+
+function modeOf(find: (name: string) => string | undefined): string {
+  return find('sslmode') ?? (find('sslrootcert') === SYSTEM ? 'verify-full' : 'prefer');
+}
+
+function isEncrypted(mode: string): boolean {
+  return /^require$|^verify-/.test(mode);
 }
 
 /** With a certificate to check against, `require` checks the server as `verify-ca` does. */

@@ -84,3 +84,18 @@ test('a password is in no message, even where an address makes no sense, and at 
     expect(stdout + stderr).not.toContain(SECRET);
   }
 });
+
+test.each(['--db', '--db-file'])(
+  'a connection to another host without encryption is warned of, named by %s',
+  async (flag) => {
+    const address = 'postgres://ann@db.invalid/q';
+    const file = join(folder(), 'address');
+    writeFileSync(file, address, { mode: 0o600 });
+    const { stderr } = await obsync(['status', flag, flag === '--db' ? address : file]);
+    expect(stderr).toMatch(
+      /the connection to db\.invalid is not encrypted.*write sslmode=verify-full or sslmode=require/,
+    );
+    const encrypted = await obsync(['status', '--db', `${address}?sslmode=require`]);
+    expect(encrypted.stderr).not.toContain('not encrypted');
+  },
+);

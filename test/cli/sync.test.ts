@@ -76,7 +76,7 @@ describe('sync', () => {
     const db = mirrorFile();
     const ended = await obsync(['sync', '--base-url', api.url, '--db', db], { env });
     expect(ended).toEqual(
-      refusal(/m\.db belongs to https:\/\/api\.example\.com, not to http:\/\/127.*name another file with --db/),
+      refusal(/m\.db belongs to https:\/\/api\.example\.com, not to http:\/\/127.*name another mirror with --db/),
     );
     expect(api.requests).toHaveLength(0);
   });

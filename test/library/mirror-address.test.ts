@@ -6,7 +6,13 @@ import fc from 'fast-check';
 import { afterAll, describe, expect, test } from 'vitest';
 import { withoutPasswords } from '../../src/core/secrets.ts';
 import type { PostgresAddress } from '../../src/destination/postgres/address.ts';
-import { addressOf, givenAddress, givenFile, saysPassword } from '../../src/library/mirror-address.ts';
+import {
+  addressOf,
+  givenAddress,
+  givenFile,
+  saysPassword,
+  warningsOfAddresses,
+} from '../../src/library/mirror-address.ts';
 import { OptionError } from '../../src/library/option-error.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'obsync-address-'));
@@ -275,6 +281,27 @@ describe('encryption', () => {
   test.each(['require', 'verify-ca'])('by %s with a certificate checks who signed, and not the name', (mode) => {
     const { ssl } = postgres(`postgres://h/q?sslmode=${mode}&sslrootcert=${pem}`).client;
     expect(ssl).toEqual({ ca: 'a certificate', checkServerIdentity: expect.any(Function) });
+  });
+
+  test.each([
+    ['postgres://db.example/q', true],
+    ['postgres://db.example/q?sslmode=prefer', true],
+    ['postgres://10.0.0.1/q?sslmode=allow', true],
+    ['postgres:///q?host=db.example', true],
+    ['postgres://db.example/q?sslmode=disable', false],
+    ['postgres://db.example/q?sslmode=require', false],
+    ['postgres://db.example/q?sslmode=verify-full', false],
+    ['postgres://db.example/q?sslrootcert=system', false],
+    ['postgres://127.0.0.1/q', false],
+    ['postgres://localhost/q', false],
+    ['postgres://[::1]/q', false],
+    ['postgres:///q', false],
+    ['postgres://%2Frun/q', false],
+    ['postgres://db.example/q?odd=1', false],
+    ['mirror.db', false],
+  ])('that is missing for %s is warned of once: %s', (given, isWarned) => {
+    const warnings = warningsOfAddresses([given, given], bare);
+    expect(warnings).toEqual(isWarned ? [expect.stringMatching(/^the connection to \S+ is not encrypted: /)] : []);
   });
 
   test('comes from the variables of PostgreSQL as well, and a socket of this machine needs none', () => {

@@ -63,6 +63,11 @@ describe('a query in PostgreSQL', () => {
     expect(await rowsOf('select 7::int8 a, 7::int2 b, 7 c', { bigints: true })).toEqual([{ a: 7n, b: 7n, c: 7n }]);
   });
 
+  test('gives every digit of a number, whatever the settings of its user are', async () => {
+    const db = `${there.url}&options=-c%20extra_float_digits%3D0`;
+    expect(await rowsOf('select 0.1::float8 + 0.2::float8 as sum', { db })).toEqual([{ sum: 0.1 + 0.2 }]);
+  });
+
   test('takes parameters by position', async () => {
     expect(await rowsOf('select $1::int + $2::int as sum', { parameters: [1, 2] })).toEqual([{ sum: 3 }]);
     await expect(rowsOf('select $1', { parameters: { a: 1 } })).rejects.toThrow(
@@ -117,8 +122,11 @@ describe('a query in PostgreSQL', () => {
       'insert into marks (env_id, stream, id, number) values (1, 2, 3, 4) returning id',
       'query only reads, but this statement writes',
     ],
-    ['delete from assets', 'query only reads, but this statement writes'],
-    ['create table mine (x int)', 'query only reads, but this statement writes'],
+    ['delete from assets', 'this statement returns no rows: use a SELECT'],
+    ['create table mine (x int)', 'this statement returns no rows: use a SELECT'],
+    ['copy (select 1) to stdout', 'this statement returns no rows: use a SELECT'],
+    ['copy assets from stdin', 'this statement returns no rows: use a SELECT'],
+    ["do 'begin perform 1 / 0; end'", 'this statement returns no rows: use a SELECT'],
     [
       "select set_config('transaction_read_only', 'off', true), nextval('sync_runs_id_seq')",
       'the statement cannot be run',
@@ -137,6 +145,13 @@ describe('a query in PostgreSQL', () => {
     const before = await there.ask('select count(*) as rows from assets');
     await expect(rowsOf(sql)).rejects.toMatchObject({ recovery: 'usage', message: expect.stringContaining(line) });
     expect(await there.ask('select count(*) as rows from assets')).toEqual(before);
+  });
+
+  test('that would write a file of the server is refused before any of it is done', async () => {
+    const path = `/tmp/${there.schema}`;
+    await expect(rowsOf(`copy (select 1) to '${path}'`)).rejects.toMatchObject({ recovery: 'usage' });
+    await expect(rowsOf(`copy (select 1) to program 'touch ${path}'`)).rejects.toMatchObject({ recovery: 'usage' });
+    expect(await there.ask(`select pg_stat_file('${path}', true) as found`)).toEqual([{ found: null }]);
   });
 
   test('that fails after its first rows ends with the same line', async () => {

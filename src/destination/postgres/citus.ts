@@ -1,7 +1,8 @@
 import { SyncError } from '../../core/errors.ts';
 import type { PostgresConnection } from './connection.ts';
 import { heldEnvironments } from './leases.ts';
-import { lockMigrations, mirrorTables, quoted } from './migrations.ts';
+import { lockMigrations, mirrorTables } from './migrations.ts';
+import { quoted } from './settings.ts';
 import { inTransaction } from './transaction.ts';
 
 /** The tables of a mirror after they were distributed. */

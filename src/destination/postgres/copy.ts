@@ -11,7 +11,7 @@ import {
 } from '../sql/copied-tables.ts';
 import { list, quote } from '../sql/tables.ts';
 import type { PostgresAddress } from './address.ts';
-import { migrate, newestVersion, version } from './migrations.ts';
+import { migrateInside, newestVersion, version } from './migrations.ts';
 import { beginIn, type OpenConnection, openConnection } from './open-connection.ts';
 import { arrayText, TYPES } from './values.ts';
 
@@ -62,12 +62,13 @@ async function* readTable(connection: OpenConnection, table: CopiedTable): Async
   await connection.run('close copied');
 }
 
-/** Begins a new mirror in PostgreSQL, in one transaction. @throws SyncError `usage` if there is one already */
+/** Begins a new mirror in PostgreSQL, with its tables, in one transaction. @throws SyncError `usage` if there is one already */
 export async function openCopyTarget(address: PostgresAddress): Promise<CopyTarget> {
   const connection = await openConnection(address);
   try {
-    await migrate(connection, address.schema);
-    await beginIn(connection, address.schema, '');
+    // It has to see what was committed while it waited.
+    await beginIn(connection, address.schema, 'isolation level read committed');
+    await migrateInside(connection, address.schema);
     // A sync that makes its mirror here meanwhile waits, and then finds the copy.
     await connection.run('lock table mirror in exclusive mode');
     await refuseTaken(connection, address);

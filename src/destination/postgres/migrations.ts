@@ -4,7 +4,8 @@ import { type MigrationMeta, readMigrationFiles } from 'drizzle-orm/migrator';
 import { SyncError } from '../../core/errors.ts';
 import type { MirrorChange } from '../../core/mirror-change.ts';
 import type { PostgresConnection } from './connection.ts';
-import { aroundViews, hasViews, postgresViews, VIEW_JOURNAL } from './views.ts';
+import { quoted, searchPath } from './settings.ts';
+import { aroundViews, codeOf, hasViews, postgresViews, VIEW_JOURNAL } from './views.ts';
 
 /** The migrations are part of the package, wherever this file has been compiled to. */
 const MIGRATIONS = join(dirname(findPackageJSON(import.meta.url) ?? ''), 'schema', 'migrations-postgres');
@@ -12,21 +13,63 @@ const MIGRATIONS = join(dirname(findPackageJSON(import.meta.url) ?? ''), 'schema
 /**
  * Creates the tables and views of a new mirror in its schema, or brings those of an older version up to date, in one transaction. Another
  * process that does the same waits. A mirror that is up to date costs a look, and needs no right to change anything.
- * @throws SyncError `usage` if the mirror was made by a newer version, if the schema holds something else, or if views of others are in the way
+ * @throws SyncError `usage` if the mirror was made by a newer version, if the schema holds something else, or if views of others are in the way;
+ * `run` if another program reads them for too long
  */
-export async function migrate(connection: PostgresConnection, schema: string): Promise<MirrorChange> {
-  const all = readMigrationFiles({ migrationsFolder: MIGRATIONS });
+export async function migrate(
+  connection: PostgresConnection,
+  schema: string,
+  lockTimeoutMs = LOCK_TIMEOUT_MS,
+): Promise<MirrorChange> {
+  if (await isUpToDate(connection, schema, allMigrations())) return 'none';
+  try {
+    return await inTransaction(connection, () => migrateInside(connection, schema, lockTimeoutMs));
+  } catch (error) {
+    throw codeOf(error) === LOCK_NOT_AVAILABLE ? await readMeanwhile(connection, schema, error) : error;
+  }
+}
+
+/** Whoever waits for a table bars all others from it, so nobody waits for long. */
+const LOCK_TIMEOUT_MS = 10_000;
+
+const LOCK_NOT_AVAILABLE = '55P03';
+
+/** The same in a transaction that is under way. Its search path is that of the mirror afterwards. */
+export async function migrateInside(
+  connection: PostgresConnection,
+  schema: string,
+  lockTimeoutMs = LOCK_TIMEOUT_MS,
+): Promise<MirrorChange> {
+  const all = allMigrations();
+  // Whoever else makes this mirror is waited for as long as it takes.
+  await lockMigrations(connection, schema);
   if (await isUpToDate(connection, schema, all)) return 'none';
-  return inTransaction(connection, async () => {
-    await lockMigrations(connection, schema);
-    if (await isUpToDate(connection, schema, all)) return 'none';
-    const from = await version(connection, schema);
-    if (from === 0) await refuseTaken(connection, schema, all);
-    await enterSchema(connection, schema);
-    const ahead = all.filter(({ folderMillis }) => folderMillis > from);
-    await aroundViews(connection, schema, () => apply(connection, ahead));
-    return from === 0 ? 'made' : 'updated';
-  });
+  await connection.query(`set local lock_timeout to ${lockTimeoutMs}`);
+  const from = await version(connection, schema);
+  if (from === 0) await refuseTaken(connection, schema, all);
+  await enterSchema(connection, schema);
+  const ahead = all.filter(({ folderMillis }) => folderMillis > from);
+  await aroundViews(connection, schema, () => apply(connection, ahead));
+  return from === 0 ? 'made' : 'updated';
+}
+
+/** Says who reads or writes the tables. */
+async function readMeanwhile(connection: PostgresConnection, schema: string, cause: unknown): Promise<SyncError> {
+  const { rows } = await connection.query(HOLDERS, [quoted(schema)]);
+  const names = rows.length === 0 ? '' : ` (${rows.map(({ name }) => name).join(', ')})`;
+  const text = `the mirror in schema ${schema} cannot be brought up to date while another program uses its tables${names}`;
+  return new SyncError('run', `${text}: end its transaction and run again; nothing is lost`, { cause });
+}
+
+/** The sessions that hold a lock of a table or view of the schema. */
+const HOLDERS = `select distinct concat(nullif(a.application_name, '') || ' ', 'of ', a.usename, ', process ', a.pid) as name
+  from pg_locks l join pg_class c on c.oid = l.relation join pg_stat_activity a on a.pid = l.pid
+  where l.granted and l.pid <> pg_backend_pid() and c.relnamespace = to_regnamespace($1)
+    and l.database = (select oid from pg_database where datname = current_database())
+  order by 1`;
+
+function allMigrations(): MigrationMeta[] {
+  return readMigrationFiles({ migrationsFolder: MIGRATIONS });
 }
 
 /** Waits for whoever changes the tables of the mirror. It is a lock of the transaction: behind a pooler, the next one may meet another session. */
@@ -35,7 +78,7 @@ export async function lockMigrations(connection: PostgresConnection, schema: str
 }
 
 async function inTransaction<Done>(connection: PostgresConnection, work: () => Promise<Done>): Promise<Done> {
-  await connection.query('begin');
+  await connection.query('begin isolation level read committed');
   try {
     const done = await work();
     await connection.query('commit');
@@ -76,7 +119,7 @@ async function refuseTaken(
 
 /** The names of all tables that a mirror has, or had in an earlier version. */
 export function mirrorTables(): string[] {
-  return madeBy(readMigrationFiles({ migrationsFolder: MIGRATIONS }));
+  return madeBy(allMigrations());
 }
 
 function madeBy(all: readonly MigrationMeta[]): string[] {
@@ -89,7 +132,7 @@ function madeBy(all: readonly MigrationMeta[]): string[] {
 async function enterSchema(connection: PostgresConnection, schema: string): Promise<void> {
   const { rows } = await connection.query('select 1 as is_there from pg_namespace where nspname = $1', [schema]);
   if (rows.length === 0) await connection.query(`create schema ${quoted(schema)}`);
-  await connection.query(`set local search_path to ${quoted(schema)}`);
+  await connection.query(`set local search_path to ${searchPath(schema)}`);
   for (const journal of [JOURNAL, VIEW_JOURNAL]) await connection.query(journal);
 }
 
@@ -118,13 +161,9 @@ export async function version(connection: PostgresConnection, schema: string): P
 }
 
 export function newestVersion(): number {
-  return latestOf(readMigrationFiles({ migrationsFolder: MIGRATIONS }));
+  return latestOf(allMigrations());
 }
 
 function latestOf(all: readonly MigrationMeta[]): number {
   return Math.max(...all.map(({ folderMillis }) => folderMillis));
-}
-
-export function quoted(schema: string): string {
-  return `"${schema.replaceAll('"', '""')}"`;
 }

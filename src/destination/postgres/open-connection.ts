@@ -4,6 +4,7 @@ import { KEEP_ALIVE } from './break-off.ts';
 import type { PostgresConnection } from './connection.ts';
 import { driverError } from './lost-connection.ts';
 import { connectError, refuseOldServer, serverError } from './server-error.ts';
+import { settingsIn } from './settings.ts';
 import { SQLITE_TYPES } from './type-parsers.ts';
 
 /** A row as a list, in the order of the columns. */
@@ -56,13 +57,9 @@ async function checkVersion(open: OpenConnection, display: string): Promise<void
   }
 }
 
-/**
- * Begins a transaction in the schema of a mirror. What it sets ends with it, because behind a pooler the session belongs to others.
- * Times are shown in UTC, and nothing ends a transaction that lasts.
- */
+/** Begins a transaction in the schema of a mirror, which nothing ends however long it lasts. */
 export async function beginIn(connection: OpenConnection, schema: string, mode: string): Promise<void> {
-  await connection.run(
-    `begin ${mode}; set local search_path to "${schema}"; set local timezone to 'UTC'; set local datestyle to 'ISO'; ` +
-      'set local statement_timeout to 0; set local idle_in_transaction_session_timeout to 0',
-  );
+  const { text, values } = settingsIn(schema, 0);
+  await connection.run(`begin ${mode}; set local statement_timeout to 0`);
+  await connection.query(text, values);
 }

@@ -5,6 +5,7 @@ import { SyncError } from '../../core/errors.ts';
 import type { PostgresAddress } from './address.ts';
 import { refuseOtherVersion } from './copy.ts';
 import { beginIn, type OpenConnection, openConnection } from './open-connection.ts';
+import { returnsRows } from './returns-rows.ts';
 import { serverError, sqlStateOf } from './server-error.ts';
 import { exactTypes } from './type-parsers.ts';
 
@@ -52,6 +53,11 @@ async function startQuery(
   { display }: PostgresAddress,
   query: PostgresQuery,
 ): Promise<PostgresResult> {
+  // What returns none is not run at all: COPY would write files of the server, although the transaction only reads.
+  const hasRows = await returnsRows(connection.client, query.sql).catch((error: unknown) => {
+    throw statementError(display, query, error);
+  });
+  if (!hasRows) throw new SyncError('usage', 'query only reads, and this statement returns no rows: use a SELECT');
   const types = exactTypes(query.bigints);
   const cursor = connection.client.query(
     new Cursor<ResultRow>(query.sql, query.parameters, { rowMode: 'array', types }),
@@ -64,7 +70,6 @@ async function startQuery(
       });
     });
   const first = await read(FIRST_PORTION);
-  if (first.columns.length === 0) throw new SyncError('usage', 'this statement returns no rows: use a SELECT');
   // What the statement set for its session ends with the transaction, which nothing commits.
   const close = (): Promise<void> => connection.close();
   return { columns: first.columns, portions: readOn(first.rows, read, close), close };

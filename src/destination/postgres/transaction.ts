@@ -1,6 +1,7 @@
 import { LEASE_MS } from '../../core/lease.ts';
 import type { PostgresConnection } from './connection.ts';
 import { isLost, UnknownOutcome } from './lost-connection.ts';
+import { settingsIn } from './settings.ts';
 
 /** The schema of a mirror in a PostgreSQL database. */
 export interface PostgresDatabase {
@@ -11,14 +12,6 @@ export interface PostgresDatabase {
   close(): Promise<void>;
 }
 
-/**
- * What holds in a transaction: where its tables are, and how the server writes values. A pooler may give each transaction another
- * session, so nothing is set for longer. A process that is stopped in a transaction loses its row locks with its lease (R26).
- */
-const SETTINGS = `select set_config('search_path', $1, true), set_config('timezone', 'UTC', true),
-  set_config('datestyle', 'ISO', true), set_config('extra_float_digits', '1', true),
-  set_config('idle_in_transaction_session_timeout', '${LEASE_MS}', true)`;
-
 /** Does the work in a transaction of this connection, all of it or none. @throws UnknownOutcome if nobody knows which */
 export async function inTransaction<Done>(
   connection: PostgresConnection,
@@ -26,8 +19,9 @@ export async function inTransaction<Done>(
   work: (connection: PostgresConnection) => Promise<Done>,
 ): Promise<Done> {
   const begin = async (): Promise<Done> => {
-    const settings = [`"${schema.replaceAll('"', '""')}"`];
-    await bothEnded(connection.query('begin'), connection.query(SETTINGS, settings));
+    // A process that is stopped in a transaction loses its row locks with its lease (R26).
+    const { text, values } = settingsIn(schema, LEASE_MS);
+    await bothEnded(connection.query('begin isolation level read committed'), connection.query(text, values));
     return work(connection);
   };
   const done = await begin().catch(async (error: unknown) => {

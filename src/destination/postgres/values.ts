@@ -36,10 +36,14 @@ function instantOf(text: string): Instant {
   return `${year}${text.slice(4, 10)}T${text.slice(11, 19)}.${fraction.padEnd(6, '0')}Z`;
 }
 
-/** A value as the text of a parameter. */
+/** A value as the text of a parameter, whose kind is not known. */
 export function parameter(value: unknown): unknown {
-  return typeof value === 'string' ? storable(value) : value;
+  if (typeof value !== 'string') return value;
+  return INSTANT_OF_YEAR_0.test(value) ? timeText(value) : storable(value);
 }
+
+/** Nothing but a time looks like it. */
+const INSTANT_OF_YEAR_0 = /^0000-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/;
 
 /** PostgreSQL stores no U+0000. Fields and keys with it do not come so far (R20): this is for reasons and errors. */
 function storable(text: string): string {

@@ -98,7 +98,8 @@ export async function aroundViews(
 /** Something depends on what is dropped, uses the column whose type changes, or forbids other columns of a view. */
 const IN_THE_WAY: ReadonlySet<string> = new Set(['2BP01', '0A000', '42P16']);
 
-function codeOf(error: unknown): unknown {
+/** The SQLSTATE of an error, also of one that was explained already. */
+export function codeOf(error: unknown): unknown {
   const { code, cause } = error as { code?: unknown; cause?: { code?: unknown } };
   return cause?.code ?? code;
 }

@@ -7,7 +7,7 @@ import { type ColumnKind, kindOf } from '../../../schema/common-columns.ts';
 import * as postgres from '../../../schema/postgres.ts';
 import { SyncError } from '../../../src/core/errors.ts';
 import { migrate, newestVersion, version } from '../../../src/destination/postgres/migrations.ts';
-import { type OpenConnection, openConnection } from '../../../src/destination/postgres/open-connection.ts';
+import { beginIn, type OpenConnection, openConnection } from '../../../src/destination/postgres/open-connection.ts';
 import { aroundViews } from '../../../src/destination/postgres/views.ts';
 import { pgliteConnection } from '../../support/pglite-mirror.ts';
 import { testSchema } from '../../support/postgres.ts';
@@ -277,6 +277,35 @@ describe('the views of a mirror of another version', () => {
     await expect(change('alter table seen_keys drop column key_1')).rejects.toThrow('(tabled.mine): drop them');
     await expect(change('alter table seen_keys add column key_1 text')).rejects.toThrow('already exists');
   });
+});
+
+test('a mirror whose tables another program uses is brought up to date later: who holds it is said, and nothing waits for long', async () => {
+  const own = await testSchema();
+  const address = (application_name: string) =>
+    ({
+      kind: 'postgres',
+      schema: own.schema,
+      display: '',
+      client: { connectionString: own.serverUrl, application_name },
+    }) as const;
+  const [reader, writer] = [await openConnection(address('dashboard')), await openConnection(address('obsync'))];
+  try {
+    await migrate(writer, own.schema);
+    await own.ask("update __obsync_views set hash = ''");
+    await beginIn(reader, own.schema, 'read only');
+    await reader.list('select * from live_assets');
+    await expect(migrate(writer, own.schema, 50)).rejects.toMatchObject({
+      recovery: 'run',
+      message: expect.stringMatching(
+        /cannot be brought up to date while another program uses its tables \(dashboard of \S+, process \d+\): end its transaction and run again/,
+      ),
+    });
+    await reader.run('commit');
+    expect(await migrate(writer, own.schema, 50)).toBe('updated');
+  } finally {
+    for (const connection of [reader, writer]) await connection.close();
+    await own.drop();
+  }
 });
 
 test('processes that make one mirror at the same time wait for each other', async () => {

@@ -1,14 +1,19 @@
+import { sql } from 'drizzle-orm';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { environments } from '../../../schema/assets.ts';
 import { NO_PROGRESS } from '../../../src/core/checkpoint.ts';
 import { decodePage } from '../../../src/core/decode.ts';
 import { SyncError } from '../../../src/core/errors.ts';
 import { sameJson } from '../../../src/core/json.ts';
 import type { StreamName } from '../../../src/core/stream.ts';
 import { createPostgresDestination } from '../../../src/destination/postgres/destination.ts';
+import { performOn } from '../../../src/destination/postgres/driver.ts';
 import { POSTGRES_LIMITS } from '../../../src/destination/postgres/limits.ts';
 import { migrate } from '../../../src/destination/postgres/migrations.ts';
 import type { PostgresDatabase } from '../../../src/destination/postgres/transaction.ts';
+import type { SqlStatements } from '../../../src/destination/sql/statements.ts';
+import { insertInto } from '../../../state/state-statements.ts';
 import { streamOf } from '../../core/setup.ts';
 import { asset, column, START, test1 } from '../../support/conformance/workbench.ts';
 import { pgliteConnection, pgliteDatabase } from '../../support/pglite-mirror.ts';
@@ -83,6 +88,18 @@ function reversed(value: unknown): unknown {
       .map(([name, each]) => [name, reversed(each)]),
   );
 }
+
+test('a time of the year 0 is kept and read as it is, also where a statement names no column', async () => {
+  const at = '0000-02-29T23:59:59.000001Z';
+  const statements = function* (): SqlStatements<unknown> {
+    yield insertInto(environments, { id: 'e0', name: 'at first', last_synced_at: at, mirrored_at: at });
+    return (yield sql`select last_synced_at, mirrored_at from environments where id = 'e0' and mirrored_at <= ${at}`)
+      .rows;
+  };
+  expect(await database.transaction((connection) => performOn(connection, statements()))).toEqual([
+    { last_synced_at: at, mirrored_at: at },
+  ]);
+});
 
 describe('rows that PostgreSQL cannot hold as they are', () => {
   const on = createPostgresDestination(database_(), {

@@ -1,1 +1,0 @@
-ALTER TABLE "mirror_environments" DROP COLUMN "commit_number";
