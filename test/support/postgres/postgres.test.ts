@@ -21,6 +21,14 @@ async function firstValue(client: Client, sql: string): Promise<unknown> {
 const serverPid = (client: Client): Promise<unknown> => firstValue(client, 'select pg_backend_pid()');
 
 describe('a server for tests', () => {
+  // The first test of this file: later on, what a server needs has been loaded.
+  test('leaves the exit code of the process to those who run the tests', async () => {
+    const before = process.listeners('beforeExit');
+    const server = await startServer();
+    onTestFinished(() => server.remove());
+    expect(process.listeners('beforeExit')).toEqual(before);
+  });
+
   test('listens on loopback alone, keeps UTF-8, and orders texts by code point', async () => {
     const server = await startServer();
     onTestFinished(() => server.remove());

