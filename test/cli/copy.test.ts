@@ -68,7 +68,7 @@ test('query prints what is in PostgreSQL in every format as what is in a file', 
   const from = filled();
   const env = { OBSYNC_DB: url };
   expect((await obsync(['copy', '--db', from], { env: { OBSYNC_TO: url } })).code).toBe(0);
-  const sql = 'select env_id, id, name, extra, synced_at, mirrored_at, null as nothing from assets order by env_id, id';
+  const sql = 'select env_id, id, name, extra, synced_at, mirrored_at, null as empty from assets order by env_id, id';
   for (const format of ['csv', 'json', 'ndjson', 'table'])
     expect(await obsync(['query', sql, '--format', format], { env })).toEqual(
       await obsync(['query', sql, '--format', format, '--db', from]),

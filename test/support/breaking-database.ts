@@ -1,3 +1,4 @@
+import { DatabaseError } from 'pg';
 import type { PostgresConnection } from '../../src/destination/postgres/connection.ts';
 import { LostConnection } from '../../src/destination/postgres/lost-connection.ts';
 import { inTransaction, type PostgresDatabase } from '../../src/destination/postgres/transaction.ts';
@@ -22,8 +23,12 @@ interface BreakOptions {
   readonly nth: number;
 }
 
-class Conflict extends Error {
-  readonly code = '40001';
+class Conflict extends DatabaseError {
+  override readonly code = '40001';
+
+  constructor(message: string) {
+    super(message, message.length, 'error');
+  }
 }
 
 /** A transaction that is tried again breaks at a later statement, so that after some tries it takes place. */

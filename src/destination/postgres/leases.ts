@@ -25,9 +25,6 @@ const PATIENCE_MS = 3000;
 /** An owner that gave no sign of life for so long is forgotten. */
 const FORGET_MS = 24 * 3600 * 1000;
 
-const FORGET = `delete from lease_owners where owner in
-  (select owner from lease_owners where until_ms < $1 order by owner for update skip locked)`;
-
 /**
  * Takes environments for an owner, all or none. To be called in one transaction. `mirroredAt` is the clock of an environment that has none.
  * @returns the leases by environment
@@ -42,7 +39,7 @@ export async function takeLeases(
   // A long commit of another writer: it lives.
   await connection.query(`set local lock_timeout = '${PATIENCE_MS}ms'`);
   const nowMs = await giveSign(connection, leaseOwner);
-  await connection.query(FORGET, [nowMs - FORGET_MS]);
+  await connection.query('delete from lease_owners where until_ms < $1', [nowMs - FORGET_MS]);
   const leases = new Map<string, WriterLease>();
   // In one order for all processes, so that no two of them wait for each other.
   for (const envId of envIds.toSorted()) {
