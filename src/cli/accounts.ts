@@ -38,12 +38,19 @@ async function add(args: Arguments, commandIo: CommandIo): Promise<number> {
   const report = await addAccount({ ...options, name: nameIn(args) } as unknown as AddAccountOptions);
   printReport(report, args, commandIo, ({ account, schema, replaced }) => {
     const next = `workers sync it into the schema ${schema}; obsync accounts test ${account} asks the service for it now`;
-    return `account ${account} ${replaced ? 'changed' : 'added'}: ${next}\n`;
+    return [`account ${account} ${replaced ? 'changed' : 'added'}: ${next}`, ...aboutToken(report), ''].join('\n');
   });
   return 0;
 }
 
+function aboutToken({ token_env, token_file }: AccountReport): string[] {
+  if (token_file !== null) return [`its token is read from ${token_file}, on the host of each worker`];
+  if (token_env === null || (process.env[token_env] ?? '').trim() !== '') return [];
+  return [`the variable ${token_env} is not set here: set it for every worker`];
+}
+
 async function list(args: Arguments, commandIo: CommandIo): Promise<number> {
+  if (args['account'] !== undefined) throw new SyncError('usage', 'accounts list takes no name: it lists all accounts');
   const report = await listAccounts(mirrorOptions(args));
   printReport(report, args, commandIo, ({ accounts: all }, width) =>
     all.length === 0 ? 'there are no accounts: add one with obsync accounts add\n' : renderAccounts(all, width),

@@ -7,7 +7,7 @@ import { saveMemory } from './save-memory.ts';
 import { stopOnSignals } from './signals.ts';
 
 export const worker: CommandAction = async (args, io) => {
-  const stop = stopOnSignals();
+  const stop = stopOnSignals('syncs: their jobs go to other workers');
   const log = await io.log(args['log-level'] as string);
   saveMemory();
   try {

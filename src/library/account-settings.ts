@@ -1,9 +1,12 @@
+import { resolve } from 'node:path';
 import { SyncError } from '../core/errors.ts';
 import type { SyncAccount } from '../workers/account-store.ts';
+import { TokenNotHereError } from '../workers/token-not-here.ts';
 import { cronRules } from './cron-rules.ts';
 import { DEFAULTS } from './defaults.ts';
 import { OptionError } from './option-error.ts';
 import type { SyncOptions } from './options.ts';
+import { readTextFile } from './read-text-file.ts';
 import { type SyncSettings, syncSettings } from './sync-settings.ts';
 import { inSchema } from './work-place.ts';
 
@@ -46,6 +49,8 @@ export function accountFrom(accountOptions: AccountOptions, address: string): Sy
   const name = nameOf(accountOptions.name);
   const schema = accountOptions.schema ?? usualSchema(name);
   inSchema(address, schema);
+  if (schema === 'public')
+    throw new OptionError('schema', 'the schema public may be used by anybody: name one of its own with --schema');
   if (OWN_SCHEMAS.includes(schema))
     throw new OptionError('schema', `the schema ${schema} is taken by obsync itself: name another with --schema`);
   const options = Object.fromEntries(
@@ -90,29 +95,35 @@ function usualSchema(name: string): string {
 /** Variables are written in capitals: a token that somebody gives by mistake is not stored as one (R25). */
 const VARIABLE = /^[A-Z_][A-Z0-9_]*$/;
 
+/** Variables that may hold the password of the database. */
+const OTHER_SECRETS = /^(?:PG|OBSYNC_DB)/;
+
 function tokenPlace({ tokenEnv, tokenFile }: AccountOptions): Pick<SyncAccount, 'tokenEnv' | 'tokenFile'> {
   if ((tokenEnv === undefined) === (tokenFile === undefined))
     throw new SyncError(
       'usage',
       'an account needs one place of its token: name a variable with --token-env or a file with --token-file',
     );
+  if (tokenEnv !== undefined && OTHER_SECRETS.test(tokenEnv))
+    throw new OptionError('tokenEnv', `--token-env cannot be ${tokenEnv}, which is for the database: it would be sent`);
   if (tokenEnv !== undefined && !VARIABLE.test(tokenEnv))
     throw new OptionError(
       'tokenEnv',
       '--token-env needs the name of a variable, in capitals, such as SHOP_TOKEN: never the token itself',
     );
-  return { tokenEnv: tokenEnv ?? null, tokenFile: tokenFile ?? null };
+  // Workers run in other folders.
+  return { tokenEnv: tokenEnv ?? null, tokenFile: tokenFile === undefined ? null : resolve(tokenFile) };
 }
 
-/** The settings of an account's syncs, with its token as it is now (R25). @throws SyncError `usage` if it is not found */
+/** The settings of an account's syncs, with its token as it is now (R25). @throws TokenNotHereError if it is not found */
 export function settingsOfAccount(account: SyncAccount, address: string): SyncSettings {
   const { name, baseUrl, tokenEnv, tokenFile, schema, options } = account;
   const given = tokenEnv === null ? '' : (process.env[tokenEnv] ?? '');
   if (tokenEnv !== null && given.trim() === '')
-    throw new SyncError(
-      'usage',
+    throw new TokenNotHereError(
       `the variable ${tokenEnv} is not set, which holds the token of account ${name}: set it for every worker`,
     );
+  if (tokenFile !== null) checkReadable(tokenFile, name);
   return syncSettings({
     ...options,
     baseUrl,
@@ -122,4 +133,15 @@ export function settingsOfAccount(account: SyncAccount, address: string): SyncSe
     tokenFrom: tokenEnv ?? 'the account',
     tokenFile: tokenFile ?? undefined,
   });
+}
+
+function checkReadable(tokenFile: string, name: string): void {
+  try {
+    readTextFile(tokenFile);
+  } catch (cause) {
+    throw new TokenNotHereError(
+      `the token file ${tokenFile} of account ${name} cannot be read: every worker needs it on its own host`,
+      { cause },
+    );
+  }
 }

@@ -7,6 +7,7 @@ import {
   findAccount,
   forgetAccount,
   type KnownAccount,
+  listNow,
   loadAccounts,
   noAccount,
   type SyncAccount,
@@ -14,11 +15,12 @@ import {
 } from '../workers/account-store.ts';
 import { type AccountOptions, accountFrom, nameOf, settingsOfAccount } from './account-settings.ts';
 import { checkOptions } from './check-options.ts';
+import { dropMirror } from './drop-mirror.ts';
 import { listEnvironments } from './list-environments.ts';
 import { givenAddress } from './mirror-address.ts';
 import type { MirrorOptions } from './options.ts';
 import { clock } from './sync-settings.ts';
-import { inWorkPlace } from './work-place.ts';
+import { inWorkPlace, readWorkPlace } from './work-place.ts';
 
 export interface AddAccountOptions extends AccountOptions, MirrorOptions {
   /** Changes the account of this name, if there is one. */
@@ -91,10 +93,10 @@ export async function addAccount(options: AddAccountOptions): Promise<AccountRep
   return { ...reportOf(account), replaced };
 }
 
-/** The accounts that workers sync. @throws SyncError */
+/** The accounts that workers sync. It makes nothing where there are none. @throws SyncError */
 export async function listAccounts(options: MirrorOptions = {}): Promise<AccountListReport> {
   checkOptions(options);
-  const accounts = await inWorkPlace(options, loadAccounts);
+  const accounts = await readWorkPlace(options, { read: loadAccounts, none: [] });
   return { accounts: accounts.map(listedReport) };
 }
 
@@ -104,7 +106,7 @@ export async function removeAccount(
 ): Promise<AccountReport & { readonly dropped: boolean }> {
   checkOptions(options);
   const [name, drop] = [nameOf(options.name), options.drop ?? false];
-  const account = await inWorkPlace(options, (database) => forgetAccount(database, name, { drop }));
+  const account = await inWorkPlace(options, (database) => forgetAccount(database, name, drop ? dropMirror : null));
   return { ...reportOf(account), dropped: drop };
 }
 
@@ -112,10 +114,12 @@ export async function removeAccount(
 export async function testAccount(options: NamedAccountOptions): Promise<AccountTestReport> {
   checkOptions(options);
   const name = nameOf(options.name);
-  const account = await inWorkPlace(options, (database) => findAccount(database, name));
+  const account = await readWorkPlace(options, { read: (database) => findAccount(database, name), none: null });
   if (account === null) throw noAccount(name);
   const settings = settingsOfAccount(account, givenAddress(options));
   const environments = await listEnvironments(settings, new AbortController().signal);
+  // What was wrong before need not keep workers waiting any longer.
+  await inWorkPlace(options, (database) => listNow(database, name));
   const { chosen, unknown } = wantedOf(environments, settings.environments);
   return {
     account: name,

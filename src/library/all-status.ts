@@ -2,7 +2,8 @@ import type { Instant } from '../core/instant.ts';
 import { loadWorkStatus } from '../workers/work-status.ts';
 import { checkOptions } from './check-options.ts';
 import type { MirrorOptions } from './options.ts';
-import { inWorkPlace } from './work-place.ts';
+import { clock } from './sync-settings.ts';
+import { readWorkPlace } from './work-place.ts';
 
 /** Every account of a database and its environments; `status --all --json` prints it. */
 export interface AllStatusReport {
@@ -53,5 +54,5 @@ export interface WorkerStatus {
 /** What every account's mirror is as of, what went wrong last, what comes next and who does it. @throws SyncError */
 export async function statusOfAll(options: MirrorOptions = {}): Promise<AllStatusReport> {
   checkOptions(options);
-  return inWorkPlace(options, loadWorkStatus);
+  return readWorkPlace(options, { read: loadWorkStatus, none: { checked_at: clock(), accounts: [], workers: [] } });
 }

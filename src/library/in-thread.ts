@@ -31,6 +31,8 @@ export function startRunThread(): RunThread {
   const worker = (): Worker => {
     if (alive !== null) return alive;
     const begun = new Worker(new URL(THREAD, import.meta.url));
+    // Of an error the job at hand is told, if there is one; without this, one between two jobs would end the program.
+    begun.on('error', () => {});
     begun.once('exit', () => {
       if (alive === begun) alive = null;
     });

@@ -25,7 +25,8 @@ export async function serveMetrics(
   const server = createServer(async ({ url }, response) => {
     if (url !== '/metrics') return void response.writeHead(404).end();
     try {
-      response.writeHead(200, { 'content-type': workerMetrics.contentType }).end(await workerMetrics.text());
+      const text = await workerMetrics.text();
+      response.writeHead(200, { 'content-type': workerMetrics.contentType }).end(text);
     } catch {
       // The log says what is wrong with the database.
       response.writeHead(503).end();

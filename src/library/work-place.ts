@@ -1,5 +1,5 @@
-import { openWorkDatabase, type WorkDatabase } from '../workers/database.ts';
-import { migrateAccounts } from '../workers/migrate.ts';
+import { openWorkDatabase, type WorkConnections, type WorkDatabase } from '../workers/database.ts';
+import { hasAccounts, migrateAccounts } from '../workers/migrate.ts';
 import { addressOf, givenAddress } from './mirror-address.ts';
 import { OptionError } from './option-error.ts';
 import type { MirrorOptions } from './options.ts';
@@ -7,15 +7,9 @@ import type { MirrorOptions } from './options.ts';
 /** Opens the database that holds the accounts, and makes their tables where they are missing. The caller closes it. @throws SyncError */
 export async function openWorkPlace(
   mirrorOptions: MirrorOptions,
-  onLost?: (error: Error) => void,
+  workConnections?: WorkConnections,
 ): Promise<WorkDatabase> {
-  const address = addressOf(givenAddress(mirrorOptions));
-  if (address.kind === 'file')
-    throw new OptionError(
-      mirrorOptions.dbFile === undefined ? 'db' : 'dbFile',
-      `accounts are kept in PostgreSQL, and ${address.display} is a file: name the database with --db postgres://user@host/database`,
-    );
-  const database = openWorkDatabase(address, onLost);
+  const database = connectTo(mirrorOptions, workConnections);
   try {
     await migrateAccounts(database);
     return database;
@@ -30,14 +24,42 @@ export async function inWorkPlace<Done>(
   mirrorOptions: MirrorOptions,
   work: (workDatabase: WorkDatabase) => Promise<Done>,
 ): Promise<Done> {
-  const database = await openWorkPlace(mirrorOptions);
+  return closing(await openWorkPlace(mirrorOptions), work);
+}
+
+/** Reads the accounts, and makes no tables for that. @returns `none` where nobody has made them yet. @throws SyncError */
+export async function readWorkPlace<Done>(
+  mirrorOptions: MirrorOptions,
+  { read, none }: { read: (workDatabase: WorkDatabase) => Promise<Done>; none: Done },
+): Promise<Done> {
+  return closing(connectTo(mirrorOptions), async (database) => {
+    if (!(await hasAccounts(database))) return none;
+    await migrateAccounts(database);
+    return read(database);
+  });
+}
+
+async function closing<Done>(
+  workDatabase: WorkDatabase,
+  work: (workDatabase: WorkDatabase) => Promise<Done>,
+): Promise<Done> {
   try {
-    return await work(database);
+    return await work(workDatabase);
   } catch (error) {
-    throw database.explain(error);
+    throw workDatabase.explain(error);
   } finally {
-    await database.close();
+    await workDatabase.close();
   }
+}
+
+function connectTo(mirrorOptions: MirrorOptions, workConnections?: WorkConnections): WorkDatabase {
+  const address = addressOf(givenAddress(mirrorOptions));
+  if (address.kind === 'file')
+    throw new OptionError(
+      mirrorOptions.dbFile === undefined ? 'db' : 'dbFile',
+      `accounts are kept in PostgreSQL, and ${address.display} is a file: name the database with --db postgres://user@host/database`,
+    );
+  return openWorkDatabase(address, workConnections);
 }
 
 /** The address of the mirror in another schema of the same database. It may hold a password. @throws SyncError `usage` for no valid name */

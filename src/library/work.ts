@@ -36,6 +36,9 @@ export type WorkEvent =
   | { readonly type: 'started'; readonly worker: string; readonly metrics: string | null }
   | { readonly type: 'source'; readonly account: string; readonly environment: string; readonly event: SourceEvent };
 
+/** A network that went silent must not hold up a worker for ever: the answer to a statement is waited for so long. */
+const ANSWER_MS = 30_000;
+
 /**
  * Syncs the accounts of a database, together with any number of other workers, until `signal` is aborted.
  * @throws SyncError when the options or the database can never work
@@ -46,17 +49,23 @@ export async function work(options: WorkOptions): Promise<void> {
   const signal = options.signal ?? new AbortController().signal;
   const onProgress = options.onProgress ?? (() => {});
   const trouble = (message: string): void => onProgress({ type: 'trouble', message });
-  const database = await openWorkPlace(options, ({ message }) => trouble(`a connection was lost: ${message}`));
+  const database = await openWorkPlace(options, {
+    onLost: ({ message }) => trouble(`a connection was lost: ${message}`),
+    answerMs: ANSWER_MS,
+  });
   const threads = threadPool();
   const metrics = createWorkerMetrics(database);
-  const endpoint = await serveMetrics(options, metrics);
   const identity = { worker: randomUUID(), host: hostname(), pid: process.pid, concurrency };
   const emit = (event: WorkEvent): void => {
     metrics.onEvent(event);
     onProgress(event);
   };
+  const opened: { close(): Promise<void> }[] = [threads];
   try {
+    const endpoint = await serveMetrics(options, metrics);
+    if (endpoint !== null) opened.push(endpoint);
     const queue = await openJobQueue(database, { onWarning: trouble });
+    opened.push(queue);
     const ports: WorkerPorts = {
       database,
       queue,
@@ -66,11 +75,10 @@ export async function work(options: WorkOptions): Promise<void> {
     };
     emit({ type: 'started', worker: `${identity.host} ${identity.pid}`, metrics: endpoint?.url ?? null });
     await runWorker(ports, identity, signal);
-    await queue.close();
   } catch (error) {
     throw database.explain(error);
   } finally {
-    await Promise.all([threads.close(), endpoint?.close()]);
+    await Promise.allSettled(opened.map((each) => each.close()));
     await database.close();
   }
 }

@@ -61,11 +61,10 @@ export async function storeAccount(
       throw new SyncError('usage', `there is an account ${account.name} already: change it with --replace`);
     await refuseTakenSchema(transaction, account);
     const row = rowOf(account);
-    const listAgain = { listing_due_at: sql`now()`, queue_at: sql`now()` };
     await transaction.drizzle
       .insert(accounts)
       .values(row)
-      .onConflictDoUpdate({ target: accounts.name, set: { ...row, ...listAgain } });
+      .onConflictDoUpdate({ target: accounts.name, set: { ...row, ...DUE_NOW } });
     return before !== null;
   });
 }
@@ -91,6 +90,13 @@ async function refuseTakenSchema(workTransaction: WorkTransaction, { name, schem
   if (taken === undefined) return;
   throw new SyncError('usage', `the schema ${schema} is that of account ${taken.name}: name another with --schema`);
 }
+
+/** Has the environments of an account listed now. */
+export async function listNow({ drizzle }: WorkDatabase, name: string): Promise<void> {
+  await drizzle.update(accounts).set(DUE_NOW).where(eq(accounts.name, name));
+}
+
+const DUE_NOW = { listing_due_at: sql`now()`, queue_at: sql`now()` };
 
 /** @returns null if there is no such account */
 export async function findAccount(
@@ -119,18 +125,23 @@ export async function loadAccounts({ drizzle }: WorkDatabase): Promise<KnownAcco
 export async function forgetAccount(
   workDatabase: WorkDatabase,
   name: string,
-  { drop }: { drop: boolean },
+  drop: DropMirror | null,
 ): Promise<SyncAccount> {
   return workDatabase.transaction(async (transaction) => {
-    const account = await findAccount(transaction, name);
-    if (account === null) throw noAccount(name);
-    if (drop) await refuseBusy(transaction, name);
+    // Of two programs that remove it, the second one waits, and finds none.
+    const [row] = await transaction.drizzle.select().from(accounts).where(eq(accounts.name, name)).for('update');
+    if (row === undefined) throw noAccount(name);
+    const account = accountOf(row);
+    if (drop !== null) await refuseBusy(transaction, name);
     await transaction.drizzle.delete(accountEnvironments).where(eq(accountEnvironments.account, name));
     await transaction.drizzle.delete(accounts).where(eq(accounts.name, name));
-    if (drop) await dropMirror(transaction, account.schema);
+    await drop?.(transaction.query, account.schema);
     return account;
   });
 }
+
+/** Drops the mirror in a schema. @throws SyncError if it may not be dropped */
+type DropMirror = (query: WorkTransaction['query'], schema: string) => Promise<void>;
 
 export function noAccount(name: string): SyncError {
   return new SyncError('usage', `there is no account ${name}: see obsync accounts list`);
@@ -154,16 +165,4 @@ async function refuseBusy({ drizzle }: WorkTransaction, name: string): Promise<v
     'locked',
     `a worker syncs account ${name} just now (${busy.host}, process ${busy.pid}): wait until it has ended`,
   );
-}
-
-/** Drops a schema that holds a mirror, or nothing. */
-async function dropMirror(workTransaction: WorkTransaction, schema: string): Promise<void> {
-  const { rows } = await workTransaction.query(
-    `select count(*)::int as relations, count(*) filter (where relname = 'mirror_environments')::int as mirrors
-      from pg_class where relnamespace = to_regnamespace($1)`,
-    [schema],
-  );
-  if (Number(rows[0]?.['relations']) > 0 && Number(rows[0]?.['mirrors']) === 0)
-    throw new SyncError('usage', `the schema ${schema} holds no mirror, so it is not dropped: leave out --drop`);
-  await workTransaction.query(`drop schema if exists "${schema}" cascade`);
 }

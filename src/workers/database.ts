@@ -1,7 +1,8 @@
 import { drizzle, type NodePgDatabase } from 'drizzle-orm/node-postgres';
 import { Pool } from 'pg';
+import { SyncError } from '../core/errors.ts';
 import type { PostgresAddress } from '../destination/postgres/address.ts';
-import { connectError } from '../destination/postgres/server-error.ts';
+import { connectError, sqlStateOf } from '../destination/postgres/server-error.ts';
 
 /** The database that holds the accounts and the queue. */
 export interface WorkDatabase {
@@ -23,12 +24,23 @@ export interface WorkTransaction {
 /** How many connections a worker has for its own statements; a sync at hand has further ones of its own. */
 const MOST_CONNECTIONS = 3;
 
-/** Opens no connection before the first statement. `onLost` is told of connections that end while nothing uses them. */
+export interface WorkConnections {
+  /** Is told of connections that end while nothing uses them. */
+  readonly onLost?: (error: Error) => void;
+  /** How long the answer to a statement is waited for; for ever by default. */
+  readonly answerMs?: number;
+}
+
+/** A network that went silent is noticed after so long, also while nothing is asked. */
+const KEEP_ALIVE = { keepAlive: true, keepAliveInitialDelayMillis: 10_000 };
+
+/** Opens no connection before the first statement. */
 export function openWorkDatabase(
   { client, display }: PostgresAddress,
-  onLost: (error: Error) => void = () => {},
+  { onLost = () => {}, answerMs }: WorkConnections = {},
 ): WorkDatabase {
-  const pool = new Pool({ ...client, max: MOST_CONNECTIONS });
+  const patience = answerMs === undefined ? {} : { query_timeout: answerMs };
+  const pool = new Pool({ ...client, ...KEEP_ALIVE, ...patience, max: MOST_CONNECTIONS });
   pool.on('error', onLost);
   const query: WorkDatabase['query'] = (text, values) => pool.query(text, values as unknown[]);
   return {
@@ -46,10 +58,12 @@ export function openWorkDatabase(
         await connection.query('commit');
         return done;
       } catch (error) {
-        // What failed says more than a rollback that fails because the connection is gone.
-        await connection.query('rollback').catch((cause: Error) => {
-          lost = cause;
-        });
+        if (mayGoOn(error)) {
+          // What failed says more than a rollback that fails because the connection is gone.
+          await connection.query('rollback').catch((cause: Error) => {
+            lost = cause;
+          });
+        } else lost = error as Error;
         throw error;
       } finally {
         connection.release(lost);
@@ -58,4 +72,9 @@ export function openWorkDatabase(
     explain: (error) => connectError(display, error),
     close: () => pool.end(),
   };
+}
+
+/** Whether the connection answers after this error. One that may still be at a statement is closed, which rolls back as well. */
+function mayGoOn(error: unknown): boolean {
+  return error instanceof SyncError || sqlStateOf(error) !== null;
 }

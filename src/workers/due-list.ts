@@ -1,7 +1,8 @@
-import { and, eq, isNull, notInArray, sql } from 'drizzle-orm';
+import { and, eq, isNull, lte, notInArray, or, sql } from 'drizzle-orm';
 import { accountEnvironments, accounts, workers } from '../../schema/accounts.ts';
 import type { ListedEnvironment } from '../core/environments.ts';
 import { type Instant, instantOfMs } from '../core/instant.ts';
+import { LEASE_MS } from '../core/lease.ts';
 import { LIST_EVERY_SECONDS, type NextTick, timetable } from '../core/schedule.ts';
 import { dueSince, QUEUE_AGAIN_SECONDS, turnOf } from '../core/turn.ts';
 import { noSuchEnvironment, wantedOf } from '../core/wanted-environments.ts';
@@ -15,12 +16,14 @@ export interface BegunSync {
   readonly environment: ListedEnvironment;
   /** When it began, by the clock of the database. */
   readonly startedAt: Instant;
+  /** The worker that had begun it before, and has not noted its end: it was killed, or is still at it. */
+  readonly before: { readonly worker: string | null; readonly startedAt: Date | null };
 }
 
 /** How a sync ended. */
 export interface SyncOutcome {
-  /** As in `sync_runs`; null if another process held the environment, so that nothing was synced. */
-  readonly status: string | null;
+  /** As in `sync_runs`. */
+  readonly status: string;
   readonly error: string | null;
 }
 
@@ -63,18 +66,20 @@ export async function beginSync(
   { account, environment }: { readonly account: string; readonly environment: string },
   worker: string,
 ): Promise<BegunSync | null> {
+  const isThisOne = and(eq(accountEnvironments.account, account), eq(accountEnvironments.env_id, environment));
+  const before = drizzle
+    .select({ had: sql<string | null>`${accountEnvironments.worker}`.as('had'), since: accountEnvironments.started_at })
+    .from(accountEnvironments)
+    .where(isThisOne)
+    .for('update')
+    .as('before');
   const [row] = await drizzle
     .update(accountEnvironments)
-    .set({ worker, started_at: sql`now()` })
+    // The milliseconds of a `Date` tell this sync from every other one of the worker.
+    .set({ worker, started_at: sql`date_trunc('milliseconds', now())` })
     .from(accounts)
-    .where(
-      and(
-        eq(accounts.name, accountEnvironments.account),
-        eq(accountEnvironments.account, account),
-        eq(accountEnvironments.env_id, environment),
-        sql`${accountEnvironments.due_at} <= now()`,
-      ),
-    )
+    .innerJoin(before, sql`true`)
+    .where(and(eq(accounts.name, accountEnvironments.account), isThisOne, sql`${accountEnvironments.due_at} <= now()`))
     .returning();
   if (row === undefined) return null;
   const { env_id: id, name, cron, started_at } = row;
@@ -82,10 +87,14 @@ export async function beginSync(
     account: accountOf(row.accounts),
     environment: { id, name, cron },
     startedAt: instantOfMs((started_at as Date).getTime()),
+    before: { worker: row.before.had, startedAt: row.before.since },
   };
 }
 
-/** Notes how a sync ended, and when the next one is due. */
+/**
+ * Notes how a sync ended, and when the next one is due. A good end counts also if the queue has given the job to another worker meanwhile; any other
+ * end is then left to that one.
+ */
 export async function endSync(
   { drizzle }: WorkTransaction,
   begunSync: BegunSync,
@@ -93,7 +102,7 @@ export async function endSync(
 ): Promise<void> {
   const { account, environment, startedAt } = begunSync;
   const due = dueAfter(account, environment, startedAt, { now: startedAt, next });
-  // A listing that met another cron expression meanwhile has set the time already.
+  // With another cron expression than at its beginning it stays due: the next sync follows that one.
   const isSameCron = sql`${accountEnvironments.cron} is not distinct from ${environment.cron}
     and (select ${accounts.cron} from ${accounts} where ${accounts.name} = ${account.name}) is not distinct from ${account.cron}`;
   const { status, error } = outcome;
@@ -102,26 +111,78 @@ export async function endSync(
     .set({
       worker: null,
       started_at: null,
-      last_started_at: accountEnvironments.started_at,
+      last_started_at: timeOf(startedAt),
       due_at: sql`case when ${isSameCron} then ${due}::timestamptz else ${accountEnvironments.due_at} end`,
       queue_at: sql`coalesce(case when ${isSameCron} then ${due}::timestamptz else ${accountEnvironments.due_at} end, now())`,
-      ...(status === null ? {} : { ended_at: sql`now()`, status, error }),
-      ...(status === 'done' ? { synced_at: accountEnvironments.started_at } : {}),
+      ended_at: sql`now()`,
+      status,
+      error,
+      ...(status === 'done' ? { synced_at: timeOf(startedAt) } : {}),
     })
-    .where(ofWorker(account.name, environment.id, worker));
+    .where(status === 'done' ? isNewest(begunSync) : isStillOf(begunSync, worker));
+}
+
+/** Notes that another process holds the environment: the sync stays due, and is tried again when a lease without a sign of life has ended (R26). */
+export async function noteLocked({ drizzle }: WorkTransaction, begunSync: BegunSync, worker: string): Promise<void> {
+  const { before } = begunSync;
+  await drizzle
+    .update(accountEnvironments)
+    .set({
+      worker: before.worker,
+      started_at: before.startedAt,
+      queue_at: inSeconds(LEASE_MS / 1000),
+    })
+    .where(isStillOf(begunSync, worker));
+}
+
+/** Why work is given back, and when it goes into the queue again. */
+export interface GivenBack {
+  readonly afterSeconds: number;
+  /** What is to be told of it; null if all is well. */
+  readonly error: string | null;
 }
 
 /** Gives work back that was not carried to its end: it stays due, and goes into the queue again. */
-export async function giveBackWork({ drizzle }: WorkTransaction, work: QueuedWork, worker: string): Promise<void> {
-  const queueNow = { queue_at: sql`now()` };
+export async function giveBackWork(
+  { drizzle }: WorkTransaction,
+  work: QueuedWork,
+  { worker, afterSeconds, error }: GivenBack & { worker: string },
+): Promise<void> {
+  const again = { queue_at: inSeconds(afterSeconds) };
   if ('list' in work) {
-    await drizzle.update(accounts).set(queueNow).where(eq(accounts.name, work.list));
+    const said = error === null ? {} : { listing_error: error };
+    await drizzle
+      .update(accounts)
+      .set({ ...again, ...said })
+      .where(eq(accounts.name, work.list));
     return;
   }
   await drizzle
     .update(accountEnvironments)
-    .set({ worker: null, started_at: null, ...queueNow })
+    .set({ worker: null, started_at: null, ...again, ...(error === null ? {} : { error }) })
     .where(ofWorker(work.account, work.environment, worker));
+}
+
+/** The condition that no other worker has begun the sync since. */
+function isStillOf({ account, environment, startedAt }: BegunSync, worker: string) {
+  return and(
+    ofWorker(account.name, environment.id, worker),
+    eq(accountEnvironments.started_at, timeOf(startedAt) as Date),
+  );
+}
+
+/** The condition that no sync that began later has ended. */
+function isNewest({ account, environment, startedAt }: BegunSync) {
+  const { account: of, env_id, last_started_at } = accountEnvironments;
+  return and(
+    eq(of, account.name),
+    eq(env_id, environment.id),
+    or(isNull(last_started_at), lte(last_started_at, timeOf(startedAt) as Date)),
+  );
+}
+
+function inSeconds(seconds: number) {
+  return sql`now() + make_interval(secs => ${seconds})`;
 }
 
 function ofWorker(account: string, envId: string, worker: string) {
@@ -162,7 +223,9 @@ export async function noteListed(
     const scheduled = dueAfter(account, environment, lastStart, { now, next });
     await noteEnvironment(workTransaction, account.name, {
       environment,
-      due: dueSince(scheduled, instantOf(row?.due_at), now),
+      // What is at hand stays due until its end is noted: its worker may be killed.
+      due:
+        row == null || row.worker === null ? dueSince(scheduled, instantOf(row?.due_at), now) : instantOf(row.due_at),
       row,
     });
   }
@@ -202,13 +265,16 @@ async function forgetOthers(
   await drizzle.delete(accountEnvironments).where(and(eq(of, account), notInArray(env_id, ids), isNull(worker)));
 }
 
-/** Notes that the environments of an account were listed, or why they were not. They are listed again after the usual time. */
+/**
+ * Notes that the environments of an account were listed, or why they were not. They are listed again after the usual time; after a failure in a minute,
+ * and then after twice the time each, until it is the usual one.
+ */
 export async function noteListing(
   { drizzle }: Pick<WorkDatabase, 'drizzle'>,
   account: string,
   { error, isListed }: { error: string | null; isListed: boolean },
 ): Promise<void> {
-  const again = sql`now() + make_interval(secs => ${LIST_EVERY_SECONDS})`;
+  const again = isListed ? inSeconds(LIST_EVERY_SECONDS) : sql`now() + ${AFTER_FAILURE}`;
   await drizzle
     .update(accounts)
     .set({
@@ -219,6 +285,10 @@ export async function noteListing(
     })
     .where(eq(accounts.name, account));
 }
+
+/** As long as the listing has failed already, at least a minute. */
+const AFTER_FAILURE = sql`least(make_interval(secs => ${sql.raw(String(LIST_EVERY_SECONDS))}), greatest(interval '1 minute',
+  now() - coalesce(${accounts.listed_at} + make_interval(secs => ${sql.raw(String(LIST_EVERY_SECONDS))}), ${accounts.added_at})))`;
 
 /** Says that a worker lives. Workers that have been silent for a day are forgotten. */
 export async function giveSign(

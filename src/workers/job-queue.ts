@@ -23,8 +23,11 @@ export interface TakenJob {
 export interface JobQueue {
   /** Puts jobs in. One that is there already, waiting or taken, is left out. */
   add(transaction: WorkTransaction, jobs: readonly QueuedJob[]): Promise<void>;
-  /** Takes jobs, the lowest turns first, and one of each account at a time. There may be more when it gives fewer than `most`. */
-  take(most: number): Promise<readonly TakenJob[]>;
+  /**
+   * Takes jobs, the lowest turns first, and one of each account at a time; none of the accounts `without`. There may be more when it gives fewer
+   * than `most`.
+   */
+  take(most: number, without?: readonly string[]): Promise<readonly TakenJob[]>;
   /** Says that jobs are at hand; one of which nothing is heard for a while goes to another worker. */
   touch(jobs: readonly TakenJob[]): Promise<void>;
   /** Ends a job. */
@@ -46,6 +49,16 @@ const KEEP_ENDED_SECONDS = 3600;
 /** How often a job is given to another worker after its worker died. After that, the list of what is due brings it back. */
 const RETRIES = 3;
 
+/** How often ended jobs are deleted: thousands of them end in an hour. */
+const TIDY_SECONDS = 600;
+
+const QUEUE_OPTIONS = {
+  heartbeatSeconds: HEARTBEAT_SECONDS,
+  retryLimit: RETRIES,
+  expireInSeconds: MOST_SECONDS,
+  deleteAfterSeconds: KEEP_ENDED_SECONDS,
+};
+
 export async function openJobQueue(
   workDatabase: WorkDatabase,
   { onWarning }: { onWarning(message: string): void },
@@ -58,16 +71,14 @@ export async function openJobQueue(
     superviseIntervalSeconds: HEARTBEAT_SECONDS,
     monitorIntervalSeconds: HEARTBEAT_SECONDS,
     flowIntervalSeconds: MOST_SECONDS,
+    maintenanceIntervalSeconds: TIDY_SECONDS,
   });
   boss.on('error', (error) => onWarning(`the queue: ${error.message}`));
+  boss.on('warning', ({ message }) => onWarning(`the queue: ${message}`));
   await boss.start();
-  await boss.createQueue(QUEUE, {
-    policy: 'exclusive',
-    heartbeatSeconds: HEARTBEAT_SECONDS,
-    retryLimit: RETRIES,
-    expireInSeconds: MOST_SECONDS,
-    deleteAfterSeconds: KEEP_ENDED_SECONDS,
-  });
+  await boss.createQueue(QUEUE, { policy: 'exclusive', ...QUEUE_OPTIONS });
+  // A queue that was there already has the options of the version that made it.
+  await boss.updateQueue(QUEUE, QUEUE_OPTIONS);
   return {
     add: async (transaction, jobs) =>
       void (await boss.insert(
@@ -80,7 +91,12 @@ export async function openJobQueue(
         })),
         { db: executing(transaction) },
       )),
-    take: (most) => boss.fetch<QueuedWork>(QUEUE, { batchSize: most, groupConcurrency: 1 }),
+    take: (most, without = []) =>
+      boss.fetch<QueuedWork>(QUEUE, {
+        batchSize: most,
+        groupConcurrency: 1,
+        ...(without.length === 0 ? {} : { ignoreGroups: without.flatMap(groupsOf) }),
+      }),
     touch: async (jobs) => void (await boss.touch(QUEUE, jobs.map(attemptOf))),
     end: async (transaction, job) =>
       void (await boss.complete(QUEUE, attemptOf(job), null, { db: executing(transaction) })),
@@ -103,4 +119,8 @@ function keyOfWork(work: QueuedWork): string {
 /** A listing does not wait for a sync of its account. */
 function groupOf(work: QueuedWork): string {
   return 'list' in work ? `list ${work.list}` : `sync ${work.account}`;
+}
+
+function groupsOf(account: string): string[] {
+  return [groupOf({ list: account }), groupOf({ account, environment: '' })];
 }

@@ -32,6 +32,11 @@ export async function migrateAccounts(workDatabase: WorkDatabase): Promise<void>
   });
 }
 
+/** Whether the tables are there. */
+export async function hasAccounts(workDatabase: WorkDatabase): Promise<boolean> {
+  return (await accountsVersion(workDatabase)) > 0;
+}
+
 /** When the last migration of the accounts was written, in milliseconds; 0 if there are no accounts. */
 async function accountsVersion(workDatabase: Pick<WorkDatabase, 'query'>): Promise<number> {
   // Not `to_regclass`, which may still go by what this session knew before it waited for another one.

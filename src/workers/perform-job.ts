@@ -3,8 +3,18 @@ import type { RecoveryKind } from '../core/errors.ts';
 import type { NextTick } from '../core/schedule.ts';
 import { findAccount, type SyncAccount } from './account-store.ts';
 import type { WorkDatabase } from './database.ts';
-import { type BegunSync, beginSync, endSync, giveBackWork, noteListed, noteListing } from './due-list.ts';
+import {
+  type BegunSync,
+  beginSync,
+  endSync,
+  type GivenBack,
+  giveBackWork,
+  noteListed,
+  noteListing,
+  noteLocked,
+} from './due-list.ts';
 import type { JobQueue, TakenJob } from './job-queue.ts';
+import { TokenNotHereError } from './token-not-here.ts';
 
 /** How a sync of one environment ended, as its summary says it. */
 export interface SyncResult {
@@ -18,15 +28,30 @@ export interface WorkerPorts {
   readonly database: WorkDatabase;
   readonly queue: JobQueue;
   readonly next: NextTick;
-  /** Syncs one environment. When the signal is aborted it stops cleanly, and its recovery is `signal`. */
+  /**
+   * Syncs one environment. When the signal is aborted it stops cleanly, and its recovery is `signal`.
+   * @throws TokenNotHereError if the account's token is not on this host
+   */
   sync(account: SyncAccount, environment: ListedEnvironment, signal: AbortSignal): Promise<SyncResult>;
-  /** `GET /environments`. */
+  /** `GET /environments`. @throws TokenNotHereError */
   list(account: SyncAccount, signal: AbortSignal): Promise<readonly ListedEnvironment[]>;
   onEvent(event: WorkerEvent): void;
 }
 
-/** How a job ended; `locked`: another process held the environment; `not due`: somebody else has done it. */
-type JobResult = 'done' | 'problems' | 'locked' | 'given back' | 'not due' | 'listed' | 'not listed';
+/**
+ * How a job ended; `locked`: another process held the environment; `not due`: somebody else has done it; `no token`: this host does not have the
+ * account's token; `not ended`: the database did not take the end of it, so that it goes to another worker.
+ */
+type JobResult =
+  | 'done'
+  | 'problems'
+  | 'locked'
+  | 'given back'
+  | 'not due'
+  | 'no token'
+  | 'not ended'
+  | 'listed'
+  | 'not listed';
 
 /** What a worker reports. */
 export type WorkerEvent =
@@ -63,18 +88,20 @@ export async function performJob(
   }
   const ended = await syncResult(ports, begunSync, signal);
   const { name: environment } = begunSync.environment;
+  if (ended instanceof TokenNotHereError)
+    return giveToOthers(ports, job, { worker, environment, error: ended.message });
   if (ended.recovery === 'signal') {
-    await giveBack(ports, job, worker);
+    await giveBack(ports, job, { worker, ...AT_ONCE });
     return { environment, result: 'given back', error: null };
   }
   const isLocked = ended.recovery === 'locked';
-  const outcome = isLocked ? { status: null, error: null } : ended;
   await ports.database.transaction(async (transaction) => {
     await ports.queue.end(transaction, job);
-    await endSync(transaction, begunSync, { worker, outcome, next: ports.next });
+    if (isLocked) await noteLocked(transaction, begunSync, worker);
+    else await endSync(transaction, begunSync, { worker, outcome: ended, next: ports.next });
   });
-  const result = isLocked ? 'locked' : ended.status === 'done' ? 'done' : 'problems';
-  return { environment, result, error: outcome.error };
+  if (isLocked) return { environment, result: 'locked', error: null };
+  return { environment, result: ended.status === 'done' ? 'done' : 'problems', error: ended.error };
 }
 
 /** Whatever goes wrong in a sync ends this sync alone: the next one is due at its time, as after any run. */
@@ -82,21 +109,41 @@ async function syncResult(
   ports: WorkerPorts,
   { account, environment }: BegunSync,
   signal: AbortSignal,
-): Promise<SyncResult> {
+): Promise<SyncResult | TokenNotHereError> {
   try {
     return await ports.sync(account, environment, signal);
   } catch (error) {
+    if (error instanceof TokenNotHereError) return error;
     if (signal.aborted) return { status: 'interrupted', error: null, recovery: 'signal' };
     return { status: 'problems', error: messageOf(ports.database, error), recovery: 'run' };
   }
 }
 
 /** Ends the job, and leaves its work in the list of what is due, where the next worker that looks finds it. */
-export async function giveBack({ database, queue }: WorkerPorts, job: TakenJob, worker: string): Promise<void> {
+export async function giveBack(
+  { database, queue }: WorkerPorts,
+  job: TakenJob,
+  givenBack: GivenBack & { worker: string },
+): Promise<void> {
   await database.transaction(async (transaction) => {
     await queue.end(transaction, job);
-    await giveBackWork(transaction, job.data, worker);
+    await giveBackWork(transaction, job.data, givenBack);
   });
+}
+
+export const AT_ONCE: GivenBack = { afterSeconds: 0, error: null };
+
+/** Long enough that a worker without the token does not meet the job again and again. */
+const TO_OTHERS_SECONDS = 60;
+
+/** What this host has no token for stays due, for a worker that has it. */
+async function giveToOthers(
+  ports: WorkerPorts,
+  job: TakenJob,
+  { worker, environment, error }: { worker: string; environment: string | null; error: string },
+): Promise<JobEnd> {
+  await giveBack(ports, job, { worker, afterSeconds: TO_OTHERS_SECONDS, error });
+  return { environment, result: 'no token', error };
 }
 
 async function performListing(
@@ -106,8 +153,10 @@ async function performListing(
 ): Promise<JobEnd> {
   const account = await findAccount(ports.database, name);
   const listing = account === null ? null : await listingOf(ports, account, signal);
+  if (listing instanceof TokenNotHereError)
+    return giveToOthers(ports, job, { worker, environment: null, error: listing.message });
   if (signal.aborted) {
-    await giveBack(ports, job, worker);
+    await giveBack(ports, job, { worker, ...AT_ONCE });
     return { environment: null, result: 'given back', error: null };
   }
   const { next } = ports;
@@ -125,6 +174,7 @@ async function listingOf(ports: WorkerPorts, account: SyncAccount, signal: Abort
   try {
     return { listed: await ports.list(account, signal), error: null };
   } catch (error) {
+    if (error instanceof TokenNotHereError) return error;
     return { listed: null, error: messageOf(ports.database, error) };
   }
 }

@@ -102,12 +102,13 @@ function addAgeGauge({ query }: WorkDatabase, registers: Registry[]): void {
     registers,
     async collect() {
       const { rows } = await query(
-        `select account, extract(epoch from now() - min(coalesce(synced_at, '-infinity')))::float8 as age
-          from obsync_accounts.account_environments where due_at is not null group by account`,
+        `select a.name as account, case when bool_or(e.synced_at is null) then 'NaN'
+            else extract(epoch from now() - min(e.synced_at))::float8 end as age
+          from obsync_accounts.accounts a left join obsync_accounts.account_environments e on e.account = a.name
+          where e.due_at is not null or a.listed_at is null group by a.name`,
       );
       this.reset();
-      for (const { account, age } of rows)
-        this.set({ account: String(account) }, Number.isFinite(age) ? Number(age) : Number.NaN);
+      for (const { account, age } of rows) this.set({ account: String(account) }, Number(age));
     },
   });
 }

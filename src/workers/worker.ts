@@ -1,7 +1,7 @@
 import { setTimeout as sleepFor } from 'node:timers/promises';
 import { chooseDue, forgetWorker, giveSign, type WorkerIdentity } from './due-list.ts';
 import type { TakenJob } from './job-queue.ts';
-import { giveBack, messageOf, performJob, type WorkerPorts } from './perform-job.ts';
+import { AT_ONCE, giveBack, messageOf, performJob, type WorkerPorts } from './perform-job.ts';
 
 /** How often a worker looks for jobs while there are none. */
 const POLL_MS = 2000;
@@ -11,6 +11,9 @@ const SIGN_MS = 5000;
 
 /** With every so many signs a worker puts what is due into the queue. */
 const SIGNS_PER_LOOK = 2;
+
+/** How long an account is left to other workers after its token was not found here. */
+const WITHOUT_TOKEN_MS = 5 * 60_000;
 
 /** How long syncs at hand may take to stop: of the five seconds of a stop, the rest is for giving them back (R27). */
 const STOP_MS = 3000;
@@ -25,11 +28,19 @@ export async function runWorker(
   signal: AbortSignal,
 ): Promise<void> {
   const atHand: JobsAtHand = new Map();
-  const signs = keepGivingSigns(ports, workerIdentity, { atHand, signal });
-  await takeJobs(ports, workerIdentity, { atHand, signal });
+  const inProgress = { atHand, noTokenUntil: new Map<string, number>(), signal };
+  const signs = keepGivingSigns(ports, workerIdentity, inProgress);
+  await takeJobs(ports, workerIdentity, inProgress);
   await signs;
-  await Promise.race([Promise.allSettled(atHand.values()), sleepFor(STOP_MS)]);
+  await untilStopped(atHand);
   await handOver(ports, workerIdentity, atHand);
+}
+
+/** Waits until the jobs at hand have stopped, but not for long. */
+async function untilStopped(atHand: JobsAtHand): Promise<void> {
+  const stopped = new AbortController();
+  await Promise.race([Promise.allSettled(atHand.values()), pause(STOP_MS, stopped.signal)]);
+  stopped.abort();
 }
 
 /** The jobs at hand, each with the promise of its end. */
@@ -37,19 +48,21 @@ type JobsAtHand = Map<TakenJob, Promise<void>>;
 
 interface WorkInProgress {
   readonly atHand: JobsAtHand;
+  /** The accounts that are left to other workers, because this host has not their tokens, and until when. */
+  readonly noTokenUntil: Map<string, number>;
   readonly signal: AbortSignal;
 }
 
 async function takeJobs(
   ports: WorkerPorts,
   { worker, concurrency }: WorkerIdentity,
-  { atHand, signal }: WorkInProgress,
+  inProgress: WorkInProgress,
 ): Promise<void> {
+  const { atHand, signal } = inProgress;
   let troubleMs = 0;
   while (!signal.aborted) {
     const free = concurrency - atHand.size;
-    const taken =
-      free === 0 ? [] : await ports.queue.take(free).catch((error: unknown) => messageOf(ports.database, error));
+    const taken = free === 0 ? [] : await takeSome(ports, free, inProgress);
     if (typeof taken === 'string') {
       troubleMs = Math.min(Math.max(2 * troubleMs, POLL_MS / 2), MOST_TROUBLE_MS);
       ports.onEvent({
@@ -61,12 +74,23 @@ async function takeJobs(
     }
     troubleMs = 0;
     for (const job of taken) {
-      const end = perform(ports, job, { worker, signal }).finally(() => atHand.delete(job));
+      const end = perform(ports, job, { worker, ...inProgress }).finally(() => atHand.delete(job));
       atHand.set(job, end);
     }
     // There may be more of them: the queue gives one of each account at a time.
     if (taken.length === 0) await untilNextLook(atHand, free === 0 ? SIGN_MS : POLL_MS, signal);
   }
+}
+
+/** @returns what is wrong if no jobs can be taken */
+async function takeSome(
+  { queue, database }: WorkerPorts,
+  most: number,
+  { noTokenUntil }: WorkInProgress,
+): Promise<readonly TakenJob[] | string> {
+  const now = performance.now();
+  for (const [account, until] of noTokenUntil) if (until <= now) noTokenUntil.delete(account);
+  return queue.take(most, [...noTokenUntil.keys()]).catch((error: unknown) => messageOf(database, error));
 }
 
 /** Waits until a job has ended, or the time has passed. */
@@ -81,7 +105,7 @@ async function untilNextLook(atHand: JobsAtHand, ms: number, signal: AbortSignal
 async function perform(
   ports: WorkerPorts,
   job: TakenJob,
-  { worker, signal }: { worker: string; signal: AbortSignal },
+  { worker, noTokenUntil, signal }: WorkInProgress & { worker: string },
 ): Promise<void> {
   const begunMs = performance.now();
   const account = 'list' in job.data ? job.data.list : job.data.account;
@@ -89,15 +113,16 @@ async function perform(
   if ('environment' in job.data) ports.onEvent({ type: 'begun', account, environment: job.data.environment });
   try {
     const end = await performJob(ports, job, { worker, signal });
+    if (end.result === 'no token') noTokenUntil.set(account, performance.now() + WITHOUT_TOKEN_MS);
     // What a listing has found may be due at once.
     if (end.result === 'listed') await queueDue(ports);
     ports.onEvent({ type: 'job', account, ...end, seconds: (performance.now() - begunMs) / 1000 });
   } catch (error) {
     // The queue gives the job to another worker when it hears no more of it.
-    ports.onEvent({
-      type: 'trouble',
-      message: `${account}: a job could not be ended: ${messageOf(ports.database, error)}`,
-    });
+    const message = `the job could not be ended: ${messageOf(ports.database, error)}`;
+    const environment = 'list' in job.data ? null : job.data.environment;
+    const seconds = (performance.now() - begunMs) / 1000;
+    ports.onEvent({ type: 'job', account, environment, result: 'not ended', error: message, seconds });
   }
 }
 
@@ -133,7 +158,7 @@ async function queueDue({ database, queue }: Pick<WorkerPorts, 'database' | 'que
 /** Gives back the jobs that did not stop in time. Their processes end with this one, and their leases with their connections (R26). */
 async function handOver(ports: WorkerPorts, { worker }: WorkerIdentity, atHand: JobsAtHand): Promise<void> {
   try {
-    for (const job of atHand.keys()) await giveBack(ports, job, worker);
+    for (const job of atHand.keys()) await giveBack(ports, job, { worker, ...AT_ONCE });
     await forgetWorker(ports.database, worker);
     await queueDue(ports);
   } catch (error) {

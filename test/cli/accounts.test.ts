@@ -2,6 +2,8 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { addAccount, listAccounts, removeAccount } from '../../src/index.ts';
+import { storeOf } from '../../src/library/store-of.ts';
+import { inSchema } from '../../src/library/work-place.ts';
 import { type ScriptedStep, startApiServer } from '../support/api-server.ts';
 import { testDatabase } from '../support/postgres/database.ts';
 import { transactionPooler } from '../support/postgres/transaction-pooler.ts';
@@ -92,12 +94,33 @@ describe('accounts', () => {
       ['add', '日本', ...SERVICE, '--token-env', 'A'],
       /no schema can be named after/,
     ],
+    ['a schema of everybody', ['add', ...SHOP, '--schema', 'public'], /the schema public may be used by anybody/],
+    ['a variable of the database', ['add', 'a', ...SERVICE, '--token-env', 'PGPASSWORD'], /is for the database/],
+    ['its address as a token', ['add', 'a', ...SERVICE, '--token-env', 'OBSYNC_DB'], /is for the database/],
+    ['a name in a list', ['list', 'shop'], /accounts list takes no name/],
     ['a wrong cron', ['add', ...SHOP, '--cron', 'often'], /--cron often is not a cron expression/],
     ['a page size', ['add', ...SHOP, '--page-size', '3000'], /--page-size needs a whole number from 1 to 2000/],
     ['another action', ['delete', 'shop'], /accounts cannot delete: write one of add, list, remove, test/],
   ])('refuse %s in one line, exit 2', async (_, args, line) => {
     const { accounts } = await setUp();
     expect(await accounts(...args)).toEqual(refusal(line));
+  });
+
+  test('make nothing where they are only read', async () => {
+    const { accounts, ask, env } = await setUp();
+    expect((await accounts('list')).stdout).toContain('there are no accounts');
+    expect((await obsync(['status', '--all'], { env })).stdout).toBe('0 accounts, 0 environments, 0 workers\n');
+    expect(await accounts('test', 'shop')).toEqual(refusal(/there is no account shop/));
+    expect(await ask("select nspname from pg_namespace where nspname like 'obsync%'")).toEqual([]);
+  });
+
+  test('say where the token is looked for: a file by its whole path, and a variable that is not set here', async () => {
+    const { accounts } = await setUp();
+    const file = await accounts('add', 'a', ...SERVICE, '--token-file', 'token.txt');
+    expect(file.stdout).toMatch(/its token is read from \S+[/]token\.txt/);
+    const variable = await accounts('add', 'b', ...SERVICE, '--token-env', 'NOT_SET_HERE');
+    expect(variable.stdout).toContain('the variable NOT_SET_HERE is not set here');
+    expect((await accounts('add', ...SHOP)).stdout).not.toContain('is not set here');
   });
 
   test('have one mirror each: a schema that another account has is refused', async () => {
@@ -175,11 +198,27 @@ describe('accounts', () => {
     expect((await accounts('remove', 'shop', '--drop')).stdout).toContain('removed, with its mirror');
     await ask('create schema sales; create table sales.orders (a int)');
     await accounts('add', ...SHOP, '--schema', 'sales');
-    expect(await accounts('remove', 'shop', '--drop')).toEqual(refusal(/the schema sales holds no mirror/));
+    expect(await accounts('remove', 'shop', '--drop')).toEqual(refusal(/the schema sales holds orders, which is not/));
+    await ask('create table sales.mirror_environments (a int)');
+    expect(await accounts('remove', 'shop', '--drop')).toEqual(refusal(/the schema sales holds orders, which is not/));
     expect(await ask("select nspname from pg_namespace where nspname in ('obsync_shop', 'sales')")).toEqual([
       { nspname: 'sales' },
     ]);
     expect((await accounts('list')).stdout).toContain('sales');
+  });
+
+  test('remove --drop leaves a mirror that a process syncs just now, exit 4 (R26)', async () => {
+    const { accounts, ask, url } = await setUp();
+    await accounts('add', ...SHOP);
+    const mirror = await (await storeOf(inSchema(url, 'obsync_shop'))).open(new AbortController().signal);
+    await mirror.hold(['e1']);
+    expect(await accounts('remove', 'shop', '--drop')).toMatchObject({
+      code: 4,
+      stderr: expect.stringContaining('a process syncs environment e1 into the schema obsync_shop just now'),
+    });
+    await mirror.close();
+    expect((await accounts('remove', 'shop', '--drop')).stdout).toContain('removed, with its mirror');
+    expect(await ask("select nspname from pg_namespace where nspname = 'obsync_shop'")).toEqual([]);
   });
 
   test('have their tables made once, however many programs use them first at the same time', async () => {

@@ -4,7 +4,7 @@ import type { ListedEnvironment } from '../../src/core/environments.ts';
 import { addressOf } from '../../src/library/mirror-address.ts';
 import { nextTick } from '../../src/sync/schedule-cron.ts';
 import { type SyncAccount, storeAccount } from '../../src/workers/account-store.ts';
-import { openWorkDatabase, type WorkDatabase } from '../../src/workers/database.ts';
+import { openWorkDatabase, type WorkConnections, type WorkDatabase } from '../../src/workers/database.ts';
 import { openJobQueue, type QueuedWork } from '../../src/workers/job-queue.ts';
 import { migrateAccounts } from '../../src/workers/migrate.ts';
 import type { SyncResult, WorkerEvent, WorkerPorts } from '../../src/workers/perform-job.ts';
@@ -19,6 +19,8 @@ export const GOOD: SyncResult = { status: 'done', error: null, recovery: null };
 /** What the services show to each account, and how a sync of theirs goes. */
 export interface TestService {
   readonly listed: Map<string, readonly ListedEnvironment[]>;
+  /** Why no environments can be listed; null if they can. */
+  refusal: Error | null;
   /** The syncs that were begun, as `account/environment`. */
   readonly begun: string[];
   sync(key: string, signal: AbortSignal): Promise<SyncResult>;
@@ -47,7 +49,7 @@ export async function workTest(sync: TestService['sync'] = async () => GOOD): Pr
   const database = openAt(made.url);
   onTestFinished(() => database.close());
   await migrateAccounts(database);
-  const service: TestService = { listed: new Map(), begun: [], sync };
+  const service: TestService = { listed: new Map(), refusal: null, begun: [], sync };
   return {
     ...made,
     database,
@@ -88,10 +90,10 @@ export function environments(...ids: string[]): ListedEnvironment[] {
   return ids.map((id) => ({ id, name: id, cron: null }));
 }
 
-function openAt(url: string): WorkDatabase {
+export function openAt(url: string, workConnections?: WorkConnections): WorkDatabase {
   const address = addressOf(url);
   if (address.kind === 'file') throw new Error(`${url} is a file`);
-  return openWorkDatabase(address);
+  return openWorkDatabase(address, workConnections);
 }
 
 async function startWorker(url: string, service: TestService, concurrency: number): Promise<TestWorker> {
@@ -110,7 +112,10 @@ async function startWorker(url: string, service: TestService, concurrency: numbe
       service.begun.push(key);
       return service.sync(key, signal);
     },
-    list: async ({ name }) => service.listed.get(name) ?? [],
+    async list({ name }) {
+      if (service.refusal !== null) throw service.refusal;
+      return service.listed.get(name) ?? [];
+    },
   };
   const identity = { worker: randomUUID(), host: 'test', pid: process.pid, concurrency };
   const ended = runWorker(ports, identity, stopping.signal).finally(async () => {

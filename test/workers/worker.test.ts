@@ -1,6 +1,9 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { SyncError } from '../../src/core/errors.ts';
+import { noteListing } from '../../src/workers/due-list.ts';
+import { openJobQueue } from '../../src/workers/job-queue.ts';
 import type { SyncResult } from '../../src/workers/perform-job.ts';
+import { TokenNotHereError } from '../../src/workers/token-not-here.ts';
 import { environments, GOOD, SELDOM, workTest } from './setup.ts';
 
 const interrupted: SyncResult = { status: 'interrupted', error: null, recovery: 'signal' };
@@ -89,18 +92,106 @@ describe('workers', () => {
     ]);
   });
 
-  test('leave an environment that another process holds until its next time, without an error (R26)', async () => {
+  test('try an environment that another process holds again when its lease may have ended, without an error (R26)', async () => {
     const work = await workTest(async () => ({ status: 'refused', error: 'held', recovery: 'locked' }));
     work.service.listed.set('a', environments('e1'));
     await work.add('a');
     const { events } = await work.start();
-    await work.until('e.last_started_at is not null and e.worker is null and e.due_at > now()');
+    await work.until("e.worker is null and e.due_at <= now() and e.queue_at between now() + '20 s' and now() + '30 s'");
     const [row] = await work.ask('select status, error, synced_at from obsync_accounts.account_environments');
     expect(row).toEqual({ status: null, error: null, synced_at: null });
     await expect
       .poll(() => events.filter(({ type }) => type === 'job'))
       .toMatchObject([{ result: 'listed' }, { result: 'locked', error: null }]);
     expect(work.service.begun).toHaveLength(1);
+  });
+
+  test('note a good end although another worker was given the job, and leave the sync to the one that has it (R26)', async () => {
+    const { sync, release } = holding();
+    const work = await workTest(sync);
+    work.service.listed.set('a', environments('e1'));
+    await work.add('a');
+    await work.start(1);
+    await work.until('e.worker is not null');
+    const holder = "select worker from obsync_accounts.account_environments where env_id = 'e1'";
+    const [first] = await work.ask(holder);
+    work.service.sync = async () => ({ status: 'refused', error: 'held', recovery: 'locked' });
+    // As after a while without a sign of life.
+    await work.ask('delete from obsync_jobs.job');
+    await work.put({ account: 'a', environment: 'e1' });
+    const second = await work.start(1);
+    await expect.poll(() => second.events).toMatchObject([{ type: 'begun' }, { result: 'locked' }]);
+    expect(await work.ask(holder)).toEqual([first]);
+    const other = "update obsync_accounts.account_environments set worker = 'other', started_at = now()";
+    await work.ask(other);
+    release();
+    await work.until("e.status = 'done' and e.synced_at is not null and e.due_at > now() and e.worker is null");
+  });
+
+  test('keep a sync at hand due when its environment is listed meanwhile, so that a killed one is not lost', async () => {
+    const { sync } = holding();
+    const work = await workTest(sync);
+    work.service.listed.set('a', environments('e1'));
+    await work.add('a');
+    await work.start(2);
+    await work.until('e.worker is not null');
+    work.service.listed.set('a', [{ id: 'e1', name: 'Renamed', cron: null }]);
+    await work.ask('update obsync_accounts.accounts set listing_due_at = now(), queue_at = now()');
+    await work.start(1);
+    await work.until("e.name = 'Renamed'");
+    expect(await work.ask('select due_at <= now() as due from obsync_accounts.account_environments')).toEqual([
+      { due: 't' },
+    ]);
+  });
+
+  test('leave an account whose token they do not have to the others: it stays due, and status says why', async () => {
+    const work = await workTest(async () => {
+      throw new TokenNotHereError('the variable A is not set');
+    });
+    work.service.listed.set('a', environments('e1'));
+    await work.add('a');
+    const first = await work.start();
+    await work.until("e.error = 'the variable A is not set' and e.worker is null and e.status is null");
+    const times = "select due_at <= now() as due, queue_at > now() + '50 s' as later from obsync_accounts";
+    expect(await work.ask(`${times}.account_environments`)).toEqual([{ due: 't', later: 't' }]);
+    await expect.poll(() => first.events).toContainEqual(expect.objectContaining({ result: 'no token' }));
+    await first.stop();
+    work.service.sync = async () => GOOD;
+    await work.ask('update obsync_accounts.account_environments set queue_at = now()');
+    work.service.refusal = new TokenNotHereError('the file is not there');
+    await work.add('b');
+    await work.start();
+    await work.until("e.status = 'done' and e.error is null");
+    await expect
+      .poll(() => work.ask("select listing_error from obsync_accounts.accounts where name = 'b'"))
+      .toEqual([{ listing_error: 'the file is not there' }]);
+    expect(await work.ask(`${times.replace('due_at', 'listing_due_at')}.accounts where name = 'b'`)).toEqual([
+      { due: 't', later: 't' },
+    ]);
+  });
+
+  test('take no jobs of an account that is left to others', async () => {
+    const work = await workTest();
+    await work.put({ account: 'a', environment: 'e1' }, { list: 'a' }, { account: 'b', environment: 'e1' });
+    const queue = await openJobQueue(work.database, { onWarning: () => {} });
+    onTestFinished(() => queue.close());
+    expect((await queue.take(5, ['a'])).map(({ data }) => data)).toEqual([{ account: 'b', environment: 'e1' }]);
+    expect(await queue.take(5, [])).toHaveLength(2);
+  });
+
+  test('list again a minute after a failure, and after twice the time each, an hour at most', async () => {
+    const work = await workTest();
+    await work.add('a');
+    const minutes = 'select round(extract(epoch from listing_due_at - now()) / 60) as m from obsync_accounts.accounts';
+    for (const [ago, m] of [
+      ['1 s', '1'],
+      ['8 min', '8'],
+      ['1 day', '60'],
+    ]) {
+      await work.ask(`update obsync_accounts.accounts set added_at = now() - interval '${ago}'`);
+      await noteListing(work.database, 'a', { error: 'no answer', isListed: false });
+      expect(await work.ask(minutes)).toEqual([{ m }]);
+    }
   });
 
   test('note what went wrong, and sync again at the next time, not at once', async () => {

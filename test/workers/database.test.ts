@@ -1,0 +1,34 @@
+import { expect, onTestFinished, test } from 'vitest';
+import { createWorkerMetrics } from '../../src/workers/worker-metrics.ts';
+import { testDatabase } from '../support/postgres/database.ts';
+import { openAt, workTest } from './setup.ts';
+
+test('a statement without an answer fails, and its connection is not used again', async () => {
+  const { url } = await testDatabase();
+  const database = openAt(url, { answerMs: 500 });
+  onTestFinished(() => database.close());
+  const backends: unknown[] = [];
+  const stuck = database.transaction(async ({ query }) => {
+    backends.push((await query('select pg_backend_pid() as pid')).rows[0]?.['pid']);
+    await query('select pg_sleep(600)');
+  });
+  await expect(stuck).rejects.toThrow();
+  await expect(database.query('select pg_sleep(600)')).rejects.toThrow();
+  await database.transaction(async ({ query }) => {
+    expect(backends).not.toContain((await query('select pg_backend_pid() as pid')).rows[0]?.['pid']);
+  });
+});
+
+test('metrics show the age of every account, also of one that was never listed or never synced', async () => {
+  const { add, ask, database } = await workTest();
+  for (const name of ['new', 'never', 'synced', 'idle']) await add(name);
+  await ask(`update obsync_accounts.accounts set listed_at = now() where name <> 'new';
+    insert into obsync_accounts.account_environments (account, env_id, name, due_at, synced_at) values
+      ('never', 'e1', 'e1', now(), null), ('never', 'e2', 'e2', now(), now()), ('idle', 'e1', 'e1', null, null),
+      ('synced', 'e1', 'e1', now(), now() - interval '1 hour'), ('synced', 'e2', 'e2', now(), now())`);
+  const text = await createWorkerMetrics(database).text();
+  expect(text).toMatch(/age_seconds\{account="new"\} Nan/i);
+  expect(text).toMatch(/age_seconds\{account="never"\} Nan/i);
+  expect(text).toMatch(/age_seconds\{account="synced"\} 360\d/);
+  expect(text).not.toContain('account="idle"');
+});
