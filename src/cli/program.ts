@@ -241,7 +241,7 @@ function logLevelOf(argv: readonly string[], settingsByFlag: SettingsByFlag, env
 function report(error: unknown, level: unknown): number {
   const message = error instanceof Error ? error.message : String(error);
   printFailure(withoutPasswords(message));
-  if (level === 'debug' || level === 'trace') process.stderr.write(`${withoutPasswords(inspect(error))}\n`);
+  if (level === 'debug' || level === 'trace') console.error(withoutPasswords(inspect(error)));
   return error instanceof SyncError ? exitCodeOf(error.recovery) : 1;
 }
 
