@@ -1,4 +1,3 @@
-import { statusOfAll } from '../library/all-status.ts';
 import { status as readStatus } from '../library/status.ts';
 import { renderAllStatus } from './all-status-view.ts';
 import type { CommandAction } from './command.ts';
@@ -8,7 +7,10 @@ import { renderStatus } from './status-view.ts';
 
 export const status: CommandAction = async (args, io) => {
   const options = mirrorOptions(args);
-  if (args['all'] === true) printReport(await statusOfAll(options), args, io, renderAllStatus);
-  else printReport(await readStatus(options), args, io, renderStatus);
+  if (args['all'] === true) {
+    // Loaded only here: the status of a mirror in a file needs no driver of PostgreSQL.
+    const { statusOfAll } = await import('../library/all-status.ts');
+    printReport(await statusOfAll(options), args, io, renderAllStatus);
+  } else printReport(await readStatus(options), args, io, renderStatus);
   return 0;
 };

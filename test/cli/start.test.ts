@@ -55,7 +55,7 @@ describe.concurrent('a command loads only the modules that it needs', () => {
   test('a status loads what reads the mirror, and neither a log nor what sends requests', async () => {
     const { code, bytes, packages } = await loadedBy(['status', '--db', mirrorFile()]);
     expect(code).toBe(0);
-    expect(packages.every((file) => file.includes('better-sqlite3'))).toBe(true);
+    expect(packages.filter((file) => !file.includes('better-sqlite3'))).toEqual([]);
     expect(bytes).toBeLessThan(750_000);
   });
 
