@@ -1,11 +1,10 @@
-import { and, eq, isNull, lte, notInArray, or, sql } from 'drizzle-orm';
-import { accountEnvironments, accounts, workers } from '../../schema/accounts.ts';
+import { and, eq, isNull, lte, or, sql } from 'drizzle-orm';
+import { accountEnvironments, accounts } from '../../schema/accounts.ts';
 import type { ListedEnvironment } from '../core/environments.ts';
 import { type Instant, instantOfMs } from '../core/instant.ts';
 import { LEASE_MS } from '../core/lease.ts';
-import { LIST_EVERY_SECONDS, type NextTick, timetable } from '../core/schedule.ts';
-import { dueSince, QUEUE_AGAIN_SECONDS, turnOf } from '../core/turn.ts';
-import { noSuchEnvironment, wantedOf } from '../core/wanted-environments.ts';
+import { type NextTick, timetable } from '../core/schedule.ts';
+import { QUEUE_AGAIN_SECONDS, turnOf } from '../core/turn.ts';
 import { accountOf, type SyncAccount } from './account-store.ts';
 import type { WorkDatabase, WorkTransaction } from './database.ts';
 import type { QueuedJob, QueuedWork } from './job-queue.ts';
@@ -181,7 +180,8 @@ function isNewest({ account, environment, startedAt }: BegunSync) {
   );
 }
 
-function inSeconds(seconds: number) {
+/** The time of the database in so many seconds. */
+export function inSeconds(seconds: number) {
   return sql`now() + make_interval(secs => ${seconds})`;
 }
 
@@ -194,7 +194,7 @@ function ofWorker(account: string, envId: string, worker: string) {
 }
 
 /** The time of the first run after `lastStart`; null if there is none. */
-function dueAfter(
+export function dueAfter(
   account: SyncAccount,
   environment: ListedEnvironment,
   lastStart: Instant | null,
@@ -206,124 +206,10 @@ function dueAfter(
   return scheduledRun?.due ?? null;
 }
 
-/** Notes which environments an account has now, and when each is due. @returns what is wrong with its choice of environments, if anything is */
-export async function noteListed(
-  workTransaction: WorkTransaction,
-  account: SyncAccount,
-  { listed, next }: { listed: readonly ListedEnvironment[]; next: NextTick },
-): Promise<string | null> {
-  const { drizzle } = workTransaction;
-  const { chosen, unknown } = wantedOf(listed, (account.options['env'] as readonly string[] | undefined) ?? []);
-  const now = await databaseTime(workTransaction);
-  const known = await drizzle.select().from(accountEnvironments).where(eq(accountEnvironments.account, account.name));
-  const before = new Map(known.map((row) => [row.env_id, row]));
-  for (const environment of chosen) {
-    const row = before.get(environment.id);
-    const lastStart = instantOf(row?.started_at ?? row?.last_started_at);
-    const scheduled = dueAfter(account, environment, lastStart, { now, next });
-    await noteEnvironment(workTransaction, account.name, {
-      environment,
-      // What is at hand stays due until its end is noted: its worker may be killed.
-      due:
-        row == null || row.worker === null ? dueSince(scheduled, instantOf(row?.due_at), now) : instantOf(row.due_at),
-      row,
-    });
-  }
-  await forgetOthers(workTransaction, account.name, chosen);
-  return unknown.length > 0 ? noSuchEnvironment(unknown, listed).message : null;
-}
-
-async function noteEnvironment(
-  { drizzle }: WorkTransaction,
-  account: string,
-  {
-    environment: { id, name, cron },
-    due,
-    row,
-  }: { environment: ListedEnvironment; due: Instant | null; row: EnvironmentRow | undefined },
-): Promise<void> {
-  const isMoved = row === undefined || instantOf(row.due_at) !== due;
-  if (!isMoved && row.name === name && row.cron === cron) return;
-  const dueAt = timeOf(due);
-  const said = { name, cron, due_at: dueAt, ...(isMoved && dueAt !== null ? { queue_at: dueAt } : {}) };
-  await drizzle
-    .insert(accountEnvironments)
-    .values({ account, env_id: id, ...said })
-    .onConflictDoUpdate({ target: [accountEnvironments.account, accountEnvironments.env_id], set: said });
-}
-
-type EnvironmentRow = typeof accountEnvironments.$inferSelect;
-
-/** An environment that is not listed any more is not synced any more; what is at hand ends first. */
-async function forgetOthers(
-  { drizzle }: WorkTransaction,
-  account: string,
-  listed: readonly ListedEnvironment[],
-): Promise<void> {
-  const ids = listed.map(({ id }) => id);
-  const { account: of, env_id, worker } = accountEnvironments;
-  await drizzle.delete(accountEnvironments).where(and(eq(of, account), notInArray(env_id, ids), isNull(worker)));
-}
-
-/**
- * Notes that the environments of an account were listed, or why they were not. They are listed again after the usual time; after a failure in a minute,
- * and then after twice the time each, until it is the usual one.
- */
-export async function noteListing(
-  { drizzle }: Pick<WorkDatabase, 'drizzle'>,
-  account: string,
-  { error, isListed }: { error: string | null; isListed: boolean },
-): Promise<void> {
-  const again = isListed ? inSeconds(LIST_EVERY_SECONDS) : sql`now() + ${AFTER_FAILURE}`;
-  await drizzle
-    .update(accounts)
-    .set({
-      listing_error: error,
-      listing_due_at: again,
-      queue_at: again,
-      ...(isListed ? { listed_at: sql`now()` } : {}),
-    })
-    .where(eq(accounts.name, account));
-}
-
-/** As long as the listing has failed already, at least a minute. */
-const AFTER_FAILURE = sql`least(make_interval(secs => ${sql.raw(String(LIST_EVERY_SECONDS))}), greatest(interval '1 minute',
-  now() - coalesce(${accounts.listed_at} + make_interval(secs => ${sql.raw(String(LIST_EVERY_SECONDS))}), ${accounts.added_at})))`;
-
-/** Says that a worker lives. Workers that have been silent for a day are forgotten. */
-export async function giveSign(
-  { query }: WorkDatabase,
-  { worker, host, pid, concurrency }: WorkerIdentity,
-): Promise<void> {
-  await query(
-    `with gone as (delete from obsync_accounts.workers where seen_at < now() - interval '1 day')
-      insert into obsync_accounts.workers (worker, host, pid, concurrency) values ($1, $2, $3, $4)
-      on conflict (worker) do update set seen_at = now()`,
-    [worker, host, pid, concurrency],
-  );
-}
-
-/** A worker as the others know it. */
-export interface WorkerIdentity {
-  readonly worker: string;
-  readonly host: string;
-  readonly pid: number;
-  readonly concurrency: number;
-}
-
-export async function forgetWorker({ drizzle }: WorkDatabase, worker: string): Promise<void> {
-  await drizzle.delete(workers).where(eq(workers.worker, worker));
-}
-
-async function databaseTime({ query }: WorkTransaction): Promise<Instant> {
-  const { rows } = await query('select extract(epoch from now())::float8 * 1000 as ms');
-  return instantOfMs(Number(rows[0]?.['ms']));
-}
-
-function instantOf(time: Date | null | undefined): Instant | null {
+export function instantOf(time: Date | null | undefined): Instant | null {
   return time == null ? null : instantOfMs(time.getTime());
 }
 
-function timeOf(instant: Instant | null): Date | null {
+export function timeOf(instant: Instant | null): Date | null {
   return instant === null ? null : new Date(instant);
 }

@@ -3,17 +3,9 @@ import type { RecoveryKind } from '../core/errors.ts';
 import type { NextTick } from '../core/schedule.ts';
 import { findAccount, type SyncAccount } from './account-store.ts';
 import type { WorkDatabase } from './database.ts';
-import {
-  type BegunSync,
-  beginSync,
-  endSync,
-  type GivenBack,
-  giveBackWork,
-  noteListed,
-  noteListing,
-  noteLocked,
-} from './due-list.ts';
+import { type BegunSync, beginSync, endSync, type GivenBack, giveBackWork, noteLocked } from './due-list.ts';
 import type { JobQueue, TakenJob } from './job-queue.ts';
+import { noteListed, noteListing } from './note-listed.ts';
 import { TokenNotHereError } from './token-not-here.ts';
 
 /** How a sync of one environment ended, as its summary says it. */

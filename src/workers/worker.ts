@@ -1,7 +1,8 @@
 import { setTimeout as sleepFor } from 'node:timers/promises';
-import { chooseDue, forgetWorker, giveSign, type WorkerIdentity } from './due-list.ts';
+import { chooseDue } from './due-list.ts';
 import type { TakenJob } from './job-queue.ts';
 import { AT_ONCE, giveBack, messageOf, performJob, type WorkerPorts } from './perform-job.ts';
+import { forgetWorker, giveSign, type WorkerIdentity } from './worker-identity.ts';
 
 /** How often a worker looks for jobs while there are none. */
 const POLL_MS = 2000;

@@ -1,7 +1,7 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { SyncError } from '../../src/core/errors.ts';
-import { noteListing } from '../../src/workers/due-list.ts';
 import { openJobQueue } from '../../src/workers/job-queue.ts';
+import { noteListing } from '../../src/workers/note-listed.ts';
 import type { SyncResult } from '../../src/workers/perform-job.ts';
 import { TokenNotHereError } from '../../src/workers/token-not-here.ts';
 import { environments, GOOD, SELDOM, workTest } from './setup.ts';

@@ -1,0 +1,99 @@
+import { and, eq, isNull, notInArray, sql } from 'drizzle-orm';
+import { accountEnvironments, accounts } from '../../schema/accounts.ts';
+import type { ListedEnvironment } from '../core/environments.ts';
+import { type Instant, instantOfMs } from '../core/instant.ts';
+import { LIST_EVERY_SECONDS, type NextTick } from '../core/schedule.ts';
+import { dueSince } from '../core/turn.ts';
+import { noSuchEnvironment, wantedOf } from '../core/wanted-environments.ts';
+import type { SyncAccount } from './account-store.ts';
+import type { WorkDatabase, WorkTransaction } from './database.ts';
+import { dueAfter, inSeconds, instantOf, timeOf } from './due-list.ts';
+
+/** Notes which environments an account has now, and when each is due. @returns what is wrong with its choice of environments, if anything is */
+export async function noteListed(
+  workTransaction: WorkTransaction,
+  account: SyncAccount,
+  { listed, next }: { listed: readonly ListedEnvironment[]; next: NextTick },
+): Promise<string | null> {
+  const { drizzle } = workTransaction;
+  const { chosen, unknown } = wantedOf(listed, (account.options['env'] as readonly string[] | undefined) ?? []);
+  const now = await databaseTime(workTransaction);
+  const known = await drizzle.select().from(accountEnvironments).where(eq(accountEnvironments.account, account.name));
+  const before = new Map(known.map((row) => [row.env_id, row]));
+  for (const environment of chosen) {
+    const row = before.get(environment.id);
+    const lastStart = instantOf(row?.started_at ?? row?.last_started_at);
+    const scheduled = dueAfter(account, environment, lastStart, { now, next });
+    await noteEnvironment(workTransaction, account.name, {
+      environment,
+      // What is at hand stays due until its end is noted: its worker may be killed.
+      due:
+        row == null || row.worker === null ? dueSince(scheduled, instantOf(row?.due_at), now) : instantOf(row.due_at),
+      row,
+    });
+  }
+  await forgetOthers(workTransaction, account.name, chosen);
+  return unknown.length > 0 ? noSuchEnvironment(unknown, listed).message : null;
+}
+
+async function noteEnvironment(
+  { drizzle }: WorkTransaction,
+  account: string,
+  {
+    environment: { id, name, cron },
+    due,
+    row,
+  }: { environment: ListedEnvironment; due: Instant | null; row: EnvironmentRow | undefined },
+): Promise<void> {
+  const isMoved = row === undefined || instantOf(row.due_at) !== due;
+  if (!isMoved && row.name === name && row.cron === cron) return;
+  const dueAt = timeOf(due);
+  const said = { name, cron, due_at: dueAt, ...(isMoved && dueAt !== null ? { queue_at: dueAt } : {}) };
+  await drizzle
+    .insert(accountEnvironments)
+    .values({ account, env_id: id, ...said })
+    .onConflictDoUpdate({ target: [accountEnvironments.account, accountEnvironments.env_id], set: said });
+}
+
+type EnvironmentRow = typeof accountEnvironments.$inferSelect;
+
+/** An environment that is not listed any more is not synced any more; what is at hand ends first. */
+async function forgetOthers(
+  { drizzle }: WorkTransaction,
+  account: string,
+  listed: readonly ListedEnvironment[],
+): Promise<void> {
+  const ids = listed.map(({ id }) => id);
+  const { account: of, env_id, worker } = accountEnvironments;
+  await drizzle.delete(accountEnvironments).where(and(eq(of, account), notInArray(env_id, ids), isNull(worker)));
+}
+
+/**
+ * Notes that the environments of an account were listed, or why they were not. They are listed again after the usual time; after a failure in a minute,
+ * and then after twice the time each, until it is the usual one.
+ */
+export async function noteListing(
+  { drizzle }: Pick<WorkDatabase, 'drizzle'>,
+  account: string,
+  { error, isListed }: { error: string | null; isListed: boolean },
+): Promise<void> {
+  const again = isListed ? inSeconds(LIST_EVERY_SECONDS) : sql`now() + ${AFTER_FAILURE}`;
+  await drizzle
+    .update(accounts)
+    .set({
+      listing_error: error,
+      listing_due_at: again,
+      queue_at: again,
+      ...(isListed ? { listed_at: sql`now()` } : {}),
+    })
+    .where(eq(accounts.name, account));
+}
+
+/** As long as the listing has failed already, at least a minute. */
+const AFTER_FAILURE = sql`least(make_interval(secs => ${sql.raw(String(LIST_EVERY_SECONDS))}), greatest(interval '1 minute',
+  now() - coalesce(${accounts.listed_at} + make_interval(secs => ${sql.raw(String(LIST_EVERY_SECONDS))}), ${accounts.added_at})))`;
+
+async function databaseTime({ query }: WorkTransaction): Promise<Instant> {
+  const { rows } = await query('select extract(epoch from now())::float8 * 1000 as ms');
+  return instantOfMs(Number(rows[0]?.['ms']));
+}
