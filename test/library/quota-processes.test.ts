@@ -1,13 +1,11 @@
-import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
+import type { ChildProcess } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { openQuotaKeeper } from '../../src/library/quota-keeper.ts';
 import { startQuotaServer } from '../support/quota-server.ts';
-
-const PROGRAM = join(import.meta.dirname, '../support/quota-process.ts');
+import { ended, startQuotaProcess } from '../support/start-quota-process.ts';
 
 function stateHome(): string {
   const folder = mkdtempSync(join(tmpdir(), 'obsync-state-'));
@@ -23,15 +21,8 @@ async function serving(limit: number) {
 
 /** Starts a process that sends so many requests. */
 function start(url: string, requests: number, home: string): ChildProcess {
-  const child = spawn(process.execPath, [PROGRAM, url, String(requests)], {
-    stdio: ['ignore', 'inherit', 'inherit'],
-    env: { ...process.env, XDG_STATE_HOME: home },
-  });
-  onTestFinished(() => void child.kill('SIGKILL'));
-  return child;
+  return startQuotaProcess([url, String(requests)], { XDG_STATE_HOME: home });
 }
-
-const ended = async (child: ChildProcess) => (await once(child, 'exit'))[0];
 
 test('four processes use every window up, and none is refused (R23)', async () => {
   const server = await serving(40);

@@ -1,6 +1,4 @@
-import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { join } from 'node:path';
+import type { ChildProcess } from 'node:child_process';
 import { expect, onTestFinished, test } from 'vitest';
 import type { QuotaKeeper } from '../../../src/core/quota-keeper.ts';
 import { type QuotaState, UNKNOWN_QUOTA } from '../../../src/core/quota-state.ts';
@@ -9,8 +7,7 @@ import type { PostgresConnection } from '../../../src/destination/postgres/conne
 import { rowKeeper } from '../../../src/destination/postgres/quota-row.ts';
 import { pglite, postgresServer } from '../../support/postgres.ts';
 import { startQuotaServer } from '../../support/quota-server.ts';
-
-const PROGRAM = join(import.meta.dirname, '../../support/quota-process.ts');
+import { ended, startQuotaProcess } from '../../support/start-quota-process.ts';
 
 const put = (keeper: QuotaKeeper, state: QuotaState) => keeper.change(() => ({ state, result: undefined }));
 const seen = (keeper: QuotaKeeper) => keeper.change((state, atMs) => ({ state, result: { state, atMs } }));
@@ -88,15 +85,8 @@ test('a table that is there is not made again, and a change takes four statement
 
 /** Starts a process that sends so many requests, and keeps the quota in the row. */
 function start(url: string, requests: number, serverUrl: string): ChildProcess {
-  const child = spawn(process.execPath, [PROGRAM, url, String(requests), 'row'], {
-    stdio: ['ignore', 'inherit', 'inherit'],
-    env: { ...process.env, OBSYNC_TEST_SERVER: serverUrl },
-  });
-  onTestFinished(() => void child.kill('SIGKILL'));
-  return child;
+  return startQuotaProcess([url, String(requests), 'row'], { OBSYNC_TEST_SERVER: serverUrl });
 }
-
-const ended = async (child: ChildProcess) => (await once(child, 'exit'))[0];
 
 test('four processes over one row use every window up, and none is refused (R23)', async () => {
   const server = await startQuotaServer({ limit: 40, windowMs: 1000 });

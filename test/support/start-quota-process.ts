@@ -1,0 +1,18 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { onTestFinished } from 'vitest';
+
+const PROGRAM = join(import.meta.dirname, 'quota-process.ts');
+
+/** Starts a process that sends requests to a server of quota, and ends it with the test. */
+export function startQuotaProcess(words: readonly string[], env: NodeJS.ProcessEnv): ChildProcess {
+  const child = spawn(process.execPath, [PROGRAM, ...words], {
+    stdio: ['ignore', 'inherit', 'inherit'],
+    env: { ...process.env, ...env },
+  });
+  onTestFinished(() => void child.kill('SIGKILL'));
+  return child;
+}
+
+export const ended = async (child: ChildProcess): Promise<unknown> => (await once(child, 'exit'))[0];
