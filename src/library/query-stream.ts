@@ -1,5 +1,6 @@
 import type { PostgresAddress } from '../destination/postgres/address.ts';
 import { openForReading } from '../destination/sqlite/open.ts';
+import { batches } from './batches.ts';
 import { checkOptions } from './check-options.ts';
 import { DEFAULTS } from './defaults.ts';
 import { addressOf, givenAddress } from './mirror-address.ts';
@@ -52,14 +53,7 @@ const PORTION_ROWS = 1000;
 
 async function* portionsOf<Row>(rows: Iterable<Row>, close: () => Promise<void>): AsyncGenerator<readonly Row[]> {
   try {
-    let portion: Row[] = [];
-    for (const row of rows) {
-      portion.push(row);
-      if (portion.length < PORTION_ROWS) continue;
-      yield portion;
-      portion = [];
-    }
-    if (portion.length > 0) yield portion;
+    yield* batches(rows, PORTION_ROWS);
   } finally {
     await close();
   }
