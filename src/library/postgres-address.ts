@@ -57,6 +57,9 @@ export function postgresAddress(said: ConnectionKeywords, env: NodeJS.ProcessEnv
     ssl: login.host.startsWith('/') ? false : tlsOptions(find),
     // The driver would take another one from a variable.
     client_encoding: 'UTF8',
+    // A connection that another host has forgotten is noticed, also while nothing is asked.
+    keepAlive: true,
+    keepAliveInitialDelayMillis: 10_000,
     application_name: find('application_name') ?? 'obsync',
     connectionTimeoutMillis: 1000 * secondsOf(find('connect_timeout')),
     ...optional('options', find('options')),

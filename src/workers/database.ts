@@ -31,16 +31,13 @@ export interface WorkConnections {
   readonly answerMs?: number;
 }
 
-/** A network that went silent is noticed after so long, also while nothing is asked. */
-const KEEP_ALIVE = { keepAlive: true, keepAliveInitialDelayMillis: 10_000 };
-
 /** Opens no connection before the first statement. */
 export function openWorkDatabase(
   { client, display }: PostgresAddress,
   { onLost = () => {}, answerMs }: WorkConnections = {},
 ): WorkDatabase {
   const patience = answerMs === undefined ? {} : { query_timeout: answerMs };
-  const pool = new Pool({ ...client, ...KEEP_ALIVE, ...patience, max: MOST_CONNECTIONS });
+  const pool = new Pool({ ...client, ...patience, max: MOST_CONNECTIONS });
   pool.on('error', onLost);
   const query: WorkDatabase['query'] = (text, values) => pool.query(text, values as unknown[]);
   return {

@@ -6,9 +6,8 @@ import {
   type CopiedTable,
   type CopySource,
   type CopyTarget,
-  FIRST_PORTION,
-  nextPortion,
 } from '../sql/copied-tables.ts';
+import { FIRST_PORTION, nextPortion } from '../sql/portions.ts';
 import { list, quote } from '../sql/tables.ts';
 import type { PostgresAddress } from './address.ts';
 import { migrateInside, newestVersion, version } from './migrations.ts';

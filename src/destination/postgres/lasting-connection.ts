@@ -1,6 +1,6 @@
 import { Client } from 'pg';
 import type { PostgresAddress } from './address.ts';
-import { breakOff, KEEP_ALIVE } from './break-off.ts';
+import { breakOff } from './break-off.ts';
 import { driverError } from './lost-connection.ts';
 import { connectionOf } from './pool.ts';
 import { processIdOf } from './process-id.ts';
@@ -18,7 +18,7 @@ export interface LastingConnection extends Pick<PostgresDatabase, 'transaction' 
 }
 
 export async function openLastingConnection({ client: config, schema }: PostgresAddress): Promise<LastingConnection> {
-  const client = new Client({ ...config, types: SQLITE_TYPES, ...KEEP_ALIVE });
+  const client = new Client({ ...config, types: SQLITE_TYPES });
   let act = (): void => {};
   // What breaks between two transactions ends the connection as well.
   client.on('error', () => {});

@@ -4,7 +4,8 @@ import { type MigrationMeta, readMigrationFiles } from 'drizzle-orm/migrator';
 import { SyncError } from '../../core/errors.ts';
 import type { MirrorChange } from '../../core/mirror-change.ts';
 import type { PostgresConnection } from './connection.ts';
-import { quoted, searchPath } from './settings.ts';
+import { quoted } from './settings.ts';
+import { inTransaction } from './transaction.ts';
 import { aroundViews, codeOf, hasViews, postgresViews, VIEW_JOURNAL } from './views.ts';
 
 /** The migrations are part of the package, wherever this file has been compiled to. */
@@ -23,7 +24,7 @@ export async function migrate(
 ): Promise<MirrorChange> {
   if (await isUpToDate(connection, schema, allMigrations())) return 'none';
   try {
-    return await inTransaction(connection, () => migrateInside(connection, schema, lockTimeoutMs));
+    return await inTransaction(connection, schema, (inside) => migrateInside(inside, schema, lockTimeoutMs));
   } catch (error) {
     throw codeOf(error) === LOCK_NOT_AVAILABLE ? await readMeanwhile(connection, schema, error) : error;
   }
@@ -34,7 +35,7 @@ const LOCK_TIMEOUT_MS = 10_000;
 
 const LOCK_NOT_AVAILABLE = '55P03';
 
-/** The same in a transaction that is under way. Its search path is that of the mirror afterwards. */
+/** The same in a transaction that is under way, whose search path is that of the mirror. */
 export async function migrateInside(
   connection: PostgresConnection,
   schema: string,
@@ -75,19 +76,6 @@ function allMigrations(): MigrationMeta[] {
 /** Waits for whoever changes the tables of the mirror. It is a lock of the transaction: behind a pooler, the next one may meet another session. */
 export async function lockMigrations(connection: PostgresConnection, schema: string): Promise<void> {
   await connection.query('select pg_advisory_xact_lock(hashtextextended($1, 0))', [`obsync ${schema}`]);
-}
-
-async function inTransaction<Done>(connection: PostgresConnection, work: () => Promise<Done>): Promise<Done> {
-  await connection.query('begin isolation level read committed');
-  try {
-    const done = await work();
-    await connection.query('commit');
-    return done;
-  } catch (error) {
-    // The error says more than a rollback that fails because the connection is gone.
-    await connection.query('rollback').catch(() => undefined);
-    throw error;
-  }
 }
 
 /** Whether this version has nothing to do. */
@@ -132,7 +120,6 @@ function madeBy(all: readonly MigrationMeta[]): string[] {
 async function enterSchema(connection: PostgresConnection, schema: string): Promise<void> {
   const { rows } = await connection.query('select 1 as is_there from pg_namespace where nspname = $1', [schema]);
   if (rows.length === 0) await connection.query(`create schema ${quoted(schema)}`);
-  await connection.query(`set local search_path to ${searchPath(schema)}`);
   for (const journal of [JOURNAL, VIEW_JOURNAL]) await connection.query(journal);
 }
 

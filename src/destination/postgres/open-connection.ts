@@ -1,20 +1,17 @@
 import { Client } from 'pg';
+import type { CopiedRow } from '../sql/copied-tables.ts';
 import type { PostgresAddress } from './address.ts';
-import { KEEP_ALIVE } from './break-off.ts';
 import type { PostgresConnection } from './connection.ts';
 import { driverError } from './lost-connection.ts';
 import { connectError, refuseOldServer, serverError } from './server-error.ts';
 import { settingsIn } from './settings.ts';
 import { SQLITE_TYPES } from './type-parsers.ts';
 
-/** A row as a list, in the order of the columns. */
-type ListedRow = readonly (string | number | bigint | null)[];
-
 /** One connection for as long as its user needs it. Every error says what is wrong with the server and what to do about it. */
 export interface OpenConnection extends PostgresConnection {
   readonly client: Client;
   /** The rows of one statement as lists. */
-  list(text: string, values?: readonly unknown[]): Promise<ListedRow[]>;
+  list(text: string, values?: readonly unknown[]): Promise<CopiedRow[]>;
   /** Runs statements without values, for what they do. */
   run(text: string): Promise<void>;
   close(): Promise<void>;
@@ -22,7 +19,7 @@ export interface OpenConnection extends PostgresConnection {
 
 /** @throws SyncError */
 export async function openConnection({ client: config, display }: PostgresAddress): Promise<OpenConnection> {
-  const client = new Client({ ...config, types: SQLITE_TYPES, ...KEEP_ALIVE });
+  const client = new Client({ ...config, types: SQLITE_TYPES });
   // What breaks between two statements is said by the next one.
   client.on('error', () => {});
   await client.connect().catch((error: unknown) => {

@@ -1,6 +1,6 @@
 import { Client, type ClientBase, type ClientConfig, Pool, type PoolClient } from 'pg';
 import type { Row } from '../../core/stream.ts';
-import { breakOff, KEEP_ALIVE } from './break-off.ts';
+import { breakOff } from './break-off.ts';
 import type { PostgresConnection } from './connection.ts';
 import { driverError, isLost, LostConnection, UnknownOutcome } from './lost-connection.ts';
 import { processIdOf } from './process-id.ts';
@@ -27,7 +27,6 @@ export function openPool({ client, schema, mostConnections }: PoolOptions): Post
   const open = new Set<PoolClient>();
   const pool = new Pool({
     ...client,
-    ...KEEP_ALIVE,
     // A statement that needs no answer is sent before the one in front of it is answered.
     ...{ pipeline: true },
     max: mostConnections,

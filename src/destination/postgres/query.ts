@@ -2,6 +2,7 @@
 import { DatabaseError } from 'pg';
 import Cursor from 'pg-cursor';
 import { SyncError } from '../../core/errors.ts';
+import { FIRST_PORTION, nextPortion } from '../sql/portions.ts';
 import type { PostgresAddress } from './address.ts';
 import { refuseOtherVersion } from './copy.ts';
 import { beginIn, type OpenConnection, openConnection } from './open-connection.ts';
@@ -75,31 +76,20 @@ async function startQuery(
   return { columns: first.columns, portions: readOn(first.rows, read, close), close };
 }
 
-const FIRST_PORTION = 100;
-
 async function* readOn(
   first: readonly ResultRow[],
   read: (count: number) => Promise<{ readonly rows: readonly ResultRow[] }>,
   close: () => Promise<void>,
 ): AsyncGenerator<readonly ResultRow[]> {
   try {
-    for (let rows = first; rows.length > 0; rows = (await read(nextPortion(rows))).rows) yield rows;
+    for (let rows = first; rows.length > 0; rows = (await read(nextPortion(rows, MOST_ROWS))).rows) yield rows;
   } finally {
     await close();
   }
 }
 
-/** Characters of a portion, so that a few of them fit into memory whatever a row holds. */
-const PORTION_LENGTH = 1_000_000;
+/** A result is printed or handed on a portion at a time. */
 const MOST_ROWS = 2000;
-
-function nextPortion(rows: readonly ResultRow[]): number {
-  const length = rows.flat().reduce<number>((sum, value) => sum + sizeOf(value), 1);
-  return Math.max(1, Math.min(MOST_ROWS, Math.floor((rows.length * PORTION_LENGTH) / length)));
-}
-
-const sizeOf = (value: ResultValue): number =>
-  typeof value === 'string' || value instanceof Uint8Array ? value.length : 8;
 
 /** Classes of SQLSTATE that are not about the statement. */
 const OF_THE_SERVER = /^(08(?!P01)|28|3D|53|57P|58|XX)/;

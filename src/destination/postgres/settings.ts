@@ -2,7 +2,7 @@
  * Where names are looked for: in the schema of a mirror. Temporary tables come last, or they would come first: behind a pooler, the
  * session may hold those of another program.
  */
-export function searchPath(schema: string): string {
+function searchPath(schema: string): string {
   return `${quoted(schema)}, pg_temp`;
 }
 

@@ -2,6 +2,7 @@ import { DatabaseError } from 'pg';
 import type { Commit, Destination } from '../../core/destination.ts';
 import type { PostgresConnection } from './connection.ts';
 import { isLost } from './lost-connection.ts';
+import { quoted } from './settings.ts';
 import type { PostgresDatabase } from './transaction.ts';
 
 /**
@@ -24,7 +25,7 @@ const GROWN = `select relname as name from pg_class
     and pg_relation_size(oid) > 2 * current_setting('block_size')::bigint * greatest(relpages, 8)`;
 
 export function tableStatistics(database: PostgresDatabase, schema: string): TableStatistics {
-  const place = `"${schema.replaceAll('"', '""')}"`;
+  const place = quoted(schema);
   // What an earlier process has written counts as well.
   let changed = MANY_ROWS;
   return {
@@ -47,7 +48,7 @@ export function tableStatistics(database: PostgresDatabase, schema: string): Tab
 async function look(connection: PostgresConnection, place: string): Promise<void> {
   const { rows } = await connection.query(GROWN, [place]);
   // One that another process looks at now is left to it.
-  for (const { name } of rows) await connection.query(`analyze (skip_locked) ${place}."${name}"`);
+  for (const { name } of rows) await connection.query(`analyze (skip_locked) ${place}.${quoted(String(name))}`);
 }
 
 /** The same destination; before the end of a round the server looks at what has grown. */

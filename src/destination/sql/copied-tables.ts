@@ -54,33 +54,3 @@ function copiedTable(table: SQLiteTable): CopiedTable {
     isOrdered: key.length === 0,
   };
 }
-
-/** Characters of a portion: small enough that a few of them fit into memory whatever a row holds. */
-const PORTION_LENGTH = 1_000_000;
-const MOST_ROWS = 5000;
-
-/** How many rows the next portion may have, from what those of the last one hold. */
-export function nextPortion(rows: readonly CopiedRow[]): number {
-  const length = rows.reduce((sum, row) => sum + lengthOf(row), 0);
-  return Math.max(1, Math.min(MOST_ROWS, Math.floor((rows.length * PORTION_LENGTH) / Math.max(length, 1))));
-}
-
-/** Rows of unknown size are not asked for by the thousand. */
-export const FIRST_PORTION = 100;
-
-/** Takes rows that come one by one as portions. */
-export function* inPortions(rows: Iterable<CopiedRow>): Generator<readonly CopiedRow[]> {
-  let [portion, length]: [CopiedRow[], number] = [[], 0];
-  for (const row of rows) {
-    portion.push(row);
-    length += lengthOf(row);
-    if (portion.length < MOST_ROWS && length < PORTION_LENGTH) continue;
-    yield portion;
-    [portion, length] = [[], 0];
-  }
-  if (portion.length > 0) yield portion;
-}
-
-function lengthOf(row: CopiedRow): number {
-  return row.reduce<number>((sum, value) => sum + (typeof value === 'string' ? value.length : 8), 0);
-}

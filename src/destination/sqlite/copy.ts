@@ -9,13 +9,8 @@ import * as health from '../../../schema/health.ts';
 import * as sync from '../../../schema/sync.ts';
 import { takeLock } from '../../../state/lock.ts';
 import { SyncError } from '../../core/errors.ts';
-import {
-  type CopiedRow,
-  type CopiedTable,
-  type CopySource,
-  type CopyTarget,
-  inPortions,
-} from '../sql/copied-tables.ts';
+import type { CopiedRow, CopiedTable, CopySource, CopyTarget } from '../sql/copied-tables.ts';
+import { inPortions } from '../sql/portions.ts';
 import { list, quote } from '../sql/tables.ts';
 import { closeWritten } from './close.ts';
 import { fileError } from './file-error.ts';

@@ -1,0 +1,36 @@
+/** A row as a list of its values. */
+type ListedRow = readonly (string | number | bigint | Uint8Array | null)[];
+
+/** Characters of a portion: small enough that a few of them fit into memory whatever a row holds. */
+const PORTION_LENGTH = 1_000_000;
+const MOST_ROWS = 5000;
+
+/** How many rows the next portion may have, from what those of the last one hold. */
+export function nextPortion(rows: readonly ListedRow[], mostRows = MOST_ROWS): number {
+  const length = rows.reduce((sum, row) => sum + lengthOf(row), 0);
+  return Math.max(1, Math.min(mostRows, Math.floor((rows.length * PORTION_LENGTH) / Math.max(length, 1))));
+}
+
+/** Rows of unknown size are not asked for by the thousand. */
+export const FIRST_PORTION = 100;
+
+/** Takes rows that come one by one as portions. */
+export function* inPortions<Row extends ListedRow>(rows: Iterable<Row>): Generator<readonly Row[]> {
+  let [portion, length]: [Row[], number] = [[], 0];
+  for (const row of rows) {
+    portion.push(row);
+    length += lengthOf(row);
+    if (portion.length < MOST_ROWS && length < PORTION_LENGTH) continue;
+    yield portion;
+    [portion, length] = [[], 0];
+  }
+  if (portion.length > 0) yield portion;
+}
+
+function lengthOf(row: ListedRow): number {
+  return row.reduce<number>((sum, value) => sum + sizeOf(value), 0);
+}
+
+function sizeOf(value: ListedRow[number]): number {
+  return typeof value === 'string' || value instanceof Uint8Array ? value.length : 8;
+}
