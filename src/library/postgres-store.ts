@@ -15,13 +15,15 @@ import { heldEnvironments } from '../destination/postgres/leases.ts';
 import { POSTGRES_LIMITS } from '../destination/postgres/limits.ts';
 import { isTransient } from '../destination/postgres/lost-connection.ts';
 import { migrate, version } from '../destination/postgres/migrations.ts';
-import { beginIn, type OpenConnection, openConnection } from '../destination/postgres/open-connection.ts';
+import { type OpenConnection, openConnection } from '../destination/postgres/open-connection.ts';
 import { openPool } from '../destination/postgres/pool.ts';
 import { createPresence } from '../destination/postgres/presence.ts';
-import { type RetryWaiting, readOften, retried } from '../destination/postgres/retry.ts';
+import { QUOTA_IDLE_MS } from '../destination/postgres/quota-row.ts';
+import { type RetryWaiting, retried } from '../destination/postgres/retry.ts';
 import { serverError, sqlStateOf } from '../destination/postgres/server-error.ts';
 import { postgresState } from '../destination/postgres/state.ts';
 import { tableStatistics, withStatistics } from '../destination/postgres/statistics.ts';
+import { inTransaction, type TransactionWork } from '../destination/postgres/transaction.ts';
 import { fileError } from '../destination/sqlite/file-error.ts';
 import type { OpenMirror } from '../sync/ports.ts';
 import { copyOnce } from './copy-mirror.ts';
@@ -45,11 +47,18 @@ export function postgresStore(given: string, address: PostgresAddress): MirrorSt
   /** For what may be done twice. */
   const connected = <Done>(work: (connection: OpenConnection) => Promise<Done>): Promise<Done> =>
     retried(WAITING, () => once(work));
-  const reading = <Done>(work: (connection: OpenConnection) => Promise<Done>): Promise<Done> =>
+  const reading = <Done>(work: TransactionWork<Done>): Promise<Done> =>
     connected(async (connection) => {
-      await beginIn(connection, schema, 'isolation level repeatable read, read only');
-      await refuseOtherVersion(connection, address);
-      return work(connection);
+      const settings = {
+        schema,
+        mode: 'isolation level repeatable read, read only',
+        idleTimeoutMs: 0,
+        use: 'read',
+      } as const;
+      return inTransaction(connection, settings, async (inside) => {
+        await refuseOtherVersion(inside, address);
+        return work(inside);
+      });
     });
   return {
     display,
@@ -66,9 +75,7 @@ export function postgresStore(given: string, address: PostgresAddress): MirrorSt
     isWritten: () => reading(async (connection) => (await heldEnvironments(connection)).size > 0),
     record: (verification) =>
       once(async (connection) => {
-        await beginIn(connection, schema, '');
-        await performOn(connection, saveVerification(verification));
-        await connection.run('commit');
+        await inTransaction(connection, { schema }, (inside) => performOn(inside, saveVerification(verification)));
       }).catch(() => {
         // The result stands, whether or not it is recorded.
       }),
@@ -159,8 +166,8 @@ async function openMirror(
 }
 
 function openQuotaDatabase({ client, schema }: PostgresAddress): QuotaDatabase {
-  const database = openPool({ client, schema, mostConnections: 1 });
-  return { transaction: (work) => readOften(database, WAITING, work), close: () => database.close() };
+  const database = openPool({ client, schema, mostConnections: 1, idleTimeoutMs: QUOTA_IDLE_MS });
+  return { transaction: (work) => retried(WAITING, () => database.transaction(work)), close: () => database.close() };
 }
 
 function after(delayMs: number, act: () => void): () => void {

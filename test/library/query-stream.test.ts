@@ -105,9 +105,9 @@ describe('a query in PostgreSQL', () => {
     for await (const portion of wide.portions) sizes.push(portion.length);
     expect(sizes.reduce((sum, size) => sum + size)).toBe(200);
     expect(Math.max(...sizes.slice(1))).toBeLessThan(5);
-    expect(await there.ask("select count(*) as open from pg_stat_activity where application_name = 'obsync'")).toEqual([
-      { open: '0' },
-    ]);
+    // Other tests have connections to the same server, and a connection that is closed takes the server a moment.
+    const still = `select pid from pg_stat_activity where pid <> pg_backend_pid() and query ~ 'generate_series.1, (?:200|100000000)'`;
+    await expect.poll(() => there.ask(still), { interval: 20 }).toEqual([]);
   });
 
   test('sees the mirror’s own schema, through a pooler as well', async () => {

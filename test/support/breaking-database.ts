@@ -1,7 +1,12 @@
 import { DatabaseError } from 'pg';
 import type { PostgresConnection } from '../../src/destination/postgres/connection.ts';
 import { LostConnection } from '../../src/destination/postgres/lost-connection.ts';
-import { inTransaction, type PostgresDatabase } from '../../src/destination/postgres/transaction.ts';
+import {
+  inTransaction,
+  type PostgresDatabase,
+  type TransactionUse,
+  type TransactionWork,
+} from '../../src/destination/postgres/transaction.ts';
 
 /**
  * What happens at a statement: the connection is lost before it reaches the server, or before its answer is there, or the statement meets
@@ -38,12 +43,12 @@ export function breakingDatabase(
 ): BreakingDatabase {
   let [last, done, tries, breaks]: [Promise<unknown>, number, number, number] = [Promise.resolve(), 0, 0, 0];
 
-  async function attempt<Done>(work: (connection: PostgresConnection) => Promise<Done>): Promise<Done> {
+  async function attempt<Done>(work: TransactionWork<Done>, use?: TransactionUse): Promise<Done> {
     const breakAt = ((nth + every - (done % every)) % every) + tries * every;
     const { rows } = await server.query(`select last_value, is_called from "${schema}".sync_runs_id_seq`);
     const connection = breakingConnection(server, { kind, breakAt });
     try {
-      const result = await inTransaction(connection, schema, work);
+      const result = await inTransaction(connection, { schema, use }, work);
       [done, tries] = [done + 1, 0];
       return result;
     } catch (error) {
@@ -61,8 +66,8 @@ export function breakingDatabase(
   }
 
   return {
-    transaction(work) {
-      const next = last.then(() => attempt(work));
+    transaction(work, use) {
+      const next = last.then(() => attempt(work, use));
       last = next.catch(() => undefined);
       return next;
     },
@@ -87,6 +92,8 @@ function breakingConnection(
     async query(text, values) {
       const number = sent++;
       if (isBroken && kind !== 'conflict') throw new LostConnection('broken');
+      // The server takes back a transaction in which a statement failed, also when it is told to commit it.
+      if (isBroken) return server.query('rollback');
       const isHere = number === breakAt;
       isBroken ||= isHere;
       if (isHere && kind === 'unsent') throw new LostConnection('broken');

@@ -8,9 +8,10 @@ import { PARSERS } from '../../src/destination/postgres/values.ts';
 export async function pgliteConnection(): Promise<PostgresConnection & { close(): Promise<void> }> {
   const server = await PGlite.create({ parsers: { ...PARSERS }, serializers: AS_GIVEN });
   return {
-    async query(text, values = []) {
-      const { rows, affectedRows = 0 } = await server.query<Row>(text, [...values]);
-      return { rows, changes: affectedRows };
+    async query(text, values) {
+      const [last] =
+        values === undefined ? (await server.exec(text)).slice(-1) : [await server.query(text, [...values])];
+      return { rows: (last?.rows ?? []) as Row[], changes: last?.affectedRows ?? 0 };
     },
     close: () => server.close(),
   };
@@ -23,8 +24,8 @@ const AS_GIVEN = { 16: String };
 export function pgliteDatabase(connection: PostgresConnection, schema: string): PostgresDatabase {
   let last: Promise<unknown> = Promise.resolve();
   return {
-    transaction(work) {
-      const next = last.then(() => inTransaction(connection, schema, work));
+    transaction(work, use) {
+      const next = last.then(() => inTransaction(connection, { schema, use }, work));
       last = next.catch(() => undefined);
       return next;
     },

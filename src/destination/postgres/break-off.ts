@@ -1,7 +1,7 @@
-import type { Socket } from 'node:net';
 import type { ClientBase } from 'pg';
+import { socketOf } from './socket.ts';
 
 /** Ends the connection of a client at once: what it has asked fails. */
 export function breakOff(client: ClientBase): void {
-  (client as unknown as { connection: { stream: Socket } }).connection.stream.destroy();
+  socketOf(client).destroy();
 }

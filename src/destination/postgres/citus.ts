@@ -40,7 +40,7 @@ export async function refuseWithoutCitus(connection: PostgresConnection): Promis
  */
 export async function distributeTables(connection: PostgresConnection, schema: string): Promise<DistributionReport> {
   await refuseWithoutCitus(connection);
-  return inTransaction(connection, schema, async (inside) => {
+  return inTransaction(connection, { schema }, async (inside) => {
     await lockMigrations(inside, schema);
     const { byEnvironment, others } = await tablesOf(inside);
     const known = await distributedTables(inside);

@@ -10,6 +10,7 @@ import {
 import { FIRST_PORTION, nextPortion } from '../sql/portions.ts';
 import { list, quote } from '../sql/tables.ts';
 import type { PostgresAddress } from './address.ts';
+import type { PostgresConnection } from './connection.ts';
 import { migrateInside, newestVersion, version } from './migrations.ts';
 import { beginIn, type OpenConnection, openConnection } from './open-connection.ts';
 import { arrayText, TYPES } from './values.ts';
@@ -31,7 +32,7 @@ export async function openCopySource(address: PostgresAddress): Promise<CopySour
 }
 
 /** @throws SyncError `usage` */
-export async function refuseOtherVersion(connection: OpenConnection, address: PostgresAddress): Promise<void> {
+export async function refuseOtherVersion(connection: PostgresConnection, address: PostgresAddress): Promise<void> {
   const [found, newest] = [await version(connection, address.schema), newestVersion()];
   if (found === newest) return;
   if (found === 0)

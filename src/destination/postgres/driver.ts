@@ -5,42 +5,30 @@ import type { ColumnValue, Row } from '../../core/stream.ts';
 import { onConflict } from '../sql/conflicts.ts';
 import type { BulkUpsert, SqlAnswer, SqlStatements } from '../sql/statements.ts';
 import { list, quote } from '../sql/tables.ts';
-import type { PostgresConnection } from './connection.ts';
+import type { PostgresConnection, PostgresTransaction } from './connection.ts';
 import { POSTGRES } from './dialect.ts';
+import { handled } from './transaction.ts';
 import { arrayText, columnValue, parameter, TYPES } from './values.ts';
 
 const NOTHING: SqlAnswer = { rows: [], changes: 0 };
 
-/**
- * Runs statements one after the other. One whose answer nobody needs is sent without a wait for it, so that it costs no round trip; its
- * failure is thrown in the end.
- */
+/** Runs statements one after the other. One whose answer nobody needs is sent without a wait for it, so that it costs no round trip. */
 export async function performOn<Result>(
-  connection: PostgresConnection,
+  transaction: PostgresTransaction,
   statements: SqlStatements<Result>,
 ): Promise<Result> {
-  const underWay: Promise<unknown>[] = [];
-  try {
-    let step = statements.next();
-    while (step.done !== true) {
-      const answer = ask(connection, step.value);
-      const isAwaited = !('isUnanswered' in step.value && step.value.isUnanswered);
-      if (!isAwaited) underWay.push(handled(answer));
-      step = statements.next(isAwaited ? await answer : NOTHING);
-    }
-    await Promise.all(underWay);
-    return step.value;
-  } catch (error) {
-    // After a failure the server refuses all later statements: the first failure is the reason.
-    const failed = (await Promise.allSettled(underWay)).find((each) => each.status === 'rejected');
-    throw failed === undefined ? error : failed.reason;
+  const sending: PostgresConnection = {
+    async query(text, values) {
+      transaction.send(text, values);
+      return NOTHING;
+    },
+  };
+  let step = statements.next();
+  while (step.done !== true) {
+    const isUnanswered = 'isUnanswered' in step.value && step.value.isUnanswered;
+    step = statements.next(await ask(isUnanswered ? sending : transaction, step.value));
   }
-}
-
-/** A failure that is looked at later is not an unhandled one. */
-function handled<Result>(promise: Promise<Result>): Promise<Result> {
-  promise.catch(() => undefined);
-  return promise;
+  return step.value;
 }
 
 const DRIZZLE = new PgDialect();

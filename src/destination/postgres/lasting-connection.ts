@@ -2,7 +2,7 @@ import { Client } from 'pg';
 import type { PostgresAddress } from './address.ts';
 import { breakOff } from './break-off.ts';
 import { driverError } from './lost-connection.ts';
-import { connectionOf } from './pool.ts';
+import { connectionOf, PIPELINE } from './pool.ts';
 import { processIdOf } from './process-id.ts';
 import { inTransaction, type PostgresDatabase } from './transaction.ts';
 import { SQLITE_TYPES } from './type-parsers.ts';
@@ -18,7 +18,7 @@ export interface LastingConnection extends Pick<PostgresDatabase, 'transaction' 
 }
 
 export async function openLastingConnection({ client: config, schema }: PostgresAddress): Promise<LastingConnection> {
-  const client = new Client({ ...config, types: SQLITE_TYPES });
+  const client = new Client({ ...config, ...PIPELINE, types: SQLITE_TYPES });
   let act = (): void => {};
   // What breaks between two transactions ends the connection as well.
   client.on('error', () => {});
@@ -29,7 +29,7 @@ export async function openLastingConnection({ client: config, schema }: Postgres
   const connection = connectionOf(client);
   return {
     processId: processIdOf(client),
-    transaction: (work) => inTransaction(connection, schema, work),
+    transaction: (work, use) => inTransaction(connection, { schema, use }, work),
     onEnd: (given) => {
       act = given;
     },

@@ -11,8 +11,12 @@ export class LostConnection extends Error {
 
 /** A transaction was to be committed when the connection was lost: it may have taken place or not. */
 export class UnknownOutcome extends Error {
-  constructor(cause: unknown) {
+  /** The server's number of the transaction; null if it was not asked for. */
+  readonly transaction: string | null;
+
+  constructor(cause: unknown, transaction: string | null) {
     super('the connection to PostgreSQL was lost during a commit', { cause });
+    this.transaction = transaction;
   }
 }
 

@@ -24,7 +24,7 @@ export async function migrate(
 ): Promise<MirrorChange> {
   if (await isUpToDate(connection, schema, allMigrations())) return 'none';
   try {
-    return await inTransaction(connection, schema, (inside) => migrateInside(inside, schema, lockTimeoutMs));
+    return await inTransaction(connection, { schema }, (inside) => migrateInside(inside, schema, lockTimeoutMs));
   } catch (error) {
     throw codeOf(error) === LOCK_NOT_AVAILABLE ? await readMeanwhile(connection, schema, error) : error;
   }

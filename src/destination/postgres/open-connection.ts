@@ -3,8 +3,9 @@ import type { CopiedRow } from '../sql/copied-tables.ts';
 import type { PostgresAddress } from './address.ts';
 import type { PostgresConnection } from './connection.ts';
 import { driverError } from './lost-connection.ts';
+import { connectionOf, PIPELINE } from './pool.ts';
 import { connectError, refuseOldServer, serverError } from './server-error.ts';
-import { settingsIn } from './settings.ts';
+import { beginning } from './settings.ts';
 import { SQLITE_TYPES } from './type-parsers.ts';
 
 /** One connection for as long as its user needs it. Every error says what is wrong with the server and what to do about it. */
@@ -19,7 +20,7 @@ export interface OpenConnection extends PostgresConnection {
 
 /** @throws SyncError */
 export async function openConnection({ client: config, display }: PostgresAddress): Promise<OpenConnection> {
-  const client = new Client({ ...config, types: SQLITE_TYPES });
+  const client = new Client({ ...PIPELINE, ...config, types: SQLITE_TYPES });
   // What breaks between two statements is said by the next one.
   client.on('error', () => {});
   await client.connect().catch((error: unknown) => {
@@ -29,12 +30,10 @@ export async function openConnection({ client: config, display }: PostgresAddres
     answer.catch((error: unknown) => {
       throw serverError(display, driverError(error));
     });
+  const connection = connectionOf(client);
   const open: OpenConnection = {
     client,
-    async query(text, values = []) {
-      const { rows, rowCount } = await facing(client.query(text, [...values]));
-      return { rows, changes: rowCount ?? 0 };
-    },
+    query: (text, values) => facing(connection.query(text, values)),
     list: async (text, values = []) =>
       (await facing(client.query<string[]>({ text, values: [...values], rowMode: 'array' }))).rows,
     run: async (text) => void (await facing(client.query(text))),
@@ -56,7 +55,5 @@ async function checkVersion(open: OpenConnection, display: string): Promise<void
 
 /** Begins a transaction in the schema of a mirror, which nothing ends however long it lasts. */
 export async function beginIn(connection: OpenConnection, schema: string, mode: string): Promise<void> {
-  const { text, values } = settingsIn(schema, 0);
-  await connection.run(`begin ${mode}; set local statement_timeout to 0`);
-  await connection.query(text, values);
+  await connection.run(beginning({ schema, mode, idleTimeoutMs: 0 }));
 }

@@ -5,6 +5,7 @@ import type { PostgresConnection } from './connection.ts';
 import { driverError, isLost, LostConnection, UnknownOutcome } from './lost-connection.ts';
 import { processIdOf } from './process-id.ts';
 import { sqlStateOf } from './server-error.ts';
+import { socketOf } from './socket.ts';
 import { inTransaction, type PostgresDatabase } from './transaction.ts';
 import { SQLITE_TYPES } from './type-parsers.ts';
 
@@ -13,6 +14,8 @@ interface PoolOptions {
   readonly client: ClientConfig;
   readonly schema: string;
   readonly mostConnections: number;
+  /** After so long without a statement the server ends a transaction; left out for the time of a lease. */
+  readonly idleTimeoutMs?: number;
 }
 
 export interface PostgresPool extends PostgresDatabase {
@@ -23,12 +26,11 @@ export interface PostgresPool extends PostgresDatabase {
 }
 
 /** A mirror's schema of a server, over several connections: each transaction has one for itself. */
-export function openPool({ client, schema, mostConnections }: PoolOptions): PostgresPool {
+export function openPool({ client, mostConnections, ...settings }: PoolOptions): PostgresPool {
   const open = new Set<PoolClient>();
   const pool = new Pool({
     ...client,
-    // A statement that needs no answer is sent before the one in front of it is answered.
-    ...{ pipeline: true },
+    ...PIPELINE,
     max: mostConnections,
     types: SQLITE_TYPES,
   });
@@ -57,7 +59,7 @@ export function openPool({ client, schema, mostConnections }: PoolOptions): Post
   };
   return {
     session,
-    transaction: (work) => session((connection) => inTransaction(connection, schema, work)),
+    transaction: (work, use) => session((connection) => inTransaction(connection, { ...settings, use }, work)),
     breakOff: () => open.forEach(breakOff),
     async cancel() {
       const backends = [...busy].map(processIdOf);
@@ -88,14 +90,21 @@ async function connect(pool: Pool): Promise<PoolClient> {
 /** The code of PostgreSQL for too many connections. */
 const TOO_MANY = '53300';
 
+/** A statement is sent before the one in front of it is answered. */
+export const PIPELINE = { pipeline: true } as const;
+
 export function connectionOf(client: ClientBase): PostgresConnection {
   return {
     async query(sql, values) {
       try {
-        const { rows, rowCount } = await client.query(
-          values === undefined ? { text: sql } : { text: sql, values: [...values] },
-        );
-        return { rows: rows as Row[], changes: rowCount ?? 0 };
+        const socket = socketOf(client);
+        // What is sent at the same time goes by one call of the system.
+        socket.cork();
+        process.nextTick(() => socket.uncork());
+        const asked = values === undefined ? { text: sql } : { text: sql, values: [...values] };
+        // Several statements give a list of answers, which the types of the driver do not know.
+        const [last] = [await client.query<Row>(asked)].flat().slice(-1);
+        return { rows: last?.rows ?? [], changes: last?.rowCount ?? 0 };
       } catch (error) {
         throw driverError(error);
       }

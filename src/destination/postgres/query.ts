@@ -37,7 +37,8 @@ interface PostgresQuery {
  * @throws SyncError `usage` when it is not SQL, is more than one statement, writes, or returns no rows
  */
 export async function queryPostgres(address: PostgresAddress, query: PostgresQuery): Promise<PostgresResult> {
-  const connection = await openConnection(address);
+  // A cursor bars all other statements.
+  const connection = await openConnection({ ...address, client: { ...address.client, ...{ pipeline: false } } });
   try {
     await beginIn(connection, address.schema, 'isolation level repeatable read, read only');
     await refuseOtherVersion(connection, address);

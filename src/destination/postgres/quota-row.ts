@@ -1,11 +1,18 @@
 import { accountTime, type TimeLook } from '../../core/account-time.ts';
 import type { QuotaChange, QuotaKeeper } from '../../core/quota-keeper.ts';
 import { quotaOfText, textOfQuota } from '../../core/quota-text.ts';
-import type { PostgresConnection } from './connection.ts';
+import type { PostgresConnection, PostgresTransaction } from './connection.ts';
+import type { TransactionWork } from './transaction.ts';
+
+/** How long a transaction may have the row of a quota without a statement. */
+export const QUOTA_IDLE_MS = 10_000;
 
 export interface QuotaRowOptions {
-  /** Does the work in a transaction, all of it or none. It may do it again: a change that is made twice is made once. */
-  readonly transaction: <Done>(work: (connection: PostgresConnection) => Promise<Done>) => Promise<Done>;
+  /**
+   * Does the work in a transaction, all of it or none. It may do it again: a change that is made twice is made once. The server has to end
+   * it after `QUOTA_IDLE_MS` without a statement: whoever has the row must not keep it from the others, even if its process is stopped.
+   */
+  readonly transaction: <Done>(work: TransactionWork<Done>) => Promise<Done>;
   /** The account's key. */
   readonly account: string;
   /** A monotonic clock of this process. */
@@ -23,8 +30,8 @@ export function rowKeeper(options: QuotaRowOptions): QuotaKeeper {
     async change(quotaChange) {
       if (!isReady) await options.transaction(prepare);
       isReady = true;
-      const { result, atMs, ownMs } = await options.transaction((connection) =>
-        changeRow(connection, options, { quotaChange, seen }),
+      const { result, atMs, ownMs } = await options.transaction((transaction) =>
+        changeRow(transaction, options, { quotaChange, seen }),
       );
       seen = { atMs, ownMs };
       return result;
@@ -54,11 +61,9 @@ const ACCOUNT_TABLES = [
     offset_ms double precision not null, used_at timestamptz not null)`,
 ];
 
-/** Whoever has the row must not keep it from the others for longer, even if its process is stopped. */
-const END_IF_STOPPED = 'set local idle_in_transaction_session_timeout = 10000';
-const TAKE = `select state, at_ms, offset_ms from obsync_accounts.account_quotas where account = $1 for update`;
-/** Asked after the row is taken, which may take a while. */
-const CLOCK = 'select (extract(epoch from clock_timestamp()) * 1000)::double precision as clock_ms';
+/** The outer statement reads the clock after the row is taken, which may take a while. */
+const TAKE = `select taken.*, (extract(epoch from clock_timestamp()) * 1000)::double precision as clock_ms from (
+  select state, at_ms, offset_ms from obsync_accounts.account_quotas where account = $1 for update) taken`;
 const ADD = `insert into obsync_accounts.account_quotas (account, state, at_ms, offset_ms, used_at)
   values ($1, '', 0, 0, clock_timestamp()) on conflict (account) do nothing`;
 const WRITE = `update obsync_accounts.account_quotas set state = $2, at_ms = $3, offset_ms = $4, used_at = clock_timestamp()
@@ -72,35 +77,28 @@ interface TakenRow extends Pick<TimeLook, 'clockMs' | 'offsetMs' | 'writtenMs'> 
 }
 
 async function changeRow<Result>(
-  connection: PostgresConnection,
+  transaction: PostgresTransaction,
   { account, nowMs }: QuotaRowOptions,
   { quotaChange, seen }: { quotaChange: QuotaChange<Result>; seen: TimeLook['seen'] },
 ): Promise<{ readonly result: Result; readonly atMs: number; readonly ownMs: number }> {
-  const { text, ...look } = await takeRow(connection, account);
+  const { text, ...look } = await takeRow(transaction, account);
   const ownMs = nowMs();
   const { atMs, offsetMs } = accountTime({ ...look, ownMs, seen });
   const { state, result } = quotaChange(quotaOfText(text), atMs);
-  await connection.query(WRITE, [account, textOfQuota(state), atMs, offsetMs]);
+  transaction.send(WRITE, [account, textOfQuota(state), atMs, offsetMs]);
   return { result, atMs, ownMs };
 }
 
 /** Takes the row, with the time since when nobody else has it. */
-async function takeRow(connection: PostgresConnection, account: string): Promise<TakenRow> {
-  // Statements that need no answer of the one before are sent together.
-  const [, taken, clock] = await Promise.all([
-    connection.query(END_IF_STOPPED),
-    connection.query(TAKE, [account]),
-    connection.query(CLOCK),
-  ]);
-  const row = taken.rows[0];
-  if (row === undefined) return addRow(connection, account);
-  const { state, at_ms, offset_ms } = row;
-  const clockMs = Number(clock.rows[0]?.['clock_ms']);
-  return { text: String(state), writtenMs: Number(at_ms), offsetMs: Number(offset_ms), clockMs };
+async function takeRow(transaction: PostgresTransaction, account: string): Promise<TakenRow> {
+  const [row] = (await transaction.query(TAKE, [account])).rows;
+  if (row === undefined) return addRow(transaction, account);
+  const { state, at_ms, offset_ms, clock_ms } = row;
+  return { text: String(state), writtenMs: Number(at_ms), offsetMs: Number(offset_ms), clockMs: Number(clock_ms) };
 }
 
-async function addRow(connection: PostgresConnection, account: string): Promise<TakenRow> {
-  await connection.query(FORGET);
-  await connection.query(ADD, [account]);
-  return takeRow(connection, account);
+async function addRow(transaction: PostgresTransaction, account: string): Promise<TakenRow> {
+  transaction.send(FORGET);
+  transaction.send(ADD, [account]);
+  return takeRow(transaction, account);
 }

@@ -1,7 +1,6 @@
 import { retryDelayMs } from '../../core/retry-delay.ts';
-import type { PostgresConnection } from './connection.ts';
 import { isTransient, UnknownOutcome } from './lost-connection.ts';
-import { bothEnded, type PostgresDatabase } from './transaction.ts';
+import type { PostgresDatabase, TransactionWork } from './transaction.ts';
 
 /** How to wait, and a random number from 0 to 1. */
 export interface RetryWaiting {
@@ -33,16 +32,13 @@ export async function retried<Done>(waiting: RetryWaiting, work: () => Promise<D
   }
 }
 
-/** Work of one transaction. */
-type TransactionWork<Done> = (connection: PostgresConnection) => Promise<Done>;
-
-/** Does work in a transaction that may be done twice: it only reads, or what it writes is the same each time. */
+/** Does work in a transaction that only reads, or of which it does not matter if what it writes is lost. */
 export function readOften<Done>(
   database: PostgresDatabase,
   waiting: RetryWaiting,
   work: TransactionWork<Done>,
 ): Promise<Done> {
-  return retried(waiting, () => database.transaction(work));
+  return retried(waiting, () => database.transaction(work, 'read'));
 }
 
 /**
@@ -55,30 +51,28 @@ export function writeOnce<Done>(
   work: TransactionWork<Done>,
 ): Promise<Done> {
   return retried(waiting, async () => {
-    const done: { result: Done; transaction: unknown }[] = [];
+    const done: Done[] = [];
+    const noting: TransactionWork<Done> = async (inside) => {
+      const result = await work(inside);
+      done.push(result);
+      return result;
+    };
     try {
-      return await database.transaction(async (connection) => {
-        // It is sent together with the first statement of the work.
-        const asked = connection.query('select pg_current_xact_id()::text as transaction');
-        const [{ rows }, result] = await bothEnded(asked, work(connection));
-        done.push({ result, transaction: rows[0]?.['transaction'] });
-        return result;
-      });
+      return await database.transaction(noting, 'write-once');
     } catch (error) {
-      const [last] = done;
-      if (!(error instanceof UnknownOutcome) || last === undefined) throw error;
-      if (await isCommitted(database, waiting, last.transaction)) return last.result;
+      if (!(error instanceof UnknownOutcome) || error.transaction === null || done.length === 0) throw error;
+      if (await isCommitted(database, waiting, error.transaction)) return done[0] as Done;
       throw error;
     }
   });
 }
 
 /** Whether a transaction took place. It is still under way while the server has not seen that its client is gone. */
-function isCommitted(database: PostgresDatabase, waiting: RetryWaiting, transaction: unknown): Promise<boolean> {
+function isCommitted(database: PostgresDatabase, waiting: RetryWaiting, transaction: string): Promise<boolean> {
   return readOften(database, waiting, async (connection) => {
     const { rows } = await connection.query('select pg_xact_status($1::xid8) as status', [transaction]);
     const status = rows[0]?.['status'];
-    if (status === 'in progress') throw new UnknownOutcome(null);
+    if (status === 'in progress') throw new UnknownOutcome(null, transaction);
     return status === 'committed';
   });
 }

@@ -10,17 +10,20 @@ export function quoted(schema: string): string {
   return `"${schema.replaceAll('"', '""')}"`;
 }
 
-/**
- * A statement that sets what holds in a transaction: where its tables are, how the server writes values, and after which time without a
- * statement it is ended; 0 for never. A pooler may give each transaction another session, so nothing is set for longer.
- */
-export function settingsIn(
-  schema: string,
-  idleTimeoutMs: number,
-): { readonly text: string; readonly values: readonly string[] } {
-  return { text: SETTINGS, values: [searchPath(schema), String(idleTimeoutMs)] };
+/** What holds in a transaction. */
+export interface TransactionSettings {
+  readonly schema: string;
+  /** Such as `isolation level read committed`. */
+  readonly mode: string;
+  /** After so long without a statement the server ends it; 0 for never, and then no statement is too long either. */
+  readonly idleTimeoutMs: number;
 }
 
-const SETTINGS = `select set_config('search_path', $1, true), set_config('timezone', 'UTC', true),
-  set_config('datestyle', 'ISO', true), set_config('extra_float_digits', '1', true),
-  set_config('idle_in_transaction_session_timeout', $2, true)`;
+/**
+ * Statements that begin a transaction and set what holds in it: where its tables are and how the server writes values. A pooler may give
+ * each transaction another session, so nothing is set for longer. They have no values, so that one message holds them all.
+ */
+export function beginning({ schema, mode, idleTimeoutMs }: TransactionSettings): string {
+  return `begin ${mode}; set local search_path to ${searchPath(schema)}; set local timezone to 'UTC'; set local datestyle to 'ISO';
+    set local extra_float_digits to 1; set local idle_in_transaction_session_timeout to ${idleTimeoutMs}${idleTimeoutMs === 0 ? '; set local statement_timeout to 0' : ''}`;
+}

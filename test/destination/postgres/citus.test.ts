@@ -5,9 +5,9 @@ import { distributeTables } from '../../../src/destination/postgres/citus.ts';
 import { createPostgresDestination, scopeOf } from '../../../src/destination/postgres/destination.ts';
 import { performOn } from '../../../src/destination/postgres/driver.ts';
 import {
-  backendOf,
   giveSign,
   heldEnvironments,
+  introduce,
   releaseLeases,
   takeLeases,
 } from '../../../src/destination/postgres/leases.ts';
@@ -88,7 +88,7 @@ describe('on tables in four parts', () => {
     for (const isListed of [true, false, true]) {
       world.place('e2').listed = isListed;
       const leases = await database.transaction(async (connection) => {
-        await backendOf(connection, null);
+        await introduce(connection, null);
         await giveSign(connection, owner);
         return takeLeases(connection, owner, { envIds, mirroredAt: clock() });
       });
@@ -180,7 +180,8 @@ describe('what Citus refuses is seen', () => {
       'a MERGE',
     ],
   ])('%s', async (text, said) => {
-    const refused = await database.transaction(async () => refusedOf(await parsed(server, text), known));
+    const tree = await pgliteDatabase(server, SCHEMA).transaction((inside) => parsed(inside, text));
+    const refused = refusedOf(tree, known);
     if (said === null) expect(refused).toEqual([]);
     else expect(refused.join('; ')).toContain(said);
   });

@@ -2,10 +2,11 @@ import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'v
 import { NO_PROGRESS } from '../../../src/core/checkpoint.ts';
 import { decodePage } from '../../../src/core/decode.ts';
 import type { Destination, PageCommit } from '../../../src/core/destination.ts';
+import type { PostgresTransaction } from '../../../src/destination/postgres/connection.ts';
 import { createPostgresDestination } from '../../../src/destination/postgres/destination.ts';
 import { migrate } from '../../../src/destination/postgres/migrations.ts';
 import { openPool } from '../../../src/destination/postgres/pool.ts';
-import type { PostgresDatabase } from '../../../src/destination/postgres/transaction.ts';
+import { handled, type PostgresDatabase } from '../../../src/destination/postgres/transaction.ts';
 import { STREAM_NAMES } from '../../../src/streams/catalogue.ts';
 import { streamOf } from '../../core/setup.ts';
 import { column, START } from '../../support/conformance/workbench.ts';
@@ -66,24 +67,26 @@ function endedBefore(number: number): { mirror: PostgresDatabase; statements: ()
   let last: Promise<unknown> = Promise.resolve();
   const mirror: PostgresDatabase = {
     ...database,
-    transaction: (work) =>
-      database.transaction((connection) =>
-        work({
-          query(sql, values) {
-            count += 1;
-            const isDue = count === number;
-            const sent = last.then(async () => {
-              if (isDue) {
-                const { rows } = await connection.query('select pg_backend_pid() as pid', []);
-                await place.ask(`select pg_terminate_backend(${rows[0]?.['pid']}, 5000)`);
-              }
-              return connection.query(sql, values);
-            });
-            last = sent.catch(() => undefined);
-            return sent;
-          },
-        }),
-      ),
+    transaction: (work, use) =>
+      database.transaction(async (connection) => {
+        const sent: Promise<unknown>[] = [];
+        const query: PostgresTransaction['query'] = (sql, values) => {
+          count += 1;
+          const isDue = count === number;
+          const answer = last.then(async () => {
+            if (isDue) {
+              const { rows } = await connection.query('select pg_backend_pid() as pid', []);
+              await place.ask(`select pg_terminate_backend(${rows[0]?.['pid']}, 5000)`);
+            }
+            return connection.query(sql, values);
+          });
+          last = answer.catch(() => undefined);
+          return answer;
+        };
+        const done = await work({ query, send: (sql, values) => void sent.push(handled(query(sql, values))) });
+        await Promise.all(sent);
+        return done;
+      }, use),
   };
   return { mirror, statements: () => count };
 }

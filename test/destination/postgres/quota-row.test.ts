@@ -5,7 +5,8 @@ import { type QuotaState, UNKNOWN_QUOTA } from '../../../src/core/quota-state.ts
 import { resumedWindow } from '../../../src/core/rate-window.ts';
 import type { PostgresConnection } from '../../../src/destination/postgres/connection.ts';
 import { rowKeeper } from '../../../src/destination/postgres/quota-row.ts';
-import { pglite, postgresServer } from '../../support/postgres.ts';
+import { pgliteConnection, pgliteDatabase } from '../../support/pglite-mirror.ts';
+import { postgresServer } from '../../support/postgres.ts';
 import { startQuotaServer } from '../../support/quota-server.ts';
 import { ended, startQuotaProcess } from '../../support/start-quota-process.ts';
 
@@ -14,21 +15,18 @@ const seen = (keeper: QuotaKeeper) => keeper.change((state, atMs) => ({ state, r
 
 /** A database in this process; `asked` are the statements so far. */
 async function database() {
-  const db = await pglite();
-  onTestFinished(() => db.close());
+  const server = await pgliteConnection();
+  onTestFinished(() => server.close());
   const asked: string[] = [];
-  const transaction = <Done>(work: (connection: PostgresConnection) => Promise<Done>): Promise<Done> =>
-    db.transaction((within) =>
-      work({
-        async query(text, values = []) {
-          asked.push(text);
-          const { rows, affectedRows } = await within.query<Record<string, never>>(text, [...values]);
-          return { rows, changes: affectedRows ?? 0 };
-        },
-      }),
-    ) as Promise<Done>;
+  const watched: PostgresConnection = {
+    query(text, values) {
+      asked.push(text);
+      return server.query(text, values);
+    },
+  };
+  const { transaction } = pgliteDatabase(watched, 'public');
   const open = (account: string, nowMs = () => performance.now()) => rowKeeper({ transaction, account, nowMs });
-  return { db, open, asked };
+  return { db: server, open, asked };
 }
 
 test('what one process has noted, the next one reads; each account has its own row (R23)', async () => {
@@ -43,7 +41,7 @@ test('what one process has noted, the next one reads; each account has its own r
 test('its time is that of the database, and never goes back (R1, R23)', async () => {
   const { db, open } = await database();
   const clock = async () =>
-    (await db.query<{ ms: number }>('select (extract(epoch from clock_timestamp()) * 1000)::float8 as ms')).rows[0]?.ms;
+    (await db.query('select (extract(epoch from clock_timestamp()) * 1000)::float8 as ms')).rows[0]?.['ms'];
   const keeper = open('a');
   const before = Number(await clock());
   const { atMs } = await seen(keeper);
@@ -71,7 +69,7 @@ test('a change that fails changes nothing, and a row that nobody uses is forgott
   expect((await db.query('select account from obsync_accounts.account_quotas')).rows).toEqual([{ account: 'b' }]);
 });
 
-test('a table that is there is not made again, and a change takes four statements', async () => {
+test('a table that is there is not made again, and a change takes four messages', async () => {
   const { open, asked } = await database();
   await put(open('a'), UNKNOWN_QUOTA);
   asked.length = 0;

@@ -32,7 +32,7 @@ const READ = "select 0.1::float8 + 0.2::float8 as sum, timestamptz '2026-11-20 0
 type Transaction = <Done>(work: (inside: PostgresConnection) => Promise<Done>) => Promise<Done>;
 
 describe.each<[string, Transaction]>([
-  ['a transaction that writes', (work) => inTransaction(connection, place.schema, work)],
+  ['a transaction that writes', (work) => inTransaction(connection, { schema: place.schema }, work)],
   [
     'a transaction that lasts',
     async (work) => {

@@ -23,10 +23,10 @@ export function watched(
   known: Awaited<ReturnType<typeof knownFunctions>>,
 ): { readonly connection: PostgresConnection; readonly statements: ReadonlyMap<string, WatchedStatement> } {
   const statements = new Map<string, WatchedStatement>();
-  const ask = async (text: string, values: readonly unknown[]) => {
+  const ask = async (text: string, values?: readonly unknown[]) => {
     if (!APART.test(text) && !statements.has(text)) {
       const tree = await parsed(server, text);
-      const { size } = await partitionsOf(server, text, values);
+      const { size } = await partitionsOf(server, text, values ?? []);
       const refused = refusedOf(tree, known);
       const { rows } = await server.query("select c.oid::text as oid from pg_class c where c.relkind = 'p'");
       const distributed = new Set(rows.map(({ oid }) => oid));
@@ -45,7 +45,7 @@ export function watched(
   // Statements are sent before the ones in front of them are answered: what is asked of one comes before the next.
   let last: Promise<unknown> = Promise.resolve();
   const connection: PostgresConnection = {
-    query(text, values = []) {
+    query(text, values) {
       const answer = last.then(() => ask(text, values));
       last = answer.catch(() => undefined);
       return answer;

@@ -1,0 +1,120 @@
+import { DatabaseError } from 'pg';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import type { PostgresConnection } from '../../../src/destination/postgres/connection.ts';
+import { LostConnection, UnknownOutcome } from '../../../src/destination/postgres/lost-connection.ts';
+import { openPool, type PostgresPool } from '../../../src/destination/postgres/pool.ts';
+import {
+  inTransaction,
+  type TransactionUse,
+  type TransactionWork,
+} from '../../../src/destination/postgres/transaction.ts';
+import { type TestSchema, testSchema } from '../../support/postgres.ts';
+
+let place: TestSchema;
+let pool: PostgresPool;
+beforeEach(async () => {
+  place = await testSchema();
+  pool = openPool({ client: { connectionString: place.serverUrl }, schema: place.schema, mostConnections: 2 });
+  await place.ask(`create schema ${place.schema}; create table ${place.schema}.notes (id text primary key)`);
+});
+afterEach(async () => {
+  await pool.close();
+  await place.drop();
+});
+
+const notes = (): Promise<unknown> => place.ask('select id from notes order by id');
+
+describe('a transaction', () => {
+  test.each<TransactionUse>(['read', 'write', 'write-once'])(
+    'to %s commits what it sent without a wait, in the order in which it was sent',
+    async (use) => {
+      const found = await pool.transaction(async (inside) => {
+        inside.send(`insert into ${place.schema}.notes values ('a')`);
+        inside.send('update notes set id = id || $1', ['b']);
+        return (await inside.query('select id from notes')).rows;
+      }, use);
+      expect(found).toEqual([{ id: 'ab' }]);
+      // The same connections, so the end of the first one has come before.
+      await pool.transaction((inside) => inside.query('select 1'));
+      expect(await notes()).toEqual([{ id: 'ab' }]);
+    },
+  );
+
+  test.each<[string, TransactionWork<unknown>]>([
+    ['nothing comes after it', async (inside) => inside.send('insert into nowhere values (1)')],
+    [
+      'statements come after it',
+      async (inside) => {
+        inside.send('insert into nowhere values (1)');
+        inside.send(`insert into ${place.schema}.notes values ('late')`);
+        return inside.query('select id from notes', []);
+      },
+    ],
+  ])(
+    'is taken back when a statement fails whose answer nobody needs, and %s: its failure is the reason',
+    async (_, work) => {
+      const failing: TransactionWork<unknown> = (inside) => {
+        inside.send(`insert into ${place.schema}.notes values ('early')`);
+        return work(inside);
+      };
+      await expect(pool.transaction(failing)).rejects.toMatchObject({ code: '42P01' });
+      expect(await notes()).toEqual([]);
+      // The connection goes on.
+      await pool.transaction((inside) => inside.query(`insert into ${place.schema}.notes values ('next')`));
+      expect(await notes()).toEqual([{ id: 'next' }]);
+    },
+  );
+
+  test('that waits for no answer at all is one transaction as well', async () => {
+    await pool.transaction(async (inside) => inside.send("insert into notes values ('a')"));
+    expect(await notes()).toEqual([{ id: 'a' }]);
+  });
+
+  test('that cannot begin runs nothing that changes anything', async () => {
+    const asked: string[] = [];
+    const cancelled = new DatabaseError('canceling statement due to user request', 0, 'error');
+    const connection: PostgresConnection = {
+      async query(text) {
+        asked.push(text);
+        if (text.startsWith('begin')) throw cancelled;
+        return { rows: [], changes: 0 };
+      },
+    };
+    const work: TransactionWork<unknown> = async (inside) => {
+      await inside.query('select 1');
+      inside.send(`insert into ${place.schema}.notes values ('a')`);
+      return inside.query(`insert into ${place.schema}.notes values ('b')`);
+    };
+    const works = [work, async (inside) => inside.send('delete from notes')] satisfies TransactionWork<unknown>[];
+    for (const each of works)
+      await expect(inTransaction(connection, { schema: place.schema }, each)).rejects.toBe(cancelled);
+    expect(asked.filter((text) => /insert|delete/.test(text))).toEqual([]);
+  });
+});
+
+/** Loses the connection at a commit, and with `also` at that statement too, whose answer nobody waits for. */
+const losing = (connection: PostgresConnection, also: string): PostgresConnection => ({
+  async query(text, values) {
+    const answer = await connection.query(text, values);
+    if (text === 'commit' || text === also) throw new LostConnection('cut');
+    return answer;
+  },
+});
+
+test.each(['', 'select 2'])(
+  'whether a commit took place is unknown when its answer is lost, and nobody needs to know it of a read (%j)',
+  async (also) => {
+    const inserting = (use: TransactionUse, id: string) =>
+      pool.session((connection) =>
+        inTransaction(losing(connection, also), { schema: place.schema, use }, async (inside) => {
+          await inside.query(`insert into ${place.schema}.notes values ('${id}')`);
+          if (also !== '') inside.send(also);
+        }),
+      );
+    await expect(inserting('write', 'a')).rejects.toMatchObject({ transaction: null });
+    const unknown: unknown = await inserting('write-once', 'b').catch((error: unknown) => error);
+    expect(unknown).toBeInstanceOf(UnknownOutcome);
+    expect((unknown as UnknownOutcome).transaction).toMatch(/^\d+$/);
+    if (also === '') await inserting('read', 'c');
+  },
+);
