@@ -36,6 +36,7 @@ export function* tick(clock: MirrorClock, envId: string): StateStatements<Instan
     sql: `insert into mirror_environments (env_id, mirrored_at) values (@env, @mirroredAt)
       on conflict (env_id) do update set mirrored_at = excluded.mirrored_at`,
     values: { env: envId, mirroredAt },
+    isUnanswered: true,
   };
   return mirroredAt;
 }

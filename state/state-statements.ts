@@ -9,7 +9,15 @@ import type { Row } from '../src/core/stream.ts';
 export type StateStatements<Result> = Generator<StateStatement, Result, StateAnswer>;
 
 /** A statement that is asked for every page is a constant text, because to render one takes longer than SQLite takes to answer. */
-export type StateStatement = SQL | { readonly sql: string; readonly values: Readonly<Record<string, unknown>> };
+export type StateStatement = SQL | ConstantStatement;
+
+interface ConstantStatement {
+  readonly sql: string;
+  /** By the names they have in `sql`, `@name`; it need not name all of them. */
+  readonly values: Readonly<Record<string, unknown>>;
+  /** Set where nobody needs the answer: a driver may go on before it has it. */
+  readonly isUnanswered?: boolean;
+}
 
 interface StateAnswer {
   readonly rows: readonly Row[];

@@ -192,6 +192,14 @@ export interface CommitResult {
   readonly isHeld: boolean;
 }
 
+/** What stands from one run to the next. */
+export interface StandingCounts {
+  /** How many removals are held back (R14). */
+  readonly heldRemovals: number;
+  /** How many rows are rejected (R20). */
+  readonly rejected: number;
+}
+
 /** One environment of a mirror, as the sync of a stream sees it. Every failure is a `SyncError`. */
 export interface Destination {
   /** `NO_PROGRESS` before the stream's first page. */
@@ -207,8 +215,5 @@ export interface Destination {
   dueTests(stream: Stream, most: number): Promise<readonly DueTest[]>;
   /** Writes a commit in one transaction (R5). Removals make marks for `markableStreams` alone. */
   commit(stream: Stream, commit: Commit, markableStreams: ReadonlySet<StreamName>): Promise<CommitResult>;
-  /** How many removals are held back (R14). */
-  heldRemovals(stream: Stream): Promise<number>;
-  /** How many rows are rejected (R20). */
-  rejected(stream: Stream): Promise<number>;
+  standing(stream: Stream): Promise<StandingCounts>;
 }

@@ -7,7 +7,7 @@ import { type Checkpoint, NO_PROGRESS, type Round } from '../core/checkpoint.ts'
 import { type Instant, secondsBetween } from '../core/instant.ts';
 import type { RunEnd, StreamRun } from '../core/state-store.ts';
 import type { StreamName } from '../core/stream.ts';
-import { countMarks as countMarked, countRows, heldBack } from '../destination/sql/lookups.ts';
+import { countMarks as countMarked, countRows, standing } from '../destination/sql/lookups.ts';
 import { type MirrorScope, rows, type SqlStatements, value } from '../destination/sql/statements.ts';
 import { CATALOGUE, type CollectionName } from '../streams/catalogue.ts';
 import type { CatalogueEntry } from '../streams/entry.ts';
@@ -133,6 +133,7 @@ function* readStream(
   now: Instant,
 ): SqlStatements<StreamReportStatus> {
   const { watermark, round } = checkpoint;
+  const { heldRemovals, rejected } = yield* standing(mirrorScope, stream);
   return {
     stream: stream.name,
     rows: yield* countRows(mirrorScope, stream),
@@ -142,8 +143,8 @@ function* readStream(
     scan_due: checkpoint.scanDue,
     unavailable: checkpoint.unavailable,
     under_way: round === null ? null : yield* underWay(round),
-    rows_held: yield* heldBack(mirrorScope, stream),
-    rows_rejected: yield* countRejected(mirrorScope, stream.name),
+    rows_held: heldRemovals,
+    rows_rejected: rejected,
     marks: yield* countMarks(mirrorScope, stream),
     last_run: yield* readLastStreamRun(mirrorScope, stream.name),
   };

@@ -1,3 +1,4 @@
+import type { StandingCounts } from '../core/destination.ts';
 import type { ListedEnvironment } from '../core/environments.ts';
 import { endsRun, isRunRecovery, SyncError } from '../core/errors.ts';
 import { secondsBetween } from '../core/instant.ts';
@@ -25,17 +26,15 @@ interface SummaryInput {
   readonly ending: StreamResult;
   readonly counters: StreamCounters;
   readonly times: { readonly startedAt: string; readonly endedAt: string };
-  /** How many removals are held back. */
-  readonly held: number;
-  /** How many rows are rejected (R20). */
-  readonly standing: number;
+  readonly standing: StandingCounts;
 }
 
 export function summaryOf(
   listedEnvironment: ListedEnvironment,
   stream: Stream,
-  { ending, counters, times, held, standing }: SummaryInput,
+  { ending, counters, times, standing }: SummaryInput,
 ): StreamSummary {
+  const held = standing.heldRemovals;
   const { mode, reason, requests, pages, written, deleted, rejected, late } = counters;
   return {
     env_id: listedEnvironment.id,
@@ -51,7 +50,7 @@ export function summaryOf(
     rows_rejected: rejected,
     rows_late: late,
     rows_held: held,
-    rejected_standing: standing,
+    rejected_standing: standing.rejected,
     started_at: times.startedAt,
     ended_at: times.endedAt,
     seconds: secondsBetween(times.startedAt, times.endedAt),

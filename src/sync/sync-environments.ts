@@ -173,9 +173,8 @@ async function go(
   // The run has not reached the stream, or not again.
   if (endsRun(ending.error) && workOf(counters) === before && wasEnded) return;
   const times = { startedAt, endedAt: ports.clock() };
-  const held = await streamSync.destination.heldRemovals(stream);
-  const standing = await streamSync.destination.rejected(stream);
-  const summary = summaryOf(listedEnvironment, stream, { ending, counters, times, held, standing });
+  const standing = await streamSync.destination.standing(stream);
+  const summary = summaryOf(listedEnvironment, stream, { ending, counters, times, standing });
   const { environment: _, rows_held: __, rejected_standing: ___, seconds: ____, ...row } = summary;
   await mirror.state.recordStreamRun({ ...row, run_id: context().run });
   environmentsWork.reached.summaries.set(key, summary);
@@ -240,8 +239,11 @@ async function heldElsewhere(
   const found: StreamSummary[] = [];
   for (const environment of environments)
     for (const stream of others(environment)) {
-      const held = await mirror.destination(environment.id, context().run).heldRemovals(stream);
-      if (held > 0) found.push(summaryOf(environment, stream, { ending, counters, times, held, standing: 0 }));
+      const { heldRemovals } = await mirror.destination(environment.id, context().run).standing(stream);
+      if (heldRemovals > 0)
+        found.push(
+          summaryOf(environment, stream, { ending, counters, times, standing: { heldRemovals, rejected: 0 } }),
+        );
     }
   return found;
 }

@@ -74,7 +74,7 @@ async function takeSteps(
 ): Promise<StreamOutcome> {
   const { stream, destination } = streamSync;
   let checkpoint = await destination.load(stream.name);
-  if (streamSync.context().options.allowShrink && (await destination.heldRemovals(stream)) > 0) {
+  if (streamSync.context().options.allowShrink && (await destination.standing(stream)).heldRemovals > 0) {
     const release = { kind: 'release', checkpoint } as const;
     streamSync.counter.count((await destination.commit(stream, release, pagingState.markableStreams)).counts);
   }

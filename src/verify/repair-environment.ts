@@ -172,7 +172,7 @@ async function readAgain(work: RepairWork, streamContext: StreamContext): Promis
     context: () => contextOf(work, stream),
     continueOrStop,
   });
-  const held = await work.destination.heldRemovals(stream);
+  const { heldRemovals: held } = await work.destination.standing(stream);
   const advice = 'apply them with `obsync sync --allow-shrink`';
   if (held > 0) addNotRepaired(work, streamContext, `${held} removals are held back: ${advice}`);
 }

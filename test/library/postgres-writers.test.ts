@@ -5,6 +5,7 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { NO_PROGRESS } from '../../src/core/checkpoint.ts';
 import { LEASE_MS } from '../../src/core/lease.ts';
 import type { Stream } from '../../src/core/stream.ts';
+import type { PostgresConnection } from '../../src/destination/postgres/connection.ts';
 import { openPool } from '../../src/destination/postgres/pool.ts';
 import { sync } from '../../src/index.ts';
 import { addressOf } from '../../src/library/mirror-address.ts';
@@ -124,19 +125,33 @@ describe('one writer per environment of a mirror in PostgreSQL (R26)', () => {
     await mirror.close();
   });
 
-  test('a process that is stopped in a transaction keeps its row locks no longer than its lease', async () => {
+  test('a process that is stopped in a transaction keeps its row locks no longer than its lease, and a quota for ten seconds', async () => {
     const { schema } = await setUp();
     const address = addressOf(schema.url);
-    if (address.kind !== 'postgres') throw new Error('not in PostgreSQL');
+    const quotas = (await storeOf(schema.url)).openQuotaDatabase();
+    if (address.kind !== 'postgres' || quotas === null) throw new Error('not in PostgreSQL');
     const pool = openPool({ ...address, mostConnections: 1 });
-    const shown = await pool.transaction((connection) =>
-      connection.query(
-        "select current_setting('idle_in_transaction_session_timeout')::interval = $1::interval as is_lease",
-        [`${LEASE_MS} ms`],
-      ),
-    );
-    expect(shown.rows).toEqual([{ is_lease: 1 }]);
+    const longestMs = async (inside: PostgresConnection) =>
+      (
+        await inside.query(
+          "select extract(epoch from current_setting('idle_in_transaction_session_timeout')::interval) * 1000 as ms",
+        )
+      ).rows;
+    expect(await pool.transaction(longestMs)).toEqual([{ ms: LEASE_MS }]);
+    expect(await quotas.transaction(longestMs)).toEqual([{ ms: 10_000 }]);
     await pool.close();
+    await quotas.close();
+  });
+
+  test('a lease of before the clock of the server was set back ends in time', async () => {
+    const { schema, options } = await setUp();
+    await schema.ask("insert into lease_owners values ('gone', 9999999999999, null)");
+    await schema.ask("update mirror_environments set lease_owner = 'gone'");
+    expect(await sync(options)).toMatchObject({ recovery: 'locked' });
+    const [{ left_ms } = {}] = await schema.ask(
+      "select until_ms - extract(epoch from now()) * 1000 as left_ms from lease_owners where owner = 'gone'",
+    );
+    expect(Number(left_ms)).toBeLessThanOrEqual(LEASE_MS);
   });
 
   test('what a displaced process looks up leaves nothing for the one that took its environment', async () => {

@@ -6,7 +6,7 @@ import type { Instant } from '../../core/instant.ts';
 import type { Stream, StreamName } from '../../core/stream.ts';
 import { backlog } from '../sql/backlog.ts';
 import { commitStatements } from '../sql/commit.ts';
-import { countRejected, dueTests, existingRows, facts, heldBack } from '../sql/lookups.ts';
+import { dueTests, existingRows, facts, standing } from '../sql/lookups.ts';
 import { writeNoted } from '../sql/seen-keys.ts';
 import type { MirrorScope, SqlStatements } from '../sql/statements.ts';
 import { POSTGRES } from './dialect.ts';
@@ -52,8 +52,7 @@ export function createPostgresDestination(database: PostgresDatabase, options: P
       return yield* backlog(scope, stream, query);
     }),
     dueTests: asking((scope, _stream: Stream, most: number) => dueTests(scope, run, most)),
-    heldRemovals: asking(heldBack),
-    rejected: asking(countRejected),
+    standing: asking(standing),
     commit: (stream, commit, marking) =>
       facing(
         writeOnce(database, options, (connection) =>

@@ -1,9 +1,12 @@
 import { SyncError } from '../../core/errors.ts';
 import type { Instant } from '../../core/instant.ts';
 import { LEASE_MS, type LeaseHolder, mayTake } from '../../core/lease.ts';
-import type { PostgresConnection } from './connection.ts';
+import type { Row } from '../../core/stream.ts';
+import type { SqlAnswer } from '../sql/statements.ts';
+import type { PostgresConnection, PostgresTransaction } from './connection.ts';
 import type { WriterLease } from './environment-lock.ts';
 import { sqlStateOf } from './server-error.ts';
+import { handled } from './transaction.ts';
 
 /** A process that writes environments, as the database knows it. */
 export interface LeaseOwner {
@@ -31,29 +34,59 @@ const FORGET_MS = 24 * 3600 * 1000;
  * @throws SyncError `locked` if a process that lives writes one of them
  */
 export async function takeLeases(
-  connection: PostgresConnection,
+  transaction: PostgresTransaction,
   leaseOwner: LeaseOwner,
   { envIds, mirroredAt }: { envIds: readonly string[]; mirroredAt: Instant },
 ): Promise<Map<string, WriterLease>> {
   const { owner } = leaseOwner;
   // A long commit of another writer: it lives.
-  await connection.query(`set local lock_timeout = '${PATIENCE_MS}ms'`);
-  const nowMs = await giveSign(connection, leaseOwner);
-  await connection.query('delete from lease_owners where until_ms < $1', [nowMs - FORGET_MS]);
-  const leases = new Map<string, WriterLease>();
+  transaction.send(`set local lock_timeout = '${PATIENCE_MS}ms'`);
+  const nowMs = await giveSign(transaction, leaseOwner);
+  transaction.send('delete from lease_owners where until_ms < $1', [nowMs - FORGET_MS]);
   // In one order for all processes, so that no two of them wait for each other.
-  for (const envId of envIds.toSorted()) {
-    const holder = await holderOf(connection, envId, mirroredAt).catch((error: unknown) => {
-      throw sqlStateOf(error) === NOT_AVAILABLE ? heldError(envId, error) : error;
-    });
-    if (!mayTake(holder, owner, nowMs)) throw heldError(envId);
-    const taken = await connection.query(
-      'update mirror_environments set lease_owner = $2, lease_epoch = lease_epoch + 1 where env_id = $1 returning lease_epoch',
-      [envId, owner],
+  const sorted = envIds.toSorted();
+  const held = await lockAll(transaction, sorted, mirroredAt);
+  const holders = await holdersOf(transaction, [...new Set(held.values())]);
+  for (const [envId, holder] of held) if (!mayTake(holders.get(holder) ?? null, owner, nowMs)) throw heldError(envId);
+  const taken = await answersTo(sorted, (envId) => transaction.query(TAKE, [envId, owner]));
+  return new Map(taken.map(([envId, row]) => [envId, { owner, epoch: Number(row?.['lease_epoch']) }]));
+}
+
+const TAKE = `update mirror_environments set lease_owner = $2, lease_epoch = lease_epoch + 1 where env_id = $1
+  returning lease_epoch`;
+
+/** Locks the environments. @returns the owner of each one that has one */
+async function lockAll(
+  transaction: PostgresTransaction,
+  envIds: readonly string[],
+  mirroredAt: Instant,
+): Promise<Map<string, string>> {
+  const locked = await answersTo(envIds, async (envId) => {
+    const added = transaction.query(
+      'insert into mirror_environments (env_id, mirrored_at) values ($1, $2) on conflict (env_id) do nothing',
+      [envId, mirroredAt],
     );
-    leases.set(envId, { owner, epoch: Number(taken.rows[0]?.['lease_epoch']) });
-  }
-  return leases;
+    const lock = transaction.query('select lease_owner from mirror_environments where env_id = $1 for update', [envId]);
+    return Promise.all([added, handled(lock)])
+      .then(([, answer]) => answer)
+      .catch((error: unknown) => {
+        throw sqlStateOf(error) === NOT_AVAILABLE ? heldError(envId, error) : error;
+      });
+  });
+  return new Map(
+    locked.flatMap(([envId, row]) => (row?.['lease_owner'] == null ? [] : [[envId, String(row['lease_owner'])]])),
+  );
+}
+
+/** Asks the same of each environment without a wait between them. @returns the first row of each answer */
+async function answersTo(
+  envIds: readonly string[],
+  ask: (envId: string) => Promise<SqlAnswer>,
+): Promise<[envId: string, row: Row | undefined][]> {
+  const asked = envIds.map((envId) => handled(ask(envId)));
+  const found: [string, Row | undefined][] = [];
+  for (const [i, answer] of asked.entries()) found.push([String(envIds[i]), (await answer).rows[0]]);
+  return found;
 }
 
 /** Says that an owner lives. @returns the database's time in milliseconds */
@@ -69,16 +102,16 @@ export async function giveSign(connection: PostgresConnection, { owner, backend 
 
 /** Gives back what the owner still holds. To be called in one transaction. */
 export async function releaseLeases(
-  connection: PostgresConnection,
+  transaction: PostgresTransaction,
   leases: ReadonlyMap<string, WriterLease>,
   owner: string,
 ): Promise<void> {
   for (const envId of [...leases.keys()].toSorted())
-    await connection.query(
+    transaction.send(
       'update mirror_environments set lease_owner = null where env_id = $1 and lease_owner = $2 and lease_epoch = $3',
       [envId, owner, leases.get(envId)?.epoch],
     );
-  await connection.query('delete from lease_owners where owner = $1', [owner]);
+  transaction.send('delete from lease_owners where owner = $1', [owner]);
 }
 
 /** The environments that a process writes now. A process that lives is one whose lease has not ended and whose backend is there. */
@@ -100,40 +133,39 @@ const IS_GONE = `(o.backend is not null and not exists (select 1 from pg_stat_ac
 
 /**
  * The backend of this connection, as `pg_stat_activity` shows it to other processes; null if the number that the server gave at the start
- * (`processId`) is that of a pooler.
+ * (`processId`) is that of a pooler. It also ends in time the leases of before the server's clock was set back: an owner that lives gives
+ * its next sign sooner.
  */
-export async function backendOf(connection: PostgresConnection, processId: number | null): Promise<string | null> {
-  const { rows } = await connection.query(
-    `select pid, pid || ' ' || backend_start::text as backend from pg_stat_activity where pid = pg_backend_pid()`,
+export async function introduce(transaction: PostgresTransaction, processId: number | null): Promise<string | null> {
+  const { rows } = await transaction.query(
+    `select pid, pid || ' ' || backend_start::text as backend, ${NOW_MS} + $1::bigint as latest_ms
+      from pg_stat_activity where pid = pg_backend_pid()`,
+    [LEASE_MS],
   );
-  return Number(rows[0]?.['pid']) === processId ? String(rows[0]?.['backend']) : null;
+  const [found] = rows;
+  transaction.send('update lease_owners set until_ms = $1 where until_ms > $1', [found?.['latest_ms']]);
+  return Number(found?.['pid']) === processId ? String(found?.['backend']) : null;
 }
 
-async function holderOf(
-  connection: PostgresConnection,
-  envId: string,
-  mirroredAt: Instant,
-): Promise<LeaseHolder | null> {
-  await connection.query(
-    'insert into mirror_environments (env_id, mirrored_at) values ($1, $2) on conflict (env_id) do nothing',
-    [envId, mirroredAt],
-  );
-  const lock = 'select lease_owner from mirror_environments where env_id = $1 for update';
-  const locked = await connection.query(lock, [envId]);
-  const owner = locked.rows[0]?.['lease_owner'] ?? null;
-  if (owner === null) return null;
+/** What is known of these owners; of one that has gone for long, nothing. */
+async function holdersOf(
+  transaction: PostgresTransaction,
+  owners: readonly string[],
+): Promise<Map<string, LeaseHolder>> {
+  const nobody = owners.map((owner) => ({ owner, untilMs: 0, isGone: true }));
+  if (owners.length === 0) return new Map();
   // Otherwise the server answers from its first look in this transaction, and does not know who has come since.
-  await connection.query('select pg_stat_clear_snapshot()');
-  const found = await connection.query(
-    `select o.until_ms, ${IS_GONE} as is_gone from lease_owners o where o.owner = $1`,
-    [owner],
+  transaction.send('select pg_stat_clear_snapshot()');
+  const sql = `select o.owner, o.until_ms, ${IS_GONE} as is_gone from lease_owners o where o.owner = any($1)`;
+  const { rows } = await transaction.query(sql, [owners]);
+  const known = rows.map(
+    (row): LeaseHolder => ({
+      owner: String(row['owner']),
+      untilMs: Number(row['until_ms']),
+      isGone: Number(row['is_gone']) === 1,
+    }),
   );
-  const [row] = found.rows;
-  return {
-    owner: String(owner),
-    untilMs: Number(row?.['until_ms'] ?? 0),
-    isGone: row === undefined || Number(row['is_gone']) === 1,
-  };
+  return new Map([...nobody, ...known].map((holder) => [holder.owner, holder]));
 }
 
 /** Says who has to wait, and for how long at most. */

@@ -2,7 +2,7 @@ import type { Instant } from '../../core/instant.ts';
 import { HEARTBEAT_MS, LEASE_MS } from '../../core/lease.ts';
 import type { WriterLease } from './environment-lock.ts';
 import type { LastingConnection } from './lasting-connection.ts';
-import { backendOf, giveSign, type LeaseOwner, releaseLeases, takeLeases } from './leases.ts';
+import { giveSign, introduce, type LeaseOwner, releaseLeases, takeLeases } from './leases.ts';
 import { isTransient } from './lost-connection.ts';
 import { type RetryWaiting, retried } from './retry.ts';
 
@@ -48,7 +48,7 @@ function keepConnection(connect: PresencePorts['connect'], onEnd: () => void): K
     async connected() {
       if (connection !== null) return connection;
       const fresh = await connect();
-      kept.backend = await fresh.transaction((each) => backendOf(each, fresh.processId));
+      kept.backend = await fresh.transaction((each) => introduce(each, fresh.processId));
       connection = fresh;
       fresh.onEnd(() => {
         if (connection !== fresh) return;

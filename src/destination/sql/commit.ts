@@ -29,6 +29,7 @@ import {
   remove,
   reopenStream,
   upsert,
+  upsertCounted,
   writeChanges,
   writeMarks,
 } from './write-rows.ts';
@@ -161,7 +162,7 @@ function* archive(commitScope: CommitScope, stream: Stream, rows: readonly Decod
   const own = rows.map((row) => row.row);
   const way = { conflict: 'keep-newer' } as const;
   if (stream.historyTables === undefined)
-    return { written: yield* upsert(commitScope, stream.table, own, way), deleted: 0 };
+    return { written: yield* upsertCounted(commitScope, stream.table, own, way), deleted: 0 };
   const parts = rows.flatMap((row) => row.parts.flat());
   for (const { table, constants = {} } of stream.historyTables) {
     yield* upsert(commitScope, table, own, { ...way, added: constants });

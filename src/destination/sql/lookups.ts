@@ -1,6 +1,6 @@
 import { loadCheckpoints } from '../../../state/checkpoint-store.ts';
 import { type DecodedRow, joinKey } from '../../core/decode.ts';
-import type { DueTest, RoundFacts } from '../../core/destination.ts';
+import type { DueTest, RoundFacts, StandingCounts } from '../../core/destination.ts';
 import type { ExistingRow } from '../../core/difference.ts';
 import type { Instant } from '../../core/instant.ts';
 import type { RowKeys } from '../../core/mirror-reader.ts';
@@ -59,12 +59,17 @@ export function* facts(
   stream: Stream,
   about: { since: Instant | null; run: number },
 ): SqlStatements<RoundFacts> {
+  const isThere = (select: string): string => `case when exists (select 1 ${select}) then 1 else 0 end`;
+  const sql = `select ${isThere(liveRows(stream))} has_rows,
+    ${isThere(`${rejectedRows(stream)} and ${HAS_KEY}`)} has_rejected,
+    ${isThere(`${rejectedRows(stream)} and not ${HAS_KEY}`)} has_keyless, (${LAST_MARK}) last_mark`;
+  const [found] = yield* rows(mirrorScope, sql);
   return {
-    hasRows: yield* hasRows(mirrorScope, stream),
+    hasRows: found?.['has_rows'] === 1,
     marks: yield* countMarks(mirrorScope, stream, about),
-    hasRejected: yield* hasRejected(mirrorScope, stream),
-    hasKeyless: yield* hasKeyless(mirrorScope, stream),
-    lastMark: yield* lastMark(mirrorScope),
+    hasRejected: found?.['has_rejected'] === 1,
+    hasKeyless: found?.['has_keyless'] === 1,
+    lastMark: Number(found?.['last_mark'] ?? 0),
     checkpoints: yield* loadCheckpoints(mirrorScope.envId),
   };
 }
@@ -72,10 +77,6 @@ export function* facts(
 /** The number of live rows that have these values in their fields. */
 export function* countRows(mirrorScope: MirrorScope, stream: Stream, within: FieldNames = {}): SqlStatements<number> {
   return Number(yield* value(mirrorScope, `select count(*) ${liveRows(stream, within)}`, within));
-}
-
-function* hasRows(mirrorScope: MirrorScope, stream: Stream): SqlStatements<boolean> {
-  return (yield* value(mirrorScope, `select 1 ${liveRows(stream)} limit 1`)) !== undefined;
 }
 
 type FieldNames = Readonly<Record<string, string>>;
@@ -88,8 +89,10 @@ export function liveRows(stream: Stream, within: FieldNames = {}): string {
 
 /** The number of the last mark made in the environment; 0 before the first. */
 export function* lastMark(mirrorScope: MirrorScope): SqlStatements<number> {
-  return Number((yield* value(mirrorScope, 'select last_mark from mirror_environments where env_id = @env')) ?? 0);
+  return Number((yield* value(mirrorScope, LAST_MARK)) ?? 0);
 }
+
+const LAST_MARK = 'select last_mark from mirror_environments where env_id = @env';
 
 /** The marks that a round has to clear, by whether a feed from `since` on reaches the row; without those that a round of this run left. */
 export function* countMarks(
@@ -106,26 +109,15 @@ export function* countMarks(
   return { inside: Number(marks?.['inside']), outside: Number(marks?.['outside']) };
 }
 
-/** Whether there is a rejected row that can be asked for by id (R20). */
-function* hasRejected(mirrorScope: MirrorScope, stream: Stream): SqlStatements<boolean> {
-  return (yield* value(mirrorScope, `select 1 ${rejectedRows(stream)} and ${HAS_KEY} limit 1`)) !== undefined;
-}
-
-/** Whether there is a rejected row without a usable key (R20). */
-function* hasKeyless(mirrorScope: MirrorScope, stream: Stream): SqlStatements<boolean> {
-  return (yield* value(mirrorScope, `select 1 ${rejectedRows(stream)} and not ${HAS_KEY} limit 1`)) !== undefined;
-}
-
-/** The number of rejected rows (R20). */
-export function* countRejected(mirrorScope: MirrorScope, stream: Stream): SqlStatements<number> {
-  return Number(yield* value(mirrorScope, `select count(*) ${rejectedRows(stream)}`));
-}
-
-/** The number of removals that are held back (R14). */
-export function* heldBack(mirrorScope: MirrorScope, stream: Stream): SqlStatements<number> {
-  const sql = `select count(*) from held_removals h cross join ${tableOf(stream)} t
+/** How many removals are held back, and how many rows are rejected (R14, R20). */
+export function* standing(mirrorScope: MirrorScope, stream: Stream): SqlStatements<StandingCounts> {
+  const held = `select count(*) from held_removals h cross join ${tableOf(stream)} t
     where t.env_id = @env and ${holds(stream)} and ${live(stream)}`;
-  return Number(yield* value(mirrorScope, sql));
+  const [found] = yield* rows(
+    mirrorScope,
+    `select (${held}) held_removals, (select count(*) ${rejectedRows(stream)}) rejected`,
+  );
+  return { heldRemovals: Number(found?.['held_removals']), rejected: Number(found?.['rejected']) };
 }
 
 export function* dueTests(mirrorScope: MirrorScope, run: number, most: number): SqlStatements<DueTest[]> {

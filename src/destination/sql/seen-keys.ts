@@ -6,6 +6,7 @@ import {
   type MirrorScope,
   type NotedKeys,
   type NotedPage,
+  rows,
   run,
   type SqlStatements,
   send,
@@ -42,9 +43,12 @@ export function keysAsJson(seenKeys: SeenKeys['keys']): string {
 /** Brings `seen_keys` up to date with the noted and the stored pages. Statements that use the table run after this. */
 export function* loadSeenKeys(mirrorScope: MirrorScope, stream: Stream): SqlStatements<void> {
   yield* loadNoted(mirrorScope, stream);
-  const pages = `from seen_pages p where ${isOf(stream, 'p')}`;
-  const last = yield* value(mirrorScope, `select max(p.id) ${pages}`);
-  const through = (yield* value(mirrorScope, `select s.page from seen_through s where ${isOf(stream, 's')}`)) ?? 0;
+  const [pages] = yield* rows(
+    mirrorScope,
+    `select (select max(p.id) from seen_pages p where ${isOf(stream, 'p')}) last,
+      (select s.page from seen_through s where ${isOf(stream, 's')}) through`,
+  );
+  const { last, through } = { last: pages?.['last'] ?? null, through: pages?.['through'] ?? 0 };
   if (last === null || last === through) return;
   yield* send(
     mirrorScope,

@@ -8,15 +8,7 @@ import type { TableSql } from './tables.ts';
  * and receives its answer, so the same sequence runs at once or with a wait after every statement. Statements of the state can stand
  * among them.
  */
-export type SqlStatements<Result> = Generator<SingleStatement | BulkUpsert | StateStatement, Result, SqlAnswer>;
-
-interface SingleStatement {
-  readonly sql: string;
-  /** By the names they have in `sql`, `@name`; it need not name all of them. */
-  readonly values: SqlValues;
-  /** Set where nobody needs the answer: a driver may go on before it has it. */
-  readonly isUnanswered?: boolean;
-}
+export type SqlStatements<Result> = Generator<StateStatement | BulkUpsert, Result, SqlAnswer>;
 
 /** Rows of one table to be written. How many statements that takes is the driver's to decide. */
 export interface BulkUpsert {

@@ -6,7 +6,15 @@ import { absent, type RowChange } from '../../core/newest-wins.ts';
 import type { Row, Stream, StreamName } from '../../core/stream.ts';
 import { exempt, firstKey, holds, isOf, live, type SqlCondition, tableOf } from './conditions.ts';
 import { lastMark } from './lookups.ts';
-import { type CommitScope, column, rows, type SqlStatements, send, type UpsertConflict } from './statements.ts';
+import {
+  type BulkUpsert,
+  type CommitScope,
+  column,
+  rows,
+  type SqlStatements,
+  send,
+  type UpsertConflict,
+} from './statements.ts';
 import { list, nameOf, quote, type TableOrName, tableSqlOf } from './tables.ts';
 
 interface UpsertOptions {
@@ -15,20 +23,36 @@ interface UpsertOptions {
   readonly added?: Row;
 }
 
-/**
- * Writes rows of one table; each row needs a value for every column but the mirror's own.
- * @returns how many rows were inserted or changed
- */
+/** Writes rows of one table; each row needs a value for every column but the mirror's own. */
 export function* upsert(
   commitScope: CommitScope,
   table: TableOrName,
   rows: readonly Row[],
-  { conflict = 'replace', added = {} }: UpsertOptions = {},
+  upsertOptions: UpsertOptions = {},
+): SqlStatements<void> {
+  if (rows.length > 0) yield { ...bulkUpsert(commitScope, table, rows, upsertOptions), isUnanswered: true };
+}
+
+/** The same. @returns how many rows were inserted or changed */
+export function* upsertCounted(
+  commitScope: CommitScope,
+  table: TableOrName,
+  rows: readonly Row[],
+  upsertOptions: UpsertOptions,
 ): SqlStatements<number> {
   if (rows.length === 0) return 0;
-  const same = { env_id: commitScope.envId, mirrored_at: commitScope.mirroredAt, ...added };
-  const { changes } = yield { table: tableSqlOf(table), rows, same, conflict };
+  const { changes } = yield bulkUpsert(commitScope, table, rows, upsertOptions);
   return changes;
+}
+
+function bulkUpsert(
+  commitScope: CommitScope,
+  table: TableOrName,
+  rows: readonly Row[],
+  { conflict = 'replace', added = {} }: UpsertOptions,
+): BulkUpsert {
+  const same = { env_id: commitScope.envId, mirrored_at: commitScope.mirroredAt, ...added };
+  return { table: tableSqlOf(table), rows, same, conflict };
 }
 
 /** How many rows were written and deleted. */

@@ -4,7 +4,7 @@ import type { Destination } from '../../core/destination.ts';
 import type { Instant } from '../../core/instant.ts';
 import { backlog } from '../sql/backlog.ts';
 import { commitStatements } from '../sql/commit.ts';
-import { countRejected, dueTests, existingRows, facts, heldBack } from '../sql/lookups.ts';
+import { dueTests, existingRows, facts, standing } from '../sql/lookups.ts';
 import { askingFile, perform, scopeOf } from './driver.ts';
 import { facingFile } from './file-error.ts';
 import type { MirrorFile } from './open.ts';
@@ -28,8 +28,7 @@ export function createDestination(mirror: MirrorFile, { envId, run, clock }: Des
     existing: asking((stream, keys) => existingRows(scope, stream, keys)),
     backlog: asking((stream, query) => backlog(scope, stream, query)),
     dueTests: asking((_stream, most) => dueTests(scope, run, most)),
-    heldRemovals: asking((stream) => heldBack(scope, stream)),
-    rejected: asking((stream) => countRejected(scope, stream)),
+    standing: asking((stream) => standing(scope, stream)),
     commit: facing((stream, commit, marking) => {
       const statements = commitStatements(scope, stream, { commit, run, clock: moving, marking });
       return mirror.transactions.write(() => perform(mirror.prepare, statements));

@@ -134,7 +134,7 @@ describe('rows that PostgreSQL cannot hold as they are', () => {
     const stream = streamOf('test_executions');
     for (const _ of [1, 2])
       await on.commit(stream, { kind: 'page', checkpoint: NO_PROGRESS, rejected: said }, new Set());
-    expect(await on.rejected(stream)).toBe(4);
+    expect((await on.standing(stream)).rejected).toBe(4);
     // Its payload is looked into for the test that it belongs to.
     expect((await on.dueTests(stream, 5)).filter(({ hasRejected }) => hasRejected === 1)).toEqual([]);
   });

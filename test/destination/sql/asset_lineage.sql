@@ -138,9 +138,10 @@ delete from seen_through as s where s.env_id = @env and s.stream = 'asset_lineag
 
 -- a replacement of the table
 
-select max(p.id) from seen_pages p where p.env_id = @env and p.stream = 'asset_lineage';
-
-select s.page from seen_through s where s.env_id = @env and s.stream = 'asset_lineage';
+select (select max(p.id) from seen_pages p where p.env_id = @env and p.stream = 'asset_lineage') last, (select s.page
+      from seen_through s
+      where s.env_id = @env
+        and s.stream = 'asset_lineage') through;
 
 insert into seen_keys
   select p.env_id, p.stream, k.value ->> 0, k.value ->> 1, p.read_number
@@ -365,9 +366,10 @@ select c.*, (select returned_count from mirror_environments where env_id = @env)
 
 -- a replacement of the table that is held back
 
-select max(p.id) from seen_pages p where p.env_id = @env and p.stream = 'asset_lineage';
-
-select s.page from seen_through s where s.env_id = @env and s.stream = 'asset_lineage';
+select (select max(p.id) from seen_pages p where p.env_id = @env and p.stream = 'asset_lineage') last, (select s.page
+      from seen_through s
+      where s.env_id = @env
+        and s.stream = 'asset_lineage') through;
 
 insert into seen_keys
   select p.env_id, p.stream, k.value ->> 0, k.value ->> 1, p.read_number

@@ -149,9 +149,10 @@ delete from seen_through as s where s.env_id = @env and s.stream = 'assets';
 
 -- a sweep
 
-select max(p.id) from seen_pages p where p.env_id = @env and p.stream = 'assets';
-
-select s.page from seen_through s where s.env_id = @env and s.stream = 'assets';
+select (select max(p.id) from seen_pages p where p.env_id = @env and p.stream = 'assets') last, (select s.page
+      from seen_through s
+      where s.env_id = @env
+        and s.stream = 'assets') through;
 
 insert into seen_keys
   select p.env_id, p.stream, k.value ->> 0, k.value ->> 1, p.read_number
@@ -251,9 +252,10 @@ select c.*, (select returned_count from mirror_environments where env_id = @env)
 
 -- a sweep that is held back
 
-select max(p.id) from seen_pages p where p.env_id = @env and p.stream = 'assets';
-
-select s.page from seen_through s where s.env_id = @env and s.stream = 'assets';
+select (select max(p.id) from seen_pages p where p.env_id = @env and p.stream = 'assets') last, (select s.page
+      from seen_through s
+      where s.env_id = @env
+        and s.stream = 'assets') through;
 
 insert into seen_keys
   select p.env_id, p.stream, k.value ->> 0, k.value ->> 1, p.read_number
@@ -365,9 +367,10 @@ select c.*, (select returned_count from mirror_environments where env_id = @env)
 
 -- a sweep that another scan follows
 
-select max(p.id) from seen_pages p where p.env_id = @env and p.stream = 'assets';
-
-select s.page from seen_through s where s.env_id = @env and s.stream = 'assets';
+select (select max(p.id) from seen_pages p where p.env_id = @env and p.stream = 'assets') last, (select s.page
+      from seen_through s
+      where s.env_id = @env
+        and s.stream = 'assets') through;
 
 insert into seen_keys
   select p.env_id, p.stream, k.value ->> 0, k.value ->> 1, p.read_number

@@ -150,9 +150,10 @@ delete from seen_through as s where s.env_id = @env and s.stream = 'bi_assets';
 
 -- the end of a round of marked rows
 
-select max(p.id) from seen_pages p where p.env_id = @env and p.stream = 'bi_assets';
-
-select s.page from seen_through s where s.env_id = @env and s.stream = 'bi_assets';
+select (select max(p.id) from seen_pages p where p.env_id = @env and p.stream = 'bi_assets') last, (select s.page
+      from seen_through s
+      where s.env_id = @env
+        and s.stream = 'bi_assets') through;
 
 insert into seen_keys
   select p.env_id, p.stream, k.value ->> 0, k.value ->> 1, p.read_number
@@ -233,9 +234,10 @@ select c.*, (select returned_count from mirror_environments where env_id = @env)
 
 -- the end of a whole read
 
-select max(p.id) from seen_pages p where p.env_id = @env and p.stream = 'bi_assets';
-
-select s.page from seen_through s where s.env_id = @env and s.stream = 'bi_assets';
+select (select max(p.id) from seen_pages p where p.env_id = @env and p.stream = 'bi_assets') last, (select s.page
+      from seen_through s
+      where s.env_id = @env
+        and s.stream = 'bi_assets') through;
 
 insert into seen_keys
   select p.env_id, p.stream, k.value ->> 0, k.value ->> 1, p.read_number

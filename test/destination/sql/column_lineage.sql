@@ -173,9 +173,10 @@ delete from seen_through as s where s.env_id = @env and s.stream = 'column_linea
 
 -- a replacement of the table
 
-select max(p.id) from seen_pages p where p.env_id = @env and p.stream = 'column_lineage';
-
-select s.page from seen_through s where s.env_id = @env and s.stream = 'column_lineage';
+select (select max(p.id) from seen_pages p where p.env_id = @env and p.stream = 'column_lineage') last, (select s.page
+      from seen_through s
+      where s.env_id = @env
+        and s.stream = 'column_lineage') through;
 
 insert into seen_keys
   select p.env_id, p.stream, k.value ->> 0, k.value ->> 1, p.read_number
@@ -491,9 +492,10 @@ select c.*, (select returned_count from mirror_environments where env_id = @env)
 
 -- a replacement of the table that is held back
 
-select max(p.id) from seen_pages p where p.env_id = @env and p.stream = 'column_lineage';
-
-select s.page from seen_through s where s.env_id = @env and s.stream = 'column_lineage';
+select (select max(p.id) from seen_pages p where p.env_id = @env and p.stream = 'column_lineage') last, (select s.page
+      from seen_through s
+      where s.env_id = @env
+        and s.stream = 'column_lineage') through;
 
 insert into seen_keys
   select p.env_id, p.stream, k.value ->> 0, k.value ->> 1, p.read_number
@@ -854,9 +856,10 @@ select c.*, (select returned_count from mirror_environments where env_id = @env)
 
 -- a replacement of marked rows
 
-select max(p.id) from seen_pages p where p.env_id = @env and p.stream = 'column_lineage';
-
-select s.page from seen_through s where s.env_id = @env and s.stream = 'column_lineage';
+select (select max(p.id) from seen_pages p where p.env_id = @env and p.stream = 'column_lineage') last, (select s.page
+      from seen_through s
+      where s.env_id = @env
+        and s.stream = 'column_lineage') through;
 
 insert into seen_keys
   select p.env_id, p.stream, k.value ->> 0, k.value ->> 1, p.read_number
@@ -1155,9 +1158,10 @@ select c.*, (select returned_count from mirror_environments where env_id = @env)
 
 -- a replacement of marked rows that is held back
 
-select max(p.id) from seen_pages p where p.env_id = @env and p.stream = 'column_lineage';
-
-select s.page from seen_through s where s.env_id = @env and s.stream = 'column_lineage';
+select (select max(p.id) from seen_pages p where p.env_id = @env and p.stream = 'column_lineage') last, (select s.page
+      from seen_through s
+      where s.env_id = @env
+        and s.stream = 'column_lineage') through;
 
 insert into seen_keys
   select p.env_id, p.stream, k.value ->> 0, k.value ->> 1, p.read_number

@@ -153,9 +153,11 @@ delete from seen_through as s where s.env_id = @env and s.stream = 'latest_test_
 
 -- a replacement of the table
 
-select max(p.id) from seen_pages p where p.env_id = @env and p.stream = 'latest_test_executions';
-
-select s.page from seen_through s where s.env_id = @env and s.stream = 'latest_test_executions';
+select (select max(p.id) from seen_pages p where p.env_id = @env and p.stream = 'latest_test_executions') last,
+    (select s.page
+      from seen_through s
+      where s.env_id = @env
+        and s.stream = 'latest_test_executions') through;
 
 insert into seen_keys
   select p.env_id, p.stream, k.value ->> 0, k.value ->> 1, p.read_number
@@ -350,9 +352,11 @@ select c.*, (select returned_count from mirror_environments where env_id = @env)
 
 -- a replacement of the table that is held back
 
-select max(p.id) from seen_pages p where p.env_id = @env and p.stream = 'latest_test_executions';
-
-select s.page from seen_through s where s.env_id = @env and s.stream = 'latest_test_executions';
+select (select max(p.id) from seen_pages p where p.env_id = @env and p.stream = 'latest_test_executions') last,
+    (select s.page
+      from seen_through s
+      where s.env_id = @env
+        and s.stream = 'latest_test_executions') through;
 
 insert into seen_keys
   select p.env_id, p.stream, k.value ->> 0, k.value ->> 1, p.read_number

@@ -144,9 +144,10 @@ insert into marks (env_id, stream, id, number, left_by_run)
 
 -- rows of parents that were read again
 
-select max(p.id) from seen_pages p where p.env_id = @env and p.stream = 'tests';
-
-select s.page from seen_through s where s.env_id = @env and s.stream = 'tests';
+select (select max(p.id) from seen_pages p where p.env_id = @env and p.stream = 'tests') last, (select s.page
+      from seen_through s
+      where s.env_id = @env
+        and s.stream = 'tests') through;
 
 insert into seen_keys
   select p.env_id, p.stream, k.value ->> 0, k.value ->> 1, p.read_number
@@ -218,9 +219,10 @@ delete from seen_through as s where s.env_id = @env and s.stream = 'tests';
 
 -- a sweep
 
-select max(p.id) from seen_pages p where p.env_id = @env and p.stream = 'tests';
-
-select s.page from seen_through s where s.env_id = @env and s.stream = 'tests';
+select (select max(p.id) from seen_pages p where p.env_id = @env and p.stream = 'tests') last, (select s.page
+      from seen_through s
+      where s.env_id = @env
+        and s.stream = 'tests') through;
 
 insert into seen_keys
   select p.env_id, p.stream, k.value ->> 0, k.value ->> 1, p.read_number
@@ -328,9 +330,10 @@ select c.*, (select returned_count from mirror_environments where env_id = @env)
 
 -- a sweep that is held back
 
-select max(p.id) from seen_pages p where p.env_id = @env and p.stream = 'tests';
-
-select s.page from seen_through s where s.env_id = @env and s.stream = 'tests';
+select (select max(p.id) from seen_pages p where p.env_id = @env and p.stream = 'tests') last, (select s.page
+      from seen_through s
+      where s.env_id = @env
+        and s.stream = 'tests') through;
 
 insert into seen_keys
   select p.env_id, p.stream, k.value ->> 0, k.value ->> 1, p.read_number
@@ -454,9 +457,10 @@ select c.*, (select returned_count from mirror_environments where env_id = @env)
 
 -- a sweep that another scan follows
 
-select max(p.id) from seen_pages p where p.env_id = @env and p.stream = 'tests';
-
-select s.page from seen_through s where s.env_id = @env and s.stream = 'tests';
+select (select max(p.id) from seen_pages p where p.env_id = @env and p.stream = 'tests') last, (select s.page
+      from seen_through s
+      where s.env_id = @env
+        and s.stream = 'tests') through;
 
 insert into seen_keys
   select p.env_id, p.stream, k.value ->> 0, k.value ->> 1, p.read_number

@@ -242,8 +242,8 @@ export function describeCommits(bench: Workbench): void {
       expect((await on().facts(stream('assets'), null)).hasRejected).toBe(false);
       expect((await on().facts(stream('columns'), null)).hasKeyless).toBe(true);
       expect((await on().facts(stream('tests'), null)).hasKeyless).toBe(false);
-      expect(await on().rejected(stream('columns'))).toBe(4);
-      expect(await on().rejected(stream('assets'))).toBe(0);
+      expect((await on().standing(stream('columns'))).rejected).toBe(4);
+      expect((await on().standing(stream('assets'))).rejected).toBe(0);
     });
 
     test('that were asked for and not shown are deleted, except live ones and those met since', async () => {

@@ -21,7 +21,8 @@ export function describeRemovals(bench: Workbench): void {
   const { commit, rows, show, on, stream } = bench;
   const columns = async () =>
     (await rows('columns', ['id', 'deletion'])).map((row) => `${row['id']} ${row['deletion'] ?? 'lives'}`);
-  const heldBack = (name: 'columns' | 'assets' | 'asset_lineage' = 'columns') => on().heldRemovals(stream(name));
+  const heldBack = async (name: 'columns' | 'assets' | 'asset_lineage' = 'columns') =>
+    (await on().standing(stream(name))).heldRemovals;
 
   describe('a sweep (R12)', () => {
     test('deletes what the scan did not see, as of the read (R10, R11)', async () => {

@@ -283,8 +283,7 @@ export function describeReplacements(bench: Workbench): void {
       const query = { about: 'candidates', after: '', lastMark: 9, before: null, run: 1, mode: 'scan' } as const;
       expect((await on().backlog(stream('columns'), query)).ids).toEqual([]);
       expect(await on().dueTests(stream('test_executions'), 9)).toEqual([]);
-      expect(await on().heldRemovals(stream('columns'))).toBe(0);
-      expect(await on().rejected(stream('columns'))).toBe(0);
+      expect(await on().standing(stream('columns'))).toEqual({ heldRemovals: 0, rejected: 0 });
     });
   });
 }
