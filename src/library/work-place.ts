@@ -1,3 +1,4 @@
+import { refuseOldServer, SERVER_VERSION } from '../destination/postgres/server-error.ts';
 import { openWorkDatabase, type WorkConnections, type WorkDatabase } from '../workers/database.ts';
 import { hasAccounts, migrateAccounts } from '../workers/migrate.ts';
 import { addressOf, givenAddress } from './mirror-address.ts';
@@ -9,7 +10,7 @@ export async function openWorkPlace(
   mirrorOptions: MirrorOptions,
   workConnections?: WorkConnections,
 ): Promise<WorkDatabase> {
-  const database = connectTo(mirrorOptions, workConnections);
+  const database = await connectTo(mirrorOptions, workConnections);
   try {
     await migrateAccounts(database);
     return database;
@@ -32,7 +33,7 @@ export async function readWorkPlace<Done>(
   mirrorOptions: MirrorOptions,
   { read, none }: { read: (workDatabase: WorkDatabase) => Promise<Done>; none: Done },
 ): Promise<Done> {
-  return closing(connectTo(mirrorOptions), async (database) => {
+  return closing(await connectTo(mirrorOptions), async (database) => {
     if (!(await hasAccounts(database))) return none;
     await migrateAccounts(database);
     return read(database);
@@ -52,14 +53,22 @@ async function closing<Done>(
   }
 }
 
-function connectTo(mirrorOptions: MirrorOptions, workConnections?: WorkConnections): WorkDatabase {
+async function connectTo(mirrorOptions: MirrorOptions, workConnections?: WorkConnections): Promise<WorkDatabase> {
   const address = addressOf(givenAddress(mirrorOptions));
   if (address.kind === 'file')
     throw new OptionError(
       mirrorOptions.dbFile === undefined ? 'db' : 'dbFile',
       `accounts are kept in PostgreSQL, and ${address.display} is a file: name the database with --db postgres://user@host/database`,
     );
-  return openWorkDatabase(address, workConnections);
+  const database = openWorkDatabase(address, workConnections);
+  try {
+    const { rows } = await database.query(`${SERVER_VERSION} as version`);
+    refuseOldServer(address.display, Number(rows[0]?.['version']));
+    return database;
+  } catch (error) {
+    await database.close();
+    throw database.explain(error);
+  }
 }
 
 /** The address of the mirror in another schema of the same database. It may hold a password. @throws SyncError `usage` for no valid name */

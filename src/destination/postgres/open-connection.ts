@@ -4,7 +4,7 @@ import type { PostgresAddress } from './address.ts';
 import type { PostgresConnection } from './connection.ts';
 import { driverError } from './lost-connection.ts';
 import { connectionOf, PIPELINE } from './pool.ts';
-import { connectError, refuseOldServer, serverError } from './server-error.ts';
+import { connectError, refuseOldServer, SERVER_VERSION, serverError } from './server-error.ts';
 import { beginning } from './settings.ts';
 import { SQLITE_TYPES } from './type-parsers.ts';
 
@@ -45,7 +45,7 @@ export async function openConnection({ client: config, display }: PostgresAddres
 
 async function checkVersion(open: OpenConnection, display: string): Promise<void> {
   try {
-    const [[version] = []] = await open.list("select current_setting('server_version_num')::int");
+    const [[version] = []] = await open.list(SERVER_VERSION);
     refuseOldServer(display, Number(version));
   } catch (error) {
     await open.close();

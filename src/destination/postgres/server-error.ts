@@ -109,6 +109,9 @@ export function sqlStateOf(error: unknown): string | null {
   return met instanceof DatabaseError ? (met.code ?? null) : null;
 }
 
+/** Asks for the number of the version that a server runs: 180004 is 18.4. */
+export const SERVER_VERSION = "select current_setting('server_version_num')::int";
+
 /** @throws SyncError `usage` for a server that lacks what the statements need */
 export function refuseOldServer(display: string, versionNumber: number): void {
   if (versionNumber >= OLDEST * 10_000) return;
