@@ -153,7 +153,7 @@ async function openMirror(
       // Nobody writes an environment that it does not hold (R26).
       const lease = presence.leases.get(envId) ?? { owner, epoch: 0 };
       const options = { ...waiting, envId, run, clock, lease, errorOf: explain };
-      return withStatistics(createPostgresDestination(database, options), statistics);
+      return withStatistics(createPostgresDestination(database, options), { envId, statistics });
     },
     hold: (envIds) => facing(presence.hold(envIds, clock())),
     keep: async () => {},

@@ -27,13 +27,13 @@ afterEach(async () => {
   await place.drop();
 });
 
-function opened(): Destination {
+function opened(envId = 'e'): Destination {
   const waiting = { sleep: async () => undefined, random: () => 0 };
-  const of = { envId: 'e', run: 1, clock: () => START, lease: null, errorOf: (error: unknown) => error };
-  return withStatistics(
-    createPostgresDestination(database, { ...waiting, ...of }),
-    tableStatistics(database, place.schema),
-  );
+  const of = { envId, run: 1, clock: () => START, lease: null, errorOf: (error: unknown) => error };
+  return withStatistics(createPostgresDestination(database, { ...waiting, ...of }), {
+    envId,
+    statistics: tableStatistics(database, place.schema),
+  });
 }
 
 const stream = streamOf('columns');
@@ -78,4 +78,20 @@ test('the first round of a process that ends counts what an earlier one has writ
   await show(0, 900);
   await endRound();
   expect(await believedRows()).toBe(-1);
+});
+
+test('an environment with many rows in a table that the server knows without it makes it look again, once', async () => {
+  await show(0, 4000);
+  await endRound();
+  on = opened('f');
+  await show(0, 900);
+  await endRound();
+  expect(await believedRows()).toBe(4000);
+  await show(900, 600);
+  await show(1500, 500);
+  await endRound();
+  expect(await believedRows()).toBe(6000);
+  await show(2000, 1500);
+  await endRound();
+  expect(await believedRows()).toBe(6000);
 });
