@@ -192,17 +192,25 @@ async function close(ports: RunPorts, state: RunState, failure: unknown): Promis
     notReached: state.reached.notReached,
     missing: state.missing,
   });
-  if (state.mirror !== null && state.run !== null) {
-    const { rows_written, rows_deleted, rows_rejected, server_time, ended_at, requests } = summary;
-    const counts = { rows_written, rows_deleted, rows_rejected, requests };
-    const leftOver = recovery === 'budget' || recovery === 'quota' ? state.reached.leftOver : null;
-    const end = { status, error, ...counts, server_time, ended_at, left_over: leftOver };
-    await state.mirror.state.endRun(state.run, end);
-    await keepMeasures(ports, state.mirror, state.lists);
-    if (server_time !== null) await state.mirror.state.pruneLog(server_time);
-  }
+  if (state.mirror !== null && state.run !== null)
+    await record(ports, { mirror: state.mirror, run: state.run, state }, summary).catch((error: unknown) => {
+      // The first error ends the run and decides the exit code: where there is no room for rows, there may be none for the end of the run.
+      if (failure === null) throw error;
+    });
   if (failure !== null && !(failure instanceof SyncError)) throw failure;
   return summary;
+}
+
+async function record(
+  ports: RunPorts,
+  { mirror, run, state }: OpenedRun & { readonly state: RunState },
+  { status, error, recovery, rows_written, rows_deleted, rows_rejected, requests, server_time, ended_at }: RunSummary,
+): Promise<void> {
+  const counts = { rows_written, rows_deleted, rows_rejected, requests };
+  const leftOver = recovery === 'budget' || recovery === 'quota' ? state.reached.leftOver : null;
+  await mirror.state.endRun(run, { status, error, ...counts, server_time, ended_at, left_over: leftOver });
+  await keepMeasures(ports, mirror, state.lists);
+  if (server_time !== null) await mirror.state.pruneLog(server_time);
 }
 
 /** The summaries in the order of the environments and of the catalogue. */

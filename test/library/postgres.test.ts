@@ -49,4 +49,20 @@ describe('a mirror in PostgreSQL', () => {
     const report = await writeReport({ ...inPostgres, to: join(cwd, 'report.html') });
     expect(report.environments).toHaveLength(2);
   });
+
+  test('that has no room for rows, nor for how the run ended, is told as a run with problems, and the next run goes on', async () => {
+    const { schema, inPostgres } = await setUp();
+    expect(await sync({ ...inPostgres, env: ['e1'] })).toMatchObject({ status: 'done' });
+    await schema.ask(`create function fail() returns trigger language plpgsql as
+      $$ begin raise 'could not extend file' using errcode = '53100'; end $$;
+      create trigger fail before insert on columns for each row execute function fail();
+      create trigger fail before update on sync_runs for each row when (new.ended_at is not null) execute function fail()`);
+    const failed = await sync(inPostgres);
+    expect(failed).toMatchObject({ run: 2, status: 'problems', recovery: 'run' });
+    expect(failed.error).toMatch(/has no room left on its disk: make room and run again; nothing is lost$/);
+    expect(failed.streams).toContainEqual(expect.objectContaining({ stream: 'columns', status: 'stopped' }));
+    await schema.ask('drop function fail cascade');
+    expect(await sync(inPostgres)).toMatchObject({ status: 'done', error: null });
+    expect(await verify(inPostgres)).toMatchObject({ equal: true });
+  });
 });
