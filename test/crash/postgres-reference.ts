@@ -37,7 +37,7 @@ export async function expectMirrored(db: string, contents: unknown): Promise<voi
 }
 
 /** Without the text of the indexes: a copy makes them anew. */
-function rowsOf(path: string): unknown {
+export function rowsOf(path: string): unknown {
   const { schema: _, ...rows } = contentsOf(path);
   return rows;
 }

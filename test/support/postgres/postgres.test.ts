@@ -3,6 +3,7 @@ import { Client } from 'pg';
 import { afterEach, describe, expect, onTestFinished, test } from 'vitest';
 import { pglite, postgresServer, testSchema } from '../postgres.ts';
 import { startServer } from './server.ts';
+import { shiftingProxy } from './shifting-proxy.ts';
 import { type TransactionPooler, transactionPooler } from './transaction-pooler.ts';
 
 async function connected(connectionString: string): Promise<Client> {
@@ -68,6 +69,42 @@ describe('a server for tests', () => {
     const inProcess = await pglite({ 20: (text) => `int8 ${text}` });
     onTestFinished(() => inProcess.close());
     expect((await inProcess.query('select 7::int8 as x')).rows).toEqual([{ x: 'int8 7' }]);
+  });
+});
+
+describe('a server whose clock seems to be off', () => {
+  const HOUR = 3600;
+  const shifted = async (seconds: number) => {
+    const proxy = await shiftingProxy(await postgresServer(), seconds);
+    onTestFinished(() => proxy.close());
+    return proxy;
+  };
+  const aheadOf = (reading: string, from: string) =>
+    `select round(extract(epoch from ${reading} - ${from}::timestamptz) / 3600)::int`;
+
+  test.each(['now()', 'clock_timestamp()', 'statement_timestamp()', 'transaction_timestamp()', 'CURRENT_TIMESTAMP'])(
+    'shows it by %s, in a statement with values and in one without, and when it jumps',
+    async (reading) => {
+      const right = await connected(await postgresServer());
+      const proxy = await shifted(HOUR);
+      const client = await connected(proxy.url);
+      const from = `'${await firstValue(right, 'select now()::text')}'`;
+      expect(await firstValue(client, aheadOf(reading, from))).toBe(1);
+      proxy.shift(-24 * HOUR);
+      const { rows } = await client.query({ text: `${aheadOf(reading, from)} + $1`, values: [5], rowMode: 'array' });
+      expect(rows).toEqual([[-19]]);
+    },
+  );
+
+  test('leaves everything else as it is sent, and gives a default the time of when it was made', async () => {
+    const proxy = await shifted(HOUR);
+    const schema = await testSchema(proxy.url);
+    onTestFinished(() => schema.drop());
+    expect(await schema.ask("select 'now, known()' as text")).toEqual([{ text: 'now, known()' }]);
+    await schema.ask(`create schema ${schema.schema}; create table t (x int, at timestamptz default now())`);
+    proxy.shift(0);
+    await schema.ask('insert into t values (1)');
+    expect(await schema.ask("select at > now() + interval '59 min' as ahead from t")).toEqual([{ ahead: 't' }]);
   });
 });
 

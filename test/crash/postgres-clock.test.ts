@@ -1,0 +1,190 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { LEASE_MS } from '../../src/core/lease.ts';
+import { storeOf } from '../../src/library/store-of.ts';
+import { putAsset, removeAsset } from '../model/place.ts';
+import { HOUR } from '../model/world.ts';
+import { shiftingProxy } from '../support/postgres/shifting-proxy.ts';
+import { transactionPooler } from '../support/postgres/transaction-pooler.ts';
+import { postgresServer, type TestSchema, testSchema } from '../support/postgres.ts';
+import { expectMirrored, quiet, rowsOf, standing } from './postgres-reference.ts';
+import { startSync } from './postgres-writer.ts';
+import { freshPath } from './scenes.ts';
+import { serveWorld } from './served-world.ts';
+import { syncFile } from './sync-file.ts';
+
+const DAY = 86_400;
+
+/** A service, and a mirror on a server whose clock is off by so many seconds. */
+async function setUp(seconds: number) {
+  const proxy = await shiftingProxy(await postgresServer(), seconds);
+  const schema = await testSchema(proxy.url);
+  onTestFinished(async () => {
+    await schema.drop();
+    await proxy.close();
+  });
+  const world = standing(['e1']);
+  let meet = async (): Promise<void> => {};
+  const url = await serveWorld(world, async (_, path) => {
+    const met = meet;
+    // Only what is asked once the environment is held.
+    if (path[0] !== 'environments') meet = async () => {};
+    if (path[0] !== 'environments') await met();
+    return true;
+  });
+  return {
+    proxy,
+    schema,
+    world,
+    url,
+    sync: () => startSync(url, schema.url, 'e1').ended,
+    /** Has something done in the middle of the next sync, before the service answers it. */
+    inTheMiddle(act: () => Promise<void>) {
+      meet = act;
+    },
+  };
+}
+
+const DONE = { code: 0, stderr: '' };
+
+const REFUSED = { code: 4, stderr: expect.stringMatching(/^obsync: another process syncs environment e1 [^\n]+\n$/) };
+
+/** Starts a process that holds the environment of a mirror. */
+async function startHolder(db: string): Promise<ChildProcess> {
+  const program = join(import.meta.dirname, '../support/hold-process.ts');
+  const child = spawn(process.execPath, [program, db, 'e1'], { stdio: ['ignore', 'pipe', 'inherit'] });
+  onTestFinished(() => void child.kill('SIGKILL'));
+  await once(child.stdout, 'data');
+  return child;
+}
+
+async function kill(child: ChildProcess): Promise<void> {
+  child.kill('SIGKILL');
+  await once(child, 'exit');
+}
+
+/** Resolves when the one process that holds something has given a sign of life: at once, since it loses its connection. */
+async function nextSign({ ask }: TestSchema): Promise<void> {
+  const look = async () => String((await ask('select backend from lease_owners'))[0]?.['backend']);
+  const before = await look();
+  await ask(`select pg_terminate_backend(${Number.parseInt(before, 10)})`);
+  await expect.poll(look, { interval: 20 }).not.toBe(before);
+}
+
+/** The first and the last of the times that the mirror itself gives. */
+async function ownTimes({ ask }: TestSchema): Promise<{ first: number; last: number }> {
+  const [row] =
+    await ask(`select extract(epoch from min(at)) * 1000 as first, extract(epoch from max(at)) * 1000 as last
+    from (select mirrored_at as at from mirror_environments union all select mirrored_at from assets union all
+      select mirrored_at from columns union all select started_at from sync_runs union all
+      select ended_at from sync_runs) t`);
+  return { first: Number(row?.['first']), last: Number(row?.['last']) };
+}
+
+describe.each([
+  ['a day ahead', DAY],
+  ['a day behind', -DAY],
+])('a server whose clock is %s', (_, seconds) => {
+  test('mirrors the same rows as a file on this machine, at the times of this machine (R21)', async () => {
+    const { schema, world, sync } = await setUp(seconds);
+    const file = freshPath();
+    const place = world.place();
+    const changes = [
+      () => {},
+      () => putAsset(place, 'a4', { tags: ['new'] }),
+      () => removeAsset(place, 'a2', 'tombstone'),
+    ];
+    const fromMs = Date.now();
+    for (const change of changes) {
+      change();
+      world.advance(2 * HOUR);
+      expect(await sync()).toMatchObject(DONE);
+      expect(await syncFile(file, world)).toMatchObject({ summary: { status: 'done' } });
+      await expectMirrored(schema.url, rowsOf(file));
+    }
+    const [{ gone } = {}] = await schema.ask('select count(*) as gone from assets where deleted_at is not null');
+    expect(gone).toBe('1');
+    const { first, last } = await ownTimes(schema);
+    expect(first).toBeGreaterThanOrEqual(fromMs);
+    expect(last).toBeLessThanOrEqual(Date.now());
+  });
+
+  test('lets one process write at a time, and refuses another one in one clear line (R26)', async () => {
+    const { schema, world, sync, inTheMiddle } = await setUp(seconds);
+    const { contents } = await quiet(world);
+    const others: unknown[] = [];
+    inTheMiddle(async () => void others.push(await sync()));
+    expect(await sync()).toMatchObject(DONE);
+    expect(others).toMatchObject([REFUSED]);
+    await expectMirrored(schema.url, contents);
+  });
+});
+
+describe('the clock of a server jumps while a process holds an environment (R26)', () => {
+  test('a day ahead: another one may take it before its next sign; then it commits nothing more and ends with exit code 4', async () => {
+    const { proxy, schema, world, sync, inTheMiddle } = await setUp(0);
+    const { contents } = await quiet(world);
+    let after: unknown[] = [];
+    let days = 0;
+    // It may give a sign just after a jump.
+    const jumpAndSync = () => {
+      days += 1;
+      proxy.shift(days * DAY);
+      return sync();
+    };
+    inTheMiddle(async () => {
+      await expect.poll(jumpAndSync, { interval: 20 }).toMatchObject(DONE);
+      after = await schema.ask('select * from sync_checkpoints order by stream');
+    });
+    const displaced = await sync();
+    expect(displaced).toMatchObject({
+      code: 4,
+      stderr: expect.stringMatching(/^obsync: another process has taken environment e1[^\n]+\n$/),
+    });
+    expect(await schema.ask('select * from sync_checkpoints order by stream')).toEqual(after);
+    await expectMirrored(schema.url, contents);
+  });
+
+  test('a day back: a process that lives keeps it, and gives its signs by the new time', async () => {
+    const { proxy, schema, sync } = await setUp(DAY);
+    expect(await sync()).toMatchObject(DONE);
+    const mirror = await (await storeOf(schema.url)).open(new AbortController().signal);
+    onTestFinished(() => mirror.close());
+    await mirror.hold(['e1']);
+    proxy.shift(0);
+    expect(await sync()).toMatchObject(REFUSED);
+    // What is left of its old lease ends just before the next look, but not what its next sign brings.
+    proxy.shift(LEASE_MS / 1000 - 1);
+    await nextSign(schema);
+    proxy.shift(LEASE_MS / 1000 + 1);
+    expect(await sync()).toMatchObject(REFUSED);
+  });
+
+  test('a day back: what a dead process held is free at once', async () => {
+    const { proxy, schema, sync } = await setUp(DAY);
+    expect(await sync()).toMatchObject(DONE);
+    await kill(await startHolder(schema.url));
+    // The server sees that its client is gone a moment later.
+    const backends = "select 1 from pg_stat_activity, lease_owners where pid = split_part(backend, ' ', 1)::int";
+    await expect.poll(() => schema.ask(backends), { interval: 20 }).toEqual([]);
+    proxy.shift(0);
+    expect(await sync()).toMatchObject(DONE);
+  });
+
+  test('a day back: what a dead process held behind a pooler is free within a lease', async () => {
+    const { proxy, schema, url, sync } = await setUp(DAY);
+    const pooler = await transactionPooler(proxy.url);
+    onTestFinished(() => pooler.close());
+    expect(await sync()).toMatchObject(DONE);
+    const pooled = new URL(schema.url);
+    pooled.host = new URL(pooler.url).host;
+    const syncPooled = () => startSync(url, pooled.href, 'e1').ended;
+    await kill(await startHolder(pooled.href));
+    proxy.shift(0);
+    expect(await syncPooled()).toMatchObject(REFUSED);
+    proxy.shift(LEASE_MS / 1000);
+    expect(await syncPooled()).toMatchObject(DONE);
+  });
+});

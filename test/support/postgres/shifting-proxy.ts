@@ -1,0 +1,69 @@
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import { messageReader, type WireMessage } from './wire.ts';
+
+/** A way to a server whose clock seems to be off. */
+export interface ShiftingProxy {
+  readonly url: string;
+  /**
+   * Sets how far the server's clock seems to be ahead, in seconds; it is behind if this is negative. The clock jumps, also for connections
+   * that are open.
+   */
+  shift(seconds: number): void;
+  close(): Promise<void>;
+}
+
+/**
+ * Whatever statement reads the clock gets it shifted. What a statement defines keeps the shift of that moment: the columns of
+ * `obsync_accounts` that are `now()` by default (in the schema of a mirror there are none), and pg-boss's, with its function `job_now()`.
+ * So their tables are to be made through the proxy. After a jump `job_now()` and these defaults are as before it.
+ */
+export async function shiftingProxy(serverUrl: string, seconds = 0): Promise<ShiftingProxy> {
+  const server = new URL(serverUrl);
+  const open = new Set<Socket>();
+  let shiftSeconds = seconds;
+  const proxy = createServer({ noDelay: true }, (client) => {
+    const upstream = connect({ port: Number(server.port || 5432), host: server.hostname, noDelay: true });
+    for (const socket of [client, upstream]) {
+      open.add(socket);
+      socket.on('error', () => undefined);
+      socket.on('close', () => {
+        open.delete(socket);
+        client.destroy();
+        upstream.destroy();
+      });
+    }
+    const read = messageReader(true);
+    client.on('data', (chunk) => {
+      upstream.write(Buffer.concat(read(chunk).map((message) => shifted(message, shiftSeconds))));
+    });
+    upstream.on('data', (data) => client.write(data));
+  });
+  await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
+  const url = new URL(serverUrl);
+  url.host = `127.0.0.1:${(proxy.address() as AddressInfo).port}`;
+  return {
+    url: url.href,
+    shift(to) {
+      shiftSeconds = to;
+    },
+    async close() {
+      for (const socket of open) socket.destroy();
+      await new Promise((resolve) => proxy.close(resolve));
+    },
+  };
+}
+
+/** Every way to read the clock as a time with its zone. No statement reads it in another way. */
+const READING = /\b(?:(?:now|(?:clock|statement|transaction)_timestamp)\s*\(\s*\)|current_timestamp\b)/gi;
+
+/** A message that asks something of the server: `Query`, which is a text, or `Parse`, which is a name, a text and types. */
+function shifted({ type, bytes }: WireMessage, seconds: number): Buffer {
+  if (type !== 'Q' && type !== 'P') return bytes;
+  const from = type === 'Q' ? 5 : bytes.indexOf(0, 5) + 1;
+  const to = bytes.indexOf(0, from);
+  // Without quotes, since it may stand within a text.
+  const text = bytes.toString('utf8', from, to).replace(READING, `($& + make_interval(secs => ${seconds}))`);
+  const message = Buffer.concat([bytes.subarray(0, from), Buffer.from(text), bytes.subarray(to)]);
+  message.writeInt32BE(message.length - 1, 1);
+  return message;
+}
