@@ -4,7 +4,7 @@ import { openPool } from '../../src/destination/postgres/pool.ts';
 import { openQuotaKeeper } from '../../src/library/quota-keeper.ts';
 import { createHttpSource } from '../../src/source/http-source.ts';
 
-/** Started as a process of its own: it sends so many requests to the server, within the account's quota. */
+/** Started as a process of its own: it sends so many requests to the server, within the account's quota, and tells of the first answer. */
 const [baseUrl = '', count = '0', keeper = 'file', concurrency = '4'] = process.argv.slice(2);
 const token = 'the-token-of-them-all';
 const server = process.env['OBSYNC_TEST_SERVER'] ?? '';
@@ -38,6 +38,9 @@ const source = createHttpSource({
   lists: [['assets']],
 });
 const page = () => source.page({ path: ['env', 'assets'], query: { limit: 1 }, cursor: null });
-await Promise.all(Array.from({ length: Number(count) }, page));
+const pages = Array.from({ length: Number(count) }, page);
+await Promise.race(pages);
+process.stdout.write('answered\n');
+await Promise.all(pages);
 await source.close();
 await database.close();

@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
+import type { Readable } from 'node:stream';
 import { onTestFinished } from 'vitest';
 
 const PROGRAM = join(import.meta.dirname, 'quota-process.ts');
@@ -8,11 +9,14 @@ const PROGRAM = join(import.meta.dirname, 'quota-process.ts');
 /** Starts a process that sends requests to a server of quota, and ends it with the test. */
 export function startQuotaProcess(words: readonly string[], env: NodeJS.ProcessEnv): ChildProcess {
   const child = spawn(process.execPath, [PROGRAM, ...words], {
-    stdio: ['ignore', 'inherit', 'inherit'],
+    stdio: ['ignore', 'pipe', 'inherit'],
     env: { ...process.env, ...env },
   });
   onTestFinished(() => void child.kill('SIGKILL'));
   return child;
 }
+
+/** Resolves once a process has its first answer. */
+export const answered = async ({ stdout }: ChildProcess): Promise<unknown> => once(stdout as Readable, 'data');
 
 export const ended = async (child: ChildProcess): Promise<unknown> => (await once(child, 'exit'))[0];

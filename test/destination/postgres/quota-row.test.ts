@@ -6,9 +6,10 @@ import { resumedWindow } from '../../../src/core/rate-window.ts';
 import type { PostgresConnection } from '../../../src/destination/postgres/connection.ts';
 import { rowKeeper } from '../../../src/destination/postgres/quota-row.ts';
 import { pgliteConnection, pgliteDatabase } from '../../support/pglite-mirror.ts';
+import { shiftingProxy } from '../../support/postgres/shifting-proxy.ts';
 import { postgresServer } from '../../support/postgres.ts';
 import { startQuotaServer } from '../../support/quota-server.ts';
-import { ended, startQuotaProcess } from '../../support/start-quota-process.ts';
+import { answered, ended, startQuotaProcess } from '../../support/start-quota-process.ts';
 
 const put = (keeper: QuotaKeeper, state: QuotaState) => keeper.change(() => ({ state, result: undefined }));
 const seen = (keeper: QuotaKeeper) => keeper.change((state, atMs) => ({ state, result: { state, atMs } }));
@@ -104,4 +105,39 @@ test('what a killed process has sent counts, and the others over the row go on (
   first.kill('SIGKILL');
   expect(await Promise.all(others.map(ended))).toEqual([0, 0]);
   expect(server.refused()).toBe(0);
+});
+
+const DAY = 86_400;
+
+/** A service with a quota, and a database server whose clock can be made to jump. */
+async function jumping() {
+  const server = await startQuotaServer({ limit: 40, windowMs: 1000 });
+  const proxy = await shiftingProxy(await postgresServer());
+  onTestFinished(async () => {
+    await server.close();
+    await proxy.close();
+  });
+  return { server, proxy, startOne: (requests: number) => start(server.url, requests, proxy.url) };
+}
+
+test('two processes keep to the quota, and wait no longer, while the clock of the server jumps a day ahead and back (R1, R23)', async () => {
+  const { server, proxy, startOne } = await jumping();
+  const both = [startOne(60), startOne(60)];
+  const ends = both.map(ended);
+  await Promise.all(both.map(answered));
+  proxy.shift(DAY);
+  await server.received(70);
+  proxy.shift(0);
+  // A process that would have to wait for longer than a quarter of an hour fails.
+  expect(await Promise.all(ends)).toEqual([0, 0]);
+  expect({ accepted: server.accepted, refused: server.refused() }).toEqual({ accepted: [40, 40, 40], refused: 0 });
+});
+
+test('a process that starts after a jump of the clock sends one request to learn what is left, and waits for no day (R1, R23)', async () => {
+  const { server, proxy, startOne } = await jumping();
+  for (const shift of [0, DAY, 0]) {
+    proxy.shift(shift);
+    expect(await ended(startOne(40))).toBe(0);
+  }
+  expect(server.refused()).toBeLessThanOrEqual(1);
 });
