@@ -44,8 +44,8 @@ export interface WorkTest extends TestDatabase {
   until(condition: string): Promise<void>;
 }
 
-export async function workTest(sync: TestService['sync'] = async () => GOOD): Promise<WorkTest> {
-  const made = await testDatabase();
+export async function workTest(sync: TestService['sync'] = async () => GOOD, serverUrl?: string): Promise<WorkTest> {
+  const made = await testDatabase(serverUrl);
   const database = openAt(made.url);
   onTestFinished(() => database.close());
   await migrateAccounts(database);

@@ -10,15 +10,16 @@ export interface TestDatabase {
   ask(sql: string): Promise<Record<string, string | null>[]>;
 }
 
-export async function testDatabase(): Promise<TestDatabase> {
-  const { drop, ...database } = await madeDatabase();
+/** On the server that all tests share, or on another one. */
+export async function testDatabase(serverUrl?: string): Promise<TestDatabase> {
+  const { drop, ...database } = await madeDatabase(serverUrl);
   onTestFinished(drop);
   return database;
 }
 
 /** The same, for a whole file of tests: it goes when it is dropped. */
-export async function madeDatabase(): Promise<TestDatabase & { drop(): Promise<void> }> {
-  const server = await postgresServer();
+export async function madeDatabase(serverUrl?: string): Promise<TestDatabase & { drop(): Promise<void> }> {
+  const server = serverUrl ?? (await postgresServer());
   const name = `obsync_test_${randomBytes(6).toString('hex')}`;
   await askAt(server, `create database ${name}`);
   const url = new URL(server);

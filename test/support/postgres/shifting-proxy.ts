@@ -13,9 +13,10 @@ export interface ShiftingProxy {
 }
 
 /**
- * Whatever statement reads the clock gets it shifted. What a statement defines keeps the shift of that moment: the columns of
- * `obsync_accounts` that are `now()` by default (in the schema of a mirror there are none), and pg-boss's, with its function `job_now()`.
- * So their tables are to be made through the proxy. After a jump `job_now()` and these defaults are as before it.
+ * Whatever statement reads the clock gets it shifted. What a statement defines keeps the shift of that moment: columns of
+ * `obsync_accounts` that are `now()` by default, such as when an account is first due and when a worker was first seen, and pg-boss's
+ * function `job_now()`, by which it gives every time that counts. So both schemas are to be made through the proxy, and after a jump they
+ * go on as before it. A mirror's schema and the rows of quotas have nothing of that kind.
  */
 export async function shiftingProxy(serverUrl: string, seconds = 0): Promise<ShiftingProxy> {
   const server = new URL(serverUrl);
@@ -54,7 +55,8 @@ export async function shiftingProxy(serverUrl: string, seconds = 0): Promise<Shi
 }
 
 /** Every way to read the clock as a time with its zone. No statement reads it in another way. */
-const READING = /\b(?:(?:now|(?:clock|statement|transaction)_timestamp)\s*\(\s*\)|current_timestamp\b)/gi;
+const READING =
+  /\b(?:(?:pg_catalog\.)?(?:now|(?:clock|statement|transaction)_timestamp)\s*\(\s*\)|current_timestamp\b)/gi;
 
 /** A message that asks something of the server: `Query`, which is a text, or `Parse`, which is a name, a text and types. */
 function shifted({ type, bytes }: WireMessage, seconds: number): Buffer {

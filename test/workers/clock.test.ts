@@ -1,0 +1,47 @@
+import { expect, onTestFinished, test } from 'vitest';
+import { secondsBetween } from '../../src/core/instant.ts';
+import { loadWorkStatus } from '../../src/workers/work-status.ts';
+import { shiftingProxy } from '../support/postgres/shifting-proxy.ts';
+import { postgresServer } from '../support/postgres.ts';
+import { environments, workTest } from './setup.ts';
+
+const DAY = 86_400;
+
+test.each([
+  ['a day ahead', DAY],
+  ['a day behind', -DAY],
+])(
+  'on a server whose clock is %s, workers do what is due once, and status tells everything by that clock',
+  async (_, seconds) => {
+    const proxy = await shiftingProxy(await postgresServer(), seconds);
+    onTestFinished(() => proxy.close());
+    const work = await workTest(undefined, proxy.url);
+    const serverMs = async () => Number((await work.ask('select extract(epoch from now()) * 1000 as ms'))[0]?.['ms']);
+    const fromMs = await serverMs();
+    for (const name of ['a', 'b']) {
+      work.service.listed.set(name, environments('e1', 'e2'));
+      await work.add(name);
+    }
+    const started = [await work.start(), await work.start()];
+    await work.until(
+      "e.status = 'done' and e.worker is null and e.due_at > now() and (select count(*) from obsync_accounts.account_environments) = 4",
+    );
+    expect(work.service.begun.toSorted()).toEqual(['a/e1', 'a/e2', 'b/e1', 'b/e2']);
+    expect(started.flatMap(({ events }) => events).filter(({ type }) => type === 'trouble')).toEqual([]);
+
+    const { checked_at, accounts, workers } = await loadWorkStatus(work.database);
+    const toMs = await serverMs();
+    expect(workers).toHaveLength(2);
+    const found = accounts.flatMap((account) => account.environments);
+    expect(found).toHaveLength(4);
+    for (const { synced_at, age_seconds } of found)
+      expect(age_seconds).toBe(Math.round(secondsBetween(String(synced_at), checked_at)));
+    const told = [...found.flatMap(({ synced_at, ended_at }) => [synced_at, ended_at]), checked_at];
+    const times = [...told, ...workers.flatMap(({ started_at, seen_at }) => [started_at, seen_at])];
+    for (const time of times.map((each) => Date.parse(String(each)))) {
+      // The times that are told have no more than milliseconds.
+      expect(time).toBeGreaterThanOrEqual(Math.floor(fromMs));
+      expect(time).toBeLessThanOrEqual(toMs);
+    }
+  },
+);
