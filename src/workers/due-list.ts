@@ -8,6 +8,7 @@ import { QUEUE_AGAIN_SECONDS, turnOf } from '../core/turn.ts';
 import { accountOf, type SyncAccount } from './account-store.ts';
 import type { WorkDatabase, WorkTransaction } from './database.ts';
 import type { QueuedJob, QueuedWork } from './job-queue.ts';
+import { afterSetBack } from './set-back.ts';
 
 /** A sync that a worker has begun. */
 export interface BegunSync {
@@ -29,11 +30,13 @@ export interface SyncOutcome {
 /**
  * Chooses what is due and not in the queue yet: syncs, and listings of environments. What another worker chooses at the same time is left out.
  */
-export async function chooseDue({ query }: WorkTransaction): Promise<QueuedJob[]> {
+export async function chooseDue(transaction: WorkTransaction): Promise<QueuedJob[]> {
+  const { query } = transaction;
   const { rows: held } = await query(
     `select pg_try_advisory_xact_lock(hashtextextended('obsync due list', 0)) as mine`,
   );
   if (held[0]?.['mine'] !== true) return [];
+  await afterSetBack(transaction);
   const { rows: syncs } = await query(DUE_SYNCS, [QUEUE_AGAIN_SECONDS]);
   const { rows: listings } = await query(DUE_LISTINGS, [QUEUE_AGAIN_SECONDS]);
   return [

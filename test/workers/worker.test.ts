@@ -50,8 +50,9 @@ describe('workers', () => {
     await work.add('slow');
     await work.add('quick');
     await work.start(2);
-    await work.until("e.account = 'slow' or e.status = 'done'");
-    expect(work.service.begun.filter((key) => key.startsWith('slow'))).toHaveLength(1);
+    const all = '(select count(*) from obsync_accounts.account_environments) = 7';
+    await work.until(`${all} and (e.account = 'slow' or e.status = 'done')`);
+    await expect.poll(() => work.service.begun.filter((key) => key.startsWith('slow'))).toHaveLength(1);
     release();
     await work.until("e.status = 'done'");
     expect(work.service.begun).toHaveLength(7);
