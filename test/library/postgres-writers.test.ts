@@ -143,15 +143,21 @@ describe('one writer per environment of a mirror in PostgreSQL (R26)', () => {
     await quotas.close();
   });
 
-  test('a lease of before the clock of the server was set back ends in time', async () => {
+  test('a lease of before the clock of the server was set back ends in time, and no other one sooner', async () => {
     const { schema, options } = await setUp();
     await schema.ask("insert into lease_owners values ('gone', 9999999999999, null)");
+    // A sign that was given while this process looked.
+    const soon = `(extract(epoch from now()) * 1000)::bigint + ${LEASE_MS + 10_000}`;
+    await schema.ask(`insert into lease_owners values ('alive', ${soon}, null)`);
+    const untilOf = (owner: string) => schema.ask(`select until_ms from lease_owners where owner = '${owner}'`);
+    const before = await untilOf('alive');
     await schema.ask("update mirror_environments set lease_owner = 'gone'");
     expect(await sync(options)).toMatchObject({ recovery: 'locked' });
     const [{ left_ms } = {}] = await schema.ask(
       "select until_ms - extract(epoch from now()) * 1000 as left_ms from lease_owners where owner = 'gone'",
     );
     expect(Number(left_ms)).toBeLessThanOrEqual(LEASE_MS);
+    expect(await untilOf('alive')).toEqual(before);
   });
 
   test('what a displaced process looks up leaves nothing for the one that took its environment', async () => {

@@ -133,8 +133,8 @@ const IS_GONE = `(o.backend is not null and not exists (select 1 from pg_stat_ac
 
 /**
  * The backend of this connection, as `pg_stat_activity` shows it to other processes; null if the number that the server gave at the start
- * (`processId`) is that of a pooler. It also ends in time the leases of before the server's clock was set back: an owner that lives gives
- * its next sign sooner.
+ * (`processId`) is that of a pooler. It also ends in time the leases of before the server's clock was set back. They end later than any sign
+ * that was given since.
  */
 export async function introduce(transaction: PostgresTransaction, processId: number | null): Promise<string | null> {
   const { rows } = await transaction.query(
@@ -143,7 +143,8 @@ export async function introduce(transaction: PostgresTransaction, processId: num
     [LEASE_MS],
   );
   const [found] = rows;
-  transaction.send('update lease_owners set until_ms = $1 where until_ms > $1', [found?.['latest_ms']]);
+  const latestMs = Number(found?.['latest_ms']);
+  transaction.send('update lease_owners set until_ms = $1 where until_ms > $2', [latestMs, latestMs + LEASE_MS]);
   return Number(found?.['pid']) === processId ? String(found?.['backend']) : null;
 }
 

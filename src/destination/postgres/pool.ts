@@ -1,4 +1,4 @@
-import { Client, type ClientBase, type ClientConfig, Pool, type PoolClient } from 'pg';
+import { Client, type ClientBase, type ClientConfig, DatabaseError, Pool, type PoolClient } from 'pg';
 import type { Row } from '../../core/stream.ts';
 import { breakOff } from './break-off.ts';
 import type { PostgresConnection } from './connection.ts';
@@ -106,6 +106,8 @@ export function connectionOf(client: ClientBase): PostgresConnection {
         const [last] = [await client.query<Row>(asked)].flat().slice(-1);
         return { rows: last?.rows ?? [], changes: last?.rowCount ?? 0 };
       } catch (error) {
+        // What the driver did not send must not be missing between what it sent.
+        if (!(error instanceof DatabaseError)) breakOff(client);
         throw driverError(error);
       }
     },

@@ -42,14 +42,22 @@ interface KeptConnection {
 /** `onEnd` is called when it has ended, unless it is forgotten. */
 function keepConnection(connect: PresencePorts['connect'], onEnd: () => void): KeptConnection {
   let connection: LastingConnection | null = null;
+  // One that cannot introduce itself is broken off as well.
+  let opening: LastingConnection | null = null;
   const kept: KeptConnection = {
     backend: null,
     current: () => connection,
     async connected() {
       if (connection !== null) return connection;
       const fresh = await connect();
-      kept.backend = await fresh.transaction((each) => introduce(each, fresh.processId));
-      connection = fresh;
+      opening = fresh;
+      kept.backend = await fresh
+        .transaction((each) => introduce(each, fresh.processId))
+        .catch((error: unknown) => {
+          fresh.breakOff();
+          throw error;
+        });
+      [connection, opening] = [fresh, null];
       fresh.onEnd(() => {
         if (connection !== fresh) return;
         connection = null;
@@ -58,9 +66,9 @@ function keepConnection(connect: PresencePorts['connect'], onEnd: () => void): K
       return fresh;
     },
     forget() {
-      const broken = connection;
-      connection = null;
-      broken?.breakOff();
+      const broken = [connection, opening];
+      [connection, opening] = [null, null];
+      for (const each of broken) each?.breakOff();
     },
     async close() {
       const open = connection;

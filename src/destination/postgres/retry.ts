@@ -1,3 +1,4 @@
+import { LEASE_MS } from '../../core/lease.ts';
 import { retryDelayMs } from '../../core/retry-delay.ts';
 import { isTransient, UnknownOutcome } from './lost-connection.ts';
 import type { PostgresDatabase, TransactionWork } from './transaction.ts';
@@ -67,12 +68,20 @@ export function writeOnce<Done>(
   });
 }
 
-/** Whether a transaction took place. It is still under way while the server has not seen that its client is gone. */
-function isCommitted(database: PostgresDatabase, waiting: RetryWaiting, transaction: string): Promise<boolean> {
-  return readOften(database, waiting, async (connection) => {
-    const { rows } = await connection.query('select pg_xact_status($1::xid8) as status', [transaction]);
-    const status = rows[0]?.['status'];
-    if (status === 'in progress') throw new UnknownOutcome(null, transaction);
-    return status === 'committed';
-  });
+/**
+ * Whether a transaction took place. It is under way until the server sees that its client is gone; if only the client was cut off, that is when
+ * the transaction has been idle for as long as it may be.
+ */
+async function isCommitted(database: PostgresDatabase, waiting: RetryWaiting, transaction: string): Promise<boolean> {
+  for (let waitedMs = 0; ; waitedMs += LOOK_AGAIN_MS) {
+    const status = await readOften(database, waiting, async (connection) => {
+      const { rows } = await connection.query('select pg_xact_status($1::xid8) as status', [transaction]);
+      return rows[0]?.['status'];
+    });
+    if (status !== 'in progress') return status === 'committed';
+    if (waitedMs > 2 * LEASE_MS || waiting.signal?.aborted) throw new UnknownOutcome(null, transaction);
+    await waiting.sleep(LOOK_AGAIN_MS, waiting.signal).catch(() => {});
+  }
 }
+
+const LOOK_AGAIN_MS = 1000;

@@ -1,7 +1,9 @@
 import { LEASE_MS } from '../../core/lease.ts';
+import type { Row } from '../../core/stream.ts';
 import type { SqlAnswer } from '../sql/statements.ts';
 import type { PostgresConnection, PostgresTransaction } from './connection.ts';
 import { isLost, UnknownOutcome } from './lost-connection.ts';
+import { sqlStateOf } from './server-error.ts';
 import { beginning, type TransactionSettings } from './settings.ts';
 
 /**
@@ -29,7 +31,8 @@ type TransactionOptions = Pick<TransactionSettings, 'schema'> &
   Partial<TransactionSettings> & { readonly use?: TransactionUse | undefined };
 
 /**
- * Does the work in a transaction of this connection, all of it or none.
+ * Does the work in a transaction of this connection, all of it or none. The first statement goes together with the beginning if it changes
+ * nothing: were the beginning to fail, as when it is cancelled, it would be outside of the transaction. All others wait for it.
  * @throws UnknownOutcome if nobody knows which
  */
 export async function inTransaction<Done>(
@@ -37,72 +40,52 @@ export async function inTransaction<Done>(
   { use = 'write', ...settings }: TransactionOptions,
   work: TransactionWork<Done>,
 ): Promise<Done> {
-  // A process that is stopped in a transaction loses its row locks with its lease (R26).
+  // A process that is stopped between two statements loses its row locks with its lease (R26).
   const begin = beginning({ mode: 'isolation level read committed', idleTimeoutMs: LEASE_MS, ...settings });
-  const begun = handled(connection.query(use === 'write-once' ? `${begin}; ${NUMBER}` : begin));
-  const sent: Promise<unknown>[] = [begun];
-  const { query, begins } = afterBegin(connection, begun);
-  const send: PostgresTransaction['send'] = (text, values) => void sent.push(handled(query(text, values)));
-  const worked = work({ query, send }).then(async (result) => {
-    await begins;
-    return result;
-  });
-  const done = await worked.catch(async (error: unknown) => {
-    // After a failure the server refuses all later statements: the first failure is the reason.
-    const failed = (await Promise.allSettled(sent)).find((each) => each.status === 'rejected');
-    const reason = failed === undefined ? error : failed.reason;
-    if (!isLost(reason)) await connection.query('rollback');
-    throw reason;
-  });
-  // If one of the statements has failed, the server takes back the transaction that it is told to commit.
-  const committed = handled(connection.query('commit'));
-  if (use === 'read') {
-    await Promise.all(sent);
-    return done;
-  }
+  const failures: unknown[] = [];
+  const noting = (answer: Promise<SqlAnswer>): Promise<SqlAnswer> => {
+    answer.catch((reason: unknown) => failures.push(reason));
+    return answer;
+  };
+  const begun = noting(connection.query(use === 'write-once' ? `${begin}; ${NUMBER}` : begin));
+  const sent: Promise<unknown>[] = [];
+  let isFirst = true;
+  const query: PostgresConnection['query'] = (text, values) => {
+    const isAtOnce = isFirst && CHANGES_NOTHING.test(text);
+    isFirst = false;
+    return noting(isAtOnce ? connection.query(text, values) : begun.then(() => connection.query(text, values)));
+  };
+  const send: PostgresTransaction['send'] = (text, values) => void sent.push(query(text, values));
   try {
-    await Promise.all([...sent, committed]);
+    const done = await work({ query, send });
+    // All that was sent goes before the commit. If one of the statements fails, the server takes back what it is told to commit.
+    const { rows } = await begun;
+    const committed = handled(connection.query('commit'));
+    await Promise.all(use === 'read' ? sent : [...sent, committed]).catch((error: unknown) => {
+      throw use !== 'read' && isLost(error) ? new UnknownOutcome(error, numberIn(rows)) : error;
+    });
+    if (failures.length > 0) throw failures[0];
+    return done;
   } catch (error) {
-    throw isLost(error) ? new UnknownOutcome(error, await numberOf(begun)) : error;
+    // After a failure the server refuses all later statements: the first failure is the reason.
+    const reason = sqlStateOf(error) === REFUSED ? failures[0] : error;
+    // If that fails, the next transaction on the connection is refused, and is done again.
+    if (!(isLost(reason) || reason instanceof UnknownOutcome)) await connection.query('rollback').catch(() => {});
+    throw reason;
   }
-  return done;
 }
 
 const NUMBER = 'select pg_current_xact_id()::text as transaction';
 
-async function numberOf(begun: Promise<SqlAnswer>): Promise<string | null> {
-  const [row] = await begun.then(
-    ({ rows }) => rows,
-    () => [],
-  );
-  return (row?.['transaction'] ?? null) as string | null;
+function numberIn(rows: readonly Row[]): string | null {
+  return (rows[0]?.['transaction'] ?? null) as string | null;
 }
 
-/**
- * Sends the first statement together with the beginning if it changes nothing: were the beginning to fail, as when it is cancelled, the
- * statement would be outside of the transaction. All others wait until the transaction has begun.
- */
-function afterBegin(
-  connection: PostgresConnection,
-  begun: Promise<SqlAnswer>,
-): PostgresConnection & { readonly begins: Promise<void> } {
-  let [isFirst, isBegun] = [true, false];
-  const begins = handled(
-    begun.then(() => {
-      isBegun = true;
-    }),
-  );
-  return {
-    begins,
-    query(text, values) {
-      const isAtOnce = isBegun || (isFirst && CHANGES_NOTHING.test(text));
-      isFirst = false;
-      return isAtOnce ? connection.query(text, values) : begins.then(() => connection.query(text, values));
-    },
-  };
-}
-
+/** It takes nothing either that would outlast its statement. */
 const CHANGES_NOTHING = /^\s*select\b/;
+
+/** The code of PostgreSQL for a statement in a transaction that has failed. */
+const REFUSED = '25P02';
 
 /** A failure that is looked at later is not an unhandled one. */
 export function handled<Result>(promise: Promise<Result>): Promise<Result> {

@@ -17,11 +17,11 @@ import type {
   UnreadHistory,
 } from '../../core/destination.ts';
 import type { Row, Stream, StreamName } from '../../core/stream.ts';
-import { firstKey, isOf, isSeenKey, live, tableOf } from './conditions.ts';
+import { firstKey, isOf, isSeenKey, isThere, live, tableOf } from './conditions.ts';
 import { finishRound, release, weighRemovals } from './finish-round.ts';
 import { findAnew, forgetSeen, isMuch, loadSeenKeys, noteSeen, remember } from './seen-keys.ts';
 import { forgetStaged, hasTable, stage } from './staged.ts';
-import { type CommitScope, type MirrorScope, type SqlStatements, send, value } from './statements.ts';
+import { type CommitScope, type MirrorScope, rows, type SqlStatements, send, value } from './statements.ts';
 import { quote } from './tables.ts';
 import {
   type ChangedRows,
@@ -177,22 +177,22 @@ function* clearReturned(
   stream: Stream,
   keys: CommitPart<'returnedKeys'>,
 ): SqlStatements<void> {
+  const own = (table: string): string => `from ${table} as x where ${isOf(stream, 'x')}`;
+  const [standing] = yield* rows(
+    commitScope,
+    `select ${isThere(own('rejected_rows'))} rejected_rows, ${isThere(own('held_removals'))} held_removals`,
+  );
+  const joined = JSON.stringify(keys.map(joinKey));
   for (const [table, key] of [
     ['rejected_rows', 'row_key'],
     ['held_removals', 'key_1'],
-  ] as const) {
-    const own = `${table} as x where ${isOf(stream, 'x')}`;
-    const one = yield* value(commitScope, `select 1 from ${own} limit 1`);
-    if (one === undefined) continue;
-    const joined = JSON.stringify(keys.map(joinKey));
-    yield* send(
-      commitScope,
-      `delete from ${own} and x.${key} in (select value from ${commitScope.dialect.texts('@joined')})`,
-      {
-        joined,
-      },
-    );
-  }
+  ] as const)
+    if (standing?.[table] === 1)
+      yield* send(
+        commitScope,
+        `delete ${own(table)} and x.${key} in (select value from ${commitScope.dialect.texts('@joined')})`,
+        { joined },
+      );
 }
 
 function* reject(commitScope: CommitScope, stream: Stream, rejected: CommitPart<'rejected'>): SqlStatements<void> {

@@ -119,3 +119,8 @@ export function rejectedRows(stream: Stream): string {
 
 /** The condition that a rejected row has a usable key: one without it has its payload as the key. */
 export const HAS_KEY = '(r.row_key <> r.payload)';
+
+/** 1 if there is a row, else 0: `rows` is `from … where …`. */
+export function isThere(rows: string): string {
+  return `case when exists (select 1 ${rows}) then 1 else 0 end`;
+}

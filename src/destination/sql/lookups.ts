@@ -5,7 +5,7 @@ import type { ExistingRow } from '../../core/difference.ts';
 import type { Instant } from '../../core/instant.ts';
 import type { RowKeys } from '../../core/mirror-reader.ts';
 import type { Row, Stream } from '../../core/stream.ts';
-import { firstKey, HAS_KEY, holds, live, markedRows, rejectedRows, tableOf } from './conditions.ts';
+import { firstKey, HAS_KEY, holds, isThere, live, markedRows, rejectedRows, tableOf } from './conditions.ts';
 import { type MirrorScope, rows, type SqlStatements, value } from './statements.ts';
 import { list, nameOf, quote, tableSqlOf } from './tables.ts';
 
@@ -59,7 +59,6 @@ export function* facts(
   stream: Stream,
   about: { since: Instant | null; run: number },
 ): SqlStatements<RoundFacts> {
-  const isThere = (select: string): string => `case when exists (select 1 ${select}) then 1 else 0 end`;
   const sql = `select ${isThere(liveRows(stream))} has_rows,
     ${isThere(`${rejectedRows(stream)} and ${HAS_KEY}`)} has_rejected,
     ${isThere(`${rejectedRows(stream)} and not ${HAS_KEY}`)} has_keyless, (${LAST_MARK}) last_mark`;

@@ -1,10 +1,13 @@
-import { DatabaseError } from 'pg';
+import { Client, DatabaseError } from 'pg';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { LEASE_MS } from '../../../src/core/lease.ts';
 import type { PostgresConnection } from '../../../src/destination/postgres/connection.ts';
 import { LostConnection, UnknownOutcome } from '../../../src/destination/postgres/lost-connection.ts';
 import { openPool, type PostgresPool } from '../../../src/destination/postgres/pool.ts';
+import { type RetryWaiting, writeOnce } from '../../../src/destination/postgres/retry.ts';
 import {
   inTransaction,
+  type PostgresDatabase,
   type TransactionUse,
   type TransactionWork,
 } from '../../../src/destination/postgres/transaction.ts';
@@ -65,6 +68,74 @@ describe('a transaction', () => {
     },
   );
 
+  test('sends what it is asked for in that order, whatever is waited for', async () => {
+    for (let i = 0; i < 20; i += 1) {
+      const found = await pool.transaction(async (inside) => {
+        const first = inside.query("select 'a' as id");
+        inside.send('create temporary table letters (n int generated always as identity, id text) on commit drop');
+        inside.send("insert into letters (id) values ('a')");
+        await first;
+        inside.send("insert into letters (id) values ('b')");
+        return (await inside.query("select string_agg(id, '' order by n) as ids from letters")).rows;
+      });
+      expect(found).toEqual([{ ids: 'ab' }]);
+    }
+  });
+
+  test.each<[string, TransactionWork<unknown>]>([
+    [
+      'before it has asked for anything',
+      () => {
+        throw new RangeError('wrong');
+      },
+    ],
+    [
+      'after it has written',
+      async (inside) => {
+        await inside.query("insert into notes values ('a')");
+        throw new RangeError('wrong');
+      },
+    ],
+  ])('is taken back when its work fails %s', async (_, work) => {
+    await expect(pool.transaction(work)).rejects.toThrow(RangeError);
+    expect(await notes()).toEqual([]);
+    await pool.transaction((inside) => inside.query("insert into notes values ('next')"));
+    expect(await notes()).toEqual([{ id: 'next' }]);
+  });
+
+  test.each<[string, TransactionWork<unknown>]>([
+    ['nobody waits for', async (inside) => inside.query('insert into nowhere values (1)').catch(() => null)],
+    [
+      'comes before others that fail because of it',
+      async (inside) => {
+        const first = inside.query('insert into nowhere values (1)');
+        inside.send("insert into notes values ('b')");
+        await Promise.allSettled([first]);
+        return inside.query('select 1');
+      },
+    ],
+  ])('fails by a failure that %s', async (_, work) => {
+    await expect(pool.transaction(work)).rejects.toMatchObject({ code: '42P01' });
+    expect(await notes()).toEqual([]);
+  });
+
+  test('with a statement that the driver refuses to send is not committed without it', async () => {
+    const refused = {
+      toPostgres() {
+        throw new RangeError('wrong');
+      },
+    };
+    const work: TransactionWork<unknown> = async (inside) => {
+      await inside.query("insert into notes values ('one')");
+      inside.send('insert into notes values ($1)', [refused]);
+      inside.send('insert into notes values ($1)', ['three']);
+    };
+    await expect(pool.transaction(work)).rejects.toThrow();
+    expect(await notes()).toEqual([]);
+    await pool.transaction((inside) => inside.query("insert into notes values ('next')"));
+    expect(await notes()).toEqual([{ id: 'next' }]);
+  });
+
   test('that waits for no answer at all is one transaction as well', async () => {
     await pool.transaction(async (inside) => inside.send("insert into notes values ('a')"));
     expect(await notes()).toEqual([{ id: 'a' }]);
@@ -118,3 +189,34 @@ test.each(['', 'select 2'])(
     if (also === '') await inserting('read', 'c');
   },
 );
+
+test('a transaction whose client alone was cut off is waited for until the server has taken it back, and is then done again', async () => {
+  const cut = new Client({ connectionString: place.serverUrl });
+  await cut.connect();
+  const waits: number[] = [];
+  let isCut = false;
+  const database: PostgresDatabase = {
+    ...pool,
+    async transaction(work, use) {
+      if (isCut || use !== 'write-once') return pool.transaction(work, use);
+      isCut = true;
+      await cut.query(`begin; set local search_path to ${place.schema}`);
+      const { rows } = await cut.query('select pg_current_xact_id()::text as transaction');
+      await cut.query("insert into notes values ('a')");
+      await work({ query: async () => ({ rows: [], changes: 0 }), send: () => {} });
+      throw new UnknownOutcome(null, rows[0].transaction);
+    },
+  };
+  const waiting: RetryWaiting = {
+    random: () => 0,
+    async sleep(ms) {
+      waits.push(ms);
+      // The server notices after half a minute.
+      if (waits.reduce((sum, each) => sum + each, 0) >= LEASE_MS) await cut.query('rollback');
+    },
+  };
+  await writeOnce(database, waiting, (inside) => inside.query("insert into notes values ('a')"));
+  expect(waits.length).toBeGreaterThan(7);
+  expect(await notes()).toEqual([{ id: 'a' }]);
+  await cut.end();
+});

@@ -60,14 +60,15 @@ insert into seen_pages (env_id, stream, read_number, keys) values (@envId, @stre
 
 -- rows that are back: rejected no more, held back no more
 
-select 1 from rejected_rows as x where x.env_id = @env and x.stream = 'column_lineage' limit 1;
+select case when exists (select 1 from rejected_rows as x where x.env_id = @env and x.stream = 'column_lineage') then 1 else 0 end rejected_rows, case when exists (select 1
+      from held_removals as x
+      where x.env_id = @env
+        and x.stream = 'column_lineage') then 1 else 0 end held_removals;
 
 delete from rejected_rows as x
   where x.env_id = @env
     and x.stream = 'column_lineage'
     and x.row_key in (select value from json_each(@joined));
-
-select 1 from held_removals as x where x.env_id = @env and x.stream = 'column_lineage' limit 1;
 
 delete from held_removals as x
   where x.env_id = @env
