@@ -91,7 +91,7 @@ export function* readStatus({ name, scopeOf }: StatusSubject, now: Instant): Sql
     base_url: (yield* first(asking.select().from(mirrorTable)))?.base_url ?? null,
     checked_at: now,
     last_run: yield* readLastRun(),
-    environments_rejected: yield* countRejected(scopeOf(''), 'environments'),
+    environments_rejected: yield* countRejectedEnvironments(scopeOf('')),
     environments,
   };
 }
@@ -167,9 +167,9 @@ function* readLastStreamRun(
   return rest;
 }
 
-function* countRejected(mirrorScope: MirrorScope, stream: string): SqlStatements<number> {
-  const sql = 'select count(*) from rejected_rows where env_id = @env and stream = @stream';
-  return Number(yield* value(mirrorScope, sql, { stream }));
+function* countRejectedEnvironments(mirrorScope: MirrorScope): SqlStatements<number> {
+  const sql = "select count(*) from rejected_rows where env_id = @env and stream = 'environments'";
+  return Number(yield* value(mirrorScope, sql));
 }
 
 /** Marks of deleted rows need no read. */

@@ -7,7 +7,6 @@ import type { BulkUpsert, SqlAnswer, SqlStatements } from '../sql/statements.ts'
 import { list, quote } from '../sql/tables.ts';
 import type { PostgresConnection, PostgresTransaction } from './connection.ts';
 import { POSTGRES } from './dialect.ts';
-import { handled } from './transaction.ts';
 import { arrayText, columnValue, parameter, TYPES } from './values.ts';
 
 const NOTHING: SqlAnswer = { rows: [], changes: 0 };
@@ -76,11 +75,10 @@ function numbered(sql: string): NumberedStatement {
 async function write(connection: PostgresConnection, bulkUpsert: BulkUpsert): Promise<SqlAnswer> {
   const written = distinctRows(bulkUpsert).map((rows) => {
     const { text, values } = bulkStatement({ ...bulkUpsert, rows });
-    return handled(connection.query(text, values));
+    return connection.query(text, values);
   });
-  let changes = 0;
-  for (const answer of written) changes += (await answer).changes;
-  return { rows: [], changes };
+  const answers = await Promise.all(written);
+  return { rows: [], changes: answers.reduce((sum, { changes }) => sum + changes, 0) };
 }
 
 /** The rows in parts that have each key once at most, in the order in which they were given. */

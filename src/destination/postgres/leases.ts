@@ -6,7 +6,6 @@ import type { SqlAnswer } from '../sql/statements.ts';
 import type { PostgresConnection, PostgresTransaction } from './connection.ts';
 import type { WriterLease } from './environment-lock.ts';
 import { sqlStateOf } from './server-error.ts';
-import { handled } from './transaction.ts';
 
 /** A process that writes environments, as the database knows it. */
 export interface LeaseOwner {
@@ -67,7 +66,7 @@ async function lockAll(
       [envId, mirroredAt],
     );
     const lock = transaction.query('select lease_owner from mirror_environments where env_id = $1 for update', [envId]);
-    return Promise.all([added, handled(lock)])
+    return Promise.all([added, lock])
       .then(([, answer]) => answer)
       .catch((error: unknown) => {
         throw sqlStateOf(error) === NOT_AVAILABLE ? heldError(envId, error) : error;
@@ -79,14 +78,11 @@ async function lockAll(
 }
 
 /** Asks the same of each environment without a wait between them. @returns the first row of each answer */
-async function answersTo(
+function answersTo(
   envIds: readonly string[],
   ask: (envId: string) => Promise<SqlAnswer>,
 ): Promise<[envId: string, row: Row | undefined][]> {
-  const asked = envIds.map((envId) => handled(ask(envId)));
-  const found: [string, Row | undefined][] = [];
-  for (const [i, answer] of asked.entries()) found.push([String(envIds[i]), (await answer).rows[0]]);
-  return found;
+  return Promise.all(envIds.map(async (envId) => [envId, (await ask(envId)).rows[0]]));
 }
 
 /** Says that an owner lives. @returns the database's time in milliseconds */
