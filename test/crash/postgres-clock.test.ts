@@ -1,6 +1,5 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { LEASE_MS } from '../../src/core/lease.ts';
 import { storeOf } from '../../src/library/store-of.ts';
@@ -9,6 +8,7 @@ import { HOUR } from '../model/world.ts';
 import { shiftingProxy } from '../support/postgres/shifting-proxy.ts';
 import { transactionPooler } from '../support/postgres/transaction-pooler.ts';
 import { postgresServer, type TestSchema, testSchema } from '../support/postgres.ts';
+import { startHoldProcess } from '../support/start-hold-process.ts';
 import { expectMirrored, quiet, rowsOf, standing } from './postgres-reference.ts';
 import { startSync } from './postgres-writer.ts';
 import { freshPath } from './scenes.ts';
@@ -50,15 +50,6 @@ async function setUp(seconds: number) {
 const DONE = { code: 0, stderr: '' };
 
 const REFUSED = { code: 4, stderr: expect.stringMatching(/^obsync: another process syncs environment e1 [^\n]+\n$/) };
-
-/** Starts a process that holds the environment of a mirror. */
-async function startHolder(db: string): Promise<ChildProcess> {
-  const program = join(import.meta.dirname, '../support/hold-process.ts');
-  const child = spawn(process.execPath, [program, db, 'e1'], { stdio: ['ignore', 'pipe', 'inherit'] });
-  onTestFinished(() => void child.kill('SIGKILL'));
-  await once(child.stdout, 'data');
-  return child;
-}
 
 async function kill(child: ChildProcess): Promise<void> {
   child.kill('SIGKILL');
@@ -165,7 +156,7 @@ describe('the clock of a server jumps while a process holds an environment (R26)
   test('a day back: what a dead process held is free at once', async () => {
     const { proxy, schema, sync } = await setUp(DAY);
     expect(await sync()).toMatchObject(DONE);
-    await kill(await startHolder(schema.url));
+    await kill(await startHoldProcess(schema.url, ['e1']));
     // The server sees that its client is gone a moment later.
     const backends = "select 1 from pg_stat_activity, lease_owners where pid = split_part(backend, ' ', 1)::int";
     await expect.poll(() => schema.ask(backends), { interval: 20 }).toEqual([]);
@@ -181,7 +172,7 @@ describe('the clock of a server jumps while a process holds an environment (R26)
     const pooled = new URL(schema.url);
     pooled.host = new URL(pooler.url).host;
     const syncPooled = () => startSync(url, pooled.href, 'e1').ended;
-    await kill(await startHolder(pooled.href));
+    await kill(await startHoldProcess(pooled.href, ['e1']));
     proxy.shift(0);
     expect(await syncPooled()).toMatchObject(REFUSED);
     proxy.shift(LEASE_MS / 1000);

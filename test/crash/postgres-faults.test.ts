@@ -41,6 +41,18 @@ async function userWith(schema: TestSchema, setting: string): Promise<string> {
   return url.href;
 }
 
+/** In the middle of the next sync `other`, a connection of another program, locks a table until it rolls back. */
+async function setUpLocked() {
+  const other = new Client({ connectionString: server.url });
+  await other.connect();
+  onTestFinished(() => other.end());
+  const made = await setUp(async (number) => {
+    if (number === 5) await other.query(`begin; lock table ${made.schema.schema}.columns in exclusive mode`);
+    return true;
+  });
+  return { ...made, other };
+}
+
 describe('a sync into PostgreSQL', () => {
   test('goes on when the server is started again in the middle', async () => {
     const restart = async (): Promise<void> => {
@@ -105,13 +117,7 @@ describe('a sync into PostgreSQL', () => {
   );
 
   test('ends with one clear line when its user may not take so long, and the next one goes on', async () => {
-    const other = new Client({ connectionString: server.url });
-    await other.connect();
-    onTestFinished(() => other.end());
-    const { schema, url, contents } = await setUp(async (number) => {
-      if (number === 5) await other.query(`begin; lock table ${schema.schema}.columns in exclusive mode`);
-      return true;
-    });
+    const { schema, url, contents, other } = await setUpLocked();
     const db = await userWith(schema, "set statement_timeout = '1s'");
     const failed = await startSync(url, db, 'e1').ended;
     await other.query('rollback');
@@ -133,13 +139,7 @@ describe('a sync into PostgreSQL', () => {
   });
 
   test('that gets SIGTERM in the middle of a long commit ends by it, and its environment is free at once (R27)', async () => {
-    const other = new Client({ connectionString: server.url });
-    await other.connect();
-    onTestFinished(() => other.end());
-    const { schema, url, contents } = await setUp(async (number) => {
-      if (number === 5) await other.query(`begin; lock table ${schema.schema}.columns in exclusive mode`);
-      return true;
-    });
+    const { schema, url, contents, other } = await setUpLocked();
     const stopped = startSync(url, schema.url, 'e1');
     const waits = `select 1 from pg_stat_activity where wait_event_type = 'Lock'`;
     await expect.poll(() => schema.ask(waits), { interval: 20 }).toHaveLength(1);

@@ -1,6 +1,4 @@
-import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { NO_PROGRESS } from '../../src/core/checkpoint.ts';
 import { LEASE_MS } from '../../src/core/lease.ts';
@@ -16,6 +14,7 @@ import { furnish } from '../model/furnish.ts';
 import { createWorld, HOUR } from '../model/world.ts';
 import { transactionPooler } from '../support/postgres/transaction-pooler.ts';
 import { postgresServer, testSchema } from '../support/postgres.ts';
+import { startHoldProcess } from '../support/start-hold-process.ts';
 import { serveWorld } from '../support/world-server.ts';
 
 /** Two environments that are mirrored in PostgreSQL, with changes since. */
@@ -52,15 +51,6 @@ async function takeOver({ schema, options }: Pick<Awaited<ReturnType<typeof setU
   await expect.poll(lapseAndSync, { interval: 20 }).toMatchObject({ status: 'done' });
 }
 
-/** A process that holds environments. */
-async function holder(db: string, envIds: readonly string[]): Promise<ChildProcess> {
-  const program = join(import.meta.dirname, '../support/hold-process.ts');
-  const child = spawn(process.execPath, [program, db, ...envIds], { stdio: ['ignore', 'pipe', 'inherit'] });
-  onTestFinished(() => void child.kill('SIGKILL'));
-  await once(child.stdout, 'data');
-  return child;
-}
-
 describe('one writer per environment of a mirror in PostgreSQL (R26)', () => {
   test('a process that lives is never displaced; other environments are free', async () => {
     const { schema, options } = await setUp();
@@ -75,7 +65,7 @@ describe('one writer per environment of a mirror in PostgreSQL (R26)', () => {
 
   test('the environments of a process that was killed are taken over at once', async () => {
     const { schema, options } = await setUp();
-    const child = await holder(schema.url, ['e1', 'e2']);
+    const child = await startHoldProcess(schema.url, ['e1', 'e2']);
     expect(await sync(options)).toMatchObject({ recovery: 'locked' });
     child.kill('SIGKILL');
     await once(child, 'exit');

@@ -1,15 +1,13 @@
-import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import { type TcpProxy, tcpProxy } from './tcp-proxy.ts';
 import { messageReader, type WireMessage } from './wire.ts';
 
 /** A way to a server whose clock seems to be off. */
-export interface ShiftingProxy {
-  readonly url: string;
+export interface ShiftingProxy extends Pick<TcpProxy, 'url' | 'close'> {
   /**
    * Sets how far the server's clock seems to be ahead, in seconds; it is behind if this is negative. The clock jumps, also for connections
    * that are open.
    */
   shift(seconds: number): void;
-  close(): Promise<void>;
 }
 
 /**
@@ -19,38 +17,20 @@ export interface ShiftingProxy {
  * go on as before it. A mirror's schema and the rows of quotas have nothing of that kind.
  */
 export async function shiftingProxy(serverUrl: string, seconds = 0): Promise<ShiftingProxy> {
-  const server = new URL(serverUrl);
-  const open = new Set<Socket>();
   let shiftSeconds = seconds;
-  const proxy = createServer({ noDelay: true }, (client) => {
-    const upstream = connect({ port: Number(server.port || 5432), host: server.hostname, noDelay: true });
-    for (const socket of [client, upstream]) {
-      open.add(socket);
-      socket.on('error', () => undefined);
-      socket.on('close', () => {
-        open.delete(socket);
-        client.destroy();
-        upstream.destroy();
-      });
-    }
+  const { url, close } = await tcpProxy(serverUrl, (client, upstream) => {
     const read = messageReader(true);
     client.on('data', (chunk) => {
       upstream.write(Buffer.concat(read(chunk).map((message) => shifted(message, shiftSeconds))));
     });
     upstream.on('data', (data) => client.write(data));
   });
-  await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
-  const url = new URL(serverUrl);
-  url.host = `127.0.0.1:${(proxy.address() as AddressInfo).port}`;
   return {
-    url: url.href,
+    url,
     shift(to) {
       shiftSeconds = to;
     },
-    async close() {
-      for (const socket of open) socket.destroy();
-      await new Promise((resolve) => proxy.close(resolve));
-    },
+    close,
   };
 }
 
