@@ -99,8 +99,6 @@ export interface Round {
   readonly confirmedUpTo: string | null;
   /** The number of the first read that asked for candidates; null before there was one. */
   readonly firstConfirmation: number | null;
-  /** Only in a round that an older version began: ids too long for a URL, which the end of the round must skip (R12). */
-  readonly passedOver?: readonly string[];
   /** How many tests in a row answered 404 or 403 (R15, R22). */
   readonly consecutiveNotFound: number;
   /** Something could not be read and was skipped: this round does not finish the stream (R22). */

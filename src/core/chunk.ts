@@ -4,7 +4,7 @@ const MAX_IDS_BYTES = 6500;
 /** The API takes at most 1000 values in one parameter. */
 const MAX_IDS = 1000;
 
-/** The first ids, as many as one request can hold; at least one. Each id must satisfy `fitsUrl`. */
+/** The first ids, as many as one request can hold; at least one. No id is too long for a URL, because no key is (R20). */
 export function firstChunk(parameter: string, ids: readonly string[]): readonly string[] {
   let bytes = 0;
   let count = 0;
@@ -27,13 +27,6 @@ export function* chunksOf(
     yield chunk;
     at += chunk.length;
   }
-}
-
-/** Whether the id fits into the URL of a request; longer ids are skipped (R12). */
-export function fitsUrl(parameter: string, id: string): boolean {
-  // An encoded character takes at most nine bytes.
-  if (id.length * 9 + parameter.length + 2 <= MAX_IDS_BYTES) return true;
-  return parameter.length + 2 + encodedLength(id) <= MAX_IDS_BYTES;
 }
 
 /** A lone surrogate cannot be encoded, so it counts as its replacement character. */

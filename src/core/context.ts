@@ -1,7 +1,7 @@
 import { addDays, addSeconds, type Instant } from './instant.ts';
 import { LOOKBACK_DAYS } from './read-api.ts';
 import type { Source } from './source.ts';
-import type { StorageLimits } from './storage-limits.ts';
+import { limitsIn, type StorageLimits } from './storage-limits.ts';
 
 /** The options of a run on which decisions depend. */
 export interface DecisionOptions {
@@ -25,6 +25,11 @@ export interface Context {
   readonly options: DecisionOptions;
   /** Those of the options, where rows are decoded. */
   readonly limits?: StorageLimits | null | undefined;
+}
+
+/** The circumstances of a decision in one environment. */
+export function inEnvironment(context: Context, envId: string): Context {
+  return { ...context, limits: limitsIn(context.limits, envId) };
 }
 
 /** The oldest time bound that is sent, in days: one day less than the API looks back, to be safe (R3). */

@@ -2,7 +2,7 @@ import { isFuture } from './context.ts';
 import { type Instant, parseInstant } from './instant.ts';
 import { isExactNumber, isJsonObject } from './json.ts';
 import { cutShort, isDeeper, MOST_LEVELS } from './nesting.ts';
-import { keyFault, rowFault, type StorageLimits, withoutNul } from './storage-limits.ts';
+import { keyFault, rowFault, type StorageLimits, unstorableKey, withoutNul } from './storage-limits.ts';
 import type { ChildTable, ColumnValue, Field, Fields, Row, Stream } from './stream.ts';
 
 /** An accepted item: its key, its row, and the rows of its child tables in catalogue order. */
@@ -54,7 +54,8 @@ export function decodePage(
   const rejected: RejectedRow[] = [];
   for (const item of items) {
     const decoded = decodeItem(stream, item, latestServerTime);
-    const result = limits === null ? decoded : withinLimits(stream, item, decoded, limits);
+    const result = limits === null || decoded === null ? decoded : withinLimits(stream, item, decoded, limits);
+    if (result === null) continue;
     if ('reason' in result) rejected.push(result);
     else if (tombstones && result.deletedAt === null) rejected.push(reject(item, result.key, 'deleted_at is missing'));
     else rows.push(result);
@@ -72,20 +73,26 @@ export function joinKey(key: readonly string[]): string {
 export type DecodableStream = Pick<Stream, 'key' | 'fields' | 'method' | 'childTables'> &
   Partial<Pick<Stream, 'table' | 'historyTables'>>;
 
-/** Turns an item into a row, or rejects it with a reason. `latest` is the server's time when it was read. */
+/**
+ * Turns an item into a row, or rejects it with a reason. `latest` is the server's time when it was read. @returns null for a tombstone
+ * whose key the mirror cannot store
+ */
 export function decodeItem(
   stream: DecodableStream,
   item: unknown,
   latest: Instant | null = null,
-): DecodedRow | RejectedRow {
+): DecodedRow | RejectedRow | null {
   if (!isJsonObject(item)) return reject(item, null, 'not an object');
   const key = stream.key.map((field) => item[field]);
   if (!key.every(isKey)) return reject(item, null, `no usable ${stream.key.join(', ')}`);
+  const unusable = keyFault(key);
+  if (unusable !== null) return rejectKey(stream, item, unusable);
   if (isDeeper(item, MOST_LEVELS)) return reject(item, key, `nested deeper than ${MOST_LEVELS} levels`);
   const deletedAt = tombstoneOf(stream, item);
   if (deletedAt === undefined) return reject(item, key, 'deleted_at is not an instant');
   const decoded = decodeFields(stream.fields, item, RESERVED);
-  if (decoded.fault !== null && deletedAt === null) return reject(item, key, decoded.fault);
+  const fault = decoded.fault ?? historyFault(stream, decoded.row);
+  if (fault !== null && deletedAt === null) return reject(item, key, fault);
   const parts: Row[][] = [];
   for (const part of stream.childTables ?? []) {
     const rows = decodePart(part, item, decoded.row);
@@ -100,15 +107,24 @@ export function decodeItem(
     : { key, row, deletedAt, parts };
 }
 
+/** Why the history tables cannot keep a row; null if they can. */
+function historyFault({ historyTables = [] }: DecodableStream, row: Row): string | null {
+  for (const { table, key } of historyTables) {
+    const fault = keyFault(key.map((name) => row[name]));
+    if (fault !== null) return `${table}: ${fault}`;
+  }
+  return null;
+}
+
 /** A row as the mirror can hold it. A key that it cannot hold is no usable key: nothing is looked up, seen or marked by it (R20). */
 function withinLimits(
   stream: DecodableStream,
   item: unknown,
   decoded: DecodedRow | RejectedRow,
   limits: StorageLimits,
-): DecodedRow | RejectedRow {
-  const unusable = decoded.key === null ? null : keyFault(limits, decoded.key);
-  if (unusable !== null) return reject(item, null, unusable);
+): DecodedRow | RejectedRow | null {
+  const unusable = decoded.key === null ? null : unstorableKey(limits, decoded.key);
+  if (unusable !== null) return rejectKey(stream, item, unusable);
   if ('reason' in decoded) return decoded;
   const tables = [stream.table, ...(stream.historyTables ?? []).map(({ table }) => table)];
   const fault = rowFault(limits, tables, decoded.row);
@@ -117,7 +133,7 @@ function withinLimits(
   for (const { part, rows } of parts)
     for (const row of rows) {
       const partFault =
-        keyFault(
+        unstorableKey(
           limits,
           part.key.map((name) => String(row[name])),
         ) ?? rowFault(limits, [part.table], row);
@@ -186,6 +202,8 @@ function decodePart(childTable: ChildTable, listItem: ListItem, owner: Row): Row
     const { row, unknown, fault } = decodeFields(childTable.fields, element, RESERVED);
     if (fault !== null) return `${childTable.each}: ${fault}`;
     for (const name of childTable.key) if (!(name in row)) row[name] = owner[name] ?? null;
+    const unusable = keyFault(childTable.key.map((name) => row[name]));
+    if (unusable !== null) return `${childTable.each}: ${unusable}`;
     rows.push({ ...row, extra: asJson(unknown) });
   }
   return rows;
@@ -234,6 +252,11 @@ function tombstoneOf(stream: DecodableStream, listItem: ListItem): Instant | nul
 function reject(item: unknown, key: readonly string[] | null, reason: string): RejectedRow {
   const payload = JSON.stringify(isDeeper(item, MOST_LEVELS) ? cutShort(item) : item) ?? 'null';
   return { key, rowKey: key === null ? payload : joinKey(key), reason, payload };
+}
+
+/** Rejects a key that the mirror cannot store. It has no such row, so a tombstone of one changes nothing (R20). */
+function rejectKey(stream: DecodableStream, item: unknown, reason: string): RejectedRow | null {
+  return isJsonObject(item) && tombstoneOf(stream, item) ? null : reject(item, null, reason);
 }
 
 function faultOf(name: string, field: Field, sent: unknown): string {

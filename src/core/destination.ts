@@ -153,8 +153,6 @@ export interface RoundEndCommit {
   readonly kind: 'round-end';
   readonly checkpoint: Checkpoint;
   readonly roundEnd: RoundEnd & RemovalGuard;
-  readonly seen?: SeenKeys;
-  readonly leftMarks?: LeftMarks;
 }
 
 /** What a read (its number), or the whole round, saw and staged is discarded (R7). */

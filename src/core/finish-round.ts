@@ -2,7 +2,6 @@ import type { Checkpoint, IdleCheckpoint, Round, RoundCheckpoint, ScanDue } from
 import type { Context } from './context.ts';
 import type { RoundEnd } from './destination.ts';
 import { addDays, type Instant } from './instant.ts';
-import { postponed, type SkippedIds } from './next-step.ts';
 import { isScannedAgain } from './round.ts';
 import type { Stream } from './stream.ts';
 
@@ -79,14 +78,6 @@ function laterOf({ pageLimit }: Checkpoint, { serverTime, options }: Context): C
   if (at === null) return { rows, at: serverTime };
   if (addDays(at, options.fullEveryDays) > serverTime) return pageLimit;
   return 2 * rows >= options.pageSize ? null : { rows: 2 * rows, at: serverTime };
-}
-
-/** The ids that could not be asked for in a round that an older version began (R12). */
-export function unconfirmedMarks({ method }: Stream, round: Round): SkippedIds {
-  const { passedOver: ids = [], mode } = round;
-  return ids.length === 0
-    ? {}
-    : postponed(round, method === 'marked' || mode === 'feed' ? 'marked' : 'candidates', ids);
 }
 
 /** Another scan is due if the sweep was contradicted and left candidates (R12), or for a reason that came up meanwhile (R13). */

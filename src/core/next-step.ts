@@ -1,8 +1,8 @@
 import type { Checkpoint, IdleCheckpoint, LookupRead, ReadCheckpoint, Round, RoundCheckpoint } from './checkpoint.ts';
 import { feedBoundOf } from './choose-round.ts';
-import { firstChunk, fitsUrl } from './chunk.ts';
+import { firstChunk } from './chunk.ts';
 import { CLOCK_TOLERANCE_SECONDS, type Context, isOutOfLookback } from './context.ts';
-import type { Backlog, DueTest, PageCommit, RoundEnd } from './destination.ts';
+import type { Backlog, DueTest, RoundEnd } from './destination.ts';
 import { addDays, addSeconds, type Instant } from './instant.ts';
 import { LOOKBACK_DAYS } from './read-api.ts';
 import {
@@ -27,7 +27,7 @@ import { idsParameterOf, type Stream } from './stream.ts';
  * - `rest`: nothing; `why` tells whether it is up to date or has to wait for another stream
  * - `begin`: begin a round: look up the facts and call `chooseRound`
  * - `look-up`: look up the backlog and call `lookUp` or `lookUpHistory`
- * - `continue`: decide again from this checkpoint; skipped ids are committed with it (R12)
+ * - `continue`: decide again from this checkpoint
  * - `fetch`: fetch one page
  * - `forget`: discard what a read, or the whole round, saw and staged: it starts again (R3, R6)
  * - `finish`: end the round
@@ -36,16 +36,13 @@ export type NextStep =
   | { readonly do: 'rest'; readonly why: 'done' | 'hourly' | 'waiting' | 'unavailable' }
   | { readonly do: 'begin'; readonly since: Instant | null }
   | { readonly do: 'look-up'; readonly lookup: LookupRead; readonly checkpoint: RoundCheckpoint }
-  | { readonly do: 'continue'; readonly checkpoint: Checkpoint; readonly passedOver?: SkippedIds }
+  | { readonly do: 'continue'; readonly checkpoint: Checkpoint }
   | { readonly do: 'fetch'; readonly request: PageRequest; readonly checkpoint: ReadCheckpoint }
   | { readonly do: 'forget'; readonly checkpoint: Checkpoint; readonly which: number | 'all' }
   | { readonly do: 'finish'; readonly roundEnd: RoundEnd; readonly checkpoint: RoundCheckpoint };
 
 /** The round goes on. */
 type ContinueStep = Extract<NextStep, { do: 'continue' }> & { readonly checkpoint: RoundCheckpoint };
-
-/** What is committed for ids that cannot be asked for. */
-export type SkippedIds = Pick<PageCommit, 'seen' | 'leftMarks'>;
 
 /** By how many days executions may be reported late (R22). */
 const LATE_DAYS = 7;
@@ -125,38 +122,15 @@ export function lookUp(stream: Stream, checkpoint: RoundCheckpoint, context: Con
     do: 'continue',
     checkpoint: withRound(checkpoint, changes),
   });
-  const lastId = backlog.ids.at(-1);
-  if (lastId === undefined) return go({ steps: rest });
+  if (backlog.ids.length === 0) return go({ steps: rest });
   if (CONFIRMING.has(step.about) && step.asked + stream.scanQueries.length > MAX_CONFIRMATIONS)
     return go({ steps: rest, confirmedUpTo: step.after });
-  const { ids, tooLong } = nextChunk(parameterOf(stream, step.about), backlog.ids);
-  const passedOver = tooLong.length === 0 ? {} : { passedOver: postponed(round, step.about, tooLong) };
-  if (ids.length === 0) return { ...go({ steps: [{ ...step, after: lastId }, ...rest] }), ...passedOver };
+  const ids = firstChunk(parameterOf(stream, step.about), backlog.ids);
   // No scan begins while another one waits, nor after one has failed in this run (R9).
   const mayScan = checkpoint.waitingScan === null && checkpoint.scanTriedInRun !== context.run;
   if (mayScan && isDearer(stream, ids, backlog, context)) return go(asScan(stream, checkpoint, context));
   const unpaid = step.about === 'unshown' ? ids : [];
-  return { ...go({ steps: [{ ...step, ids, unpaid, variant: 0 }, ...rest] }), ...passedOver };
-}
-
-/** Rows whose id is too long for a URL stay as they are: they count as seen, and their marks wait (R12). */
-export function postponed({ lastMark, run }: Round, about: LookupRead['about'], ids: readonly string[]): SkippedIds {
-  // Rejected rows stay rejected anyway (R20).
-  if (about === 'rejected') return {};
-  // They get the read number 0, because no read saw them: so no restart of a read forgets them (R7).
-  if (about === 'candidates') return { seen: { keys: ids.map((id) => [id]), readNumber: 0 } };
-  return { leftMarks: { ids, lastMark, run, makes: about === 'unshown' } };
-}
-
-/** The next ids that fit into one request, and the ids up to the last of them that fit into none (R12). */
-function nextChunk(parameter: string, backlogIds: readonly string[]): Record<'ids' | 'tooLong', readonly string[]> {
-  const ids = firstChunk(
-    parameter,
-    backlogIds.filter((id) => fitsUrl(parameter, id)),
-  );
-  const last = ids.at(-1);
-  const through = last === undefined ? backlogIds.length : backlogIds.indexOf(last);
-  return { ids, tooLong: backlogIds.slice(0, through).filter((id) => !fitsUrl(parameter, id)) };
+  return go({ steps: [{ ...step, ids, unpaid, variant: 0 }, ...rest] });
 }
 
 /** Whether it takes more requests to ask for the whole backlog than to scan (R13, R18, R22). */

@@ -1,32 +1,48 @@
 import { parseExactly } from './json.ts';
 import type { ColumnValue, Fields, Row } from './stream.ts';
 
+/** The most bytes of each part of a key, in every mirror (R20). */
+const MAX_KEY_BYTES = 1000;
+
 /** What the storage of a mirror cannot hold, besides U+0000 in a text (R20). */
 export interface StorageLimits {
-  /** The most bytes of a text that an index has. */
-  readonly maxKeyBytes: number;
-  /** The columns that the indexes of a table have. */
-  indexed(table: string): ReadonlySet<string>;
+  /** The most bytes that the texts of an index entry have together. */
+  readonly maxEntryBytes: number;
+  /** The columns of each index of a table, its key included. */
+  indexes(table: string): readonly (readonly string[])[];
 }
 
-/** Why a key cannot be stored; null if it can. */
-export function keyFault({ maxKeyBytes }: StorageLimits, key: readonly string[]): string | null {
-  for (const part of key) {
-    if (part.includes('\0')) return 'the key holds U+0000';
-    if (isLonger(part, maxKeyBytes)) return `the key is longer than ${maxKeyBytes} bytes`;
-  }
+/** What is left of the limits in an environment: its id is part of every index entry. */
+export function limitsIn(limits: StorageLimits | null | undefined, envId: string): StorageLimits | null {
+  return limits ? { ...limits, maxEntryBytes: limits.maxEntryBytes - byteLength(envId) } : null;
+}
+
+/** Why no mirror stores a row under this key; null if every mirror does. */
+export function keyFault(key: readonly (ColumnValue | undefined)[]): string | null {
+  for (const part of key) if (isLonger([part], MAX_KEY_BYTES)) return `the key is longer than ${MAX_KEY_BYTES} bytes`;
   return null;
+}
+
+/** Why this mirror cannot store a row under this key; null if it can. */
+export function unstorableKey({ maxEntryBytes }: StorageLimits, key: readonly string[]): string | null {
+  if (key.some(holdsNul)) return 'the key holds U+0000';
+  return isLonger(key, maxEntryBytes) ? `the key is longer than ${maxEntryBytes} bytes` : null;
 }
 
 /** Why a row of these tables cannot be stored though its key can; null if nothing hinders. */
 export function rowFault(
-  { maxKeyBytes, indexed }: StorageLimits,
+  { maxEntryBytes, indexes }: StorageLimits,
   tables: readonly (string | undefined)[],
   row: Row,
 ): string | null {
   for (const table of tables)
-    for (const name of table === undefined ? [] : indexed(table))
-      if (isLonger(row[name], maxKeyBytes)) return `${name} is longer than ${maxKeyBytes} bytes`;
+    for (const names of table === undefined ? [] : indexes(table)) {
+      const texts = names.map((name) => row[name]);
+      if (isLonger(texts, maxEntryBytes)) {
+        const given = names.filter((name) => typeof row[name] === 'string');
+        return `an index entry of ${given.join(', ')} is longer than ${maxEntryBytes} bytes`;
+      }
+    }
   return null;
 }
 
@@ -52,8 +68,15 @@ function holdsNul(value: ColumnValue | undefined): boolean {
 /** A character has at most three bytes for each of its code units. */
 const MOST_BYTES = 3;
 
-/** Whether a text has more bytes in UTF-8. */
-function isLonger(value: ColumnValue | undefined, bytes: number): boolean {
-  if (typeof value !== 'string' || value.length * MOST_BYTES <= bytes) return false;
-  return new TextEncoder().encode(value).length > bytes;
+/** Whether the texts among the values together have more bytes in UTF-8. */
+function isLonger(values: readonly (ColumnValue | undefined)[], bytes: number): boolean {
+  let characters = 0;
+  for (const value of values) if (typeof value === 'string') characters += value.length;
+  return (
+    characters * MOST_BYTES > bytes && byteLength(values.filter((value) => typeof value === 'string').join('')) > bytes
+  );
+}
+
+function byteLength(text: string): number {
+  return new TextEncoder().encode(text).length;
 }

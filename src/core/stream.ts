@@ -48,6 +48,7 @@ export interface ChildTable {
 /** A table whose rows are kept for ever. They are written with the page that showed them (R17). */
 interface HistoryTable {
   readonly table: string;
+  readonly key: readonly string[];
   /** Values that its rows have beside those of the item. */
   readonly constants?: Row;
 }

@@ -36,6 +36,7 @@ export const assetHealthScores = {
   historyTables: [
     {
       table: 'asset_health_score_history',
+      key: ['asset_id', 'dimension', 'bucket_at'],
       constants: { dimension: 'total' },
     },
   ],

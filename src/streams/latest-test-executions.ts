@@ -15,7 +15,7 @@ export const latestTestExecutions = {
   idsParameter: 'sub_test_ids',
   parents: [{ by: 'test_id', table: 'tests', parents: [{ by: 'asset_id', table: 'assets' }] }],
   reopens: 'test_executions',
-  historyTables: [{ table: 'test_executions' }],
+  historyTables: [{ table: 'test_executions', key: ['sub_test_unique_id', 'id'] }],
   mayBeUnavailable: true,
   serve: {
     scope: 'tests',

@@ -1,5 +1,5 @@
 import PQueue from 'p-queue';
-import type { Context } from '../core/context.ts';
+import { type Context, inEnvironment } from '../core/context.ts';
 import { type LeftOver, withFollowers } from '../core/cycle.ts';
 import type { ListedEnvironment } from '../core/environments.ts';
 import { endsRun, SyncError } from '../core/errors.ts';
@@ -211,7 +211,7 @@ function createTask(
     prefix: [listedEnvironment.id],
     counter,
     concurrency: environmentsWork.session.concurrency,
-    context,
+    context: () => inEnvironment(context(), listedEnvironment.id),
     continueOrStop() {
       if (environmentsWork.stopped !== null) throw environmentsWork.stopped;
       if (ports.signal.aborted) throw new SyncError('signal', 'stopped by a signal: run it again to continue');

@@ -4,7 +4,7 @@ import type { Context } from '../core/context.ts';
 import { decodeRead } from '../core/decode-read.ts';
 import type { Commit, Destination } from '../core/destination.ts';
 import { endsRun, SyncError } from '../core/errors.ts';
-import { finishRound, unconfirmedMarks } from '../core/finish-round.ts';
+import { finishRound } from '../core/finish-round.ts';
 import { type LocalStep, lookUp, nextStep } from '../core/next-step.ts';
 import { type PageInput, pageOutcome } from '../core/page-outcome.ts';
 import { cutOff, type RecoveryDecision, recover } from '../core/recover.ts';
@@ -98,10 +98,7 @@ async function takeSteps(
       streamSync.counter.count((await destination.commit(stream, discard, pagingState.markableStreams)).counts);
       checkpoint = step.checkpoint;
     } else {
-      const { passedOver } = step;
       checkpoint = step.checkpoint;
-      if (passedOver !== undefined)
-        await destination.commit(stream, { kind: 'page', checkpoint, ...passedOver }, pagingState.markableStreams);
     }
   }
 }
@@ -226,7 +223,6 @@ async function applyRoundEnd(
     kind: 'round-end',
     checkpoint: ended,
     roundEnd: { ...roundEnd, isHeld: (removalCount) => isHeld(stream, removalCount, now) },
-    ...unconfirmedMarks(stream, checkpoint.round),
   };
   const result = await destination.commit(stream, commit, markableStreams);
   counter.count(result.counts);

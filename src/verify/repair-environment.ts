@@ -1,5 +1,5 @@
 import { chunksOf } from '../core/chunk.ts';
-import { type Context, type DecisionOptions, timesOf } from '../core/context.ts';
+import { type Context, type DecisionOptions, inEnvironment, timesOf } from '../core/context.ts';
 import { decodePage, joinKey } from '../core/decode.ts';
 import type { Commit, Destination } from '../core/destination.ts';
 import { isLive } from '../core/difference.ts';
@@ -169,7 +169,7 @@ async function readAgain(work: RepairWork, streamContext: StreamContext): Promis
     prefix: [environment.id],
     counter: work.counter,
     concurrency: 1,
-    context: () => contextOf(work, stream),
+    context: () => inEnvironment(contextOf(work, stream), environment.id),
     continueOrStop,
   });
   const { heldRemovals: held } = await work.destination.standing(stream);

@@ -1,6 +1,6 @@
 import PQueue from 'p-queue';
 import type { Checkpoint } from '../core/checkpoint.ts';
-import { type DecisionOptions, timesOf } from '../core/context.ts';
+import { type DecisionOptions, inEnvironment, timesOf } from '../core/context.ts';
 import type { CompareDepth } from '../core/difference.ts';
 import { type EnvironmentChanges, type ListedEnvironment, reconcile } from '../core/environments.ts';
 import { endsRun, SyncError } from '../core/errors.ts';
@@ -95,7 +95,8 @@ async function verifyStreams(
       ...task,
       depth: options.depth,
       // No run and no cycle: nothing is written.
-      context: () => ({ run: 0, cycle: 0, ...timesOf(source), options, limits: options.limits }),
+      context: () =>
+        inEnvironment({ run: 0, cycle: 0, ...timesOf(source), options, limits: options.limits }, task.environment.id),
       onRequest() {
         requests += 1;
         reportProgress();

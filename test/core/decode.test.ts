@@ -27,13 +27,13 @@ const execution = {
 
 const taken = (name: StreamName, item: unknown): DecodedRow => {
   const result = decodeItem(streamOf(name), item);
-  if ('reason' in result) throw new Error(result.reason);
+  if (result === null || 'reason' in result) throw new Error(result?.reason ?? 'was passed over');
   return result;
 };
 
 const refused = (name: StreamName, item: unknown): RejectedRow => {
   const result = decodeItem(streamOf(name), item);
-  if (!('reason' in result)) throw new Error('was taken');
+  if (result === null || !('reason' in result)) throw new Error('was not rejected');
   return result;
 };
 

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { Checkpoint, Round, RoundCheckpoint } from '../../src/core/checkpoint.ts';
 import type { Context } from '../../src/core/context.ts';
 import type { RoundEnd } from '../../src/core/destination.ts';
-import { finishRound, unconfirmedMarks } from '../../src/core/finish-round.ts';
+import { finishRound } from '../../src/core/finish-round.ts';
 import { context, inRound, LAST_WEEK, round, streamOf, T, YESTERDAY } from './setup.ts';
 
 const FIRST = '2026-11-20T02:00:00.000000Z';
@@ -109,15 +109,4 @@ test('the watermark does not move if a feed was left out (R2, R9)', () => {
 
 test('a stream that was read to its end is live (R15)', () => {
   expect(settle(under(feed, { unavailable: true }), NOTHING, context()).unavailable).toBe(false);
-});
-
-test('at the end of a round of an older version, rows that it could not ask for count as seen, and marks stay (R12)', () => {
-  const passed = { passedOver: ['long'], lastMark: 7 };
-  const seen = { seen: { keys: [['long']], readNumber: 0 } };
-  const left = { leftMarks: { ids: ['long'], lastMark: 7, run: 5, makes: false } };
-  for (const mode of ['scan', 'snapshot'] as const)
-    expect(unconfirmedMarks(streamOf('tests'), round({ mode, ...passed }))).toEqual(seen);
-  expect(unconfirmedMarks(streamOf('tests'), round({ mode: 'feed', ...passed }))).toEqual(left);
-  expect(unconfirmedMarks(streamOf('column_lineage'), round({ mode: 'scan', ...passed }))).toEqual(left);
-  expect(unconfirmedMarks(streamOf('tests'), round())).toEqual({});
 });

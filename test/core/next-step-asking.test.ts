@@ -32,27 +32,6 @@ describe('the ids of the backlog are asked for', () => {
     expect(readStep.ids).toEqual(ids.slice(0, readStep.ids.length));
   });
 
-  test('except ids too long for a URL, which wait and are noted once; rejected rows wait anyway (R12, R20)', () => {
-    const long = `a${'x'.repeat(8000)}`;
-    const marks = { leftMarks: { ids: [long], lastMark: 0, run: 5 } };
-    for (const [name, about, passedOver] of [
-      ['columns', 'owned', marks],
-      ['column_lineage', 'marked', marks],
-      ['column_lineage', 'unshown', { leftMarks: { makes: true } }],
-      ['columns', 'candidates', { seen: { keys: [[long]], readNumber: 0 } }],
-      ['columns', 'rejected', {}],
-    ] as const) {
-      const step = goOn(name, ask(about), [long, 'b']);
-      expect(step).toMatchObject({ passedOver, checkpoint: { round: { steps: [{ ids: ['b'] }, REST] } } });
-      expect(JSON.stringify(step.checkpoint)).not.toContain(long);
-      expect(goOn(name, ask(about), [long])).toMatchObject({
-        passedOver,
-        checkpoint: { round: { steps: [ask(about, { after: long }), REST] } },
-      });
-    }
-    expect(goOn('columns', ask('owned'), ['b'])).not.toHaveProperty('passedOver');
-  });
-
   test('until the backlog is empty', () => {
     expect(asked('assets', ask('owned', { after: 'k' }), []).steps).toEqual([REST]);
   });

@@ -211,6 +211,30 @@ describe('openForWriting', () => {
     openForReading(path).connection.close();
   });
 
+  test('a mirror of an older version loses the rows and notes of keys longer than 1,000 bytes, but no history (R17, R20)', () => {
+    makeOlderMirror(28);
+    const [stored, tooLong] = ['é'.repeat(500), `${'é'.repeat(500)}x`];
+    for (const id of [stored, tooLong])
+      database(
+        `insert into assets (env_id, id, mirrored_at) values ('e', '${id}', 'now')`,
+        `insert into asset_lineage (env_id, upstream_asset_id, downstream_asset_id, mirrored_at) values ('e', 'a', '${id}', 'now')`,
+        `insert into marks (env_id, stream, id, number) values ('e', 'columns', '${id}', 1)`,
+        `insert into rejected_rows (run_id, env_id, stream, row_key, reason, payload, seen_at)
+          values (1, 'e', 'assets', '${id}', '', '{}', 'now'), (1, 'e', 'tests', '["${id}x"]', '', '["${id}x"]', 'now')`,
+        `insert into test_executions (env_id, sub_test_unique_id, id, test_id, sub_type, status, start_time, duration_seconds, mirrored_at)
+          values ('e', 's', '${id}', 't', 'x', 'PASS', 'now', 1, 'now')`,
+      );
+    const { connection } = openForWriting(path);
+    const held = (sql: string) => connection.prepare(sql).pluck().all();
+    expect(held('select id from assets')).toEqual([stored]);
+    expect(held('select downstream_asset_id from asset_lineage')).toEqual([stored]);
+    expect(held('select id from marks')).toEqual([stored]);
+    expect(held("select row_key from rejected_rows where stream = 'assets'")).toEqual([stored]);
+    expect(held("select row_key from rejected_rows where stream = 'tests'")).toHaveLength(2);
+    expect(held('select id from test_executions order by id')).toEqual([stored, tooLong]);
+    connection.close();
+  });
+
   describe('a mirror of the version before `serve`', () => {
     beforeEach(() => {
       makeOlderMirror(2);

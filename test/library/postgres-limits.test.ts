@@ -29,11 +29,11 @@ test('what PostgreSQL cannot hold is changed or rejected in every run, and a ver
     const rejected = await schema.ask(
       'select stream, reason, row_key = payload as is_keyless from rejected_rows order by 1',
     );
-    const reason = 'the key is longer than 500 bytes';
+    const reason = 'the key is longer than 1000 bytes';
     expect(rejected).toEqual(['assets', 'table_assets'].map((stream) => ({ stream, reason, is_keyless: 't' })));
   }
   const { findings } = await verify(mirror);
   expect(findings.map(({ stream, what, why }) => [stream, what, why])).toEqual(
-    ['assets', 'table_assets'].map((stream) => [stream, 'missing', 'rejected: the key is longer than 500 bytes']),
+    ['assets', 'table_assets'].map((stream) => [stream, 'missing', 'rejected: the key is longer than 1000 bytes']),
   );
 });

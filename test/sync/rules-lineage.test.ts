@@ -157,7 +157,7 @@ test(
 test(
   'column lineage is scanned if that takes fewer requests than asking for the marked columns (R18)',
   inSyncedWorld(async (scene) => {
-    for (let n = 0; n < 6; n++) putOld(scene.place, `${n}${'x'.repeat(3000)}`, ['a2.c3']);
+    for (let n = 0; n < 6; n++) putOld(scene.place, `${n}${'ö'.repeat(498)}`, ['a2.c3']);
     scene.place.denied.add('columns');
     await scene.mirrored.sync();
     scene.place.denied.clear();

@@ -150,7 +150,7 @@ test(
     await find();
     expect(typed(scene)).toEqual(['assets/tables ids']);
     expectTrue(scene);
-    for (let n = 0; n < 4; n++) old(`${n}${'x'.repeat(3000)}`);
+    for (let n = 0; n < 4; n++) old(`${n}${'ö'.repeat(498)}`);
     await find();
     expect(typed(scene)).toEqual(['assets/tables limit']);
     expectTrue(scene);

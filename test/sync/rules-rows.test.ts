@@ -96,6 +96,27 @@ test(
 );
 
 test(
+  'a row whose key has more than 1,000 bytes is rejected in every run until the source deletes it; one of 1,000 is stored (R20)',
+  inWorld(async (scene) => {
+    const { mirrored, place } = scene;
+    const [stored, tooLong] = ['é'.repeat(500), `${'é'.repeat(500)}x`];
+    for (const id of [stored, tooLong]) putColumn(place, id, 'a1');
+    for (const options of [{}, {}, { full: true }]) {
+      expect((await mirrored.sync(options)).status).toBe('problems');
+      expect(rejected(scene)).toEqual([
+        ['columns', expect.stringContaining(tooLong), 'the key is longer than 1000 bytes'],
+      ]);
+      scene.world.advance(HOUR);
+    }
+    expect(liveIds(scene, 'columns')).toContain(stored);
+    for (const id of [stored, tooLong]) remove(place, 'columns', id);
+    expect((await mirrored.sync({ full: true })).status).toBe('done');
+    expect(liveIds(scene, 'columns')).not.toContain(stored);
+    expectTrue(scene);
+  }),
+);
+
+test(
   'the same row rejected again is one row, seen later; once accepted it leaves (R20)',
   inWorld(async (scene) => {
     const broken = { id: 'x1', asset_id: 'a1' };

@@ -135,10 +135,8 @@ function* applyRoundEnd(
   stream: Stream,
   commit: RoundEndCommit,
 ): SqlStatements<AppliedCommit> {
-  const { roundEnd, checkpoint, seen, leftMarks } = commit;
+  const { roundEnd, checkpoint } = commit;
   const hold = roundEnd.isHeld(yield* weighRemovals(commitScope, stream, roundEnd));
-  if (seen) noteSeen(commitScope, stream, seen);
-  if (leftMarks) yield* leaveMarks(commitScope, stream, leftMarks);
   const changedRows = yield* finishRound(commitScope, stream, { ...roundEnd, hold });
   if (roundEnd.rememberFrom !== null) yield* remember(commitScope, stream, roundEnd.rememberFrom);
   else if (!checkpoint.waitingScan) yield* forget(commitScope, stream, 'all');

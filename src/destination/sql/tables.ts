@@ -1,5 +1,5 @@
 import { getTableName, is } from 'drizzle-orm';
-import { getTableConfig, SQLiteColumn, SQLiteTable } from 'drizzle-orm/sqlite-core';
+import { getTableConfig, type Index, SQLiteColumn, SQLiteTable } from 'drizzle-orm/sqlite-core';
 import * as assets from '../../../schema/assets.ts';
 import { type ColumnKind, kindOf } from '../../../schema/common-columns.ts';
 import * as tests from '../../../schema/data-tests.ts';
@@ -33,8 +33,8 @@ export interface TableSql {
   readonly json: ReadonlySet<string>;
   /** What each of `columns` holds. */
   readonly kinds: ReadonlyMap<string, ColumnKind>;
-  /** The columns that its key or an index has. */
-  readonly indexed: ReadonlySet<string>;
+  /** The columns of its key and of each index. */
+  readonly indexes: readonly (readonly string[])[];
 }
 
 /** A table of the schema, or its name in a stream; undefined if the stream has no such table. */
@@ -56,11 +56,9 @@ export function tableSqlOf(table: TableOrName): TableSql {
   const content = given.filter((name) => !key.includes(name));
   const kinds = new Map(config.columns.map((column) => [column.name, kindOf(column)]));
   const json = new Set(content.filter((name) => kinds.get(name) === 'json'));
-  const inIndexes = config.indexes
-    .flatMap((index) => index.config.columns)
-    .filter((column) => is(column, SQLiteColumn));
-  const indexed = new Set([...key, ...inIndexes.map((column) => column.name)]);
-  const shape = { name: config.name, columns, key, given, content, json, kinds, indexed };
+  const columnsOf = (index: Index) => index.config.columns.filter((column) => is(column, SQLiteColumn));
+  const indexes = [key, ...config.indexes.map((index) => columnsOf(index).map(({ name }) => name))];
+  const shape = { name: config.name, columns, key, given, content, json, kinds, indexes };
   shapes.set(table, shape);
   return shape;
 }

@@ -110,7 +110,7 @@ describe('rows that PostgreSQL cannot hold as they are', () => {
 
   test.each([
     ['assets', asset('a', { description: 'x\0"\\\ty', tags: ['\0', '\ud800'], unknown: '\0' })],
-    ['assets', asset(`b${'k'.repeat(499)}`, { parent_id: 'p'.repeat(500) })],
+    ['assets', asset(`b${'k'.repeat(999)}`, { parent_id: 'p'.repeat(1000) })],
     ['columns', column('c', { data_type: '' })],
     ['tests', test1('t', { disabled: true, updated_at: '0000-02-29T01:02:03.4Z' })],
     ['tests', test1('u', { disabled: false, updated_at: '0099-12-31T23:59:59.999999Z' })],

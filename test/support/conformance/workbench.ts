@@ -185,7 +185,7 @@ export const UNDER_WAY: Checkpoint = {
       lastMark: 7,
       sweeps: true,
     },
-    ...{ sweepContradicted: true, reads: 2, confirmedUpTo: 'k', firstConfirmation: 2, passedOver: ['long'] },
+    ...{ sweepContradicted: true, reads: 2, confirmedUpTo: 'k', firstConfirmation: 2 },
     ...{ consecutiveNotFound: 1, incomplete: true },
     steps: [{ do: 'list', as: 'scan', query: { disabled: 'true', limit: 10, ids: ['a', 'ü'] } }],
     read: {
