@@ -32,6 +32,24 @@ const textWidth: Plugin = {
   },
 };
 
+/**
+ * What the translations of the parser read files with: nothing, so its texts stay in English. In a bundle, it would look for them in a folder
+ * `locales` beside the package, where anyone's file could change them.
+ */
+const noTranslations: Plugin = {
+  name: 'no-translations',
+  setup({ onResolve, onLoad }) {
+    onResolve({ filter: /platform-shims\/node\.js$/ }, ({ importer }) =>
+      /node_modules.y18n\b/.test(importer) ? { path: 'y18n-shim', namespace: 'no-translations' } : undefined,
+    );
+    onLoad({ filter: /./, namespace: 'no-translations' }, () => ({
+      contents: `import { format } from 'node:util';
+        export default { format, fs: {}, exists: () => false, resolve: (...names) => names.at(-1) };`,
+      resolveDir: import.meta.dirname,
+    }));
+  },
+};
+
 rmSync(outdir, { recursive: true, force: true });
 await build({
   // Beside the program itself, what the threads of a run and of `serve` run.
@@ -48,7 +66,7 @@ await build({
   platform: 'node',
   target: 'node22.20',
   sourcemap: true,
-  plugins: [textWidth],
+  plugins: [textWidth, noTranslations],
   // Packages in the older form of modules ask for those of Node in their own way.
   banner: {
     js: "import { createRequire as requiring } from 'node:module'; const require = requiring(import.meta.url);",

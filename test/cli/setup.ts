@@ -7,7 +7,7 @@ import { afterAll, inject } from 'vitest';
 import { mirror as mirrorTable } from '../../schema/sync.ts';
 import { type MirrorFile, openForWriting } from '../../src/destination/sqlite/open.ts';
 
-const ROOT = fileURLToPath(new URL('../../', import.meta.url));
+export const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 export const NODE = join(ROOT, 'node_modules/.bin/node');
 export const MAIN = inject('main');
 

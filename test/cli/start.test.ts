@@ -1,10 +1,11 @@
-import { readFileSync, statSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { spawnSync } from 'node:child_process';
+import { cpSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { createWorld } from '../model/world.ts';
 import { serveWorld } from '../support/world-server.ts';
-import { folder, mirrorFile, obsync, TOKEN } from './setup.ts';
+import { folder, MAIN, mirrorFile, NODE, obsync, ROOT, TOKEN } from './setup.ts';
 
 /** Notes the address of every module that the main thread loads. */
 const NOTING = `
@@ -67,4 +68,24 @@ describe.concurrent('a command loads only the modules that it needs', () => {
     expect(loaded).toEqual({ code: 0, packages: [] });
     expect(bytes).toBeLessThan(700_000);
   });
+});
+
+test('a command takes no text from a folder `locales` beside the package, and does not fail because of one', async () => {
+  const place = folder();
+  cpSync(dirname(MAIN), join(place, 'obsync/dist'), { recursive: true });
+  cpSync(join(ROOT, 'package.json'), join(place, 'obsync/package.json'));
+  const said = () =>
+    [['--help'], ['status', '--frobnicate']].map((args) => {
+      const { stdout, stderr } = spawnSync(NODE, [join(place, 'obsync/dist/main.js'), ...args], { encoding: 'utf8' });
+      return { stdout, stderr };
+    });
+  const alone = said();
+  const texts = join(place, 'locales/en.json');
+  mkdirSync(dirname(texts));
+  writeFileSync(texts, JSON.stringify({ 'Commands:': 'Theirs:', 'Options:': 'Theirs:', 'Show help': 'Theirs' }));
+  expect(said()).toEqual(alone);
+  rmSync(texts);
+  // Root may read every file, but nobody a folder as one.
+  mkdirSync(texts);
+  expect(said()).toEqual(alone);
 });
