@@ -33,7 +33,14 @@ export function installForAnyone(...folders: readonly string[]): Installation {
 export function copyForAnyone(from: string, to: string, paths: readonly string[]): void {
   // Relative links stay relative: `ANYONE` may be unable to enter the folder that they were copied from.
   for (const path of paths) cpSync(join(from, path), join(to, path), { recursive: true, verbatimSymlinks: true });
-  for (const path of ['', ...readdirSync(to, { recursive: true })]) lchownSync(join(to, String(path)), NOBODY, NOBODY);
+  giveToAnyone(to);
+}
+
+/** Lets `ANYONE` own a folder and all that is in it. */
+export function giveToAnyone(folder: string): void {
+  if (ANYONE.uid === undefined) return;
+  for (const path of ['', ...readdirSync(folder, { recursive: true })])
+    lchownSync(join(folder, String(path)), ANYONE.uid, ANYONE.gid);
 }
 
 function installationAt(root: string): Omit<Installation, 'remove'> {

@@ -1,11 +1,11 @@
 import { execFile, spawnSync } from 'node:child_process';
-import { chownSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
-import { ANYONE, copyForAnyone } from '../anyone.ts';
+import { ANYONE, copyForAnyone, giveToAnyone } from '../anyone.ts';
 
 /** A PostgreSQL server of the tests, with its data in a temporary folder. */
 export interface OwnServer {
@@ -43,7 +43,8 @@ interface Place {
 /** Starts a server on a free port of a loopback address. It also ends with the process. */
 export async function startServer(): Promise<OwnServer> {
   const folder = mkdtempSync(join(tmpdir(), 'obsync-postgres-'));
-  if (ANYONE.uid !== undefined) chownSync(folder, ANYONE.uid, ANYONE.gid);
+  writeFileSync(join(folder, 'password'), PASSWORD);
+  giveToAnyone(folder);
   const place = { folder, data: join(folder, 'data'), programs: programsFor(folder) };
   const forget = atExit(() => removeServer(place));
   const port = await freePort();
@@ -62,9 +63,7 @@ export async function startServer(): Promise<OwnServer> {
 }
 
 async function initialise(place: Place, port: number): Promise<void> {
-  const password = join(place.folder, 'password');
-  writeFileSync(password, PASSWORD, { mode: 0o644 });
-  const login = [`--username=${USER}`, `--pwfile=${password}`, '--auth=scram-sha-256'];
+  const login = [`--username=${USER}`, `--pwfile=${join(place.folder, 'password')}`, '--auth=scram-sha-256'];
   const settings = [...SETTINGS, `port=${port}`].map((setting) => `--set=${setting}`);
   await call(place, 'initdb', ...login, '--encoding=UTF8', '--locale=C', '--no-sync', ...settings);
 }
