@@ -1,7 +1,8 @@
+import { randomBytes } from 'node:crypto';
 import { expect, onTestFinished, test } from 'vitest';
 import { sync, verify } from '../../src/index.ts';
 import { furnish } from '../model/furnish.ts';
-import { createPlace, putAsset } from '../model/place.ts';
+import { createPlace, putAsset, putAssetEdge } from '../model/place.ts';
 import { createWorld, HOUR } from '../model/world.ts';
 import { testSchema } from '../support/postgres.ts';
 import { serveWorld } from '../support/world-server.ts';
@@ -36,4 +37,28 @@ test('what PostgreSQL cannot hold is changed or rejected in every run, and a ver
   expect(findings.map(({ stream, what, why }) => [stream, what, why])).toEqual(
     ['assets', 'table_assets'].map((stream) => [stream, 'missing', 'rejected: the key is longer than 1000 bytes']),
   );
+});
+
+test('keys of 1,000 bytes are stored, unless an entry of an index would exceed 2,600 bytes with the environment (R20)', async () => {
+  // PostgreSQL would compress letters that repeat.
+  const longId = (bytes: number) => randomBytes(bytes).toString('hex').slice(0, bytes);
+  const environments = ['e1', longId(700)];
+  const [one = '', other = ''] = [longId(1000), longId(1000)];
+  const world = createWorld(environments);
+  for (const place of world.places.values()) {
+    for (const id of [one, other]) putAsset(place, id);
+    putAssetEdge(place, one, other);
+  }
+  const server = await serveWorld(world);
+  const schema = await testSchema();
+  onTestFinished(async () => {
+    await server.close();
+    await schema.drop();
+  });
+  await sync({ baseUrl: server.url, token: 'the-token', db: schema.url });
+  expect(await schema.ask('select distinct env_id from assets where length(id) = 1000')).toHaveLength(2);
+  expect(await schema.ask('select env_id from asset_lineage')).toEqual([{ env_id: 'e1' }]);
+  expect(await schema.ask('select env_id, stream, reason from rejected_rows')).toEqual([
+    { env_id: environments[1], stream: 'asset_lineage', reason: 'the key is longer than 1900 bytes' },
+  ]);
 });
