@@ -33,8 +33,8 @@ export interface MirrorStore {
   isWritten(): Promise<boolean>;
   /** Records a verification, if nobody writes to the mirror. */
   record(verification: Verification): Promise<void>;
-  /** The database that keeps the account's quota for all who write to it (R23); null where a file of this machine does. */
-  openQuotaDatabase(): QuotaDatabase | null;
+  /** The database that keeps the account's quota for all who write to it (R23); null where a file of this machine does. A stop waits for no answer. */
+  openQuotaDatabase(stop: AbortSignal): QuotaDatabase | null;
   /** Gives the mirror as a file: its own, or a copy that is removed afterwards. `stop` ends the making of a copy. */
   withFile<Result>(use: (path: string) => Promise<Result>, stop?: AbortSignal): Promise<Result>;
   /** Turns an error of the database into one line that says what to do; other errors come back as they are. */

@@ -66,7 +66,7 @@ export function postgresAddress(said: ConnectionKeywords, env: NodeJS.ProcessEnv
     ...(find('sslnegotiation') === 'direct' ? { sslnegotiation: 'direct' } : {}),
     ...(find('channel_binding') === 'require' ? { enableChannelBinding: true } : {}),
   };
-  return { kind: 'postgres', schema, display, client };
+  return { kind: 'postgres', schema, display, client, answerTimeoutMs: answerTimeoutOf(find('tcp_user_timeout')) };
 }
 
 /** Warnings of an address that is valid but probably a mistake. @throws SyncError `usage` */
@@ -126,6 +126,13 @@ function secondsOf(given = String(CONNECT_TIMEOUT_SECONDS)): number {
   const seconds = Number(given);
   if (Number.isInteger(seconds) && seconds >= 0) return seconds;
   throw new SyncError('usage', 'connect_timeout needs a whole number of seconds');
+}
+
+/** The driver cannot set it for the kernel, which would not notice a proxy that swallows everything either. As there, 0 stands for the default. */
+function answerTimeoutOf(given = '0'): number | undefined {
+  const timeoutMs = Number(given);
+  if (Number.isInteger(timeoutMs) && timeoutMs >= 0) return timeoutMs || undefined;
+  throw new SyncError('usage', 'tcp_user_timeout needs a whole number of milliseconds');
 }
 
 /** A mirror is written. A replica answers a command that only reads, too. */

@@ -79,7 +79,7 @@ export function postgresStore(given: string, address: PostgresAddress): MirrorSt
       }).catch(() => {
         // The result stands, whether or not it is recorded.
       }),
-    openQuotaDatabase: () => openQuotaDatabase(address),
+    openQuotaDatabase: (signal) => openQuotaDatabase(address, signal),
     withFile: (use, stop) => withCopy(given, use, stop),
   };
 }
@@ -92,8 +92,8 @@ const WAITING: RetryWaiting = {
   random: Math.random,
 };
 
-/** How long a statement may go on after a signal (R27). */
-const CANCEL_MS = 2000;
+/** How long a statement may go on after a signal, and how long its connection may be silent after it was cancelled (R27). */
+const [CANCEL_MS, BREAK_OFF_MS] = [2000, 3000];
 
 /** Calls a function so long after a signal was aborted. @returns what prevents it */
 function afterAbort(signal: AbortSignal, delayMs: number, act: () => void): () => void {
@@ -121,7 +121,7 @@ async function openMirror(
   explainAny: (error: unknown) => unknown,
   signal: AbortSignal,
 ): Promise<OpenMirror> {
-  const { client, schema, display } = address;
+  const { schema, display } = address;
   const owner = randomUUID();
   const waiting: RetryWaiting = { ...WAITING, signal, patience: { isOver: false } };
   const explain = (error: unknown): unknown => (isStopped(error, signal) ? stopped(error) : explainAny(error));
@@ -132,7 +132,7 @@ async function openMirror(
       throw explain(error);
     }
   };
-  const database = openPool({ client, schema, mostConnections: MOST_CONNECTIONS });
+  const database = openPool({ ...address, mostConnections: MOST_CONNECTIONS });
   const presence = createPresence({
     after,
     onLapsed: () => database.breakOff(),
@@ -141,7 +141,10 @@ async function openMirror(
     connect: () => openLastingConnection(address),
   });
   const statistics = tableStatistics(database, schema);
-  const dispose = afterAbort(signal, CANCEL_MS, () => void (presence.isDirect() && database.cancel().catch(() => {})));
+  const ends = [
+    afterAbort(signal, CANCEL_MS, () => void (presence.isDirect() && database.cancel().catch(() => {}))),
+    afterAbort(signal, BREAK_OFF_MS, database.breakOff),
+  ];
   const made = retried(waiting, () => database.session((connection) => migrate(connection, schema)));
   await facing(made).catch(async (error: unknown) => {
     await database.close();
@@ -158,16 +161,23 @@ async function openMirror(
     hold: (envIds) => facing(presence.hold(envIds, clock())),
     keep: async () => {},
     async close() {
-      dispose();
+      for (const prevent of ends) prevent();
       await presence.close();
       await database.close();
     },
   };
 }
 
-function openQuotaDatabase({ client, schema }: PostgresAddress): QuotaDatabase {
-  const database = openPool({ client, schema, mostConnections: 1, idleTimeoutMs: QUOTA_IDLE_MS });
-  return { transaction: (work) => retried(WAITING, () => database.transaction(work)), close: () => database.close() };
+function openQuotaDatabase(address: PostgresAddress, signal: AbortSignal): QuotaDatabase {
+  const database = openPool({ ...address, mostConnections: 1, idleTimeoutMs: QUOTA_IDLE_MS });
+  const prevent = afterAbort(signal, BREAK_OFF_MS, database.breakOff);
+  return {
+    transaction: (work) => retried(WAITING, () => database.transaction(work)),
+    close() {
+      prevent();
+      return database.close();
+    },
+  };
 }
 
 function after(delayMs: number, act: () => void): () => void {

@@ -22,6 +22,7 @@ const PARAMETERS: readonly string[] = [
   'channel_binding',
   'application_name',
   'connect_timeout',
+  'tcp_user_timeout',
   'options',
   'target_session_attrs',
 ];

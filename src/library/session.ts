@@ -76,9 +76,9 @@ function openSource(
 function quotaKeeperOf(
   store: MirrorStore,
   settings: SyncSettings,
-  { onSourceEvent }: Pick<RunWatcher, 'onSourceEvent'>,
+  { signal, onSourceEvent }: Pick<RunWatcher, 'signal' | 'onSourceEvent'>,
 ): QuotaKeeper | undefined {
-  const database = settings.shareQuota ? store.openQuotaDatabase() : null;
+  const database = settings.shareQuota ? store.openQuotaDatabase(signal) : null;
   const keeper = openQuotaKeeper(
     database === null ? settings : { ...settings, transaction: database.transaction },
     (reason) => onSourceEvent({ type: 'unshared', reason }),

@@ -36,9 +36,6 @@ export type WorkEvent =
   | { readonly type: 'started'; readonly worker: string; readonly metrics: string | null }
   | { readonly type: 'source'; readonly account: string; readonly environment: string; readonly event: SourceEvent };
 
-/** A network that went silent must not hold up a worker for ever: the answer to a statement is waited for so long. */
-const ANSWER_MS = 30_000;
-
 /**
  * Syncs the accounts of a database, together with any number of other workers, until `signal` is aborted.
  * @throws SyncError when the options or the database can never work
@@ -51,7 +48,6 @@ export async function work(options: WorkOptions): Promise<void> {
   const trouble = (message: string): void => onProgress({ type: 'trouble', message });
   const database = await openWorkPlace(options, {
     onLost: ({ message }) => trouble(`a connection was lost: ${message}`),
-    answerMs: ANSWER_MS,
   });
   const threads = threadPool();
   const metrics = createWorkerMetrics(database);

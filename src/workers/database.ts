@@ -1,7 +1,7 @@
 import { drizzle, type NodePgDatabase } from 'drizzle-orm/node-postgres';
-import { Pool } from 'pg';
 import { SyncError } from '../core/errors.ts';
 import type { PostgresAddress } from '../destination/postgres/address.ts';
+import { openClientPool } from '../destination/postgres/open-client.ts';
 import { connectError, sqlStateOf } from '../destination/postgres/server-error.ts';
 
 /** The database that holds the accounts and the queue. */
@@ -27,18 +27,14 @@ const MOST_CONNECTIONS = 3;
 export interface WorkConnections {
   /** Is told of connections that end while nothing uses them. */
   readonly onLost?: (error: Error) => void;
-  /** How long the answer to a statement is waited for; for ever by default. */
-  readonly answerMs?: number;
 }
 
 /** Opens no connection before the first statement. */
 export function openWorkDatabase(
-  { client, display }: PostgresAddress,
-  { onLost = () => {}, answerMs }: WorkConnections = {},
+  { client, answerTimeoutMs, display }: PostgresAddress,
+  { onLost }: WorkConnections = {},
 ): WorkDatabase {
-  const patience = answerMs === undefined ? {} : { query_timeout: answerMs };
-  const pool = new Pool({ ...client, ...patience, max: MOST_CONNECTIONS });
-  pool.on('error', onLost);
+  const { pool, close } = openClientPool({ client, answerTimeoutMs }, { max: MOST_CONNECTIONS }, { onLost });
   const query: WorkDatabase['query'] = (text, values) => pool.query(text, values as unknown[]);
   return {
     drizzle: drizzle(pool),
@@ -67,7 +63,7 @@ export function openWorkDatabase(
       }
     },
     explain: (error) => connectError(display, error),
-    close: () => pool.end(),
+    close,
   };
 }
 

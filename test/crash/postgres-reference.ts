@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import { copy } from '../../src/index.ts';
+import { copyOnce } from '../../src/library/copy-mirror.ts';
 import { furnish } from '../model/furnish.ts';
 import { type Asked, createWorld, HOUR, type World } from '../model/world.ts';
 import { contentsOf } from './outcome.ts';
@@ -32,7 +32,7 @@ export async function quiet(world: World) {
 /** Expects a mirror in PostgreSQL to be what the undisturbed sync left. */
 export async function expectMirrored(db: string, contents: unknown): Promise<void> {
   const path = freshPath();
-  await copy({ db, to: path });
+  await copyOnce({ db, to: path }, { signal: new AbortController().signal, onProgress: () => {} });
   expect(rowsOf(path)).toEqual(contents);
 }
 

@@ -68,6 +68,11 @@ describe('the address of a mirror', () => {
     expect(postgres(text).client).toMatchObject(client);
   });
 
+  test('tcp_user_timeout says how long an answer may be overdue, and 0 stands for the usual time', () => {
+    expect(postgres('postgres://h/q?tcp_user_timeout=5000')).toMatchObject({ answerTimeoutMs: 5000 });
+    expect(postgres('postgres://h/q?tcp_user_timeout=0').answerTimeoutMs).toBe(undefined);
+  });
+
   test('takes what it does not say from the service that it names, then from the variables of PostgreSQL', () => {
     const PGSERVICEFILE = file(
       'services',
@@ -234,6 +239,7 @@ describe('an address that is not valid', () => {
     ['postgres://h/q?schema=a&schema=b', 'gives schema more than once'],
     ['postgres://h:0/q', 'the port of the mirror in PostgreSQL is not valid'],
     ['postgres://h/q?connect_timeout=x', 'connect_timeout needs a whole number of seconds'],
+    ['postgres://h/q?tcp_user_timeout=1.5', 'tcp_user_timeout needs a whole number of milliseconds'],
     ['postgres://h/q?sslmode=on', 'sslmode is not valid: choose one of disable, allow'],
     ['postgres://h/q?sslmode=verify-ca', 'sslmode=verify-ca needs sslrootcert=FILE'],
     ['postgres://h/q?sslmode=require&sslrootcert=system', 'sslrootcert=system needs sslmode=verify-full'],

@@ -118,7 +118,7 @@ describe('one writer per environment of a mirror in PostgreSQL (R26)', () => {
   test('a process that is stopped in a transaction keeps its row locks no longer than its lease, and a quota for ten seconds', async () => {
     const { schema } = await setUp();
     const address = addressOf(schema.url);
-    const quotas = (await storeOf(schema.url)).openQuotaDatabase();
+    const quotas = (await storeOf(schema.url)).openQuotaDatabase(neverStop);
     if (address.kind !== 'postgres' || quotas === null) throw new Error('not in PostgreSQL');
     const pool = openPool({ ...address, mostConnections: 1 });
     const longestMs = async (inside: PostgresConnection) =>

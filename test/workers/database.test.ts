@@ -1,23 +1,6 @@
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { createWorkerMetrics } from '../../src/workers/worker-metrics.ts';
-import { testDatabase } from '../support/postgres/database.ts';
-import { openAt, workTest } from './setup.ts';
-
-test('a statement without an answer fails, and its connection is not used again', async () => {
-  const { url } = await testDatabase();
-  const database = openAt(url, { answerMs: 500 });
-  onTestFinished(() => database.close());
-  const backends: unknown[] = [];
-  const stuck = database.transaction(async ({ query }) => {
-    backends.push((await query('select pg_backend_pid() as pid')).rows[0]?.['pid']);
-    await query('select pg_sleep(600)');
-  });
-  await expect(stuck).rejects.toThrow();
-  await expect(database.query('select pg_sleep(600)')).rejects.toThrow();
-  await database.transaction(async ({ query }) => {
-    expect(backends).not.toContain((await query('select pg_backend_pid() as pid')).rows[0]?.['pid']);
-  });
-});
+import { workTest } from './setup.ts';
 
 test('metrics show the age of every account, also of one that was never listed or never synced', async () => {
   const { add, ask, database } = await workTest();

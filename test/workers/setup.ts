@@ -4,7 +4,7 @@ import type { ListedEnvironment } from '../../src/core/environments.ts';
 import { addressOf } from '../../src/library/mirror-address.ts';
 import { nextTick } from '../../src/sync/schedule-cron.ts';
 import { type SyncAccount, storeAccount } from '../../src/workers/account-store.ts';
-import { openWorkDatabase, type WorkConnections, type WorkDatabase } from '../../src/workers/database.ts';
+import { openWorkDatabase, type WorkDatabase } from '../../src/workers/database.ts';
 import { openJobQueue, type QueuedWork } from '../../src/workers/job-queue.ts';
 import { migrateAccounts } from '../../src/workers/migrate.ts';
 import type { SyncResult, WorkerEvent, WorkerPorts } from '../../src/workers/perform-job.ts';
@@ -90,10 +90,10 @@ export function environments(...ids: string[]): ListedEnvironment[] {
   return ids.map((id) => ({ id, name: id, cron: null }));
 }
 
-export function openAt(url: string, workConnections?: WorkConnections): WorkDatabase {
+function openAt(url: string): WorkDatabase {
   const address = addressOf(url);
   if (address.kind === 'file') throw new Error(`${url} is a file`);
-  return openWorkDatabase(address, workConnections);
+  return openWorkDatabase(address);
 }
 
 async function startWorker(url: string, service: TestService, concurrency: number): Promise<TestWorker> {

@@ -1,11 +1,10 @@
-import { Client } from 'pg';
 import type { PostgresAddress } from './address.ts';
 import { breakOff } from './break-off.ts';
 import { driverError } from './lost-connection.ts';
-import { connectionOf, PIPELINE } from './pool.ts';
+import { closeClient, openClient } from './open-client.ts';
+import { connectionOf } from './pool.ts';
 import { processIdOf } from './process-id.ts';
 import { inTransaction, type PostgresDatabase } from './transaction.ts';
-import { SQLITE_TYPES } from './type-parsers.ts';
 
 /** A connection that stays, whose end tells others at once that its process has gone. */
 export interface LastingConnection extends Pick<PostgresDatabase, 'transaction' | 'close'> {
@@ -17,15 +16,12 @@ export interface LastingConnection extends Pick<PostgresDatabase, 'transaction' 
   onEnd(act: () => void): void;
 }
 
-export async function openLastingConnection({ client: config, schema }: PostgresAddress): Promise<LastingConnection> {
-  const client = new Client({ ...config, ...PIPELINE, types: SQLITE_TYPES });
-  let act = (): void => {};
-  // What breaks between two transactions ends the connection as well.
-  client.on('error', () => {});
-  client.once('end', () => act());
-  await client.connect().catch((error: unknown) => {
+export async function openLastingConnection({ schema, ...address }: PostgresAddress): Promise<LastingConnection> {
+  const client = await openClient(address).catch((error: unknown) => {
     throw driverError(error);
   });
+  let act = (): void => {};
+  client.once('end', () => act());
   const connection = connectionOf(client);
   return {
     processId: processIdOf(client),
@@ -36,7 +32,7 @@ export async function openLastingConnection({ client: config, schema }: Postgres
     breakOff: () => breakOff(client),
     async close() {
       act = () => {};
-      await client.end();
+      await closeClient(client);
     },
   };
 }

@@ -20,9 +20,10 @@ export class UnknownOutcome extends Error {
   }
 }
 
-/** An error of the driver: what the server did not say is about the connection. */
-export function driverError(error: unknown): DatabaseError | LostConnection {
-  return error instanceof DatabaseError ? error : new LostConnection(error);
+/** An error of the driver: what neither the server nor obsync itself said is about the connection. */
+export function driverError(error: unknown): DatabaseError | LostConnection | SyncError {
+  const isSaid = error instanceof DatabaseError || error instanceof LostConnection || error instanceof SyncError;
+  return isSaid ? error : new LostConnection(error);
 }
 
 /** The server ended the connection, or is about to. */
@@ -39,7 +40,7 @@ export function isLost(error: unknown): boolean {
 
 /** Whether the same transaction may succeed when it is done again. */
 export function isTransient(error: unknown): boolean {
-  if (error instanceof SyncError) return isTransient(error.cause);
+  if (error instanceof SyncError) return error.recovery !== 'usage' && isTransient(error.cause);
   const state = sqlStateOf(error) ?? '';
   return error instanceof UnknownOutcome || isLost(error) || CONFLICT.test(state);
 }

@@ -1,12 +1,12 @@
-import { Client } from 'pg';
+import type { Client } from 'pg';
 import type { CopiedRow } from '../sql/copied-tables.ts';
 import type { PostgresAddress } from './address.ts';
 import type { PostgresConnection } from './connection.ts';
 import { driverError } from './lost-connection.ts';
-import { connectionOf, PIPELINE } from './pool.ts';
+import { closeClient, openClient } from './open-client.ts';
+import { connectionOf } from './pool.ts';
 import { connectError, refuseOldServer, SERVER_VERSION, serverError } from './server-error.ts';
 import { beginning } from './settings.ts';
-import { SQLITE_TYPES } from './type-parsers.ts';
 
 /** One connection for as long as its user needs it. Every error says what is wrong with the server and what to do about it. */
 export interface OpenConnection extends PostgresConnection {
@@ -19,11 +19,9 @@ export interface OpenConnection extends PostgresConnection {
 }
 
 /** @throws SyncError */
-export async function openConnection({ client: config, display }: PostgresAddress): Promise<OpenConnection> {
-  const client = new Client({ ...PIPELINE, ...config, types: SQLITE_TYPES });
-  // What breaks between two statements is said by the next one.
-  client.on('error', () => {});
-  await client.connect().catch((error: unknown) => {
+export async function openConnection(address: PostgresAddress): Promise<OpenConnection> {
+  const { display } = address;
+  const client = await openClient(address).catch((error: unknown) => {
     throw connectError(display, error);
   });
   const facing = <Found>(answer: Promise<Found>): Promise<Found> =>
@@ -37,7 +35,7 @@ export async function openConnection({ client: config, display }: PostgresAddres
     list: async (text, values = []) =>
       (await facing(client.query<string[]>({ text, values: [...values], rowMode: 'array' }))).rows,
     run: async (text) => void (await facing(client.query(text))),
-    close: () => client.end(),
+    close: () => closeClient(client),
   };
   await checkVersion(open, display);
   return open;

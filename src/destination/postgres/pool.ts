@@ -1,17 +1,18 @@
-import { Client, type ClientBase, type ClientConfig, DatabaseError, Pool, type PoolClient } from 'pg';
+import { type ClientBase, DatabaseError, type Pool, type PoolClient } from 'pg';
 import type { Row } from '../../core/stream.ts';
 import { breakOff } from './break-off.ts';
 import type { PostgresConnection } from './connection.ts';
+import type { AnswerTimeout } from './end-when-silent.ts';
 import { driverError, isLost, LostConnection, UnknownOutcome } from './lost-connection.ts';
+import { closeClient, openClient, openClientPool, PIPELINE } from './open-client.ts';
 import { processIdOf } from './process-id.ts';
-import { sqlStateOf } from './server-error.ts';
+import { sqlStateOf, TOO_MANY_CONNECTIONS } from './server-error.ts';
 import { socketOf } from './socket.ts';
 import { inTransaction, type PostgresDatabase } from './transaction.ts';
 import { SQLITE_TYPES } from './type-parsers.ts';
 
 /** Where a mirror is, and how many connections may be open at the same time. */
-interface PoolOptions {
-  readonly client: ClientConfig;
+interface PoolOptions extends AnswerTimeout {
   readonly schema: string;
   readonly mostConnections: number;
   /** After so long without a statement the server ends a transaction; left out for the time of a lease. */
@@ -26,22 +27,14 @@ export interface PostgresPool extends PostgresDatabase {
 }
 
 /** A mirror's schema of a server, over several connections: each transaction has one for itself. */
-export function openPool({ client, mostConnections, ...settings }: PoolOptions): PostgresPool {
-  const open = new Set<PoolClient>();
-  const pool = new Pool({
-    ...client,
-    ...PIPELINE,
-    max: mostConnections,
-    types: SQLITE_TYPES,
-  });
-  // A lost connection also fails the statement under way. One that was idle is replaced by the pool.
-  pool.on('error', () => undefined);
-  pool.on('connect', (connected) => {
-    connected.on('error', () => undefined);
-    open.add(connected);
-  });
-  pool.on('remove', (removed) => open.delete(removed));
+export function openPool({ client, answerTimeoutMs, mostConnections, ...settings }: PoolOptions): PostgresPool {
   const busy = new Set<PoolClient>();
+  // What silenced one connection most likely silenced those beside it: a new one costs less than to find out.
+  const onSilent = (): void => {
+    for (const each of open) if (!busy.has(each)) breakOff(each);
+  };
+  const options = { ...PIPELINE, max: mostConnections, types: SQLITE_TYPES };
+  const { pool, open, close } = openClientPool({ client, answerTimeoutMs }, options, { onSilent });
   const session: PostgresDatabase['session'] = async (work) => {
     const connected = await connect(pool);
     busy.add(connected);
@@ -63,19 +56,17 @@ export function openPool({ client, mostConnections, ...settings }: PoolOptions):
     breakOff: () => open.forEach(breakOff),
     async cancel() {
       const backends = [...busy].map(processIdOf);
-      if (backends.length > 0) await cancelBackends(client, backends);
+      if (backends.length > 0) await cancelBackends({ client, answerTimeoutMs }, backends);
     },
-    close: () => pool.end(),
+    close,
   };
 }
 
 /** Over a connection of its own, as all others may be busy. */
-async function cancelBackends(config: ClientConfig, backends: readonly (number | null)[]): Promise<void> {
-  const client = new Client(config);
-  client.on('error', () => undefined);
-  await client.connect();
+async function cancelBackends(answerTimeout: AnswerTimeout, backends: readonly (number | null)[]): Promise<void> {
+  const client = await openClient(answerTimeout);
   await client.query('select pg_cancel_backend(backend) from unnest($1::int[]) as backend', [backends]);
-  await client.end();
+  await closeClient(client);
 }
 
 async function connect(pool: Pool): Promise<PoolClient> {
@@ -83,15 +74,9 @@ async function connect(pool: Pool): Promise<PoolClient> {
     return await pool.connect();
   } catch (error) {
     // In the middle of a run, others may soon give back theirs.
-    throw sqlStateOf(error) === TOO_MANY ? new LostConnection(error) : driverError(error);
+    throw sqlStateOf(error) === TOO_MANY_CONNECTIONS ? new LostConnection(error) : driverError(error);
   }
 }
-
-/** The code of PostgreSQL for too many connections. */
-const TOO_MANY = '53300';
-
-/** A statement is sent before the one in front of it is answered. */
-export const PIPELINE = { pipeline: true } as const;
 
 export function connectionOf(client: ClientBase): PostgresConnection {
   return {

@@ -123,6 +123,9 @@ export function refuseOldServer(display: string, versionNumber: number): void {
 
 const OLDEST = 13;
 
+/** The code of PostgreSQL for too many connections. */
+export const TOO_MANY_CONNECTIONS = '53300';
+
 type DriverError = Error & { readonly code?: string | undefined };
 
 function adviceFor(error: DriverError): ErrorAdvice | null {

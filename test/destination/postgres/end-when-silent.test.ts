@@ -1,0 +1,160 @@
+import type { Socket } from 'node:net';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { openLastingConnection } from '../../../src/destination/postgres/lasting-connection.ts';
+import { isTransient } from '../../../src/destination/postgres/lost-connection.ts';
+import { migrate } from '../../../src/destination/postgres/migrations.ts';
+import { openConnection } from '../../../src/destination/postgres/open-connection.ts';
+import { openPool } from '../../../src/destination/postgres/pool.ts';
+import { queryPostgres } from '../../../src/destination/postgres/query.ts';
+import { addressOf } from '../../../src/library/mirror-address.ts';
+import { openWorkDatabase } from '../../../src/workers/database.ts';
+import { type CuttingProxy, cuttingProxy } from '../../support/postgres/cutting-proxy.ts';
+import { tcpProxy } from '../../support/postgres/tcp-proxy.ts';
+import { transactionPooler } from '../../support/postgres/transaction-pooler.ts';
+import { postgresServer, testSchema } from '../../support/postgres.ts';
+
+/** Asks one statement after the other over one connection. */
+interface Asker {
+  ask(sql: string): Promise<unknown>;
+  close(): Promise<unknown>;
+}
+
+type Address = Exclude<ReturnType<typeof addressOf>, { kind: 'file' }>;
+
+const KINDS: Readonly<Record<string, (address: Address) => Asker | Promise<Asker>>> = {
+  'a pool'(address) {
+    const pool = openPool({ ...address, mostConnections: 1 });
+    return { ask: (sql) => pool.transaction((inside) => inside.query(sql)), close: pool.close };
+  },
+  async 'a lease'(address) {
+    const lasting = await openLastingConnection(address);
+    return { ask: (sql) => lasting.transaction((inside) => inside.query(sql)), close: lasting.close };
+  },
+  async 'a command'(address) {
+    const open = await openConnection(address);
+    return { ask: (sql) => open.run(sql), close: open.close };
+  },
+  'a worker'(address) {
+    const database = openWorkDatabase(address);
+    return { ask: (sql) => database.query(sql), close: database.close };
+  },
+};
+
+function addressAt(url: string, answerTimeoutMs: number): Address {
+  const address = addressOf(url);
+  if (address.kind === 'file') throw new Error(`${url} is a file`);
+  return { ...address, answerTimeoutMs };
+}
+
+async function askerAt(kind: string, url: string, answerTimeoutMs: number): Promise<Asker> {
+  const asker = await KINDS[kind]?.(addressAt(url, answerTimeoutMs));
+  if (asker === undefined) throw new Error(kind);
+  let closing: Promise<unknown> | undefined;
+  const close = (): Promise<unknown> => {
+    closing ??= asker.close();
+    return closing;
+  };
+  onTestFinished(async () => void (await close()));
+  return { ...asker, close };
+}
+
+describe.each(Object.keys(KINDS))('the connection of %s', (kind) => {
+  test('is given up when it falls silent, before a statement or before its answer', async () => {
+    for (const when of ['before', 'after'] as const) {
+      let isDue = false;
+      const proxy: CuttingProxy = await cuttingProxy(await postgresServer(), () => {
+        if (isDue) proxy.silenceAll(when);
+      });
+      onTestFinished(() => proxy.close());
+      const asker = await askerAt(kind, proxy.url, 200);
+      await asker.ask('select 1');
+      isDue = true;
+      await expect(asker.ask('select 1')).rejects.toThrow();
+    }
+  });
+
+  test('is closed without waiting for a server that fell silent', async () => {
+    const clients: Socket[] = [];
+    const proxy = await tcpProxy(await postgresServer(), (client, upstream) => {
+      clients.push(client);
+      client.pipe(upstream).pipe(client);
+    });
+    const asker = await askerAt(kind, proxy.url, 3_600_000);
+    await asker.ask('select 1');
+    // The proxy does not notice either that the client hangs up.
+    for (const client of clients) client.unpipe().pause();
+    await asker.close();
+    await proxy.close();
+  });
+});
+
+/** So long that a slow machine opens a connection in half the time. */
+const ENOUGH_MS = 3000;
+
+describe.each(['direct', 'behind a pooler'])('a statement that the server works on, %s', (way) => {
+  test('is waited for however long it takes', async () => {
+    const schema = await testSchema();
+    const [locking, lock] = [openPool({ ...addressAt(schema.serverUrl, ENOUGH_MS), mostConnections: 1 }), 7_171_717];
+    const pooler = way === 'direct' ? null : await transactionPooler(schema.serverUrl, 20);
+    let sent = 0;
+    const proxy = await cuttingProxy(pooler?.url ?? schema.serverUrl, () => {
+      sent += 1;
+    });
+    onTestFinished(async () => {
+      await locking.close();
+      await proxy.close();
+      await pooler?.close();
+    });
+    const askers = await Promise.all(Object.keys(KINDS).map((kind) => askerAt(kind, proxy.url, ENOUGH_MS)));
+    const asked = await locking.transaction(async (inside) => {
+      await inside.query('select pg_advisory_xact_lock($1)', [lock]);
+      const answers = askers.map(({ ask }) => ask(`select pg_advisory_xact_lock_shared(${lock})`));
+      const settled = Promise.allSettled(answers);
+      let isCut = false;
+      for (const answer of answers)
+        answer.catch(() => {
+          isCut = true;
+        });
+      // Each question of whether the server is at work takes several messages on a connection of its own.
+      const before = sent;
+      const enough = before + askers.length * 3 * QUESTIONS;
+      await expect.poll(() => isCut || sent > enough, { interval: 50 }).toBe(true);
+      return { settled };
+    });
+    expect((await asked.settled).map(({ status }) => status)).toEqual(askers.map(() => 'fulfilled'));
+  });
+});
+
+/** Without an answer to one of them, the connection is given up by the time of the second one. */
+const QUESTIONS = 3;
+
+test('a reader of a result that takes its time between two rows keeps its connection', async () => {
+  const schema = await testSchema();
+  onTestFinished(() => schema.drop());
+  const proxy = await cuttingProxy(schema.serverUrl);
+  onTestFinished(() => proxy.close());
+  const address = addressAt(schema.url, 100);
+  const pool = openPool({ ...address, mostConnections: 1 });
+  onTestFinished(() => pool.close());
+  await pool.session((connection) => migrate(connection, schema.schema));
+  const through = addressAt(schema.url.replace(new URL(schema.serverUrl).host, new URL(proxy.url).host), 100);
+  const sql = 'select n from generate_series(1, 5000) as n';
+  const result = await queryPostgres(through, { sql, parameters: [], bigints: false, timeoutSeconds: 0 });
+  let rows = 0;
+  for await (const portion of result.portions) {
+    rows += portion.length;
+    // Longer than a silence may last.
+    await new Promise((resolve) => setTimeout(resolve, 300));
+  }
+  expect(rows).toBe(5000);
+});
+
+test('what is lost by silence may be done again', async () => {
+  const proxy = await cuttingProxy(await postgresServer());
+  onTestFinished(() => proxy.close());
+  const asker = await askerAt('a pool', proxy.url, 200);
+  await asker.ask('select 1');
+  proxy.silenceAll('before');
+  const error = await asker.ask('select 1').catch((reason: unknown) => reason);
+  expect(isTransient(error)).toBe(true);
+});
