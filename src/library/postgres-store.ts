@@ -2,7 +2,6 @@ import { randomUUID } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as sleepFor } from 'node:timers/promises';
 import { saveVerification } from '../../state/verification-store.ts';
 import { SyncError } from '../core/errors.ts';
 import type { PostgresAddress } from '../destination/postgres/address.ts';
@@ -19,7 +18,7 @@ import { type OpenConnection, openConnection } from '../destination/postgres/ope
 import { openPool } from '../destination/postgres/pool.ts';
 import { createPresence } from '../destination/postgres/presence.ts';
 import { QUOTA_IDLE_MS } from '../destination/postgres/quota-row.ts';
-import { type RetryWaiting, retried } from '../destination/postgres/retry.ts';
+import { type RetryWaiting, retried, WAITING } from '../destination/postgres/retry.ts';
 import { serverError, sqlStateOf } from '../destination/postgres/server-error.ts';
 import { postgresState } from '../destination/postgres/state.ts';
 import { tableStatistics, withStatistics } from '../destination/postgres/statistics.ts';
@@ -33,20 +32,13 @@ import { clock } from './sync-settings.ts';
 /** A mirror in PostgreSQL; `given` is its address as it was given. */
 export function postgresStore(given: string, address: PostgresAddress): MirrorStore {
   const { display, schema } = address;
-  const explain = (error: unknown): unknown => (error instanceof SyncError ? error : serverError(display, error));
-  const once = async <Done>(work: (connection: OpenConnection) => Promise<Done>): Promise<Done> => {
-    const connection = await openConnection(address);
-    try {
-      return await work(connection);
-    } catch (error) {
-      throw explain(error);
-    } finally {
-      await connection.close();
-    }
-  };
+  const explain = (error: unknown): unknown => explained(display, error);
+  const once = <Done>(work: ConnectionWork<Done>): Promise<Done> => onConnection(address, WAITING, work);
   /** For what may be done twice. */
-  const connected = <Done>(work: (connection: OpenConnection) => Promise<Done>): Promise<Done> =>
-    retried(WAITING, () => once(work));
+  const connected = <Done>(work: ConnectionWork<Done>): Promise<Done> => {
+    const waiting = { ...WAITING, patience: { isOver: false } };
+    return retried(waiting, () => onConnection(address, waiting, work));
+  };
   const reading = <Done>(work: TransactionWork<Done>): Promise<Done> =>
     connected(async (connection) => {
       const settings = {
@@ -84,13 +76,30 @@ export function postgresStore(given: string, address: PostgresAddress): MirrorSt
   };
 }
 
+type ConnectionWork<Done> = (connection: OpenConnection) => Promise<Done>;
+
+/** Does work on a connection of its own. */
+async function onConnection<Done>(
+  address: PostgresAddress,
+  waiting: RetryWaiting,
+  work: ConnectionWork<Done>,
+): Promise<Done> {
+  const connection = await openConnection(address, waiting);
+  try {
+    return await work(connection);
+  } catch (error) {
+    throw explained(address.display, error);
+  } finally {
+    await connection.close();
+  }
+}
+
+function explained(display: string, error: unknown): unknown {
+  return error instanceof SyncError ? error : serverError(display, error);
+}
+
 /** How many transactions of a run may be under way at the same time. The commits of an environment come one after the other anyway. */
 const MOST_CONNECTIONS = 4;
-
-const WAITING: RetryWaiting = {
-  sleep: (delayMs, signal) => sleepFor(delayMs, undefined, { signal }),
-  random: Math.random,
-};
 
 /** How long a statement may go on after a signal, and how long its connection may be silent after it was cancelled (R27). */
 const [CANCEL_MS, BREAK_OFF_MS] = [2000, 3000];

@@ -1,4 +1,5 @@
-import { refuseOldServer, SERVER_VERSION } from '../destination/postgres/server-error.ts';
+import { openConnection } from '../destination/postgres/open-connection.ts';
+import { retried, WAITING } from '../destination/postgres/retry.ts';
 import { openWorkDatabase, type WorkConnections, type WorkDatabase } from '../workers/database.ts';
 import { hasAccounts, migrateAccounts } from '../workers/migrate.ts';
 import { addressOf, givenAddress } from './mirror-address.ts';
@@ -12,7 +13,7 @@ export async function openWorkPlace(
 ): Promise<WorkDatabase> {
   const database = await connectTo(mirrorOptions, workConnections);
   try {
-    await migrateAccounts(database);
+    await retried(WAITING, () => migrateAccounts(database));
     return database;
   } catch (error) {
     await database.close();
@@ -60,15 +61,9 @@ async function connectTo(mirrorOptions: MirrorOptions, workConnections?: WorkCon
       mirrorOptions.dbFile === undefined ? 'db' : 'dbFile',
       `accounts are kept in PostgreSQL, and ${address.display} is a file: name the database with --db postgres://user@host/database`,
     );
-  const database = openWorkDatabase(address, workConnections);
-  try {
-    const { rows } = await database.query(`${SERVER_VERSION} as version`);
-    refuseOldServer(address.display, Number(rows[0]?.['version']));
-    return database;
-  } catch (error) {
-    await database.close();
-    throw database.explain(error);
-  }
+  // Says what is wrong with the server, if anything is, and tries again if the connection is lost.
+  await (await openConnection(address)).close();
+  return openWorkDatabase(address, workConnections);
 }
 
 /** The address of the mirror in another schema of the same database. It may hold a password. @throws SyncError `usage` for no valid name */

@@ -1,6 +1,7 @@
 import { drizzle, type NodePgDatabase } from 'drizzle-orm/node-postgres';
 import { SyncError } from '../core/errors.ts';
 import type { PostgresAddress } from '../destination/postgres/address.ts';
+import { driverError } from '../destination/postgres/lost-connection.ts';
 import { openClientPool } from '../destination/postgres/open-client.ts';
 import { connectError, sqlStateOf } from '../destination/postgres/server-error.ts';
 
@@ -35,20 +36,24 @@ export function openWorkDatabase(
   { onLost }: WorkConnections = {},
 ): WorkDatabase {
   const { pool, close } = openClientPool({ client, answerTimeoutMs }, { max: MOST_CONNECTIONS }, { onLost });
-  const query: WorkDatabase['query'] = (text, values) => pool.query(text, values as unknown[]);
+  const facing = <Done>(done: Promise<Done>): Promise<Done> =>
+    done.catch((error: unknown) => {
+      throw driverError(error);
+    });
+  const query: WorkDatabase['query'] = (text, values) => facing(pool.query(text, values as unknown[]));
   return {
     drizzle: drizzle(pool),
     query,
     async transaction(work) {
-      const connection = await pool.connect();
+      const connection = await facing(pool.connect());
       let lost: Error | undefined;
       try {
-        await connection.query('begin');
+        await facing(connection.query('begin'));
         const done = await work({
           drizzle: drizzle(connection),
-          query: (text, values) => connection.query(text, values as unknown[]),
+          query: (text, values) => facing(connection.query(text, values as unknown[])),
         });
-        await connection.query('commit');
+        await facing(connection.query('commit'));
         return done;
       } catch (error) {
         if (mayGoOn(error)) {

@@ -20,7 +20,7 @@ export async function openClient(answerTimeout: AnswerTimeout): Promise<Client> 
     isReached = true;
   });
   await client.connect().catch((error: unknown) => {
-    throw isReached ? driverError(error) : error;
+    throw isReached || isReset(error) ? driverError(error) : error;
   });
   endWhenSilent(client, answerTimeout);
   return client;
@@ -30,6 +30,11 @@ export async function openClient(answerTimeout: AnswerTimeout): Promise<Client> 
 export function closeClient(client: ClientBase & { end(): Promise<void> }): Promise<void> {
   hasten(client);
   return client.end();
+}
+
+/** Something at the address hung up before it was known to be there. */
+function isReset(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === 'ECONNRESET';
 }
 
 /** Several connections to the server, each of which is opened when it is needed. */

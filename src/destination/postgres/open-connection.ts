@@ -5,6 +5,7 @@ import type { PostgresConnection } from './connection.ts';
 import { driverError } from './lost-connection.ts';
 import { closeClient, openClient } from './open-client.ts';
 import { connectionOf } from './pool.ts';
+import { type RetryWaiting, retried, WAITING } from './retry.ts';
 import { connectError, refuseOldServer, SERVER_VERSION, serverError } from './server-error.ts';
 import { beginning } from './settings.ts';
 
@@ -18,8 +19,12 @@ export interface OpenConnection extends PostgresConnection {
   close(): Promise<void>;
 }
 
-/** @throws SyncError */
-export async function openConnection(address: PostgresAddress): Promise<OpenConnection> {
+/** One that is lost while it is being opened is opened again. @throws SyncError */
+export function openConnection(address: PostgresAddress, waiting: RetryWaiting = WAITING): Promise<OpenConnection> {
+  return retried(waiting, () => openOnce(address));
+}
+
+async function openOnce(address: PostgresAddress): Promise<OpenConnection> {
   const { display } = address;
   const client = await openClient(address).catch((error: unknown) => {
     throw connectError(display, error);

@@ -1,3 +1,4 @@
+import { setTimeout as sleepFor } from 'node:timers/promises';
 import { LEASE_MS } from '../../core/lease.ts';
 import { retryDelayMs } from '../../core/retry-delay.ts';
 import { isTransient, UnknownOutcome } from './lost-connection.ts';
@@ -12,6 +13,12 @@ export interface RetryWaiting {
   /** Once the server was waited for in vain, nothing is waited for any more. */
   readonly patience?: { isOver: boolean };
 }
+
+/** How a program waits. */
+export const WAITING: RetryWaiting = {
+  sleep: (delayMs, signal) => sleepFor(delayMs, undefined, { signal }),
+  random: Math.random,
+};
 
 /** With the usual delays, the last try comes some twenty seconds after the first: a server restarts in less. */
 const MOST_TRIES = 7;
