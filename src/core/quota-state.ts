@@ -1,5 +1,6 @@
 import {
   type AnswerHead,
+  joinedWindow,
   observe,
   type Permit,
   permitNow,
@@ -36,6 +37,8 @@ export interface QuotaUser {
   readonly lifetimeMs: number;
   /** Whether an owner is known to have died. */
   isGone(owner: string): boolean;
+  /** Whether it still waits for its own request of this id. */
+  awaits(id: string): boolean;
 }
 
 /** `full`: as many requests are in flight as may be. `others` tells how many of them are not this user's own. */
@@ -69,14 +72,40 @@ function full(inFlight: readonly NotedRequest[], { owner }: QuotaUser): QuotaPer
   return { kind: 'full', others: others.length, untilMs: Math.min(...others.map(({ deadlineMs }) => deadlineMs)) };
 }
 
-/** The service may have counted the requests of the dead. A user's own requests have no deadline: it lives. */
-function withoutDead(state: QuotaState, { owner, isGone }: QuotaUser, nowMs: number): QuotaState {
+/**
+ * The service may have counted the requests of the dead. A user knows its own: one that it does not wait for has ended while this state was
+ * out of its reach.
+ */
+function withoutDead(state: QuotaState, { owner, isGone, awaits }: QuotaUser, nowMs: number): QuotaState {
   const isDead = (request: NotedRequest): boolean =>
-    request.owner !== owner && (request.deadlineMs <= nowMs || isGone(request.owner));
+    request.owner === owner ? !awaits(request.id) : request.deadlineMs <= nowMs || isGone(request.owner);
   const dead = state.inFlight.filter(isDead);
   if (dead.length === 0) return state;
-  const window = dead.reduce((before, request) => observe(before, request, null, nowMs), state.window);
-  return { window, inFlight: state.inFlight.filter((request) => !dead.includes(request)) };
+  return { ...unanswered(state.window, dead, nowMs), inFlight: state.inFlight.filter((each) => !dead.includes(each)) };
+}
+
+function unanswered(
+  rateWindow: RateWindow,
+  requests: readonly NotedRequest[],
+  nowMs: number,
+): Pick<QuotaState, 'window'> {
+  return { window: requests.reduce((before, request) => observe(before, request, null, nowMs), rateWindow) };
+}
+
+/** What one process goes on with while it cannot share the state. It will not hear how the requests in flight end, so all count as sent. */
+export function apart({ window, inFlight }: QuotaState, nowMs: number): QuotaState {
+  return { ...unanswered({ ...window, uncounted: 0 }, inFlight, nowMs), inFlight: [] };
+}
+
+/** What others share, with what a process learned apart from them. In doubt less is left. */
+export function joined(shared: QuotaState, own: QuotaState): QuotaState {
+  const { uncounted } = shared.window;
+  const inFlight = own.inFlight.map((request) => ({ ...request, uncounted: request.uncounted + uncounted }));
+  const known = new Set(inFlight.map(({ id }) => id));
+  return {
+    window: joinedWindow(shared.window, own.window),
+    inFlight: [...shared.inFlight.filter(({ id }) => !known.has(id)), ...inFlight],
+  };
 }
 
 /** The state after a request ended. `answer` is null if none came; `heardMs` is when its headers came. */

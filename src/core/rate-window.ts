@@ -144,6 +144,21 @@ function pausedIfSpent(window: RateWindow): RateWindow {
   return { ...window, pause: later(window.pause, { untilMs: window.resetAtMs, reason: 'quota' }) };
 }
 
+/** One window of what two processes know of it. In doubt less is left, and the wait is longer. */
+export function joinedWindow(one: RateWindow, other: RateWindow): RateWindow {
+  const stated = [one.remaining, other.remaining].filter((remaining) => remaining !== null);
+  const pauses = [one.pause, other.pause].filter((pause) => pause !== null);
+  const refused = [one.refusedSinceMs, other.refusedSinceMs].filter((sinceMs) => sinceMs !== null);
+  return pausedIfSpent({
+    remaining: stated.length === 0 ? null : Math.min(...stated),
+    resetAtMs: Math.max(one.resetAtMs, other.resetAtMs),
+    uncounted: one.uncounted + other.uncounted,
+    pause: pauses.reduce<Pause | null>(later, null),
+    refusals: Math.max(one.refusals, other.refusals),
+    refusedSinceMs: refused.length === 0 ? null : Math.min(...refused),
+  });
+}
+
 /** The account pauses for the time that the refusal states; if it states none, for longer after each refusal. */
 function refused(
   window: RateWindow,

@@ -30,6 +30,8 @@ export interface QuotaClient {
   aheadMs: number;
   /** How many permits were asked for so far. */
   asked: number;
+  /** The requests that were asked for and have not ended, as far as the keeper was told. */
+  readonly awaited: Set<string>;
 }
 
 /** A request whose process says nothing is held for dead this long after it must have ended. */
@@ -40,9 +42,15 @@ export function openQuotaClient(
   options: Pick<QuotaClient, 'maxWaitMs' | 'nowMs'> & { readonly timeoutMs: number },
 ): QuotaClient {
   const { maxWaitMs, nowMs, timeoutMs } = options;
+  const awaited = new Set<string>();
   return {
     keeper,
-    user: { owner: `${OWN_PROCESS}/${randomUUID()}`, lifetimeMs: timeoutMs + MARGIN_MS, isGone },
+    user: {
+      owner: `${OWN_PROCESS}/${randomUUID()}`,
+      lifetimeMs: timeoutMs + MARGIN_MS,
+      isGone,
+      awaits: (id) => awaited.has(id),
+    },
     maxWaitMs,
     nowMs,
     resumed: null,
@@ -50,13 +58,15 @@ export function openQuotaClient(
     window: UNKNOWN_WINDOW,
     aheadMs: 0,
     asked: 0,
+    awaited,
   };
 }
 
 /** Asks for the permit to send one request. */
 export async function askPermit(quotaClient: QuotaClient): Promise<QuotaPermit> {
-  const { keeper, user, nowMs } = quotaClient;
+  const { keeper, user, nowMs, awaited } = quotaClient;
   const id = `${user.owner}/${++quotaClient.asked}`;
+  awaited.add(id);
   const askedMs = nowMs();
   const { permit, atMs } = await keeper.change((state, atMs) => {
     const known = quotaClient.begunMs === null ? begin(state, beginning(quotaClient, atMs), atMs) : state;
@@ -65,6 +75,7 @@ export async function askPermit(quotaClient: QuotaClient): Promise<QuotaPermit> 
     return { state: taken.state, result: { permit: taken.permit, atMs } };
   });
   quotaClient.begunMs ??= atMs;
+  if (permit.kind !== 'go') awaited.delete(id);
   // The process was stopped meanwhile, and others may hold it for dead.
   if (permit.kind !== 'go' || nowMs() - askedMs < user.lifetimeMs) return permit;
   await returnPermit(quotaClient, permit.request);
@@ -77,22 +88,24 @@ function beginning({ user, maxWaitMs, resumed, nowMs }: QuotaClient, atMs: numbe
 }
 
 /** Tells how a request ended. */
-export function settleRequest(
+export async function settleRequest(
   quotaClient: QuotaClient,
   request: NotedRequest,
   { answer, heardMs }: RequestOutcome,
 ): Promise<void> {
-  const { keeper, nowMs } = quotaClient;
-  return keeper.change((state, atMs) => {
+  const { keeper, nowMs, awaited } = quotaClient;
+  await keeper.change((state, atMs) => {
     const settled = settle(state, request, answer, atMs - (nowMs() - heardMs));
     see(quotaClient, settled.window, atMs);
     return { state: settled, result: undefined };
   });
+  awaited.delete(request.id);
 }
 
 /** Gives a permit back that is not used. */
-export function returnPermit({ keeper }: QuotaClient, request: NotedRequest): Promise<void> {
-  return keeper.change((state) => ({ state: giveBack(state, request), result: undefined }));
+export async function returnPermit({ keeper, awaited }: QuotaClient, request: NotedRequest): Promise<void> {
+  await keeper.change((state) => ({ state: giveBack(state, request), result: undefined }));
+  awaited.delete(request.id);
 }
 
 function see(quotaClient: QuotaClient, window: RateWindow, atMs: number): void {

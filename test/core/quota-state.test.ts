@@ -1,7 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import {
+  apart,
   begin,
   giveBack,
+  joined,
   moved,
   type NotedRequest,
   type QuotaState,
@@ -18,6 +20,7 @@ const user = (owner: string, gone: readonly string[] = []): QuotaUser => ({
   owner,
   lifetimeMs: 60_000,
   isGone: (other) => gone.includes(other),
+  awaits: () => true,
 });
 const [A, B] = [user('a'), user('b')];
 
@@ -95,6 +98,52 @@ describe('a process that died (R23)', () => {
   test('an answer that comes after the state was lost promises no more than it states', () => {
     const { request } = taken({ ...known(5), window: { ...known(5).window, uncounted: 3 } }, A, 10);
     expect(settle(UNKNOWN_QUOTA, request, answerHead({ remaining: 4, reset: 60 }), 30).window.remaining).toBe(4);
+  });
+});
+
+describe('a process that could not share the state for a while (R23)', () => {
+  const request = (state: QuotaState) => state.inFlight[0] as NotedRequest;
+
+  test('it goes on with no more than was left, and what was in flight counts as sent', () => {
+    const alone = apart(taken(known(5), B, 10).state, 20);
+    expect(alone).toMatchObject({ window: { remaining: 4, uncounted: 1 }, inFlight: [] });
+  });
+
+  test('when it is back, all have no more than the one of the two that has less', () => {
+    const shared = known(5);
+    const alone = settle(
+      apart(known(9), 10),
+      taken(known(9), A, 10).request,
+      answerHead({ remaining: 2, reset: 60 }),
+      20,
+    );
+    expect(joined(shared, alone).window.remaining).toBe(2);
+    expect(joined(alone, shared).window.remaining).toBe(2);
+    expect(joined(UNKNOWN_QUOTA, alone).window.remaining).toBe(2);
+  });
+
+  test('when it is back, all wait for the longer of two pauses', () => {
+    const spent = known(0);
+    expect(asked(joined(known(5), spent), B, 10_000)).toEqual({ kind: 'wait', delayMs: 50_000, reason: 'quota' });
+    expect(asked(joined(spent, known(5)), B, 10_000)).toEqual({ kind: 'wait', delayMs: 50_000, reason: 'quota' });
+  });
+
+  test('a request that it sent meanwhile is in flight for all, and is told as any other', () => {
+    const others = taken(known(5), B, 10).state;
+    const alone = taken(apart(known(5), 10), A, 10).state;
+    const state = joined({ ...others, window: { ...others.window, uncounted: 7 } }, alone);
+    expect(state.inFlight.map(({ owner }) => owner)).toEqual(['b', 'a']);
+    const settled = settle(state, request(alone), answerHead({ remaining: 3, reset: 60 }), 20);
+    expect(settled.inFlight.map(({ owner }) => owner)).toEqual(['b']);
+    expect(settled.window.remaining).toBe(3);
+  });
+
+  test('a request of its own that ended meanwhile counts as sent, and is in nobody’s way', () => {
+    const { state } = taken(known(2), A, 10);
+    const back = { ...A, awaits: (id: string) => id === 'x' };
+    const after = takePermit(state, { id: 'x', user: back }, 20);
+    expect(after.permit.kind).toBe('go');
+    expect(after.state.window).toMatchObject({ remaining: 1, uncounted: 1 });
   });
 });
 

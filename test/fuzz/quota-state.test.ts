@@ -103,7 +103,7 @@ function playTogether({ processes: count, limit, lengthMs, jumpMs, turns }: Game
     kept = textOfQuota(step(quotaOfText(kept), nowMs + aheadMs));
   };
   const open = (): Process => ({
-    user: { owner: `p${ids++}`, lifetimeMs: LIFETIME_MS, isGone: (owner) => gone.has(owner) },
+    user: { owner: `p${ids++}`, lifetimeMs: LIFETIME_MS, isGone: (owner) => gone.has(owner), awaits: () => true },
     begun: false,
     journeys: [],
   });

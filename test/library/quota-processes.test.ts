@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test, vi } from 'vitest';
+import type { QuotaKeeper } from '../../src/core/quota-keeper.ts';
 import { openQuotaKeeper } from '../../src/library/quota-keeper.ts';
 import { startQuotaServer } from '../support/quota-server.ts';
 import { ended, startQuotaProcess } from '../support/start-quota-process.ts';
@@ -49,6 +50,33 @@ test('a process that starts after another one keeps to what that one has left (R
   expect(server.refused()).toBe(0);
 });
 
+/** Changes the state, so that it is known who has seen which changes. */
+const count = (keeper: QuotaKeeper) =>
+  keeper.change((state) => {
+    const uncounted = state.window.uncounted + 1;
+    return { state: { ...state, window: { ...state.window, uncounted } }, result: uncounted };
+  });
+
+test('a process that could not share the quota tries again, and brings along what it has counted alone (R23)', async () => {
+  const home = stateHome();
+  const inTheWay = join(home, 'obsync');
+  writeFileSync(inTheWay, '');
+  vi.stubEnv('XDG_STATE_HOME', home);
+  onTestFinished(() => void vi.unstubAllEnvs());
+  const told: string[] = [];
+  let nowMs = 0;
+  const account = { baseUrl: 'https://api.example.com', token: 'token', shareQuota: true };
+  const open = () => openQuotaKeeper({ ...account, nowMs: () => nowMs }, (reason) => told.push(reason)) as QuotaKeeper;
+  const [one, other] = [open(), open()];
+  onTestFinished(async () => void (await Promise.all([one.close(), other.close()])));
+  expect([await count(one), await count(one)]).toEqual([1, 2]);
+  rmSync(inTheWay);
+  expect([await count(other), await count(one)]).toEqual([1, 3]);
+  nowMs += 60_000;
+  expect([await count(one), await count(other), await count(one)]).toEqual([5, 6, 7]);
+  expect(told).toHaveLength(1);
+});
+
 test('without a state folder a process counts alone, and says why once (R23)', async () => {
   const home = stateHome();
   // A file stands where the folder would be made, which stops even a user who may write everywhere.
@@ -57,13 +85,9 @@ test('without a state folder a process counts alone, and says why once (R23)', a
   onTestFinished(() => void vi.unstubAllEnvs());
   const told: string[] = [];
   const account = { baseUrl: 'https://api.example.com', token: 'token', shareQuota: true };
-  const keeper = openQuotaKeeper(account, (reason) => told.push(reason));
+  const keeper = openQuotaKeeper(account, (reason) => told.push(reason)) as QuotaKeeper;
   for (const expected of [1, 2]) {
-    const count = await keeper?.change((state) => {
-      const { uncounted } = state.window;
-      return { state: { ...state, window: { ...state.window, uncounted: uncounted + 1 } }, result: uncounted + 1 };
-    });
-    expect(count).toBe(expected);
+    expect(await count(keeper)).toBe(expected);
   }
   expect(told).toEqual([expect.stringContaining(home)]);
 });
