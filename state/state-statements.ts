@@ -29,7 +29,8 @@ interface StateAnswer {
  */
 export interface StateRunner {
   read<Result>(statementsOf: () => StateStatements<Result>): Promise<Result>;
-  write<Result>(statementsOf: () => StateStatements<Result>): Promise<Result>;
+  /** `envIds` are the environments that it tells of: a writer that has lost one of them writes nothing (R26). */
+  write<Result>(statementsOf: () => StateStatements<Result>, envIds?: readonly string[]): Promise<Result>;
 }
 
 /** Builds a `select`. Each selected field has the name of its column, because an answer has the names of the columns. */

@@ -160,7 +160,7 @@ async function openMirror(
     throw error;
   });
   return {
-    state: postgresState(database, { name: display, clock, envIds: () => [...presence.leases.keys()], ...waiting }),
+    state: postgresState(database, { name: display, clock, leases: () => presence.leases, ...waiting }),
     destination: (envId, run) => {
       // Nobody writes an environment that it does not hold (R26).
       const lease = presence.leases.get(envId) ?? { owner, epoch: 0 };

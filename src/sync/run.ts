@@ -175,7 +175,8 @@ async function forgetRefused(state: RunState, streams: readonly StreamSummary[],
 
 async function close(ports: RunPorts, state: RunState, failure: unknown): Promise<RunSummary> {
   const streams = streamsOf(state);
-  await forgetRefused(state, streams, failure);
+  // A writer that was displaced may not even do that: the first error ends the run and decides the exit code.
+  await forgetRefused(state, streams, failure).catch(() => {});
   const status = statusOf(streams, failure);
   const error = failure instanceof Error ? failure.message : null;
   const recovery = failure instanceof SyncError ? failure.recovery : null;

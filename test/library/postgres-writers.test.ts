@@ -17,6 +17,8 @@ import { postgresServer, testSchema } from '../support/postgres.ts';
 import { startHoldProcess } from '../support/start-hold-process.ts';
 import { serveWorld } from '../support/world-server.ts';
 
+const START = '2026-11-20T04:10:00.000000Z';
+
 /** Two environments that are mirrored in PostgreSQL, with changes since. */
 async function setUp(host?: string) {
   const world = createWorld(['e1', 'e2']);
@@ -84,6 +86,52 @@ describe('one writer per environment of a mirror in PostgreSQL (R26)', () => {
     const lost = mirror.destination('e1', 1).commit(assets as Stream, commit, new Set());
     await expect(lost).rejects.toMatchObject({ recovery: 'locked' });
     expect(await schema.ask('select * from sync_checkpoints order by env_id, stream')).toEqual(before);
+    await mirror.close();
+  });
+
+  test('a process whose environment another one has taken writes nothing more, not even how its run ended', async () => {
+    const { schema, options } = await setUp();
+    const mirror = await openMirror(schema.url);
+    const id = await mirror.state.beginRun(START, 'sync');
+    await mirror.hold(['e1', 'e2']);
+    await takeOver({ schema, options });
+    const everything = async () => {
+      const tables = await schema.ask(
+        "select relname from pg_class where relnamespace = current_schema()::regnamespace and relkind = 'r' and relname <> 'lease_owners' order by 1",
+      );
+      return Promise.all(
+        tables.map(async ({ relname }) => [relname, await schema.ask(`select * from ${relname} t order by t::text`)]),
+      );
+    };
+    const before = await everything();
+    const none = { rows_written: 0, rows_deleted: 0, rows_rejected: 0, requests: 0 };
+    const times = { started_at: START, ended_at: START };
+    const stream = {
+      ...none,
+      ...times,
+      run_id: id,
+      env_id: 'e1',
+      stream: 'assets',
+      mode: 'scan',
+      reason: 'first',
+      status: 'done',
+      pages: 1,
+      rows_late: 0,
+      requests: 1,
+      error: null,
+    } as const;
+    const end = { ...none, status: 'done', error: null, server_time: null, ended_at: START, left_over: null } as const;
+    for (const write of [
+      () => mirror.state.recordStreamRun(stream),
+      () =>
+        mirror.state.saveListLengths([
+          { env_id: 'e1', stream: 'assets', variant: '{}', rows: 1, pages: 1, page_size: 9 },
+        ]),
+      () => mirror.state.endRun({ id, cycle: id }, end),
+      () => mirror.state.forgetRun(id),
+    ])
+      await expect(write()).rejects.toMatchObject({ recovery: 'locked' });
+    expect(await everything()).toEqual(before);
     await mirror.close();
   });
 

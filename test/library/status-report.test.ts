@@ -63,7 +63,7 @@ async function inPostgres(): Promise<Subject> {
     database.transaction((connection) => performOn(connection, statements));
   const scopeIn = (envId: string) => ({ envId, dialect: POSTGRES, noted: { pages: [] } });
   return {
-    state: postgresState(database, { ...waiting, name: 'm', clock, envIds: () => ['e'] }),
+    state: postgresState(database, { ...waiting, name: 'm', clock, leases: () => new Map([['e', null]]) }),
     destination: (run) => createPostgresDestination(database, { ...options, run }),
     read,
     status: () => read(readStatus({ name: 'm', scopeOf: scopeIn }, NOW)),

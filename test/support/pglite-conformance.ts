@@ -16,7 +16,7 @@ export async function mirrorIn(
   const database = pgliteDatabase(server, schema);
   const waiting = { sleep: async () => undefined, random: () => 0 };
   const errorOf = (cause: unknown) => new SyncError('run', String(cause), { cause });
-  const state = postgresState(database, { ...waiting, name: schema, clock, envIds: () => [] });
+  const state = postgresState(database, { ...waiting, name: schema, clock, leases: () => new Map() });
   await state.claimMirror(BASE_URL);
   const rowsOf = async (sql: string, values: readonly unknown[] = []) =>
     (await database.transaction((connection) => connection.query(sql, values))).rows;

@@ -113,7 +113,16 @@ function twinOf({ file, clock, isOfMany, database, ask, begun }: TwinParts) {
     limits: POSTGRES_LIMITS,
     clock: () => now.here,
     file: { ...file, prepare: recording.prepare },
-    state: (own) => pairOf(own, postgresState(database, { ...there, name: file.path, envIds: () => envIds }), both),
+    state: (own) =>
+      pairOf(
+        own,
+        postgresState(database, {
+          ...there,
+          name: file.path,
+          leases: () => new Map(envIds.map((envId) => [envId, null])),
+        }),
+        both,
+      ),
     destination: (own, { envId, run }) =>
       pairOf(own, createPostgresDestination(database, { ...there, envId, run, lease: null, errorOf }), both, envId),
     settled: () => settled(TABLES),

@@ -1,29 +1,42 @@
 import type { MirrorClock } from '../../../state/mirror-clock.ts';
-import type { StateRunner } from '../../../state/state-statements.ts';
+import type { StateRunner, StateStatements } from '../../../state/state-statements.ts';
 import { createStateStore } from '../../../state/state-store.ts';
 import type { Instant } from '../../core/instant.ts';
 import type { StateStore } from '../../core/state-store.ts';
 import { performOn } from './driver.ts';
-import { lockEnvironment } from './environment-lock.ts';
+import { lockEnvironment, type WriterLease } from './environment-lock.ts';
 import { type RetryWaiting, readOften, writeOnce } from './retry.ts';
 import type { PostgresDatabase } from './transaction.ts';
 
-/** What messages call the mirror, the machine's clock, and the environments that the run writes. */
+/** What messages call the mirror, and the machine's clock. */
 interface PostgresStateOptions extends RetryWaiting {
   readonly name: string;
   readonly clock: () => Instant;
-  envIds(): readonly string[];
+  /** The environments that the run writes; without a lease nobody else may. */
+  leases(): ReadonlyMap<string, WriterLease | null>;
 }
 
 /** What a mirror in PostgreSQL keeps beside its rows. */
 export function postgresState(
   database: PostgresDatabase,
-  { name, clock, envIds, ...waiting }: PostgresStateOptions,
+  { name, clock, leases, ...waiting }: PostgresStateOptions,
 ): StateStore {
-  const moving: MirrorClock = { now: clock, last: (envId) => lockEnvironment(envId, null), moved: envIds };
+  const last = (envId: string): StateStatements<Instant> => lockEnvironment(envId, leases().get(envId) ?? null);
+  const moving: MirrorClock = { now: clock, last, moved: () => [...leases().keys()] };
   const runner: StateRunner = {
     read: (statementsOf) => readOften(database, waiting, (connection) => performOn(connection, statementsOf())),
-    write: (statementsOf) => writeOnce(database, waiting, (connection) => performOn(connection, statementsOf())),
+    write: (statementsOf, envIds = []) =>
+      writeOnce(database, waiting, (connection) => performOn(connection, held(statementsOf, envIds))),
   };
   return createStateStore(runner, { name, clock: moving });
+
+  function* held<Result>(
+    statementsOf: () => StateStatements<Result>,
+    envIds: readonly string[],
+  ): StateStatements<Result> {
+    // In one order for all transactions, so that no two of them wait for each other.
+    const ours = [...new Set(envIds)].filter((envId) => leases().has(envId)).sort();
+    for (const envId of ours) yield* last(envId);
+    return yield* statementsOf();
+  }
 }

@@ -97,7 +97,12 @@ describe('on tables in four parts', () => {
           source: world.source(),
           mirrorExists: true,
           openMirror: async () => ({
-            state: postgresState(database, { ...WAITING, name: SCHEMA, clock, envIds: () => envIds }),
+            state: postgresState(database, {
+              ...WAITING,
+              name: SCHEMA,
+              clock,
+              leases: () => new Map(envIds.map((envId) => [envId, null])),
+            }),
             destination: (envId, run) =>
               createPostgresDestination(database, {
                 ...WAITING,

@@ -50,7 +50,12 @@ async function inPostgres(clock: () => string, schema: string): Promise<HistoryM
   const errorOf = (cause: unknown) => new SyncError('run', String(cause), { cause });
   return {
     ports: {
-      state: postgresState(database, { ...waiting, name: schema, clock, envIds: () => ENVIRONMENTS }),
+      state: postgresState(database, {
+        ...waiting,
+        name: schema,
+        clock,
+        leases: () => new Map(ENVIRONMENTS.map((envId) => [envId, null])),
+      }),
       destination: (envId, run): Destination =>
         createPostgresDestination(database, { ...waiting, envId, run, clock, lease: null, errorOf }),
     },
