@@ -51,8 +51,6 @@ export function accountFrom(accountOptions: AccountOptions, address: string): Sy
   inSchema(address, schema);
   if (schema === 'public')
     throw new OptionError('schema', 'the schema public may be used by anybody: name one of its own with --schema');
-  if (OWN_SCHEMAS.includes(schema))
-    throw new OptionError('schema', `the schema ${schema} is taken by obsync itself: name another with --schema`);
   const options = Object.fromEntries(
     OF_SYNCS.filter((option) => isSet(option, accountOptions[option])).map((option) => [
       option,
@@ -68,8 +66,6 @@ export function accountFrom(accountOptions: AccountOptions, address: string): Sy
 function isSet(option: (typeof OF_SYNCS)[number], value: unknown): boolean {
   return value !== undefined && value !== (DEFAULTS as Readonly<Record<string, unknown>>)[option];
 }
-
-const OWN_SCHEMAS: readonly string[] = ['obsync_accounts', 'obsync_jobs'];
 
 /** A name stands in messages, in tables and on command lines. */
 const NAME = /^[\p{L}\p{N}](?:[\p{L}\p{N} ._@/-]{0,98}[\p{L}\p{N}])?$/u;

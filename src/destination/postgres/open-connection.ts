@@ -6,7 +6,7 @@ import { driverError } from './lost-connection.ts';
 import { closeClient, openClient } from './open-client.ts';
 import { connectionOf } from './pool.ts';
 import { type RetryWaiting, retried, WAITING } from './retry.ts';
-import { connectError, refuseOldServer, SERVER_VERSION, serverError } from './server-error.ts';
+import { connectError, refuseOldServer, refuseOtherEncoding, SERVER_FACTS, serverError } from './server-error.ts';
 import { beginning } from './settings.ts';
 
 /** One connection for as long as its user needs it. Every error says what is wrong with the server and what to do about it. */
@@ -42,14 +42,15 @@ async function openOnce(address: PostgresAddress): Promise<OpenConnection> {
     run: async (text) => void (await facing(client.query(text))),
     close: () => closeClient(client),
   };
-  await checkVersion(open, display);
+  await checkServer(open, display);
   return open;
 }
 
-async function checkVersion(open: OpenConnection, display: string): Promise<void> {
+async function checkServer(open: OpenConnection, display: string): Promise<void> {
   try {
-    const [[version] = []] = await open.list(SERVER_VERSION);
+    const [[version, encoding] = []] = await open.list(SERVER_FACTS);
     refuseOldServer(display, Number(version));
+    refuseOtherEncoding(display, String(encoding));
   } catch (error) {
     await open.close();
     throw error;

@@ -109,8 +109,8 @@ export function sqlStateOf(error: unknown): string | null {
   return met instanceof DatabaseError ? (met.code ?? null) : null;
 }
 
-/** Asks for the number of the version that a server runs: 180004 is 18.4. */
-export const SERVER_VERSION = "select current_setting('server_version_num')::int";
+/** Asks for the number of the version that a server runs, of which 180004 is 18.4, and for the encoding of its database. */
+export const SERVER_FACTS = "select current_setting('server_version_num')::int, current_setting('server_encoding')";
 
 /** @throws SyncError `usage` for a server that lacks what the statements need */
 export function refuseOldServer(display: string, versionNumber: number): void {
@@ -118,6 +118,15 @@ export function refuseOldServer(display: string, versionNumber: number): void {
   throw new SyncError(
     'usage',
     `${display} runs PostgreSQL ${Math.floor(versionNumber / 10_000)}: obsync needs version ${OLDEST} or later`,
+  );
+}
+
+/** @throws SyncError `usage` for a database that cannot hold every character */
+export function refuseOtherEncoding(display: string, encoding: string): void {
+  if (encoding === 'UTF8') return;
+  throw new SyncError(
+    'usage',
+    `${display} is encoded in ${encoding}, which cannot hold every character: create a database with UTF8 (createdb --encoding=UTF8 --template=template0)`,
   );
 }
 

@@ -1,0 +1,61 @@
+import { randomBytes } from 'node:crypto';
+import { Client } from 'pg';
+import { expect, onTestFinished, test } from 'vitest';
+import { freshPath } from '../crash/scenes.ts';
+import { testDatabase } from '../support/postgres/database.ts';
+import { postgresServer } from '../support/postgres.ts';
+import { obsync, refusal, TOKEN } from './setup.ts';
+
+const COMMANDS = [
+  ['sync', '--base-url', 'https://api.example.com'],
+  ['migrate'],
+  ['status'],
+  ['query', 'select 1'],
+  ['copy', '--to', freshPath()],
+  ['export', '--to', freshPath()],
+  ['accounts', 'add', 'shop', '--base-url', 'https://api.example.com', '--token-env', 'OBSYNC_TOKEN'],
+  ['accounts', 'list'],
+  ['status', '--all'],
+  ['worker'],
+];
+
+test('a server that is too old is refused in one line by every command, and nothing is made on it', async () => {
+  const { url, ask } = await testDatabase();
+  // Stands in for the server's own function, which says which version it is.
+  await ask(`create schema old;
+    create function old.current_setting(text) returns text language sql as $$ select '120022' $$;
+    alter database ${new URL(url).pathname.slice(1)} set search_path = old, pg_catalog`);
+  for (const command of COMMANDS)
+    expect(await obsync(command, { env: { OBSYNC_DB: url, OBSYNC_TOKEN: TOKEN } }), command[0]).toEqual(
+      refusal(/runs PostgreSQL 12: obsync needs version 13 or later$/m),
+    );
+  expect(await ask("select nspname from pg_namespace where nspname like 'obsync%'")).toEqual([]);
+});
+
+test('a database that cannot hold every character is refused in one line by every command, and nothing is made in it', async () => {
+  const server = new Client({ connectionString: await postgresServer() });
+  await server.connect();
+  const name = `obsync_test_${randomBytes(6).toString('hex')}`;
+  await server.query(`create database ${name} encoding 'LATIN1' locale 'C' template template0`);
+  onTestFinished(async () => {
+    await server.query(`drop database ${name} with (force)`);
+    await server.end();
+  });
+  const url = new URL(await postgresServer());
+  url.pathname = `/${name}`;
+  for (const command of COMMANDS)
+    expect(await obsync(command, { env: { OBSYNC_DB: url.href, OBSYNC_TOKEN: TOKEN } }), command[0]).toEqual(
+      refusal(/is encoded in LATIN1, [^\n]*: create a database with UTF8/m),
+    );
+});
+
+test.each(['obsync_accounts', 'obsync_jobs'])(
+  'every command refuses the schema %s, which is obsync’s own',
+  async (schema) => {
+    const env = { OBSYNC_DB: `postgres://127.0.0.1:1/none?schema=${schema}`, OBSYNC_TOKEN: TOKEN };
+    for (const command of COMMANDS)
+      expect(await obsync(command, { env }), command[0]).toEqual(
+        refusal(new RegExp(`the schema ${schema} is taken by obsync`)),
+      );
+  },
+);
