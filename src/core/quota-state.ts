@@ -149,11 +149,12 @@ export function begin(
 
 /** All times of the state moved, because the clock that they were read from has jumped. */
 export function moved({ window, inFlight }: QuotaState, byMs: number): QuotaState {
-  const { resetAtMs, refusedSinceMs, pause } = window;
+  const { resetAtMs, sure, refusedSinceMs, pause } = window;
   return {
     window: {
       ...window,
       resetAtMs: resetAtMs + byMs,
+      sure: sure === null ? null : { fromMs: sure.fromMs + byMs, untilMs: sure.untilMs + byMs },
       refusedSinceMs: refusedSinceMs === null ? null : refusedSinceMs + byMs,
       pause: pause === null ? null : { ...pause, untilMs: pause.untilMs + byMs },
     },

@@ -1,5 +1,5 @@
 import { type NotedRequest, type QuotaState, UNKNOWN_QUOTA } from './quota-state.ts';
-import type { Pause, RateWindow } from './rate-window.ts';
+import type { Pause, RateWindow, TimeSpan } from './rate-window.ts';
 
 /** A state of another form is not read. */
 const VERSION = 1;
@@ -18,11 +18,14 @@ export function quotaOfText(text: string): QuotaState {
   return rateWindow === null ? UNKNOWN_QUOTA : { window: rateWindow, inFlight };
 }
 
-function windowOf({ remaining, resetAtMs, uncounted, pause, refusals, refusedSinceMs }: JsonRecord): RateWindow | null {
+function windowOf(record: JsonRecord): RateWindow | null {
+  const { remaining, resetAtMs, uncounted, pause, refusals, refusedSinceMs } = record;
   const pauseOf = pause === null ? null : isPause(pause) ? { ...pause, untilMs: timeOf(pause.untilMs) } : undefined;
   if (pauseOf === undefined || !isCount(uncounted) || !isCount(refusals)) return null;
   if (!(remaining === null || isCount(remaining)) || !isTime(resetAtMs) || !isTime(refusedSinceMs)) return null;
-  return { remaining, resetAtMs: timeOf(resetAtMs), uncounted, pause: pauseOf, refusals, refusedSinceMs };
+  // Earlier versions do not write what is sure.
+  const sure = isSpan(record['sure']) ? record['sure'] : null;
+  return { remaining, resetAtMs: timeOf(resetAtMs), sure, uncounted, pause: pauseOf, refusals, refusedSinceMs };
 }
 
 type JsonRecord = Readonly<Record<string, unknown>>;
@@ -50,6 +53,10 @@ function isTime(value: unknown): value is number | null {
 
 function timeOf(ms: number | null): number {
   return ms ?? Number.NEGATIVE_INFINITY;
+}
+
+function isSpan(value: unknown): value is TimeSpan {
+  return isRecord(value) && [value['fromMs'], value['untilMs']].every(Number.isFinite);
 }
 
 function isPause(value: unknown): value is Omit<Pause, 'untilMs'> & { untilMs: number | null } {

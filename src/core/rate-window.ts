@@ -10,8 +10,10 @@ import { countHeader, type HeaderValues, retryAfterMs } from './retry-delay.ts';
 export interface RateWindow {
   /** How many requests the window has left, for those in flight and those to come; null until an answer states it. */
   readonly remaining: number | null;
-  /** The latest end of the window that one of its answers stated. */
+  /** The window ends at this time at the latest. Answers state it in whole seconds, rounded up: together they tell it more exactly. */
   readonly resetAtMs: number;
+  /** A time in which the window surely lasts: what is sent and answered within is counted in it. Null if nothing is sure. */
+  readonly sure: TimeSpan | null;
   /** How many requests ended without stating what remains; the service may have counted them. */
   readonly uncounted: number;
   readonly pause: Pause | null;
@@ -19,6 +21,11 @@ export interface RateWindow {
   readonly refusals: number;
   /** When the first of them came; null if the last answer was no refusal. */
   readonly refusedSinceMs: number | null;
+}
+
+export interface TimeSpan {
+  readonly fromMs: number;
+  readonly untilMs: number;
 }
 
 /** No request starts before `untilMs`. Then one request is sent alone, until its answer states what remains. */
@@ -58,6 +65,7 @@ const SAME_RESET_MS = 2000;
 export const UNKNOWN_WINDOW: RateWindow = {
   remaining: null,
   resetAtMs: Number.NEGATIVE_INFINITY,
+  sure: null,
   uncounted: 0,
   pause: { untilMs: Number.NEGATIVE_INFINITY, reason: 'quota' },
   refusals: 0,
@@ -113,16 +121,23 @@ function statedRemaining(
   quotaHeaders: QuotaHeaders,
   nowMs: number,
 ): RateWindow {
-  const unseen = window.uncounted - requestStart.uncounted;
-  const remaining = Math.max(0, quotaHeaders.remaining - unseen);
+  const { sentMs, uncounted } = requestStart;
+  const remaining = Math.max(0, quotaHeaders.remaining - (window.uncounted - uncounted));
   const resetAtMs = nowMs + quotaHeaders.resetMs;
-  if (opensWindow(window, requestStart, quotaHeaders.resetMs)) return { ...window, remaining, resetAtMs };
-  return {
-    ...window,
-    remaining: Math.min(window.remaining ?? remaining, remaining),
-    resetAtMs: Math.max(window.resetAtMs, resetAtMs),
-  };
+  // It was counted after it was sent, and a whole number of seconds is less than one second too many.
+  const sure = { fromMs: nowMs, untilMs: sentMs + quotaHeaders.resetMs - SECOND_MS };
+  if (opensWindow(window, requestStart, quotaHeaders.resetMs)) return { ...window, remaining, resetAtMs, sure };
+  const least = Math.min(window.remaining ?? remaining, remaining);
+  if (window.sure !== null && sentMs >= window.sure.fromMs && nowMs < window.sure.untilMs) {
+    const { fromMs, untilMs } = window.sure;
+    const longer = { fromMs, untilMs: Math.max(untilMs, sure.untilMs) };
+    return { ...window, remaining: least, resetAtMs: Math.min(window.resetAtMs, resetAtMs), sure: longer };
+  }
+  // It may be of this window or of the next one.
+  return { ...window, remaining: least, resetAtMs: Math.max(window.resetAtMs, resetAtMs), sure };
 }
+
+const SECOND_MS = 1000;
 
 /** Counted from when the request was sent, so that a slow answer of the old window does not look like a new window. */
 function opensWindow(window: RateWindow, { sentMs }: RequestStart, resetMs: number): boolean {
@@ -152,6 +167,7 @@ export function joinedWindow(one: RateWindow, other: RateWindow): RateWindow {
   return pausedIfSpent({
     remaining: stated.length === 0 ? null : Math.min(...stated),
     resetAtMs: Math.max(one.resetAtMs, other.resetAtMs),
+    sure: null,
     uncounted: one.uncounted + other.uncounted,
     pause: pauses.reduce<Pause | null>(later, null),
     refusals: Math.max(one.refusals, other.refusals),

@@ -184,6 +184,12 @@ describe('the state at rest (R23)', () => {
     expect(quotaOfText(textOfQuota(state))).toEqual(state);
   });
 
+  test('a state that an earlier version wrote is read, without what it did not know', () => {
+    const text = textOfQuota(busy).replace(/"sure":\{[^}]*\},/, '');
+    expect(text).not.toContain('sure');
+    expect(quotaOfText(text)).toEqual({ ...busy, window: { ...busy.window, sure: null } });
+  });
+
   test.each([
     '',
     'null',

@@ -93,6 +93,25 @@ describe('the end of a window (R23)', () => {
     expect(permitNow(exchange(low, { remaining: 9, reset: 53 }, 10_000), 10_000)).toEqual(go(9));
   });
 
+  test('answers that are surely of one window tell its end more exactly than each alone', () => {
+    const opened = exchange(UNKNOWN_WINDOW, { remaining: 9, reset: 6 }, 0, 20);
+    const spent = exchange(
+      exchange(opened, { remaining: 1, reset: 6 }, 500, 520),
+      { remaining: 0, reset: 5 },
+      1010,
+      1030,
+    );
+    expect(permitNow(spent, 1030)).toEqual(wait(4990, 'quota'));
+  });
+
+  test('an answer that may be of the next window makes the end later, never sooner', () => {
+    const opened = exchange(UNKNOWN_WINDOW, { remaining: 9, reset: 6 }, 0, 20);
+    expect(exchange(opened, { remaining: 8, reset: 2 }, 5500, 5520).resetAtMs).toBe(7520);
+    expect(exchange(opened, { remaining: 8, reset: 1 }, 4000, 5010).resetAtMs).toBe(6020);
+    const early = observe(opened, requestStart(UNKNOWN_WINDOW, 10), head({ remaining: 8, reset: 5 }), 900);
+    expect(early.resetAtMs).toBe(6020);
+  });
+
   test('a slow answer opens no new window', () => {
     const low = exchange(known(), { remaining: 2, reset: 50 }, 10_000);
     expect(permitNow(exchange(low, { remaining: 9, reset: 50 }, 10_000, 30_000), 30_000)).toEqual(go(2));

@@ -1,0 +1,141 @@
+import { describe, expect, test } from 'vitest';
+import type { QuotaKeeper } from '../../src/core/quota-keeper.ts';
+import { openRateLimiter } from '../../src/source/limiter-state.ts';
+import { memoryKeeper } from '../../src/source/memory-keeper.ts';
+import { acquire, closeQuota, PRIORITY } from '../../src/source/rate-limiter.ts';
+import type { RequestOutcome } from '../../src/source/send.ts';
+
+/** Time that passes only when everybody waits. */
+function simulatedTime() {
+  let nowMs = 0;
+  const due: { readonly atMs: number; readonly act: () => void }[] = [];
+  const sleep = (delayMs: number, signal?: AbortSignal): Promise<void> =>
+    new Promise((resolve, reject) => {
+      if (signal?.aborted) return reject(signal.reason);
+      signal?.addEventListener('abort', () => reject(signal.reason), { once: true });
+      due.push({ atMs: nowMs + delayMs, act: resolve });
+    });
+  const runUntil = async (end: Promise<unknown>): Promise<void> => {
+    let hasEnded = false;
+    void end.then(() => {
+      hasEnded = true;
+    });
+    for (;;) {
+      // All that can happen at this time.
+      await new Promise((resolve) => setImmediate(resolve));
+      if (hasEnded) return;
+      const next = due.reduce((a, b) => (b.atMs < a.atMs ? b : a));
+      due.splice(due.indexOf(next), 1);
+      nowMs = Math.max(nowMs, next.atMs);
+      next.act();
+    }
+  };
+  return { nowMs: () => nowMs, sleep, runUntil };
+}
+
+/** Numbers from 0 to 1 that are the same in every run. */
+function randomFrom(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (state * 1_664_525 + 1_013_904_223) % 2 ** 32;
+    return state / 2 ** 32;
+  };
+}
+
+type Time = ReturnType<typeof simulatedTime>;
+
+/** A service whose windows begin with the first request after the last one, or at full lengths from 0. */
+function service({ nowMs }: Time, { limit, windowMs, isOnGrid }: Quota) {
+  const openedMs: number[] = [];
+  let [endMs, used, refused] = [0, 0, 0];
+  return {
+    openedMs,
+    refused: () => refused,
+    answer(): RequestOutcome['answer'] {
+      if (nowMs() >= endMs) {
+        const startMs = isOnGrid ? nowMs() - (nowMs() % windowMs) : nowMs();
+        openedMs.push(startMs);
+        [endMs, used] = [startMs + windowMs, 0];
+      }
+      used += 1;
+      if (used > limit) refused += 1;
+      const headers = {
+        'ratelimit-remaining': String(Math.max(0, limit - used)),
+        'ratelimit-reset': String(Math.ceil((endMs - nowMs()) / 1000)),
+      };
+      return { status: used > limit ? 429 : 200, headers, body: Buffer.from('{}') };
+    },
+  };
+}
+
+interface Quota {
+  readonly limit: number;
+  readonly windowMs: number;
+  readonly isOnGrid: boolean;
+}
+
+/** Several processes that share a quota, each of which sends so many requests. @returns the share that they used of what they could use */
+async function shareUsed(quota: Quota, seed: number): Promise<{ share: number; refused: number }> {
+  const time = simulatedTime();
+  const random = randomFrom(seed);
+  const between = (least: number, most: number): number => least + random() * (most - least);
+  const inner = memoryKeeper(time.nowMs);
+  let last: Promise<unknown> = Promise.resolve();
+  // A row of a database: one change at a time, each of which takes a few milliseconds.
+  const quotaKeeper: QuotaKeeper = {
+    change(quotaChange) {
+      const changed = last.then(() => time.sleep(between(1, 4))).then(() => inner.change(quotaChange));
+      last = changed;
+      return changed;
+    },
+    close: inner.close,
+  };
+  const { answer, openedMs, refused } = service(time, quota);
+  const send = async (): Promise<RequestOutcome> => {
+    await time.sleep(between(2, 30));
+    const answered = answer();
+    await time.sleep(between(2, 30));
+    return { answer: answered, fault: null, heardMs: time.nowMs() };
+  };
+  const sync = async (): Promise<void> => {
+    const limiter = openRateLimiter({
+      ...{ concurrency: 4, maxWaitMs: 900_000, maxRequests: null, timeoutMs: 60_000, random, quotaKeeper },
+      clock: { nowMs: time.nowMs, utcMs: time.nowMs },
+      sleep: time.sleep,
+    });
+    const own = (WINDOWS * quota.limit) / PROCESSES;
+    const request = { send, judge: () => null };
+    await Promise.all(Array.from({ length: own }, () => acquire(limiter, request, PRIORITY.fresh)));
+    await closeQuota(limiter);
+  };
+  await time.runUntil(Promise.all(Array.from({ length: PROCESSES }, sync)));
+  const [first = 0] = openedMs;
+  const lastMs = openedMs.at(-1) ?? 0;
+  return { share: ((WINDOWS - 1) * quota.windowMs) / (lastMs - first), refused: refused() };
+}
+
+const PROCESSES = 6;
+const WINDOWS = 11;
+
+describe('six processes that share the quota of an account (R23)', () => {
+  test.each<Quota>([
+    { limit: 60, windowMs: 6000, isOnGrid: false },
+    { limit: 60, windowMs: 6000, isOnGrid: true },
+    { limit: 600, windowMs: 60_000, isOnGrid: false },
+    { limit: 1200, windowMs: 60_000, isOnGrid: true },
+  ])(
+    'use 98 % of it at least, and none of them is refused: $limit requests in $windowMs ms, on a grid: $isOnGrid',
+    async (quota) => {
+      for (const seed of [1, 2, 3]) {
+        const { share, refused } = await shareUsed(quota, seed);
+        expect(refused).toBe(0);
+        expect(share).toBeGreaterThanOrEqual(0.98);
+      }
+    },
+  );
+
+  test('are not refused either when its windows are no whole seconds long', async () => {
+    for (const seed of [1, 2, 3])
+      expect(await shareUsed({ limit: 60, windowMs: 6370, isOnGrid: false }, seed)).toMatchObject({ refused: 0 });
+  });
+});
