@@ -94,8 +94,10 @@ export async function settleRequest(
   { answer, heardMs }: RequestOutcome,
 ): Promise<void> {
   const { keeper, nowMs, awaited } = quotaClient;
+  // The keeper's clock is read after this and before its answer is here, so the headers came no later than this says.
+  const agoMs = nowMs() - heardMs;
   await keeper.change((state, atMs) => {
-    const settled = settle(state, request, answer, atMs - (nowMs() - heardMs));
+    const settled = settle(state, request, answer, atMs - agoMs);
     see(quotaClient, settled.window, atMs);
     return { state: settled, result: undefined };
   });

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { QuotaKeeper } from '../../src/core/quota-keeper.ts';
+import { UNKNOWN_QUOTA } from '../../src/core/quota-state.ts';
 import { openRateLimiter } from '../../src/source/limiter-state.ts';
-import { memoryKeeper } from '../../src/source/memory-keeper.ts';
 import { acquire, closeQuota, PRIORITY } from '../../src/source/rate-limiter.ts';
 import type { RequestOutcome } from '../../src/source/send.ts';
 
@@ -79,16 +79,23 @@ async function shareUsed(quota: Quota, seed: number): Promise<{ share: number; r
   const time = simulatedTime();
   const random = randomFrom(seed);
   const between = (least: number, most: number): number => least + random() * (most - least);
-  const inner = memoryKeeper(time.nowMs);
+  let state = UNKNOWN_QUOTA;
   let last: Promise<unknown> = Promise.resolve();
-  // A row of a database: one change at a time, each of which takes a few milliseconds.
+  // A row of a database: one change at a time, and what its clock says is a while on its way.
   const quotaKeeper: QuotaKeeper = {
     change(quotaChange) {
-      const changed = last.then(() => time.sleep(between(1, 4))).then(() => inner.change(quotaChange));
+      const changed = last.then(async () => {
+        await time.sleep(between(0.5, 2));
+        const atMs = time.nowMs();
+        await time.sleep(random() < 0.02 ? 80 : between(0.5, 2));
+        const { state: after, result } = quotaChange(state, atMs);
+        state = after;
+        return result;
+      });
       last = changed;
       return changed;
     },
-    close: inner.close,
+    close: async () => {},
   };
   const { answer, openedMs, refused } = service(time, quota);
   const send = async (): Promise<RequestOutcome> => {
