@@ -2,6 +2,7 @@ import rateLimit from '@fastify/rate-limit';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { SyncError } from '../core/errors.ts';
 import { rateLimited } from './errors.ts';
+import { networkOf } from './network.ts';
 
 export interface RateLimit {
   /** Requests per token and window. */
@@ -40,8 +41,7 @@ export async function openRateLimit(server: FastifyInstance, rate: RateLimit | n
   await server.register(rateLimit, { global: false, max: rate.limit, timeWindow: rate.windowMs });
   // Tokens and addresses are counted apart: else requests from many addresses would push the counts of tokens out of memory.
   const checkToken = server.createRateLimit({ keyGenerator: ({ reader }) => reader?.name ?? '' });
-  // The plugin's own key: an IPv6 address counts as its /64 network, because one machine may own all its addresses.
-  const checkStranger = server.createRateLimit({});
+  const checkStranger = server.createRateLimit({ keyGenerator: ({ ip }) => networkOf(ip) });
   const check = (request: FastifyRequest) => (request.reader === null ? checkStranger(request) : checkToken(request));
   const count = async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
     const quota = await check(request);

@@ -1,4 +1,5 @@
 import type { Server } from 'node:http';
+import type { Socket } from 'node:net';
 import fastify, {
   type FastifyBaseLogger,
   type FastifyHttpOptions,
@@ -11,6 +12,7 @@ import { parseInstant } from '../core/instant.ts';
 import type { MirrorFile } from '../destination/sqlite/open.ts';
 import { identify, type TokenHash } from './access.ts';
 import { answersHere, openLightAnswering } from './answers.ts';
+import { CONNECTION_LIMITS } from './connection-slots.ts';
 import { boundConnections } from './connections.ts';
 import { addDescription } from './describe.ts';
 import type { DimensionWeights } from './dimension-weights.ts';
@@ -53,8 +55,6 @@ export interface ServerOptions {
 export const MOST_HEADER_BYTES = 272 * 1024;
 const HEADERS_TIMEOUT_MS = 10_000;
 const REQUEST_TIMEOUT_MS = 30_000;
-/** A connection without any traffic is ended; if its answer is not read, when Node finds it silent for the second time. */
-const SILENCE_TIMEOUT_MS = 60_000;
 
 /** The read API over a mirror. The caller lets it listen. */
 export async function createServer(options: ServerOptions): Promise<FastifyInstance> {
@@ -71,7 +71,7 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
   server.decorateRequest('reader', null);
   server.decorateRequest('mirrorState', null);
   const quota = await openRateLimit(server, rateLimit);
-  authenticationHook = authenticate({ store, keys, quota });
+  authenticationHook = authenticate({ store, keys, quota, admitted: connections.admitted });
   server.addHook('onResponse', logRequest);
   server.setErrorHandler(refuse);
   // Only for the files of `/docs`; any other unknown address is refused earlier, by the hook below.
@@ -81,7 +81,7 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
   server.addSchema(ERROR);
   // Node would refuse such a request itself, without the envelope, so it is handled like any other.
   server.server.on('checkExpectation', (request, answer) => server.server.emit('request', request, answer));
-  drainOnClose(server, connections);
+  drainOnClose(server, connections.open);
   server.addHook('onClose', () => answers.close());
   await addDescription(server, quota);
   const addMetrics = await openMetrics(server, { store, answers, nowMs });
@@ -129,7 +129,7 @@ const FRAMEWORK: FastifyHttpOptions<Server> = {
     requireHostHeader: false,
   },
   requestTimeout: REQUEST_TIMEOUT_MS,
-  connectionTimeout: SILENCE_TIMEOUT_MS,
+  connectionTimeout: CONNECTION_LIMITS.silenceMs,
   routerOptions: { maxParamLength: MOST_HEADER_BYTES },
   forceCloseConnections: 'idle',
   return503OnClosing: false,
@@ -152,10 +152,12 @@ function authenticate({
   store,
   keys,
   quota,
+  admitted,
 }: {
   store: MirrorReads;
   keys: ServerOptions['keys'];
   quota: RequestQuota;
+  admitted: (socket: Socket) => void;
 }): AuthenticationHook {
   const refuseUnknown = ({ reader }: FastifyRequest): void => {
     if (reader === null) throw unauthenticated();
@@ -165,6 +167,7 @@ function authenticate({
     request.mirrorState = state;
     setDateHeader(reply, state);
     request.reader = identify(keys(), request.headers.authorization);
+    if (request.reader !== null) admitted(request.raw.socket);
     const counted = quota.count(request, reply);
     if (counted !== undefined) return counted.then(() => refuseUnknown(request));
     refuseUnknown(request);

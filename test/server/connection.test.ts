@@ -6,12 +6,14 @@ import { promisify } from 'node:util';
 import type { FastifyInstance } from 'fastify';
 import { afterAll, describe, expect, onTestFinished, test } from 'vitest';
 import { assets } from '../../schema/assets.ts';
-import { MOST_UNANSWERED, MOST_WAITING_CONNECTIONS } from '../../src/server/connections.ts';
+import { CONNECTION_LIMITS } from '../../src/server/connection-slots.ts';
+import { MOST_UNANSWERED } from '../../src/server/connections.ts';
 import { refuseUnreadable } from '../../src/server/refuse-connection.ts';
 import { asset, NOW_MS, serve } from './fixture.ts';
 import { expectRefusal } from './refusal.ts';
 
 const nothing = () => {};
+const { mostWaiting: MOST_WAITING_CONNECTIONS } = CONNECTION_LIMITS;
 const LIST = '/public/beta/e/assets';
 
 async function listening(server: FastifyInstance): Promise<number> {
@@ -216,6 +218,20 @@ describe('the requests of one connection are bounded', () => {
   test('the connection of a client without a token is ended likewise', async () => {
     const stranger = 'GET /openapi.json HTTP/1.1\r\nhost: test\r\n\r\n';
     expect(await answered(stranger.repeat(1000))).toBe(0);
+  });
+
+  test('an unread answer to a token is kept for a minute, one to a stranger for seconds', async () => {
+    const timeoutOf = async (token: string) => {
+      const accepted = once((await server).server, 'connection') as Promise<[Socket]>;
+      const socket = open(await port);
+      const [served] = await accepted;
+      const asked = once((await server).server, 'request');
+      socket.write(request(`${LIST}?limit=${ROWS}`).replace('secret', token));
+      await (token === 'secret' ? once(socket, 'data') : asked);
+      return served.timeout;
+    };
+    const { silenceMs, strangerSilenceMs } = CONNECTION_LIMITS;
+    expect([await timeoutOf('secret'), await timeoutOf('unknown')]).toEqual([silenceMs, strangerSilenceMs]);
   });
 
   test('a request is answered when the answer before it has been read', async () => {

@@ -1,0 +1,119 @@
+import { once } from 'node:events';
+import { type AddressInfo, connect, type Socket } from 'node:net';
+import fastify, { type FastifyInstance } from 'fastify';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { CONNECTION_LIMITS, type ConnectionLimits } from '../../src/server/connection-slots.ts';
+import { boundConnections } from '../../src/server/connections.ts';
+import { networkOf } from '../../src/server/network.ts';
+
+/** More than the buffers of a connection hold. */
+const LARGE = Buffer.alloc(10_000_000);
+
+/** A server whose answers are larger than a client takes without reading. A request with any token counts as one with a valid token. */
+async function serveLarge(limits: Partial<ConnectionLimits>): Promise<Serving> {
+  const server = fastify();
+  onTestFinished(() => server.close());
+  const { admitted } = boundConnections(server, { ...CONNECTION_LIMITS, ...limits });
+  server.addHook('onRequest', async ({ raw }) => {
+    if (raw.headers.authorization !== undefined) admitted(raw.socket);
+  });
+  server.get('/large', async () => LARGE);
+  server.get('/small', async () => 'small');
+  await server.listen({ host: '127.0.0.1', port: 0 });
+  return { server, port: (server.server.address() as AddressInfo).port };
+}
+
+interface Serving {
+  readonly server: FastifyInstance;
+  readonly port: number;
+}
+
+const nothing = () => {};
+
+/** A client that has asked, has got the beginning of its answer, and reads no more. Its connection as the server has it. */
+async function openUnread({ server, port }: Serving, head = ''): Promise<{ client: Socket; served: Socket }> {
+  const accepted = once(server.server, 'connection') as Promise<[Socket]>;
+  const client = connect(port, '127.0.0.1').on('error', nothing);
+  onTestFinished(() => void client.destroy());
+  client.write(`GET /large HTTP/1.1\r\nhost: test\r\n${head}\r\n`);
+  await once(client, 'readable');
+  const [served] = await accepted;
+  return { client, served };
+}
+
+async function statusOf({ port }: Serving, head = ''): Promise<string | undefined> {
+  const client = connect(port, '127.0.0.1').on('error', nothing);
+  client.write(`GET /small HTTP/1.1\r\nhost: test\r\n${head}connection: close\r\n\r\n`);
+  const received = await client.toArray().catch(() => []);
+  return /^HTTP\/1.1 (\d+)/.exec(Buffer.concat(received).toString())?.[1];
+}
+
+const TOKEN = 'authorization: Bearer secret\r\n';
+
+describe('connections that are being answered', () => {
+  test('a stranger who has read nothing for longest gives way when a network has too many', async () => {
+    const serving = await serveLarge({ mostStrangers: 2 });
+    const unread = [await openUnread(serving), await openUnread(serving), await openUnread(serving)];
+    if (!unread[0]?.served.destroyed) await once(unread[0]?.served as Socket, 'close');
+    expect(unread.map(({ served }) => served.destroyed)).toEqual([true, false, false]);
+  });
+
+  test('the connections of a valid token do not count among those of its network', async () => {
+    const serving = await serveLarge({ mostStrangers: 1 });
+    const unread = [await openUnread(serving, TOKEN), await openUnread(serving, TOKEN), await openUnread(serving)];
+    expect(unread.map(({ served }) => served.destroyed)).toEqual([false, false, false]);
+  });
+
+  test('a newcomer is answered when all connections are taken, in the place of a stranger', async () => {
+    const serving = await serveLarge({ most: 3 });
+    const reader = await openUnread(serving, TOKEN);
+    const strangers = [await openUnread(serving), await openUnread(serving)];
+    expect(await statusOf(serving)).toBe('200');
+    expect(strangers.map(({ served }) => served.destroyed)).toEqual([true, false]);
+    expect(await statusOf(serving, TOKEN)).toBe('200');
+    expect(reader.served.destroyed).toBe(false);
+  });
+
+  test('a client who goes on reading outlasts those who began later', async () => {
+    const serving = await serveLarge({ most: 2 });
+    const [reading, stopped] = [await openUnread(serving), await openUnread(serving)];
+    reading.client.resume();
+    await once(reading.served, 'drain');
+    expect(await statusOf(serving)).toBe('200');
+    expect(stopped.served.destroyed).toBe(true);
+  });
+
+  test('no newcomer takes a place from a valid token', async () => {
+    const serving = await serveLarge({ most: 2 });
+    const readers = [await openUnread(serving, TOKEN), await openUnread(serving, TOKEN)];
+    expect(await statusOf(serving, TOKEN)).toBeUndefined();
+    expect(readers.map(({ served }) => served.destroyed)).toEqual([false, false]);
+  });
+
+  test('an answer that a stranger does not read is given up', async () => {
+    const serving = await serveLarge({ strangerSilenceMs: 1 });
+    const [reader, stranger] = [await openUnread(serving, TOKEN), await openUnread(serving)];
+    if (!stranger.served.destroyed) await once(stranger.served, 'close');
+    expect(reader.served.destroyed).toBe(false);
+  });
+
+  test('a stranger has 10 seconds at most, a valid token twice a minute', async () => {
+    const serving = await serveLarge({});
+    const [reader, stranger] = [await openUnread(serving, TOKEN), await openUnread(serving)];
+    // Node ends a connection when it finds its answer unread for the second time.
+    expect([stranger.served.timeout, reader.served.timeout]).toEqual([5000, 60_000]);
+  });
+});
+
+test.each([
+  ['10.0.0.1', '10.0.0.1'],
+  ['::ffff:10.0.0.1', '10.0.0.1'],
+  ['2001:db8:1:2::1', '2001:db8:1:2::/64'],
+  ['2001:db8:1:2:ffff::9', '2001:db8:1:2::/64'],
+  ['2001:db8::1', '2001:db8:0:0::/64'],
+  ['2001:db8:1:2:3:4:5:6', '2001:db8:1:2::/64'],
+  ['fe80::1%eth0', 'fe80:0:0:0::/64'],
+  ['::1', '0:0:0:0::/64'],
+])('the address %s belongs to the network %s', (address, network) => {
+  expect(networkOf(address)).toBe(network);
+});
