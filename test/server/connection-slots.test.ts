@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, type Socket } from 'node:net';
+import { Readable } from 'node:stream';
 import fastify, { type FastifyInstance } from 'fastify';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { CONNECTION_LIMITS, type ConnectionLimits } from '../../src/server/connection-slots.ts';
@@ -18,9 +19,14 @@ async function serveLarge(limits: Partial<ConnectionLimits>): Promise<Serving> {
     if (raw.headers.authorization !== undefined) admitted(raw.socket);
   });
   server.get('/large', async () => LARGE);
+  server.get('/endless', async () => Readable.from(endless()));
   server.get('/small', async () => 'small');
   await server.listen({ host: '127.0.0.1', port: 0 });
   return { server, port: (server.server.address() as AddressInfo).port };
+}
+
+function* endless(): Generator<Buffer> {
+  for (;;) yield LARGE.subarray(0, 100_000);
 }
 
 interface Serving {
@@ -31,11 +37,15 @@ interface Serving {
 const nothing = () => {};
 
 /** A client that has asked, has got the beginning of its answer, and reads no more. Its connection as the server has it. */
-async function openUnread({ server, port }: Serving, head = ''): Promise<{ client: Socket; served: Socket }> {
+async function openUnread(
+  { server, port }: Serving,
+  head = '',
+  path = '/large',
+): Promise<{ client: Socket; served: Socket }> {
   const accepted = once(server.server, 'connection') as Promise<[Socket]>;
   const client = connect(port, '127.0.0.1').on('error', nothing);
   onTestFinished(() => void client.destroy());
-  client.write(`GET /large HTTP/1.1\r\nhost: test\r\n${head}\r\n`);
+  client.write(`GET ${path} HTTP/1.1\r\nhost: test\r\n${head}\r\n`);
   await once(client, 'readable');
   const [served] = await accepted;
   return { client, served };
@@ -76,11 +86,12 @@ describe('connections that are being answered', () => {
 
   test('a client who goes on reading outlasts those who began later', async () => {
     const serving = await serveLarge({ most: 2 });
-    const [reading, stopped] = [await openUnread(serving), await openUnread(serving)];
+    const [reading, stopped] = [await openUnread(serving, '', '/endless'), await openUnread(serving)];
+    const progress = once(reading.served, 'drain');
     reading.client.resume();
-    await once(reading.served, 'drain');
+    await progress;
     expect(await statusOf(serving)).toBe('200');
-    expect(stopped.served.destroyed).toBe(true);
+    expect([reading, stopped].map(({ served }) => served.destroyed)).toEqual([false, true]);
   });
 
   test('no newcomer takes a place from a valid token', async () => {
