@@ -8,7 +8,10 @@ export function createHttpSource(token: () => string | null): PageSource {
   return {
     async ask(question, { tag, signal }) {
       try {
-        const answer = await fetch(addressOf(question), { headers: headersOf(token(), tag), signal });
+        const sent = token();
+        const answer = await fetch(addressOf(question), { headers: headersOf(sent, tag), signal });
+        // Without a token there is nothing to wait for, and the clients behind a proxy share one quota.
+        if (answer.status === 429 && sent === null) return { kind: 'problem', problem: { kind: 'token' } };
         return await replyOf(answer);
       } catch {
         // Without a connection, or with an answer that breaks off, there is nothing to read a reason from.

@@ -1,8 +1,7 @@
 import swagger from '@fastify/swagger';
-import swaggerUi from '@fastify/swagger-ui';
 import type { FastifyInstance, FastifySchema } from 'fastify';
-import { goOn } from './go-on.ts';
-import type { RequestQuota } from './rate-limit.ts';
+import { addDocsPage } from './docs-page.ts';
+import { ASKED_EACH_TIME, addFixedContent } from './fixed-content.ts';
 import { TIME_HEADER } from './set-date-header.ts';
 
 const ABOUT = `The read API of the observability service, served from a mirror. Lists are read page by page: repeat the query \
@@ -44,32 +43,11 @@ const TAG = {
 };
 const WAIT = { 'Retry-After': { ...COUNT, description: 'Seconds to wait' } };
 
-/** The page loads nothing from other hosts and sends nothing to them. */
-const OWN_HOST_ALONE = "default-src 'self'; img-src 'self' data:; style-src 'self' 'unsafe-inline'";
-
-const BLANK = '<svg xmlns="http://www.w3.org/2000/svg"/>';
-const LOGO = { type: 'image/svg+xml', content: BLANK };
-
-/** Removes the bar and the logos of Swagger. */
-const THEME = {
-  title: 'Data observability read API',
-  css: [{ filename: 'own.css', content: '.swagger-ui .topbar { display: none }' }],
-  favicon: [
-    {
-      filename: 'none.svg',
-      rel: 'icon',
-      type: 'image/svg+xml',
-      sizes: 'any',
-      content: BLANK,
-    },
-  ],
-};
-
 /**
- * Adds `/openapi.json`, which describes all routes added later, and the page `/docs` to browse it. Neither needs a token; both
- * count against the quota of the client's address.
+ * Adds `/openapi.json`, which describes all routes added later, and the page `/docs` to browse it. Neither needs a token or counts
+ * against a quota: both are sent from memory, which costs no more than to refuse them.
  */
-export async function addDescription(server: FastifyInstance, { count }: RequestQuota): Promise<void> {
+export async function addDescription(server: FastifyInstance): Promise<void> {
   await server.register(swagger, {
     openapi: {
       openapi: '3.1.0',
@@ -86,16 +64,12 @@ export async function addDescription(server: FastifyInstance, { count }: Request
     refResolver: { buildLocalReference: ({ $id }, _base, _fragment, i) => String($id ?? `schema-${i}`) },
     transform: ({ schema, url }) => ({ url, schema: withAnswers(schema) }),
   });
-  // Made only once: it has 120 KB, and clients without a token may request it.
-  let description: Buffer | null = null;
-  await server.register(async (open) => {
-    open.addHook('onRequest', (request, reply, done) => goOn(count(request, reply), done));
-    await open.register(swaggerUi, { routePrefix: '/docs', staticCSP: OWN_HOST_ALONE, theme: THEME, logo: LOGO });
-    open.get('/openapi.json', { schema: { hide: true } }, (_request, reply) => {
-      description ??= Buffer.from(JSON.stringify(server.swagger()));
-      return reply.type('application/json; charset=utf-8').send(description);
-    });
+  addFixedContent(server, '/openapi.json', {
+    type: 'application/json; charset=utf-8',
+    headers: ASKED_EACH_TIME,
+    make: () => JSON.stringify(server.swagger()),
   });
+  addDocsPage(server);
 }
 
 /** The answers of a route with their descriptions and headers. */

@@ -2,8 +2,6 @@ import { join } from 'node:path';
 import fastifyStatic from '@fastify/static';
 import type { FastifyInstance } from 'fastify';
 import { builtPage } from './built-page.ts';
-import { goOn } from './go-on.ts';
-import type { RequestQuota } from './rate-limit.ts';
 
 /** The page loads nothing from other hosts, sends nothing to them, and runs and applies only what stands in its own files. */
 const OWN_FILES_ALONE = {
@@ -13,18 +11,14 @@ const OWN_FILES_ALONE = {
 };
 
 /**
- * Adds the page at `/` and its files at `/ui/`. Neither needs a token, because they hold no data; both count against the quota of the
- * client's address. A file has a hash of its contents in its name, so it never changes; only the page itself is asked for again.
+ * Adds the page at `/` and its files at `/ui/`. Neither needs a token, because they hold no data, and neither counts against a quota: behind
+ * a proxy all clients without a token share one, and a single one of them could take the page from the others. A file has a hash of its contents in its name, so it never changes; only the page itself is asked for again.
  */
-export async function addPageFiles(
-  server: FastifyInstance,
-  { count }: RequestQuota,
-  folder: string = builtPage(),
-): Promise<void> {
+export async function addPageFiles(server: FastifyInstance, folder: string = builtPage()): Promise<void> {
   await server.register(async (open) => {
-    open.addHook('onRequest', (request, reply, done) => {
+    open.addHook('onRequest', (_request, reply, done) => {
       reply.headers(OWN_FILES_ALONE);
-      goOn(count(request, reply), done);
+      done();
     });
     await open.register(fastifyStatic, {
       root: join(folder, 'files'),

@@ -74,7 +74,7 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
   authenticationHook = authenticate({ store, keys, quota, admitted: connections.admitted });
   server.addHook('onResponse', logRequest);
   server.setErrorHandler(refuse);
-  // Only for the files of `/docs`; any other unknown address is refused earlier, by the hook below.
+  // Only for the files of `/ui/`; any other unknown address is refused earlier, by the hook below.
   server.setNotFoundHandler((request) => {
     throw addressRefusal(request);
   });
@@ -83,14 +83,14 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
   server.server.on('checkExpectation', (request, answer) => server.server.emit('request', request, answer));
   drainOnClose(server, connections.open);
   server.addHook('onClose', () => answers.close());
-  await addDescription(server, quota);
+  await addDescription(server);
   const addMetrics = await openMetrics(server, { store, answers, nowMs });
   server.addHook('onRequest', (request, reply, done) => {
     if (!request.is404) return done();
     goOn(authenticationHook(request, reply), (refusal) => done(refusal ?? addressRefusal(request)));
   });
   addHealth(server, store, nowMs);
-  await addPageFiles(server, quota);
+  await addPageFiles(server);
   await server.register(async (api) => {
     api.addHook('onRequest', (request, reply, done) => goOn(authenticationHook(request, reply), done));
     addRoutes(api, { answers, quota, ...read });

@@ -31,7 +31,7 @@ export const builtPage = (): string => join(dirname(inject('main')), 'ui');
 /** The same tag in a question as in the answer that it would get is answered with 304. */
 export async function serveFixture(replies: FixtureReplies): Promise<FixtureServer> {
   const server = fastify();
-  await addPageFiles(server, { count: () => undefined, charge: async () => {} }, builtPage());
+  await addPageFiles(server, builtPage());
   const held = new Map(Object.entries(replies));
   const asked: FixtureServer['asked'] = [];
   server.get('/page/*', (request, reply) => {

@@ -43,6 +43,14 @@ describe('the token', () => {
     expect(server.asked.at(-1)?.authorization).toBe('Bearer secret');
   });
 
+  test('is asked for when those without one have used up what they may ask together', async () => {
+    const { page, server } = await open({ mirror: refusal(429, 'Too many requests', { 'retry-after': '40' }) });
+    await page.getByLabel('Token').fill('secret');
+    server.replies.set('mirror', MIRROR);
+    await page.keyboard.press('Enter');
+    await page.getByRole('heading', { name: 'Production' }).waitFor();
+  });
+
   test('is taken over from the address, and removed from it', async () => {
     const { page, server } = await open({}, '#token=a%2Bb');
     await page.getByRole('heading', { name: 'Production' }).waitFor();
@@ -103,7 +111,7 @@ describe('the page', () => {
   });
 
   test('keeps what it shows while it has to wait, says so, and asks again when it may', async () => {
-    const { page, server } = await open();
+    const { page, server } = await open({}, '#token=secret');
     await page.getByRole('heading', { name: 'Production' }).waitFor();
     server.replies.set('mirror', refusal(429, 'Too many requests', { 'retry-after': '40' }));
     await page.clock.runFor(16_000);

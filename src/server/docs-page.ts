@@ -1,0 +1,48 @@
+import { hash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import type { FastifyInstance } from 'fastify';
+import { ASKED_EACH_TIME, addFixedContent, NEVER_CHANGES } from './fixed-content.ts';
+
+const TITLE = 'Data observability read API';
+
+/** The page loads nothing from other hosts and sends nothing to them. Swagger sets styles in its elements. */
+const OWN_HOST_ALONE = {
+  'content-security-policy': "default-src 'self'; img-src 'self' data:; style-src 'self' 'unsafe-inline'",
+};
+
+const START = `addEventListener('load', () => SwaggerUIBundle({ dom_id: '#docs', url: new URL('openapi.json', document.baseURI).href,
+  deepLinking: true, validatorUrl: null, presets: [SwaggerUIBundle.presets.apis], layout: 'BaseLayout' }));`;
+
+const [SCRIPT, STYLE] = ['text/javascript; charset=utf-8', 'text/css; charset=utf-8'];
+
+/** Adds `/docs`, a page to browse the description of the API, and its files. A file has a hash of its content in its address. */
+export function addDocsPage(server: FastifyInstance): void {
+  const bundle = addFile(
+    server,
+    SCRIPT,
+    fileAt(import.meta.resolve('@fastify/swagger-ui/static/swagger-ui-bundle.js')),
+  );
+  const style = addFile(server, STYLE, fileAt(import.meta.resolve('@fastify/swagger-ui/static/swagger-ui.css')));
+  const start = addFile(server, SCRIPT, () => Buffer.from(START));
+  addFixedContent(server, '/docs', {
+    type: 'text/html; charset=utf-8',
+    headers: { ...OWN_HOST_ALONE, ...ASKED_EACH_TIME },
+    make: () => `<!doctype html>
+<html lang="en">
+<head><meta charset="utf-8"><title>${TITLE}</title>
+<link rel="icon" href="data:,"><link rel="stylesheet" href="${style}"></head>
+<body><div id="docs"></div><script src="${bundle}"></script><script src="${start}"></script></body>
+</html>
+`,
+  });
+  server.get('/docs/', { schema: { hide: true } }, (_request, reply) => reply.redirect('../docs'));
+}
+
+const fileAt = (url: string) => (): Buffer => readFileSync(new URL(url));
+
+/** @returns the address of the file, relative to the page, which may stand below a path of a proxy */
+function addFile(server: FastifyInstance, type: string, make: () => Buffer): string {
+  const path = `docs/${hash('sha256', make(), 'hex').slice(0, 16)}`;
+  addFixedContent(server, `/${path}`, { type, headers: NEVER_CHANGES, make });
+  return path;
+}
