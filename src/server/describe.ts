@@ -20,7 +20,7 @@ const ANSWERS: Readonly<Record<string, string>> = {
   422: '`invalid_request`: the value of a parameter is not valid',
   429: '`rate_limited`: wait for `Retry-After` seconds',
   500: '`internal_error`: an unexpected error of the server',
-  503: '`overloaded`: too many requests are waiting, try again after `Retry-After` seconds; `mirror_replaced`: the mirror file was replaced or removed',
+  503: '`overloaded`: too many requests are waiting, try again after `Retry-After` seconds; `mirror_replaced`: the mirror file was replaced, overwritten or removed; `mirror_damaged`: the mirror file cannot be read',
 };
 
 const COUNT = { type: 'integer' };

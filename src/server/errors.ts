@@ -54,7 +54,14 @@ export const overloaded = () =>
   });
 
 export const mirrorReplaced = () =>
-  httpError(503, 'mirror_replaced', 'The mirror file was replaced or removed: restart the server');
+  httpError(503, 'mirror_replaced', 'The mirror file was replaced, overwritten or removed: restart the server');
+
+export const mirrorDamaged = () =>
+  httpError(
+    503,
+    'mirror_damaged',
+    'The mirror file is damaged: restore it from a backup, or move it away and sync again, then restart the server',
+  );
 
 /** No client receives it; it is only logged. */
 export const gone = () => httpError(499, 'client_gone', 'The client has closed the connection');

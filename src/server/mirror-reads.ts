@@ -1,12 +1,12 @@
 import { createSecretKey, type KeyObject, randomBytes } from 'node:crypto';
-import { statSync } from 'node:fs';
 import type Database from 'better-sqlite3';
 import { EPOCH, type Instant } from '../core/instant.ts';
 import type { MirrorFile } from '../destination/sqlite/open.ts';
-import { mirrorReplaced } from './errors.ts';
+import { noticingDamage } from './damage.ts';
 import type { SqlRow } from './item.ts';
 import { KEPT_TABLES } from './kept-tables.ts';
 import type { SqlStatement } from './list-request.ts';
+import { type KnownState, replacementCheck } from './replacement.ts';
 
 /** The time of the last run, not the newest of all runs: that would stay wrong forever after a wrong clock of the source. */
 export const MIRROR = `select cursor_key,
@@ -42,9 +42,10 @@ export interface MirrorSnapshot extends MirrorState {
 export interface MirrorReads {
   /**
    * The state now. A commit in between may give a later state under the version of the one before.
-   * @throws HttpError 503 when another file has taken the place of the mirror
+   * @throws HttpError 503 when another file has taken the place of the mirror, or the file is damaged
    */
   state(): MirrorState;
+  /** @throws HttpError 503 when the file is damaged */
   read<Found>(look: (mirrorSnapshot: MirrorSnapshot) => Found): Found;
 }
 
@@ -58,60 +59,64 @@ export function openMirrorReads({ path, connection, prepare }: MirrorFile, curso
     connection,
     {
       memory: {},
-      rows: ({ sql, values }) => prepare(sql).all(values) as SqlRow[],
-      texts: ({ sql, values }) => prepare(sql).pluck().all(values) as (string | null)[],
-      run: ({ sql, values }) => void prepare(sql).run(values),
+      rows: ({ sql, values }) => noticingDamage(() => prepare(sql).all(values) as SqlRow[]),
+      texts: ({ sql, values }) => noticingDamage(() => prepare(sql).pluck().all(values) as (string | null)[]),
+      run: ({ sql, values }) => void noticingDamage(() => prepare(sql).run(values)),
     },
     cursorKey,
   );
-  const inTransaction = connection.transaction((look: (mirrorSnapshot: MirrorSnapshot) => unknown) => look(view()));
-  const refuseReplaced = replacementCheck(path);
+  const inTransaction = connection.transaction((look: (mirrorSnapshot: MirrorSnapshot) => unknown) =>
+    look(view().snapshot),
+  );
+  const refuseReplaced = replacementCheck(path, view, (again) => knownStateOf(again.connection.prepare(MIRROR).all()));
   return {
-    state() {
-      refuseReplaced();
-      return view();
-    },
-    read: <Found>(look: (mirrorSnapshot: MirrorSnapshot) => Found) => inTransaction(look) as Found,
+    state: () =>
+      noticingDamage(() => {
+        refuseReplaced();
+        return view().snapshot;
+      }),
+    read: <Found>(look: (mirrorSnapshot: MirrorSnapshot) => Found) =>
+      noticingDamage(() => inTransaction(look) as Found),
   };
 }
 
-/** Refuses every request once another file has taken the place of the open one. @throws HttpError 503 */
-function replacementCheck(path: string): () => void {
-  const identity = (): string => {
-    const { dev, ino } = statSync(path, { bigint: true, throwIfNoEntry: false }) ?? {};
-    return `${dev} ${ino}`;
-  };
-  const opened = identity();
-  return () => {
-    if (identity() !== opened) throw mirrorReplaced();
-  };
+/** A state, and how it is known again. */
+interface ViewedState extends KnownState {
+  readonly snapshot: MirrorSnapshot;
 }
+
+const knownStateOf = ([mirror]: readonly unknown[]): KnownState => ({
+  text: JSON.stringify(mirror),
+  key: (mirror as SqlRow | undefined)?.['cursor_key']?.toString() ?? null,
+});
 
 /** The snapshot is read again only after a commit: most requests find the same state as the one before. */
 function viewOf(
   connection: Database.Database,
   ways: Pick<MirrorSnapshot, 'memory' | 'rows' | 'texts' | 'run'>,
   cursorKey: string,
-): () => MirrorSnapshot {
+): () => ViewedState {
   const committed = connection.prepare('pragma data_version');
   const own = connection.prepare('select total_changes() as own');
-  let kept: MirrorSnapshot | null = null;
+  let kept: ViewedState | null = null;
   return () => {
     const [[theirs], [ours]] = [committed.all() as SqlRow[], own.all() as SqlRow[]];
     const version = `${theirs?.['data_version']} ${ours?.['own']}`;
-    if (kept?.version === version) return kept;
-    const [mirror] = ways.rows({ sql: MIRROR, values: {} });
-    const clocks = new Map<string, Instant>(Object.entries(JSON.parse(String(mirror?.['clocks'] ?? '{}'))));
+    if (kept?.snapshot.version === version) return kept;
+    const found = ways.rows({ sql: MIRROR, values: {} });
+    const known = knownStateOf(found);
+    const clocks = new Map<string, Instant>(Object.entries(JSON.parse(String(found[0]?.['clocks'] ?? '{}'))));
     // An empty mirror has a time that is earlier than any time of a row.
     const now = [...clocks.values()].reduce((newest, at) => (at > newest ? at : newest), EPOCH);
-    kept = {
+    const snapshot = {
       ...ways,
       version,
       now,
       clockOf: (env = '') => clocks.get(env) || now,
-      serverTime: String(mirror?.['server_time'] ?? now),
-      cursorKey: createSecretKey(String(mirror?.['cursor_key'] ?? cursorKey), 'hex'),
+      serverTime: String(found[0]?.['server_time'] ?? now),
+      cursorKey: createSecretKey(known.key ?? cursorKey, 'hex'),
     };
+    kept = { ...known, snapshot };
     return kept;
   };
 }

@@ -3,6 +3,7 @@ import { openForReading } from '../destination/sqlite/open.ts';
 import type { Principal } from './access.ts';
 import { type AdmittedRequest, type EndpointAnswer, openAnswering } from './answers.ts';
 import type { EndpointOptions } from './endpoints.ts';
+import { type HttpErrorParts, httpErrorParts } from './errors.ts';
 
 /** A thread that reads the mirror. It answers the requests of the serving thread one after the other. */
 
@@ -19,8 +20,8 @@ export interface PostedRequest extends Omit<AdmittedRequest, 'reader'> {
   readonly reader: Principal | null;
 }
 
-/** An internal failure is sent as the error itself. */
-export type ThreadReply = EndpointAnswer | { readonly failure: unknown };
+/** An internal failure is sent as the error itself. An HTTP error would lose its parts on the way. */
+export type ThreadReply = EndpointAnswer | { readonly failure: unknown } | { readonly refused: HttpErrorParts };
 
 const { path, ...options } = workerData as ThreadOptions;
 const mirror = openForReading(path);
@@ -59,6 +60,7 @@ function replyTo(admittedRequest: AdmittedRequest): ThreadReply {
   try {
     return answer(admittedRequest);
   } catch (failure) {
-    return { failure };
+    const refused = httpErrorParts(failure);
+    return refused === null ? { failure } : { refused };
   }
 }

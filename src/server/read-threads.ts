@@ -3,7 +3,7 @@ import { Worker } from 'node:worker_threads';
 import PQueue from 'p-queue';
 import type { Principal } from './access.ts';
 import type { AdmittedRequest, EndpointAnswer, EndpointAnswers } from './answers.ts';
-import { gone, overloaded } from './errors.ts';
+import { gone, httpErrorFrom, overloaded } from './errors.ts';
 import { makeCursorKey } from './mirror-reads.ts';
 import type { PostedRequest, ThreadOptions, ThreadReply } from './read-thread.ts';
 
@@ -91,6 +91,7 @@ function startThread(options: ThreadOptions, whenOver: () => void): ReadThread {
   let isOver = false;
   worker.on('message', (threadReply: ThreadReply) => {
     if ('failure' in threadReply) pending?.reject(threadReply.failure);
+    else if ('refused' in threadReply) pending?.reject(httpErrorFrom(threadReply.refused));
     else pending?.resolve('body' in threadReply ? { ...threadReply, body: asSent(threadReply.body) } : threadReply);
   });
   const over = (error: unknown): void => {

@@ -73,7 +73,6 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
   const quota = await openRateLimit(server, rateLimit);
   authenticationHook = authenticate({ store, keys, quota, admitted: connections.admitted });
   server.addHook('onResponse', logRequest);
-  server.setErrorHandler(refuse);
   // Only for the files of `/ui/`; any other unknown address is refused earlier, by the hook below.
   server.setNotFoundHandler((request) => {
     throw addressRefusal(request);
@@ -89,7 +88,11 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
     if (!request.is404) return done();
     goOn(authenticationHook(request, reply), (refusal) => done(refusal ?? addressRefusal(request)));
   });
-  addHealth(server, store, nowMs);
+  const noteError = addHealth(server, store, nowMs);
+  server.setErrorHandler((error, request, reply) => {
+    noteError(error, request.log);
+    return refuse(error, request, reply);
+  });
   await addPageFiles(server);
   await server.register(async (api) => {
     api.addHook('onRequest', (request, reply, done) => goOn(authenticationHook(request, reply), done));

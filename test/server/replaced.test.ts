@@ -1,7 +1,9 @@
 import { copyFileSync, renameSync, rmSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { assets } from '../../schema/assets.ts';
+import { mirrorEnvironments } from '../../schema/sync.ts';
 import { asset, serve } from './fixture.ts';
+import { expectRefusal } from './refusal.ts';
 
 test('a mirror file that was replaced or removed is answered with 503 until it is back, by /healthz as well', async () => {
   const { writing, server, get } = serve(({ db }) => void db.insert(assets).values(asset('a')).run());
@@ -16,9 +18,55 @@ test('a mirror file that was replaced or removed is answered with 503 until it i
   copyFileSync(`${path}.kept`, path);
   expect(await statuses()).toEqual([503, 503, 503]);
   expect((await get('e/assets')).body).toEqual({
-    error: { code: 'mirror_replaced', message: 'The mirror file was replaced or removed: restart the server' },
+    error: {
+      code: 'mirror_replaced',
+      message: 'The mirror file was replaced, overwritten or removed: restart the server',
+    },
   });
   rmSync(path);
   renameSync(`${path}.kept`, path);
   expect(await statuses()).toEqual([200, 200, 200]);
+});
+
+/** The path of another mirror, whose rows are all in its file. */
+function otherMirror(fill: Parameters<typeof serve>[0]): string {
+  const { writing } = serve(fill);
+  writing.connection.pragma('wal_checkpoint(truncate)');
+  return writing.path;
+}
+
+const MANY = Array.from({ length: 100 }, (_, i) => asset(`b${i}`, { description: 'x'.repeat(5000) }));
+
+test.each<[size: string, fill: Parameters<typeof serve>[0]]>([
+  ['larger', ({ db }) => void db.insert(assets).values(MANY).run()],
+  ['smaller', () => {}],
+])('a %s mirror that was copied into the same file is answered with 503, by /healthz as well', async (_, fill) => {
+  const { writing, server, get } = serve(({ db }) => void db.insert(assets).values(MANY.slice(50)).run());
+  writing.connection.pragma('wal_checkpoint(truncate)');
+  expect((await get('e/assets')).status).toBe(200);
+  copyFileSync(otherMirror(fill), writing.path);
+  expectRefusal(await get('e/assets'), 503, 'mirror_replaced');
+  expect((await (await server).inject('/healthz')).statusCode).toBe(503);
+});
+
+test('a mirror file that only changed because a sync wrote to it is answered as before', async () => {
+  const { writing, get } = serve(({ db }) => void db.insert(assets).values(asset('a')).run());
+  expect((await get('e/assets')).body.items).toHaveLength(1);
+  writing.db.insert(assets).values(asset('b')).run();
+  writing.connection.pragma('wal_checkpoint(truncate)');
+  expect((await get('e/assets')).body.items).toHaveLength(2);
+  writing.connection.exec('vacuum');
+  writing.connection.pragma('wal_checkpoint(truncate)');
+  expect((await get('e/assets')).body.items).toHaveLength(2);
+});
+
+test('an earlier copy of the same mirror, put in its place byte by byte, is answered with 503', async () => {
+  const { writing, get } = serve(({ db }) => void db.insert(assets).values(asset('a')).run());
+  writing.connection.pragma('wal_checkpoint(truncate)');
+  copyFileSync(writing.path, `${writing.path}.backup`);
+  writing.db.update(mirrorEnvironments).set({ mirrored_at: '2026-11-21T12:00:00.000000Z' }).run();
+  writing.connection.pragma('wal_checkpoint(truncate)');
+  expect((await get('e/assets')).status).toBe(200);
+  copyFileSync(`${writing.path}.backup`, writing.path);
+  expectRefusal(await get('e/assets'), 503, 'mirror_replaced');
 });
