@@ -27,6 +27,7 @@ import { addPageFiles } from './page-files.ts';
 import { openRateLimit, type RateLimit, type RequestQuota } from './rate-limit.ts';
 import { answersInThreads } from './read-threads.ts';
 import { refuse, refuseUnreadable } from './refuse-connection.ts';
+import { openRequestLog, type RequestLog } from './request-log.ts';
 import { addRoutes, type RoutesOptions } from './routes.ts';
 import { ERROR } from './schemas.ts';
 import { serializers } from './serializers.ts';
@@ -61,18 +62,22 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
   const { mirror, keys, rateLimit = null, nowMs = Date.now } = options;
   const store = openMirrorReads(mirror);
   const { answers, ...read } = openAnswers(options);
-  let authenticationHook: AuthenticationHook = () => undefined;
+  let onUndecodable: (request: FastifyRequest, reply: FastifyReply) => void = () => {};
   const server = fastify({
     ...FRAMEWORK,
     ...(options.log === undefined ? {} : { loggerInstance: options.log }),
-    frameworkErrors: (_error, request, reply) => refuseUndecodable(request, reply, authenticationHook),
+    frameworkErrors: (_error, request, reply) => onUndecodable(request, reply),
   });
   const connections = boundConnections(server);
   server.decorateRequest('reader', null);
   server.decorateRequest('mirrorState', null);
   const quota = await openRateLimit(server, rateLimit);
-  authenticationHook = authenticate({ store, keys, quota, admitted: connections.admitted });
-  server.addHook('onResponse', logRequest);
+  const authenticationHook = authenticate({ store, keys, quota, admitted: connections.admitted });
+  const logRequest = logRequests(server);
+  onUndecodable = (request, reply) => {
+    reply.raw.once('finish', () => logRequest(request, reply));
+    refuseUndecodable(request, reply, authenticationHook);
+  };
   // Only for the files of `/ui/`; any other unknown address is refused earlier, by the hook below.
   server.setNotFoundHandler((request) => {
     throw addressRefusal(request);
@@ -182,25 +187,28 @@ function authenticate({
 function refuseUndecodable(request: FastifyRequest, reply: FastifyReply, authenticationHook: AuthenticationHook): void {
   const answer = (refusal: unknown): unknown => refuse(refusal, request, reply);
   const undecodable = badRequest('The address cannot be decoded: percent-encode each part of it');
-  reply.raw.once('finish', () => logRequest(request, reply, () => {}));
   const admitted = async (): Promise<void> => authenticationHook(request, reply);
   admitted().then(() => answer(undecodable), answer);
+}
+
+/** How often the requests that were only counted are logged. */
+const COUNTS_EVERY_MS = 60_000;
+
+/** @returns what logs a request that no hook sees */
+function logRequests(server: FastifyInstance): RequestLog['note'] {
+  const { note, writeCounts } = openRequestLog(server.log);
+  server.addHook('onResponse', (request, reply, done) => {
+    note(request, reply);
+    done();
+  });
+  const counting = setInterval(writeCounts, COUNTS_EVERY_MS).unref();
+  server.addHook('onClose', () => {
+    clearInterval(counting);
+    writeCounts();
+  });
+  return note;
 }
 
 /** An unknown address is refused before its body is read: with 404, or with 405 if the method is not GET. */
 const addressRefusal = ({ method }: FastifyRequest): Error =>
   ['GET', 'HEAD'].includes(method) ? notFound('This address') : methodNotAllowed();
-
-/** The most characters of a path in the log: any client may send one of 256 KB. */
-const MOST_LOGGED = 200;
-
-/** Logs one line for each request, without the query: a token may stand there by mistake. */
-function logRequest(request: FastifyRequest, reply: FastifyReply, done: () => void): void {
-  const { method, url, reader } = request;
-  const took = { status: reply.statusCode, ms: Math.round(reply.elapsedTime * 10) / 10 };
-  request.log.info(
-    { method, path: url.split('?', 1)[0]?.slice(0, MOST_LOGGED), reader: reader?.name ?? null, ...took },
-    'request',
-  );
-  done();
-}

@@ -20,9 +20,22 @@ describe('the log of a server', () => {
     expect(paths).toEqual([path.slice(0, 200), path.slice(0, 200)]);
   });
 
+  test('has one line a minute of a client without a token, with the number of its requests', async () => {
+    const server = await serving(['--db', mirrorFile(), '--rate-limit', '5/1h']);
+    for (let i = 0; i < 20; i += 1) await server.get(`/nothing/${i}`, 'a-strangers-token');
+    await server.get('/healthz', null);
+    server.kill('SIGTERM');
+    const { stderr } = await server.ended;
+    const lines = [...stderr.matchAll(/INFO: (?:more )?requests? (\{.*)/g)].map(([, line = '']) => JSON.parse(line));
+    expect(lines).toMatchObject([
+      { path: '/nothing/0', reader: null, status: 401, client: '127.0.0.1' },
+      { client: '127.0.0.1', requests_by_status: { 200: 1, 401: 4, 429: 15 } },
+    ]);
+  });
+
   test('is written to its end before the server ends', async () => {
-    const server = await serving(['--db', mirrorFile()]);
-    for (let i = 0; i < 300; i += 1) await server.get(`/healthz?${i}`);
+    const server = await serving(['--db', mirrorFile(), '--rate-limit', 'off']);
+    for (let i = 0; i < 300; i += 1) await server.get(`/public/beta/environments?${i}`);
     server.kill('SIGTERM');
     const lines = (await server.ended).stderr.trimEnd().split('\n');
     expect(lines.filter((line) => line.includes('INFO: request'))).toHaveLength(300);
