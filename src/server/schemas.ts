@@ -104,10 +104,10 @@ function innerFields(fields: Fields): Readonly<Record<string, Fields>> {
 
 const inside = ([name, { from = [], ...field }]: [string, Field]): [string, Field] => [from.at(-1) ?? name, field];
 
-/** An optional field may be left out or null: services differ in that. */
+/** An optional value may be left out or null: services differ in that. A list is empty, and an object left out, but neither is null. */
 function schemaOf(name: string, field: Field): JsonSchema {
-  const schema = (field.type === 'json' ? JSON_SHAPES[name] : undefined) ?? TYPES[field.type];
-  return field.required ? schema : nullable(schema);
+  if (field.type === 'json') return JSON_SHAPES[name] ?? ANYTHING;
+  return field.required ? TYPES[field.type] : nullable(TYPES[field.type]);
 }
 
 const nullable = (jsonSchema: JsonSchema): JsonSchema =>

@@ -20,6 +20,9 @@ const names = (query: string) => query.split(' ').filter((name) => name !== '');
 const EVERY_NAME = [...new Set(OPERATIONS.flatMap(([, query]) => names(query))), 'token', 'nonsense'];
 const REFUSALS = ['400', '401', '403', '404', '422', '429', '500', '503'];
 
+/** Fields without a value are an empty list, or left out. */
+const NEVER_NULL = ['owners', 'tags', 'config'];
+
 const NOW_MS = Date.parse('2026-11-20T12:00:00Z');
 const INSTANT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/;
 
@@ -187,8 +190,9 @@ describe('/openapi.json', () => {
       const url = await filled(path);
       const { body } = await get(list ? `${url}?limit=1` : url);
       const shown: Item = list ? body.items[0] : [body].flat()[0];
-      const nulls = Object.keys(properties).filter((name) => !required.includes(name));
-      const bare = Object.fromEntries(Object.entries(shown).filter(([name]) => !nulls.includes(name)));
+      const optional = Object.keys(properties).filter((name) => !required.includes(name));
+      const nulls = optional.filter((name) => !NEVER_NULL.includes(name));
+      const bare = Object.fromEntries(Object.entries(shown).filter(([name]) => !optional.includes(name)));
       const blank = { ...bare, ...Object.fromEntries(nulls.map((name) => [name, null])) };
       const answers = list
         ? [{ items: [bare, blank] }, { items: [], has_more: false, next_cursor: null }]
@@ -196,6 +200,15 @@ describe('/openapi.json', () => {
       for (const answer of answers) expectDescribed(path, { status: 200, body: answer });
     },
   );
+
+  test('lists of owners and tags, and the config of a test, are never null', async () => {
+    const { Test, Asset } = document.components.schemas;
+    const typesOf = ({ properties }: Document) => NEVER_NULL.map((name) => properties[name]?.type);
+    expect([typesOf(Test), typesOf(Asset)]).toEqual([
+      ['array', 'array', 'object'],
+      ['array', 'array', undefined],
+    ]);
+  });
 
   test('the greatest limit is that of the server’s options', async () => {
     const small = await createServer({ mirror, keys: () => [], pageMax: 7 });
