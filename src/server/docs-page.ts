@@ -1,13 +1,14 @@
 import { hash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import type { FastifyInstance } from 'fastify';
+import { STANDS_ALONE } from './answer-headers.ts';
 import { ASKED_EACH_TIME, addFixedContent, NEVER_CHANGES } from './fixed-content.ts';
 
 const TITLE = 'Data observability read API';
 
 /** The page loads nothing from other hosts and sends nothing to them. Swagger sets styles in its elements. */
 const OWN_HOST_ALONE = {
-  'content-security-policy': "default-src 'self'; img-src 'self' data:; style-src 'self' 'unsafe-inline'",
+  'content-security-policy': `default-src 'self'; img-src 'self' data:; style-src 'self' 'unsafe-inline'; ${STANDS_ALONE}`,
 };
 
 const START = `addEventListener('load', () => SwaggerUIBundle({ dom_id: '#docs', url: new URL('openapi.json', document.baseURI).href,

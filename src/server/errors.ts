@@ -19,8 +19,14 @@ export function envelope(code: string, message: string): ErrorEnvelope {
   return { error: { code, message } };
 }
 
-const httpError = (statusCode: number, code: string, message: string, headers?: HttpError['headers']) =>
-  sensible.httpErrors.createError(statusCode, message, { code, headers, refusal: true }) as unknown as HttpError;
+/** A message may name what was asked for, and an id in an address may have 256 KB. */
+const MOST_MESSAGE_CHARACTERS = 500;
+
+function httpError(statusCode: number, code: string, message: string, headers?: HttpError['headers']): HttpError {
+  const shown =
+    message.length > MOST_MESSAGE_CHARACTERS ? `${message.slice(0, MOST_MESSAGE_CHARACTERS).toWellFormed()}…` : message;
+  return sensible.httpErrors.createError(statusCode, shown, { code, headers, refusal: true }) as unknown as HttpError;
+}
 
 export const httpErrorFrom = ({ statusCode, code, message, headers }: HttpErrorParts): HttpError =>
   httpError(statusCode, code, message, headers);

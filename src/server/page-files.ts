@@ -1,14 +1,11 @@
 import { join } from 'node:path';
 import fastifyStatic from '@fastify/static';
 import type { FastifyInstance } from 'fastify';
+import { STANDS_ALONE } from './answer-headers.ts';
 import { builtPage } from './built-page.ts';
 
 /** The page loads nothing from other hosts, sends nothing to them, and runs and applies only what stands in its own files. */
-const OWN_FILES_ALONE = {
-  'content-security-policy': "default-src 'self'",
-  'x-content-type-options': 'nosniff',
-  'referrer-policy': 'no-referrer',
-};
+const OWN_FILES_ALONE = { 'content-security-policy': `default-src 'self'; ${STANDS_ALONE}` };
 
 /**
  * Adds the page at `/` and its files at `/ui/`. Neither needs a token, because they hold no data, and neither counts against a quota: behind

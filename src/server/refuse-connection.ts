@@ -17,16 +17,24 @@ const UNREADABLE: Readonly<Record<string, readonly [status: string, message: str
 /** How long a client may take to read the answer to an unreadable request. */
 const LINGER_MS = 1000;
 
-/** Answers an unreadable request and ends the connection, also if the client does not. */
+/** Connections with an answer to an unreadable request. Each further part of such a request is another error. */
+const refused = new WeakSet<object>();
+
+/**
+ * Answers an unreadable request and ends the connection, also if the client does not. A client may still be sending: if its connection were
+ * ended before it has sent everything, it would see no answer.
+ */
 export function refuseUnreadable(
   error: Error & { code?: string },
   socket: { writable: boolean; end(text: string): void; destroy(): void },
 ): void {
+  if (refused.has(socket) && error.code !== 'ECONNRESET') return;
   if (error.code === 'ECONNRESET' || !socket.writable) {
     socket.destroy();
     return;
   }
   const [status, message] = UNREADABLE[error.code ?? ''] ?? ['400 Bad Request', 'The request cannot be read'];
+  refused.add(socket);
   const body = JSON.stringify(envelope('invalid_request', message));
   const head = [`HTTP/1.1 ${status}`, 'Content-Type: application/json; charset=utf-8'];
   socket.end([...head, `Content-Length: ${Buffer.byteLength(body)}`, 'Connection: close', '', body].join('\r\n'));

@@ -11,6 +11,7 @@ import fastify, {
 import { parseInstant } from '../core/instant.ts';
 import type { MirrorFile } from '../destination/sqlite/open.ts';
 import { identify, type TokenHash } from './access.ts';
+import { addAnswerHeaders, EVERY_ANSWER } from './answer-headers.ts';
 import { answersHere, openLightAnswering } from './answers.ts';
 import { CONNECTION_LIMITS } from './connection-slots.ts';
 import { boundConnections } from './connections.ts';
@@ -19,7 +20,7 @@ import type { DimensionWeights } from './dimension-weights.ts';
 import { drainOnClose } from './drain.ts';
 import { badRequest, methodNotAllowed, notFound, unauthenticated } from './errors.ts';
 import { goOn } from './go-on.ts';
-import { addHealth } from './health.ts';
+import { addHealth, type NoteError } from './health.ts';
 import { explainInvalid } from './invalid.ts';
 import { openMetrics } from './metrics.ts';
 import { type MirrorReads, makeCursorKey, openMirrorReads } from './mirror-reads.ts';
@@ -71,6 +72,7 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
   const connections = boundConnections(server);
   server.decorateRequest('reader', null);
   server.decorateRequest('mirrorState', null);
+  addAnswerHeaders(server);
   const quota = await openRateLimit(server, rateLimit);
   const authenticationHook = authenticate({ store, keys, quota, admitted: connections.admitted });
   const logRequest = logRequests(server);
@@ -93,11 +95,7 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
     if (!request.is404) return done();
     goOn(authenticationHook(request, reply), (refusal) => done(refusal ?? addressRefusal(request)));
   });
-  const noteError = addHealth(server, store, nowMs);
-  server.setErrorHandler((error, request, reply) => {
-    noteError(error, request.log);
-    return refuse(error, request, reply);
-  });
+  handleErrors(server, addHealth(server, store, nowMs));
   await addPageFiles(server);
   await server.register(async (api) => {
     api.addHook('onRequest', (request, reply, done) => goOn(authenticationHook(request, reply), done));
@@ -185,10 +183,18 @@ function authenticate({
 
 /** Fastify runs no hooks for an address that it cannot decode. */
 function refuseUndecodable(request: FastifyRequest, reply: FastifyReply, authenticationHook: AuthenticationHook): void {
+  reply.headers(EVERY_ANSWER);
   const answer = (refusal: unknown): unknown => refuse(refusal, request, reply);
   const undecodable = badRequest('The address cannot be decoded: percent-encode each part of it');
   const admitted = async (): Promise<void> => authenticationHook(request, reply);
   admitted().then(() => answer(undecodable), answer);
+}
+
+function handleErrors(server: FastifyInstance, noteError: NoteError): void {
+  server.setErrorHandler((error, request, reply) => {
+    noteError(error, request.log);
+    return refuse(error, request, reply);
+  });
 }
 
 /** How often the requests that were only counted are logged. */

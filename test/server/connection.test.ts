@@ -92,11 +92,14 @@ describe('the size and time of a request are bounded', () => {
     ]);
     const one = await ask(`${LIST}/${'x'.repeat(262_144 - LIST.length - 1)}`);
     expectRefusal({ status: one.status, body: JSON.parse(one.body.toString()) }, 404, 'not_found');
+    // It names what was not found, but does not repeat all of it.
+    expect(one.body.length).toBeLessThan(1000);
   });
 
   test.each([
     ['address', LIST + '/'.padEnd(280_000, 'x'), ''],
     ['query', `${LIST}?ids=`.padEnd(280_000, 'x'), ''],
+    ['address of 2 MB', LIST + '/'.padEnd(2_000_000, 'x'), ''],
     ['header', LIST, `x-long: ${'x'.repeat(280_000)}\r\n`],
     ['number of headers together', LIST, 'x-short: 0123456789\r\n'.repeat(3000)],
   ])('a longer %s is refused in an envelope, and the connection ended', async (_, url, more) => {
@@ -290,6 +293,7 @@ describe('an internal failure reveals no details', () => {
 
 describe('headers of answers', () => {
   const { server, get } = serve(nothing, {}, afterAll);
+  const port = server.then(listening);
 
   test('name the scheme to a client without a token, and the allowed methods after another method', async () => {
     const authorization = 'Bearer secret';
@@ -308,8 +312,35 @@ describe('headers of answers', () => {
     expect([statusCode, headers['content-type']]).toEqual([200, 'text/html; charset=utf-8']);
   });
 
+  test.each(['/', '/docs', '/openapi.json', '/healthz', '/metrics', '/nothing', LIST, '/public/beta/%zz'])(
+    'let a browser guess no type and tell no address: %s',
+    async (url) => {
+      const { headers } = await (await server).inject(url);
+      expect(headers).toMatchObject({ 'x-content-type-options': 'nosniff', 'referrer-policy': 'no-referrer' });
+    },
+  );
+
+  test.each(['/', '/docs'])('keep %s out of frames, and its forms and links where they are', async (url) => {
+    const policy = String((await (await server).inject(url)).headers['content-security-policy']);
+    expect(policy).toContain("base-uri 'none'; form-action 'none'; frame-ancestors 'none'");
+  });
+
+  test.each([
+    ['no host', 'HTTP/1.1', '', 400],
+    ['two hosts', 'HTTP/1.1', 'host: a\r\nHost: b\r\n', 400],
+    ['the same host twice', 'HTTP/1.1', 'host: a\r\nhost: a\r\n', 400],
+    ['one host', 'HTTP/1.1', 'host: a\r\n', 200],
+    ['no host in HTTP/1.0', 'HTTP/1.0', '', 200],
+  ])('a request with %s: %s', async (_, version, host, expected) => {
+    const socket = open(await port);
+    socket.write(`GET ${LIST} ${version}\r\n${host}authorization: Bearer secret\r\nconnection: close\r\n\r\n`);
+    const { status, body } = await lastAnswer(socket);
+    expect(status).toBe(expected);
+    if (expected === 400) expectRefusal({ status, body: JSON.parse(body.toString()) }, 400, 'invalid_request');
+  });
+
   test('do not refuse an unknown expectation', async () => {
-    const socket = open(await listening(await server));
+    const socket = open(await port);
     socket.write(request(LIST, 'expect: nonsense\r\nconnection: close\r\n'));
     const { status, body } = await lastAnswer(socket);
     expect([status, JSON.parse(body.toString()).items]).toEqual([200, []]);

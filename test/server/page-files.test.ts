@@ -14,9 +14,7 @@ const get = (url: string, headers = {}) => server.inject({ url, headers });
 const scriptOf = (page: string): string => `/${/src="(ui\/[^"]*\.js)"/.exec(page)?.[1]}`;
 
 const POLICY = {
-  'content-security-policy': "default-src 'self'",
-  'x-content-type-options': 'nosniff',
-  'referrer-policy': 'no-referrer',
+  'content-security-policy': "default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
 };
 
 describe('the page', () => {
