@@ -28,6 +28,8 @@ declare module 'fastify' {
 export interface RoutesOptions extends EndpointOptions {
   readonly answers: EndpointAnswers;
   readonly quota: RequestQuota;
+  /** The state of the mirror now. */
+  readonly state: () => MirrorState;
 }
 
 const REFUSALS = [400, 401, 403, 404, 422, 429, 500, 503];
@@ -44,29 +46,35 @@ export function addRoutes(server: FastifyInstance, routesOptions: RoutesOptions)
     addEndpoint(server, routesOptions, endpoint);
 }
 
-function addEndpoint(server: FastifyInstance, { answers, quota }: RoutesOptions, apiEndpoint: ApiEndpoint): void {
+function addEndpoint(
+  server: FastifyInstance,
+  { answers, quota, state: stateNow }: RoutesOptions,
+  apiEndpoint: ApiEndpoint,
+): void {
   const { base = API_PATH, path, scopes = [], operationId } = apiEndpoint;
   const handler = (request: FastifyRequest, reply: FastifyReply): unknown => {
     const { reader, params, query } = request as unknown as Parameters<ApiEndpoint['respond']>[1];
-    // The tag is of this state or an earlier one, so an answer called unchanged is never a changed one.
     const state = request.mirrorState as MirrorState;
     const tag = entityTag(state, reader, request.url);
     setDateHeader(reply, { now: state.clockOf(params[ENV]) });
     if (isKnown(tag, request)) return reply.code(304).headers(cachedAs(tag)).send();
     const gzip = takesGzip(request.headers['accept-encoding']);
     const admitted = { operationId, reader, params, query, gzip };
+    // An answer that may be of a later state has no tag: a tag stands for one answer.
+    const tagOfRead = (): string | null => (stateNow() === state ? tag : null);
     const atOnce = answers.answerAtOnce(admitted);
-    if (atOnce !== null) return sendAnswer(reply, atOnce, tag);
+    if (atOnce !== null) return sendAnswer(reply, atOnce, tagOfRead());
     return answers.answer(admitted, goneSignal(reply)).then(async (answer) => {
+      const tagRead = tagOfRead();
       await quota.charge(request, answer.cpuMs);
-      return sendAnswer(reply, answer, tag);
+      return sendAnswer(reply, answer, tagRead);
     });
   };
   server.get([base, ...path].join('/'), { schema: schemaOf(apiEndpoint), config: { scopes } }, handler);
 }
 
 /** @throws HttpError when that is the answer */
-function sendAnswer(reply: FastifyReply, endpointAnswer: EndpointAnswer, tag: string): FastifyReply {
+function sendAnswer(reply: FastifyReply, endpointAnswer: EndpointAnswer, tag: string | null): FastifyReply {
   setDateHeader(reply, endpointAnswer);
   if ('refusal' in endpointAnswer) throw httpErrorFrom(endpointAnswer.refusal);
   if (endpointAnswer.gzipped) reply.header('content-encoding', 'gzip');
@@ -77,8 +85,12 @@ function sendAnswer(reply: FastifyReply, endpointAnswer: EndpointAnswer, tag: st
 }
 
 /** A cache has to check each time whether its answer is still valid, and must not show it to the holder of another token. */
-function cachedAs(tag: string): Readonly<Record<string, string>> {
-  return { etag: tag, 'cache-control': 'private, no-cache', vary: 'accept-encoding, authorization' };
+function cachedAs(tag: string | null): Readonly<Record<string, string>> {
+  return {
+    ...(tag === null ? {} : { etag: tag }),
+    'cache-control': 'private, no-cache',
+    vary: 'accept-encoding, authorization',
+  };
 }
 
 /** Aborts when the client has gone before its answer was sent. */

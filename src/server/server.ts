@@ -99,7 +99,7 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
   await addPageFiles(server);
   await server.register(async (api) => {
     api.addHook('onRequest', (request, reply, done) => goOn(authenticationHook(request, reply), done));
-    addRoutes(api, { answers, quota, ...read });
+    addRoutes(api, { answers, quota, state: store.state, ...read });
     addMetrics(api);
   });
   return server;
@@ -110,7 +110,7 @@ function openAnswers({
   pageMax = 2000,
   weights = new Map(),
   threads = 0,
-}: ServerOptions): Omit<RoutesOptions, 'quota'> {
+}: ServerOptions): Omit<RoutesOptions, 'quota' | 'state'> {
   const read = { pageMax, weights };
   // The same for all threads, so that each accepts the cursors of the others.
   const cursorKey = makeCursorKey();

@@ -52,6 +52,24 @@ describe.each([0, 1])('with %i threads, an answer that the client already has', 
     expect({ status: after.status, body: after.raw.toString() }).toEqual({ status: 200, body: '[]' });
   });
 
+  test('has no tag if a sync has written between the request and its read: a tag stands for one answer', async () => {
+    let atRequest = () => {};
+    const withWriting = (): typeof KEYS => {
+      atRequest();
+      return KEYS;
+    };
+    const served = serve(fill, { threads, keys: withWriting });
+    const tag = tagOf(await asked(served, 'environments'));
+    atRequest = () => void served.writing.db.update(environments).set({ missing_since: NOW }).run();
+    const during = await asked(served, 'environments');
+    expect({ status: during.status, body: during.raw.toString() }).toEqual({ status: 200, body: '[]' });
+    expect(during.headers).not.toHaveProperty('etag');
+    atRequest = () => {};
+    const after = await asked(served, 'environments', { 'if-none-match': tag });
+    expect(after).toMatchObject({ status: 200, headers: { etag: expect.any(String) } });
+    expect(tagOf(after)).not.toBe(tag);
+  });
+
   test('has another tag for another token, path or query', async () => {
     const served = open();
     const tag = tagOf(await asked(served, 'e/columns'));
