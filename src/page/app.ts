@@ -13,7 +13,7 @@ import { age } from './parts/time.ts';
 import { reportData } from './report-data.ts';
 import { formatRoute, VIEWS, type ViewName } from './route.ts';
 import { forgetToken, isTokenRefused, token } from './token.ts';
-import { tokenForm } from './token-form.ts';
+import { tokenForm, tokenOffer } from './token-form.ts';
 import type { EnvironmentView } from './view-frame.ts';
 import { assetView } from './views/asset.ts';
 import { failingView } from './views/failing.ts';
@@ -50,6 +50,7 @@ export function App(): VNode {
     ${header()}
     <main id="content" tabindex="-1" aria-label=${short}>
       <h1 ref=${heading} tabindex="-1">${question}</h1>
+      ${tokenOffer()}
       ${isTokenRefused.value ? tokenForm() : liveView(MIRROR, content)}
     </main>
     ${footer()}

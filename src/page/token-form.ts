@@ -1,6 +1,7 @@
 import type { VNode } from 'preact';
 import { html } from './html.ts';
-import { takeToken, token } from './token.ts';
+import { notice } from './parts/notice.ts';
+import { decideOffer, offeredToken, takeToken, token } from './token.ts';
 
 function submit(event: SubmitEvent): void {
   event.preventDefault();
@@ -17,4 +18,14 @@ export function tokenForm(): VNode {
     <button type="submit">Show the mirror</button>
     <p class="faint">The page keeps it until the tab is closed.</p>
   </form>`;
+}
+
+/** Asks whether the token of a link may replace the one of the tab; null if no link has brought one. */
+export function tokenOffer(): VNode | null {
+  if (offeredToken.value === null) return null;
+  return html`<div class="offer" role="alert">
+    ${notice('warn', 'The link that you opened brings another token. It may show less than yours, or more.')}
+    <button type="button" onClick=${() => decideOffer(false)}>Keep my token</button>
+    <button type="button" onClick=${() => decideOffer(true)}>Use the token of the link</button>
+  </div>`;
 }

@@ -21,13 +21,27 @@ export function forgetToken(): void {
   token.value = null;
 }
 
-/** An address may bring a token, `#token=…`. It is taken over, and removed from the address bar and the history. */
+/** A token that an address has brought while the tab has another one; null if there is none. */
+export const offeredToken = signal<string | null>(null);
+
+export function decideOffer(isTaken: boolean): void {
+  const { value: offered } = offeredToken;
+  offeredToken.value = null;
+  if (isTaken && offered !== null) takeToken(offered);
+}
+
+/**
+ * An address may bring a token, `#token=…`, which is removed from the address bar and the history. It is taken over, but does not replace
+ * another one without asking: it may show less, and the link may come from anybody.
+ */
 export function takeTokenFromAddress(): void {
   const { hash, pathname, search } = window.location;
   if (!hash.startsWith('#token=')) return;
   const text = decodeToken(hash.slice('#token='.length));
   window.history.replaceState(null, '', `${pathname}${search}`);
-  if (text !== '') takeToken(text);
+  if (text === '') return;
+  if (token.value === null || token.value === text || isTokenRefused.value) takeToken(text);
+  else offeredToken.value = text;
 }
 
 function decodeToken(text: string): string {

@@ -179,6 +179,12 @@ describe('the graph', () => {
     expect(await overflowOf(page)).toBe(0);
   });
 
+  test('says where a link leads, whatever its address pretends', async () => {
+    const url = 'https://looker.example.com@elsewhere.test/dashboards/1';
+    const { page } = await open('#/asset?id=a', { 'environments/prod/asset': { body: { ...assetDetail('a'), url } } });
+    expect(await page.getByRole('link', { name: 'open on elsewhere.test' }).getAttribute('href')).toBe(url);
+  });
+
   test('makes no link of an address that is not one of the web', async () => {
     const { page } = await open();
     expect(await page.locator('a[href^="javascript"]').count()).toBe(0);

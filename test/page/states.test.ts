@@ -58,6 +58,24 @@ describe('the token', () => {
     expect(page.url()).toBe(`${server.url}/`);
   });
 
+  test('is not replaced by that of a link without asking', async () => {
+    const { page, server } = await open({}, '#token=mine');
+    await page.getByRole('heading', { name: 'Production' }).waitFor();
+    const follow = () => page.evaluate("location.hash = '#token=theirs'");
+    await follow();
+    await page.getByRole('button', { name: 'Keep my token' }).click();
+    await page.getByRole('button', { name: 'Keep my token' }).waitFor({ state: 'detached' });
+    expect(page.url()).toBe(`${server.url}/`);
+    await page.reload();
+    await page.getByRole('heading', { name: 'Production' }).waitFor();
+    expect(new Set(server.asked.map(({ authorization }) => authorization))).toEqual(new Set(['Bearer mine']));
+    await follow();
+    await page.getByRole('button', { name: 'Keep my token' }).waitFor();
+    expect(await findBarriers(page)).toEqual([]);
+    await page.getByRole('button', { name: 'Use the token of the link' }).click();
+    await expect.poll(() => server.asked.at(-1)?.authorization).toBe('Bearer theirs');
+  });
+
   test('is forgotten on request, with all that it has shown', async () => {
     const { page, server } = await open({}, '#token=secret');
     await page.getByRole('heading', { name: 'Production' }).waitFor();
@@ -70,6 +88,16 @@ describe('the token', () => {
 });
 
 describe('the page', () => {
+  test('draws characters of a name that hide or turn around what follows by their numbers', async () => {
+    const name = 'orders\u202Eeuqinu\u200B';
+    const { page } = await open(
+      { 'environments/prod/failing': { body: failingNow([failingSubTest(name)]) } },
+      '#/failing',
+    );
+    await page.getByText('orders[U+202E]euqinu[U+200B]').first().waitFor();
+    expect(await page.locator('body').innerText()).not.toMatch(/[\u202E\u200B]/);
+  });
+
   test('says in one line what a token may not see', async () => {
     const { page } = await open(
       { 'environments/prod/failing': refusal(403, 'The token lacks the scope tests') },

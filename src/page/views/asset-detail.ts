@@ -27,10 +27,10 @@ export function assetFacts(detail: AssetDetail): VNode {
   </div>`;
 }
 
-/** Only an address of the web becomes a link: the source may hold any text. */
+/** Only an address of the web becomes a link, which says where it leads: the source may hold any text. */
 function addressOf({ url }: AssetDetail): VNode | string | null {
-  if (url === null || !/^https?:\/\//i.test(url)) return url;
-  return html`<a href=${url} rel="noreferrer" title=${url}>open</a>`;
+  if (url === null || !/^https?:\/\//i.test(url) || !URL.canParse(url)) return url;
+  return html`<a href=${url} rel="noreferrer" title=${url}>open on ${new URL(url).host}</a>`;
 }
 
 function scoreOf(dimension: string, score: number | null): VNode {
