@@ -1,4 +1,5 @@
 import { byReach, lineageOf, type ReachCount, type SeenLineage } from './asset-graph.ts';
+import { clockSignature, keeping } from './kept.ts';
 import { elementsOf, labelsOf } from './labels.ts';
 import type { FailingNow, FailingSubTest } from './page-data.ts';
 import {
@@ -21,15 +22,23 @@ export interface PagePart {
 
 /** What is failing now, the worst first: by status, by severity, by what is downstream. */
 export function failingNow(pageReads: PageReads, scope: PageScope, { limit, offset }: PagePart): FailingNow {
-  const found = findFailing(pageReads, scope);
+  const found = rankedFailing(pageReads, scope);
+  const shown = found.slice(offset, offset + limit);
   const lineage = lineageOf(pageReads, scope);
-  const reach = reachOf(lineage, found);
-  const shown = found
-    .map((row) => ({ ...row, reach: reach.get(row.asset ?? '') ?? -1 }))
-    .sort((a, b) => byBadness(a, b) || b.reach - a.reach || byName(a, b))
-    .slice(offset, offset + limit);
   return { total: found.length, rows: describe(pageReads, scope, { shown, found, lineage }) };
 }
+
+/** The readers whose list is kept: it may hold thousands of tests. */
+const MOST_KEPT = 8;
+
+/** All that fail, the worst first. Every commit of the environment moves its clock (R21). */
+const rankedFailing = keeping(MOST_KEPT, clockSignature, (pageReads, scope): readonly FailingKey[] => {
+  const found = findFailing(pageReads, scope);
+  const reach = reachOf(lineageOf(pageReads, scope), found);
+  return found
+    .map((row) => ({ ...row, reach: reach.get(row.asset ?? '') ?? -1 }))
+    .sort((a, b) => byBadness(a, b) || b.reach - a.reach || byName(a, b));
+});
 
 /** A failing sub-test as far as its place in the list depends on it. */
 interface FailingKey {

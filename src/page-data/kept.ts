@@ -32,6 +32,12 @@ export function keeping<Made>(
   };
 }
 
+/** Of all tables of the environment. */
+export function clockSignature(pageReads: PageReads, env: string): string {
+  const sql = 'select mirrored_at from mirror_environments where env_id = @env';
+  return String(pageReads.texts({ sql, values: { env } })[0]);
+}
+
 /** Of feed tables: every change stamps its rows with a later time than any before, deleted rows as well (R21). */
 export function feedSignature(pageReads: PageReads, env: string, tables: readonly string[]): string {
   const newest = tables.flatMap((table) =>

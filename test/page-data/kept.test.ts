@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { openForReading, openForWriting } from '../../src/destination/sqlite/open.ts';
 import { lineageOf } from '../../src/page-data/asset-graph.ts';
+import { failingNow } from '../../src/page-data/failing-now.ts';
 import type { PageReads, PageRow } from '../../src/page-data/page-scope.ts';
 import { trends } from '../../src/page-data/trends.ts';
 import { untestedTables } from '../../src/page-data/untested-tables.ts';
@@ -76,6 +77,25 @@ describe('what is kept from one state of the mirror to the next', () => {
       "update assets set deleted_at = @now, deletion = 'absent', mirrored_at = @now where env_id = 'e' and id = 'o2'",
     );
     expect(counts()).toEqual([9, 26]);
+    close();
+  });
+
+  test('is the order of failing tests, of each reader, until the mirror’s clock has moved', () => {
+    const { reads, commit, statements, close } = changing();
+    const ids = "(select v.id from assets v where v.env_id = 'e' and v.id in ('m1', 'm2'))";
+    const limited = { ...ALL, limit: { ids, values: {} } };
+    const ask = (scope = ALL, offset = 0) => {
+      const { total, rows } = failingNow(reads(), scope, { limit: 2, offset });
+      return [total, ...rows.map(({ test_id }) => test_id)];
+    };
+    const isRead = () => statements.splice(0).some((sql) => sql.includes('select distinct test_id'));
+    const [whole, part] = [ask(), ask(limited)];
+    expect([isRead(), ask(), ask(limited), ask(ALL, 2).length, isRead()]).toEqual([true, whole, part, 3, false]);
+    expect(part).not.toEqual(whole);
+    commit(`update latest_test_executions set status = 'PASS', mirrored_at = @now where test_id = '${whole[1]}';
+      update mirror_environments set mirrored_at = @now where env_id = 'e'`);
+    expect(ask()).not.toContain(whole[1]);
+    expect(isRead()).toBe(true);
     close();
   });
 
