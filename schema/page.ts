@@ -32,8 +32,15 @@ export const assetHealthMeans = sqliteTable(
     score: real('score').notNull(),
     /** The assets that had a score on the day. */
     asset_count: integer('asset_count').notNull(),
-    /** The newest `mirrored_at` of scores and of deleted assets when it was made. */
+    /** The mirror's time of the last commit that it takes into account (R21). */
     scores_at: time('scores_at').notNull(),
   },
   (t) => [primaryKey({ columns: [t.env_id, t.day, t.dimension] })],
+);
+
+/** The days whose means are out of date, because a score of the day was written, or an asset with one was deleted or restored. */
+export const staleHealthDays = sqliteTable(
+  'stale_health_days',
+  { env_id: envId(), day: dayColumn('day').notNull() },
+  (t) => [primaryKey({ columns: [t.env_id, t.day] })],
 );

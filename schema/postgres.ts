@@ -46,6 +46,7 @@ export const testExecutionGaps = inPostgres(syncTables.testExecutionGaps);
 export const listLengths = inPostgres(syncTables.listLengths);
 export const verifications = inPostgres(pageTables.verifications);
 export const assetHealthMeans = inPostgres(pageTables.assetHealthMeans);
+export const staleHealthDays = inPostgres(pageTables.staleHealthDays);
 
 /** A database that shards by environment wants it in every key. */
 export const seenPages = inPostgres(syncTables.seenPages, { key: ['env_id', 'id'] });

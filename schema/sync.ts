@@ -69,6 +69,8 @@ export const syncRuns = sqliteTable(
      * the cycle on, or only streams that had `failed`. NULL if the run ended otherwise, or once a later run has ended the cycle.
      */
     left_over: text('left_over', { enum: ['unread', 'failed'] }),
+    /** Random: a run of a mirror that was restored from a backup may have the same id, but never the same nonce. */
+    nonce: text('nonce').notNull().default(''),
   },
   (t) => [
     // Monitoring of a server asks for these often, and there may be very many runs.
