@@ -7,6 +7,7 @@ import type { MirrorClock } from './mirror-clock.ts';
 import { pruneLog } from './prune-log.ts';
 import { loadKeptQuota, loadQuota, saveQuota } from './quota-store.ts';
 import { beginRun, claimMirror, endRun, forgetRun, joinCycle, loadLastTries, recordStreamRun } from './run-log.ts';
+import { environmentsWithStaleDays } from './stale-days.ts';
 import type { StateRunner } from './state-statements.ts';
 
 /** The mirror that a state belongs to. */
@@ -35,5 +36,6 @@ export function createStateStore({ read, write }: StateRunner, { name, clock }: 
     saveListLengths: (lists) => write(() => saveListLengths(lists), lists.map(({ env_id }) => env_id)),
     unfinishedStreams: (cycle) => read(() => loadUnfinished(cycle)),
     streamsHoldingBack: () => read(streamsHoldingBack),
+    environmentsWithStaleDays: () => read(environmentsWithStaleDays),
   };
 }

@@ -214,4 +214,9 @@ export interface Destination {
   /** Writes a commit in one transaction (R5). Removals make marks for `markableStreams` alone. */
   commit(stream: Stream, commit: Commit, markableStreams: ReadonlySet<StreamName>): Promise<CommitResult>;
   standing(stream: Stream): Promise<StandingCounts>;
+  /**
+   * Computes the mean scores of one stale day, the newest, in one transaction.
+   * @returns how many scores it looked up; null if no day is stale
+   */
+  renewDay(): Promise<number | null>;
 }

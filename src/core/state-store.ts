@@ -124,4 +124,6 @@ export interface StateStore {
   unfinishedStreams(cycle: number): Promise<ReadonlyMap<string, readonly StreamName[]>>;
   /** The streams of every environment that have held-back removals (R14). */
   streamsHoldingBack(): Promise<readonly { readonly envId: string; readonly stream: StreamName }[]>;
+  /** The environments with days whose mean scores are out of date. */
+  environmentsWithStaleDays(): Promise<readonly string[]>;
 }

@@ -51,6 +51,8 @@ interface HistoryTable {
   readonly key: readonly string[];
   /** Values that its rows have beside those of the item. */
   readonly constants?: Row;
+  /** The field with the time of a score, for a table that `asset_health_means` is computed from. */
+  readonly scoredAt?: string;
 }
 
 /** One catalogue entry: everything that the sync knows about a collection. It refers to tables by name. */
@@ -131,6 +133,8 @@ interface CommonStream {
     readonly stream: StreamName;
     readonly id: string;
   };
+  /** Whether `asset_health_means` leaves out the scores of its deleted rows. */
+  readonly scored?: true;
   /** The stream that has to read again when rows of this one change, and so is not finished in this cycle (R9, R22). */
   readonly reopens?: StreamName;
   readonly childTables?: readonly ChildTable[];

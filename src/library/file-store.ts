@@ -9,7 +9,6 @@ import { createDestination } from '../destination/sqlite/destination.ts';
 import { perform, scopeOf } from '../destination/sqlite/driver.ts';
 import { facingFile, fileError } from '../destination/sqlite/file-error.ts';
 import { fileState, writeState } from '../destination/sqlite/file-state.ts';
-import { keepHealthMeans } from '../destination/sqlite/health-means.ts';
 import {
   buildSecondaryIndexes,
   dropSecondaryIndexes,
@@ -108,7 +107,6 @@ function openIndexed(path: string, quietMs: number): MirrorFile {
 /** Work that makes reads faster. A run that has to stop has no time for it (R27); the next run does it first. */
 function finish(connection: MirrorFile['connection']): void {
   buildSecondaryIndexes(connection, INDEXED);
-  keepHealthMeans(connection);
   connection.pragma('analysis_limit = 400');
   connection.pragma('optimize');
 }

@@ -99,7 +99,7 @@ async function verifyAndRepair(
   const facts = () => ({ server_time: source.serverTime(), requests: source.requests() });
   const report = reportOf(verification, facts());
   if (locked === null || report.error !== null || !isRepairable(verification, report)) return report;
-  const repaired = await repair({ catalogue: CATALOGUE, source, mirror: locked, clock }, options, verification);
+  const repaired = await repair({ catalogue: CATALOGUE, source, mirror: locked, clock, signal }, options, verification);
   if (repaired.error !== null) onFailure(repaired.error);
   return reportOf(verification, facts(), repaired);
 }

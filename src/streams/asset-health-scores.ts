@@ -38,6 +38,7 @@ export const assetHealthScores = {
       table: 'asset_health_score_history',
       key: ['asset_id', 'dimension', 'bucket_at'],
       constants: { dimension: 'total' },
+      scoredAt: 'bucket_at',
     },
   ],
   scanQueries: ONE_READ,

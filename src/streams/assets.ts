@@ -13,6 +13,7 @@ export const assets = {
   subtypeColumns: { table: TABLE_FIELDS, bi: BI_FIELDS },
   scanQueries: ONE_READ,
   dependencies: [],
+  scored: true,
   idsParameter: 'ids',
   serve: {
     ...ASSET_ENDPOINT,

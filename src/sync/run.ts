@@ -9,6 +9,7 @@ import type { Stream, StreamName } from '../core/stream.ts';
 import { chooseEnvironments } from '../core/wanted-environments.ts';
 import { measuring } from './measure-lists.ts';
 import type { OpenMirror, RunPorts } from './ports.ts';
+import { renewDays } from './renew-days.ts';
 import { type RunSummary, type StreamSummary, summarize } from './summary.ts';
 import { keyOf, type RunProgress, syncEnvironments } from './sync-environments.ts';
 
@@ -43,6 +44,10 @@ export async function runSync(ports: RunPorts, options: RunOptions): Promise<Run
   } catch (error) {
     failure = error;
   }
+  await renew(ports, state).catch((error: unknown) => {
+    // The first error ends the run and decides the exit code.
+    failure ??= error;
+  });
   try {
     return await close(ports, state, failure);
   } finally {
@@ -59,6 +64,13 @@ interface RunState {
   readonly reached: RunProgress;
   missing: readonly ListedEnvironment[];
   lists: MeasuredList[];
+}
+
+/** Also after a run that failed or was stopped: what it has committed stays. */
+async function renew({ signal }: RunPorts, { mirror, run, environments }: RunState): Promise<void> {
+  if (mirror === null || run === null) return;
+  const envIds = environments.map(({ id }) => id);
+  await renewDays({ mirror, signal }, run, envIds);
 }
 
 interface OpenedRun {

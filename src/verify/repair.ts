@@ -5,6 +5,7 @@ import type { Source } from '../core/source.ts';
 import type { RunStatus } from '../core/state-store.ts';
 import type { Stream } from '../core/stream.ts';
 import type { OpenMirror } from '../sync/ports.ts';
+import { renewDays } from '../sync/renew-days.ts';
 import { createStreamCounter } from '../sync/stream-counter.ts';
 import { repairEnvironment } from './repair-environment.ts';
 import type { VerifyResult } from './verify.ts';
@@ -17,6 +18,7 @@ export interface RepairPorts {
   readonly mirror: Pick<OpenMirror, 'state' | 'destination'>;
   /** The machine's clock; no decision depends on it (R1). */
   clock(): Instant;
+  readonly signal: AbortSignal;
 }
 
 /** What a repair has done. */
@@ -35,7 +37,7 @@ export interface RepairResult {
  * on with the next sync (R6). Never throws a `SyncError`.
  */
 export async function repair(
-  { mirror, source, clock, catalogue }: RepairPorts,
+  { mirror, source, clock, catalogue, signal }: RepairPorts,
   options: DecisionOptions,
   { reconciled, environments, verifications }: VerifyResult,
 ): Promise<RepairResult> {
@@ -55,6 +57,8 @@ export async function repair(
         (before, repaired) => after.set(before, repaired),
       );
     }
+    const envIds = environments.map(({ id }) => id);
+    await renewDays({ mirror, signal }, { id: run }, envIds);
   } catch (failure) {
     if (!(failure instanceof SyncError)) throw failure;
     error = failure;

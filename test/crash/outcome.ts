@@ -18,17 +18,11 @@ export function contentsOf(path: string): Contents {
     const own = tables.filter((name) => !name.startsWith('sqlite_') && !TELLS_OF_RUNS.includes(name));
     const rounds = rows('select env_id, stream, round, scan_due from sync_checkpoints');
     return {
-      ...Object.fromEntries(own.map((name) => [name, lines(rows(`select * from ${partOf(name)}`).map(lasting))])),
+      ...Object.fromEntries(own.map((name) => [name, lines(rows(`select * from ${name}`).map(lasting))])),
       schema: lines(schema.filter(({ name }) => !String(name).startsWith('sqlite_'))),
       rounds: lines(rounds),
     };
   });
-}
-
-/** The rows of a table that depend on no run: the mean scores of a day without current scores stay as a run has kept them last. */
-function partOf(table: string): string {
-  if (table !== 'asset_health_means') return table;
-  return `${table} m where day in (select substr(bucket_at, 1, 10) from asset_health_scores s where s.env_id = m.env_id)`;
 }
 
 /** Everything in a sound file, to be told from anything else. @throws Error when the file is damaged */

@@ -3,6 +3,7 @@ import { STREAM_TABLES } from '../support/catalogue.ts';
 import { pageOf, roundEndOf } from '../support/commit-parts.ts';
 import { askedBy, type Book, isFeed, isWhole, openBook } from './book.ts';
 import { cyclesAreYoung } from './invariants/cycles.ts';
+import { dayMeans } from './invariants/day-means.ts';
 import { keptForEver } from './invariants/kept-for-ever.ts';
 import { marksStay } from './invariants/marks-stay.ts';
 import { type Held, heldOf, type Invariant, type Moment, roundsOf } from './invariants/moment.ts';
@@ -74,6 +75,7 @@ export function guard(mirrored: Mirrored, world: World): { check(): string[] } {
   return {
     check() {
       note('cyclesAreYoung', cyclesAreYoung(mirrored));
+      note('dayMeans', dayMeans(mirrored));
       note('ownTimes', times());
       note('keptForEver', kept.all());
       return [...broken, ...world.violations];

@@ -1,5 +1,6 @@
 import { describe } from 'vitest';
 import { describeCommits } from './conformance/commits.ts';
+import { describeDayMeans } from './conformance/day-means.ts';
 import { describeLookups } from './conformance/lookups.ts';
 import { describeRemovals } from './conformance/removals.ts';
 import { describeReplacements } from './conformance/replacements.ts';
@@ -11,6 +12,7 @@ export function describeDestination(name: string, make: MakeMirror): void {
   describe(name, () => {
     const bench = workbench(make);
     describeCommits(bench);
+    describeDayMeans(bench);
     describeLookups(bench);
     describeRemovals(bench);
     describeReplacements(bench);

@@ -85,7 +85,11 @@ async function repairFile(
   const destination = (envId: string, run: number) => createDestination(file, { envId, run, clock });
   try {
     const mirror = { state: fileState(file, clock), destination };
-    return await repair({ catalogue: CATALOGUE, source, mirror, clock }, wished, verification);
+    return await repair(
+      { catalogue: CATALOGUE, source, mirror, clock, signal: new AbortController().signal },
+      wished,
+      verification,
+    );
   } finally {
     file.connection.close();
   }

@@ -6,6 +6,7 @@ import type { Instant } from '../../core/instant.ts';
 import type { Stream, StreamName } from '../../core/stream.ts';
 import { backlog } from '../sql/backlog.ts';
 import { commitStatements } from '../sql/commit.ts';
+import { renewDay } from '../sql/health-means.ts';
 import { dueTests, existingRows, facts, standing } from '../sql/lookups.ts';
 import { writeNoted } from '../sql/seen-keys.ts';
 import type { MirrorScope, SqlStatements } from '../sql/statements.ts';
@@ -59,6 +60,7 @@ export function createPostgresDestination(database: PostgresDatabase, options: P
           performOn(connection, lockedCommit(options, { stream, commit, marking })),
         ),
       ),
+    renewDay: () => facing(writeOnce(database, options, (connection) => performOn(connection, lockedRenewal(options)))),
   };
 }
 
@@ -82,4 +84,9 @@ function* lockedCommit(
   const result = yield* commitStatements(scope, stream, { commit, run, clock: moving, marking });
   yield* writeNoted(scope.noted);
   return result;
+}
+
+function* lockedRenewal({ envId, lease }: PostgresOptions): SqlStatements<number | null> {
+  yield* lockEnvironment(envId, lease);
+  return yield* renewDay(scopeOf(envId));
 }

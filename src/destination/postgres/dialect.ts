@@ -11,6 +11,7 @@ export const POSTGRES: SqlDialect = {
   texts: (json) => `json_array_elements_text(${json}::json)`,
   arrays: (json) => `json_array_elements(${json}::json)`,
   field: (json, name) => `regexp_replace(${json}, '${UNREADABLE}', '\\1\\\\ufffd', 'g')::json ->> '${name}'`,
+  day: (time) => `cast(${time} at time zone 'UTC' as date)`,
   lastStaged: ({ key }, staged, condition) =>
     `select distinct on (${list(key, 'g.')}) g.* from ${nameOf(staged)} g
       where ${condition} order by ${list(key, 'g.')}, g.row_number desc`,

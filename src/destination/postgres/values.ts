@@ -11,8 +11,8 @@ export const PARSERS: Readonly<Record<number, (text: string) => ColumnValue>> = 
   /** float4, float8, numeric */ 700: Number,
   701: Number,
   1700: Number,
-  /** json, date */ 114: String,
-  1082: String,
+  /** json */ 114: String,
+  /** date */ 1082: dayOf,
   /** timestamptz */ 1184: instantOf,
 };
 
@@ -36,14 +36,19 @@ function instantOf(text: string): Instant {
   return `${year}${text.slice(4, 10)}T${text.slice(11, 19)}.${fraction.padEnd(6, '0')}Z`;
 }
 
+/** PostgreSQL writes a day of the year 0 as `0001-02-03 BC`. */
+function dayOf(text: string): string {
+  return text.endsWith('BC') ? `0000${text.slice(4, 10)}` : text;
+}
+
 /** A value as the text of a parameter, whose kind is not known. */
 export function parameter(value: unknown): unknown {
   if (typeof value !== 'string') return value;
-  return INSTANT_OF_YEAR_0.test(value) ? timeText(value) : storable(value);
+  return TIME_OF_YEAR_0.test(value) ? timeText(value) : storable(value);
 }
 
-/** Nothing but a time looks like it. */
-const INSTANT_OF_YEAR_0 = /^0000-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/;
+/** Nothing but a time or a day looks like it. */
+const TIME_OF_YEAR_0 = /^0000-\d\d-\d\d(T\d\d:\d\d:\d\d\.\d{6}Z)?$/;
 
 /** PostgreSQL stores no U+0000. Fields and keys with it do not come so far (R20): this is for reasons and errors. */
 function storable(text: string): string {
@@ -53,7 +58,7 @@ function storable(text: string): string {
 /** A value of a column as the text of a parameter. */
 export function columnValue(kind: ColumnKind, value: ColumnValue): ColumnValue {
   if (value === null) return null;
-  if (kind === 'time') return timeText(String(value));
+  if (kind === 'time' || kind === 'day') return timeText(String(value));
   return kind === 'text' ? storable(String(value)) : value;
 }
 
@@ -81,7 +86,7 @@ function plainArray(kind: ColumnKind, values: readonly ColumnValue[]): string {
   let text = '';
   for (const value of values) {
     if (value === null) text += ',NULL';
-    else if (kind === 'time') text += `,${quotedTime(String(value))}`;
+    else if (kind === 'time' || kind === 'day') text += `,${quotedTime(String(value))}`;
     else text += `,${value}`;
   }
   return `{${text.slice(1)}}`;

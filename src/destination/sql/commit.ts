@@ -19,6 +19,7 @@ import type {
 import type { Row, Stream, StreamName } from '../../core/stream.ts';
 import { firstKey, isOf, isSeenKey, isThere, live, tableOf } from './conditions.ts';
 import { finishRound, release, weighRemovals } from './finish-round.ts';
+import { noteScores } from './health-means.ts';
 import { findAnew, forgetSeen, isMuch, loadSeenKeys, noteSeen, remember } from './seen-keys.ts';
 import { forgetStaged, hasTable, stage } from './staged.ts';
 import { type CommitScope, type MirrorScope, rows, type SqlStatements, send, value } from './statements.ts';
@@ -162,9 +163,10 @@ function* archive(commitScope: CommitScope, stream: Stream, rows: readonly Decod
   if (stream.historyTables === undefined)
     return { written: yield* upsertCounted(commitScope, stream.table, own, way), deleted: 0 };
   const parts = rows.flatMap((row) => row.parts.flat());
-  for (const { table, constants = {} } of stream.historyTables) {
+  for (const { table, constants = {}, scoredAt } of stream.historyTables) {
     yield* upsert(commitScope, table, own, { ...way, added: constants });
     yield* upsert(commitScope, table, parts, way);
+    if (scoredAt !== undefined) yield* noteScores(commitScope, [...own, ...parts], scoredAt);
   }
   return { written: 0, deleted: 0 };
 }

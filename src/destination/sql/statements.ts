@@ -44,6 +44,8 @@ export interface SqlDialect {
   arrays(json: string): string;
   /** The text of a field of a JSON object. */
   field(json: string, name: string): string;
+  /** The UTC day of a time. */
+  day(time: string): string;
   /** Of the staged rows `g` that meet a condition, the one of each key that was written last. */
   lastStaged(table: TableSql, staged: string, condition: string): string;
   /** The condition that two JSON values differ, where NULL equals NULL (R21). */

@@ -5,6 +5,7 @@ import { changeMarks, type FollowUpMark } from '../../core/marks.ts';
 import { absent, type RowChange } from '../../core/newest-wins.ts';
 import type { Row, Stream, StreamName } from '../../core/stream.ts';
 import { exempt, firstKey, holds, isOf, live, type SqlCondition, tableOf } from './conditions.ts';
+import { noteScoresOf } from './health-means.ts';
 import { lastMark } from './lookups.ts';
 import {
   type BulkUpsert,
@@ -72,6 +73,12 @@ export function* writeChanges(
   const gone = changes.filter((change) => change.kind === 'deleted').map((change) => change.row['id']);
   if (gone.length > 0) yield* cascadeDelete(commitScope, stream, gone);
   if (gone.length > 0) yield* cascadeMark(commitScope, stream, gone);
+  const moved = stream.scored ? changes.filter(({ kind }) => kind !== 'inserted' && kind !== 'updated') : [];
+  if (moved.length > 0)
+    yield* noteScoresOf(
+      commitScope,
+      moved.map(({ row }) => row['id']),
+    );
   return { written: changes.length - gone.length, deleted: gone.length };
 }
 

@@ -14,7 +14,6 @@ import { inPortions } from '../sql/portions.ts';
 import { list, quote } from '../sql/tables.ts';
 import { closeWritten } from './close.ts';
 import { fileError } from './file-error.ts';
-import { keepHealthMeans } from './health-means.ts';
 import { buildSecondaryIndexes, dropSecondaryIndexes } from './migrations.ts';
 import { mirrorExists, openForReading, openForWriting, refuseNoFolder } from './open.ts';
 
@@ -125,7 +124,6 @@ function writeRows(connection: Database, { name, columns }: CopiedTable, rows: r
 /** What a sync does at the end of a run. */
 function finish(connection: Database): void {
   buildSecondaryIndexes(connection, TABLES);
-  keepHealthMeans(connection);
   connection.pragma('analysis_limit = 400');
   connection.exec('analyze; commit');
   connection.pragma('synchronous = FULL');

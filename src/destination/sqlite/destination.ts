@@ -4,6 +4,7 @@ import type { Destination } from '../../core/destination.ts';
 import type { Instant } from '../../core/instant.ts';
 import { backlog } from '../sql/backlog.ts';
 import { commitStatements } from '../sql/commit.ts';
+import { renewDay } from '../sql/health-means.ts';
 import { dueTests, existingRows, facts, standing } from '../sql/lookups.ts';
 import { askingFile, perform, scopeOf } from './driver.ts';
 import { facingFile } from './file-error.ts';
@@ -33,5 +34,10 @@ export function createDestination(mirror: MirrorFile, { envId, run, clock }: Des
       const statements = commitStatements(scope, stream, { commit, run, clock: moving, marking });
       return mirror.transactions.write(() => perform(mirror.prepare, statements));
     }),
+    renewDay: facing(
+      () =>
+        mirror.transactions.write(() => ({ isQuiet: false, lookedUp: perform(mirror.prepare, renewDay(scope)) }))
+          .lookedUp,
+    ),
   };
 }

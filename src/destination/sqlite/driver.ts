@@ -37,6 +37,7 @@ const SQLITE: SqlDialect = {
   texts: (json) => `json_each(${json})`,
   arrays: (json) => `json_each(${json})`,
   field: (json, name) => `${json} ->> '${name}'`,
+  day: (time) => `substr(${time}, 1, 10)`,
   // SQLite takes the other columns from the row that has the maximum.
   lastStaged: ({ key }, staged, condition) =>
     `select *, max(g.rowid) from ${nameOf(staged)} g where ${condition} group by ${list(key, 'g.')}`,

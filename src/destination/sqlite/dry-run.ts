@@ -1,6 +1,7 @@
 import Database from 'better-sqlite3';
 import { getTableName } from 'drizzle-orm';
 import { environments } from '../../../schema/assets.ts';
+import { staleHealthDays } from '../../../schema/page.ts';
 import {
   heldRemovals,
   historyFailures,
@@ -76,6 +77,7 @@ const STATE = [
   testReadings,
   testExecutionGaps,
   historyFailures,
+  staleHealthDays,
 ].map((table) => getTableName(table));
 
 /** The rows that decide whether a run continues a cycle (`joinCycle`): those since the oldest cycle that may continue began. */
@@ -156,6 +158,8 @@ function destinationOf(mirror: MirrorFile, dryRunOptions: DryRunOptions): Destin
       if (commit.kind === 'release') for (const name of releasedFrom(stream)) shadowWhole(mirror, name);
       return real.commit(stream, withoutRemovals(commit), marking);
     },
+    // It costs no request.
+    renewDay: async () => null,
   };
 }
 

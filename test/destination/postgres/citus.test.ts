@@ -141,6 +141,7 @@ describe('on tables in four parts', () => {
 const OF_ALL_ENVIRONMENTS: Readonly<Record<string, RegExp>> = {
   'once per run: rounds that another cycle began': /^select "env_id", "stream", "round" from "sync_checkpoints"/,
   'once per run: removals that wait to be released': /^select distinct "env_id", "stream" from "held_removals"/,
+  'once per run: means that are out of date': /^select distinct "env_id" from "stale_health_days"/,
   'by status and by verify: who writes': /^select env_id, lease_owner from mirror_environments/,
 };
 

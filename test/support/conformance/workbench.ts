@@ -221,8 +221,13 @@ export const execution = (sub: string, id: string, more: object = {}): object =>
   ...{ start_time: YESTERDAY, duration_seconds: 1.5, synced_at: YESTERDAY },
   ...more,
 });
-export const score = (asset_id: string, value: number, dimensions: Readonly<Record<string, number>> = {}): object => {
-  const bucket = { test_count: 2, bucket_at: '2026-11-20T04:00:00' };
+export const score = (
+  asset_id: string,
+  value: number,
+  dimensions: Readonly<Record<string, number>> = {},
+  bucket_at = '2026-11-20T04:00:00',
+): object => {
+  const bucket = { test_count: 2, bucket_at };
   const parts = Object.entries(dimensions).map(([dimension, part]) => ({ dimension, score: part, ...bucket }));
   return { asset_id, total: { score: value, ...bucket }, dimensions: parts };
 };

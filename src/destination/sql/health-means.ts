@@ -1,0 +1,71 @@
+import { assetHealthMeans, staleHealthDays } from '../../../schema/page.ts';
+import type { Row } from '../../core/stream.ts';
+import { type MirrorScope, rows, type SqlStatements, send, value } from './statements.ts';
+import { tableSqlOf } from './tables.ts';
+
+/*
+ * `asset_health_means` has of each day what `health_daily` shows. A commit that changes what the means are computed from notes the days in
+ * `stale_health_days`, in its own transaction, and the end of a run computes those again.
+ */
+
+/** Notes the days of scores that are written; `scoredAt` is the field with their time. */
+export function* noteScores({ envId }: MirrorScope, scores: readonly Row[], scoredAt: string): SqlStatements<void> {
+  const days = new Set(scores.map((score) => String(score[scoredAt]).slice(0, '2026-11-20'.length)));
+  const stale = [...days].map((day) => ({ day }));
+  const table = tableSqlOf(staleHealthDays);
+  if (stale.length > 0) yield { table, rows: stale, same: { env_id: envId }, conflict: 'ignore', isUnanswered: true };
+}
+
+/** Notes the days of all scores of assets that are deleted or restored. One asset at a time, any database uses the index. */
+export function* noteScoresOf(mirrorScope: MirrorScope, assetIds: readonly unknown[]): SqlStatements<void> {
+  const sql = `insert into stale_health_days (env_id, day)
+    select distinct h.env_id, ${mirrorScope.dialect.day('h.bucket_at')} from asset_health_score_history h
+    where h.env_id = @env and h.asset_id = @assetId
+    on conflict do nothing`;
+  for (const assetId of assetIds) yield* send(mirrorScope, sql, { assetId });
+}
+
+/** Computes the means of the newest stale day. @returns how many scores it looked up; null if no day is stale */
+export function* renewDay(mirrorScope: MirrorScope): SqlStatements<number | null> {
+  const day = (yield* value(mirrorScope, 'select max(day) from stale_health_days where env_id = @env')) as
+    | string
+    | null;
+  if (day === null) return null;
+  const found = yield* rows(mirrorScope, MEANS, { from: `${day}T00:00:00.000000Z`, to: `${day}T23:59:59.999999Z` });
+  yield* send(mirrorScope, 'delete from asset_health_means where env_id = @env and day = @day', { day });
+  const scoresAt = yield* value(mirrorScope, 'select mirrored_at from mirror_environments where env_id = @env');
+  const means = found.filter((mean) => mean['score'] !== null).map(({ looked_up: _, ...mean }) => mean);
+  const same = { env_id: mirrorScope.envId, day, scores_at: String(scoresAt) };
+  if (means.length > 0)
+    yield { table: tableSqlOf(assetHealthMeans), rows: means, same, conflict: 'append', isUnanswered: true };
+  yield* send(mirrorScope, 'delete from stale_health_days where env_id = @env and day = @day', { day });
+  return found.reduce((sum, mean) => sum + Number(mean['looked_up']), 0);
+}
+
+/**
+ * The history has many buckets of each asset and dimension. So this goes from one asset to the next, and from one of its dimensions to the next,
+ * and looks up the last bucket of the day: each step is one look into the index.
+ */
+const MEANS = `with recursive scored (asset_id) as (
+    select min(h.asset_id) from asset_health_score_history h where h.env_id = @env
+    union all
+    select (select min(h.asset_id) from asset_health_score_history h where h.env_id = @env and h.asset_id > s.asset_id)
+    from scored s where s.asset_id is not null
+  ), series (asset_id, dimension) as (
+    select s.asset_id, (
+      select min(h.dimension) from asset_health_score_history h where h.env_id = @env and h.asset_id = s.asset_id)
+    from scored s where s.asset_id is not null and not exists (
+      select 1 from assets a where a.env_id = @env and a.id = s.asset_id and a.deleted_at is not null)
+    union all
+    select s.asset_id, (
+      select min(h.dimension) from asset_health_score_history h
+      where h.env_id = @env and h.asset_id = s.asset_id and h.dimension > s.dimension)
+    from series s where s.dimension is not null
+  )
+  select dimension, avg(score) as score, count(score) as asset_count, count(*) as looked_up from (
+    select s.dimension, (
+      select h.score from asset_health_score_history h where h.env_id = @env and h.asset_id = s.asset_id
+        and h.dimension = s.dimension and h.bucket_at >= @from and h.bucket_at <= @to
+      order by h.bucket_at desc limit 1) as score
+    from series s where s.dimension is not null
+  ) last group by dimension`;

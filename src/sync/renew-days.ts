@@ -1,0 +1,28 @@
+import type { JoinedRun } from '../core/state-store.ts';
+import type { OpenMirror } from './ports.ts';
+
+/**
+ * How many scores a run looks up per environment, about a second's work. A deleted asset may have scores on every day of a long history: the
+ * days that are left, the oldest, are computed by the next runs.
+ */
+const MOST_SCORES = 200_000;
+
+interface RenewalPorts {
+  readonly mirror: Pick<OpenMirror, 'state' | 'destination'>;
+  readonly signal: AbortSignal;
+}
+
+/** Computes the mean scores of the stale days of these environments, which the run holds. It stops at a signal (R27). */
+export async function renewDays(
+  { mirror, signal }: RenewalPorts,
+  { id }: Pick<JoinedRun, 'id'>,
+  envIds: readonly string[],
+): Promise<void> {
+  const held = new Set(envIds);
+  for (const envId of held.size === 0 ? [] : await mirror.state.environmentsWithStaleDays()) {
+    if (!held.has(envId)) continue;
+    const destination = mirror.destination(envId, id);
+    let lookedUp = 0;
+    while (lookedUp < MOST_SCORES && !signal.aborted) lookedUp += (await destination.renewDay()) ?? MOST_SCORES;
+  }
+}

@@ -1,0 +1,13 @@
+import type { Mirrored } from '../mirrored.ts';
+
+/** After a run that no signal stopped, every day has the mean scores that `health_daily` has. */
+export function dayMeans(mirrored: Mirrored): string[] {
+  const [last] = mirrored.rows('select status from sync_runs order by id desc limit 1');
+  if (last?.['status'] === 'interrupted') return [];
+  return mirrored
+    .rows(`select coalesce(k.env_id, v.env_id) env, coalesce(k.day, v.day) day, k.score kept, v.score shown
+      from (select env_id, day, dimension, avg(score) score, count(*) n from health_daily group by 1, 2, 3) v
+      full join asset_health_means k on k.env_id = v.env_id and k.day = v.day and k.dimension = v.dimension
+      where v.n is not k.asset_count or abs(v.score - k.score) > 1e-12`)
+    .map(({ env, day, kept, shown }) => `${env} has ${kept} on ${day}, and health_daily ${shown}`);
+}

@@ -1,0 +1,123 @@
+import { describe, expect, test } from 'vitest';
+import { asset, gone, minute, score, type Workbench } from './workbench.ts';
+
+const DAY_10 = '2026-11-10T08:00:00';
+const DAY_11 = '2026-11-11T08:00:00';
+
+/** The mean scores of a day, which `health_daily` would take long to tell. */
+export function describeDayMeans(bench: Workbench): void {
+  const { commit, rows, show, on, decoded } = bench;
+  const SCORES = 'asset_health_scores';
+  const archive = (...items: object[]) => commit(SCORES, { archived: decoded(SCORES, items) });
+  const kept = () => rows('asset_health_means', ['day', 'dimension', 'score', 'asset_count']);
+  const renewAll = async (): Promise<void> => {
+    while ((await on().renewDay()) !== null);
+  };
+  const days = async () => new Set((await kept()).map(({ day }) => day));
+
+  describe('the mean scores of a day', () => {
+    test('are those of the last buckets of all live assets', async () => {
+      await show('assets', [asset('a'), asset('b'), asset('gone', gone())]);
+      await archive(
+        score('a', 0.5, { accuracy: 0.25 }, '2026-11-10T08:00:00'),
+        score('gone', 1, { accuracy: 1 }, '2026-11-10T08:00:00'),
+      );
+      await archive(
+        score('a', 1, { accuracy: 0.5 }, '2026-11-10T23:59:59.999999'),
+        score('b', 0.5, { freshness: 0.75 }, '2026-11-10T00:00:00'),
+        score('unknown', 0.75, {}, '2026-11-11T00:00:00'),
+      );
+      await renewAll();
+      expect(await kept()).toEqual([
+        { day: '2026-11-10', dimension: 'accuracy', score: 0.5, asset_count: 1 },
+        { day: '2026-11-10', dimension: 'freshness', score: 0.75, asset_count: 1 },
+        { day: '2026-11-10', dimension: 'total', score: 0.75, asset_count: 2 },
+        { day: '2026-11-11', dimension: 'total', score: 0.75, asset_count: 1 },
+      ]);
+    });
+
+    test('take an asset out of every day when it is deleted, and back in when it is restored with the same scores', async () => {
+      await show('assets', [asset('a'), asset('b')]);
+      await archive(score('a', 1, {}, DAY_10), score('b', 0, {}, DAY_10));
+      await archive(score('a', 1, {}, DAY_11), score('b', 0.5, {}, DAY_11));
+      await renewAll();
+      const before = await kept();
+      await show('assets', [asset('b', gone())]);
+      await renewAll();
+      expect(await kept()).toMatchObject([
+        { score: 1, asset_count: 1 },
+        { score: 1, asset_count: 1 },
+      ]);
+      await show('assets', [asset('b', { synced_at: minute(5) })]);
+      await renewAll();
+      expect(await kept()).toEqual(before);
+      await show('assets', [asset('a', gone(minute(6))), asset('b', gone(minute(6)))]);
+      await renewAll();
+      expect(await kept()).toEqual([]);
+    });
+
+    test('leave out an asset that is first heard of by its tombstone', async () => {
+      await archive(score('a', 1, {}, DAY_10), score('b', 0, {}, DAY_10));
+      await renewAll();
+      await show('assets', [asset('b', gone())]);
+      await renewAll();
+      expect(await kept()).toMatchObject([{ score: 1, asset_count: 1 }]);
+    });
+
+    test('count the scores of a page whose snapshot was never put in place', async () => {
+      await archive(score('a', 0.5, {}, DAY_10));
+      await bench.gather(SCORES, [score('a', 0.25, {}, DAY_11)]);
+      await commit(SCORES, { archived: [] });
+      await archive(score('a', 0.25, {}, DAY_11));
+      await renewAll();
+      expect(await days()).toEqual(new Set(['2026-11-10', '2026-11-11']));
+    });
+
+    test('are computed a day at a time, the newest first, until no day is stale', async () => {
+      await archive(score('a', 0.5, { accuracy: 1 }, DAY_10), score('b', 0.5, {}, DAY_11));
+      await commit(SCORES, { archived: decoded(SCORES, [score('a', 1)]) }, { env: 'other' });
+      expect(await bench.state().environmentsWithStaleDays()).toEqual(['e', 'other']);
+      expect(await on().renewDay()).toBe(3);
+      expect(await days()).toEqual(new Set(['2026-11-11']));
+      expect([await on().renewDay(), await on().renewDay()]).toEqual([3, null]);
+      expect(await days()).toEqual(new Set(['2026-11-10', '2026-11-11']));
+      expect(await bench.state().environmentsWithStaleDays()).toEqual(['other']);
+    });
+
+    test('stay as they are, and their day stale, when the new ones cannot be written', async () => {
+      await archive(score('a', 0.5, {}, DAY_10));
+      await renewAll();
+      const before = await kept();
+      await archive(score('b', 1, {}, DAY_10));
+      const mend = await bench.breakTable('asset_health_means');
+      await expect(on().renewDay()).rejects.toThrow(expect.objectContaining({ name: 'SyncError' }));
+      expect(await kept()).toEqual(before);
+      await mend();
+      await renewAll();
+      expect(await kept()).toMatchObject([{ score: 0.75, asset_count: 2 }]);
+    });
+
+    test('have the time of the last commit that they take into account', async () => {
+      bench.setClock(minute(1));
+      await archive(score('a', 0.5, {}, DAY_10));
+      bench.setClock(minute(2));
+      await renewAll();
+      expect(await rows('asset_health_means', ['scores_at'])).toEqual([{ scores_at: minute(1) }]);
+    });
+
+    test('are there for any year', async () => {
+      await archive(score('a', 0.5, {}, '0000-02-29T23:00:00'), score('a', 1, {}, '9999-12-31T23:00:00'));
+      await renewAll();
+      expect(await days()).toEqual(new Set(['0000-02-29', '9999-12-31']));
+    });
+
+    test('need no work after a commit that changes neither a score nor whether an asset is deleted', async () => {
+      await show('assets', [asset('a')]);
+      await archive(score('a', 0.5, {}, DAY_10));
+      await renewAll();
+      await show('assets', [asset('a', { name: 'new', synced_at: minute(1) }), asset('b')]);
+      await archive();
+      expect(await on().renewDay()).toBeNull();
+    });
+  });
+}
