@@ -34,27 +34,31 @@ export function* belongsTo(baseUrl: string, name: string): StateStatements<boole
  * Binds a new mirror to its base URL and makes its key. Into an existing mirror it writes nothing.
  * @throws SyncError `usage` if it belongs to another base URL (R26)
  */
-export function* claimMirror(baseUrl: string, name: string): StateStatements<void> {
+export function* claimMirror(baseUrl: string, name: string, key = randomHex()): StateStatements<void> {
   if (yield* belongsTo(baseUrl, name)) return;
-  yield sql`${insertInto(mirror, { id: 1, base_url: baseUrl, cursor_key: newKey() })} on conflict do nothing`;
+  yield sql`${insertInto(mirror, { id: 1, base_url: baseUrl, cursor_key: key })} on conflict do nothing`;
   // Where there are several writers, another may have been first.
   yield* belongsTo(baseUrl, name);
 }
 
 /** 32 random bytes as lower-case hex. */
-function newKey(): string {
+export function randomHex(): string {
   return randomBytes(32).toString('hex');
 }
 
 /** Makes the key of a mirror that an older version made without one. */
 export function* fillCursorKey(): StateStatements<void> {
   const keyless = yield* first(asking.select({ id: mirror.id }).from(mirror).where(isNull(mirror.cursor_key)));
-  if (keyless !== undefined) yield update(mirror, { cursor_key: newKey() });
+  if (keyless !== undefined) yield update(mirror, { cursor_key: randomHex() });
 }
 
 /** Records that a run has begun, in a cycle of its own. @returns its id */
-export function* beginRun(startedAt: Instant, command: RunCommand = 'sync'): StateStatements<number> {
-  const begun = insertInto(syncRuns, { cycle_id: 0, command, status: 'running', started_at: startedAt });
+export function* beginRun(
+  startedAt: Instant,
+  command: RunCommand = 'sync',
+  nonce = randomHex(),
+): StateStatements<number> {
+  const begun = insertInto(syncRuns, { cycle_id: 0, command, status: 'running', started_at: startedAt, nonce });
   const { rows } = yield sql`${begun} returning id`;
   const id = Number(rows[0]?.['id']);
   yield update(syncRuns, { cycle_id: id }, eq(syncRuns.id, id));

@@ -15,13 +15,15 @@ interface StateOwner {
   /** What messages call it. */
   readonly name: string;
   readonly clock: MirrorClock;
+  /** For the key of a new mirror, and the nonce of each run. */
+  readonly randomHex: () => string;
 }
 
 /** The state of a mirror in any database. */
-export function createStateStore({ read, write }: StateRunner, { name, clock }: StateOwner): StateStore {
+export function createStateStore({ read, write }: StateRunner, { name, clock, randomHex }: StateOwner): StateStore {
   return {
-    claimMirror: (baseUrl) => write(() => claimMirror(baseUrl, name)),
-    beginRun: (startedAt, command) => write(() => beginRun(startedAt, command)),
+    claimMirror: (baseUrl) => write(() => claimMirror(baseUrl, name, randomHex())),
+    beginRun: (startedAt, command) => write(() => beginRun(startedAt, command, randomHex())),
     joinCycle: (query) => write(() => joinCycle(query)),
     lastTries: (reach) => read(() => loadLastTries(reach)),
     recordStreamRun: (row) => write(() => recordStreamRun(row), [row.env_id]),

@@ -3,6 +3,7 @@ import type { Instant } from '../../src/core/instant.ts';
 import type { StateStore } from '../../src/core/state-store.ts';
 import type { StorageLimits } from '../../src/core/storage-limits.ts';
 import type { MirrorFile } from '../../src/destination/sqlite/open.ts';
+import { randomHex } from '../../state/run-log.ts';
 
 /** Another mirror, to which all that is done to the file is done as well. */
 export interface MirrorTwin {
@@ -10,6 +11,8 @@ export interface MirrorTwin {
   readonly limits: StorageLimits | null;
   /** The machine's clock of both. */
   readonly clock: () => Instant;
+  /** What both take for random. */
+  randomHex(): string;
   /** Writes to the file go through this, so that the twin sees what they change. */
   readonly file: MirrorFile;
   state(own: StateStore): StateStore;
@@ -31,6 +34,7 @@ export type MakeTwin = (file: MirrorFile, options: MirrorClockOptions) => Mirror
 export const ALONE: MakeTwin = (file, { clock }) => ({
   limits: null,
   clock,
+  randomHex,
   file,
   state: (own) => own,
   destination: (own) => own,

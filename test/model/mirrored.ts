@@ -144,7 +144,7 @@ export function mirrorOf(world: World, quietMs = 0, pair = ALONE): Mirrored {
               amidPage,
             );
           return {
-            state: twin.state(fileState(file, clock)),
+            state: twin.state(fileState(file, clock, twin.randomHex)),
             destination,
             keep: async () => file.transactions.keep(),
             hold: async (envIds: readonly string[]) => mirrored.onHold(envIds),
@@ -174,7 +174,7 @@ export function mirrorOf(world: World, quietMs = 0, pair = ALONE): Mirrored {
     checkpoint: (stream, envId = [...world.places.keys()][0] ?? '') => readState(file, loadCheckpoint(envId, stream)),
     asked: (path) =>
       world.log.slice(logFrom).filter((a) => a.path !== 'environments' && (!path || a.path.endsWith(`/${path}`))),
-    otherRun: twin.state(fileState(file, clock)),
+    otherRun: twin.state(fileState(file, clock, twin.randomHex)),
     onOpen: () => {},
     onHold: () => {},
     beforeFetch: () => {},

@@ -1,16 +1,6 @@
 import { deepStrictEqual } from 'node:assert/strict';
-import { is } from 'drizzle-orm';
-import { getTableConfig, getViewConfig, SQLiteTable, SQLiteView } from 'drizzle-orm/sqlite-core';
-import * as assets from '../../schema/assets.ts';
-import * as tests from '../../schema/data-tests.ts';
-import * as health from '../../schema/health.ts';
-import * as page from '../../schema/page.ts';
-import * as sync from '../../schema/sync.ts';
-import * as views from '../../schema/views.ts';
-import * as dailyViews from '../../schema/views-daily.ts';
-import * as testViews from '../../schema/views-data-tests.ts';
-import * as impactViews from '../../schema/views-impact.ts';
 import type { Row } from '../../src/core/stream.ts';
+import { openForWriting } from '../../src/destination/sqlite/open.ts';
 
 /** A table or view that a mirror has in every database. */
 export interface MirrorRelation {
@@ -20,26 +10,29 @@ export interface MirrorRelation {
   readonly means: readonly string[];
 }
 
-const all = [assets, tests, health, page, sync, views, testViews, dailyViews, impactViews].flatMap(
-  (family): unknown[] => Object.values(family),
-);
+/** All that the migrations make, whatever is added later; the log of migrations is each database's own. */
+function relationsOf(type: 'table' | 'view'): MirrorRelation[] {
+  const { connection } = openForWriting(':memory:');
+  const named = connection.prepare<[string], string>(
+    "select name from sqlite_schema where type = ? and name not like 'sqlite\\_%' escape '\\' and name not like '\\_\\_%' escape '\\'",
+  );
+  const columnsOf = connection.prepare<[string], string>('select name from pragma_table_info(?)');
+  const relations = named
+    .pluck()
+    .all(type)
+    .map((name) => {
+      const columns = columnsOf.pluck().all(name);
+      return { name, columns, means: columns.filter((column) => isMean(name, column)) };
+    });
+  connection.close();
+  return relations;
+}
 
-export const TABLES: readonly MirrorRelation[] = all
-  .filter((each) => is(each, SQLiteTable))
-  .map((table) => {
-    const { name, columns } = getTableConfig(table);
-    // A mean that is stored was added up by the database as well.
-    const means = name === 'asset_health_means' ? ['score'] : [];
-    return { name, columns: columns.map((column) => column.name), means };
-  });
+const isMean = (relation: string, column: string): boolean =>
+  column.startsWith('mean_') || (relation === 'asset_health_means' && column === 'score');
 
-export const VIEWS: readonly MirrorRelation[] = all
-  .filter((each) => is(each, SQLiteView))
-  .map((view) => {
-    const { name, selectedFields } = getViewConfig(view);
-    const columns = Object.keys(selectedFields);
-    return { name, columns, means: columns.filter((column) => column.startsWith('mean_')) };
-  });
+export const TABLES: readonly MirrorRelation[] = relationsOf('table');
+export const VIEWS: readonly MirrorRelation[] = relationsOf('view');
 
 /** Asks a mirror, with the values that SQLite would give. */
 export type AskMirror = (sql: string) => Promise<readonly Row[]> | readonly Row[];

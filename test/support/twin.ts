@@ -22,8 +22,6 @@ export interface TwinSchema {
 
 /** What is known to differ. */
 const EXCEPT: Readonly<Record<string, readonly string[]>> = {
-  // A secret that each mirror makes for itself.
-  mirror: ['cursor_key'],
   // SQLite gives a number again once its row is gone.
   seen_pages: ['id'],
 };
@@ -104,7 +102,8 @@ function twinOf({ file, clock, isOfMany, database, ask, begun }: TwinParts) {
   };
   const waiting = { sleep: async () => undefined, random: () => 0 };
   const errorOf = (cause: unknown) => new SyncError('run', String(cause), { cause });
-  const there = { ...waiting, clock: () => now.there };
+  const randomHex = () => 'random';
+  const there = { ...waiting, clock: () => now.there, randomHex };
   const settled = async (relations: readonly MirrorRelation[]): Promise<void> => {
     await last;
     await explained('all that was done', () => compare(relations.map((each) => [each, rowsOf(each)] as const)));
@@ -112,6 +111,7 @@ function twinOf({ file, clock, isOfMany, database, ask, begun }: TwinParts) {
   const twin: MirrorTwin = {
     limits: POSTGRES_LIMITS,
     clock: () => now.here,
+    randomHex,
     file: { ...file, prepare: recording.prepare },
     state: (own) =>
       pairOf(

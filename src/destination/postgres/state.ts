@@ -1,4 +1,5 @@
 import type { MirrorClock } from '../../../state/mirror-clock.ts';
+import { randomHex as newRandomHex } from '../../../state/run-log.ts';
 import type { StateRunner, StateStatements } from '../../../state/state-statements.ts';
 import { createStateStore } from '../../../state/state-store.ts';
 import type { Instant } from '../../core/instant.ts';
@@ -14,12 +15,13 @@ interface PostgresStateOptions extends RetryWaiting {
   readonly clock: () => Instant;
   /** The environments that the run writes; without a lease nobody else may. */
   leases(): ReadonlyMap<string, WriterLease | null>;
+  readonly randomHex?: () => string;
 }
 
 /** What a mirror in PostgreSQL keeps beside its rows. */
 export function postgresState(
   database: PostgresDatabase,
-  { name, clock, leases, ...waiting }: PostgresStateOptions,
+  { name, clock, leases, randomHex = newRandomHex, ...waiting }: PostgresStateOptions,
 ): StateStore {
   const last = (envId: string): StateStatements<Instant> => lockEnvironment(envId, leases().get(envId) ?? null);
   const moving: MirrorClock = { now: clock, last, moved: () => [...leases().keys()] };
@@ -28,7 +30,7 @@ export function postgresState(
     write: (statementsOf, envIds = []) =>
       writeOnce(database, waiting, (connection) => performOn(connection, held(statementsOf, envIds))),
   };
-  return createStateStore(runner, { name, clock: moving });
+  return createStateStore(runner, { name, clock: moving, randomHex });
 
   function* held<Result>(
     statementsOf: () => StateStatements<Result>,

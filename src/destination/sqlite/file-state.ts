@@ -1,5 +1,6 @@
 import type { Database } from 'better-sqlite3';
 import { clockOfOneWriter } from '../../../state/mirror-clock.ts';
+import { randomHex as newRandomHex } from '../../../state/run-log.ts';
 import type { StateStatements } from '../../../state/state-statements.ts';
 import { createStateStore } from '../../../state/state-store.ts';
 import type { Instant } from '../../core/instant.ts';
@@ -14,13 +15,13 @@ export interface StateFile {
 }
 
 /** The state of an SQLite mirror. `now` is the machine's clock: it stamps what is written. */
-export function fileState(mirror: StateFile, now: () => Instant): StateStore {
+export function fileState(mirror: StateFile, now: () => Instant, randomHex = newRandomHex): StateStore {
   return createStateStore(
     {
       read: async (statementsOf) => readState(mirror, statementsOf()),
       write: async (statementsOf) => writeState(mirror, statementsOf()),
     },
-    { name: mirror.path, clock: clockOfOneWriter(now) },
+    { name: mirror.path, clock: clockOfOneWriter(now), randomHex },
   );
 }
 

@@ -36,7 +36,7 @@ function inFile(clock: () => string): HistoryMirror {
   const file = openForWriting(':memory:');
   return {
     ports: {
-      state: fileState(file, clock),
+      state: fileState(file, clock, randomHex),
       destination: (envId, run): Destination => createDestination(file, { envId, run, clock }),
     },
     ask: (sql) => file.connection.prepare(sql).all() as Row[],
@@ -54,6 +54,7 @@ async function inPostgres(clock: () => string, schema: string): Promise<HistoryM
         ...waiting,
         name: schema,
         clock,
+        randomHex,
         leases: () => new Map(ENVIRONMENTS.map((envId) => [envId, null])),
       }),
       destination: (envId, run): Destination =>
@@ -64,6 +65,7 @@ async function inPostgres(clock: () => string, schema: string): Promise<HistoryM
 }
 
 const ENVIRONMENTS = ['e1', 'e2'];
+const randomHex = (): string => 'random';
 
 /** U+0000 is what PostgreSQL cannot hold. What becomes of it there has tests of its own. */
 function withoutNul(source: Source): Source {
@@ -83,7 +85,22 @@ async function live(seed: number, mirrorOf: (clock: () => string) => HistoryMirr
   populate(world.place());
   const clock = (): string => instantOfMs(world.nowMs);
   const mirror = await mirrorOf(clock);
-  const open = { ...mirror.ports, hold: async () => {}, keep: async () => {}, close: async () => {} };
+  // A file moves all its clocks by one time, PostgreSQL each by its own: they are the same while the machine's clock is ahead of both.
+  const rising = <Port extends object>(port: Port): Port =>
+    Object.fromEntries(
+      Object.entries(port).map(([name, method]) => [
+        name,
+        (...given: unknown[]) => {
+          world.nowMs += 1;
+          return method(...given);
+        },
+      ]),
+    ) as Port;
+  const ports: HistoryMirror['ports'] = {
+    state: rising(mirror.ports.state),
+    destination: (envId, run) => rising(mirror.ports.destination(envId, run)),
+  };
+  const open = { ...ports, hold: async () => {}, keep: async () => {}, close: async () => {} };
   const statuses: string[] = [];
   for (const [number, happening] of fc.sample(happenings('any'), { seed, numRuns: 60 }).entries()) {
     happen(world, happening);
@@ -116,17 +133,14 @@ async function live(seed: number, mirrorOf: (clock: () => string) => HistoryMirr
   return { ask: mirror.ask, statuses };
 }
 
-test.each([2, 5, 8])(
+test.each([2, 5, 9])(
   'one history leaves the same rows in both databases, in every table and view (%i)',
   async (seed) => {
     const file = await live(seed, inFile);
     const postgres = await live(seed, (clock) => inPostgres(clock, `history_${seed}`));
     expect(postgres.statuses).toEqual(file.statuses);
+    expect(await file.ask('select 1 as there from asset_health_means limit 1')).toEqual([{ there: 1 }]);
     await expectSameRows(file.ask, postgres.ask, [...TABLES, ...VIEWS], {
-      // A secret that each mirror makes for itself.
-      mirror: ['cursor_key'],
-      // At the end of a run, each moves its clocks in its own order.
-      mirror_environments: ['mirrored_at'],
       // SQLite gives a number again once its row is gone.
       seen_pages: ['id'],
     });
