@@ -1,6 +1,6 @@
 import type { Instant } from '../core/instant.ts';
 import type { ExportFolder } from './export-folder.ts';
-import { type ExportedFile, type ExportManifest, LAYOUT, manifestText, PROGRAM } from './manifest.ts';
+import { type ExportedFile, type ExportManifest, LAYOUT, type MirrorRun, manifestText, PROGRAM } from './manifest.ts';
 import type { ExportRelation } from './relation.ts';
 
 /** What an export consists of, whatever is in its folder already. */
@@ -10,6 +10,8 @@ export interface ExportScope {
   /** Whether it was limited to some environments. */
   readonly isLimited: boolean;
   readonly schemaVersion: number;
+  /** The newest run of the mirror. */
+  readonly run: MirrorRun | null;
   /** The number of earlier exports whose files stay, for readers that go by their manifests. */
   readonly keep: number;
 }
@@ -23,7 +25,7 @@ export interface EarlierState {
 /** The manifest of an export of these files; that of the last one when it is the same export. */
 export function manifestOf(
   { format, instant }: Pick<ExportFolder, 'format' | 'instant'>,
-  { relations, environments, isLimited, schemaVersion, keep }: ExportScope,
+  { relations, environments, isLimited, schemaVersion, run, keep }: ExportScope,
   files: readonly ExportedFile[],
   { manifest: previous, number }: EarlierState,
 ): ExportManifest {
@@ -35,6 +37,7 @@ export function manifestOf(
     number,
     instant,
     schema_version: schemaVersion,
+    run,
     limited: isLimited,
     environments,
     tables: relations.map(({ name, kind, columns }) => ({

@@ -17,6 +17,7 @@ import type { ExportFolder } from './export-folder.ts';
 import type { ExportFormat } from './formats.ts';
 import { isIntact } from './is-intact.ts';
 import { type ExportedFile, type ExportManifest, LAYOUT, MANIFEST_NAME, manifestText } from './manifest.ts';
+import { continuesFrom } from './mirror-scope.ts';
 import { passOn } from './pass-on.ts';
 import { readerOf } from './read-segments.ts';
 import type { ExportRelation } from './relation.ts';
@@ -99,7 +100,7 @@ async function exportFiles(
   previous: ExportManifest | null,
 ): Promise<ExportedFile[]> {
   const files: ExportedFile[] = [];
-  const reusable = reusableFiles(work.folder, scope, previous);
+  const reusable = reusableFiles(work, scope, previous);
   for (const exportRelation of scope.relations) {
     const ofRelation: ExportedFile[] = [];
     for (const { env_id } of scope.environments) {
@@ -112,14 +113,20 @@ async function exportFiles(
   return files;
 }
 
-/** The files of the previous export, by relation and environment, unless this version would write the same rows differently. */
+/**
+ * The files of the previous export, by relation and environment, unless this version would write the same rows differently, or `mirrored_at`
+ * does not tell what has changed since: in a mirror restored from a backup, other commits may have the same times (R21).
+ */
 function reusableFiles(
-  { format }: ExportFolder,
+  { connection, folder: { format } }: ExportWork,
   { schemaVersion }: ExportScope,
   previous: ExportManifest | null,
 ): Map<string, ExportedFile[]> {
   const isAlike =
-    previous?.layout === LAYOUT && previous.format === format && previous.schema_version === schemaVersion;
+    previous?.layout === LAYOUT &&
+    previous.format === format &&
+    previous.schema_version === schemaVersion &&
+    continuesFrom(connection, previous.run ?? null);
   return Map.groupBy(isAlike ? previous.files : [], ({ table, env_id }) => `${table}/${env_id}`);
 }
 

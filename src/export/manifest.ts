@@ -41,6 +41,12 @@ interface EarlierExport {
   readonly paths: readonly string[];
 }
 
+/** A run of the mirror. Its nonce is random, so a mirror that was restored from a backup has other runs under the same ids. */
+export interface MirrorRun {
+  readonly id: number;
+  readonly nonce: string;
+}
+
 /** What an export consists of. Whoever goes by it sees whole exports only, each of one instant. */
 export interface ExportManifest {
   readonly program: typeof PROGRAM;
@@ -52,6 +58,8 @@ export interface ExportManifest {
   readonly instant: Instant;
   /** The number of the mirror's last migration. */
   readonly schema_version: number;
+  /** The newest run that the mirror had. An export of an older version does not name it. */
+  readonly run?: MirrorRun | null;
   /** Whether it was asked for some environments only. */
   readonly limited: boolean;
   readonly environments: readonly { readonly env_id: string; readonly instant: Instant | null }[];
@@ -99,11 +107,14 @@ const shaped =
   (value) =>
     isJsonObject(value) && Object.entries(fields).every(([name, check]) => check(value[name]));
 
+const isMirrorRun = shaped({ id: isCount, nonce: isText });
+
 const isManifest = shaped({
   format: (value) => EXPORT_FORMATS.some((format) => format === value),
   number: isCount,
   instant: isText,
   schema_version: isCount,
+  run: (value) => value === undefined || value === null || isMirrorRun(value),
   limited: (value) => typeof value === 'boolean',
   environments: listOf(shaped({ env_id: isText, instant: isTextOrNull })),
   tables: listOf(

@@ -3,6 +3,7 @@ import type { ListedEnvironment } from '../core/environments.ts';
 import { SyncError } from '../core/errors.ts';
 import { EPOCH, type Instant } from '../core/instant.ts';
 import { wantedOf } from '../core/wanted-environments.ts';
+import type { MirrorRun } from './manifest.ts';
 import { EXPORT_RELATIONS, type ExportRelation } from './relation.ts';
 import { quoted } from './sql-names.ts';
 
@@ -54,4 +55,22 @@ export function relationsOf(asked: readonly string[], views: boolean): ExportRel
   return EXPORT_RELATIONS.filter(
     ({ name, kind }) => asked.includes(name) || (kind === 'view' && views) || (kind === 'table' && asked.length === 0),
   );
+}
+
+/** The newest run of the mirror; null if it has none. */
+export function newestRun(connection: Database): MirrorRun | null {
+  const newest = connection.prepare<[], MirrorRun>('select id, nonce from sync_runs order by id desc limit 1').get();
+  return newest ?? null;
+}
+
+/**
+ * Whether everything that the mirror had at an export is part of what it has now; `run` was its newest run then. A mirror that was restored from a
+ * backup made before that run has another run under its id, or none. One made during the run has it without an end for ever: what it
+ * committed after the backup is lost.
+ */
+export function continuesFrom(connection: Database, run: MirrorRun | null): boolean {
+  if (run === null) return false;
+  const sql = `select 1 from sync_runs r where r.id = ? and r.nonce = ? and r.nonce <> ''
+    and (r.ended_at is not null or not exists (select 1 from sync_runs l where l.id > r.id))`;
+  return connection.prepare(sql).get(run.id, run.nonce) !== undefined;
 }

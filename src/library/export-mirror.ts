@@ -12,7 +12,7 @@ import { type FileOperations, folderError, NODE_FILES, readTextOf, refuseNoParen
 import { openExportFolder } from '../export/export-folder.ts';
 import type { ExportFormat } from '../export/formats.ts';
 import { type ExportManifest, MANIFEST_NAME, parseManifest } from '../export/manifest.ts';
-import { environmentsOf, instantOf, relationsOf } from '../export/mirror-scope.ts';
+import { environmentsOf, instantOf, newestRun, relationsOf } from '../export/mirror-scope.ts';
 import { tableDictionary } from './describe.ts';
 import { lockFolder } from './lock-folder.ts';
 import { storeOf } from './store-of.ts';
@@ -109,7 +109,7 @@ async function exportFile(
       const content = { format: settings.format, instant, schemaVersion, dictionary: tableDictionary(), files };
       const folder = openExportFolder(path, content);
       const onTable = (table: string, rows: number): void => watch.onProgress({ type: 'table', table, rows });
-      const scope = { relations, environments, keep: settings.keep, schemaVersion };
+      const scope = { relations, environments, keep: settings.keep, schemaVersion, run: newestRun(connection) };
       const isLimited = settings.environments.length > 0;
       const work = { connection, folder, to: settings.to, signal: watch.signal, nowMs: Date.now(), onTable };
       return reportOf(settings.to, await exportTables(work, { ...scope, isLimited }, previous));

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type { MirrorFile } from '../../src/destination/sqlite/open.ts';
 import {
+  addRun,
   brokenFiles,
   dataFiles,
   type ExportChoice,
@@ -63,6 +64,41 @@ describe('an export into the folder of an earlier one', () => {
     expect(written).toMatchObject([{ table: 'columns', env_id: 'e1' }]);
     expect((await readBack(to, TABLES)).rows).toEqual(mirrorRows(mirror, TABLES));
   });
+
+  test('writes nothing after runs that changed nothing, one of them under way at the first export', async () => {
+    const { mirror, to } = await exported((made) => {
+      fillMirror(made);
+      addRun(made, 2, { ended_at: null });
+    });
+    expect(await exportOf(mirror, to)).toMatchObject({ files_written: 0 });
+    mirror.connection.exec('update sync_runs set ended_at = started_at');
+    addRun(mirror, 3);
+    expect(await exportOf(mirror, to)).toMatchObject({ files_written: 0 });
+  });
+
+  test.each([
+    ['before the run', mirroredAt(1)],
+    ['during the run', null],
+  ])(
+    'writes every file again after the mirror was restored from a backup made %s that the export has, although other changes have the same times',
+    async (when, endedAt) => {
+      const { mirror, to, first } = await exported((made) => {
+        fillMirror(made);
+        addRun(made, 2, { ended_at: endedAt });
+      });
+      const renamed = (name: string) => `update columns set name = '${name}', mirrored_at = @now where env_id = 'e1'`;
+      change(mirror, renamed('lost'));
+      await exportOf(mirror, to);
+      mirror.connection.exec('delete from sync_runs where id = 2');
+      if (when === 'before the run') addRun(mirror, 2, { nonce: 'another' });
+      else addRun(mirror, 2, { ended_at: null });
+      addRun(mirror, 3);
+      change(mirror, renamed('kept'));
+      expect(await exportOf(mirror, to)).toMatchObject({ files_written: first.files });
+      expect((await readBack(to, TABLES)).rows).toEqual(mirrorRows(mirror, TABLES));
+      expect(await exportOf(mirror, to)).toMatchObject({ files_written: 0 });
+    },
+  );
 
   test('drops a partition whose rows are gone, and adds one for a new month', async () => {
     const { mirror, to } = await exported();

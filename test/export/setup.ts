@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DuckDBInstance } from '@duckdb/node-api';
 import { afterAll } from 'vitest';
-import { mirror as mirrorTable } from '../../schema/sync.ts';
+import { mirror as mirrorTable, syncRuns } from '../../schema/sync.ts';
 import { instantOfMs } from '../../src/core/instant.ts';
 import { type MirrorFile, openForWriting } from '../../src/destination/sqlite/open.ts';
 import { type FileOperations, filesUnder } from '../../src/export/export-files.ts';
@@ -118,8 +118,17 @@ export function execution(env_id: string, test: number, n: number, runs: number)
 export function makeMirror(fill: (mirror: MirrorFile) => void = fillMirror): MirrorFile {
   const mirror = openForWriting(join(folder(), 'm.db'));
   mirror.db.insert(mirrorTable).values({ id: 1, base_url: 'https://api.example.com' }).run();
+  addRun(mirror, 1);
   mirror.connection.transaction(fill)(mirror);
   return mirror;
+}
+
+/** A run, which has ended unless something else is said. */
+export function addRun({ db }: MirrorFile, id: number, run: { nonce?: string; ended_at?: string | null } = {}): void {
+  const times = { started_at: mirroredAt(0), ended_at: mirroredAt(1) };
+  db.insert(syncRuns)
+    .values({ id, cycle_id: id, status: 'done', nonce: `nonce of ${id}`, ...times, ...run })
+    .run();
 }
 
 export type ExportChoice = Partial<Omit<ExportSettings, 'db' | 'to'>>;
