@@ -1,5 +1,6 @@
 import type { Checkpoint, LookupRead, Round } from './checkpoint.ts';
 import type { DecodedRow, RejectedRow } from './decode.ts';
+import type { ExistingRow } from './difference.ts';
 import type { Instant } from './instant.ts';
 import type { RowChange } from './newest-wins.ts';
 import type { Row, Stream, StreamName } from './stream.ts';
@@ -205,6 +206,8 @@ export interface Destination {
   facts(stream: Stream, since: Instant | null): Promise<RoundFacts>;
   /** The rows that the mirror has under these keys, by joined key (see `joinKey`). */
   existing(stream: Stream, keys: readonly (readonly string[])[]): Promise<Map<string, Row>>;
+  /** The same, with the rows of their child tables. */
+  existingWithChildren(stream: Stream, keys: readonly (readonly string[])[]): Promise<Map<string, ExistingRow>>;
   backlog(stream: Stream, query: BacklogQuery): Promise<Backlog>;
   /**
    * The next tests whose histories are to be read, at most `most`. Tests that were never read come first, then those that were not

@@ -54,7 +54,7 @@ export async function repairEnvironment(
     await attempt(work, streamContext, () => readAgain(work, streamContext));
   }
   for (const each of verifications)
-    await attempt(work, each.streamContext, async () => onRepaired(each, await judgeAgain(each, kept)));
+    await attempt(work, each.streamContext, async () => onRepaired(each, await judgeAgain(work, each, kept)));
 }
 
 /** A marked stream is also read again when the repair of a feed stream may have marked its rows. */
@@ -183,11 +183,19 @@ function contextOf({ source, options, run }: RepairWork, stream?: Stream): Conte
   return { run, cycle: run, ...timesOf(source), options: { ...options, full: stream?.hourly === true }, limits };
 }
 
-/** The verification with the verdicts after the repair: the rows that it worked on are requested once more. */
-async function judgeAgain(verification: StreamVerification, kept: ReadonlySet<Mismatch>): Promise<StreamVerification> {
+/**
+ * The verification with the verdicts after the repair: the rows that it worked on are requested once more. The mirror is read through its writer,
+ * because a reader may have a copy of before the repair.
+ */
+async function judgeAgain(
+  { destination }: RepairWork,
+  verification: StreamVerification,
+  kept: ReadonlySet<Mismatch>,
+): Promise<StreamVerification> {
   const { streamContext, pending, unexplained } = verification;
   const worked = new Set(repairable(verification).filter((mismatch) => !kept.has(mismatch)));
-  const differing = await stillDiffering(streamContext, [...worked]);
+  const reader = { ...streamContext.reader, existing: destination.existingWithChildren };
+  const differing = await stillDiffering({ ...streamContext, reader }, [...worked]);
   const judged = (mismatch: Mismatch): Mismatch => {
     if (!worked.has(mismatch)) return mismatch;
     const why = whyOf(mismatch);

@@ -50,6 +50,33 @@ describe('a mirror in PostgreSQL', () => {
     expect(report.environments).toHaveLength(2);
   });
 
+  test('that is damaged is repaired, and the report counts every difference as repaired', async () => {
+    const { world, schema, inPostgres } = await setUp();
+    world.advance(3 * HOUR);
+    expect(await sync(inPostgres)).toMatchObject({ status: 'done' });
+    await schema.ask(`update columns set name = 'wrong' where env_id = 'e1' and id = 'a1.c1';
+      delete from tests where env_id = 'e1' and id = 't1';
+      insert into columns (env_id, id, asset_id, name, mirrored_at) values ('e1', 'extra', 'a1', 'extra', now());
+      delete from asset_lineage where env_id = 'e1' and downstream_asset_id = 'a2';
+      delete from column_lineage where env_id = 'e1' and downstream_column_id = 'a2.c2';
+      update assets set db_name = 'wrong' where env_id = 'e1' and id = 'a1';
+      update asset_health_scores set score = 0.125 where env_id = 'e1' and asset_id = 'a1';
+      delete from asset_health_score_dimensions where env_id = 'e1' and dimension = 'validity'`);
+    const report = await verify({ ...inPostgres, repair: true });
+    expect(report.findings.map(({ stream, what, repaired }) => [stream, what, repaired]).sort()).toEqual([
+      ['asset_health_scores', 'unequal', true],
+      ['asset_health_scores', 'unequal', true],
+      ['asset_lineage', 'missing', true],
+      ['column_lineage', 'missing', true],
+      ['columns', 'extra', true],
+      ['columns', 'unequal', true],
+      ['table_assets', 'unequal', true],
+      ['tests', 'missing', true],
+    ]);
+    expect(report).toMatchObject({ equal: true, repair: { not_repaired: [] } });
+    expect(await verify(inPostgres)).toMatchObject({ equal: true, findings: [] });
+  });
+
   test('that has no room for rows, nor for how the run ended, is told as a run with problems, and the next run goes on', async () => {
     const { schema, inPostgres } = await setUp();
     expect(await sync({ ...inPostgres, env: ['e1'] })).toMatchObject({ status: 'done' });

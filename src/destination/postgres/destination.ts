@@ -7,7 +7,7 @@ import type { Stream, StreamName } from '../../core/stream.ts';
 import { backlog } from '../sql/backlog.ts';
 import { commitStatements } from '../sql/commit.ts';
 import { renewDay } from '../sql/health-means.ts';
-import { dueTests, existingRows, facts, standing } from '../sql/lookups.ts';
+import { dueTests, existingRows, existingWithChildren, facts, standing } from '../sql/lookups.ts';
 import { writeNoted } from '../sql/seen-keys.ts';
 import type { MirrorScope, SqlStatements } from '../sql/statements.ts';
 import { POSTGRES } from './dialect.ts';
@@ -47,6 +47,7 @@ export function createPostgresDestination(database: PostgresDatabase, options: P
     load: asking(({ envId }, stream: StreamName) => loadCheckpoint(envId, stream)),
     facts: asking((scope, stream: Stream, since: Instant | null) => facts(scope, stream, { since, run })),
     existing: asking(existingRows),
+    existingWithChildren: asking(existingWithChildren),
     // It notes what is missing, so it must be the writer's (R26).
     backlog: asking(function* (scope, stream: Stream, query: BacklogQuery) {
       yield* lockEnvironment(options.envId, options.lease);

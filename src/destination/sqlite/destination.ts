@@ -5,7 +5,7 @@ import type { Instant } from '../../core/instant.ts';
 import { backlog } from '../sql/backlog.ts';
 import { commitStatements } from '../sql/commit.ts';
 import { renewDay } from '../sql/health-means.ts';
-import { dueTests, existingRows, facts, standing } from '../sql/lookups.ts';
+import { dueTests, existingRows, existingWithChildren, facts, standing } from '../sql/lookups.ts';
 import { askingFile, perform, scopeOf } from './driver.ts';
 import { facingFile } from './file-error.ts';
 import type { MirrorFile } from './open.ts';
@@ -27,6 +27,7 @@ export function createDestination(mirror: MirrorFile, { envId, run, clock }: Des
     load: asking((stream) => loadCheckpoint(envId, stream)),
     facts: asking((stream, since) => facts(scope, stream, { since, run })),
     existing: asking((stream, keys) => existingRows(scope, stream, keys)),
+    existingWithChildren: asking((stream, keys) => existingWithChildren(scope, stream, keys)),
     backlog: asking((stream, query) => backlog(scope, stream, query)),
     dueTests: asking((_stream, most) => dueTests(scope, run, most)),
     standing: asking((stream) => standing(scope, stream)),
