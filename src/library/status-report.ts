@@ -101,7 +101,7 @@ export function* readLastRun(): StateStatements<RunStatusReport | null> {
   const last = asking.select().from(syncRuns).where(eq(syncRuns.command, 'sync')).orderBy(desc(syncRuns.id)).limit(1);
   const stored = yield* first(last);
   if (stored === undefined) return null;
-  const { id, cycle_id, command: _, ...rest } = stored;
+  const { id, cycle_id, command: _, nonce: __, ...rest } = stored;
   return { run: id, cycle: cycle_id, ...rest };
 }
 
