@@ -48,12 +48,15 @@ beforeAll(async () => {
   const token_sha256 = createHash('sha256').update('a-token-of-few-assets').digest('hex');
   writeFileSync(tokens, JSON.stringify([{ name: 'few', token_sha256, environments: [ENV], asset_ids: visible }]));
   const args = ['--tokens', tokens, '--db', mirror.path, '--rate-limit', 'off'];
-  server = await serving(args, { whenDone: afterAll });
+  // A hook cannot register another one: the server is ended below.
+  server = await serving(args, { whenDone: () => {} });
   browser = await startBrowser();
 });
 
 afterAll(async () => {
   await browser?.close();
+  server?.kill('SIGKILL');
+  await server?.ended;
   mirror?.connection.close();
   rmSync(folder, { recursive: true });
 });
